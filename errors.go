@@ -1,0 +1,134 @@
+package sqllock
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Errors that every backend returns; match them with errors.Is.
+var (
+	// ErrHeld says that somebody else holds the lock. The error is a *HeldError.
+	ErrHeld = errors.New("lock is held")
+
+	// ErrLost says that the lock ended before it was released: its connection or its row is
+	// gone, and somebody else may hold the lock now.
+	ErrLost = errors.New("lock was lost")
+
+	// ErrExpired says that the lock outlived its deadline without being renewed. As the
+	// result of Release it adds that nobody had taken the lock meanwhile.
+	ErrExpired = errors.New("lock expired")
+
+	// ErrReleased is the cause of a lock's context after Release.
+	ErrReleased = errors.New("lock was released")
+
+	// ErrClosed says that the Locker was closed. It is also the cause of the context of a
+	// lock that was still held when its Locker was closed.
+	ErrClosed = errors.New("locker is closed")
+
+	// ErrRefused says that this kind of lock would not be safe on this server. The error is
+	// a *RefusedError.
+	ErrRefused = errors.New("refused")
+
+	// ErrSchema says that the lease tables are missing, or of another version. The error's
+	// text has the command that mends it.
+	ErrSchema = errors.New("lease tables are missing or out of date")
+
+	// ErrReadOnly says that the server or the session cannot write.
+	ErrReadOnly = errors.New("database is read-only")
+
+	// ErrName says that a name is not a valid lock name; see CheckName.
+	ErrName = errors.New("invalid lock name")
+
+	// ErrUnsupported says that an option means nothing to this kind of lock.
+	ErrUnsupported = errors.New("option is not supported by this kind of lock")
+)
+
+// OpError says what was being done, and to which lock, when Err happened.
+type OpError struct {
+	Op   string // "acquire", "release", …
+	Name string // the lock's name
+	Err  error
+}
+
+// Error quotes the name, so that every byte of it can be seen, and shortens a long one.
+func (e *OpError) Error() string {
+	return fmt.Sprintf("sqllock: %s %s: %v", e.Op, quote(e.Name), e.Err)
+}
+
+// Unwrap returns Err.
+func (e *OpError) Unwrap() error { return e.Err }
+
+// HeldError is the error for a lock that somebody else holds; it matches ErrHeld.
+type HeldError struct {
+	Name   string
+	Holder Holder // what is known of the holder, at the time of the attempt
+}
+
+// Error names the holder as far as it is known.
+func (e *HeldError) Error() string {
+	msg := "lock is held"
+	if by := e.Holder.String(); by != "" {
+		msg += " by " + by
+	}
+	return msg
+}
+
+// Is reports whether target is ErrHeld.
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// Holder is what is known of the holder of a lock. Fields that are not known are zero.
+type Holder struct {
+	Owner   string    // what the holder calls itself
+	Host    string    // the holder's host name (leases)
+	PID     int       // the holder's process id on Host (leases)
+	Session int64     // PostgreSQL backend pid or MySQL connection id (session locks)
+	Address string    // the client's address, as the server sees it (session locks)
+	Token   int64     // fencing token (leases)
+	Since   time.Time // when the lock was taken; for a session lock, when its session began
+	Until   time.Time // when the lease expires unless renewed, by the database's clock (leases)
+}
+
+// String puts the known fields on one line.
+func (h Holder) String() string {
+	var parts []string
+	add := func(known bool, format string, args ...any) {
+		if known {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	add(h.Owner != "", "%s", h.Owner)
+	add(h.Host != "", "on %s", h.Host)
+	add(h.PID != 0, "pid %d", h.PID)
+	add(h.Session != 0, "session %d", h.Session)
+	add(h.Address != "", "from %s", h.Address)
+	add(h.Token != 0, "token %d", h.Token)
+	add(!h.Since.IsZero(), "since %s", h.Since.Format(time.RFC3339))
+	add(!h.Until.IsZero(), "until %s", h.Until.Format(time.RFC3339))
+	return strings.Join(parts, ", ")
+}
+
+// RefusedError says why a kind of lock is refused on a server; it matches ErrRefused.
+type RefusedError struct {
+	Seen    string // what was seen
+	Instead string // what to use instead
+}
+
+// Error says both.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("refused: %s; %s", e.Seen, e.Instead)
+}
+
+// Is reports whether target is ErrRefused.
+func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
+
+// IsRetryable reports whether the same call may succeed later without anything being
+// changed: the lock is held, the connection broke, the server was busy or restarting.
+func IsRetryable(err error) bool {
+	if errors.Is(err, ErrHeld) {
+		return true
+	}
+	var r interface{ Retryable() bool }
+	return errors.As(err, &r) && r.Retryable()
+}

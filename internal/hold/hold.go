@@ -1,0 +1,52 @@
+// Package hold is the part of a held lock that is the same for every backend: its lifetime
+// context, and a Release that happens once.
+package hold
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sqllock/sqllock"
+)
+
+// Hold implements sqllock.Lock.
+type Hold struct {
+	name    string
+	ctx     context.Context //nolint:containedctx // the lock's own lifetime
+	cancel  context.CancelCauseFunc
+	release func(context.Context) error
+	once    sync.Once
+	err     error // what release said; written inside once
+}
+
+var _ sqllock.Lock = (*Hold)(nil)
+
+// New begins the life of a lock that was granted. ctx is that of the acquisition: its values
+// are kept, its cancellation is not. release gives the lock back; it is called at most once,
+// with a context that does not end, after the lock's context was cancelled.
+func New(ctx context.Context, name string, release func(context.Context) error) *Hold {
+	h := &Hold{name: name, release: release}
+	h.ctx, h.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	return h
+}
+
+// Name implements sqllock.Lock.
+func (h *Hold) Name() string { return h.name }
+
+// Context implements sqllock.Lock.
+func (h *Hold) Context() context.Context { return h.ctx }
+
+// End tells the holder that the lock is over. The first cause stays.
+func (h *Hold) End(cause error) { h.cancel(cause) }
+
+// Release implements sqllock.Lock. The context is cancelled before the server is told, and so
+// before anybody else can hold the lock.
+func (h *Hold) Release(ctx context.Context) error {
+	h.once.Do(func() {
+		h.cancel(sqllock.ErrReleased)
+		if err := h.release(context.WithoutCancel(ctx)); err != nil {
+			h.err = &sqllock.OpError{Op: "release", Name: h.name, Err: err}
+		}
+	})
+	return h.err
+}

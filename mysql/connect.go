@@ -1,0 +1,102 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/session"
+)
+
+// open connects, refuses a server that would not keep a lock, and sets up the session.
+func (l *Locker) open(ctx context.Context) (session.Conn[string], error) {
+	sc, err := l.db.Conn(ctx)
+	if err != nil {
+		return nil, &session.UnavailableError{Err: err}
+	}
+	c := &conn{sc: sc}
+	if err := c.setUp(ctx, l.ttl); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("set up a MySQL session: %w", err)
+	}
+	return c, nil
+}
+
+func (c *conn) setUp(ctx context.Context, ttl time.Duration) error {
+	variables, err := c.probe(ctx)
+	if err != nil {
+		return err
+	}
+	if err := refuse(variables); err != nil {
+		return err
+	}
+	if err := c.sc.QueryRowContext(ctx, sessionSQL).Scan(&c.id, &c.database); err != nil {
+		return err
+	}
+	seconds := int64((ttl + time.Second - 1) / time.Second)
+	if _, err := c.sc.ExecContext(ctx, settingsSQL, seconds); err != nil {
+		return err
+	}
+	noLimit := noLimitMySQL
+	if strings.Contains(variables["version"], "MariaDB") {
+		noLimit = noLimitMariaDB
+	}
+	if _, err := c.sc.ExecContext(ctx, noLimit); err != nil {
+		return err
+	}
+	// The driver prepares, executes and closes a statement with arguments each time, unless
+	// it was prepared for good.
+	if c.getLock, err = c.sc.PrepareContext(ctx, getLockSQL); err != nil {
+		return err
+	}
+	c.releaseLock, err = c.sc.PrepareContext(ctx, releaseLockSQL)
+	return err
+}
+
+func (c *conn) probe(ctx context.Context) (map[string]string, error) {
+	rows, err := c.sc.QueryContext(ctx, probeSQL)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	variables := make(map[string]string)
+	for rows.Next() {
+		var name string
+		var value sql.NullString
+		if err := rows.Scan(&name, &value); err != nil {
+			return nil, err
+		}
+		variables[name] = value.String
+	}
+	return variables, rows.Err()
+}
+
+// refuse returns why a server with these variables would not exclude others by GET_LOCK.
+func refuse(variables map[string]string) error {
+	const useLease = "use a lease (package leasetable)"
+	set := func(name string) bool {
+		value := variables[name]
+		return value != "" && !strings.EqualFold(value, "OFF") && value != "0"
+	}
+	switch {
+	case set("wsrep_on"):
+		return &sqllock.RefusedError{
+			Seen:    "the server is a Galera node (wsrep_on), and GET_LOCK is known to this node only",
+			Instead: useLease,
+		}
+	case set("group_replication_group_name"):
+		return &sqllock.RefusedError{
+			Seen:    "the server is a member of a replication group, and GET_LOCK is known to this member only",
+			Instead: useLease,
+		}
+	case set("read_only"):
+		return &sqllock.RefusedError{
+			Seen:    "the server is read-only, and so probably a replica whose locks its primary does not know",
+			Instead: "connect to the primary",
+		}
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	gomysql "github.com/go-sql-driver/mysql"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/session"
+)
+
+// Locker takes session locks on MySQL or MariaDB. Close it when it is no longer needed.
+type Locker struct {
+	db     *sql.DB // the Locker's own: keeps no idle connection and has no limit
+	ttl    time.Duration
+	owner  string
+	engine *session.Locker[string]
+}
+
+var _ sqllock.Locker = (*Locker)(nil)
+
+// Option sets up a Locker.
+type Option func(*Locker)
+
+// WithSessionTTL sets how long the server keeps a session, and its locks, that it does not
+// hear of; it is rounded up to whole seconds. The default is 15 s, the least 3 s. A shorter one
+// frees the locks of a stopped or cut-off process sooner, and loses those of one that merely
+// stalls.
+func WithSessionTTL(ttl time.Duration) Option {
+	return func(l *Locker) { l.ttl = ttl }
+}
+
+// WithOwner sets what the Locker calls itself. The default is program@host:pid.
+func WithOwner(owner string) Option {
+	return func(l *Locker) { l.owner = owner }
+}
+
+// New returns a Locker that connects by dsn, in the form of github.com/go-sql-driver/mysql:
+// user:password@tcp(host:3306)/database. It connects when the first lock is asked for.
+//
+// The DSN's readTimeout and writeTimeout are not used: every statement has a deadline, and a
+// wait takes longer.
+func New(dsn string, opts ...Option) (*Locker, error) {
+	config, err := gomysql.ParseDSN(dsn)
+	if err != nil {
+		// The text of the error may repeat a part of the DSN.
+		return nil, errors.New("sqllock: the MySQL DSN cannot be parsed; " +
+			"it should look like user:password@tcp(host:3306)/database")
+	}
+	config.ReadTimeout, config.WriteTimeout = 0, 0
+	config.Logger = &gomysql.NopLogger{}
+	return newLocker(opts, func(owner string) (driver.Connector, error) {
+		config.ConnectionAttributes = strings.TrimPrefix(config.ConnectionAttributes+
+			",program_name:sqllock/"+strings.NewReplacer(",", " ", ":", " ").Replace(owner), ",")
+		return gomysql.NewConnector(config)
+	})
+}
+
+// FromDB returns a Locker that connects as db does, whose driver must be
+// github.com/go-sql-driver/mysql. It takes no connection from db's pool, and does not close it. For
+// a *sqlx.DB pass its field DB. A readTimeout of db's must be longer than two seconds.
+func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
+	c, err := connector.Of(db)
+	if err != nil {
+		return nil, err
+	}
+	switch c.Driver().(type) {
+	case gomysql.MySQLDriver, *gomysql.MySQLDriver:
+	default:
+		return nil, fmt.Errorf("sqllock: the driver of this *sql.DB is %T; session locks on MySQL and MariaDB need "+
+			"github.com/go-sql-driver/mysql", c.Driver())
+	}
+	return newLocker(opts, func(string) (driver.Connector, error) { return c, nil })
+}
+
+func newLocker(opts []Option, connect func(owner string) (driver.Connector, error)) (*Locker, error) {
+	l := &Locker{ttl: 15 * time.Second, owner: session.DefaultOwner()}
+	for _, opt := range opts {
+		opt(l)
+	}
+	// wait_timeout counts whole seconds, a slice of a wait takes one, and a heartbeat a second
+	// finds a dead connection.
+	timing, err := session.NewTiming(l.ttl, 3*time.Second, time.Second)
+	if err != nil {
+		return nil, err
+	}
+	c, err := connect(l.owner)
+	if err != nil {
+		return nil, err
+	}
+	l.db = sql.OpenDB(c)
+	l.db.SetMaxIdleConns(-1)
+	l.engine = session.New(l.open, timing, l.owner)
+	return l, nil
+}
+
+// TryAcquire implements sqllock.Locker. The *sqllock.HeldError names the holding connection.
+func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
+	if err := session.CheckArgs(name, opts); err != nil {
+		return nil, err
+	}
+	return l.engine.TryAcquire(ctx, name, name)
+}
+
+// Acquire implements sqllock.Locker.
+func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
+	if err := session.CheckArgs(name, opts); err != nil {
+		return nil, err
+	}
+	return l.engine.Acquire(ctx, name, name)
+}
+
+// Inspect reports which connection holds the lock called name, in this process or another, and
+// whether any does.
+func (l *Locker) Inspect(ctx context.Context, name string) (holder sqllock.Holder, held bool, err error) {
+	if err := sqllock.CheckName(name); err != nil {
+		return sqllock.Holder{}, false, err
+	}
+	return l.engine.Inspect(ctx, name, name)
+}
+
+// Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. It
+// returns when every connection is closed. Closing again is harmless.
+func (l *Locker) Close() error {
+	l.engine.Close()
+	return l.db.Close()
+}

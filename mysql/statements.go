@@ -1,0 +1,23 @@
+package mysql
+
+import _ "embed"
+
+// The statements, one a file.
+var (
+	//go:embed sql/probe.sql
+	probeSQL string
+	//go:embed sql/session.sql
+	sessionSQL string
+	//go:embed sql/settings.sql
+	settingsSQL string
+	//go:embed sql/no_limit_mysql.sql
+	noLimitMySQL string
+	//go:embed sql/no_limit_mariadb.sql
+	noLimitMariaDB string
+	//go:embed sql/get_lock.sql
+	getLockSQL string
+	//go:embed sql/release_lock.sql
+	releaseLockSQL string
+	//go:embed sql/holder.sql
+	holderSQL string
+)

@@ -1,0 +1,117 @@
+package pg
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/session"
+)
+
+// connectAs opens a connection as a pool with this configuration would.
+func connectAs(ctx context.Context, config *pgxpool.Config) (*pgx.Conn, error) {
+	cc := config.ConnConfig.Copy()
+	if config.BeforeConnect != nil {
+		if err := config.BeforeConnect(ctx, cc); err != nil {
+			return nil, err
+		}
+	}
+	pc, err := pgx.ConnectConfig(ctx, cc)
+	if err != nil || config.AfterConnect == nil {
+		return pc, err
+	}
+	if err := config.AfterConnect(ctx, pc); err != nil {
+		closeConn(pc)
+		return nil, err
+	}
+	return pc, nil
+}
+
+// connectLike returns a function that opens a connection as db does.
+func connectLike(db *sql.DB) (func(context.Context) (*pgx.Conn, error), error) {
+	c, err := connector.Of(db)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := c.Driver().(*stdlib.Driver); !ok {
+		return nil, fmt.Errorf("sqllock: the driver of this *sql.DB is %T; session locks on PostgreSQL need "+
+			"github.com/jackc/pgx/v5/stdlib, or a connection string for pg.New", c.Driver())
+	}
+	return func(ctx context.Context) (*pgx.Conn, error) {
+		dc, err := c.Connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		sc, ok := dc.(*stdlib.Conn)
+		if !ok {
+			return nil, errors.Join(fmt.Errorf("sqllock: the connection of this *sql.DB is a %T, not pgx's", dc), dc.Close())
+		}
+		return sc.Conn(), nil
+	}, nil
+}
+
+// open connects, refuses a server that would not keep a lock, and sets up the session.
+func (l *Locker) open(ctx context.Context) (session.Conn[int64], error) {
+	pc, err := l.connect(ctx)
+	if err != nil {
+		return nil, &session.UnavailableError{Err: err}
+	}
+	if err = probe(ctx, pc); err == nil {
+		name := "sqllock/" + strings.ToValidUTF8(strings.ReplaceAll(l.owner, "\x00", ""), "?")
+		_, err = pc.Exec(ctx, settingsSQL, strconv.FormatInt(l.ttl.Milliseconds(), 10), name)
+	}
+	if err != nil {
+		closeConn(pc)
+		return nil, fmt.Errorf("set up a PostgreSQL session: %w", err)
+	}
+	return &conn{pc}, nil
+}
+
+// probe refuses a server on which an advisory lock would not exclude others, or would not end.
+func probe(ctx context.Context, pc *pgx.Conn) error {
+	var (
+		pid      uint32
+		standby  bool
+		number   int
+		version  string
+		useLease = "use a lease (package leasetable), which needs no session"
+	)
+	// The simple protocol leaves no prepared statement in a session that may be a pooler's.
+	row := pc.QueryRow(ctx, probeSQL, pgx.QueryExecModeSimpleProtocol)
+	if err := row.Scan(&pid, &standby, &number, &version); err != nil {
+		return err
+	}
+	switch {
+	case strings.Contains(version, "CockroachDB"):
+		return &sqllock.RefusedError{
+			Seen:    "the server is CockroachDB, whose advisory locks do nothing",
+			Instead: useLease,
+		}
+	case pid != pc.PgConn().PID():
+		return &sqllock.RefusedError{
+			Seen: fmt.Sprintf("a connection pooler is in between (the connection was given process id %d, "+
+				"statements run in %d), which may hand the session, and its locks, to somebody else", pc.PgConn().PID(), pid),
+			Instead: "connect to the server itself, or " + useLease,
+		}
+	case standby:
+		return &sqllock.RefusedError{
+			Seen:    "the server is a standby, whose advisory locks its primary does not know",
+			Instead: "connect to the primary",
+		}
+	case number < 140000:
+		return &sqllock.RefusedError{
+			Seen:    fmt.Sprintf("PostgreSQL %d has no idle_session_timeout, which frees the locks of a client that vanished", number/10000),
+			Instead: "use PostgreSQL 14 or later, or " + useLease,
+		}
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package pg
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/session"
+)
+
+// Locker takes session locks on PostgreSQL. Close it when it is no longer needed.
+type Locker struct {
+	connect func(context.Context) (*pgx.Conn, error)
+	ttl     time.Duration
+	owner   string
+	engine  *session.Locker[int64]
+}
+
+var _ sqllock.Locker = (*Locker)(nil)
+
+// Option sets up a Locker.
+type Option func(*Locker)
+
+// WithSessionTTL sets how long the server keeps a session, and its locks, that it does not
+// hear of. The default is 15 s, the least 1 s. A shorter one frees the locks of a stopped or
+// cut-off process sooner, and loses those of one that merely stalls.
+func WithSessionTTL(ttl time.Duration) Option {
+	return func(l *Locker) { l.ttl = ttl }
+}
+
+// WithOwner sets what the Locker calls itself in application_name, after "sqllock/", of which
+// PostgreSQL keeps 63 bytes. The default is program@host:pid.
+func WithOwner(owner string) Option {
+	return func(l *Locker) { l.owner = owner }
+}
+
+// New returns a Locker that connects by connString, a URL or a list of keyword=value pairs as
+// pgx.ParseConfig takes it. It connects when the first lock is asked for.
+func New(connString string, opts ...Option) (*Locker, error) {
+	config, err := pgx.ParseConfig(connString)
+	if err != nil {
+		// The text of the error repeats the connection string.
+		return nil, errors.New("sqllock: the PostgreSQL connection string cannot be parsed; " +
+			"it should look like postgres://user:password@host:5432/database")
+	}
+	return newLocker(func(ctx context.Context) (*pgx.Conn, error) {
+		return pgx.ConnectConfig(ctx, config.Copy())
+	}, opts)
+}
+
+// FromPool returns a Locker that connects as pool does, with its hooks BeforeConnect and
+// AfterConnect. It takes no connection from pool, and does not close it.
+func FromPool(pool *pgxpool.Pool, opts ...Option) (*Locker, error) {
+	config := pool.Config()
+	return newLocker(func(ctx context.Context) (*pgx.Conn, error) {
+		return connectAs(ctx, config)
+	}, opts)
+}
+
+// FromDB returns a Locker that connects as db does, whose driver must be pgx's stdlib. It takes
+// no connection from db's pool, and does not close it. For a *sqlx.DB pass its field DB.
+func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
+	connect, err := connectLike(db)
+	if err != nil {
+		return nil, err
+	}
+	return newLocker(connect, opts)
+}
+
+func newLocker(connect func(context.Context) (*pgx.Conn, error), opts []Option) (*Locker, error) {
+	l := &Locker{connect: connect, ttl: 15 * time.Second, owner: session.DefaultOwner()}
+	for _, opt := range opts {
+		opt(l)
+	}
+	timing, err := session.NewTiming(l.ttl, time.Second, 0)
+	if err != nil {
+		return nil, err
+	}
+	l.engine = session.New(l.open, timing, l.owner)
+	return l, nil
+}
+
+// TryAcquire implements sqllock.Locker. The *sqllock.HeldError names the holding session.
+func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
+	if err := session.CheckArgs(name, opts); err != nil {
+		return nil, err
+	}
+	return l.engine.TryAcquire(ctx, name, Key(name))
+}
+
+// Acquire implements sqllock.Locker.
+func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
+	if err := session.CheckArgs(name, opts); err != nil {
+		return nil, err
+	}
+	return l.engine.Acquire(ctx, name, Key(name))
+}
+
+// Inspect reports which session holds the lock called name, in this process or another, and
+// whether any does.
+func (l *Locker) Inspect(ctx context.Context, name string) (holder sqllock.Holder, held bool, err error) {
+	if err := sqllock.CheckName(name); err != nil {
+		return sqllock.Holder{}, false, err
+	}
+	return l.engine.Inspect(ctx, name, Key(name))
+}
+
+// Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. It
+// returns when every connection is closed. Closing again is harmless.
+func (l *Locker) Close() error {
+	l.engine.Close()
+	return nil
+}
