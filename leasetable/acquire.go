@@ -1,0 +1,217 @@
+package leasetable
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+// TryAcquire implements sqllock.Locker. The *sqllock.HeldError names the holder, its token and
+// when its lease expires. A name whose lease is over is taken over at once.
+//
+// The tables being missing is sqllock.ErrSchema; a server or session that cannot write is
+// sqllock.ErrReadOnly.
+func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
+	return l.acquire(ctx, name, opts, (*attempt).try)
+}
+
+// Acquire implements sqllock.Locker, with the errors of TryAcquire. While the name is held it
+// is looked at, by a read that writes nothing, after pauses that grow to about 100 ms, and when
+// its lease expires. The goroutines of one Locker wait in memory, first come first served, and
+// one of them looks.
+func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
+	return l.acquire(ctx, name, opts, (*attempt).wait)
+}
+
+// attempt is one call of TryAcquire or Acquire.
+type attempt struct {
+	*Locker
+	ctx  context.Context //nolint:containedctx // the call's own
+	name string
+	ttl  time.Duration
+	over func() // gives up the turn of the name; only the first call counts
+	left bool   // a claim goes on in the background, and gives up the turn at its end
+}
+
+func (l *Locker) acquire(
+	ctx context.Context, name string, opts []sqllock.Option, how func(*attempt) (*Lease, error),
+) (sqllock.Lock, error) {
+	ctx, cancel := l.bound(ctx)
+	defer cancel()
+	o := sqllock.Options{TTL: l.ttl}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	err := errors.Join(sqllock.CheckName(name), checkTTL(o.TTL), context.Cause(ctx))
+	if err == nil {
+		var lease *Lease
+		lease, err = how(&attempt{Locker: l, name: name, ttl: o.TTL, ctx: ctx})
+		if err == nil {
+			return lease, nil
+		}
+	}
+	return nil, &sqllock.OpError{Op: "acquire", Name: name, Err: l.because(ctx, err)}
+}
+
+// try takes the name if it is free or its lease is over.
+func (a *attempt) try() (*Lease, error) {
+	if !a.turns.Try(a.name) {
+		return nil, a.heldHere()
+	}
+	return a.inTurn(a.claim)
+}
+
+// inTurn runs f with the turn of the name, which was taken, and gives it up unless f returns a
+// lease or has left a claim behind.
+func (a *attempt) inTurn(f func() (*Lease, error)) (*Lease, error) {
+	a.over = sync.OnceFunc(func() { a.turns.Done(a.name) })
+	lease, err := f()
+	if lease == nil && !a.left {
+		a.over()
+	}
+	return lease, err
+}
+
+// heldHere is the error for a name whose turn is taken in this process: one of its goroutines
+// holds the lock, or is waiting for it.
+func (a *attempt) heldHere() error {
+	held := &sqllock.HeldError{Name: a.name}
+	seen, err := a.store.look(a.ctx, a.name)
+	if err == nil && seen.LeaseID != nil {
+		held.Holder = seen.holder()
+	}
+	return held
+}
+
+// outcome is what a claim came to.
+type outcome struct {
+	token  int64 // 0: the name was not taken
+	seen   sight // what holds the name, if it was not taken
+	unsure bool  // the answer of a statement that may have taken the name was lost
+	err    error
+}
+
+// claim makes one attempt in the database. The error is a *HeldError when the name is held.
+func (a *attempt) claim() (*Lease, error) {
+	t, err := a.term(a.ctx, a.ttl)
+	if err != nil {
+		return nil, err
+	}
+	answer := make(chan outcome)
+	gone := make(chan struct{})
+	// The statements run under the term's clock, not the caller's: to end one in the middle
+	// would leave open whether it took the name.
+	err = a.start(func() {
+		ctx, cancel := t.context()
+		defer cancel()
+		o := a.claimOn(ctx, t)
+		select {
+		case answer <- o:
+		case <-gone:
+			a.abandon(t, o)
+			a.over()
+		}
+	})
+	if err != nil {
+		t.endClaim()
+		return nil, err
+	}
+	select {
+	case o := <-answer:
+		return a.accept(t, o)
+	case <-a.ctx.Done():
+		a.left = true
+		close(gone)
+		return nil, context.Cause(a.ctx)
+	}
+}
+
+// accept makes a lease of what a claim came to.
+func (a *attempt) accept(t *term, o outcome) (*Lease, error) {
+	if o.err != nil || o.token == 0 {
+		a.abandon(t, o)
+		if o.err != nil {
+			return nil, o.err
+		}
+		return nil, &sqllock.HeldError{Name: a.name, Holder: o.seen.holder()}
+	}
+	lease := newLease(a.ctx, t, a.name, o.token, a.over)
+	if err := t.attach(lease); err != nil { // the term ended while the answer was on its way
+		a.abandon(t, o)
+		return nil, err
+	}
+	return lease, nil
+}
+
+// abandon ends a claim that gives the caller nothing: what was or may have been taken is given
+// back.
+func (a *attempt) abandon(t *term, o outcome) {
+	if o.token != 0 {
+		_, err := t.release(context.WithoutCancel(a.ctx), a.name, o.token)
+		o.unsure = err != nil
+	}
+	if o.unsure {
+		t.leaveStray(a.name)
+	}
+	t.endClaim()
+}
+
+// claimRounds bounds how often a claim starts again because the name changed hands under it.
+const claimRounds = 5
+
+// claimOn takes the name for t's lease.
+func (a *attempt) claimOn(ctx context.Context, t *term) (o outcome) {
+	for range claimRounds {
+		if o = a.take(ctx, acquire, []byte(a.name), t.id); o.token != 0 || o.err != nil {
+			return o
+		}
+		if o.seen, o.err = a.store.look(ctx, a.name); o.err != nil {
+			return o
+		}
+		seen := o.seen
+		if seen.LeaseID == nil {
+			continue // released since
+		}
+		if bytes.Equal(seen.LeaseID, t.id) || !seen.over() {
+			return o
+		}
+		// The lease is over. A renewal that comes before its burial keeps it alive, and one
+		// that comes after finds no row.
+		if !seen.Gone {
+			buried, err := a.bury(ctx, seen.LeaseID)
+			if err != nil || !buried {
+				o.err = err
+				return o
+			}
+		}
+		if o = a.take(ctx, takeover, t.id, []byte(a.name), seen.LeaseID); o.token != 0 || o.err != nil {
+			return o
+		}
+		o.seen = seen
+	}
+	return o
+}
+
+// take runs a statement that may take the name.
+func (a *attempt) take(ctx context.Context, st statement, args ...any) (o outcome) {
+	o.err = retryConflicts(ctx, func() (err error) {
+		o.token, err = a.store.claim(ctx, st, args...)
+		return err
+	})
+	o.unsure = o.err != nil && !answered(o.err)
+	return o
+}
+
+// bury ends an expired lease and reports whether it was this call that did.
+func (a *attempt) bury(ctx context.Context, id []byte) (bool, error) {
+	var rows int64
+	err := retryConflicts(ctx, func() (err error) {
+		rows, err = a.store.exec(ctx, &a.store.work, bury, id)
+		return err
+	})
+	return rows > 0, err
+}

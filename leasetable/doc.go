@@ -1,0 +1,45 @@
+// Package leasetable gives leases: locks that are rows of a table, on PostgreSQL, MySQL,
+// MariaDB and SQLite.
+//
+// # What ends a lock
+//
+// A lock lasts until the first of these:
+//   - Release, or Close of its Locker.
+//   - Its expiry: the Locker renews in the background, and when no renewal was confirmed for
+//     5/6 of the TTL, counted on this process's monotonic clock from the sending of the last
+//     one that was, the lock's context ends with sqllock.ErrExpired. The database lets others
+//     in when the TTL has passed on its own clock, which is later.
+//   - The loss of its lease row: somebody deleted it, or the database's clock jumped ahead and
+//     another took the lock over. The next renewal finds out and the context ends with
+//     sqllock.ErrLost. The other holder has a higher token.
+//
+// A lease survives the end of a connection, a restart of the database, and a failover as far as
+// the row does: after an asynchronous failover the promoted server may not have the row, and
+// then the next renewal ends the lock.
+//
+// # Tokens
+//
+// Every acquisition of a name gets a higher token than all before it, because the row of a name
+// is kept when the lock is released. A resource that remembers the highest token it has seen,
+// and refuses lower ones, cannot be changed by a holder that was paused for too long. Get it
+// from [Lease.Token]; every lock of this package is a *Lease.
+//
+// # Two tables
+//
+// A row of sqllock_lease is a promise with an expiry; a row of sqllock_lock is a name, its token
+// and the lease that holds it (package schema has the tables, `sqllock schema apply` makes them).
+// A Locker keeps one lease for every TTL in use, renewed by one statement however many locks
+// hang on it.
+//
+// Acquiring a free name and releasing it are one statement each. A name whose lease is over is
+// taken over by up to three more: the holder is looked at; its lease is deleted if it has
+// expired; the name is claimed from exactly that lease. No statement ever decides by the row
+// of another table that may have changed while it waited: the deletion and a renewal meet in
+// the same row, and lease ids are never used again, so a lease that is gone is over for good.
+//
+// # Connections
+//
+// A Locker opens connections of its own, like those of the *sqlx.DB it is given: at most four
+// for its statements and one for renewals, which nothing else can delay. It keeps no state in a
+// session of PostgreSQL and so works behind a transaction pooler.
+package leasetable

@@ -1,0 +1,146 @@
+package leasetable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/sqllock/sqllock"
+)
+
+// dbError is an error of a statement.
+type dbError struct {
+	err       error
+	answered  bool // the database said that the statement did nothing; otherwise it may have
+	transient bool // the same statement may succeed later
+}
+
+func (e *dbError) Error() string   { return e.err.Error() }
+func (e *dbError) Unwrap() error   { return e.err }
+func (e *dbError) Retryable() bool { return e.transient }
+
+// meaning is what a code of a database says of the statement that got it.
+type meaning struct {
+	is        error // the sentinel a caller looks for
+	answered  bool
+	transient bool
+}
+
+var (
+	conflict    = meaning{answered: true, transient: true} // undone because of others
+	interrupted = meaning{transient: true}                 // the session ended, or the commit is in doubt
+	refused     = meaning{answered: true}
+	noTable     = meaning{answered: true, is: sqllock.ErrSchema}
+	readOnly    = meaning{answered: true, is: sqllock.ErrReadOnly}
+)
+
+// meanings has the codes that mean something here. Of any other it is left open whether the
+// statement took effect.
+var meanings = map[string]meaning{
+	// PostgreSQL: SQLSTATE.
+	"40001": conflict, // serialization failure
+	"40P01": conflict, // deadlock
+	"55P03": conflict, // lock_timeout
+	"57014": conflict, // cancelled, or statement_timeout
+	"53300": conflict, // too many connections
+	"57P03": conflict, // the server is starting up
+	"57P01": interrupted,
+	"57P02": interrupted,
+	"57P05": interrupted,
+	"08000": interrupted,
+	"08003": interrupted,
+	"08006": interrupted,
+	"08P01": interrupted,
+	"42P01": noTable,
+	"42703": noTable,
+	"3F000": noTable,
+	"25006": readOnly,
+	"42501": refused, // no privilege
+	"28P01": refused, // wrong password
+	"28000": refused,
+	"3D000": refused, // no such database
+
+	// MySQL and MariaDB: error numbers.
+	"mysql 1213": conflict, // deadlock; on Galera a conflict at commit
+	"mysql 1205": conflict, // lock wait timeout
+	"mysql 1040": conflict, // too many connections
+	"mysql 1203": conflict,
+	"mysql 1053": interrupted, // the server shuts down
+	"mysql 1317": interrupted, // KILL QUERY
+	"mysql 1927": interrupted, // KILL, MariaDB
+	"mysql 1969": interrupted, // max_statement_time
+	"mysql 1047": interrupted, // a Galera node that is not primary
+	"mysql 1180": interrupted, // an error during COMMIT
+	"mysql 3101": interrupted, // Group Replication undid the commit
+	"mysql 1146": noTable,
+	"mysql 1054": noTable,
+	"mysql 1290": readOnly,
+	"mysql 1792": readOnly,
+	"mysql 1836": readOnly,
+	"mysql 1044": refused, // no privilege
+	"mysql 1045": refused, // wrong password
+	"mysql 1049": refused, // no such database
+	"mysql 1142": refused, // no privilege
+
+	// SQLite: primary result codes.
+	"sqlite 5": conflict, // busy
+	"sqlite 6": conflict, // locked
+	"sqlite 8": readOnly,
+	"sqlite 1": noTable, // our statements are right, so a table or a column is missing
+}
+
+const applySchema = "run `sqllock schema apply` with --db naming this database, or call schema.Apply"
+
+// classify says of a driver's error what a caller can act on.
+func classify(err error) error {
+	if err == nil {
+		return nil
+	}
+	code := codeOf(err)
+	means := meanings[code]
+	e := &dbError{err: err, answered: means.answered, transient: means.transient}
+	switch {
+	case means == noTable:
+		e.err = fmt.Errorf("%w; %s: %w", sqllock.ErrSchema, applySchema, err)
+	case means.is != nil:
+		e.err = fmt.Errorf("%w: %w", means.is, err)
+	case code == "" && !errors.Is(err, context.Canceled):
+		e.transient = true // the connection broke, or could not be opened
+	}
+	return e
+}
+
+// codeOf finds the database's code in a driver's error, without the drivers themselves: pgx and
+// lib/pq answer SQLState, go-sql-driver's MySQLError has a Number, SQLite drivers a Code.
+func codeOf(err error) string {
+	var state interface{ SQLState() string }
+	if errors.As(err, &state) {
+		return state.SQLState()
+	}
+	var coded interface{ Code() int }
+	if errors.As(err, &coded) {
+		return "sqlite " + strconv.Itoa(coded.Code()&0xff)
+	}
+	for ; err != nil; err = errors.Unwrap(err) {
+		v := reflect.Indirect(reflect.ValueOf(err))
+		if v.Kind() != reflect.Struct {
+			continue
+		}
+		if n := v.FieldByName("Number"); strings.HasSuffix(v.Type().String(), "MySQLError") && n.CanUint() {
+			return "mysql " + strconv.FormatUint(n.Uint(), 10)
+		}
+		if n := v.FieldByName("Code"); strings.HasPrefix(v.Type().String(), "sqlite3.") && n.CanInt() {
+			return "sqlite " + strconv.FormatInt(n.Int()&0xff, 10)
+		}
+	}
+	return ""
+}
+
+// answered reports whether err is the database's word that the statement did nothing.
+func answered(err error) bool {
+	var e *dbError
+	return errors.As(err, &e) && e.answered
+}

@@ -1,0 +1,197 @@
+package leasetable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/turn"
+	"github.com/sqllock/sqllock/schema"
+)
+
+// minTTL leaves a renewal, which is due after a third of the TTL, time for some round trips.
+const minTTL = 200 * time.Millisecond
+
+// Locker takes leases. Close it when it is no longer needed.
+type Locker struct {
+	store   *store
+	dialect schema.Dialect
+	tables  schema.Tables
+	ttl     time.Duration
+	owner   string
+	host    string
+	turns   turn.Queue[string]        // one claim on a name at a time
+	opening turn.Queue[time.Duration] // one new term of a TTL at a time
+
+	closing context.Context //nolint:containedctx // ends, with ErrClosed, when Close is called
+	close   context.CancelCauseFunc
+	running sync.WaitGroup // terms and claims; added to under mu while open
+
+	mu    sync.Mutex
+	terms map[time.Duration]*term // guarded by mu: the term of each TTL that takes new locks
+	all   map[*term]struct{}      // guarded by mu: every term that has not ended
+}
+
+var _ sqllock.Locker = (*Locker)(nil)
+
+// Option sets up a Locker.
+type Option func(*Locker)
+
+// WithTTL sets how long a lock outlives its last renewal, unless an acquisition says otherwise
+// (sqllock.WithTTL). The default is 15 s, the least 200 ms. A shorter one frees the locks of a
+// dead process sooner, and loses those of one that merely stalls.
+func WithTTL(ttl time.Duration) Option {
+	return func(l *Locker) { l.ttl = ttl }
+}
+
+// WithOwner sets what the Locker calls itself in the table, for people to read; the first 255
+// bytes are kept. The default is the name of the program.
+func WithOwner(owner string) Option {
+	return func(l *Locker) { l.owner = owner }
+}
+
+// WithTables sets the prefix and the schema of the tables.
+func WithTables(t schema.Tables) Option {
+	return func(l *Locker) { l.tables = t }
+}
+
+// WithDialect sets the dialect of the database for a driver whose name does not tell.
+func WithDialect(d schema.Dialect) Option {
+	return func(l *Locker) { l.dialect = d }
+}
+
+// New returns a Locker on the lease tables of db's database. It opens connections of its own, as
+// db does, and neither uses nor closes db. It connects when the first lock is asked for.
+func New(db *sqlx.DB, opts ...Option) (*Locker, error) {
+	if db == nil {
+		return nil, errors.New("leasetable: the *sqlx.DB is nil")
+	}
+	l := &Locker{
+		ttl:   15 * time.Second,
+		owner: filepath.Base(os.Args[0]),
+		terms: make(map[time.Duration]*term),
+		all:   make(map[*term]struct{}),
+	}
+	for _, opt := range opts {
+		opt(l)
+	}
+	if err := checkTTL(l.ttl); err != nil {
+		return nil, err
+	}
+	if l.dialect == "" {
+		d, err := schema.DialectOf(db.DriverName())
+		if err != nil {
+			return nil, fmt.Errorf("%w; use leasetable.WithDialect", err)
+		}
+		l.dialect = d
+	}
+	store, err := newStore(db, l.dialect, l.tables)
+	if err != nil {
+		return nil, err
+	}
+	l.store = store
+	l.owner = column(l.owner)
+	host, _ := os.Hostname() // for people; a host without a name has no name to show
+	l.host = column(host)
+	l.closing, l.close = context.WithCancelCause(context.Background())
+	return l, nil
+}
+
+// column fits text into the tables: valid UTF-8 without zero bytes, at most 255 bytes.
+func column(text string) string {
+	text = strings.ReplaceAll(text, "\x00", "")
+	return strings.ToValidUTF8(text[:min(len(text), 255)], "")
+}
+
+func checkTTL(ttl time.Duration) error {
+	if ttl < minTTL {
+		return fmt.Errorf("leasetable: TTL %v is too short; it must be at least %v", ttl, minTTL)
+	}
+	return nil
+}
+
+// Close ends the Locker's leases and so frees their locks, whose contexts end with
+// sqllock.ErrClosed; calls under way fail with it. When the database cannot be told within a
+// few seconds, the locks are free when they expire. Closing again is harmless.
+func (l *Locker) Close() error {
+	l.close(sqllock.ErrClosed)
+	l.mu.Lock()
+	terms := make([]*term, 0, len(l.all))
+	for t := range l.all {
+		terms = append(terms, t)
+	}
+	l.mu.Unlock()
+	for _, t := range terms {
+		t.finish(sqllock.ErrClosed)
+	}
+	l.running.Wait()
+	return l.store.close()
+}
+
+// Inspect reports who holds name by a lease that has not expired, and whether anybody does.
+func (l *Locker) Inspect(ctx context.Context, name string) (holder sqllock.Holder, held bool, err error) {
+	if err := sqllock.CheckName(name); err != nil {
+		return sqllock.Holder{}, false, &sqllock.OpError{Op: "inspect", Name: name, Err: err}
+	}
+	ctx, cancel := l.bound(ctx)
+	defer cancel()
+	seen, err := l.store.look(ctx, name)
+	if err != nil {
+		return sqllock.Holder{}, false, &sqllock.OpError{Op: "inspect", Name: name, Err: l.because(ctx, err)}
+	}
+	if seen.LeaseID == nil || seen.over() {
+		return sqllock.Holder{}, false, nil
+	}
+	return seen.holder(), true, nil
+}
+
+// over reports whether the lease that holds the name is over, or may be ended at once.
+func (s sight) over() bool { return s.Gone || s.RemainingUS <= 0 }
+
+func (s sight) holder() sqllock.Holder {
+	return sqllock.Holder{
+		Owner: s.Owner,
+		Host:  s.Host,
+		PID:   s.PID,
+		Token: s.Token,
+		Since: time.UnixMicro(s.AcquiredUS),
+		Until: time.UnixMicro(s.ExpiresUS),
+	}
+}
+
+// bound makes a context that also ends, with ErrClosed, when the Locker is closed.
+func (l *Locker) bound(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if l.closing.Err() != nil {
+		cancel(sqllock.ErrClosed)
+	}
+	stop := context.AfterFunc(l.closing, func() { cancel(sqllock.ErrClosed) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// because puts the cause of ctx's end, if it has ended, before what the driver made of it.
+func (l *Locker) because(ctx context.Context, err error) error {
+	if ctx.Err() == nil || errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+}
+
+// start runs f unless the Locker is closed; Close waits for it.
+func (l *Locker) start(f func()) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing.Err() != nil {
+		return sqllock.ErrClosed
+	}
+	l.running.Go(f)
+	return nil
+}

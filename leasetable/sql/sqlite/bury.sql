@@ -1,0 +1,2 @@
+-- Ends the lease ?1 if it has expired.
+DELETE FROM sqllock_lease WHERE id = ?1 AND expires_at <= CAST(unixepoch('subsec') * 1000000 AS INTEGER)

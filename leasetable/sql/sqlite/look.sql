@@ -1,0 +1,14 @@
+-- Who holds the name ?1. A lease row was committed before a lock row could refer to it, and ids
+-- are never used again: a lease that is referred to and gone is over for good.
+SELECT k.token,
+       k.lease_id,
+       k.lease_id IS NOT NULL AND l.id IS NULL AS gone,
+       coalesce(l.owner, '') AS owner,
+       coalesce(l.host, '') AS host,
+       coalesce(l.pid, 0) AS pid,
+       k.acquired_at AS acquired_us,
+       coalesce(l.expires_at, 0) AS expires_us,
+       coalesce(l.expires_at - CAST(unixepoch('subsec') * 1000000 AS INTEGER), 0) AS remaining_us
+FROM sqllock_lock k
+LEFT JOIN sqllock_lease l ON l.id = k.lease_id
+WHERE k.name = ?1

@@ -1,0 +1,39 @@
+package leasetable
+
+import (
+	"embed"
+	"fmt"
+
+	"github.com/sqllock/sqllock/schema"
+)
+
+//go:embed sql
+var files embed.FS
+
+// statement names a statement; every dialect has a file of that name.
+type statement string
+
+const (
+	grant    statement = "grant"
+	renew    statement = "renew"
+	end      statement = "end"
+	acquire  statement = "acquire"
+	look     statement = "look"
+	bury     statement = "bury"
+	takeover statement = "takeover"
+	release  statement = "release"
+	disown   statement = "disown"
+)
+
+// loadStatements reads the statements of a dialect and puts in the names of the tables.
+func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, error) {
+	texts := make(map[statement]string)
+	for _, s := range []statement{grant, renew, end, acquire, look, bury, takeover, release, disown} {
+		text, err := files.ReadFile(fmt.Sprintf("sql/%s/%s.sql", d, s))
+		if err != nil {
+			return nil, err
+		}
+		texts[s] = t.Rewrite(d, string(text))
+	}
+	return texts, nil
+}

@@ -1,0 +1,216 @@
+package leasetable
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/schema"
+)
+
+// store runs the statements of one dialect on connections of its own.
+type store struct {
+	dialect schema.Dialect
+	texts   map[statement]string
+	work    pool // acquisitions, releases and looks
+	keep    pool // renewals, which nothing else may delay
+}
+
+// pool is a small private connection pool.
+type pool struct {
+	*sqlx.DB
+	// prepared has the statements that were prepared on MySQL, whose driver otherwise makes
+	// three round trips of a statement with arguments. pgx prepares by itself, as the
+	// application configured it (behind a pooler: not at all).
+	mu       sync.Mutex
+	prepared map[statement]*sqlx.Stmt // guarded by mu
+}
+
+const (
+	workConns = 4
+	keepConns = 1
+)
+
+func newStore(db *sqlx.DB, d schema.Dialect, t schema.Tables) (*store, error) {
+	if err := t.Validate(d); err != nil {
+		return nil, err
+	}
+	texts, err := loadStatements(d, t)
+	if err != nil {
+		return nil, err
+	}
+	c, err := connector.Of(db.DB)
+	if err != nil {
+		return nil, err
+	}
+	s := &store{dialect: d, texts: texts}
+	s.work.open(c, db.DriverName(), d, workConns)
+	s.keep.open(c, db.DriverName(), d, keepConns)
+	return s, nil
+}
+
+func (p *pool) open(c driver.Connector, driverName string, d schema.Dialect, conns int) {
+	db := sql.OpenDB(settledConnector{c, settings[d]})
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	db.SetConnMaxIdleTime(time.Minute)
+	p.DB = sqlx.NewDb(db, driverName)
+	p.prepared = make(map[statement]*sqlx.Stmt)
+}
+
+// settings make every connection behave alike whatever the DSN or the server's defaults say.
+// On PostgreSQL a session may be a pooler's and is left alone: each statement is a transaction
+// of its own there, and under a stricter isolation level it fails cleanly and is retried.
+var settings = map[schema.Dialect][]string{
+	schema.MySQL: {
+		"SET SESSION autocommit = 1",
+		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+		"SET SESSION innodb_lock_wait_timeout = 2",
+	},
+	schema.SQLite: {"PRAGMA busy_timeout = 2000"},
+}
+
+// settledConnector runs statements on every connection that it opens.
+type settledConnector struct {
+	driver.Connector
+	statements []string
+}
+
+// Connect implements driver.Connector.
+func (s settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	dc, err := s.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range s.statements {
+		ex, ok := dc.(driver.ExecerContext)
+		if !ok {
+			return nil, errors.Join(fmt.Errorf("leasetable: the driver's connection %T cannot execute statements directly", dc), dc.Close())
+		}
+		if _, err := ex.ExecContext(ctx, text, nil); err != nil {
+			return nil, errors.Join(err, dc.Close())
+		}
+	}
+	return dc, nil
+}
+
+func (s *store) close() error {
+	return errors.Join(s.work.close(), s.keep.close())
+}
+
+func (p *pool) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, stmt := range p.prepared {
+		errs = append(errs, stmt.Close())
+	}
+	return errors.Join(append(errs, p.DB.Close())...)
+}
+
+// stmt returns st prepared.
+func (p *pool) stmt(ctx context.Context, st statement, text string) (*sqlx.Stmt, error) {
+	p.mu.Lock()
+	ready := p.prepared[st]
+	p.mu.Unlock()
+	if ready != nil {
+		return ready, nil
+	}
+	fresh, err := p.PreparexContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ready := p.prepared[st]; ready != nil { // somebody else was first
+		return ready, fresh.Close()
+	}
+	p.prepared[st] = fresh
+	return fresh, nil
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (s *store) exec(ctx context.Context, p *pool, st statement, args ...any) (int64, error) {
+	var result sql.Result
+	var err error
+	if s.dialect == schema.MySQL {
+		var prepared *sqlx.Stmt
+		if prepared, err = p.stmt(ctx, st, s.texts[st]); err == nil {
+			result, err = prepared.ExecContext(ctx, args...)
+		}
+	} else {
+		result, err = p.ExecContext(ctx, s.texts[st], args...)
+	}
+	if err != nil {
+		return 0, classify(err)
+	}
+	return result.RowsAffected()
+}
+
+// claim runs a statement that may grant a name and returns the token, or 0 if it did not.
+func (s *store) claim(ctx context.Context, st statement, args ...any) (int64, error) {
+	if s.dialect == schema.MySQL {
+		prepared, err := s.work.stmt(ctx, st, s.texts[st])
+		if err != nil {
+			return 0, classify(err)
+		}
+		result, err := prepared.ExecContext(ctx, args...)
+		if err != nil {
+			return 0, classify(err)
+		}
+		return result.LastInsertId() // the affected rows depend on clientFoundRows
+	}
+	rows, err := s.work.QueryxContext(ctx, s.texts[st], args...)
+	if err != nil {
+		return 0, classify(err)
+	}
+	defer rows.Close()
+	var token int64
+	for rows.Next() { // to the end: the commit, and its failure, come after the row
+		if err := rows.Scan(&token); err != nil {
+			return 0, classify(err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return 0, classify(err)
+	}
+	return token, nil
+}
+
+// sight is what look shows of a name.
+type sight struct {
+	Token       int64  `db:"token"`
+	LeaseID     []byte `db:"lease_id"` // nil: free
+	Gone        bool   `db:"gone"`     // the lease is over for good
+	Owner       string `db:"owner"`
+	Host        string `db:"host"`
+	PID         int    `db:"pid"`
+	AcquiredUS  int64  `db:"acquired_us"`
+	ExpiresUS   int64  `db:"expires_us"`
+	RemainingUS int64  `db:"remaining_us"`
+}
+
+// look reads who holds a name; a name that was never taken looks free.
+func (s *store) look(ctx context.Context, name string) (sight, error) {
+	var seen sight
+	var err error
+	if s.dialect == schema.MySQL {
+		var prepared *sqlx.Stmt
+		if prepared, err = s.work.stmt(ctx, look, s.texts[look]); err == nil {
+			err = prepared.GetContext(ctx, &seen, []byte(name))
+		}
+	} else {
+		err = s.work.GetContext(ctx, &seen, s.texts[look], []byte(name))
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return sight{}, nil
+	}
+	return seen, classify(err)
+}

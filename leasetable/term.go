@@ -1,0 +1,223 @@
+package leasetable
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+// term is one lease row of this Locker and the locks that hang on it. The goroutine keep renews
+// it until it ends; a timer ends it at its deadline whatever keep is doing.
+type term struct {
+	locker *Locker
+	store  *store
+	id     []byte
+	ttl    time.Duration
+	wake   chan struct{} // tells keep to look again
+	over   chan struct{} // closed when the term has ended and every lock was told
+
+	mu       sync.Mutex
+	trusted  time.Time           // guarded by mu: until when the database is sure to keep the lease
+	deadline *time.Timer         // guarded by mu: ends the term at trusted
+	locks    map[*Lease]struct{} // guarded by mu: the locks that are held
+	claims   int                 // guarded by mu: claims under way
+	retired  bool                // guarded by mu: takes no new claims
+	strays   []string            // guarded by mu: names that a lost answer may have left held
+	used     time.Time           // guarded by mu: when a claim last began or a lock last ended
+	cause    error               // guarded by mu: why the term ended
+}
+
+// margin is how long before the lease could expire the holder stops trusting it.
+func (t *term) margin() time.Duration { return t.ttl / 6 }
+
+// term returns the term for locks with this TTL, with a claim begun on it; if there is none yet,
+// the lease row is committed first.
+func (l *Locker) term(ctx context.Context, ttl time.Duration) (*term, error) {
+	if t := l.current(ttl); t != nil {
+		return t, nil
+	}
+	if err := l.opening.Wait(ctx, ttl); err != nil {
+		return nil, err
+	}
+	defer l.opening.Done(ttl)
+	if t := l.current(ttl); t != nil { // opened while we waited
+		return t, nil
+	}
+	t := &term{
+		locker: l,
+		store:  l.store,
+		id:     make([]byte, 16),
+		ttl:    ttl,
+		wake:   make(chan struct{}, 1),
+		over:   make(chan struct{}),
+		locks:  make(map[*Lease]struct{}),
+		claims: 1,
+	}
+	_, _ = rand.Read(t.id) // never fails, says its documentation
+	var sent time.Time
+	err := retryConflicts(ctx, func() error {
+		sent = time.Now()
+		_, err := l.store.exec(ctx, &l.store.work, grant,
+			t.id, l.owner, l.host, os.Getpid(), ttl.Microseconds(), ttl.Microseconds())
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open a lease: %w", err)
+	}
+	if err := l.adopt(t, sent); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// current returns the term in use for ttl, with a claim begun on it, or nil.
+func (l *Locker) current(ttl time.Duration) *term {
+	l.mu.Lock()
+	t := l.terms[ttl]
+	l.mu.Unlock()
+	if t == nil || !t.beginClaim() {
+		return nil
+	}
+	return t
+}
+
+// adopt starts keeping a term whose row was sent at the given time.
+func (l *Locker) adopt(t *term, sent time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing.Err() != nil { // nothing refers to the row; it expires
+		return sqllock.ErrClosed
+	}
+	t.mu.Lock()
+	t.used = sent
+	t.trusted = sent.Add(t.ttl - t.margin())
+	t.deadline = time.AfterFunc(time.Until(t.trusted), t.expire)
+	t.mu.Unlock()
+	l.terms[t.ttl] = t
+	l.all[t] = struct{}{}
+	l.running.Go(t.keep)
+	return nil
+}
+
+// forget drops a term: from the current ones when it retires, from all when it has ended.
+func (l *Locker) forget(t *term, ended bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.terms[t.ttl] == t {
+		delete(l.terms, t.ttl)
+	}
+	if ended {
+		delete(l.all, t)
+	}
+}
+
+// beginClaim reports whether t takes a new claim. A claim keeps the term from ending unused.
+func (t *term) beginClaim() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cause != nil || t.retired || !time.Now().Before(t.trusted) {
+		return false
+	}
+	t.claims++
+	t.used = time.Now()
+	return true
+}
+
+// endClaim ends a claim that took nothing.
+func (t *term) endClaim() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.claims--
+	t.nudgeIfRetired()
+}
+
+// attach ends a claim that took a lock, and makes it one of the term's. When the term is over it
+// returns why; the claim then goes on until the lock is given back.
+func (t *term) attach(le *Lease) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cause != nil {
+		return t.cause
+	}
+	if !time.Now().Before(t.trusted) {
+		return errLate
+	}
+	t.claims--
+	t.locks[le] = struct{}{}
+	return nil
+}
+
+// detach removes a lock that was released.
+func (t *term) detach(le *Lease) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.locks, le)
+	t.used = time.Now()
+	t.nudgeIfRetired()
+}
+
+// leaveStray notes that name may be held by this lease though nobody knows: an answer was lost.
+// The lease takes no new locks, so that the name and the lease id together mean only the stray;
+// keep releases it, and the end of the lease does so for good.
+func (t *term) leaveStray(name string) {
+	t.mu.Lock()
+	t.strays = append(t.strays, name)
+	t.retired = true
+	t.nudgeIfRetired()
+	t.mu.Unlock()
+	t.locker.forget(t, false)
+}
+
+// nudgeIfRetired makes keep look whether a retired term can end. The caller holds mu.
+func (t *term) nudgeIfRetired() {
+	if t.retired {
+		select {
+		case t.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// trustedNow reports whether the database is sure to keep the lease at this moment, and why the
+// term has ended if it has.
+func (t *term) trustedNow() (bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cause == nil && time.Now().Before(t.trusted), t.cause
+}
+
+// expire ends the term at its deadline.
+func (t *term) expire() { t.finish(errLate) }
+
+var errLate = fmt.Errorf("%w: no renewal was confirmed in time", sqllock.ErrExpired)
+
+// finish ends the term and tells every lock. Only the first call counts.
+func (t *term) finish(cause error) {
+	t.mu.Lock()
+	if t.cause != nil {
+		t.mu.Unlock()
+		return
+	}
+	t.cause = cause
+	t.deadline.Stop()
+	for le := range t.locks {
+		le.End(cause)
+		le.over()
+	}
+	clear(t.locks)
+	close(t.over)
+	t.mu.Unlock()
+	t.locker.forget(t, true)
+}
+
+// context ends when the database is no longer sure to keep the lease.
+func (t *term) context() (context.Context, context.CancelFunc) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return context.WithDeadline(context.Background(), t.trusted)
+}
