@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/schema"
 )
 
 // TryAcquire implements sqllock.Locker. The *sqllock.HeldError names the holder, its token and
@@ -165,16 +166,21 @@ const claimRounds = 5
 
 // claimOn takes the name for t's lease.
 func (a *attempt) claimOn(ctx context.Context, t *term) (o outcome) {
+	// All writers of a SQLite file queue for one lock: there it is worth a look beforehand.
+	hopeful := a.store.dialect != schema.SQLite
 	for range claimRounds {
-		if o = a.take(ctx, acquire, []byte(a.name), t.id); o.token != 0 || o.err != nil {
-			return o
+		if hopeful {
+			if o = a.take(ctx, acquire, []byte(a.name), t.id); o.token != 0 || o.err != nil {
+				return o
+			}
 		}
 		if o.seen, o.err = a.store.look(ctx, a.name); o.err != nil {
 			return o
 		}
 		seen := o.seen
 		if seen.LeaseID == nil {
-			continue // released since
+			hopeful = true
+			continue
 		}
 		if bytes.Equal(seen.LeaseID, t.id) || !seen.over() {
 			return o
@@ -210,7 +216,7 @@ func (a *attempt) take(ctx context.Context, st statement, args ...any) (o outcom
 func (a *attempt) bury(ctx context.Context, id []byte) (bool, error) {
 	var rows int64
 	err := retryConflicts(ctx, func() (err error) {
-		rows, err = a.store.exec(ctx, &a.store.work, bury, id)
+		rows, err = a.store.change(ctx, &a.store.work, bury, id)
 		return err
 	})
 	return rows > 0, err

@@ -18,8 +18,10 @@ type dbError struct {
 	transient bool // the same statement may succeed later
 }
 
-func (e *dbError) Error() string   { return e.err.Error() }
-func (e *dbError) Unwrap() error   { return e.err }
+func (e *dbError) Error() string { return e.err.Error() }
+func (e *dbError) Unwrap() error { return e.err }
+
+// Retryable implements the question of sqllock.IsRetryable.
 func (e *dbError) Retryable() bool { return e.transient }
 
 // meaning is what a code of a database says of the statement that got it.

@@ -72,7 +72,7 @@ func (t *term) release(ctx context.Context, name string, token int64) (freed boo
 	defer cancel()
 	unanswered := false
 	err = retry(ctx, func() error {
-		n, err := t.store.exec(ctx, &t.store.work, release, []byte(name), t.id, token)
+		n, err := t.store.change(ctx, &t.store.work, release, []byte(name), t.id, token)
 		if err != nil {
 			unanswered = unanswered || !answered(err)
 			return err

@@ -69,7 +69,7 @@ func (t *term) renew() {
 	var rows int64
 	err := retry(ctx, func() (err error) {
 		sent = time.Now()
-		rows, err = t.store.exec(ctx, &t.store.keep, renew, t.id)
+		rows, err = t.store.change(ctx, &t.store.keep, renew, t.id)
 		return err
 	})
 	switch {
@@ -103,7 +103,7 @@ func (t *term) releaseStrays() {
 	t.mu.Unlock()
 	for _, name := range strays {
 		ctx, cancel := context.WithTimeout(context.Background(), t.ttl/6)
-		freed, err := t.store.exec(ctx, &t.store.keep, disown, []byte(name), t.id)
+		freed, err := t.store.change(ctx, &t.store.keep, disown, []byte(name), t.id)
 		cancel()
 		if err == nil && freed > 0 {
 			t.mu.Lock()
@@ -126,7 +126,7 @@ func (t *term) deleteRow() {
 	defer cancel()
 	// When this fails the row expires by itself: nobody renews it any more.
 	_ = retry(ctx, func() error {
-		_, err := t.store.exec(ctx, &t.store.keep, end, t.id)
+		_, err := t.store.change(ctx, &t.store.keep, end, t.id)
 		return err
 	})
 }

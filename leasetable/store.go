@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
@@ -26,6 +27,7 @@ type store struct {
 // pool is a small private connection pool.
 type pool struct {
 	*sqlx.DB
+
 	// prepared has the statements that were prepared on MySQL, whose driver otherwise makes
 	// three round trips of a statement with arguments. pgx prepares by itself, as the
 	// application configured it (behind a pooler: not at all).
@@ -112,7 +114,7 @@ func (p *pool) close() error {
 	for _, stmt := range p.prepared {
 		errs = append(errs, stmt.Close())
 	}
-	return errors.Join(append(errs, p.DB.Close())...)
+	return errors.Join(append(errs, p.Close())...)
 }
 
 // stmt returns st prepared.
@@ -129,50 +131,81 @@ func (p *pool) stmt(ctx context.Context, st statement, text string) (*sqlx.Stmt,
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if ready := p.prepared[st]; ready != nil { // somebody else was first
-		return ready, fresh.Close()
+	if ready = p.prepared[st]; ready == nil {
+		ready, p.prepared[st] = fresh, fresh
+		return ready, nil
 	}
-	p.prepared[st] = fresh
-	return fresh, nil
+	return ready, fresh.Close() //nolint:sqlclosecheck // somebody else was first
 }
 
-// exec runs a statement and returns how many rows it changed.
-func (s *store) exec(ctx context.Context, p *pool, st statement, args ...any) (int64, error) {
-	var result sql.Result
-	var err error
-	if s.dialect == schema.MySQL {
-		var prepared *sqlx.Stmt
-		if prepared, err = p.stmt(ctx, st, s.texts[st]); err == nil {
-			result, err = prepared.ExecContext(ctx, args...)
-		}
-	} else {
-		result, err = p.ExecContext(ctx, s.texts[st], args...)
+// exec runs a statement.
+func (s *store) exec(ctx context.Context, p *pool, st statement, args ...any) (sql.Result, error) {
+	args = s.wire(args)
+	if s.dialect != schema.MySQL {
+		return p.ExecContext(ctx, s.texts[st], args...)
 	}
+	prepared, err := p.stmt(ctx, st, s.texts[st]) //nolint:sqlclosecheck // kept until the pool is closed
+	if err != nil {
+		return nil, err
+	}
+	return prepared.ExecContext(ctx, args...)
+}
+
+// query runs a statement that returns rows.
+func (s *store) query(ctx context.Context, p *pool, st statement, args ...any) (*sqlx.Rows, error) {
+	args = s.wire(args)
+	if s.dialect != schema.MySQL {
+		return p.QueryxContext(ctx, s.texts[st], args...)
+	}
+	prepared, err := p.stmt(ctx, st, s.texts[st]) //nolint:sqlclosecheck // kept until the pool is closed
+	if err != nil {
+		return nil, err
+	}
+	return prepared.QueryxContext(ctx, args...)
+}
+
+// wire makes bytes safe to send. MariaDB takes them for text in the connection's character set,
+// and stored the first bytes of an emoji, alone, as an empty name: there they go as hex.
+func (s *store) wire(args []any) []any {
+	if s.dialect != schema.MySQL {
+		return args
+	}
+	for i, arg := range args {
+		if b, ok := arg.([]byte); ok {
+			args[i] = hex.EncodeToString(b)
+		}
+	}
+	return args
+}
+
+// change runs a statement and returns how many rows it changed.
+func (s *store) change(ctx context.Context, p *pool, st statement, args ...any) (int64, error) {
+	result, err := s.exec(ctx, p, st, args...)
 	if err != nil {
 		return 0, classify(err)
 	}
-	return result.RowsAffected()
+	rows, err := result.RowsAffected()
+	return rows, classify(err)
 }
 
 // claim runs a statement that may grant a name and returns the token, or 0 if it did not.
-func (s *store) claim(ctx context.Context, st statement, args ...any) (int64, error) {
+func (s *store) claim(ctx context.Context, st statement, args ...any) (token int64, err error) {
 	if s.dialect == schema.MySQL {
-		prepared, err := s.work.stmt(ctx, st, s.texts[st])
+		if st == acquire {
+			args = append(args, args...) // its placeholders have no numbers
+		}
+		result, err := s.exec(ctx, &s.work, st, args...)
 		if err != nil {
 			return 0, classify(err)
 		}
-		result, err := prepared.ExecContext(ctx, args...)
-		if err != nil {
-			return 0, classify(err)
-		}
-		return result.LastInsertId() // the affected rows depend on clientFoundRows
+		token, err = result.LastInsertId() // the affected rows depend on clientFoundRows
+		return token, classify(err)
 	}
-	rows, err := s.work.QueryxContext(ctx, s.texts[st], args...)
+	rows, err := s.query(ctx, &s.work, st, args...)
 	if err != nil {
 		return 0, classify(err)
 	}
 	defer rows.Close()
-	var token int64
 	for rows.Next() { // to the end: the commit, and its failure, come after the row
 		if err := rows.Scan(&token); err != nil {
 			return 0, classify(err)
@@ -198,19 +231,19 @@ type sight struct {
 }
 
 // look reads who holds a name; a name that was never taken looks free.
-func (s *store) look(ctx context.Context, name string) (sight, error) {
-	var seen sight
-	var err error
-	if s.dialect == schema.MySQL {
-		var prepared *sqlx.Stmt
-		if prepared, err = s.work.stmt(ctx, look, s.texts[look]); err == nil {
-			err = prepared.GetContext(ctx, &seen, []byte(name))
+func (s *store) look(ctx context.Context, name string) (seen sight, err error) {
+	rows, err := s.query(ctx, &s.work, look, []byte(name))
+	if err != nil {
+		return sight{}, classify(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.StructScan(&seen); err != nil {
+			return sight{}, classify(err)
 		}
-	} else {
-		err = s.work.GetContext(ctx, &seen, s.texts[look], []byte(name))
 	}
-	if errors.Is(err, sql.ErrNoRows) {
-		return sight{}, nil
+	if err := rows.Err(); err != nil {
+		return sight{}, classify(err)
 	}
-	return seen, classify(err)
+	return seen, nil
 }

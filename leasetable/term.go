@@ -62,7 +62,7 @@ func (l *Locker) term(ctx context.Context, ttl time.Duration) (*term, error) {
 	var sent time.Time
 	err := retryConflicts(ctx, func() error {
 		sent = time.Now()
-		_, err := l.store.exec(ctx, &l.store.work, grant,
+		_, err := l.store.change(ctx, &l.store.work, grant,
 			t.id, l.owner, l.host, os.Getpid(), ttl.Microseconds(), ttl.Microseconds())
 		return err
 	})

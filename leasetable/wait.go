@@ -26,11 +26,12 @@ func (a *attempt) poll() (*Lease, error) {
 		if !errors.As(err, &held) {
 			return lease, err
 		}
-		for seen := (sight{}); ; {
+		for {
 			if err := sleep(a.ctx, jitter(pause)); err != nil {
 				return nil, fmt.Errorf("%w: %w", held, err)
 			}
-			if seen, err = a.store.look(a.ctx, a.name); err != nil {
+			seen, err := a.store.look(a.ctx, a.name)
+			if err != nil {
 				return nil, err
 			}
 			if seen.LeaseID == nil || seen.over() {

@@ -1,2 +1,2 @@
 -- Ends a lease. What still refers to it is free to be taken over.
-DELETE FROM sqllock_lease WHERE id = ?
+DELETE FROM sqllock_lease WHERE id = UNHEX(?)

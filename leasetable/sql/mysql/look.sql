@@ -12,4 +12,4 @@ SELECT k.token,
        COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_at), 0) AS remaining_us
 FROM sqllock_lock k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id
-WHERE k.name = ?
+WHERE k.name = UNHEX(?)

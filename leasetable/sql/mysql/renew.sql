@@ -3,4 +3,4 @@
 UPDATE sqllock_lease
 SET renewals = renewals + 1,
     expires_at = UTC_TIMESTAMP(6) + INTERVAL ttl_us MICROSECOND
-WHERE id = ? AND expires_at > UTC_TIMESTAMP(6)
+WHERE id = UNHEX(?) AND expires_at > UTC_TIMESTAMP(6)

@@ -1,0 +1,140 @@
+package leasetable_test
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"go.uber.org/goleak"
+
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/schema"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(holderEnv) != "" {
+		holdForParent()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// onEvery runs a test on an empty database of every kind, with the lease tables.
+func onEvery(t *testing.T, test func(t *testing.T, db *sqltest.Database)) {
+	t.Helper()
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		test(t, withTables(t, sqltest.SQLite(t)))
+	})
+	onServers(t, test)
+}
+
+// onServers leaves out SQLite.
+func onServers(t *testing.T, test func(t *testing.T, db *sqltest.Database)) {
+	t.Helper()
+	for name, open := range map[string]func(sqltest.TB) *sqltest.Database{
+		"PostgreSQL": sqltest.Postgres, "MySQL": sqltest.MySQL, "MariaDB": sqltest.MariaDB,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, withTables(t, open(t)))
+		})
+	}
+}
+
+func withTables(t *testing.T, db *sqltest.Database) *sqltest.Database {
+	t.Helper()
+	d, err := schema.DialectOf(db.DriverName())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Apply(t.Context(), db.DB.DB, d, schema.Tables{}); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// newLocker opens a Locker that is closed at the end of the test.
+func newLocker(t *testing.T, db *sqlx.DB, opts ...leasetable.Option) *leasetable.Locker {
+	t.Helper()
+	l, err := leasetable.New(db, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return l
+}
+
+// take acquires a name that must be free, or become so soon.
+func take(t *testing.T, l *leasetable.Locker, name string) *leasetable.Lease {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	lock, err := l.Acquire(ctx, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock.(*leasetable.Lease)
+}
+
+// await waits for the end of a lock.
+func await(t *testing.T, lease *leasetable.Lease, within time.Duration) error {
+	t.Helper()
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-lease.Context().Done():
+		return context.Cause(lease.Context())
+	case <-timer.C:
+		t.Fatalf("the lock %q is still held after %v", lease.Name(), within)
+		return nil
+	}
+}
+
+func run(t *testing.T, db *sqltest.Database, statement string, args ...any) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), db.Rebind(statement), args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		locktest.Exercise(t, func(t *testing.T) locktest.Locker {
+			t.Helper()
+			l, err := leasetable.New(db.DB, leasetable.WithTTL(3*time.Second))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l
+		}, locktest.Options{
+			Lose: func(t *testing.T, name string) {
+				t.Helper()
+				run(t, db, "DELETE FROM sqllock_lease WHERE id = (SELECT lease_id FROM sqllock_lock WHERE name = ?)", []byte(name))
+			},
+		})
+	})
+}
+
+func TestCounter(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		locktest.Counter(t, db.DB.DB, func(t *testing.T) locktest.Locker {
+			t.Helper()
+			l, err := leasetable.New(db.DB)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l
+		})
+	})
+}

@@ -1,0 +1,274 @@
+package leasetable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+func mustBeHeld(t *testing.T, l *leasetable.Locker, name string) sqllock.Holder {
+	t.Helper()
+	_, err := l.TryAcquire(t.Context(), name)
+	var held *sqllock.HeldError
+	if !errors.As(err, &held) {
+		t.Fatalf("TryAcquire(%q): %v; want a *HeldError", name, err)
+	}
+	return held.Holder
+}
+
+func TestTokensRise(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		a, b := newLocker(t, db.DB), newLocker(t, db.DB)
+		var last int64
+		for i := range 6 {
+			l := []*leasetable.Locker{a, b}[i%2]
+			lease := take(t, l, "x")
+			if lease.Token() <= last {
+				t.Errorf("token %d came after %d", lease.Token(), last)
+			}
+			last = lease.Token()
+			if i == 3 { // this one dies instead
+				run(t, db, "DELETE FROM sqllock_lease WHERE id = (SELECT lease_id FROM sqllock_lock WHERE name = ?)", []byte("x"))
+				continue
+			}
+			if err := lease.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestAHeldNameTellsItsHolder(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		a := newLocker(t, db.DB, leasetable.WithOwner("the \xffowner\x00"), leasetable.WithTTL(time.Hour))
+		b := newLocker(t, db.DB)
+		if _, held, err := b.Inspect(t.Context(), "x"); held || err != nil {
+			t.Fatalf("Inspect of a free name: %v, %v", held, err)
+		}
+		lease := take(t, a, "x")
+		h := mustBeHeld(t, b, "x")
+		if h.Owner != "the owner" || h.PID == 0 || h.Host == "" || h.Token != lease.Token() {
+			t.Errorf("the holder is told as %+v", h)
+		}
+		if left := time.Until(h.Until); left < 59*time.Minute || left > 61*time.Minute {
+			t.Errorf("a lease of an hour has %v left", left)
+		}
+		if ago := time.Since(h.Since); ago < -time.Minute || ago > time.Minute {
+			t.Errorf("a lock taken just now was taken %v ago", ago)
+		}
+		inspected, held, err := b.Inspect(t.Context(), "x")
+		if err != nil || !held || inspected != h {
+			t.Errorf("Inspect = %+v, %v, %v; want what TryAcquire told: %+v", inspected, held, err, h)
+		}
+	})
+}
+
+func TestOneRenewalKeepsAllLocks(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(1500*time.Millisecond))
+		leases := make([]*leasetable.Lease, 50)
+		for i := range leases {
+			leases[i] = take(t, l, fmt.Sprint(i))
+		}
+		// Three renewals take the lease past its first TTL.
+		eventually(t, func() bool {
+			var n int
+			if err := db.GetContext(t.Context(), &n, "SELECT renewals FROM sqllock_lease"); err != nil {
+				t.Fatal(err) // also when there is more than one lease: Get wants one row
+			}
+			return n >= 4
+		})
+		other := newLocker(t, db.DB)
+		for i, lease := range leases {
+			mustBeHeld(t, other, fmt.Sprint(i))
+			if err := lease.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestEveryTTLHasItsOwnLease(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB)
+		for i, ttl := range []time.Duration{time.Minute, time.Minute, time.Hour} {
+			if _, err := l.TryAcquire(t.Context(), fmt.Sprint(i), sqllock.WithTTL(ttl)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var ttls []time.Duration
+		if err := db.SelectContext(t.Context(), &ttls, "SELECT ttl_us * 1000 FROM sqllock_lease ORDER BY 1"); err != nil {
+			t.Fatal(err)
+		}
+		if want := []time.Duration{time.Minute, time.Hour}; fmt.Sprint(ttls) != fmt.Sprint(want) {
+			t.Errorf("the leases have the TTLs %v; want %v", ttls, want)
+		}
+		if _, err := l.TryAcquire(t.Context(), "short", sqllock.WithTTL(time.Millisecond)); err == nil {
+			t.Error("a TTL of a millisecond was taken")
+		}
+	})
+}
+
+func TestAnUnusedLeaseIsEnded(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Second))
+		if err := take(t, l, "x").Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() bool { return rows(t, db, "sqllock_lease") == 0 })
+		if token := take(t, l, "x").Token(); token != 2 { // on a new lease
+			t.Errorf("token %d", token)
+		}
+	})
+}
+
+func TestCloseLeavesNothingHeld(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		lease := take(t, l, "x")
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Release(t.Context()); !errors.Is(err, sqllock.ErrClosed) {
+			t.Errorf("Release after Close: %v", err)
+		}
+		if n := rows(t, db, "sqllock_lease"); n != 0 {
+			t.Errorf("%d lease rows are left", n)
+		}
+		if _, err := newLocker(t, db.DB).TryAcquire(t.Context(), "x"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The trap: a contender that has seen the lease expired waits for a row while the holder renews.
+func TestARenewalThatComesFirstKeepsTheLock(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		// Nobody renews in the background meanwhile: the row has the only truth.
+		a := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		b := newLocker(t, db.DB)
+		take(t, a, "x")
+		twoHours := map[sqltest.Engine]string{sqltest.EnginePostgres: "interval '2 hours'"}[db.Engine]
+		if twoHours == "" {
+			twoHours = "INTERVAL 2 HOUR"
+		}
+		run(t, db, "UPDATE sqllock_lease SET expires_at = expires_at - "+twoHours)
+
+		tx, err := db.BeginTxx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.ExecContext(t.Context(), "UPDATE sqllock_lease SET expires_at = expires_at + "+twoHours); err != nil {
+			t.Fatal(err)
+		}
+		tried := make(chan error, 1)
+		go func() {
+			_, err := b.TryAcquire(context.Background(), "x")
+			tried <- err
+		}()
+		eventually(t, func() bool { return waitsForRow(t, db) })
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-tried; !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("a contender met a renewal: %v; want ErrHeld", err)
+		}
+	})
+}
+
+// A holder that is dead is followed as soon as the transaction that pins its lock row has ended.
+func TestATakeoverWaitsForARowThatIsPinned(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		a, b := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
+		first := take(t, a, "x")
+		run(t, db, "DELETE FROM sqllock_lease")
+		tx, err := db.BeginTxx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		share := map[sqltest.Engine]string{sqltest.EnginePostgres: " FOR SHARE"}[db.Engine]
+		if share == "" {
+			share = " LOCK IN SHARE MODE"
+		}
+		var n int
+		if err := tx.GetContext(t.Context(), &n, "SELECT token FROM sqllock_lock WHERE name = 'x'"+share); err != nil {
+			t.Fatal(err)
+		}
+		taken := make(chan sqllock.Lock, 1)
+		go func() {
+			lock, err := b.Acquire(context.Background(), "x")
+			if err != nil {
+				t.Error(err)
+			}
+			taken <- lock
+		}()
+		eventually(t, func() bool { return waitsForRow(t, db) })
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if lock := <-taken; lock != nil && lock.(*leasetable.Lease).Token() <= first.Token() {
+			t.Error("the token did not rise")
+		}
+	})
+}
+
+func rows(t *testing.T, db *sqltest.Database, table string) int {
+	t.Helper()
+	return count(t, db, "SELECT count(*) FROM "+table)
+}
+
+func count(t *testing.T, db *sqltest.Database, query string) (n int) {
+	t.Helper()
+	if err := db.GetContext(t.Context(), &n, query); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// waitsForRow reports whether a statement in the test's database waits for a row. On MySQL and
+// MariaDB it is one that is still running when asked for again: InnoDB's own tables of waits
+// are not fresh when asked often.
+func waitsForRow(t *testing.T, db *sqltest.Database) bool {
+	t.Helper()
+	if db.Engine == sqltest.EnginePostgres {
+		return count(t, db, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
+	}
+	const running = "SELECT count(*) FROM information_schema.PROCESSLIST " +
+		"WHERE DB = DATABASE() AND ID <> CONNECTION_ID() AND COMMAND IN ('Execute', 'Query')"
+	for range 20 {
+		if count(t, db, running) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// eventually asks again and again until done.
+func eventually(t *testing.T, done func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatal("waited 30 s for what did not happen")
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package schema_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/schema"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+func TestApplyMayBeCalledAgain(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database, d schema.Dialect) {
+		apply(t.Context(), t, db.DB.DB, d, schema.Tables{})
+		apply(t.Context(), t, db.DB.DB, d, schema.Tables{})
+
+		var versions []int
+		must(t, db.Select(&versions, "SELECT version FROM sqllock_version"))
+		if len(versions) != 1 || versions[0] != schema.Version {
+			t.Errorf("versions %v, want [%d]", versions, schema.Version)
+		}
+	})
+}
+
+func TestApplyMayBeCalledByManyAtOnce(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database, d schema.Dialect) {
+		var params map[string]string
+		if d == schema.SQLite {
+			params = map[string]string{"_pragma": "busy_timeout(0)"} // nobody waits for us
+		}
+		start := make(chan struct{})
+		var wg sync.WaitGroup
+		for range 8 {
+			process := again(t, db, params)
+			must(t, process.PingContext(t.Context()))
+			wg.Go(func() {
+				<-start
+				if err := schema.Apply(t.Context(), process, d, schema.Tables{}); err != nil {
+					t.Errorf("Apply: %v", err)
+				}
+			})
+		}
+		close(start)
+		wg.Wait()
+		must(t, schema.Check(t.Context(), db.DB.DB, d, schema.Tables{}))
+	})
+}
+
+func TestApplyNeedsOneConnectionOnly(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database, d schema.Dialect) {
+		one := again(t, db, nil)
+		one.SetMaxOpenConns(1)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		apply(ctx, t, one, d, schema.Tables{})
+		if inUse := one.Stats().InUse; inUse != 0 {
+			t.Errorf("%d connections still in use", inUse)
+		}
+	})
+}
+
+func TestApplyWithADeadContextDoesNothing(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database, d schema.Dialect) {
+		because := errors.New("the test says so")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(because)
+		if err := schema.Apply(ctx, db.DB.DB, d, schema.Tables{}); !errors.Is(err, because) {
+			t.Errorf("Apply: %v, want the cause", err)
+		}
+		wants(t, schema.Check(t.Context(), db.DB.DB, d, schema.Tables{}), "table sqllock_lock is missing")
+	})
+}
+
+func TestApplyQueuesBehindAnotherOnPostgreSQL(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	other, err := db.BeginTx(t.Context(), nil)
+	must(t, err)
+	defer func() { _ = other.Rollback() }()
+	_, err = other.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(x'73716c6c6f636b00'::bigint)")
+	must(t, err)
+
+	done := make(chan error, 1)
+	go func() { done <- schema.Apply(t.Context(), db.DB.DB, schema.Postgres, schema.Tables{}) }()
+	for waiting := 0; waiting == 0; {
+		select {
+		case err := <-done:
+			t.Fatalf("Apply did not wait: %v", err)
+		default:
+		}
+		must(t, db.GetContext(t.Context(), &waiting, `
+			SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`))
+	}
+	wants(t, schema.Check(t.Context(), db.DB.DB, schema.Postgres, schema.Tables{}), "table sqllock_lock is missing")
+
+	must(t, other.Rollback())
+	must(t, <-done)
+	must(t, schema.Check(t.Context(), db.DB.DB, schema.Postgres, schema.Tables{}))
+}
+
+func TestApplyGivesUpOnABusySQLiteWhenItsContextEnds(t *testing.T) {
+	t.Parallel()
+	db := sqltest.SQLite(t)
+	writer, err := db.Conn(t.Context())
+	must(t, err)
+	defer func() { _ = writer.Close() }()
+	_, err = writer.ExecContext(t.Context(), "BEGIN IMMEDIATE")
+	must(t, err)
+
+	impatient := again(t, db, map[string]string{"_pragma": "busy_timeout(0)"})
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	err = schema.Apply(ctx, impatient, schema.SQLite, schema.Tables{})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Apply while another writes: %v, want the deadline", err)
+	}
+	wants(t, err, "database is locked")
+
+	_, err = writer.ExecContext(t.Context(), "ROLLBACK")
+	must(t, err)
+	apply(t.Context(), t, impatient, schema.SQLite, schema.Tables{})
+}
+
+func TestApplyWithNothingToDoNeedsNoRightToCreate(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	reader := again(t, db, map[string]string{"role": "pg_read_all_data"})
+	err := schema.Apply(t.Context(), reader, schema.Postgres, schema.Tables{})
+	wants(t, err, "permission denied")
+	if errors.Is(err, sqllock.ErrSchema) {
+		t.Errorf("Apply: %v, which applying again would not mend", err)
+	}
+
+	apply(t.Context(), t, db.DB.DB, schema.Postgres, schema.Tables{})
+	apply(t.Context(), t, reader, schema.Postgres, schema.Tables{})
+}
+
+func TestApplyLeavesForeignTablesAlone(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database, d schema.Dialect) {
+		exec(t, db.DB.DB, "CREATE TABLE sqllock_lock (id INT PRIMARY KEY)", "INSERT INTO sqllock_lock VALUES (7)")
+		err := schema.Apply(t.Context(), db.DB.DB, d, schema.Tables{})
+		if !errors.Is(err, sqllock.ErrSchema) {
+			t.Errorf("Apply: %v, want ErrSchema", err)
+		}
+		wants(t, err, "column sqllock_lock.token", "never altered")
+
+		var id int
+		must(t, db.Get(&id, "SELECT id FROM sqllock_lock"))
+		err = db.Get(&id, "SELECT COUNT(*) FROM sqllock_lease")
+		if err == nil || errors.Is(err, sql.ErrNoRows) {
+			t.Errorf("sqllock_lease exists: Apply changed something before it refused")
+		}
+	})
+}

@@ -1,0 +1,27 @@
+-- What one relation ($1, quoted and qualified as needed) is made of, and
+-- whether the schema it belongs in ($2, '' for the search path) exists.
+-- pg_catalog, not information_schema, for that hides what the role may not use.
+SELECT 'place' AS item, '' AS name, '' AS type, false AS nullable, false AS has_default
+WHERE CASE WHEN $2::text = '' THEN current_schema() IS NOT NULL
+           ELSE EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $2::text) END
+UNION ALL
+SELECT 'table', '',
+       CASE WHEN c.relkind <> 'r' THEN 'not an ordinary table'
+            WHEN c.relpersistence = 'u' THEN 'unlogged, so a crash empties it and tokens start again'
+            WHEN c.relpersistence = 't' THEN 'temporary, so no other session sees it'
+            ELSE '' END,
+       false, false
+FROM pg_catalog.pg_class c
+WHERE c.oid = to_regclass($1::text)
+UNION ALL
+SELECT 'column', a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), NOT a.attnotnull, a.atthasdef
+FROM pg_catalog.pg_attribute a
+WHERE a.attrelid = to_regclass($1::text) AND a.attnum > 0 AND NOT a.attisdropped
+UNION ALL
+-- All columns of the primary key, and the first column of any other index. One
+-- that CREATE INDEX CONCURRENTLY left invalid does not count.
+SELECT CASE WHEN i.indisprimary THEN 'primary' ELSE 'index' END, a.attname, '', false, false
+FROM pg_catalog.pg_index i
+JOIN pg_catalog.pg_attribute a
+  ON a.attrelid = i.indrelid AND (a.attnum = i.indkey[0] OR i.indisprimary AND a.attnum = ANY (i.indkey))
+WHERE i.indrelid = to_regclass($1::text) AND i.indisvalid

@@ -1,0 +1,145 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqllock/sqllock"
+)
+
+// difference is what separates the tables found from the tables wanted.
+type difference struct {
+	tables   Tables
+	newer    int      // version of tables that are too new; 0 if they are not
+	noPlace  string   // why no table can be created; empty if one can
+	missing  []string // what applying the files brings
+	mistakes []string // what applying the files does not mend
+}
+
+// compare holds what was found against what is wanted.
+func compare(f *found, d Dialect, t Tables) *difference {
+	diff := &difference{tables: t}
+	if f.version > Version {
+		// What a later release wants of its tables is not known here.
+		diff.newer = f.version
+		return diff
+	}
+	if !f.place {
+		diff.noPlace = noPlace(d, t)
+	}
+	for _, wanted := range wantedTables {
+		diff.table(d, wanted, f.tables[wanted.name])
+	}
+	if f.tables["version"].exists && f.version < Version {
+		diff.missing = append(diff.missing,
+			fmt.Sprintf("the tables are version %d, this program needs version %d", f.version, Version))
+	}
+	return diff
+}
+
+func noPlace(d Dialect, t Tables) string {
+	switch {
+	case d == MySQL:
+		return "no database is selected: name one in the DSN"
+	case t.Schema != "":
+		return fmt.Sprintf("PostgreSQL schema %q does not exist: create it first (CREATE SCHEMA %s)", t.Schema, d.quote(t.Schema))
+	default:
+		return "no schema in the search_path exists: create one, or name the schema of the tables"
+	}
+}
+
+func (diff *difference) table(d Dialect, wanted wantedTable, table *foundTable) {
+	name := diff.tables.display(wanted.name)
+	if !table.exists {
+		diff.missing = append(diff.missing, "table "+name+" is missing")
+		return
+	}
+	if table.odd != "" {
+		diff.mistakes = append(diff.mistakes, "table "+name+" is "+table.odd)
+		return
+	}
+	for _, column := range wanted.columns {
+		diff.column(d, name, column, table)
+	}
+	key := wanted.columns[0].name
+	if _, ok := table.columns[key]; ok && !slices.Equal(table.primary, []string{key}) {
+		diff.mistakes = append(diff.mistakes, "the primary key of table "+name+" is not "+key)
+	}
+	if _, ok := table.columns[wanted.indexed]; ok && !table.indexed[wanted.indexed] {
+		text := "table " + name + " has no index that begins with " + wanted.indexed
+		if d == MySQL { // its indexes are part of CREATE TABLE
+			diff.mistakes = append(diff.mistakes, text)
+		} else {
+			diff.missing = append(diff.missing, text)
+		}
+	}
+}
+
+func (diff *difference) column(d Dialect, table string, wanted wantedColumn, in *foundTable) {
+	want := foundColumn{typ: columnTypes[d][wanted.kind], nullable: wanted.nullable, hasDefault: wanted.hasDefault}
+	got, ok := in.columns[wanted.name]
+	if !ok {
+		diff.mistakes = append(diff.mistakes, fmt.Sprintf("column %s.%s (%s) is missing", table, wanted.name, want))
+		return
+	}
+	got.hasDefault = got.hasDefault && want.hasDefault // one more default does no harm
+	if got != want {
+		diff.mistakes = append(diff.mistakes, fmt.Sprintf("column %s.%s is %s, and must be %s", table, wanted.name, got, want))
+	}
+}
+
+func (c foundColumn) String() string {
+	text := c.typ
+	if !c.nullable {
+		text += " not null"
+	}
+	if c.hasDefault {
+		text += " with a default"
+	}
+	return text
+}
+
+// appliable reports whether applying the files would mend all that is wrong.
+func (diff *difference) appliable() bool {
+	return diff.newer == 0 && diff.noPlace == "" && len(diff.mistakes) == 0
+}
+
+// err is nil if there is no difference. Otherwise it matches sqllock.ErrSchema, says
+// everything that differs and how to mend it.
+func (diff *difference) err() error {
+	if diff.newer != 0 {
+		return fmt.Errorf("%w: table %s says version %d, and this program knows version %d: upgrade this program",
+			sqllock.ErrSchema, diff.tables.display("version"), diff.newer, Version)
+	}
+	if diff.appliable() && len(diff.missing) == 0 {
+		return nil
+	}
+	if diff.noPlace != "" {
+		return fmt.Errorf("%w: %s", sqllock.ErrSchema, diff.noPlace)
+	}
+	var advice []string
+	if len(diff.mistakes) > 0 {
+		advice = append(advice, "alter the tables to what `sqllock schema print` shows, for existing tables are never altered for you")
+	}
+	if len(diff.missing) > 0 {
+		advice = append(advice, "run `sqllock schema apply --db …`"+diff.where())
+	}
+	return fmt.Errorf("%w: %s: %s", sqllock.ErrSchema,
+		strings.Join(slices.Concat(diff.mistakes, diff.missing), "; "), strings.Join(advice, ", then "))
+}
+
+// where reminds of names that are not the default.
+func (diff *difference) where() string {
+	var parts []string
+	if diff.tables.prefix() != defaultPrefix {
+		parts = append(parts, "prefix "+diff.tables.prefix())
+	}
+	if diff.tables.Schema != "" {
+		parts = append(parts, "schema "+diff.tables.Schema)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (with " + strings.Join(parts, ", ") + ")"
+}

@@ -1,0 +1,46 @@
+// Package schema holds the tables that lease locks live in, for PostgreSQL, for
+// MySQL and MariaDB, and for SQLite. [Print] writes their definition, [Apply]
+// creates them and [Check] says what is wrong with them. Nothing else in this
+// module creates or alters a table: a program that uses leases calls Apply as it
+// starts, or its migration tool runs the files in [Files].
+//
+// # The tables
+//
+//	sqllock_lease    one row per lease: who is alive, and until when
+//	sqllock_lock     one row per name: its fencing token, and the lease that holds it
+//	sqllock_version  one row per numbered file that has been applied
+//
+// Many locks hang on one lease, so a renewal is one small UPDATE however many
+// locks are held. A lock's row outlives the lock, because its token must only
+// ever rise. The meaning of each column stands in the SQL files and, where the
+// database can keep it, in the comment of the column.
+//
+// Times are timestamptz in PostgreSQL, DATETIME(6) in UTC in MySQL and MariaDB,
+// and whole microseconds since 1970 in UTC in SQLite. They are always taken from
+// the database's clock.
+//
+// # Who may change what
+//
+// Rows belong to package leasetable. By hand:
+//   - reading is always safe, and needs no lock;
+//   - deleting a row of sqllock_lease makes its owner lose every lock that hangs
+//     on it, at the owner's next renewal;
+//   - deleting a row of sqllock_lock, or lowering its token, lets tokens repeat,
+//     and a resource that is fenced by them can then be written by a stale holder.
+//
+// Columns may be added if they allow NULL or have a default, and so may indexes,
+// triggers and grants; Check does not mind them. What the files define is to be
+// left as it is.
+//
+// A program that takes locks needs SELECT, INSERT, UPDATE and DELETE on
+// sqllock_lease and sqllock_lock, and SELECT on sqllock_version. Only the one who
+// applies needs the right to create tables; Apply by anyone else succeeds when
+// there is nothing to do.
+//
+// # Versions
+//
+// The files of a dialect are numbered from 0001, and sqllock_version says which
+// have been applied. A later release adds files and never edits an old one. Files
+// that bring nothing new can always be run again. Tables newer than the program
+// are refused with the request to upgrade it.
+package schema

@@ -1,0 +1,80 @@
+package schema
+
+// kind is what a column is for; columnTypes says how each dialect stores it.
+type kind int
+
+const (
+	kindID     kind = iota // 16 random bytes
+	kindBytes              // up to 1024 bytes, compared exactly
+	kindText               // up to 255 characters
+	kindInt                // 64 bits
+	kindNumber             // 32 bits
+	kindTime               // microseconds, UTC
+)
+
+// columnTypes are the types as the catalogues of the databases spell them, except that
+// catalogues differ in letter case and in the display width of an integer.
+var columnTypes = map[Dialect][]string{
+	Postgres: {"bytea", "bytea", "text", "bigint", "integer", "timestamp with time zone"},
+	MySQL:    {"binary(16)", "varbinary(1024)", "varchar(255)", "bigint", "int", "datetime(6)"},
+	SQLite:   {"blob", "blob", "text", "integer", "integer", "integer"},
+}
+
+// wantedColumn is a column that the SQL files define.
+type wantedColumn struct {
+	name       string
+	kind       kind
+	nullable   bool
+	hasDefault bool
+}
+
+// wantedTable is a table that the SQL files define. Its first column is its primary key.
+type wantedTable struct {
+	name    string
+	columns []wantedColumn
+	indexed string // the column that an index begins with; empty for none
+}
+
+// wantedTables is what the newest of the SQL files leave behind. The files are the source;
+// a test on each database holds this list against them.
+var wantedTables = []wantedTable{
+	{
+		name: "lease",
+		columns: []wantedColumn{
+			{name: "id", kind: kindID},
+			{name: "owner", kind: kindText},
+			{name: "host", kind: kindText},
+			{name: "pid", kind: kindInt},
+			{name: "ttl_us", kind: kindInt},
+			{name: "renewals", kind: kindInt, hasDefault: true},
+			{name: "created_at", kind: kindTime},
+			{name: "expires_at", kind: kindTime},
+		},
+		indexed: "expires_at",
+	},
+	{
+		name: "lock",
+		columns: []wantedColumn{
+			{name: "name", kind: kindBytes},
+			{name: "token", kind: kindInt},
+			{name: "lease_id", kind: kindID, nullable: true},
+			{name: "acquired_at", kind: kindTime},
+			{name: "released_at", kind: kindTime, nullable: true},
+			{name: "metadata", kind: kindBytes, hasDefault: true},
+		},
+		indexed: "released_at",
+	},
+	{
+		name:    "version",
+		columns: []wantedColumn{{name: "version", kind: kindNumber}},
+	},
+}
+
+func isTable(name string) bool {
+	for _, table := range wantedTables {
+		if table.name == name {
+			return true
+		}
+	}
+	return false
+}

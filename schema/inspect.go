@@ -1,0 +1,117 @@
+package schema
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// catalog has, for each dialect, the statement that describes one table.
+//
+//go:embed catalog
+var catalog embed.FS
+
+const versionSQL = `SELECT COALESCE(MAX(version), 0) FROM sqllock_version`
+
+// displayWidth is what MariaDB, and MySQL before 8.0.19, add to the type of an integer.
+var displayWidth = regexp.MustCompile(`^(bigint|int)\(\d+\)`)
+
+// querier is a connection or a transaction.
+type querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// foundColumn is a column as the database has it.
+type foundColumn struct {
+	typ        string
+	nullable   bool
+	hasDefault bool
+}
+
+// foundTable is a table as the database has it.
+type foundTable struct {
+	exists  bool
+	odd     string                 // why it cannot serve, whatever its columns; empty if it can
+	columns map[string]foundColumn // by name
+	primary []string               // columns of the primary key
+	indexed map[string]bool        // first columns of the other indexes
+}
+
+// found is all that the database has.
+type found struct {
+	place   bool // the schema, or the database, exists
+	tables  map[string]*foundTable
+	version int // 0 if unknown
+}
+
+// inspect reads the catalogue of the database. It changes nothing.
+func inspect(ctx context.Context, q querier, d Dialect, t Tables) (*found, error) {
+	query, err := catalog.ReadFile(path.Join("catalog", string(d)+".sql"))
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	f := &found{tables: make(map[string]*foundTable)}
+	for _, wanted := range wantedTables {
+		table, err := f.describe(ctx, q, string(query), catalogArgs(d, t, wanted.name)...)
+		if err != nil {
+			return nil, fmt.Errorf("schema: look at table %s: %w", t.display(wanted.name), err)
+		}
+		f.tables[wanted.name] = table
+	}
+	if _, ok := f.tables["version"].columns["version"]; ok {
+		if err := q.QueryRowContext(ctx, t.Rewrite(d, versionSQL)).Scan(&f.version); err != nil {
+			return nil, fmt.Errorf("schema: read the version in %s: %w", t.display("version"), err)
+		}
+	}
+	return f, nil
+}
+
+// catalogArgs are the arguments of the dialect's statement for one table.
+func catalogArgs(d Dialect, t Tables, table string) []any {
+	name := t.prefix() + table
+	switch d {
+	case Postgres:
+		return []any{t.Rewrite(d, defaultPrefix+table), t.Schema}
+	case MySQL:
+		return []any{name, name, name}
+	default:
+		return []any{name}
+	}
+}
+
+// describe runs the dialect's statement for one table.
+func (f *found) describe(ctx context.Context, q querier, query string, args ...any) (*foundTable, error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // rows.Err has told
+	table := &foundTable{columns: make(map[string]foundColumn), indexed: make(map[string]bool)}
+	for rows.Next() {
+		var item, name string
+		var column foundColumn
+		if err := rows.Scan(&item, &name, &column.typ, &column.nullable, &column.hasDefault); err != nil {
+			return nil, err
+		}
+		switch item {
+		case "place":
+			f.place = true
+		case "table":
+			table.exists, table.odd = true, column.typ
+		case "column":
+			column.typ = displayWidth.ReplaceAllString(strings.ToLower(column.typ), "$1")
+			table.columns[name] = column
+		case "primary":
+			table.primary = append(table.primary, name)
+		case "index":
+			table.indexed[name] = true
+		}
+	}
+	return table, rows.Err()
+}

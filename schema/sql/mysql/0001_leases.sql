@@ -1,0 +1,45 @@
+-- Lease locks, version 1, for MySQL and MariaDB. Every statement may be run
+-- again, and by several processes at once. All times are UTC.
+-- Indexes stand inside CREATE TABLE, for MySQL has no CREATE INDEX IF NOT EXISTS.
+
+-- A lease: a promise, with an end, that its owner is alive. Many locks hang on
+-- one lease, so keeping them all is one small UPDATE of one row.
+CREATE TABLE IF NOT EXISTS sqllock_lease (
+    id         BINARY(16)   NOT NULL COMMENT '16 random bytes, never used again',
+    owner      VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL COMMENT 'who holds the lease, in the owner''s words',
+    host       VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL COMMENT 'the owner''s host name',
+    pid        BIGINT       NOT NULL COMMENT 'the owner''s process id on that host',
+    ttl_us     BIGINT       NOT NULL COMMENT 'microseconds that a renewal adds, counted from the database''s clock',
+    renewals   BIGINT       NOT NULL DEFAULT 0 COMMENT 'counts renewals: tells a live lease from a stopped one without trusting a clock',
+    created_at DATETIME(6)  NOT NULL COMMENT 'when the lease began, UTC, by the database''s clock',
+    expires_at DATETIME(6)  NOT NULL COMMENT 'when the lease ends unless renewed, UTC, by the database''s clock',
+    PRIMARY KEY (id),
+    KEY sqllock_lease_expires_idx (expires_at)
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+  COMMENT='sqllock: who is alive, and until when. Deleting a row loses every lock that hangs on it.';
+
+-- A lock: one row per name. The row stays after the release, because its token
+-- must never fall: deleting a row by hand makes tokens start again.
+-- VARBINARY, for every text collation takes some different names for the same.
+-- lease_id is no foreign key on purpose: a lease that is gone means "dead", and
+-- a guard on a lock row must never wait for the renewal of a lease row.
+CREATE TABLE IF NOT EXISTS sqllock_lock (
+    name        VARBINARY(1024) NOT NULL COMMENT 'the name, byte for byte; CONVERT(name USING utf8mb4) reads most',
+    token       BIGINT          NOT NULL COMMENT 'fencing token: rises with every acquisition, never falls',
+    lease_id    BINARY(16)      NULL COMMENT 'the lease that holds the name; NULL: free; of a lease that is gone: dead, free to take over',
+    acquired_at DATETIME(6)     NOT NULL COMMENT 'when the name was last acquired, UTC, by the database''s clock',
+    released_at DATETIME(6)     NULL COMMENT 'when the name was last released, UTC, by the database''s clock',
+    metadata    VARBINARY(1024) NOT NULL DEFAULT '' COMMENT 'whatever the holder attached, opaque',
+    PRIMARY KEY (name),
+    KEY sqllock_lock_released_idx (released_at)
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+  COMMENT='sqllock: which lease holds which name. Rows stay after release: the token must only rise.';
+
+-- One row per numbered file that has been applied; the highest is the version.
+CREATE TABLE IF NOT EXISTS sqllock_version (
+    version INT NOT NULL COMMENT 'number of an applied file',
+    PRIMARY KEY (version)
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+  COMMENT='sqllock: the numbered files applied to these tables; the highest is the version';
+
+INSERT IGNORE INTO sqllock_version (version) VALUES (1);

@@ -1,0 +1,104 @@
+package schema
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+)
+
+// reading calls fn so that the connection goes back to the pool with no transaction open,
+// even if the DSN has set autocommit=0.
+func reading(ctx context.Context, db *sql.DB, d Dialect, fn func(querier) error) error {
+	if d == SQLite {
+		// A DSN may make every transaction one that writes (_txlock=immediate), and
+		// SQLite has no autocommit to switch off.
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return fmt.Errorf("schema: connect: %w", err)
+		}
+		defer func() { _ = conn.Close() }()
+		return fn(conn)
+	}
+	return transact(ctx, db, d, true, fn)
+}
+
+// writing calls fn in a transaction that is committed if fn returns nil.
+func writing(ctx context.Context, db *sql.DB, d Dialect, fn func(querier) error) error {
+	if d == SQLite {
+		return immediately(ctx, db, fn)
+	}
+	return transact(ctx, db, d, false, fn)
+}
+
+func transact(ctx context.Context, db *sql.DB, d Dialect, readOnly bool, fn func(querier) error) error {
+	opts := &sql.TxOptions{ReadOnly: readOnly}
+	if d == Postgres || readOnly {
+		// Each statement must see what was committed while the one before it waited, and
+		// lock nothing that it reads, whatever the default of the database is. To write,
+		// MySQL keeps its default: a server whose binary log has statements refuses
+		// INSERT at READ COMMITTED, and CREATE TABLE ends the transaction anyway.
+		opts.Isolation = sql.LevelReadCommitted
+	}
+	tx, err := db.BeginTx(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("schema: begin: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // does nothing after Commit
+	if err := fn(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("schema: commit: %w", err)
+	}
+	return nil
+}
+
+// immediately calls fn in a SQLite transaction that takes the write lock as it begins: one
+// that reads first and writes later can be refused without being allowed to wait.
+func immediately(ctx context.Context, db *sql.DB, fn func(querier) error) (err error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("schema: connect: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("schema: begin: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			rollback(context.WithoutCancel(ctx), conn)
+		}
+	}()
+	if err := fn(conn); err != nil {
+		return err
+	}
+	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
+		return fmt.Errorf("schema: commit: %w", err)
+	}
+	return nil
+}
+
+// rollback ends the transaction of conn, or else keeps conn out of the pool.
+func rollback(ctx context.Context, conn *sql.Conn) {
+	if _, err := conn.ExecContext(ctx, "ROLLBACK"); err == nil {
+		return
+	}
+	// SQLite rolls some failures back itself, so ask whether a transaction can begin.
+	if _, err := conn.ExecContext(ctx, "BEGIN"); err == nil {
+		if _, err := conn.ExecContext(ctx, "ROLLBACK"); err == nil {
+			return
+		}
+	}
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+}
+
+// sqlState is the SQLSTATE of an error of a PostgreSQL driver; empty if it has none.
+func sqlState(err error) string {
+	var state interface{ SQLState() string }
+	if errors.As(err, &state) {
+		return state.SQLState()
+	}
+	return ""
+}
