@@ -1,0 +1,39 @@
+.DEFAULT_GOAL := help
+GOLANGCI_LINT := bin/golangci-lint-2.15.0
+
+.PHONY: help
+help: ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+.PHONY: test
+test: ## every test, with the race detector, on real servers; gets the servers it needs
+	./scripts/test
+
+.PHONY: bench
+bench: ## acquire+release of every backend beside the same bare statements, as a ratio
+	./scripts/bench
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## go vet and golangci-lint
+	go vet ./...
+	$(GOLANGCI_LINT) run ./...
+
+.PHONY: format
+format: $(GOLANGCI_LINT) ## gofumpt and gci
+	$(GOLANGCI_LINT) fmt ./...
+
+.PHONY: images
+images: ## Docker images of the servers from Debian packages, where there is no registry
+	./scripts/images
+
+.PHONY: build
+build: ## the command line, as bin/sqllock
+	CGO_ENABLED=0 go build -o bin/sqllock ./cmd/sqllock
+
+.PHONY: clean
+clean: ## what the other targets made
+	rm -rf bin
+
+$(GOLANGCI_LINT):
+	GOBIN=$(CURDIR)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+	mv bin/golangci-lint $@

@@ -1,0 +1,237 @@
+package leasetable_test
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// proxy stands between a Locker and its server, and can lose answers: when armed, the next
+// answer after a request that contains a word is dropped and the connection closed, with
+// the request delivered and carried out.
+type proxy struct {
+	listener net.Listener
+	server   string
+	conns    sync.WaitGroup
+
+	mu   sync.Mutex
+	word string // guarded by mu: "" when not armed
+	lost int    // guarded by mu: answers dropped
+}
+
+// through returns a DSN that leads to db through a new proxy.
+func through(t *testing.T, db *sqltest.Database) (*proxy, string) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(db.DSN, "127.0.0.1:")
+	port := rest[:strings.IndexAny(rest, ")/")]
+	p := &proxy{listener: listener, server: "127.0.0.1:" + port}
+	p.conns.Go(p.accept)
+	t.Cleanup(func() {
+		_ = listener.Close() // ends accept
+		p.conns.Wait()
+	})
+	return p, strings.Replace(db.DSN, p.server, listener.Addr().String(), 1)
+}
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.conns.Go(func() { p.serve(client) })
+	}
+}
+
+func (p *proxy) serve(client net.Conn) {
+	defer client.Close()
+	server, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", p.server)
+	if err != nil {
+		return
+	}
+	drop := make(chan struct{})
+	var once sync.Once
+	p.conns.Go(func() { // the answers
+		defer client.Close()
+		buf := make([]byte, 1<<16)
+		for {
+			n, err := server.Read(buf)
+			if err != nil {
+				return
+			}
+			select {
+			case <-drop:
+				p.mu.Lock()
+				p.lost++
+				p.mu.Unlock()
+				return
+			default:
+			}
+			if _, err := client.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	})
+	defer server.Close()
+	buf := make([]byte, 1<<16)
+	for {
+		n, err := client.Read(buf)
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		if p.word != "" && strings.Contains(string(buf[:n]), p.word) {
+			p.word = ""
+			once.Do(func() { close(drop) })
+		}
+		p.mu.Unlock()
+		if _, err := server.Write(buf[:n]); err != nil && !errors.Is(err, io.EOF) {
+			return
+		}
+	}
+}
+
+// loseAnswerTo arms the proxy.
+func (p *proxy) loseAnswerTo(word string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.word = word
+}
+
+func (p *proxy) answersLost() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lost
+}
+
+// onWire is how bytes show in a request: as they are, or in hex on MySQL.
+func onWire(db *sqltest.Database, b []byte) string {
+	if db.Engine == sqltest.EnginePostgres {
+		return string(b)
+	}
+	return hex.EncodeToString(b)
+}
+
+func TestAnAcquireWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, dsn := through(t, db)
+		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(time.Hour))
+		other := newLocker(t, db.DB)
+		kept := take(t, l, "kept") // the lease goes on for this one
+		p.loseAnswerTo(onWire(db, []byte("unanswered")))
+		if _, err := l.TryAcquire(t.Context(), "unanswered"); err == nil || !sqllock.IsRetryable(err) {
+			t.Fatalf("an acquire without an answer: %v", err)
+		}
+		if p.answersLost() != 1 {
+			t.Fatal("no answer was lost")
+		}
+		// Its row was taken, and is given back long before the lease of an hour ends.
+		if token := take(t, other, "unanswered").Token(); token != 2 {
+			t.Errorf("token %d: the lost acquire had not taken the row", token)
+		}
+		take(t, l, "y") // on a new lease
+		if n := rows(t, db, "sqllock_lease"); n < 2 {
+			t.Errorf("%d leases", n)
+		}
+		if err := kept.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAReleaseWhoseAnswerIsLostIsConfirmedByAnother(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, dsn := through(t, db)
+		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(time.Hour))
+		lease := take(t, l, "unanswered")
+		p.loseAnswerTo(onWire(db, []byte("unanswered")))
+		if err := lease.Release(t.Context()); err != nil || p.answersLost() != 1 {
+			t.Errorf("Release: %v; %d answers lost", err, p.answersLost())
+		}
+		if _, err := newLocker(t, db.DB).TryAcquire(t.Context(), "unanswered"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestARenewalWhoseAnswerIsLostIsRepeated(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, dsn := through(t, db)
+		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(2*time.Second))
+		lease := take(t, l, "x")
+		var id []byte
+		if err := db.GetContext(t.Context(), &id, "SELECT id FROM sqllock_lease"); err != nil {
+			t.Fatal(err)
+		}
+		p.loseAnswerTo(onWire(db, id))
+		eventually(t, func() bool {
+			return p.answersLost() == 1 && count(t, db, "SELECT renewals FROM sqllock_lease") >= 4
+		})
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// onDedicated runs a test on a server of its own, of every kind.
+func onDedicated(t *testing.T, test func(t *testing.T, server *sqltest.Server, db *sqltest.Database)) {
+	t.Helper()
+	for _, engine := range []sqltest.Engine{sqltest.EnginePostgres, sqltest.EngineMySQL, sqltest.EngineMariaDB} {
+		t.Run(string(engine), func(t *testing.T) {
+			server := sqltest.Start(t, engine)
+			test(t, server, withTables(t, server.Database(t)))
+		})
+	}
+}
+
+func TestAServerThatHangsEndsTheLockBeforeItsLeaseExpires(t *testing.T) { //nolint:paralleltest // one server at a time
+	onDedicated(t, func(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
+		const ttl = 3 * time.Second
+		l := newLocker(t, db.DB, leasetable.WithTTL(ttl))
+		lease := take(t, l, "x")
+		paused := time.Now()
+		server.Pause()
+		cause := await(t, lease, 2*ttl)
+		if !errors.Is(cause, sqllock.ErrExpired) || time.Since(paused) > ttl {
+			t.Errorf("after %v the lock ended with %v; want ErrExpired within %v", time.Since(paused), cause, ttl)
+		}
+		server.Resume()
+		take(t, newLocker(t, db.DB), "x") // as soon as it has expired for the database too
+		if err := lease.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Release of a lock that somebody took: %v", err)
+		}
+	})
+}
+
+func TestALeaseSurvivesARestartOfTheServer(t *testing.T) { //nolint:paralleltest // one server at a time
+	onDedicated(t, func(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Minute), leasetable.WithOwner("survivor"))
+		lease := take(t, l, "x")
+		server.Kill()
+		server.Start()
+		h := mustBeHeld(t, newLocker(t, db.DB), "x")
+		if h.Owner != "survivor" || lease.Context().Err() != nil {
+			t.Errorf("after the restart the holder is %v, the lock's end %v", h, context.Cause(lease.Context()))
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
