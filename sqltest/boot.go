@@ -1,0 +1,195 @@
+package sqltest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// origin makes servers: a Docker daemon with an image, or installed programs.
+type origin interface {
+	String() string // "docker image postgres:17"
+	host(ctx context.Context, inst *instance, password string, settings []string, own bool) (host, error)
+}
+
+// host runs one server.
+type host interface {
+	start(ctx context.Context) error // also again, after stop or kill
+	running(ctx context.Context) error
+	address() string
+	log() string // its last lines
+	stop(ctx context.Context) error
+	kill(ctx context.Context) error
+	pause(ctx context.Context) error
+	resume(ctx context.Context) error
+}
+
+// server is one that answers.
+type server struct {
+	product product
+	record  record
+	version string    // "PostgreSQL 17.6"
+	inst    *instance // nil for a server that is not ours
+	host    host      // nil for a server that another process has started
+}
+
+func (s server) String() string { return s.version + " from " + s.record.Source }
+
+// boot starts a new server from the first source that gives one. An own server
+// belongs to one test; the others are shared.
+func boot(ctx context.Context, p product, sources []source, settings []string, own bool) (server, error) {
+	st, err := openState()
+	if err != nil {
+		return server{}, &noServerError{p, []attempt{{sources[0], err}}}
+	}
+	if err := st.clean(); err != nil {
+		return server{}, err
+	}
+	var tried []attempt
+	for _, src := range sources {
+		key := keyOf(p.engine(), src)
+		err := st.recall(key)
+		if err == nil {
+			var srv server
+			if srv, err = bootFrom(ctx, st, p, src, settings, own); err == nil {
+				return srv, nil
+			}
+			// A test's own server may have failed because of its settings.
+			if !own {
+				st.remember(key, err)
+			}
+		}
+		tried = append(tried, attempt{src, err})
+	}
+	return server{}, &noServerError{p, tried}
+}
+
+func bootFrom(ctx context.Context, st state, p product, src source, settings []string, own bool) (server, error) {
+	var from origin
+	var err error
+	if src.kind == fromDocker {
+		from, err = findImage(ctx, st, p, src.value)
+	} else {
+		from, err = findPrograms(p, src.value)
+	}
+	if err != nil {
+		return server{}, err
+	}
+	key := choose(own, "own-", "") + keyOf(p.engine(), src)
+	for tries := 1; ; tries++ {
+		srv, err := bootOn(ctx, st, p, from, key, settings, own)
+		// Between the choice of a port and its use somebody else may take it.
+		if err == nil || tries == 3 || !portTaken(err) {
+			return srv, err
+		}
+	}
+}
+
+func bootOn(ctx context.Context, st state, p product, from origin, key string, settings []string, own bool) (_ server, err error) {
+	inst, err := st.newInstance(key)
+	if err != nil {
+		return server{}, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, inst.end())
+		}
+	}()
+	password := randomID()
+	h, err := from.host(ctx, inst, password, settings, own)
+	if err != nil {
+		return server{}, err
+	}
+	if err := h.start(ctx); err != nil {
+		return server{}, err
+	}
+	srv := server{product: p, inst: inst, host: h}
+	srv.record = record{DSN: p.private(h.address(), password), Source: from.String()}
+	if srv.version, err = srv.await(ctx); err != nil {
+		return server{}, err
+	}
+	return srv, inst.publish(srv.record)
+}
+
+// await waits until a started server answers, or has ended.
+func (s server) await(ctx context.Context) (version string, err error) {
+	var last error
+	err = await(ctx, 25*time.Millisecond, func() (bool, error) {
+		if err := s.host.running(ctx); err != nil {
+			return false, err
+		}
+		version, last = s.identify(ctx)
+		if wrong := (wrongProductError{}); errors.As(last, &wrong) {
+			return false, last
+		}
+		return last == nil, nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("%s does not answer: %w\n%s", s.record.Source, errors.Join(err, last), s.host.log())
+	}
+	return version, nil
+}
+
+// identify asks the server what it is, once.
+func (s server) identify(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, quickly)
+	defer cancel()
+	db, err := s.product.open(s.record.DSN)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = db.Close() }()
+	return s.product.identify(ctx, db)
+}
+
+func portTaken(err error) bool {
+	text := strings.ToLower(err.Error())
+	return strings.Contains(text, "address already in use") || strings.Contains(text, "port is already allocated")
+}
+
+// freePort returns a port of the loopback interface that nobody listens on.
+func freePort(ctx context.Context) (string, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	return port, errors.Join(err, listener.Close())
+}
+
+// installed are programs found on this machine.
+type installed struct {
+	product  product
+	programs programs
+}
+
+func findPrograms(p product, dir string) (origin, error) {
+	found, err := p.find(dir)
+	if err != nil {
+		return nil, err
+	}
+	return installed{p, found}, nil
+}
+
+func (i installed) String() string { return "programs in " + i.programs.dir }
+
+func (i installed) host(ctx context.Context, inst *instance, password string, settings []string, _ bool) (host, error) {
+	return newProcess(ctx, i.product, i.programs, inst, password, settings)
+}
+
+func isProgram(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && (filepath.Ext(path) == ".exe" || info.Mode().Perm()&0o111 != 0)
+}
+
+func lastLines(text []byte, n int) string {
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	return "its last lines of " + strconv.Itoa(len(lines)) + ":\n" + string(bytes.Join(lines[max(0, len(lines)-n):], []byte("\n")))
+}

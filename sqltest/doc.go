@@ -1,0 +1,74 @@
+// Package sqltest gives a test a real database, in one line:
+//
+//	func TestOrders(t *testing.T) {
+//		t.Parallel()
+//		db := sqltest.Postgres(t) // or MySQL, MariaDB, SQLite
+//		if _, err := db.Exec("CREATE TABLE orders (id int PRIMARY KEY)"); err != nil {
+//			t.Fatal(err)
+//		}
+//		shop := Open(db.DSN) // the code under test may open it, too
+//		…
+//	}
+//
+// Each call makes an empty database, which is closed and dropped when the test
+// ends. Connections to it that the test has left open are named in the test's
+// log and ended. All tests of a run share one server per engine, also those of
+// different packages, which the go command runs as different processes. A test
+// that stops, kills or pauses its server gets one of its own with [Start].
+//
+// # Where the server comes from
+//
+// There are three ways to get a server, tried in this order unless a variable
+// chooses one:
+//
+//   - a server that runs already, named by its DSN. Its user must be allowed to
+//     create databases. Nothing is left on it but what a killed test left behind,
+//     in databases named sqltest_….
+//   - Docker: a container with the image postgres:17, mysql:8.4 or mariadb:11.4,
+//     which is pulled if need be, or with another image. Its port is published on
+//     127.0.0.1 only (unless DOCKER_HOST is another machine).
+//   - programs installed on this machine, started in a temporary folder and on a
+//     free port of 127.0.0.1: PostgreSQL's in /usr/lib/postgresql/*/bin (the
+//     highest version) or on the PATH, mariadbd with mariadb-install-db, or
+//     MySQL's mysqld. They run as another user if the test runs as root.
+//
+// When none of them works the test fails, and says what was tried. These
+// variables of the environment have a say:
+//
+//	SQLTEST_POSTGRES   one of:
+//	SQLTEST_MYSQL        a DSN, such as postgres://user:password@host/postgres,
+//	SQLTEST_MARIADB        user:password@tcp(host:3306)/ or mysql://user:password@host/
+//	                     docker, or docker:IMAGE
+//	                     programs, or programs:FOLDER
+//	                     skip: tests of this engine are skipped
+//	SQLTEST_SKIP=1     a test that finds no server is skipped, not failed
+//	SQLTEST_KEEP=1     the database of a failed test is kept, and its DSN logged
+//
+// A password in such a DSN is in [Database].DSN and nowhere else: neither in
+// failures nor in logs.
+//
+// The servers are tuned for tests: they take 300 connections and do not wait for
+// the disk, so that their data outlives the server's death but not the machine's.
+//
+// # What is left behind, and when
+//
+// After a run, nothing: a small script in a session of its own watches the test
+// processes and the go command that runs them, and ends the server a moment after
+// the last of them, however that came about (the end of the run, Ctrl-C, a
+// timeout, kill -9). If the script was killed as well, or the machine was
+// restarted, the next run that starts a server cleans up first. The servers are
+// known in the folder sqltest-UID of the temporary folder ([os.TempDir]), of which
+// only some empty lock files remain. Runs at the same time share a server if they
+// want the same one.
+//
+// With SQLTEST_KEEP the server of a kept database stays up after the run, until
+// the next run without SQLTEST_KEEP; on a server named by a DSN the database stays
+// until somebody drops it.
+//
+// Where Docker can be reached but there is no docker command, the script cannot
+// end containers: they are then told at their start to end after an hour, and
+// removed by the next run that starts one.
+//
+// On systems other than Unix, only SQLite and servers named by a DSN are
+// supported.
+package sqltest

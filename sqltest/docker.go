@@ -1,0 +1,240 @@
+package sqltest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ory/dockertest/v3"
+	dc "github.com/ory/dockertest/v3/docker"
+)
+
+const (
+	// pullTimeout bounds the download of an image, pullStall its standstill.
+	pullTimeout = 10 * time.Minute
+	pullStall   = time.Minute
+
+	// Labels tell our containers, and where the folder of each one is.
+	labelRoot   = "sqltest.root"
+	labelFolder = "sqltest.folder"
+
+	// expiry ends a container where no docker command can be run to do so.
+	expiry = time.Hour
+)
+
+// image is a Docker daemon that has the image of a server.
+type image struct {
+	product  product
+	pool     *dockertest.Pool
+	endpoint string
+	root     string
+	name     string
+}
+
+// findImage connects to Docker and pulls the image if it is not there.
+func findImage(ctx context.Context, st state, p product, name string) (origin, error) {
+	endpoint := dockerEndpoint(ctx)
+	pool, err := dockertest.NewPool(endpoint)
+	if err != nil {
+		return nil, err
+	}
+	img := image{product: p, pool: pool, endpoint: endpoint, root: st.root, name: name}
+
+	reachable, cancel := context.WithTimeout(ctx, quickly)
+	defer cancel()
+	if err := pool.Client.PingWithContext(reachable); err != nil {
+		return nil, fmt.Errorf("docker does not answer: %w", err)
+	}
+	if err := img.removeOrphans(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := pool.Client.InspectImage(name); err == nil {
+		return img, nil
+	}
+	pulling, cancel := context.WithTimeout(ctx, pullTimeout)
+	defer cancel()
+	repository, tag := img.repository()
+	options := dc.PullImageOptions{Repository: repository, Tag: tag, InactivityTimeout: pullStall, Context: pulling}
+	if err := pool.Client.PullImage(options, credentials(repository)); err != nil {
+		return nil, fmt.Errorf("pull: %w", err)
+	}
+	return img, nil
+}
+
+// dockerEndpoint is what the docker command would talk to, which may be a
+// context of Docker Desktop or the like; empty for the default.
+func dockerEndpoint(ctx context.Context) string {
+	if endpoint := os.Getenv("DOCKER_HOST"); endpoint != "" {
+		return endpoint
+	}
+	ctx, cancel := context.WithTimeout(ctx, quickly)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}").Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// credentials are what `docker login` has left for the image's registry.
+func credentials(repository string) dc.AuthConfiguration {
+	host, _, ok := strings.Cut(repository, "/")
+	if !ok || !strings.ContainsAny(host, ".:") {
+		return dc.AuthConfiguration{}
+	}
+	if auth, err := dc.NewAuthConfigurationsFromCredsHelpers(host); err == nil {
+		return *auth
+	}
+	return dc.AuthConfiguration{}
+}
+
+func (i image) repository() (repository, tag string) {
+	repository, tag = dc.ParseRepositoryTag(i.name)
+	return repository, choose(tag == "", "latest", tag)
+}
+
+func (i image) String() string { return "docker image " + i.name }
+
+// removeOrphans removes containers of ours whose folder is gone: nobody else
+// will.
+func (i image) removeOrphans(ctx context.Context) error {
+	found, err := i.pool.Client.ListContainers(dc.ListContainersOptions{
+		All:     true,
+		Filters: map[string][]string{"label": {labelRoot + "=" + i.root}},
+		Context: ctx,
+	})
+	if err != nil {
+		return err
+	}
+	for _, c := range found {
+		if _, err := os.Stat(c.Labels[labelFolder]); !errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err := i.remove(ctx, c.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i image) remove(ctx context.Context, id string) error {
+	err := i.pool.Client.RemoveContainer(dc.RemoveContainerOptions{ID: id, Force: true, RemoveVolumes: true, Context: ctx})
+	if gone := (*dc.NoSuchContainer)(nil); errors.As(err, &gone) {
+		return nil
+	}
+	return err
+}
+
+// container is a server that runs in Docker.
+type container struct {
+	image image
+	inst  *instance
+	run   dockertest.RunOptions
+	own   bool
+	made  bool
+	ip    string // where its port is published
+	port  string
+}
+
+func (i image) host(ctx context.Context, inst *instance, password string, settings []string, own bool) (host, error) {
+	port, err := freePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &container{image: i, inst: inst, own: own, ip: "127.0.0.1", port: port}
+	// A daemon elsewhere (Docker in Docker, say) publishes ports elsewhere.
+	published := c.ip
+	if u, err := url.Parse(i.endpoint); err == nil && u.Scheme == "tcp" && u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" {
+		c.ip, published = u.Hostname(), "0.0.0.0"
+	}
+	repository, tag := i.repository()
+	c.run = dockertest.RunOptions{
+		Name:         "sqltest-" + filepath.Base(inst.dir),
+		Repository:   repository,
+		Tag:          tag,
+		Env:          i.product.environment(password),
+		Cmd:          append(i.product.command(), i.product.options(settings)...),
+		Labels:       map[string]string{labelRoot: i.root, labelFolder: inst.dir},
+		PortBindings: map[dc.Port][]dc.PortBinding{dc.Port(i.product.port() + "/tcp"): {{HostIP: published, HostPort: port}}},
+	}
+	return c, errors.Join(
+		inst.write("container", c.run.Name),
+		inst.write("docker-host", i.endpoint),
+	)
+}
+
+// start creates the container when called for the first time. The shared
+// server's data is in memory; an own one's has to survive a stop.
+func (c *container) start(context.Context) error {
+	if c.made {
+		return c.client().StartContainer(c.run.Name, nil)
+	}
+	resource, err := c.image.pool.RunWithOptions(&c.run, func(h *dc.HostConfig) {
+		h.PublishAllPorts = false
+		if c.own {
+			h.Mounts = []dc.HostMount{{Type: "volume", Target: c.image.product.dataFolder()}}
+		} else {
+			h.Tmpfs = map[string]string{c.image.product.dataFolder(): ""}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	c.made = true
+	if _, err := exec.LookPath("docker"); err != nil {
+		return resource.Expire(uint(expiry.Seconds()))
+	}
+	return nil
+}
+
+func (c *container) client() *dc.Client { return c.image.pool.Client }
+
+func (c *container) address() string { return net.JoinHostPort(c.ip, c.port) }
+
+func (c *container) running(ctx context.Context) error {
+	info, err := c.client().InspectContainerWithContext(c.run.Name, ctx)
+	if err != nil {
+		return err
+	}
+	if !info.State.Running {
+		return fmt.Errorf("the container has ended: exit status %d", info.State.ExitCode)
+	}
+	return nil
+}
+
+func (c *container) log() string {
+	ctx, cancel := context.WithTimeout(context.Background(), quickly)
+	defer cancel()
+	var out bytes.Buffer
+	_ = c.client().Logs(dc.LogsOptions{
+		Context: ctx, Container: c.run.Name, OutputStream: &out, ErrorStream: &out, Stdout: true, Stderr: true, Tail: "50",
+	})
+	return lastLines(out.Bytes(), 50)
+}
+
+// stop names the signal, since dockertest gives its containers another one.
+func (c *container) stop(ctx context.Context) error {
+	return c.end(ctx, choose(c.image.product.stopSignal() == "INT", dc.SIGINT, dc.SIGTERM))
+}
+
+func (c *container) kill(ctx context.Context) error { return c.end(ctx, dc.SIGKILL) }
+
+func (c *container) end(ctx context.Context, signal dc.Signal) error {
+	err := c.client().KillContainer(dc.KillContainerOptions{ID: c.run.Name, Signal: signal, Context: ctx})
+	if err != nil {
+		return err
+	}
+	_, err = c.client().WaitContainerWithContext(c.run.Name, ctx)
+	return err
+}
+
+func (c *container) pause(context.Context) error  { return c.client().PauseContainer(c.run.Name) }
+func (c *container) resume(context.Context) error { return c.client().UnpauseContainer(c.run.Name) }

@@ -1,0 +1,273 @@
+package sqltest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// mysqlLike is MySQL or MariaDB.
+type mysqlLike struct{ isMaria bool }
+
+func choose[T any](first bool, a, b T) T {
+	if first {
+		return a
+	}
+	return b
+}
+
+func (m mysqlLike) engine() Engine   { return choose(m.isMaria, EngineMariaDB, EngineMySQL) }
+func (m mysqlLike) title() string    { return choose(m.isMaria, "MariaDB", "MySQL") }
+func (m mysqlLike) variable() string { return choose(m.isMaria, "SQLTEST_MARIADB", "SQLTEST_MYSQL") }
+func (mysqlLike) example() string    { return "user:password@tcp(host:3306)/" }
+func (m mysqlLike) image() string    { return choose(m.isMaria, "mariadb:11.4", "mysql:8.4") }
+func (mysqlLike) port() string       { return "3306" }
+func (mysqlLike) driver() string     { return "mysql" }
+func (mysqlLike) user() string       { return "mysql" }
+func (mysqlLike) stopSignal() string { return "TERM" }
+func (mysqlLike) endSignal() string  { return "KILL" }
+
+// parse also takes URLs, since every other tool does.
+func (mysqlLike) parse(dsn string) (string, string, error) {
+	config, err := mysql.ParseDSN(dsn)
+	if scheme, _, ok := strings.Cut(dsn, "://"); ok && (scheme == "mysql" || scheme == "mariadb") {
+		config, err = fromURL(dsn)
+	}
+	if err != nil {
+		return "", "", errors.New("not a DSN of go-sql-driver/mysql")
+	}
+	return config.FormatDSN(), config.Passwd, nil
+}
+
+func fromURL(dsn string) (*mysql.Config, error) {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return nil, err
+	}
+	host := u.Host
+	if u.Port() == "" {
+		host += ":3306"
+	}
+	// The driver's own parser understands the parameters.
+	config, err := mysql.ParseDSN("tcp(" + host + ")/?" + u.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	config.User = u.User.Username()
+	config.Passwd, _ = u.User.Password()
+	config.DBName = strings.TrimPrefix(u.Path, "/")
+	return config, nil
+}
+
+func (mysqlLike) private(address, password string) string {
+	config := mysql.NewConfig()
+	config.User = "root"
+	config.Passwd = password
+	config.Net = "tcp"
+	config.Addr = address
+	config.ParseTime = true
+	return config.FormatDSN()
+}
+
+func (mysqlLike) in(dsn, database string) (string, error) {
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return "", err
+	}
+	config.DBName = database
+	return config.FormatDSN(), nil
+}
+
+func (mysqlLike) open(dsn string) (*sql.DB, error) {
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, err
+	}
+	config.Logger = &mysql.NopLogger{}
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector), nil
+}
+
+func (m mysqlLike) identify(ctx context.Context, db *sql.DB) (string, error) {
+	var version string
+	if err := db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
+		return "", err
+	}
+	isMaria := strings.Contains(strings.ToLower(version), "mariadb")
+	number, _, _ := strings.Cut(version, "-")
+	found := choose(isMaria, "MariaDB ", "MySQL ") + number
+	if isMaria != m.isMaria {
+		return "", wrongProductError{want: m.title(), found: found}
+	}
+	return found, nil
+}
+
+func (mysqlLike) sessions(ctx context.Context, db *sql.DB, database string) ([]string, error) {
+	ids, found, err := processes(ctx, db, database)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	return found, nil
+}
+
+func processes(ctx context.Context, db *sql.DB, database string) (ids []int64, described []string, err error) {
+	rows, err := db.QueryContext(ctx, `
+		SELECT id, user, host, command, COALESCE(LEFT(info, 200), '')
+		FROM information_schema.processlist
+		WHERE db = ? AND id <> CONNECTION_ID()
+		ORDER BY id`, database)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var id int64
+		var user, host, command, info string
+		if err := rows.Scan(&id, &user, &host, &command, &info); err != nil {
+			return nil, nil, err
+		}
+		ids = append(ids, id)
+		described = append(described, fmt.Sprintf("connection %d (%s from %s), %s, statement: %s", id, user, host, command, info))
+	}
+	return ids, described, rows.Err()
+}
+
+// drop ends the sessions first: one of them in an open transaction would block
+// the DROP for as long as lock_wait_timeout, which is a year.
+func (mysqlLike) drop(ctx context.Context, db *sql.DB, database string) error {
+	ids, _, err := processes(ctx, db, database)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		// Gone in the meantime is as good as killed.
+		_, _ = db.ExecContext(ctx, fmt.Sprintf("KILL %d", id))
+	}
+	_, err = db.ExecContext(ctx, "DROP DATABASE IF EXISTS "+database)
+	return err
+}
+
+func (m mysqlLike) options(settings []string) []string {
+	options := []string{
+		"--max-connections=300",
+		"--character-set-server=utf8mb4",
+		"--skip-name-resolve",
+		"--skip-log-bin",
+		// Written to the file system at each commit, but not to the disk: it
+		// outlives the server's death, if not the machine's.
+		"--innodb-flush-log-at-trx-commit=2",
+	}
+	for _, s := range settings {
+		options = append(options, "--"+strings.TrimLeft(s, "-"))
+	}
+	return options
+}
+
+func (m mysqlLike) environment(password string) []string {
+	env := []string{"MYSQL_ROOT_PASSWORD=" + password}
+	if m.isMaria {
+		env = append(env, "MARIADB_ROOT_PASSWORD="+password)
+	}
+	return env
+}
+
+func (mysqlLike) command() []string  { return nil }
+func (mysqlLike) dataFolder() string { return "/var/lib/mysql" }
+
+func (m mysqlLike) find(dir string) (programs, error) {
+	dirs := []string{dir}
+	if dir == "" {
+		dirs = installedMySQL(choose(m.isMaria, "mariadbd", "mysqld"))
+	}
+	servers := choose(m.isMaria, []string{"mariadbd", "mysqld"}, []string{"mysqld"})
+	for _, dir := range dirs {
+		for _, server := range servers {
+			p := programs{dir: dir, server: filepath.Join(dir, server)}
+			if !isProgram(p.server) || m.isMaria != saysMariaDB(p.server) {
+				continue
+			}
+			if m.isMaria && !findInstaller(&p) {
+				continue
+			}
+			return p, nil
+		}
+	}
+	if m.isMaria {
+		return programs{}, fmt.Errorf("no mariadbd and mariadb-install-db in %s", strings.Join(dirs, ", "))
+	}
+	return programs{}, fmt.Errorf("no mysqld (other than MariaDB's) in %s", strings.Join(dirs, ", "))
+}
+
+func installedMySQL(server string) []string {
+	dirs := []string{"/usr/sbin", "/usr/local/mysql/bin", "/opt/homebrew/opt/mysql/bin"}
+	if path, err := exec.LookPath(server); err == nil {
+		dirs = append([]string{filepath.Dir(path)}, dirs...)
+	}
+	return dirs
+}
+
+// saysMariaDB tells the two apart: MariaDB's server is installed as mysqld, too.
+func saysMariaDB(server string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), quickly)
+	defer cancel()
+	out, _ := exec.CommandContext(ctx, server, "--no-defaults", "--version").Output()
+	return strings.Contains(string(out), "MariaDB")
+}
+
+func findInstaller(p *programs) bool {
+	for _, dir := range []string{p.dir, filepath.Join(p.dir, "../bin"), filepath.Join(p.dir, "../scripts")} {
+		for _, name := range []string{"mariadb-install-db", "mysql_install_db"} {
+			if path := filepath.Join(dir, name); isProgram(path) {
+				p.initializer = path
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (m mysqlLike) initialize(p programs, f folder) []string {
+	if m.isMaria {
+		return []string{
+			p.initializer, "--no-defaults", "--datadir=" + f.data,
+			"--skip-test-db", "--skip-name-resolve", "--auth-root-authentication-method=normal",
+		}
+	}
+	return []string{p.server, "--no-defaults", "--initialize-insecure", "--datadir=" + f.data}
+}
+
+func (m mysqlLike) serve(p programs, f folder, port string) []string {
+	args := []string{
+		p.server, "--no-defaults", "--datadir=" + f.data, "--tmpdir=" + f.temp,
+		"--bind-address=127.0.0.1", "--port=" + port,
+		// Relative to the data folder: a socket's path must be short.
+		"--socket=mysqld.sock", "--pid-file=mysqld.pid",
+		"--init-file=" + f.secret,
+	}
+	if !m.isMaria {
+		args = append(args, "--mysqlx=OFF", "--secure-file-priv=NULL")
+	}
+	return args
+}
+
+// secret is run by the server at each start, before it takes connections. An
+// installation may have made any of these users, without a password.
+func (mysqlLike) secret(password string) string {
+	var sql strings.Builder
+	for _, root := range []string{"root@'localhost'", "root@'127.0.0.1'"} {
+		fmt.Fprintf(&sql, "CREATE USER IF NOT EXISTS %s;\n", root)
+		fmt.Fprintf(&sql, "ALTER USER %s IDENTIFIED BY '%s';\n", root, password)
+		fmt.Fprintf(&sql, "GRANT ALL ON *.* TO %s WITH GRANT OPTION;\n", root)
+	}
+	return sql.String()
+}

@@ -1,0 +1,191 @@
+package sqltest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+type postgres struct{}
+
+func (postgres) engine() Engine   { return EnginePostgres }
+func (postgres) title() string    { return "PostgreSQL" }
+func (postgres) variable() string { return "SQLTEST_POSTGRES" }
+func (postgres) example() string  { return "postgres://user:password@host:5432/postgres" }
+func (postgres) image() string    { return "postgres:17" }
+func (postgres) port() string     { return "5432" }
+func (postgres) driver() string   { return "pgx" }
+func (postgres) user() string     { return "postgres" }
+
+// INT is what PostgreSQL calls fast (TERM would wait for every client to leave)
+// and QUIT what it calls immediate.
+func (postgres) stopSignal() string { return "INT" }
+func (postgres) endSignal() string  { return "QUIT" }
+
+func (postgres) parse(dsn string) (string, string, error) {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return "", "", errors.New("not a PostgreSQL DSN")
+	}
+	return dsn, config.Password, nil
+}
+
+func (postgres) private(address, password string) string {
+	dsn := url.URL{
+		Scheme:   "postgres",
+		User:     url.UserPassword("postgres", password),
+		Host:     address,
+		Path:     "/postgres",
+		RawQuery: "sslmode=disable",
+	}
+	return dsn.String()
+}
+
+func (postgres) in(dsn, database string) (string, error) {
+	if !strings.Contains(dsn, "://") {
+		return dsn + " dbname=" + database, nil // of two settings the last counts
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return "", errors.New("not a PostgreSQL URL")
+	}
+	u.Path = "/" + database
+	query := u.Query()
+	for _, again := range []string{"dbname", "database"} {
+		if query.Has(again) {
+			query.Del(again)
+			u.RawQuery = query.Encode()
+		}
+	}
+	return u.String(), nil
+}
+
+func (postgres) open(dsn string) (*sql.DB, error) {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "sqltest"
+	}
+	return stdlib.OpenDB(*config), nil
+}
+
+func (postgres) identify(ctx context.Context, db *sql.DB) (string, error) {
+	var version string
+	if err := db.QueryRowContext(ctx, "SHOW server_version").Scan(&version); err != nil {
+		return "", err
+	}
+	number, _, _ := strings.Cut(version, " ")
+	return "PostgreSQL " + number, nil
+}
+
+func (postgres) sessions(ctx context.Context, db *sql.DB, database string) ([]string, error) {
+	rows, err := db.QueryContext(ctx, `
+		SELECT pid, application_name, coalesce(state, '?'), left(query, 200)
+		FROM pg_stat_activity
+		WHERE datname = $1 AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+		ORDER BY pid`, database)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var found []string
+	for rows.Next() {
+		var pid int
+		var name, state, query string
+		if err := rows.Scan(&pid, &name, &state, &query); err != nil {
+			return nil, err
+		}
+		found = append(found, fmt.Sprintf("backend %d (application_name %q), %s, last statement: %s", pid, name, state, query))
+	}
+	return found, rows.Err()
+}
+
+func (postgres) drop(ctx context.Context, db *sql.DB, database string) error {
+	_, err := db.ExecContext(ctx, "DROP DATABASE IF EXISTS "+database+" WITH (FORCE)")
+	return err
+}
+
+func (postgres) options(settings []string) []string {
+	options := make([]string, 0, 2*len(settings)+6)
+	for _, s := range append([]string{"max_connections=300", "fsync=off", "full_page_writes=off"}, settings...) {
+		options = append(options, "-c", s)
+	}
+	return options
+}
+
+// The data is kept away from the folders that images declare as volumes, since
+// their layout has changed between versions of the official image.
+func (p postgres) environment(password string) []string {
+	return []string{"POSTGRES_PASSWORD=" + password, "PGDATA=" + p.dataFolder() + "/data"}
+}
+
+func (postgres) command() []string  { return []string{"postgres"} }
+func (postgres) dataFolder() string { return "/sqltest" }
+
+func (postgres) find(dir string) (programs, error) {
+	candidates := []string{dir}
+	if dir == "" {
+		candidates = installedPostgres()
+	}
+	for _, dir := range candidates {
+		p := programs{dir: dir, server: filepath.Join(dir, "postgres"), initializer: filepath.Join(dir, "initdb")}
+		if isProgram(p.server) && isProgram(p.initializer) {
+			return p, nil
+		}
+	}
+	return programs{}, fmt.Errorf("no postgres and initdb in %s", strings.Join(candidates, ", "))
+}
+
+// installedPostgres lists folders that may hold PostgreSQL: Debian's, the
+// highest version first, then whatever initdb is on the PATH.
+func installedPostgres() []string {
+	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	version := func(dir string) int {
+		n, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
+		return n
+	}
+	slices.SortFunc(dirs, func(a, b string) int { return version(b) - version(a) })
+	if len(dirs) == 0 {
+		dirs = append(dirs, "/usr/lib/postgresql/*/bin")
+	}
+	if path, err := exec.LookPath("initdb"); err == nil {
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			path = target
+		}
+		dirs = append(dirs, filepath.Dir(path))
+	} else {
+		dirs = append(dirs, "PATH")
+	}
+	return dirs
+}
+
+func (postgres) initialize(p programs, f folder) []string {
+	return []string{
+		p.initializer, "-D", f.data, "--username=postgres", "--pwfile=" + f.secret,
+		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync",
+	}
+}
+
+func (postgres) serve(p programs, f folder, port string) []string {
+	return []string{
+		p.server, "-D", f.data, "-p", port,
+		"-c", "listen_addresses=127.0.0.1",
+		"-c", "unix_socket_directories=",
+		// With the default, a killed server leaves files in /dev/shm.
+		"-c", "dynamic_shared_memory_type=mmap",
+	}
+}
+
+func (postgres) secret(password string) string { return password + "\n" }

@@ -1,0 +1,272 @@
+//go:build unix
+
+package sqltest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a server that runs as a program on this machine.
+type process struct {
+	product  product
+	programs programs
+	inst     *instance
+	account  *account
+	port     string
+	settings []string
+	cmd      *exec.Cmd // the server, once started
+}
+
+// launch records its process id and then becomes the program: a server that
+// runs is on record. The record of an instance that is being ended is gone
+// before its process id is looked up.
+const launch = `echo $$ >&3 && exec 3>&- && [ ! -e "$0/server.ended" ] && exec "$@"`
+
+// newProcess prepares a data folder for the programs of p.
+func newProcess(ctx context.Context, p product, progs programs, inst *instance, password string, settings []string) (*process, error) {
+	acc, err := accountFor(p.user())
+	if err != nil {
+		return nil, err
+	}
+	s := &process{product: p, programs: progs, inst: inst, account: acc, settings: settings}
+	if err := acc.reaches(inst.dir); err != nil {
+		return nil, err
+	}
+	if err := inst.write("signal", p.endSignal()); err != nil {
+		return nil, err
+	}
+	f := s.folder()
+	if err := inst.write("secret", p.secret(password)); err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{f.data, f.temp} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	if err := errors.Join(acc.own(f.secret), acc.own(f.data), acc.own(f.temp)); err != nil {
+		return nil, err
+	}
+	args := p.initialize(progs, f)
+	cmd, err := s.launch(args)
+	if err != nil {
+		return nil, err
+	}
+	if err := awaitExit(ctx, cmd); err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", args[0], err, s.log())
+	}
+	return s, nil
+}
+
+func (s *process) folder() folder {
+	return folder{data: s.inst.file("data"), temp: s.inst.file("temp"), secret: s.inst.file("secret")}
+}
+
+// start starts the server, the first time on a free port and later on the same.
+func (s *process) start(ctx context.Context) error {
+	if s.port == "" {
+		port, err := freePort(ctx)
+		if err != nil {
+			return err
+		}
+		s.port = port
+	}
+	args := append(s.product.serve(s.programs, s.folder(), s.port), s.product.options(s.settings)...)
+	cmd, err := s.launch(args)
+	s.cmd = cmd
+	return err
+}
+
+func (s *process) address() string { return "127.0.0.1:" + s.port }
+
+func (s *process) launch(args []string) (*exec.Cmd, error) {
+	log, err := os.OpenFile(s.inst.file("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }()
+	pid, err := os.OpenFile(s.inst.file("pid"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = pid.Close() }()
+
+	cmd := exec.Command("/bin/sh", append([]string{"-c", launch, s.inst.dir}, args...)...) //nolint:noctx // outlives every context
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC", "TMPDIR="+s.inst.file("temp"))
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.ExtraFiles = []*os.File{pid}
+	detach(cmd)
+	s.account.run(cmd)
+	return cmd, cmd.Start()
+}
+
+// running returns an error if the server has ended.
+func (s *process) running(context.Context) error {
+	ended, err := exited(s.cmd)
+	switch {
+	case !ended:
+		return nil
+	case err == nil:
+		err = errors.New("exit status 0")
+	}
+	return fmt.Errorf("the server has ended: %w", err)
+}
+
+func (s *process) log() string {
+	content, _ := os.ReadFile(s.inst.file("log"))
+	return lastLines(content, 50)
+}
+
+func (s *process) stop(ctx context.Context) error {
+	signal := syscall.SIGTERM
+	if s.product.stopSignal() == "INT" {
+		signal = syscall.SIGINT
+	}
+	if err := s.signal(signal, s.cmd.Process.Pid); err != nil {
+		return err
+	}
+	_ = awaitExit(ctx, s.cmd) // how it ended is its own affair
+	return ctx.Err()
+}
+
+// kill ends every process of the server. Each child of PostgreSQL has a session
+// of its own, so there is no group that has them all.
+func (s *process) kill(ctx context.Context) error {
+	if err := s.pause(ctx); err != nil {
+		return err
+	}
+	all := append(s.children(), s.cmd.Process.Pid)
+	for _, pid := range all {
+		if err := s.signal(syscall.SIGKILL, pid); err != nil {
+			return err
+		}
+	}
+	return await(ctx, 5*time.Millisecond, func() (bool, error) {
+		// Until it is collected, its process id looks alive to the next server.
+		collected, _ := exited(s.cmd)
+		return collected && !slices.ContainsFunc(all, isRunning), nil
+	})
+}
+
+// pause stops the parent first, so that the children cannot become more.
+func (s *process) pause(ctx context.Context) error {
+	if err := s.signal(syscall.SIGSTOP, s.cmd.Process.Pid); err != nil {
+		return err
+	}
+	var stopped []int
+	return await(ctx, 5*time.Millisecond, func() (bool, error) {
+		children := s.children()
+		if slices.Equal(stopped, children) {
+			return true, nil
+		}
+		stopped = children
+		for _, pid := range children {
+			if err := s.signal(syscall.SIGSTOP, pid); err != nil {
+				return false, err
+			}
+		}
+		return len(children) == 0, nil
+	})
+}
+
+func (s *process) resume(context.Context) error {
+	for _, pid := range append(s.children(), s.cmd.Process.Pid) {
+		if err := s.signal(syscall.SIGCONT, pid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *process) signal(signal syscall.Signal, pid int) error {
+	err := syscall.Kill(pid, signal)
+	if errors.Is(err, syscall.ESRCH) {
+		return nil // gone is as good
+	}
+	return err
+}
+
+func (s *process) children() []int {
+	parent := s.cmd.Process.Pid
+	var pids []int
+	if list, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", parent)); err == nil {
+		for field := range strings.FieldsSeq(string(list)) {
+			pid, _ := strconv.Atoi(field)
+			pids = append(pids, pid)
+		}
+		return pids
+	}
+	for line := range bytes.Lines(ps("-A", "-o", "pid=", "-o", "ppid=")) {
+		var pid, ppid int
+		if n, _ := fmt.Sscan(string(line), &pid, &ppid); n == 2 && ppid == parent {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// isRunning is false for a process that is dead and not yet collected.
+func isRunning(pid int) bool { return argsOf(pid) != "" }
+
+// argsOf is the command line of a process, empty if it is gone or dead.
+func argsOf(pid int) string {
+	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil && !isDir("/proc/self") {
+		args = ps("-o", "args=", "-p", strconv.Itoa(pid))
+	}
+	return string(args)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// exited collects a child of this process if it has ended. Wait would need a
+// goroutine that outlives the test.
+func exited(cmd *exec.Cmd) (bool, error) {
+	var status syscall.WaitStatus
+	for {
+		pid, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WNOHANG, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case errors.Is(err, syscall.ECHILD):
+			return true, errors.New("exit status unknown")
+		case err != nil:
+			return true, err
+		case pid == 0:
+			return false, nil
+		case status.Signaled():
+			return true, fmt.Errorf("signal: %v", status.Signal())
+		case status.ExitStatus() != 0:
+			return true, fmt.Errorf("exit status %d", status.ExitStatus())
+		}
+		return true, nil
+	}
+}
+
+// awaitExit waits for the end of a command, and ends it together with ctx.
+func awaitExit(ctx context.Context, cmd *exec.Cmd) error {
+	var outcome error
+	err := await(ctx, 5*time.Millisecond, func() (ended bool, _ error) {
+		ended, outcome = exited(cmd)
+		return ended, nil
+	})
+	if err != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		return err
+	}
+	return outcome
+}

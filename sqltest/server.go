@@ -1,0 +1,149 @@
+package sqltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Server is a database server of one test's own, which the test may stop, kill
+// and pause. Its methods end the test with Fatalf if they fail, so they are
+// called from the test's own goroutine. All of them wait until what they are
+// named after has happened.
+type Server struct {
+	tb  TB
+	srv server
+
+	mu    sync.Mutex // guards phase
+	phase phase
+}
+
+type phase string
+
+const (
+	isRunningPhase phase = "running"
+	isPausedPhase  phase = "paused"
+	isStoppedPhase phase = "stopped"
+)
+
+// Start starts a server of tb's own, from the same source as the shared one
+// (when that is a DSN: from Docker or from programs, and if neither is there
+// the test is skipped). The settings are server options such as
+// "max_connections=20" and win over those of this package. The server is ended,
+// with its data, when tb ends.
+func Start(tb TB, e Engine, settings ...string) *Server {
+	tb.Helper()
+	p, ok := productOf(e)
+	if !ok {
+		tb.Fatalf("sqltest: %s is not a server to be started", e)
+	}
+	sources, errSources := ownSourcesOf(p)
+	if errSources != nil && !errors.Is(errSources, errNoDSN) {
+		giveUp(tb, p, errSources)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), pullTimeout+patiently)
+	defer cancel()
+	srv, err := boot(ctx, p, sources, settings, true)
+	switch {
+	case err != nil && errSources != nil:
+		tb.Skipf("sqltest: %v; and %v", errSources, err)
+	case err != nil:
+		giveUp(tb, p, err)
+	}
+	s := &Server{tb: tb, srv: srv, phase: isRunningPhase}
+	tb.Cleanup(func() {
+		tb.Helper()
+		if keep(tb) {
+			srv.keep(tb, srv.record.DSN)
+			return
+		}
+		if err := srv.inst.end(); err != nil {
+			tb.Logf("sqltest: end %s: %v", srv, err)
+		}
+	})
+	return s
+}
+
+// String says which server this is and where it came from, such as
+// "PostgreSQL 17.6 from docker image postgres:17".
+func (s *Server) String() string { return s.srv.String() }
+
+// Database gives tb a new, empty database on this server. tb is the test that
+// the server belongs to, or a subtest of it.
+func (s *Server) Database(tb TB) *Database {
+	tb.Helper()
+	return newDatabase(tb, s.srv, func() bool { return s.is(isRunningPhase) })
+}
+
+// Stop shuts the server down in an orderly way, without waiting for clients to
+// leave.
+func (s *Server) Stop() {
+	s.tb.Helper()
+	s.move("stop", isStoppedPhase, s.srv.host.stop, isRunningPhase)
+}
+
+// Kill ends all processes of the server with SIGKILL.
+func (s *Server) Kill() {
+	s.tb.Helper()
+	s.move("kill", isStoppedPhase, s.srv.host.kill, isRunningPhase, isPausedPhase)
+}
+
+// Pause stops all processes of the server where they are: connections stay, and
+// nobody answers.
+func (s *Server) Pause() {
+	s.tb.Helper()
+	s.move("pause", isPausedPhase, s.srv.host.pause, isRunningPhase)
+}
+
+// Resume lets a paused server go on.
+func (s *Server) Resume() {
+	s.tb.Helper()
+	s.move("resume", isRunningPhase, s.srv.host.resume, isPausedPhase)
+}
+
+// Start starts the server again after Stop or Kill, with the same address and
+// the same data.
+func (s *Server) Start() {
+	s.tb.Helper()
+	s.move("start", isRunningPhase, func(ctx context.Context) error {
+		if err := s.srv.host.start(ctx); err != nil {
+			return err
+		}
+		_, err := s.srv.await(ctx)
+		return err
+	}, isStoppedPhase)
+}
+
+func (s *Server) is(p phase) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.phase == p
+}
+
+// move does something that brings the server from one of the phases to another.
+func (s *Server) move(what string, to phase, do func(context.Context) error, from ...phase) {
+	s.tb.Helper()
+	if err := s.try(to, do, from); err != nil {
+		s.tb.Fatalf("sqltest: %s %s: %v", what, s, err)
+	}
+}
+
+func (s *Server) try(to phase, do func(context.Context) error, from []phase) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	allowed := false
+	for _, f := range from {
+		allowed = allowed || s.phase == f
+	}
+	if !allowed {
+		return fmt.Errorf("it is %s", s.phase)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patiently)
+	defer cancel()
+	if err := do(ctx); err != nil {
+		return err
+	}
+	s.phase = to
+	return nil
+}

@@ -1,0 +1,97 @@
+package sqltest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+var serverEngines = []sqltest.Engine{sqltest.EnginePostgres, sqltest.EngineMySQL, sqltest.EngineMariaDB}
+
+func TestAnOwnServerKeepsItsAddressAndDataWhateverHappensToIt(t *testing.T) {
+	t.Parallel()
+	for _, engine := range serverEngines {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			begin := time.Now()
+			server := sqltest.Start(t, engine, "max_connections=20")
+			t.Logf("%s: started in %v", server, time.Since(begin))
+			db := server.Database(t)
+
+			count := func(want int) {
+				t.Helper()
+				var got int
+				if err := db.GetContext(t.Context(), &got, "SELECT count(*) FROM remembered"); err != nil || got != want {
+					t.Fatalf("%d rows, %v; want %d", got, err, want)
+				}
+			}
+			do := func(statement string) {
+				t.Helper()
+				if _, err := db.ExecContext(t.Context(), statement); err != nil {
+					t.Fatalf("%s: %v", statement, err)
+				}
+			}
+			// A pooled connection may be one that the server has closed.
+			db.SetMaxIdleConns(0)
+
+			step := func(name string, do func()) {
+				begin := time.Now()
+				do()
+				t.Logf("%s: %v", name, time.Since(begin))
+			}
+
+			do("CREATE TABLE remembered (n int)")
+			do("INSERT INTO remembered VALUES (1)")
+			step("stop", server.Stop)
+			if err := db.PingContext(t.Context()); err == nil {
+				t.Fatal("a stopped server answers")
+			}
+			step("start", server.Start)
+			count(1)
+
+			do("INSERT INTO remembered VALUES (2)")
+			step("kill", server.Kill)
+			if err := db.PingContext(t.Context()); err == nil {
+				t.Fatal("a killed server answers")
+			}
+			step("start", server.Start)
+			count(2)
+
+			step("pause", server.Pause)
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			if err := db.PingContext(ctx); err == nil {
+				t.Fatal("a paused server answers")
+			}
+			step("resume", server.Resume)
+			count(2)
+
+			server.Pause()
+			step("kill", server.Kill)
+			step("start", server.Start)
+			count(2)
+
+			server.Pause() // the end of the test must not wait for it
+		})
+	}
+}
+
+func TestSettingsOfAnOwnServerWin(t *testing.T) {
+	t.Parallel()
+	for _, engine := range serverEngines {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			db := sqltest.Start(t, engine, "max_connections=23").Database(t)
+			query := "SELECT @@max_connections"
+			if engine == sqltest.EnginePostgres {
+				query = "SELECT current_setting('max_connections')::int"
+			}
+			var got int
+			if err := db.GetContext(t.Context(), &got, query); err != nil || got != 23 {
+				t.Fatalf("max_connections is %d, %v; want 23", got, err)
+			}
+		})
+	}
+}

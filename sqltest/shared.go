@@ -1,0 +1,94 @@
+package sqltest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// onSharedServer makes a database on the server that all tests of this run use.
+func onSharedServer(tb TB, e Engine) *Database {
+	tb.Helper()
+	p, _ := productOf(e)
+	ctx, cancel := context.WithTimeout(context.Background(), pullTimeout+patiently)
+	defer cancel()
+	srv, err := sharedServer(ctx, p)
+	if err != nil {
+		giveUp(tb, p, err)
+	}
+	return newDatabase(tb, srv, func() bool { return true })
+}
+
+// sharedServer finds the server of this run, or starts it.
+func sharedServer(ctx context.Context, p product) (server, error) {
+	sources, err := sourcesOf(p)
+	if err != nil {
+		return server{}, err
+	}
+	if sources[0].kind == fromDSN {
+		return namedServer(ctx, p, sources[0].value)
+	}
+	st, err := openState()
+	if err != nil {
+		return server{}, &noServerError{p, []attempt{{sources[0], err}}}
+	}
+	// While one process starts the server, the others wait here for it.
+	unlock, err := lockFile(filepath.Join(st.root, string(p.engine())+".lock"))
+	if err != nil {
+		return server{}, err
+	}
+	defer unlock()
+	for _, src := range sources {
+		for _, inst := range st.instances(keyOf(p.engine(), src)) {
+			if srv, ok := adopt(ctx, p, inst); ok {
+				return srv, nil
+			}
+		}
+	}
+	return boot(ctx, p, sources, nil, false)
+}
+
+// namedServer is one that runs already and is named by the environment.
+func namedServer(ctx context.Context, p product, dsn string) (server, error) {
+	srv := server{product: p, record: record{DSN: dsn, Source: "the server named by " + p.variable()}}
+	var err error
+	if srv.version, err = srv.identify(ctx); err != nil {
+		public := source{fromDSN, publicDSN(p, dsn)}
+		return server{}, &noServerError{p, []attempt{{public, redactError(p, dsn, err)}}}
+	}
+	return srv, nil
+}
+
+// adopt registers this process with a server that runs already. One that does
+// not answer any more is ended.
+func adopt(ctx context.Context, p product, inst *instance) (server, bool) {
+	if !isSet("SQLTEST_KEEP") {
+		_ = os.Remove(inst.file("users/keep"))
+	}
+	r, err := inst.adopt()
+	if err != nil {
+		return server{}, false // not ready, or at its end
+	}
+	if !inst.isWatched() && inst.watch() != nil {
+		return server{}, false
+	}
+	srv := server{product: p, record: r, inst: inst}
+	ctx, cancel := context.WithTimeout(ctx, 2*quickly)
+	defer cancel()
+	err = await(ctx, 100*time.Millisecond, func() (bool, error) {
+		var err error
+		srv.version, err = srv.identify(ctx)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return false, err // nobody is there; anything else may be a busy moment
+		}
+		return err == nil, nil
+	})
+	if err != nil {
+		_ = inst.end()
+		return server{}, false
+	}
+	return srv, true
+}

@@ -1,0 +1,129 @@
+package sqltest_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// These tests set the environment, and so are not parallel.
+
+func openIn(t *testing.T, open func(sqltest.TB) *sqltest.Database, variable, value string) *fakeTB {
+	t.Helper()
+	t.Setenv(variable, value)
+	tb := newFakeTB(t.Name())
+	tb.run(func() { open(tb) })
+	tb.end()
+	return tb
+}
+
+func TestAMissingServerNamesTheThreeWaysToGetOne(t *testing.T) {
+	t.Setenv("TMPDIR", ownTemp(t))
+	t.Setenv("SQLTEST_SKIP", "")
+	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+	t.Setenv("PATH", "/nonexistent")
+	nowhere := filepath.Join(t.TempDir(), "nowhere")
+	for name, c := range map[string]struct { //nolint:paralleltest // sets the environment
+		engine sqltest.Engine
+		value  string
+		tried  string
+	}{
+		"programs that are not there": {sqltest.EnginePostgres, "programs:" + nowhere, nowhere},
+		"no MariaDB in that folder":   {sqltest.EngineMariaDB, "programs:" + nowhere, nowhere},
+		"Docker does not answer":      {sqltest.EngineMySQL, "docker", "docker does not answer"},
+		"nobody listens there":        {sqltest.EnginePostgres, "postgres://u:pw@127.0.0.1:1/x", "refused"},
+		"no name of a way":            {sqltest.EnginePostgres, "docker:sqltest/none:such", "docker does not answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tb := openIn(t, engines[c.engine], variables[c.engine], c.value)
+			for _, part := range []string{c.tried, variables[c.engine] + "=docker", variables[c.engine] + "=programs", "server that runs already", "SQLTEST_SKIP=1"} {
+				if !strings.Contains(tb.fatal, part) {
+					t.Errorf("%q is not in: %s", part, tb.fatal)
+				}
+			}
+			if tb := openIn(t, engines[c.engine], "SQLTEST_SKIP", "1"); tb.skipped == "" || tb.fatal != "" {
+				t.Errorf("SQLTEST_SKIP: skipped %q, failed %q", tb.skipped, tb.fatal)
+			}
+		})
+	}
+}
+
+func TestAnEngineCanBeLeftOut(t *testing.T) { //nolint:paralleltest // sets the environment
+	for engine, variable := range variables {
+		if tb := openIn(t, engines[engine], variable, "skip"); !strings.Contains(tb.skipped, variable) {
+			t.Errorf("%s=skip: skipped %q, failed %q", variable, tb.skipped, tb.fatal)
+		}
+	}
+}
+
+func TestThePasswordOfAGivenDSNIsNeverShown(t *testing.T) {
+	t.Setenv("SQLTEST_SKIP", "")
+	for _, c := range []struct {
+		engine sqltest.Engine
+		dsn    string
+	}{
+		{sqltest.EnginePostgres, "postgres://me:geh%40eim-geheim@127.0.0.1:1/db"},
+		{sqltest.EnginePostgres, "postgres://me@127.0.0.1:1/db?password=geheim"},
+		{sqltest.EnginePostgres, "host=127.0.0.1 port=1 user=me password=geheim"},
+		{sqltest.EnginePostgres, "host=127.0.0.1 port=1 user=me password='ge heim'"},
+		{sqltest.EnginePostgres, `host=127.0.0.1 port=1 user=me password=ge\'heim`},
+		{sqltest.EnginePostgres, "postgres://me:geheim@127.0.0.1:port/db"},
+		{sqltest.EnginePostgres, "postgrs//me:geheim@127.0.0.1:1/db"},
+		{sqltest.EngineMySQL, "me:geheim@tcp(127.0.0.1:1)/"},
+		{sqltest.EngineMySQL, "me:geheim@tcp(127.0.0.1:1"},
+		{sqltest.EngineMariaDB, "mysql://me:geheim@127.0.0.1:1/db"},
+		{sqltest.EngineMariaDB, "mysql://me:ge%2Fheim@127.0.0.1:1/db"},
+	} {
+		tb := openIn(t, engines[c.engine], variables[c.engine], c.dsn)
+		if tb.fatal == "" {
+			t.Errorf("%s: no failure", c.dsn)
+		}
+		if said := tb.fatal + tb.text(); strings.Contains(said, "heim") {
+			t.Errorf("shown: %s", said)
+		}
+	}
+}
+
+func TestAServerNamedByADSNIsUsed(t *testing.T) {
+	for _, engine := range serverEngines {
+		t.Run(string(engine), func(t *testing.T) {
+			given := engines[engine](t)
+			t.Setenv(variables[engine], given.DSN)
+			db := engines[engine](t)
+			if !strings.HasSuffix(db.Server, "from the server named by "+variables[engine]) {
+				t.Errorf("server: %s", db.Server)
+			}
+			if want, got := address(t, engine, given.DSN), address(t, engine, db.DSN); got != want || db.DSN == given.DSN {
+				t.Errorf("%s is not another database of %s", db.DSN, given.DSN)
+			}
+			if _, err := db.ExecContext(t.Context(), "CREATE TABLE t (n int)"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestMariaDBIsNotTakenForMySQL(t *testing.T) { //nolint:paralleltest // sets the environment
+	given := sqltest.MariaDB(t)
+	tb := openIn(t, sqltest.MySQL, "SQLTEST_MYSQL", given.DSN)
+	if !strings.Contains(tb.fatal, "wanted MySQL, but this is MariaDB") {
+		t.Errorf("failed with %q", tb.fatal)
+	}
+}
+
+func TestAStateFolderOfSomebodyElseIsRefused(t *testing.T) {
+	temp := ownTemp(t)
+	engine := startable(t)
+	t.Setenv("SQLTEST_SKIP", "")
+	t.Setenv("TMPDIR", temp)
+	if err := os.Symlink(t.TempDir(), filepath.Join(temp, "sqltest-"+uid())); err != nil {
+		t.Fatal(err)
+	}
+	tb := openIn(t, engines[engine], variables[engine], os.Getenv(variables[engine]))
+	if !strings.Contains(tb.fatal, "must be a folder that belongs to this user") {
+		t.Errorf("failed with %q", tb.fatal)
+	}
+}

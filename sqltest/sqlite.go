@@ -1,0 +1,59 @@
+package sqltest
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/jmoiron/sqlx"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// SQLite gives tb a new, empty SQLite database in a file of its own, opened
+// with the driver "sqlite" (modernc.org/sqlite), in WAL mode and with a busy
+// timeout of 5 seconds. The file is removed when the test ends, or kept when it
+// failed and SQLTEST_KEEP is set.
+func SQLite(tb TB) *Database {
+	tb.Helper()
+
+	dir, err := os.MkdirTemp("", "sqltest-sqlite-")
+	if err != nil {
+		tb.Fatalf("sqltest: a folder for the SQLite file: %v", err)
+	}
+	file := filepath.Join(dir, "test.db")
+	uri := url.URL{
+		Scheme: "file",
+		Opaque: (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath(),
+		// The busy timeout comes first: switching to WAL may have to wait, too.
+		RawQuery: "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)",
+	}
+	db, err := sqlx.Open("sqlite", uri.String())
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		tb.Fatalf("sqltest: open %s: %v", file, err)
+	}
+	tb.Cleanup(func() {
+		tb.Helper()
+		if err := db.Close(); err != nil {
+			tb.Logf("sqltest: close %s: %v", file, err)
+		}
+		if keep(tb) {
+			tb.Logf("sqltest: kept for a look (SQLTEST_KEEP): %s", file)
+			return
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			tb.Logf("sqltest: %v", err)
+		}
+	})
+
+	var version string
+	if err := db.Get(&version, "SELECT sqlite_version()"); err != nil {
+		tb.Fatalf("sqltest: %s: %v", file, err)
+	}
+	return &Database{
+		DB:     db,
+		DSN:    uri.String(),
+		Engine: EngineSQLite,
+		Server: "SQLite " + version + " from modernc.org/sqlite",
+	}
+}

@@ -1,0 +1,91 @@
+package sqltest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// state is the folder in which the test processes of one user find each other
+// and their servers:
+//
+//	all.lock                  held while a folder is made or leftovers are removed
+//	<key>.lock                held while the server of this key is looked for or started
+//	<key>-<random>/           one server, see instance
+//	unavailable-<key>         a source that failed in this run, and why
+type state struct{ root string }
+
+func openState() (state, error) {
+	if !supported {
+		return state{}, errUnsupported
+	}
+	// What a test process calls it and what the reaper calls it must be equal.
+	temp, err := filepath.EvalSymlinks(os.TempDir())
+	if err != nil {
+		return state{}, err
+	}
+	s := state{filepath.Join(temp, "sqltest-"+strconv.Itoa(os.Getuid()))}
+	if err := os.Mkdir(s.root, folderMode()); err != nil && !errors.Is(err, os.ErrExist) {
+		return state{}, err
+	}
+	return s, checkOwner(s.root)
+}
+
+// folderMode is that of folders on the way to a server's data. Root's servers
+// run as another user, who has to get through.
+func folderMode() os.FileMode {
+	return choose[os.FileMode](os.Geteuid() == 0, 0o711, 0o700)
+}
+
+// keyOf names what a source gives to engine e; equal keys share a server.
+func keyOf(e Engine, s source) string {
+	sum := sha256.Sum256([]byte(s.String()))
+	return string(e) + "-" + hex.EncodeToString(sum[:4])
+}
+
+// instances lists the servers of a key, or all of them if key is empty.
+func (s state) instances(key string) []*instance {
+	var found []*instance
+	dirs, _ := filepath.Glob(filepath.Join(s.root, key+"*", "users"))
+	for _, dir := range dirs {
+		found = append(found, &instance{dir: filepath.Dir(dir)})
+	}
+	return found
+}
+
+// recall returns why a source was found unavailable earlier in this run, or nil.
+func (s state) recall(key string) error {
+	content, err := os.ReadFile(s.unavailable(key))
+	if err != nil {
+		return nil //nolint:nilerr // nothing is known
+	}
+	run, reason, _ := strings.Cut(string(content), "\n")
+	if run != strconv.Itoa(runPID()) {
+		return nil
+	}
+	return fmt.Errorf("%s (found out earlier in this run)", reason)
+}
+
+// remember saves the other test processes of this run the same disappointment.
+func (s state) remember(key string, why error) {
+	_ = os.WriteFile(s.unavailable(key), []byte(strconv.Itoa(runPID())+"\n"+why.Error()), 0o600)
+}
+
+// forget removes what earlier runs found unavailable.
+func (s state) forget() {
+	files, _ := filepath.Glob(s.unavailable("*"))
+	for _, file := range files {
+		content, err := os.ReadFile(file) //nolint:gosec // a path of our own
+		run, _, _ := strings.Cut(string(content), "\n")
+		if pid, errPID := strconv.Atoi(run); err == nil && (errPID != nil || argsOf(pid) == "") {
+			_ = os.Remove(file)
+		}
+	}
+}
+
+func (s state) unavailable(key string) string { return filepath.Join(s.root, "unavailable-"+key) }
