@@ -1,4 +1,5 @@
 .DEFAULT_GOAL := help
+BENCHTIME ?= 2000x
 GOLANGCI_LINT := bin/golangci-lint-2.15.0
 
 .PHONY: help
@@ -7,11 +8,11 @@ help: ## this list
 
 .PHONY: test
 test: ## every test, with the race detector, on real servers; gets the servers it needs
-	./scripts/test
+	./scripts/with-servers go test -race -count=1 -timeout 15m $(ARGS) ./...
 
 .PHONY: bench
 bench: ## acquire+release of every backend beside the same bare statements, as a ratio
-	./scripts/bench
+	./scripts/with-servers --first go test -run '^$$' -bench . -benchtime $(BENCHTIME) ./pg ./mysql ./leasetable
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## go vet and golangci-lint

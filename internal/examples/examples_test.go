@@ -1,0 +1,79 @@
+package examples_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/pg"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// Only one of N servers that deploy at once migrates; the others wait, and find it done.
+func migrateOnce(ctx context.Context, db *sql.DB, migrate func(context.Context, *sql.DB) error) error {
+	locker, err := pg.FromDB(db) // connects like db does, and leaves db's pool alone
+	if err != nil {
+		return err
+	}
+	defer locker.Close()
+
+	return sqllock.Do(ctx, locker, "migrations", func(ctx context.Context) error {
+		return migrate(ctx, db) // ctx ends if the lock is lost
+	})
+}
+
+// A job that every machine starts, and one of them runs.
+func nightly(ctx context.Context, locker sqllock.Locker, job func(context.Context) error) error {
+	lock, err := locker.TryAcquire(ctx, "nightly report")
+	if errors.Is(err, sqllock.ErrHeld) {
+		return nil // another machine is at it; err says which
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(job(lock.Context()), lock.Release(ctx))
+}
+
+// A lease has a token that only ever rises: a store that refuses lower ones than it has seen
+// is safe from a holder that was paused for too long.
+func write(ctx context.Context, db *sqlx.DB, store func(token int64) error) error {
+	locker, err := leasetable.New(db) // PostgreSQL, MySQL, MariaDB or SQLite
+	if err != nil {
+		return err
+	}
+	defer locker.Close()
+
+	lock, err := locker.Acquire(ctx, "the store")
+	if err != nil {
+		return err
+	}
+	token := lock.(*leasetable.Lease).Token()
+	return errors.Join(store(token), lock.Release(ctx))
+}
+
+func TestOnARealDatabase(t *testing.T) {
+	db := sqltest.Postgres(t) // a fresh database; also MySQL, MariaDB, SQLite
+
+	var one int
+	if err := db.Get(&one, "SELECT 1"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ExampleHeldError() {
+	err := error(&sqllock.HeldError{Name: "x", Holder: sqllock.Holder{Owner: "nightly", Host: "web-1", PID: 4711, Token: 7}})
+	var held *sqllock.HeldError
+	if errors.As(err, &held) {
+		fmt.Println(held.Holder.Host, held.Holder.PID)
+	}
+	fmt.Println(err)
+	// Output:
+	// web-1 4711
+	// lock is held by nightly, on web-1, pid 4711, token 7
+}
