@@ -25,8 +25,8 @@ func AcquireAll(ctx context.Context, l Locker, names []string, opts ...Option) (
 	for _, name := range sorted {
 		part, err := l.Acquire(ctx, name, opts...)
 		if err == nil {
-			all.add(part)
-			err = all.lostMeanwhile()
+			all.add(part)             //nolint:contextcheck // watches the part's own context
+			err = all.lostMeanwhile() //nolint:contextcheck // asks the parts' own contexts
 		}
 		if err != nil {
 			return nil, errors.Join(err, ignoreLost(all.Release(ctx)))
@@ -42,7 +42,10 @@ type allLock struct {
 	parts  []Lock
 }
 
-func (a *allLock) Name() string             { return a.name }
+// Name implements Lock.
+func (a *allLock) Name() string { return a.name }
+
+// Context implements Lock.
 func (a *allLock) Context() context.Context { return a.ctx }
 
 // Release releases every part, last taken first, and joins what they say.

@@ -13,7 +13,7 @@ import (
 //
 // Do returns the error of the acquisition, or the errors of fn and of the release joined. So
 // a nil error means that fn ran, succeeded, and held the lock throughout.
-func Do(ctx context.Context, l Locker, name string, fn func(ctx context.Context) error, opts ...Option) (err error) {
+func Do(ctx context.Context, l Locker, name string, fn func(ctx context.Context) error, opts ...Option) (err error) { //nolint:contextcheck // also watches the lock's own context
 	lock, err := l.Acquire(ctx, name, opts...)
 	if err != nil {
 		return err
@@ -22,7 +22,8 @@ func Do(ctx context.Context, l Locker, name string, fn func(ctx context.Context)
 
 	work, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stop := context.AfterFunc(lock.Context(), func() { cancel(context.Cause(lock.Context())) })
+	held := lock.Context()
+	stop := context.AfterFunc(held, func() { cancel(context.Cause(held)) })
 	defer stop()
 	return fn(work)
 }

@@ -124,8 +124,12 @@ func (e *RefusedError) Error() string {
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 
 // IsRetryable reports whether the same call may succeed later without anything being
-// changed: the lock is held, the connection broke, the server was busy or restarting.
+// changed: the lock is held, the connection broke, the server was busy or restarting. A closed
+// Locker stays closed, whoever held the lock.
 func IsRetryable(err error) bool {
+	if errors.Is(err, ErrClosed) {
+		return false
+	}
 	if errors.Is(err, ErrHeld) {
 		return true
 	}

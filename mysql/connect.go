@@ -3,9 +3,13 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	gomysql "github.com/go-sql-driver/mysql"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/session"
@@ -15,14 +19,32 @@ import (
 func (l *Locker) open(ctx context.Context) (session.Conn[string], error) {
 	sc, err := l.db.Conn(ctx)
 	if err != nil {
-		return nil, &session.UnavailableError{Err: err}
+		return nil, &session.UnavailableError{Err: err, Permanent: notLetIn(err)}
 	}
 	c := &conn{sc: sc}
 	if err := c.setUp(ctx, l.ttl); err != nil {
 		c.Close()
-		return nil, fmt.Errorf("set up a MySQL session: %w", err)
+		broken := c.Broken(err) && !errors.Is(err, sqllock.ErrRefused)
+		err = fmt.Errorf("set up a MySQL session: %w", err)
+		if broken {
+			err = &session.UnavailableError{Err: err}
+		}
+		return nil, err
 	}
 	return c, nil
+}
+
+// notLetIn reports whether the server does not know this user, password or database.
+func notLetIn(err error) bool {
+	const (
+		accessDenied         = 1045
+		accessDeniedNoSecret = 1698
+		databaseAccessDenied = 1044
+		unknownDatabase      = 1049
+	)
+	var answer *gomysql.MySQLError
+	return errors.As(err, &answer) &&
+		slices.Contains([]uint16{accessDenied, accessDeniedNoSecret, databaseAccessDenied, unknownDatabase}, answer.Number)
 }
 
 func (c *conn) setUp(ctx context.Context, ttl time.Duration) error {

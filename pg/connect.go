@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -30,7 +31,7 @@ func connectAs(ctx context.Context, config *pgxpool.Config) (*pgx.Conn, error) {
 		return pc, err
 	}
 	if err := config.AfterConnect(ctx, pc); err != nil {
-		closeConn(pc)
+		closeConn(pc) //nolint:contextcheck // also with a dead ctx
 		return nil, err
 	}
 	return pc, nil
@@ -63,17 +64,28 @@ func connectLike(db *sql.DB) (func(context.Context) (*pgx.Conn, error), error) {
 func (l *Locker) open(ctx context.Context) (session.Conn[int64], error) {
 	pc, err := l.connect(ctx)
 	if err != nil {
-		return nil, &session.UnavailableError{Err: err}
+		return nil, &session.UnavailableError{Err: err, Permanent: notLetIn(err)}
 	}
 	if err = probe(ctx, pc); err == nil {
 		name := "sqllock/" + strings.ToValidUTF8(strings.ReplaceAll(l.owner, "\x00", ""), "?")
 		_, err = pc.Exec(ctx, settingsSQL, strconv.FormatInt(l.ttl.Milliseconds(), 10), name)
 	}
 	if err != nil {
-		closeConn(pc)
-		return nil, fmt.Errorf("set up a PostgreSQL session: %w", err)
+		broken := pc.IsClosed()
+		closeConn(pc) //nolint:contextcheck // also with a dead ctx
+		err = fmt.Errorf("set up a PostgreSQL session: %w", err)
+		if broken {
+			err = &session.UnavailableError{Err: err}
+		}
+		return nil, err
 	}
 	return &conn{pc}, nil
+}
+
+// notLetIn reports whether the server does not know this user, password or database.
+func notLetIn(err error) bool {
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) && (strings.HasPrefix(answer.Code, "28") || answer.Code == "3D000")
 }
 
 // probe refuses a server on which an advisory lock would not exclude others, or would not end.

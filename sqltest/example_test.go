@@ -9,7 +9,7 @@ import (
 // A test of two connections to one database.
 func Example() {
 	// In a real test this is func TestSomething(t *testing.T).
-	_ = func(t *testing.T) { //nolint:thelper // it is a test
+	_ = func(t *testing.T) {
 		db := sqltest.Postgres(t)
 		if _, err := db.Exec("CREATE TABLE greetings (word text)"); err != nil {
 			t.Fatal(err)
@@ -23,7 +23,7 @@ func Example() {
 
 // A test of what a program does while its server is away.
 func ExampleStart() {
-	_ = func(t *testing.T) { //nolint:thelper // it is a test
+	_ = func(t *testing.T) {
 		server := sqltest.Start(t, sqltest.EngineMariaDB, "max_connections=20")
 		db := server.Database(t)
 

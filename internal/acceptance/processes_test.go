@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	counters   = 8
-	rounds     = 200
-	deployers  = 6
-	errNobody  = "the processes without a lock lost no update: the test proves nothing"
-	createOnce = "CREATE TABLE migrated (id INT NOT NULL PRIMARY KEY)"
+	counters    = 8
+	rounds      = 200
+	deployers   = 6
+	lostNothing = "the processes without a lock lost no update: the test proves nothing"
+	createOnce  = "CREATE TABLE migrated (id INT NOT NULL PRIMARY KEY)"
 )
 
 // count adds to a number that only the lock guards: it is read and written by separate
@@ -108,7 +108,7 @@ func TestProcessesThatLockLoseNoUpdate(t *testing.T) {
 		run(t, db, "CREATE TABLE counter (n INT NOT NULL)", "INSERT INTO counter (n) VALUES (0)")
 		runWorkers(t, counters, "count", "none", db)
 		if n := number(t, db, "SELECT n FROM counter"); n >= counters*rounds {
-			t.Fatal(errNobody)
+			t.Fatal(lostNothing)
 		}
 		run(t, db, "UPDATE counter SET n = 0")
 		runWorkers(t, counters, "count", kind, db)

@@ -40,7 +40,7 @@ func (l *Locker[K]) try(
 func (l *Locker[K]) wait(ctx context.Context, name string, key K, over func()) (sqllock.Lock, error) {
 	s, err := l.newSession(ctx)
 	if err != nil {
-		return nil, err
+		return nil, leftHeld(ctx, name, err)
 	}
 	g := l.grant(ctx, s, name, key, over)
 	for !g.taken {
@@ -50,13 +50,19 @@ func (l *Locker[K]) wait(ctx context.Context, name string, key K, over func()) (
 		}
 		if err != nil {
 			s.stop()
-			if ctx.Err() != nil {
-				err = fmt.Errorf("%w: %w", &sqllock.HeldError{Name: name}, context.Cause(ctx))
-			}
-			return nil, err
+			return nil, leftHeld(ctx, name, err)
 		}
 	}
 	return g.lock, nil
+}
+
+// leftHeld is the error of a wait for a lock that somebody was seen to hold: what happened, or,
+// when ctx has ended, that. What a driver says then tells only that some context ended.
+func leftHeld(ctx context.Context, name string, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", &sqllock.HeldError{Name: name}, context.Cause(ctx))
 }
 
 // grant is one attempt to take a key on a session. Its fields are the session's goroutine's

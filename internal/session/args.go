@@ -30,9 +30,12 @@ func DefaultOwner() string {
 	return fmt.Sprintf("%s@%s:%d", filepath.Base(os.Args[0]), host, os.Getpid())
 }
 
-// UnavailableError is the error of a connection that could not be opened; it may be retried.
-// The drivers' texts name the host and the user, never the password.
-type UnavailableError struct{ Err error }
+// UnavailableError is the error of a connection that could not be opened. The drivers' texts
+// name the host and the user, never the password.
+type UnavailableError struct {
+	Err       error
+	Permanent bool // the server answered, and will not let this client in: a wrong password, say
+}
 
 func (e *UnavailableError) Error() string { return "cannot connect: " + e.Err.Error() }
 
@@ -40,4 +43,4 @@ func (e *UnavailableError) Error() string { return "cannot connect: " + e.Err.Er
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // Retryable implements the question of sqllock.IsRetryable.
-func (e *UnavailableError) Retryable() bool { return true }
+func (e *UnavailableError) Retryable() bool { return !e.Permanent }

@@ -70,30 +70,47 @@ func (l *Locker[K]) isShared(s *session[K]) bool {
 	return l.shared == s
 }
 
-// newSession opens a connection and starts its session.
-func (l *Locker[K]) newSession(ctx context.Context) (*session[K], error) {
+// newSession opens a connection and starts its session. Close waits for it from the beginning:
+// until then the caller's context may not have ended, and the connection not be open.
+func (l *Locker[K]) newSession(ctx context.Context) (_ *session[K], err error) {
+	l.mu.Lock()
+	if l.closing.Err() != nil {
+		l.mu.Unlock()
+		return nil, sqllock.ErrClosed
+	}
+	l.running.Add(1) // forget takes it back
+	l.mu.Unlock()
+	defer func() {
+		if err != nil {
+			l.running.Done()
+		}
+	}()
+
 	conn, err := l.open(ctx)
 	if err != nil {
-		if ctx.Err() != nil {
-			err = errors.Join(context.Cause(ctx), err)
-		}
-		return nil, err
+		return nil, withCause(ctx, err)
 	}
 	sent := time.Now() // the trust in the session counts from here
 	if err := conn.Ping(ctx); err != nil {
 		conn.Close()
-		return nil, err
+		return nil, withCause(ctx, err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closing.Err() != nil {
-		conn.Close()
-		return nil, sqllock.ErrClosed
-	}
-	l.running.Add(1)
 	s := start(conn, l.timing, sent, l.forget)
 	l.sessions[s] = struct{}{}
+	if l.closing.Err() != nil {
+		s.stop()
+	}
 	return s, nil
+}
+
+// withCause adds why ctx ended, if it has, to the error of a driver, which does not say.
+func withCause(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return errors.Join(context.Cause(ctx), err)
 }
 
 // forget drops a session that has ended.

@@ -20,8 +20,10 @@ const linger = 2 * time.Millisecond
 // on the server ends with the session.
 type endedError struct{ err error }
 
-func (e *endedError) Error() string   { return "the session ended: " + e.err.Error() }
-func (e *endedError) Unwrap() error   { return e.err }
+func (e *endedError) Error() string { return "the session ended: " + e.err.Error() }
+func (e *endedError) Unwrap() error { return e.err }
+
+// Retryable implements the question of sqllock.IsRetryable.
 func (e *endedError) Retryable() bool { return !errors.Is(e.err, sqllock.ErrClosed) }
 
 // session is one dedicated connection, the goroutine that owns it, and the locks it holds.

@@ -1,0 +1,26 @@
+//go:build !unix
+
+package main
+
+import (
+	"os"
+	"syscall"
+)
+
+// endingSignals are those that ask a program to end. On Windows they come from the console,
+// which tells every program in it.
+func endingSignals() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM} }
+
+func (c *child) attributes() *syscall.SysProcAttr { return nil }
+func (c *child) forward(os.Signal)                {}
+func (c *child) terminate()                       { c.kill() }
+func (c *child) kill()                            { _ = c.cmd.Process.Kill() }
+func (c *child) groupLives() bool                 { return false }
+func (c *child) code() int                        { return c.cmd.ProcessState.ExitCode() }
+
+func signalNumber(sig os.Signal) int {
+	if number, ok := sig.(syscall.Signal); ok {
+		return int(number)
+	}
+	return 2
+}

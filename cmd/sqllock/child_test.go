@@ -1,0 +1,183 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/sqllock/sqllock/mysql"
+)
+
+// stubborn is a command that ignores SIGTERM and has a child that does, which also holds on to
+// their stdout.
+const stubborn = `trap "" TERM; exec 3<&0; cat <&3 & echo ready; wait`
+
+func TestALostLeaseEndsTheCommandAndWhatItStarted(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db testPlace) {
+		p := start(t, on(t, db.url), "run", "--ttl", "900ms", "--kill-after", "100ms", "x", "--", "sh", "-c", stubborn)
+		p.expect("ready")
+		_, err := db.ExecContext(t.Context(), "DELETE FROM sqllock_lease")
+		must(t, err)
+		p.exits(76, "the command was ended", "lock was lost")
+		p.rest() // comes to an end only when nothing is left
+	})
+}
+
+func TestALostSessionEndsTheCommandAndWhatItStarted(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db testPlace) {
+		p := start(t, on(t, db.url), "run", "--kind", "session", "--kill-after", "100ms", "x", "--", "sh", "-c", stubborn)
+		p.expect("ready")
+		if db.Engine == "postgres" {
+			_, err := db.ExecContext(t.Context(), `
+				SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+				WHERE datname = current_database() AND application_name LIKE 'sqllock/%'`)
+			must(t, err)
+		} else {
+			var name string
+			var id int
+			must(t, db.Get(&name, "SELECT DATABASE()"))
+			must(t, db.Get(&id, "SELECT IS_USED_LOCK(?)", mysql.ServerName(name, "x")))
+			_, err := db.ExecContext(t.Context(), fmt.Sprint("KILL ", id))
+			must(t, err)
+		}
+		p.exits(76, "the command was ended", "lock was lost")
+		p.rest()
+	})
+}
+
+func TestALostLockLetsTheCommandEndByItself(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	p := start(t, on(t, db.url), "run", "--ttl", "900ms", "--kill-after", "1h", "x", "--", os.Args[0], "act", "5", "1")
+	p.expect("ready")
+	_, err := db.ExecContext(t.Context(), "DELETE FROM sqllock_lease")
+	must(t, err)
+	p.expect("terminated")
+	p.exits(76, "the command was ended", "lock was lost")
+}
+
+func TestALossThatOnlyTheReleaseSeesIsALoss(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	for script, test := range map[string]struct {
+		code int
+		says string
+	}{
+		"echo ready; read x":         {76, "the command has succeeded, but not under the lock"},
+		"echo ready; read x; exit 4": {4, "lock was lost"},
+	} {
+		p := start(t, on(t, db.url), "run", "--ttl", "1h", "x", "--", "sh", "-c", script)
+		p.expect("ready")
+		_, err := db.ExecContext(t.Context(), "UPDATE sqllock_lock SET token = token + 1")
+		must(t, err)
+		_, err = p.stdin.Write([]byte("\n"))
+		must(t, err)
+		p.exits(test.code, test.says)
+		_, err = db.ExecContext(t.Context(), "UPDATE sqllock_lock SET lease_id = NULL")
+		must(t, err)
+	}
+}
+
+func TestSignalsAreTheCommands(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		p := start(t, on(t, db.url), "run", "x", "--", os.Args[0], "act", "7", "2")
+		p.expect("ready")
+		for range 2 {
+			must(t, p.cmd.Process.Signal(sig))
+			p.expect(sig.String())
+		}
+		p.exits(7)
+
+		p = start(t, on(t, db.url), "run", "x", "--", "sh", "-c", "ulimit -c 0; echo ready; exec cat")
+		p.expect("ready")
+		must(t, p.cmd.Process.Signal(sig))
+		p.exits(128 + int(sig))
+		call(t, on(t, db.url), 0, nil, "run", "--wait", "0", "x", "--", "true")
+	}
+}
+
+func TestSignalsReachWhatTheCommandStarted(t *testing.T) {
+	t.Parallel()
+	p := start(t, on(t, sqliteFile(t).url), "run", "x", "--", "sh", "-c", `"$0" act 0 1; exit 8`, os.Args[0])
+	p.expect("ready")
+	must(t, p.cmd.Process.Signal(syscall.SIGHUP)) // which ends the shell, too
+	p.exits(128 + int(syscall.SIGHUP))
+	if got := string(p.rest()); got != "hangup\n" {
+		t.Errorf("the grandchild wrote %q, want the signal", got)
+	}
+}
+
+func TestAnIgnoredSignalStaysIgnored(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	// As nohup does.
+	p := start(t, on(t, db.url), "run", "outer", "--", "sh", "-c", `trap "" HUP; echo $$; exec "$0" run x -- sh -c 'echo ready; cat; echo done'`, binary)
+	var pid int
+	_, err := fmt.Sscan(p.line(), &pid)
+	must(t, err)
+	p.expect("ready")
+	must(t, syscall.Kill(pid, syscall.SIGHUP))
+	must(t, p.stdin.Close())
+	p.expect("done")
+	p.exits(0)
+}
+
+func TestASignalEndsTheWaitForTheLock(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db testPlace) {
+		holder := held(t, on(t, db.url), "x")
+		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+			p := start(t, on(t, db.url), "run", "x", "--", "echo", "not run")
+			p.waits(db)
+			must(t, p.cmd.Process.Signal(sig))
+			p.exits(128+int(sig), "ended by a signal", sig.String())
+			if got := p.rest(); len(got) > 0 {
+				t.Errorf("the command ran and wrote %q", got)
+			}
+		}
+		holder.letGo()
+		call(t, on(t, db.url), 0, nil, "run", "--wait", "0", "x", "--", "true")
+	})
+}
+
+func TestASignalEndsTheWaitForASessionLock(t *testing.T) {
+	t.Parallel()
+	db := servers["PostgreSQL"](t)
+	holder := held(t, on(t, db.DSN), "--kind", "session", "x")
+	p := start(t, on(t, db.DSN), "run", "--kind", "session", "x", "--", "echo", "not run")
+	testPlace{Database: db}.until(t, 1, `SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
+	must(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	p.exits(128+15, "ended by a signal")
+	holder.letGo()
+	call(t, on(t, db.DSN), 0, nil, "run", "--kind", "session", "--wait", "0", "x", "--", "true")
+}
+
+func TestAKilledHolderLetsTheNextIn(t *testing.T) {
+	t.Parallel()
+	kill := func(t *testing.T, db testPlace, flags ...string) {
+		t.Helper()
+		e := on(t, db.url)
+		holder := held(t, e, append([]string{"x"}, flags...)...)
+		call(t, e, 75, []string{"is held"}, append([]string{"run", "--wait", "0", "x"}, append(flags, "--", "true")...)...)
+		waiter := start(t, e, append([]string{"run", "x"}, append(flags, "--", "echo", "mine")...)...)
+		must(t, holder.cmd.Process.Kill())
+		holder.exit()
+		waiter.expect("mine")
+		waiter.exits(0)
+	}
+	onEach(t, func(t *testing.T, db testPlace) {
+		t.Helper()
+		kill(t, db, "--ttl", "1s")
+		if db.Engine != "sqlite" {
+			kill(t, db, "--kind", "session")
+		}
+	})
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	gomysql "github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/jmoiron/sqlx"
+	"github.com/spf13/cobra"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/sqllock/sqllock/schema"
+)
+
+// connectTimeout bounds the opening of a connection unless the URL says otherwise: a server
+// that does not answer is to be an error, not a wait.
+const connectTimeout = 15 * time.Second
+
+// database is a database that was named. Nothing is connected until it is used.
+type database struct {
+	*sqlx.DB
+	dialect schema.Dialect
+	folder  string // to be made before the database is used; empty: none
+}
+
+// openDatabase opens what --db names, or SQLLOCK_DB, or else the file of the user's own.
+//
+// No error repeats a part of the URL, or a text of a parser, which may: it may be a password.
+func (m *Main) openDatabase(cmd *cobra.Command, flag string) (*database, error) {
+	named := flag
+	if cmd.Flags().Changed("db") {
+		if flag == "" { // --db "$UNSET" must not mean a lock that nobody else sees
+			return nil, fail(exitUsage, errors.New("--db is empty; "+urlForms))
+		}
+	} else if named = m.getenv("SQLLOCK_DB"); named == "" {
+		file, err := m.stateFile()
+		if err != nil {
+			return nil, fail(exitUsage, err)
+		}
+		db, err := openSQLite(file)
+		if err != nil {
+			return nil, err
+		}
+		db.folder = filepath.Dir(file)
+		return db, nil
+	}
+	db, err := openURL(named)
+	return db, fail(exitUsage, err)
+}
+
+const urlForms = "the database is named by postgres://user:password@host/database, host=… dbname=…, " +
+	"mysql://user:password@host/database, user:password@tcp(host)/database or sqlite:PATH"
+
+var (
+	scheme   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+	keyword  = regexp.MustCompile(`^\s*[A-Za-z_]+\s*=`)
+	mysqlDSN = regexp.MustCompile(`^([^/].*@)?([a-z0-9]+\(.*\))?/[^/]*$`)
+)
+
+// openURL opens the database that a URL or a driver's own form names.
+func openURL(named string) (*database, error) {
+	switch s := strings.ToLower(scheme.FindString(named)); {
+	case strings.HasPrefix(strings.ToLower(named), "sqlite:"):
+		return openSQLiteURL(named[len("sqlite:"):])
+	case s == "postgres://", s == "postgresql://":
+		if err := checkURL(named[len(s):]); err != nil {
+			return nil, err
+		}
+		return openPostgres(s + named[len(s):])
+	case s == "mysql://", s == "mariadb://":
+		if err := checkURL(named[len(s):]); err != nil {
+			return nil, err
+		}
+		return openMySQLURL(named)
+	case s != "":
+		return nil, errors.New("this kind of database URL is not known; " + urlForms)
+	case keyword.MatchString(named):
+		return openPostgres(named)
+	case mysqlDSN.MatchString(named):
+		config, err := gomysql.ParseDSN(named)
+		if err != nil {
+			return nil, errors.New("the MySQL DSN cannot be parsed; it should look like user:password@tcp(host:3306)/database")
+		}
+		return openMySQL(config)
+	}
+	return nil, errors.New("this is not the name of a database; " + urlForms)
+}
+
+// checkURL refuses a URL whose password would be taken for a host, a port or a database, and
+// shown as such in errors, because it contains a / ? or # that is not percent-encoded.
+func checkURL(afterScheme string) error {
+	if i := strings.IndexAny(afterScheme, "/?#"); i >= 0 && strings.Contains(afterScheme[i:], "@") {
+		return errors.New("the database URL has an @ after a / ? or #: percent-encode what is special in its password " +
+			"(/ is %2F, ? is %3F, # is %23, @ is %40)")
+	}
+	return nil
+}
+
+func openPostgres(dsn string) (*database, error) {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, errors.New("the PostgreSQL URL cannot be parsed; it should look like postgres://user:password@host:5432/database, " +
+			"with what is special in the password percent-encoded")
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = connectTimeout
+	}
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "sqllock"
+	}
+	return &database{DB: sqlx.NewDb(stdlib.OpenDB(*config), "pgx"), dialect: schema.Postgres}, nil
+}
+
+// openMySQLURL turns a URL into what the driver knows. Its query is the driver's parameters.
+func openMySQLURL(named string) (*database, error) {
+	bad := errors.New("the MySQL URL cannot be parsed; it should look like mysql://user:password@host:3306/database, " +
+		"with what is special in the password percent-encoded, and with parameters of the Go driver, if any")
+	u, err := url.Parse(named)
+	if err != nil || u.Fragment != "" || strings.ContainsAny(u.Host, "()@/") {
+		return nil, bad
+	}
+	host, port := u.Hostname(), u.Port()
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	if port == "" {
+		port = "3306"
+	}
+	// The driver looks for the last / of all, and unescapes the values.
+	dsn := "tcp(" + net.JoinHostPort(host, port) + ")/?" + strings.ReplaceAll(u.RawQuery, "/", "%2F")
+	config, err := gomysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, bad
+	}
+	config.User = u.User.Username()
+	config.Passwd, _ = u.User.Password()
+	config.DBName = strings.TrimPrefix(u.Path, "/")
+	return openMySQL(config)
+}
+
+func openMySQL(config *gomysql.Config) (*database, error) {
+	if config.Timeout == 0 {
+		config.Timeout = connectTimeout
+	}
+	// Every statement has a deadline of its own, and a session lock waits for long.
+	config.ReadTimeout, config.WriteTimeout = 0, 0
+	config.Logger = &gomysql.NopLogger{} // what matters comes as an error
+	config.ConnectionAttributes = strings.TrimPrefix(config.ConnectionAttributes+",program_name:sqllock", ",")
+	c, err := gomysql.NewConnector(config)
+	if err != nil {
+		return nil, errors.New("the parameters of the MySQL URL or DSN do not go together")
+	}
+	return &database{DB: sqlx.NewDb(sql.OpenDB(timely{c, config.Timeout}), "mysql"), dialect: schema.MySQL}, nil
+}
+
+// timely bounds the whole of connecting: the driver's timeout is over when it has dialled.
+type timely struct {
+	driver.Connector
+	limit time.Duration
+}
+
+// Connect implements driver.Connector.
+func (c timely) Connect(ctx context.Context) (driver.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.limit)
+	defer cancel()
+	return c.Connector.Connect(ctx)
+}
+
+// openSQLiteURL opens what follows "sqlite:", a path that is taken as it stands.
+func openSQLiteURL(path string) (*database, error) {
+	if rest, ok := strings.CutPrefix(path, "//"); ok {
+		if !strings.HasPrefix(rest, "/") {
+			return nil, errors.New("sqlite:// needs a third slash and an absolute path; a relative one is sqlite:PATH")
+		}
+		path = rest
+		if drive := strings.TrimPrefix(rest, "/"); filepath.VolumeName(drive) != "" {
+			path = drive
+		}
+	}
+	switch path {
+	case "":
+		return nil, errors.New("sqlite: needs a path, as in sqlite:/var/lib/locks.db")
+	case ":memory:":
+		return nil, errors.New("a database in memory locks nobody out; name a file, as in sqlite:/var/lib/locks.db")
+	}
+	return openSQLite(path)
+}
+
+func openSQLite(path string) (*database, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") { // C:/…
+		path = "/" + path
+	}
+	uri := url.URL{
+		Scheme: "file",
+		Opaque: (&url.URL{Path: path}).EscapedPath(),
+		// The busy timeout comes first: switching to WAL may have to wait, too.
+		RawQuery: "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)",
+	}
+	db, err := sqlx.Open("sqlite", uri.String())
+	if err != nil {
+		return nil, err
+	}
+	return &database{DB: db, dialect: schema.SQLite}, nil
+}
+
+// close closes what schema used. There is nothing to do about an error.
+func (db *database) close() { _ = db.Close() }
+
+// makeFolder makes the folder of the user's own file, for nobody else to look into.
+func (db *database) makeFolder() error {
+	if db.folder == "" {
+		return nil
+	}
+	return os.MkdirAll(db.folder, 0o700)
+}
+
+// prepare makes an SQLite database ready for leases. A server's tables are made only by those
+// who ask for it.
+func (db *database) prepare(ctx context.Context, t schema.Tables) error {
+	if db.dialect != schema.SQLite {
+		return nil
+	}
+	if err := db.makeFolder(); err != nil {
+		return err
+	}
+	if err := schema.Apply(ctx, db.DB.DB, db.dialect, t); err != nil {
+		return fmt.Errorf("create the tables in the SQLite file: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The exit codes that are sqllock's own; where sysexits.h has one that fits, it is that.
+const (
+	exitUsage       = 64  // EX_USAGE
+	exitUnavailable = 69  // EX_UNAVAILABLE
+	exitOutput      = 74  // EX_IOERR
+	exitHeld        = 75  // EX_TEMPFAIL
+	exitLost        = 76  // free of a better meaning here
+	exitCannotRun   = 126 // as shells do, and the next two
+	exitNotFound    = 127
+	exitSignal      = 128
+)
+
+// exitCodes is the table of exit codes for help.
+func exitCodes() string {
+	var b strings.Builder
+	b.WriteString("Exit codes:\n")
+	add := func(code, meaning string) {
+		_, _ = fmt.Fprintf(&b, "  %-6s %s\n", code, meaning)
+	}
+	own := func(code int, meaning string) { add(strconv.Itoa(code), meaning) }
+	add("n", "the command's own, whatever it is")
+	add(fmt.Sprintf("%d+n", exitSignal), "the command was ended by signal n, or sqllock was while it waited for the lock")
+	own(exitUsage, "wrong usage: an argument, a lock name or a database URL is not valid")
+	own(exitUnavailable, "the database cannot be used: not reached, refused, or without the tables")
+	own(exitOutput, "the output could not be written")
+	own(exitHeld, "somebody else holds the lock, also when --wait was over")
+	own(exitLost, "the lock was lost while the command ran; the command was ended, unless it was over")
+	own(exitCannotRun, "the command cannot be executed")
+	own(exitNotFound, "the command was not found")
+	return b.String()
+}
+
+// exitError ends the program with a code, and with a message unless err is nil.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// fail gives err, if there is one, an exit code.
+func fail(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{code, err}
+}
+
+// codeOf returns the exit code for what a command returned. An error without a code is the
+// flag parser's.
+func codeOf(err error) int {
+	var e *exitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &e):
+		return e.code
+	}
+	return exitUsage
+}
+
+// message is what to say of an error, on one line; it is empty if there is nothing to say.
+func message(err error) string {
+	var e *exitError
+	if err == nil || errors.As(err, &e) && e.err == nil {
+		return ""
+	}
+	text := strings.TrimPrefix(err.Error(), "sqllock: ")
+	return "sqllock: " + strings.Join(strings.FieldsFunc(text, func(r rune) bool {
+		return r == '\n' || r == '\r' || r == '\t'
+	}), " ")
+}

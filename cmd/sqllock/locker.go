@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/mysql"
+	"github.com/sqllock/sqllock/pg"
+	"github.com/sqllock/sqllock/schema"
+)
+
+// locker is what the Lockers of every kind have.
+type locker interface {
+	sqllock.Locker
+	Inspect(ctx context.Context, name string) (holder sqllock.Holder, held bool, err error)
+	Close() error
+}
+
+// The kinds of lock.
+const (
+	kindLease   = "lease"
+	kindSession = "session"
+)
+
+// lease returns a Locker for leases, which nothing was asked of yet.
+func (db *database) lease(t schema.Tables, ttl time.Duration, owner string) (locker, error) {
+	return leasetable.New(db.DB, leasetable.WithTables(t), leasetable.WithTTL(ttl), leasetable.WithOwner(owner))
+}
+
+// session returns a Locker for session locks, which nothing was asked of yet.
+func (db *database) session(ttl time.Duration) (locker, error) {
+	switch db.dialect {
+	case schema.Postgres:
+		return pg.FromDB(db.DB.DB, pg.WithSessionTTL(ttl))
+	case schema.MySQL:
+		return mysql.FromDB(db.DB.DB, mysql.WithSessionTTL(ttl))
+	}
+	return nil, errors.New("SQLite has no sessions that could hold a lock: leave out --kind session, or name a server")
+}
+
+// tokenOf returns the fencing token of a lease.
+func tokenOf(lock sqllock.Lock) (token string, ok bool) {
+	lease, ok := lock.(interface{ Token() int64 })
+	if !ok {
+		return "", false
+	}
+	return strconv.FormatInt(lease.Token(), 10), true
+}

@@ -1,0 +1,49 @@
+// Command sqllock runs a command while it holds a lock in a SQL database.
+//
+//	sqllock run NAME -- COMMAND…
+//
+// Its help is its documentation: sqllock --help, sqllock run --help.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+func main() {
+	m := &Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ()}
+	os.Exit(m.Run(context.Background(), os.Args[1:]))
+}
+
+// Main is the program and what it has of the world.
+type Main struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Environ        []string // KEY=value, as os.Environ returns it
+}
+
+// Run runs the program with these arguments and returns its exit code. When ctx ends, the
+// command that runs under a lock is ended as if the lock had been lost.
+func (m *Main) Run(ctx context.Context, args []string) int {
+	root := m.rootCommand() //nolint:contextcheck // its commands get ctx from ExecuteContext
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if text := message(err); text != "" {
+		_, _ = fmt.Fprintln(m.Stderr, text) // there is nowhere else to say that this failed
+	}
+	return codeOf(err)
+}
+
+// getenv returns the value of an environment variable, or nothing.
+func (m *Main) getenv(key string) string {
+	value := ""
+	for _, pair := range m.Environ {
+		if k, v, ok := strings.Cut(pair, "="); ok && k == key {
+			value = v
+		}
+	}
+	return value
+}

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/sqllock/sqllock/schema"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// binary is the program, built once for all tests.
+var binary string
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "act" {
+		os.Exit(act(os.Args[2:]))
+	}
+	os.Exit(testAll(m))
+}
+
+func testAll(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "sqllock-test-")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(dir) }()
+		binary = filepath.Join(dir, "sqllock")
+		build := exec.CommandContext(context.Background(), "go", "build", raceFlag, "-o", binary, ".")
+		build.Stdout, build.Stderr = os.Stderr, os.Stderr
+		err = build.Run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "build sqllock:", err)
+		return 1
+	}
+	code := m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, "still running after all tests:", err)
+		return 1
+	}
+	return code
+}
+
+// patience bounds what a test waits for: far more than it takes on a busy machine.
+const patience = 90 * time.Second
+
+// process is a program under test that runs.
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stdout *bufio.Reader
+	stderr string // the name of a file
+	cancel context.CancelFunc
+	exited bool
+}
+
+// env is the environment of a program, on top of the test's own.
+type env map[string]string
+
+// clean is the environment of a user who has set up nothing.
+func clean(t *testing.T) env {
+	t.Helper()
+	home := t.TempDir()
+	return env{"HOME": home, "XDG_STATE_HOME": filepath.Join(home, "state"), "SQLLOCK_DB": ""}
+}
+
+// on is the environment of a user of a database.
+func on(t *testing.T, db string) env {
+	t.Helper()
+	e := clean(t)
+	e["SQLLOCK_DB"] = db
+	return e
+}
+
+// start starts sqllock. It is killed when the test ends, and with it, on Linux, its command.
+func start(t *testing.T, e env, args ...string) *process {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	p := &process{t: t, cmd: exec.CommandContext(ctx, binary, args...), cancel: cancel}
+	t.Cleanup(p.stop)
+	p.cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // a second at each exit otherwise
+	for k, v := range e {
+		p.cmd.Env = append(p.cmd.Env, k+"="+v)
+	}
+	// Files, not buffers: nothing then waits for what a command has left running.
+	errors, err := os.CreateTemp(t.TempDir(), "stderr")
+	must(t, err)
+	defer func() { _ = errors.Close() }()
+	p.stderr, p.cmd.Stderr = errors.Name(), errors
+	r, w, err := os.Pipe()
+	must(t, err)
+	defer func() { _ = w.Close() }()
+	t.Cleanup(func() { _ = r.Close() })
+	p.stdout, p.cmd.Stdout = bufio.NewReader(r), w
+	p.stdin, err = p.cmd.StdinPipe()
+	must(t, err)
+	must(t, p.cmd.Start())
+	context.AfterFunc(ctx, func() { _ = r.Close() }) // ends a read that waits in vain
+	return p
+}
+
+func (p *process) stop() {
+	p.cancel()
+	if !p.exited {
+		_ = p.cmd.Wait()
+	}
+}
+
+// line returns the next line that the program, or its command, writes.
+func (p *process) line() string {
+	p.t.Helper()
+	line, err := p.stdout.ReadString('\n')
+	if err != nil {
+		p.t.Fatalf("%v: waiting for a line: %v; stderr: %s", p.cmd.Args, err, p.errors())
+	}
+	return strings.TrimSuffix(line, "\n")
+}
+
+// expect waits for a line.
+func (p *process) expect(want string) {
+	p.t.Helper()
+	if got := p.line(); got != want {
+		p.t.Fatalf("%v wrote %q, want %q; stderr: %s", p.cmd.Args, got, want, p.errors())
+	}
+}
+
+// rest returns what is written until every process that could has ended.
+func (p *process) rest() []byte {
+	p.t.Helper()
+	all, err := io.ReadAll(p.stdout)
+	must(p.t, err)
+	return all
+}
+
+// exit waits for the program to end and returns its exit code.
+func (p *process) exit() int {
+	p.t.Helper()
+	_ = p.cmd.Wait()
+	p.exited = true
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// exits waits for the program to end with this code, having said all of this on stderr, or
+// nothing if that is nothing.
+func (p *process) exits(code int, says ...string) {
+	p.t.Helper()
+	got, text := p.exit(), p.errors()
+	if got != code {
+		p.t.Errorf("%v: exit code %d, want %d; stderr: %s", p.cmd.Args, got, code, text)
+	}
+	if len(says) == 0 && text != "" {
+		p.t.Errorf("%v: stderr is not empty: %s", p.cmd.Args, text)
+	}
+	if len(says) > 0 && (!strings.HasPrefix(text, "sqllock: ") || strings.Count(text, "\n") != 1) {
+		p.t.Errorf("%v: stderr is not one line of sqllock's: %s", p.cmd.Args, text)
+	}
+	for _, part := range says {
+		if !strings.Contains(text, part) {
+			p.t.Errorf("%v: stderr %q does not say %q", p.cmd.Args, text, part)
+		}
+	}
+}
+
+func (p *process) errors() string {
+	p.t.Helper()
+	text, err := os.ReadFile(p.stderr)
+	must(p.t, err)
+	return string(text)
+}
+
+// call runs sqllock to its end, with nothing to read, and expects this exit code.
+func call(t *testing.T, e env, code int, says []string, args ...string) (stdout string) {
+	t.Helper()
+	p := start(t, e, args...)
+	must(t, p.stdin.Close())
+	out := p.rest()
+	p.exits(code, says...)
+	return string(out)
+}
+
+// held starts a process that holds a lock until its stdin is closed.
+func held(t *testing.T, e env, args ...string) *process {
+	t.Helper()
+	p := start(t, e, append(append([]string{"run"}, args...), "--", "sh", "-c", "echo held; exec cat")...)
+	p.expect("held")
+	return p
+}
+
+// letGo ends a process that held started.
+func (p *process) letGo() {
+	p.t.Helper()
+	must(p.t, p.stdin.Close())
+	p.exits(0)
+}
+
+// runHere runs the program in this process.
+func runHere(t *testing.T, e env, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	m := &Main{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}
+	for k, v := range e {
+		m.Environ = append(m.Environ, k+"="+v)
+	}
+	code = m.Run(t.Context(), args)
+	return code, out.String(), errs.String()
+}
+
+// testPlace is a database to lock in.
+type testPlace struct {
+	*sqltest.Database
+	url string // for SQLLOCK_DB
+}
+
+var servers = map[string]func(sqltest.TB) *sqltest.Database{
+	"PostgreSQL": sqltest.Postgres,
+	"MySQL":      sqltest.MySQL,
+	"MariaDB":    sqltest.MariaDB,
+}
+
+// onServers runs a test with a new, empty database on each server.
+func onServers(t *testing.T, test func(t *testing.T, db testPlace)) {
+	t.Helper()
+	for name, open := range servers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			test(t, testPlace{db, db.DSN})
+		})
+	}
+}
+
+// onEach is onServers with the tables of leases, and an SQLite file besides.
+func onEach(t *testing.T, test func(t *testing.T, db testPlace)) {
+	t.Helper()
+	onServers(t, func(t *testing.T, db testPlace) {
+		t.Helper()
+		call(t, on(t, db.url), 0, nil, "schema", "apply")
+		test(t, db)
+	})
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		test(t, sqliteFile(t))
+	})
+}
+
+func sqliteFile(t *testing.T) testPlace {
+	t.Helper()
+	db := sqltest.SQLite(t)
+	var file string
+	must(t, db.Get(&file, "SELECT file FROM pragma_database_list WHERE name = 'main'"))
+	must(t, schema.Apply(t.Context(), db.DB.DB, schema.SQLite, schema.Tables{}))
+	return testPlace{db, "sqlite:" + file}
+}
+
+// waits returns when the process has its lease, and so has asked for the lock.
+func (p *process) waits(db testPlace) {
+	p.t.Helper()
+	db.until(p.t, 1, fmt.Sprintf("SELECT COUNT(*) FROM sqllock_lease WHERE pid = %d", p.cmd.Process.Pid))
+}
+
+// until asks the database until it answers what is wanted.
+func (db testPlace) until(t *testing.T, want int, query string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for got := want + 1; got != want; {
+		if err := db.GetContext(ctx, &got, query); err != nil {
+			t.Fatalf("%s: %v; the answer was %d, want %d", query, err, got, want)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

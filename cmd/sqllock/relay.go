@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+)
+
+// relay receives the signals that ask sqllock to end. Until the command runs they end the wait
+// for its lock; then they are the command's.
+type relay struct{ signals chan os.Signal }
+
+// newRelay begins to receive signals. One that is ignored, as nohup and shells arrange it,
+// stays ignored.
+func newRelay() *relay {
+	r := &relay{signals: make(chan os.Signal, 16)}
+	for _, sig := range endingSignals() {
+		if !signal.Ignored(sig) {
+			signal.Notify(r.signals, sig)
+		}
+	}
+	return r
+}
+
+func (r *relay) stop() { signal.Stop(r.signals) }
+
+// interrupting returns a context that ends at the next signal. done ends it in any case, and
+// returns the *interruptError if there was a signal; later ones are left in the channel.
+func (r *relay) interrupting(ctx context.Context) (_ context.Context, done func() error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var interrupt *interruptError // written before stopped is closed
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		select {
+		case sig := <-r.signals:
+			interrupt = &interruptError{sig}
+			cancel(interrupt)
+		case <-stop:
+		}
+	}()
+	return ctx, func() error {
+		close(stop)
+		<-stopped
+		cancel(context.Canceled)
+		if interrupt == nil {
+			return nil
+		}
+		return interrupt
+	}
+}
+
+// interruptError is the end of a wait by a signal.
+type interruptError struct{ signal os.Signal }
+
+func (e *interruptError) Error() string {
+	return fmt.Sprintf("ended by a signal (%v) before the lock was taken", e.signal)
+}

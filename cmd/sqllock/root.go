@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqllock/sqllock/schema"
+)
+
+const rootHelp = `sqllock runs a command while it holds a lock in a SQL database, so that of all the
+machines and processes that use the same lock name only one runs at a time.
+
+  sqllock run nightly-report -- ./report.sh --month 7`
+
+const databaseHelp = `The database is named by --db or by the environment variable SQLLOCK_DB:
+  postgres://user:password@host:5432/database     or keywords: host=… dbname=…
+  mysql://user:password@host:3306/database        MySQL and MariaDB; or the Go driver's form,
+                                                  user:password@tcp(host:3306)/database
+  sqlite:PATH                                     a file, for the processes of one machine
+In a URL, what is special in a password is percent-encoded. Everybody on the machine can see
+the arguments of a program: put a password into SQLLOCK_DB.
+
+Without either, it is an SQLite file in your state folder ($XDG_STATE_HOME/sqllock/sqllock.db,
+or ~/.local/state; on macOS ~/Library/Application Support, on Windows %LocalAppData%), which
+locks out your own processes on this machine only.
+
+The tables of leases are created by themselves on SQLite; on a server by sqllock schema apply.`
+
+// help joins the parts of a help text.
+func help(parts ...string) string {
+	return strings.TrimRight(strings.Join(parts, "\n\n"), "\n")
+}
+
+func (m *Main) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "sqllock",
+		Short:         "Run a command while holding a lock in a SQL database",
+		Long:          help(rootHelp, databaseHelp, exitCodes()),
+		Version:       version(),
+		Args:          noArguments,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetIn(m.Stdin)
+	root.SetOut(m.Stdout)
+	root.SetErr(m.Stderr)
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(m.runCommand(), m.schemaCommand(), m.versionCommand())
+	return root
+}
+
+// plain matches a word that may be shown: a mistyped command or flag, and not a database URL or
+// password in the wrong place.
+var plain = regexp.MustCompile(`^(unknown flag: --)?[a-z-]+$`)
+
+// flagError hides what may be a part of a database URL.
+func flagError(_ *cobra.Command, err error) error {
+	text := err.Error()
+	if strings.HasPrefix(text, "unknown") && !plain.MatchString(text) || strings.ContainsAny(text, "@=") || strings.Contains(text, "://") {
+		return errors.New("the flags cannot be understood; see sqllock --help")
+	}
+	return err
+}
+
+// noArguments refuses arguments, without showing a database URL that was meant for --db.
+func noArguments(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case plain.MatchString(args[0]):
+		return fmt.Errorf("unknown command or argument %q; see %s --help", args[0], cmd.CommandPath())
+	}
+	return fmt.Errorf("unexpected argument; a database is named by --db or SQLLOCK_DB; see %s --help", cmd.CommandPath())
+}
+
+// place is where the locks are: the flags that every command has that uses a database.
+type place struct {
+	url    string
+	tables schema.Tables
+}
+
+func (p *place) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&p.url, "db", "", "`URL` of the database; default $SQLLOCK_DB, then a file of your own")
+	flags.StringVar(&p.tables.Prefix, "prefix", "", "`prefix` of the names of the tables (default sqllock_)")
+	flags.StringVar(&p.tables.Schema, "schema", "", "PostgreSQL `schema` of the tables (default: the search path)")
+}

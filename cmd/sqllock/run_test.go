@@ -1,0 +1,328 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestRunNeedsNoDatabase(t *testing.T) {
+	t.Parallel()
+	e := clean(t)
+	if out := call(t, e, 0, nil, "run", "hello", "--", "echo", "hi"); out != "hi\n" {
+		t.Errorf("wrote %q, want hi", out)
+	}
+	folder := filepath.Join(e["XDG_STATE_HOME"], "sqllock")
+	info, err := os.Stat(folder)
+	must(t, err)
+	if info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder's mode is %v, want 0700", info.Mode().Perm())
+	}
+	_, err = os.Stat(filepath.Join(folder, "sqllock.db"))
+	must(t, err)
+}
+
+func TestRunGivesBackTheCommandsExitCode(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	plain := filepath.Join(t.TempDir(), "plain")
+	must(t, os.WriteFile(plain, []byte("not a program"), 0o600))
+	for _, test := range []struct {
+		code    int
+		says    []string
+		command []string
+	}{
+		{0, nil, []string{"true"}},
+		{1, nil, []string{"false"}},
+		{3, nil, []string{"sh", "-c", "exit 3"}},
+		{255, nil, []string{"sh", "-c", "exit 255"}},
+		{75, nil, []string{"sh", "-c", "exit 75"}},
+		{128 + 15, nil, []string{"sh", "-c", "kill -TERM $$"}},
+		{128 + 9, nil, []string{"sh", "-c", "kill -KILL $$"}},
+		{126, []string{"cannot run the command", plain}, []string{plain}},
+		{126, []string{"cannot run the command"}, []string{t.TempDir()}},
+		{127, []string{"cannot run the command", "no-such-program"}, []string{"no-such-program"}},
+		{127, []string{"cannot run the command", "no/such/program"}, []string{"no/such/program"}},
+	} {
+		call(t, on(t, db.url), test.code, test.says, append([]string{"run", "code", "--"}, test.command...)...)
+	}
+	// None of them has left the lock behind.
+	call(t, on(t, db.url), 0, nil, "run", "--wait", "0", "code", "--", "true")
+}
+
+func TestACommandThatCannotStartLeavesNothingHeld(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	script := filepath.Join(t.TempDir(), "script")
+	must(t, os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700))
+	call(t, on(t, db.url), 127, []string{"cannot run the command"}, "run", "x", "--", script)
+	call(t, on(t, db.url), 0, nil, "run", "--wait", "0", "x", "--", "true")
+}
+
+func TestRunPassesStreamsThrough(t *testing.T) {
+	t.Parallel()
+	data := make([]byte, 5<<20)
+	_, _ = rand.Read(data)
+	p := start(t, clean(t), "run", "streams", "--", "sh", "-c", "cat; echo done >&2")
+	go func() {
+		_, _ = p.stdin.Write(data)
+		_ = p.stdin.Close()
+	}()
+	if got := p.rest(); !bytes.Equal(got, data) {
+		t.Errorf("%d bytes came through, or others, not the %d that went in", len(got), len(data))
+	}
+	if code := p.exit(); code != 0 || p.errors() != "done\n" {
+		t.Errorf("exit code %d, stderr %q, want 0 and the command's own", code, p.errors())
+	}
+}
+
+func TestRunPassesStreamsThroughThatAreNoFiles(t *testing.T) {
+	t.Parallel()
+	var out, errs bytes.Buffer
+	m := &Main{
+		Stdin: strings.NewReader("in"), Stdout: &out, Stderr: &errs,
+		Environ: []string{"SQLLOCK_DB=" + sqliteFile(t).url, "PATH=" + os.Getenv("PATH")},
+	}
+	code := m.Run(t.Context(), []string{"run", "x", "--", "sh", "-c", "cat; echo err >&2; exit 9"})
+	if code != 9 || out.String() != "in" || errs.String() != "err\n" {
+		t.Errorf("code %d, stdout %q, stderr %q", code, out.String(), errs.String())
+	}
+}
+
+func TestTheCommandKnowsItsLock(t *testing.T) {
+	t.Parallel()
+	const show = `echo "$SQLLOCK_NAME/${SQLLOCK_TOKEN-none}"`
+	onEach(t, func(t *testing.T, db testPlace) {
+		for _, want := range []string{"a name/1\n", "a name/2\n"} {
+			if got := call(t, on(t, db.url), 0, nil, "run", "a name", "--", "sh", "-c", show); got != want {
+				t.Errorf("the command saw %q, want %q", got, want)
+			}
+		}
+		if db.Engine == "sqlite" {
+			return
+		}
+		e := on(t, db.url)
+		e["SQLLOCK_TOKEN"] = "of an outer lock"
+		if got := call(t, e, 0, nil, "run", "--kind", "session", "s", "--", "sh", "-c", show); got != "s/none\n" {
+			t.Errorf("the command saw %q, want s/none", got)
+		}
+	})
+}
+
+func TestAHeldLockIsAnExitCodeAndNamesItsHolder(t *testing.T) {
+	t.Parallel()
+	host, err := os.Hostname()
+	must(t, err)
+	onEach(t, func(t *testing.T, db testPlace) {
+		e := on(t, db.url)
+		holder := held(t, e, "busy")
+		says := []string{`lock "busy" is held by sqllock run sh, on ` + host, fmt.Sprintf("pid %d", holder.cmd.Process.Pid), "token 1"}
+		call(t, e, 75, says, "run", "--wait", "0", "busy", "--", "echo", "not run")
+		call(t, e, 75, append(says, "(waited 300ms)"), "run", "busy", "--wait", "300ms", "--", "echo", "not run")
+		call(t, e, 75, append(says, "(waited 1ns)"), "run", "busy", "--wait", "1ns", "--", "echo", "not run")
+		if out := call(t, e, 0, nil, "run", "--wait", "0", "free", "--", "echo", "ran"); out != "ran\n" {
+			t.Errorf("with another name it wrote %q", out)
+		}
+		holder.letGo()
+		call(t, e, 0, nil, "run", "--wait", "0", "busy", "--", "true")
+	})
+}
+
+func TestAHeldSessionLockIsAnExitCodeAndNamesItsHolder(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db testPlace) {
+		e := on(t, db.url)
+		holder := held(t, e, "--kind", "session", "busy")
+		says := []string{`lock "busy" is held by`, "session ", "from "}
+		call(t, e, 75, says, "run", "--kind", "session", "--wait", "0", "busy", "--", "echo", "not run")
+		call(t, e, 75, append(says, "(waited 300ms)"), "run", "--kind", "session", "--wait", "300ms", "busy", "--", "echo", "not run")
+		holder.letGo()
+		call(t, e, 0, nil, "run", "--kind", "session", "--wait", "0", "busy", "--", "true")
+	})
+}
+
+func TestRunWaitsForTheLock(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db testPlace) {
+		e := on(t, db.url)
+		holder := held(t, e, "busy")
+		call(t, e, 75, []string{"is held by"}, "run", "--wait", "0", "busy", "--", "true")
+		waiter := start(t, e, "run", "busy", "--", "sh", "-c", "echo $SQLLOCK_TOKEN")
+		waiter.waits(db)
+		holder.letGo()
+		waiter.expect("2")
+		waiter.exits(0)
+	})
+}
+
+// exclusive fails if it overlaps with itself: a folder can be made only once.
+const exclusive = `mkdir "$0/inside" || exit 1; ls "$0" >/dev/null; echo x >>"$0/count"; rmdir "$0/inside"`
+
+func TestCommandsNeverOverlap(t *testing.T) {
+	t.Parallel()
+	crowd := func(t *testing.T, db testPlace, flags ...string) {
+		t.Helper()
+		const processes, rounds = 8, 3
+		dir := t.TempDir()
+		e := on(t, db.url)
+		args := append(append([]string{"run", "crowd"}, flags...), "--", "sh", "-c", exclusive, dir)
+
+		// Nobody gets in while it is held, so they all compete for it.
+		holder := held(t, e, append([]string{"crowd"}, flags...)...)
+		call(t, e, 75, []string{"is held"}, append([]string{"run", "--wait", "0"}, args[1:]...)...)
+		for range rounds {
+			var all []*process
+			for range processes {
+				all = append(all, start(t, e, args...))
+			}
+			if holder != nil {
+				holder.letGo()
+				holder = nil
+			}
+			for _, p := range all {
+				p.exits(0)
+			}
+		}
+
+		lines, err := os.ReadFile(filepath.Join(dir, "count"))
+		must(t, err)
+		if got := strings.Count(string(lines), "x\n"); got != processes*rounds {
+			t.Errorf("%d commands ran, want %d", got, processes*rounds)
+		}
+	}
+	onEach(t, func(t *testing.T, db testPlace) {
+		t.Helper()
+		t.Run("lease", func(t *testing.T) {
+			t.Parallel()
+			crowd(t, db)
+		})
+		if db.Engine != "sqlite" {
+			t.Run("session", func(t *testing.T) {
+				t.Parallel()
+				crowd(t, db, "--kind", "session")
+			})
+		}
+	})
+}
+
+func TestCommandsNeverOverlapInAFileThatIsNotThereYet(t *testing.T) {
+	t.Parallel()
+	dir, e := t.TempDir(), clean(t)
+	var all []*process
+	for range 8 {
+		all = append(all, start(t, e, "run", "crowd", "--", "sh", "-c", exclusive, dir))
+	}
+	for _, p := range all {
+		p.exits(0)
+	}
+	lines, err := os.ReadFile(filepath.Join(dir, "count"))
+	must(t, err)
+	if got := strings.Count(string(lines), "x\n"); got != len(all) {
+		t.Errorf("%d commands ran, want %d", got, len(all))
+	}
+}
+
+func TestNamesAreAnyBytes(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db testPlace) {
+		names := []string{"Zoë 🔒 ضفدع", "'; DROP TABLE sqllock_lock; --", "a", "A", "a ", "\xff\xfe", "x\ny", "--wait", strings.Repeat("n", 1024)}
+		for _, name := range names {
+			holder := held(t, on(t, db.url), "--", name)
+			call(t, on(t, db.url), 75, []string{"is held by"}, "run", "--wait", "0", "--", name, "--", "true")
+			t.Cleanup(holder.letGo) // so that they are all held at once
+		}
+	})
+}
+
+func TestKindSessionIsRefusedOnSQLite(t *testing.T) {
+	t.Parallel()
+	says := []string{"SQLite has no sessions"}
+	call(t, clean(t), 64, says, "run", "--kind", "session", "x", "--", "true")
+	call(t, on(t, sqliteFile(t).url), 64, says, "run", "--kind", "session", "x", "--", "true")
+}
+
+func TestUsageErrors(t *testing.T) {
+	t.Parallel()
+	e := clean(t)
+	e["SQLLOCK_DB"] = "sqlite:" + filepath.Join(t.TempDir(), "x.db")
+	for _, test := range []struct {
+		says string
+		args []string
+	}{
+		{"usage: sqllock run", []string{"run"}},
+		{"usage: sqllock run", []string{"run", "name"}},
+		{"usage: sqllock run", []string{"run", "name", "command"}},
+		{"usage: sqllock run", []string{"run", "name", "--"}},
+		{"usage: sqllock run", []string{"run", "--", "command"}},
+		{"usage: sqllock run", []string{"run", "two", "names", "--", "command"}},
+		{"invalid lock name", []string{"run", "", "--", "true"}},
+		{"the limit is 1024", []string{"run", strings.Repeat("n", 1025), "--", "true"}},
+		{"--wait is negative", []string{"run", "--wait", "-1s", "n", "--", "true"}},
+		{"--kill-after is negative", []string{"run", "--kill-after", "-1s", "n", "--", "true"}},
+		{`"soon"`, []string{"run", "--wait", "soon", "n", "--", "true"}},
+		{"TTL 1ms is too short", []string{"run", "--ttl", "1ms", "n", "--", "true"}},
+		{"--kind is lease or session", []string{"run", "--kind", "table", "n", "--", "true"}},
+		{"for leases", []string{"run", "--kind", "session", "--prefix", "p", "n", "--", "true"}},
+		{"only letters", []string{"run", "--prefix", "a;b", "n", "--", "true"}},
+		{"only PostgreSQL has schemas", []string{"run", "--schema", "s", "n", "--", "true"}},
+		{"--db is empty", []string{"run", "--db", "", "n", "--", "true"}},
+		{"unknown flag: --bogus", []string{"run", "--bogus", "n", "--", "true"}},
+		{`unknown command or argument "walk"`, []string{"walk"}},
+		{`unknown command or argument "drop"`, []string{"schema", "drop"}},
+		{"only letters", []string{"schema", "apply", "--prefix", "a b"}},
+		{"unknown dialect", []string{"schema", "print", "--dialect", "oracle"}},
+	} {
+		code, stdout, stderr := runHere(t, e, test.args...)
+		if code != 64 || stdout != "" || !strings.HasPrefix(stderr, "sqllock: ") || !strings.Contains(stderr, test.says) {
+			t.Errorf("%q: code %d, stdout %q, stderr %q; want 64 and %q", test.args, code, stdout, stderr, test.says)
+		}
+	}
+}
+
+func TestHelpHasTheExitCodesAndTheDatabases(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{}, {"--help"}, {"run", "--help"}, {"schema"}} {
+		code, stdout, stderr := runHere(t, nil, args...)
+		if code != 0 || stderr != "" {
+			t.Errorf("%q: code %d, stderr %q", args, code, stderr)
+		}
+		for _, part := range []string{exitCodes(), "SQLLOCK_DB", "postgres://", "mysql://", "sqlite:PATH"} {
+			if !strings.Contains(stdout, strings.TrimSpace(part)) {
+				t.Errorf("%q: help does not have %q", args, part)
+			}
+		}
+		for line := range strings.Lines(stdout) {
+			if len([]rune(line)) > 105 {
+				t.Errorf("%q: a long line: %s", args, line)
+			}
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	for _, arg := range []string{"version", "--version"} {
+		code, stdout, _ := runHere(t, nil, arg)
+		if code != 0 || !strings.HasPrefix(stdout, "sqllock ") || !strings.Contains(stdout, "lease tables version 1") {
+			t.Errorf("%s: code %d, %q", arg, code, stdout)
+		}
+	}
+}
+
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"version"}, {"schema", "print", "--dialect", "mysql"}} {
+		r, w := io.Pipe()
+		must(t, r.Close())
+		var errs bytes.Buffer
+		m := &Main{Stdin: strings.NewReader(""), Stdout: w, Stderr: &errs}
+		if code := m.Run(t.Context(), args); code != 74 || !strings.Contains(errs.String(), "closed pipe") {
+			t.Errorf("%q: code %d, stderr %q, want 74", args, code, errs.String())
+		}
+	}
+}

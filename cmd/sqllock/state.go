@@ -1,0 +1,29 @@
+package main
+
+import (
+	"errors"
+	"path/filepath"
+	"runtime"
+)
+
+// stateFile returns the path of the database for those who name none.
+//
+// The XDG base directory specification has relative paths in XDG_STATE_HOME ignored.
+func (m *Main) stateFile() (string, error) {
+	folder := m.getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(folder) {
+		home := m.getenv("HOME")
+		switch runtime.GOOS {
+		case "windows":
+			folder = m.getenv("LocalAppData")
+		case "darwin", "ios":
+			folder = filepath.Join(home, "Library", "Application Support")
+		default:
+			folder = filepath.Join(home, ".local", "state")
+		}
+		if !filepath.IsAbs(folder) {
+			return "", errors.New("no database is named, and without a home folder there is no place for one: use --db or SQLLOCK_DB")
+		}
+	}
+	return filepath.Join(folder, "sqllock", "sqllock.db"), nil
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqllock/sqllock/schema"
+)
+
+func (m *Main) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(m.Stdout, version())
+			return fail(exitOutput, err)
+		},
+	}
+}
+
+// version says which release this is, as the go command recorded it, and of which tables.
+func version() string {
+	release := "(unknown)"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		release = info.Main.Version
+	}
+	return fmt.Sprintf("sqllock %s, lease tables version %d, %s %s/%s",
+		release, schema.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}

@@ -1,0 +1,48 @@
+package hold_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/hold"
+)
+
+func TestReleaseCallsBackOnceAndAfterTheContextHasEnded(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	var h *hold.Hold
+	h = hold.New(t.Context(), "name", func(ctx context.Context) error {
+		calls++
+		if ctx.Err() != nil {
+			t.Error("the release was given a context that has ended")
+		}
+		if !errors.Is(context.Cause(h.Context()), sqllock.ErrReleased) {
+			t.Errorf("the lock's context at the release: %v", context.Cause(h.Context()))
+		}
+		return errors.New("server says no")
+	})
+	dead, cancel := context.WithCancel(t.Context())
+	cancel()
+	first, second := h.Release(dead), h.Release(t.Context())
+	if calls != 1 || first == nil || !errors.Is(second, first) {
+		t.Fatalf("%d calls, Release = %v, then %v", calls, first, second)
+	}
+	var op *sqllock.OpError
+	if !errors.As(first, &op) || op.Op != "release" || op.Name != "name" {
+		t.Errorf("Release = %#v; want an *OpError", first)
+	}
+}
+
+func TestTheFirstCauseStays(t *testing.T) {
+	t.Parallel()
+	h := hold.New(t.Context(), "name", func(context.Context) error { return nil })
+	h.End(sqllock.ErrLost)
+	if err := h.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if cause := context.Cause(h.Context()); !errors.Is(cause, sqllock.ErrLost) {
+		t.Errorf("the cause is %v", cause)
+	}
+}

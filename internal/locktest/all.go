@@ -1,0 +1,87 @@
+package locktest
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/sqllock/sqllock"
+)
+
+func (s suite) allNames(t *testing.T) {
+	a, b := s.twoLockers(t)
+	x, y, z := t.Name()+"/x", t.Name()+"/y", t.Name()+"/z"
+	all, err := sqllock.AcquireAll(bounded(t), a, []string{z, x, y, x, z})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := x + "," + y + "," + z; all.Name() != want {
+		t.Errorf("Name() = %q; want %q", all.Name(), want)
+	}
+	for _, name := range []string{x, y, z} {
+		mustBeHeld(t, b, name)
+	}
+	mustLive(t, all)
+	mustRelease(t, all)
+	mustRelease(t, all)
+	for _, name := range []string{x, y, z} {
+		mustRelease(t, mustTry(t, b, name))
+	}
+}
+
+func (s suite) allOrNothing(t *testing.T) {
+	a, b := s.twoLockers(t)
+	x, y, z := t.Name()+"/x", t.Name()+"/y", t.Name()+"/z"
+	lock := mustTry(t, b, y)
+	mustWaitInVain(t, func(ctx context.Context) error {
+		all, err := sqllock.AcquireAll(ctx, a, []string{x, y, z})
+		if all != nil {
+			t.Error("there is a lock")
+		}
+		return err
+	})
+	mustRelease(t, mustTry(t, b, x))
+	mustRelease(t, mustTry(t, b, z))
+	mustRelease(t, lock)
+	mustBecomeFree(t, s.locker(t), y)
+}
+
+func (s suite) allOverlapping(t *testing.T) {
+	names := []string{t.Name() + "/1", t.Name() + "/2", t.Name() + "/3", t.Name() + "/4"}
+	lockers := []Locker{s.locker(t), s.locker(t), s.locker(t)}
+	inParallel(t, 6, func(ctx context.Context, i int) error {
+		for range 4 {
+			mine := slices.Clone(names)
+			rand.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
+			all, err := sqllock.AcquireAll(ctx, lockers[i%len(lockers)], mine[:3])
+			if err != nil {
+				return err
+			}
+			if err := all.Release(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s suite) allLost(t *testing.T) {
+	l := s.locker(t)
+	x, y := t.Name()+"/x", t.Name()+"/y"
+	all, err := sqllock.AcquireAll(bounded(t), l, []string{x, y})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.lose(t, y)
+	mustEnd(t, all, sqllock.ErrLost)
+	mustMatch(t, all.Release(t.Context()), sqllock.ErrLost)
+	mustBecomeFree(t, l, x)
+	mustBecomeFree(t, l, y)
+}
+
+func (s suite) allOfNone(t *testing.T) {
+	if all, err := sqllock.AcquireAll(t.Context(), s.locker(t), nil); all != nil || err == nil {
+		t.Fatalf("AcquireAll of no names = %v, %v", all, err)
+	}
+}

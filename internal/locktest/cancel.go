@@ -1,0 +1,121 @@
+package locktest
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+func (s suite) deadContext(t *testing.T) {
+	a, b := s.twoLockers(t)
+	for _, acquire := range []func(context.Context, string, ...sqllock.Option) (sqllock.Lock, error){a.TryAcquire, a.Acquire} {
+		lock, err := acquire(deadContext(t), t.Name())
+		if lock != nil {
+			t.Fatal("there is a lock")
+		}
+		mustMatch(t, err, errGone)
+		mustRelease(t, mustTry(t, b, t.Name()))
+		mustRelease(t, mustTry(t, a, t.Name()))
+	}
+}
+
+func (s suite) cancelledWait(t *testing.T) {
+	a, b := s.twoLockers(t)
+	lock := mustTry(t, a, t.Name())
+	mustBeHeld(t, b, t.Name())
+	for range 3 {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		w := startWaiter(ctx, b, t.Name())
+		w.mustBlock(t)
+		cancel(errGone)
+		out := w.result(t, promptly)
+		if out.lock != nil {
+			t.Fatal("there is a lock")
+		}
+		mustMatch(t, out.err, errGone)
+	}
+	mustLive(t, lock)
+	mustRelease(t, lock)
+	mustBecomeFree(t, s.locker(t), t.Name())
+	mustBecomeFree(t, b, t.Name())
+}
+
+func (s suite) cancelledInLine(t *testing.T) {
+	l := s.locker(t)
+	lock := mustTry(t, l, t.Name())
+	ctx, cancel := context.WithCancelCause(t.Context())
+	first := startWaiter(ctx, l, t.Name())
+	first.mustBlock(t)
+	second := startWaiter(bounded(t), l, t.Name())
+	second.mustBlock(t)
+	cancel(errGone)
+	mustMatch(t, first.result(t, promptly).err, errGone, sqllock.ErrHeld)
+
+	mustLive(t, lock)
+	mustRelease(t, lock)
+	mustRelease(t, second.mustGet(t))
+}
+
+func (s suite) waitDeadline(t *testing.T) {
+	a, b := s.twoLockers(t)
+	lock := mustTry(t, a, t.Name())
+	mustWaitInVain(t, func(ctx context.Context) error {
+		w := startWaiter(ctx, b, t.Name())
+		<-ctx.Done()
+		return w.result(t, promptly).err
+	})
+	mustRelease(t, lock)
+	mustBecomeFree(t, s.locker(t), t.Name())
+}
+
+// cancelledAtTheGrant lets a release and a cancellation race, in every order.
+func (s suite) cancelledAtTheGrant(t *testing.T) {
+	a, b := s.twoLockers(t)
+	c := s.locker(t)
+	granted := 0
+	const rounds = 60
+	for round := range rounds {
+		lock := mustAcquire(t, a, t.Name())
+		ctx, cancel := context.WithCancelCause(t.Context())
+		t.Cleanup(func() { cancel(nil) })
+		w := startWaiter(ctx, b, t.Name())
+		w.mustBlock(t)
+		if s.opts.Waiting != nil {
+			eventually(t, "somebody waits", func() bool { return s.opts.Waiting(t, t.Name()) > 0 })
+		}
+		var both sync.WaitGroup
+		switch round % 6 {
+		case 0:
+			both.Go(func() { cancel(errGone) })
+			both.Go(func() { _ = lock.Release(ctx) })
+		case 1:
+			cancel(errGone)
+			_ = lock.Release(ctx)
+		case 2:
+			_ = lock.Release(ctx)
+			cancel(errGone)
+		default: // some time between before the grant and after its answer
+			both.Go(func() { _ = lock.Release(ctx) })
+			<-lock.Context().Done()
+			time.AfterFunc(time.Duration(round*round)*time.Microsecond, func() { cancel(errGone) })
+		}
+		both.Wait()
+		mustBeOver(t, lock, sqllock.ErrReleased)
+		if err := lock.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if out := w.result(t, promptly); out.err == nil {
+			granted++
+			mustLive(t, out.lock)
+			mustBeHeld(t, c, t.Name())
+			mustRelease(t, out.lock)
+		} else {
+			mustMatch(t, out.err, errGone)
+		}
+		mustBecomeFree(t, c, t.Name())
+	}
+	t.Logf("%d of %d waits were granted", granted, rounds)
+}

@@ -1,0 +1,82 @@
+package locktest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/sqllock/sqllock"
+)
+
+// Counter has several Lockers add to a number that nothing but the lock guards: it is read and
+// written by separate statements. Without the lock, which is shown first, updates are lost.
+func Counter(t *testing.T, db *sql.DB, newLocker func(t *testing.T) Locker) {
+	t.Helper()
+	const lockers, rounds = 8, 50
+	c := counter{db}
+	c.exec(t, "CREATE TABLE counter (n INT NOT NULL)")
+	c.exec(t, "INSERT INTO counter (n) VALUES (0)")
+
+	var read sync.WaitGroup
+	read.Add(2)
+	inParallel(t, 2, func(ctx context.Context, _ int) error {
+		return c.increment(ctx, func() { read.Done(); read.Wait() })
+	})
+	if n := c.value(t); n != 1 {
+		t.Fatalf("two increments without a lock made %d; the test proves nothing", n)
+	}
+	c.exec(t, "UPDATE counter SET n = 0")
+
+	s := suite{newLocker: newLocker}
+	all := make([]Locker, lockers)
+	for i := range all {
+		all[i] = s.locker(t)
+	}
+	var done sync.WaitGroup
+	for _, l := range all {
+		done.Go(func() {
+			for range rounds {
+				err := sqllock.Do(t.Context(), l, t.Name(), func(ctx context.Context) error {
+					return c.increment(ctx, func() {})
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	done.Wait()
+	if n := c.value(t); n != lockers*rounds {
+		t.Errorf("%d Lockers with %d increments each made %d", lockers, rounds, n)
+	}
+}
+
+type counter struct{ db *sql.DB }
+
+func (c counter) increment(ctx context.Context, between func()) error {
+	var n int
+	if err := c.db.QueryRowContext(ctx, "SELECT n FROM counter").Scan(&n); err != nil {
+		return err
+	}
+	between()
+	_, err := c.db.ExecContext(ctx, fmt.Sprintf("UPDATE counter SET n = %d", n+1)) // placeholders differ
+	return err
+}
+
+func (c counter) exec(t *testing.T, statement string) {
+	t.Helper()
+	if _, err := c.db.ExecContext(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c counter) value(t *testing.T) (n int) {
+	t.Helper()
+	if err := c.db.QueryRowContext(t.Context(), "SELECT n FROM counter").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,110 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/sqllock/sqllock"
+)
+
+func (s suite) oneHolder(t *testing.T) {
+	a, b := s.twoLockers(t)
+	lock := mustTry(t, a, t.Name())
+	if lock.Name() != t.Name() {
+		t.Errorf("Name() = %q", lock.Name())
+	}
+	mustBeHeld(t, b, t.Name())
+	mustWaitInVain(t, func(ctx context.Context) error {
+		_, err := b.Acquire(ctx, t.Name())
+		return err
+	})
+	mustLive(t, lock)
+
+	mustRelease(t, lock)
+	// Not TryAcquire: what the wait that has ended may still be granted is given back in the
+	// background.
+	other := mustAcquire(t, b, t.Name())
+	mustBeHeld(t, a, t.Name())
+	mustRelease(t, other)
+}
+
+func (s suite) noReentry(t *testing.T) {
+	l := s.locker(t)
+	lock := mustTry(t, l, t.Name())
+	mustBeHeld(t, l, t.Name())
+	mustWaitInVain(t, func(ctx context.Context) error {
+		_, err := l.Acquire(ctx, t.Name())
+		return err
+	})
+
+	// The refused ones gave nothing back that was not theirs.
+	mustLive(t, lock)
+	mustBeHeld(t, s.locker(t), t.Name())
+	mustRelease(t, lock)
+}
+
+func (s suite) differentNames(t *testing.T) {
+	a, b := s.twoLockers(t)
+	one, two := mustTry(t, a, t.Name()+"/one"), mustTry(t, b, t.Name()+"/two")
+	mustBeHeld(t, b, t.Name()+"/one")
+	mustBeHeld(t, a, t.Name()+"/two")
+	mustRelease(t, one)
+	mustBeHeld(t, a, t.Name()+"/two")
+	mustRelease(t, two)
+}
+
+func (s suite) unsupported(t *testing.T) {
+	if s.opts.Unsupported == nil {
+		t.Skip("this backend supports every option")
+	}
+	l := s.locker(t)
+	_, err := l.TryAcquire(bounded(t), t.Name(), s.opts.Unsupported)
+	mustMatch(t, err, sqllock.ErrUnsupported)
+	_, err = l.Acquire(bounded(t), t.Name(), s.opts.Unsupported)
+	mustMatch(t, err, sqllock.ErrUnsupported)
+	mustRelease(t, mustTry(t, s.locker(t), t.Name()))
+}
+
+func (s suite) manyNames(t *testing.T) {
+	const n = 200
+	a, b := s.twoLockers(t)
+	name := func(i int) string { return fmt.Sprintf("%s/%d", t.Name(), i) }
+
+	locks := make([]sqllock.Lock, n)
+	inParallel(t, n, func(ctx context.Context, i int) (err error) {
+		locks[i], err = a.TryAcquire(ctx, name(i))
+		return err
+	})
+	inParallel(t, n, func(ctx context.Context, i int) error {
+		if _, err := b.TryAcquire(ctx, name(i)); !errors.Is(err, sqllock.ErrHeld) {
+			return fmt.Errorf("TryAcquire(%q) of a held lock: %w", name(i), err)
+		}
+		return nil
+	})
+	inParallel(t, n, func(ctx context.Context, i int) error { return locks[i].Release(ctx) })
+	inParallel(t, n, func(ctx context.Context, i int) error {
+		lock, err := b.TryAcquire(ctx, name(i))
+		if err != nil {
+			return err
+		}
+		return lock.Release(ctx)
+	})
+}
+
+// inParallel calls f n times at once and fails the test if one of them does.
+func inParallel(t *testing.T, n int, f func(ctx context.Context, i int) error) {
+	t.Helper()
+	ctx := bounded(t)
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = f(ctx, i) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,230 @@
+package locktest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+const (
+	// soon bounds everything that has to happen. It is shorter than it takes a session or a
+	// lease to expire by default, so that what was left held is found out.
+	soon = 12 * time.Second
+	// shortly is for a wait that is meant to be in vain.
+	shortly = 150 * time.Millisecond
+	// promptly bounds what must not wait for the database.
+	promptly = 3 * time.Second
+)
+
+// errGone is what tests cancel contexts with.
+var errGone = errors.New("the caller has gone")
+
+// bounded is a context for what has to happen.
+func bounded(t *testing.T) context.Context {
+	t.Helper()
+	return endingIn(t, soon)
+}
+
+func endingIn(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), d, context.DeadlineExceeded)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// deadContext is one that ended, with errGone, before it was used.
+func deadContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errGone)
+	return ctx
+}
+
+func mustTry(t *testing.T, l sqllock.Locker, name string) sqllock.Lock {
+	t.Helper()
+	lock, err := l.TryAcquire(bounded(t), name)
+	if err != nil {
+		t.Fatalf("TryAcquire(%q): %v", name, err)
+	}
+	return lock
+}
+
+func mustAcquire(t *testing.T, l sqllock.Locker, name string) sqllock.Lock {
+	t.Helper()
+	lock, err := l.Acquire(bounded(t), name)
+	if err != nil {
+		t.Fatalf("Acquire(%q): %v", name, err)
+	}
+	return lock
+}
+
+func mustRelease(t *testing.T, lock sqllock.Lock) {
+	t.Helper()
+	if err := lock.Release(t.Context()); err != nil {
+		t.Fatalf("Release of %q: %v", lock.Name(), err)
+	}
+	mustBeOver(t, lock, sqllock.ErrReleased)
+}
+
+// mustBeHeld proves that somebody holds name: l does not get it, and is told so.
+func mustBeHeld(t *testing.T, l sqllock.Locker, name string) {
+	t.Helper()
+	lock, err := l.TryAcquire(bounded(t), name)
+	if err == nil {
+		t.Fatalf("TryAcquire(%q) got a lock that is held", name)
+	}
+	var held *sqllock.HeldError
+	if lock != nil || !errors.Is(err, sqllock.ErrHeld) || !errors.As(err, &held) || held.Name != name {
+		t.Fatalf("TryAcquire(%q) = %v, %v; want no lock and a *HeldError", name, lock, err)
+	}
+	if !sqllock.IsRetryable(err) {
+		t.Errorf("IsRetryable(%v) = false", err)
+	}
+}
+
+// mustBecomeFree waits until l can have name, and gives it back.
+func mustBecomeFree(t *testing.T, l sqllock.Locker, name string) {
+	t.Helper()
+	mustRelease(t, mustAcquire(t, l, name))
+}
+
+// mustWaitInVain acquires a lock that somebody holds, until the deadline. On a busy machine the
+// deadline can pass before anybody was seen to hold the lock; then it is tried with a later one.
+func mustWaitInVain(t *testing.T, acquire func(ctx context.Context) error) {
+	t.Helper()
+	for d := shortly; ; d *= 2 {
+		err := acquire(endingIn(t, d))
+		mustMatch(t, err, context.DeadlineExceeded)
+		if errors.Is(err, sqllock.ErrHeld) {
+			return
+		}
+		if d > soon {
+			t.Fatalf("within %v nobody was seen to hold the lock: %v", d, err)
+		}
+	}
+}
+
+func mustLive(t *testing.T, lock sqllock.Lock) {
+	t.Helper()
+	if err := lock.Context().Err(); err != nil {
+		t.Fatalf("the lock %q has ended: %v", lock.Name(), context.Cause(lock.Context()))
+	}
+}
+
+// mustBeOver checks that a lock has ended already, and why.
+func mustBeOver(t *testing.T, lock sqllock.Lock, cause error) {
+	t.Helper()
+	if ctx := lock.Context(); ctx.Err() == nil || !errors.Is(context.Cause(ctx), cause) {
+		t.Fatalf("the context of lock %q ended with %v; want %v", lock.Name(), context.Cause(ctx), cause)
+	}
+}
+
+// mustEnd waits until a lock ends, and checks why.
+func mustEnd(t *testing.T, lock sqllock.Lock, cause error) {
+	t.Helper()
+	receive(t, lock.Context().Done(), soon, fmt.Sprintf("the end of lock %q", lock.Name()))
+	mustBeOver(t, lock, cause)
+}
+
+func mustMatch(t *testing.T, err error, targets ...error) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("there is no error")
+	}
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			t.Fatalf("the error is %v; it should match %q", err, target)
+		}
+	}
+}
+
+// outcome is what an Acquire in another goroutine returned.
+type outcome struct {
+	lock sqllock.Lock
+	err  error
+}
+
+// waiter is an Acquire in another goroutine.
+type waiter struct {
+	done chan outcome
+	id   string // of the goroutine
+}
+
+func startWaiter(ctx context.Context, l sqllock.Locker, name string) waiter {
+	w := waiter{done: make(chan outcome, 1)}
+	id := make(chan string, 1)
+	go func() {
+		id <- goroutineID()
+		lock, err := l.Acquire(ctx, name)
+		w.done <- outcome{lock, err}
+	}()
+	w.id = <-id
+	return w
+}
+
+// result waits until the Acquire has returned.
+func (w waiter) result(t *testing.T, within time.Duration) outcome {
+	t.Helper()
+	return receive(t, w.done, within, "the end of Acquire")
+}
+
+func (w waiter) mustGet(t *testing.T) sqllock.Lock {
+	t.Helper()
+	out := w.result(t, soon)
+	if out.err != nil {
+		t.Fatalf("Acquire: %v", out.err)
+	}
+	return out.lock
+}
+
+// mustBlock waits until the goroutine is blocked, which it is in Acquire.
+func (w waiter) mustBlock(t *testing.T) {
+	t.Helper()
+	eventually(t, "Acquire blocks", func() bool {
+		buf := make([]byte, 1<<20)
+		buf = buf[:runtime.Stack(buf, true)]
+		_, rest, found := bytes.Cut(buf, []byte("goroutine "+w.id+" ["))
+		return !found || bytes.HasPrefix(rest, []byte("select")) || bytes.HasPrefix(rest, []byte("chan receive"))
+	})
+}
+
+func goroutineID() string {
+	buf := make([]byte, 64)
+	return strings.Fields(string(buf[:runtime.Stack(buf, false)]))[1]
+}
+
+// receive waits for a value, or for the closing of ch.
+func receive[T any](t *testing.T, ch <-chan T, within time.Duration, what string) T {
+	t.Helper()
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case v := <-ch:
+		return v
+	case <-timer.C:
+		t.Fatalf("waited %v for %s", within, what)
+		panic("unreachable")
+	}
+}
+
+// eventually asks again and again until done.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	ctx := bounded(t)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("waited %v until %s", soon, what)
+		}
+	}
+}

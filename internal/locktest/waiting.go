@@ -1,0 +1,92 @@
+package locktest
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/sqllock/sqllock"
+)
+
+func (s suite) wakeOther(t *testing.T) {
+	a, b := s.twoLockers(t)
+	s.wake(t, a, b)
+}
+
+func (s suite) wakeLocal(t *testing.T) {
+	l := s.locker(t)
+	s.wake(t, l, l)
+}
+
+// wake has waiter wait for a lock of holder's, several times.
+func (s suite) wake(t *testing.T, holder, waiter Locker) {
+	t.Helper()
+	for range 3 {
+		lock := mustTry(t, holder, t.Name())
+		mustBeHeld(t, waiter, t.Name())
+		w := startWaiter(bounded(t), waiter, t.Name())
+		w.mustBlock(t)
+		mustLive(t, lock)
+		if len(w.done) > 0 {
+			t.Fatalf("Acquire returned while the lock is held: %v", w.result(t, soon).err)
+		}
+		mustRelease(t, lock)
+		next := w.mustGet(t)
+		mustLive(t, next)
+		mustBeHeld(t, holder, t.Name())
+		mustRelease(t, next)
+	}
+}
+
+func (s suite) localOrder(t *testing.T) {
+	l := s.locker(t)
+	lock := mustTry(t, l, t.Name())
+	waiters := make([]waiter, 8)
+	for i := range waiters {
+		waiters[i] = startWaiter(bounded(t), l, t.Name())
+		waiters[i].mustBlock(t)
+	}
+	for i, w := range waiters {
+		mustRelease(t, lock)
+		lock = w.mustGet(t)
+		for j, later := range waiters[i+1:] {
+			if len(later.done) > 0 {
+				t.Fatalf("waiter %d was served before or with waiter %d", i+1+j, i)
+			}
+		}
+	}
+	mustRelease(t, lock)
+}
+
+// everybodyServed has several processes with several goroutines each, all of which want the
+// lock several times; never two of them may hold it.
+func (s suite) everybodyServed(t *testing.T) {
+	const lockers, goroutines, rounds = 3, 3, 4
+	var (
+		all    sync.WaitGroup
+		inside atomic.Int32
+		ctx    = bounded(t)
+	)
+	for range lockers {
+		l := s.locker(t)
+		for range goroutines {
+			all.Go(func() {
+				for range rounds {
+					err := sqllock.Do(ctx, l, t.Name(), func(context.Context) error {
+						if n := inside.Add(1); n != 1 {
+							t.Errorf("%d hold the lock", n)
+						}
+						inside.Add(-1)
+						return nil
+					})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+}

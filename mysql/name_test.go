@@ -1,0 +1,50 @@
+package mysql_test
+
+import (
+	"testing"
+
+	"github.com/sqllock/sqllock/mysql"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// The names are what other programs lock with: they must not change.
+func TestServerNamesDoNotChange(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ database, name, want string }{
+		{"app", "a", "sqllock_40d925ae299cc44baafe3ebe0eab50554c311c5c09e05aab"},
+		{"", "a", "sqllock_47267874f63a0e13d844da304d92420eba5a6ebade0ea046"},
+		{"app", "migrations", "sqllock_2f2eef3177f79e62a7ff86a9e451e48adff1d0037fc7165b"},
+		{"app", "a\x00b", "sqllock_5d69e6c9d5d3a58c5ad0fd287707ff16d72223da82d9d56a"},
+		{"App", "🔒", "sqllock_1bb4c794c4a5bc0705ddc9734a5eda73bdc3347733e19bd2"},
+	} {
+		got := mysql.ServerName(test.database, test.name)
+		if got != test.want {
+			t.Errorf("ServerName(%q, %q) = %q; want %q", test.database, test.name, got, test.want)
+		}
+		if len(got) > 64 {
+			t.Errorf("%q is longer than MySQL allows", got)
+		}
+	}
+}
+
+func TestAnotherProgramMayTakeTheSameLock(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database) {
+		t.Helper()
+		l := newLocker(t, db)
+		name := serverName(t, db, "shared")
+		session, err := db.Connx(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		if _, err := session.ExecContext(t.Context(), "DO GET_LOCK(?, 0)", name); err != nil {
+			t.Fatal(err)
+		}
+		mustBeHeld(t, l, "shared")
+		if _, err := session.ExecContext(t.Context(), "DO RELEASE_LOCK(?)", name); err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, mustTry(t, l, "shared"))
+	})
+}

@@ -1,0 +1,43 @@
+package mysql_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/mysql"
+)
+
+func TestServersThatWouldNotExcludeOthersAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ variable, value, seen string }{
+		{"wsrep_on", "ON", "Galera"},
+		{"group_replication_group_name", "8a94f357-aab4-11df-86ab-c80aa9429562", "replication group"},
+		{"read_only", "ON", "read-only"},
+		{"read_only", "1", "read-only"},
+		{"read_only", "NO_LOCK", "read-only"}, // of MariaDB 12
+	} {
+		mustSayWhy(t, mysql.Refuse(map[string]string{test.variable: test.value}), test.seen)
+	}
+	for _, variables := range []map[string]string{
+		{},
+		{"wsrep_on": "OFF", "read_only": "OFF", "group_replication_group_name": ""},
+		{"wsrep_on": "0", "read_only": "off"},
+	} {
+		if err := mysql.Refuse(variables); err != nil {
+			t.Errorf("%v: %v", variables, err)
+		}
+	}
+}
+
+func mustSayWhy(t *testing.T, err error, seen string) {
+	t.Helper()
+	var refused *sqllock.RefusedError
+	if !errors.Is(err, sqllock.ErrRefused) || !errors.As(err, &refused) {
+		t.Fatalf("the error is %v; want a *RefusedError", err)
+	}
+	if !strings.Contains(refused.Seen, seen) || refused.Instead == "" || sqllock.IsRetryable(err) {
+		t.Errorf("the error says %q", err)
+	}
+}

@@ -1,0 +1,44 @@
+package pg_test
+
+import (
+	"testing"
+
+	"github.com/sqllock/sqllock/pg"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// The keys are what other programs lock with: they must not change.
+func TestKeysDoNotChange(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]int64{
+		"a":          2184762219389102997,
+		"migrations": -7929163484602217465,
+		"a\x00b":     6327817840259683129,
+		"é":          6517383395807613529,
+		"🔒":          -1747943948624270860,
+		"\xff":       -2289234791679548615,
+	} {
+		if got := pg.Key(name); got != want {
+			t.Errorf("Key(%q) = %d; want %d", name, got, want)
+		}
+	}
+}
+
+func TestAnotherProgramMayTakeTheSameLock(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	l := newLocker(t, db)
+	session, err := db.Connx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	if _, err := session.ExecContext(t.Context(), "SELECT pg_advisory_lock($1)", pg.Key("shared")); err != nil {
+		t.Fatal(err)
+	}
+	mustBeHeld(t, l, "shared")
+	if _, err := session.ExecContext(t.Context(), "SELECT pg_advisory_unlock($1)", pg.Key("shared")); err != nil {
+		t.Fatal(err)
+	}
+	mustRelease(t, mustTry(t, l, "shared"))
+}

@@ -1,0 +1,111 @@
+package pg_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/pg"
+)
+
+const backendPID = 4711
+
+// probed is what a server answers to the question what it is.
+type probed struct {
+	pid     int
+	standby bool
+	number  int
+	version string
+}
+
+func TestServersThatWouldNotKeepALockAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answer probed
+		seen   string
+	}{
+		"a pooler":      {probed{backendPID + 1, false, 170006, "PostgreSQL 17.6"}, "pooler"},
+		"a standby":     {probed{backendPID, true, 170006, "PostgreSQL 17.6"}, "standby"},
+		"CockroachDB":   {probed{backendPID, false, 130000, "CockroachDB CCL v24.1.0"}, "CockroachDB"},
+		"PostgreSQL 13": {probed{backendPID, false, 130021, "PostgreSQL 13.21"}, "PostgreSQL 13"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := closing(t)(pg.New(startFake(t, test.answer)))
+			_, err := l.TryAcquire(t.Context(), "a")
+			var refused *sqllock.RefusedError
+			if !errors.Is(err, sqllock.ErrRefused) || !errors.As(err, &refused) {
+				t.Fatalf("the error is %v; want a *RefusedError", err)
+			}
+			if !strings.Contains(refused.Seen, test.seen) || refused.Instead == "" {
+				t.Errorf("the error says %q", refused)
+			}
+		})
+	}
+}
+
+// startFake starts what looks like a PostgreSQL server to somebody who connects and asks what
+// it is, and returns its DSN.
+func startFake(t *testing.T, answer probed) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				_ = answer.serve(c)
+			}()
+		}
+	}()
+	return fmt.Sprintf("postgres://anybody@%s/any?sslmode=disable", listener.Addr())
+}
+
+func (p probed) serve(c net.Conn) error {
+	backend := pgproto3.NewBackend(c, c)
+	if _, err := backend.ReceiveStartupMessage(); err != nil {
+		return err
+	}
+	backend.Send(&pgproto3.AuthenticationOk{})
+	backend.Send(&pgproto3.ParameterStatus{Name: "standard_conforming_strings", Value: "on"})
+	backend.Send(&pgproto3.ParameterStatus{Name: "client_encoding", Value: "UTF8"})
+	backend.Send(&pgproto3.BackendKeyData{ProcessID: backendPID, SecretKey: binary.BigEndian.AppendUint32(nil, 1)})
+	for {
+		backend.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+		if err := backend.Flush(); err != nil {
+			return err
+		}
+		msg, err := backend.Receive()
+		if err != nil {
+			return err
+		}
+		if _, ok := msg.(*pgproto3.Query); !ok {
+			return nil // goodbye, or a statement that a refused server must not see
+		}
+		const int4, boolean, text = 23, 16, 25
+		var columns []pgproto3.FieldDescription
+		for _, oid := range []uint32{int4, boolean, int4, text} {
+			columns = append(columns, pgproto3.FieldDescription{Name: []byte("?"), DataTypeOID: oid, DataTypeSize: -1, TypeModifier: -1})
+		}
+		backend.Send(&pgproto3.RowDescription{Fields: columns})
+		backend.Send(&pgproto3.DataRow{Values: [][]byte{
+			[]byte(strconv.Itoa(p.pid)), []byte(strconv.FormatBool(p.standby)[:1]),
+			[]byte(strconv.Itoa(p.number)), []byte(p.version),
+		}})
+		backend.Send(&pgproto3.CommandComplete{CommandTag: []byte("SELECT 1")})
+	}
+}

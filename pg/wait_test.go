@@ -1,0 +1,107 @@
+package pg_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/pg"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// CREATE INDEX CONCURRENTLY waits for every transaction that is older than itself, of which a
+// wait for the lock would be one.
+func TestTheHolderCanCreateAnIndexConcurrentlyWhileOthersWait(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	statement(t, db, "CREATE TABLE things (n int)")
+	lock := mustTry(t, newLocker(t, db), "migrations")
+	ctx, cancel := bounded(t)
+	defer cancel()
+	waiting := waitFor(ctx, t, db, newLocker(t, db), "migrations")
+	if _, err := db.ExecContext(ctx, "CREATE INDEX CONCURRENTLY ON things (n)"); err != nil {
+		t.Fatalf("CREATE INDEX CONCURRENTLY while another process waits for the lock: %v", err)
+	}
+	if len(waiting) > 0 {
+		t.Fatal("nobody was waiting any more")
+	}
+	mustLive(t, lock)
+	mustRelease(t, lock)
+	out := <-waiting
+	if out.err != nil {
+		t.Fatal(out.err)
+	}
+	mustRelease(t, out.lock)
+}
+
+func TestAWaitThatIsKilledFailsAndHoldsNothing(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]string{"terminated": "pg_terminate_backend", "cancelled": "pg_cancel_backend"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := sqltest.Postgres(t)
+			l := newLocker(t, db)
+			lock, other := mustTry(t, newLocker(t, db), "a"), mustTry(t, l, "other")
+			ctx, cancel := bounded(t)
+			defer cancel()
+			waiting := waitFor(ctx, t, db, l, "a")
+			eventually(t, "the wait is hit", func() bool {
+				_ = ask[int](t, db, inLocks("count("+end+"(l.pid))", "NOT l.granted"), pg.Key("a"))
+				return len(waiting) > 0
+			})
+			if out := <-waiting; out.err == nil || errors.Is(out.err, sqllock.ErrLost) {
+				t.Fatalf("Acquire = %v, %v", out.lock, out.err)
+			}
+			mustLive(t, lock)
+			mustLive(t, other)
+			mustRelease(t, lock)
+			mustRelease(t, other)
+			eventually(t, "nobody holds or waits", func() bool { return locksOn(t, db) == 0 })
+			mustRelease(t, mustTry(t, l, "a"))
+		})
+	}
+}
+
+// An error does not mean that the lock is not held, and must not cost the other locks of the
+// session more than their holders are told.
+func TestCancelsThatMeetAnAttemptLeaveNothingHeld(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	l := newLocker(t, db)
+	keep := mustTry(t, l, "keep")
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for ctx.Err() == nil {
+			_, _ = db.ExecContext(ctx, `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+				WHERE datname = current_database() AND application_name LIKE 'sqllock/%'`)
+		}
+	}()
+	hit := 0
+	for began := time.Now(); time.Since(began) < 3*time.Second && hit < 50; {
+		lock, err := l.TryAcquire(t.Context(), "a")
+		if err != nil {
+			hit++
+			eventually(t, "the lock is not held after an error", func() bool { return ask[int](t, db, inLocks("count(*)", "true"), pg.Key("a")) == 0 })
+			continue
+		}
+		if err := lock.Release(t.Context()); err != nil {
+			hit++
+			if !errors.Is(err, sqllock.ErrLost) {
+				t.Fatal(err)
+			}
+		}
+	}
+	stop()
+	<-stopped
+	t.Logf("%d calls were hit", hit)
+	if keep.Context().Err() != nil {
+		mustBeLost(t, keep)
+	} else {
+		mustRelease(t, keep)
+	}
+	eventually(t, "nothing is held", func() bool { return locksOn(t, db) == 0 })
+}
