@@ -23,7 +23,7 @@ func Do(ctx context.Context, l Locker, name string, fn func(ctx context.Context)
 	work, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	held := lock.Context()
-	stop := context.AfterFunc(held, func() { cancel(context.Cause(held)) })
+	stop := context.AfterFunc(held, func() { cancel(context.Cause(held)) }) //nolint:contextcheck // ends with the lock
 	defer stop()
 	return fn(work)
 }
