@@ -68,6 +68,7 @@ var meanings = map[string]meaning{
 	// MySQL and MariaDB: error numbers.
 	"mysql 1213": conflict, // deadlock; on Galera a conflict at commit
 	"mysql 1205": conflict, // lock wait timeout
+	"mysql 1020": conflict, // the row changed under the statement: MariaDB with innodb_snapshot_isolation, the default from 11.6
 	"mysql 1040": conflict, // too many connections
 	"mysql 1203": conflict,
 	"mysql 1053": interrupted, // the server shuts down
