@@ -81,7 +81,7 @@ func (a *attempt) inTurn(f func() (*Lease, error)) (*Lease, error) {
 // holds the lock, or is waiting for it.
 func (a *attempt) heldHere() error {
 	held := &sqllock.HeldError{Name: a.name}
-	seen, err := a.store.look(a.ctx, a.name)
+	seen, err := a.look()
 	if err == nil && seen.LeaseID != nil {
 		held.Holder = seen.holder()
 	}

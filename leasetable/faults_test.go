@@ -235,3 +235,20 @@ func TestALeaseSurvivesARestartOfTheServer(t *testing.T) { //nolint:paralleltest
 		}
 	})
 }
+
+func TestAServerThatStallsDoesNotHoldUpAnAttemptForEver(t *testing.T) {
+	t.Parallel()
+	db := withTables(t, sqltest.Postgres(t))
+	l := newLocker(t, db.DB, leasetable.WithTTL(time.Second))
+	tx, err := db.BeginTxx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE sqllock_lease IN ACCESS EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.TryAcquire(context.Background(), "x"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("TryAcquire on a server that stalls: %v", err)
+	}
+}

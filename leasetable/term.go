@@ -59,10 +59,13 @@ func (l *Locker) term(ctx context.Context, ttl time.Duration) (*term, error) {
 		claims: 1,
 	}
 	_, _ = rand.Read(t.id) // never fails, says its documentation
+	// A lease that was confirmed later than this would be over for its holder.
+	bounded, cancel := context.WithTimeout(ctx, ttl-t.margin())
+	defer cancel()
 	var sent time.Time
-	err := retryConflicts(ctx, func() error {
+	err := retryConflicts(bounded, func() error {
 		sent = time.Now()
-		_, err := l.store.change(ctx, &l.store.work, grant,
+		_, err := l.store.change(bounded, &l.store.work, grant,
 			t.id, l.owner, l.host, os.Getpid(), ttl.Microseconds(), ttl.Microseconds())
 		return err
 	})

@@ -1,6 +1,7 @@
 package leasetable
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -30,7 +31,7 @@ func (a *attempt) poll() (*Lease, error) {
 			if err := sleep(a.ctx, jitter(pause)); err != nil {
 				return nil, fmt.Errorf("%w: %w", held, err)
 			}
-			seen, err := a.store.look(a.ctx, a.name)
+			seen, err := a.look()
 			if err != nil {
 				return nil, err
 			}
@@ -42,4 +43,11 @@ func (a *attempt) poll() (*Lease, error) {
 			pause = min(longer(pause), remaining+time.Millisecond)
 		}
 	}
+}
+
+// look reads who holds the name, on a server that answers within the TTL.
+func (a *attempt) look() (sight, error) {
+	ctx, cancel := context.WithTimeout(a.ctx, a.ttl)
+	defer cancel()
+	return a.store.look(ctx, a.name)
 }
