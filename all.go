@@ -29,7 +29,8 @@ func AcquireAll(ctx context.Context, l Locker, names []string, opts ...Option) (
 			err = all.lostMeanwhile() //nolint:contextcheck // asks the parts' own contexts
 		}
 		if err != nil {
-			return nil, errors.Join(err, ignoreLost(all.Release(ctx)))
+			all.cancel(ErrReleased)
+			return nil, errors.Join(err, all.giveUp(ctx))
 		}
 	}
 	return all, nil
@@ -73,10 +74,14 @@ func (a *allLock) lostMeanwhile() error {
 	return nil
 }
 
-// ignoreLost drops the news that a part was lost: it is what failed the acquisition.
-func ignoreLost(err error) error {
-	if errors.Is(err, ErrLost) || errors.Is(err, ErrExpired) {
-		return nil
+// giveUp releases every part. That one of them was lost is what failed the acquisition, or
+// changes nothing; any other error is returned.
+func (a *allLock) giveUp(ctx context.Context) error {
+	var errs []error
+	for _, part := range slices.Backward(a.parts) {
+		if err := part.Release(ctx); !errors.Is(err, ErrLost) && !errors.Is(err, ErrExpired) {
+			errs = append(errs, err)
+		}
 	}
-	return err
+	return errors.Join(errs...)
 }

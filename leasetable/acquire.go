@@ -55,7 +55,7 @@ func (l *Locker) acquire(
 			return lease, nil
 		}
 	}
-	return nil, &sqllock.OpError{Op: "acquire", Name: name, Err: l.because(ctx, err)}
+	return nil, &sqllock.OpError{Op: "acquire", Name: name, Err: because(ctx, err)}
 }
 
 // try takes the name if it is free or its lease is over.
@@ -174,7 +174,11 @@ func (a *attempt) claimOn(ctx context.Context, t *term) (o outcome) {
 				return o
 			}
 		}
-		if o.seen, o.err = a.store.look(ctx, a.name); o.err != nil {
+		o.err = once(ctx, attemptTimeout, func(ctx context.Context) (err error) {
+			o.seen, err = a.store.look(ctx, a.name)
+			return err
+		})
+		if o.err != nil {
 			return o
 		}
 		seen := o.seen
@@ -204,7 +208,7 @@ func (a *attempt) claimOn(ctx context.Context, t *term) (o outcome) {
 
 // take runs a statement that may take the name.
 func (a *attempt) take(ctx context.Context, st statement, args ...any) (o outcome) {
-	o.err = retryConflicts(ctx, func() (err error) {
+	o.err = retryConflicts(ctx, func(ctx context.Context) (err error) {
 		o.token, err = a.store.claim(ctx, st, args...)
 		return err
 	})
@@ -215,7 +219,7 @@ func (a *attempt) take(ctx context.Context, st statement, args ...any) (o outcom
 // bury ends an expired lease and reports whether it was this call that did.
 func (a *attempt) bury(ctx context.Context, id []byte) (bool, error) {
 	var rows int64
-	err := retryConflicts(ctx, func() (err error) {
+	err := retryConflicts(ctx, func(ctx context.Context) (err error) {
 		rows, err = a.store.change(ctx, &a.store.work, bury, id)
 		return err
 	})

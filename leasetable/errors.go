@@ -110,6 +110,10 @@ func classify(err error) error {
 		e.err = fmt.Errorf("%w; %s: %w", sqllock.ErrSchema, applySchema, err)
 	case means.is != nil:
 		e.err = fmt.Errorf("%w: %w", means.is, err)
+	case errors.Is(err, context.DeadlineExceeded):
+		// Ours: the caller's own deadline is told apart by the caller's context.
+		e.err = fmt.Errorf("the database did not answer in time: %v", err) //nolint:errorlint // not the caller's deadline
+		e.transient = true
 	case code == "" && !errors.Is(err, context.Canceled):
 		e.transient = true // the connection broke, or could not be opened
 	}

@@ -47,8 +47,10 @@ func (le *Lease) release(ctx context.Context) error {
 		return errors.Join(cause, sqllock.ErrClosed)
 	}
 	freed, err := t.release(ctx, le.Name(), le.token)
-	t.detach(le)
+	defer t.detach(le)
 	switch {
+	case err != nil && t.locker.closing.Err() != nil:
+		return errors.Join(cause, sqllock.ErrClosed)
 	case err != nil:
 		t.leaveStray(le.Name())
 		return fmt.Errorf("not confirmed, and retried in the background until the lease ends: %w", err)
@@ -71,7 +73,7 @@ func (t *term) release(ctx context.Context, name string, token int64) (freed boo
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
 	unanswered := false
-	err = retry(ctx, func() error {
+	err = retry(ctx, func(ctx context.Context) error {
 		n, err := t.store.change(ctx, &t.store.work, release, []byte(name), t.id, token)
 		if err != nil {
 			unanswered = unanswered || !answered(err)

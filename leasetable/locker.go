@@ -145,7 +145,7 @@ func (l *Locker) Inspect(ctx context.Context, name string) (holder sqllock.Holde
 	defer cancel()
 	seen, err := l.store.look(ctx, name)
 	if err != nil {
-		return sqllock.Holder{}, false, &sqllock.OpError{Op: "inspect", Name: name, Err: l.because(ctx, err)}
+		return sqllock.Holder{}, false, &sqllock.OpError{Op: "inspect", Name: name, Err: because(ctx, err)}
 	}
 	if seen.LeaseID == nil || seen.over() {
 		return sqllock.Holder{}, false, nil
@@ -178,11 +178,19 @@ func (l *Locker) bound(ctx context.Context) (context.Context, func()) {
 }
 
 // because puts the cause of ctx's end, if it has ended, before what the driver made of it.
-func (l *Locker) because(ctx context.Context, err error) error {
-	if ctx.Err() == nil || errors.Is(err, context.Cause(ctx)) {
+func because(ctx context.Context, err error) error {
+	if !ended(ctx) || errors.Is(err, context.Cause(ctx)) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+}
+
+// ended reports whether ctx has ended. A driver can notice a deadline before ctx itself does.
+func ended(ctx context.Context) bool {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		<-ctx.Done()
+	}
+	return ctx.Err() != nil
 }
 
 // start runs f unless the Locker is closed; Close waits for it.

@@ -10,14 +10,14 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// endTimeout bounds telling the database that a lease is over. When it fails, the row expires.
+// endTimeout is how long a Locker that is being closed tries to tell the database.
 const endTimeout = 2 * time.Second
 
 // errUnused ends a term that holds nothing.
 var errUnused = errors.New("the lease is not in use")
 
-// keep renews the term every third of its TTL, whatever number of locks hang on it, and cleans
-// up behind lost answers. It returns when the term has ended.
+// keep renews the term every third of its TTL, whatever number of locks hang on it. It returns
+// when the term has ended.
 func (t *term) keep() {
 	defer t.deleteRow()
 	timer := time.NewTimer(t.ttl / 3)
@@ -38,7 +38,6 @@ func (t *term) keep() {
 			t.renew()
 			timer.Reset(t.ttl / 3)
 		}
-		t.releaseStrays()
 	}
 }
 
@@ -57,28 +56,28 @@ func (t *term) finishUnused() bool {
 	return unused
 }
 
-// renew extends the lease. Errors that may pass are retried until the deadline, at which the
-// timer ends the term in any case.
+// renew extends the lease. An error is no news of the lease, and the renewal is repeated until the
+// deadline, at which the timer ends the term in any case.
 func (t *term) renew() {
 	ctx, cancel := t.context()
 	defer cancel()
-	stop := context.AfterFunc(t.locker.closing, cancel)
-	defer stop()
-
-	var sent time.Time
-	var rows int64
-	err := retry(ctx, func() (err error) {
-		sent = time.Now()
-		rows, err = t.store.change(ctx, &t.store.keep, renew, t.id)
-		return err
-	})
-	switch {
-	case err != nil && ctx.Err() == nil:
-		t.finish(fmt.Errorf("%w: the lease cannot be renewed: %w", sqllock.ErrLost, err))
-	case err == nil && rows == 0:
-		t.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost))
-	case err == nil:
-		t.extend(sent)
+	for pause := firstPause; ; pause = longer(pause) {
+		var rows int64
+		sent := time.Now()
+		err := once(ctx, min(t.ttl/4, attemptTimeout), func(ctx context.Context) (err error) {
+			rows, err = t.store.change(ctx, &t.store.keep, renew, t.id)
+			return err
+		})
+		switch {
+		case err == nil && rows == 0:
+			t.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost))
+			return
+		case err == nil:
+			t.extend(sent)
+			return
+		case sleep(ctx, jitter(pause)) != nil:
+			return
+		}
 	}
 }
 
@@ -94,38 +93,58 @@ func (t *term) extend(sent time.Time) {
 	t.deadline.Reset(time.Until(t.trusted))
 }
 
-// releaseStrays frees names that a lost answer may have left held. The statement with the lost
-// answer may still be under way, so a name that is not held is looked at again at every
-// renewal, until the term ends.
-func (t *term) releaseStrays() {
-	t.mu.Lock()
-	strays := slices.Clone(t.strays)
-	t.mu.Unlock()
-	for _, name := range strays {
-		ctx, cancel := context.WithTimeout(context.Background(), t.ttl/6)
-		freed, err := t.store.change(ctx, &t.store.keep, disown, []byte(name), t.id)
-		cancel()
-		if err == nil && freed > 0 {
-			t.mu.Lock()
-			t.strays = slices.DeleteFunc(t.strays, func(stray string) bool { return stray == name })
-			t.mu.Unlock()
+// chaseStrays frees names that a lost answer may have left held, on a connection that renewals do
+// not need. The statement with the lost answer may still be under way, so a name that is not
+// held is looked at again, until the term ends.
+func (t *term) chaseStrays() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	stop := context.AfterFunc(t.locker.closing, cancel)
+	defer stop()
+	for pause := firstPause; ; pause = min(2*pause, t.ttl/3) {
+		t.mu.Lock()
+		strays := slices.Clone(t.strays)
+		t.mu.Unlock()
+		for _, name := range strays {
+			var freed int64
+			err := once(ctx, attemptTimeout, func(ctx context.Context) (err error) {
+				freed, err = t.store.change(ctx, &t.store.work, disown, []byte(name), t.id)
+				return err
+			})
+			if err == nil && freed > 0 {
+				t.mu.Lock()
+				t.strays = slices.DeleteFunc(t.strays, func(stray string) bool { return stray == name })
+				t.mu.Unlock()
+			}
 		}
+		timer := time.NewTimer(jitter(pause))
+		select {
+		case <-t.over:
+		case <-ctx.Done():
+		case <-timer.C:
+			continue
+		}
+		timer.Stop()
+		return
 	}
 }
 
 // deleteRow tells the database that the term is over, unless it ended because of the database.
-// Until then, or until it expires, the row keeps others out.
+// It goes on until the row would have expired: a stray may hang on it.
 func (t *term) deleteRow() {
 	t.mu.Lock()
 	told := errors.Is(t.cause, sqllock.ErrLost) || errors.Is(t.cause, sqllock.ErrExpired)
+	expiry := t.trusted.Add(t.margin())
 	t.mu.Unlock()
 	if told {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
+	ctx, cancel := context.WithDeadline(context.Background(), expiry)
 	defer cancel()
-	// When this fails the row expires by itself: nobody renews it any more.
-	_ = retry(ctx, func() error {
+	stop := context.AfterFunc(t.locker.closing, func() { time.AfterFunc(endTimeout, cancel) })
+	defer stop()
+	// When this fails the row has expired, or soon will: nobody renews it any more.
+	_ = retry(ctx, func(ctx context.Context) error {
 		_, err := t.store.change(ctx, &t.store.keep, end, t.id)
 		return err
 	})

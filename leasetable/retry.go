@@ -12,33 +12,43 @@ const (
 	lastPause  = 100 * time.Millisecond
 )
 
-// retry calls f until it succeeds, fails for good, or ctx ends. It is for what keeps or frees
-// a lock, and outlasts a broken connection or a server that restarts.
-func retry(ctx context.Context, f func() error) error {
+// attemptTimeout bounds one statement. On a connection that is cut off nothing else does, and the
+// next attempt gets another connection.
+const attemptTimeout = 3 * time.Second
+
+// retry calls f until it succeeds, fails for good, or ctx ends. It is for what frees a lock, and
+// outlasts a broken connection or a server that restarts.
+func retry(ctx context.Context, f func(context.Context) error) error {
 	for pause := firstPause; ; pause = longer(pause) {
-		err := f()
+		err := once(ctx, attemptTimeout, f)
 		if e := (*dbError)(nil); !errors.As(err, &e) || !e.transient || sleep(ctx, jitter(pause)) != nil {
 			return err
 		}
 	}
 }
 
-// conflictRounds bounds retryConflicts.
-const conflictRounds = 10
+// once calls f with a context that ends soon.
+func once(ctx context.Context, timeout time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return f(ctx)
+}
 
-// retryConflicts calls f again, a few times, when the database undid it because of others: a
+// conflictTimeout bounds retryConflicts.
+const conflictTimeout = 5 * time.Second
+
+// retryConflicts calls f again, for some time, when the database undid it because of others: a
 // deadlock, a serialization failure, a busy file. It is for what takes a lock, which a caller can
 // ask for again.
-func retryConflicts(ctx context.Context, f func() error) (err error) {
-	pause := firstPause
-	for range conflictRounds {
-		err = f()
+func retryConflicts(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, conflictTimeout)
+	defer cancel()
+	for pause := firstPause; ; pause = longer(pause) {
+		err := f(ctx)
 		if e := (*dbError)(nil); !errors.As(err, &e) || !e.transient || !e.answered || sleep(ctx, jitter(pause)) != nil {
 			return err
 		}
-		pause = longer(pause)
 	}
-	return err
 }
 
 // longer doubles a pause up to lastPause.

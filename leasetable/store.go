@@ -54,6 +54,9 @@ func newStore(db *sqlx.DB, d schema.Dialect, t schema.Tables) (*store, error) {
 	}
 	s := &store{dialect: d, texts: texts}
 	s.work.open(c, db.DriverName(), d, workConns)
+	s.work.SetConnMaxIdleTime(time.Minute)
+	// The connection for renewals is opened with the first lease, and stays: when the server has
+	// none left, it is too late to ask for one.
 	s.keep.open(c, db.DriverName(), d, keepConns)
 	return s, nil
 }
@@ -62,7 +65,6 @@ func (p *pool) open(c driver.Connector, driverName string, d schema.Dialect, con
 	db := sql.OpenDB(settledConnector{c, settings[d]})
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
-	db.SetConnMaxIdleTime(time.Minute)
 	p.DB = sqlx.NewDb(db, driverName)
 	p.prepared = make(map[statement]*sqlx.Stmt)
 }
@@ -76,7 +78,7 @@ var settings = map[schema.Dialect][]string{
 		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
 		"SET SESSION innodb_lock_wait_timeout = 2",
 	},
-	schema.SQLite: {"PRAGMA busy_timeout = 2000"},
+	schema.SQLite: {"PRAGMA busy_timeout = 100"},
 }
 
 // settledConnector runs statements on every connection that it opens.
@@ -97,7 +99,8 @@ func (s settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 			return nil, errors.Join(fmt.Errorf("leasetable: the driver's connection %T cannot execute statements directly", dc), dc.Close())
 		}
 		if _, err := ex.ExecContext(ctx, text, nil); err != nil {
-			return nil, errors.Join(err, dc.Close())
+			_ = dc.Close() // the first error says more
+			return nil, err
 		}
 	}
 	return dc, nil
@@ -130,10 +133,12 @@ func (p *pool) stmt(ctx context.Context, st statement, text string) (*sqlx.Stmt,
 		return nil, err
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if ready = p.prepared[st]; ready == nil {
-		ready, p.prepared[st] = fresh, fresh
-		return ready, nil
+		p.prepared[st] = fresh
+	}
+	p.mu.Unlock()
+	if ready == nil {
+		return fresh, nil
 	}
 	return ready, fresh.Close() //nolint:sqlclosecheck // somebody else was first
 }

@@ -59,15 +59,15 @@ func (l *Locker) term(ctx context.Context, ttl time.Duration) (*term, error) {
 		claims: 1,
 	}
 	_, _ = rand.Read(t.id) // never fails, says its documentation
-	// A lease that was confirmed later than this would be over for its holder.
-	bounded, cancel := context.WithTimeout(ctx, ttl-t.margin())
-	defer cancel()
 	var sent time.Time
-	err := retryConflicts(bounded, func() error {
+	err := retryConflicts(ctx, func(ctx context.Context) error {
 		sent = time.Now()
-		_, err := l.store.change(bounded, &l.store.work, grant,
-			t.id, l.owner, l.host, os.Getpid(), ttl.Microseconds(), ttl.Microseconds())
-		return err
+		// A lease that was confirmed later than this would be over for its holder.
+		return once(ctx, ttl-t.margin(), func(ctx context.Context) error {
+			_, err := l.store.change(ctx, &l.store.keep, grant,
+				t.id, l.owner, l.host, os.Getpid(), ttl.Microseconds(), ttl.Microseconds())
+			return err
+		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open a lease: %w", err)
@@ -166,14 +166,18 @@ func (t *term) detach(le *Lease) {
 
 // leaveStray notes that name may be held by this lease though nobody knows: an answer was lost.
 // The lease takes no new locks, so that the name and the lease id together mean only the stray;
-// keep releases it, and the end of the lease does so for good.
+// chaseStrays releases it, and the end of the lease does so for good.
 func (t *term) leaveStray(name string) {
 	t.mu.Lock()
 	t.strays = append(t.strays, name)
+	first := !t.retired
 	t.retired = true
 	t.nudgeIfRetired()
 	t.mu.Unlock()
 	t.locker.forget(t, false)
+	if first {
+		_ = t.locker.start(t.chaseStrays) // of a closed Locker the lease is ended
+	}
 }
 
 // nudgeIfRetired makes keep look whether a retired term can end. The caller holds mu.
@@ -195,7 +199,11 @@ func (t *term) trustedNow() (bool, error) {
 }
 
 // expire ends the term at its deadline.
-func (t *term) expire() { t.finish(errLate) }
+func (t *term) expire() {
+	if trusted, _ := t.trustedNow(); !trusted {
+		t.finish(errLate)
+	}
+}
 
 var errLate = fmt.Errorf("%w: no renewal was confirmed in time", sqllock.ErrExpired)
 
@@ -218,9 +226,11 @@ func (t *term) finish(cause error) {
 	t.locker.forget(t, true)
 }
 
-// context ends when the database is no longer sure to keep the lease.
+// context ends when the database is no longer sure to keep the lease, or the Locker is closed.
 func (t *term) context() (context.Context, context.CancelFunc) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	return context.WithDeadline(context.Background(), t.trusted)
+	ctx, cancel := context.WithDeadline(context.Background(), t.trusted)
+	t.mu.Unlock()
+	stop := context.AfterFunc(t.locker.closing, cancel)
+	return ctx, func() { stop(); cancel() }
 }

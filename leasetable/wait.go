@@ -17,37 +17,51 @@ func (a *attempt) wait() (*Lease, error) {
 	return a.inTurn(a.poll)
 }
 
-// poll claims the name again and again. While it is held it is only looked at, after pauses
-// that grow, and when the holder's lease expires.
+// poll asks for the name again and again, after pauses that grow. Once the name was seen held, a
+// database that cannot be asked is borne with for as long as a TTL.
 func (a *attempt) poll() (*Lease, error) {
-	pause := firstPause
-	for {
-		lease, err := a.claim()
-		var held *sqllock.HeldError
-		if !errors.As(err, &held) {
-			return lease, err
+	lease, err := a.claim()
+	var held *sqllock.HeldError
+	for pause, heard := firstPause, time.Now(); err != nil; pause = longer(pause) {
+		if now := (*sqllock.HeldError)(nil); errors.As(err, &now) {
+			held, heard = now, time.Now()
+		} else if held == nil || a.left || !sqllock.IsRetryable(err) || time.Since(heard) > a.ttl {
+			return nil, a.stillHeld(held, err)
 		}
-		for {
-			if err := sleep(a.ctx, jitter(pause)); err != nil {
-				return nil, fmt.Errorf("%w: %w", held, err)
-			}
-			seen, err := a.look()
-			if err != nil {
-				return nil, err
-			}
-			if seen.LeaseID == nil || seen.over() {
-				break
-			}
-			held.Holder = seen.holder()
-			remaining := time.Duration(seen.RemainingUS) * time.Microsecond
-			pause = min(longer(pause), remaining+time.Millisecond)
+		if err := sleep(a.ctx, jitter(pause)); err != nil {
+			return nil, a.stillHeld(held, err)
 		}
+		lease, err = a.lookAndClaim()
 	}
+	return lease, nil
 }
 
-// look reads who holds the name, on a server that answers within the TTL.
-func (a *attempt) look() (sight, error) {
-	ctx, cancel := context.WithTimeout(a.ctx, a.ttl)
-	defer cancel()
-	return a.store.look(ctx, a.name)
+// lookAndClaim claims the name unless a look, which writes nothing, finds it held.
+func (a *attempt) lookAndClaim() (*Lease, error) {
+	seen, err := a.look()
+	if err != nil {
+		return nil, err
+	}
+	if seen.LeaseID != nil && !seen.over() {
+		return nil, &sqllock.HeldError{Name: a.name, Holder: seen.holder()}
+	}
+	return a.claim()
+}
+
+// look reads who holds the name.
+func (a *attempt) look() (seen sight, err error) {
+	err = once(a.ctx, attemptTimeout, func(ctx context.Context) (err error) {
+		seen, err = a.store.look(ctx, a.name)
+		return err
+	})
+	return seen, err
+}
+
+// stillHeld is the error of a wait: when its context has ended, it says of the name as well that
+// it is held, if it was seen to be.
+func (a *attempt) stillHeld(held *sqllock.HeldError, err error) error {
+	if held == nil || !ended(a.ctx) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", held, context.Cause(a.ctx))
 }

@@ -48,6 +48,9 @@ func notLetIn(err error) bool {
 }
 
 func (c *conn) setUp(ctx context.Context, ttl time.Duration) error {
+	if _, err := c.sc.ExecContext(ctx, charsetSQL); err != nil {
+		return err
+	}
 	variables, err := c.probe(ctx)
 	if err != nil {
 		return err

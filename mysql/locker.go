@@ -30,7 +30,7 @@ var _ sqllock.Locker = (*Locker)(nil)
 type Option func(*Locker)
 
 // WithSessionTTL sets how long the server keeps a session, and its locks, that it does not
-// hear of; it is rounded up to whole seconds. The default is 15 s, the least 3 s. A shorter one
+// hear of; it is rounded up to whole seconds. The default is 15 s, the least 3 s, the most a day. A shorter one
 // frees the locks of a stopped or cut-off process sooner, and loses those of one that merely
 // stalls.
 func WithSessionTTL(ttl time.Duration) Option {

@@ -4,6 +4,8 @@ import _ "embed"
 
 // The statements, one a file.
 var (
+	//go:embed sql/charset.sql
+	charsetSQL string
 	//go:embed sql/probe.sql
 	probeSQL string
 	//go:embed sql/session.sql

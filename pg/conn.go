@@ -91,10 +91,16 @@ func (c *conn) Broken(error) bool { return c.pc.IsClosed() }
 // Close implements session.Conn.
 func (c *conn) Close() { closeConn(c.pc) }
 
-// closeConn says goodbye, within a second, and closes the connection. pgx closes the socket
-// whatever becomes of the goodbye, and what it returns changes nothing.
+// closeConn says goodbye, within a second, and closes the connection. After a statement that was
+// cut off pgx goes on closing in the background, for up to 15 seconds, unless the socket is
+// taken away from it.
 func closeConn(pc *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = pc.Close(ctx)
+	_ = pc.Close(ctx) // what it says changes nothing
+	select {
+	case <-pc.PgConn().CleanupDone():
+	case <-ctx.Done():
+		_ = pc.PgConn().Conn().Close() // what it says changes nothing
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -21,6 +22,10 @@ import (
 // connectAs opens a connection as a pool with this configuration would.
 func connectAs(ctx context.Context, config *pgxpool.Config) (*pgx.Conn, error) {
 	cc := config.ConnConfig.Copy()
+	// Other handlers let a statement go on for some time after its deadline.
+	cc.BuildContextWatcherHandler = func(pc *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.DeadlineContextWatcherHandler{Conn: pc.Conn()}
+	}
 	if config.BeforeConnect != nil {
 		if err := config.BeforeConnect(ctx, cc); err != nil {
 			return nil, err
@@ -67,8 +72,8 @@ func (l *Locker) open(ctx context.Context) (session.Conn[int64], error) {
 		return nil, &session.UnavailableError{Err: err, Permanent: notLetIn(err)}
 	}
 	if err = probe(ctx, pc); err == nil {
-		name := "sqllock/" + strings.ToValidUTF8(strings.ReplaceAll(l.owner, "\x00", ""), "?")
-		_, err = pc.Exec(ctx, settingsSQL, strconv.FormatInt(l.ttl.Milliseconds(), 10), name)
+		_, err = pc.Exec(ctx, settingsSQL, pgx.QueryExecModeExec,
+			strconv.FormatInt(l.ttl.Milliseconds(), 10), "sqllock/"+strings.Map(ascii, l.owner))
 	}
 	if err != nil {
 		broken := pc.IsClosed()
@@ -82,6 +87,14 @@ func (l *Locker) open(ctx context.Context) (session.Conn[int64], error) {
 	return &conn{pc}, nil
 }
 
+// ascii keeps what every encoding of a database has; PostgreSQL itself shows "?" for the rest.
+func ascii(r rune) rune {
+	if r < ' ' || r > '~' {
+		return '?'
+	}
+	return r
+}
+
 // notLetIn reports whether the server does not know this user, password or database.
 func notLetIn(err error) bool {
 	var answer *pgconn.PgError
@@ -90,16 +103,16 @@ func notLetIn(err error) bool {
 
 // probe refuses a server on which an advisory lock would not exclude others, or would not end.
 func probe(ctx context.Context, pc *pgx.Conn) error {
-	var (
-		pid      uint32
-		standby  bool
-		number   int
-		version  string
-		useLease = "use a lease (package leasetable), which needs no session"
-	)
-	// The simple protocol leaves no prepared statement in a session that may be a pooler's.
-	row := pc.QueryRow(ctx, probeSQL, pgx.QueryExecModeSimpleProtocol)
-	if err := row.Scan(&pid, &standby, &number, &version); err != nil {
+	const useLease = "use a lease (package leasetable), which needs no session"
+	// One round trip that leaves no prepared statement in a session that may be a pooler's.
+	results, err := pc.PgConn().Exec(ctx, probeSQL).ReadAll()
+	if err != nil {
+		return err
+	}
+	row := results[0].Rows[0]
+	pid, standby, version := string(row[0]), string(row[1]) == "t", string(row[3])
+	number, err := strconv.Atoi(string(row[2]))
+	if err != nil {
 		return err
 	}
 	switch {
@@ -108,10 +121,10 @@ func probe(ctx context.Context, pc *pgx.Conn) error {
 			Seen:    "the server is CockroachDB, whose advisory locks do nothing",
 			Instead: useLease,
 		}
-	case pid != pc.PgConn().PID():
+	case pid != strconv.FormatUint(uint64(pc.PgConn().PID()), 10):
 		return &sqllock.RefusedError{
 			Seen: fmt.Sprintf("a connection pooler is in between (the connection was given process id %d, "+
-				"statements run in %d), which may hand the session, and its locks, to somebody else", pc.PgConn().PID(), pid),
+				"statements run in %s), which may hand the session, and its locks, to somebody else", pc.PgConn().PID(), pid),
 			Instead: "connect to the server itself, or " + useLease,
 		}
 	case standby:

@@ -105,7 +105,7 @@ func TestConnectionsAndHoldersAreKnownByTheOwnersName(t *testing.T) {
 	for _, test := range []struct{ owner, shown string }{
 		{"billing", "billing"},
 		{"a'b\\c \"d\"", "a'b\\c \"d\""},
-		{"nul\x00and\xffmore", "nuland?more"},
+		{"nul\x00and\xffmore", "nul?and?more"},
 	} {
 		l, other := newLocker(t, db, pg.WithOwner(test.owner)), newLocker(t, db)
 		lock := mustTry(t, l, test.owner+" ")

@@ -27,14 +27,14 @@ var _ sqllock.Locker = (*Locker)(nil)
 type Option func(*Locker)
 
 // WithSessionTTL sets how long the server keeps a session, and its locks, that it does not
-// hear of. The default is 15 s, the least 1 s. A shorter one frees the locks of a stopped or
+// hear of. The default is 15 s, the least 1 s, the most a day. A shorter one frees the locks of a stopped or
 // cut-off process sooner, and loses those of one that merely stalls.
 func WithSessionTTL(ttl time.Duration) Option {
 	return func(l *Locker) { l.ttl = ttl }
 }
 
 // WithOwner sets what the Locker calls itself in application_name, after "sqllock/", of which
-// PostgreSQL keeps 63 bytes. The default is program@host:pid.
+// PostgreSQL keeps 63 bytes of ASCII. The default is program@host:pid.
 func WithOwner(owner string) Option {
 	return func(l *Locker) { l.owner = owner }
 }
@@ -56,6 +56,9 @@ func New(connString string, opts ...Option) (*Locker, error) {
 // FromPool returns a Locker that connects as pool does, with its hooks BeforeConnect and
 // AfterConnect. It takes no connection from pool, and does not close it.
 func FromPool(pool *pgxpool.Pool, opts ...Option) (*Locker, error) {
+	if pool == nil {
+		return nil, errors.New("sqllock: the *pgxpool.Pool is nil")
+	}
 	config := pool.Config()
 	return newLocker(func(ctx context.Context) (*pgx.Conn, error) {
 		return connectAs(ctx, config)
@@ -77,7 +80,7 @@ func newLocker(connect func(context.Context) (*pgx.Conn, error), opts []Option) 
 	for _, opt := range opts {
 		opt(l)
 	}
-	timing, err := session.NewTiming(l.ttl, time.Second, 0)
+	timing, err := session.NewTiming(l.ttl, time.Second, 5*time.Second)
 	if err != nil {
 		return nil, err
 	}

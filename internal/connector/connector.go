@@ -26,9 +26,19 @@ func Of(db *sql.DB) (driver.Connector, error) {
 			"open the Locker with a connection string instead")
 	}
 	c := *(*driver.Connector)(unsafe.Pointer(field.UnsafeAddr())) //nolint:gosec // type checked above, only read
-	if pool := reflect.Indirect(reflect.ValueOf(c)).FieldByName("pool"); pool.IsValid() && !pool.IsZero() {
+	if takesFromPool(c) {
 		return nil, errors.New("sqllock: this *sql.DB takes its connections from a *pgxpool.Pool, which locks " +
 			"would use up; give the pool itself to pg.FromPool, or open a *sql.DB from a connection string")
 	}
 	return c, nil
+}
+
+// takesFromPool reports whether c is the connector of pgx's stdlib.OpenDBFromPool.
+func takesFromPool(c driver.Connector) bool {
+	v := reflect.Indirect(reflect.ValueOf(c))
+	if v.Kind() != reflect.Struct {
+		return false
+	}
+	pool := v.FieldByName("pool")
+	return pool.IsValid() && pool.Type().String() == "*pgxpool.Pool" && !pool.IsNil()
 }

@@ -24,7 +24,7 @@ func (l *Locker[K]) try(
 			describe.Holder, _, err = s.conn.Holder(ctx, key)
 			return s.onlyBroken(err)
 		}
-		if err := s.do(ctx, work, g.undo); err != nil {
+		if err := s.do(ctx, &call{work: work, keep: g.keep, undo: g.undo}); err != nil {
 			return err
 		}
 		if g.taken {
@@ -44,7 +44,8 @@ func (l *Locker[K]) wait(ctx context.Context, name string, key K, over func()) (
 	}
 	g := l.grant(ctx, s, name, key, over)
 	for !g.taken {
-		err := s.do(ctx, func(ctx context.Context) error { return g.take(ctx, s.conn.Wait) }, g.undo)
+		slice := func(ctx context.Context) error { return g.take(ctx, s.conn.Wait) }
+		err := s.do(ctx, &call{work: slice, keep: g.keep, undo: g.undo, free: true})
 		if err == nil {
 			err = g.err
 		}
@@ -94,10 +95,14 @@ func (g *grant[K]) take(ctx context.Context, attempt func(context.Context, K) (b
 		_, err := g.s.conn.Unlock(ctx, g.key)
 		return err
 	}
+	return nil
+}
+
+// keep records the lock on its session.
+func (g *grant[K]) keep() {
 	if g.taken {
 		g.s.add(g.key, heldLock{g.lock, g.over})
 	}
-	return nil
 }
 
 // undo gives the lock back when its caller has left.
@@ -105,24 +110,21 @@ func (g *grant[K]) undo(ctx context.Context) error {
 	if !g.taken {
 		return nil
 	}
-	if _, err := g.s.conn.Unlock(ctx, g.key); err != nil {
-		return err
-	}
-	g.s.remove(g.key)
-	return nil
+	_, err := g.s.conn.Unlock(ctx, g.key)
+	return err
 }
 
 // release gives key back on the session that holds it. It is not abandoned halfway: it ends
 // when the server has answered, or when the session has ended and with it the lock.
 func (l *Locker[K]) release(ctx context.Context, s *session[K], key K, over func()) error {
 	owned := false
-	err := s.do(ctx, func(ctx context.Context) (err error) {
+	err := s.do(ctx, &call{work: func(ctx context.Context) (err error) {
 		if owned, err = s.conn.Unlock(ctx, key); err != nil {
 			return err
 		}
 		s.remove(key)
 		return nil
-	}, nil)
+	}})
 	over()
 	if !l.isShared(s) {
 		s.stop()

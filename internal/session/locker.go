@@ -99,10 +99,10 @@ func (l *Locker[K]) Inspect(ctx context.Context, name string, key K) (sqllock.Ho
 		err    error
 	}
 	err := l.onShared(ctx, func(s *session[K]) error {
-		return s.do(ctx, func(ctx context.Context) error {
+		return s.do(ctx, &call{work: func(ctx context.Context) error {
 			found.holder, found.held, found.err = s.conn.Holder(ctx, key)
 			return s.onlyBroken(found.err)
-		}, nil)
+		}})
 	})
 	if err == nil { // otherwise found may still be written to
 		err = found.err

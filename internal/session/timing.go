@@ -12,17 +12,20 @@ type Timing struct {
 	Heartbeat time.Duration // a session that was idle for so long is pinged
 }
 
+// maxTTL keeps within what every server's setting can hold.
+const maxTTL = 24 * time.Hour
+
+// statementTimeout bounds a statement where the trust in the session lasts longer. No statement
+// waits for more than a second on a server that is well.
+const statementTimeout = 10 * time.Second
+
 // NewTiming validates ttl against the least that the database's statements allow, and sets a
-// heartbeat of a third of it, but of at most limit where limit is not zero.
+// heartbeat of a third of it, but of at most limit.
 func NewTiming(ttl, least, limit time.Duration) (Timing, error) {
-	if ttl < least {
-		return Timing{}, fmt.Errorf("sqllock: session TTL %v is too short; it must be at least %v", ttl, least)
+	if ttl < least || ttl > maxTTL {
+		return Timing{}, fmt.Errorf("sqllock: session TTL %v is out of range; it must be from %v to %v", ttl, least, maxTTL)
 	}
-	heartbeat := ttl / 3
-	if limit > 0 {
-		heartbeat = min(heartbeat, limit)
-	}
-	return Timing{TTL: ttl, Heartbeat: heartbeat}, nil
+	return Timing{TTL: ttl, Heartbeat: min(ttl/3, limit)}, nil
 }
 
 // margin is how long before the server could end the session the client stops trusting it.
@@ -35,6 +38,4 @@ func (t Timing) trust(sent time.Time) time.Time { return sent.Add(t.TTL - t.marg
 // errSilent is the cause when the server was not heard of in time.
 var errSilent = errors.New("nothing was confirmed by the server within the session TTL")
 
-func (t Timing) silence(late time.Duration) error {
-	return fmt.Errorf("%w of %v (%v too late)", errSilent, t.TTL, late.Round(time.Millisecond))
-}
+func (t Timing) silence() error { return fmt.Errorf("%w of %v", errSilent, t.TTL) }

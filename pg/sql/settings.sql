@@ -6,4 +6,5 @@ SELECT set_config('idle_session_timeout', $1, false),
        set_config('lock_timeout', '0', false),
        set_config('idle_in_transaction_session_timeout', '0', false),
        set_config('default_transaction_isolation', 'read committed', false),
-       set_config('client_connection_check_interval', '0', false)
+       set_config('client_connection_check_interval', '0', false),
+       (SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout') -- PostgreSQL 17
