@@ -95,6 +95,8 @@ var meanings = map[string]meaning{
 	"sqlite 1": noTable, // our statements are right, so a table or a column is missing
 }
 
+var errSlow = errors.New("the database did not answer in time")
+
 const applySchema = "run `sqllock schema apply` with --db naming this database, or call schema.Apply"
 
 // classify says of a driver's error what a caller can act on.
@@ -112,7 +114,7 @@ func classify(err error) error {
 		e.err = fmt.Errorf("%w: %w", means.is, err)
 	case errors.Is(err, context.DeadlineExceeded):
 		// Ours: the caller's own deadline is told apart by the caller's context.
-		e.err = fmt.Errorf("the database did not answer in time: %v", err) //nolint:errorlint // not the caller's deadline
+		e.err = fmt.Errorf("%w: %v", errSlow, err) //nolint:errorlint // not the caller's deadline
 		e.transient = true
 	case code == "" && !errors.Is(err, context.Canceled):
 		e.transient = true // the connection broke, or could not be opened

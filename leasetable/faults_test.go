@@ -145,7 +145,7 @@ func TestAnAcquireWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 			t.Errorf("token %d: the lost acquire had not taken the row", token)
 		}
 		take(t, l, "y") // on a new lease
-		if n := rows(t, db, "sqllock_lease"); n < 2 {
+		if n := leaseRows(t, db); n < 2 {
 			t.Errorf("%d leases", n)
 		}
 		if err := kept.Release(t.Context()); err != nil {
@@ -244,11 +244,121 @@ func TestAServerThatStallsDoesNotHoldUpAnAttemptForEver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback()
+	defer func() { _ = tx.Rollback() }() // an unlocked table needs no more
 	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE sqllock_lease IN ACCESS EXCLUSIVE MODE"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.TryAcquire(context.Background(), "x"); !sqllock.IsRetryable(err) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("TryAcquire on a server that stalls: %v; want an error that may be retried, and is not the caller's deadline", err)
 	}
+}
+
+// pin locks the row of a name in a transaction of another's, until the function is called.
+func pin(t *testing.T, db *sqltest.Database, name string) (unpin func()) {
+	t.Helper()
+	tx, err := db.BeginTxx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpin = sync.OnceFunc(func() { _ = tx.Rollback() }) // a locked row needs no more
+	t.Cleanup(unpin)
+	if _, err := tx.ExecContext(t.Context(), tx.Rebind("SELECT token FROM sqllock_lock WHERE name = ? FOR UPDATE"), []byte(name)); err != nil {
+		t.Fatal(err)
+	}
+	return unpin
+}
+
+func TestALockThatCannotBeReleasedHoldsUpNoRenewal(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(2*time.Minute))
+		pinned := take(t, l, "pinned")
+		take(t, l, "also") // the lease goes on for this one
+		lock, err := l.TryAcquire(t.Context(), "brief", sqllock.WithTTL(3*time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		unpin := pin(t, db, "pinned")
+		if err := pinned.Release(t.Context()); err == nil || errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Release of a row that is locked: %v; want that it was not confirmed", err)
+		}
+		eventually(t, func() bool {
+			return count(t, db, "SELECT renewals FROM sqllock_lease WHERE ttl_us = 3000000") >= 9
+		})
+		if err := lock.Context().Err(); err != nil {
+			t.Errorf("another lock ended: %v", context.Cause(lock.Context()))
+		}
+		unpin()
+		take(t, newLocker(t, db.DB), "pinned") // long before its lease of two minutes is over
+	})
+}
+
+func TestAWaitOutlastsARowThatIsLockedForLong(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Second))
+		if err := take(t, l, "x").Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		unpin := pin(t, db, "x")
+		taken := make(chan error, 1)
+		go func() {
+			_, err := l.Acquire(context.Background(), "x")
+			taken <- err
+		}()
+		// Claims that are not answered within their lease: each makes a new one.
+		eventually(t, func() bool { return leaseRows(t, db) > 0 && waitsForRow(t, db) })
+		timer := time.NewTimer(3 * time.Second)
+		defer timer.Stop()
+		select {
+		case err := <-taken:
+			t.Fatalf("Acquire returned %v while the row was locked", err)
+		case <-timer.C:
+		}
+		unpin()
+		if err := <-taken; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestCloseDoesNotWaitForAStatementThatHangs(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		if err := take(t, l, "x").Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		pin(t, db, "x")
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		if _, err := l.TryAcquire(ctx, "x"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("TryAcquire: %v", err)
+		}
+		closed := make(chan error, 1)
+		go func() { closed <- l.Close() }()
+		timer := time.NewTimer(20 * time.Second)
+		defer timer.Stop()
+		select {
+		case err := <-closed:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-timer.C:
+			t.Fatal("Close still waits after 20 s")
+		}
+	})
+}
+
+func TestALockReleasedWhileTheServerIsAwayIsFreeWhenItIsBack(t *testing.T) { //nolint:paralleltest // one server at a time
+	onDedicated(t, func(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		lease := take(t, l, "x")
+		server.Kill()
+		if err := lease.Release(t.Context()); err == nil {
+			t.Error("a server that is away confirmed a release")
+		}
+		server.Start()
+		take(t, newLocker(t, db.DB), "x")
+	})
 }

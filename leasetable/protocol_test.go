@@ -126,7 +126,7 @@ func TestAnUnusedLeaseIsEnded(t *testing.T) {
 		if err := take(t, l, "x").Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func() bool { return rows(t, db, "sqllock_lease") == 0 })
+		eventually(t, func() bool { return leaseRows(t, db) == 0 })
 		if token := take(t, l, "x").Token(); token != 2 { // on a new lease
 			t.Errorf("token %d", token)
 		}
@@ -144,7 +144,7 @@ func TestCloseLeavesNothingHeld(t *testing.T) {
 		if err := lease.Release(t.Context()); !errors.Is(err, sqllock.ErrClosed) {
 			t.Errorf("Release after Close: %v", err)
 		}
-		if n := rows(t, db, "sqllock_lease"); n != 0 {
+		if n := leaseRows(t, db); n != 0 {
 			t.Errorf("%d lease rows are left", n)
 		}
 		if _, err := newLocker(t, db.DB).TryAcquire(t.Context(), "x"); err != nil {
@@ -226,9 +226,9 @@ func TestATakeoverWaitsForARowThatIsPinned(t *testing.T) {
 	})
 }
 
-func rows(t *testing.T, db *sqltest.Database, table string) int {
+func leaseRows(t *testing.T, db *sqltest.Database) int {
 	t.Helper()
-	return count(t, db, "SELECT count(*) FROM "+table)
+	return count(t, db, "SELECT count(*) FROM sqllock_lease")
 }
 
 func count(t *testing.T, db *sqltest.Database, query string) (n int) {

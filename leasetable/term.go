@@ -63,7 +63,7 @@ func (l *Locker) term(ctx context.Context, ttl time.Duration) (*term, error) {
 	err := retryConflicts(ctx, func(ctx context.Context) error {
 		sent = time.Now()
 		// A lease that was confirmed later than this would be over for its holder.
-		return once(ctx, ttl-t.margin(), func(ctx context.Context) error {
+		return once(ctx, min(ttl-t.margin(), attemptTimeout), func(ctx context.Context) error {
 			_, err := l.store.change(ctx, &l.store.keep, grant,
 				t.id, l.owner, l.host, os.Getpid(), ttl.Microseconds(), ttl.Microseconds())
 			return err

@@ -17,15 +17,21 @@ func (a *attempt) wait() (*Lease, error) {
 	return a.inTurn(a.poll)
 }
 
-// poll asks for the name again and again, after pauses that grow. Once the name was seen held, a
-// database that cannot be asked is borne with for as long as a TTL.
+// poll asks for the name again and again, after pauses that grow. A database that is slow to
+// answer is asked again as well: a statement may wait for a row that somebody else has locked.
+// One that cannot be asked is borne with for as long as a TTL, once the name was seen held.
 func (a *attempt) poll() (*Lease, error) {
 	lease, err := a.claim()
 	var held *sqllock.HeldError
 	for pause, heard := firstPause, time.Now(); err != nil; pause = longer(pause) {
-		if now := (*sqllock.HeldError)(nil); errors.As(err, &now) {
+		now := (*sqllock.HeldError)(nil)
+		switch {
+		case errors.As(err, &now):
 			held, heard = now, time.Now()
-		} else if held == nil || a.left || !sqllock.IsRetryable(err) || time.Since(heard) > a.ttl {
+		case a.left:
+			return nil, a.stillHeld(held, err)
+		case errors.Is(err, errSlow):
+		case held == nil || !sqllock.IsRetryable(err) || time.Since(heard) > a.ttl:
 			return nil, a.stillHeld(held, err)
 		}
 		if err := sleep(a.ctx, jitter(pause)); err != nil {

@@ -1,7 +1,11 @@
 package mysql_test
 
 import (
+	"os"
+	"strconv"
 	"testing"
+
+	gomysql "github.com/go-sql-driver/mysql"
 
 	"github.com/sqllock/sqllock/mysql"
 	"github.com/sqllock/sqllock/sqltest"
@@ -46,5 +50,24 @@ func TestAnotherProgramMayTakeTheSameLock(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustRelease(t, mustTry(t, l, "shared"))
+	})
+}
+
+func TestTheConnectionsCharsetDoesNotChangeALock(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database) {
+		config, err := gomysql.ParseDSN(db.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.DBName = "sqltest_café_" + strconv.Itoa(os.Getpid())
+		statement(t, db, "CREATE DATABASE `"+config.DBName+"`")
+		defer statement(t, db, "DROP DATABASE `"+config.DBName+"`")
+		plain := closing(t)(mysql.New(config.FormatDSN()))
+		config.Params = map[string]string{"charset": "latin1"}
+		latin1 := closing(t)(mysql.New(config.FormatDSN()))
+		lock := mustTry(t, plain, "x")
+		mustBeHeld(t, latin1, "x")
+		mustRelease(t, lock)
 	})
 }

@@ -22,6 +22,7 @@ import (
 const (
 	childDSN = "SQLLOCK_TEST_CHILD_DSN"
 	childTTL = "SQLLOCK_TEST_CHILD_TTL"
+	childJob = "SQLLOCK_TEST_CHILD_JOB" // hold or race
 )
 
 func child() int {
@@ -39,6 +40,17 @@ func child() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	if os.Getenv(childJob) == "race" {
+		second, err := l.TryAcquire(ctx, "the lock")
+		if second != nil && lock.Context().Err() == nil && second.Context().Err() == nil {
+			fmt.Fprintln(os.Stdout, "taken twice")
+		} else if errors.Is(err, sqllock.ErrHeld) {
+			fmt.Fprintln(os.Stdout, "taken once")
+		} else {
+			fmt.Fprintln(os.Stdout, "failed:", err)
+		}
+		return 0
+	}
 	fmt.Fprintln(os.Stdout, "held")
 	bufio.NewScanner(os.Stdin).Scan()
 	err = lock.Release(context.Background())
@@ -55,8 +67,17 @@ type process struct {
 
 func startHolder(t *testing.T, db *sqltest.Database, ttl time.Duration) process {
 	t.Helper()
+	p := startProcess(t, db.DSN, ttl, "hold")
+	if line := p.line(); line != "held" {
+		t.Fatalf("the other process says %q", line)
+	}
+	return p
+}
+
+func startProcess(t *testing.T, dsn string, ttl time.Duration, job string) process {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), childDSN+"="+db.DSN, childTTL+"="+ttl.String())
+	cmd.Env = append(os.Environ(), childDSN+"="+dsn, childTTL+"="+ttl.String(), childJob+"="+job)
 	cmd.Stderr = os.Stderr
 	in, errIn := cmd.StdinPipe()
 	out, errOut := cmd.StdoutPipe()
@@ -68,9 +89,6 @@ func startHolder(t *testing.T, db *sqltest.Database, ttl time.Duration) process 
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	if line := p.line(); line != "held" {
-		t.Fatalf("the other process says %q", line)
-	}
 	return p
 }
 

@@ -107,9 +107,9 @@ func ask[T any](t *testing.T, db *sqltest.Database, query string, args ...any) (
 	return answer
 }
 
-func statement(t *testing.T, db *sqltest.Database, query string, args ...any) {
+func statement(t *testing.T, db *sqltest.Database, query string) {
 	t.Helper()
-	if _, err := db.ExecContext(t.Context(), query, args...); err != nil {
+	if _, err := db.ExecContext(t.Context(), query); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -3,6 +3,9 @@ package pg_test
 import (
 	"context"
 	"errors"
+	"net/url"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -62,4 +65,38 @@ func TestASessionTTLThatIsTooShortIsAnError(t *testing.T) {
 	if _, err := pg.New("postgres://localhost/any", pg.WithSessionTTL(time.Second-1)); err == nil {
 		t.Error("no error")
 	}
+}
+
+func TestTheEncodingOfTheDatabaseDoesNotMatter(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	for _, encoding := range []string{"SQL_ASCII", "LATIN1"} {
+		name := "sqltest_" + strings.ToLower(encoding) + "_" + strconv.Itoa(os.Getpid())
+		statement(t, db, "CREATE DATABASE "+name+" ENCODING '"+encoding+"' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+		u, err := url.Parse(db.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.Path = "/" + name
+		l := closing(t)(pg.New(u.String(), pg.WithOwner("café")))
+		mustRelease(t, mustTry(t, l, "☕"))
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		statement(t, db, "DROP DATABASE "+name)
+	}
+}
+
+func TestAWaitOutlastsAShortSessionTTL(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	holder := newLocker(t, db)
+	lock := mustTry(t, holder, "x")
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	_, err := newLocker(t, db, pg.WithSessionTTL(time.Second)).Acquire(ctx, "x")
+	if !errors.Is(err, sqllock.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a wait of three session TTLs: %v", err)
+	}
+	mustRelease(t, lock)
 }

@@ -48,7 +48,7 @@ type session[K comparable] struct {
 	trusted   time.Time          // guarded by mu: until when the server is sure to keep the session
 	deadline  *time.Timer        // guarded by mu: ends the session at trusted, whatever it is doing
 
-	patience context.Context // ends a statement that is under way long after stop
+	patience context.Context //nolint:containedctx // the session's own: ends a statement under way long after stop
 	giveUp   context.CancelFunc
 }
 
@@ -86,7 +86,7 @@ func start[K comparable](conn Conn[K], timing Timing, sent time.Time, ended func
 		ended:  ended,
 		held:   make(map[K]heldLock),
 	}
-	s.patience, s.giveUp = context.WithCancel(context.Background())
+	s.patience, s.giveUp = context.WithCancel(context.Background()) //nolint:gosec // run calls giveUp
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trusted = timing.trust(sent)
