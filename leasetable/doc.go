@@ -14,8 +14,9 @@
 //     sqllock.ErrLost. The other holder has a higher token.
 //
 // A lease survives the end of a connection, a restart of the database, and a failover as far as
-// the row does: after an asynchronous failover the promoted server may not have the row, and
-// then the next renewal ends the lock.
+// its rows do. After an asynchronous failover, or a crash with synchronous_commit off, the
+// database may have forgotten an acquisition; when it still knows the Locker's lease, the
+// holder learns of that only at Release. Acquire what matters with synchronous commits.
 //
 // # Tokens
 //
@@ -41,5 +42,9 @@
 //
 // A Locker opens connections of its own, like those of the *sqlx.DB it is given: at most four
 // for its statements and one for renewals, which nothing else can delay. It keeps no state in a
-// session of PostgreSQL and so works behind a transaction pooler.
+// session of PostgreSQL and so works behind a transaction pooler, with pgx configured as for any
+// other use there (default_query_exec_mode=exec).
+//
+// SQLite has to be a file, of version 3.42 or later: every connection to ":memory:" is a
+// database of its own.
 package leasetable

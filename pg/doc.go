@@ -10,7 +10,7 @@
 //     takes milliseconds on a connection that was closed.
 //   - The session TTL: the server ends a session that it has not heard of for so long
 //     (idle_session_timeout), and so frees the locks of a process that is stopped or cut
-//     off. A Locker pings its sessions every third of the TTL, and the lock's context ends
+//     off. A Locker pings its sessions every third of the TTL, but at least every 5 s, and the lock's context ends
 //     with sqllock.ErrLost when nothing was confirmed for 5/6 of it, counted on this
 //     process's monotonic clock from the sending of the last confirmed statement.
 //
