@@ -1,0 +1,93 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+// confirm runs work while the session is trusted and, when it succeeded, extends the trust. The
+// clock is read again at the end: the process may have been stopped at any point. A session
+// that is free promises nothing to anybody, and is trusted anew before its work.
+func (s *session[K]) confirm(free bool, work func(context.Context) error) error {
+	sent := time.Now()
+	if free {
+		s.trust(sent)
+	}
+	trusted := s.trustedUntil()
+	if !sent.Before(trusted) {
+		return s.timing.silence()
+	}
+	ctx, cancel := context.WithDeadline(s.patience, earlier(trusted, sent.Add(statementTimeout)))
+	defer cancel()
+	err := work(ctx)
+	if s.patience.Err() != nil {
+		return sqllock.ErrClosed
+	}
+	if ctx.Err() != nil {
+		return s.timing.silence()
+	}
+	if err != nil {
+		return err
+	}
+	s.trust(sent)
+	if !time.Now().Before(s.trustedUntil()) {
+		return s.timing.silence()
+	}
+	return nil
+}
+
+// trust extends the trust in the session after a statement sent at the given time.
+func (s *session[K]) trust(sent time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trusted = s.timing.trust(sent)
+	s.deadline.Reset(time.Until(s.trusted))
+}
+
+func (s *session[K]) trustedUntil() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.trusted
+}
+
+// expire ends the session at its deadline: a driver that hangs cannot keep the news back.
+func (s *session[K]) expire() {
+	if !time.Now().Before(s.trustedUntil()) {
+		s.tell(s.timing.silence())
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// watch waits until a caller comes, the connection dies or a heartbeat is due, and sends the
+// heartbeat.
+func (s *session[K]) watch() error {
+	due := s.trustedUntil().Add(s.timing.Heartbeat + s.timing.margin() - s.timing.TTL)
+	ctx, cancel := context.WithDeadline(context.Background(), due)
+	defer cancel()
+
+	s.mu.Lock()
+	if s.callers > 0 || s.stopped {
+		s.mu.Unlock()
+		return nil
+	}
+	s.interrupt = cancel
+	s.mu.Unlock()
+
+	err := s.conn.Watch(ctx)
+
+	s.mu.Lock()
+	s.interrupt = nil
+	s.mu.Unlock()
+	if err != nil || time.Now().Before(due) {
+		return err
+	}
+	return s.confirm(false, s.conn.Ping)
+}
