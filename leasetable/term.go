@@ -3,6 +3,7 @@ package leasetable
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -70,7 +71,7 @@ func (l *Locker) term(ctx context.Context, ttl time.Duration) (*term, error) {
 		})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("open a lease: %w", err)
+		return nil, fmt.Errorf("%w: %w", errNoLease, err)
 	}
 	if err := l.adopt(t, sent); err != nil {
 		return nil, err
@@ -204,6 +205,9 @@ func (t *term) expire() {
 		t.finish(errLate)
 	}
 }
+
+// errNoLease comes before why there is no term to claim on.
+var errNoLease = errors.New("open a lease")
 
 var errLate = fmt.Errorf("%w: no renewal was confirmed in time", sqllock.ErrExpired)
 

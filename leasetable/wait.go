@@ -17,9 +17,9 @@ func (a *attempt) wait() (*Lease, error) {
 	return a.inTurn(a.poll)
 }
 
-// poll asks for the name again and again, after pauses that grow. A database that is slow to
-// answer is asked again as well: a statement may wait for a row that somebody else has locked.
-// One that cannot be asked is borne with for as long as a TTL, once the name was seen held.
+// poll asks for the name again and again, after pauses that grow. A claim that is not answered is
+// repeated as well: it may wait for a row that somebody else has locked. A database that cannot
+// be asked is borne with for as long as a TTL, once the name was seen held.
 func (a *attempt) poll() (*Lease, error) {
 	lease, err := a.claim()
 	var held *sqllock.HeldError
@@ -30,7 +30,7 @@ func (a *attempt) poll() (*Lease, error) {
 			held, heard = now, time.Now()
 		case a.left:
 			return nil, a.stillHeld(held, err)
-		case errors.Is(err, errSlow):
+		case errors.Is(err, errSlow) && !errors.Is(err, errNoLease):
 		case held == nil || !sqllock.IsRetryable(err) || time.Since(heard) > a.ttl:
 			return nil, a.stillHeld(held, err)
 		}

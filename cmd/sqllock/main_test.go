@@ -8,8 +8,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,7 +28,18 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "act" {
 		os.Exit(act(os.Args[2:]))
 	}
+	hearSignals()
 	os.Exit(testAll(m))
+}
+
+// hearSignals undoes what nohup and the background of a shell do: an ignored signal would be
+// ignored by every program under test. One that is caught is not: they start with its default.
+func hearSignals() {
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 }
 
 func testAll(m *testing.M) int {
