@@ -104,10 +104,10 @@ func (a *attempt) claim() (*Lease, error) {
 	}
 	answer := make(chan outcome)
 	gone := make(chan struct{})
-	// The statements run under the term's clock, not the caller's: to end one in the middle
-	// would leave open whether it took the name.
+	// The statements do not end with the caller's context: to end one in the middle would leave
+	// open whether it took the name. Only closing the Locker does, and with it ends the lease.
 	err = a.start(func() {
-		ctx, cancel := t.context()
+		ctx, cancel := a.bound(context.WithoutCancel(a.ctx))
 		defer cancel()
 		o := a.claimOn(ctx, t)
 		select {

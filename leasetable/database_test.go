@@ -111,7 +111,7 @@ func TestConformance(t *testing.T) {
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		locktest.Exercise(t, func(t *testing.T) locktest.Locker {
 			t.Helper()
-			l, err := leasetable.New(db.DB, leasetable.WithTTL(3*time.Second))
+			l, err := leasetable.New(db.DB, leasetable.WithTTL(9*time.Second))
 			if err != nil {
 				t.Fatal(err)
 			}

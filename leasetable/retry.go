@@ -35,7 +35,7 @@ func once(ctx context.Context, timeout time.Duration, f func(context.Context) er
 }
 
 // conflictTimeout bounds retryConflicts.
-const conflictTimeout = 5 * time.Second
+const conflictTimeout = 10 * time.Second
 
 // retryConflicts calls f again, for some time, when the database undid it because of others: a
 // deadlock, a serialization failure, a busy file. It is for what takes a lock, which a caller can
