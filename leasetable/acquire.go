@@ -21,8 +21,8 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Op
 }
 
 // Acquire implements sqllock.Locker, with the errors of TryAcquire. While the name is held it
-// is looked at, by a read that writes nothing, after pauses that grow to about 100 ms, and when
-// its lease expires. The goroutines of one Locker wait in memory, first come first served, and
+// is looked at, by a read that writes nothing, after pauses that grow to about 100 ms; so a name
+// is taken that much later than it was released or its lease expired. The goroutines of one Locker wait in memory, first come first served, and
 // one of them looks.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
 	return l.acquire(ctx, name, opts, (*attempt).wait)
