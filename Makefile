@@ -11,7 +11,7 @@ test: ## every test, with the race detector, on real servers; gets the servers i
 	./scripts/with-servers go test -race -count=1 -timeout 15m $(ARGS) ./...
 
 .PHONY: bench
-bench: ## acquire+release of every backend beside the same bare statements, as a ratio
+bench: ## what the locks of every backend cost beside the bare driver, as ratios
 	./scripts/with-servers --first go test -run '^$$' -bench . -benchtime $(BENCHTIME) ./pg ./mysql ./leasetable
 
 .PHONY: lint

@@ -41,7 +41,11 @@ var (
 	// ErrName says that a name is not a valid lock name; see CheckName.
 	ErrName = errors.New("invalid lock name")
 
-	// ErrUnsupported says that an option means nothing to this kind of lock.
+	// ErrLimit says that the Locker or its server has no more locks or connections to give.
+	ErrLimit = errors.New("limit reached")
+
+	// ErrUnsupported says that an option means nothing to this kind of lock, or that this
+	// server does not show what was asked for.
 	ErrUnsupported = errors.New("option is not supported by this kind of lock")
 )
 
@@ -88,6 +92,7 @@ type Holder struct {
 	Token   int64     // fencing token (leases)
 	Since   time.Time // when the lock was taken; for a session lock, when its session began
 	Until   time.Time // when the lease expires unless renewed, by the database's clock (leases)
+	Waiters int       // how many wait in the server's queue for the lock, if the server shows it (session locks)
 }
 
 // String puts the known fields on one line.
@@ -106,6 +111,7 @@ func (h Holder) String() string {
 	add(h.Token != 0, "token %d", h.Token)
 	add(!h.Since.IsZero(), "since %s", h.Since.Format(time.RFC3339))
 	add(!h.Until.IsZero(), "until %s", h.Until.Format(time.RFC3339))
+	add(h.Waiters != 0, "%d waiting", h.Waiters)
 	return strings.Join(parts, ", ")
 }
 

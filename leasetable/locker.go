@@ -28,8 +28,8 @@ type Locker struct {
 	ttl     time.Duration
 	owner   string
 	host    string
-	turns   turn.Queue[string]        // one claim on a name at a time
-	opening turn.Queue[time.Duration] // one new term of a TTL at a time
+	turns   turn.Queue[string, struct{}]        // one claim on a name at a time
+	opening turn.Queue[time.Duration, struct{}] // one new term of a TTL at a time
 
 	closing context.Context //nolint:containedctx // ends, with ErrClosed, when Close is called
 	close   context.CancelCauseFunc

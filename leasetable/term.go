@@ -42,7 +42,7 @@ func (l *Locker) term(ctx context.Context, ttl time.Duration) (*term, error) {
 	if t := l.current(ttl); t != nil {
 		return t, nil
 	}
-	if err := l.opening.Wait(ctx, ttl); err != nil {
+	if _, err := l.opening.Wait(ctx, ttl); err != nil {
 		return nil, err
 	}
 	defer l.opening.Done(ttl)

@@ -11,7 +11,7 @@ import (
 
 // wait takes the name as soon as it is free or its lease is over.
 func (a *attempt) wait() (*Lease, error) {
-	if err := a.turns.Wait(a.ctx, a.name); err != nil {
+	if _, err := a.turns.Wait(a.ctx, a.name); err != nil {
 		return nil, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, err)
 	}
 	return a.inTurn(a.poll)

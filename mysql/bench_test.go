@@ -1,78 +1,113 @@
 package mysql_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"testing"
 	"time"
 
+	gomysql "github.com/go-sql-driver/mysql"
+
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// BenchmarkAcquireRelease takes and releases a free lock through a Locker, and in turns with
-// that by the same two statements, prepared, on a connection of the bare driver. "x-bare" is how
-// many times as long the Locker takes.
-func BenchmarkAcquireRelease(b *testing.B) {
-	for name, open := range map[string]func(sqltest.TB) *sqltest.Database{"MySQL": sqltest.MySQL, "MariaDB": sqltest.MariaDB} {
-		b.Run(name, func(b *testing.B) { benchmarkOn(b, open(b)) })
+// BenchmarkLocker measures a Locker beside the bare driver: statements that are prepared once, on
+// a pinned connection.
+func BenchmarkLocker(b *testing.B) {
+	for _, server := range []struct {
+		name string
+		open func(sqltest.TB) *sqltest.Database
+	}{{"MySQL", sqltest.MySQL}, {"MariaDB", sqltest.MariaDB}} {
+		b.Run(server.name, func(b *testing.B) {
+			db := server.open(b)
+			conn, err := db.Conn(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { _ = conn.Close() })
+			locktest.Bench{
+				Locker:   func(b *testing.B) locktest.Locker { return newLocker(b, db) },
+				Bare:     func(b *testing.B) locktest.Bare { return newBare(b, db) },
+				Child:    func(job locktest.Job) []string { return childEnv(db.DSN, 15*time.Second, string(job)) },
+				Observer: observer{conn},
+			}.Run(b)
+		})
 	}
 }
 
-func benchmarkOn(b *testing.B, db *sqltest.Database) {
+type bare struct{ try, wait, unlock *sql.Stmt }
+
+// newBare connects without a database, so that the observer does not take it for a Locker's:
+// GET_LOCK is the same in all of them.
+func newBare(b *testing.B, db *sqltest.Database) bare {
 	b.Helper()
-	l := newLocker(b, db)
-	conn, err := db.Conn(b.Context())
+	config, err := gomysql.ParseDSN(db.DSN)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer conn.Close()
-	get, errGet := conn.PrepareContext(b.Context(), "SELECT GET_LOCK(?, 0)")
-	release, errRelease := conn.PrepareContext(b.Context(), "SELECT RELEASE_LOCK(?)")
-	if err := errors.Join(errGet, errRelease); err != nil {
+	config.DBName = ""
+	connector, err := gomysql.NewConnector(config)
+	if err != nil {
 		b.Fatal(err)
 	}
-	defer get.Close()
-	defer release.Close()
-
-	bare := func() error {
-		for _, s := range []*sql.Stmt{get, release} {
-			var ok sql.NullInt64
-			if err := s.QueryRowContext(b.Context(), "bare").Scan(&ok); err != nil {
-				return err
-			}
-		}
-		return nil
+	pool := sql.OpenDB(connector)
+	b.Cleanup(func() { _ = pool.Close() })
+	conn, err := pool.Conn(b.Context())
+	if err != nil {
+		b.Fatal(err)
 	}
-	locker := func() error {
-		lock, err := l.TryAcquire(b.Context(), "locker")
+	b.Cleanup(func() { _ = conn.Close() })
+	prepare := func(query string) *sql.Stmt {
+		s, err := conn.PrepareContext(b.Context(), query)
 		if err != nil {
-			return err
+			b.Fatal(err)
 		}
-		return lock.Release(b.Context())
+		b.Cleanup(func() { _ = s.Close() })
+		return s
 	}
-	compare(b, locker, bare)
+	return bare{
+		try:    prepare("SELECT GET_LOCK(?, 0)"),
+		wait:   prepare("SELECT GET_LOCK(?, 60)"),
+		unlock: prepare("SELECT RELEASE_LOCK(?)"),
+	}
 }
 
-// compare runs both in alternating batches, so that what the machine does meanwhile hits both.
-func compare(b *testing.B, ours, bare func() error) {
-	b.Helper()
-	const batch = 50
-	var spent [2]time.Duration
-	rounds := 0
-	for b.Loop() {
-		for i, f := range []func() error{ours, bare} {
-			began := time.Now()
-			for range batch {
-				if err := f(); err != nil {
-					b.Fatal(err)
-				}
-			}
-			spent[i] += time.Since(began)
-		}
-		rounds += batch
+func (c bare) Try(ctx context.Context, name string) error    { return yes(ctx, c.try, name) }
+func (c bare) Wait(ctx context.Context, name string) error   { return yes(ctx, c.wait, name) }
+func (c bare) Unlock(ctx context.Context, name string) error { return yes(ctx, c.unlock, name) }
+
+var errRefused = errors.New("the server did not say 1")
+
+func yes(ctx context.Context, s *sql.Stmt, name string) error {
+	var answer sql.NullInt64
+	err := s.QueryRowContext(ctx, name).Scan(&answer)
+	if err == nil && answer.Int64 != 1 {
+		err = errRefused
 	}
-	b.ReportMetric(0, "ns/op") // of both batches together; says nothing
-	b.ReportMetric(float64(spent[0].Nanoseconds())/float64(rounds), "ns/locker")
-	b.ReportMetric(float64(spent[1].Nanoseconds())/float64(rounds), "ns/bare")
-	b.ReportMetric(float64(spent[0])/float64(spent[1]), "x-bare")
+	return err
+}
+
+// observer is the only connection to a database besides those of Lockers.
+type observer struct{ conn *sql.Conn }
+
+func (o observer) Connections(ctx context.Context) (n int, err error) {
+	err = o.conn.QueryRowContext(ctx, "SELECT COUNT(*) - 1 FROM information_schema.PROCESSLIST WHERE DB = DATABASE()").Scan(&n)
+	return n, err
+}
+
+func (o observer) Waiting(ctx context.Context) (n int, err error) {
+	err = o.conn.QueryRowContext(ctx,
+		"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND STATE = 'User lock'").Scan(&n)
+	return n, err
+}
+
+// Statements counts those of the whole server, as nobody else uses it, without its own.
+func (o observer) Statements(ctx context.Context) (int, error) {
+	var all, own int
+	var name string
+	errAll := o.conn.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Questions'").Scan(&name, &all)
+	errOwn := o.conn.QueryRowContext(ctx, "SHOW SESSION STATUS LIKE 'Questions'").Scan(&name, &own)
+	return all - own, errors.Join(errAll, errOwn)
 }

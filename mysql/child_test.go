@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/mysql"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -22,6 +23,7 @@ import (
 const (
 	childDSN = "SQLLOCK_TEST_CHILD_DSN"
 	childTTL = "SQLLOCK_TEST_CHILD_TTL"
+	childJob = "SQLLOCK_TEST_CHILD_JOB" // hold or relay
 )
 
 func child() int {
@@ -34,6 +36,13 @@ func child() int {
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), soon)
 	defer cancel()
+	if os.Getenv(childJob) == string(locktest.JobRelay) {
+		if err := locktest.Relay(context.Background(), l, os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
 	lock, err := l.Acquire(ctx, "the lock")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -56,7 +65,7 @@ type process struct {
 func startHolder(t *testing.T, db *sqltest.Database, ttl time.Duration) process {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), childDSN+"="+db.DSN, childTTL+"="+ttl.String())
+	cmd.Env = append(os.Environ(), childEnv(db.DSN, ttl, "hold")...)
 	cmd.Stderr = os.Stderr
 	in, errIn := cmd.StdinPipe()
 	out, errOut := cmd.StdoutPipe()
@@ -72,6 +81,11 @@ func startHolder(t *testing.T, db *sqltest.Database, ttl time.Duration) process 
 		t.Fatalf("the other process says %q", line)
 	}
 	return p
+}
+
+// childEnv makes the test program a child.
+func childEnv(dsn string, ttl time.Duration, job string) []string {
+	return []string{childDSN + "=" + dsn, childTTL + "=" + ttl.String(), childJob + "=" + job}
 }
 
 func (p process) line() string {

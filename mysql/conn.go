@@ -4,8 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"time"
 
 	gomysql "github.com/go-sql-driver/mysql"
 
@@ -18,38 +21,119 @@ type conn struct {
 	sc       *sql.Conn
 	id       int64 // CONNECTION_ID()
 	database string
+	uncut    context.Context //nolint:containedctx // the connection's own: ends when Cut is called
+	cut      context.CancelFunc
 
-	getLock, releaseLock *sql.Stmt
+	// Prepared for good: the driver prepares, executes and closes a statement with
+	// arguments each time otherwise.
+	getLock, releaseLock, many driver.Stmt
 }
 
 var _ session.Conn[string] = (*conn)(nil)
 
+func newConn(sc *sql.Conn) *conn {
+	c := &conn{sc: sc}
+	c.uncut, c.cut = context.WithCancel(context.Background())
+	return c
+}
+
 // errNull is GET_LOCK's NULL: it ran out of memory, was killed, or hit a time limit.
 var errNull = errors.New("GET_LOCK returned NULL")
 
-// Try implements session.Conn.
-func (c *conn) Try(ctx context.Context, name string) (bool, error) { return c.get(ctx, name, 0) }
+// prepare makes a statement of the driver's own: database/sql would spend as much time on a
+// call as the server does.
+func (c *conn) prepare(ctx context.Context, query string) (stmt driver.Stmt, err error) {
+	err = c.sc.Raw(func(dc any) error {
+		stmt, err = dc.(driver.ConnPrepareContext).PrepareContext(ctx, query)
+		return err
+	})
+	return stmt, err
+}
+
+// Run implements session.Conn.
+func (c *conn) Run(until time.Time, ops []*session.Op[string]) error {
+	ctx, cancel := context.WithDeadline(c.uncut, until)
+	defer cancel()
+	if len(ops) == 1 {
+		return c.runOne(ctx, ops[0])
+	}
+	type pair [2]any
+	pairs := make([]pair, len(ops))
+	for i, op := range ops {
+		pairs[i] = pair{op.Take, ServerName(c.database, op.Key)}
+	}
+	list, err := json.Marshal(pairs)
+	if err != nil {
+		return err
+	}
+	answers, err := c.query(ctx, c.many, string(list))
+	if err != nil {
+		return err
+	}
+	if len(answers) != len(ops) {
+		return fmt.Errorf("%d answers to %d questions", len(answers), len(ops))
+	}
+	for i, answer := range answers {
+		if answer == nil && ops[i].Take {
+			return errNull
+		}
+		ops[i].Done = isOne(answer)
+	}
+	return nil
+}
+
+func (c *conn) runOne(ctx context.Context, op *session.Op[string]) (err error) {
+	if op.Take {
+		op.Done, err = c.get(ctx, op.Key, 0)
+		return err
+	}
+	// RELEASE_LOCK says 0 or NULL for a lock that is not ours.
+	answers, err := c.query(ctx, c.releaseLock, ServerName(c.database, op.Key))
+	op.Done = err == nil && len(answers) == 1 && isOne(answers[0])
+	return err
+}
 
 // Wait implements session.Conn. A second is the shortest wait that every version keeps: MySQL
 // rounds to whole seconds.
 func (c *conn) Wait(ctx context.Context, name string) (bool, error) { return c.get(ctx, name, 1) }
 
-// get calls GET_LOCK. Only the integer 1 is success.
-func (c *conn) get(ctx context.Context, name string, seconds int) (bool, error) {
-	var answer sql.NullInt64
-	err := c.getLock.QueryRowContext(ctx, ServerName(c.database, name), seconds).Scan(&answer)
-	if err == nil && !answer.Valid {
+// get calls GET_LOCK.
+func (c *conn) get(ctx context.Context, name string, seconds int64) (bool, error) {
+	answers, err := c.query(ctx, c.getLock, ServerName(c.database, name), seconds)
+	if err == nil && (len(answers) != 1 || answers[0] == nil) {
 		err = errNull
 	}
-	return answer.Int64 == 1 && err == nil, err
+	return err == nil && isOne(answers[0]), err
 }
 
-// Unlock implements session.Conn. RELEASE_LOCK says 0 or NULL for a lock that is not ours.
-func (c *conn) Unlock(ctx context.Context, name string) (bool, error) {
-	var answer sql.NullInt64
-	err := c.releaseLock.QueryRowContext(ctx, ServerName(c.database, name)).Scan(&answer)
-	return answer.Int64 == 1 && err == nil, err
+// isOne reports whether GET_LOCK or RELEASE_LOCK succeeded: only the integer 1 says so.
+func isOne(answer driver.Value) bool { return answer == int64(1) }
+
+// query runs a statement whose rows have one column each.
+func (c *conn) query(ctx context.Context, stmt driver.Stmt, args ...any) (answers []driver.Value, err error) {
+	named := make([]driver.NamedValue, len(args))
+	for i, arg := range args {
+		named[i] = driver.NamedValue{Ordinal: i + 1, Value: arg}
+	}
+	err = c.sc.Raw(func(any) error {
+		rows, err := stmt.(driver.StmtQueryContext).QueryContext(ctx, named)
+		if err != nil {
+			return err
+		}
+		var row [1]driver.Value
+		for err = rows.Next(row[:]); err == nil; err = rows.Next(row[:]) {
+			answers = append(answers, row[0])
+		}
+		if !errors.Is(err, io.EOF) {
+			return errors.Join(err, rows.Close())
+		}
+		return rows.Close()
+	})
+	return answers, err
 }
+
+// Cut implements session.Conn.
+func (c *conn) Cut() { c.cut() }
 
 // Holder implements session.Conn.
 func (c *conn) Holder(ctx context.Context, name string) (sqllock.Holder, bool, error) {
@@ -64,8 +148,12 @@ func (c *conn) Holder(ctx context.Context, name string) (sqllock.Holder, bool, e
 
 // Ping implements session.Conn.
 func (c *conn) Ping(ctx context.Context) error {
-	if err := c.sc.PingContext(ctx); err != nil {
+	var readOnly string
+	if err := c.sc.QueryRowContext(ctx, pingSQL).Scan(&readOnly); err != nil {
 		return fmt.Errorf("the connection ended: %w", err)
+	}
+	if isSet(readOnly) {
+		return errReadOnly
 	}
 	return nil
 }
@@ -86,6 +174,7 @@ func (c *conn) Broken(err error) bool {
 // Close implements session.Conn. The connection is closed, not given back to a pool; what
 // closing says changes nothing.
 func (c *conn) Close() {
+	c.cut()
 	_ = c.sc.Raw(func(any) error { return driver.ErrBadConn })
 	_ = c.sc.Close()
 }

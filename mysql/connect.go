@@ -19,9 +19,12 @@ import (
 func (l *Locker) open(ctx context.Context) (session.Conn[string], error) {
 	sc, err := l.db.Conn(ctx)
 	if err != nil {
+		if tooMany(err) {
+			return nil, &session.LimitError{Err: err}
+		}
 		return nil, &session.UnavailableError{Err: err, Permanent: notLetIn(err)}
 	}
-	c := &conn{sc: sc}
+	c := newConn(sc)
 	if err := c.setUp(ctx, l.ttl); err != nil {
 		c.Close()
 		broken := c.Broken(err) && !errors.Is(err, sqllock.ErrRefused)
@@ -42,9 +45,22 @@ func notLetIn(err error) bool {
 		databaseAccessDenied = 1044
 		unknownDatabase      = 1049
 	)
+	return isOneOf(err, accessDenied, accessDeniedNoSecret, databaseAccessDenied, unknownDatabase)
+}
+
+// tooMany reports whether the server, or the user, has no connection left.
+func tooMany(err error) bool {
+	const (
+		tooManyConnections     = 1040
+		tooManyUserConnections = 1203
+		userLimitReached       = 1226
+	)
+	return isOneOf(err, tooManyConnections, tooManyUserConnections, userLimitReached)
+}
+
+func isOneOf(err error, numbers ...uint16) bool {
 	var answer *gomysql.MySQLError
-	return errors.As(err, &answer) &&
-		slices.Contains([]uint16{accessDenied, accessDeniedNoSecret, databaseAccessDenied, unknownDatabase}, answer.Number)
+	return errors.As(err, &answer) && slices.Contains(numbers, answer.Number)
 }
 
 func (c *conn) setUp(ctx context.Context, ttl time.Duration) error {
@@ -72,12 +88,13 @@ func (c *conn) setUp(ctx context.Context, ttl time.Duration) error {
 	if _, err := c.sc.ExecContext(ctx, noLimit); err != nil {
 		return err
 	}
-	// The driver prepares, executes and closes a statement with arguments each time, unless
-	// it was prepared for good.
-	if c.getLock, err = c.sc.PrepareContext(ctx, getLockSQL); err != nil {
+	if c.getLock, err = c.prepare(ctx, getLockSQL); err != nil {
 		return err
 	}
-	c.releaseLock, err = c.sc.PrepareContext(ctx, releaseLockSQL)
+	if c.releaseLock, err = c.prepare(ctx, releaseLockSQL); err != nil {
+		return err
+	}
+	c.many, err = c.prepare(ctx, manySQL)
 	return err
 }
 
@@ -102,10 +119,7 @@ func (c *conn) probe(ctx context.Context) (map[string]string, error) {
 // refuse returns why a server with these variables would not exclude others by GET_LOCK.
 func refuse(variables map[string]string) error {
 	const useLease = "use a lease (package leasetable)"
-	set := func(name string) bool {
-		value := variables[name]
-		return value != "" && !strings.EqualFold(value, "OFF") && value != "0"
-	}
+	set := func(name string) bool { return isSet(variables[name]) }
 	switch {
 	case set("wsrep_on"):
 		return &sqllock.RefusedError{
@@ -118,10 +132,16 @@ func refuse(variables map[string]string) error {
 			Instead: useLease,
 		}
 	case set("read_only"):
-		return &sqllock.RefusedError{
-			Seen:    "the server is read-only, and so probably a replica whose locks its primary does not know",
-			Instead: "connect to the primary",
-		}
+		return errReadOnly
 	}
 	return nil
+}
+
+var errReadOnly = &sqllock.RefusedError{
+	Seen:    "the server is read-only, and so probably a replica whose locks its primary does not know",
+	Instead: "connect to the primary",
+}
+
+func isSet(variable string) bool {
+	return variable != "" && variable != "0" && !strings.EqualFold(variable, "OFF")
 }

@@ -105,7 +105,7 @@ func TestTheHolderIsKnown(t *testing.T) {
 			t.Errorf("the holder is %+v", h)
 		}
 		seen, isHeld, err := other.Inspect(t.Context(), "a")
-		if err != nil || !isHeld || seen != held.Holder {
+		if err != nil || !isHeld || seen.Session != held.Holder.Session || seen.Address != held.Holder.Address {
 			t.Errorf("Inspect = %+v, %t, %v; the failed try said %+v", seen, isHeld, err, held.Holder)
 		}
 		mustRelease(t, lock)

@@ -17,13 +17,17 @@
 //
 // # Connections
 //
-// A Locker opens connections of its own and never takes one from the application's pool. All
-// locks that were free when they were asked for share one connection. Waiting for a lock
-// that another process holds takes a connection for as long as the wait and the lock
-// last; the goroutines of one process wait in memory, first come first served, with one
-// connection for each name. A Locker made from a connection string gives its connections the
-// attribute program_name "sqllock/…", which MySQL shows in
+// A Locker opens connections of its own and never takes one from the application's pool: at most
+// 20, see [WithMaxConnections]. Locks that were free when they were asked for share one, 1,000 of them at most,
+// and what many goroutines ask for at the same time goes in one statement. A lock that another
+// process holds is waited for on a connection apart, where it then stays until it is released;
+// the connection is kept for the next wait for 5 s. A Locker made from a connection string gives
+// its connections the attribute program_name "sqllock/…", which MySQL shows in
 // performance_schema.session_connect_attrs.
+//
+// The goroutines of one process that want the same lock wait in memory, first come first served,
+// and hand it over without asking the server. After 16 times or 20 ms another process has its turn
+// if one waits.
 //
 // A wait blocks in the server's own queue in slices of one second, so that a waiter that was
 // cut off leaves the queue instead of being granted the lock later.
@@ -31,9 +35,18 @@
 // # What is refused
 //
 // Before it grants anything, a Locker refuses (sqllock.ErrRefused) a server where GET_LOCK would
-// not exclude others: a read-only server, a Galera node, a member of a replication group.
+// not exclude others: a read-only server, a Galera node, a member of a replication group. A server
+// that becomes read-only ends the locks within a second.
 // A proxy that shares server connections between clients cannot be recognised; do not use
 // session locks through one.
+//
+// # Looking and ending
+//
+// [Locker.Inspect] says who holds a lock and how many wait, [Locker.List] every lock of the server,
+// and [Locker.Terminate] ends the connection that holds one, with every lock on it. List and the
+// number of waiters come from performance_schema: on by default on MySQL; MariaDB has to be started
+// with performance_schema=ON and the instrument wait/lock/metadata/sql/mdl. Terminate takes the same user, or
+// CONNECTION_ADMIN.
 //
 // # Names
 //

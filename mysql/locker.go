@@ -16,12 +16,16 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
+// locksPerSession bounds how many locks the end of one connection can cost.
+const locksPerSession = 1000
+
 // Locker takes session locks on MySQL or MariaDB. Close it when it is no longer needed.
 type Locker struct {
-	db     *sql.DB // the Locker's own: keeps no idle connection and has no limit
-	ttl    time.Duration
-	owner  string
-	engine *session.Locker[string]
+	db       *sql.DB // the Locker's own: keeps no idle connection and has no limit
+	ttl      time.Duration
+	owner    string
+	sessions int
+	engine   *session.Locker[string]
 }
 
 var _ sqllock.Locker = (*Locker)(nil)
@@ -40,6 +44,14 @@ func WithSessionTTL(ttl time.Duration) Option {
 // WithOwner sets what the Locker calls itself. The default is program@host:pid.
 func WithOwner(owner string) Option {
 	return func(l *Locker) { l.owner = owner }
+}
+
+// WithMaxConnections sets how many connections the Locker opens at most, half of them to wait on.
+// The default is 20, the least 2, the most 1000. A connection holds some hundreds of locks; when all are full an
+// acquisition fails with sqllock.ErrLimit. Waits for more names than there are connections to wait on
+// try every 50 ms instead of standing in the server's queue.
+func WithMaxConnections(n int) Option {
+	return func(l *Locker) { l.sessions = n }
 }
 
 // New returns a Locker that connects by dsn, in the form of github.com/go-sql-driver/mysql:
@@ -81,7 +93,7 @@ func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 }
 
 func newLocker(opts []Option, connect func(owner string) (driver.Connector, error)) (*Locker, error) {
-	l := &Locker{ttl: 15 * time.Second, owner: session.DefaultOwner()}
+	l := &Locker{ttl: 15 * time.Second, owner: session.DefaultOwner(), sessions: 20}
 	for _, opt := range opts {
 		opt(l)
 	}
@@ -91,13 +103,17 @@ func newLocker(opts []Option, connect func(owner string) (driver.Connector, erro
 	if err != nil {
 		return nil, err
 	}
+	limits, err := session.NewLimits(l.sessions, locksPerSession)
+	if err != nil {
+		return nil, err
+	}
 	c, err := connect(l.owner)
 	if err != nil {
 		return nil, err
 	}
 	l.db = sql.OpenDB(c)
 	l.db.SetMaxIdleConns(-1)
-	l.engine = session.New(l.open, timing, l.owner)
+	l.engine = session.New(l.open, timing, limits, l.owner)
 	return l, nil
 }
 
@@ -118,12 +134,21 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Optio
 }
 
 // Inspect reports which connection holds the lock called name, in this process or another, and
-// whether any does.
+// whether any does. The rest is known as far as the user may see it:
+//   - Address: for connections of the same user, and with the privilege PROCESS for all.
+//   - Owner: the attribute program_name, for connections of the same user, and with SELECT on
+//     performance_schema.session_connect_attrs for all.
+//   - Waiters: with SELECT on performance_schema.metadata_locks; a Locker counts as one, however many of
+//     its goroutines wait. Zero may also mean that they cannot be seen.
+//
+// MariaDB shows Owner and Waiters only when it was started with performance_schema=ON, and Waiters
+// only while the instrument wait/lock/metadata/sql/mdl is enabled. Since is never known: no table
+// says when a connection began or took a lock.
 func (l *Locker) Inspect(ctx context.Context, name string) (holder sqllock.Holder, held bool, err error) {
 	if err := sqllock.CheckName(name); err != nil {
 		return sqllock.Holder{}, false, err
 	}
-	return l.engine.Inspect(ctx, name, name)
+	return l.look(ctx, "inspect", name)
 }
 
 // Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. It

@@ -1,6 +1,7 @@
 package mysql_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -109,6 +110,14 @@ func TestAServerThatGoesAway(t *testing.T) {
 			l := newLocker(t, db, mysql.WithSessionTTL(ttl))
 
 			lock := mustTry(t, l, "a")
+			statement(t, db, "SET GLOBAL read_only = 1")
+			mustBeLost(t, lock)
+			if !errors.Is(context.Cause(lock.Context()), sqllock.ErrRefused) {
+				t.Errorf("read-only: the lock ended with %v", context.Cause(lock.Context()))
+			}
+			statement(t, db, "SET GLOBAL read_only = 0")
+
+			lock = mustTry(t, l, "a")
 			srv.Pause()
 			if took := mustBeLost(t, lock); took >= ttl {
 				t.Errorf("paused: the holder was told after %v; the server could free the lock after %v", took, ttl)

@@ -1,65 +1,109 @@
 package pg_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// BenchmarkAcquireRelease takes and releases a free lock through a Locker, and in turns with
-// that by the same two statements on a connection of the bare driver. "x-bare" is how many
-// times as long the Locker takes.
-func BenchmarkAcquireRelease(b *testing.B) {
+// BenchmarkLocker measures a Locker beside the bare driver: pgx on a pinned connection, with its
+// cache of prepared statements.
+func BenchmarkLocker(b *testing.B) {
 	db := sqltest.Postgres(b)
-	l := newLocker(b, db)
+	elsewhere, err := pgx.ParseConfig(db.DSN)
+	if err != nil {
+		b.Fatal(err)
+	}
+	database := elsewhere.Database
+	elsewhere.Database = "postgres" // so that what the observer does is counted there
+	conn, err := pgx.ConnectConfig(b.Context(), elsewhere)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = conn.Close(context.Background()) })
+	locktest.Bench{
+		Locker:   func(b *testing.B) locktest.Locker { return newLocker(b, db) },
+		Bare:     func(b *testing.B) locktest.Bare { return newBare(b, db) },
+		Child:    func(job locktest.Job) []string { return childEnv(db.DSN, 15*time.Second, string(job)) },
+		Observer: observer{conn, database},
+	}.Run(b)
+}
+
+type bare struct{ conn *pgx.Conn }
+
+func newBare(b *testing.B, db *sqltest.Database) bare {
+	b.Helper()
 	conn, err := pgx.Connect(b.Context(), db.DSN)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer conn.Close(b.Context())
-
-	key := pg.Key("bare")
-	bare := func() error {
-		var ok bool
-		if err := conn.QueryRow(b.Context(), "SELECT pg_try_advisory_lock($1)", key).Scan(&ok); err != nil {
-			return err
-		}
-		return conn.QueryRow(b.Context(), "SELECT pg_advisory_unlock($1)", key).Scan(&ok)
-	}
-	locker := func() error {
-		lock, err := l.TryAcquire(b.Context(), "locker")
-		if err != nil {
-			return err
-		}
-		return lock.Release(b.Context())
-	}
-	compare(b, locker, bare)
+	b.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return bare{conn}
 }
 
-// compare runs both in alternating batches, so that what the machine does meanwhile hits both.
-func compare(b *testing.B, ours, bare func() error) {
-	b.Helper()
-	const batch = 50
-	var spent [2]time.Duration
-	rounds := 0
-	for b.Loop() {
-		for i, f := range []func() error{ours, bare} {
-			began := time.Now()
-			for range batch {
-				if err := f(); err != nil {
-					b.Fatal(err)
-				}
-			}
-			spent[i] += time.Since(began)
-		}
-		rounds += batch
+var errRefused = errors.New("the server said no")
+
+func (c bare) Try(ctx context.Context, name string) error {
+	return c.yes(ctx, "SELECT pg_try_advisory_lock($1)", name)
+}
+
+func (c bare) Wait(ctx context.Context, name string) error {
+	_, err := c.conn.Exec(ctx, "SELECT pg_advisory_lock($1)", pg.Key(name))
+	return err
+}
+
+func (c bare) Unlock(ctx context.Context, name string) error {
+	return c.yes(ctx, "SELECT pg_advisory_unlock($1)", name)
+}
+
+func (c bare) yes(ctx context.Context, query, name string) error {
+	var ok bool
+	err := c.conn.QueryRow(ctx, query, pg.Key(name)).Scan(&ok)
+	if err == nil && !ok {
+		err = errRefused
 	}
-	b.ReportMetric(0, "ns/op") // of both batches together; says nothing
-	b.ReportMetric(float64(spent[0].Nanoseconds())/float64(rounds), "ns/locker")
-	b.ReportMetric(float64(spent[1].Nanoseconds())/float64(rounds), "ns/bare")
-	b.ReportMetric(float64(spent[0])/float64(spent[1]), "x-bare")
+	return err
+}
+
+// observer looks at a database from another.
+type observer struct {
+	conn     *pgx.Conn
+	database string
+}
+
+func (o observer) Connections(ctx context.Context) (int, error) {
+	return o.ask(ctx, `SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND application_name LIKE 'sqllock/%'`)
+}
+
+func (o observer) Waiting(ctx context.Context) (int, error) {
+	return o.ask(ctx, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+		AND database = (SELECT oid FROM pg_database WHERE datname = $1)`)
+}
+
+// Statements counts transactions: every statement is one. A session tells of them now and then,
+// and when it ends.
+func (o observer) Statements(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, soon)
+	defer cancel()
+	for {
+		n, err := o.Connections(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if n == 0 {
+			return o.ask(ctx, "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = $1")
+		}
+	}
+}
+
+func (o observer) ask(ctx context.Context, query string) (n int, err error) {
+	err = o.conn.QueryRow(ctx, query, o.database).Scan(&n)
+	return n, err
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -22,7 +23,7 @@ import (
 const (
 	childDSN = "SQLLOCK_TEST_CHILD_DSN"
 	childTTL = "SQLLOCK_TEST_CHILD_TTL"
-	childJob = "SQLLOCK_TEST_CHILD_JOB" // hold or race
+	childJob = "SQLLOCK_TEST_CHILD_JOB" // hold, race or relay
 )
 
 func child() int {
@@ -35,6 +36,13 @@ func child() int {
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), soon)
 	defer cancel()
+	if os.Getenv(childJob) == string(locktest.JobRelay) {
+		if err := locktest.Relay(context.Background(), l, os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
 	lock, err := l.Acquire(ctx, "the lock")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -77,7 +85,7 @@ func startHolder(t *testing.T, db *sqltest.Database, ttl time.Duration) process 
 func startProcess(t *testing.T, dsn string, ttl time.Duration, job string) process {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), childDSN+"="+dsn, childTTL+"="+ttl.String(), childJob+"="+job)
+	cmd.Env = append(os.Environ(), childEnv(dsn, ttl, job)...)
 	cmd.Stderr = os.Stderr
 	in, errIn := cmd.StdinPipe()
 	out, errOut := cmd.StdoutPipe()
@@ -90,6 +98,11 @@ func startProcess(t *testing.T, dsn string, ttl time.Duration, job string) proce
 		_ = cmd.Wait()
 	})
 	return p
+}
+
+// childEnv makes the test program a child.
+func childEnv(dsn string, ttl time.Duration, job string) []string {
+	return []string{childDSN + "=" + dsn, childTTL + "=" + ttl.String(), childJob + "=" + job}
 }
 
 func (p process) line() string {

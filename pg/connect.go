@@ -69,11 +69,21 @@ func connectLike(db *sql.DB) (func(context.Context) (*pgx.Conn, error), error) {
 func (l *Locker) open(ctx context.Context) (session.Conn[int64], error) {
 	pc, err := l.connect(ctx)
 	if err != nil {
+		if err := withLimit(err); errors.Is(err, sqllock.ErrLimit) {
+			return nil, err
+		}
 		return nil, &session.UnavailableError{Err: err, Permanent: notLetIn(err)}
 	}
+	c := &conn{pc: pc}
 	if err = probe(ctx, pc); err == nil {
+		_, err = pc.PgConn().Exec(ctx, noLimitSQL).ReadAll()
+	}
+	if err == nil {
 		_, err = pc.Exec(ctx, settingsSQL, pgx.QueryExecModeExec,
 			strconv.FormatInt(l.ttl.Milliseconds(), 10), "sqllock/"+strings.Map(ascii, l.owner))
+	}
+	if err == nil {
+		err = c.prepare(ctx)
 	}
 	if err != nil {
 		broken := pc.IsClosed()
@@ -84,7 +94,7 @@ func (l *Locker) open(ctx context.Context) (session.Conn[int64], error) {
 		}
 		return nil, err
 	}
-	return &conn{pc}, nil
+	return c, nil
 }
 
 // ascii keeps what every encoding of a database has; PostgreSQL itself shows "?" for the rest.
@@ -99,6 +109,20 @@ func ascii(r rune) rune {
 func notLetIn(err error) bool {
 	var answer *pgconn.PgError
 	return errors.As(err, &answer) && (strings.HasPrefix(answer.Code, "28") || answer.Code == "3D000")
+}
+
+var errStandby = &sqllock.RefusedError{
+	Seen:    "the server is a standby, whose advisory locks its primary does not know",
+	Instead: "connect to the primary",
+}
+
+// withLimit recognises that the server has no connection (53300) or no lock (53200) left.
+func withLimit(err error) error {
+	var answer *pgconn.PgError
+	if errors.As(err, &answer) && (answer.Code == "53300" || answer.Code == "53200") {
+		return &session.LimitError{Err: err}
+	}
+	return err
 }
 
 // probe refuses a server on which an advisory lock would not exclude others, or would not end.
@@ -125,13 +149,10 @@ func probe(ctx context.Context, pc *pgx.Conn) error {
 		return &sqllock.RefusedError{
 			Seen: fmt.Sprintf("a connection pooler is in between (the connection was given process id %d, "+
 				"statements run in %s), which may hand the session, and its locks, to somebody else", pc.PgConn().PID(), pid),
-			Instead: "connect to the server itself, or " + useLease,
+			Instead: "connect to the server itself, take the lock for a transaction (pg.LockTx), or " + useLease,
 		}
 	case standby:
-		return &sqllock.RefusedError{
-			Seen:    "the server is a standby, whose advisory locks its primary does not know",
-			Instead: "connect to the primary",
-		}
+		return errStandby
 	case number < 140000:
 		return &sqllock.RefusedError{
 			Seen:    fmt.Sprintf("PostgreSQL %d has no idle_session_timeout, which frees the locks of a client that vanished", number/10000),

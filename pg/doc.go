@@ -1,4 +1,5 @@
-// Package pg gives session locks on PostgreSQL: advisory locks on dedicated connections.
+// Package pg gives session locks on PostgreSQL, advisory locks on dedicated connections, and
+// transaction locks in the caller's transactions.
 //
 // # What ends a lock
 //
@@ -18,12 +19,16 @@
 //
 // # Connections
 //
-// A Locker opens connections of its own and never takes one from the application's pool. All
-// locks that were free when they were asked for share one connection. Waiting for a lock
-// that another process holds takes a connection for as long as the wait and the lock
-// last; the goroutines of one process wait in memory, first come first served, with one
-// connection for each name. The connections show up in pg_stat_activity with an
-// application_name that begins with "sqllock/".
+// A Locker opens connections of its own and never takes one from the application's pool: at most
+// 20, see [WithMaxConnections]. Locks that were free when they were asked for share one, 600 of them at most, and
+// what many goroutines ask for at the same time goes in one statement. A lock that another
+// process holds is waited for on a connection apart, where it then stays until it is released;
+// the connection is kept for the next wait for 5 s. The connections show up in pg_stat_activity
+// with an application_name that begins with "sqllock/".
+//
+// The goroutines of one process that want the same lock wait in memory, first come first served,
+// and hand it over without asking the server. After 16 times or 20 ms another process has its turn
+// if one waits.
 //
 // A wait blocks in the server's own queue in slices of 400 ms, so that the holder can run
 // CREATE INDEX CONCURRENTLY, which waits for every transaction that is older than itself.
@@ -33,6 +38,19 @@
 // Before it grants anything, a Locker refuses (sqllock.ErrRefused) a server where an advisory
 // lock would not exclude others: a connection pooler in between, a standby, CockroachDB, and
 // PostgreSQL before version 14, which has no idle_session_timeout.
+//
+// # Transaction locks
+//
+// [LockTx] and its kin take the same locks for a transaction of the caller's. Such a lock ends with
+// the transaction, needs no connection of its own, and works behind a pooler that pools transactions.
+// It has no context: what was done in the transaction is undone when its connection ends. At
+// REPEATABLE READ and above see the warning at LockTx.
+//
+// # Looking and ending
+//
+// [Locker.Inspect] says who holds a lock and how many wait, [Locker.List] every advisory lock of
+// the database, by its key, and [Locker.Terminate] ends the session that holds one, with every lock
+// on it. Without pg_read_all_stats, Address and Since of other roles' sessions are not known.
 //
 // # Keys
 //

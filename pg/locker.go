@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,12 +15,17 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
+// locksPerSession bounds how many locks a session holds. At the end of each statement PostgreSQL
+// goes through all of them.
+const locksPerSession = 600
+
 // Locker takes session locks on PostgreSQL. Close it when it is no longer needed.
 type Locker struct {
-	connect func(context.Context) (*pgx.Conn, error)
-	ttl     time.Duration
-	owner   string
-	engine  *session.Locker[int64]
+	connect  func(context.Context) (*pgx.Conn, error)
+	ttl      time.Duration
+	owner    string
+	sessions int
+	engine   *session.Locker[int64]
 }
 
 var _ sqllock.Locker = (*Locker)(nil)
@@ -39,6 +46,14 @@ func WithOwner(owner string) Option {
 	return func(l *Locker) { l.owner = owner }
 }
 
+// WithMaxConnections sets how many connections the Locker opens at most, half of them to wait on.
+// The default is 20, the least 2, the most 1000. A connection holds some hundreds of locks; when all are full an
+// acquisition fails with sqllock.ErrLimit. Waits for more names than there are connections to wait on
+// try every 50 ms instead of standing in the server's queue.
+func WithMaxConnections(n int) Option {
+	return func(l *Locker) { l.sessions = n }
+}
+
 // New returns a Locker that connects by connString, a URL or a list of keyword=value pairs as
 // pgx.ParseConfig takes it. It connects when the first lock is asked for.
 func New(connString string, opts ...Option) (*Locker, error) {
@@ -48,6 +63,8 @@ func New(connString string, opts ...Option) (*Locker, error) {
 		return nil, errors.New("sqllock: the PostgreSQL connection string cannot be parsed; " +
 			"it should look like postgres://user:password@host:5432/database")
 	}
+	// A string that is meant for pgxpool has settings that a server does not know.
+	maps.DeleteFunc(config.RuntimeParams, func(key, _ string) bool { return strings.HasPrefix(key, "pool_") })
 	return newLocker(func(ctx context.Context) (*pgx.Conn, error) {
 		return pgx.ConnectConfig(ctx, config.Copy())
 	}, opts)
@@ -76,7 +93,7 @@ func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 }
 
 func newLocker(connect func(context.Context) (*pgx.Conn, error), opts []Option) (*Locker, error) {
-	l := &Locker{connect: connect, ttl: 15 * time.Second, owner: session.DefaultOwner()}
+	l := &Locker{connect: connect, ttl: 15 * time.Second, owner: session.DefaultOwner(), sessions: 20}
 	for _, opt := range opts {
 		opt(l)
 	}
@@ -84,7 +101,11 @@ func newLocker(connect func(context.Context) (*pgx.Conn, error), opts []Option) 
 	if err != nil {
 		return nil, err
 	}
-	l.engine = session.New(l.open, timing, l.owner)
+	limits, err := session.NewLimits(l.sessions, locksPerSession)
+	if err != nil {
+		return nil, err
+	}
+	l.engine = session.New(l.open, timing, limits, l.owner)
 	return l, nil
 }
 
@@ -105,12 +126,14 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Optio
 }
 
 // Inspect reports which session holds the lock called name, in this process or another, and
-// whether any does.
+// whether any does; of several that share it, one. Of the sessions of other roles
+// Address and Since are not known, unless one may read their statistics (pg_read_all_stats).
+// A Locker counts as one waiter, however many of its goroutines wait.
 func (l *Locker) Inspect(ctx context.Context, name string) (holder sqllock.Holder, held bool, err error) {
 	if err := sqllock.CheckName(name); err != nil {
 		return sqllock.Holder{}, false, err
 	}
-	return l.engine.Inspect(ctx, name, Key(name))
+	return l.look(ctx, "inspect", name)
 }
 
 // Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. It

@@ -110,7 +110,7 @@ func TestAStallBetweenGrantAndAnswerLetsOneIn(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
 	d, dsn := delay(t, db)
-	d.arm("pg_try_advisory_lock")
+	d.arm("\x00sqllock_try\x00") // as in a Bind, not as in the Parse of the set-up
 	child := startProcess(t, dsn, 1500*time.Millisecond, "race")
 	<-d.kept
 	child.signal(t, syscall.SIGSTOP)

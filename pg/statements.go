@@ -6,12 +6,18 @@ import _ "embed"
 var (
 	//go:embed sql/probe.sql
 	probeSQL string
+	//go:embed sql/no_limit.sql
+	noLimitSQL string
 	//go:embed sql/settings.sql
 	settingsSQL string
 	//go:embed sql/try.sql
 	trySQL string
 	//go:embed sql/unlock.sql
 	unlockSQL string
+	//go:embed sql/many.sql
+	manySQL string
+	//go:embed sql/ping.sql
+	pingSQL string
 	//go:embed sql/wait_begin.sql
 	waitBeginSQL string
 	//go:embed sql/wait.sql
@@ -20,4 +26,16 @@ var (
 	waitEndSQL string
 	//go:embed sql/holder.sql
 	holderSQL string
+	//go:embed sql/list.sql
+	listSQL string
+	//go:embed sql/terminate.sql
+	terminateSQL string
+	//go:embed sql/tx_lock.sql
+	txLockSQL string
+	//go:embed sql/tx_lock_shared.sql
+	txLockSharedSQL string
+	//go:embed sql/tx_try.sql
+	txTrySQL string
+	//go:embed sql/tx_try_shared.sql
+	txTrySharedSQL string
 )

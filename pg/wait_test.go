@@ -3,6 +3,8 @@ package pg_test
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,4 +106,48 @@ func TestCancelsThatMeetAnAttemptLeaveNothingHeld(t *testing.T) {
 		mustRelease(t, keep)
 	}
 	eventually(t, "nothing is held", func() bool { return locksOn(t, db) == 0 })
+}
+
+// Wherever a session ends, in a hand-over, in a wait or while it is shared, everybody who waits
+// goes on, and nothing is left.
+func TestSessionsThatEndAgainAndAgainLeaveNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	lockers := []sqllock.Locker{newLocker(t, db), newLocker(t, db)}
+	ctx, cancel := bounded(t)
+	defer cancel()
+	var busy sync.WaitGroup
+	var taken atomic.Int64
+	for i := range 12 {
+		busy.Go(func() {
+			for ctx.Err() == nil {
+				lock, err := lockers[i%2].Acquire(ctx, "a")
+				if err != nil {
+					if ctx.Err() == nil && !sqllock.IsRetryable(err) {
+						t.Errorf("Acquire: %v", err)
+					}
+					continue
+				}
+				taken.Add(1)
+				if err := lock.Release(ctx); err != nil && !errors.Is(err, sqllock.ErrLost) {
+					t.Errorf("Release: %v", err)
+				}
+			}
+		})
+	}
+	for range 30 {
+		before := taken.Load()
+		eventually(t, "the lock goes round", func() bool { return taken.Load() > before+100 })
+		statement(t, db, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name LIKE 'sqllock/%'`)
+	}
+	cancel()
+	busy.Wait()
+	for _, l := range lockers {
+		eventually(t, "the Locker has a session that lives", func() bool {
+			lock, err := l.Acquire(t.Context(), "a")
+			return err == nil && lock.Release(t.Context()) == nil
+		})
+	}
+	eventually(t, "nobody holds or waits", func() bool { return locksOn(t, db) == 0 })
 }

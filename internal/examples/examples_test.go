@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jmoiron/sqlx"
 
 	"github.com/sqllock/sqllock"
@@ -55,6 +56,15 @@ func write(ctx context.Context, db *sqlx.DB, store func(token int64) error) erro
 	}
 	token := lock.(*leasetable.Lease).Token()
 	return errors.Join(store(token), lock.Release(ctx))
+}
+
+// An order is shipped once at a time; the lock ends with the transaction.
+func ship(ctx context.Context, tx pgx.Tx, order string) error {
+	if err := pg.LockTx(ctx, tx, "orders/"+order); err != nil { // pg.SQLTx(tx) for a *sql.Tx
+		return err
+	}
+	_, err := tx.Exec(ctx, "UPDATE orders SET shipped = now() WHERE id = $1", order)
+	return err
 }
 
 func TestOnARealDatabase(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/pg"
@@ -82,5 +84,26 @@ func TestTheExamplesDoWhatTheySay(t *testing.T) {
 	}
 	if tokens[1] <= tokens[0] {
 		t.Errorf("the tokens are %v", tokens)
+	}
+
+	if _, err := db.ExecContext(t.Context(), "CREATE TABLE orders (id text, shipped timestamptz)"); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), db.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	err = pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
+		if err := ship(t.Context(), tx, "17"); err != nil {
+			return err
+		}
+		if _, err := other.TryAcquire(t.Context(), "orders/17"); !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("while an order is shipped: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -3,18 +3,25 @@ package session
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/hold"
 )
 
-// heldLock is a lock on a session.
-type heldLock struct {
+// lock is a lock on a session, or one that may come to be.
+type lock[K comparable] struct {
 	*hold.Hold
-	over func() // gives up the turn of its key; only the first call counts
+	key  K
+	s    *session[K]
+	over func(K) // gives up the turn of the key
+
+	since  time.Time // when the server granted the key to this process
+	passes int       // how often it was handed over since
 }
 
-// tell ends every lock of the session. Only the first call counts.
+// tell ends every lock of the session, and every call that waits for it. Only the first call
+// counts.
 func (s *session[K]) tell(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -24,45 +31,69 @@ func (s *session[K]) tell(err error) {
 	s.err = err
 	for _, lock := range s.held {
 		lock.End(s.lost())
-		lock.over()
+		lock.over(lock.key)
 	}
 	s.held = nil
+	for _, c := range s.queue {
+		c.err = &endedError{err}
+		close(c.done)
+	}
+	s.queue = nil
 	close(s.done)
 }
 
-// add records a lock that its caller was given; only the session's goroutine does.
-func (s *session[K]) add(key K, lock heldLock) {
+// keep records a lock. When the session has ended the lock has ended with it.
+func (s *session[K]) keep(lock *lock[K]) {
+	if !s.attach(lock) {
+		lock.End(s.lost()) // the session's error does not change any more
+		lock.over(lock.key)
+	}
+}
+
+// attach records a lock, unless the session has ended.
+func (s *session[K]) attach(lock *lock[K]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil { // ended at this very moment
-		lock.End(s.lost())
-		lock.over()
-		return
+	if s.err != nil {
+		return false
 	}
-	s.held[key] = lock
+	s.held[lock.key] = lock
+	return true
 }
 
-// lost is the cause for locks of a session that has ended. The caller holds mu.
-func (s *session[K]) lost() error {
-	if errors.Is(s.err, sqllock.ErrClosed) {
-		return s.err
-	}
-	return fmt.Errorf("%w: %w", sqllock.ErrLost, s.err)
-}
-
-// remove forgets a lock that was given back; only the session's goroutine does.
-func (s *session[K]) remove(key K) {
+// detach forgets a lock, and reports whether it was there: then its key's turn is for the
+// caller to give up, and otherwise it was given up when the session ended.
+func (s *session[K]) detach(lock *lock[K]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.held, key)
+	if s.held[lock.key] != lock {
+		return false
+	}
+	delete(s.held, lock.key)
+	return true
 }
 
-// holds reports whether the session holds key.
+// load is the number of locks on the session, and of those that are asked for.
+func (s *session[K]) load() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.held) + s.pending
+}
+
+// holds reports whether key is held on the session.
 func (s *session[K]) holds(key K) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, held := s.held[key]
 	return held
+}
+
+// lost is the cause for locks of a session that has ended.
+func (s *session[K]) lost() error {
+	if errors.Is(s.err, sqllock.ErrClosed) {
+		return s.err
+	}
+	return fmt.Errorf("%w: %w", sqllock.ErrLost, s.err)
 }
 
 // hasEnded reports whether the session has ended.

@@ -8,8 +8,17 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// onShared calls f with the shared session, opening it if need be. When the session ends
-// instead, f is called once more with a new one: what it did on the old one ends with that.
+// openTimeout bounds the opening of a session, whatever its caller's context does.
+const openTimeout = 15 * time.Second
+
+type opening[K comparable] struct {
+	done chan struct{}
+	s    *session[K] // written before done is closed, as is err
+	err  error
+}
+
+// onShared calls f with a shared session, opening one if need be. When the session ends
+// instead, f is called once more with another one: what it did on the old one ends with that.
 func (l *Locker[K]) onShared(ctx context.Context, f func(*session[K]) error) error {
 	for again := false; ; again = true {
 		s, err := l.sharedSession(ctx)
@@ -24,13 +33,14 @@ func (l *Locker[K]) onShared(ctx context.Context, f func(*session[K]) error) err
 	}
 }
 
-// sharedSession returns the shared session. Callers that come while it is being opened wait
+// sharedSession returns the session to try on. Callers that come while it is being opened wait
 // for the same one; it is opened under no caller's context.
 func (l *Locker[K]) sharedSession(ctx context.Context) (*session[K], error) {
 	l.mu.Lock()
-	if s := l.shared; s != nil && !s.hasEnded() {
+	s, err := l.choose()
+	if s != nil || err != nil {
 		l.mu.Unlock()
-		return s, nil
+		return s, err
 	}
 	o := l.opening
 	if o == nil {
@@ -45,40 +55,83 @@ func (l *Locker[K]) sharedSession(ctx context.Context) (*session[K], error) {
 	l.mu.Unlock()
 	select {
 	case <-o.done:
+		if o.err != nil {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if s, _ := l.leastLoaded(); s != nil {
+				return s, nil
+			}
+		}
 		return o.s, o.err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 }
 
+// choose returns the session to try on, which has room for a lock: the front one while it has,
+// then the one with the fewest locks, or none when a new one is to be opened. A server answers
+// slower the more locks a session holds. The caller holds mu.
+func (l *Locker[K]) choose() (*session[K], error) {
+	if s := l.front; s != nil && !s.hasEnded() && s.load() < l.limits.Locks {
+		return s, nil
+	}
+	var least int
+	l.front, least = l.leastLoaded()
+	switch {
+	case l.front != nil && (least <= l.limits.Locks/2 || len(l.shared) >= l.limits.shared()):
+		return l.front, nil
+	case len(l.shared) >= l.limits.shared() && l.opening == nil && l.front == nil && l.alive():
+		return nil, l.limits.full()
+	}
+	l.front = nil
+	return nil, nil
+}
+
+// leastLoaded returns the shared session with the fewest locks, if one has room, and how many
+// it has. The caller holds mu.
+func (l *Locker[K]) leastLoaded() (least *session[K], locks int) {
+	locks = l.limits.Locks
+	for s := range l.shared {
+		if n := s.load(); n < locks && !s.hasEnded() {
+			least, locks = s, n
+		}
+	}
+	return least, locks
+}
+
+// alive reports whether every shared session is. The caller holds mu.
+func (l *Locker[K]) alive() bool {
+	for s := range l.shared {
+		if s.hasEnded() {
+			return false
+		}
+	}
+	return true
+}
+
 func (l *Locker[K]) openShared(o *opening[K]) {
 	defer close(o.done)
 	ctx, cancel := context.WithTimeout(l.closing, openTimeout)
 	defer cancel()
-	o.s, o.err = l.newSession(ctx)
+	o.s, o.err = l.newSession(ctx, l.forget)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.opening = nil
-	if o.err == nil {
-		l.shared = o.s
+	if _, lives := l.sessions[o.s]; o.err == nil && lives {
+		l.front = o.s
+		l.shared[o.s] = struct{}{}
 	}
-}
-
-func (l *Locker[K]) isShared(s *session[K]) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.shared == s
 }
 
 // newSession opens a connection and starts its session. Close waits for it from the beginning:
 // until then the caller's context may not have ended, and the connection not be open.
-func (l *Locker[K]) newSession(ctx context.Context) (_ *session[K], err error) {
+func (l *Locker[K]) newSession(ctx context.Context, ended func(*session[K])) (_ *session[K], err error) {
 	l.mu.Lock()
 	if l.closing.Err() != nil {
 		l.mu.Unlock()
 		return nil, sqllock.ErrClosed
 	}
-	l.running.Add(1) // forget takes it back
+	l.running.Add(1) // what is called when it has ended takes it back
 	l.mu.Unlock()
 	defer func() {
 		if err != nil {
@@ -92,12 +145,15 @@ func (l *Locker[K]) newSession(ctx context.Context) (_ *session[K], err error) {
 	}
 	sent := time.Now() // the trust in the session counts from here
 	if err := conn.Ping(ctx); err != nil {
+		if conn.Broken(err) && !errors.Is(err, sqllock.ErrRefused) {
+			err = &UnavailableError{Err: err}
+		}
 		conn.Close()
 		return nil, withCause(ctx, err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := start(conn, l.timing, sent, l.forget)
+	s := start(conn, l.timing, sent, ended)
 	l.sessions[s] = struct{}{}
 	if l.closing.Err() != nil {
 		s.stop()
@@ -113,13 +169,11 @@ func withCause(ctx context.Context, err error) error {
 	return errors.Join(context.Cause(ctx), err)
 }
 
-// forget drops a session that has ended.
+// forget drops a shared session that has ended.
 func (l *Locker[K]) forget(s *session[K]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.running.Done()
 	delete(l.sessions, s)
-	if l.shared == s {
-		l.shared = nil
-	}
+	delete(l.shared, s)
 }

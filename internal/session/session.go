@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 
@@ -19,17 +20,19 @@ const linger = 2 * time.Millisecond
 type session[K comparable] struct {
 	conn   Conn[K]
 	timing Timing
-	calls  chan *call
+	bell   chan struct{}     // has room for one ring: there is something in the queue
 	quit   chan struct{}     // closed by stop
 	done   chan struct{}     // closed when the session has ended and every lock on it was told
 	ended  func(*session[K]) // called after the connection was closed
+	pinged time.Time         // the goroutine's own: when the last heartbeat was sent
 
 	mu        sync.Mutex
-	held      map[K]heldLock     // guarded by mu
-	callers   int                // guarded by mu: callers that want the connection now
+	queue     []*call[K]         // guarded by mu: what the goroutine is to do next
+	held      map[K]*lock[K]     // guarded by mu
+	pending   int                // guarded by mu: calls whose callers are there
 	interrupt context.CancelFunc // guarded by mu: ends the current watch
 	stopped   bool               // guarded by mu: quit is closed
-	hurry     *time.Timer        // guarded by mu: calls giveUp some time after stop
+	hurry     *time.Timer        // guarded by mu: cuts the statement under way some time after stop
 	err       error              // guarded by mu; does not change after done is closed
 	trusted   time.Time          // guarded by mu: until when the server is sure to keep the session
 	deadline  *time.Timer        // guarded by mu: ends the session at trusted, whatever it is doing
@@ -44,13 +47,16 @@ func start[K comparable](conn Conn[K], timing Timing, sent time.Time, ended func
 	s := &session[K]{
 		conn:   conn,
 		timing: timing,
-		calls:  make(chan *call),
+		bell:   make(chan struct{}, 1),
 		quit:   make(chan struct{}),
 		done:   make(chan struct{}),
 		ended:  ended,
-		held:   make(map[K]heldLock),
+		pinged: sent,
+		held:   make(map[K]*lock[K]),
 	}
-	s.patience, s.giveUp = context.WithCancel(context.Background()) //nolint:gosec // run calls giveUp
+	patience, cancel := context.WithCancel(context.Background())
+	s.patience = patience
+	s.giveUp = func() { cancel(); conn.Cut() }
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trusted = timing.trust(sent)
@@ -94,12 +100,28 @@ func (s *session[K]) serve() error {
 	idle := time.NewTimer(linger)
 	defer idle.Stop()
 	for {
-		idle.Reset(linger)
 		select {
-		case c := <-s.calls:
-			if err := s.answer(c); err != nil {
+		case <-s.quit:
+			return sqllock.ErrClosed
+		default:
+		}
+		if time.Since(s.pinged) >= s.timing.Heartbeat { // also when there is always something to do
+			if err := s.ping(); err != nil {
 				return err
 			}
+		}
+		if calls := s.next(); len(calls) > 0 {
+			if err := s.answer(calls); err != nil {
+				return err
+			}
+			if len(calls) > 1 {
+				runtime.Gosched() // those who were answered have their next calls to make: one statement for them
+			}
+			continue
+		}
+		idle.Reset(linger)
+		select {
+		case <-s.bell:
 			continue
 		case <-s.quit:
 			return sqllock.ErrClosed

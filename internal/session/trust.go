@@ -10,7 +10,7 @@ import (
 // confirm runs work while the session is trusted and, when it succeeded, extends the trust. The
 // clock is read again at the end: the process may have been stopped at any point. A session
 // that is free promises nothing to anybody, and is trusted anew before its work.
-func (s *session[K]) confirm(free bool, work func(context.Context) error) error {
+func (s *session[K]) confirm(free bool, work func(until time.Time) error) error {
 	sent := time.Now()
 	if free {
 		s.trust(sent)
@@ -19,20 +19,19 @@ func (s *session[K]) confirm(free bool, work func(context.Context) error) error 
 	if !sent.Before(trusted) {
 		return s.timing.silence()
 	}
-	ctx, cancel := context.WithDeadline(s.patience, earlier(trusted, sent.Add(statementTimeout)))
-	defer cancel()
-	err := work(ctx)
+	until := earlier(trusted, sent.Add(statementTimeout))
+	err := work(until)
 	if s.patience.Err() != nil {
 		return sqllock.ErrClosed
 	}
-	if ctx.Err() != nil {
-		return s.timing.silence()
-	}
 	if err != nil {
+		if !time.Now().Before(until) {
+			return s.timing.silence()
+		}
 		return err
 	}
 	s.trust(sent)
-	if !time.Now().Before(s.trustedUntil()) {
+	if !s.isTrusted() {
 		return s.timing.silence()
 	}
 	return nil
@@ -43,7 +42,6 @@ func (s *session[K]) trust(sent time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trusted = s.timing.trust(sent)
-	s.deadline.Reset(time.Until(s.trusted))
 }
 
 func (s *session[K]) trustedUntil() time.Time {
@@ -52,10 +50,19 @@ func (s *session[K]) trustedUntil() time.Time {
 	return s.trusted
 }
 
-// expire ends the session at its deadline: a driver that hangs cannot keep the news back.
+func (s *session[K]) isTrusted() bool { return time.Now().Before(s.trustedUntil()) }
+
+// expire ends the session at its deadline: a driver that hangs cannot keep the news back. The
+// timer is not set anew by every statement, but here.
 func (s *session[K]) expire() {
-	if !time.Now().Before(s.trustedUntil()) {
+	if !s.isTrusted() {
 		s.tell(s.timing.silence())
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.deadline.Reset(time.Until(s.trusted))
 	}
 }
 
@@ -66,15 +73,25 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
+// ping is the heartbeat.
+func (s *session[K]) ping() error {
+	s.pinged = time.Now()
+	return s.confirm(false, func(until time.Time) error {
+		ctx, cancel := context.WithDeadline(s.patience, until)
+		defer cancel()
+		return s.conn.Ping(ctx)
+	})
+}
+
 // watch waits until a caller comes, the connection dies or a heartbeat is due, and sends the
 // heartbeat.
 func (s *session[K]) watch() error {
 	due := s.trustedUntil().Add(s.timing.Heartbeat + s.timing.margin() - s.timing.TTL)
-	ctx, cancel := context.WithDeadline(context.Background(), due)
+	ctx, cancel := context.WithDeadline(s.patience, due)
 	defer cancel()
 
 	s.mu.Lock()
-	if s.callers > 0 || s.stopped {
+	if len(s.queue) > 0 || s.stopped || s.err != nil {
 		s.mu.Unlock()
 		return nil
 	}
@@ -89,5 +106,5 @@ func (s *session[K]) watch() error {
 	if err != nil || time.Now().Before(due) {
 		return err
 	}
-	return s.confirm(false, s.conn.Ping)
+	return s.ping()
 }

@@ -1,6 +1,7 @@
 // Package turn lets the goroutines of one process take turns: for every key one at a time,
 // first come first served. A database sees one contender per process and key, and a session
-// that would re-enter on the server never gets the chance to.
+// that would re-enter on the server never gets the chance to. With the turn goes what its last
+// owner has to hand over.
 package turn
 
 import (
@@ -9,47 +10,47 @@ import (
 	"sync"
 )
 
-// Queue hands out turns. The zero value is ready for use.
-type Queue[K comparable] struct {
+// Queue hands out turns, and with them a V. The zero value is ready for use.
+type Queue[K comparable, V any] struct {
 	mu sync.Mutex
 	// waiting has an entry for every key whose turn is taken, with those who wait for it in
-	// the order they came. Guarded by mu.
-	waiting map[K][]chan struct{}
+	// the order they came; each channel has room for one. Guarded by mu.
+	waiting map[K][]chan V
 }
 
 // Try takes the turn of key if nobody has it.
-func (q *Queue[K]) Try(key K) bool {
+func (q *Queue[K, V]) Try(key K) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return q.try(key)
+}
+
+func (q *Queue[K, V]) try(key K) bool {
 	if _, taken := q.waiting[key]; taken {
 		return false
 	}
 	if q.waiting == nil {
-		q.waiting = make(map[K][]chan struct{})
+		q.waiting = make(map[K][]chan V)
 	}
 	q.waiting[key] = nil
 	return true
 }
 
-// Wait waits for the turn of key. When ctx ends first it returns context.Cause(ctx), and the
-// turn is not taken.
-func (q *Queue[K]) Wait(ctx context.Context, key K) error {
-	if q.Try(key) {
-		return nil
-	}
-	mine := make(chan struct{})
+// Wait waits for the turn of key, and returns what came with it; that is the zero V when the
+// turn was free. When ctx ends first it returns context.Cause(ctx), and the turn is not taken.
+func (q *Queue[K, V]) Wait(ctx context.Context, key K) (v V, err error) {
 	q.mu.Lock()
-	if _, taken := q.waiting[key]; !taken { // given back since the Try
-		q.waiting[key] = nil
+	if q.try(key) {
 		q.mu.Unlock()
-		return nil
+		return v, nil
 	}
+	mine := make(chan V, 1)
 	q.waiting[key] = append(q.waiting[key], mine)
 	q.mu.Unlock()
 
 	select {
-	case <-mine:
-		return nil
+	case v = <-mine:
+		return v, nil
 	case <-ctx.Done():
 	}
 	q.mu.Lock()
@@ -58,20 +59,43 @@ func (q *Queue[K]) Wait(ctx context.Context, key K) error {
 		q.waiting[key] = slices.Delete(q.waiting[key], i, i+1)
 	}
 	q.mu.Unlock()
-	if i < 0 { // it was handed over as ctx ended
-		q.Done(key)
+	if i < 0 { // it came as ctx ended
+		return <-mine, nil
 	}
-	return context.Cause(ctx)
+	return v, context.Cause(ctx)
 }
 
-// Done gives the turn of key to whoever has waited longest.
-func (q *Queue[K]) Done(key K) {
+// Waiting reports whether somebody waits for the turn of key.
+func (q *Queue[K, V]) Waiting(key K) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting[key]) == 0 {
-		delete(q.waiting, key)
-		return
+	return len(q.waiting[key]) > 0
+}
+
+// Pass gives the turn of key, and v, to whoever has waited longest. If nobody waits it reports
+// false, and the turn stays with its owner.
+func (q *Queue[K, V]) Pass(key K, v V) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.pass(key, v)
+}
+
+func (q *Queue[K, V]) pass(key K, v V) bool {
+	line := q.waiting[key]
+	if len(line) == 0 {
+		return false
 	}
-	close(q.waiting[key][0])
-	q.waiting[key] = q.waiting[key][1:]
+	line[0] <- v
+	q.waiting[key] = line[1:]
+	return true
+}
+
+// Done gives the turn of key, and nothing with it, to whoever has waited longest, if anybody has.
+func (q *Queue[K, V]) Done(key K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var nothing V
+	if !q.pass(key, nothing) {
+		delete(q.waiting, key)
+	}
 }

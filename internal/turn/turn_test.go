@@ -14,7 +14,7 @@ var errGone = errors.New("gone")
 
 func TestATurnIsTakenOnce(t *testing.T) {
 	t.Parallel()
-	var q turn.Queue[string]
+	var q turn.Queue[string, int]
 	if !q.Try("a") || q.Try("a") {
 		t.Fatal("of two tries not the first alone succeeded")
 	}
@@ -30,12 +30,12 @@ func TestATurnIsTakenOnce(t *testing.T) {
 func TestThoseWhoWaitAreServedInTheOrderTheyCame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var q turn.Queue[string]
+		var q turn.Queue[string, int]
 		q.Try("a")
 		served := make(chan int, 10)
 		for i := range cap(served) {
 			go func() {
-				if err := q.Wait(t.Context(), "a"); err != nil {
+				if _, err := q.Wait(t.Context(), "a"); err != nil {
 					t.Error(err)
 				}
 				served <- i
@@ -65,13 +65,19 @@ func TestThoseWhoWaitAreServedInTheOrderTheyCame(t *testing.T) {
 func TestAWaitEndsWithTheCauseOfItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var q turn.Queue[string]
+		var q turn.Queue[string, int]
 		q.Try("a")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		first, second := make(chan error, 1), make(chan error, 1)
-		go func() { first <- q.Wait(ctx, "a") }()
+		go func() {
+			_, err := q.Wait(ctx, "a")
+			first <- err
+		}()
 		synctest.Wait()
-		go func() { second <- q.Wait(t.Context(), "a") }()
+		go func() {
+			_, err := q.Wait(t.Context(), "a")
+			second <- err
+		}()
 		synctest.Wait()
 
 		cancel(errGone)
@@ -87,13 +93,13 @@ func TestAWaitEndsWithTheCauseOfItsContext(t *testing.T) {
 
 func TestAFreeTurnIsTakenWithADeadContext(t *testing.T) {
 	t.Parallel()
-	var q turn.Queue[string]
+	var q turn.Queue[string, int]
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := q.Wait(ctx, "a"); err != nil {
+	if _, err := q.Wait(ctx, "a"); err != nil {
 		t.Fatal(err)
 	}
-	if err := q.Wait(ctx, "a"); !errors.Is(err, context.Canceled) {
+	if _, err := q.Wait(ctx, "a"); !errors.Is(err, context.Canceled) {
 		t.Fatalf("Wait for a taken turn = %v", err)
 	}
 }
@@ -102,11 +108,14 @@ func TestAFreeTurnIsTakenWithADeadContext(t *testing.T) {
 func TestATurnIsNotLostWhenTheHandoverMeetsACancellation(t *testing.T) {
 	t.Parallel()
 	for range 2000 {
-		var q turn.Queue[string]
+		var q turn.Queue[string, int]
 		q.Try("a")
 		ctx, cancel := context.WithCancel(t.Context())
 		result := make(chan error, 1)
-		go func() { result <- q.Wait(ctx, "a") }()
+		go func() {
+			_, err := q.Wait(ctx, "a")
+			result <- err
+		}()
 		var race sync.WaitGroup
 		race.Go(cancel)
 		race.Go(func() { q.Done("a") })
@@ -126,7 +135,7 @@ func TestATurnIsNotLostWhenTheHandoverMeetsACancellation(t *testing.T) {
 func TestNeverTwoHaveTheTurn(t *testing.T) {
 	t.Parallel()
 	var (
-		q      turn.Queue[int]
+		q      turn.Queue[int, int]
 		all    sync.WaitGroup
 		counts [3]int // guarded by the turn of each index
 	)
@@ -135,7 +144,7 @@ func TestNeverTwoHaveTheTurn(t *testing.T) {
 		all.Go(func() {
 			for i := range rounds {
 				key := i % len(counts)
-				if err := q.Wait(t.Context(), key); err != nil {
+				if _, err := q.Wait(t.Context(), key); err != nil {
 					t.Error(err)
 					return
 				}

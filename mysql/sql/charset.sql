@@ -1,2 +1,3 @@
 -- The name of the database is part of a lock's name: every client has to read the same bytes.
-SET NAMES utf8mb4
+-- A limit on the rows of a SELECT would hide some of the variables that are asked for next.
+SET sql_select_limit = 18446744073709551615, NAMES utf8mb4

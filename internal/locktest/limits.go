@@ -1,0 +1,104 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/sqllock/sqllock"
+)
+
+// Limits tests the bounds of a session Locker. newLocker returns one of at most so many
+// connections, on one database, where connections counts those of all Lockers.
+func Limits(
+	t *testing.T, newLocker func(t *testing.T, connections int) Locker, connections func(t *testing.T) int, locksPerConnection int,
+) {
+	t.Helper()
+	s := suite{newLocker: func(t *testing.T) Locker { t.Helper(); return newLocker(t, 20) }}
+
+	t.Run("waits for more names than there are connections to wait on all end with the lock", func(t *testing.T) {
+		const names, limit = 6, 4
+		holder := s.locker(t)
+		l := newLocker(t, limit)
+		name := func(i int) string { return fmt.Sprintf("%s/%d", t.Name(), i) }
+		held := make([]sqllock.Lock, names)
+		waiters := make([]waiter, names)
+		for i := range names {
+			held[i] = mustTry(t, holder, name(i))
+			waiters[i] = startWaiter(bounded(t), l, name(i))
+		}
+		for _, w := range waiters {
+			w.mustBlock(t)
+		}
+		if n := connections(t); n > limit+1 { // and the holder's one
+			t.Errorf("%d connections", n)
+		}
+		for i, lock := range held {
+			mustRelease(t, lock)
+			next := waiters[i].mustGet(t)
+			mustBeHeld(t, holder, name(i))
+			if i%2 == 0 {
+				mustRelease(t, next) // the others keep their connections
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+
+	t.Run("goroutines that hand a lock on among themselves let another Locker have it", func(t *testing.T) {
+		a, b := s.twoLockers(t)
+		var busy sync.WaitGroup
+		ctx, cancel := context.WithCancel(bounded(t))
+		for range 8 {
+			busy.Go(func() {
+				for ctx.Err() == nil {
+					err := sqllock.Do(ctx, a, t.Name(), func(context.Context) error { return nil })
+					if err != nil && ctx.Err() == nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		for range 5 {
+			mustRelease(t, mustAcquire(t, b, t.Name()))
+		}
+		cancel()
+		busy.Wait()
+	})
+
+	t.Run("more locks than the connections may hold are ErrLimit and cost no lock", func(t *testing.T) {
+		l := newLocker(t, 2)
+		name := func(i int) string { return fmt.Sprintf("%s/%d", t.Name(), i) }
+		locks := make([]sqllock.Lock, locksPerConnection)
+		inParallel(t, locksPerConnection, func(ctx context.Context, i int) (err error) {
+			locks[i], err = l.TryAcquire(ctx, name(i))
+			return err
+		})
+		_, err := l.TryAcquire(t.Context(), "one more")
+		mustMatch(t, err, sqllock.ErrLimit)
+		if !sqllock.IsRetryable(err) {
+			t.Errorf("IsRetryable(%v) = false", err)
+		}
+		_, err = l.Acquire(t.Context(), "one more")
+		mustMatch(t, err, sqllock.ErrLimit)
+		mustRelease(t, locks[0])
+		mustRelease(t, mustTry(t, l, "one more"))
+		for _, lock := range locks[1:] {
+			mustLive(t, lock)
+		}
+		inParallel(t, locksPerConnection-1, func(ctx context.Context, i int) error { return locks[i+1].Release(ctx) })
+	})
+}
+
+// MustBeFull checks the error of a server that has no connection left.
+func MustBeFull(t *testing.T, l sqllock.Locker) {
+	t.Helper()
+	_, err := l.TryAcquire(bounded(t), t.Name())
+	if !errors.Is(err, sqllock.ErrLimit) || !sqllock.IsRetryable(err) {
+		t.Errorf("the error of a server without a free connection is %v; it should match ErrLimit and be retryable", err)
+	}
+}

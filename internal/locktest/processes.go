@@ -1,0 +1,230 @@
+package locktest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Job is what a child process does.
+type Job string
+
+// The jobs of child processes.
+const (
+	JobHold  Job = "hold"  // says "held" when it holds HeldByChild, until its input ends
+	JobRelay Job = "relay" // calls Relay
+)
+
+// HeldByChild is the name that a child process holds.
+const HeldByChild = "the lock"
+
+// perProcess is how many goroutines of a process wait for one lock.
+const perProcess = 8
+
+// Relay is what a child process does for the benchmark of a lock that processes hand on to each
+// other: it says "ready", and for every two lines of input has its waiters start and stop, and
+// says how often they held the lock in between.
+func Relay(ctx context.Context, l Locker, in io.Reader, out io.Writer) error {
+	release, err := acquire(ctx, l, fmt.Sprint("of process ", os.Getpid())) // opens a connection
+	if err != nil {
+		return err
+	}
+	if err := release(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "ready")
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		r := newRelay(ctx, perProcess, func(ctx context.Context, _ int) (func(context.Context) error, error) {
+			return acquire(ctx, l, "relay")
+		})
+		r.start()
+		lines.Scan()
+		if err := r.stop(); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, sum(r.served))
+	}
+	return nil
+}
+
+// processes has 8 processes with 8 waiters each hand on one lock, and in turns with them 64
+// connections that wait in the server's own queue. "x-native" is how many times as many handoffs
+// a second the processes get through; "max/min" compares processes, and "conns/process" is the
+// most connections that were seen, by process.
+func (o Bench) processes(b *testing.B) {
+	const processes, rounds = 8, 2
+	children := make([]*process, processes)
+	for i := range children {
+		children[i] = o.child(b, JobRelay)
+	}
+	for _, c := range children {
+		c.expect(b, "ready")
+	}
+	pinned := make([]Bare, processes*perProcess)
+	for i := range pinned {
+		pinned[i] = o.Bare(b)
+	}
+	once(b, func() {
+		served := make([]int, processes)
+		relayed(b, children, served, window/4) // opens connections
+		native(b, pinned, window/4)
+		clear(served)
+		handoffs, most := 0, 0.0
+		for range rounds {
+			peak := o.watch(b)
+			relayed(b, children, served, window/rounds)
+			most = max(most, peak())
+			handoffs += native(b, pinned, window/rounds)
+		}
+		b.ReportMetric(float64(sum(served))/window.Seconds(), "handoffs/s")
+		b.ReportMetric(float64(sum(served))/float64(handoffs), "x-native")
+		b.ReportMetric(unfairness(served), "max/min")
+		b.ReportMetric(most/processes, "conns/process")
+	})
+}
+
+// relayed has the processes hand on the lock for a while, and adds up how often each held it.
+func relayed(b *testing.B, children []*process, served []int, during time.Duration) {
+	b.Helper()
+	for _, c := range children {
+		c.send()
+	}
+	timer := time.NewTimer(during)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-b.Context().Done():
+	}
+	for _, c := range children {
+		c.send()
+	}
+	for i, c := range children {
+		line := c.line()
+		n, err := strconv.Atoi(line)
+		if err != nil {
+			b.Fatalf("a child process says %q", line)
+		}
+		served[i] += n
+	}
+}
+
+// native has connections of the bare driver hand on a lock for a while, and returns how often
+// one of them held it.
+func native(b *testing.B, pinned []Bare, during time.Duration) int {
+	b.Helper()
+	r := newRelay(b.Context(), len(pinned), func(ctx context.Context, i int) (func(context.Context) error, error) {
+		release := func(ctx context.Context) error { return pinned[i].Unlock(ctx, "native") }
+		return release, pinned[i].Wait(ctx, "native")
+	})
+	r.start()
+	r.pause(during)
+	if err := r.stop(); err != nil {
+		b.Fatal(err)
+	}
+	return sum(r.served)
+}
+
+// killed kills a process that holds a lock with signal 9 while a Locker waits for it, and
+// measures from then until that has the lock.
+func (o Bench) killed(b *testing.B) {
+	const rounds = 15
+	l := o.Locker(b)
+	once(b, func() {
+		var took []time.Duration
+		for range rounds {
+			took = append(took, o.kill(b, l))
+		}
+		b.ReportMetric(percentile(took, 50)/1e3, "p50-ms")
+		b.ReportMetric(percentile(took, 100)/1e3, "max-ms")
+	})
+}
+
+func (o Bench) kill(b *testing.B, l Locker) time.Duration {
+	b.Helper()
+	holder := o.child(b, JobHold)
+	holder.expect(b, "held")
+	ctx, cancel := context.WithTimeout(b.Context(), soon)
+	defer cancel()
+	type outcome struct {
+		at      time.Time
+		release func(context.Context) error
+		err     error
+	}
+	next := make(chan outcome, 1)
+	go func() {
+		release, err := acquire(ctx, l, HeldByChild)
+		next <- outcome{time.Now(), release, err}
+	}()
+	for waiting := 0; waiting == 0; {
+		var err error
+		if waiting, err = o.Waiting(ctx); err != nil {
+			b.Fatal(err)
+		}
+	}
+	began := time.Now()
+	if err := holder.Process.Kill(); err != nil {
+		b.Fatal(err)
+	}
+	out := <-next
+	if out.err != nil {
+		b.Fatal(out.err)
+	}
+	if err := out.release(ctx); err != nil {
+		b.Fatal(err)
+	}
+	return out.at.Sub(began)
+}
+
+// process is the test program as another process.
+type process struct {
+	*exec.Cmd
+	in  io.Writer
+	out *bufio.Scanner
+}
+
+func (o Bench) child(b *testing.B, job Job) *process {
+	b.Helper()
+	cmd := exec.CommandContext(b.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), o.Child(job)...)
+	cmd.Stderr = os.Stderr
+	in, errIn := cmd.StdinPipe()
+	out, errOut := cmd.StdoutPipe()
+	if err := errors.Join(errIn, errOut, cmd.Start()); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return &process{Cmd: cmd, in: in, out: bufio.NewScanner(out)}
+}
+
+// send sends an empty line; that the child is gone is seen by what it does not say.
+func (p *process) send() { _, _ = io.WriteString(p.in, "\n") }
+
+func (p *process) line() string {
+	p.out.Scan()
+	return strings.TrimSpace(p.out.Text())
+}
+
+func (p *process) expect(b *testing.B, want string) {
+	b.Helper()
+	if line := p.line(); line != want {
+		b.Fatalf("a child process says %q; want %q", line, want)
+	}
+}
+
+func sum(numbers []int) (total int) {
+	for _, n := range numbers {
+		total += n
+	}
+	return total
+}

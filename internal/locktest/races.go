@@ -1,0 +1,127 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+// Races has a release and a cancellation meet at the grant of a lock, 10,000 times (500 with
+// -short) or as often as 45 s allow, and looks at what is left. Nobody else uses the database: waiting counts who waits
+// on the server, for whichever lock, and sessions the connections of Lockers.
+func Races(t *testing.T, newLocker func(t *testing.T) Locker, waiting, sessions func(t *testing.T) int) {
+	t.Helper()
+	const names, lockers, most = 16, 4, 45 * time.Second
+	rounds := 10_000
+	if testing.Short() {
+		rounds = 500
+	}
+	r := &races{}
+	all := make([]Locker, lockers) // one half holds, the other half waits
+	for i := range all {
+		all[i] = newLocker(t)
+	}
+	began := time.Now()
+	var running sync.WaitGroup
+	for i := range names {
+		running.Go(func() {
+			holder, waiter := all[i%(lockers/2)], all[lockers/2+i%(lockers/2)]
+			for time.Since(began) < most && int(r.begun.Add(1)) <= rounds {
+				if err := r.round(t.Context(), holder, waiter, nameOf(t, i)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+	rounds = min(rounds, int(r.begun.Load()))
+	granted := int(r.granted.Load())
+	t.Logf("%d of %d waits were granted, %d of them when they were cancelled already; a wait lasts %v; %v", granted, rounds, r.late.Load(), time.Duration(r.usual.Load()), time.Since(began))
+	if granted < rounds/20 || granted > rounds-rounds/20 {
+		t.Errorf("%d of %d waits were granted: they and their ends did not meet", granted, rounds)
+	}
+
+	fresh := newLocker(t)
+	for i := range names {
+		mustRelease(t, mustAcquire(t, fresh, nameOf(t, i)))
+	}
+	eventually(t, "nobody waits on the server", func() bool { return waiting(t) == 0 })
+	eventually(t, "the connections are few", func() bool { return sessions(t) <= 2*(lockers+1) })
+	for _, l := range append(all, fresh) {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	eventually(t, "no connection is left", func() bool { return sessions(t) == 0 })
+}
+
+func nameOf(t *testing.T, i int) string { return t.Name() + "/" + string(rune('A'+i)) }
+
+type races struct {
+	begun, granted, late atomic.Int64 // rounds; waits that were granted; of those, cancelled already
+	usual                atomic.Int64 // how long a wait lasts that is not cancelled, in nanoseconds
+}
+
+// round has the waiter wait for a lock of the holder's, which is released at some time before
+// or after the wait is in the server's queue. The wait is cancelled some time later or earlier.
+func (r *races) round(ctx context.Context, holder, waiter Locker, name string) error {
+	bound, stop := context.WithTimeout(ctx, 2*soon)
+	defer stop()
+	lock, err := holder.Acquire(bound, name)
+	if err != nil {
+		return err
+	}
+	wait, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	began := time.Now()
+	usual := r.usual.Load()
+	release, end := time.Duration(0), time.Hour
+	calm := usual == 0 || rand.IntN(16) == 0 // a round that shows how long a wait lasts
+	if !calm {
+		release = time.Duration(usual/2 + rand.Int64N(usual+1)) // the wait is about to be in the queue, or is
+		end = max(0, release+time.Duration(rand.Int64N(usual)-usual/2))
+	}
+	released := make(chan error, 1)
+	time.AfterFunc(release, func() { released <- lock.Release(bound) })
+	defer time.AfterFunc(end, func() { cancel(errGone) }).Stop()
+	next, err := waiter.Acquire(wait, name)
+	ended := wait.Err() != nil
+	two := err == nil && lock.Context().Err() == nil
+	took := time.Since(began)
+	if err := <-released; err != nil {
+		return err
+	}
+	switch {
+	case two:
+		return errors.New("two hold the lock")
+	case err == nil:
+		r.granted.Add(1)
+		if ended {
+			r.late.Add(1)
+		}
+		if calm {
+			r.usual.Store(min((7*usual+took.Nanoseconds())/8+1, int64(time.Second)))
+		}
+		return r.give(bound, next, holder)
+	case !errors.Is(err, errGone):
+		return err
+	}
+	return nil
+}
+
+// give releases a lock, of which it has first seen now and then that it is held.
+func (r *races) give(ctx context.Context, lock sqllock.Lock, other Locker) error {
+	if rand.IntN(8) == 0 {
+		if _, err := other.TryAcquire(ctx, lock.Name()); !errors.Is(err, sqllock.ErrHeld) {
+			return errors.Join(errors.New("a lock that was granted is not held"), err)
+		}
+	}
+	return lock.Release(ctx)
+}

@@ -1,0 +1,97 @@
+package session
+
+import (
+	"context"
+	"time"
+)
+
+// parkTime is how long a session apart is kept for the next wait.
+const parkTime = 5 * time.Second
+
+// parked is a session apart that nobody uses.
+type parked[K comparable] struct {
+	s     *session[K]
+	timer *time.Timer // ends it after parkTime
+}
+
+// sessionApart returns a session to wait on, one that was used before if there is one, and nil
+// when the Locker may not open any more.
+func (l *Locker[K]) sessionApart(ctx context.Context) (s *session[K], reused bool, err error) {
+	l.mu.Lock()
+	for n := len(l.parked); n > 0; n = len(l.parked) {
+		p := l.parked[n-1]
+		l.parked = l.parked[:n-1]
+		p.timer.Stop()
+		if !p.s.hasEnded() {
+			l.mu.Unlock()
+			return p.s, true, nil
+		}
+	}
+	if l.apart >= l.limits.apart() {
+		l.mu.Unlock()
+		return nil, false, nil
+	}
+	l.apart++
+	l.mu.Unlock()
+
+	opening, cancel := l.untilClosed(ctx)
+	defer cancel()
+	opening, stop := context.WithTimeout(opening, openTimeout)
+	defer stop()
+	s, err = l.newSession(opening, l.forgetApart)
+	if err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.apart--
+	}
+	return s, false, err
+}
+
+// park keeps a session apart, which holds nothing, for the next wait.
+func (l *Locker[K]) park(s *session[K]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing.Err() != nil || s.hasEnded() {
+		return // it ends, or has ended
+	}
+	p := &parked[K]{s: s}
+	p.timer = time.AfterFunc(parkTime, func() { l.unpark(p) })
+	l.parked = append(l.parked, p)
+}
+
+// unpark ends a session that was parked for long.
+func (l *Locker[K]) unpark(p *parked[K]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, other := range l.parked {
+		if other == p {
+			l.parked = append(l.parked[:i], l.parked[i+1:]...)
+			p.s.stop()
+			return
+		}
+	}
+}
+
+// setFree is called when a lock on the session was given back to the server, or its session
+// has ended. A session apart held nothing else.
+func (l *Locker[K]) setFree(s *session[K]) {
+	if !l.isShared(s) {
+		l.park(s)
+	}
+}
+
+func (l *Locker[K]) isShared(s *session[K]) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, shared := l.shared[s]
+	return shared
+}
+
+// forgetApart drops a session apart that has ended.
+func (l *Locker[K]) forgetApart(s *session[K]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.running.Done()
+	delete(l.sessions, s)
+	l.apart--
+}

@@ -1,0 +1,45 @@
+package session
+
+import (
+	"fmt"
+
+	"github.com/sqllock/sqllock"
+)
+
+// Limits bounds what a Locker takes of its server.
+type Limits struct {
+	Sessions int // connections; at most half of them to wait on
+	Locks    int // locks on one session
+}
+
+// NewLimits validates the number of sessions.
+func NewLimits(sessions, locks int) (Limits, error) {
+	const least, most = 2, 1000
+	if sessions < least || sessions > most {
+		return Limits{}, fmt.Errorf("sqllock: %d connections are out of range; it must be from %d to %d", sessions, least, most)
+	}
+	return Limits{Sessions: sessions, Locks: locks}, nil
+}
+
+func (n Limits) apart() int  { return n.Sessions / 2 }
+func (n Limits) shared() int { return n.Sessions - n.apart() }
+
+// full is the error when every session has as many locks as it may.
+func (n Limits) full() error {
+	return &LimitError{fmt.Errorf("this Locker holds as many locks as its %d connections may: %d each", n.shared(), n.Locks)}
+}
+
+// LimitError says that no more locks or connections are to be had, of the Locker or of its
+// server; it matches sqllock.ErrLimit.
+type LimitError struct{ Err error }
+
+func (e *LimitError) Error() string { return "limit reached: " + e.Err.Error() }
+
+// Unwrap returns what was said about the limit.
+func (e *LimitError) Unwrap() error { return e.Err }
+
+// Is reports whether target is ErrLimit.
+func (e *LimitError) Is(target error) bool { return target == sqllock.ErrLimit }
+
+// Retryable implements the question of sqllock.IsRetryable.
+func (e *LimitError) Retryable() bool { return true }

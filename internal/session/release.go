@@ -1,0 +1,97 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+// A lock that goroutines of this process wait for goes from one to the next without a statement.
+// After so many times, or so long, the server is asked whether another process waits, so that
+// it gets its turn.
+const (
+	maxPasses = 16
+	passTime  = 20 * time.Millisecond
+)
+
+// baton is what comes with the turn of a key.
+type baton[K comparable] struct {
+	s         *session[K] // the session that holds the key; nil if none here does
+	since     time.Time   // when the server granted it
+	passes    int         // how often it was handed over since
+	contended bool        // another process was seen to hold the key
+}
+
+// release gives a lock on, to the next in line here or to the server. It is not abandoned
+// halfway: it ends when the server has answered, or when the session has ended and with it the
+// lock.
+func (l *Locker[K]) release(lock *lock[K]) error {
+	if !lock.s.detach(lock) {
+		return lock.s.lost()
+	}
+	owned, err := l.hand(lock.key, baton[K]{s: lock.s, since: lock.since, passes: lock.passes})
+	switch {
+	case errors.Is(err, sqllock.ErrClosed):
+		return err
+	case err != nil:
+		return fmt.Errorf("%w: %w", sqllock.ErrLost, err)
+	case !owned:
+		return fmt.Errorf("%w: the server says that this session did not hold it", sqllock.ErrLost)
+	}
+	return nil
+}
+
+// hand passes the turn of a key that its session holds: with the key to the next goroutine in
+// line, or, now and then and when there is none, after the key was given back to the server.
+func (l *Locker[K]) hand(key K, b baton[K]) (owned bool, err error) {
+	s := b.s
+	if b.passes < maxPasses && time.Since(b.since) < passTime && s.isTrusted() {
+		b.passes++
+		if l.turns.Pass(key, b) {
+			return true, nil
+		}
+	}
+	give := &call[K]{op: Op[K]{Key: key}}
+	if !l.turns.Waiting(key) {
+		err = s.do(context.Background(), give)
+		l.setFree(s)
+		l.turns.Done(key)
+		return give.op.Done, err
+	}
+	// One statement gives the key back, to whoever waits for it elsewhere, and takes it again
+	// if nobody does.
+	take := &call[K]{op: Op[K]{Key: key, Take: true}}
+	err = s.do(context.Background(), give, take)
+	if err == nil && take.op.Done {
+		if !l.turns.Pass(key, baton[K]{s: s, since: time.Now()}) {
+			_, _ = l.hand(key, baton[K]{s: s}) // nobody waits any more; an error ends what nobody has
+		}
+		return give.op.Done, nil
+	}
+	l.setFree(s)
+	if err != nil || take.refused != nil || !l.turns.Pass(key, baton[K]{contended: true}) {
+		l.turns.Done(key)
+	}
+	if err != nil { // give may still be written to
+		return false, err
+	}
+	return give.op.Done, nil
+}
+
+// decline passes on a turn that came to a caller who has left.
+func (l *Locker[K]) decline(key K, b baton[K]) {
+	if b.s == nil {
+		l.turns.Done(key)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing.Err() != nil {
+		l.turns.Done(key)
+		return
+	}
+	l.running.Go(func() { _, _ = l.hand(key, b) }) // an error ended the session, and with it the lock
+}

@@ -1,0 +1,89 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	gomysql "github.com/go-sql-driver/mysql"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/session"
+)
+
+// Info is a lock of GET_LOCK that a connection holds.
+type Info struct {
+	ServerName string // what GET_LOCK was called with, in lower case on MySQL; compare it with ServerName
+	Holder     sqllock.Holder
+}
+
+var (
+	errNotShown = fmt.Errorf("the server does not show its locks: start it with performance_schema=ON and enable the "+
+		"instrument wait/lock/metadata/sql/mdl in performance_schema.setup_instruments (%w)", sqllock.ErrUnsupported)
+	errMayNotSee = errors.New("listing locks takes SELECT on the tables metadata_locks, threads and session_connect_attrs " +
+		"of performance_schema")
+)
+
+// List returns the locks that were taken by GET_LOCK, whoever took them and for what, in order of
+// their names. They are the whole server's, of every database.
+//
+// It takes SELECT on the tables metadata_locks, threads and session_connect_attrs of
+// performance_schema. The error is sqllock.ErrUnsupported when performance_schema or its instrument
+// wait/lock/metadata/sql/mdl is off, as both are on MariaDB unless turned on; a lock that was taken
+// before the instrument was enabled is not shown. What is known of a holder is said at Inspect.
+func (l *Locker) List(ctx context.Context) ([]Info, error) {
+	type answer struct {
+		infos []Info
+		shown bool
+	}
+	found := make(chan answer, 2)
+	err := l.engine.Use(ctx, "list", "*", func(ctx context.Context, c session.Conn[string]) error {
+		infos, shown, err := c.(*conn).list(ctx)
+		found <- answer{infos, shown}
+		return err
+	})
+	if mayNotSee(err) {
+		return nil, fmt.Errorf("%w: %w", errMayNotSee, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var last answer
+	for range len(found) { // the last is the one that did not fail
+		last = <-found
+	}
+	if !last.shown {
+		return nil, &sqllock.OpError{Op: "list", Name: "*", Err: errNotShown}
+	}
+	return last.infos, nil
+}
+
+func (c *conn) list(ctx context.Context) (infos []Info, shown bool, err error) {
+	err = c.sc.QueryRowContext(ctx, shownSQL).Scan(&shown)
+	if err != nil || !shown {
+		return nil, false, err
+	}
+	rows, err := c.sc.QueryContext(ctx, listSQL)
+	if err != nil {
+		return nil, false, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var info Info
+		h := &info.Holder
+		if err := rows.Scan(&info.ServerName, &h.Session, &h.Owner, &h.Address, &h.Waiters); err != nil {
+			return nil, false, err
+		}
+		h.Owner = strings.TrimPrefix(h.Owner, "sqllock/")
+		infos = append(infos, info)
+	}
+	return infos, true, rows.Err()
+}
+
+// mayNotSee reports whether err says that the user may not read a table.
+func mayNotSee(err error) bool {
+	const tableAccessDenied = 1142
+	var answer *gomysql.MySQLError
+	return errors.As(err, &answer) && answer.Number == tableAccessDenied
+}

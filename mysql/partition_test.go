@@ -1,0 +1,50 @@
+package mysql_test
+
+import (
+	"testing"
+	"time"
+
+	gomysql "github.com/go-sql-driver/mysql"
+
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/mysql"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+func TestPartitions(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(sqltest.TB) *sqltest.Database{"MySQL": sqltest.MySQL, "MariaDB": sqltest.MariaDB} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locktest.Partitions(t, func(t *testing.T) locktest.Parted {
+				db := open(t)
+				return locktest.Parted{
+					Server: parse(t, db.DSN).Addr,
+					NewLocker: func(t *testing.T, address string) locktest.Locker {
+						t.Helper()
+						return closing(t)(mysql.New(at(t, db, address), mysql.WithSessionTTL(3*time.Second)))
+					},
+					Waiting:  func(t *testing.T, _ string) int { t.Helper(); return waitersOn(t, db) },
+					Sessions: func(t *testing.T) int { t.Helper(); return sessionsOn(t, db) },
+				}
+			})
+		})
+	}
+}
+
+// at is the DSN of db with another address.
+func at(t *testing.T, db *sqltest.Database, address string) string {
+	t.Helper()
+	config := parse(t, db.DSN)
+	config.Addr = address
+	return config.FormatDSN()
+}
+
+func parse(t *testing.T, dsn string) *gomysql.Config {
+	t.Helper()
+	config, err := gomysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}

@@ -1,0 +1,2 @@
+-- Whom to end, for kill.sql: MySQL allows no parameters in KILL.
+SET @sqllock_name = ?, @sqllock_session = ?

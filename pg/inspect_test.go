@@ -1,0 +1,168 @@
+package pg_test
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/pg"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+func TestInspectSaysHowManyWait(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	l := newLocker(t, db, pg.WithOwner("accounts"))
+	lock := mustTry(t, l, "a")
+	ctx, cancel := bounded(t)
+	defer cancel()
+	one := waitFor(ctx, t, db, newLocker(t, db), "a")
+	two := waitFor(ctx, t, db, newLocker(t, db), "a")
+	var seen sqllock.Holder
+	eventually(t, "both waiters are seen", func() bool { // each leaves the queue for a moment now and then
+		var err error
+		if seen, _, err = l.Inspect(ctx, "a"); err != nil {
+			t.Fatal(err)
+		}
+		return seen.Waiters == 2
+	})
+	if seen.Owner != "accounts" || seen.Session != int64(holderOf(t, db, "a")) || !strings.Contains(seen.String(), "2 waiting") {
+		t.Errorf("the holder is %v", seen)
+	}
+	mustRelease(t, lock)
+	for range 2 {
+		select {
+		case out := <-one:
+			mustRelease(t, out.lock)
+		case out := <-two:
+			mustRelease(t, out.lock)
+		}
+	}
+}
+
+func TestListShowsEveryAdvisoryLockOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	db, elsewhere := sqltest.Postgres(t), sqltest.Postgres(t)
+	l := newLocker(t, db, pg.WithOwner("accounts"))
+	if infos, err := l.List(t.Context()); err != nil || len(infos) != 0 {
+		t.Errorf("List of no locks = %+v, %v", infos, err)
+	}
+	mustTry(t, l, "a")
+	mustTry(t, newLocker(t, elsewhere), "b")
+	session, err := db.Connx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	if _, err := session.ExecContext(t.Context(),
+		"SELECT pg_advisory_lock_shared(-2), pg_advisory_lock(-3, 7), pg_advisory_lock(1)"); err != nil {
+		t.Fatal(err)
+	}
+	infos, err := l.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair := func(one, two int32) int64 { return int64(one)<<32 | int64(uint32(two)) }
+	other := ask[int64](t, db, "SELECT DISTINCT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' "+
+		"AND database = (SELECT oid FROM pg_database WHERE datname = current_database())")
+	want := []string{
+		fmt.Sprint(pair(-3, 7), true, false, other), fmt.Sprint(-2, false, true, other), fmt.Sprint(1, false, false, other),
+		fmt.Sprint(pg.Key("a"), false, false, holderOf(t, db, "a")),
+	}
+	var got []string
+	for _, info := range infos {
+		got = append(got, fmt.Sprint(info.Key, info.Pair, info.Shared, info.Holder.Session))
+		if info.Key == pg.Key("a") && (info.Holder.Owner != "accounts" || info.Holder.Since.IsZero() || info.Holder.Address == "") {
+			t.Errorf("the holder of our lock is %+v", info.Holder)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("List = %v; want %v", got, want)
+	}
+}
+
+func TestTerminateFreesTheLockForAWaiterAndTellsItsHolder(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	holder, l := newLocker(t, db), newLocker(t, db)
+	lock := mustTry(t, holder, "a")
+	session := int64(holderOf(t, db, "a"))
+	ctx, cancel := bounded(t)
+	defer cancel()
+	waiting := waitFor(ctx, t, db, newLocker(t, db), "a")
+	ended, held, err := l.Terminate(ctx, "a")
+	if err != nil || !held || ended.Session != session {
+		t.Fatalf("Terminate = %+v, %t, %v; want session %d", ended, held, err, session)
+	}
+	mustBeLost(t, lock)
+	out := <-waiting
+	if out.err != nil {
+		t.Fatal(out.err)
+	}
+	mustRelease(t, out.lock)
+	mustRelease(t, mustTry(t, holder, "a"))
+}
+
+func TestTerminateOfAFreeLockEndsNothing(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	lock := mustTry(t, newLocker(t, db), "other")
+	if ended, held, err := newLocker(t, db).Terminate(t.Context(), "a"); err != nil || held || ended != (sqllock.Holder{}) {
+		t.Errorf("Terminate = %+v, %t, %v", ended, held, err)
+	}
+	mustRelease(t, lock)
+}
+
+func TestALockerDoesNotTerminateItself(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	l := newLocker(t, db)
+	lock := mustTry(t, l, "a")
+	if _, held, err := l.Terminate(t.Context(), "a"); err == nil || held || !strings.Contains(err.Error(), "Release") {
+		t.Errorf("Terminate = %t, %v", held, err)
+	}
+	mustLive(t, lock)
+	mustRelease(t, lock)
+}
+
+// Such a role sees who holds a lock, but neither where it is nor since when, and may not end it.
+func TestARoleWithoutPrivilegesInspectsAndListsButCannotTerminate(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	lock := mustTry(t, newLocker(t, db, pg.WithOwner("accounts")), "a")
+	l := closing(t)(pg.New(asRole(t, db)))
+	want := sqllock.Holder{Owner: "accounts", Session: int64(holderOf(t, db, "a"))}
+	if seen, held, err := l.Inspect(t.Context(), "a"); err != nil || !held || seen != want {
+		t.Errorf("Inspect = %+v, %t, %v; want %+v", seen, held, err, want)
+	}
+	if infos, err := l.List(t.Context()); err != nil || len(infos) != 1 || infos[0] != (pg.Info{Key: pg.Key("a"), Holder: want}) {
+		t.Errorf("List = %+v, %v", infos, err)
+	}
+	_, held, err := l.Terminate(t.Context(), "a")
+	var op *sqllock.OpError
+	if held || !errors.As(err, &op) || op.Op != "terminate" || !strings.Contains(err.Error(), "pg_signal_backend") {
+		t.Errorf("Terminate = %t, %v", held, err)
+	}
+	mustLive(t, lock)
+	mustRelease(t, lock)
+}
+
+// asRole makes a role that may connect and nothing else, and returns its DSN.
+func asRole(t *testing.T, db *sqltest.Database) string {
+	t.Helper()
+	role := ask[string](t, db, "SELECT current_database()::text") + "_visitor"
+	statement(t, db, "CREATE ROLE "+role+" LOGIN PASSWORD 'visitor'")
+	t.Cleanup(func() { _, _ = db.Exec("DROP ROLE " + role) })
+	dsn, err := url.Parse(db.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dsn.User = url.UserPassword(role, "visitor")
+	return dsn.String()
+}

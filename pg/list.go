@@ -1,0 +1,57 @@
+package pg
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/session"
+)
+
+// Info is an advisory lock that a session holds.
+type Info struct {
+	Key    int64 // the key; compare it with Key(name), as a hash does not tell the name
+	Pair   bool  // the key is a pair: int32(Key>>32) and int32(Key), a key space of its own
+	Shared bool  // others may share it
+	Holder sqllock.Holder
+}
+
+// List returns the advisory locks of this database, whoever took them and for what, in order of
+// their keys; a lock that is shared has one entry for each holder. Locks of transactions are among them and
+// look the same. What is known of a holder is said at Inspect.
+func (l *Locker) List(ctx context.Context) ([]Info, error) {
+	found := make(chan []Info, 2)
+	err := l.engine.Use(ctx, "list", "*", func(ctx context.Context, c session.Conn[int64]) error {
+		infos, err := c.(*conn).list(ctx)
+		found <- infos
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var infos []Info
+	for range len(found) { // the last is the one that did not fail
+		infos = <-found
+	}
+	return infos, nil
+}
+
+func (c *conn) list(ctx context.Context) ([]Info, error) {
+	rows, err := c.pc.Query(ctx, listSQL)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (info Info, err error) {
+		var since *time.Time
+		h := &info.Holder
+		err = row.Scan(&info.Key, &info.Pair, &info.Shared, &h.Session, &h.Owner, &h.Address, &since, &h.Waiters)
+		h.Owner = strings.TrimPrefix(h.Owner, "sqllock/")
+		if since != nil {
+			h.Since = *since
+		}
+		return info, err
+	})
+}

@@ -1,0 +1,5 @@
+-- Takes the lock $1 of the transaction if it is free. On a standby nothing is taken: CASE stops before.
+SELECT CASE WHEN pg_catalog.pg_is_in_recovery() THEN 'standby'
+            WHEN pg_catalog.pg_try_advisory_xact_lock($1) THEN 'taken'
+            ELSE 'held'
+       END

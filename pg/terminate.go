@@ -1,0 +1,97 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/session"
+)
+
+// pause lies between two looks at a lock whose holder was ended.
+const pause = 5 * time.Millisecond
+
+var errOwn = errors.New("this Locker holds the lock itself; Release it, or Close the Locker")
+
+// Terminate ends the session that holds the lock called name (pg_terminate_backend) and returns
+// who that was, and whether it ended any: not when nobody held the lock, or no longer when it came to it.
+// It returns when that session no longer holds the lock; every other lock of the session is lost,
+// too. Of several sessions that share the lock it ends one.
+//
+// It takes the privileges of the session's role, or the role pg_signal_backend, and for a
+// superuser's session a superuser. A lock that this Locker holds is an error. After an error the
+// session may have been ended if a holder is returned, or if the connection broke or ctx ended.
+func (l *Locker) Terminate(ctx context.Context, name string) (holder sqllock.Holder, held bool, err error) {
+	const op = "terminate"
+	if err := sqllock.CheckName(name); err != nil {
+		return sqllock.Holder{}, false, err
+	}
+	if l.engine.Holds(Key(name)) {
+		return sqllock.Holder{}, false, &sqllock.OpError{Op: op, Name: name, Err: errOwn}
+	}
+	holder, held, err = l.look(ctx, op, name)
+	if err != nil || !held {
+		return sqllock.Holder{}, false, err
+	}
+	ended, err := l.end(ctx, op, name, holder.Session)
+	if err != nil || !ended {
+		return sqllock.Holder{}, false, err
+	}
+	return holder, true, l.gone(ctx, op, name, holder.Session)
+}
+
+// end ends the session if it holds the lock. It may run twice, and then finds nobody.
+func (l *Locker) end(ctx context.Context, op, name string, id int64) (ended bool, err error) {
+	answer := make(chan bool, 2)
+	err = l.engine.Use(ctx, op, name, func(ctx context.Context, c session.Conn[int64]) error {
+		var signalled bool
+		err := c.(*conn).pc.QueryRow(ctx, terminateSQL, Key(name), id).Scan(&signalled)
+		if errors.Is(err, pgx.ErrNoRows) {
+			err = nil
+		}
+		answer <- signalled
+		return lacksRight(err, id)
+	})
+	if err != nil {
+		return false, err
+	}
+	for range len(answer) { // the first may have been cut off after the server had obeyed
+		ended = <-answer || ended
+	}
+	return ended, nil
+}
+
+func lacksRight(err error, id int64) error {
+	const insufficientPrivilege = "42501"
+	var answer *pgconn.PgError
+	if errors.As(err, &answer) && answer.Code == insufficientPrivilege {
+		return fmt.Errorf("ending session %d takes the privileges of its role, or the role pg_signal_backend, "+
+			"and for a superuser's session a superuser: %w", id, err)
+	}
+	return err
+}
+
+// gone waits until the session no longer holds the lock: the server ends it at its leisure.
+func (l *Locker) gone(ctx context.Context, op, name string, id int64) error {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		now, held, err := l.look(ctx, op, name)
+		if err != nil {
+			return err
+		}
+		if !held || now.Session != id {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return &sqllock.OpError{Op: op, Name: name, Err: context.Cause(ctx)}
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package pg
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/sqllock/sqllock"
+)
+
+// Tx is a transaction to take locks in: a pgx.Tx as it is, or a *sql.Tx by way of [SQLTx].
+type Tx interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	Rollback(ctx context.Context) error // is not called; a connection or a pool has none
+}
+
+// SQLTx makes a [Tx] of a *sql.Tx, whose driver must be pgx's stdlib. For a *sqlx.Tx pass its
+// field Tx.
+func SQLTx(tx *sql.Tx) Tx { return sqlTx{tx} }
+
+// LockTx waits for the lock called name, in the server's queue, and takes it for tx. It is the
+// same lock as a [Locker]'s of that name: each excludes the other. LockTx is one statement and
+// one round trip, and works behind a pooler that pools transactions.
+//
+// The lock ends with the transaction: by commit, by rollback, by rollback to a savepoint that
+// was set before the lock was taken, by the end of the connection. Nothing else releases it,
+// and a transaction that has it may take it again.
+//
+// In a transaction at REPEATABLE READ or SERIALIZABLE that has not read anything yet, the
+// statement that waits also takes the snapshot, before the wait. What the transaction reads then is
+// older than the lock, and may lack what the previous holder committed. At READ COMMITTED,
+// PostgreSQL's default, each later statement sees it; otherwise acquire the lock from a Locker
+// before the transaction begins.
+//
+// A wait is part of an open transaction, for which CREATE INDEX CONCURRENTLY waits: guard
+// migrations with a Locker.
+//
+// When ctx ends during the wait the driver closes the connection, and so ends the transaction.
+// To keep it, set its lock_timeout, and a savepoint to roll back to: the error then matches
+// sqllock.ErrHeld. After any error that came from the server, PostgreSQL accepts nothing but a
+// rollback, until which the locks that were taken earlier stay held.
+//
+// It refuses (sqllock.ErrRefused), and takes nothing, where the lock would not exclude others or
+// would end at once: on a standby, on CockroachDB, and when tx has failed or is not in a
+// transaction, say after a COMMIT by hand. A transaction that is over gives its driver's error.
+func LockTx(ctx context.Context, tx Tx, name string) error {
+	return lockTx(ctx, tx, name, txLockSQL)
+}
+
+// TryLockTx is [LockTx] without the wait: if somebody else has the lock, or a share of it, it
+// fails at once with a *sqllock.HeldError, which does not know the holder, and the transaction
+// is as good as before.
+func TryLockTx(ctx context.Context, tx Tx, name string) error {
+	return lockTx(ctx, tx, name, txTrySQL)
+}
+
+// LockTxShared is [LockTx] for a share of the lock: any number of transactions have a share at a
+// time, and nobody has the lock meanwhile. Two that go on from a share to the lock itself wait
+// for each other, until PostgreSQL ends one of them (40P01).
+func LockTxShared(ctx context.Context, tx Tx, name string) error {
+	return lockTx(ctx, tx, name, txLockSharedSQL)
+}
+
+// TryLockTxShared is [LockTxShared] without the wait. It also fails while somebody waits for the
+// lock.
+func TryLockTxShared(ctx context.Context, tx Tx, name string) error {
+	return lockTx(ctx, tx, name, txTrySharedSQL)
+}
+
+func lockTx(ctx context.Context, tx Tx, name, statement string) error {
+	err := sqllock.CheckName(name)
+	if err == nil {
+		err = takeInTx(ctx, tx, name, statement)
+	}
+	if err != nil {
+		return &sqllock.OpError{Op: "acquire", Name: name, Err: err}
+	}
+	return nil
+}
+
+func takeInTx(ctx context.Context, tx Tx, name, statement string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	arg := &txArg{key: Key(name)}
+	var outcome string
+	// QueryExecModeExec needs one round trip, also the first time, and leaves no prepared statement
+	// in a session that may be a pooler's.
+	err := tx.QueryRow(ctx, statement, arg, pgx.QueryExecModeExec).Scan(&outcome)
+	var answer *pgconn.PgError
+	switch {
+	case arg.refused != nil:
+		return arg.refused
+	case errors.As(err, &answer) && answer.Code == "55P03":
+		return fmt.Errorf("%w, longer than the transaction's lock_timeout; the transaction must be rolled back: %w",
+			&sqllock.HeldError{Name: name}, err)
+	case err != nil && ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)):
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	case err != nil:
+		return err
+	case outcome == "held":
+		return &sqllock.HeldError{Name: name}
+	case outcome == "standby":
+		return &sqllock.RefusedError{
+			Seen:    "the server is a standby, whose advisory locks its primary does not know",
+			Instead: "connect to the primary",
+		}
+	}
+	return nil
+}
+
+// txArg is the argument of a statement that takes a lock. pgx asks it to rewrite the query
+// before anything is sent, for a *sql.Tx as well, and so shows the connection that the
+// transaction is on.
+type txArg struct {
+	key     int64
+	refused error
+}
+
+var (
+	_ pgx.QueryRewriter = (*txArg)(nil)
+	_ driver.Valuer     = (*txArg)(nil)
+)
+
+// RewriteQuery implements pgx.QueryRewriter.
+func (a *txArg) RewriteQuery(_ context.Context, conn *pgx.Conn, query string, _ []any) (string, []any, error) {
+	a.refused = refuseTx(conn.PgConn())
+	return query, []any{a.key}, a.refused
+}
+
+// Value implements driver.Valuer, which pgx's stdlib does not ask for.
+func (a *txArg) Value() (driver.Value, error) {
+	return nil, errors.New("transaction locks on PostgreSQL need a *sql.Tx of github.com/jackc/pgx/v5/stdlib")
+}
+
+// refuseTx refuses what is known of a connection without asking the server.
+func refuseTx(conn *pgconn.PgConn) error {
+	switch status := conn.TxStatus(); {
+	case conn.ParameterStatus("crdb_version") != "":
+		return &sqllock.RefusedError{
+			Seen:    "the server is CockroachDB, whose advisory locks do nothing",
+			Instead: "lock a row with SELECT … FOR UPDATE, or use a lease (package leasetable)",
+		}
+	case status == 'E':
+		return &sqllock.RefusedError{
+			Seen:    "the transaction has failed: a statement before this one had an error",
+			Instead: "roll back, all of it or to a savepoint, before the lock is taken",
+		}
+	case status != 'T':
+		return &sqllock.RefusedError{
+			Seen:    "the connection is not in a transaction, which somebody ended by hand; the lock would end with its statement",
+			Instead: "take it between Begin and Commit of the same transaction, or use a session lock (pg.New)",
+		}
+	}
+	return nil
+}
+
+// sqlTx makes a *sql.Tx look like a pgx.Tx.
+type sqlTx struct{ tx *sql.Tx }
+
+// QueryRow implements Tx.
+func (t sqlTx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	return t.tx.QueryRowContext(ctx, sql, args...)
+}
+
+// Rollback implements Tx.
+func (t sqlTx) Rollback(context.Context) error { return t.tx.Rollback() }

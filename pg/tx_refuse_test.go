@@ -1,0 +1,168 @@
+package pg_test
+
+import (
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/pg"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+func mustRefuseTx(t *testing.T, tx pg.Tx, seen string) {
+	t.Helper()
+	for name, lock := range everyLockTx {
+		err := lock(t.Context(), tx, "a")
+		var refused *sqllock.RefusedError
+		if !errors.Is(err, sqllock.ErrRefused) || !errors.As(err, &refused) {
+			t.Fatalf("%s = %v; want a *RefusedError", name, err)
+		}
+		if !strings.Contains(refused.Seen, seen) || refused.Instead == "" {
+			t.Errorf("%s says %q", name, refused)
+		}
+		if sqllock.IsRetryable(err) {
+			t.Errorf("%s: a refusal may be retried", name)
+		}
+	}
+}
+
+func TestATransactionThatFailedIsRefusedUntilItIsRolledBack(t *testing.T) {
+	t.Parallel()
+	onEveryDriver(t, func(t *testing.T, db *sqltest.Database, begin func(*testing.T) transaction) {
+		tx := begin(t)
+		tx.must(t, "SAVEPOINT here")
+		if err := tx.exec("SELECT 1/0"); err == nil {
+			t.Fatal("no error")
+		}
+		mustRefuseTx(t, tx, "has failed")
+		if n := locksOn(t, db); n != 0 {
+			t.Errorf("%d locks are held after a refusal", n)
+		}
+		tx.must(t, "ROLLBACK TO here")
+		mustLockTx(t, tx, "a")
+	})
+}
+
+func TestATransactionEndedByHandIsRefused(t *testing.T) {
+	t.Parallel()
+	onEveryDriver(t, func(t *testing.T, db *sqltest.Database, begin func(*testing.T) transaction) {
+		tx := begin(t)
+		tx.must(t, "COMMIT")
+		mustRefuseTx(t, tx, "not in a transaction")
+		if n := locksOn(t, db); n != 0 {
+			t.Errorf("%d locks are held after a refusal", n)
+		}
+	})
+}
+
+func TestATransactionThatIsOverGivesItsDriversError(t *testing.T) {
+	t.Parallel()
+	onEveryDriver(t, func(t *testing.T, _ *sqltest.Database, begin func(*testing.T) transaction) {
+		tx := begin(t)
+		if err := tx.commit(); err != nil {
+			t.Fatal(err)
+		}
+		for name, lock := range everyLockTx {
+			if err := lock(t.Context(), tx, "a"); !errors.Is(err, pgx.ErrTxClosed) && !errors.Is(err, sql.ErrTxDone) {
+				t.Errorf("%s = %v", name, err)
+			}
+		}
+	})
+}
+
+func TestATransactionOfAnotherDriverTakesNoLock(t *testing.T) {
+	t.Parallel()
+	tx, err := sqltest.SQLite(t).BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	for name, lock := range everyLockTx {
+		if err := lock(t.Context(), pg.SQLTx(tx), "a"); err == nil || !strings.Contains(err.Error(), "pgx/v5/stdlib") {
+			t.Errorf("%s = %v; the error should name the driver that is needed", name, err)
+		}
+	}
+	if _, err := tx.ExecContext(t.Context(), "SELECT 1"); err != nil {
+		t.Errorf("the transaction is over: %v", err)
+	}
+}
+
+func TestATransactionOnAStandbyIsRefused(t *testing.T) {
+	t.Parallel()
+	server := sqltest.Start(t, sqltest.EnginePostgres)
+	db := server.Database(t)
+	// A server that finds this file when it starts is a standby.
+	statement(t, db, fmt.Sprintf("COPY (SELECT 1) TO '%s/standby.signal'", ask[string](t, db, "SHOW data_directory")))
+	db.SetMaxIdleConns(0) // none is left from before the restart
+	server.Stop()
+	server.Start()
+	defer func() { // so that the database can be dropped
+		if !ask[bool](t, db, "SELECT pg_promote()") {
+			t.Error("the standby was not promoted")
+		}
+	}()
+	for _, tx := range []transaction{begin(t, db.DSN), beginSQL(t, db)} {
+		mustRefuseTx(t, tx, "standby")
+		if n := locksOn(t, db); n != 0 {
+			t.Errorf("%d locks are held after a refusal", n)
+		}
+		tx.must(t, "SELECT 1")
+	}
+}
+
+func TestATransactionOnCockroachDBIsRefused(t *testing.T) {
+	t.Parallel()
+	mustRefuseTx(t, begin(t, startFakeCockroach(t)), "CockroachDB")
+}
+
+// startFakeCockroach starts what begins and ends transactions, and says that it is CockroachDB, as the
+// real one does: at the beginning of a connection. It answers to nothing else.
+func startFakeCockroach(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		c, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		_ = listener.Close()
+		backend := pgproto3.NewBackend(c, c)
+		if _, err := backend.ReceiveStartupMessage(); err != nil {
+			return
+		}
+		backend.Send(&pgproto3.AuthenticationOk{})
+		backend.Send(&pgproto3.ParameterStatus{Name: "crdb_version", Value: "CockroachDB CCL v24.1.0"})
+		backend.Send(&pgproto3.BackendKeyData{ProcessID: backendPID, SecretKey: binary.BigEndian.AppendUint32(nil, 1)})
+		backend.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+		for backend.Flush() == nil {
+			msg, err := backend.Receive()
+			if err != nil {
+				return
+			}
+			switch q, _ := msg.(*pgproto3.Query); {
+			case q != nil && q.String == "begin":
+				backend.Send(&pgproto3.CommandComplete{CommandTag: []byte("BEGIN")})
+				backend.Send(&pgproto3.ReadyForQuery{TxStatus: 'T'})
+			case q != nil && q.String == "rollback":
+				backend.Send(&pgproto3.CommandComplete{CommandTag: []byte("ROLLBACK")})
+				backend.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+			default:
+				return // goodbye, or a statement that a refused server must not see
+			}
+		}
+	}()
+	return fmt.Sprintf("postgres://anybody@%s/any?sslmode=disable", listener.Addr())
+}
