@@ -55,7 +55,7 @@ func (l *Locker) acquire(
 			return lease, nil
 		}
 	}
-	return nil, &sqllock.OpError{Op: "acquire", Name: name, Err: because(ctx, err)}
+	return nil, &sqllock.OpError{Op: "acquire", Name: name, Err: l.because(ctx, err)}
 }
 
 // try takes the name if it is free or its lease is over.

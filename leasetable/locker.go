@@ -145,7 +145,7 @@ func (l *Locker) Inspect(ctx context.Context, name string) (holder sqllock.Holde
 	defer cancel()
 	seen, err := l.store.look(ctx, name)
 	if err != nil {
-		return sqllock.Holder{}, false, &sqllock.OpError{Op: "inspect", Name: name, Err: because(ctx, err)}
+		return sqllock.Holder{}, false, &sqllock.OpError{Op: "inspect", Name: name, Err: l.because(ctx, err)}
 	}
 	if seen.LeaseID == nil || seen.over() {
 		return sqllock.Holder{}, false, nil
@@ -177,8 +177,12 @@ func (l *Locker) bound(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// because puts the cause of ctx's end, if it has ended, before what the driver made of it.
-func because(ctx context.Context, err error) error {
+// because puts the cause of ctx's end, if it has ended, before what the driver made of it. What
+// bound made ends some time after Close began.
+func (l *Locker) because(ctx context.Context, err error) error {
+	if l.closing.Err() != nil {
+		ctx = l.closing
+	}
 	if !ended(ctx) || errors.Is(err, context.Cause(ctx)) {
 		return err
 	}

@@ -54,7 +54,7 @@ func TestSettingsOfTheRoleLeaveALockWhole(t *testing.T) {
 			statement(t, db, "ALTER ROLE "+role+" SET "+name+" = '"+value+"'")
 		}
 	}
-	statement(t, db, "ALTER ROLE "+role+" SET statement_timeout = '20ms'")
+	statement(t, db, "ALTER ROLE "+role+" SET statement_timeout = '200ms'")
 	u := parse(t, db.DSN)
 	u.User = url.UserPassword(role, "secret")
 	holdAndWait(t, closing(t)(pg.New(u.String())), closing(t)(pg.New(u.String())))
