@@ -8,7 +8,8 @@ type Option func(*Options)
 
 // Options is what a Locker reads from a list of Option.
 type Options struct {
-	TTL time.Duration // 0: the Locker's own
+	TTL     time.Duration // 0: the Locker's own
+	Backend any           // what an option of one backend's package sets; the other backends refuse it
 }
 
 // WithTTL sets how long the lock outlives its last renewal. It is for leases: the TTL of a

@@ -43,11 +43,11 @@ func (l *Locker) acquire(
 ) (sqllock.Lock, error) {
 	ctx, cancel := l.bound(ctx)
 	defer cancel()
-	o := sqllock.Options{TTL: l.ttl}
-	for _, opt := range opts {
-		opt(&o)
+	o := options(opts)
+	if o.TTL == 0 {
+		o.TTL = l.ttl
 	}
-	err := errors.Join(sqllock.CheckName(name), checkTTL(o.TTL), context.Cause(ctx))
+	err := errors.Join(sqllock.CheckName(name), known(o), checkTTL(o.TTL), context.Cause(ctx))
 	if err == nil {
 		var lease *Lease
 		lease, err = how(&attempt{Locker: l, name: name, ttl: o.TTL, ctx: ctx})

@@ -111,6 +111,22 @@ func column(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), 255)], "")
 }
 
+// options collects opts.
+func options(opts []sqllock.Option) (o sqllock.Options) {
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
+}
+
+// known refuses what is not for a lease.
+func known(o sqllock.Options) error {
+	if o.Backend != nil {
+		return fmt.Errorf("%w, a lease: %T", sqllock.ErrUnsupported, o.Backend)
+	}
+	return nil
+}
+
 func checkTTL(ttl time.Duration) error {
 	if ttl < minTTL {
 		return fmt.Errorf("leasetable: TTL %v is too short; it must be at least %v", ttl, minTTL)
@@ -137,8 +153,8 @@ func (l *Locker) Close() error {
 }
 
 // Inspect reports who holds name by a lease that has not expired, and whether anybody does.
-func (l *Locker) Inspect(ctx context.Context, name string) (holder sqllock.Holder, held bool, err error) {
-	if err := sqllock.CheckName(name); err != nil {
+func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, held bool, err error) {
+	if err := errors.Join(sqllock.CheckName(name), known(options(opts))); err != nil {
 		return sqllock.Holder{}, false, &sqllock.OpError{Op: "inspect", Name: name, Err: err}
 	}
 	ctx, cancel := l.bound(ctx)

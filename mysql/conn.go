@@ -95,7 +95,10 @@ func (c *conn) runOne(ctx context.Context, op *session.Op[string]) (err error) {
 
 // Wait implements session.Conn. A second is the shortest wait that every version keeps: MySQL
 // rounds to whole seconds.
-func (c *conn) Wait(ctx context.Context, name string) (bool, error) { return c.get(ctx, name, 1) }
+func (c *conn) Wait(ctx context.Context, op *session.Op[string]) (err error) {
+	op.Done, err = c.get(ctx, op.Key, 1)
+	return err
+}
 
 // get calls GET_LOCK.
 func (c *conn) get(ctx context.Context, name string, seconds int64) (bool, error) {

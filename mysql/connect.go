@@ -25,7 +25,7 @@ func (l *Locker) open(ctx context.Context) (session.Conn[string], error) {
 		return nil, &session.UnavailableError{Err: err, Permanent: notLetIn(err)}
 	}
 	c := newConn(sc)
-	if err := c.setUp(ctx, l.ttl); err != nil {
+	if err := c.setUp(ctx, l.ttl, l.wide); err != nil {
 		c.Close()
 		broken := c.Broken(err) && !errors.Is(err, sqllock.ErrRefused)
 		err = fmt.Errorf("set up a MySQL session: %w", err)
@@ -63,7 +63,7 @@ func isOneOf(err error, numbers ...uint16) bool {
 	return errors.As(err, &answer) && slices.Contains(numbers, answer.Number)
 }
 
-func (c *conn) setUp(ctx context.Context, ttl time.Duration) error {
+func (c *conn) setUp(ctx context.Context, ttl time.Duration, wide bool) error {
 	if _, err := c.sc.ExecContext(ctx, charsetSQL); err != nil {
 		return err
 	}
@@ -76,6 +76,9 @@ func (c *conn) setUp(ctx context.Context, ttl time.Duration) error {
 	}
 	if err := c.sc.QueryRowContext(ctx, sessionSQL).Scan(&c.id, &c.database); err != nil {
 		return err
+	}
+	if wide {
+		c.database = ""
 	}
 	seconds := int64((ttl + time.Second - 1) / time.Second)
 	if _, err := c.sc.ExecContext(ctx, settingsSQL, seconds); err != nil {

@@ -10,21 +10,18 @@ import (
 
 // look asks who holds the lock called name, and what more the user may see.
 func (l *Locker) look(ctx context.Context, op, name string) (sqllock.Holder, bool, error) {
-	var found struct {
+	type answer struct {
 		holder sqllock.Holder
 		held   bool
 	}
-	err := l.engine.Use(ctx, op, name, func(ctx context.Context, c session.Conn[string]) (err error) {
-		found.holder, found.held, err = c.Holder(ctx, name)
-		if err == nil && found.held {
-			err = c.(*conn).details(ctx, name, &found.holder)
+	a, err := session.Ask(ctx, l.engine, op, name, func(ctx context.Context, c session.Conn[string]) (a answer, err error) {
+		a.holder, a.held, err = c.Holder(ctx, name)
+		if err == nil && a.held {
+			err = c.(*conn).details(ctx, name, &a.holder)
 		}
-		return err
+		return a, err
 	})
-	if err != nil { // found may still be written to
-		return sqllock.Holder{}, false, err
-	}
-	return found.holder, found.held, nil
+	return a.holder, a.held, err
 }
 
 // details adds what the statement that says who holds a lock does not: it takes ten times as long,

@@ -37,11 +37,9 @@ func (l *Locker) List(ctx context.Context) ([]Info, error) {
 		infos []Info
 		shown bool
 	}
-	found := make(chan answer, 2)
-	err := l.engine.Use(ctx, "list", "*", func(ctx context.Context, c session.Conn[string]) error {
-		infos, shown, err := c.(*conn).list(ctx)
-		found <- answer{infos, shown}
-		return err
+	a, err := session.Ask(ctx, l.engine, "list", "*", func(ctx context.Context, c session.Conn[string]) (a answer, err error) {
+		a.infos, a.shown, err = c.(*conn).list(ctx)
+		return a, err
 	})
 	if mayNotSee(err) {
 		return nil, fmt.Errorf("%w: %w", errMayNotSee, err)
@@ -49,14 +47,10 @@ func (l *Locker) List(ctx context.Context) ([]Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	var last answer
-	for range len(found) { // the last is the one that did not fail
-		last = <-found
-	}
-	if !last.shown {
+	if !a.shown {
 		return nil, &sqllock.OpError{Op: "list", Name: "*", Err: errNotShown}
 	}
-	return last.infos, nil
+	return a.infos, nil
 }
 
 func (c *conn) list(ctx context.Context) (infos []Info, shown bool, err error) {

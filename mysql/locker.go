@@ -25,6 +25,7 @@ type Locker struct {
 	ttl      time.Duration
 	owner    string
 	sessions int
+	wide     bool // names belong to the whole server
 	engine   *session.Locker[string]
 }
 
@@ -44,6 +45,13 @@ func WithSessionTTL(ttl time.Duration) Option {
 // WithOwner sets what the Locker calls itself. The default is program@host:pid.
 func WithOwner(owner string) Option {
 	return func(l *Locker) { l.owner = owner }
+}
+
+// WithServerWideNames makes the names those of the whole server: a Locker has the same locks in
+// every database. Without it a name belongs to the connection's database. It is as if the
+// connections had no database.
+func WithServerWideNames() Option {
+	return func(l *Locker) { l.wide = true }
 }
 
 // WithMaxConnections sets how many connections the Locker opens at most, half of them to wait on.
@@ -119,18 +127,29 @@ func newLocker(opts []Option, connect func(owner string) (driver.Connector, erro
 
 // TryAcquire implements sqllock.Locker. The *sqllock.HeldError names the holding connection.
 func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
-	if err := session.CheckArgs(name, opts); err != nil {
+	w, err := want("acquire", name, opts)
+	if err != nil {
 		return nil, err
 	}
-	return l.engine.TryAcquire(ctx, name, name)
+	return l.engine.TryAcquire(ctx, w)
 }
 
 // Acquire implements sqllock.Locker.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
-	if err := session.CheckArgs(name, opts); err != nil {
+	w, err := want("acquire", name, opts)
+	if err != nil {
 		return nil, err
 	}
-	return l.engine.Acquire(ctx, name, name)
+	return l.engine.Acquire(ctx, w)
+}
+
+// want makes of a name and options what is asked for.
+func want(op, name string, opts []sqllock.Option) (w session.Want[string], err error) {
+	backend, err := session.CheckArgs(op, name, opts)
+	if err == nil && backend != nil {
+		err = &sqllock.OpError{Op: op, Name: name, Err: fmt.Errorf("%w on MySQL and MariaDB: %T", sqllock.ErrUnsupported, backend)}
+	}
+	return session.Want[string]{Name: name, Key: name}, err
 }
 
 // Inspect reports which connection holds the lock called name, in this process or another, and
@@ -144,11 +163,12 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Optio
 // MariaDB shows Owner and Waiters only when it was started with performance_schema=ON, and Waiters
 // only while the instrument wait/lock/metadata/sql/mdl is enabled. Since is never known: no table
 // says when a connection began or took a lock.
-func (l *Locker) Inspect(ctx context.Context, name string) (holder sqllock.Holder, held bool, err error) {
-	if err := sqllock.CheckName(name); err != nil {
+func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, held bool, err error) {
+	const op = "inspect"
+	if _, err := want(op, name, opts); err != nil {
 		return sqllock.Holder{}, false, err
 	}
-	return l.look(ctx, "inspect", name)
+	return l.look(ctx, op, name)
 }
 
 // Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. It

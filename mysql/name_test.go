@@ -71,3 +71,24 @@ func TestTheConnectionsCharsetDoesNotChangeALock(t *testing.T) {
 		mustRelease(t, lock)
 	})
 }
+
+func TestServerWideNamesAreTheSameInEveryDatabase(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database) {
+		config, err := gomysql.ParseDSN(db.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.DBName = "mysql" // every server has it
+		here, there := newLocker(t, db, mysql.WithServerWideNames()), closing(t)(mysql.New(config.FormatDSN(), mysql.WithServerWideNames()))
+		name := t.Name() // of a server that other tests use
+		lock := mustTry(t, here, name)
+		mustBeHeld(t, there, name)
+		if id := ask[int64](t, db, "SELECT IS_USED_LOCK(?)", mysql.ServerName("", name)); id == 0 {
+			t.Error("the lock has another name")
+		}
+		inDatabase := mustTry(t, newLocker(t, db), name)
+		mustRelease(t, inDatabase)
+		mustRelease(t, lock)
+	})
+}

@@ -25,9 +25,9 @@ var errOwn = errors.New("this Locker holds the lock itself; Release it, or Close
 // It takes the same user, or the privilege CONNECTION_ADMIN (MariaDB: CONNECTION ADMIN) or SUPER. A lock
 // that this Locker holds is an error. After an error the connection may have been ended if a
 // holder is returned, or if the Locker's own connection broke or ctx ended.
-func (l *Locker) Terminate(ctx context.Context, name string) (holder sqllock.Holder, held bool, err error) {
+func (l *Locker) Terminate(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, held bool, err error) {
 	const op = "terminate"
-	if err := sqllock.CheckName(name); err != nil {
+	if _, err := want(op, name, opts); err != nil {
 		return sqllock.Holder{}, false, err
 	}
 	if l.engine.Holds(name) {

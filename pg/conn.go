@@ -23,7 +23,7 @@ type conn struct {
 	cut atomic.Bool // Cut was called
 }
 
-var _ session.Conn[int64] = (*conn)(nil)
+var _ session.Conn[key] = (*conn)(nil)
 
 // Names of the statements that are prepared on every connection.
 const (
@@ -44,7 +44,7 @@ func (c *conn) prepare(ctx context.Context) error {
 
 // Run implements session.Conn. A deadline on the socket is all that it needs of a context, at
 // a fraction of the cost.
-func (c *conn) Run(until time.Time, ops []*session.Op[int64]) error {
+func (c *conn) Run(until time.Time, ops []*session.Op[key]) error {
 	socket := c.pc.PgConn().Conn()
 	if err := socket.SetDeadline(until); err != nil {
 		return err
@@ -65,32 +65,53 @@ func (c *conn) Run(until time.Time, ops []*session.Op[int64]) error {
 	return socket.SetDeadline(time.Time{})
 }
 
-func (c *conn) run(ops []*session.Op[int64]) ([][][]byte, error) {
+func (c *conn) run(ops []*session.Op[key]) ([][][]byte, error) {
 	const (
 		text   = 0
 		binary = 1
 	)
 	ctx := context.Background()
 	var result *pgconn.Result
-	if len(ops) == 1 {
+	if kind := kindOf(ops[0]); len(ops) == 1 && (kind == kindTry || kind == kindUnlock) {
 		name := unlockName
-		if ops[0].Take {
+		if kind == kindTry {
 			name = tryName
 		}
-		key := encoding.BigEndian.AppendUint64(nil, uint64(ops[0].Key))
+		key := encoding.BigEndian.AppendUint64(nil, uint64(ops[0].Key.n))
 		result = c.pc.PgConn().ExecPrepared(ctx, name, [][]byte{key}, []int16{binary}, []int16{binary}).Read()
 	} else {
-		takes, keys := []byte("{"), []byte("{")
+		kinds, keys := []byte("{"), []byte("{")
 		for i, op := range ops {
 			if i > 0 {
-				takes, keys = append(takes, ','), append(keys, ',')
+				kinds, keys = append(kinds, ','), append(keys, ',')
 			}
-			takes, keys = strconv.AppendBool(takes, op.Take), strconv.AppendInt(keys, op.Key, 10)
+			kinds, keys = strconv.AppendInt(kinds, kindOf(op), 10), strconv.AppendInt(keys, op.Key.n, 10)
 		}
-		params := [][]byte{append(takes, '}'), append(keys, '}')}
+		params := [][]byte{append(kinds, '}'), append(keys, '}')}
 		result = c.pc.PgConn().ExecPrepared(ctx, manyName, params, []int16{text}, []int16{binary}).Read()
 	}
 	return result.Rows, result.Err
+}
+
+// Kinds of things to do with a key, for many.sql; see kindOf.
+const (
+	kindUnlock = 0
+	kindTry    = 1
+	kindShared = 2 // is added for a share
+	kindPair   = 4 // is added for a pair
+)
+
+func kindOf(op *session.Op[key]) (kind int64) {
+	if op.Take {
+		kind += kindTry
+	}
+	if op.Shared {
+		kind += kindShared
+	}
+	if op.Key.pair {
+		kind += kindPair
+	}
+	return kind
 }
 
 // Cut implements session.Conn.
@@ -101,27 +122,29 @@ func (c *conn) Cut() {
 
 // Wait implements session.Conn. Its three statements go in one round trip and make one
 // transaction, which lasts no longer than the slice.
-func (c *conn) Wait(ctx context.Context, key int64) (bool, error) {
+func (c *conn) Wait(ctx context.Context, op *session.Op[key]) error {
 	var batch pgconn.Batch
-	batch.ExecParams(waitBeginSQL, [][]byte{[]byte(strconv.FormatInt(key, 10))}, nil, nil, nil)
+	number := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
+	batch.ExecParams(waitBeginSQL, [][]byte{number(kindOf(op)), number(op.Key.n)}, nil, nil, nil)
 	batch.ExecParams(waitSQL, nil, nil, nil, nil)
 	batch.ExecParams(waitEndSQL, nil, nil, nil, nil)
 	results, err := c.pc.PgConn().ExecBatch(ctx, &batch).ReadAll()
 	if err != nil {
-		return false, withLimit(err)
+		return withLimit(err)
 	}
 	last := results[len(results)-1].Rows
-	return len(last) == 1 && string(last[0][0]) == "yes", nil
+	op.Done = len(last) == 1 && string(last[0][0]) == "yes"
+	return nil
 }
 
 // Holder implements session.Conn.
-func (c *conn) Holder(ctx context.Context, key int64) (sqllock.Holder, bool, error) {
+func (c *conn) Holder(ctx context.Context, k key) (sqllock.Holder, bool, error) {
 	var (
 		holder sqllock.Holder
 		owner  string
 		since  *time.Time
 	)
-	err := c.pc.QueryRow(ctx, holderSQL, key).Scan(&holder.Session, &owner, &holder.Address, &since, &holder.Waiters)
+	err := c.pc.QueryRow(ctx, holderSQL, k.n, k.subid()).Scan(&holder.Session, &owner, &holder.Address, &since, &holder.Waiters)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return sqllock.Holder{}, false, nil
 	}

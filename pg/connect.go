@@ -66,7 +66,7 @@ func connectLike(db *sql.DB) (func(context.Context) (*pgx.Conn, error), error) {
 }
 
 // open connects, refuses a server that would not keep a lock, and sets up the session.
-func (l *Locker) open(ctx context.Context) (session.Conn[int64], error) {
+func (l *Locker) open(ctx context.Context) (session.Conn[key], error) {
 	pc, err := l.connect(ctx)
 	if err != nil {
 		if err := withLimit(err); errors.Is(err, sqllock.ErrLimit) {

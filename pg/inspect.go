@@ -7,18 +7,15 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// look asks who holds the lock called name.
-func (l *Locker) look(ctx context.Context, op, name string) (sqllock.Holder, bool, error) {
-	var found struct {
+// look asks who holds a lock.
+func (l *Locker) look(ctx context.Context, op string, w session.Want[key]) (sqllock.Holder, bool, error) {
+	type answer struct {
 		holder sqllock.Holder
 		held   bool
 	}
-	err := l.engine.Use(ctx, op, name, func(ctx context.Context, c session.Conn[int64]) (err error) {
-		found.holder, found.held, err = c.Holder(ctx, Key(name))
-		return err
+	a, err := session.Ask(ctx, l.engine, op, w.Name, func(ctx context.Context, c session.Conn[key]) (a answer, err error) {
+		a.holder, a.held, err = c.Holder(ctx, w.Key)
+		return a, err
 	})
-	if err != nil { // found may still be written to
-		return sqllock.Holder{}, false, err
-	}
-	return found.holder, found.held, nil
+	return a.holder, a.held, err
 }

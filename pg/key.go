@@ -5,6 +5,21 @@ import (
 	"encoding/binary"
 )
 
+// key is the key of an advisory lock: a bigint, or a pair of ints, of which the first is the upper
+// half.
+type key struct {
+	n    int64
+	pair bool
+}
+
+// subid is how pg_locks tells the two kinds apart.
+func (k key) subid() int {
+	if k.pair {
+		return 2
+	}
+	return 1
+}
+
 // Key returns the advisory lock key of a name: the first eight bytes, big-endian, of the
 // SHA-256 of "sqllock\x00" followed by the name. It will not change, so another program may
 // take the same lock with pg_advisory_lock(key).

@@ -23,20 +23,9 @@ type Info struct {
 // their keys; a lock that is shared has one entry for each holder. Locks of transactions are among them and
 // look the same. What is known of a holder is said at Inspect.
 func (l *Locker) List(ctx context.Context) ([]Info, error) {
-	found := make(chan []Info, 2)
-	err := l.engine.Use(ctx, "list", "*", func(ctx context.Context, c session.Conn[int64]) error {
-		infos, err := c.(*conn).list(ctx)
-		found <- infos
-		return err
+	return session.Ask(ctx, l.engine, "list", "*", func(ctx context.Context, c session.Conn[key]) ([]Info, error) {
+		return c.(*conn).list(ctx)
 	})
-	if err != nil {
-		return nil, err
-	}
-	var infos []Info
-	for range len(found) { // the last is the one that did not fail
-		infos = <-found
-	}
-	return infos, nil
 }
 
 func (c *conn) list(ctx context.Context) ([]Info, error) {

@@ -25,7 +25,7 @@ type Locker struct {
 	ttl      time.Duration
 	owner    string
 	sessions int
-	engine   *session.Locker[int64]
+	engine   *session.Locker[key]
 }
 
 var _ sqllock.Locker = (*Locker)(nil)
@@ -111,29 +111,33 @@ func newLocker(connect func(context.Context) (*pgx.Conn, error), opts []Option) 
 
 // TryAcquire implements sqllock.Locker. The *sqllock.HeldError names the holding session.
 func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
-	if err := session.CheckArgs(name, opts); err != nil {
+	w, err := want("acquire", name, opts)
+	if err != nil {
 		return nil, err
 	}
-	return l.engine.TryAcquire(ctx, name, Key(name))
+	return l.engine.TryAcquire(ctx, w)
 }
 
 // Acquire implements sqllock.Locker.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
-	if err := session.CheckArgs(name, opts); err != nil {
+	w, err := want("acquire", name, opts)
+	if err != nil {
 		return nil, err
 	}
-	return l.engine.Acquire(ctx, name, Key(name))
+	return l.engine.Acquire(ctx, w)
 }
 
 // Inspect reports which session holds the lock called name, in this process or another, and
 // whether any does; of several that share it, one. Of the sessions of other roles
 // Address and Since are not known, unless one may read their statistics (pg_read_all_stats).
 // A Locker counts as one waiter, however many of its goroutines wait.
-func (l *Locker) Inspect(ctx context.Context, name string) (holder sqllock.Holder, held bool, err error) {
-	if err := sqllock.CheckName(name); err != nil {
+func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, held bool, err error) {
+	const op = "inspect"
+	w, err := want(op, name, opts)
+	if err != nil {
 		return sqllock.Holder{}, false, err
 	}
-	return l.look(ctx, "inspect", name)
+	return l.look(ctx, op, w)
 }
 
 // Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. It

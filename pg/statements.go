@@ -32,10 +32,6 @@ var (
 	terminateSQL string
 	//go:embed sql/tx_lock.sql
 	txLockSQL string
-	//go:embed sql/tx_lock_shared.sql
-	txLockSharedSQL string
 	//go:embed sql/tx_try.sql
 	txTrySQL string
-	//go:embed sql/tx_try_shared.sql
-	txTrySharedSQL string
 )

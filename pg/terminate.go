@@ -26,31 +26,32 @@ var errOwn = errors.New("this Locker holds the lock itself; Release it, or Close
 // It takes the privileges of the session's role, or the role pg_signal_backend, and for a
 // superuser's session a superuser. A lock that this Locker holds is an error. After an error the
 // session may have been ended if a holder is returned, or if the connection broke or ctx ended.
-func (l *Locker) Terminate(ctx context.Context, name string) (holder sqllock.Holder, held bool, err error) {
+func (l *Locker) Terminate(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, held bool, err error) {
 	const op = "terminate"
-	if err := sqllock.CheckName(name); err != nil {
+	w, err := want(op, name, opts)
+	if err != nil {
 		return sqllock.Holder{}, false, err
 	}
-	if l.engine.Holds(Key(name)) {
+	if l.engine.Holds(w.Key) {
 		return sqllock.Holder{}, false, &sqllock.OpError{Op: op, Name: name, Err: errOwn}
 	}
-	holder, held, err = l.look(ctx, op, name)
+	holder, held, err = l.look(ctx, op, w)
 	if err != nil || !held {
 		return sqllock.Holder{}, false, err
 	}
-	ended, err := l.end(ctx, op, name, holder.Session)
+	ended, err := l.end(ctx, op, w, holder.Session)
 	if err != nil || !ended {
 		return sqllock.Holder{}, false, err
 	}
-	return holder, true, l.gone(ctx, op, name, holder.Session)
+	return holder, true, l.gone(ctx, op, w, holder.Session)
 }
 
 // end ends the session if it holds the lock. It may run twice, and then finds nobody.
-func (l *Locker) end(ctx context.Context, op, name string, id int64) (ended bool, err error) {
+func (l *Locker) end(ctx context.Context, op string, w session.Want[key], id int64) (ended bool, err error) {
 	answer := make(chan bool, 2)
-	err = l.engine.Use(ctx, op, name, func(ctx context.Context, c session.Conn[int64]) error {
+	err = l.engine.Use(ctx, op, w.Name, func(ctx context.Context, c session.Conn[key]) error {
 		var signalled bool
-		err := c.(*conn).pc.QueryRow(ctx, terminateSQL, Key(name), id).Scan(&signalled)
+		err := c.(*conn).pc.QueryRow(ctx, terminateSQL, w.Key.n, w.Key.subid(), id).Scan(&signalled)
 		if errors.Is(err, pgx.ErrNoRows) {
 			err = nil
 		}
@@ -77,11 +78,11 @@ func lacksRight(err error, id int64) error {
 }
 
 // gone waits until the session no longer holds the lock: the server ends it at its leisure.
-func (l *Locker) gone(ctx context.Context, op, name string, id int64) error {
+func (l *Locker) gone(ctx context.Context, op string, w session.Want[key], id int64) error {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for {
-		now, held, err := l.look(ctx, op, name)
+		now, held, err := l.look(ctx, op, w)
 		if err != nil {
 			return err
 		}
@@ -91,7 +92,7 @@ func (l *Locker) gone(ctx context.Context, op, name string, id int64) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return &sqllock.OpError{Op: op, Name: name, Err: context.Cause(ctx)}
+			return &sqllock.OpError{Op: op, Name: w.Name, Err: context.Cause(ctx)}
 		}
 	}
 }

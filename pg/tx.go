@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/session"
 )
 
 // Tx is a transaction to take locks in: a pgx.Tx as it is, or a *sql.Tx by way of [SQLTx].
@@ -48,46 +49,37 @@ func SQLTx(tx *sql.Tx) Tx { return sqlTx{tx} }
 // It refuses (sqllock.ErrRefused), and takes nothing, where the lock would not exclude others or
 // would end at once: on a standby, on CockroachDB, and when tx has failed or is not in a
 // transaction, say after a COMMIT by hand. A transaction that is over gives its driver's error.
-func LockTx(ctx context.Context, tx Tx, name string) error {
-	return lockTx(ctx, tx, name, txLockSQL)
+//
+// With [WithShared], two transactions that go on from a share to the lock itself wait for each
+// other, until PostgreSQL ends one of them (40P01).
+func LockTx(ctx context.Context, tx Tx, name string, opts ...sqllock.Option) error {
+	return lockTx(ctx, tx, name, opts, txLockSQL)
 }
 
 // TryLockTx is [LockTx] without the wait: if somebody else has the lock, or a share of it, it
 // fails at once with a *sqllock.HeldError, which does not know the holder, and the transaction
 // is as good as before.
-func TryLockTx(ctx context.Context, tx Tx, name string) error {
-	return lockTx(ctx, tx, name, txTrySQL)
+func TryLockTx(ctx context.Context, tx Tx, name string, opts ...sqllock.Option) error {
+	return lockTx(ctx, tx, name, opts, txTrySQL)
 }
 
-// LockTxShared is [LockTx] for a share of the lock: any number of transactions have a share at a
-// time, and nobody has the lock meanwhile. Two that go on from a share to the lock itself wait
-// for each other, until PostgreSQL ends one of them (40P01).
-func LockTxShared(ctx context.Context, tx Tx, name string) error {
-	return lockTx(ctx, tx, name, txLockSharedSQL)
-}
-
-// TryLockTxShared is [LockTxShared] without the wait. It also fails while somebody waits for the
-// lock.
-func TryLockTxShared(ctx context.Context, tx Tx, name string) error {
-	return lockTx(ctx, tx, name, txTrySharedSQL)
-}
-
-func lockTx(ctx context.Context, tx Tx, name, statement string) error {
-	err := sqllock.CheckName(name)
-	if err == nil {
-		err = takeInTx(ctx, tx, name, statement)
-	}
+func lockTx(ctx context.Context, tx Tx, name string, opts []sqllock.Option, statement string) error {
+	const op = "acquire"
+	w, err := want(op, name, opts)
 	if err != nil {
-		return &sqllock.OpError{Op: "acquire", Name: name, Err: err}
+		return err
+	}
+	if err := takeInTx(ctx, tx, w, statement); err != nil {
+		return &sqllock.OpError{Op: op, Name: name, Err: err}
 	}
 	return nil
 }
 
-func takeInTx(ctx context.Context, tx Tx, name, statement string) error {
+func takeInTx(ctx context.Context, tx Tx, w session.Want[key], statement string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	arg := &txArg{key: Key(name)}
+	arg := &txArg{op: &session.Op[key]{Key: w.Key, Shared: w.Shared, Take: true}}
 	var outcome string
 	// QueryExecModeExec needs one round trip, also the first time, and leaves no prepared statement
 	// in a session that may be a pooler's.
@@ -98,13 +90,13 @@ func takeInTx(ctx context.Context, tx Tx, name, statement string) error {
 		return arg.refused
 	case errors.As(err, &answer) && answer.Code == "55P03":
 		return fmt.Errorf("%w, longer than the transaction's lock_timeout; the transaction must be rolled back: %w",
-			&sqllock.HeldError{Name: name}, err)
+			&sqllock.HeldError{Name: w.Name}, err)
 	case err != nil && ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)):
 		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	case err != nil:
 		return err
 	case outcome == "held":
-		return &sqllock.HeldError{Name: name}
+		return &sqllock.HeldError{Name: w.Name}
 	case outcome == "standby":
 		return &sqllock.RefusedError{
 			Seen:    "the server is a standby, whose advisory locks its primary does not know",
@@ -118,7 +110,7 @@ func takeInTx(ctx context.Context, tx Tx, name, statement string) error {
 // before anything is sent, for a *sql.Tx as well, and so shows the connection that the
 // transaction is on.
 type txArg struct {
-	key     int64
+	op      *session.Op[key]
 	refused error
 }
 
@@ -130,7 +122,7 @@ var (
 // RewriteQuery implements pgx.QueryRewriter.
 func (a *txArg) RewriteQuery(_ context.Context, conn *pgx.Conn, query string, _ []any) (string, []any, error) {
 	a.refused = refuseTx(conn.PgConn())
-	return query, []any{a.key}, a.refused
+	return query, []any{kindOf(a.op), a.op.Key.n}, a.refused
 }
 
 // Value implements driver.Valuer, which pgx's stdlib does not ask for.

@@ -151,7 +151,7 @@ func TestATransactionLockEndsWithItsTransaction(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			onEveryDriver(t, func(t *testing.T, db *sqltest.Database, begin func(*testing.T) transaction) {
-				for call, take := range map[string]func(context.Context, pg.Tx, string) error{"LockTx": pg.LockTx, "TryLockTx": pg.TryLockTx} {
+				for call, take := range map[string]lockTx{"LockTx": pg.LockTx, "TryLockTx": pg.TryLockTx} {
 					tx, other, l := begin(t), begin(t), newLocker(t, db)
 					if err := take(t.Context(), tx, "a"); err != nil {
 						t.Fatalf("%s: %v", call, err)
@@ -198,8 +198,8 @@ func TestASessionLockExcludesTransactions(t *testing.T) {
 		tx := begin(t)
 		lock := mustTry(t, newLocker(t, db), "a")
 		mustBeHeldByOthers(t, tx, "a")
-		if err := pg.TryLockTxShared(t.Context(), tx, "a"); !errors.Is(err, sqllock.ErrHeld) {
-			t.Errorf("TryLockTxShared of a lock that a session holds: %v", err)
+		if err := pg.TryLockTx(t.Context(), tx, "a", pg.WithShared()); !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("TryLockTx WithShared of a lock that a session holds: %v", err)
 		}
 		mustRelease(t, lock)
 		mustLockTx(t, tx, "a")
@@ -210,10 +210,10 @@ func TestTransactionsShareALockThatNobodyHasAlone(t *testing.T) {
 	t.Parallel()
 	onEveryDriver(t, func(t *testing.T, db *sqltest.Database, begin func(*testing.T) transaction) {
 		one, two, three, writer, l := begin(t), begin(t), begin(t), begin(t), newLocker(t, db)
-		if err := pg.LockTxShared(t.Context(), one, "a"); err != nil {
+		if err := pg.LockTx(t.Context(), one, "a", pg.WithShared()); err != nil {
 			t.Fatal(err)
 		}
-		if err := pg.TryLockTxShared(t.Context(), two, "a"); err != nil {
+		if err := pg.TryLockTx(t.Context(), two, "a", pg.WithShared()); err != nil {
 			t.Fatal(err)
 		}
 		mustBeHeldByOthers(t, writer, "a")
@@ -221,8 +221,8 @@ func TestTransactionsShareALockThatNobodyHasAlone(t *testing.T) {
 		ctx, cancel := bounded(t)
 		defer cancel()
 		waiting := waitInTx(t, db, "a", func() error { return pg.LockTx(ctx, writer, "a") })
-		if err := pg.TryLockTxShared(t.Context(), three, "a"); !errors.Is(err, sqllock.ErrHeld) {
-			t.Errorf("TryLockTxShared while somebody waits for the lock: %v", err)
+		if err := pg.TryLockTx(t.Context(), three, "a", pg.WithShared()); !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("TryLockTx WithShared while somebody waits for the lock: %v", err)
 		}
 		for _, tx := range []transaction{one, two} {
 			if len(waiting) > 0 {
@@ -235,8 +235,8 @@ func TestTransactionsShareALockThatNobodyHasAlone(t *testing.T) {
 		if err := <-waiting; err != nil {
 			t.Fatal(err)
 		}
-		if err := pg.TryLockTxShared(t.Context(), three, "a"); !errors.Is(err, sqllock.ErrHeld) {
-			t.Errorf("TryLockTxShared of a held lock: %v", err)
+		if err := pg.TryLockTx(t.Context(), three, "a", pg.WithShared()); !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("TryLockTx WithShared of a held lock: %v", err)
 		}
 	})
 }
@@ -264,9 +264,18 @@ func TestATransactionLockHasAnyName(t *testing.T) {
 	})
 }
 
-// everyLockTx is every way to take a lock in a transaction.
-var everyLockTx = map[string]func(context.Context, pg.Tx, string) error{
-	"LockTx": pg.LockTx, "TryLockTx": pg.TryLockTx, "LockTxShared": pg.LockTxShared, "TryLockTxShared": pg.TryLockTxShared,
+// lockTx is a way to take a lock in a transaction.
+type lockTx = func(context.Context, pg.Tx, string, ...sqllock.Option) error
+
+var everyLockTx = map[string]lockTx{
+	"LockTx": pg.LockTx, "TryLockTx": pg.TryLockTx,
+	"LockTx WithShared": sharing(pg.LockTx), "TryLockTx WithShared": sharing(pg.TryLockTx),
+}
+
+func sharing(f lockTx) lockTx {
+	return func(ctx context.Context, tx pg.Tx, name string, opts ...sqllock.Option) error {
+		return f(ctx, tx, name, append(opts, pg.WithShared())...)
+	}
 }
 
 func TestATransactionLockIsOneRoundTripAlsoTheFirstTime(t *testing.T) {

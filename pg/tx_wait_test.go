@@ -131,7 +131,7 @@ func TestOfTwoTransactionsThatGoOnFromAShareOneIsEnded(t *testing.T) {
 	defer cancel()
 	for _, tx := range []transaction{one, two} {
 		tx.must(t, "SET LOCAL deadlock_timeout = '50ms'")
-		if err := pg.LockTxShared(ctx, tx, "a"); err != nil {
+		if err := pg.LockTx(ctx, tx, "a", pg.WithShared()); err != nil {
 			t.Fatal(err)
 		}
 	}

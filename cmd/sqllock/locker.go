@@ -16,7 +16,7 @@ import (
 // locker is what the Lockers of every kind have.
 type locker interface {
 	sqllock.Locker
-	Inspect(ctx context.Context, name string) (holder sqllock.Holder, held bool, err error)
+	Inspect(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, held bool, err error)
 	Close() error
 }
 

@@ -30,6 +30,27 @@ func New(ctx context.Context, name string, release func(context.Context) error) 
 	return h
 }
 
+// Under begins the life of a lock that ends, at the latest, with parent; see New.
+func Under(ctx, parent context.Context, name string, release func(context.Context) error) *Hold {
+	h := &Hold{name: name, release: release}
+	h.ctx, h.cancel = context.WithCancelCause(endsWith{parent, ctx})
+	return h
+}
+
+// endsWith ends with its first context, at once, and has the values of both.
+type endsWith struct {
+	context.Context
+	values context.Context //nolint:containedctx // for its values
+}
+
+// Value implements context.Context. The first is asked first: it is the one that tells its end.
+func (c endsWith) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.values.Value(key)
+}
+
 // Name implements sqllock.Lock.
 func (h *Hold) Name() string { return h.name }
 

@@ -13,12 +13,12 @@ import (
 // pollEvery is about how often a lock is tried for when there is no session left to wait on.
 const pollEvery = 50 * time.Millisecond
 
-// try tries for key on a shared session. It returns neither lock nor error when somebody else
+// try tries for w on a shared session. It returns neither lock nor error when somebody else
 // holds it.
-func (l *Locker[K]) try(ctx context.Context, name string, key K) (got *lock[K], err error) {
+func (l *Locker[K]) try(ctx context.Context, w Want[K]) (got *lock[K], err error) {
 	err = l.onShared(ctx, func(s *session[K]) error {
-		lock := l.newLock(ctx, name, key, s, time.Now())
-		c := &call[K]{op: Op[K]{Key: key, Take: true}, lock: lock}
+		lock := l.newLock(ctx, w, s, time.Now())
+		c := &call[K]{op: w.take(), lock: lock}
 		if err := s.do(ctx, c); err != nil {
 			return err
 		}
@@ -32,21 +32,21 @@ func (l *Locker[K]) try(ctx context.Context, name string, key K) (got *lock[K], 
 
 // wait waits for a key that somebody was seen to hold. The lock then lives on the session that
 // it was waited for on.
-func (l *Locker[K]) wait(ctx context.Context, name string, key K) (got *lock[K], err error) {
+func (l *Locker[K]) wait(ctx context.Context, w Want[K]) (got *lock[K], err error) {
 	for {
 		s, reused, err := l.sessionApart(ctx)
 		if err != nil {
-			return nil, leftHeld(ctx, name, err)
+			return nil, leftHeld(ctx, w.Name, err)
 		}
 		if s == nil {
-			got, err = l.poll(ctx, name, key)
+			got, err = l.poll(ctx, w)
 			if got != nil || err != nil {
-				return got, leftHeld(ctx, name, err)
+				return got, leftHeld(ctx, w.Name, err)
 			}
 			continue
 		}
 		for got == nil && err == nil {
-			got, err = l.slice(ctx, name, key, s)
+			got, err = l.slice(ctx, w, s)
 			var ended *endedError
 			if reused && errors.As(err, &ended) && ended.Retryable() {
 				break // nobody had looked at the session for some time
@@ -54,18 +54,18 @@ func (l *Locker[K]) wait(ctx context.Context, name string, key K) (got *lock[K],
 			reused = false
 		}
 		if !reused {
-			return got, leftHeld(ctx, name, err)
+			return got, leftHeld(ctx, w.Name, err)
 		}
 	}
 }
 
-// slice waits for key on a session apart, as long as one statement waits. When ctx ends, the
+// slice waits for w on a session apart, as long as one statement waits. When ctx ends, the
 // session gives back what it may still be granted before anybody uses it again.
-func (l *Locker[K]) slice(ctx context.Context, name string, key K, s *session[K]) (*lock[K], error) {
-	c := &call[K]{op: Op[K]{Key: key, Take: true}, free: true, idle: func() { l.park(s) }}
-	c.lock = l.newLock(ctx, name, key, s, time.Now())
+func (l *Locker[K]) slice(ctx context.Context, w Want[K], s *session[K]) (*lock[K], error) {
+	c := &call[K]{op: w.take(), free: true, idle: func() { l.park(s) }}
+	c.lock = l.newLock(ctx, w, s, time.Now())
 	c.work = func(ctx context.Context) (err error) {
-		c.op.Done, c.refused = s.conn.Wait(ctx, key)
+		c.refused = s.conn.Wait(ctx, &c.op)
 		c.lock.since = time.Now()
 		if c.refused == nil || s.conn.Broken(c.refused) {
 			return c.refused
@@ -73,7 +73,8 @@ func (l *Locker[K]) slice(ctx context.Context, name string, key K, s *session[K]
 		// The refusal can have met the grant.
 		c.op.Done = false
 		until, _ := ctx.Deadline()
-		return s.conn.Run(until, []*Op[K]{{Key: key}})
+		give := w.give()
+		return s.conn.Run(until, []*Op[K]{&give})
 	}
 	if err := s.do(ctx, c); err != nil {
 		return nil, err
@@ -90,12 +91,12 @@ func (l *Locker[K]) slice(ctx context.Context, name string, key K, s *session[K]
 
 // poll lets some time pass and tries for key on a shared session: the Locker has no session
 // left to wait on.
-func (l *Locker[K]) poll(ctx context.Context, name string, key K) (*lock[K], error) {
+func (l *Locker[K]) poll(ctx context.Context, w Want[K]) (*lock[K], error) {
 	pause := time.NewTimer(pollEvery/2 + rand.N(pollEvery)) //nolint:gosec // jitter
 	defer pause.Stop()
 	select {
 	case <-pause.C:
-		return l.try(ctx, name, key)
+		return l.try(ctx, w)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-l.closing.Done():

@@ -8,20 +8,21 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// CheckArgs validates what an acquisition of a session lock was given.
-func CheckArgs(name string, opts []sqllock.Option) error {
-	if err := sqllock.CheckName(name); err != nil {
-		return failed(name, err)
-	}
+// CheckArgs validates what op was given for a session lock, and returns what the options of the
+// backend's own package say.
+func CheckArgs(op, name string, opts []sqllock.Option) (backend any, err error) {
 	var o sqllock.Options
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if o.TTL != 0 {
-		return failed(name, fmt.Errorf("%w: a session lock has no TTL of its own; set WithSessionTTL on its Locker",
-			sqllock.ErrUnsupported))
+	err = sqllock.CheckName(name)
+	if err == nil && o.TTL != 0 {
+		err = fmt.Errorf("%w: a session lock has no TTL of its own; set WithSessionTTL on its Locker", sqllock.ErrUnsupported)
 	}
-	return nil
+	if err != nil {
+		return nil, &sqllock.OpError{Op: op, Name: name, Err: err}
+	}
+	return o.Backend, nil
 }
 
 // DefaultOwner is what a Locker calls itself unless told otherwise: program@host:pid.

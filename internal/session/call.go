@@ -131,7 +131,7 @@ func (s *session[K]) answer(calls []*call[K]) error {
 			}
 		} else {
 			if c.op.Take && c.op.Done {
-				strays = append(strays, &Op[K]{Key: c.op.Key})
+				strays = append(strays, &Op[K]{Key: c.op.Key, Shared: c.op.Shared})
 			}
 			if c.idle != nil {
 				idle = append(idle, c.idle)
@@ -186,7 +186,7 @@ func (s *session[K]) attempt(calls []*call[K]) error {
 func (s *session[K]) recover(until time.Time, calls []*call[K], said error) error {
 	gives := make([]*Op[K], 0, len(calls))
 	for _, c := range calls {
-		gives = append(gives, &Op[K]{Key: c.op.Key})
+		gives = append(gives, &Op[K]{Key: c.op.Key, Shared: c.op.Shared})
 		if c.op.Done = !c.op.Take; c.op.Take {
 			c.refused = said
 		}

@@ -19,11 +19,22 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
+// Want is a lock that is asked for.
+type Want[K comparable] struct {
+	Name   string // what its callers call it
+	Key    K      // what the server calls it
+	Shared bool   // others may have it at the same time, if they share as well
+}
+
+func (w Want[K]) take() Op[K] { return Op[K]{Key: w.Key, Shared: w.Shared, Take: true} }
+func (w Want[K]) give() Op[K] { return Op[K]{Key: w.Key, Shared: w.Shared} }
+
 // Op is one thing to do with a key: take it if it is free, or give it back.
 type Op[K comparable] struct {
-	Key  K
-	Take bool
-	Done bool // the answer: it was taken, or it was this session's to give back
+	Key    K
+	Shared bool
+	Take   bool
+	Done   bool // the answer: it was taken, or it was this session's to give back
 }
 
 // Conn is a dedicated connection whose session can hold locks. Its methods are called by one
@@ -34,9 +45,9 @@ type Conn[K comparable] interface {
 	// any of them may have been done.
 	Run(until time.Time, ops []*Op[K]) error
 
-	// Wait waits for key for up to a second and reports whether it was taken. It is only
-	// called on a session that holds nothing.
-	Wait(ctx context.Context, key K) (bool, error)
+	// Wait waits for the key of op, which takes it, for up to a second. It is only called on a
+	// session that holds nothing.
+	Wait(ctx context.Context, op *Op[K]) error
 
 	// Holder reports who holds key, and whether anybody does.
 	Holder(ctx context.Context, key K) (sqllock.Holder, bool, error)

@@ -12,7 +12,7 @@ import (
 // lock is a lock on a session, or one that may come to be.
 type lock[K comparable] struct {
 	*hold.Hold
-	key  K
+	want Want[K]
 	s    *session[K]
 	over func(K) // gives up the turn of the key
 
@@ -31,7 +31,7 @@ func (s *session[K]) tell(err error) {
 	s.err = err
 	for _, lock := range s.held {
 		lock.End(s.lost())
-		lock.over(lock.key)
+		lock.over(lock.want.Key)
 	}
 	s.held = nil
 	for _, c := range s.queue {
@@ -46,7 +46,7 @@ func (s *session[K]) tell(err error) {
 func (s *session[K]) keep(lock *lock[K]) {
 	if !s.attach(lock) {
 		lock.End(s.lost()) // the session's error does not change any more
-		lock.over(lock.key)
+		lock.over(lock.want.Key)
 	}
 }
 
@@ -57,7 +57,7 @@ func (s *session[K]) attach(lock *lock[K]) bool {
 	if s.err != nil {
 		return false
 	}
-	s.held[lock.key] = lock
+	s.held[lock.want.Key] = lock
 	return true
 }
 
@@ -66,10 +66,10 @@ func (s *session[K]) attach(lock *lock[K]) bool {
 func (s *session[K]) detach(lock *lock[K]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held[lock.key] != lock {
+	if s.held[lock.want.Key] != lock {
 		return false
 	}
-	delete(s.held, lock.key)
+	delete(s.held, lock.want.Key)
 	return true
 }
 

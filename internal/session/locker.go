@@ -2,9 +2,7 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -26,6 +24,7 @@ type Locker[K comparable] struct {
 	running sync.WaitGroup // sessions, the opening of one, and locks that are given back; added to under mu while open
 
 	mu       sync.Mutex
+	shares   map[K]*share[K]          // guarded by mu: those that may be joined
 	sessions map[*session[K]]struct{} // guarded by mu: all
 	shared   map[*session[K]]struct{} // guarded by mu: those to try on, and to hold many locks
 	front    *session[K]              // guarded by mu: the shared one to try on now; may have ended
@@ -40,6 +39,7 @@ func New[K comparable](
 ) *Locker[K] {
 	l := &Locker[K]{
 		open: open, timing: timing, limits: limits, owner: owner,
+		shares:   make(map[K]*share[K]),
 		sessions: make(map[*session[K]]struct{}),
 		shared:   make(map[*session[K]]struct{}),
 	}
@@ -47,52 +47,73 @@ func New[K comparable](
 	return l
 }
 
-// TryAcquire takes name, whose key is given, if it is free.
-func (l *Locker[K]) TryAcquire(ctx context.Context, name string, key K) (sqllock.Lock, error) {
+// TryAcquire takes w if it is free.
+func (l *Locker[K]) TryAcquire(ctx context.Context, w Want[K]) (sqllock.Lock, error) {
+	if w.Shared {
+		return l.share(ctx, w, false)
+	}
+	return l.tryTurn(ctx, w)
+}
+
+// Acquire waits for w.
+func (l *Locker[K]) Acquire(ctx context.Context, w Want[K]) (sqllock.Lock, error) {
+	if w.Shared {
+		return l.share(ctx, w, true)
+	}
+	return l.waitTurn(ctx, w)
+}
+
+// tryTurn takes w, and the turn of its key, if both are free.
+func (l *Locker[K]) tryTurn(ctx context.Context, w Want[K]) (sqllock.Lock, error) {
 	if err := l.over(ctx); err != nil {
-		return nil, failed(name, err)
+		return nil, failed(w.Name, err)
 	}
-	if !l.turns.Try(key) {
-		return nil, failed(name, l.heldHere(name, key))
+	if !l.turns.Try(w.Key) {
+		return nil, failed(w.Name, l.heldHere(w))
 	}
-	lock, err := l.try(ctx, name, key)
+	lock, err := l.try(ctx, w)
 	if err != nil || lock == nil {
-		l.turns.Done(key)
+		l.turns.Done(w.Key)
 	}
 	if err != nil {
-		return nil, failed(name, err)
+		return nil, failed(w.Name, err)
 	}
 	if lock == nil {
-		return nil, failed(name, l.describe(ctx, name, key))
+		return nil, failed(w.Name, l.describe(ctx, w))
 	}
 	return lock, nil
 }
 
-// Acquire waits for name, whose key is given.
-func (l *Locker[K]) Acquire(ctx context.Context, name string, key K) (sqllock.Lock, error) {
+// waitTurn waits for the turn of w's key, and then for w.
+func (l *Locker[K]) waitTurn(ctx context.Context, w Want[K]) (sqllock.Lock, error) {
 	if err := l.over(ctx); err != nil {
-		return nil, failed(name, err)
+		return nil, failed(w.Name, err)
 	}
-	if l.turns.Try(key) { // seldom is there a line
-		return l.acquire(ctx, name, key, baton[K]{})
+	if l.turns.Try(w.Key) { // seldom is there a line
+		return l.acquire(ctx, w, baton[K]{})
 	}
 	inLine, cancel := l.untilClosed(ctx)
 	defer cancel()
-	b, err := l.turns.Wait(inLine, key)
+	b, err := l.turns.Wait(inLine, w.Key)
 	if err != nil {
-		return nil, failed(name, fmt.Errorf("%w: %w", l.heldHere(name, key), err))
+		return nil, failed(w.Name, fmt.Errorf("%w: %w", l.heldHere(w), err))
 	}
 	if err := l.over(ctx); err != nil {
-		l.decline(key, b)
-		return nil, failed(name, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: name}, err))
+		l.decline(w.Key, b)
+		return nil, failed(w.Name, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: w.Name}, err))
 	}
-	return l.acquire(ctx, name, key, b)
+	return l.acquire(ctx, w, b)
 }
 
 // acquire takes a key whose turn is the caller's.
-func (l *Locker[K]) acquire(ctx context.Context, name string, key K, b baton[K]) (sqllock.Lock, error) {
-	if b.s != nil {
-		lock := l.newLock(ctx, name, key, b.s, b.since)
+func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b baton[K]) (sqllock.Lock, error) {
+	if b.s != nil && w.Shared { // what came is more than what is wanted
+		give := &call[K]{op: Want[K]{Key: w.Key}.give()}
+		if err := b.s.do(context.Background(), give); err == nil { // otherwise it ended with its session
+			l.setFree(b.s)
+		}
+	} else if b.s != nil {
+		lock := l.newLock(ctx, w, b.s, b.since)
 		lock.passes = b.passes
 		if b.s.isTrusted() && b.s.attach(lock) {
 			return lock, nil
@@ -102,47 +123,22 @@ func (l *Locker[K]) acquire(ctx context.Context, name string, key K, b baton[K])
 	var got *lock[K]
 	var err error
 	if !b.contended {
-		got, err = l.try(ctx, name, key)
+		got, err = l.try(ctx, w)
 	}
 	if err == nil && got == nil {
-		got, err = l.wait(ctx, name, key)
+		got, err = l.wait(ctx, w)
 	}
 	if err != nil {
-		l.turns.Done(key)
-		return nil, failed(name, err)
+		l.turns.Done(w.Key)
+		return nil, failed(w.Name, err)
 	}
 	return got, nil
 }
 
-func (l *Locker[K]) newLock(ctx context.Context, name string, key K, s *session[K], since time.Time) *lock[K] {
-	lock := &lock[K]{key: key, s: s, since: since, over: l.turns.Done}
-	lock.Hold = hold.New(ctx, name, func(context.Context) error { return l.release(lock) })
+func (l *Locker[K]) newLock(ctx context.Context, w Want[K], s *session[K], since time.Time) *lock[K] {
+	lock := &lock[K]{want: w, s: s, since: since, over: l.turns.Done}
+	lock.Hold = hold.New(ctx, w.Name, func(context.Context) error { return l.release(lock) })
 	return lock
-}
-
-// Use runs f with a connection of the Locker, for what is asked of the server about locks. An
-// error of f that did not break the connection costs no lock. f may go on after ctx has ended.
-func (l *Locker[K]) Use(ctx context.Context, op, name string, f func(context.Context, Conn[K]) error) error {
-	err := l.over(ctx)
-	if err == nil {
-		err = l.onShared(ctx, func(s *session[K]) error {
-			c := &call[K]{}
-			c.work = func(ctx context.Context) error {
-				if c.refused = f(ctx, s.conn); c.refused != nil && s.conn.Broken(c.refused) {
-					return c.refused
-				}
-				return nil
-			}
-			if err := s.do(ctx, c); err != nil {
-				return err
-			}
-			return c.refused
-		})
-	}
-	if err != nil {
-		return &sqllock.OpError{Op: op, Name: name, Err: err}
-	}
-	return nil
 }
 
 // Close ends every session. The context of every lock still held ends with ErrClosed, the
@@ -177,46 +173,6 @@ func (l *Locker[K]) untilClosed(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(l.closing, func() { cancel(sqllock.ErrClosed) })
 	return ctx, func() { stop(); cancel(nil) }
-}
-
-// describe is the error for a key that somebody else was seen to hold. Who, is worth asking
-// for, but nothing to fail for.
-func (l *Locker[K]) describe(ctx context.Context, name string, key K) error {
-	var holder sqllock.Holder
-	err := l.Use(ctx, "inspect", name, func(ctx context.Context, c Conn[K]) (err error) {
-		holder, _, err = c.Holder(ctx, key)
-		return err
-	})
-	held := &sqllock.HeldError{Name: name}
-	if errors.Is(err, sqllock.ErrClosed) {
-		return sqllock.ErrClosed
-	}
-	if err == nil { // otherwise holder may still be written to
-		held.Holder = holder
-	}
-	return held
-}
-
-// heldHere is the error for a key whose turn is taken in this process: one of its goroutines
-// holds the lock, or is waiting for it.
-func (l *Locker[K]) heldHere(name string, key K) *sqllock.HeldError {
-	held := &sqllock.HeldError{Name: name}
-	if l.Holds(key) {
-		held.Holder = sqllock.Holder{Owner: l.owner, PID: os.Getpid()}
-	}
-	return held
-}
-
-// Holds reports whether a session of this Locker holds key.
-func (l *Locker[K]) Holds(key K) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for s := range l.sessions {
-		if s.holds(key) {
-			return true
-		}
-	}
-	return false
 }
 
 func failed(name string, err error) error {

@@ -19,7 +19,7 @@ const (
 
 // baton is what comes with the turn of a key.
 type baton[K comparable] struct {
-	s         *session[K] // the session that holds the key; nil if none here does
+	s         *session[K] // the session that holds the key, not a share of it; nil if none here does
 	since     time.Time   // when the server granted it
 	passes    int         // how often it was handed over since
 	contended bool        // another process was seen to hold the key
@@ -32,7 +32,7 @@ func (l *Locker[K]) release(lock *lock[K]) error {
 	if !lock.s.detach(lock) {
 		return lock.s.lost()
 	}
-	owned, err := l.hand(lock.key, baton[K]{s: lock.s, since: lock.since, passes: lock.passes})
+	owned, err := l.hand(lock.want, baton[K]{s: lock.s, since: lock.since, passes: lock.passes})
 	switch {
 	case errors.Is(err, sqllock.ErrClosed):
 		return err
@@ -45,29 +45,29 @@ func (l *Locker[K]) release(lock *lock[K]) error {
 }
 
 // hand passes the turn of a key that its session holds: with the key to the next goroutine in
-// line, or, now and then and when there is none, after the key was given back to the server.
-func (l *Locker[K]) hand(key K, b baton[K]) (owned bool, err error) {
-	s := b.s
+// line, or, now and then and when there is none, after the key was given back to the server. A
+// share is always given back.
+func (l *Locker[K]) hand(w Want[K], b baton[K]) (owned bool, err error) {
+	s, key := b.s, w.Key
+	if w.Shared {
+		return l.giveBack(w, s)
+	}
 	if b.passes < maxPasses && time.Since(b.since) < passTime && s.isTrusted() {
 		b.passes++
 		if l.turns.Pass(key, b) {
 			return true, nil
 		}
 	}
-	give := &call[K]{op: Op[K]{Key: key}}
 	if !l.turns.Waiting(key) {
-		err = s.do(context.Background(), give)
-		l.setFree(s)
-		l.turns.Done(key)
-		return give.op.Done, err
+		return l.giveBack(w, s)
 	}
 	// One statement gives the key back, to whoever waits for it elsewhere, and takes it again
 	// if nobody does.
-	take := &call[K]{op: Op[K]{Key: key, Take: true}}
+	give, take := &call[K]{op: w.give()}, &call[K]{op: w.take()}
 	err = s.do(context.Background(), give, take)
 	if err == nil && take.op.Done {
 		if !l.turns.Pass(key, baton[K]{s: s, since: time.Now()}) {
-			_, _ = l.hand(key, baton[K]{s: s}) // nobody waits any more; an error ends what nobody has
+			_, _ = l.hand(w, baton[K]{s: s}) // nobody waits any more; an error ends what nobody has
 		}
 		return give.op.Done, nil
 	}
@@ -75,6 +75,18 @@ func (l *Locker[K]) hand(key K, b baton[K]) (owned bool, err error) {
 	if err != nil || take.refused != nil || !l.turns.Pass(key, baton[K]{contended: true}) {
 		l.turns.Done(key)
 	}
+	if err != nil { // give may still be written to
+		return false, err
+	}
+	return give.op.Done, nil
+}
+
+// giveBack gives a key back to the server, and then up its turn.
+func (l *Locker[K]) giveBack(w Want[K], s *session[K]) (owned bool, err error) {
+	give := &call[K]{op: w.give()}
+	err = s.do(context.Background(), give)
+	l.setFree(s)
+	l.turns.Done(w.Key)
 	if err != nil { // give may still be written to
 		return false, err
 	}
@@ -93,5 +105,5 @@ func (l *Locker[K]) decline(key K, b baton[K]) {
 		l.turns.Done(key)
 		return
 	}
-	l.running.Go(func() { _, _ = l.hand(key, b) }) // an error ended the session, and with it the lock
+	l.running.Go(func() { _, _ = l.hand(Want[K]{Key: key}, b) }) // an error ended the session, and with it the lock
 }

@@ -1,3 +1,13 @@
--- Takes and gives back many keys, in their order. $1 says which of the keys $2 are to be taken.
-SELECT CASE WHEN take THEN pg_try_advisory_lock(key) ELSE pg_advisory_unlock(key) END
-FROM unnest($1::boolean[], $2::bigint[]) AS op (take, key)
+-- Takes and gives back many keys, in their order. $1 says what is to be done with each of the
+-- keys $2. A pair of int keys is the two halves of a bigint.
+SELECT CASE kind
+         WHEN 0 THEN pg_advisory_unlock(key)
+         WHEN 1 THEN pg_try_advisory_lock(key)
+         WHEN 2 THEN pg_advisory_unlock_shared(key)
+         WHEN 3 THEN pg_try_advisory_lock_shared(key)
+         WHEN 4 THEN pg_advisory_unlock((key >> 32)::int, (key << 32 >> 32)::int)
+         WHEN 5 THEN pg_try_advisory_lock((key >> 32)::int, (key << 32 >> 32)::int)
+         WHEN 6 THEN pg_advisory_unlock_shared((key >> 32)::int, (key << 32 >> 32)::int)
+         WHEN 7 THEN pg_try_advisory_lock_shared((key >> 32)::int, (key << 32 >> 32)::int)
+       END
+FROM unnest($1::int[], $2::bigint[]) AS op (kind, key)

@@ -1,0 +1,206 @@
+package pg_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/pg"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+func tryShare(t *testing.T, l sqllock.Locker, name string) sqllock.Lock {
+	t.Helper()
+	lock, err := l.TryAcquire(t.Context(), name, pg.WithShared())
+	if err != nil {
+		t.Fatalf("a share of %q: %v", name, err)
+	}
+	return lock
+}
+
+func mustNotShare(t *testing.T, l sqllock.Locker, name string) {
+	t.Helper()
+	if _, err := l.TryAcquire(t.Context(), name, pg.WithShared()); !errors.Is(err, sqllock.ErrHeld) {
+		t.Fatalf("a share of %q: %v; want ErrHeld", name, err)
+	}
+}
+
+// waitForShare acquires a share in another goroutine.
+func waitForShare(ctx context.Context, l sqllock.Locker, name string) <-chan outcome {
+	out := make(chan outcome, 1)
+	go func() {
+		lock, err := l.Acquire(ctx, name, pg.WithShared())
+		out <- outcome{lock, err}
+	}()
+	return out
+}
+
+func TestManyShareALockAndNobodyHasItMeanwhile(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	a, b := newLocker(t, db), newLocker(t, db)
+	shares := []sqllock.Lock{tryShare(t, a, "it"), tryShare(t, a, "it"), tryShare(t, b, "it")}
+	if n := locksOn(t, db); n != 2 {
+		t.Errorf("two Lockers have %d locks on the server", n)
+	}
+	for _, share := range shares {
+		mustBeHeld(t, a, "it")
+		mustBeHeld(t, b, "it")
+		mustLive(t, share)
+		mustRelease(t, share)
+	}
+	whole := mustTry(t, a, "it")
+	mustNotShare(t, a, "it")
+	mustNotShare(t, b, "it")
+	mustRelease(t, whole)
+	mustRelease(t, tryShare(t, a, "it"))
+	if n := locksOn(t, db); n != 0 {
+		t.Errorf("%d locks are left", n)
+	}
+}
+
+func TestSharesAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	a, b := newLocker(t, db), newLocker(t, db)
+	ctx, cancel := bounded(t)
+	defer cancel()
+	whole := mustTry(t, a, "it")
+	waits := []<-chan outcome{waitForShare(ctx, a, "it"), waitForShare(ctx, b, "it"), waitForShare(ctx, b, "it")}
+	eventually(t, "one process waits", func() bool { return waitersFor(t, db, "it") == 1 })
+	mustRelease(t, whole)
+	for _, wait := range waits { // together: none releases before the last has its share
+		out := <-wait
+		if out.err != nil {
+			t.Fatal(out.err)
+		}
+		defer mustRelease(t, out.lock)
+	}
+}
+
+func TestAShareThatIsNoLongerWaitedForIsNotTaken(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	a, b := newLocker(t, db), newLocker(t, db)
+	whole := mustTry(t, a, "it")
+	ctx, cancel := context.WithCancel(t.Context())
+	waits := []<-chan outcome{waitForShare(ctx, b, "it"), waitForShare(ctx, b, "it"), waitForShare(ctx, a, "it")}
+	eventually(t, "the other process waits", func() bool { return waitersFor(t, db, "it") == 1 })
+	cancel()
+	for _, wait := range waits {
+		if out := <-wait; !errors.Is(out.err, context.Canceled) {
+			t.Errorf("a wait that was cancelled: %v", out.err)
+		}
+	}
+	mustRelease(t, whole)
+	mustRelease(t, mustAcquire(t, a, "it"))
+	mustRelease(t, mustAcquire(t, b, "it"))
+}
+
+// The server gives a session that has a share any more of them, also while others wait.
+func TestSharesThatKeepComingDoNotStarveAnybody(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	a, b := newLocker(t, db), newLocker(t, db)
+	for name, writer := range map[string]sqllock.Locker{"the same process": a, "another process": b} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := bounded(t)
+			defer cancel()
+			var readers sync.WaitGroup
+			stop := make(chan struct{})
+			for range 64 {
+				readers.Go(func() {
+					for {
+						select {
+						case <-stop:
+							return
+						default:
+						}
+						share, err := a.Acquire(ctx, "it", pg.WithShared())
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						ask[int](t, db, "SELECT 1") // meanwhile others come
+						if err := share.Release(ctx); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			lock, err := writer.Acquire(ctx, "it")
+			close(stop)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustRelease(t, lock)
+			readers.Wait()
+		})
+	}
+}
+
+func TestEverybodyWhoSharesIsToldOfTheLoss(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	l := newLocker(t, db)
+	shares := []sqllock.Lock{tryShare(t, l, "it"), tryShare(t, l, "it"), tryShare(t, l, "it")}
+	mustRelease(t, shares[0])
+	terminate(t, db, "it")
+	for _, share := range shares[1:] {
+		mustBeLost(t, share)
+	}
+	mustRelease(t, tryShare(t, l, "it"))
+}
+
+func TestReadersAndWritersAtRandom(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	var readers, writers atomic.Int32
+	check := func(what string) {
+		if r, w := readers.Load(), writers.Load(); w > 1 || w == 1 && r > 0 {
+			t.Errorf("%s: %d readers and %d writers at the same time", what, r, w)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*soon)
+	defer cancel()
+	var all sync.WaitGroup
+	for range 3 {
+		l := newLocker(t, db)
+		for range 6 {
+			all.Go(func() {
+				for range 60 {
+					among, opts := &writers, []sqllock.Option(nil)
+					if rand.IntN(3) > 0 { //nolint:gosec // a test's dice
+						among, opts = &readers, []sqllock.Option{pg.WithShared()}
+					}
+					acquire := l.Acquire
+					if rand.IntN(3) == 0 { //nolint:gosec // a test's dice
+						acquire = l.TryAcquire
+					}
+					lock, err := acquire(ctx, "it", opts...)
+					if errors.Is(err, sqllock.ErrHeld) && ctx.Err() == nil {
+						continue
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					among.Add(1)
+					check("after an acquisition")
+					among.Add(-1)
+					if err := lock.Release(ctx); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	if n := locksOn(t, db); n != 0 {
+		t.Errorf("%d locks are left", n)
+	}
+}
