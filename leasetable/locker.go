@@ -196,13 +196,17 @@ func (l *Locker) bound(ctx context.Context) (context.Context, func()) {
 // because puts the cause of ctx's end, if it has ended, before what the driver made of it. What
 // bound made ends some time after Close began.
 func (l *Locker) because(ctx context.Context, err error) error {
-	if l.closing.Err() != nil {
-		ctx = l.closing
+	var cause error
+	switch {
+	case l.closing.Err() != nil:
+		cause = sqllock.ErrClosed
+	case ended(ctx):
+		cause = context.Cause(ctx)
 	}
-	if !ended(ctx) || errors.Is(err, context.Cause(ctx)) {
+	if cause == nil || errors.Is(err, cause) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	return fmt.Errorf("%w: %w", cause, err)
 }
 
 // ended reports whether ctx has ended. A driver can notice a deadline before ctx itself does.

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/event"
 	"github.com/sqllock/sqllock/internal/session"
 )
 
@@ -26,6 +28,7 @@ type Locker struct {
 	owner    string
 	sessions int
 	wide     bool // names belong to the whole server
+	events   event.Sink
 	engine   *session.Locker[string]
 }
 
@@ -60,6 +63,19 @@ func WithServerWideNames() Option {
 // try every 50 ms instead of standing in the server's queue.
 func WithMaxConnections(n int) Option {
 	return func(l *Locker) { l.sessions = n }
+}
+
+// WithLogger has the Locker log to logger: at the level Warn that locks were lost or a connection
+// ended, at Debug everything else that happens to locks. Names of locks are logged, SQL and
+// passwords are not. Without it nothing is logged.
+func WithLogger(logger *slog.Logger) Option {
+	return func(l *Locker) { l.events.Logger = logger }
+}
+
+// WithHook has hook called with what happens to the Locker's locks, after it happened. It is
+// called from many goroutines, at the same time too, and what calls it waits for it: it should be quick.
+func WithHook(hook func(sqllock.Event)) Option {
+	return func(l *Locker) { l.events.Hook = hook }
 }
 
 // New returns a Locker that connects by dsn, in the form of github.com/go-sql-driver/mysql:
@@ -121,7 +137,9 @@ func newLocker(opts []Option, connect func(owner string) (driver.Connector, erro
 	}
 	l.db = sql.OpenDB(c)
 	l.db.SetMaxIdleConns(-1)
-	l.engine = session.New(l.open, timing, limits, l.owner)
+	l.engine = session.New(session.Config[string]{
+		Open: l.open, Timing: timing, Limits: limits, Owner: l.owner, Events: l.events,
+	})
 	return l, nil
 }
 

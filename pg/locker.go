@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"maps"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/event"
 	"github.com/sqllock/sqllock/internal/session"
 )
 
@@ -25,6 +27,7 @@ type Locker struct {
 	ttl      time.Duration
 	owner    string
 	sessions int
+	events   event.Sink
 	engine   *session.Locker[key]
 }
 
@@ -52,6 +55,19 @@ func WithOwner(owner string) Option {
 // try every 50 ms instead of standing in the server's queue.
 func WithMaxConnections(n int) Option {
 	return func(l *Locker) { l.sessions = n }
+}
+
+// WithLogger has the Locker log to logger: at the level Warn that locks were lost or a connection
+// ended, at Debug everything else that happens to locks. Names of locks are logged, SQL and
+// passwords are not. Without it nothing is logged.
+func WithLogger(logger *slog.Logger) Option {
+	return func(l *Locker) { l.events.Logger = logger }
+}
+
+// WithHook has hook called with what happens to the Locker's locks, after it happened. It is
+// called from many goroutines, at the same time too, and what calls it waits for it: it should be quick.
+func WithHook(hook func(sqllock.Event)) Option {
+	return func(l *Locker) { l.events.Hook = hook }
 }
 
 // New returns a Locker that connects by connString, a URL or a list of keyword=value pairs as
@@ -105,7 +121,9 @@ func newLocker(connect func(context.Context) (*pgx.Conn, error), opts []Option) 
 	if err != nil {
 		return nil, err
 	}
-	l.engine = session.New(l.open, timing, limits, l.owner)
+	l.engine = session.New(session.Config[key]{
+		Open: l.open, Timing: timing, Limits: limits, Owner: l.owner, Events: l.events,
+	})
 	return l, nil
 }
 

@@ -13,27 +13,27 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-func tryShare(t *testing.T, l sqllock.Locker, name string) sqllock.Lock {
+func tryShare(t *testing.T, l sqllock.Locker) sqllock.Lock {
 	t.Helper()
-	lock, err := l.TryAcquire(t.Context(), name, pg.WithShared())
+	lock, err := l.TryAcquire(t.Context(), "it", pg.WithShared())
 	if err != nil {
-		t.Fatalf("a share of %q: %v", name, err)
+		t.Fatalf("a share: %v", err)
 	}
 	return lock
 }
 
-func mustNotShare(t *testing.T, l sqllock.Locker, name string) {
+func mustNotShare(t *testing.T, l sqllock.Locker) {
 	t.Helper()
-	if _, err := l.TryAcquire(t.Context(), name, pg.WithShared()); !errors.Is(err, sqllock.ErrHeld) {
-		t.Fatalf("a share of %q: %v; want ErrHeld", name, err)
+	if _, err := l.TryAcquire(t.Context(), "it", pg.WithShared()); !errors.Is(err, sqllock.ErrHeld) {
+		t.Fatalf("a share: %v; want ErrHeld", err)
 	}
 }
 
 // waitForShare acquires a share in another goroutine.
-func waitForShare(ctx context.Context, l sqllock.Locker, name string) <-chan outcome {
+func waitForShare(ctx context.Context, l sqllock.Locker) <-chan outcome {
 	out := make(chan outcome, 1)
 	go func() {
-		lock, err := l.Acquire(ctx, name, pg.WithShared())
+		lock, err := l.Acquire(ctx, "it", pg.WithShared())
 		out <- outcome{lock, err}
 	}()
 	return out
@@ -43,7 +43,7 @@ func TestManyShareALockAndNobodyHasItMeanwhile(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
 	a, b := newLocker(t, db), newLocker(t, db)
-	shares := []sqllock.Lock{tryShare(t, a, "it"), tryShare(t, a, "it"), tryShare(t, b, "it")}
+	shares := []sqllock.Lock{tryShare(t, a), tryShare(t, a), tryShare(t, b)}
 	if n := locksOn(t, db); n != 2 {
 		t.Errorf("two Lockers have %d locks on the server", n)
 	}
@@ -54,10 +54,10 @@ func TestManyShareALockAndNobodyHasItMeanwhile(t *testing.T) {
 		mustRelease(t, share)
 	}
 	whole := mustTry(t, a, "it")
-	mustNotShare(t, a, "it")
-	mustNotShare(t, b, "it")
+	mustNotShare(t, a)
+	mustNotShare(t, b)
 	mustRelease(t, whole)
-	mustRelease(t, tryShare(t, a, "it"))
+	mustRelease(t, tryShare(t, a))
 	if n := locksOn(t, db); n != 0 {
 		t.Errorf("%d locks are left", n)
 	}
@@ -70,7 +70,7 @@ func TestSharesAreWaitedFor(t *testing.T) {
 	ctx, cancel := bounded(t)
 	defer cancel()
 	whole := mustTry(t, a, "it")
-	waits := []<-chan outcome{waitForShare(ctx, a, "it"), waitForShare(ctx, b, "it"), waitForShare(ctx, b, "it")}
+	waits := []<-chan outcome{waitForShare(ctx, a), waitForShare(ctx, b), waitForShare(ctx, b)}
 	eventually(t, "one process waits", func() bool { return waitersFor(t, db, "it") == 1 })
 	mustRelease(t, whole)
 	for _, wait := range waits { // together: none releases before the last has its share
@@ -88,7 +88,7 @@ func TestAShareThatIsNoLongerWaitedForIsNotTaken(t *testing.T) {
 	a, b := newLocker(t, db), newLocker(t, db)
 	whole := mustTry(t, a, "it")
 	ctx, cancel := context.WithCancel(t.Context())
-	waits := []<-chan outcome{waitForShare(ctx, b, "it"), waitForShare(ctx, b, "it"), waitForShare(ctx, a, "it")}
+	waits := []<-chan outcome{waitForShare(ctx, b), waitForShare(ctx, b), waitForShare(ctx, a)}
 	eventually(t, "the other process waits", func() bool { return waitersFor(t, db, "it") == 1 })
 	cancel()
 	for _, wait := range waits {
@@ -104,10 +104,15 @@ func TestAShareThatIsNoLongerWaitedForIsNotTaken(t *testing.T) {
 // The server gives a session that has a share any more of them, also while others wait.
 func TestSharesThatKeepComingDoNotStarveAnybody(t *testing.T) {
 	t.Parallel()
-	db := sqltest.Postgres(t)
-	a, b := newLocker(t, db), newLocker(t, db)
-	for name, writer := range map[string]sqllock.Locker{"the same process": a, "another process": b} {
-		t.Run(name, func(t *testing.T) {
+	for _, who := range []string{"the same process", "another process"} {
+		t.Run(who, func(t *testing.T) {
+			t.Parallel()
+			db := sqltest.Postgres(t)
+			a := newLocker(t, db)
+			writer := a
+			if who == "another process" {
+				writer = newLocker(t, db)
+			}
 			ctx, cancel := bounded(t)
 			defer cancel()
 			var readers sync.WaitGroup
@@ -147,13 +152,13 @@ func TestEverybodyWhoSharesIsToldOfTheLoss(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
 	l := newLocker(t, db)
-	shares := []sqllock.Lock{tryShare(t, l, "it"), tryShare(t, l, "it"), tryShare(t, l, "it")}
+	shares := []sqllock.Lock{tryShare(t, l), tryShare(t, l), tryShare(t, l)}
 	mustRelease(t, shares[0])
 	terminate(t, db, "it")
 	for _, share := range shares[1:] {
 		mustBeLost(t, share)
 	}
-	mustRelease(t, tryShare(t, l, "it"))
+	mustRelease(t, tryShare(t, l))
 }
 
 func TestReadersAndWritersAtRandom(t *testing.T) {
@@ -174,11 +179,11 @@ func TestReadersAndWritersAtRandom(t *testing.T) {
 			all.Go(func() {
 				for range 60 {
 					among, opts := &writers, []sqllock.Option(nil)
-					if rand.IntN(3) > 0 { //nolint:gosec // a test's dice
+					if rand.IntN(3) > 0 {
 						among, opts = &readers, []sqllock.Option{pg.WithShared()}
 					}
 					acquire := l.Acquire
-					if rand.IntN(3) == 0 { //nolint:gosec // a test's dice
+					if rand.IntN(3) == 0 {
 						acquire = l.TryAcquire
 					}
 					lock, err := acquire(ctx, "it", opts...)

@@ -4,6 +4,7 @@ package hold
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/sqllock/sqllock"
@@ -15,6 +16,7 @@ type Hold struct {
 	ctx     context.Context //nolint:containedctx // the lock's own lifetime
 	cancel  context.CancelCauseFunc
 	release func(context.Context) error
+	watcher func(error) // may be nil
 	once    sync.Once
 	err     error // what release said; written inside once
 }
@@ -39,8 +41,8 @@ func Under(ctx, parent context.Context, name string, release func(context.Contex
 
 // endsWith ends with its first context, at once, and has the values of both.
 type endsWith struct {
-	context.Context
-	values context.Context //nolint:containedctx // for its values
+	context.Context                 //nolint:containedctx // for its end
+	values          context.Context //nolint:containedctx // for its values
 }
 
 // Value implements context.Context. The first is asked first: it is the one that tells its end.
@@ -60,6 +62,18 @@ func (h *Hold) Context() context.Context { return h.ctx }
 // End tells the holder that the lock is over. The first cause stays.
 func (h *Hold) End(cause error) { h.cancel(cause) }
 
+// Watch has f called once when the lock is over, after the holder was told: with nil when it was
+// held until its release, and otherwise with why it was not. Watch is called before the holder has
+// the lock.
+func (h *Hold) Watch(f func(err error)) {
+	h.watcher = f
+	context.AfterFunc(h.ctx, func() {
+		if cause := context.Cause(h.ctx); !errors.Is(cause, sqllock.ErrReleased) {
+			f(cause)
+		}
+	})
+}
+
 // Release implements sqllock.Lock. The context is cancelled before the server is told, and so
 // before anybody else can hold the lock.
 func (h *Hold) Release(ctx context.Context) error {
@@ -67,6 +81,9 @@ func (h *Hold) Release(ctx context.Context) error {
 		h.cancel(sqllock.ErrReleased)
 		if err := h.release(context.WithoutCancel(ctx)); err != nil {
 			h.err = &sqllock.OpError{Op: "release", Name: h.name, Err: err}
+		}
+		if h.watcher != nil && errors.Is(context.Cause(h.ctx), sqllock.ErrReleased) { //nolint:contextcheck // the lock's own
+			h.watcher(h.err)
 		}
 	})
 	return h.err

@@ -27,7 +27,7 @@ func (l *Locker[K]) sessionApart(ctx context.Context) (s *session[K], reused boo
 			return p.s, true, nil
 		}
 	}
-	if l.apart >= l.limits.apart() {
+	if l.apart >= l.Limits.apart() {
 		l.mu.Unlock()
 		return nil, false, nil
 	}

@@ -75,7 +75,7 @@ func (l *Locker[K]) holder(ctx context.Context, w Want[K]) (sqllock.Holder, erro
 func (l *Locker[K]) heldHere(w Want[K]) *sqllock.HeldError {
 	held := &sqllock.HeldError{Name: w.Name}
 	if l.Holds(w.Key) {
-		held.Holder = sqllock.Holder{Owner: l.owner, PID: os.Getpid()}
+		held.Holder = sqllock.Holder{Owner: l.Owner, PID: os.Getpid()}
 	}
 	return held
 }

@@ -1,8 +1,10 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -23,12 +25,25 @@ type lock[K comparable] struct {
 // tell ends every lock of the session, and every call that waits for it. Only the first call
 // counts.
 func (s *session[K]) tell(err error) {
+	locks, first := s.end(err)
+	if !first {
+		return
+	}
+	level := slog.LevelWarn
+	if errors.Is(err, sqllock.ErrClosed) {
+		level = slog.LevelDebug
+	}
+	s.Events.Log(context.Background(), level, "lock session ended", slog.Int("locks", locks), slog.Any("err", err))
+}
+
+func (s *session[K]) end(err error) (locks int, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
-		return
+		return 0, false
 	}
 	s.err = err
+	locks = len(s.held)
 	for _, lock := range s.held {
 		lock.End(s.lost())
 		lock.over(lock.want.Key)
@@ -40,6 +55,7 @@ func (s *session[K]) tell(err error) {
 	}
 	s.queue = nil
 	close(s.done)
+	return locks, true
 }
 
 // keep records a lock. When the session has ended the lock has ended with it.
@@ -78,6 +94,13 @@ func (s *session[K]) load() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.held) + s.pending
+}
+
+// locks is the number of locks on the session.
+func (s *session[K]) locks() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.held)
 }
 
 // holds reports whether key is held on the session.

@@ -7,17 +7,24 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/event"
 	"github.com/sqllock/sqllock/internal/hold"
 	"github.com/sqllock/sqllock/internal/turn"
 )
 
-// Locker takes locks on sessions that open gives it.
+// Config is what a database sets up a Locker with.
+type Config[K comparable] struct {
+	Open   func(context.Context) (Conn[K], error)
+	Timing Timing
+	Limits Limits
+	Owner  string // what the holders call themselves
+	Events event.Sink
+}
+
+// Locker takes locks on sessions of its own.
 type Locker[K comparable] struct {
-	open   func(context.Context) (Conn[K], error)
-	timing Timing
-	limits Limits
-	owner  string
-	turns  turn.Queue[K, baton[K]]
+	Config[K]
+	turns turn.Queue[K, baton[K]]
 
 	closing context.Context //nolint:containedctx // ends, with ErrClosed, when Close is called
 	close   context.CancelCauseFunc
@@ -33,12 +40,10 @@ type Locker[K comparable] struct {
 	parked   []*parked[K]             // guarded by mu: sessions apart that nobody uses
 }
 
-// New returns a Locker that has opened nothing yet. owner is what the holders call themselves.
-func New[K comparable](
-	open func(context.Context) (Conn[K], error), timing Timing, limits Limits, owner string,
-) *Locker[K] {
+// New returns a Locker that has opened nothing yet.
+func New[K comparable](config Config[K]) *Locker[K] {
 	l := &Locker[K]{
-		open: open, timing: timing, limits: limits, owner: owner,
+		Config:   config,
 		shares:   make(map[K]*share[K]),
 		sessions: make(map[*session[K]]struct{}),
 		shared:   make(map[*session[K]]struct{}),
@@ -49,45 +54,67 @@ func New[K comparable](
 
 // TryAcquire takes w if it is free.
 func (l *Locker[K]) TryAcquire(ctx context.Context, w Want[K]) (sqllock.Lock, error) {
+	began := time.Now()
+	var h *hold.Hold
+	var err error
 	if w.Shared {
-		return l.share(ctx, w, false)
+		h, _, err = l.share(ctx, w, false)
+	} else {
+		h, err = l.tryTurn(ctx, w)
 	}
-	return l.tryTurn(ctx, w)
+	return l.tell(ctx, w, began, false, h, err)
 }
 
 // Acquire waits for w.
 func (l *Locker[K]) Acquire(ctx context.Context, w Want[K]) (sqllock.Lock, error) {
+	began := time.Now()
+	var h *hold.Hold
+	var waited bool
+	var err error
 	if w.Shared {
-		return l.share(ctx, w, true)
+		h, waited, err = l.share(ctx, w, true)
+	} else {
+		h, waited, err = l.waitTurn(ctx, w)
 	}
-	return l.waitTurn(ctx, w)
+	return l.tell(ctx, w, began, waited, h, err)
+}
+
+// tell makes what was acquired, or not, an event and a result.
+func (l *Locker[K]) tell(ctx context.Context, w Want[K], began time.Time, waited bool, h *hold.Hold, err error) (sqllock.Lock, error) {
+	if err != nil {
+		err = &sqllock.OpError{Op: "acquire", Name: w.Name, Err: err}
+	}
+	l.Events.Asked(ctx, w.Name, began, waited, h, err)
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
 }
 
 // tryTurn takes w, and the turn of its key, if both are free.
-func (l *Locker[K]) tryTurn(ctx context.Context, w Want[K]) (sqllock.Lock, error) {
+func (l *Locker[K]) tryTurn(ctx context.Context, w Want[K]) (*hold.Hold, error) {
 	if err := l.over(ctx); err != nil {
-		return nil, failed(w.Name, err)
+		return nil, err
 	}
 	if !l.turns.Try(w.Key) {
-		return nil, failed(w.Name, l.heldHere(w))
+		return nil, l.heldHere(w)
 	}
 	lock, err := l.try(ctx, w)
-	if err != nil || lock == nil {
+	switch {
+	case err != nil:
 		l.turns.Done(w.Key)
+		return nil, err
+	case lock == nil:
+		l.turns.Done(w.Key)
+		return nil, l.describe(ctx, w)
 	}
-	if err != nil {
-		return nil, failed(w.Name, err)
-	}
-	if lock == nil {
-		return nil, failed(w.Name, l.describe(ctx, w))
-	}
-	return lock, nil
+	return lock.Hold, nil
 }
 
-// waitTurn waits for the turn of w's key, and then for w.
-func (l *Locker[K]) waitTurn(ctx context.Context, w Want[K]) (sqllock.Lock, error) {
+// waitTurn waits for the turn of w's key, and then for w. It reports whether it had to.
+func (l *Locker[K]) waitTurn(ctx context.Context, w Want[K]) (h *hold.Hold, waited bool, err error) {
 	if err := l.over(ctx); err != nil {
-		return nil, failed(w.Name, err)
+		return nil, false, err
 	}
 	if l.turns.Try(w.Key) { // seldom is there a line
 		return l.acquire(ctx, w, baton[K]{})
@@ -96,43 +123,44 @@ func (l *Locker[K]) waitTurn(ctx context.Context, w Want[K]) (sqllock.Lock, erro
 	defer cancel()
 	b, err := l.turns.Wait(inLine, w.Key)
 	if err != nil {
-		return nil, failed(w.Name, fmt.Errorf("%w: %w", l.heldHere(w), err))
+		return nil, true, fmt.Errorf("%w: %w", l.heldHere(w), err)
 	}
 	if err := l.over(ctx); err != nil {
 		l.decline(w.Key, b)
-		return nil, failed(w.Name, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: w.Name}, err))
+		return nil, true, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: w.Name}, err)
 	}
-	return l.acquire(ctx, w, b)
+	h, _, err = l.acquire(ctx, w, b)
+	return h, true, err
 }
 
-// acquire takes a key whose turn is the caller's.
-func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b baton[K]) (sqllock.Lock, error) {
+// acquire takes a key whose turn is the caller's. It reports whether it had to wait.
+func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b baton[K]) (h *hold.Hold, waited bool, err error) {
 	if b.s != nil && w.Shared { // what came is more than what is wanted
 		give := &call[K]{op: Want[K]{Key: w.Key}.give()}
-		if err := b.s.do(context.Background(), give); err == nil { // otherwise it ended with its session
+		if err := b.s.do(context.WithoutCancel(ctx), give); err == nil { // otherwise it ended with its session
 			l.setFree(b.s)
 		}
 	} else if b.s != nil {
 		lock := l.newLock(ctx, w, b.s, b.since)
 		lock.passes = b.passes
 		if b.s.isTrusted() && b.s.attach(lock) {
-			return lock, nil
+			return lock.Hold, false, nil
 		}
-		b.s.tell(l.timing.silence()) // has ended, or must: nobody here has its key any more
+		b.s.tell(l.Timing.silence()) // has ended, or must: nobody here has its key any more
 	}
 	var got *lock[K]
-	var err error
 	if !b.contended {
 		got, err = l.try(ctx, w)
 	}
 	if err == nil && got == nil {
+		waited = true
 		got, err = l.wait(ctx, w)
 	}
 	if err != nil {
 		l.turns.Done(w.Key)
-		return nil, failed(w.Name, err)
+		return nil, waited, err
 	}
-	return got, nil
+	return got.Hold, waited, nil
 }
 
 func (l *Locker[K]) newLock(ctx context.Context, w Want[K], s *session[K], since time.Time) *lock[K] {
@@ -173,8 +201,4 @@ func (l *Locker[K]) untilClosed(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(l.closing, func() { cancel(sqllock.ErrClosed) })
 	return ctx, func() { stop(); cancel(nil) }
-}
-
-func failed(name string, err error) error {
-	return &sqllock.OpError{Op: "acquire", Name: name, Err: err}
 }

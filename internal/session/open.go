@@ -72,16 +72,16 @@ func (l *Locker[K]) sharedSession(ctx context.Context) (*session[K], error) {
 // then the one with the fewest locks, or none when a new one is to be opened. A server answers
 // slower the more locks a session holds. The caller holds mu.
 func (l *Locker[K]) choose() (*session[K], error) {
-	if s := l.front; s != nil && !s.hasEnded() && s.load() < l.limits.Locks {
+	if s := l.front; s != nil && !s.hasEnded() && s.load() < l.Limits.Locks {
 		return s, nil
 	}
 	var least int
 	l.front, least = l.leastLoaded()
 	switch {
-	case l.front != nil && (least <= l.limits.Locks/2 || len(l.shared) >= l.limits.shared()):
+	case l.front != nil && (least <= l.Limits.Locks/2 || len(l.shared) >= l.Limits.shared()):
 		return l.front, nil
-	case len(l.shared) >= l.limits.shared() && l.opening == nil && l.front == nil && l.alive():
-		return nil, l.limits.full()
+	case len(l.shared) >= l.Limits.shared() && l.opening == nil && l.front == nil && l.alive():
+		return nil, l.Limits.full()
 	}
 	l.front = nil
 	return nil, nil
@@ -90,7 +90,7 @@ func (l *Locker[K]) choose() (*session[K], error) {
 // leastLoaded returns the shared session with the fewest locks, if one has room, and how many
 // it has. The caller holds mu.
 func (l *Locker[K]) leastLoaded() (least *session[K], locks int) {
-	locks = l.limits.Locks
+	locks = l.Limits.Locks
 	for s := range l.shared {
 		if n := s.load(); n < locks && !s.hasEnded() {
 			least, locks = s, n
@@ -139,7 +139,7 @@ func (l *Locker[K]) newSession(ctx context.Context, ended func(*session[K])) (_ 
 		}
 	}()
 
-	conn, err := l.open(ctx)
+	conn, err := l.Open(ctx)
 	if err != nil {
 		return nil, withCause(ctx, err)
 	}
@@ -153,7 +153,7 @@ func (l *Locker[K]) newSession(ctx context.Context, ended func(*session[K])) (_ 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := start(conn, l.timing, sent, ended)
+	s := start(conn, l.Config, sent, ended)
 	l.sessions[s] = struct{}{}
 	if l.closing.Err() != nil {
 		s.stop()

@@ -18,8 +18,8 @@ const linger = 2 * time.Millisecond
 
 // session is one dedicated connection, the goroutine that owns it, and the locks it holds.
 type session[K comparable] struct {
-	conn   Conn[K]
-	timing Timing
+	conn Conn[K]
+	Config[K]
 	bell   chan struct{}     // has room for one ring: there is something in the queue
 	quit   chan struct{}     // closed by stop
 	done   chan struct{}     // closed when the session has ended and every lock on it was told
@@ -43,10 +43,10 @@ type session[K comparable] struct {
 
 // start begins the life of a session whose connection was opened with a last statement sent
 // at the given time.
-func start[K comparable](conn Conn[K], timing Timing, sent time.Time, ended func(*session[K])) *session[K] {
+func start[K comparable](conn Conn[K], config Config[K], sent time.Time, ended func(*session[K])) *session[K] {
 	s := &session[K]{
 		conn:   conn,
-		timing: timing,
+		Config: config,
 		bell:   make(chan struct{}, 1),
 		quit:   make(chan struct{}),
 		done:   make(chan struct{}),
@@ -59,7 +59,7 @@ func start[K comparable](conn Conn[K], timing Timing, sent time.Time, ended func
 	s.giveUp = func() { cancel(); conn.Cut() }
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.trusted = timing.trust(sent)
+	s.trusted = config.Timing.trust(sent)
 	s.deadline = time.AfterFunc(time.Until(s.trusted), s.expire)
 	go s.run()
 	return s
@@ -105,7 +105,7 @@ func (s *session[K]) serve() error {
 			return sqllock.ErrClosed
 		default:
 		}
-		if time.Since(s.pinged) >= s.timing.Heartbeat { // also when there is always something to do
+		if time.Since(s.pinged) >= s.Timing.Heartbeat { // also when there is always something to do
 			if err := s.ping(); err != nil {
 				return err
 			}

@@ -17,7 +17,7 @@ type share[K comparable] struct {
 	tried    chan struct{} // closed when the first try is over
 	settled  chan struct{} // closed when there is lock or err
 	inTheWay error         // written before tried is closed: who holds the lock
-	lock     sqllock.Lock  // written before settled is closed, as is err
+	lock     *hold.Hold    // written before settled is closed, as is err
 	err      error
 	giveUp   context.CancelFunc // ends the acquisition
 
@@ -28,40 +28,40 @@ type share[K comparable] struct {
 
 // share takes a share of w together with those who have or want one, and waits for it if it is
 // told to.
-func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (sqllock.Lock, error) {
+func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Hold, waited bool, err error) {
 	if err := l.over(ctx); err != nil {
-		return nil, failed(w.Name, err)
+		return nil, false, err
 	}
 	s, err := l.join(ctx, w, wait)
 	if err != nil {
-		return nil, failed(w.Name, err)
+		return nil, false, err
 	}
 	tried := s.tried
 	for {
 		select {
 		case <-s.settled:
 			if s.err != nil {
-				_ = l.leave(s)
-				return nil, s.err
+				_ = l.leave(ctx, s)
+				return nil, waited, s.err
 			}
 			if s.lock.Context().Err() != nil { // it ended meanwhile
-				_ = l.leave(s)
+				_ = l.leave(ctx, s)
 				return l.share(ctx, w, wait)
 			}
-			return hold.Under(ctx, s.lock.Context(), w.Name, func(context.Context) error { return l.leave(s) }), nil
+			return hold.Under(ctx, s.lock.Context(), w.Name, func(ctx context.Context) error { return l.leave(ctx, s) }), waited, nil
 		case <-tried:
-			tried = nil
-			if s.inTheWay != nil && !wait {
-				_ = l.leave(s)
-				return nil, s.inTheWay
+			tried, waited = nil, s.inTheWay != nil
+			if waited && !wait {
+				_ = l.leave(ctx, s)
+				return nil, false, s.inTheWay
 			}
 		case <-ctx.Done():
 			err := context.Cause(ctx)
-			if tried == nil && s.inTheWay != nil {
+			if waited {
 				err = fmt.Errorf("%w: %w", &sqllock.HeldError{Name: w.Name}, err)
 			}
-			_ = l.leave(s)
-			return nil, failed(w.Name, err)
+			_ = l.leave(ctx, s)
+			return nil, waited, err
 		}
 	}
 }
@@ -79,7 +79,7 @@ func (l *Locker[K]) join(ctx context.Context, w Want[K], wait bool) (*share[K], 
 				l.mu.Unlock()
 				return nil, sqllock.ErrClosed
 			}
-			s = l.newShare(w)
+			s = l.newShare(ctx, w)
 		}
 		s.members++
 		if wait {
@@ -96,13 +96,13 @@ func (l *Locker[K]) join(ctx context.Context, w Want[K], wait bool) (*share[K], 
 		l.mu.Lock()
 		l.shut(s)
 		l.mu.Unlock()
-		_ = l.leave(s)
+		_ = l.leave(ctx, s)
 	}
 }
 
 // newShare begins to acquire a share, under no caller's context. The caller holds mu.
-func (l *Locker[K]) newShare(w Want[K]) *share[K] {
-	ctx, cancel := context.WithCancel(context.Background())
+func (l *Locker[K]) newShare(ctx context.Context, w Want[K]) *share[K] {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) //nolint:gosec // leave calls it
 	s := &share[K]{want: w, tried: make(chan struct{}), settled: make(chan struct{}), giveUp: cancel}
 	l.shares[w.Key] = s
 	l.running.Go(func() { l.settle(ctx, s) })
@@ -123,7 +123,7 @@ func (l *Locker[K]) settle(ctx context.Context, s *share[K]) {
 	}
 	l.mu.Unlock()
 	if wait {
-		lock, err = l.waitTurn(ctx, s.want)
+		lock, _, err = l.waitTurn(ctx, s.want)
 	}
 
 	l.mu.Lock()
@@ -140,7 +140,7 @@ func (l *Locker[K]) settle(ctx context.Context, s *share[K]) {
 }
 
 // leave is called once for each member: the last one gives the share back.
-func (l *Locker[K]) leave(s *share[K]) error {
+func (l *Locker[K]) leave(ctx context.Context, s *share[K]) error {
 	l.mu.Lock()
 	s.members--
 	last, settled := s.members == 0, s.isSettled()
@@ -158,13 +158,13 @@ func (l *Locker[K]) leave(s *share[K]) error {
 		return nil
 	case last:
 		s.giveUp()
-		err := s.lock.Release(context.Background())
+		err := s.lock.Release(ctx)
 		if op := (*sqllock.OpError)(nil); errors.As(err, &op) {
 			return op.Err
 		}
 		return err
 	case s.lock.Context().Err() != nil:
-		return context.Cause(s.lock.Context())
+		return context.Cause(s.lock.Context()) //nolint:contextcheck // the lock has a context of its own
 	}
 	return nil
 }

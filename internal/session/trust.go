@@ -17,7 +17,7 @@ func (s *session[K]) confirm(free bool, work func(until time.Time) error) error 
 	}
 	trusted := s.trustedUntil()
 	if !sent.Before(trusted) {
-		return s.timing.silence()
+		return s.Timing.silence()
 	}
 	until := earlier(trusted, sent.Add(statementTimeout))
 	err := work(until)
@@ -26,13 +26,13 @@ func (s *session[K]) confirm(free bool, work func(until time.Time) error) error 
 	}
 	if err != nil {
 		if !time.Now().Before(until) {
-			return s.timing.silence()
+			return s.Timing.silence()
 		}
 		return err
 	}
 	s.trust(sent)
 	if !s.isTrusted() {
-		return s.timing.silence()
+		return s.Timing.silence()
 	}
 	return nil
 }
@@ -41,7 +41,7 @@ func (s *session[K]) confirm(free bool, work func(until time.Time) error) error 
 func (s *session[K]) trust(sent time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.trusted = s.timing.trust(sent)
+	s.trusted = s.Timing.trust(sent)
 }
 
 func (s *session[K]) trustedUntil() time.Time {
@@ -56,7 +56,7 @@ func (s *session[K]) isTrusted() bool { return time.Now().Before(s.trustedUntil(
 // timer is not set anew by every statement, but here.
 func (s *session[K]) expire() {
 	if !s.isTrusted() {
-		s.tell(s.timing.silence())
+		s.tell(s.Timing.silence())
 		return
 	}
 	s.mu.Lock()
@@ -76,17 +76,21 @@ func earlier(a, b time.Time) time.Time {
 // ping is the heartbeat.
 func (s *session[K]) ping() error {
 	s.pinged = time.Now()
-	return s.confirm(false, func(until time.Time) error {
+	err := s.confirm(false, func(until time.Time) error {
 		ctx, cancel := context.WithDeadline(s.patience, until)
 		defer cancel()
 		return s.conn.Ping(ctx)
 	})
+	if err == nil {
+		s.Events.Renewed(s.patience, time.Since(s.pinged), s.locks())
+	}
+	return err
 }
 
 // watch waits until a caller comes, the connection dies or a heartbeat is due, and sends the
 // heartbeat.
 func (s *session[K]) watch() error {
-	due := s.trustedUntil().Add(s.timing.Heartbeat + s.timing.margin() - s.timing.TTL)
+	due := s.trustedUntil().Add(s.Timing.Heartbeat + s.Timing.margin() - s.Timing.TTL)
 	ctx, cancel := context.WithDeadline(s.patience, due)
 	defer cancel()
 

@@ -1,0 +1,74 @@
+// Package event tells a logger and a hook what happens to locks.
+package event
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/hold"
+)
+
+// Sink is who is told. Both may be nil.
+type Sink struct {
+	Logger *slog.Logger
+	Hook   func(sqllock.Event)
+}
+
+func (s Sink) deaf() bool { return s.Logger == nil && s.Hook == nil }
+
+// Asked tells how an acquisition ended that began at the given time and maybe had to wait: in
+// err or, if that is nil, in h, whose end it will tell.
+func (s Sink) Asked(ctx context.Context, name string, began time.Time, waited bool, h *hold.Hold, err error) {
+	if s.deaf() {
+		return
+	}
+	if waited {
+		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: "waited", Name: name, Took: time.Since(began), Err: err})
+	}
+	if err != nil {
+		return
+	}
+	acquired := time.Now()
+	s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: "acquired", Name: name, Took: acquired.Sub(began)})
+	h.Watch(func(err error) { //nolint:contextcheck // the lock has a context of its own
+		e := sqllock.Event{Kind: "lost", Name: name, Took: time.Since(acquired), Err: err}
+		level := slog.LevelWarn
+		if err == nil || errors.Is(err, sqllock.ErrClosed) {
+			e.Kind, level = "released", slog.LevelDebug
+		}
+		s.tell(h.Context(), level, e)
+	})
+}
+
+// Renewed tells that the server confirmed what so many locks live on.
+func (s Sink) Renewed(ctx context.Context, took time.Duration, locks int) {
+	if !s.deaf() {
+		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: "renewed", Took: took, Locks: locks})
+	}
+}
+
+func (s Sink) tell(ctx context.Context, level slog.Level, e sqllock.Event) {
+	if s.Hook != nil {
+		s.Hook(e)
+	}
+	attrs := []slog.Attr{slog.Duration("took", e.Took)}
+	if e.Kind == "renewed" {
+		attrs = append(attrs, slog.Int("locks", e.Locks))
+	} else {
+		attrs = append(attrs, slog.String("lock", e.Name))
+	}
+	if e.Err != nil {
+		attrs = append(attrs, slog.Any("err", e.Err))
+	}
+	s.Log(ctx, level, "lock "+e.Kind, attrs...)
+}
+
+// Log is for what is no event.
+func (s Sink) Log(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
+	if s.Logger != nil {
+		s.Logger.LogAttrs(ctx, level, msg, attrs...)
+	}
+}

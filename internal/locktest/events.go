@@ -1,0 +1,172 @@
+package locktest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sqllock/sqllock"
+)
+
+// Events tests what a Locker tells its hook and its logger. newLocker gives Lockers on the same
+// database, of which opts has to say everything.
+func Events(
+	t *testing.T,
+	newLocker func(t *testing.T, hook func(sqllock.Event), logger *slog.Logger) Locker,
+	opts Options,
+) {
+	t.Helper()
+	var told events
+	var log syncBuffer
+	l := newLocker(t, told.add, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	other := newLocker(t, nil, nil)
+
+	lock := mustTry(t, l, "it")
+	told.mustBe(t, "acquired it")
+	mustBeHeld(t, other, "it")
+	mustRelease(t, lock)
+	told.mustBe(t, "released it")
+	mustRelease(t, lock)
+
+	lock = mustTry(t, other, "it")
+	waiting := startWaiter(bounded(t), l, "it")
+	eventually(t, "the waiter waits", func() bool { return opts.Waiting(t, "it") > 0 })
+	mustRelease(t, lock)
+	lock = waiting.result(t, soon).lock
+	eventually(t, "the acquisition is told", func() bool { return told.last("acquired").Took > 0 })
+	if took := told.last("waited").Took; took <= 0 || took > told.last("acquired").Took {
+		t.Errorf("of an acquisition of %v, %v were waited for", told.last("acquired").Took, took)
+	}
+	told.mustBe(t, "waited it", "acquired it")
+
+	opts.Lose(t, "it")
+	select {
+	case <-lock.Context().Done():
+	case <-bounded(t).Done():
+		t.Fatal("the loss was not told")
+	}
+	told.mustBe(t, "lost it: "+sqllock.ErrLost.Error())
+	mustMatch(t, lock.Release(t.Context()), sqllock.ErrLost)
+	if line := log.find("level=WARN", "lock lost", "lock=it"); line == "" {
+		t.Errorf("the loss is not in the log:\n%s", log.String())
+	}
+
+	lock = mustAcquire(t, other, "it")
+	mustWaitInVain(t, func(ctx context.Context) error {
+		_, err := l.Acquire(ctx, "it")
+		return err
+	})
+	if e := told.last("waited"); !errors.Is(e.Err, context.DeadlineExceeded) {
+		t.Errorf("a wait in vain ended with %v", e.Err)
+	}
+	mustRelease(t, lock)
+	told.forget()
+
+	mustTry(t, l, "kept")
+	eventually(t, "a heartbeat was told", func() bool { return told.last("renewed").Locks == 1 })
+	mustClose(t, l)
+	told.mustBe(t, "acquired kept", "released kept: "+sqllock.ErrClosed.Error())
+	if log.find("level=WARN", "kept") != "" {
+		t.Errorf("closing is a warning in the log:\n%s", log.String())
+	}
+}
+
+// events collects what a hook is told.
+type events struct {
+	mu  sync.Mutex
+	all []sqllock.Event // guarded by mu
+}
+
+func (e *events) add(event sqllock.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, event)
+}
+
+func (e *events) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = nil
+}
+
+// last returns the last event of a kind.
+func (e *events) last(kind string) (last sqllock.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, event := range e.all {
+		if event.Kind == kind {
+			last = event
+		}
+	}
+	return last
+}
+
+// mustBe waits for events, besides heartbeats, since the last call, each "kind name", with the
+// beginning of an error after a colon. There may be no others.
+func (e *events) mustBe(t *testing.T, want ...string) {
+	t.Helper()
+	var got []string
+	eventually(t, "the events are told", func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		got = nil
+		for _, event := range e.all {
+			if event.Kind == "renewed" {
+				continue
+			}
+			line := event.Kind + " " + event.Name
+			if event.Err != nil {
+				line += ": " + event.Err.Error()
+			}
+			got = append(got, line)
+		}
+		return len(got) >= len(want)
+	})
+	if len(got) != len(want) {
+		t.Fatalf("events %q; want %q", got, want)
+	}
+	for i := range want {
+		if !strings.HasPrefix(got[i], want[i]) {
+			t.Fatalf("events %q; want %q", got, want)
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = nil
+}
+
+// syncBuffer is what a log is written to.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer // guarded by mu
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// find returns the line that has every part.
+func (s *syncBuffer) find(parts ...string) string {
+lines:
+	for line := range strings.Lines(s.String()) {
+		for _, part := range parts {
+			if !strings.Contains(line, part) {
+				continue lines
+			}
+		}
+		return line
+	}
+	return ""
+}
