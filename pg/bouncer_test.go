@@ -66,8 +66,9 @@ func bouncerProgram(t *testing.T) string {
 	return ""
 }
 
-// startBouncer starts a PgBouncer in front of db's server and returns a DSN that goes through it.
-func startBouncer(t *testing.T, program string, db *sqltest.Database, mode string) string {
+// startBouncer starts a PgBouncer, with lines for its configuration, in front of db's server and
+// returns a DSN that goes through it.
+func startBouncer(t *testing.T, program string, db *sqltest.Database, mode string, settings ...string) string {
 	t.Helper()
 	server, err := pgx.ParseConfig(db.DSN)
 	if err != nil {
@@ -84,7 +85,8 @@ listen_port = %s
 unix_socket_dir =
 auth_type = any
 pool_mode = %s
-`, server.Database, server.Host, server.Port, server.User, server.Password, host, port, mode)
+%s
+`, server.Database, server.Host, server.Port, server.User, server.Password, host, port, mode, strings.Join(settings, "\n"))
 	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}

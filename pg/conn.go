@@ -20,6 +20,7 @@ import (
 // conn is a dedicated session on PostgreSQL.
 type conn struct {
 	pc  *pgx.Conn
+	pid string      // the server process
 	cut atomic.Bool // Cut was called
 }
 
@@ -160,14 +161,7 @@ func (c *conn) Holder(ctx context.Context, k key) (sqllock.Holder, bool, error) 
 
 // Ping implements session.Conn.
 func (c *conn) Ping(ctx context.Context) error {
-	results, err := c.pc.PgConn().Exec(ctx, pingSQL).ReadAll()
-	if err != nil {
-		return err
-	}
-	if string(results[0].Rows[0][0]) == "t" {
-		return errStandby
-	}
-	return nil
+	return mustBeOn(ctx, c.pc, c.pid)
 }
 
 // Watch implements session.Conn: the server says goodbye on an idle connection, or its end is

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 
@@ -75,17 +76,7 @@ func (l *Locker) open(ctx context.Context) (session.Conn[key], error) {
 		return nil, &session.UnavailableError{Err: err, Permanent: notLetIn(err)}
 	}
 	c := &conn{pc: pc}
-	if err = probe(ctx, pc); err == nil {
-		_, err = pc.PgConn().Exec(ctx, noLimitSQL).ReadAll()
-	}
-	if err == nil {
-		_, err = pc.Exec(ctx, settingsSQL, pgx.QueryExecModeExec,
-			strconv.FormatInt(l.ttl.Milliseconds(), 10), "sqllock/"+strings.Map(ascii, l.owner))
-	}
-	if err == nil {
-		err = c.prepare(ctx)
-	}
-	if err != nil {
+	if err := l.setUp(ctx, c); err != nil {
 		broken := pc.IsClosed()
 		closeConn(pc) //nolint:contextcheck // also with a dead ctx
 		err = fmt.Errorf("set up a PostgreSQL session: %w", err)
@@ -95,6 +86,32 @@ func (l *Locker) open(ctx context.Context) (session.Conn[key], error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// setUp makes sure that the session can be trusted with locks, and prepares it.
+func (l *Locker) setUp(ctx context.Context, c *conn) error {
+	is, err := probe(ctx, c.pc)
+	if err != nil {
+		return err
+	}
+	if err := l.admit(ctx, c.pc, &is); err != nil {
+		return err
+	}
+	c.pid = is.pid
+	if _, err := c.pc.PgConn().Exec(ctx, noLimitSQL).ReadAll(); err != nil {
+		return err
+	}
+	old := is.version < hasSessionTimeout
+	if old {
+		l.events.Log(ctx, slog.LevelWarn, "this PostgreSQL has no idle_session_timeout: "+
+			"a process that is stopped, but not cut off, keeps its locks until it goes on", slog.Int("server_version_num", is.version))
+	}
+	_, err = c.pc.Exec(ctx, settingsSQL, pgx.QueryExecModeExec,
+		strconv.FormatInt(l.ttl.Milliseconds(), 10), "sqllock/"+strings.Map(ascii, l.owner), old)
+	if err != nil {
+		return err
+	}
+	return c.prepare(ctx)
 }
 
 // ascii keeps what every encoding of a database has; PostgreSQL itself shows "?" for the rest.
@@ -125,39 +142,56 @@ func withLimit(err error) error {
 	return err
 }
 
-// probe refuses a server on which an advisory lock would not exclude others, or would not end.
-func probe(ctx context.Context, pc *pgx.Conn) error {
-	const useLease = "use a lease (package leasetable), which needs no session"
+// Versions, as in server_version_num.
+const (
+	hasSessionTimeout = 140000
+	oldest            = 120000
+)
+
+// server is what a connection talks to.
+type server struct {
+	pid      string // the process that answers
+	standby  bool
+	version  int
+	fullName string
+}
+
+func probe(ctx context.Context, pc *pgx.Conn) (is server, err error) {
 	// One round trip that leaves no prepared statement in a session that may be a pooler's.
 	results, err := pc.PgConn().Exec(ctx, probeSQL).ReadAll()
 	if err != nil {
-		return err
+		return is, err
 	}
 	row := results[0].Rows[0]
-	pid, standby, version := string(row[0]), string(row[1]) == "t", string(row[3])
-	number, err := strconv.Atoi(string(row[2]))
-	if err != nil {
-		return err
-	}
+	is = server{pid: string(row[0]), standby: string(row[1]) == "t", fullName: string(row[3])}
+	is.version, err = strconv.Atoi(string(row[2]))
+	return is, err
+}
+
+// refuse refuses a server on which an advisory lock would not exclude others, or would not end.
+func (l *Locker) refuse(ctx context.Context, pc *pgx.Conn, is *server) error {
+	given := pc.PgConn().PID() // the process that the connection was told it talks to
 	switch {
-	case strings.Contains(version, "CockroachDB"):
+	case strings.Contains(is.fullName, "CockroachDB"):
 		return &sqllock.RefusedError{
 			Seen:    "the server is CockroachDB, whose advisory locks do nothing",
 			Instead: useLease,
 		}
-	case pid != strconv.FormatUint(uint64(pc.PgConn().PID()), 10):
+	case is.pid != strconv.FormatUint(uint64(given), 10) && !l.pooled:
 		return &sqllock.RefusedError{
 			Seen: fmt.Sprintf("a connection pooler is in between (the connection was given process id %d, "+
-				"statements run in %s), which may hand the session, and its locks, to somebody else", pc.PgConn().PID(), pid),
-			Instead: "connect to the server itself, take the lock for a transaction (pg.LockTx), or " + useLease,
+				"statements run in %s), which may hand the session, and its locks, to somebody else", given, is.pid),
+			Instead: insteadOfPooler + ". If it pools sessions, say so (pg.WithSessionPooling)",
 		}
-	case standby:
+	case is.standby:
 		return errStandby
-	case number < 140000:
+	case is.version < oldest:
 		return &sqllock.RefusedError{
-			Seen:    fmt.Sprintf("PostgreSQL %d has no idle_session_timeout, which frees the locks of a client that vanished", number/10000),
-			Instead: "use PostgreSQL 14 or later, or " + useLease,
+			Seen:    "the server is older than PostgreSQL 12: " + is.fullName,
+			Instead: "use a later one, or " + useLease,
 		}
+	case l.pooled:
+		return l.checkPooler(ctx, pc, is.pid)
 	}
 	return nil
 }

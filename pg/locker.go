@@ -27,6 +27,8 @@ type Locker struct {
 	ttl      time.Duration
 	owner    string
 	sessions int
+	pooled   bool                                            // a pooler in between is said to pool sessions
+	admit    func(context.Context, *pgx.Conn, *server) error // refuses servers; a field for tests
 	events   event.Sink
 	engine   *session.Locker[key]
 }
@@ -110,6 +112,7 @@ func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 
 func newLocker(connect func(context.Context) (*pgx.Conn, error), opts []Option) (*Locker, error) {
 	l := &Locker{connect: connect, ttl: 15 * time.Second, owner: session.DefaultOwner(), sessions: 20}
+	l.admit = l.refuse
 	for _, opt := range opts {
 		opt(l)
 	}

@@ -34,7 +34,7 @@ func TestServersThatWouldNotKeepALockAreRefused(t *testing.T) {
 		"a pooler":      {probed{backendPID + 1, false, 170006, "PostgreSQL 17.6"}, "pooler"},
 		"a standby":     {probed{backendPID, true, 170006, "PostgreSQL 17.6"}, "standby"},
 		"CockroachDB":   {probed{backendPID, false, 130000, "CockroachDB CCL v24.1.0"}, "CockroachDB"},
-		"PostgreSQL 13": {probed{backendPID, false, 130021, "PostgreSQL 13.21"}, "PostgreSQL 13"},
+		"PostgreSQL 11": {probed{backendPID, false, 110022, "PostgreSQL 11.22"}, "PostgreSQL 11"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

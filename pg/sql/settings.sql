@@ -1,10 +1,21 @@
--- Settings of a dedicated session. $1 is the session TTL in milliseconds, $2 the
--- application_name. Time limits meant for the application's statements must not hit ours.
-SELECT set_config('idle_session_timeout', $1, false),
-       set_config('application_name', $2, false),
-       set_config('statement_timeout', '0', false),
-       set_config('lock_timeout', '0', false),
-       set_config('idle_in_transaction_session_timeout', '0', false),
-       set_config('default_transaction_isolation', 'read committed', false),
-       set_config('client_connection_check_interval', '0', false),
-       (SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout') -- PostgreSQL 17
+-- Settings of a dedicated session, those that this version of the server has. $1 is the session
+-- TTL in milliseconds, $2 the application_name, $3 whether the server has no idle_session_timeout:
+-- then TCP's own means find out that the client is gone, no sooner than after the TTL. Time limits
+-- meant for the application's statements must not hit ours.
+SELECT set_config(name, value, false)
+FROM (VALUES
+  ('application_name', $2::text),
+  ('statement_timeout', '0'),
+  ('lock_timeout', '0'),
+  ('transaction_timeout', '0'),
+  ('idle_in_transaction_session_timeout', '0'),
+  ('client_connection_check_interval', '0'),
+  ('default_transaction_isolation', 'read committed'),
+  ('idle_session_timeout', CASE WHEN $3::boolean THEN '0' ELSE $1::int::text END),
+  ('tcp_user_timeout', CASE WHEN $3::boolean THEN $1::int::text END),
+  ('tcp_keepalives_idle', CASE WHEN $3::boolean THEN ceil($1::int / 2e3)::text END),
+  ('tcp_keepalives_interval', CASE WHEN $3::boolean THEN ceil($1::int / 6e3)::text END),
+  ('tcp_keepalives_count', CASE WHEN $3::boolean THEN '3' END)
+) AS setting (name, value)
+JOIN pg_settings USING (name)
+WHERE value IS NOT NULL

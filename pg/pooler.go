@@ -1,0 +1,120 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sqllock/sqllock"
+)
+
+// WithSessionPooling is the caller's word that a pooler in between gives every client a session
+// of its own for as long as the client is connected (PgBouncer: pool_mode = session), and frees
+// its locks when the client leaves (PgBouncer: server_reset_query = DISCARD ALL, the default).
+// Without it every pooler is refused: they look the same from outside.
+//
+// The word is checked with every connection that the Locker opens, by means of another one that
+// is closed again, and at every heartbeat. If it proves wrong the acquisition is refused
+// (sqllock.ErrRefused), or the locks end with sqllock.ErrLost.
+func WithSessionPooling() Option {
+	return func(l *Locker) { l.pooled = true }
+}
+
+// resetTimeout is how long a pooler may take to free the locks of a client that left.
+const resetTimeout = 2 * time.Second
+
+// checkPooler refuses a pooler that does not pool sessions, or leaves locks behind. pid is the
+// session that the client pc was given.
+func (l *Locker) checkPooler(ctx context.Context, pc *pgx.Conn, pid string) error {
+	key := rand.Int64() //nolint:gosec // for nobody else's lock, which is no secret
+	err := l.lockElsewhere(ctx, pc, pid, key)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for began := time.Now(); time.Since(began) < resetTimeout; {
+		var free bool
+		if err := pc.QueryRow(ctx, trySQL, pgx.QueryExecModeExec, key).Scan(&free); err != nil {
+			return err
+		}
+		if free {
+			return pc.QueryRow(ctx, unlockSQL, pgx.QueryExecModeExec, key).Scan(&free)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return &sqllock.RefusedError{
+		Seen:    "the connection pooler in between keeps the locks of a client that has left",
+		Instead: "set its server_reset_query to DISCARD ALL, or connect to the server itself",
+	}
+}
+
+// lockElsewhere takes a lock as another client, which then leaves.
+func (l *Locker) lockElsewhere(ctx context.Context, pc *pgx.Conn, pid string, key int64) (err error) {
+	other, err := l.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { closeConn(other) }() //nolint:contextcheck // also with a dead ctx
+	theirs, err := ping(ctx, other)
+	if err != nil {
+		return err
+	}
+	if theirs == pid {
+		return twoClients(pid)
+	}
+	if err := mustBeOn(ctx, pc, pid); err != nil {
+		return err
+	}
+	var taken bool
+	err = other.QueryRow(ctx, trySQL, pgx.QueryExecModeExec, key).Scan(&taken)
+	if err == nil && !taken {
+		err = errors.New("somebody took a lock that was to be tried") // its key was random
+	}
+	return err
+}
+
+// ping asks a session for its process id, and whether locks on its server can still be trusted.
+func ping(ctx context.Context, pc *pgx.Conn) (pid string, err error) {
+	results, err := pc.PgConn().Exec(ctx, pingSQL).ReadAll()
+	if err != nil {
+		return "", err
+	}
+	row := results[0].Rows[0]
+	if string(row[0]) == "t" {
+		return "", errStandby
+	}
+	return string(row[1]), nil
+}
+
+// mustBeOn makes sure that a connection still has the session that it began with.
+func mustBeOn(ctx context.Context, pc *pgx.Conn, pid string) error {
+	now, err := ping(ctx, pc)
+	if err == nil && now != pid {
+		return &sqllock.RefusedError{
+			Seen:    fmt.Sprintf("a connection pooler in between ran statements of one client in the sessions %s and %s", pid, now),
+			Instead: insteadOfPooler,
+		}
+	}
+	return err
+}
+
+func twoClients(pid string) error {
+	return &sqllock.RefusedError{
+		Seen:    fmt.Sprintf("a connection pooler in between gave the session %s to two clients at the same time", pid),
+		Instead: insteadOfPooler,
+	}
+}
+
+const (
+	useLease        = "use a lease (package leasetable), which needs no session"
+	insteadOfPooler = "connect to the server itself, take the lock for a transaction (pg.LockTx), or " + useLease
+)

@@ -1,0 +1,106 @@
+package pg_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/pg"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+func TestLocksBehindAPoolerThatPoolsSessions(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	dsn := startBouncer(t, bouncerProgram(t), db, "session", "default_pool_size = 40")
+	pooled := func() *pg.Locker {
+		return closing(t)(pg.New(dsn, pg.WithSessionPooling(), pg.WithSessionTTL(5*time.Second)))
+	}
+	a, b, direct := pooled(), pooled(), newLocker(t, db)
+
+	lock := mustTry(t, a, "it")
+	mustBeHeld(t, b, "it")
+	mustBeHeld(t, direct, "it")
+	ctx, cancel := bounded(t)
+	defer cancel()
+	next := waitFor(ctx, t, db, b, "it")
+	mustRelease(t, lock)
+	out := <-next
+	if out.err != nil {
+		t.Fatal(out.err)
+	}
+	mustBeHeld(t, direct, "it")
+
+	terminate(t, db, "it")
+	mustBeLost(t, out.lock)
+	mustAcquire(t, b, "it")
+	if err := b.Close(); err != nil { // which leaves its session to the pooler
+		t.Fatal(err)
+	}
+	mustRelease(t, mustAcquire(t, direct, "it"))
+}
+
+func TestTheLockOfAClientThatDiesBehindAPoolerIsFreed(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	dsn := startBouncer(t, bouncerProgram(t), db, "session")
+	u := parse(t, dsn)
+	cable := locktest.NewCable(t, "127.0.0.1", u.Host)
+	u.Host = cable.Address()
+	holder := closing(t)(pg.New(u.String(), pg.WithSessionPooling(), pg.WithSessionTTL(2*time.Second)))
+	lock := mustTry(t, holder, "it")
+	cable.Cut() // the pooler hears nothing more, and no end either
+	mustBeLost(t, lock)
+	mustRelease(t, mustAcquire(t, newLocker(t, db), "it"))
+}
+
+// The caller's word is not enough.
+func TestAPoolerThatDoesNotPoolSessionsIsRefusedAllTheSame(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		mode     string
+		settings []string
+		sessions int // that the pooler has by then
+		seen     string
+	}{
+		"transactions":           {"transaction", nil, 0, "clients at the same time"},
+		"transactions, one":      {"transaction", []string{"default_pool_size = 1"}, 1, "clients at the same time"},
+		"transactions, in turn":  {"transaction", []string{"server_round_robin = 1"}, 5, "ran statements of one client in the sessions"},
+		"statements":             {"statement", nil, 0, "clients at the same time"},
+		"sessions, but no reset": {"session", []string{"server_reset_query ="}, 0, "keeps the locks of a client that has left"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := sqltest.Postgres(t)
+			dsn := startBouncer(t, bouncerProgram(t), db, test.mode, test.settings...)
+			openSessions(t, dsn, test.sessions)
+			l := closing(t)(pg.New(dsn, pg.WithSessionPooling()))
+			_, err := l.TryAcquire(t.Context(), "a")
+			var refused *sqllock.RefusedError
+			if !errors.As(err, &refused) || !strings.Contains(refused.Seen, test.seen) || refused.Instead == "" {
+				t.Fatalf("the error is %v", err)
+			}
+		})
+	}
+}
+
+// openSessions has a pooler of transactions open n sessions.
+func openSessions(t *testing.T, dsn string, n int) {
+	t.Helper()
+	for range n {
+		client, err := pgx.Connect(t.Context(), dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close(t.Context())
+		if _, err := client.Exec(t.Context(), "BEGIN"); err != nil { // until the client leaves
+			t.Fatal(err)
+		}
+		defer client.Exec(t.Context(), "COMMIT") //nolint:errcheck // leaves the session to the pooler
+	}
+}
