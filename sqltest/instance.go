@@ -152,7 +152,11 @@ func (i *instance) reap(mode string) error {
 	if err := reaper.Start(); err != nil {
 		return err
 	}
-	return awaitExit(ctx, reaper)
+	err := awaitExit(ctx, reaper)
+	if _, gone := os.Stat(i.dir); os.IsNotExist(gone) { // another reaper was faster
+		return nil
+	}
+	return err
 }
 
 // The reaper has no open file in common with this process: `go test` waits for
