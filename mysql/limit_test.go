@@ -40,7 +40,7 @@ func TestAUserWithoutAFreeConnectionIsErrLimit(t *testing.T) {
 		statement(t, db, "GRANT ALL ON `"+config.DBName+"`.* TO '"+user+"'@'%'")
 		config.User, config.Passwd = user, "One1-one"
 		first, second := closing(t)(mysql.New(config.FormatDSN())), closing(t)(mysql.New(config.FormatDSN()))
-		mustRelease(t, mustTry(t, first, "a"))
+		locktest.MustWaitWithOneConnection(t, newLocker(t, db), first)
 		locktest.MustBeFull(t, second)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	gomysql "github.com/go-sql-driver/mysql"
@@ -30,39 +31,38 @@ func (l *Locker) Terminate(ctx context.Context, name string, opts ...sqllock.Opt
 	if _, err := want(op, name, opts); err != nil {
 		return sqllock.Holder{}, false, err
 	}
-	if l.engine.Holds(name) {
-		return sqllock.Holder{}, false, &sqllock.OpError{Op: op, Name: name, Err: errOwn}
-	}
 	holder, held, err = l.look(ctx, op, name)
 	if err != nil || !held {
 		return sqllock.Holder{}, false, err
 	}
+	if l.engine.Owns(func(c session.Conn[string]) bool { return c.(*conn).id == holder.Session }) {
+		return sqllock.Holder{}, false, &sqllock.OpError{Op: op, Name: name, Err: errOwn}
+	}
 	ended, err := l.end(ctx, op, name, holder.Session)
-	if err != nil || !ended {
+	if !ended {
 		return sqllock.Holder{}, false, err
 	}
-	return holder, true, l.gone(ctx, op, name, holder.Session)
+	if err == nil {
+		err = l.gone(ctx, op, name, holder.Session)
+	}
+	return holder, true, err
 }
 
 // end ends the connection if it holds the lock. It may run twice, and then finds nobody.
 func (l *Locker) end(ctx context.Context, op, name string, id int64) (ended bool, err error) {
-	answer := make(chan bool, 2)
-	err = l.engine.Use(ctx, op, name, func(ctx context.Context, c session.Conn[string]) error {
+	var done atomic.Bool // the server may have obeyed a statement that was cut off
+	_, err = session.Ask(ctx, l.engine, op, name, func(ctx context.Context, c session.Conn[string]) (bool, error) {
 		sc, serverName := c.(*conn).sc, ServerName(c.(*conn).database, name)
 		_, err := sc.ExecContext(ctx, victimSQL, serverName, id)
 		if err == nil {
 			_, err = sc.ExecContext(ctx, killSQL)
 		}
-		answer <- err == nil
-		return killError(err, id)
+		if err == nil {
+			done.Store(true)
+		}
+		return err == nil, killError(err, id)
 	})
-	if err != nil {
-		return false, err
-	}
-	for range len(answer) { // the first may have been cut off after the server had obeyed
-		ended = <-answer || ended
-	}
-	return ended, nil
+	return done.Load(), err
 }
 
 func killError(err error, id int64) error {

@@ -34,6 +34,6 @@ func TestAServerWithoutAFreeConnectionIsErrLimit(t *testing.T) {
 	}
 	dsn.User = url.UserPassword("one_only", "one")
 	first, second := closing(t)(pg.New(dsn.String())), closing(t)(pg.New(dsn.String()))
-	mustRelease(t, mustTry(t, first, "a"))
+	locktest.MustWaitWithOneConnection(t, newLocker(t, db), first)
 	locktest.MustBeFull(t, second)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -32,39 +34,37 @@ func (l *Locker) Terminate(ctx context.Context, name string, opts ...sqllock.Opt
 	if err != nil {
 		return sqllock.Holder{}, false, err
 	}
-	if l.engine.Holds(w.Key) {
-		return sqllock.Holder{}, false, &sqllock.OpError{Op: op, Name: name, Err: errOwn}
-	}
 	holder, held, err = l.look(ctx, op, w)
 	if err != nil || !held {
 		return sqllock.Holder{}, false, err
 	}
+	if l.engine.Owns(func(c session.Conn[key]) bool { return c.(*conn).pid == strconv.FormatInt(holder.Session, 10) }) {
+		return sqllock.Holder{}, false, &sqllock.OpError{Op: op, Name: name, Err: errOwn}
+	}
 	ended, err := l.end(ctx, op, w, holder.Session)
-	if err != nil || !ended {
+	if !ended {
 		return sqllock.Holder{}, false, err
 	}
-	return holder, true, l.gone(ctx, op, w, holder.Session)
+	if err == nil {
+		err = l.gone(ctx, op, w, holder.Session)
+	}
+	return holder, true, err
 }
 
 // end ends the session if it holds the lock. It may run twice, and then finds nobody.
 func (l *Locker) end(ctx context.Context, op string, w session.Want[key], id int64) (ended bool, err error) {
-	answer := make(chan bool, 2)
-	err = l.engine.Use(ctx, op, w.Name, func(ctx context.Context, c session.Conn[key]) error {
-		var signalled bool
-		err := c.(*conn).pc.QueryRow(ctx, terminateSQL, w.Key.n, w.Key.subid(), id).Scan(&signalled)
+	var done atomic.Bool // the server may have obeyed a statement that was cut off
+	_, err = session.Ask(ctx, l.engine, op, w.Name, func(ctx context.Context, c session.Conn[key]) (signalled bool, err error) {
+		err = c.(*conn).pc.QueryRow(ctx, terminateSQL, w.Key.n, w.Key.subid(), id).Scan(&signalled)
 		if errors.Is(err, pgx.ErrNoRows) {
 			err = nil
 		}
-		answer <- signalled
-		return lacksRight(err, id)
+		if signalled {
+			done.Store(true)
+		}
+		return signalled, lacksRight(err, id)
 	})
-	if err != nil {
-		return false, err
-	}
-	for range len(answer) { // the first may have been cut off after the server had obeyed
-		ended = <-answer || ended
-	}
-	return ended, nil
+	return done.Load(), err
 }
 
 func lacksRight(err error, id int64) error {

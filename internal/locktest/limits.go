@@ -94,6 +94,18 @@ func Limits(
 	})
 }
 
+// MustWaitWithOneConnection waits by means of l, whose server gives it only one connection, for a
+// lock of holder's.
+func MustWaitWithOneConnection(t *testing.T, holder, l sqllock.Locker) {
+	t.Helper()
+	lock := mustTry(t, holder, t.Name())
+	mustBeHeld(t, l, t.Name())
+	waiting := startWaiter(bounded(t), l, t.Name())
+	waiting.mustBlock(t)
+	mustRelease(t, lock)
+	mustRelease(t, waiting.mustGet(t))
+}
+
 // MustBeFull checks the error of a server that has no connection left.
 func MustBeFull(t *testing.T, l sqllock.Locker) {
 	t.Helper()

@@ -2,7 +2,10 @@ package session
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/sqllock/sqllock"
 )
 
 // parkTime is how long a session apart is kept for the next wait.
@@ -14,8 +17,11 @@ type parked[K comparable] struct {
 	timer *time.Timer // ends it after parkTime
 }
 
+// fullTime is how long a server that had no connection left is not asked for another one.
+const fullTime = time.Second
+
 // sessionApart returns a session to wait on, one that was used before if there is one, and nil
-// when the Locker may not open any more.
+// when the Locker may not open any more, or the server has none left.
 func (l *Locker[K]) sessionApart(ctx context.Context) (s *session[K], reused bool, err error) {
 	l.mu.Lock()
 	for n := len(l.parked); n > 0; n = len(l.parked) {
@@ -27,7 +33,7 @@ func (l *Locker[K]) sessionApart(ctx context.Context) (s *session[K], reused boo
 			return p.s, true, nil
 		}
 	}
-	if l.apart >= l.Limits.apart() {
+	if l.apart >= l.Limits.apart() || time.Now().Before(l.full) {
 		l.mu.Unlock()
 		return nil, false, nil
 	}
@@ -39,12 +45,17 @@ func (l *Locker[K]) sessionApart(ctx context.Context) (s *session[K], reused boo
 	opening, stop := context.WithTimeout(opening, openTimeout)
 	defer stop()
 	s, err = l.newSession(opening, l.forgetApart)
-	if err != nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.apart--
+	if err == nil {
+		return s, false, nil
 	}
-	return s, false, err
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.apart--
+	if errors.Is(err, sqllock.ErrLimit) {
+		l.full = time.Now().Add(fullTime)
+		err = nil
+	}
+	return nil, false, err
 }
 
 // park keeps a session apart, which holds nothing, for the next wait.

@@ -8,48 +8,68 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Ask uses a connection of l for a question; see Use.
+// Ask asks the server f, which may use the connection as it likes, and go on after ctx has ended.
+// It is asked on a session that holds nothing, so that it costs no lock if it takes long, unless
+// the Locker may have no more sessions.
 func Ask[K comparable, T any](
 	ctx context.Context, l *Locker[K], op, name string, f func(context.Context, Conn[K]) (T, error),
-) (answer T, err error) {
-	answers := make(chan T, 2) // f may run twice, and after ctx has ended
-	err = l.Use(ctx, op, name, func(ctx context.Context, c Conn[K]) error {
-		answer, err := f(ctx, c)
-		answers <- answer
-		return err
-	})
+) (T, error) {
+	answer, err := ask(ctx, l, l.onApart, f)
 	if err != nil {
-		return answer, err
+		err = &sqllock.OpError{Op: op, Name: name, Err: err}
 	}
-	for range len(answers) { // the last is the one that was heard
-		answer = <-answers
-	}
-	return answer, nil
+	return answer, err
 }
 
-// Use runs f with a connection of the Locker, for what is asked of the server about locks. An
-// error of f that did not break the connection costs no lock. f may go on after ctx has ended.
-func (l *Locker[K]) Use(ctx context.Context, op, name string, f func(context.Context, Conn[K]) error) error {
-	err := l.over(ctx)
-	if err == nil {
-		err = l.onShared(ctx, func(s *session[K]) error {
-			c := &call[K]{}
-			c.work = func(ctx context.Context) error {
-				if c.refused = f(ctx, s.conn); c.refused != nil && s.conn.Broken(c.refused) {
-					return c.refused
-				}
-				return nil
-			}
-			if err := s.do(ctx, c); err != nil {
-				return err
-			}
-			return c.refused
-		})
+// ask asks f on a session that on chooses, and on another one when that one ends. The last answer
+// is returned.
+func ask[K comparable, T any](
+	ctx context.Context, l *Locker[K],
+	on func(context.Context, func(*session[K], func()) error) error, f func(context.Context, Conn[K]) (T, error),
+) (answer T, err error) {
+	if err := l.over(ctx); err != nil {
+		return answer, err
 	}
-	if err != nil {
-		return &sqllock.OpError{Op: op, Name: name, Err: err}
+	err = on(ctx, func(s *session[K], idle func()) error {
+		c := &call[K]{idle: idle}
+		var got T
+		c.work = func(ctx context.Context) error {
+			if got, c.refused = f(ctx, s.conn); c.refused != nil && s.conn.Broken(c.refused) {
+				return c.refused
+			}
+			return nil
+		}
+		if err := s.do(ctx, c); err != nil { // got may still be written to
+			return err
+		}
+		idle()
+		answer = got
+		return c.refused
+	})
+	return answer, err
+}
+
+// onApart calls f with a session that holds nothing, or with a shared one if there can be no such
+// session. f calls idle when it no longer uses the session.
+func (l *Locker[K]) onApart(ctx context.Context, f func(s *session[K], idle func()) error) error {
+	for {
+		s, reused, err := l.sessionApart(ctx)
+		if err != nil {
+			return err
+		}
+		if s == nil {
+			return l.onSharedIdle(ctx, f)
+		}
+		err = f(s, func() { l.park(s) })
+		var ended *endedError
+		if !reused || !errors.As(err, &ended) || !ended.Retryable() {
+			return err // otherwise nobody had looked at the session for some time
+		}
 	}
-	return nil
+}
+
+func (l *Locker[K]) onSharedIdle(ctx context.Context, f func(*session[K], func()) error) error {
+	return l.onShared(ctx, func(s *session[K]) error { return f(s, func() {}) })
 }
 
 // describe is the error for a lock that somebody else was seen to hold. Who, is worth asking
@@ -64,7 +84,7 @@ func (l *Locker[K]) describe(ctx context.Context, w Want[K]) error {
 
 // holder asks who holds a lock.
 func (l *Locker[K]) holder(ctx context.Context, w Want[K]) (sqllock.Holder, error) {
-	return Ask(ctx, l, "inspect", w.Name, func(ctx context.Context, c Conn[K]) (holder sqllock.Holder, err error) {
+	return ask(ctx, l, l.onSharedIdle, func(ctx context.Context, c Conn[K]) (holder sqllock.Holder, err error) {
 		holder, _, err = c.Holder(ctx, w.Key)
 		return holder, err
 	})
@@ -74,14 +94,26 @@ func (l *Locker[K]) holder(ctx context.Context, w Want[K]) (sqllock.Holder, erro
 // holds the lock, or is waiting for it.
 func (l *Locker[K]) heldHere(w Want[K]) *sqllock.HeldError {
 	held := &sqllock.HeldError{Name: w.Name}
-	if l.Holds(w.Key) {
+	if l.holds(w.Key) {
 		held.Holder = sqllock.Holder{Owner: l.Owner, PID: os.Getpid()}
 	}
 	return held
 }
 
-// Holds reports whether a session of this Locker holds key.
-func (l *Locker[K]) Holds(key K) bool {
+// Owns reports whether one of this Locker's connections is such.
+func (l *Locker[K]) Owns(such func(Conn[K]) bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.sessions {
+		if such(s.conn) {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether a session of this Locker holds key.
+func (l *Locker[K]) holds(key K) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s := range l.sessions {

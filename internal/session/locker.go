@@ -38,6 +38,7 @@ type Locker[K comparable] struct {
 	opening  *opening[K]              // guarded by mu: the shared session that is being opened
 	apart    int                      // guarded by mu: sessions to wait on, the ones being opened among them
 	parked   []*parked[K]             // guarded by mu: sessions apart that nobody uses
+	full     time.Time                // guarded by mu: until when no session apart is opened
 }
 
 // New returns a Locker that has opened nothing yet.
