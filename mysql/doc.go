@@ -51,5 +51,5 @@
 // # Names
 //
 // GET_LOCK names belong to the whole server; a Locker's belong to its connection's database, see
-// [ServerName].
+// [ServerName], or with [WithServerWideNames] to the whole server.
 package mysql

@@ -13,7 +13,10 @@
 //     (idle_session_timeout), and so frees the locks of a process that is stopped or cut
 //     off. A Locker pings its sessions every third of the TTL, but at least every 5 s, and the lock's context ends
 //     with sqllock.ErrLost when nothing was confirmed for 5/6 of it, counted on this
-//     process's monotonic clock from the sending of the last confirmed statement.
+//     process's monotonic clock from the sending of the last confirmed statement. PostgreSQL 12 and 13
+//     have no such timeout: there TCP keepalives and tcp_user_timeout free the locks of a client that was cut
+//     off, a little later than the TTL, and a process that is merely stopped keeps its locks until it goes on. Every
+//     connection to such a server logs a warning.
 //
 // An advisory lock does not survive a failover, and nothing is written to a table.
 //
@@ -36,8 +39,16 @@
 // # What is refused
 //
 // Before it grants anything, a Locker refuses (sqllock.ErrRefused) a server where an advisory
-// lock would not exclude others: a connection pooler in between, a standby, CockroachDB, and
-// PostgreSQL before version 14, which has no idle_session_timeout.
+// lock would not exclude others: a connection pooler in between, unless it is said to pool sessions
+// ([WithSessionPooling]) and a test does not find otherwise, a standby, CockroachDB, and PostgreSQL
+// before version 12.
+//
+// # Shared locks
+//
+// [WithShared] takes a share of a lock. The goroutines of a Locker have one share on the server
+// together, since a session that has a share gets more of them past everybody who waits. Nobody
+// joins it any more once a goroutine, or another process, waits for the lock itself; processes are
+// asked about when the share is joined after 20 ms.
 //
 // # Transaction locks
 //
@@ -54,6 +65,6 @@
 //
 // # Keys
 //
-// A name becomes a 64-bit key, see [Key]. Advisory locks belong to one database of the server:
+// A name becomes a 64-bit key, see [Key]; [WithKey] and [WithPair] take the keys of other programs. Advisory locks belong to one database of the server:
 // the same name in another database is another lock.
 package pg
