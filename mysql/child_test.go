@@ -2,7 +2,6 @@ package mysql_test
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,18 +11,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/mysql"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// The variables that make the test program a process of its own, which takes a lock, says so,
-// and then, asked by a line of input, says what became of it.
+// The variables that make the test program a process of its own.
 const (
 	childDSN = "SQLLOCK_TEST_CHILD_DSN"
 	childTTL = "SQLLOCK_TEST_CHILD_TTL"
-	childJob = "SQLLOCK_TEST_CHILD_JOB" // hold or relay
+	childJob = "SQLLOCK_TEST_CHILD_JOB" // a locktest.Job
 )
 
 func child() int {
@@ -34,24 +31,11 @@ func child() int {
 		return 1
 	}
 	defer l.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), soon)
-	defer cancel()
-	if os.Getenv(childJob) == string(locktest.JobRelay) {
-		if err := locktest.Relay(context.Background(), l, os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return 0
-	}
-	lock, err := l.Acquire(ctx, "the lock")
+	err = locktest.Job(os.Getenv(childJob)).Run(l, os.Stdin, os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	fmt.Fprintln(os.Stdout, "held")
-	bufio.NewScanner(os.Stdin).Scan()
-	err = lock.Release(context.Background())
-	fmt.Fprintf(os.Stdout, "lost=%t ended=%t\n", errors.Is(err, sqllock.ErrLost), lock.Context().Err() != nil)
 	return 0
 }
 

@@ -1,6 +1,7 @@
 package mysql_test
 
 import (
+	"fmt"
 	"testing"
 
 	gomysql "github.com/go-sql-driver/mysql"
@@ -24,6 +25,18 @@ func TestALockerKeepsToItsLimits(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestAServerWithoutAFreeConnectionIsErrLimit(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []sqltest.Engine{sqltest.EngineMySQL, sqltest.EngineMariaDB} {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			const connections = 12 // and one for an administrator
+			db := sqltest.Start(t, engine, fmt.Sprint("max_connections=", connections)).Database(t)
+			locktest.Connections(t, func(t *testing.T) locktest.Locker { t.Helper(); return newLocker(t, db) }, connections+1)
+		})
+	}
 }
 
 func TestAUserWithoutAFreeConnectionIsErrLimit(t *testing.T) {

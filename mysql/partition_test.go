@@ -32,6 +32,29 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
+func TestProcessesThatAreCutOff(t *testing.T) {
+	t.Parallel()
+	const ttl = 3 * time.Second
+	for name, open := range map[string]func(sqltest.TB) *sqltest.Database{"MySQL": sqltest.MySQL, "MariaDB": sqltest.MariaDB} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locktest.Remotes(t, func(t *testing.T) locktest.Remote {
+				db := open(t)
+				return locktest.Remote{
+					Server:    parse(t, db.DSN).Addr,
+					TTL:       ttl,
+					NewLocker: func(t *testing.T) locktest.Locker { t.Helper(); return newLocker(t, db) },
+					Child: func(t *testing.T, address string, job locktest.Job) []string {
+						t.Helper()
+						return childEnv(at(t, db, address), ttl, string(job))
+					},
+					Waiting: func(t *testing.T, _ string) int { t.Helper(); return waitersOn(t, db) },
+				}
+			})
+		})
+	}
+}
+
 // at is the DSN of db with another address.
 func at(t *testing.T, db *sqltest.Database, address string) string {
 	t.Helper()

@@ -1,7 +1,6 @@
 package pg_test
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -28,23 +26,7 @@ func TestAPoolerInBetweenIsRefused(t *testing.T) {
 			t.Parallel()
 			db := sqltest.Postgres(t)
 			dsn := startBouncer(t, program, db, mode)
-			l := closing(t)(pg.New(dsn))
-			for _, acquire := range []func() (sqllock.Lock, error){
-				func() (sqllock.Lock, error) { return l.TryAcquire(t.Context(), "a") },
-				func() (sqllock.Lock, error) { return l.Acquire(t.Context(), "a") },
-			} {
-				_, err := acquire()
-				var refused *sqllock.RefusedError
-				if !errors.Is(err, sqllock.ErrRefused) || !errors.As(err, &refused) {
-					t.Fatalf("the error is %v; want a *RefusedError", err)
-				}
-				if !strings.Contains(refused.Seen, "pooler") || refused.Instead == "" {
-					t.Errorf("the error says %q", refused)
-				}
-				if sqllock.IsRetryable(err) {
-					t.Error("a refusal may be retried")
-				}
-			}
+			mustRefuse(t, closing(t)(pg.New(dsn)), "pooler")
 			if n := locksOn(t, db); n != 0 {
 				t.Errorf("%d locks are held after a refusal", n)
 			}

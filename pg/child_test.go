@@ -18,52 +18,55 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// The variables that make the test program a process of its own, which takes a lock, says so,
-// and then, asked by a line of input, says what became of it.
+// The variables that make the test program a process of its own.
 const (
 	childDSN = "SQLLOCK_TEST_CHILD_DSN"
 	childTTL = "SQLLOCK_TEST_CHILD_TTL"
-	childJob = "SQLLOCK_TEST_CHILD_JOB" // hold, race or relay
+	childJob = "SQLLOCK_TEST_CHILD_JOB" // a locktest.Job, or race
+	childOld = "SQLLOCK_TEST_CHILD_OLD" // if set, the server is taken for an old one
 )
 
 func child() int {
 	ttl, _ := time.ParseDuration(os.Getenv(childTTL))
-	l, err := pg.New(os.Getenv(childDSN), pg.WithSessionTTL(ttl), pg.WithOwner("child"))
+	opts := []pg.Option{pg.WithSessionTTL(ttl), pg.WithOwner("child")}
+	if os.Getenv(childOld) != "" {
+		opts = append(opts, pg.AsBefore14())
+	}
+	l, err := pg.New(os.Getenv(childDSN), opts...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer l.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), soon)
-	defer cancel()
-	if os.Getenv(childJob) == string(locktest.JobRelay) {
-		if err := locktest.Relay(context.Background(), l, os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return 0
+	if job := os.Getenv(childJob); job == "race" {
+		err = race(l)
+	} else {
+		err = locktest.Job(job).Run(l, os.Stdin, os.Stdout)
 	}
-	lock, err := l.Acquire(ctx, "the lock")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if os.Getenv(childJob) == "race" {
-		second, err := l.TryAcquire(ctx, "the lock")
-		if second != nil && lock.Context().Err() == nil && second.Context().Err() == nil {
-			fmt.Fprintln(os.Stdout, "taken twice")
-		} else if errors.Is(err, sqllock.ErrHeld) {
-			fmt.Fprintln(os.Stdout, "taken once")
-		} else {
-			fmt.Fprintln(os.Stdout, "failed:", err)
-		}
-		return 0
-	}
-	fmt.Fprintln(os.Stdout, "held")
-	bufio.NewScanner(os.Stdin).Scan()
-	err = lock.Release(context.Background())
-	fmt.Fprintf(os.Stdout, "lost=%t ended=%t\n", errors.Is(err, sqllock.ErrLost), lock.Context().Err() != nil)
 	return 0
+}
+
+// race says whether a lock was taken twice.
+func race(l *pg.Locker) error {
+	ctx, cancel := context.WithTimeout(context.Background(), soon)
+	defer cancel()
+	lock, err := l.Acquire(ctx, locktest.HeldByChild)
+	if err != nil {
+		return err
+	}
+	second, err := l.TryAcquire(ctx, locktest.HeldByChild)
+	if second != nil && lock.Context().Err() == nil && second.Context().Err() == nil {
+		fmt.Fprintln(os.Stdout, "taken twice")
+	} else if errors.Is(err, sqllock.ErrHeld) {
+		fmt.Fprintln(os.Stdout, "taken once")
+	} else {
+		fmt.Fprintln(os.Stdout, "failed:", err)
+	}
+	return nil
 }
 
 // process is another process that holds "the lock".

@@ -19,9 +19,10 @@ import (
 
 // conn is a dedicated session on PostgreSQL.
 type conn struct {
-	pc  *pgx.Conn
-	pid string      // the server process
-	cut atomic.Bool // Cut was called
+	pc       *pgx.Conn
+	pid      string      // the server process
+	database int64       // its oid
+	cut      atomic.Bool // Cut was called
 }
 
 var _ session.Conn[key] = (*conn)(nil)
@@ -145,12 +146,12 @@ func (c *conn) Holder(ctx context.Context, k key) (sqllock.Holder, bool, error) 
 		owner  string
 		since  *time.Time
 	)
-	err := c.pc.QueryRow(ctx, holderSQL, k.n, k.subid()).Scan(&holder.Session, &owner, &holder.Address, &since, &holder.Waiters)
+	err := c.pc.QueryRow(ctx, holderSQL, k.n, k.subid(), c.database).Scan(&holder.Session, &owner, &holder.Address, &since, &holder.Waiters)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return sqllock.Holder{}, false, nil
 	}
 	if err != nil {
-		return sqllock.Holder{}, false, err
+		return sqllock.Holder{}, false, withLimit(err)
 	}
 	holder.Owner = strings.TrimPrefix(owner, "sqllock/")
 	if since != nil {

@@ -79,7 +79,7 @@ func (l *Locker) open(ctx context.Context) (session.Conn[key], error) {
 	if err := l.setUp(ctx, c); err != nil {
 		broken := pc.IsClosed()
 		closeConn(pc) //nolint:contextcheck // also with a dead ctx
-		err = fmt.Errorf("set up a PostgreSQL session: %w", err)
+		err = fmt.Errorf("set up a PostgreSQL session: %w", withLimit(err))
 		if broken {
 			err = &session.UnavailableError{Err: err}
 		}
@@ -97,7 +97,7 @@ func (l *Locker) setUp(ctx context.Context, c *conn) error {
 	if err := l.admit(ctx, c.pc, &is); err != nil {
 		return err
 	}
-	c.pid = is.pid
+	c.pid, c.database = is.pid, is.database
 	if _, err := c.pc.PgConn().Exec(ctx, noLimitSQL).ReadAll(); err != nil {
 		return err
 	}
@@ -150,6 +150,7 @@ const (
 
 // server is what a connection talks to.
 type server struct {
+	database int64  // its oid
 	pid      string // the process that answers
 	standby  bool
 	version  int
@@ -163,9 +164,11 @@ func probe(ctx context.Context, pc *pgx.Conn) (is server, err error) {
 		return is, err
 	}
 	row := results[0].Rows[0]
-	is = server{pid: string(row[0]), standby: string(row[1]) == "t", fullName: string(row[3])}
-	is.version, err = strconv.Atoi(string(row[2]))
-	return is, err
+	is = server{pid: string(row[1]), standby: string(row[2]) == "t", fullName: string(row[4])}
+	var errOID, errVersion error
+	is.database, errOID = strconv.ParseInt(string(row[0]), 10, 64)
+	is.version, errVersion = strconv.Atoi(string(row[3]))
+	return is, errors.Join(errOID, errVersion)
 }
 
 // refuse refuses a server on which an advisory lock would not exclude others, or would not end.

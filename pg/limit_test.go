@@ -1,9 +1,14 @@
 package pg_test
 
 import (
+	"errors"
+	"fmt"
 	"net/url"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
@@ -25,15 +30,120 @@ func TestALockerKeepsToItsLimits(t *testing.T) {
 
 func TestAServerWithoutAFreeConnectionIsErrLimit(t *testing.T) {
 	t.Parallel()
-	srv := sqltest.Start(t, sqltest.EnginePostgres)
+	const connections = 12
+	db := sqltest.Start(t, sqltest.EnginePostgres, fmt.Sprint("max_connections=", connections)).Database(t)
+	locktest.Connections(t, func(t *testing.T) locktest.Locker { t.Helper(); return newLocker(t, db) }, connections)
+}
+
+// A server whose table of locks is full lets nobody in either.
+func TestAServerWithoutRoomForALockIsErrLimit(t *testing.T) {
+	t.Parallel()
+	srv := sqltest.Start(t, sqltest.EnginePostgres, "max_locks_per_transaction=10", "max_connections=20", "autovacuum=off")
 	db := srv.Database(t)
-	statement(t, db, "CREATE ROLE one_only LOGIN PASSWORD 'one' CONNECTION LIMIT 1")
-	dsn, err := url.Parse(db.DSN)
-	if err != nil {
-		t.Fatal(err)
+	db.SetMaxOpenConns(1)
+	mustHold(t, db, nil) // from now on it is connected
+	l, other := newLocker(t, db), newLocker(t, db)
+	mustRelease(t, mustTry(t, other, "a")) // it is connected, too
+	locks := []sqllock.Lock{mustTry(t, other, "theirs")}
+	for {
+		lock, err := l.TryAcquire(t.Context(), fmt.Sprint("lock ", len(locks)))
+		if err != nil {
+			mustBeFull(t, err)
+			break
+		}
+		locks = append(locks, lock)
 	}
-	dsn.User = url.UserPassword("one_only", "one")
-	first, second := closing(t)(pg.New(dsn.String())), closing(t)(pg.New(dsn.String()))
-	locktest.MustWaitWithOneConnection(t, newLocker(t, db), first)
-	locktest.MustBeFull(t, second)
+	t.Logf("%d locks fill the server", len(locks))
+	mustHold(t, db, locks)
+	_, err := l.Acquire(t.Context(), "one more")
+	mustBeFull(t, err)
+	// To see that somebody holds a lock takes room in the table, too.
+	if _, err := other.TryAcquire(t.Context(), locks[1].Name()); !errors.Is(err, sqllock.ErrHeld) {
+		mustBeFull(t, err)
+	}
+	locktest.MustBeFull(t, newLocker(t, db)) // it cannot connect
+	mustHold(t, db, locks)
+	if holder, held, err := l.Inspect(t.Context(), locks[1].Name()); err != nil || !held || holder.Session == 0 {
+		t.Errorf("Inspect on a full server: %v, %t, %v", holder, held, err)
+	}
+	if infos, err := l.List(t.Context()); err != nil || len(infos) != len(locks) {
+		t.Errorf("List on a full server: %d locks, %v", len(infos), err)
+	}
+	if _, ended, err := l.Terminate(t.Context(), "theirs"); err != nil || !ended {
+		t.Errorf("Terminate on a full server: %t, %v", ended, err)
+	}
+	mustBeLost(t, locks[0])
+	locks = locks[1:]
+	mustHold(t, db, locks)
+
+	// Some of those that ask together are refused, and what is said to be held is.
+	const free = 10
+	for _, lock := range locks[:free] {
+		mustRelease(t, lock)
+	}
+	locks = locks[free:]
+	type answer struct {
+		lock sqllock.Lock
+		err  error
+	}
+	answers := make(chan answer)
+	for i := range 20 * free {
+		go func() {
+			lock, err := l.TryAcquire(t.Context(), fmt.Sprint("another ", i))
+			answers <- answer{lock, err}
+		}()
+	}
+	refused := 0
+	for range 20 * free {
+		a := <-answers
+		if a.err != nil {
+			mustBeFull(t, a.err)
+			refused++
+			continue
+		}
+		locks = append(locks, a.lock)
+	}
+	if refused == 0 {
+		t.Error("nobody was refused")
+	}
+	mustHold(t, db, locks)
+
+	for _, lock := range locks {
+		mustRelease(t, lock)
+	}
+	mustHold(t, db, nil)
+	mustRelease(t, mustAcquire(t, newLocker(t, db), "a"))
+}
+
+// mustBeFull checks the error of a server whose table of locks is full.
+func mustBeFull(t *testing.T, err error) {
+	t.Helper()
+	var answer *pgconn.PgError
+	if !errors.Is(err, sqllock.ErrLimit) || !sqllock.IsRetryable(err) || !errors.As(err, &answer) || answer.Code != "53200" {
+		t.Fatalf("the error is %v; it should match ErrLimit, be retryable and have the code 53200", err)
+	}
+}
+
+// mustHold checks that locks live, and that nothing else is held on the server. The question is
+// about all databases: the name of this one is in a table that all share, and to read such a table
+// takes room in the table of locks.
+func mustHold(t *testing.T, db *sqltest.Database, locks []sqllock.Lock) {
+	t.Helper()
+	for _, lock := range locks {
+		mustLive(t, lock)
+	}
+	if n := ask[int](t, db, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"); n != len(locks) {
+		t.Errorf("the server knows of %d locks; want %d", n, len(locks))
+	}
+}
+
+func TestAWaitWithoutAConnectionOfItsOwnPolls(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	role := ask[string](t, db, "SELECT current_database()") // roles belong to the whole server
+	statement(t, db, "CREATE ROLE "+role+" LOGIN PASSWORD 'one' CONNECTION LIMIT 1")
+	t.Cleanup(func() { _, _ = db.Exec("DROP ROLE " + role) })
+	dsn := parse(t, db.DSN)
+	dsn.User = url.UserPassword(role, "one")
+	locktest.MustWaitWithOneConnection(t, newLocker(t, db), closing(t)(pg.New(dsn.String())))
 }

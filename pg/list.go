@@ -29,11 +29,11 @@ func (l *Locker) List(ctx context.Context) ([]Info, error) {
 }
 
 func (c *conn) list(ctx context.Context) ([]Info, error) {
-	rows, err := c.pc.Query(ctx, listSQL)
+	rows, err := c.pc.Query(ctx, listSQL, c.database)
 	if err != nil {
-		return nil, err
+		return nil, withLimit(err)
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (info Info, err error) {
+	infos, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (info Info, err error) {
 		var since *time.Time
 		h := &info.Holder
 		err = row.Scan(&info.Key, &info.Pair, &info.Shared, &h.Session, &h.Owner, &h.Address, &since, &h.Waiters)
@@ -43,4 +43,5 @@ func (c *conn) list(ctx context.Context) ([]Info, error) {
 		}
 		return info, err
 	})
+	return infos, withLimit(err)
 }

@@ -2,6 +2,7 @@ package pg_test
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +23,52 @@ func TestPartitions(t *testing.T) {
 			},
 			Waiting:  func(t *testing.T, name string) int { t.Helper(); return waitersFor(t, db, name) },
 			Sessions: func(t *testing.T) int { t.Helper(); return sessionsOn(t, db) },
+		}
+	})
+}
+
+func TestProcessesThatAreCutOff(t *testing.T) {
+	t.Parallel()
+	const ttl = 2 * time.Second
+	locktest.Remotes(t, func(t *testing.T) locktest.Remote {
+		db := sqltest.Postgres(t)
+		return locktest.Remote{
+			Server:    parse(t, db.DSN).Host,
+			TTL:       ttl,
+			NewLocker: func(t *testing.T) locktest.Locker { t.Helper(); return newLocker(t, db) },
+			Child: func(t *testing.T, address string, job locktest.Job) []string {
+				t.Helper()
+				return childEnv(at(t, db, address), ttl, string(job))
+			},
+			Waiting: func(t *testing.T, name string) int { t.Helper(); return waitersFor(t, db, name) },
+		}
+	})
+}
+
+// Where there is no idle_session_timeout, TCP has to notice that the other end is gone. That takes
+// a server whose own connections are cut, without a relay in between.
+func TestProcessesThatAreCutOffFromAnOldServer(t *testing.T) {
+	t.Parallel()
+	const ttl = 2 * time.Second
+	srv := sqltest.Start(t, sqltest.EnginePostgres, "listen_addresses=*")
+	if !strings.Contains(srv.Database(t).Server, "programs") {
+		t.Skip("a server in a container listens on an address of its own")
+	}
+	locktest.Remotes(t, func(t *testing.T) locktest.Remote {
+		db := srv.Database(t)
+		statement(t, db, `DO $$ BEGIN EXECUTE format('COPY (SELECT ''host all all 198.18.0.0/15 trust'') TO PROGRAM %L',
+			'cat >> ' || current_setting('hba_file')); END $$`)
+		statement(t, db, "SELECT pg_reload_conf()")
+		return locktest.Remote{
+			Server:    parse(t, db.DSN).Host,
+			Direct:    true,
+			TTL:       ttl,
+			NewLocker: func(t *testing.T) locktest.Locker { t.Helper(); return newLocker(t, db) },
+			Child: func(t *testing.T, address string, job locktest.Job) []string {
+				t.Helper()
+				return append(childEnv(at(t, db, address), ttl, string(job)), childOld+"=yes")
+			},
+			Waiting: func(t *testing.T, name string) int { t.Helper(); return waitersFor(t, db, name) },
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package pg_test
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -19,35 +20,49 @@ const backendPID = 4711
 
 // probed is what a server answers to the question what it is.
 type probed struct {
-	pid     int
-	standby bool
 	number  int
 	version string
 }
 
 func TestServersThatWouldNotKeepALockAreRefused(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		answer probed
-		seen   string
-	}{
-		"a pooler":      {probed{backendPID + 1, false, 170006, "PostgreSQL 17.6"}, "pooler"},
-		"a standby":     {probed{backendPID, true, 170006, "PostgreSQL 17.6"}, "standby"},
-		"CockroachDB":   {probed{backendPID, false, 130000, "CockroachDB CCL v24.1.0"}, "CockroachDB"},
-		"PostgreSQL 11": {probed{backendPID, false, 110022, "PostgreSQL 11.22"}, "PostgreSQL 11"},
+	for seen, answer := range map[string]probed{
+		"CockroachDB":   {130000, "CockroachDB CCL v24.1.0"},
+		"PostgreSQL 11": {110022, "PostgreSQL 11.22"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(seen, func(t *testing.T) {
 			t.Parallel()
-			l := closing(t)(pg.New(startFake(t, test.answer)))
-			_, err := l.TryAcquire(t.Context(), "a")
-			var refused *sqllock.RefusedError
-			if !errors.Is(err, sqllock.ErrRefused) || !errors.As(err, &refused) {
-				t.Fatalf("the error is %v; want a *RefusedError", err)
-			}
-			if !strings.Contains(refused.Seen, test.seen) || refused.Instead == "" {
-				t.Errorf("the error says %q", refused)
-			}
+			mustRefuse(t, closing(t)(pg.New(startFake(t, answer))), seen)
 		})
+	}
+}
+
+func TestAStandbyIsRefused(t *testing.T) {
+	t.Parallel()
+	db := startStandby(t)
+	mustRefuse(t, newLocker(t, db), "standby")
+	if n := locksOn(t, db); n != 0 {
+		t.Errorf("%d locks are held after a refusal", n)
+	}
+}
+
+// mustRefuse checks that a Locker takes no lock, and says why and what to do instead.
+func mustRefuse(t *testing.T, l sqllock.Locker, seen string) {
+	t.Helper()
+	for name, acquire := range map[string]func(context.Context, string, ...sqllock.Option) (sqllock.Lock, error){
+		"TryAcquire": l.TryAcquire, "Acquire": l.Acquire,
+	} {
+		_, err := acquire(t.Context(), "a")
+		var refused *sqllock.RefusedError
+		if !errors.Is(err, sqllock.ErrRefused) || !errors.As(err, &refused) {
+			t.Fatalf("%s = %v; want a *RefusedError", name, err)
+		}
+		if !strings.Contains(refused.Seen, seen) || refused.Instead == "" {
+			t.Errorf("%s says %q", name, refused)
+		}
+		if sqllock.IsRetryable(err) {
+			t.Errorf("%s: a refusal may be retried", name)
+		}
 	}
 }
 
@@ -98,12 +113,12 @@ func (p probed) serve(c net.Conn) error {
 		}
 		const int4, boolean, text = 23, 16, 25
 		var columns []pgproto3.FieldDescription
-		for _, oid := range []uint32{int4, boolean, int4, text} {
+		for _, oid := range []uint32{int4, int4, boolean, int4, text} {
 			columns = append(columns, pgproto3.FieldDescription{Name: []byte("?"), DataTypeOID: oid, DataTypeSize: -1, TypeModifier: -1})
 		}
 		backend.Send(&pgproto3.RowDescription{Fields: columns})
 		backend.Send(&pgproto3.DataRow{Values: [][]byte{
-			[]byte(strconv.Itoa(p.pid)), []byte(strconv.FormatBool(p.standby)[:1]),
+			[]byte("1"), []byte(strconv.Itoa(backendPID)), []byte("f"),
 			[]byte(strconv.Itoa(p.number)), []byte(p.version),
 		}})
 		backend.Send(&pgproto3.CommandComplete{CommandTag: []byte("SELECT 1")})

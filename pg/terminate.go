@@ -55,14 +55,15 @@ func (l *Locker) Terminate(ctx context.Context, name string, opts ...sqllock.Opt
 func (l *Locker) end(ctx context.Context, op string, w session.Want[key], id int64) (ended bool, err error) {
 	var done atomic.Bool // the server may have obeyed a statement that was cut off
 	_, err = session.Ask(ctx, l.engine, op, w.Name, func(ctx context.Context, c session.Conn[key]) (signalled bool, err error) {
-		err = c.(*conn).pc.QueryRow(ctx, terminateSQL, w.Key.n, w.Key.subid(), id).Scan(&signalled)
+		on := c.(*conn)
+		err = on.pc.QueryRow(ctx, terminateSQL, w.Key.n, w.Key.subid(), on.database, id).Scan(&signalled)
 		if errors.Is(err, pgx.ErrNoRows) {
 			err = nil
 		}
 		if signalled {
 			done.Store(true)
 		}
-		return signalled, lacksRight(err, id)
+		return signalled, withLimit(lacksRight(err, id))
 	})
 	return done.Load(), err
 }

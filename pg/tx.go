@@ -94,7 +94,7 @@ func takeInTx(ctx context.Context, tx Tx, w session.Want[key], statement string)
 	case err != nil && ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)):
 		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	case err != nil:
-		return err
+		return withLimit(err)
 	case outcome == "held":
 		return &sqllock.HeldError{Name: w.Name}
 	case outcome == "standby":

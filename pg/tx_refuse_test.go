@@ -95,8 +95,9 @@ func TestATransactionOfAnotherDriverTakesNoLock(t *testing.T) {
 	}
 }
 
-func TestATransactionOnAStandbyIsRefused(t *testing.T) {
-	t.Parallel()
+// startStandby starts a server of the test's own that is a standby.
+func startStandby(t *testing.T) *sqltest.Database {
+	t.Helper()
 	server := sqltest.Start(t, sqltest.EnginePostgres)
 	db := server.Database(t)
 	// A server that finds this file when it starts is a standby.
@@ -104,11 +105,18 @@ func TestATransactionOnAStandbyIsRefused(t *testing.T) {
 	db.SetMaxIdleConns(0) // none is left from before the restart
 	server.Stop()
 	server.Start()
-	defer func() { // so that the database can be dropped
-		if !ask[bool](t, db, "SELECT pg_promote()") {
-			t.Error("the standby was not promoted")
+	t.Cleanup(func() { // so that the database can be dropped
+		var promoted bool
+		if err := db.Get(&promoted, "SELECT pg_promote()"); err != nil || !promoted {
+			t.Errorf("the standby was not promoted: %v", err)
 		}
-	}()
+	})
+	return db
+}
+
+func TestATransactionOnAStandbyIsRefused(t *testing.T) {
+	t.Parallel()
+	db := startStandby(t)
 	for _, tx := range []transaction{begin(t, db.DSN), beginSQL(t, db)} {
 		mustRefuseTx(t, tx, "standby")
 		if n := locksOn(t, db); n != 0 {

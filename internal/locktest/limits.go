@@ -106,6 +106,47 @@ func MustWaitWithOneConnection(t *testing.T, holder, l sqllock.Locker) {
 	mustRelease(t, waiting.mustGet(t))
 }
 
+// Connections tests what Lockers say of a server that gives out at most so many connections, and
+// what that costs.
+func Connections(t *testing.T, newLocker func(t *testing.T) Locker, most int) {
+	t.Helper()
+	var lockers []Locker
+	var locks []sqllock.Lock
+	for {
+		l := newLocker(t)
+		lock, err := l.TryAcquire(bounded(t), fmt.Sprint("lock ", len(locks)))
+		if errors.Is(err, sqllock.ErrLimit) {
+			MustBeFull(t, l)
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		lockers, locks = append(lockers, l), append(locks, lock)
+		if len(locks) > most {
+			t.Fatalf("%d Lockers have a connection of a server that gives %d", len(locks), most)
+		}
+	}
+	t.Logf("%d Lockers have a connection of a server that gives %d", len(locks), most)
+	for _, lock := range locks {
+		mustLive(t, lock)
+	}
+	if err := lockers[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	late := newLocker(t)
+	eventually(t, "the server lets somebody in", func() bool {
+		lock, err := late.TryAcquire(t.Context(), t.Name())
+		if err == nil {
+			mustRelease(t, lock)
+		}
+		return err == nil
+	})
+	for _, lock := range locks[1:] {
+		mustRelease(t, lock)
+	}
+}
+
 // MustBeFull checks the error of a server that has no connection left.
 func MustBeFull(t *testing.T, l sqllock.Locker) {
 	t.Helper()

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sqllock/sqllock"
 )
 
 // Job is what a child process does.
@@ -19,8 +21,9 @@ type Job string
 
 // The jobs of child processes.
 const (
-	JobHold  Job = "hold"  // says "held" when it holds HeldByChild, until its input ends
-	JobRelay Job = "relay" // calls Relay
+	JobHold  Job = "hold"  // says "held" when it holds HeldByChild, and what became of it when there is a line of input
+	JobWatch Job = "watch" // says what it holds of HeldByChild and when, see watch
+	JobRelay Job = "relay" // hands a lock on and says how often, see handOn
 )
 
 // HeldByChild is the name that a child process holds.
@@ -29,10 +32,38 @@ const HeldByChild = "the lock"
 // perProcess is how many goroutines of a process wait for one lock.
 const perProcess = 8
 
-// Relay is what a child process does for the benchmark of a lock that processes hand on to each
+// Run does the job in a child process.
+func (j Job) Run(l Locker, in io.Reader, out io.Writer) error {
+	ctx := context.Background()
+	switch j {
+	case JobHold:
+		return holdOn(ctx, l, in, out)
+	case JobWatch:
+		return watch(ctx, l, in, out)
+	case JobRelay:
+		return handOn(ctx, l, in, out)
+	}
+	return fmt.Errorf("no such job: %q", j)
+}
+
+func holdOn(ctx context.Context, l Locker, in io.Reader, out io.Writer) error {
+	acquiring, cancel := context.WithTimeout(ctx, soon)
+	defer cancel()
+	lock, err := l.Acquire(acquiring, HeldByChild)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "held")
+	bufio.NewScanner(in).Scan()
+	err = lock.Release(ctx)
+	fmt.Fprintf(out, "lost=%t ended=%t\n", errors.Is(err, sqllock.ErrLost), lock.Context().Err() != nil)
+	return nil
+}
+
+// handOn is what a child process does for the benchmark of a lock that processes hand on to each
 // other: it says "ready", and for every two lines of input has its waiters start and stop, and
 // says how often they held the lock in between.
-func Relay(ctx context.Context, l Locker, in io.Reader, out io.Writer) error {
+func handOn(ctx context.Context, l Locker, in io.Reader, out io.Writer) error {
 	release, err := acquire(ctx, l, fmt.Sprint("of process ", os.Getpid())) // opens a connection
 	if err != nil {
 		return err
@@ -192,15 +223,20 @@ type process struct {
 
 func (o Bench) child(b *testing.B, job Job) *process {
 	b.Helper()
-	cmd := exec.CommandContext(b.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), o.Child(job)...)
+	return startProcess(b, exec.CommandContext(b.Context(), os.Args[0]), o.Child(job))
+}
+
+// startProcess starts a command that runs the test program, as the child that env makes of it.
+func startProcess(tb testing.TB, cmd *exec.Cmd, env []string) *process {
+	tb.Helper()
+	cmd.Env = append(os.Environ(), env...)
 	cmd.Stderr = os.Stderr
 	in, errIn := cmd.StdinPipe()
 	out, errOut := cmd.StdoutPipe()
 	if err := errors.Join(errIn, errOut, cmd.Start()); err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	b.Cleanup(func() {
+	tb.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})

@@ -1,11 +1,12 @@
 -- Who holds the key $1, and how many wait for it. A bigint key shows in pg_locks as its two
--- halves, and $2 is 1; of a pair of int keys $2 is 2. Of other roles' sessions no address and no start is shown,
--- unless one may read all of it. A prepared transaction has no pid.
+-- halves, and $2 is 1; of a pair of int keys $2 is 2. $3 is the database. Of other roles' sessions no address and no start is shown,
+-- unless one may read all of it. A prepared transaction has no pid. The view
+-- pg_stat_activity reads other tables as well, and a full table of locks would not let it.
 WITH l AS MATERIALIZED (
   SELECT pid, granted
   FROM pg_locks
   WHERE locktype = 'advisory'
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND database = $3::bigint::oid
     AND classid = (($1::bigint >> 32) & 4294967295)::oid
     AND objid = ($1::bigint & 4294967295)::oid
     AND objsubid = $2::int
@@ -13,6 +14,6 @@ WITH l AS MATERIALIZED (
 SELECT coalesce(l.pid, 0), coalesce(a.application_name, ''), coalesce(host(a.client_addr), ''), a.backend_start,
        (SELECT count(*) FROM l WHERE NOT granted)
 FROM l
-LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+LEFT JOIN pg_stat_get_activity(coalesce(l.pid, 0)) a ON true
 WHERE l.granted
 LIMIT 1

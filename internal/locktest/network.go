@@ -1,0 +1,154 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// Network is a network namespace with one link to the rest of the machine. Cut off, the packets
+// of both sides are lost on the link, and nobody is told: no reset, no ICMP, no carrier that is gone.
+type Network struct {
+	ip             string // the program
+	name           string // says whose it is: sqllock-<process>-<number>
+	link           string // the name of its outer end: sqllock<number>
+	outside, inner string // the addresses of the ends
+}
+
+const (
+	innerLink = "outside"           // the name of the link's inner end
+	nobody    = "02:00:00:00:00:00" // the hardware address of no end
+)
+
+// NewNetwork makes a network that ends with the test. Without root's rights, or the program ip, the
+// test is skipped; with CI=true it fails.
+func NewNetwork(t *testing.T) *Network {
+	t.Helper()
+	n := &Network{}
+	for _, name := range []string{"ip", "/usr/sbin/ip", "/sbin/ip"} {
+		if path, err := exec.LookPath(name); err == nil {
+			n.ip = path
+			break
+		}
+	}
+	switch {
+	case n.ip == "":
+		impossible(t, "the program ip (of iproute2) is not installed")
+	case os.Geteuid() != 0:
+		impossible(t, "a network namespace needs root's rights")
+	}
+	n.clean(t)
+	for !n.make(t) {
+	}
+	t.Cleanup(func() {
+		if err := n.remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	n.must(t, "address", "add", n.outside+"/30", "dev", n.link)
+	n.must(t, "link", "set", n.link, "up")
+	n.must(t, "-n", n.name, "address", "add", n.inner+"/30", "dev", innerLink)
+	n.must(t, "-n", n.name, "link", "set", innerLink, "up")
+	return n
+}
+
+// make makes the namespace and the link, and reports whether their number was still to be had.
+func (n *Network) make(t *testing.T) bool {
+	t.Helper()
+	number := rand.N(1 << 15)
+	n.name, n.link = fmt.Sprintf("sqllock-%d-%d", os.Getpid(), number), fmt.Sprintf("sqllock%d", number)
+	n.outside, n.inner = benchmarking(4*number+1), benchmarking(4*number+2)
+	err := n.run(t.Context(), "netns", "add", n.name)
+	if err == nil {
+		err = n.run(t.Context(), "link", "add", n.link, "type", "veth", "peer", "name", innerLink, "netns", n.name)
+		if err != nil {
+			_ = n.run(t.Context(), "netns", "delete", n.name) // it cannot be used
+		}
+	}
+	if err != nil && !strings.Contains(err.Error(), "File exists") {
+		impossible(t, err.Error())
+	}
+	return err == nil
+}
+
+// remove ends the link, which a socket in the namespace would keep, and the namespace.
+func (n *Network) remove() error {
+	return errors.Join(
+		n.run(context.Background(), "link", "delete", n.link),
+		n.run(context.Background(), "netns", "delete", n.name),
+	)
+}
+
+// clean removes what test processes have left that were killed.
+func (n *Network) clean(t *testing.T) {
+	t.Helper()
+	list, err := exec.CommandContext(t.Context(), n.ip, "netns", "list").Output()
+	if err != nil {
+		impossible(t, err.Error())
+	}
+	for line := range strings.Lines(string(list)) {
+		var process, number int
+		if _, err := fmt.Sscanf(line, "sqllock-%d-%d", &process, &number); err != nil {
+			continue
+		}
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", process)); errors.Is(err, os.ErrNotExist) {
+			left := &Network{ip: n.ip, name: fmt.Sprintf("sqllock-%d-%d", process, number), link: fmt.Sprintf("sqllock%d", number)}
+			_ = left.remove() // somebody else may be at it, too
+		}
+	}
+}
+
+// benchmarking is an address of the block that is set aside for tests of networks (RFC 2544).
+func benchmarking(i int) string { return fmt.Sprintf("198.%d.%d.%d", 18+i>>16, i>>8&255, i&255) }
+
+// impossible ends a test that this machine cannot run.
+func impossible(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+}
+
+// Outside is the address that the machine has for those in the network.
+func (n *Network) Outside() string { return n.outside }
+
+// Command is a command to be run in the network.
+func (n *Network) Command(ctx context.Context, program string) *exec.Cmd {
+	return exec.CommandContext(ctx, n.ip, "netns", "exec", n.name, program)
+}
+
+// Cut cuts the network off: each end sends its packets to a hardware address that the other does
+// not have, and so drops them.
+func (n *Network) Cut(t *testing.T) {
+	t.Helper()
+	n.must(t, "-n", n.name, "neighbor", "replace", n.outside, "dev", innerLink, "lladdr", nobody, "nud", "permanent")
+	n.must(t, "neighbor", "replace", n.inner, "dev", n.link, "lladdr", nobody, "nud", "permanent")
+}
+
+// Heal lets the packets pass again.
+func (n *Network) Heal(t *testing.T) {
+	t.Helper()
+	n.must(t, "neighbor", "delete", n.inner, "dev", n.link)
+	n.must(t, "-n", n.name, "neighbor", "delete", n.outside, "dev", innerLink)
+}
+
+func (n *Network) must(t *testing.T, args ...string) {
+	t.Helper()
+	if err := n.run(t.Context(), args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (n *Network) run(ctx context.Context, args ...string) error {
+	out, err := exec.CommandContext(ctx, n.ip, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
