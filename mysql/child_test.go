@@ -2,6 +2,7 @@ package mysql_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/history"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/mysql"
 	"github.com/sqllock/sqllock/sqltest"
@@ -20,7 +22,7 @@ import (
 const (
 	childDSN = "SQLLOCK_TEST_CHILD_DSN"
 	childTTL = "SQLLOCK_TEST_CHILD_TTL"
-	childJob = "SQLLOCK_TEST_CHILD_JOB" // a locktest.Job
+	childJob = "SQLLOCK_TEST_CHILD_JOB" // a locktest.Job, or history
 )
 
 func child() int {
@@ -31,7 +33,11 @@ func child() int {
 		return 1
 	}
 	defer l.Close()
-	err = locktest.Job(os.Getenv(childJob)).Run(l, os.Stdin, os.Stdout)
+	if job := os.Getenv(childJob); job == historyJob {
+		err = history.Serve(context.Background(), l, os.Stdin, os.Stdout)
+	} else {
+		err = locktest.Job(job).Run(l, os.Stdin, os.Stdout)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -27,7 +27,8 @@
 //
 // The goroutines of one process that want the same lock wait in memory, first come first served,
 // and hand it over without asking the server. After 16 times or 20 ms another process has its turn
-// if one waits.
+// if one waits. To hand a lock over is to release it on what is known of the connection: if the server
+// ended it since the last heartbeat, Release still returns nil, and the next is told of the loss.
 //
 // A wait blocks in the server's own queue in slices of one second, so that a waiter that was
 // cut off leaves the queue instead of being granted the lock later.

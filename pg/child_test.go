@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/history"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
@@ -22,7 +23,7 @@ import (
 const (
 	childDSN = "SQLLOCK_TEST_CHILD_DSN"
 	childTTL = "SQLLOCK_TEST_CHILD_TTL"
-	childJob = "SQLLOCK_TEST_CHILD_JOB" // a locktest.Job, or race
+	childJob = "SQLLOCK_TEST_CHILD_JOB" // a locktest.Job, race, history or pooled history
 	childOld = "SQLLOCK_TEST_CHILD_OLD" // if set, the server is taken for an old one
 )
 
@@ -32,15 +33,22 @@ func child() int {
 	if os.Getenv(childOld) != "" {
 		opts = append(opts, pg.AsBefore14())
 	}
-	l, err := pg.New(os.Getenv(childDSN), opts...)
+	open, job := pg.New, os.Getenv(childJob)
+	if job == pooledHistoryJob {
+		open = unguarded
+	}
+	l, err := open(os.Getenv(childDSN), opts...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer l.Close()
-	if job := os.Getenv(childJob); job == "race" {
+	switch job {
+	case "race":
 		err = race(l)
-	} else {
+	case historyJob, pooledHistoryJob:
+		err = history.Serve(context.Background(), l, os.Stdin, os.Stdout)
+	default:
 		err = locktest.Job(job).Run(l, os.Stdin, os.Stdout)
 	}
 	if err != nil {

@@ -31,7 +31,8 @@
 //
 // The goroutines of one process that want the same lock wait in memory, first come first served,
 // and hand it over without asking the server. After 16 times or 20 ms another process has its turn
-// if one waits.
+// if one waits. To hand a lock over is to release it on what is known of the connection: if the server
+// ended it milliseconds ago, Release still returns nil, and the next is told of the loss.
 //
 // A wait blocks in the server's own queue in slices of 400 ms, so that the holder can run
 // CREATE INDEX CONCURRENTLY, which waits for every transaction that is older than itself.

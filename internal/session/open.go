@@ -163,10 +163,18 @@ func (l *Locker[K]) newSession(ctx context.Context, ended func(*session[K])) (_ 
 
 // withCause adds why ctx ended, if it has, to the error of a driver, which does not say.
 func withCause(ctx context.Context, err error) error {
-	if ctx.Err() == nil {
+	if !ended(ctx) {
 		return err
 	}
 	return errors.Join(context.Cause(ctx), err)
+}
+
+// ended reports whether ctx has ended. A driver can notice a deadline before ctx itself does.
+func ended(ctx context.Context) bool {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		<-ctx.Done()
+	}
+	return ctx.Err() != nil
 }
 
 // forget drops a shared session that has ended.

@@ -1,0 +1,35 @@
+// Package history checks that a lock was never held twice, by what its clients were told.
+//
+// [Run] lets several processes contend for a few names while its nemesis kills them with signal 9,
+// stops them, cuts them off from the server, and has the server end their connections. A child
+// process, which runs [Serve], does one thing at a time for each of its workers: it takes a lock,
+// looks whether the lock's context is alive, and releases it. The parent tells it what to do and
+// records, on one clock, when it asked and when it read the answer. [History] turns the record
+// into operations, and porcupine looks for an order of them in which no two locks overlap.
+//
+// # What is claimed
+//
+// The answers are claims about a moment between question and answer, however long the process was
+// stopped in between:
+//
+//   - taken: at some moment the lock began.
+//   - alive (its context had not ended): at some later moment it was held.
+//   - released (Release returned nil): it was held until some moment.
+//
+// A lock that was not released so may end at any time after its last claim: its process was
+// killed, its connection ended, the release failed. Nothing more needs to be known about it, in
+// particular not when the server noticed. What is uncertain, such as the acquisition of a process
+// that was killed before it answered, claims nothing and is left out: what it may have taken it
+// never says it holds. A refusal claims nothing either, as the locks of the dead count as held for
+// a while; that every name comes free in the end is asked for separately.
+//
+// # What is forgiven
+//
+// A holder whose connection was ended on the server learns of it a little later: on PostgreSQL
+// when the goodbye was read, on MySQL with the next heartbeat, in any case before its trust in
+// the session ends, which is sooner than a session TTL after the connection's end. Until then
+// its context is alive although somebody else may have the lock. So an answer "alive" about a lock
+// that was lost does not count from the moment the nemesis began to end a connection, whosever,
+// until a session TTL after the server said it was done. Nothing is forgiven to a process that was
+// stopped or cut off: its trust ends before the server ends its session.
+package history

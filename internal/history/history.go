@@ -1,0 +1,128 @@
+package history
+
+import (
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// checkTimeout bounds the search for an order. It takes milliseconds as a rule.
+const checkTimeout = time.Minute
+
+// Span is the time from a question to its answer, or from the beginning of something to its end.
+type Span struct{ From, To time.Duration }
+
+func (s Span) meets(other Span) bool { return s.From <= other.To && other.From <= s.To }
+
+// History is what the clients of some locks were told. Its methods may be called by several
+// goroutines.
+type History struct {
+	mu        sync.Mutex
+	locks     []*Lock          // guarded by mu
+	last      map[string]*Lock // guarded by mu: the last that was taken, by name
+	forgiving []Span           // guarded by mu
+}
+
+// Lock is one lock of a history.
+type Lock struct {
+	h        *History
+	client   int
+	name     string
+	taken    Span
+	alive    []Span // guarded by h.mu
+	released *Span  // guarded by h.mu: nil unless Release returned nil
+}
+
+// Taken records that a client took a lock.
+func (h *History) Taken(client int, name string, at Span) *Lock {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	k := &Lock{h: h, client: client, name: name, taken: at}
+	h.locks = append(h.locks, k)
+	if h.last == nil {
+		h.last = make(map[string]*Lock)
+	}
+	h.last[name] = k
+	return k
+}
+
+// Alive records that the lock's context was alive.
+func (k *Lock) Alive(at Span) {
+	k.h.mu.Lock()
+	defer k.h.mu.Unlock()
+	k.alive = append(k.alive, at)
+}
+
+// Released records that Release returned nil.
+func (k *Lock) Released(at Span) {
+	k.h.mu.Lock()
+	defer k.h.mu.Unlock()
+	k.released = &at
+}
+
+// Forgive leaves out that locks which were lost were said to be alive at that time.
+func (h *History) Forgive(at Span) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.forgiving = append(h.forgiving, at)
+}
+
+// holder is the client that probably holds name now.
+func (h *History) holder(name string) (client int, held bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	k := h.last[name]
+	if k == nil || k.released != nil {
+		return 0, false
+	}
+	return k.client, true
+}
+
+// Check reports whether the locks can have been held one at a time: porcupine.Ok or
+// porcupine.Illegal, or porcupine.Unknown if that could not be found out.
+func (h *History) Check() porcupine.CheckResult {
+	return porcupine.CheckOperationsTimeout(model(), h.operations(), checkTimeout)
+}
+
+// Draw writes a page to the file at path that shows the history, and why it is illegal.
+func (h *History) Draw(path string) error {
+	_, info := porcupine.CheckOperationsVerbose(model(), h.operations(), checkTimeout)
+	return porcupine.VisualizePath(model(), info, path)
+}
+
+func (h *History) operations() (ops []porcupine.Operation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, k := range h.locks {
+		mortal := k.released == nil
+		add := func(said kind, at Span) {
+			ops = append(ops, porcupine.Operation{
+				ClientId: k.client,
+				Input:    claim{kind: said, name: k.name, lock: i + 1, mortal: mortal},
+				Call:     int64(at.From),
+				Return:   int64(at.To),
+			})
+		}
+		add(taken, k.taken)
+		for _, at := range k.alive {
+			if !mortal || !h.forgives(at) {
+				add(alive, at)
+			}
+		}
+		if !mortal {
+			add(released, *k.released)
+		}
+	}
+	return ops
+}
+
+// forgives is called with mu held.
+func (h *History) forgives(at Span) bool {
+	for _, f := range h.forgiving {
+		if f.meets(at) {
+			return true
+		}
+	}
+	return false
+}

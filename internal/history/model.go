@@ -1,0 +1,78 @@
+package history
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// kind is what a client was told about a lock.
+type kind string
+
+const (
+	taken    kind = "taken"
+	alive    kind = "alive"
+	released kind = "released"
+)
+
+// claim is the input of an operation. The answer is part of it: one that says something else is not an
+// operation.
+type claim struct {
+	kind   kind
+	name   string
+	lock   int  // counts the locks of a history, from 1
+	mortal bool // the lock was not released, and so ended nobody knows when
+}
+
+// holder is the state of a name: the lock that is held, or the zero holder.
+type holder struct {
+	lock   int
+	mortal bool // it may have ended
+}
+
+// model is one lock per name.
+func model() porcupine.Model {
+	return porcupine.Model{
+		Partition: byName,
+		Init:      func() any { return holder{} },
+		Step: func(state, input, _ any) (bool, any) {
+			return step(state.(holder), input.(claim))
+		},
+		DescribeOperation: func(input, _ any) string {
+			c := input.(claim)
+			return fmt.Sprintf("%s %d", c.kind, c.lock)
+		},
+		DescribeState: func(state any) string {
+			return fmt.Sprintf("%+v", state)
+		},
+	}
+}
+
+// step is what a lock is: taken by one at a time. A lock that ended nobody knows when makes way for
+// the next; whether that was too early shows when it is said to be alive afterwards.
+func step(now holder, c claim) (bool, holder) {
+	switch c.kind {
+	case taken:
+		return now.lock == 0 || now.mortal, holder{lock: c.lock, mortal: c.mortal}
+	case alive:
+		return now.lock == c.lock, now
+	case released:
+		return now.lock == c.lock, holder{}
+	}
+	return false, now
+}
+
+func byName(ops []porcupine.Operation) [][]porcupine.Operation {
+	parts := make(map[string][]porcupine.Operation)
+	for _, op := range ops {
+		name := op.Input.(claim).name
+		parts[name] = append(parts[name], op)
+	}
+	sorted := make([][]porcupine.Operation, 0, len(parts))
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		sorted = append(sorted, parts[name])
+	}
+	return sorted
+}

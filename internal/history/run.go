@@ -1,0 +1,202 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
+)
+
+// soon bounds everything that has to happen.
+const soon = 30 * time.Second
+
+// Locker is what the nemesis ends connections with.
+type Locker interface {
+	sqllock.Locker
+	Terminate(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Holder, bool, error)
+}
+
+// Options says who contends for what, and what is done to them.
+type Options struct {
+	Server    string                        // host:port; the children connect to it through cables
+	Child     func(address string) []string // the variables that make the test program call Serve with a Locker on address
+	TTL       time.Duration                 // the session TTL of the children
+	Processes int
+	Workers   int      // in each process, for each name
+	Names     []string // of the locks
+
+	Kills, Stops, Cuts, Terminations int           // how many
+	Calm                             time.Duration // how long nothing happens after that
+}
+
+// run is one run of everything.
+type run struct {
+	t         *testing.T
+	opts      Options
+	locker    Locker
+	began     time.Time
+	history   History
+	cables    []*locktest.Cable // by place; cut by the nemesis
+	processes []*process        // by place; the nemesis's own
+
+	mu     sync.Mutex
+	counts map[string]int // guarded by mu: answers
+	errors []string       // guarded by mu
+}
+
+// Run records a history and checks it. In the end it makes sure that every name comes free.
+func Run(t *testing.T, locker Locker, opts Options, want porcupine.CheckResult) {
+	t.Helper()
+	seed := rand.Uint64()
+	r := &run{t: t, opts: opts, locker: locker, began: time.Now(), counts: make(map[string]int)}
+	r.record(seed)
+	took := time.Since(r.began)
+	got := r.history.Check()
+	t.Logf("the history of %v is %s: %s", took.Round(time.Millisecond), got, r)
+	for _, text := range r.errors {
+		t.Log(text)
+	}
+	if want == porcupine.Ok && r.counts[didRefuse] == 0 {
+		t.Error("nobody was refused: they did not contend")
+	}
+	if got != want {
+		path := filepath.Join(os.TempDir(), fmt.Sprintf("history-%x.html", seed))
+		t.Errorf("want %s; a drawing is in %s (%v)", want, path, r.history.Draw(path))
+	}
+	r.mustBeFree()
+	if t.Failed() {
+		t.Logf("seed %#x", seed)
+	}
+}
+
+// record lets the workers work until the nemesis has done its work.
+func (r *run) record(seed uint64) {
+	r.t.Helper()
+	for i := range r.opts.Processes {
+		r.cables = append(r.cables, locktest.NewCable(r.t, "127.0.0.1", r.opts.Server))
+		p, err := r.start(i)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.processes = append(r.processes, p)
+	}
+	ctx, over := context.WithCancel(r.t.Context())
+	defer over()
+	var workers sync.WaitGroup
+	for client := range r.opts.Processes * r.perProcess() {
+		id := client % r.perProcess()
+		w := &worker{
+			run: r, client: client, id: id, name: r.opts.Names[id%len(r.opts.Names)],
+			rand: rand.New(rand.NewPCG(seed, uint64(client))),
+		}
+		p := r.processes[client/r.perProcess()]
+		workers.Go(func() { w.work(ctx, p) })
+	}
+	n := &nemesis{run: r, rand: rand.New(rand.NewPCG(seed, 1<<32))}
+	if err := n.work(ctx); err != nil {
+		r.t.Error(err)
+	}
+	over()
+	r.end(&workers)
+}
+
+// end lets the workers and their processes end, but not take for ever.
+func (r *run) end(workers *sync.WaitGroup) {
+	r.t.Helper()
+	late := time.AfterFunc(soon, func() {
+		for _, p := range r.processes {
+			_ = p.cmd.Process.Kill()
+		}
+	})
+	defer late.Stop()
+	for _, p := range r.processes {
+		p.replace(nil)
+	}
+	workers.Wait()
+	for _, p := range r.processes {
+		select {
+		case <-p.gone:
+			r.t.Error("a child process ended by itself")
+		default:
+		}
+		_ = p.in.Close()
+	}
+	for _, p := range r.processes {
+		<-p.gone
+	}
+}
+
+// start starts the process of a place, and waits until it is connected.
+func (r *run) start(i int) (*process, error) {
+	p, err := startProcess(r.t.Context(), r.opts.Child(r.cables[i].Address()), r.perProcess(), r.began)
+	if err != nil {
+		return nil, err
+	}
+	r.t.Cleanup(func() { _ = p.cmd.Process.Kill(); <-p.gone })
+	if text, _, _ := p.ask(0, fmt.Sprintf("%s of process %d", doTake, i)); text == didTake {
+		_, _, _ = p.ask(0, doRelease)
+	} else {
+		r.failed("connect: " + text)
+	}
+	return p, nil
+}
+
+func (r *run) perProcess() int { return r.opts.Workers * len(r.opts.Names) }
+
+func (r *run) count(what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts[what]++
+}
+
+// failed keeps what some of the errors said.
+func (r *run) failed(text string) {
+	r.count("failed")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.errors) < 5 {
+		r.errors = append(r.errors, fmt.Sprint(time.Since(r.began), ": ", text))
+	}
+}
+
+// String is how often what was answered.
+func (r *run) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var parts []string
+	for what, n := range r.counts {
+		parts = append(parts, fmt.Sprintf("%d %s", n, what))
+	}
+	slices.SortFunc(parts, func(a, b string) int {
+		return strings.Compare(a[strings.Index(a, " "):], b[strings.Index(b, " "):])
+	})
+	return strings.Join(parts, ", ")
+}
+
+// mustBeFree takes every lock once more.
+func (r *run) mustBeFree() {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), soon)
+	defer cancel()
+	for _, name := range r.opts.Names {
+		lock, err := r.locker.Acquire(ctx, name)
+		if err != nil {
+			r.t.Errorf("when everything was over: %v", err)
+			return
+		}
+		if err := lock.Release(ctx); err != nil {
+			r.t.Errorf("when everything was over: %v", err)
+		}
+	}
+}

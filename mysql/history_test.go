@@ -1,0 +1,48 @@
+package mysql_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/sqllock/sqllock/internal/history"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// historyJob is a job of child processes.
+const historyJob = "history"
+
+const historyTTL = 3 * time.Second
+
+func TestNoLockIsHeldTwiceWhateverHappensToItsHolders(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database) {
+		t.Helper()
+		opts := contenders(t, db)
+		opts.Kills, opts.Stops, opts.Cuts, opts.Terminations = 3, 2, 1, 3
+		history.Run(t, newLocker(t, db), opts, porcupine.Ok)
+	})
+}
+
+// Connections are not ended here. A lock that goes from one goroutine to the next is released and
+// taken without a statement, and so by what is known of the connection.
+func TestNoLockIsHeldTwiceWhereGoroutinesHandItOver(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database) {
+		t.Helper()
+		opts := contenders(t, db)
+		opts.Workers = 3
+		opts.Kills, opts.Stops, opts.Cuts = 2, 1, 1
+		history.Run(t, newLocker(t, db), opts, porcupine.Ok)
+	})
+}
+
+func contenders(t *testing.T, db *sqltest.Database) history.Options {
+	t.Helper()
+	return history.Options{
+		Server: parse(t, db.DSN).Addr,
+		Child:  func(address string) []string { return childEnv(at(t, db, address), historyTTL, historyJob) },
+		TTL:    historyTTL, Processes: 4, Workers: 1, Names: []string{"a", "b"},
+	}
+}

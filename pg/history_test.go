@@ -1,0 +1,85 @@
+package pg_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sqllock/sqllock/internal/history"
+	"github.com/sqllock/sqllock/pg"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// Jobs of child processes.
+const (
+	historyJob       = "history"
+	pooledHistoryJob = "pooled history" // with a Locker that does not mind a pooler
+)
+
+const historyTTL = 2 * time.Second
+
+func TestNoLockIsHeldTwiceWhateverHappensToItsHolders(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	opts := contenders(t, db.DSN, historyJob)
+	opts.Kills, opts.Stops, opts.Cuts, opts.Terminations = 3, 2, 2, 3
+	history.Run(t, newLocker(t, db), opts, porcupine.Ok)
+}
+
+// Connections are not ended here. A lock that goes from one goroutine to the next is released and
+// taken without a statement, and so by what is known of the connection.
+func TestNoLockIsHeldTwiceWhereGoroutinesHandItOver(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	opts := contenders(t, db.DSN, historyJob)
+	opts.Workers = 3
+	opts.Kills, opts.Stops, opts.Cuts = 2, 2, 1
+	history.Run(t, newLocker(t, db), opts, porcupine.Ok)
+}
+
+// What a pooler in transaction mode does to session locks, were it not refused. It shows that
+// the check can fail.
+func TestBehindAPoolerThatIsNotRefusedALockIsHeldTwice(t *testing.T) {
+	t.Parallel()
+	program := bouncerProgram(t)
+	db := sqltest.Postgres(t)
+	opts := contenders(t, startBouncer(t, program, db, "transaction", "default_pool_size = 1"), pooledHistoryJob)
+	opts.Calm = time.Second
+	history.Run(t, newLocker(t, db), opts, porcupine.Illegal)
+}
+
+func contenders(t *testing.T, dsn, job string) history.Options {
+	t.Helper()
+	server := parse(t, dsn)
+	return history.Options{
+		Server: server.Host,
+		Child: func(address string) []string {
+			through := *server
+			through.Host = address
+			return childEnv(through.String(), historyTTL, job)
+		},
+		TTL: historyTTL, Processes: 4, Workers: 1, Names: []string{"a", "b"},
+	}
+}
+
+// unguarded returns a Locker that takes a pooler for a server. All of them share one session
+// there: its prepared statements make way for the next one's.
+func unguarded(dsn string, opts ...pg.Option) (*pg.Locker, error) {
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	config.AfterConnect = func(ctx context.Context, pc *pgx.Conn) error {
+		_, err := pc.PgConn().Exec(ctx, "DEALLOCATE ALL").ReadAll()
+		return err
+	}
+	pool, err := pgxpool.NewWithConfig(context.Background(), config) // connects to nobody
+	if err != nil {
+		return nil, err
+	}
+	return pg.FromPool(pool, append(opts, pg.WithoutRefusals())...)
+}
