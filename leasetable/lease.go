@@ -61,7 +61,7 @@ func (le *Lease) release(ctx context.Context) error {
 	case freed:
 		return fmt.Errorf("%w before it was released, and nobody took it", sqllock.ErrExpired)
 	}
-	return fmt.Errorf("%w: the table says that somebody else took it", sqllock.ErrLost)
+	return errTaken
 }
 
 // release frees name as held with token, and reports whether it was held. An attempt whose

@@ -189,43 +189,6 @@ func TestARenewalThatComesFirstKeepsTheLock(t *testing.T) {
 	})
 }
 
-// A holder that is dead is followed as soon as the transaction that pins its lock row has ended.
-func TestATakeoverWaitsForARowThatIsPinned(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		a, b := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
-		first := take(t, a, "x")
-		run(t, db, "DELETE FROM sqllock_lease")
-		tx, err := db.BeginTxx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		share := map[sqltest.Engine]string{sqltest.EnginePostgres: " FOR SHARE"}[db.Engine]
-		if share == "" {
-			share = " LOCK IN SHARE MODE"
-		}
-		var n int
-		if err := tx.GetContext(t.Context(), &n, "SELECT token FROM sqllock_lock WHERE name = 'x'"+share); err != nil {
-			t.Fatal(err)
-		}
-		taken := make(chan sqllock.Lock, 1)
-		go func() {
-			lock, err := b.Acquire(context.Background(), "x")
-			if err != nil {
-				t.Error(err)
-			}
-			taken <- lock
-		}()
-		eventually(t, func() bool { return waitsForRow(t, db) })
-		if err := tx.Commit(); err != nil {
-			t.Fatal(err)
-		}
-		if lock := <-taken; lock != nil && lock.(*leasetable.Lease).Token() <= first.Token() {
-			t.Error("the token did not rise")
-		}
-	})
-}
-
 func leaseRows(t *testing.T, db *sqltest.Database) int {
 	t.Helper()
 	return count(t, db, "SELECT count(*) FROM sqllock_lease")

@@ -23,12 +23,13 @@ const (
 	takeover statement = "takeover"
 	release  statement = "release"
 	disown   statement = "disown"
+	guard    statement = "guard"
 )
 
 // loadStatements reads the statements of a dialect and puts in the names of the tables.
 func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, error) {
 	texts := make(map[statement]string)
-	for _, s := range []statement{grant, renew, end, acquire, look, bury, takeover, release, disown} {
+	for _, s := range []statement{grant, renew, end, acquire, look, bury, takeover, release, disown, guard} {
 		text, err := files.ReadFile(fmt.Sprintf("sql/%s/%s.sql", d, s))
 		if err != nil {
 			return nil, err

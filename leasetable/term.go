@@ -156,6 +156,18 @@ func (t *term) attach(le *Lease) error {
 	return nil
 }
 
+// lose ends one lock that the database no longer knows of.
+func (t *term) lose(le *Lease, cause error) {
+	t.mu.Lock()
+	_, held := t.locks[le]
+	delete(t.locks, le)
+	t.mu.Unlock()
+	if held {
+		le.End(cause)
+		le.over()
+	}
+}
+
 // detach removes a lock that was released.
 func (t *term) detach(le *Lease) {
 	t.mu.Lock()

@@ -1,0 +1,102 @@
+package leasetable
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/sqllock/sqllock"
+)
+
+// Tx is a transaction of the caller's to guard: what [SQLTx] or [PgxTx] makes.
+type Tx struct {
+	scan func(ctx context.Context, query string, args []any, to any) error
+}
+
+// SQLTx makes a Tx of a *sql.Tx or a *sqlx.Tx.
+func SQLTx(tx interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	Rollback() error // is not called; a *sql.DB has none
+},
+) Tx {
+	return Tx{func(ctx context.Context, query string, args []any, to any) error {
+		return tx.QueryRowContext(ctx, query, args...).Scan(to)
+	}}
+}
+
+// PgxTx makes a Tx of a pgx.Tx.
+func PgxTx[R interface{ Scan(to ...any) error }](tx interface {
+	QueryRow(ctx context.Context, query string, args ...any) R
+	Rollback(ctx context.Context) error // is not called; a connection or a pool has none
+},
+) Tx {
+	return Tx{func(ctx context.Context, query string, args []any, to any) error {
+		return tx.QueryRow(ctx, query, args...).Scan(to)
+	}}
+}
+
+// Guard makes sure that this lease holds the name, and that nobody takes it over before tx has
+// ended: what tx writes, in the same database, is written by the holder or not at all. Guard
+// once, before or after the writes; a renewal never waits for tx.
+//
+// After an error tx must be rolled back. It matches sqllock.ErrLost when the name is somebody else's.
+// A lock whose context has ended is not asked about.
+//
+// Below SERIALIZABLE isolation somebody else's takeover, and everybody's acquisition of the name,
+// waits until tx has ended. On PostgreSQL and MySQL above READ COMMITTED, and on MariaDB, tx can
+// fail with a serialization error instead, as it does for rows of its own. On SQLite nobody
+// waits: tx fails at its next write (SQLITE_BUSY) if the name was taken after it began to read.
+func (le *Lease) Guard(ctx context.Context, tx Tx) error {
+	if err := le.guard(ctx, tx); err != nil {
+		return &sqllock.OpError{Op: "guard", Name: le.Name(), Err: err}
+	}
+	return nil
+}
+
+func (le *Lease) guard(ctx context.Context, tx Tx) error {
+	if le.Context().Err() != nil {
+		return context.Cause(le.Context()) //nolint:contextcheck // the lock has a context of its own
+	}
+	s := le.term.store
+	var one int
+	err := tx.scan(ctx, s.texts[guard], s.wire([]any{[]byte(le.Name()), le.term.id, le.token}), &one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return errTaken
+	}
+	return classify(err)
+}
+
+// Verify asks the database whether this lease still holds the name. After ErrLost or ErrExpired the lock's
+// context has ended, too. Any other error says nothing about the lock.
+//
+// By the time that Verify returns it may have changed: where that matters, use Guard, or let the
+// resource compare tokens.
+func (le *Lease) Verify(ctx context.Context) error {
+	if err := le.verify(ctx); err != nil {
+		return &sqllock.OpError{Op: "verify", Name: le.Name(), Err: err}
+	}
+	return nil
+}
+
+func (le *Lease) verify(ctx context.Context) error {
+	t := le.term
+	ctx, cancel := t.locker.bound(ctx)
+	defer cancel()
+	if le.Context().Err() == nil {
+		seen, err := t.store.look(ctx, le.Name())
+		if err != nil {
+			return t.locker.because(ctx, err)
+		}
+		if seen.Token != le.token || !bytes.Equal(seen.LeaseID, t.id) {
+			t.lose(le, errTaken)
+		}
+	}
+	if le.Context().Err() != nil {
+		return context.Cause(le.Context()) //nolint:contextcheck // the lock has a context of its own
+	}
+	return nil
+}
+
+var errTaken = fmt.Errorf("%w: the table says that somebody else took it", sqllock.ErrLost)

@@ -1,0 +1,198 @@
+package leasetable_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// guarded is a transaction of some kind.
+type guarded struct {
+	leasetable.Tx
+	exec     func(query string) error
+	commit   func() error
+	rollback func()
+}
+
+// onEveryTx runs a test with each kind of transaction, on every database.
+func onEveryTx(t *testing.T, test func(t *testing.T, db *sqltest.Database, begin func(t *testing.T) guarded)) {
+	t.Helper()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		kinds := map[string]func(*testing.T) guarded{
+			"sql": func(t *testing.T) guarded {
+				t.Helper()
+				tx, err := db.DB.BeginTx(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = tx.Rollback() })
+				exec := func(query string) error { _, err := tx.ExecContext(t.Context(), query); return err }
+				return guarded{leasetable.SQLTx(tx), exec, tx.Commit, func() { _ = tx.Rollback() }}
+			},
+			"sqlx": func(t *testing.T) guarded {
+				t.Helper()
+				tx, err := db.BeginTxx(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = tx.Rollback() })
+				exec := func(query string) error { _, err := tx.ExecContext(t.Context(), query); return err }
+				return guarded{leasetable.SQLTx(tx), exec, tx.Commit, func() { _ = tx.Rollback() }}
+			},
+		}
+		if db.Engine == sqltest.EnginePostgres {
+			kinds["pgx"] = func(t *testing.T) guarded { t.Helper(); return beginPgx(t, db) }
+		}
+		run(t, db, "CREATE TABLE written (n INT NOT NULL)")
+		for kind, begin := range kinds {
+			t.Run(kind, func(t *testing.T) { test(t, db, begin) })
+		}
+	})
+}
+
+func beginPgx(t *testing.T, db *sqltest.Database) guarded {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), db.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec := func(query string) error { _, err := tx.Exec(t.Context(), query); return err }
+	return guarded{
+		leasetable.PgxTx(tx), exec,
+		func() error { return tx.Commit(t.Context()) }, func() { _ = tx.Rollback(t.Context()) },
+	}
+}
+
+const write = "INSERT INTO written (n) VALUES (1)"
+
+// bury ends the lease that holds a name, as a contender does that finds it expired.
+func bury(t *testing.T, db *sqltest.Database, name string) {
+	t.Helper()
+	run(t, db, "DELETE FROM sqllock_lease WHERE id = (SELECT lease_id FROM sqllock_lock WHERE name = ?)", []byte(name))
+}
+
+func TestAStaleHolderWritesNothing(t *testing.T) {
+	t.Parallel()
+	onEveryTx(t, func(t *testing.T, db *sqltest.Database, begin func(*testing.T) guarded) {
+		before := count(t, db, "SELECT count(*) FROM written")
+		a, b := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
+		stale := take(t, a, t.Name())
+		bury(t, db, t.Name())
+		fresh := take(t, b, t.Name())
+		if stale.Context().Err() != nil {
+			t.Fatal("the stale holder knows that it is stale: the test proves nothing")
+		}
+		tx := begin(t)
+		if err := stale.Guard(t.Context(), tx.Tx); !errors.Is(err, sqllock.ErrLost) {
+			t.Fatalf("Guard of a stale holder: %v", err)
+		}
+		tx.rollback()
+		if err := stale.Verify(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Verify of a stale holder: %v", err)
+		}
+		if err := context.Cause(stale.Context()); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("the context of a stale holder after Verify: %v", err)
+		}
+
+		tx = begin(t)
+		if err := fresh.Guard(t.Context(), tx.Tx); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(tx.exec(write), tx.commit()); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(fresh.Verify(t.Context()), fresh.Release(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		if err := fresh.Guard(t.Context(), begin(t).Tx); !errors.Is(err, sqllock.ErrReleased) {
+			t.Errorf("Guard after Release: %v", err)
+		}
+		if n := count(t, db, "SELECT count(*) FROM written") - before; n != 1 {
+			t.Errorf("%d rows were written", n)
+		}
+	})
+}
+
+// A holder that is dead is followed as soon as the transaction that it guarded has ended, not
+// sooner; and the transaction delays no renewal.
+func TestATakeoverWaitsForAGuardedTransaction(t *testing.T) {
+	t.Parallel()
+	onEveryTx(t, func(t *testing.T, db *sqltest.Database, begin func(*testing.T) guarded) {
+		if db.Engine == sqltest.EngineSQLite {
+			t.Skip("readers of a SQLite file pin nothing: see the test of a transaction that began before")
+		}
+		a, b := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
+		first := take(t, a, t.Name())
+		tx := begin(t)
+		if err := first.Guard(t.Context(), tx.Tx); err != nil {
+			t.Fatal(err)
+		}
+		run(t, db, "UPDATE sqllock_lease SET renewals = renewals + 1") // waits for nothing
+		bury(t, db, t.Name())
+		taken := make(chan sqllock.Lock, 1)
+		go func() {
+			lock, err := b.Acquire(context.Background(), t.Name())
+			if err != nil {
+				t.Error(err)
+			}
+			taken <- lock
+		}()
+		eventually(t, func() bool { return waitsForRow(t, db) })
+		if err := tx.exec(write); err != nil {
+			t.Fatal(err)
+		}
+		if len(taken) > 0 {
+			t.Fatal("the name was taken over while a transaction was guarded")
+		}
+		if err := tx.commit(); err != nil {
+			t.Fatal(err)
+		}
+		if lock := <-taken; lock != nil && lock.(*leasetable.Lease).Token() <= first.Token() {
+			t.Error("the token did not rise")
+		}
+	})
+}
+
+// The snapshot of the transaction is older than the takeover.
+func TestATransactionThatBeganBeforeTheTakeoverWritesNothing(t *testing.T) {
+	t.Parallel()
+	onEveryTx(t, func(t *testing.T, db *sqltest.Database, begin func(*testing.T) guarded) {
+		before := count(t, db, "SELECT count(*) FROM written")
+		a, b := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
+		stale := take(t, a, t.Name())
+		tx := begin(t)
+		if err := tx.exec("SELECT count(*) FROM sqllock_lock"); err != nil {
+			t.Fatal(err)
+		}
+		if db.Engine == sqltest.EngineSQLite {
+			if err := stale.Guard(t.Context(), tx.Tx); err != nil { // the snapshot is still true
+				t.Fatal(err)
+			}
+		}
+		bury(t, db, t.Name())
+		take(t, b, t.Name())
+		err := stale.Guard(t.Context(), tx.Tx)
+		if err == nil {
+			err = errors.Join(tx.exec(write), tx.commit())
+		}
+		if err == nil {
+			t.Error("a stale holder wrote")
+		}
+		tx.rollback()
+		if n := count(t, db, "SELECT count(*) FROM written") - before; n != 0 {
+			t.Errorf("%d rows were written", n)
+		}
+	})
+}
