@@ -31,11 +31,12 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Optio
 // attempt is one call of TryAcquire or Acquire.
 type attempt struct {
 	*Locker
-	ctx  context.Context //nolint:containedctx // the call's own
-	name string
-	ttl  time.Duration
-	over func() // gives up the turn of the name; only the first call counts
-	left bool   // a claim goes on in the background, and gives up the turn at its end
+	ctx    context.Context //nolint:containedctx // the call's own
+	name   string
+	ttl    time.Duration
+	over   func() // gives up the turn of the name; only the first call counts
+	waited bool   // the name was seen held, and waited for
+	left   bool   // a claim goes on in the background, and gives up the turn at its end
 }
 
 func (l *Locker) acquire(
@@ -47,15 +48,20 @@ func (l *Locker) acquire(
 	if o.TTL == 0 {
 		o.TTL = l.ttl
 	}
+	began := time.Now()
+	a := &attempt{Locker: l, name: name, ttl: o.TTL, ctx: ctx}
 	err := errors.Join(sqllock.CheckName(name), known(o), checkTTL(o.TTL), context.Cause(ctx))
+	var lease *Lease
 	if err == nil {
-		var lease *Lease
-		lease, err = how(&attempt{Locker: l, name: name, ttl: o.TTL, ctx: ctx})
-		if err == nil {
-			return lease, nil
-		}
+		lease, err = how(a)
 	}
-	return nil, &sqllock.OpError{Op: "acquire", Name: name, Err: l.because(ctx, err)}
+	if err != nil {
+		err = &sqllock.OpError{Op: "acquire", Name: name, Err: l.because(ctx, err)}
+		l.events.Asked(ctx, name, began, a.waited, nil, err)
+		return nil, err
+	}
+	l.events.Asked(ctx, name, began, a.waited, lease.Hold, nil)
+	return lease, nil
 }
 
 // try takes the name if it is free or its lease is over.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/event"
 	"github.com/sqllock/sqllock/internal/turn"
 	"github.com/sqllock/sqllock/schema"
 )
@@ -28,6 +30,7 @@ type Locker struct {
 	ttl     time.Duration
 	owner   string
 	host    string
+	events  event.Sink
 	turns   turn.Queue[string, struct{}]        // one claim on a name at a time
 	opening turn.Queue[time.Duration, struct{}] // one new term of a TTL at a time
 
@@ -56,6 +59,19 @@ func WithTTL(ttl time.Duration) Option {
 // bytes are kept. The default is the name of the program.
 func WithOwner(owner string) Option {
 	return func(l *Locker) { l.owner = owner }
+}
+
+// WithLogger has the Locker log to logger: at the level Warn that a lock was lost or expired, at
+// Debug everything else that happens to locks. Without it nothing is logged.
+func WithLogger(logger *slog.Logger) Option {
+	return func(l *Locker) { l.events.Logger = logger }
+}
+
+// WithHook has hook called with what happens to the Locker's locks, after it happened. It is
+// called from many goroutines, at the same time too, and what calls it waits for it: it should be
+// quick.
+func WithHook(hook func(sqllock.Event)) Option {
+	return func(l *Locker) { l.events.Hook = hook }
 }
 
 // WithTables sets the prefix and the schema of the tables.

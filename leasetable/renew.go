@@ -73,7 +73,7 @@ func (t *term) renew() {
 			t.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost))
 			return
 		case err == nil:
-			t.extend(sent)
+			t.locker.events.Renewed(ctx, time.Since(sent), t.extend(sent))
 			return
 		case sleep(ctx, jitter(pause)) != nil:
 			return
@@ -82,15 +82,16 @@ func (t *term) renew() {
 }
 
 // extend moves the deadline after a renewal sent at the given time was confirmed. A process that
-// was stopped meanwhile may be past the new one too.
-func (t *term) extend(sent time.Time) {
+// was stopped meanwhile may be past the new one too. It returns how many locks that keeps.
+func (t *term) extend(sent time.Time) (locks int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.cause != nil {
-		return
+		return 0
 	}
 	t.trusted = sent.Add(t.ttl - t.margin())
 	t.deadline.Reset(time.Until(t.trusted))
+	return len(t.locks)
 }
 
 // chaseStrays frees names that a lost answer may have left held, on a connection that renewals do

@@ -11,6 +11,10 @@ import (
 
 // wait takes the name as soon as it is free or its lease is over.
 func (a *attempt) wait() (*Lease, error) {
+	a.waited = !a.turns.Try(a.name)
+	if !a.waited {
+		return a.inTurn(a.poll)
+	}
 	if _, err := a.turns.Wait(a.ctx, a.name); err != nil {
 		return nil, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, err)
 	}
@@ -27,7 +31,7 @@ func (a *attempt) poll() (*Lease, error) {
 		now := (*sqllock.HeldError)(nil)
 		switch {
 		case errors.As(err, &now):
-			held, heard = now, time.Now()
+			held, heard, a.waited = now, time.Now(), true
 		case a.left:
 			return nil, a.stillHeld(held, err)
 		case errors.Is(err, errSlow) && !errors.Is(err, errNoLease):

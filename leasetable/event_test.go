@@ -1,0 +1,22 @@
+package leasetable_test
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+func TestWhatHappensToLocksIsTold(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		locktest.Events(t, func(t *testing.T, hook func(sqllock.Event), logger *slog.Logger) locktest.Locker {
+			t.Helper()
+			return newLocker(t, db.DB, leasetable.WithHook(hook), leasetable.WithLogger(logger), leasetable.WithTTL(3*time.Second))
+		}, locktest.Options{Lose: func(t *testing.T, name string) { t.Helper(); bury(t, db, name) }})
+	})
+}
