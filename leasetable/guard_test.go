@@ -28,7 +28,7 @@ func onEveryTx(t *testing.T, test func(t *testing.T, db *sqltest.Database, begin
 		kinds := map[string]func(*testing.T) guarded{
 			"sql": func(t *testing.T) guarded {
 				t.Helper()
-				tx, err := db.DB.BeginTx(t.Context(), nil)
+				tx, err := db.BeginTx(t.Context(), nil)
 				if err != nil {
 					t.Fatal(err)
 				}

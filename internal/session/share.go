@@ -147,26 +147,27 @@ func (l *Locker[K]) leave(ctx context.Context, s *share[K]) error {
 	if last {
 		l.shut(s)
 	}
+	var over error
+	if settled && s.lock != nil { // the last member to leave has not released it yet
+		over = context.Cause(s.lock.Context()) //nolint:contextcheck // the lock has a context of its own
+	}
 	l.mu.Unlock()
 	switch {
+	case !last:
+		return over
 	case !settled:
-		if last {
-			s.giveUp()
-		}
+		s.giveUp()
 		return nil
 	case s.lock == nil:
 		return nil
-	case last:
+	default:
 		s.giveUp()
 		err := s.lock.Release(ctx)
 		if op := (*sqllock.OpError)(nil); errors.As(err, &op) {
 			return op.Err
 		}
 		return err
-	case s.lock.Context().Err() != nil:
-		return context.Cause(s.lock.Context()) //nolint:contextcheck // the lock has a context of its own
 	}
-	return nil
 }
 
 // shut lets nobody join any more. The caller holds mu.
