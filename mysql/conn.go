@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"time"
 
 	gomysql "github.com/go-sql-driver/mysql"
@@ -93,10 +94,21 @@ func (c *conn) runOne(ctx context.Context, op *session.Op[string]) (err error) {
 	return err
 }
 
-// Wait implements session.Conn. A second is the shortest wait that every version keeps: MySQL
-// rounds to whole seconds.
-func (c *conn) Wait(ctx context.Context, op *session.Op[string]) (err error) {
-	op.Done, err = c.get(ctx, op.Key, 1)
+// Wait implements session.Conn. MySQL waits for whole seconds only. After one or two of them the place in
+// the queue is lost: who has waited for long mostly takes two, and nobody falls into step with the
+// holders.
+func (c *conn) Wait(ctx context.Context, op *session.Op[string], waited time.Duration) (err error) {
+	seconds := int64(1)
+	if rand.N(waited+time.Second) > time.Second/2 { //nolint:gosec // jitter
+		seconds = 2
+	}
+	op.Done, err = c.get(ctx, op.Key, seconds)
+	return err
+}
+
+// Forget implements session.Conn.
+func (c *conn) Forget(ctx context.Context) error {
+	_, err := c.sc.ExecContext(ctx, forgetSQL)
 	return err
 }
 

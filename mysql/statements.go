@@ -24,6 +24,8 @@ var (
 	manySQL string
 	//go:embed sql/ping.sql
 	pingSQL string
+	//go:embed sql/forget.sql
+	forgetSQL string
 	//go:embed sql/holder.sql
 	holderSQL string
 	//go:embed sql/details.sql

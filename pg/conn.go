@@ -5,6 +5,8 @@ import (
 	encoding "encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -23,6 +25,9 @@ type conn struct {
 	pid      string      // the server process
 	database int64       // its oid
 	cut      atomic.Bool // Cut was called
+
+	idle  string // how long the server keeps the session when it is silent, as a setting; empty: it has no such setting
+	gated bool   // it has the gate of the lock that it waits for
 }
 
 var _ session.Conn[key] = (*conn)(nil)
@@ -124,10 +129,19 @@ func (c *conn) Cut() {
 
 // Wait implements session.Conn. Its three statements go in one round trip and make one
 // transaction, which lasts no longer than the slice.
-func (c *conn) Wait(ctx context.Context, op *session.Op[key]) error {
+//
+// Whoever waits stands at the gate first, which is another key, and keeps the gate between the
+// slices until it has the lock: so who has the gate is the next to have the lock, and a share is not
+// to be had past a whole lock that somebody waits for. At the gate the order is lost with each slice,
+// and those with longer slices have better chances.
+func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited time.Duration) error {
 	var batch pgconn.Batch
+	if c.idle != "" {
+		batch.ExecParams(idleSQL, [][]byte{[]byte(waitIdle)}, nil, nil, nil)
+	}
 	number := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
-	batch.ExecParams(waitBeginSQL, [][]byte{number(kindOf(op)), number(op.Key.n)}, nil, nil, nil)
+	params := [][]byte{number(kindOf(op)), number(op.Key.n), number(sliceOf(waited).Milliseconds()), strconv.AppendBool(nil, c.gated)}
+	batch.ExecParams(waitBeginSQL, params, nil, nil, nil)
 	batch.ExecParams(waitSQL, nil, nil, nil, nil)
 	batch.ExecParams(waitEndSQL, nil, nil, nil, nil)
 	results, err := c.pc.PgConn().ExecBatch(ctx, &batch).ReadAll()
@@ -135,8 +149,45 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key]) error {
 		return withLimit(err)
 	}
 	last := results[len(results)-1].Rows
-	op.Done = len(last) == 1 && string(last[0][0]) == "yes"
-	return nil
+	if len(last) != 1 {
+		return fmt.Errorf("%d answers to a wait", len(last))
+	}
+	taken := string(last[0][0]) == "yes"
+	if c.gated = string(last[0][1]) == "true"; taken {
+		err = c.keepIdle(ctx)
+	}
+	op.Done = taken && err == nil
+	return err
+}
+
+// sliceOf is how long a slice of a wait lasts that has taken so long already: from 150 ms for a
+// new one to 400 ms after half a minute, and up to an eighth more or less, so that waits do not
+// fall into step.
+func sliceOf(waited time.Duration) time.Duration {
+	slice := 150*time.Millisecond + time.Duration(bits.Len64(uint64(waited/(500*time.Millisecond))))*42*time.Millisecond
+	slice = min(slice, 400*time.Millisecond)
+	return slice*7/8 + rand.N(slice/4) //nolint:gosec // jitter
+}
+
+// Forget implements session.Conn.
+func (c *conn) Forget(ctx context.Context) error {
+	c.gated = false
+	if _, err := c.pc.PgConn().Exec(ctx, forgetSQL).ReadAll(); err != nil {
+		return err
+	}
+	return c.keepIdle(ctx)
+}
+
+// waitIdle is how long the server keeps a session, silent between two slices, that waits: at the
+// gate of a lock it is in the way of others.
+const waitIdle = "1s"
+
+// keepIdle ends the time of waitIdle. Until it is answered the session cannot be trusted with a lock.
+func (c *conn) keepIdle(ctx context.Context) error {
+	if c.idle == "" {
+		return nil
+	}
+	return c.pc.PgConn().ExecParams(ctx, idleSQL, [][]byte{[]byte(c.idle)}, nil, nil, nil).Read().Err
 }
 
 // Holder implements session.Conn.

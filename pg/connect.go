@@ -103,13 +103,18 @@ func (l *Locker) setUp(ctx context.Context, c *conn) error {
 	}
 	old := is.version < hasSessionTimeout
 	if old {
-		l.events.Log(ctx, slog.LevelWarn, "this PostgreSQL has no idle_session_timeout: "+
-			"a process that is stopped, but not cut off, keeps its locks until it goes on", slog.Int("server_version_num", is.version))
+		l.warnOld.Do(func() {
+			l.events.Log(ctx, slog.LevelWarn, "this PostgreSQL has no idle_session_timeout: "+
+				"a process that is stopped, but not cut off, keeps its locks until it goes on", slog.Int("server_version_num", is.version))
+		})
 	}
-	_, err = c.pc.Exec(ctx, settingsSQL, pgx.QueryExecModeExec,
-		strconv.FormatInt(l.ttl.Milliseconds(), 10), "sqllock/"+strings.Map(ascii, l.owner), old)
+	ttl := strconv.FormatInt(l.ttl.Milliseconds(), 10)
+	_, err = c.pc.Exec(ctx, settingsSQL, pgx.QueryExecModeExec, ttl, "sqllock/"+strings.Map(ascii, l.owner), old)
 	if err != nil {
 		return err
+	}
+	if !old {
+		c.idle = ttl
 	}
 	return c.prepare(ctx)
 }

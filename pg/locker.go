@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -30,6 +31,7 @@ type Locker struct {
 	pooled   bool                                            // a pooler in between is said to pool sessions
 	admit    func(context.Context, *pgx.Conn, *server) error // refuses servers; a field for tests
 	events   event.Sink
+	warnOld  sync.Once
 	engine   *session.Locker[key]
 }
 

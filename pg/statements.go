@@ -24,6 +24,10 @@ var (
 	waitSQL string
 	//go:embed sql/wait_end.sql
 	waitEndSQL string
+	//go:embed sql/idle.sql
+	idleSQL string
+	//go:embed sql/forget.sql
+	forgetSQL string
 	//go:embed sql/holder.sql
 	holderSQL string
 	//go:embed sql/list.sql

@@ -33,6 +33,7 @@ func (l *Locker[K]) try(ctx context.Context, w Want[K]) (got *lock[K], err error
 // wait waits for a key that somebody was seen to hold. The lock then lives on the session that
 // it was waited for on.
 func (l *Locker[K]) wait(ctx context.Context, w Want[K]) (got *lock[K], err error) {
+	began := time.Now()
 	for {
 		s, reused, err := l.sessionApart(ctx)
 		if err != nil {
@@ -46,7 +47,7 @@ func (l *Locker[K]) wait(ctx context.Context, w Want[K]) (got *lock[K], err erro
 			continue
 		}
 		for got == nil && err == nil {
-			got, err = l.slice(ctx, w, s)
+			got, err = l.slice(ctx, w, s, time.Since(began))
 			var ended *endedError
 			if reused && errors.As(err, &ended) && ended.Retryable() {
 				break // nobody had looked at the session for some time
@@ -61,20 +62,19 @@ func (l *Locker[K]) wait(ctx context.Context, w Want[K]) (got *lock[K], err erro
 
 // slice waits for w on a session apart, as long as one statement waits. When ctx ends, the
 // session gives back what it may still be granted before anybody uses it again.
-func (l *Locker[K]) slice(ctx context.Context, w Want[K], s *session[K]) (*lock[K], error) {
+func (l *Locker[K]) slice(ctx context.Context, w Want[K], s *session[K], waited time.Duration) (*lock[K], error) {
 	c := &call[K]{op: w.take(), free: true, idle: func() { l.park(s) }}
+	c.undo = s.conn.Forget
 	c.lock = l.newLock(ctx, w, s, time.Now())
 	c.work = func(ctx context.Context) (err error) {
-		c.refused = s.conn.Wait(ctx, &c.op)
+		c.refused = s.conn.Wait(ctx, &c.op, waited)
 		c.lock.since = time.Now()
 		if c.refused == nil || s.conn.Broken(c.refused) {
 			return c.refused
 		}
 		// The refusal can have met the grant.
 		c.op.Done = false
-		until, _ := ctx.Deadline()
-		give := w.give()
-		return s.conn.Run(until, []*Op[K]{&give})
+		return s.conn.Forget(ctx)
 	}
 	if err := s.do(ctx, c); err != nil {
 		return nil, err

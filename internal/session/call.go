@@ -29,6 +29,7 @@ type call[K comparable] struct {
 	work func(context.Context) error // an error ends the session; a key that it took is in op
 	lock *lock[K]                    // is recorded when the caller is told that op took its key; may be nil
 	free bool                        // the session holds nothing: its trust begins anew
+	undo func(context.Context) error // is called when the caller has left, instead of giving the key back; may be nil
 	idle func()                      // is called when the caller has left and everything was taken back; may be nil
 
 	left    atomic.Int32  // who was first: the answer or the caller's leaving
@@ -118,6 +119,7 @@ func (s *session[K]) answer(calls []*call[K]) error {
 		s.tell(err)
 	}
 	var strays []*Op[K]
+	var undo func(context.Context) error // of one call: it is work, and alone
 	var idle []func()
 	for _, c := range calls {
 		if err != nil {
@@ -130,7 +132,9 @@ func (s *session[K]) answer(calls []*call[K]) error {
 				s.keep(c.lock)
 			}
 		} else {
-			if c.op.Take && c.op.Done {
+			if c.undo != nil {
+				undo = c.undo
+			} else if c.op.Take && c.op.Done {
 				strays = append(strays, &Op[K]{Key: c.op.Key, Shared: c.op.Shared})
 			}
 			if c.idle != nil {
@@ -141,6 +145,9 @@ func (s *session[K]) answer(calls []*call[K]) error {
 	}
 	if err == nil && len(strays) > 0 {
 		err = s.confirm(false, func(until time.Time) error { return s.conn.Run(until, strays) })
+	}
+	if err == nil && undo != nil {
+		err = s.work(false, undo)
 	}
 	if err == nil {
 		for _, f := range idle {
@@ -156,11 +163,7 @@ func (s *session[K]) attempt(calls []*call[K]) error {
 		if c.left.Load() == deserted {
 			return nil
 		}
-		return s.confirm(c.free, func(until time.Time) error {
-			ctx, cancel := context.WithDeadline(s.patience, until)
-			defer cancel()
-			return c.work(ctx)
-		})
+		return s.work(c.free, c.work)
 	}
 	ops, sent := make([]*Op[K], 0, len(calls)), make([]*call[K], 0, len(calls))
 	for _, c := range calls {

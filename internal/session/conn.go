@@ -45,9 +45,14 @@ type Conn[K comparable] interface {
 	// any of them may have been done.
 	Run(until time.Time, ops []*Op[K]) error
 
-	// Wait waits for the key of op, which takes it, for up to a second. It is only called on a
-	// session that holds nothing.
-	Wait(ctx context.Context, op *Op[K]) error
+	// Wait waits for the key of op, which takes it, for some time up to two seconds. It has
+	// been waited for already for as long as waited: who waits longer should have better chances.
+	// It is only called on a session that holds nothing.
+	Wait(ctx context.Context, op *Op[K], waited time.Duration) error
+
+	// Forget gives back all that the session holds, and its place among those who wait. It is
+	// called when a Wait is not called again.
+	Forget(ctx context.Context) error
 
 	// Holder reports who holds key, and whether anybody does.
 	Holder(ctx context.Context, key K) (sqllock.Holder, bool, error)

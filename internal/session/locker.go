@@ -31,7 +31,8 @@ type Locker[K comparable] struct {
 	running sync.WaitGroup // sessions, the opening of one, and locks that are given back; added to under mu while open
 
 	mu       sync.Mutex
-	shares   map[K]*share[K]          // guarded by mu: those that may be joined
+	shares   map[K]*share[K]          // guarded by mu: those that are held, or the first to be asked for
+	queued   map[K]*share[K]          // guarded by mu: those that are to come after a whole lock, which somebody waits for
 	sessions map[*session[K]]struct{} // guarded by mu: all
 	shared   map[*session[K]]struct{} // guarded by mu: those to try on, and to hold many locks
 	front    *session[K]              // guarded by mu: the shared one to try on now; may have ended
@@ -46,6 +47,7 @@ func New[K comparable](config Config[K]) *Locker[K] {
 	l := &Locker[K]{
 		Config:   config,
 		shares:   make(map[K]*share[K]),
+		queued:   make(map[K]*share[K]),
 		sessions: make(map[*session[K]]struct{}),
 		shared:   make(map[*session[K]]struct{}),
 	}
@@ -61,7 +63,10 @@ func (l *Locker[K]) TryAcquire(ctx context.Context, w Want[K]) (sqllock.Lock, er
 	if w.Shared {
 		h, _, err = l.share(ctx, w, false)
 	} else {
-		h, err = l.tryTurn(ctx, w)
+		var lock *lock[K]
+		if lock, err = l.tryTurn(ctx, w); err == nil {
+			h = lock.Hold
+		}
 	}
 	return l.tell(ctx, w, began, false, h, err)
 }
@@ -75,7 +80,10 @@ func (l *Locker[K]) Acquire(ctx context.Context, w Want[K]) (sqllock.Lock, error
 	if w.Shared {
 		h, waited, err = l.share(ctx, w, true)
 	} else {
-		h, waited, err = l.waitTurn(ctx, w)
+		var lock *lock[K]
+		if lock, waited, err = l.waitTurn(ctx, w); err == nil {
+			h = lock.Hold
+		}
 	}
 	return l.tell(ctx, w, began, waited, h, err)
 }
@@ -93,7 +101,7 @@ func (l *Locker[K]) tell(ctx context.Context, w Want[K], began time.Time, waited
 }
 
 // tryTurn takes w, and the turn of its key, if both are free.
-func (l *Locker[K]) tryTurn(ctx context.Context, w Want[K]) (*hold.Hold, error) {
+func (l *Locker[K]) tryTurn(ctx context.Context, w Want[K]) (*lock[K], error) {
 	if err := l.over(ctx); err != nil {
 		return nil, err
 	}
@@ -109,11 +117,11 @@ func (l *Locker[K]) tryTurn(ctx context.Context, w Want[K]) (*hold.Hold, error) 
 		l.turns.Done(w.Key)
 		return nil, l.describe(ctx, w)
 	}
-	return lock.Hold, nil
+	return lock, nil
 }
 
 // waitTurn waits for the turn of w's key, and then for w. It reports whether it had to.
-func (l *Locker[K]) waitTurn(ctx context.Context, w Want[K]) (h *hold.Hold, waited bool, err error) {
+func (l *Locker[K]) waitTurn(ctx context.Context, w Want[K]) (got *lock[K], waited bool, err error) {
 	if err := l.over(ctx); err != nil {
 		return nil, false, err
 	}
@@ -130,12 +138,12 @@ func (l *Locker[K]) waitTurn(ctx context.Context, w Want[K]) (h *hold.Hold, wait
 		l.decline(w.Key, b)
 		return nil, true, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: w.Name}, err)
 	}
-	h, _, err = l.acquire(ctx, w, b)
-	return h, true, err
+	got, _, err = l.acquire(ctx, w, b)
+	return got, true, err
 }
 
 // acquire takes a key whose turn is the caller's. It reports whether it had to wait.
-func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b baton[K]) (h *hold.Hold, waited bool, err error) {
+func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b baton[K]) (got *lock[K], waited bool, err error) {
 	if b.s != nil && w.Shared { // what came is more than what is wanted
 		give := &call[K]{op: Want[K]{Key: w.Key}.give()}
 		if err := b.s.do(context.WithoutCancel(ctx), give); err == nil { // otherwise it ended with its session
@@ -145,11 +153,10 @@ func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b baton[K]) (h *hold
 		lock := l.newLock(ctx, w, b.s, b.since)
 		lock.passes = b.passes
 		if b.s.isTrusted() && b.s.attach(lock) {
-			return lock.Hold, false, nil
+			return lock, false, nil
 		}
 		b.s.tell(l.Timing.silence()) // has ended, or must: nobody here has its key any more
 	}
-	var got *lock[K]
 	if !b.contended {
 		got, err = l.try(ctx, w)
 	}
@@ -161,7 +168,7 @@ func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b baton[K]) (h *hold
 		l.turns.Done(w.Key)
 		return nil, waited, err
 	}
-	return got.Hold, waited, nil
+	return got, waited, nil
 }
 
 func (l *Locker[K]) newLock(ctx context.Context, w Want[K], s *session[K], since time.Time) *lock[K] {

@@ -58,7 +58,7 @@ func (l *Locker[K]) hand(w Want[K], b baton[K]) (owned bool, err error) {
 			return true, nil
 		}
 	}
-	if !l.turns.Waiting(key) {
+	if l.turns.Waiting(key) == 0 {
 		return l.giveBack(w, s)
 	}
 	// One statement gives the key back, to whoever waits for it elsewhere, and takes it again

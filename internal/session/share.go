@@ -15,15 +15,17 @@ import (
 type share[K comparable] struct {
 	want     Want[K]
 	tried    chan struct{} // closed when the first try is over
-	settled  chan struct{} // closed when there is lock or err
 	inTheWay error         // written before tried is closed: who holds the lock
-	lock     *hold.Hold    // written before settled is closed, as is err
+	settled  chan struct{} // closed when there is lock or err
+	lock     *lock[K]      // written before settled is closed, as is err
 	err      error
 	giveUp   context.CancelFunc // ends the acquisition
+	gone     chan struct{}      // closed when the share was given back after its last member had left
 
 	members int       // guarded by Locker.mu: goroutines that have or want it
 	patient int       // guarded by Locker.mu: those who came to wait
-	asked   time.Time // guarded by Locker.mu: when it was last made sure that no process waits for the whole lock
+	asked   time.Time // guarded by Locker.mu: when the server was last asked who waits for the whole lock
+	waited  bool      // guarded by Locker.mu: what it answered: somebody does
 }
 
 // share takes a share of w together with those who have or want one, and waits for it if it is
@@ -37,6 +39,8 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Ho
 		return nil, false, err
 	}
 	tried := s.tried
+	again := time.NewTicker(passTime)
+	defer again.Stop()
 	for {
 		select {
 		case <-s.settled:
@@ -44,7 +48,7 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Ho
 				_ = l.leave(ctx, s)
 				return nil, waited, s.err
 			}
-			if s.lock.Context().Err() != nil { // it ended meanwhile
+			if s.isOver() {
 				_ = l.leave(ctx, s)
 				return l.share(ctx, w, wait)
 			}
@@ -54,6 +58,11 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Ho
 			if waited && !wait {
 				_ = l.leave(ctx, s)
 				return nil, false, s.inTheWay
+			}
+		case <-again.C: // who waited for the whole lock may have left
+			if l.mayJoinAnother(ctx, s) {
+				_ = l.leave(ctx, s)
+				return l.share(ctx, w, wait)
 			}
 		case <-ctx.Done():
 			err := context.Cause(ctx)
@@ -66,45 +75,110 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Ho
 	}
 }
 
-// join makes the caller a member of the share that is there, or of a new one.
+// join makes the caller a member of the share that is there, of the next one in line when somebody
+// waits for the whole lock, or of a new one.
 func (l *Locker[K]) join(ctx context.Context, w Want[K], wait bool) (*share[K], error) {
 	for {
 		l.mu.Lock()
-		s := l.shares[w.Key]
-		if s != nil && s.isSettled() && (s.lock.Context().Err() != nil || l.turns.Waiting(w.Key)) {
-			s = nil // somebody here waits for the whole lock
+		now, next := l.shares[w.Key], l.queued[w.Key]
+		if now != nil && now.isSettled() && !now.isOver() {
+			switch {
+			case now.members == 0: // it is being given back
+				l.mu.Unlock()
+				select {
+				case <-now.gone:
+					continue
+				case <-ctx.Done():
+					return nil, context.Cause(ctx)
+				}
+			case l.mustAsk(now):
+				l.mu.Unlock()
+				l.ask(ctx, now)
+				continue
+			case l.isWanted(now) && !wait:
+				l.mu.Unlock()
+				return nil, l.heldHere(w)
+			case l.isWanted(now):
+				now = next
+			}
+		} else if now == nil || now.isSettled() {
+			now = next
 		}
-		if s == nil {
+		if now == nil {
 			if l.closing.Err() != nil {
 				l.mu.Unlock()
 				return nil, sqllock.ErrClosed
 			}
-			s = l.newShare(ctx, w)
+			now = l.newShare(w)
 		}
-		s.members++
+		now.members++
 		if wait {
-			s.patient++
-		}
-		ask := s.isSettled() && time.Since(s.asked) > passTime
-		if ask {
-			s.asked = time.Now()
+			now.patient++
 		}
 		l.mu.Unlock()
-		if !ask || !l.isWaitedFor(ctx, w) {
-			return s, nil
-		}
-		l.mu.Lock()
-		l.shut(s)
-		l.mu.Unlock()
-		_ = l.leave(ctx, s)
+		return now, nil
 	}
 }
 
-// newShare begins to acquire a share, under no caller's context. The caller holds mu.
-func (l *Locker[K]) newShare(ctx context.Context, w Want[K]) *share[K] {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) //nolint:gosec // leave calls it
-	s := &share[K]{want: w, tried: make(chan struct{}), settled: make(chan struct{}), giveUp: cancel}
-	l.shares[w.Key] = s
+// mustAsk reports whether it is time to ask who waits for the whole lock; the caller, who holds
+// mu, then does.
+func (l *Locker[K]) mustAsk(s *share[K]) bool {
+	if time.Since(s.asked) <= passTime {
+		return false
+	}
+	s.asked = time.Now()
+	return true
+}
+
+// ask asks whether another process stands in the server's queue for the whole lock.
+func (l *Locker[K]) ask(ctx context.Context, s *share[K]) {
+	holder, err := l.holder(ctx, s.want)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.waited = err == nil && holder.Waiters > 0 // an error will come to the share as well
+}
+
+// isWanted reports whether somebody waits for the whole lock: nobody joins the share then. The
+// caller holds mu.
+func (l *Locker[K]) isWanted(s *share[K]) bool {
+	inLine := l.turns.Waiting(s.want.Key)
+	if l.queued[s.want.Key] != nil { // waits for its turn, too
+		inLine--
+	}
+	return s.waited || inLine > 0
+}
+
+// mayJoinAnother reports whether s waits behind a share that may be joined now.
+func (l *Locker[K]) mayJoinAnother(ctx context.Context, s *share[K]) bool {
+	l.mu.Lock()
+	now := l.shares[s.want.Key]
+	if now == s || now == nil || !now.isSettled() || now.isOver() || now.members == 0 {
+		l.mu.Unlock()
+		return false
+	}
+	ask := l.mustAsk(now)
+	l.mu.Unlock()
+	if ask {
+		l.ask(ctx, now)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.isWanted(now)
+}
+
+// newShare begins to acquire a share, under no caller's context, and puts it in line if there is
+// another one. The caller holds mu.
+func (l *Locker[K]) newShare(w Want[K]) *share[K] {
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:gosec // giveUp is called in the end
+	s := &share[K]{
+		want: w, giveUp: cancel,
+		tried: make(chan struct{}), settled: make(chan struct{}), gone: make(chan struct{}),
+	}
+	if now := l.shares[w.Key]; now != nil && !now.isOver() {
+		l.queued[w.Key] = s
+	} else {
+		l.shares[w.Key] = s
+	}
 	l.running.Go(func() { l.settle(ctx, s) })
 	return s
 }
@@ -130,12 +204,15 @@ func (l *Locker[K]) settle(ctx context.Context, s *share[K]) {
 	s.lock, s.err, s.asked = lock, err, time.Now()
 	if err != nil {
 		l.shut(s)
+	} else if l.queued[s.want.Key] == s {
+		delete(l.queued, s.want.Key)
+		l.shares[s.want.Key] = s
 	}
 	close(s.settled)
 	abandoned := s.members == 0
 	l.mu.Unlock()
 	if abandoned && lock != nil {
-		_ = lock.Release(ctx) // an error ended the session, and with it the lock
+		_ = l.giveShareBack(ctx, s) // an error ended the session, and with it the lock
 	}
 }
 
@@ -144,12 +221,15 @@ func (l *Locker[K]) leave(ctx context.Context, s *share[K]) error {
 	l.mu.Lock()
 	s.members--
 	last, settled := s.members == 0, s.isSettled()
-	if last {
+	if last && (!settled || s.lock == nil) {
 		l.shut(s)
 	}
 	var over error
 	if settled && s.lock != nil { // the last member to leave has not released it yet
 		over = context.Cause(s.lock.Context()) //nolint:contextcheck // the lock has a context of its own
+		if over == nil && !s.lock.s.isTrusted() {
+			over = fmt.Errorf("%w: %w", sqllock.ErrLost, l.Timing.silence())
+		}
 	}
 	l.mu.Unlock()
 	switch {
@@ -160,27 +240,31 @@ func (l *Locker[K]) leave(ctx context.Context, s *share[K]) error {
 		return nil
 	case s.lock == nil:
 		return nil
-	default:
-		s.giveUp()
-		err := s.lock.Release(ctx)
-		if op := (*sqllock.OpError)(nil); errors.As(err, &op) {
-			return op.Err
-		}
-		return err
 	}
+	return l.giveShareBack(ctx, s)
+}
+
+// giveShareBack releases a share that has no members any more.
+func (l *Locker[K]) giveShareBack(ctx context.Context, s *share[K]) error {
+	err := s.lock.Release(ctx)
+	s.giveUp()
+	l.mu.Lock()
+	l.shut(s)
+	close(s.gone)
+	l.mu.Unlock()
+	if op := (*sqllock.OpError)(nil); errors.As(err, &op) {
+		return op.Err
+	}
+	return err
 }
 
 // shut lets nobody join any more. The caller holds mu.
 func (l *Locker[K]) shut(s *share[K]) {
-	if l.shares[s.want.Key] == s {
-		delete(l.shares, s.want.Key)
+	for _, shares := range []map[K]*share[K]{l.shares, l.queued} {
+		if shares[s.want.Key] == s {
+			delete(shares, s.want.Key)
+		}
 	}
-}
-
-// isWaitedFor reports whether another process stands in the server's queue for the lock.
-func (l *Locker[K]) isWaitedFor(ctx context.Context, w Want[K]) bool {
-	holder, err := l.holder(ctx, w)
-	return err == nil && holder.Waiters > 0 // an error will come to the share as well
 }
 
 func (s *share[K]) isSettled() bool {
@@ -190,4 +274,9 @@ func (s *share[K]) isSettled() bool {
 	default:
 		return false
 	}
+}
+
+// isOver reports whether a share is settled, and nothing is to be had of it any more.
+func (s *share[K]) isOver() bool {
+	return s.isSettled() && (s.lock == nil || s.lock.Context().Err() != nil || !s.lock.s.isTrusted())
 }

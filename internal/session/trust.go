@@ -37,6 +37,15 @@ func (s *session[K]) confirm(free bool, work func(until time.Time) error) error 
 	return nil
 }
 
+// work is confirm for what takes a context.
+func (s *session[K]) work(free bool, f func(context.Context) error) error {
+	return s.confirm(free, func(until time.Time) error {
+		ctx, cancel := context.WithDeadline(s.patience, until)
+		defer cancel()
+		return f(ctx)
+	})
+}
+
 // trust extends the trust in the session after a statement sent at the given time.
 func (s *session[K]) trust(sent time.Time) {
 	s.mu.Lock()
@@ -76,11 +85,7 @@ func earlier(a, b time.Time) time.Time {
 // ping is the heartbeat.
 func (s *session[K]) ping() error {
 	s.pinged = time.Now()
-	err := s.confirm(false, func(until time.Time) error {
-		ctx, cancel := context.WithDeadline(s.patience, until)
-		defer cancel()
-		return s.conn.Ping(ctx)
-	})
+	err := s.work(false, s.conn.Ping)
 	if err == nil {
 		s.Events.Renewed(s.patience, time.Since(s.pinged), s.locks())
 	}

@@ -65,11 +65,11 @@ func (q *Queue[K, V]) Wait(ctx context.Context, key K) (v V, err error) {
 	return v, context.Cause(ctx)
 }
 
-// Waiting reports whether somebody waits for the turn of key.
-func (q *Queue[K, V]) Waiting(key K) bool {
+// Waiting returns how many wait for the turn of key.
+func (q *Queue[K, V]) Waiting(key K) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.waiting[key]) > 0
+	return len(q.waiting[key])
 }
 
 // Pass gives the turn of key, and v, to whoever has waited longest. If nobody waits it reports

@@ -2,18 +2,18 @@
 -- halves, and $2 is 1; of a pair of int keys $2 is 2. $3 is the database. Of other roles' sessions no address and no start is shown,
 -- unless one may read all of it. A prepared transaction has no pid. The view
 -- pg_stat_activity reads other tables as well, and a full table of locks would not let it.
+-- Who waits stands in the queue of the lock or of its gate, see wait.sql.
 WITH l AS MATERIALIZED (
-  SELECT pid, granted
-  FROM pg_locks
+  SELECT pid, granted, key = $1 AS itself
+  FROM pg_locks, LATERAL (SELECT (classid::bigint << 32) | objid::bigint AS key) k
   WHERE locktype = 'advisory'
     AND database = $3::bigint::oid
-    AND classid = (($1::bigint >> 32) & 4294967295)::oid
-    AND objid = ($1::bigint & 4294967295)::oid
+    AND key IN ($1::bigint, hashint8extended($1, 1))
     AND objsubid = $2::int
 )
 SELECT coalesce(l.pid, 0), coalesce(a.application_name, ''), coalesce(host(a.client_addr), ''), a.backend_start,
        (SELECT count(*) FROM l WHERE NOT granted)
 FROM l
 LEFT JOIN pg_stat_get_activity(coalesce(l.pid, 0)) a ON true
-WHERE l.granted
+WHERE l.granted AND l.itself
 LIMIT 1

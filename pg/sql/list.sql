@@ -1,20 +1,25 @@
 -- Every advisory lock of the database $1 that somebody holds. A pair of int keys has objsubid 2.
-WITH l AS MATERIALIZED (
-  SELECT pid, granted, mode, classid, objid, objsubid
+-- The gates of other locks, see wait.sql, are left out, but for those who wait at them.
+WITH every AS MATERIALIZED (
+  SELECT pid, granted, mode, objsubid, (classid::bigint << 32) | objid::bigint AS key
   FROM pg_locks
   WHERE locktype = 'advisory'
     AND database = $1::bigint::oid
+), l AS MATERIALIZED (
+  SELECT DISTINCT e.*, coalesce(lock.key, e.key) AS of, lock.key IS NOT NULL AS gate
+  FROM every e
+  LEFT JOIN every lock ON lock.objsubid = e.objsubid AND hashint8extended(lock.key, 1) = e.key
 ), waiting AS (
-  SELECT classid, objid, objsubid, count(*) AS n
+  SELECT of, objsubid, count(*) AS n
   FROM l
   WHERE NOT granted
-  GROUP BY classid, objid, objsubid
+  GROUP BY of, objsubid
 )
-SELECT (l.classid::bigint << 32) | l.objid::bigint, l.objsubid = 2, l.mode = 'ShareLock',
+SELECT l.key, l.objsubid = 2, l.mode = 'ShareLock',
        coalesce(l.pid, 0), coalesce(a.application_name, ''), coalesce(host(a.client_addr), ''), a.backend_start,
        coalesce(w.n, 0)
 FROM l
 LEFT JOIN pg_stat_get_activity(coalesce(l.pid, 0)) a ON true
-LEFT JOIN waiting w ON (w.classid, w.objid, w.objsubid) = (l.classid, l.objid, l.objsubid)
-WHERE l.granted
+LEFT JOIN waiting w ON (w.of, w.objsubid) = (l.key, l.objsubid)
+WHERE l.granted AND NOT l.gate
 ORDER BY 1, 2, 4, 3

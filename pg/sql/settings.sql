@@ -11,6 +11,7 @@ FROM (VALUES
   ('idle_in_transaction_session_timeout', '0'),
   ('client_connection_check_interval', '0'),
   ('default_transaction_isolation', 'read committed'),
+  ('search_path', 'pg_catalog'),
   ('idle_session_timeout', CASE WHEN $3::boolean THEN '0' ELSE $1::int::text END),
   ('tcp_user_timeout', CASE WHEN $3::boolean THEN $1::int::text END),
   ('tcp_keepalives_idle', CASE WHEN $3::boolean THEN ceil($1::int / 2e3)::text END),

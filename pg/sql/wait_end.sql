@@ -1,1 +1,1 @@
-SELECT current_setting('sqllock.taken')
+SELECT current_setting('sqllock.taken'), current_setting('sqllock.gated')

@@ -1,0 +1,2 @@
+-- Gives back everything.
+DO RELEASE_ALL_LOCKS()

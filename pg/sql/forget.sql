@@ -1,0 +1,2 @@
+-- Gives back everything.
+SELECT pg_advisory_unlock_all()
