@@ -86,7 +86,7 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 type Holder struct {
 	Owner   string    // what the holder calls itself
 	Host    string    // the holder's host name (leases)
-	PID     int       // the holder's process id on Host (leases)
+	PID     int       // the holder's process id on Host (leases), or this process (session locks of its own)
 	Session int64     // PostgreSQL backend pid or MySQL connection id (session locks)
 	Address string    // the client's address, as the server sees it (session locks)
 	Token   int64     // fencing token (leases)

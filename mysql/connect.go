@@ -124,6 +124,11 @@ func refuse(variables map[string]string) error {
 	const useLease = "use a lease (package leasetable)"
 	set := func(name string) bool { return isSet(variables[name]) }
 	switch {
+	case tooOld(variables["version"]):
+		return &sqllock.RefusedError{
+			Seen:    "the server is older than MySQL 8.0.4 and MariaDB 10.6, and has no JSON_TABLE: " + variables["version"],
+			Instead: "use a later one, or " + useLease,
+		}
 	case set("wsrep_on"):
 		return &sqllock.RefusedError{
 			Seen:    "the server is a Galera node (wsrep_on), and GET_LOCK is known to this node only",
@@ -138,6 +143,19 @@ func refuse(variables map[string]string) error {
 		return errReadOnly
 	}
 	return nil
+}
+
+// tooOld reports whether the server is older than the statements need.
+func tooOld(version string) bool {
+	var major, minor, patch int
+	if _, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); err != nil {
+		return false // it will say itself what it does not know
+	}
+	older := func(a, b, c int) bool { return slices.Compare([]int{major, minor, patch}, []int{a, b, c}) < 0 }
+	if strings.Contains(version, "MariaDB") {
+		return older(10, 6, 0)
+	}
+	return older(8, 0, 4)
 }
 
 var errReadOnly = &sqllock.RefusedError{

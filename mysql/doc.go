@@ -30,13 +30,19 @@
 // if one waits. To hand a lock over is to release it on what is known of the connection: if the server
 // ended it since the last heartbeat, Release still returns nil, and the next is told of the loss.
 //
-// A wait blocks in the server's own queue in slices of one second, so that a waiter that was
-// cut off leaves the queue instead of being granted the lock later.
+// A wait blocks in the server's own queue in slices of one or two seconds. A waiter that was cut off
+// leaves the queue at the end of its slice; if the lock is granted to it before, it is free when the
+// session TTL is over.
+//
+// Two Lockers that each wait for what the other holds wait until a context ends: the locks are held
+// on other connections than the waits, and the server sees no deadlock. Acquire several locks by
+// sqllock.AcquireAll.
 //
 // # What is refused
 //
 // Before it grants anything, a Locker refuses (sqllock.ErrRefused) a server where GET_LOCK would
-// not exclude others: a read-only server, a Galera node, a member of a replication group. A server
+// not exclude others: a read-only server, a Galera node, a member of a replication group; and servers before
+// MySQL 8.0.4 and MariaDB 10.6. A replica that can be written to cannot be told from a primary. A server
 // that becomes read-only ends the locks within a second.
 // A proxy that shares server connections between clients cannot be recognised; do not use
 // session locks through one.

@@ -73,7 +73,9 @@ func WithLogger(logger *slog.Logger) Option {
 }
 
 // WithHook has hook called with what happens to the Locker's locks, after it happened. It is
-// called from many goroutines, at the same time too, and what calls it waits for it: it should be quick.
+// called from many goroutines, at the same time too, and now and then after Close. What calls it
+// waits for it, renewals among them: a hook that is slow loses locks, and one that uses the Locker or
+// panics can hang it. Hand over to a channel what takes time.
 func WithHook(hook func(sqllock.Event)) Option {
 	return func(l *Locker) { l.events.Hook = hook }
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/mysql"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -146,4 +147,12 @@ func mustBeRefused(t *testing.T, l sqllock.Locker, seen string) {
 	t.Helper()
 	_, err := l.TryAcquire(t.Context(), "a")
 	mustSayWhy(t, err, seen)
+}
+
+func TestHoldsAsLongAsASliceOfAWaitStarveNobody(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database) {
+		t.Helper()
+		locktest.MustServeAll(t, func(t *testing.T) locktest.Locker { t.Helper(); return newLocker(t, db) }, 990*time.Millisecond)
+	})
 }

@@ -26,19 +26,19 @@ var errOwn = errors.New("this Locker holds the lock itself; Release it, or Close
 // It takes the same user, or the privilege CONNECTION_ADMIN (MariaDB: CONNECTION ADMIN) or SUPER. A lock
 // that this Locker holds is an error. After an error the connection may have been ended if a
 // holder is returned, or if the Locker's own connection broke or ctx ended.
-func (l *Locker) Terminate(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, held bool, err error) {
+func (l *Locker) Terminate(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, ended bool, err error) {
 	const op = "terminate"
 	if _, err := want(op, name, opts); err != nil {
 		return sqllock.Holder{}, false, err
 	}
-	holder, held, err = l.look(ctx, op, name)
+	holder, held, err := l.look(ctx, op, name)
 	if err != nil || !held {
 		return sqllock.Holder{}, false, err
 	}
 	if l.engine.Owns(func(c session.Conn[string]) bool { return c.(*conn).id == holder.Session }) {
 		return sqllock.Holder{}, false, &sqllock.OpError{Op: op, Name: name, Err: errOwn}
 	}
-	ended, err := l.end(ctx, op, name, holder.Session)
+	ended, err = l.end(ctx, op, name, holder.Session)
 	if !ended {
 		return sqllock.Holder{}, false, err
 	}

@@ -42,7 +42,15 @@ const (
 // prepare spares the server the planning, and pgx its care of what it caches.
 func (c *conn) prepare(ctx context.Context) error {
 	for name, sql := range map[string]string{tryName: trySQL, unlockName: unlockSQL, manyName: manySQL} {
-		if _, err := c.pc.PgConn().Prepare(ctx, name, sql, nil); err != nil {
+		_, err := c.pc.PgConn().Prepare(ctx, name, sql, nil)
+		var answer *pgconn.PgError
+		if errors.As(err, &answer) && answer.Code == "42P05" {
+			return &sqllock.RefusedError{
+				Seen:    "the connection was given a session that another client had prepared statements in",
+				Instead: "set server_reset_query of the pooler in between to DISCARD ALL, or " + insteadOfPooler,
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}

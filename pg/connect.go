@@ -62,6 +62,14 @@ func connectLike(db *sql.DB) (func(context.Context) (*pgx.Conn, error), error) {
 		if !ok {
 			return nil, errors.Join(fmt.Errorf("sqllock: the connection of this *sql.DB is a %T, not pgx's", dc), dc.Close())
 		}
+		// Others let a statement go on for some time after its deadline, and send cancel requests.
+		if build := sc.Conn().Config().BuildContextWatcherHandler; build != nil {
+			h := build(sc.Conn().PgConn())
+			if _, ok := h.(*pgconn.DeadlineContextWatcherHandler); !ok {
+				return nil, errors.Join(fmt.Errorf("%w: the connections of this *sql.DB have a %T; session locks need pgx's default, "+
+					"DeadlineContextWatcherHandler: use pg.New with a connection string, or pg.FromPool", sqllock.ErrUnsupported, h), dc.Close())
+			}
+		}
 		return sc.Conn(), nil
 	}, nil
 }
@@ -70,7 +78,7 @@ func connectLike(db *sql.DB) (func(context.Context) (*pgx.Conn, error), error) {
 func (l *Locker) open(ctx context.Context) (session.Conn[key], error) {
 	pc, err := l.connect(ctx)
 	if err != nil {
-		if err := withLimit(err); errors.Is(err, sqllock.ErrLimit) {
+		if err := withLimit(err); errors.Is(err, sqllock.ErrLimit) || errors.Is(err, sqllock.ErrUnsupported) {
 			return nil, err
 		}
 		return nil, &session.UnavailableError{Err: err, Permanent: notLetIn(err)}

@@ -4,7 +4,15 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/pg"
@@ -139,4 +147,34 @@ func TestALockOfAnotherDatabaseIsAnotherLock(t *testing.T) {
 	mustBeHeld(t, one, "a")
 	mustRelease(t, mustTry(t, two, "a"))
 	mustRelease(t, first)
+}
+
+func TestConnectionsThatSendCancelRequestsAreAnError(t *testing.T) {
+	t.Parallel()
+	config, err := pgx.ParseConfig(sqltest.Postgres(t).DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.BuildContextWatcherHandler = func(pc *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: pc, DeadlineDelay: time.Hour}
+	}
+	db := stdlib.OpenDB(*config)
+	defer db.Close()
+	_, err = closing(t)(pg.FromDB(db)).TryAcquire(t.Context(), "a")
+	if err == nil || !strings.Contains(err.Error(), "CancelRequestContextWatcherHandler") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestAPreparedTransactionCannotBeTerminated(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Start(t, sqltest.EnginePostgres, "max_prepared_transactions=1").Database(t)
+	statement(t, db, "BEGIN; SELECT pg_advisory_xact_lock("+strconv.FormatInt(pg.Key("a"), 10)+"); PREPARE TRANSACTION 'it'")
+	l := newLocker(t, db)
+	mustBeHeld(t, l, "a")
+	if _, ended, err := l.Terminate(t.Context(), "a"); ended || err == nil || !strings.Contains(err.Error(), "ROLLBACK PREPARED") {
+		t.Errorf("Terminate: %t, %v", ended, err)
+	}
+	statement(t, db, "ROLLBACK PREPARED 'it'")
+	mustRelease(t, mustTry(t, l, "a"))
 }

@@ -34,22 +34,30 @@
 // if one waits. To hand a lock over is to release it on what is known of the connection: if the server
 // ended it milliseconds ago, Release still returns nil, and the next is told of the loss.
 //
-// A wait blocks in the server's own queue in slices of 400 ms, so that the holder can run
-// CREATE INDEX CONCURRENTLY, which waits for every transaction that is older than itself.
+// A wait blocks in the server's own queue in slices of at most 450 ms, so that the holder can run
+// CREATE INDEX CONCURRENTLY, which waits for every transaction that is older than itself. Who waits
+// holds another key meanwhile, the gate, or waits for that one: so the next holder is settled, and the
+// others' chances rise with the time that they wait. A waiter that is cut off is out of the way after a
+// second.
+//
+// Two Lockers that each wait for what the other holds wait until a context ends: the locks are held
+// on other sessions than the waits, and the server sees no deadlock. Acquire several locks by
+// sqllock.AcquireAll.
 //
 // # What is refused
 //
 // Before it grants anything, a Locker refuses (sqllock.ErrRefused) a server where an advisory
 // lock would not exclude others: a connection pooler in between, unless it is said to pool sessions
 // ([WithSessionPooling]) and a test does not find otherwise, a standby, CockroachDB, and PostgreSQL
-// before version 12.
+// before version 12. Connections of a *sql.DB that send cancel requests (pgx's
+// CancelRequestContextWatcherHandler) are sqllock.ErrUnsupported.
 //
 // # Shared locks
 //
 // [WithShared] takes a share of a lock. The goroutines of a Locker have one share on the server
 // together, since a session that has a share gets more of them past everybody who waits. Nobody
-// joins it any more once a goroutine, or another process, waits for the lock itself; processes are
-// asked about when the share is joined after 20 ms.
+// joins it while a goroutine, or another process, waits for the lock itself; the server is asked about
+// processes when the share is joined, every 20 ms at most.
 //
 // # Transaction locks
 //

@@ -72,6 +72,7 @@ func TestAPoolerThatDoesNotPoolSessionsIsRefusedAllTheSame(t *testing.T) {
 		"transactions, one":      {"transaction", []string{"default_pool_size = 1"}, 1, "clients at the same time"},
 		"transactions, in turn":  {"transaction", []string{"server_round_robin = 1"}, 5, "ran statements of one client in the sessions"},
 		"statements":             {"statement", nil, 0, "clients at the same time"},
+		"sessions, half a reset": {"session", []string{"server_reset_query = SELECT pg_advisory_unlock_all()"}, 0, "prepared statements"},
 		"sessions, but no reset": {"session", []string{"server_reset_query ="}, 0, "keeps the locks of a client that has left"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,6 +81,13 @@ func TestAPoolerThatDoesNotPoolSessionsIsRefusedAllTheSame(t *testing.T) {
 			dsn := startBouncer(t, bouncerProgram(t), db, test.mode, test.settings...)
 			openSessions(t, dsn, test.sessions)
 			l := closing(t)(pg.New(dsn, pg.WithSessionPooling()))
+			if test.seen == "prepared statements" { // it is the next client's who is given the session
+				mustRelease(t, mustTry(t, l, "a"))
+				if err := l.Close(); err != nil {
+					t.Fatal(err)
+				}
+				l = closing(t)(pg.New(dsn, pg.WithSessionPooling()))
+			}
 			_, err := l.TryAcquire(t.Context(), "a")
 			var refused *sqllock.RefusedError
 			if !errors.As(err, &refused) || !strings.Contains(refused.Seen, test.seen) || refused.Instead == "" {

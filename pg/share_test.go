@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/pg"
@@ -159,6 +160,137 @@ func TestEverybodyWhoSharesIsToldOfTheLoss(t *testing.T) {
 		mustBeLost(t, share)
 	}
 	mustRelease(t, tryShare(t, l))
+}
+
+func TestSharersDoNotExcludeEachOther(t *testing.T) {
+	t.Parallel()
+	l := newLocker(t, sqltest.Postgres(t))
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 300 {
+				share, err := l.TryAcquire(t.Context(), "it", pg.WithShared())
+				if err != nil { // also while the last of the others gives it back
+					t.Error(err)
+					return
+				}
+				if err := share.Release(t.Context()); err != nil { // also at the same moment as others
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestAShareHasTheValuesOfItsOwnCaller(t *testing.T) {
+	t.Parallel()
+	type user struct{}
+	l := newLocker(t, sqltest.Postgres(t))
+	for _, name := range []string{"alice", "bob"} {
+		share, err := l.TryAcquire(context.WithValue(t.Context(), user{}, name), "it", pg.WithShared())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer mustRelease(t, share)
+		if got := share.Context().Value(user{}); got != name {
+			t.Errorf("%s's lock has %v's context", name, got)
+		}
+	}
+	if got := tryShare(t, l).Context().Value(user{}); got != nil {
+		t.Errorf("nobody's lock has %v's context", got)
+	}
+}
+
+func TestAShareMayBeJoinedAgainWhenTheWriterHasGivenUp(t *testing.T) {
+	t.Parallel()
+	for _, who := range []string{"the same process", "another process"} {
+		t.Run(who, func(t *testing.T) {
+			t.Parallel()
+			db := sqltest.Postgres(t)
+			a := newLocker(t, db)
+			writer := a
+			if who == "another process" {
+				writer = newLocker(t, db)
+			}
+			defer mustRelease(t, tryShare(t, a))
+			ctx, cancel := context.WithCancel(t.Context())
+			gaveUp := make(chan error, 1)
+			go func() {
+				_, err := writer.Acquire(ctx, "it")
+				gaveUp <- err
+			}()
+			eventually(t, "the writer keeps readers out", func() bool {
+				share, err := a.TryAcquire(t.Context(), "it", pg.WithShared())
+				if err == nil {
+					mustRelease(t, share)
+				}
+				return err != nil
+			})
+			bound, end := bounded(t)
+			defer end()
+			reader := waitForShare(bound, a)
+			cancel()
+			<-gaveUp
+			if out := <-reader; out.err != nil {
+				t.Error(out.err)
+			} else {
+				defer mustRelease(t, out.lock)
+			}
+			eventually(t, "a share is to be had", func() bool {
+				share, err := a.TryAcquire(t.Context(), "it", pg.WithShared())
+				if err == nil {
+					defer mustRelease(t, share)
+				}
+				return err == nil
+			})
+		})
+	}
+}
+
+// Longer than the server's queue is stood in without a break.
+const longHold = 600 * time.Millisecond
+
+func TestReadersWhoHoldForLongDoNotStarveAWriter(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	ctx, cancel := bounded(t)
+	defer cancel()
+	var readers sync.WaitGroup
+	stop := make(chan struct{})
+	for range 3 {
+		l := newLocker(t, db)
+		mustRelease(t, tryShare(t, l))
+		readers.Go(func() {
+			for {
+				share, err := l.Acquire(ctx, "it", pg.WithShared())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				select {
+				case <-time.After(longHold):
+				case <-stop:
+				}
+				if err := share.Release(ctx); err != nil {
+					t.Error(err)
+				}
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	eventually(t, "all readers have a share", func() bool { return locksOn(t, db) == 3 })
+	lock, err := newLocker(t, db).Acquire(ctx, "it")
+	close(stop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustRelease(t, lock)
+	readers.Wait()
 }
 
 func TestReadersAndWritersAtRandom(t *testing.T) {

@@ -18,30 +18,36 @@ import (
 // pause lies between two looks at a lock whose holder was ended.
 const pause = 5 * time.Millisecond
 
+var errPrepared = errors.New("a prepared transaction holds the lock, and has no session: COMMIT PREPARED or ROLLBACK PREPARED ends it")
+
 var errOwn = errors.New("this Locker holds the lock itself; Release it, or Close the Locker")
 
 // Terminate ends the session that holds the lock called name (pg_terminate_backend) and returns
-// who that was, and whether it ended any: not when nobody held the lock, or no longer when it came to it.
+// who that was, and whether it ended any: not when nobody held the lock, or no longer when it
+// came to it.
 // It returns when that session no longer holds the lock; every other lock of the session is lost,
 // too. Of several sessions that share the lock it ends one.
 //
 // It takes the privileges of the session's role, or the role pg_signal_backend, and for a
 // superuser's session a superuser. A lock that this Locker holds is an error. After an error the
 // session may have been ended if a holder is returned, or if the connection broke or ctx ended.
-func (l *Locker) Terminate(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, held bool, err error) {
+func (l *Locker) Terminate(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, ended bool, err error) {
 	const op = "terminate"
 	w, err := want(op, name, opts)
 	if err != nil {
 		return sqllock.Holder{}, false, err
 	}
-	holder, held, err = l.look(ctx, op, w)
+	holder, held, err := l.look(ctx, op, w)
 	if err != nil || !held {
 		return sqllock.Holder{}, false, err
+	}
+	if holder.Session == 0 {
+		return sqllock.Holder{}, false, &sqllock.OpError{Op: op, Name: name, Err: errPrepared}
 	}
 	if l.engine.Owns(func(c session.Conn[key]) bool { return c.(*conn).pid == strconv.FormatInt(holder.Session, 10) }) {
 		return sqllock.Holder{}, false, &sqllock.OpError{Op: op, Name: name, Err: errOwn}
 	}
-	ended, err := l.end(ctx, op, w, holder.Session)
+	ended, err = l.end(ctx, op, w, holder.Session)
 	if !ended {
 		return sqllock.Holder{}, false, err
 	}

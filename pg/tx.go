@@ -98,10 +98,7 @@ func takeInTx(ctx context.Context, tx Tx, w session.Want[key], statement string)
 	case outcome == "held":
 		return &sqllock.HeldError{Name: w.Name}
 	case outcome == "standby":
-		return &sqllock.RefusedError{
-			Seen:    "the server is a standby, whose advisory locks its primary does not know",
-			Instead: "connect to the primary",
-		}
+		return errStandby
 	}
 	return nil
 }

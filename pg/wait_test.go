@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -150,4 +151,10 @@ func TestSessionsThatEndAgainAndAgainLeaveNobodyWaiting(t *testing.T) {
 		})
 	}
 	eventually(t, "nobody holds or waits", func() bool { return locksOn(t, db) == 0 })
+}
+
+func TestHoldsAsLongAsASliceOfAWaitStarveNobody(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	locktest.MustServeAll(t, func(t *testing.T) locktest.Locker { t.Helper(); return newLocker(t, db) }, 390*time.Millisecond)
 }

@@ -22,9 +22,9 @@ func choose(set func(*choice)) sqllock.Option {
 }
 
 // WithShared makes it a share of the lock: any number of holders have a share at the same time,
-// and nobody has the lock meanwhile. A share is not to be had while somebody waits for the lock
-// itself. Two holders of a share that both wait for the lock as well wait for each other, so
-// release the share first.
+// and nobody has the lock meanwhile. A share is not to be had while a Locker waits for the lock
+// itself. A holder of a share that waits for the lock as well waits for itself: release the share
+// first.
 //
 // The goroutines of one Locker have one share together on the server.
 func WithShared() sqllock.Option {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sqllock/sqllock"
 )
@@ -92,6 +94,48 @@ func Limits(
 		}
 		inParallel(t, locksPerConnection-1, func(ctx context.Context, i int) error { return locks[i+1].Release(ctx) })
 	})
+}
+
+// MustServeAll lets Lockers take turns at a lock that each holds for as long as is given, until
+// each had it some times. Holders fall into step with waiters when that is about as long as a
+// waiter stands in the server's queue at a time.
+func MustServeAll(t *testing.T, newLocker func(t *testing.T) Locker, hold time.Duration) {
+	t.Helper()
+	const lockers, times = 3, 3
+	ctx, cancel := context.WithTimeout(t.Context(), 8*lockers*times*hold)
+	defer cancel()
+	var served [lockers]atomic.Int32
+	var all sync.WaitGroup
+	for i := range lockers {
+		l := newLocker(t)
+		all.Go(func() {
+			for ctx.Err() == nil {
+				lock, err := l.Acquire(ctx, t.Name())
+				if err != nil {
+					return
+				}
+				served[i].Add(1)
+				least := int32(times)
+				for j := range served {
+					least = min(least, served[j].Load())
+				}
+				if least == times {
+					cancel()
+				}
+				select {
+				case <-time.After(hold):
+				case <-ctx.Done():
+				}
+				_ = lock.Release(t.Context())
+			}
+		})
+	}
+	all.Wait()
+	for i := range served {
+		if n := served[i].Load(); n < times {
+			t.Errorf("Locker %d was served %d times", i, n)
+		}
+	}
 }
 
 // MustWaitWithOneConnection waits by means of l, whose server gives it only one connection, for a

@@ -46,15 +46,14 @@ func (l *Locker[K]) wait(ctx context.Context, w Want[K]) (got *lock[K], err erro
 			}
 			continue
 		}
+		proven := reused // a session that worked, and ends now, is replaced
 		for got == nil && err == nil {
-			got, err = l.slice(ctx, w, s, time.Since(began))
-			var ended *endedError
-			if reused && errors.As(err, &ended) && ended.Retryable() {
-				break // nobody had looked at the session for some time
+			if got, err = l.slice(ctx, w, s, time.Since(began)); err == nil {
+				proven = true
 			}
-			reused = false
 		}
-		if !reused {
+		var ended *endedError
+		if got != nil || !proven || !errors.As(err, &ended) || !ended.Retryable() {
 			return got, leftHeld(ctx, w.Name, err)
 		}
 	}

@@ -22,6 +22,8 @@ const fullTime = time.Second
 
 // sessionApart returns a session to wait on, one that was used before if there is one, and nil
 // when the Locker may not open any more, or the server has none left.
+//
+// It is opened under no caller's context: one that nobody waits for any more is kept for the next.
 func (l *Locker[K]) sessionApart(ctx context.Context) (s *session[K], reused bool, err error) {
 	l.mu.Lock()
 	for n := len(l.parked); n > 0; n = len(l.parked) {
@@ -37,25 +39,44 @@ func (l *Locker[K]) sessionApart(ctx context.Context) (s *session[K], reused boo
 		l.mu.Unlock()
 		return nil, false, nil
 	}
+	if l.closing.Err() != nil {
+		l.mu.Unlock()
+		return nil, false, sqllock.ErrClosed
+	}
 	l.apart++
+	o := &opening[K]{done: make(chan struct{})}
+	left := make(chan struct{})
+	l.running.Go(func() { l.openApart(o, left) })
 	l.mu.Unlock()
+	select {
+	case o.done <- struct{}{}:
+		return o.s, false, o.err
+	case <-ctx.Done():
+		close(left)
+		return nil, false, context.Cause(ctx)
+	}
+}
 
-	opening, cancel := l.untilClosed(ctx)
+// openApart opens a session apart for somebody who takes it from o.done, or has left.
+func (l *Locker[K]) openApart(o *opening[K], left chan struct{}) {
+	ctx, cancel := context.WithTimeout(l.closing, openTimeout)
 	defer cancel()
-	opening, stop := context.WithTimeout(opening, openTimeout)
-	defer stop()
-	s, err = l.newSession(opening, l.forgetApart)
-	if err == nil {
-		return s, false, nil
+	if o.s, o.err = l.newSession(ctx, l.forgetApart); o.err != nil {
+		l.mu.Lock()
+		l.apart--
+		if errors.Is(o.err, sqllock.ErrLimit) {
+			l.full = time.Now().Add(fullTime)
+			o.err = nil
+		}
+		l.mu.Unlock()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.apart--
-	if errors.Is(err, sqllock.ErrLimit) {
-		l.full = time.Now().Add(fullTime)
-		err = nil
+	select {
+	case <-o.done:
+	case <-left:
+		if o.s != nil {
+			l.park(o.s)
+		}
 	}
-	return nil, false, err
 }
 
 // park keeps a session apart, which holds nothing, for the next wait.

@@ -11,9 +11,10 @@ import (
 // openTimeout bounds the opening of a session, whatever its caller's context does.
 const openTimeout = 15 * time.Second
 
+// opening is the opening of a session.
 type opening[K comparable] struct {
 	done chan struct{}
-	s    *session[K] // written before done is closed, as is err
+	s    *session[K] // written before done is closed or received from, as is err
 	err  error
 }
 

@@ -81,27 +81,28 @@ func (l *Locker[K]) join(ctx context.Context, w Want[K], wait bool) (*share[K], 
 	for {
 		l.mu.Lock()
 		now, next := l.shares[w.Key], l.queued[w.Key]
-		if now != nil && now.isSettled() && !now.isOver() {
-			switch {
-			case now.members == 0: // it is being given back
-				l.mu.Unlock()
-				select {
-				case <-now.gone:
-					continue
-				case <-ctx.Done():
-					return nil, context.Cause(ctx)
-				}
-			case l.mustAsk(now):
-				l.mu.Unlock()
-				l.ask(ctx, now)
+		switch {
+		case now == nil:
+			now = next
+		case !now.isSettled():
+		case now.members == 0: // it is being given back
+			l.mu.Unlock()
+			select {
+			case <-now.gone:
 				continue
-			case l.isWanted(now) && !wait:
-				l.mu.Unlock()
-				return nil, l.heldHere(w)
-			case l.isWanted(now):
-				now = next
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
 			}
-		} else if now == nil || now.isSettled() {
+		case now.isOver():
+			now = next
+		case l.mustAsk(now):
+			l.mu.Unlock()
+			l.ask(ctx, now)
+			continue
+		case l.isWanted(now) && !wait:
+			l.mu.Unlock()
+			return nil, l.heldHere(w)
+		case l.isWanted(now):
 			now = next
 		}
 		if now == nil {
@@ -109,7 +110,7 @@ func (l *Locker[K]) join(ctx context.Context, w Want[K], wait bool) (*share[K], 
 				l.mu.Unlock()
 				return nil, sqllock.ErrClosed
 			}
-			now = l.newShare(w)
+			now = l.newShare(w) //nolint:contextcheck // under no caller's context
 		}
 		now.members++
 		if wait {
