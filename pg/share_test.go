@@ -231,7 +231,9 @@ func TestAShareMayBeJoinedAgainWhenTheWriterHasGivenUp(t *testing.T) {
 			defer end()
 			reader := waitForShare(bound, a)
 			cancel()
-			<-gaveUp
+			if err := <-gaveUp; !errors.Is(err, context.Canceled) {
+				t.Errorf("the writer: %v", err)
+			}
 			if out := <-reader; out.err != nil {
 				t.Error(out.err)
 			} else {
