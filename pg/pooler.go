@@ -35,7 +35,7 @@ func (l *Locker) checkPooler(ctx context.Context, pc *pgx.Conn, pid string) erro
 	if err != nil {
 		return err
 	}
-	tick := time.NewTicker(pause)
+	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for began := time.Now(); time.Since(began) < resetTimeout; {
 		var free bool

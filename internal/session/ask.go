@@ -100,18 +100,6 @@ func (l *Locker[K]) heldHere(w Want[K]) *sqllock.HeldError {
 	return held
 }
 
-// Owns reports whether one of this Locker's connections is such.
-func (l *Locker[K]) Owns(such func(Conn[K]) bool) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for s := range l.sessions {
-		if such(s.conn) {
-			return true
-		}
-	}
-	return false
-}
-
 // holds reports whether a session of this Locker holds key.
 func (l *Locker[K]) holds(key K) bool {
 	l.mu.Lock()

@@ -1,0 +1,82 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+// goneEvery lies between two looks at a lock whose holder was ended.
+const goneEvery = 5 * time.Millisecond
+
+var errOwn = errors.New("this Locker holds the lock itself; Release it, or Close the Locker")
+
+// Ender is what a database knows of ending the holder of one lock.
+type Ender[K comparable] struct {
+	Look func(ctx context.Context, op string) (sqllock.Holder, bool, error) // who holds the lock
+	Is   func(c Conn[K], id int64) bool                                     // reports whether a connection is the session id
+	// End ends the session id if it holds the lock, and reports whether it did.
+	End func(ctx context.Context, c Conn[K], id int64) (bool, error)
+}
+
+// Terminate ends the session that holds a lock, waits until it no longer does, and returns who it
+// was and whether any was ended.
+func (l *Locker[K]) Terminate(ctx context.Context, name string, e Ender[K]) (holder sqllock.Holder, ended bool, err error) {
+	const op = "terminate"
+	holder, held, err := e.Look(ctx, op)
+	if err != nil || !held {
+		return sqllock.Holder{}, false, err
+	}
+	id := holder.Session
+	if l.owns(func(c Conn[K]) bool { return e.Is(c, id) }) {
+		return sqllock.Holder{}, false, &sqllock.OpError{Op: op, Name: name, Err: errOwn}
+	}
+	var obeyed atomic.Bool // also a statement that was cut off and so asked twice, and found nobody then
+	_, err = Ask(ctx, l, op, name, func(ctx context.Context, c Conn[K]) (bool, error) {
+		done, err := e.End(ctx, c, id)
+		if done {
+			obeyed.Store(true)
+		}
+		return done, err
+	})
+	if !obeyed.Load() {
+		return sqllock.Holder{}, false, err
+	}
+	if err == nil {
+		err = l.gone(ctx, name, e, id)
+	}
+	return holder, true, err
+}
+
+// gone waits until the session id no longer holds the lock: the server ends it at its leisure.
+func (l *Locker[K]) gone(ctx context.Context, name string, e Ender[K], id int64) error {
+	const op = "terminate"
+	tick := time.NewTicker(goneEvery)
+	defer tick.Stop()
+	for {
+		now, held, err := e.Look(ctx, op)
+		if err != nil || !held || now.Session != id {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return &sqllock.OpError{Op: op, Name: name, Err: context.Cause(ctx)}
+		}
+	}
+}
+
+// owns reports whether one of this Locker's connections is such.
+func (l *Locker[K]) owns(such func(Conn[K]) bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.sessions {
+		if such(s.conn) {
+			return true
+		}
+	}
+	return false
+}
