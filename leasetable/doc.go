@@ -15,15 +15,22 @@
 //
 // A lease survives the end of a connection, a restart of the database, and a failover as far as
 // its rows do. After an asynchronous failover, or a crash with synchronous_commit off, the
-// database may have forgotten an acquisition; when it still knows the Locker's lease, the
-// holder learns of that only at Release. Acquire what matters with synchronous commits.
+// database may have forgotten an acquisition; the holder is told with the next renewal, which is on
+// another connection then, and behind a pooler, where it is not, at Release. Acquire what matters with
+// synchronous commits.
 //
 // # Tokens
 //
 // Every acquisition of a name gets a higher token than all before it, because the row of a name
 // is kept when the lock is released. A resource that remembers the highest token it has seen,
 // and refuses lower ones, cannot be changed by a holder that was paused for too long. Get it
-// from [Lease.Token]; every lock of this package is a *Lease.
+// from [Lease.Token]; every lock of this package is a *Lease. For rows of the same database
+// [Lease.Guard] does it without one.
+//
+// # Looking after the tables
+//
+// [Locker.List] shows what is held, [Locker.ForceRelease] takes a name away from its holder, and
+// [Locker.Purge] deletes what killed processes have left.
 //
 // # Two tables
 //

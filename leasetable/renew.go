@@ -62,18 +62,20 @@ func (t *term) renew() {
 	ctx, cancel := t.context()
 	defer cancel()
 	for pause := firstPause; ; pause = longer(pause) {
-		var rows int64
+		var there bool
+		var changes int64
 		sent := time.Now()
 		err := once(ctx, min(t.ttl/4, attemptTimeout), func(ctx context.Context) (err error) {
-			rows, err = t.store.change(ctx, &t.store.keep, renew, t.id)
+			there, changes, err = t.store.renew(ctx, t.id)
 			return err
 		})
 		switch {
-		case err == nil && rows == 0:
+		case err == nil && !there:
 			t.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost))
 			return
 		case err == nil:
 			t.locker.events.Renewed(ctx, time.Since(sent), t.extend(sent))
+			t.reviewIfChanged(news{changes, t.store.keep.opened.Load()})
 			return
 		case sleep(ctx, jitter(pause)) != nil:
 			return

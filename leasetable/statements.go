@@ -24,12 +24,20 @@ const (
 	release  statement = "release"
 	disown   statement = "disown"
 	guard    statement = "guard"
+	list     statement = "list"
+	purge    statement = "purge"
+	force    statement = "force"
+	tell     statement = "tell" // SQLite only
 )
 
 // loadStatements reads the statements of a dialect and puts in the names of the tables.
 func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, error) {
 	texts := make(map[statement]string)
-	for _, s := range []statement{grant, renew, end, acquire, look, bury, takeover, release, disown, guard} {
+	names := []statement{grant, renew, end, acquire, look, bury, takeover, release, disown, guard, list, purge, force}
+	if d == schema.SQLite {
+		names = append(names, tell)
+	}
+	for _, s := range names {
 		text, err := files.ReadFile(fmt.Sprintf("sql/%s/%s.sql", d, s))
 		if err != nil {
 			return nil, err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -27,6 +28,7 @@ type store struct {
 // pool is a small private connection pool.
 type pool struct {
 	*sqlx.DB
+	opened atomic.Int64 // counts the connections
 
 	// prepared has the statements that were prepared on MySQL, whose driver otherwise makes
 	// three round trips of a statement with arguments. pgx prepares by itself, as the
@@ -62,7 +64,7 @@ func newStore(db *sqlx.DB, d schema.Dialect, t schema.Tables) (*store, error) {
 }
 
 func (p *pool) open(c driver.Connector, driverName string, d schema.Dialect, conns int) {
-	db := sql.OpenDB(settledConnector{c, settings[d]})
+	db := sql.OpenDB(settledConnector{c, settings[d], &p.opened})
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	p.DB = sqlx.NewDb(db, driverName)
@@ -85,6 +87,7 @@ var settings = map[schema.Dialect][]string{
 type settledConnector struct {
 	driver.Connector
 	statements []string
+	opened     *atomic.Int64
 }
 
 // Connect implements driver.Connector.
@@ -103,6 +106,7 @@ func (s settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 			return nil, err
 		}
 	}
+	s.opened.Add(1)
 	return dc, nil
 }
 
@@ -206,24 +210,52 @@ func (s *store) claim(ctx context.Context, st statement, args ...any) (token int
 		token, err = result.LastInsertId() // the affected rows depend on clientFoundRows
 		return token, classify(err)
 	}
-	rows, err := s.query(ctx, &s.work, st, args...)
+	return s.number(ctx, &s.work, st, args...)
+}
+
+// number runs a statement that returns one number, or nothing, which counts as 0.
+func (s *store) number(ctx context.Context, p *pool, st statement, args ...any) (n int64, err error) {
+	_, n, err = s.maybeNumber(ctx, p, st, args...)
+	return n, err
+}
+
+// maybeNumber runs a statement that returns one number, and reports whether it did.
+func (s *store) maybeNumber(ctx context.Context, p *pool, st statement, args ...any) (found bool, n int64, err error) {
+	rows, err := s.query(ctx, p, st, args...)
 	if err != nil {
-		return 0, classify(err)
+		return false, 0, classify(err)
 	}
 	defer rows.Close()
 	for rows.Next() { // to the end: the commit, and its failure, come after the row
-		if err := rows.Scan(&token); err != nil {
-			return 0, classify(err)
+		found = true
+		if err := rows.Scan(&n); err != nil {
+			return false, 0, classify(err)
 		}
 	}
-	if err := rows.Err(); err != nil {
-		return 0, classify(err)
-	}
-	return token, nil
+	return found, n, classify(rows.Err())
 }
 
-// sight is what look shows of a name.
+// renew renews a lease, and returns what others changed about its locks; it reports whether the
+// lease was there.
+func (s *store) renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
+	if s.dialect != schema.MySQL {
+		return s.maybeNumber(ctx, &s.keep, renew, id)
+	}
+	result, err := s.exec(ctx, &s.keep, renew, id)
+	if err != nil {
+		return false, 0, classify(err)
+	}
+	rows, err := result.RowsAffected()
+	if err != nil || rows == 0 {
+		return false, 0, classify(err)
+	}
+	changes, err = result.LastInsertId()
+	return true, changes, classify(err)
+}
+
+// sight is what look and list show of a name.
 type sight struct {
+	Name        []byte `db:"name"` // of list only
 	Token       int64  `db:"token"`
 	LeaseID     []byte `db:"lease_id"` // nil: free
 	Gone        bool   `db:"gone"`     // the lease is over for good
@@ -237,18 +269,26 @@ type sight struct {
 
 // look reads who holds a name; a name that was never taken looks free.
 func (s *store) look(ctx context.Context, name string) (seen sight, err error) {
-	rows, err := s.query(ctx, &s.work, look, []byte(name))
+	all, err := s.sights(ctx, look, []byte(name))
+	if err != nil || len(all) == 0 {
+		return sight{}, err
+	}
+	return all[0], nil
+}
+
+// sights runs a statement that shows names.
+func (s *store) sights(ctx context.Context, st statement, args ...any) (all []sight, err error) {
+	rows, err := s.query(ctx, &s.work, st, args...)
 	if err != nil {
-		return sight{}, classify(err)
+		return nil, classify(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
+		var seen sight
 		if err := rows.StructScan(&seen); err != nil {
-			return sight{}, classify(err)
+			return nil, classify(err)
 		}
+		all = append(all, seen)
 	}
-	if err := rows.Err(); err != nil {
-		return sight{}, classify(err)
-	}
-	return seen, nil
+	return all, classify(rows.Err())
 }

@@ -31,6 +31,9 @@ type term struct {
 	strays   []string            // guarded by mu: names that a lost answer may have left held
 	used     time.Time           // guarded by mu: when a claim last began or a lock last ended
 	cause    error               // guarded by mu: why the term ended
+
+	reviewed  news // guarded by mu: what was known when every lock was last looked at
+	reviewing bool // guarded by mu: that is under way
 }
 
 // margin is how long before the lease could expire the holder stops trusting it.
@@ -101,6 +104,7 @@ func (l *Locker) adopt(t *term, sent time.Time) error {
 	t.used = sent
 	t.trusted = sent.Add(t.ttl - t.margin())
 	t.deadline = time.AfterFunc(time.Until(t.trusted), t.expire)
+	t.reviewed = news{connection: l.store.keep.opened.Load()}
 	t.mu.Unlock()
 	l.terms[t.ttl] = t
 	l.all[t] = struct{}{}

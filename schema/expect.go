@@ -47,6 +47,7 @@ var wantedTables = []wantedTable{
 			{name: "pid", kind: kindInt},
 			{name: "ttl_us", kind: kindInt},
 			{name: "renewals", kind: kindInt, hasDefault: true},
+			{name: "changes", kind: kindInt, hasDefault: true},
 			{name: "created_at", kind: kindTime},
 			{name: "expires_at", kind: kindTime},
 		},
@@ -62,7 +63,6 @@ var wantedTables = []wantedTable{
 			{name: "released_at", kind: kindTime, nullable: true},
 			{name: "metadata", kind: kindBytes, hasDefault: true},
 		},
-		indexed: "released_at",
 	},
 	{
 		name:    "version",

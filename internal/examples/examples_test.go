@@ -58,6 +58,22 @@ func write(ctx context.Context, db *sqlx.DB, store func(token int64) error) erro
 	return errors.Join(store(token), lock.Release(ctx))
 }
 
+// What a guarded transaction writes is written by the holder or not at all.
+func guarded(ctx context.Context, db *sqlx.DB, lease *leasetable.Lease) error {
+	tx, err := db.BeginTxx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := lease.Guard(ctx, leasetable.SQLTx(tx)); err != nil { // leasetable.PgxTx(tx) for a pgx.Tx
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "UPDATE reports SET done = 1"); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
 // An order is shipped once at a time; the lock ends with the transaction.
 func ship(ctx context.Context, tx pgx.Tx, order string) error {
 	if err := pg.LockTx(ctx, tx, "orders/"+order); err != nil { // pg.SQLTx(tx) for a *sql.Tx

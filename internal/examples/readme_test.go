@@ -86,6 +86,23 @@ func TestTheExamplesDoWhatTheySay(t *testing.T) {
 		t.Errorf("the tokens are %v", tokens)
 	}
 
+	if _, err := db.ExecContext(t.Context(), "CREATE TABLE reports (done int); INSERT INTO reports VALUES (0)"); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := leases.TryAcquire(t.Context(), "the report")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := guarded(t.Context(), db.DB, lock.(*leasetable.Lease)); err != nil {
+		t.Error(err)
+	}
+	if err := lock.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := guarded(t.Context(), db.DB, lock.(*leasetable.Lease)); !errors.Is(err, sqllock.ErrReleased) {
+		t.Errorf("after its release: %v", err)
+	}
+
 	if _, err := db.ExecContext(t.Context(), "CREATE TABLE orders (id text, shipped timestamptz)"); err != nil {
 		t.Fatal(err)
 	}

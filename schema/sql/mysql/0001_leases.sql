@@ -11,6 +11,7 @@ CREATE TABLE IF NOT EXISTS sqllock_lease (
     pid        BIGINT       NOT NULL COMMENT 'the owner''s process id on that host',
     ttl_us     BIGINT       NOT NULL COMMENT 'microseconds that a renewal adds, counted from the database''s clock',
     renewals   BIGINT       NOT NULL DEFAULT 0 COMMENT 'counts renewals: tells a live lease from a stopped one without trusting a clock',
+    changes    BIGINT       NOT NULL DEFAULT 0 COMMENT 'counts what others did to the locks of this lease, for its owner to see at the next renewal',
     created_at DATETIME(6)  NOT NULL COMMENT 'when the lease began, UTC, by the database''s clock',
     expires_at DATETIME(6)  NOT NULL COMMENT 'when the lease ends unless renewed, UTC, by the database''s clock',
     PRIMARY KEY (id),
@@ -30,8 +31,7 @@ CREATE TABLE IF NOT EXISTS sqllock_lock (
     acquired_at DATETIME(6)     NOT NULL COMMENT 'when the name was last acquired, UTC, by the database''s clock',
     released_at DATETIME(6)     NULL COMMENT 'when the name was last released, UTC, by the database''s clock',
     metadata    VARBINARY(1024) NOT NULL DEFAULT '' COMMENT 'whatever the holder attached, opaque',
-    PRIMARY KEY (name),
-    KEY sqllock_lock_released_idx (released_at)
+    PRIMARY KEY (name)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
   COMMENT='sqllock: which lease holds which name. Rows stay after release: the token must only rise.';
 

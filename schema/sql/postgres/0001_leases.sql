@@ -11,6 +11,7 @@ CREATE TABLE IF NOT EXISTS sqllock_lease (
     pid        bigint      NOT NULL,
     ttl_us     bigint      NOT NULL,
     renewals   bigint      NOT NULL DEFAULT 0,
+    changes    bigint      NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL
 );
@@ -22,6 +23,7 @@ COMMENT ON COLUMN sqllock_lease.host IS 'the owner''s host name';
 COMMENT ON COLUMN sqllock_lease.pid IS 'the owner''s process id on that host';
 COMMENT ON COLUMN sqllock_lease.ttl_us IS 'microseconds that a renewal adds, counted from the database''s clock';
 COMMENT ON COLUMN sqllock_lease.renewals IS 'counts renewals, so that a waiter can tell a live lease from a stopped one without trusting a clock';
+COMMENT ON COLUMN sqllock_lease.changes IS 'counts what others did to the locks of this lease, for its owner to see at the next renewal';
 COMMENT ON COLUMN sqllock_lease.created_at IS 'when the lease began, by the database''s clock';
 COMMENT ON COLUMN sqllock_lease.expires_at IS 'when the lease ends unless renewed, by the database''s clock';
 
@@ -46,9 +48,9 @@ COMMENT ON COLUMN sqllock_lock.acquired_at IS 'when the name was last acquired, 
 COMMENT ON COLUMN sqllock_lock.released_at IS 'when the name was last released, by the database''s clock';
 COMMENT ON COLUMN sqllock_lock.metadata IS 'whatever the holder attached, opaque';
 
--- For the purge of dead leases and of names long free.
+-- For the purge of dead leases. Names have no other index than their key: what a release changes
+-- is in none, and so costs little.
 CREATE INDEX IF NOT EXISTS sqllock_lease_expires_idx ON sqllock_lease (expires_at);
-CREATE INDEX IF NOT EXISTS sqllock_lock_released_idx ON sqllock_lock (released_at) WHERE lease_id IS NULL;
 
 -- One row per numbered file that has been applied; the highest is the version.
 CREATE TABLE IF NOT EXISTS sqllock_version (

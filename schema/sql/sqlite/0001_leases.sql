@@ -13,6 +13,7 @@ CREATE TABLE IF NOT EXISTS sqllock_lease (
     pid        INTEGER NOT NULL,             -- the owner's process id on that host
     ttl_us     INTEGER NOT NULL,             -- microseconds that a renewal adds
     renewals   INTEGER NOT NULL DEFAULT 0,   -- counts renewals: tells a live lease from a stopped one without a clock
+    changes    INTEGER NOT NULL DEFAULT 0,   -- counts what others did to the locks of this lease, for its owner
     created_at INTEGER NOT NULL,             -- when the lease began
     expires_at INTEGER NOT NULL              -- when the lease ends unless renewed
 ) STRICT, WITHOUT ROWID;
@@ -29,9 +30,8 @@ CREATE TABLE IF NOT EXISTS sqllock_lock (
     metadata    BLOB    NOT NULL DEFAULT x''  -- whatever the holder attached, opaque
 ) STRICT, WITHOUT ROWID;
 
--- For the purge of dead leases and of names long free.
+-- For the purge of dead leases.
 CREATE INDEX IF NOT EXISTS sqllock_lease_expires_idx ON sqllock_lease (expires_at);
-CREATE INDEX IF NOT EXISTS sqllock_lock_released_idx ON sqllock_lock (released_at) WHERE lease_id IS NULL;
 
 -- One row per numbered file that has been applied; the highest is the version.
 CREATE TABLE IF NOT EXISTS sqllock_version (

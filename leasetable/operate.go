@@ -1,0 +1,146 @@
+package leasetable
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/schema"
+)
+
+// Info is what the tables say of a name that was ever taken.
+type Info struct {
+	Name  string
+	Token int64 // the highest that the name has had
+	Held  bool  // by a lease that has not expired
+
+	// Holder is who holds the name, or held it by a lease that has expired and was not followed
+	// by another. It is zero when the name was released, or its lease is gone.
+	Holder sqllock.Holder
+}
+
+// List returns the names that begin with prefix, in the order of their bytes: those that are held,
+// those of expired leases, and those that are free.
+func (l *Locker) List(ctx context.Context, prefix string) ([]Info, error) {
+	const page = 1000
+	last := prefix + strings.Repeat("\xff", 1024) // a name has 1024 bytes at most
+	var infos []Info
+	for from := prefix; ; from = infos[len(infos)-1].Name + "\x00" { // the next name there can be
+		var seen []sight
+		err := l.ask(ctx, "list", prefix, func(ctx context.Context) (err error) {
+			seen, err = l.store.sights(ctx, list, []byte(from), []byte(last), page)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range seen {
+			info := Info{Name: string(s.Name), Token: s.Token, Held: s.LeaseID != nil && !s.over()}
+			if s.LeaseID != nil && !s.Gone {
+				info.Holder = s.holder()
+			}
+			infos = append(infos, info)
+		}
+		if len(seen) < page {
+			return infos, nil
+		}
+	}
+}
+
+// ForceRelease frees name, whoever holds it, and returns who that was and whether anybody did. The
+// token rises. The holder's context ends with sqllock.ErrLost at its next renewal, which comes
+// within a third of its TTL; until then the next holder and it may both be at work, and only what
+// compares tokens, or is guarded, is safe.
+func (l *Locker) ForceRelease(ctx context.Context, name string) (holder sqllock.Holder, held bool, err error) {
+	const op = "force the release of"
+	if err := sqllock.CheckName(name); err != nil {
+		return sqllock.Holder{}, false, &sqllock.OpError{Op: op, Name: name, Err: err}
+	}
+	err = l.ask(ctx, op, name, func(ctx context.Context) error {
+		for !held { // somebody may take or release it meanwhile
+			seen, err := l.store.look(ctx, name)
+			if err != nil || seen.LeaseID == nil {
+				return err
+			}
+			if held, err = l.store.force(ctx, name, seen); err != nil {
+				return err
+			}
+			holder = seen.holder()
+		}
+		return nil
+	})
+	if !held {
+		holder = sqllock.Holder{}
+	}
+	return holder, held, err
+}
+
+// Purge deletes the rows of leases that expired at least the given time ago, some hundreds in a
+// statement, and returns how many: what processes leave that were killed. The rows of names stay,
+// for their tokens.
+func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, err error) {
+	const batch = 500
+	for {
+		var rows int64
+		err := l.ask(ctx, "purge", "*", func(ctx context.Context) (err error) {
+			rows, err = l.store.change(ctx, &l.store.work, purge, max(ago, 0).Microseconds(), batch)
+			return err
+		})
+		deleted += rows
+		if err != nil || rows < batch {
+			return deleted, err
+		}
+	}
+}
+
+// ask runs f, again when the database undid it because of others.
+func (l *Locker) ask(ctx context.Context, op, name string, f func(context.Context) error) error {
+	ctx, cancel := l.bound(ctx)
+	defer cancel()
+	if err := retryConflicts(ctx, f); err != nil {
+		return &sqllock.OpError{Op: op, Name: name, Err: l.because(ctx, err)}
+	}
+	return nil
+}
+
+// force frees a name as it was seen, and leaves word for its lease. It reports whether the name
+// was still as seen.
+func (s *store) force(ctx context.Context, name string, seen sight) (bool, error) {
+	args := []any{[]byte(name), seen.LeaseID, seen.Token}
+	switch s.dialect {
+	case schema.MySQL:
+		rows, err := s.change(ctx, &s.work, force, args...)
+		return rows > 0, err
+	case schema.SQLite:
+		return s.forceSQLite(ctx, args)
+	default:
+		n, err := s.number(ctx, &s.work, force, args...)
+		return n > 0, err
+	}
+}
+
+// forceSQLite does it in two statements: SQLite has none that changes two tables.
+func (s *store) forceSQLite(ctx context.Context, args []any) (freed bool, err error) {
+	tx, err := s.work.BeginTxx(ctx, nil)
+	if err != nil {
+		return false, classify(err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, tx.Rollback())
+		}
+	}()
+	result, err := tx.ExecContext(ctx, s.texts[force], args...)
+	if err != nil {
+		return false, classify(err)
+	}
+	if rows, err := result.RowsAffected(); err != nil || rows == 0 {
+		return false, errors.Join(classify(err), tx.Rollback())
+	}
+	if _, err := tx.ExecContext(ctx, s.texts[tell], args[1]); err != nil {
+		return false, classify(err)
+	}
+	return true, classify(tx.Commit())
+}

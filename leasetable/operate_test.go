@@ -1,0 +1,151 @@
+package leasetable_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+func TestAForcedReleaseIsToldAtTheNextRenewal(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		holder := newLocker(t, db.DB, leasetable.WithTTL(1500*time.Millisecond), leasetable.WithOwner("it"))
+		admin := newLocker(t, db.DB)
+		lease, other := take(t, holder, "x"), take(t, holder, "y")
+		if who, held, err := admin.ForceRelease(t.Context(), "x"); err != nil || !held || who.Owner != "it" || who.Token != lease.Token() {
+			t.Fatalf("ForceRelease = %v, %t, %v", who, held, err)
+		}
+		next := take(t, admin, "x")
+		if next.Token() <= lease.Token()+1 {
+			t.Errorf("token %d after %d, and a forced release", next.Token(), lease.Token())
+		}
+		if cause := await(t, lease, 30*time.Second); !errors.Is(cause, sqllock.ErrLost) {
+			t.Errorf("the holder was told %v", cause)
+		}
+		if err := lease.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Release of the holder: %v", err)
+		}
+		if err := errors.Join(other.Context().Err(), other.Release(t.Context()), next.Release(t.Context())); err != nil {
+			t.Errorf("the other locks: %v", err)
+		}
+		if who, held, err := admin.ForceRelease(t.Context(), "x"); err != nil || held || who != (sqllock.Holder{}) {
+			t.Errorf("ForceRelease of a free name = %v, %t, %v", who, held, err)
+		}
+		if _, _, err := admin.ForceRelease(t.Context(), ""); !errors.Is(err, sqllock.ErrName) {
+			t.Errorf("ForceRelease of no name: %v", err)
+		}
+	})
+}
+
+// An asynchronous failover can forget an acquisition and keep the lease: the holder finds out when
+// it has renewed on a new connection.
+func TestALockThatTheDatabaseForgotIsLost(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(3*time.Second))
+		kept, forgotten := take(t, l, "kept"), take(t, l, "forgotten")
+		run(t, db, "UPDATE sqllock_lock SET lease_id = NULL, token = token - 1 WHERE name = ?", []byte("forgotten"))
+		endConnections(t, db)
+		if cause := await(t, forgotten, 30*time.Second); !errors.Is(cause, sqllock.ErrLost) {
+			t.Errorf("the holder was told %v", cause)
+		}
+		if err := errors.Join(kept.Context().Err(), kept.Release(t.Context())); err != nil {
+			t.Errorf("the other lock: %v", err)
+		}
+	})
+}
+
+// endConnections ends every other connection to the database.
+func endConnections(t *testing.T, db *sqltest.Database) {
+	t.Helper()
+	if db.Engine == sqltest.EnginePostgres {
+		count(t, db, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+		return
+	}
+	conn, err := db.Connx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var ids []int64
+	if err := conn.SelectContext(t.Context(), &ids,
+		"SELECT ID FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND ID <> CONNECTION_ID()"); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		_, _ = conn.ExecContext(t.Context(), fmt.Sprint("KILL ", id)) // it may have ended by itself
+	}
+}
+
+func TestListShowsEveryNameWithAPrefix(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithOwner("it"), leasetable.WithTTL(time.Hour))
+		const names = 1003 // more than are asked for at a time
+		for i := range names {
+			lock := take(t, l, fmt.Sprintf("a/%04d", i))
+			if i > 0 && i < names-1 {
+				if err := lock.Release(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		take(t, l, "a0")
+		take(t, l, "a/\xff\xff")
+		bury(t, db, "none") // nothing
+		infos, err := l.List(t.Context(), "a/")
+		if err != nil || len(infos) != names+1 {
+			t.Fatalf("%d names, %v; want %d", len(infos), err, names+1)
+		}
+		for i, info := range infos {
+			held := i == 0 || i >= names-1
+			if info.Held != held || (info.Holder.Owner == "it") != held || info.Token != 1 || !strings.HasPrefix(info.Name, "a/") {
+				t.Errorf("name %d is %+v", i, info)
+			}
+		}
+		if infos, err := l.List(t.Context(), "b"); err != nil || len(infos) != 0 {
+			t.Errorf("names of another prefix: %v, %v", infos, err)
+		}
+		run(t, db, "UPDATE sqllock_lease SET expires_at = "+longAgo[db.Engine])
+		if infos, err := l.List(t.Context(), "a0"); err != nil || len(infos) != 1 || infos[0].Held || infos[0].Holder.Owner != "it" {
+			t.Errorf("a name whose lease has expired: %+v, %v", infos, err)
+		}
+	})
+}
+
+var longAgo = map[sqltest.Engine]string{
+	sqltest.EnginePostgres: "now() - interval '1 day'", sqltest.EngineSQLite: "CAST(unixepoch('subsec') * 1000000 AS INTEGER) - 86400000000",
+	sqltest.EngineMySQL: "UTC_TIMESTAMP() - INTERVAL 1 DAY", sqltest.EngineMariaDB: "UTC_TIMESTAMP() - INTERVAL 1 DAY",
+}
+
+func TestPurgeDeletesLeasesThatAreLongDead(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		dead := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		first := take(t, dead, "x")
+		run(t, db, "UPDATE sqllock_lease SET expires_at = "+longAgo[db.Engine])
+		l := newLocker(t, db.DB)
+		live := take(t, l, "y")
+		if n, err := l.Purge(t.Context(), 48*time.Hour); n != 0 || err != nil {
+			t.Errorf("Purge of what has been dead for two days: %d, %v", n, err)
+		}
+		if n, err := l.Purge(t.Context(), time.Hour); n != 1 || err != nil {
+			t.Errorf("Purge = %d, %v", n, err)
+		}
+		if n := leaseRows(t, db); n != 1 {
+			t.Errorf("%d leases are left", n)
+		}
+		if token := take(t, l, "x").Token(); token <= first.Token() {
+			t.Errorf("token %d after %d", token, first.Token())
+		}
+		if err := live.Verify(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

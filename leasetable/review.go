@@ -1,0 +1,62 @@
+package leasetable
+
+import (
+	"bytes"
+	"context"
+)
+
+// news is what a renewal tells, besides that the lease lives, of what may have happened to its locks.
+type news struct {
+	changes    int64 // by forced releases
+	connection int64 // the number of the connection: another one may be to another server
+}
+
+// reviewIfChanged looks at every lock of the term when there is news since that was last done. What
+// an asynchronous failover forgot is found out that way, too. A review that fails is due again with
+// the next renewal.
+func (t *term) reviewIfChanged(now news) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now == t.reviewed || t.reviewing {
+		return
+	}
+	t.reviewing = true
+	if t.locker.start(func() { t.review(now) }) != nil {
+		t.reviewing = false // of a closed Locker every lock is over
+	}
+}
+
+func (t *term) review(now news) {
+	ctx, cancel := t.locker.bound(context.Background())
+	defer cancel()
+	t.mu.Lock()
+	leases := make([]*Lease, 0, len(t.locks))
+	for le := range t.locks {
+		leases = append(leases, le)
+	}
+	t.mu.Unlock()
+	done := true
+	for _, le := range leases {
+		if trusted, _ := t.trustedNow(); !trusted {
+			break
+		}
+		var seen sight
+		err := once(ctx, attemptTimeout, func(ctx context.Context) (err error) {
+			seen, err = t.store.look(ctx, le.Name())
+			return err
+		})
+		if err != nil {
+			done = false
+			break
+		}
+		if seen.Token != le.token || !bytes.Equal(seen.LeaseID, t.id) {
+			t.lose(le, errTaken)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reviewing = false
+	if done {
+		t.reviewed = now
+	}
+}

@@ -1,0 +1,16 @@
+-- Who holds the names from one to another, the first so many; see look.sql.
+SELECT k.name,
+       k.token,
+       k.lease_id,
+       k.lease_id IS NOT NULL AND l.id IS NULL AS gone,
+       COALESCE(l.owner, '') AS owner,
+       COALESCE(l.host, '') AS host,
+       COALESCE(l.pid, 0) AS pid,
+       TIMESTAMPDIFF(MICROSECOND, '1970-01-01', k.acquired_at) AS acquired_us,
+       COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', l.expires_at), 0) AS expires_us,
+       COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_at), 0) AS remaining_us
+FROM sqllock_lock k
+LEFT JOIN sqllock_lease l ON l.id = k.lease_id
+WHERE k.name >= UNHEX(?) AND k.name <= UNHEX(?)
+ORDER BY k.name
+LIMIT ?

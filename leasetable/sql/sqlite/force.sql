@@ -1,0 +1,5 @@
+-- Takes the name ?1 away from the lease ?2, which holds it with the token ?3. The token rises, so
+-- that what is left of its holder can be told. Word is left by tell.sql, in the same transaction.
+UPDATE sqllock_lock
+SET lease_id = NULL, token = token + 1, released_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER)
+WHERE name = ?1 AND lease_id = ?2 AND token = ?3

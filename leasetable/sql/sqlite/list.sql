@@ -1,0 +1,16 @@
+-- Who holds the names from one to another, the first so many; see look.sql.
+SELECT k.name,
+       k.token,
+       k.lease_id,
+       k.lease_id IS NOT NULL AND l.id IS NULL AS gone,
+       coalesce(l.owner, '') AS owner,
+       coalesce(l.host, '') AS host,
+       coalesce(l.pid, 0) AS pid,
+       k.acquired_at AS acquired_us,
+       coalesce(l.expires_at, 0) AS expires_us,
+       coalesce(l.expires_at - CAST(unixepoch('subsec') * 1000000 AS INTEGER), 0) AS remaining_us
+FROM sqllock_lock k
+LEFT JOIN sqllock_lease l ON l.id = k.lease_id
+WHERE k.name >= ?1 AND k.name <= ?2
+ORDER BY k.name
+LIMIT ?3
