@@ -21,6 +21,7 @@ import (
 type conn struct {
 	sc       *sql.Conn
 	id       int64 // CONNECTION_ID()
+	ttl      time.Duration
 	database string
 	uncut    context.Context //nolint:containedctx // the connection's own: ends when Cut is called
 	cut      context.CancelFunc
@@ -94,12 +95,15 @@ func (c *conn) runOne(ctx context.Context, op *session.Op[string]) (err error) {
 	return err
 }
 
+// longWait is the longer of the slices of a wait. It takes a session TTL that is not about as long.
+const longWait = 2 * time.Second
+
 // Wait implements session.Conn. MySQL waits for whole seconds only. After one or two of them the place in
 // the queue is lost: who has waited for long mostly takes two, and nobody falls into step with the
 // holders.
 func (c *conn) Wait(ctx context.Context, op *session.Op[string], waited time.Duration) (err error) {
 	seconds := int64(1)
-	if rand.N(waited+time.Second) > time.Second/2 { //nolint:gosec // jitter
+	if c.ttl > 3*longWait && rand.N(waited+time.Second) > time.Second/2 { //nolint:gosec // jitter
 		seconds = 2
 	}
 	op.Done, err = c.get(ctx, op.Key, seconds)

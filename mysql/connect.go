@@ -80,6 +80,7 @@ func (c *conn) setUp(ctx context.Context, ttl time.Duration, wide bool) error {
 	if wide {
 		c.database = ""
 	}
+	c.ttl = ttl
 	seconds := int64((ttl + time.Second - 1) / time.Second)
 	if _, err := c.sc.ExecContext(ctx, settingsSQL, seconds); err != nil {
 		return err
