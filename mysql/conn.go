@@ -20,6 +20,7 @@ import (
 // conn is a dedicated session on MySQL or MariaDB.
 type conn struct {
 	sc       *sql.Conn
+	socket   *socket
 	id       int64 // CONNECTION_ID()
 	ttl      time.Duration
 	database string
@@ -33,8 +34,8 @@ type conn struct {
 
 var _ session.Conn[string] = (*conn)(nil)
 
-func newConn(sc *sql.Conn) *conn {
-	c := &conn{sc: sc}
+func newConn(sc *sql.Conn, s *socket) *conn {
+	c := &conn{sc: sc, socket: s}
 	c.uncut, c.cut = context.WithCancel(context.Background())
 	return c
 }
@@ -54,8 +55,24 @@ func (c *conn) prepare(ctx context.Context, query string) (stmt driver.Stmt, err
 
 // Run implements session.Conn.
 func (c *conn) Run(until time.Time, ops []*session.Op[string]) error {
-	ctx, cancel := context.WithDeadline(c.uncut, until)
-	defer cancel()
+	if c.socket.Conn == nil {
+		ctx, cancel := context.WithDeadline(c.uncut, until)
+		defer cancel()
+		return c.run(ctx, ops)
+	}
+	if err := c.socket.SetDeadline(until); err != nil {
+		return err
+	}
+	if c.uncut.Err() != nil { // before the deadline was set
+		c.Cut()
+	}
+	if err := c.run(context.Background(), ops); err != nil {
+		return err
+	}
+	return c.socket.SetDeadline(time.Time{})
+}
+
+func (c *conn) run(ctx context.Context, ops []*session.Op[string]) error {
 	if len(ops) == 1 {
 		return c.runOne(ctx, ops[0])
 	}
@@ -152,7 +169,12 @@ func (c *conn) query(ctx context.Context, stmt driver.Stmt, args ...any) (answer
 }
 
 // Cut implements session.Conn.
-func (c *conn) Cut() { c.cut() }
+func (c *conn) Cut() {
+	c.cut()
+	if c.socket.Conn != nil {
+		_ = c.socket.SetDeadline(time.Unix(1, 0)) // fails on a closed socket only
+	}
+}
 
 // Holder implements session.Conn.
 func (c *conn) Holder(ctx context.Context, name string) (sqllock.Holder, bool, error) {

@@ -17,14 +17,15 @@ import (
 
 // open connects, refuses a server that would not keep a lock, and sets up the session.
 func (l *Locker) open(ctx context.Context) (session.Conn[string], error) {
-	sc, err := l.db.Conn(ctx)
+	connecting, socket := withSocket(ctx)
+	sc, err := l.db.Conn(connecting)
 	if err != nil {
 		if tooMany(err) {
 			return nil, &session.LimitError{Err: err}
 		}
 		return nil, &session.UnavailableError{Err: err, Permanent: notLetIn(err)}
 	}
-	c := newConn(sc)
+	c := newConn(sc, socket)
 	if err := c.setUp(ctx, l.ttl, l.wide); err != nil {
 		c.Close()
 		broken := c.Broken(err) && !errors.Is(err, sqllock.ErrRefused)

@@ -94,6 +94,7 @@ func New(dsn string, opts ...Option) (*Locker, error) {
 	}
 	config.ReadTimeout, config.WriteTimeout = 0, 0
 	config.Logger = &gomysql.NopLogger{}
+	dialSockets(config)
 	return newLocker(opts, func(owner string) (driver.Connector, error) {
 		config.ConnectionAttributes = strings.TrimPrefix(config.ConnectionAttributes+
 			",program_name:sqllock/"+strings.NewReplacer(",", " ", ":", " ").Replace(owner), ",")
