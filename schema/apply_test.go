@@ -123,7 +123,7 @@ func TestApplyGivesUpOnABusySQLiteWhenItsContextEnds(t *testing.T) {
 		err = schema.Apply(ctx, impatient, schema.SQLite, schema.Tables{})
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Apply while another writes: %v, want the deadline", err)
+			t.Fatalf("Apply while another writes: %v, want the deadline", err)
 		}
 		if d > 5*time.Second || !strings.Contains(err.Error(), "connect:") {
 			break
