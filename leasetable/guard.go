@@ -41,6 +41,8 @@ func PgxTx[R interface{ Scan(to ...any) error }](tx interface {
 // ended: what tx writes, in the same database, is written by the holder or not at all. Guard
 // once, before or after the writes; a renewal never waits for tx.
 //
+// End tx before Release, which waits for it like everybody else.
+//
 // After an error tx must be rolled back. It matches sqllock.ErrLost when the name is somebody else's.
 // A lock whose context has ended is not asked about.
 //
@@ -85,18 +87,23 @@ func (le *Lease) verify(ctx context.Context) error {
 	ctx, cancel := t.locker.bound(ctx)
 	defer cancel()
 	if le.Context().Err() == nil {
-		seen, err := t.store.look(ctx, le.Name())
-		if err != nil {
+		if err := t.check(ctx, le); err != nil {
 			return t.locker.because(ctx, err)
-		}
-		if seen.Token != le.token || !bytes.Equal(seen.LeaseID, t.id) {
-			t.lose(le, errTaken)
 		}
 	}
 	if le.Context().Err() != nil {
 		return context.Cause(le.Context()) //nolint:contextcheck // the lock has a context of its own
 	}
 	return nil
+}
+
+// check looks whether the table still says that le holds its name, and otherwise ends it.
+func (t *term) check(ctx context.Context, le *Lease) error {
+	seen, err := t.store.look(ctx, le.Name())
+	if err == nil && (seen.Token != le.token || !bytes.Equal(seen.LeaseID, t.id)) {
+		t.lose(le, errTaken)
+	}
+	return err
 }
 
 var errTaken = fmt.Errorf("%w: the table says that somebody else took it", sqllock.ErrLost)

@@ -14,6 +14,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/event"
 	"github.com/sqllock/sqllock/internal/turn"
 	"github.com/sqllock/sqllock/schema"
@@ -202,12 +203,7 @@ func (s sight) holder() sqllock.Holder {
 
 // bound makes a context that also ends, with ErrClosed, when the Locker is closed.
 func (l *Locker) bound(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	if l.closing.Err() != nil {
-		cancel(sqllock.ErrClosed)
-	}
-	stop := context.AfterFunc(l.closing, func() { cancel(sqllock.ErrClosed) })
-	return ctx, func() { stop(); cancel(nil) }
+	return bound.By(ctx, l.closing)
 }
 
 // because puts the cause of ctx's end, if it has ended, before what the driver made of it. What
@@ -217,21 +213,13 @@ func (l *Locker) because(ctx context.Context, err error) error {
 	switch {
 	case l.closing.Err() != nil:
 		cause = sqllock.ErrClosed
-	case ended(ctx):
+	case bound.Ended(ctx):
 		cause = context.Cause(ctx)
 	}
 	if cause == nil || errors.Is(err, cause) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", cause, err)
-}
-
-// ended reports whether ctx has ended. A driver can notice a deadline before ctx itself does.
-func ended(ctx context.Context) bool {
-	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
-		<-ctx.Done()
-	}
-	return ctx.Err() != nil
 }
 
 // start runs f unless the Locker is closed; Close waits for it.

@@ -2,7 +2,6 @@ package leasetable
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -52,7 +51,8 @@ func (l *Locker) List(ctx context.Context, prefix string) ([]Info, error) {
 // ForceRelease frees name, whoever holds it, and returns who that was and whether anybody did. The
 // token rises. The holder's context ends with sqllock.ErrLost at its next renewal, which comes
 // within a third of its TTL; until then the next holder and it may both be at work, and only what
-// compares tokens, or is guarded, is safe.
+// compares tokens, or is guarded, is safe. After an error the name may have been freed, if the
+// connection broke or ctx ended.
 func (l *Locker) ForceRelease(ctx context.Context, name string) (holder sqllock.Holder, held bool, err error) {
 	const op = "force the release of"
 	if err := sqllock.CheckName(name); err != nil {
@@ -122,22 +122,18 @@ func (s *store) force(ctx context.Context, name string, seen sight) (bool, error
 }
 
 // forceSQLite does it in two statements: SQLite has none that changes two tables.
-func (s *store) forceSQLite(ctx context.Context, args []any) (freed bool, err error) {
+func (s *store) forceSQLite(ctx context.Context, args []any) (bool, error) {
 	tx, err := s.work.BeginTxx(ctx, nil)
 	if err != nil {
 		return false, classify(err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, tx.Rollback())
-		}
-	}()
+	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
 	result, err := tx.ExecContext(ctx, s.texts[force], args...)
 	if err != nil {
 		return false, classify(err)
 	}
 	if rows, err := result.RowsAffected(); err != nil || rows == 0 {
-		return false, errors.Join(classify(err), tx.Rollback())
+		return false, classify(err)
 	}
 	if _, err := tx.ExecContext(ctx, s.texts[tell], args[1]); err != nil {
 		return false, classify(err)

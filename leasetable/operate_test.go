@@ -1,6 +1,7 @@
 package leasetable_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -36,6 +37,15 @@ func TestAForcedReleaseIsToldAtTheNextRenewal(t *testing.T) {
 		}
 		if who, held, err := admin.ForceRelease(t.Context(), "x"); err != nil || held || who != (sqllock.Holder{}) {
 			t.Errorf("ForceRelease of a free name = %v, %t, %v", who, held, err)
+		}
+		kept := take(t, admin, "z")
+		dead, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, held, err := holder.ForceRelease(dead, "z"); held || !errors.Is(err, context.Canceled) {
+			t.Errorf("ForceRelease with a dead context: %t, %v", held, err)
+		}
+		if err := kept.Verify(t.Context()); err != nil {
+			t.Error(err)
 		}
 		if _, _, err := admin.ForceRelease(t.Context(), ""); !errors.Is(err, sqllock.ErrName) {
 			t.Errorf("ForceRelease of no name: %v", err)

@@ -1,9 +1,6 @@
 package leasetable
 
-import (
-	"bytes"
-	"context"
-)
+import "context"
 
 // news is what a renewal tells, besides that the lease lives, of what may have happened to its locks.
 type news struct {
@@ -40,17 +37,10 @@ func (t *term) review(now news) {
 		if trusted, _ := t.trustedNow(); !trusted {
 			break
 		}
-		var seen sight
-		err := once(ctx, attemptTimeout, func(ctx context.Context) (err error) {
-			seen, err = t.store.look(ctx, le.Name())
-			return err
-		})
+		err := once(ctx, attemptTimeout, func(ctx context.Context) error { return t.check(ctx, le) })
 		if err != nil {
 			done = false
 			break
-		}
-		if seen.Token != le.token || !bytes.Equal(seen.LeaseID, t.id) {
-			t.lose(le, errTaken)
 		}
 	}
 	t.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/bound"
 )
 
 // wait takes the name as soon as it is free or its lease is over.
@@ -70,7 +71,7 @@ func (a *attempt) look() (seen sight, err error) {
 // stillHeld is the error of a wait: when its context has ended, it says of the name as well that
 // it is held, if it was seen to be.
 func (a *attempt) stillHeld(held *sqllock.HeldError, err error) error {
-	if held == nil || !ended(a.ctx) {
+	if held == nil || !bound.Ended(a.ctx) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", held, context.Cause(a.ctx))

@@ -23,7 +23,7 @@ import (
 const (
 	childDSN = "SQLLOCK_TEST_CHILD_DSN"
 	childTTL = "SQLLOCK_TEST_CHILD_TTL"
-	childJob = "SQLLOCK_TEST_CHILD_JOB" // a locktest.Job, race, history or pooled history
+	childJob = "SQLLOCK_TEST_CHILD_JOB" // a locktest.Job, hold shares, race, history or pooled history
 	childOld = "SQLLOCK_TEST_CHILD_OLD" // if set, the server is taken for an old one
 )
 
@@ -46,6 +46,9 @@ func child() int {
 	switch job {
 	case "race":
 		err = race(l)
+	case "hold shares":
+		sharing := optioned{l, func(string) sqllock.Option { return pg.WithShared() }}
+		err = locktest.Job("hold").Run(sharing, os.Stdin, os.Stdout)
 	case historyJob, pooledHistoryJob:
 		err = history.Serve(context.Background(), l, os.Stdin, os.Stdout)
 	default:
@@ -153,18 +156,26 @@ func TestAKilledProcessFreesItsLockAtOnce(t *testing.T) {
 // the process learns of it before anything that it does with the lock succeeds.
 func TestAStoppedProcessLosesItsLock(t *testing.T) {
 	t.Parallel()
-	db := sqltest.Postgres(t)
-	holder := startHolder(t, db, 2*time.Second)
-	l := newLocker(t, db)
-	mustBeHeld(t, l, "the lock")
-	holder.signal(t, syscall.SIGSTOP)
-	next := mustAcquire(t, l, "the lock")
+	for _, job := range []string{"hold", "hold shares"} {
+		t.Run(job, func(t *testing.T) {
+			t.Parallel()
+			db := sqltest.Postgres(t)
+			holder := startProcess(t, db.DSN, 2*time.Second, job)
+			if line := holder.line(); line != "held" {
+				t.Fatalf("the other process says %q", line)
+			}
+			l := newLocker(t, db)
+			mustBeHeld(t, l, "the lock")
+			holder.signal(t, syscall.SIGSTOP)
+			next := mustAcquire(t, l, "the lock")
 
-	holder.ask() // answered first thing after it goes on
-	holder.signal(t, syscall.SIGCONT)
-	if got, want := holder.line(), "lost=true ended=true"; got != want {
-		t.Errorf("the stopped process says %q; want %q", got, want)
+			holder.ask() // answered first thing after it goes on
+			holder.signal(t, syscall.SIGCONT)
+			if got, want := holder.line(), "lost=true ended=true"; got != want {
+				t.Errorf("the stopped process says %q; want %q", got, want)
+			}
+			mustLive(t, next)
+			mustRelease(t, next)
+		})
 	}
-	mustLive(t, next)
-	mustRelease(t, next)
 }

@@ -15,8 +15,8 @@
 //     with sqllock.ErrLost when nothing was confirmed for 5/6 of it, counted on this
 //     process's monotonic clock from the sending of the last confirmed statement. PostgreSQL 12 and 13
 //     have no such timeout: there TCP keepalives and tcp_user_timeout free the locks of a client that was cut
-//     off, a little later than the TTL, and a process that is merely stopped keeps its locks until it goes on. Every
-//     connection to such a server logs a warning.
+//     off, a little later than the TTL, and a process that is merely stopped keeps its locks until it goes on. A Locker
+//     logs a warning when it first meets such a server.
 //
 // An advisory lock does not survive a failover, and nothing is written to a table.
 //

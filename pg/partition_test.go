@@ -1,6 +1,8 @@
 package pg_test
 
 import (
+	"context"
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -71,6 +73,30 @@ func TestProcessesThatAreCutOffFromAnOldServer(t *testing.T) {
 			Waiting: func(t *testing.T, name string) int { t.Helper(); return waitersFor(t, db, name) },
 		}
 	})
+}
+
+// The server ends a session that waits, and is silent, long before the session TTL: also when it was
+// granted the lock just then, and the answer did not arrive.
+func TestAWaiterThatIsCutOffAsItIsGrantedTheLockIsSoonOutOfTheWay(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	cable := locktest.NewCable(t, "127.0.0.1", parse(t, db.DSN).Host)
+	cutOff := closing(t)(pg.New(at(t, db, cable.Address()), pg.WithSessionTTL(time.Hour)))
+	lock := mustTry(t, newLocker(t, db), "it")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan outcome, 1)
+	go func() {
+		lock, err := cutOff.Acquire(ctx, "it")
+		ended <- outcome{lock, err}
+	}()
+	eventually(t, "it waits", func() bool { return waitersFor(t, db, "it") == 1 })
+	cable.Cut()
+	mustRelease(t, lock)
+	mustRelease(t, mustAcquire(t, newLocker(t, db), "it")) // in much less than the TTL
+	cancel()
+	if out := <-ended; !errors.Is(out.err, context.Canceled) {
+		t.Errorf("the waiter that was cut off: %v, %v", out.lock, out.err)
+	}
 }
 
 // at is the DSN of db with another address.

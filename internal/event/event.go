@@ -54,6 +54,9 @@ func (s Sink) tell(ctx context.Context, level slog.Level, e sqllock.Event) {
 	if s.Hook != nil {
 		s.Hook(e)
 	}
+	if s.Logger == nil || !s.Logger.Enabled(ctx, level) {
+		return
+	}
 	attrs := []slog.Attr{slog.Duration("took", e.Took)}
 	if e.Kind == "renewed" {
 		attrs = append(attrs, slog.Int("locks", e.Locks))

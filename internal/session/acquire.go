@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/bound"
 )
 
 // pollEvery is about how often a lock is tried for when there is no session left to wait on.
@@ -106,7 +107,7 @@ func (l *Locker[K]) poll(ctx context.Context, w Want[K]) (*lock[K], error) {
 // leftHeld is the error of a wait for a lock that somebody was seen to hold: what happened, or,
 // when ctx has ended, that. What a driver says then tells only that some context ended.
 func leftHeld(ctx context.Context, name string, err error) error {
-	if err == nil || !ended(ctx) {
+	if err == nil || !bound.Ended(ctx) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", &sqllock.HeldError{Name: name}, context.Cause(ctx))

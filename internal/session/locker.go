@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/event"
 	"github.com/sqllock/sqllock/internal/hold"
 	"github.com/sqllock/sqllock/internal/turn"
@@ -128,7 +129,7 @@ func (l *Locker[K]) waitTurn(ctx context.Context, w Want[K]) (got *lock[K], wait
 	if l.turns.Try(w.Key) { // seldom is there a line
 		return l.acquire(ctx, w, baton[K]{})
 	}
-	inLine, cancel := l.untilClosed(ctx)
+	inLine, cancel := bound.By(ctx, l.closing)
 	defer cancel()
 	b, err := l.turns.Wait(inLine, w.Key)
 	if err != nil {
@@ -202,11 +203,4 @@ func (l *Locker[K]) over(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	return nil
-}
-
-// untilClosed makes a context that also ends, with ErrClosed, when the Locker is closed.
-func (l *Locker[K]) untilClosed(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(l.closing, func() { cancel(sqllock.ErrClosed) })
-	return ctx, func() { stop(); cancel(nil) }
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/bound"
 )
 
 // openTimeout bounds the opening of a session, whatever its caller's context does.
@@ -164,18 +165,10 @@ func (l *Locker[K]) newSession(ctx context.Context, ended func(*session[K])) (_ 
 
 // withCause adds why ctx ended, if it has, to the error of a driver, which does not say.
 func withCause(ctx context.Context, err error) error {
-	if !ended(ctx) {
+	if !bound.Ended(ctx) {
 		return err
 	}
 	return errors.Join(context.Cause(ctx), err)
-}
-
-// ended reports whether ctx has ended. A driver can notice a deadline before ctx itself does.
-func ended(ctx context.Context) bool {
-	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
-		<-ctx.Done()
-	}
-	return ctx.Err() != nil
 }
 
 // forget drops a shared session that has ended.

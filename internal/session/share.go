@@ -39,8 +39,7 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Ho
 		return nil, false, err
 	}
 	tried := s.tried
-	again := time.NewTicker(passTime)
-	defer again.Stop()
+	var again <-chan time.Time // of those who wait
 	for {
 		select {
 		case <-s.settled:
@@ -59,7 +58,12 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Ho
 				_ = l.leave(ctx, s)
 				return nil, false, s.inTheWay
 			}
-		case <-again.C: // who waited for the whole lock may have left
+			if waited {
+				tick := time.NewTicker(passTime)
+				defer tick.Stop() // tried is closed once
+				again = tick.C
+			}
+		case <-again: // who waited for the whole lock may have left
 			if l.mayJoinAnother(ctx, s) {
 				_ = l.leave(ctx, s)
 				return l.share(ctx, w, wait)
