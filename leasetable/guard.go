@@ -41,7 +41,7 @@ func PgxTx[R interface{ Scan(to ...any) error }](tx interface {
 // ended: what tx writes, in the same database, is written by the holder or not at all. Guard
 // once, before or after the writes; a renewal never waits for tx.
 //
-// End tx before Release, which waits for it like everybody else.
+// End tx before Release: it waits for tx as everybody does, and says after 5 s that it was not confirmed.
 //
 // After an error tx must be rolled back. It matches sqllock.ErrLost when the name is somebody else's.
 // A lock whose context has ended is not asked about.
