@@ -5,11 +5,12 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// AcquireAll acquires every name, or none. It takes them in sorted order, so that two
-// callers with overlapping names cannot block each other for ever; a name given twice is
-// taken once.
+// AcquireAll acquires every name, or none. It waits for one after the other, in sorted order, so that
+// two callers with overlapping names cannot block each other for ever; but when it has the first it
+// tries for all others at once, which can share a statement. A name given twice is taken once.
 //
 // The Lock that it returns ends as soon as one of its parts does. Its Name is the sorted
 // names joined by commas. On any error nothing is held.
@@ -22,16 +23,20 @@ func AcquireAll(ctx context.Context, l Locker, names []string, opts ...Option) (
 	all := &allLock{name: strings.Join(sorted, ",")}
 	// The lifetime context of a lock does not end with the context of its acquisition.
 	all.ctx, all.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	for _, name := range sorted {
-		part, err := l.Acquire(ctx, name, opts...)
-		if err == nil {
-			all.add(part)             //nolint:contextcheck // watches the part's own context
-			err = all.lostMeanwhile() //nolint:contextcheck // asks the parts' own contexts
-		}
-		if err != nil {
-			all.cancel(ErrReleased)
-			return nil, errors.Join(err, all.giveUp(ctx))
-		}
+	err := all.wait(ctx, l, sorted[:1], opts)
+	switch {
+	case err != nil:
+	case all.try(ctx, l, sorted[1:], opts):
+		err = all.lostMeanwhile() //nolint:contextcheck // asks the parts' own contexts
+	default:
+		err = all.wait(ctx, l, sorted[1:], opts)
+	}
+	if err != nil {
+		all.cancel(ErrReleased)
+		return nil, errors.Join(err, all.giveUp(ctx))
+	}
+	for _, part := range all.parts {
+		context.AfterFunc(part.Context(), func() { all.cancel(context.Cause(part.Context())) }) //nolint:contextcheck // the part's own
 	}
 	return all, nil
 }
@@ -49,19 +54,63 @@ func (a *allLock) Name() string { return a.name }
 // Context implements Lock.
 func (a *allLock) Context() context.Context { return a.ctx }
 
-// Release releases every part, last taken first, and joins what they say.
+// Release releases every part, and joins what they say.
 func (a *allLock) Release(ctx context.Context) error {
 	a.cancel(ErrReleased)
-	var errs []error
-	for _, part := range slices.Backward(a.parts) {
-		errs = append(errs, part.Release(ctx))
-	}
-	return errors.Join(errs...)
+	return errors.Join(a.release(ctx)...)
 }
 
-func (a *allLock) add(part Lock) {
-	a.parts = append(a.parts, part)
-	context.AfterFunc(part.Context(), func() { a.cancel(context.Cause(part.Context())) })
+func (a *allLock) release(ctx context.Context) []error {
+	return together(len(a.parts), func(i int) error { return a.parts[i].Release(ctx) })
+}
+
+// try takes names if all are free, and reports whether they were.
+func (a *allLock) try(ctx context.Context, l Locker, names []string, opts []Option) bool {
+	rest := &allLock{parts: make([]Lock, len(names))}
+	errs := together(len(names), func(i int) (err error) {
+		rest.parts[i], err = l.TryAcquire(ctx, names[i], opts...)
+		return err
+	})
+	if errors.Join(errs...) == nil {
+		a.parts = append(a.parts, rest.parts...)
+		return true
+	}
+	taken := 0
+	for i, err := range errs {
+		if err == nil {
+			rest.parts[taken] = rest.parts[i]
+			taken++
+		}
+	}
+	rest.parts = rest.parts[:taken]
+	rest.release(ctx) // what is not given back is waited for
+	return false
+}
+
+// wait takes one name after the other.
+func (a *allLock) wait(ctx context.Context, l Locker, names []string, opts []Option) error {
+	for _, name := range names {
+		part, err := l.Acquire(ctx, name, opts...)
+		if err == nil {
+			a.parts = append(a.parts, part)
+			err = a.lostMeanwhile() //nolint:contextcheck // asks the parts' own contexts
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// together calls f for the numbers below n, at the same time.
+func together(n int, f func(i int) error) []error {
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = f(i) })
+	}
+	all.Wait()
+	return errs
 }
 
 // lostMeanwhile is checked after every wait: an earlier part may have ended during it.
@@ -77,11 +126,6 @@ func (a *allLock) lostMeanwhile() error {
 // giveUp releases every part. That one of them was lost is what failed the acquisition, or
 // changes nothing; any other error is returned.
 func (a *allLock) giveUp(ctx context.Context) error {
-	var errs []error
-	for _, part := range slices.Backward(a.parts) {
-		if err := part.Release(ctx); !errors.Is(err, ErrLost) && !errors.Is(err, ErrExpired) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+	errs := a.release(ctx)
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, ErrLost) || errors.Is(err, ErrExpired) })...)
 }

@@ -10,11 +10,13 @@ import "time"
 //     was in vain, or nil: then "acquired" follows.
 //   - "released": by Release, or with Err when the Locker was closed. Took is how long it was held.
 //   - "lost": the lock ended before its release, because of Err, after it was held for Took.
+//   - "expiring": a renewal is overdue, and Locks locks, of leases, are "lost" after Took unless one is
+//     confirmed.
 //   - "renewed": the server confirmed, after Took, the session or lease that Locks locks live on.
 type Event struct {
 	Kind  string
-	Name  string // the lock's; empty for "renewed"
+	Name  string // the lock's; empty for "renewed" and "expiring"
 	Took  time.Duration
-	Locks int // "renewed" only
+	Locks int // "renewed" and "expiring" only
 	Err   error
 }

@@ -21,9 +21,10 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Op
 }
 
 // Acquire implements sqllock.Locker, with the errors of TryAcquire. While the name is held it
-// is looked at, by a read that writes nothing, after pauses that grow to about 100 ms; so a name
-// is taken that much later than it was released or its lease expired. The goroutines of one Locker wait in memory, first come first served, and
-// one of them looks.
+// is looked at, by a read that writes nothing, after pauses that grow to about 50 ms; so a name is
+// taken that much later than it was released. The goroutines of one Locker wait in memory, first come
+// first served; the name passes from one to the next, for up to a second at a stretch, and of those
+// who wait for another process one looks.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
 	return l.acquire(ctx, name, opts, (*attempt).wait)
 }
@@ -31,11 +32,12 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Optio
 // attempt is one call of TryAcquire or Acquire.
 type attempt struct {
 	*Locker
-	ctx    context.Context //nolint:containedctx // the call's own
-	name   string
-	ttl    time.Duration
+	ctx  context.Context //nolint:containedctx // the call's own
+	name string
+	choice
 	over   func() // gives up the turn of the name; only the first call counts
 	waited bool   // the name was seen held, and waited for
+	still  still  // the lease that holds it
 	left   bool   // a claim goes on in the background, and gives up the turn at its end
 }
 
@@ -44,13 +46,13 @@ func (l *Locker) acquire(
 ) (sqllock.Lock, error) {
 	ctx, cancel := l.bound(ctx)
 	defer cancel()
-	o := options(opts)
-	if o.TTL == 0 {
-		o.TTL = l.ttl
+	c, err := choose(opts)
+	if c.ttl == 0 {
+		c.ttl = l.ttl
 	}
 	began := time.Now()
-	a := &attempt{Locker: l, name: name, ttl: o.TTL, ctx: ctx}
-	err := errors.Join(sqllock.CheckName(name), known(o), checkTTL(o.TTL), context.Cause(ctx))
+	a := &attempt{Locker: l, name: name, choice: c, ctx: ctx}
+	err = errors.Join(sqllock.CheckName(name), err, checkTTL(c.ttl), context.Cause(ctx))
 	var lease *Lease
 	if err == nil {
 		lease, err = how(a)
@@ -88,7 +90,7 @@ func (a *attempt) inTurn(f func() (*Lease, error)) (*Lease, error) {
 func (a *attempt) heldHere() error {
 	held := &sqllock.HeldError{Name: a.name}
 	seen, err := a.look()
-	if err == nil && seen.LeaseID != nil {
+	if err == nil && seen.taken() {
 		held.Holder = seen.holder()
 	}
 	return held
@@ -104,10 +106,11 @@ type outcome struct {
 
 // claim makes one attempt in the database. The error is a *HeldError when the name is held.
 func (a *attempt) claim() (*Lease, error) {
-	t, err := a.term(a.ctx, a.ttl)
+	t, err := a.term(a.ctx, a.choice.ttl)
 	if err != nil {
 		return nil, err
 	}
+	reviews := t.reviewsBegun()
 	answer := make(chan outcome)
 	gone := make(chan struct{})
 	// The statements do not end with the caller's context: to end one in the middle would leave
@@ -129,7 +132,7 @@ func (a *attempt) claim() (*Lease, error) {
 	}
 	select {
 	case o := <-answer:
-		return a.accept(t, o)
+		return a.accept(t, o, reviews)
 	case <-a.ctx.Done():
 		a.left = true
 		close(gone)
@@ -138,16 +141,17 @@ func (a *attempt) claim() (*Lease, error) {
 }
 
 // accept makes a lease of what a claim came to.
-func (a *attempt) accept(t *term, o outcome) (*Lease, error) {
+func (a *attempt) accept(t *term, o outcome, reviews int) (*Lease, error) {
 	if o.err != nil || o.token == 0 {
 		a.abandon(t, o)
 		if o.err != nil {
 			return nil, o.err
 		}
-		return nil, &sqllock.HeldError{Name: a.name, Holder: o.seen.holder()}
+		return nil, a.held(o.seen)
 	}
 	lease := newLease(a.ctx, t, a.name, o.token, a.over)
-	if err := t.attach(lease); err != nil { // the term ended while the answer was on its way
+	lease.keep = a.keep
+	if err := t.attach(lease, reviews); err != nil { // the term ended while the answer was on its way
 		a.abandon(t, o)
 		return nil, err
 	}
@@ -158,7 +162,7 @@ func (a *attempt) accept(t *term, o outcome) (*Lease, error) {
 // back.
 func (a *attempt) abandon(t *term, o outcome) {
 	if o.token != 0 {
-		_, err := t.release(context.WithoutCancel(a.ctx), a.name, o.token)
+		_, err := t.release(context.WithoutCancel(a.ctx), a.name, o.token, 0)
 		o.unsure = err != nil
 	}
 	if o.unsure {
@@ -174,9 +178,9 @@ const claimRounds = 5
 func (a *attempt) claimOn(ctx context.Context, t *term) (o outcome) {
 	// All writers of a SQLite file queue for one lock: there it is worth a look beforehand.
 	hopeful := a.store.dialect != schema.SQLite
-	for range claimRounds {
+	for round := range claimRounds {
 		if hopeful {
-			if o = a.take(ctx, acquire, []byte(a.name), t.id); o.token != 0 || o.err != nil {
+			if o = a.takeFree(ctx, t.id, round > 0); o.token != 0 || o.err != nil {
 				return o
 			}
 		}
@@ -188,17 +192,17 @@ func (a *attempt) claimOn(ctx context.Context, t *term) (o outcome) {
 			return o
 		}
 		seen := o.seen
+		if bytes.Equal(seen.LeaseID, t.id) || seen.taken() {
+			return o
+		}
 		if seen.LeaseID == nil {
 			hopeful = true
 			continue
 		}
-		if bytes.Equal(seen.LeaseID, t.id) || !seen.over() {
-			return o
-		}
 		// The lease is over. A renewal that comes before its burial keeps it alive, and one
 		// that comes after finds no row.
 		if !seen.Gone {
-			buried, err := a.bury(ctx, seen.LeaseID)
+			buried, err := a.bury(ctx, bury, seen.LeaseID)
 			if err != nil || !buried {
 				o.err = err
 				return o
@@ -212,6 +216,18 @@ func (a *attempt) claimOn(ctx context.Context, t *term) (o outcome) {
 	return o
 }
 
+// takeFree takes the name if it is free: by a statement that it shares with others, which does not wait
+// for a row that somebody has locked, unless that was done before.
+func (a *attempt) takeFree(ctx context.Context, id []byte, before bool) (o outcome) {
+	o.err = retryConflicts(ctx, func(ctx context.Context) (err error) {
+		o.token, err = a.store.takes.do(ctx, &part{name: a.name, id: id}, before)
+		before = true
+		return err
+	})
+	o.unsure = o.err != nil && !answered(o.err)
+	return o
+}
+
 // take runs a statement that may take the name.
 func (a *attempt) take(ctx context.Context, st statement, args ...any) (o outcome) {
 	o.err = retryConflicts(ctx, func(ctx context.Context) (err error) {
@@ -222,11 +238,11 @@ func (a *attempt) take(ctx context.Context, st statement, args ...any) (o outcom
 	return o
 }
 
-// bury ends an expired lease and reports whether it was this call that did.
-func (a *attempt) bury(ctx context.Context, id []byte) (bool, error) {
+// bury ends a lease that has expired, or stood still, and reports whether it was this call that did.
+func (a *attempt) bury(ctx context.Context, st statement, args ...any) (bool, error) {
 	var rows int64
 	err := retryConflicts(ctx, func(ctx context.Context) (err error) {
-		rows, err = a.store.change(ctx, &a.store.work, bury, id)
+		rows, err = a.store.change(ctx, &a.store.work, st, args...)
 		return err
 	})
 	return rows > 0, err

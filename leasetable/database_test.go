@@ -20,6 +20,9 @@ func TestMain(m *testing.M) {
 		holdForParent()
 		return
 	}
+	if os.Getenv(contenderEnv) != "" {
+		os.Exit(contend())
+	}
 	goleak.VerifyTestMain(m)
 }
 

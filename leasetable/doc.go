@@ -27,6 +27,12 @@
 // from [Lease.Token]; every lock of this package is a *Lease. For rows of the same database
 // [Lease.Guard] does it without one.
 //
+// # Elections
+//
+// An [Elector] keeps one leader among all who campaign for a name: [Elector.Run] waits for the lock, calls
+// the function that leads, gives the name up when that has returned, and campaigns again when the
+// lock was lost. [Elector.Observe] tells others who leads.
+//
 // # Looking after the tables
 //
 // [Locker.List] shows what is held, [Locker.ForceRelease] takes a name away from its holder, and
@@ -39,7 +45,9 @@
 // A Locker keeps one lease for every TTL in use, renewed by one statement however many locks
 // hang on it.
 //
-// Acquiring a free name and releasing it are one statement each. A name whose lease is over is
+// Acquiring a free name and releasing it are one statement each, which goroutines that come at the
+// same time share; a name that others in the process wait for passes to the next of them by one
+// statement, with the next token. A name whose lease is over is
 // taken over by up to three more: the holder is looked at; its lease is deleted if it has
 // expired; the name is claimed from exactly that lease. No statement ever decides by the row
 // of another table that may have changed while it waited: the deletion and a renewal meet in

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/sqllock/sqllock/internal/history"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -24,27 +25,38 @@ const holderEnv = "SQLLOCK_TEST_HOLDER"
 
 const holderTTL = 1500 * time.Millisecond
 
-// holdForParent is the holder's main function. It prints "held TOKEN"; for each line that it
-// reads it releases, and prints what that returned after what the context said before.
+// holdForParent is the holder's main function. It prints "held TOKEN"; for each word that it
+// reads it writes to the register or releases, and prints what that returned.
 func holdForParent() {
 	driverName, dsn, _ := strings.Cut(os.Getenv(holderEnv), " ")
-	lease, err := holdOn(driverName, dsn)
+	db, err := sqlx.Open(driverName, dsn)
+	if err != nil {
+		fmt.Fprintln(os.Stdout, "failed:", err)
+		os.Exit(1)
+	}
+	lease, err := holdOn(db)
 	if err != nil {
 		fmt.Fprintln(os.Stdout, "failed:", err)
 		os.Exit(1)
 	}
 	fmt.Fprintln(os.Stdout, "held", lease.Token())
+	to := &register{db: db}
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		err := lease.Release(context.Background())
-		fmt.Fprintf(os.Stdout, "released: %v\n", err)
+		ctx := context.Background()
+		switch in.Text() {
+		case "write":
+			fmt.Fprintf(os.Stdout, "wrote: %v\n", to.write(ctx, lease))
+		case "guard":
+			fmt.Fprintf(os.Stdout, "guarded: %v\n", to.Guard(ctx, lease))
+		case "fence":
+			fmt.Fprintf(os.Stdout, "fenced: %v\n", to.fence(ctx, lease))
+		default:
+			fmt.Fprintf(os.Stdout, "released: %v\n", lease.Release(ctx))
+		}
 	}
 }
 
-func holdOn(driverName, dsn string) (*leasetable.Lease, error) {
-	db, err := sqlx.Open(driverName, dsn)
-	if err != nil {
-		return nil, err
-	}
+func holdOn(db *sqlx.DB) (*leasetable.Lease, error) {
 	l, err := leasetable.New(db, leasetable.WithTTL(holderTTL), leasetable.WithOwner("the holder"))
 	if err != nil {
 		return nil, err
@@ -97,6 +109,13 @@ func (h *holder) line(t *testing.T) string {
 	return strings.TrimSpace(line)
 }
 
+func (h *holder) ask(t *testing.T, word string) {
+	t.Helper()
+	if _, err := h.in.WriteString(word + "\n"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (h *holder) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
 	if err := h.cmd.Process.Signal(s); err != nil {
@@ -131,13 +150,53 @@ func TestAStoppedHolderLearnsOfItsEndBeforeAnythingSucceeds(t *testing.T) {
 		h.signal(t, syscall.SIGSTOP)
 		l := newLocker(t, db.DB)
 		take(t, l, "x") // once the lease has expired
-		if _, err := h.in.WriteString("release\n"); err != nil {
-			t.Fatal(err)
-		}
+		h.ask(t, "release")
 		h.signal(t, syscall.SIGCONT)
 		if got := h.line(t); !strings.Contains(got, "lock was lost") {
 			t.Errorf("the stopped holder %s; want ErrLost", got)
 		}
 		mustBeHeld(t, newLocker(t, db.DB), "x") // by the second one, still
+	})
+}
+
+// What Guard and tokens are for: the holder found its context alive, is stopped, and writes when
+// it goes on, as somebody does who looks before he writes and not while.
+func TestAStoppedHolderWritesWhatIsStaleUnlessItIsGuardedOrFenced(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		to := newRegister(t, db, "x")
+		h := startHolder(t, db)
+		if got := h.line(t); got != "held 1" {
+			t.Fatal(got)
+		}
+		h.ask(t, "write")
+		if got := h.line(t); got != "wrote: <nil>" {
+			t.Fatal(got)
+		}
+		h.signal(t, syscall.SIGSTOP)
+		next := take(t, newLocker(t, db.DB), "x")
+		if err := errors.Join(to.Guard(t.Context(), next), to.Fence(t.Context(), next)); err != nil {
+			t.Fatal(err)
+		}
+		h.ask(t, "guard")
+		h.ask(t, "fence")
+		h.signal(t, syscall.SIGCONT)
+		if got := h.line(t); !strings.HasPrefix(got, "guarded: sqllock: guard \"x\": lock") {
+			t.Errorf("the stopped holder %s; want that its lock is over", got)
+		}
+		if got := h.line(t); got != "fenced: "+history.ErrOutdone.Error() {
+			t.Errorf("the stopped holder %s; want %v", got, history.ErrOutdone)
+		}
+		if err := history.CheckJournal(to.journal(t)); err != nil {
+			t.Error(err)
+		}
+
+		h.ask(t, "write")
+		if got := h.line(t); got != "wrote: <nil>" {
+			t.Fatal(got)
+		}
+		if err := history.CheckJournal(to.journal(t)); err == nil {
+			t.Error("a stale line was not found")
+		}
 	})
 }

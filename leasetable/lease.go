@@ -18,7 +18,10 @@ type Lease struct {
 	*hold.Hold
 	term  *term
 	token int64
-	over  func() // gives up the turn of the name; only the first call counts
+	keep  time.Duration // see WithHoldAtLeast
+	run   int           // how many in this process have held the name in turn, this lock included
+	since time.Time     // when the first of them got it
+	over  func()        // gives up the turn of the name; only the first call counts
 }
 
 var _ sqllock.Lock = (*Lease)(nil)
@@ -26,28 +29,91 @@ var _ sqllock.Lock = (*Lease)(nil)
 // Token returns the fencing token: higher than that of every earlier acquisition of the name.
 func (le *Lease) Token() int64 { return le.token }
 
+// Remaining returns for how long the lock is sure to last without another renewal, which comes
+// within a third of the TTL; 0 when it is over.
+func (le *Lease) Remaining() time.Duration {
+	if le.Context().Err() != nil {
+		return 0
+	}
+	return max(0, time.Until(le.term.trustedUntil()))
+}
+
+// Renew renews the lease now, and with it the Locker's other locks of the same TTL: a lock then
+// lasts for 5/6 of its TTL, whatever happens to later renewals. ErrLost and ErrExpired say that
+// the lock is over. After another error nothing has changed, and renewals go on.
+func (le *Lease) Renew(ctx context.Context) error {
+	if err := le.renew(ctx); err != nil {
+		return &sqllock.OpError{Op: "renew", Name: le.Name(), Err: err}
+	}
+	return nil
+}
+
+func (le *Lease) renew(ctx context.Context) error {
+	t := le.term
+	ctx, cancel := t.locker.bound(ctx)
+	defer cancel()
+	if le.Context().Err() == nil {
+		// The statement goes on when ctx ends: its connection is that of all renewals.
+		done := make(chan error, 1)
+		err := t.locker.start(func() { //nolint:contextcheck // for that reason
+			ctx, cancel := t.context()
+			defer cancel()
+			done <- t.renewOnce(ctx)
+		})
+		if err != nil {
+			return err
+		}
+		select {
+		case err = <-done:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return t.locker.because(ctx, err)
+		}
+	}
+	if le.Context().Err() != nil {
+		return context.Cause(le.Context()) //nolint:contextcheck // the lock has a context of its own
+	}
+	return nil
+}
+
 // newLease makes the lock that was granted with token on t.
 func newLease(ctx context.Context, t *term, name string, token int64, over func()) *Lease {
-	le := &Lease{term: t, token: token, over: over}
+	le := &Lease{term: t, token: token, over: over, run: 1, since: time.Now()}
 	le.Hold = hold.New(ctx, name, le.release)
 	return le
 }
 
-// release frees the name in the table. It returns nil if the lock was held until now,
-// ErrExpired if its deadline had passed but nobody had taken it, ErrLost if somebody had.
+// release frees the name in the table, or passes it on in this process. It returns nil if the lock
+// was held until now, ErrExpired if its deadline had passed but nobody had taken it, ErrLost if
+// somebody had.
 //
 // Any other error means that the database did not confirm within releaseTimeout. The lease then
 // takes no new locks and goes on trying in the background; at the latest the name is free when
 // the lease expires.
 func (le *Lease) release(ctx context.Context) error {
-	defer le.over()
 	t := le.term
 	trusted, cause := t.trustedNow()
 	if t.locker.closing.Err() != nil { // Close ends the lease, if it had not ended before
+		le.over()
 		return errors.Join(cause, sqllock.ErrClosed)
 	}
-	freed, err := t.release(ctx, le.Name(), le.token)
+	if le.mayPass() {
+		if reviews, held := t.setOut(le); held {
+			return le.pass(ctx, reviews)
+		}
+	}
+	freed, err := t.release(ctx, le.Name(), le.token, le.keep)
 	defer t.detach(le)
+	defer le.over()
+	return le.released(freed, err, trusted, cause)
+}
+
+// released says what a release came to. Before it the database was sure to keep the lease, or
+// the lease had ended.
+func (le *Lease) released(freed bool, err error, trusted bool, cause error) error {
+	t := le.term
 	switch {
 	case err != nil && t.locker.closing.Err() != nil:
 		return errors.Join(cause, sqllock.ErrClosed)
@@ -64,17 +130,41 @@ func (le *Lease) release(ctx context.Context) error {
 	return errTaken
 }
 
-// release frees name as held with token, and reports whether it was held. An attempt whose
-// answer was lost is repeated; when the repetition then finds nothing to free while the lease
-// is trusted, it was the first attempt that freed it.
-func (t *term) release(ctx context.Context, name string, token int64) (freed bool, err error) {
+// release frees name as held with token, once keep has passed since it was acquired, and reports
+// whether it was held.
+func (t *term) release(ctx context.Context, name string, token int64, keep time.Duration) (freed bool, err error) {
+	shared := false
+	return t.free(ctx, func(ctx context.Context) (int64, error) {
+		p := part{name: name, id: t.id, token: token, keep: keep}
+		if !shared { // at first, by a statement that leaves out rows that somebody has locked
+			shared = true
+			first := p
+			if n, err := t.store.frees.do(ctx, &first, false); n > 0 || err != nil {
+				return n, err
+			}
+		}
+		return t.store.frees.do(ctx, &p, true)
+	})
+}
+
+// disown frees name whatever token it is held with, and reports whether it was held.
+func (t *term) disown(ctx context.Context, name string) (freed bool, err error) {
+	return t.free(ctx, func(ctx context.Context) (int64, error) {
+		return t.store.change(ctx, &t.store.work, disown, []byte(name), t.id)
+	})
+}
+
+// free runs a statement that frees a name. An attempt whose answer was lost is repeated; when the
+// repetition then finds nothing to free while the lease is trusted, it was the first attempt that
+// freed it.
+func (t *term) free(ctx context.Context, statement func(context.Context) (int64, error)) (freed bool, err error) {
 	ctx, unbind := t.locker.bound(ctx)
 	defer unbind()
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
 	unanswered := false
 	err = retry(ctx, func(ctx context.Context) error {
-		n, err := t.store.change(ctx, &t.store.work, release, []byte(name), t.id, token)
+		n, err := statement(ctx)
 		if err != nil {
 			unanswered = unanswered || !answered(err)
 			return err

@@ -32,7 +32,7 @@ type Locker struct {
 	owner   string
 	host    string
 	events  event.Sink
-	turns   turn.Queue[string, struct{}]        // one claim on a name at a time
+	turns   turn.Queue[string, baton]           // one claim on a name at a time
 	opening turn.Queue[time.Duration, struct{}] // one new term of a TTL at a time
 
 	closing context.Context //nolint:containedctx // ends, with ErrClosed, when Close is called
@@ -62,8 +62,8 @@ func WithOwner(owner string) Option {
 	return func(l *Locker) { l.owner = owner }
 }
 
-// WithLogger has the Locker log to logger: at the level Warn that a lock was lost or expired, at
-// Debug everything else that happens to locks. Without it nothing is logged.
+// WithLogger has the Locker log to logger: at the level Warn that a lock was lost or expired, or will
+// be soon, and that an Elector campaigns again, at Debug everything else that happens to locks. Without it nothing is logged.
 func WithLogger(logger *slog.Logger) Option {
 	return func(l *Locker) { l.events.Logger = logger }
 }
@@ -129,22 +129,6 @@ func column(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), 255)], "")
 }
 
-// options collects opts.
-func options(opts []sqllock.Option) (o sqllock.Options) {
-	for _, opt := range opts {
-		opt(&o)
-	}
-	return o
-}
-
-// known refuses what is not for a lease.
-func known(o sqllock.Options) error {
-	if o.Backend != nil {
-		return fmt.Errorf("%w, a lease: %T", sqllock.ErrUnsupported, o.Backend)
-	}
-	return nil
-}
-
 func checkTTL(ttl time.Duration) error {
 	if ttl < minTTL {
 		return fmt.Errorf("leasetable: TTL %v is too short; it must be at least %v", ttl, minTTL)
@@ -170,9 +154,11 @@ func (l *Locker) Close() error {
 	return l.store.close()
 }
 
-// Inspect reports who holds name by a lease that has not expired, and whether anybody does.
+// Inspect reports who holds name by a lease that has not expired, and whether anybody does. Of a
+// name that is kept after its release ([WithHoldAtLeast]) only Token, Since and Until are known.
 func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, held bool, err error) {
-	if err := errors.Join(sqllock.CheckName(name), known(options(opts))); err != nil {
+	_, err = choose(opts)
+	if err := errors.Join(sqllock.CheckName(name), err); err != nil {
 		return sqllock.Holder{}, false, &sqllock.OpError{Op: "inspect", Name: name, Err: err}
 	}
 	ctx, cancel := l.bound(ctx)
@@ -181,14 +167,14 @@ func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Optio
 	if err != nil {
 		return sqllock.Holder{}, false, &sqllock.OpError{Op: "inspect", Name: name, Err: l.because(ctx, err)}
 	}
-	if seen.LeaseID == nil || seen.over() {
+	if !seen.taken() {
 		return sqllock.Holder{}, false, nil
 	}
 	return seen.holder(), true, nil
 }
 
-// over reports whether the lease that holds the name is over, or may be ended at once.
-func (s sight) over() bool { return s.Gone || s.RemainingUS <= 0 }
+// taken reports whether a lease holds the name that is not over, or the name is kept.
+func (s sight) taken() bool { return !s.Gone && s.RemainingUS > 0 }
 
 func (s sight) holder() sqllock.Holder {
 	return sqllock.Holder{

@@ -13,10 +13,11 @@ import (
 type Info struct {
 	Name  string
 	Token int64 // the highest that the name has had
-	Held  bool  // by a lease that has not expired
+	Held  bool  // by a lease that has not expired, or kept after its release
 
 	// Holder is who holds the name, or held it by a lease that has expired and was not followed
-	// by another. It is zero when the name was released, or its lease is gone.
+	// by another. It is zero when the name was released, or its lease is gone; while the name is
+	// kept after its release (WithHoldAtLeast), only Token, Since and Until are known.
 	Holder sqllock.Holder
 }
 
@@ -36,8 +37,8 @@ func (l *Locker) List(ctx context.Context, prefix string) ([]Info, error) {
 			return nil, err
 		}
 		for _, s := range seen {
-			info := Info{Name: string(s.Name), Token: s.Token, Held: s.LeaseID != nil && !s.over()}
-			if s.LeaseID != nil && !s.Gone {
+			info := Info{Name: string(s.Name), Token: s.Token, Held: s.taken()}
+			if s.taken() || s.LeaseID != nil && !s.Gone {
 				info.Holder = s.holder()
 			}
 			infos = append(infos, info)
@@ -61,7 +62,7 @@ func (l *Locker) ForceRelease(ctx context.Context, name string) (holder sqllock.
 	err = l.ask(ctx, op, name, func(ctx context.Context) error {
 		for !held { // somebody may take or release it meanwhile
 			seen, err := l.store.look(ctx, name)
-			if err != nil || seen.LeaseID == nil {
+			if err != nil || seen.LeaseID == nil && !seen.taken() {
 				return err
 			}
 			if held, err = l.store.force(ctx, name, seen); err != nil {

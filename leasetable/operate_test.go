@@ -71,6 +71,38 @@ func TestALockThatTheDatabaseForgotIsLost(t *testing.T) {
 	})
 }
 
+// The renewal that tells of a forced release can come before the answer to the acquisition.
+func TestALockThatWasFreedByForceBeforeItsAnswerCameIsLost(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, dsn := through(t, db)
+		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(1500*time.Millisecond))
+		admin := newLocker(t, db.DB)
+		take(t, l, "kept")
+		passOn := p.delayAnswerTo(onWire(db, []byte("late")))
+		taken := make(chan sqllock.Lock, 1)
+		go func() {
+			lock, err := l.TryAcquire(context.Background(), "late")
+			if err != nil {
+				t.Error(err)
+			}
+			taken <- lock
+		}()
+		eventually(t, func() bool { return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE lease_id IS NOT NULL") == 2 })
+		if _, held, err := admin.ForceRelease(t.Context(), "late"); err != nil || !held {
+			t.Fatal(held, err)
+		}
+		renewals := count(t, db, "SELECT renewals FROM sqllock_lease")
+		eventually(t, func() bool { return count(t, db, "SELECT renewals FROM sqllock_lease") >= renewals+2 })
+		passOn()
+		if lock := <-taken; lock != nil {
+			if cause := await(t, lock.(*leasetable.Lease), 30*time.Second); !errors.Is(cause, sqllock.ErrLost) {
+				t.Errorf("the holder was told %v", cause)
+			}
+		}
+	})
+}
+
 // endConnections ends every other connection to the database.
 func endConnections(t *testing.T, db *sqltest.Database) {
 	t.Helper()

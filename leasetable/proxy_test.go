@@ -13,17 +13,18 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// proxy stands between a Locker and its server, and can lose answers: when armed, the next
-// answer after a request that contains a word is dropped and the connection closed, with
-// the request delivered and carried out.
+// proxy stands between a Locker and its server, and can lose answers, or keep them back: when
+// armed, the next answer after a request that contains a word is dropped and the connection closed,
+// or is passed on later, with the request delivered and carried out.
 type proxy struct {
 	listener net.Listener
 	server   string
 	conns    sync.WaitGroup
 
 	mu   sync.Mutex
-	word string // guarded by mu: "" when not armed
-	lost int    // guarded by mu: answers dropped
+	word string        // guarded by mu: "" when not armed
+	late chan struct{} // guarded by mu: nil, or closed when the answer is to be passed on
+	lost int           // guarded by mu: answers dropped
 }
 
 // through returns a DSN that leads to db through a new proxy.
@@ -33,15 +34,19 @@ func through(t *testing.T, db *sqltest.Database) (*proxy, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(db.DSN, "127.0.0.1:")
-	port := rest[:strings.IndexAny(rest, ")/")]
-	p := &proxy{listener: listener, server: "127.0.0.1:" + port}
+	p := &proxy{listener: listener, server: addressOf(db)}
 	p.conns.Go(p.accept)
 	t.Cleanup(func() {
 		_ = listener.Close() // ends accept
 		p.conns.Wait()
 	})
 	return p, strings.Replace(db.DSN, p.server, listener.Addr().String(), 1)
+}
+
+// addressOf is where db's server is, as its DSN says it.
+func addressOf(db *sqltest.Database) string {
+	_, rest, _ := strings.Cut(db.DSN, "127.0.0.1:")
+	return "127.0.0.1:" + rest[:strings.IndexAny(rest, ")/")]
 }
 
 func (p *proxy) accept() {
@@ -60,9 +65,8 @@ func (p *proxy) serve(client net.Conn) {
 	if err != nil {
 		return
 	}
-	drop := make(chan struct{})
-	var once sync.Once
-	p.conns.Go(func() { // the answers
+	drop := make(chan chan struct{}, 1) // has the answer's late
+	p.conns.Go(func() {                 // the answers
 		defer client.Close()
 		buf := make([]byte, 1<<16)
 		for {
@@ -71,11 +75,14 @@ func (p *proxy) serve(client net.Conn) {
 				return
 			}
 			select {
-			case <-drop:
-				p.mu.Lock()
-				p.lost++
-				p.mu.Unlock()
-				return
+			case late := <-drop:
+				if late == nil {
+					p.mu.Lock()
+					p.lost++
+					p.mu.Unlock()
+					return
+				}
+				<-late
 			default:
 			}
 			if _, err := client.Write(buf[:n]); err != nil {
@@ -93,7 +100,7 @@ func (p *proxy) serve(client net.Conn) {
 		p.mu.Lock()
 		if p.word != "" && strings.Contains(string(buf[:n]), p.word) {
 			p.word = ""
-			once.Do(func() { close(drop) })
+			drop <- p.late
 		}
 		p.mu.Unlock()
 		if _, err := server.Write(buf[:n]); err != nil && !errors.Is(err, io.EOF) {
@@ -106,7 +113,16 @@ func (p *proxy) serve(client net.Conn) {
 func (p *proxy) loseAnswerTo(word string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.word = word
+	p.word, p.late = word, nil
+}
+
+// delayAnswerTo arms the proxy. The answer is passed on when the function is called that it returns.
+func (p *proxy) delayAnswerTo(word string) (passOn func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	late := make(chan struct{})
+	p.word, p.late = word, late
+	return func() { close(late) }
 }
 
 func (p *proxy) answersLost() int {

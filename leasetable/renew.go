@@ -62,25 +62,31 @@ func (t *term) renew() {
 	ctx, cancel := t.context()
 	defer cancel()
 	for pause := firstPause; ; pause = longer(pause) {
-		var there bool
-		var changes int64
-		sent := time.Now()
-		err := once(ctx, min(t.ttl/4, attemptTimeout), func(ctx context.Context) (err error) {
-			there, changes, err = t.store.renew(ctx, t.id)
-			return err
-		})
-		switch {
-		case err == nil && !there:
-			t.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost))
-			return
-		case err == nil:
-			t.locker.events.Renewed(ctx, time.Since(sent), t.extend(sent))
-			t.reviewIfChanged(news{changes, t.store.keep.opened.Load()})
-			return
-		case sleep(ctx, jitter(pause)) != nil:
+		if t.renewOnce(ctx) == nil || sleep(ctx, jitter(pause)) != nil {
 			return
 		}
 	}
+}
+
+// renewOnce makes one attempt. Without an error the lease was extended, or the term has ended.
+func (t *term) renewOnce(ctx context.Context) error {
+	var there bool
+	var changes int64
+	sent := time.Now()
+	err := once(ctx, min(t.ttl/4, attemptTimeout), func(ctx context.Context) (err error) {
+		there, changes, err = t.store.renew(ctx, t.id)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case !there:
+		t.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost))
+	default:
+		t.locker.events.Renewed(ctx, time.Since(sent), t.extend(sent))
+		t.reviewIfChanged(news{changes, t.store.keep.opened.Load()}) //nolint:contextcheck // goes on after the renewal
+	}
+	return nil
 }
 
 // extend moves the deadline after a renewal sent at the given time was confirmed. A process that
@@ -91,8 +97,10 @@ func (t *term) extend(sent time.Time) (locks int) {
 	if t.cause != nil {
 		return 0
 	}
-	t.trusted = sent.Add(t.ttl - t.margin())
-	t.deadline.Reset(time.Until(t.trusted))
+	if trusted := sent.Add(t.ttl - t.margin()); trusted.After(t.trusted) { // two renewals may overtake each other
+		t.trusted = trusted
+		t.setTimers()
+	}
 	return len(t.locks)
 }
 

@@ -9,7 +9,7 @@ import (
 
 const (
 	firstPause = 5 * time.Millisecond
-	lastPause  = 100 * time.Millisecond
+	lastPause  = 50 * time.Millisecond
 )
 
 // attemptTimeout bounds one statement. On a connection that is cut off nothing else does, and the

@@ -18,6 +18,7 @@ func (t *term) reviewIfChanged(now news) {
 		return
 	}
 	t.reviewing = true
+	t.reviews++
 	if t.locker.start(func() { t.review(now) }) != nil {
 		t.reviewing = false // of a closed Locker every lock is over
 	}
@@ -37,8 +38,7 @@ func (t *term) review(now news) {
 		if trusted, _ := t.trustedNow(); !trusted {
 			break
 		}
-		err := once(ctx, attemptTimeout, func(ctx context.Context) error { return t.check(ctx, le) })
-		if err != nil {
+		if t.checkSoon(ctx, le) != nil {
 			done = false
 			break
 		}
@@ -49,4 +49,26 @@ func (t *term) review(now news) {
 	if done {
 		t.reviewed = now
 	}
+}
+
+// reviewLate looks at a lock that a review has missed, because the answer to its acquisition was still on
+// its way.
+func (t *term) reviewLate(le *Lease) {
+	ctx, cancel := t.locker.bound(context.Background())
+	defer cancel()
+	if t.checkSoon(ctx, le) != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.reviewed = news{connection: -1} // look at all of them, with the next renewal
+	}
+}
+
+func (t *term) checkSoon(ctx context.Context, le *Lease) error {
+	return once(ctx, attemptTimeout, func(ctx context.Context) error { return t.check(ctx, le) })
+}
+
+func (t *term) reviewsBegun() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.reviews
 }

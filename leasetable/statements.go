@@ -14,28 +14,38 @@ var files embed.FS
 type statement string
 
 const (
-	grant    statement = "grant"
-	renew    statement = "renew"
-	end      statement = "end"
-	acquire  statement = "acquire"
-	look     statement = "look"
-	bury     statement = "bury"
-	takeover statement = "takeover"
-	release  statement = "release"
-	disown   statement = "disown"
-	guard    statement = "guard"
-	list     statement = "list"
-	purge    statement = "purge"
-	force    statement = "force"
-	tell     statement = "tell" // SQLite only
+	grant       statement = "grant"
+	renew       statement = "renew"
+	end         statement = "end"
+	acquire     statement = "acquire"
+	look        statement = "look"
+	bury        statement = "bury"
+	buryStill   statement = "bury_still"
+	takeover    statement = "takeover"
+	release     statement = "release"
+	pass        statement = "pass"
+	disown      statement = "disown"
+	guard       statement = "guard"
+	list        statement = "list"
+	purge       statement = "purge"
+	force       statement = "force"
+	acquireMany statement = "acquire_many"
+	releaseMany statement = "release_many"
+	taken       statement = "taken"     // MySQL only
+	heldMany    statement = "held_many" // MySQL only
+	tell        statement = "tell"      // SQLite only
 )
 
 // loadStatements reads the statements of a dialect and puts in the names of the tables.
 func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, error) {
 	texts := make(map[statement]string)
-	names := []statement{grant, renew, end, acquire, look, bury, takeover, release, disown, guard, list, purge, force}
-	if d == schema.SQLite {
+	names := []statement{grant, renew, end, acquire, look, bury, buryStill, takeover, release, pass, disown, guard, list, purge, force, acquireMany, releaseMany}
+	switch d {
+	case schema.SQLite:
 		names = append(names, tell)
+	case schema.MySQL:
+		names = append(names, taken, heldMany)
+	case schema.Postgres:
 	}
 	for _, s := range names {
 		text, err := files.ReadFile(fmt.Sprintf("sql/%s/%s.sql", d, s))

@@ -23,6 +23,8 @@ type store struct {
 	texts   map[statement]string
 	work    pool // acquisitions, releases and looks
 	keep    pool // renewals, which nothing else may delay
+
+	takes, frees sharing
 }
 
 // pool is a small private connection pool.
@@ -55,6 +57,9 @@ func newStore(db *sqlx.DB, d schema.Dialect, t schema.Tables) (*store, error) {
 		return nil, err
 	}
 	s := &store{dialect: d, texts: texts}
+	s.takes.run, s.frees.run = s.takeMany, s.freeMany
+	// All writers of a SQLite file wait for each other: there a statement of one's own is no help.
+	s.takes.patient, s.frees.patient = d == schema.SQLite, d == schema.SQLite
 	s.work.open(c, db.DriverName(), d, workConns)
 	s.work.SetConnMaxIdleTime(time.Minute)
 	// The connection for renewals is opened with the first lease, and stays: when the server has
@@ -117,11 +122,10 @@ func (s *store) close() error {
 func (p *pool) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var errs []error
 	for _, stmt := range p.prepared {
-		errs = append(errs, stmt.Close())
+		_ = stmt.Close() // fails when its connection has ended, and the statement with it
 	}
-	return errors.Join(append(errs, p.Close())...)
+	return p.Close()
 }
 
 // stmt returns st prepared.
@@ -180,7 +184,7 @@ func (s *store) wire(args []any) []any {
 		return args
 	}
 	for i, arg := range args {
-		if b, ok := arg.([]byte); ok {
+		if b, ok := arg.([]byte); ok && b != nil {
 			args[i] = hex.EncodeToString(b)
 		}
 	}
@@ -195,6 +199,19 @@ func (s *store) change(ctx context.Context, p *pool, st statement, args ...any) 
 	}
 	rows, err := result.RowsAffected()
 	return rows, classify(err)
+}
+
+// release runs the statement of that name and returns how many rows it changed.
+func (s *store) release(ctx context.Context, name, id []byte, token int64, keep time.Duration) (int64, error) {
+	var keepUS any
+	if keep > 0 {
+		keepUS = keep.Microseconds()
+	}
+	args := []any{name, id, token, keepUS}
+	if s.dialect == schema.MySQL { // its placeholders have no numbers
+		args = []any{keepUS, name, id, token}
+	}
+	return s.change(ctx, &s.work, release, args...)
 }
 
 // claim runs a statement that may grant a name and returns the token, or 0 if it did not.
@@ -257,14 +274,16 @@ func (s *store) renew(ctx context.Context, id []byte) (there bool, changes int64
 type sight struct {
 	Name        []byte `db:"name"` // of list only
 	Token       int64  `db:"token"`
-	LeaseID     []byte `db:"lease_id"` // nil: free
+	LeaseID     []byte `db:"lease_id"` // nil: released, or never taken
 	Gone        bool   `db:"gone"`     // the lease is over for good
 	Owner       string `db:"owner"`
 	Host        string `db:"host"`
 	PID         int    `db:"pid"`
 	AcquiredUS  int64  `db:"acquired_us"`
-	ExpiresUS   int64  `db:"expires_us"`
-	RemainingUS int64  `db:"remaining_us"`
+	ExpiresUS   int64  `db:"expires_us"`   // the end of the lease or, without one, of the time that the name is kept
+	RemainingUS int64  `db:"remaining_us"` // until then
+	TTLUS       int64  `db:"ttl_us"`
+	Renewals    int64  `db:"renewals"`
 }
 
 // look reads who holds a name; a name that was never taken looks free.

@@ -25,15 +25,18 @@ type term struct {
 	mu       sync.Mutex
 	trusted  time.Time           // guarded by mu: until when the database is sure to keep the lease
 	deadline *time.Timer         // guarded by mu: ends the term at trusted
+	warning  *time.Timer         // guarded by mu: warns some time before
 	locks    map[*Lease]struct{} // guarded by mu: the locks that are held
 	claims   int                 // guarded by mu: claims under way
 	retired  bool                // guarded by mu: takes no new claims
 	strays   []string            // guarded by mu: names that a lost answer may have left held
+	chasing  bool                // guarded by mu: somebody looks after the strays
 	used     time.Time           // guarded by mu: when a claim last began or a lock last ended
 	cause    error               // guarded by mu: why the term ended
 
 	reviewed  news // guarded by mu: what was known when every lock was last looked at
 	reviewing bool // guarded by mu: that is under way
+	reviews   int  // guarded by mu: how often that has begun
 }
 
 // margin is how long before the lease could expire the holder stops trusting it.
@@ -103,7 +106,8 @@ func (l *Locker) adopt(t *term, sent time.Time) error {
 	t.mu.Lock()
 	t.used = sent
 	t.trusted = sent.Add(t.ttl - t.margin())
-	t.deadline = time.AfterFunc(time.Until(t.trusted), t.expire)
+	t.deadline, t.warning = time.AfterFunc(t.ttl, t.expire), time.AfterFunc(t.ttl, t.warn)
+	t.setTimers()
 	t.reviewed = news{connection: l.store.keep.opened.Load()}
 	t.mu.Unlock()
 	l.terms[t.ttl] = t
@@ -145,8 +149,9 @@ func (t *term) endClaim() {
 }
 
 // attach ends a claim that took a lock, and makes it one of the term's. When the term is over it
-// returns why; the claim then goes on until the lock is given back.
-func (t *term) attach(le *Lease) error {
+// returns why; the claim then goes on until the lock is given back. A review that has begun since
+// there were so many has missed the lock.
+func (t *term) attach(le *Lease, reviews int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.cause != nil {
@@ -157,6 +162,9 @@ func (t *term) attach(le *Lease) error {
 	}
 	t.claims--
 	t.locks[le] = struct{}{}
+	if t.reviews != reviews {
+		_ = t.locker.start(func() { t.reviewLate(le) }) // of a closed Locker every lock is over
+	}
 	return nil
 }
 
@@ -170,6 +178,19 @@ func (t *term) lose(le *Lease, cause error) {
 		le.End(cause)
 		le.over()
 	}
+}
+
+// setOut removes a lock that is to be passed on, for a claim, and returns how many reviews have
+// begun. It reports whether the lock was there.
+func (t *term) setOut(le *Lease) (reviews int, held bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, held := t.locks[le]; !held {
+		return 0, false
+	}
+	delete(t.locks, le)
+	t.claims++
+	return t.reviews, true
 }
 
 // detach removes a lock that was released.
@@ -187,14 +208,22 @@ func (t *term) detach(le *Lease) {
 func (t *term) leaveStray(name string) {
 	t.mu.Lock()
 	t.strays = append(t.strays, name)
-	first := !t.retired
+	first := !t.chasing
+	t.chasing = true
+	t.mu.Unlock()
+	t.retire()
+	if first {
+		_ = t.locker.start(t.chaseStrays) // of a closed Locker the lease is ended
+	}
+}
+
+// retire has the term take no new locks, and end when it has none.
+func (t *term) retire() {
+	t.mu.Lock()
 	t.retired = true
 	t.nudgeIfRetired()
 	t.mu.Unlock()
 	t.locker.forget(t, false)
-	if first {
-		_ = t.locker.start(t.chaseStrays) // of a closed Locker the lease is ended
-	}
 }
 
 // nudgeIfRetired makes keep look whether a retired term can end. The caller holds mu.
@@ -213,6 +242,29 @@ func (t *term) trustedNow() (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.cause == nil && time.Now().Before(t.trusted), t.cause
+}
+
+// setTimers sets them by trusted. The caller holds mu.
+func (t *term) setTimers() {
+	left := time.Until(t.trusted)
+	t.deadline.Reset(left)
+	t.warning.Reset(left - t.ttl/4)
+}
+
+// warn tells that the locks will end soon unless a renewal is confirmed; one is overdue.
+func (t *term) warn() {
+	t.mu.Lock()
+	left, locks := time.Until(t.trusted), len(t.locks)
+	t.mu.Unlock()
+	if locks > 0 && left > 0 {
+		t.locker.events.Expiring(context.Background(), left, locks)
+	}
+}
+
+func (t *term) trustedUntil() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.trusted
 }
 
 // expire ends the term at its deadline.
@@ -236,6 +288,7 @@ func (t *term) finish(cause error) {
 	}
 	t.cause = cause
 	t.deadline.Stop()
+	t.warning.Stop()
 	for le := range t.locks {
 		le.End(cause)
 		le.over()

@@ -1,9 +1,11 @@
 package leasetable
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -16,10 +18,24 @@ func (a *attempt) wait() (*Lease, error) {
 	if !a.waited {
 		return a.inTurn(a.poll)
 	}
-	if _, err := a.turns.Wait(a.ctx, a.name); err != nil {
+	if a.early {
+		if seen, err := a.look(); err == nil && seen.taken() && a.outlasts(seen) {
+			return nil, a.held(seen)
+		}
+	}
+	b, err := a.turns.Wait(a.ctx, a.name)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, err)
 	}
-	return a.inTurn(a.poll)
+	return a.inTurn(func() (*Lease, error) {
+		if b.term != nil {
+			return a.receive(b)
+		}
+		if err := sleep(a.ctx, openTime); err != nil { // the name was let go, for others too
+			return nil, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, err)
+		}
+		return a.poll()
+	})
 }
 
 // poll asks for the name again and again, after pauses that grow. A claim that is not answered is
@@ -33,13 +49,16 @@ func (a *attempt) poll() (*Lease, error) {
 		switch {
 		case errors.As(err, &now):
 			held, heard, a.waited = now, time.Now(), true
+			if a.early && a.outlasts(a.still.sight) {
+				return nil, held
+			}
 		case a.left:
 			return nil, a.stillHeld(held, err)
 		case errors.Is(err, errSlow) && !errors.Is(err, errNoLease):
-		case held == nil || !sqllock.IsRetryable(err) || time.Since(heard) > a.ttl:
+		case held == nil || !sqllock.IsRetryable(err) || time.Since(heard) > a.choice.ttl:
 			return nil, a.stillHeld(held, err)
 		}
-		if err := sleep(a.ctx, jitter(pause)); err != nil {
+		if err := sleep(a.ctx, a.still.untilOver(jitter(pause))); err != nil {
 			return nil, a.stillHeld(held, err)
 		}
 		lease, err = a.lookAndClaim()
@@ -53,10 +72,58 @@ func (a *attempt) lookAndClaim() (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	if seen.LeaseID != nil && !seen.over() {
-		return nil, &sqllock.HeldError{Name: a.name, Holder: seen.holder()}
+	if seen.taken() {
+		held := a.held(seen)
+		if !a.still.forLong() {
+			return nil, held
+		}
+		if _, err := a.bury(a.ctx, buryStill, seen.LeaseID, seen.Renewals); err != nil {
+			return nil, err
+		}
 	}
 	return a.claim()
+}
+
+// held is the error for a name that was seen to be held.
+func (a *attempt) held(seen sight) error {
+	a.still.see(seen)
+	return &sqllock.HeldError{Name: a.name, Holder: seen.holder()}
+}
+
+// outlasts reports whether what was seen to hold the name just now does so beyond the deadline.
+func (a *attempt) outlasts(seen sight) bool {
+	deadline, ok := a.ctx.Deadline()
+	return ok && time.Until(deadline) < time.Duration(seen.RemainingUS)*time.Microsecond
+}
+
+// still is a lease that holds a name, as it was last seen, and since when it has not been renewed
+// by this process's clock. When that is longer ago than its TTL, its holder no longer trusts it,
+// and only the database's clock, which was set back, keeps it from being over.
+type still struct {
+	sight
+	since time.Time
+	over  time.Time // when it will be, unless it is renewed
+}
+
+func (s *still) see(seen sight) {
+	if s.since.IsZero() || !bytes.Equal(s.LeaseID, seen.LeaseID) || s.Renewals != seen.Renewals {
+		s.since = time.Now()
+	}
+	s.sight = seen
+	s.over = time.Now().Add(time.Duration(seen.RemainingUS) * time.Microsecond)
+}
+
+// untilOver shortens a pause that would last until after the lease has expired. Of all who wait
+// for that not everybody looks at the same moment.
+func (s *still) untilOver(pause time.Duration) time.Duration {
+	if left := time.Until(s.over); left > 0 && left < pause {
+		return min(pause, left+rand.N(firstPause)) //nolint:gosec // jitter
+	}
+	return pause
+}
+
+func (s *still) forLong() bool {
+	return s.LeaseID != nil && time.Since(s.since) > time.Duration(s.TTLUS)*time.Microsecond
 }
 
 // look reads who holds the name.

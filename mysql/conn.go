@@ -54,7 +54,7 @@ func (c *conn) prepare(ctx context.Context, query string) (stmt driver.Stmt, err
 }
 
 // Run implements session.Conn.
-func (c *conn) Run(until time.Time, ops []*session.Op[string]) error {
+func (c *conn) Run(until, _ time.Time, ops []*session.Op[string]) error {
 	if c.socket.Conn == nil {
 		ctx, cancel := context.WithDeadline(c.uncut, until)
 		defer cancel()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/session"
@@ -25,6 +27,12 @@ type conn struct {
 	pid      string      // the server process
 	database int64       // its oid
 	cut      atomic.Bool // Cut was called
+	broken   bool        // an answer is missing: what comes next is not the answer to the next question
+
+	bind        pgproto3.Bind // the statement that Run runs
+	kinds, keys []byte        // its parameters
+	rows        int           // of its answer, so far
+	said        error         // the server's answer to it
 
 	idle  string // how long the server keeps the session when it is silent, as a setting; empty: it has no such setting
 	gated bool   // it has the gate of the lock that it waits for
@@ -58,54 +66,103 @@ func (c *conn) prepare(ctx context.Context) error {
 }
 
 // Run implements session.Conn. A deadline on the socket is all that it needs of a context, at
-// a fraction of the cost.
-func (c *conn) Run(until time.Time, ops []*session.Op[key]) error {
-	socket := c.pc.PgConn().Conn()
-	if err := socket.SetDeadline(until); err != nil {
+// a fraction of the cost. It talks to the server without the help of pgx, which would have the result
+// described each time.
+func (c *conn) Run(until, soon time.Time, ops []*session.Op[key]) error {
+	c.ask(ops)
+	front := c.pc.PgConn().Frontend()
+	front.SendBind(&c.bind)
+	front.SendExecute(&pgproto3.Execute{})
+	front.SendSync(&pgproto3.Sync{})
+	c.rows, c.said, c.broken = 0, nil, true
+	if err := c.setDeadline(until); err != nil {
 		return err
 	}
+	if err := front.Flush(); err != nil {
+		return err
+	}
+	return c.Resume(soon, ops)
+}
+
+// Resume implements session.Conn.
+func (c *conn) Resume(until time.Time, ops []*session.Op[key]) error {
+	if err := c.setDeadline(until); err != nil {
+		return err
+	}
+	err := c.answer(ops)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return session.ErrLate
+	case err != nil:
+		return err
+	}
+	if err := c.setDeadline(time.Time{}); err != nil {
+		return err
+	}
+	if c.said == nil && c.rows != len(ops) {
+		return fmt.Errorf("%d answers to %d questions", c.rows, len(ops))
+	}
+	return withLimit(c.said)
+}
+
+func (c *conn) setDeadline(until time.Time) error {
+	err := c.pc.PgConn().Conn().SetDeadline(until)
 	if c.cut.Load() { // before the deadline was set
 		c.Cut()
 	}
-	rows, err := c.run(ops)
-	if err != nil {
-		return withLimit(err)
-	}
-	if len(rows) != len(ops) {
-		return fmt.Errorf("%d answers to %d questions", len(rows), len(ops))
-	}
-	for i, row := range rows {
-		ops[i].Done = row[0][0] != 0 // a boolean in binary
-	}
-	return socket.SetDeadline(time.Time{})
+	return err
 }
 
-func (c *conn) run(ops []*session.Op[key]) ([][][]byte, error) {
+// ask fills in the statement that does ops.
+func (c *conn) ask(ops []*session.Op[key]) {
 	const (
 		text   = 0
 		binary = 1
 	)
-	ctx := context.Background()
-	var result *pgconn.Result
+	c.keys = c.keys[:0]
 	if kind := kindOf(ops[0]); len(ops) == 1 && (kind == kindTry || kind == kindUnlock) {
-		name := unlockName
+		c.keys = encoding.BigEndian.AppendUint64(c.keys, uint64(ops[0].Key.n))
+		c.bind.Parameters = append(c.bind.Parameters[:0], c.keys)
+		c.bind.ParameterFormatCodes = []int16{binary}
+		c.bind.PreparedStatement = unlockName
 		if kind == kindTry {
-			name = tryName
+			c.bind.PreparedStatement = tryName
 		}
-		key := encoding.BigEndian.AppendUint64(nil, uint64(ops[0].Key.n))
-		result = c.pc.PgConn().ExecPrepared(ctx, name, [][]byte{key}, []int16{binary}, []int16{binary}).Read()
-	} else {
-		kinds, keys := []byte("{"), []byte("{")
-		for i, op := range ops {
-			if i > 0 {
-				kinds, keys = append(kinds, ','), append(keys, ',')
-			}
-			kinds, keys = strconv.AppendInt(kinds, kindOf(op), 10), strconv.AppendInt(keys, op.Key.n, 10)
-		}
-		params := [][]byte{append(kinds, '}'), append(keys, '}')}
-		result = c.pc.PgConn().ExecPrepared(ctx, manyName, params, []int16{text}, []int16{binary}).Read()
+		return
 	}
-	return result.Rows, result.Err
+	c.kinds = c.kinds[:0]
+	separator := byte('{')
+	for _, op := range ops {
+		c.kinds = strconv.AppendInt(append(c.kinds, separator), kindOf(op), 10)
+		c.keys = strconv.AppendInt(append(c.keys, separator), op.Key.n, 10)
+		separator = ','
+	}
+	c.kinds, c.keys = append(c.kinds, '}'), append(c.keys, '}')
+	c.bind.Parameters = append(c.bind.Parameters[:0], c.kinds, c.keys)
+	c.bind.ParameterFormatCodes = []int16{text}
+	c.bind.PreparedStatement = manyName
+}
+
+// answer reads the answer to Run. An error leaves the connection unusable, unless it only took too long.
+func (c *conn) answer(ops []*session.Op[key]) error {
+	for {
+		msg, err := c.pc.PgConn().ReceiveMessage(context.Background())
+		if err != nil {
+			return err
+		}
+		switch msg := msg.(type) {
+		case *pgproto3.DataRow:
+			if c.rows < len(ops) {
+				ops[c.rows].Done = msg.Values[0][0] != 0 // a boolean in binary
+			}
+			c.rows++
+		case *pgproto3.ErrorResponse:
+			c.said = pgconn.ErrorResponseToPgError(msg)
+		case *pgproto3.ReadyForQuery:
+			c.broken = false
+			return nil
+		}
+	}
 }
 
 // Kinds of things to do with a key, for many.sql; see kindOf.
@@ -239,7 +296,7 @@ func (c *conn) Watch(ctx context.Context) error {
 }
 
 // Broken implements session.Conn.
-func (c *conn) Broken(error) bool { return c.pc.IsClosed() }
+func (c *conn) Broken(error) bool { return c.broken || c.pc.IsClosed() }
 
 // Close implements session.Conn.
 func (c *conn) Close() { closeConn(c.pc) }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -83,7 +84,7 @@ func (l *Locker) open(ctx context.Context) (session.Conn[key], error) {
 		}
 		return nil, &session.UnavailableError{Err: err, Permanent: notLetIn(err)}
 	}
-	c := &conn{pc: pc}
+	c := &conn{pc: pc, bind: pgproto3.Bind{ResultFormatCodes: []int16{1}}}
 	if err := l.setUp(ctx, c); err != nil {
 		broken := pc.IsClosed()
 		closeConn(pc) //nolint:contextcheck // also with a dead ctx

@@ -3,8 +3,10 @@ package pg_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -96,6 +98,38 @@ func TestAWaiterThatIsCutOffAsItIsGrantedTheLockIsSoonOutOfTheWay(t *testing.T) 
 	cancel()
 	if out := <-ended; !errors.Is(out.err, context.Canceled) {
 		t.Errorf("the waiter that was cut off: %v, %v", out.lock, out.err)
+	}
+}
+
+// Callers who have left a server that does not answer are no locks.
+func TestCallersWhoHaveLeftDoNotFillTheirSession(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	cable := locktest.NewCable(t, "127.0.0.1", parse(t, db.DSN).Host)
+	l := closing(t)(pg.New(at(t, db, cable.Address()), pg.WithMaxConnections(2))) // one of them for waits
+	mustRelease(t, mustTry(t, l, "it"))
+	cable.Cut()
+	for range 2 { // together more than a session holds, but not at any moment
+		var callers sync.WaitGroup
+		for i := range 400 {
+			callers.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+				defer cancel()
+				if _, err := l.TryAcquire(ctx, fmt.Sprint(i)); !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+			})
+		}
+		callers.Wait()
+	}
+	next := make(chan outcome, 1)
+	go func() {
+		lock, err := l.TryAcquire(t.Context(), "it")
+		next <- outcome{lock, err}
+	}()
+	cable.Heal()
+	if out := <-next; out.err != nil {
+		t.Error(out.err)
 	}
 }
 

@@ -61,6 +61,7 @@ var wantedTables = []wantedTable{
 			{name: "lease_id", kind: kindID, nullable: true},
 			{name: "acquired_at", kind: kindTime},
 			{name: "released_at", kind: kindTime, nullable: true},
+			{name: "kept_until", kind: kindTime, nullable: true},
 			{name: "metadata", kind: kindBytes, hasDefault: true},
 		},
 	},

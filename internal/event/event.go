@@ -50,6 +50,13 @@ func (s Sink) Renewed(ctx context.Context, took time.Duration, locks int) {
 	}
 }
 
+// Expiring tells that so many locks end after the time that is left, unless they are renewed before.
+func (s Sink) Expiring(ctx context.Context, left time.Duration, locks int) {
+	if !s.deaf() {
+		s.tell(ctx, slog.LevelWarn, sqllock.Event{Kind: "expiring", Took: left, Locks: locks})
+	}
+}
+
 func (s Sink) tell(ctx context.Context, level slog.Level, e sqllock.Event) {
 	if s.Hook != nil {
 		s.Hook(e)
@@ -58,7 +65,7 @@ func (s Sink) tell(ctx context.Context, level slog.Level, e sqllock.Event) {
 		return
 	}
 	attrs := []slog.Attr{slog.Duration("took", e.Took)}
-	if e.Kind == "renewed" {
+	if e.Name == "" {
 		attrs = append(attrs, slog.Int("locks", e.Locks))
 	} else {
 		attrs = append(attrs, slog.String("lock", e.Name))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jmoiron/sqlx"
@@ -72,6 +73,32 @@ func guarded(ctx context.Context, db *sqlx.DB, lease *leasetable.Lease) error {
 		return err
 	}
 	return tx.Commit()
+}
+
+// Of all processes that campaign one schedules, and another one when that has stopped or died.
+func elect(ctx context.Context, locker *leasetable.Locker, schedule func(ctx context.Context, token int64) error) error {
+	elector, err := leasetable.NewElector(locker, "the scheduler")
+	if err != nil {
+		return err
+	}
+	return elector.Run(ctx, func(ctx context.Context, lease *leasetable.Lease) error {
+		return schedule(ctx, lease.Token()) // ctx ends if another may lead
+	})
+}
+
+// The others see who leads, now and whenever it changes.
+func watch(ctx context.Context, locker *leasetable.Locker, told func(leader sqllock.Holder)) error {
+	elector, err := leasetable.NewElector(locker, "the scheduler")
+	if err != nil {
+		return err
+	}
+	for leader, err := range elector.Observe(ctx, time.Second) {
+		if err != nil && !sqllock.IsRetryable(err) {
+			return err
+		}
+		told(leader) // the token is 0 if nobody leads, or it is not known
+	}
+	return context.Cause(ctx)
 }
 
 // An order is shipped once at a time; the lock ends with the transaction.

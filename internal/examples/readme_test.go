@@ -103,6 +103,23 @@ func TestTheExamplesDoWhatTheySay(t *testing.T) {
 		t.Errorf("after its release: %v", err)
 	}
 
+	err = elect(t.Context(), leases, func(ctx context.Context, token int64) error {
+		watching, cancel := context.WithCancel(ctx)
+		err := watch(watching, leases, func(leader sqllock.Holder) {
+			if leader.Token != token {
+				t.Errorf("the leader is told as %v; it has token %d", leader, token)
+			}
+			cancel()
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("watch: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+
 	if _, err := db.ExecContext(t.Context(), "CREATE TABLE orders (id text, shipped timestamptz)"); err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,10 @@ import (
 // patience is how long a worker waits for a lock.
 const patience = 500 * time.Millisecond
 
+// writing is how long a holder's write may take: longer than a process is stopped, so that it is
+// committed after that.
+const writing = 10 * time.Second
+
 // notice is how long a process may go on before it has noticed how late it is. When it was stopped, the
 // timer that ends its locks and the question that it was asked meanwhile come at the same time.
 const notice = 2 * time.Millisecond
@@ -28,17 +32,38 @@ const (
 	doTake    = "take" // Acquire
 	doTry     = "try"  // TryAcquire
 	doCheck   = "check"
+	doGuard   = "guard"
+	doFence   = "fence"
 	doRelease = "release"
 
-	didTake    = "taken"
+	didTake    = "taken" // and the token, if locks have one
 	didRefuse  = "refused"
 	isAlive    = "alive"
-	isLost     = "lost" // of check and of release
+	isLost     = "lost"
+	didWrite   = "written"
+	isOutdone  = "outdone"
 	didRelease = "released"
 )
 
+// Register is what holders write to. An error that matches sqllock.ErrLost or sqllock.ErrExpired
+// is the lock's end. After any error but ErrOutdone a line may have been written.
+type Register interface {
+	// Guard writes a line that is written by the holder or not at all, whatever happens meanwhile.
+	Guard(ctx context.Context, lock sqllock.Lock) error
+	// Fence writes a line if no line of a higher token is there, and otherwise returns ErrOutdone.
+	Fence(ctx context.Context, lock sqllock.Lock) error
+}
+
+// ErrOutdone is the error of a Register that has a line of a higher token.
+var ErrOutdone = errors.New("somebody with a higher token was here")
+
 // Serve is what a child process does: what it is asked, until its input ends.
 func Serve(ctx context.Context, l sqllock.Locker, in io.Reader, out io.Writer) error {
+	return ServeWriters(ctx, l, nil, in, out)
+}
+
+// ServeWriters is what a child process does whose holders write.
+func ServeWriters(ctx context.Context, l sqllock.Locker, register Register, in io.Reader, out io.Writer) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	workers := make(map[string]chan string)
@@ -51,9 +76,9 @@ func Serve(ctx context.Context, l sqllock.Locker, in io.Reader, out io.Writer) e
 			defer close(questions)
 			workers[id] = questions
 			all.Go(func() { // a line is written at once
-				var lock sqllock.Lock
+				c := &client{locker: l, register: register}
 				for question := range questions {
-					fmt.Fprintln(out, id, reply(ctx, l, &lock, question))
+					fmt.Fprintln(out, id, c.reply(ctx, question))
 				}
 			})
 		}
@@ -62,38 +87,72 @@ func Serve(ctx context.Context, l sqllock.Locker, in io.Reader, out io.Writer) e
 	return lines.Err()
 }
 
-// reply does what a worker is asked, and keeps its lock.
-func reply(ctx context.Context, l sqllock.Locker, lock *sqllock.Lock, question string) string {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+// client is a worker in its process.
+type client struct {
+	locker   sqllock.Locker
+	register Register
+	lock     sqllock.Lock // the last that it took
+}
+
+// reply does what a worker is asked.
+func (c *client) reply(ctx context.Context, question string) string {
 	verb, name, _ := strings.Cut(question, " ")
+	limit := patience
+	if verb == doGuard || verb == doFence {
+		limit = writing
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	var err error
 	switch verb {
-	case doTake, doTry:
-		take := l.Acquire
-		if verb == doTry {
-			take = l.TryAcquire
-		}
-		*lock, err = take(ctx, name)
-		if err == nil {
-			return didTake
-		}
-		if errors.Is(err, sqllock.ErrHeld) || ctx.Err() != nil {
-			return didRefuse
-		}
+	case doTake:
+		return c.taken(ctx, c.locker.Acquire, name)
+	case doTry:
+		return c.taken(ctx, c.locker.TryAcquire, name)
 	case doCheck:
 		wait(ctx, notice)
-		if (*lock).Context().Err() == nil {
+		if c.lock.Context().Err() == nil {
 			return isAlive
 		}
 		return isLost
+	case doGuard:
+		if err = c.register.Guard(ctx, c.lock); err == nil {
+			return didWrite
+		}
+	case doFence:
+		if err = c.register.Fence(ctx, c.lock); err == nil {
+			return didWrite
+		}
 	case doRelease:
-		if err = (*lock).Release(ctx); err == nil {
+		if err = c.lock.Release(ctx); err == nil {
 			return didRelease
 		}
-		if errors.Is(err, sqllock.ErrLost) {
-			return isLost
-		}
 	}
+	switch {
+	case errors.Is(err, sqllock.ErrLost), errors.Is(err, sqllock.ErrExpired):
+		return isLost
+	case errors.Is(err, ErrOutdone):
+		return isOutdone
+	}
+	return failed(err)
+}
+
+// taken takes a lock.
+func (c *client) taken(ctx context.Context, take func(context.Context, string, ...sqllock.Option) (sqllock.Lock, error), name string) string {
+	lock, err := take(ctx, name)
+	switch {
+	case err == nil:
+		c.lock = lock
+		if fenced, ok := lock.(interface{ Token() int64 }); ok {
+			return fmt.Sprint(didTake, " ", fenced.Token())
+		}
+		return didTake
+	case errors.Is(err, sqllock.ErrHeld) || ctx.Err() != nil:
+		return didRefuse
+	}
+	return failed(err)
+}
+
+func failed(err error) string {
 	return strings.ReplaceAll(fmt.Sprint("failed: ", err), "\n", " ")
 }

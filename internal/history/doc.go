@@ -1,9 +1,10 @@
 // Package history checks that a lock was never held twice, by what its clients were told.
 //
 // [Run] lets several processes contend for a few names while its nemesis kills them with signal 9,
-// stops them, cuts them off from the server, and has the server end their connections. A child
-// process, which runs [Serve], does one thing at a time for each of its workers: it takes a lock,
-// looks whether the lock's context is alive, and releases it. The parent tells it what to do and
+// stops them, cuts them off from the server, and has the server end their connections, or does some
+// other [Harm]. A child process, which runs [Serve], does one thing at a time for each of its workers:
+// it takes a lock, looks whether the lock's context is alive, and releases it; one that runs
+// [ServeWriters] also writes to a [Register] meanwhile. The parent tells it what to do and
 // records, on one clock, when it asked and when it read the answer. [History] turns the record
 // into operations, and porcupine looks for an order of them in which no two locks overlap.
 //
@@ -14,7 +15,13 @@
 //
 //   - taken: at some moment the lock began.
 //   - alive (its context had not ended): at some later moment it was held.
+//   - written, to a register that is guarded: at some later moment it was held.
+//   - outdone, as a register that compares tokens says: at some moment there was a later lock.
 //   - released (Release returned nil): it was held until some moment.
+//
+// Where locks have tokens, each is higher than that of the lock before. What was written is looked
+// at besides, by [CheckJournal]: whatever the clients were told, no line comes after one with a
+// higher token.
 //
 // A lock that was not released so may end at any time after its last claim: its process was
 // killed, its connection ended, the release failed. Nothing more needs to be known about it, in
@@ -32,4 +39,13 @@
 // that was lost does not count from the moment the nemesis began to end a connection, whosever,
 // until a session TTL after the server said it was done. Nothing is forgiven to a process that was
 // stopped or cut off: its trust ends before the server ends its session.
+//
+// The same goes for a lease whose holder was not asked: it was released by force, or the server's
+// clock was set ahead. But tokens are for just that: what was written, and what was released, is
+// never forgiven.
+//
+// # How long it takes
+//
+// A run takes some seconds. With SQLLOCK_TEST_HISTORY=100000 it goes on until so many answers were
+// heard that are no errors, and as much more is done to the processes.
 package history

@@ -30,7 +30,10 @@ type Lock struct {
 	client   int
 	name     string
 	taken    Span
+	token    int64  // guarded by h.mu: 0 if it has none
 	alive    []Span // guarded by h.mu
+	wrote    []Span // guarded by h.mu
+	outdone  []Span // guarded by h.mu
 	released *Span  // guarded by h.mu: nil unless Release returned nil
 }
 
@@ -47,11 +50,32 @@ func (h *History) Taken(client int, name string, at Span) *Lock {
 	return k
 }
 
+// Token records the lock's fencing token.
+func (k *Lock) Token(token int64) {
+	k.h.mu.Lock()
+	defer k.h.mu.Unlock()
+	k.token = token
+}
+
 // Alive records that the lock's context was alive.
 func (k *Lock) Alive(at Span) {
 	k.h.mu.Lock()
 	defer k.h.mu.Unlock()
 	k.alive = append(k.alive, at)
+}
+
+// Wrote records that a transaction which the lock guarded was committed.
+func (k *Lock) Wrote(at Span) {
+	k.h.mu.Lock()
+	defer k.h.mu.Unlock()
+	k.wrote = append(k.wrote, at)
+}
+
+// Outdone records that a higher token than the lock's had been used.
+func (k *Lock) Outdone(at Span) {
+	k.h.mu.Lock()
+	defer k.h.mu.Unlock()
+	k.outdone = append(k.outdone, at)
 }
 
 // Released records that Release returned nil.
@@ -99,7 +123,7 @@ func (h *History) operations() (ops []porcupine.Operation) {
 		add := func(said kind, at Span) {
 			ops = append(ops, porcupine.Operation{
 				ClientId: k.client,
-				Input:    claim{kind: said, name: k.name, lock: i + 1, mortal: mortal},
+				Input:    claim{kind: said, name: k.name, lock: i + 1, token: k.token, mortal: mortal},
 				Call:     int64(at.From),
 				Return:   int64(at.To),
 			})
@@ -109,6 +133,12 @@ func (h *History) operations() (ops []porcupine.Operation) {
 			if !mortal || !h.forgives(at) {
 				add(alive, at)
 			}
+		}
+		for _, at := range k.wrote {
+			add(wrote, at)
+		}
+		for _, at := range k.outdone {
+			add(outdone, at)
 		}
 		if !mortal {
 			add(released, *k.released)

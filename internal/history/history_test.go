@@ -93,6 +93,52 @@ func TestWhatIsAndWhatIsNotOneHolderAtATime(t *testing.T) {
 			h.Taken(1, name, at(3, 4)).Released(at(5, 6))
 			a.Released(at(7, 8))
 		}, porcupine.Illegal},
+		{"tokens rise, and some were given to nobody who said so", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			a.Token(1)
+			a.Released(at(2, 3))
+			b := h.Taken(1, name, at(4, 5))
+			b.Token(3)
+			b.Wrote(at(6, 7))
+			b.Released(at(8, 9))
+		}, porcupine.Ok},
+		{"a token falls", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			a.Token(2)
+			a.Released(at(2, 3))
+			h.Taken(1, name, at(4, 5)).Token(1)
+		}, porcupine.Illegal},
+		{"a token is given twice", func(h *history.History) {
+			h.Taken(0, name, at(0, 1)).Token(2)
+			h.Taken(1, name, at(0, 1)).Token(2)
+		}, porcupine.Illegal},
+		{"tokens of two names", func(h *history.History) {
+			h.Taken(0, name, at(0, 1)).Token(2)
+			h.Taken(1, "another", at(2, 3)).Token(1)
+		}, porcupine.Ok},
+		{"a stopped process guarded a transaction before it was followed", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			h.Taken(1, name, at(4, 5)).Wrote(at(6, 7))
+			a.Wrote(at(2, 8))
+		}, porcupine.Ok},
+		{"a lost lock guards a transaction, and that is not forgiven", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			h.Forgive(at(2, 10))
+			h.Taken(1, name, at(3, 4)).Wrote(at(5, 6))
+			a.Wrote(at(7, 8))
+		}, porcupine.Illegal},
+		{"a lost lock is told apart by its token", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			a.Token(1)
+			h.Taken(1, name, at(2, 3)).Token(2)
+			a.Outdone(at(4, 5))
+		}, porcupine.Ok},
+		{"the holder is told apart by its token", func(h *history.History) {
+			h.Taken(0, name, at(0, 1)).Token(1)
+			b := h.Taken(1, name, at(2, 3))
+			b.Token(2)
+			b.Outdone(at(4, 5))
+		}, porcupine.Illegal},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			t.Parallel()
@@ -102,5 +148,24 @@ func TestWhatIsAndWhatIsNotOneHolderAtATime(t *testing.T) {
 				t.Errorf("the history is %s; want %s", got, test.want)
 			}
 		})
+	}
+}
+
+func TestAStaleLineIsFound(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		what    string
+		journal []history.Line
+		stale   bool
+	}{
+		{"nothing was written", nil, false},
+		{"tokens rise", []history.Line{{name, 1, 10}, {name, 1, 10}, {name, 2, 11}, {name, 4, 10}}, false},
+		{"each name has its own", []history.Line{{name, 3, 10}, {"another", 1, 11}, {name, 4, 10}}, false},
+		{"a token falls", []history.Line{{name, 1, 10}, {"another", 1, 10}, {name, 2, 11}, {name, 1, 10}}, true},
+		{"two have one token", []history.Line{{name, 1, 10}, {name, 1, 11}}, true},
+	} {
+		if err := history.CheckJournal(test.journal); (err != nil) != test.stale {
+			t.Errorf("%s: %v", test.what, err)
+		}
 	}
 }

@@ -14,6 +14,8 @@ type kind string
 const (
 	taken    kind = "taken"
 	alive    kind = "alive"
+	wrote    kind = "wrote"
+	outdone  kind = "outdone"
 	released kind = "released"
 )
 
@@ -22,14 +24,16 @@ const (
 type claim struct {
 	kind   kind
 	name   string
-	lock   int  // counts the locks of a history, from 1
-	mortal bool // the lock was not released, and so ended nobody knows when
+	lock   int   // counts the locks of a history, from 1
+	token  int64 // the lock's, or 0
+	mortal bool  // the lock was not released, and so ended nobody knows when
 }
 
-// holder is the state of a name: the lock that is held, or the zero holder.
+// holder is the state of a name.
 type holder struct {
-	lock   int
-	mortal bool // it may have ended
+	lock   int   // that is held, or 0
+	token  int64 // of the last lock
+	mortal bool  // the lock may have ended
 }
 
 // model is one lock per name.
@@ -42,7 +46,7 @@ func model() porcupine.Model {
 		},
 		DescribeOperation: func(input, _ any) string {
 			c := input.(claim)
-			return fmt.Sprintf("%s %d", c.kind, c.lock)
+			return fmt.Sprintf("%s %d (token %d)", c.kind, c.lock, c.token)
 		},
 		DescribeState: func(state any) string {
 			return fmt.Sprintf("%+v", state)
@@ -50,16 +54,20 @@ func model() porcupine.Model {
 	}
 }
 
-// step is what a lock is: taken by one at a time. A lock that ended nobody knows when makes way for
-// the next; whether that was too early shows when it is said to be alive afterwards.
+// step is what a lock is: taken by one at a time, with a higher token each. A lock that ended nobody
+// knows when makes way for the next; whether that was too early shows when it is said to be alive
+// afterwards, or to have guarded something.
 func step(now holder, c claim) (bool, holder) {
 	switch c.kind {
 	case taken:
-		return now.lock == 0 || now.mortal, holder{lock: c.lock, mortal: c.mortal}
-	case alive:
+		rises := c.token == 0 || c.token > now.token
+		return rises && (now.lock == 0 || now.mortal), holder{lock: c.lock, token: c.token, mortal: c.mortal}
+	case alive, wrote:
 		return now.lock == c.lock, now
+	case outdone:
+		return now.token > c.token, now
 	case released:
-		return now.lock == c.lock, holder{}
+		return now.lock == c.lock, holder{token: now.token}
 	}
 	return false, now
 }

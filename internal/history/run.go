@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -23,30 +24,48 @@ import (
 // soon bounds everything that has to happen.
 const soon = 30 * time.Second
 
-// Locker is what the nemesis ends connections with.
-type Locker interface {
+// lengthEnv makes every run as long as it takes to hear so many answers, with more of everything
+// that is done to the processes meanwhile.
+const lengthEnv = "SQLLOCK_TEST_HISTORY"
+
+// Terminator is a Locker that the nemesis can end connections with.
+type Terminator interface {
 	sqllock.Locker
 	Terminate(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Holder, bool, error)
 }
 
 // Options says who contends for what, and what is done to them.
 type Options struct {
-	Server    string                        // host:port; the children connect to it through cables
+	Server    string                        // host:port; the children connect to it through cables. A file has none
 	Child     func(address string) []string // the variables that make the test program call Serve with a Locker on address
 	TTL       time.Duration                 // the session TTL of the children
 	Processes int
 	Workers   int      // in each process, for each name
 	Names     []string // of the locks
+	Writes    bool     // the children call ServeWriters, and their holders write
 
-	Kills, Stops, Cuts, Terminations int           // how many
-	Calm                             time.Duration // how long nothing happens after that
+	Kills, Stops, Cuts int // how many
+	Terminations       int // the Locker is a Terminator
+	Others             []Harm
+	Calm               time.Duration               // how long nothing happens after that
+	Last               func(context.Context) error // done when the processes have ended; or nil
+}
+
+// Harm is something that the nemesis does besides.
+type Harm struct {
+	What  string
+	Times int
+	Do    func(ctx context.Context, name string) error // name is one of the locks'
+
+	// Forgive is for what lets others in before the holder can know.
+	Forgive bool
 }
 
 // run is one run of everything.
 type run struct {
 	t         *testing.T
 	opts      Options
-	locker    Locker
+	locker    sqllock.Locker
 	began     time.Time
 	history   History
 	cables    []*locktest.Cable // by place; cut by the nemesis
@@ -55,22 +74,29 @@ type run struct {
 	mu     sync.Mutex
 	counts map[string]int // guarded by mu: answers
 	errors []string       // guarded by mu
+	heard  int            // guarded by mu: answers that were no errors
 }
 
 // Run records a history and checks it. In the end it makes sure that every name comes free.
-func Run(t *testing.T, locker Locker, opts Options, want porcupine.CheckResult) {
+func Run(t *testing.T, locker sqllock.Locker, opts Options, want porcupine.CheckResult) {
 	t.Helper()
 	seed := rand.Uint64()
 	r := &run{t: t, opts: opts, locker: locker, began: time.Now(), counts: make(map[string]int)}
-	r.record(seed)
+	done := r.record(seed)
 	took := time.Since(r.began)
 	got := r.history.Check()
-	t.Logf("the history of %v is %s: %s", took.Round(time.Millisecond), got, r)
+	t.Logf("the history of %v is %s: %d answers: %s; the nemesis: %s",
+		took.Round(time.Millisecond), got, r.answers(), counted(r.counts), counted(done))
 	for _, text := range r.errors {
 		t.Log(text)
 	}
 	if want == porcupine.Ok && r.counts[didRefuse] == 0 {
 		t.Error("nobody was refused: they did not contend")
+	}
+	if r.opts.Last != nil {
+		if err := r.opts.Last(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 	if got != want {
 		path := filepath.Join(os.TempDir(), fmt.Sprintf("history-%x.html", seed))
@@ -82,11 +108,13 @@ func Run(t *testing.T, locker Locker, opts Options, want porcupine.CheckResult) 
 	}
 }
 
-// record lets the workers work until the nemesis has done its work.
-func (r *run) record(seed uint64) {
+// record lets the workers work until the nemesis has done its work, and returns what that was.
+func (r *run) record(seed uint64) (done map[string]int) {
 	r.t.Helper()
 	for i := range r.opts.Processes {
-		r.cables = append(r.cables, locktest.NewCable(r.t, "127.0.0.1", r.opts.Server))
+		if r.opts.Server != "" {
+			r.cables = append(r.cables, locktest.NewCable(r.t, "127.0.0.1", r.opts.Server))
+		}
 		p, err := r.start(i)
 		if err != nil {
 			r.t.Fatal(err)
@@ -105,12 +133,27 @@ func (r *run) record(seed uint64) {
 		p := r.processes[client/r.perProcess()]
 		workers.Go(func() { w.work(ctx, p) })
 	}
-	n := &nemesis{run: r, rand: rand.New(rand.NewPCG(seed, 1<<32))}
-	if err := n.work(ctx); err != nil {
+	n := &nemesis{run: r, rand: rand.New(rand.NewPCG(seed, 1<<32)), done: make(map[string]int)}
+	if err := n.work(ctx, length(r.t)); err != nil {
 		r.t.Error(err)
 	}
 	over()
 	r.end(&workers)
+	return n.done
+}
+
+// length is how many answers are asked for.
+func length(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv(lengthEnv)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", lengthEnv, err)
+	}
+	return n
 }
 
 // end lets the workers and their processes end, but not take for ever.
@@ -141,12 +184,17 @@ func (r *run) end(workers *sync.WaitGroup) {
 
 // start starts the process of a place, and waits until it is connected.
 func (r *run) start(i int) (*process, error) {
-	p, err := startProcess(r.t.Context(), r.opts.Child(r.cables[i].Address()), r.perProcess(), r.began)
+	address := ""
+	if r.cables != nil {
+		address = r.cables[i].Address()
+	}
+	p, err := startProcess(r.t.Context(), r.opts.Child(address), r.perProcess(), r.began)
 	if err != nil {
 		return nil, err
 	}
 	r.t.Cleanup(func() { _ = p.cmd.Process.Kill(); <-p.gone })
-	if text, _, _ := p.ask(0, fmt.Sprintf("%s of process %d", doTake, i)); text == didTake {
+	text, _, _ := p.ask(0, fmt.Sprintf("%s of process %d", doTake, i))
+	if word, _ := withToken(text); word == didTake {
 		_, _, _ = p.ask(0, doRelease)
 	} else {
 		r.failed("connect: " + text)
@@ -162,6 +210,20 @@ func (r *run) count(what string) {
 	r.counts[what]++
 }
 
+// told counts an answer that is no error.
+func (r *run) told(what string) {
+	r.count(what)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.heard++
+}
+
+func (r *run) answers() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.heard
+}
+
 // failed keeps what some of the errors said.
 func (r *run) failed(text string) {
 	r.count("failed")
@@ -172,12 +234,10 @@ func (r *run) failed(text string) {
 	}
 }
 
-// String is how often what was answered.
-func (r *run) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// counted is how often what happened.
+func counted(counts map[string]int) string {
 	var parts []string
-	for what, n := range r.counts {
+	for what, n := range counts {
 		parts = append(parts, fmt.Sprintf("%d %s", n, what))
 	}
 	slices.SortFunc(parts, func(a, b string) int {

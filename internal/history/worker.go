@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -43,19 +45,31 @@ func (w *worker) round(ctx context.Context, p *process) bool {
 		w.run.count("unanswered")
 		return false
 	}
+	text, token := withToken(text)
 	if w.said(verb, text); text != didTake {
+		if text != didRefuse {
+			wait(ctx, 50*time.Millisecond) // the server is away, and has enough to do
+		}
 		w.pause(ctx)
 		return true
 	}
 	lock := w.run.history.Taken(w.client, w.name, at)
+	lock.Token(token)
 	for least := w.rand.IntN(4); least > 0 || text != isLost && p.keep.Load(); least-- {
 		w.pause(ctx)
-		if text, at, ok = p.ask(w.id, doCheck); !ok {
+		verb = w.holding(p.keep.Load())
+		if text, at, ok = p.ask(w.id, verb); !ok {
 			w.run.count("died with it")
 			return false
 		}
-		if w.said(doCheck, text); text == isAlive {
+		switch w.said(verb, text); {
+		case text == isAlive:
 			lock.Alive(at)
+		case text == didWrite && verb == doGuard:
+			lock.Wrote(at)
+		case text == isOutdone:
+			lock.Outdone(at)
+			text = isLost
 		}
 	}
 	if text, at, ok = p.ask(w.id, doRelease); !ok {
@@ -68,13 +82,33 @@ func (w *worker) round(ctx context.Context, p *process) bool {
 	return true
 }
 
+// holding is what a holder is asked: to write, above all, when it is about to be stopped.
+func (w *worker) holding(kept bool) string {
+	switch {
+	case !w.run.opts.Writes:
+		return doCheck
+	case kept && w.rand.IntN(4) > 0:
+		return doGuard
+	}
+	return []string{doCheck, doGuard, doFence}[w.rand.IntN(3)]
+}
+
+// withToken splits the answer to a question for a lock.
+func withToken(text string) (word string, token int64) {
+	if word, digits, _ := strings.Cut(text, " "); word == didTake {
+		token, _ = strconv.ParseInt(digits, 10, 64) // 0 if it has none
+		return word, token
+	}
+	return text, 0
+}
+
 // said counts an answer. An error is no claim, but can still be a mistake.
 func (w *worker) said(verb, text string) {
 	switch text {
 	case didTake, didRefuse, isAlive, didRelease:
-		w.run.count(text)
-	case isLost:
-		w.run.count(verb + " " + text)
+		w.run.told(text)
+	case isLost, didWrite, isOutdone:
+		w.run.told(verb + " " + text)
 	default:
 		w.run.failed(fmt.Sprintf("process %d: %s %q: %s", w.client/w.run.perProcess(), verb, w.name, text))
 	}

@@ -29,6 +29,7 @@ func Partitions(t *testing.T, open func(t *testing.T) Parted) {
 		"a holder that is cut off is told before anybody else has its lock":       parted.holder,
 		"a waiter that is cut off while it is in the queue does not get the lock": parted.waiterInQueue,
 		"a waiter that is cut off leaves the queue":                               parted.waiterLeaves,
+		"a caller need not wait for an answer that does not come":                 parted.impatient,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,6 +87,35 @@ func (p parted) holder(t *testing.T) {
 	mustRelease(t, mustAcquire(t, p.far, "another"))
 	mustBeHeld(t, p.far, "taken")
 	mustBeHeld(t, p.far, "waited for")
+}
+
+// impatient leaves in the middle of a statement, that of an acquisition which finds the session idle.
+func (p parted) impatient(t *testing.T) {
+	for round := range 10 {
+		var kept sqllock.Lock
+		if round%2 == 0 {
+			kept = mustTry(t, p.far, "kept")
+		}
+		mustRelease(t, mustTry(t, p.far, "another"))
+		p.Cut()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Duration(round)*10*time.Millisecond, func() { cancel(errGone) })
+		began := time.Now()
+		_, err := p.far.TryAcquire(ctx, "late")
+		mustMatch(t, err, errGone)
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("it left after %v", took)
+		}
+		if kept != nil {
+			mustLive(t, kept) // it was not the end of its session that ended the call
+		}
+		p.Heal()
+		mustBecomeFree(t, p.near, "late")
+		if kept != nil {
+			mustLive(t, kept)
+			mustRelease(t, kept)
+		}
+	}
 }
 
 // waiterInQueue has the server grant the lock to somebody who does not hear of it.

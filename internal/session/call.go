@@ -9,9 +9,6 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// maxBatch bounds how much one statement is asked to do.
-const maxBatch = 512
-
 // endedError says that the session ended before or while it ran a call. Whatever the call did
 // on the server ends with the session.
 type endedError struct{ err error }
@@ -50,15 +47,21 @@ func (s *session[K]) do(ctx context.Context, calls ...*call[K]) error {
 	for _, c := range calls {
 		c.done = make(chan struct{})
 	}
-	if err := s.enqueue(calls); err != nil {
-		return err
+	b, err := s.enqueue(ctx, calls)
+	if err != nil {
+		return &endedError{err}
 	}
-	defer s.settle(len(calls))
 	c := calls[len(calls)-1]
+	if b != nil {
+		s.runHere(b)
+	}
 	select {
 	case <-c.done:
 	case <-ctx.Done():
 		if c.left.CompareAndSwap(0, deserted) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.pending--
 			return context.Cause(ctx)
 		}
 		<-c.done
@@ -66,133 +69,73 @@ func (s *session[K]) do(ctx context.Context, calls ...*call[K]) error {
 	return c.err
 }
 
-func (s *session[K]) enqueue(calls []*call[K]) error {
+// enqueue has the session's goroutine run calls, or, when that has nothing to do, their caller: then
+// it returns what to run.
+func (s *session[K]) enqueue(ctx context.Context, calls []*call[K]) (*batch[K], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
-		return &endedError{s.err}
+		return nil, s.err
+	}
+	lend := calls[0].work == nil && s.mayLend(ctx)
+	s.pending += len(calls)
+	if lend {
+		s.lent = true
+		return &batch[K]{calls: calls, ctx: ctx}, nil
 	}
 	s.queue = append(s.queue, calls...)
-	s.pending += len(calls)
 	if s.interrupt != nil {
 		s.interrupt()
 	}
-	select {
-	case s.bell <- struct{}{}:
-	default:
-	}
-	return nil
+	s.ring()
+	return nil, nil
 }
 
-func (s *session[K]) settle(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pending -= n
+// mayLend reports whether a caller may have the connection for one statement. It spares two
+// changes of goroutines, which cost as much as a tenth of it. One who may leave needs a connection
+// that somebody else can go on with, or that holds nothing, and can be closed. Many callers get
+// more from one statement for all. The caller has mu.
+func (s *session[K]) mayLend(ctx context.Context) bool {
+	idle := !s.lent && s.late == nil && !s.waiting.IsZero() && !s.quiet && len(s.queue) == 0 && !s.stopped
+	if !idle || !s.alone || ctx.Err() != nil || time.Since(s.pinged) >= s.Timing.Heartbeat {
+		return false
+	}
+	if s.resumer != nil || ctx.Done() == nil {
+		return true
+	}
+	deadline, ok := ctx.Deadline()
+	return len(s.held)+s.moving+s.pending == 0 && (!ok || time.Until(deadline) > cutTime)
 }
 
-// next takes from the queue what can be done at once: one piece of work, or as many ops as
-// there are.
-func (s *session[K]) next() []*call[K] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := 0
-	for n < len(s.queue) && n < maxBatch && s.queue[n].work == nil {
-		n++
-	}
-	if n == 0 {
-		n = min(1, len(s.queue))
-	}
-	calls := s.queue[:n:n]
-	if s.queue = s.queue[n:]; len(s.queue) == 0 {
-		s.queue = nil
-	}
-	return calls
+// cutTime is how close a deadline is that may well end a statement, and the session with it.
+const cutTime = 100 * time.Millisecond
+
+// errCut is the error of a session whose caller left in the middle of a statement.
+var errCut = errors.New("the caller who ran a statement left")
+
+// answerTime is how long a caller waits for an answer before the session's goroutine does.
+const answerTime = time.Millisecond
+
+// runHere runs b for its caller, who has the connection, and gives the connection back.
+func (s *session[K]) runHere(b *batch[K]) {
+	err := errors.New("a caller panicked in the middle of a statement")
+	defer func() { s.endLoan(b, err) }()
+	err = s.run(b)
 }
 
-// answer runs calls that next returned and hands over their outcomes. Of a caller who has left
-// before, nothing is run. What was taken for one who leaves meanwhile is given back before
-// anything else happens on the connection. A lock is recorded only when its caller has it: one
-// that nobody has is not one to be told, and its key's turn is the caller's to give up.
-func (s *session[K]) answer(calls []*call[K]) error {
-	err := s.attempt(calls)
-	if err != nil {
+// endLoan ends the loan of the connection after b came to err.
+func (s *session[K]) endLoan(b *batch[K], err error) {
+	late := errors.Is(err, ErrLate)
+	if err != nil && !late {
 		s.tell(err)
 	}
-	var strays []*Op[K]
-	var undo func(context.Context) error // of one call: it is work, and alone
-	var idle []func()
-	for _, c := range calls {
-		if err != nil {
-			c.err = &endedError{err}
-			close(c.done)
-			continue
-		}
-		if c.left.CompareAndSwap(0, answered) {
-			if c.lock != nil && c.op.Done {
-				s.keep(c.lock)
-			}
-		} else {
-			if c.undo != nil {
-				undo = c.undo
-			} else if c.op.Take && c.op.Done {
-				strays = append(strays, &Op[K]{Key: c.op.Key, Shared: c.op.Shared})
-			}
-			if c.idle != nil {
-				idle = append(idle, c.idle)
-			}
-		}
-		close(c.done)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lent, s.waiting = false, time.Now()
+	if late {
+		b.ctx, s.late = nil, b
 	}
-	if err == nil && len(strays) > 0 {
-		err = s.confirm(false, func(until time.Time) error { return s.conn.Run(until, strays) })
+	if late || len(s.queue) > 0 || s.quiet || s.stopped || s.err != nil {
+		s.ring()
 	}
-	if err == nil && undo != nil {
-		err = s.work(false, undo)
-	}
-	if err == nil {
-		for _, f := range idle {
-			f()
-		}
-	}
-	return err
-}
-
-// attempt runs the calls whose callers are still there. An error ends the session.
-func (s *session[K]) attempt(calls []*call[K]) error {
-	if c := calls[0]; c.work != nil {
-		if c.left.Load() == deserted {
-			return nil
-		}
-		return s.work(c.free, c.work)
-	}
-	ops, sent := make([]*Op[K], 0, len(calls)), make([]*call[K], 0, len(calls))
-	for _, c := range calls {
-		if c.left.Load() != deserted {
-			ops, sent = append(ops, &c.op), append(sent, c)
-		}
-	}
-	if len(ops) == 0 {
-		return nil
-	}
-	return s.confirm(false, func(until time.Time) error {
-		err := s.conn.Run(until, ops)
-		if err == nil || s.conn.Broken(err) {
-			return err
-		}
-		return s.recover(until, sent, err)
-	})
-}
-
-// recover makes sure what is held after the server answered ops with an error, which does not
-// mean that nothing was done: a cancel or a timeout can meet the grant. Every key is given
-// back. No other lock can be meant: of one key a session holds one, and whoever asked for it has its turn.
-func (s *session[K]) recover(until time.Time, calls []*call[K], said error) error {
-	gives := make([]*Op[K], 0, len(calls))
-	for _, c := range calls {
-		gives = append(gives, &Op[K]{Key: c.op.Key, Shared: c.op.Shared})
-		if c.op.Done = !c.op.Take; c.op.Take {
-			c.refused = said
-		}
-	}
-	return s.conn.Run(until, gives)
 }

@@ -4,7 +4,7 @@
 // A Locker tries for locks on a shared session, which holds those that were free. A lock that
 // somebody else holds is waited for on a session apart, so that no statement on a shared
 // session ever waits. Every session belongs to one goroutine, which sends what many callers
-// want in one statement.
+// want in one statement; a caller who comes alone sends it without changing goroutines.
 //
 // A session is trusted until the moment its last confirmed statement was sent + TTL − margin,
 // on this process's monotonic clock; the server ends it no earlier than that moment + TTL. A
@@ -14,6 +14,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -42,8 +43,9 @@ type Op[K comparable] struct {
 // deadline the Conn need not be usable.
 type Conn[K comparable] interface {
 	// Run does ops, in their order and without waiting, in one round trip. After an error
-	// any of them may have been done.
-	Run(until time.Time, ops []*Op[K]) error
+	// any of them may have been done. A Conn that is a resumer returns ErrLate when the answer
+	// has not come by soon.
+	Run(until, soon time.Time, ops []*Op[K]) error
 
 	// Wait waits for the key of op, which takes it, for some time up to two seconds. It has
 	// been waited for already for as long as waited: who waits longer should have better chances.
@@ -74,3 +76,12 @@ type Conn[K comparable] interface {
 	// Close ends the session, in bounded time.
 	Close()
 }
+
+// resumer is a Conn whose Run need not be waited for by who called it.
+type resumer[K comparable] interface {
+	// Resume waits for the answer after Run returned ErrLate, for the same ops.
+	Resume(until time.Time, ops []*Op[K]) error
+}
+
+// ErrLate says that the answer has not come yet.
+var ErrLate = errors.New("the answer has not come yet")

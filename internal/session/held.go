@@ -30,7 +30,7 @@ func (s *session[K]) tell(err error) {
 		return
 	}
 	level := slog.LevelWarn
-	if errors.Is(err, sqllock.ErrClosed) {
+	if errors.Is(err, sqllock.ErrClosed) || errors.Is(err, errCut) {
 		level = slog.LevelDebug
 	}
 	s.Events.Log(context.Background(), level, "lock session ended", slog.Int("locks", locks), slog.Any("err", err))
@@ -55,36 +55,42 @@ func (s *session[K]) end(err error) (locks int, first bool) {
 	}
 	s.queue = nil
 	close(s.done)
+	s.ring()
 	return locks, true
 }
 
-// keep records a lock. When the session has ended the lock has ended with it.
+// keep records a lock. When the session has ended the lock has ended with it. The caller has mu.
 func (s *session[K]) keep(lock *lock[K]) {
-	if !s.attach(lock) {
-		lock.End(s.lost()) // the session's error does not change any more
+	if s.err != nil {
+		lock.End(s.lost())
 		lock.over(lock.want.Key)
+		return
 	}
+	s.held[lock.want.Key] = lock
 }
 
-// attach records a lock, unless the session has ended.
+// attach records a lock that was handed over, unless the session has ended.
 func (s *session[K]) attach(lock *lock[K]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
 		return false
 	}
+	s.moving--
 	s.held[lock.want.Key] = lock
 	return true
 }
 
-// detach forgets a lock, and reports whether it was there: then its key's turn is for the
-// caller to give up, and otherwise it was given up when the session ended.
+// detach forgets a lock, which is to be given back or handed over, and reports whether it was there:
+// then its key's turn is for the caller to give up, and otherwise it was given up when the session
+// ended.
 func (s *session[K]) detach(lock *lock[K]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held[lock.want.Key] != lock {
 		return false
 	}
+	s.moving++
 	delete(s.held, lock.want.Key)
 	return true
 }

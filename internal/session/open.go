@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -20,18 +21,28 @@ type opening[K comparable] struct {
 }
 
 // onShared calls f with a shared session, opening one if need be. When the session ends
-// instead, f is called once more with another one: what it did on the old one ends with that.
+// instead, f is called once more with another one: what it did on the old one ends with that. It
+// is not to blame for what other callers cut off.
 func (l *Locker[K]) onShared(ctx context.Context, f func(*session[K]) error) error {
-	for again := false; ; again = true {
+	for again := false; ; {
 		s, err := l.sharedSession(ctx)
 		if err != nil {
 			return err
 		}
 		err = f(s)
 		var ended *endedError
-		if again || !errors.As(err, &ended) || ctx.Err() != nil {
+		cut := errors.Is(err, errCut)
+		switch {
+		case !errors.As(err, &ended):
+			return err
+		case ctx.Err() != nil && cut:
+			return context.Cause(ctx)
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case again && !cut:
 			return err
 		}
+		again = again || !cut
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // After so many times, or so long, the server is asked whether another process waits, so that
 // it gets its turn.
 const (
-	maxPasses = 16
+	maxPasses = 8
 	passTime  = 20 * time.Millisecond
 )
 

@@ -5,33 +5,37 @@ import (
 	"runtime"
 	"sync"
 	"time"
-
-	"github.com/sqllock/sqllock"
 )
 
 // stopTimeout is how long a statement may go on after stop.
 const stopTimeout = time.Second
 
-// linger is how long a session waits for the next call before it starts to watch its
-// connection: interrupting a watch costs more than a statement does.
-const linger = 2 * time.Millisecond
-
-// session is one dedicated connection, the goroutine that owns it, and the locks it holds.
+// session is one dedicated connection, the goroutine that owns it, and the locks it holds. A caller
+// who finds that goroutine with nothing to do has the connection for one statement.
 type session[K comparable] struct {
-	conn Conn[K]
+	conn    Conn[K]
+	resumer resumer[K] // conn, if it is one
 	Config[K]
-	bell   chan struct{}     // has room for one ring: there is something in the queue
-	quit   chan struct{}     // closed by stop
+	bell   chan struct{}     // has room for one ring: something changed that next looks at
 	done   chan struct{}     // closed when the session has ended and every lock on it was told
 	ended  func(*session[K]) // called after the connection was closed
-	pinged time.Time         // the goroutine's own: when the last heartbeat was sent
+	pinged time.Time         // when the last heartbeat was sent; written by the goroutine, when it does not wait
+	taken  []*call[K]        // the goroutine's own: room for what take returns
 
 	mu        sync.Mutex
 	queue     []*call[K]         // guarded by mu: what the goroutine is to do next
 	held      map[K]*lock[K]     // guarded by mu
-	pending   int                // guarded by mu: calls whose callers are there
+	moving    int                // guarded by mu: keys that the session has, and no lock: they are handed over or given back
+	pending   int                // guarded by mu: calls that were not answered
 	interrupt context.CancelFunc // guarded by mu: ends the current watch
-	stopped   bool               // guarded by mu: quit is closed
+	stopped   bool               // guarded by mu: stop was called
+	waiting   time.Time          // guarded by mu: since when the goroutine waits for the bell; zero when it does not
+	quiet     bool               // guarded by mu: it has waited for so long that it should watch
+	lent      bool               // guarded by mu: a caller has the connection
+	alone     bool               // guarded by mu: there was one call at a time lately
+	late      *batch[K]          // guarded by mu: what a caller who had the connection did not wait for
+	lull      *time.Timer        // guarded by mu: sets quiet
+	lulled    bool               // guarded by mu: lull is set
 	hurry     *time.Timer        // guarded by mu: cuts the statement under way some time after stop
 	err       error              // guarded by mu; does not change after done is closed
 	trusted   time.Time          // guarded by mu: until when the server is sure to keep the session
@@ -48,12 +52,13 @@ func start[K comparable](conn Conn[K], config Config[K], sent time.Time, ended f
 		conn:   conn,
 		Config: config,
 		bell:   make(chan struct{}, 1),
-		quit:   make(chan struct{}),
 		done:   make(chan struct{}),
 		ended:  ended,
 		pinged: sent,
 		held:   make(map[K]*lock[K]),
+		alone:  true,
 	}
+	s.resumer, _ = conn.(resumer[K])
 	patience, cancel := context.WithCancel(context.Background())
 	s.patience = patience
 	s.giveUp = func() { cancel(); conn.Cut() }
@@ -61,7 +66,8 @@ func start[K comparable](conn Conn[K], config Config[K], sent time.Time, ended f
 	defer s.mu.Unlock()
 	s.trusted = config.Timing.trust(sent)
 	s.deadline = time.AfterFunc(time.Until(s.trusted), s.expire)
-	go s.run()
+	s.lull = time.AfterFunc(linger, s.hush)
+	go s.live()
 	return s
 }
 
@@ -72,19 +78,20 @@ func (s *session[K]) stop() {
 	defer s.mu.Unlock()
 	if !s.stopped {
 		s.stopped = true
-		close(s.quit)
 		s.hurry = time.AfterFunc(stopTimeout, s.giveUp)
+		s.ring()
 	}
 	if s.interrupt != nil {
 		s.interrupt()
 	}
 }
 
-// run owns the connection until the session ends.
-func (s *session[K]) run() {
+// live owns the connection until the session ends.
+func (s *session[K]) live() {
 	s.tell(s.serve())
 	s.mu.Lock()
 	s.deadline.Stop()
+	s.lull.Stop()
 	if s.hurry != nil {
 		s.hurry.Stop()
 	}
@@ -97,40 +104,27 @@ func (s *session[K]) run() {
 // serve runs calls, and between them watches the connection and keeps the session alive. It
 // returns why the session has to end.
 func (s *session[K]) serve() error {
-	idle := time.NewTimer(linger)
-	defer idle.Stop()
 	for {
-		select {
-		case <-s.quit:
-			return sqllock.ErrClosed
-		default:
+		b, err := s.next()
+		if err != nil {
+			return err
+		}
+		if b == nil {
+			err = s.watch()
+		} else {
+			err = s.run(b)
+			clear(s.taken)
+		}
+		if err != nil {
+			return err
+		}
+		if b != nil && len(b.calls) > 1 {
+			runtime.Gosched() // those who were answered have their next calls to make: one statement for them
 		}
 		if time.Since(s.pinged) >= s.Timing.Heartbeat { // also when there is always something to do
 			if err := s.ping(); err != nil {
 				return err
 			}
-		}
-		if calls := s.next(); len(calls) > 0 {
-			if err := s.answer(calls); err != nil {
-				return err
-			}
-			if len(calls) > 1 {
-				runtime.Gosched() // those who were answered have their next calls to make: one statement for them
-			}
-			continue
-		}
-		idle.Reset(linger)
-		select {
-		case <-s.bell:
-			continue
-		case <-s.quit:
-			return sqllock.ErrClosed
-		case <-s.done: // its deadline passed
-			return s.err
-		case <-idle.C:
-		}
-		if err := s.watch(); err != nil {
-			return err
 		}
 	}
 }

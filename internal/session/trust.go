@@ -15,11 +15,24 @@ func (s *session[K]) confirm(free bool, work func(until time.Time) error) error 
 	if free {
 		s.trust(sent)
 	}
+	until, err := s.limit(sent)
+	if err != nil {
+		return err
+	}
+	return s.confirmed(sent, until, work)
+}
+
+// limit returns until when a statement that is sent at the given time may go on.
+func (s *session[K]) limit(sent time.Time) (until time.Time, err error) {
 	trusted := s.trustedUntil()
 	if !sent.Before(trusted) {
-		return s.Timing.silence()
+		return until, s.Timing.silence()
 	}
-	until := earlier(trusted, sent.Add(statementTimeout))
+	return earlier(trusted, sent.Add(statementTimeout)), nil
+}
+
+// confirmed is the rest of confirm, for work that began at the given time.
+func (s *session[K]) confirmed(sent, until time.Time, work func(until time.Time) error) error {
 	err := work(until)
 	if s.patience.Err() != nil {
 		return sqllock.ErrClosed

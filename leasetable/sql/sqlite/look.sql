@@ -1,5 +1,6 @@
 -- Who holds the name ?1. A lease row was committed before a lock row could refer to it, and ids
 -- are never used again: a lease that is referred to and gone is over for good.
+-- Of a name without a lease the end is until when it is kept after its release.
 SELECT k.token,
        k.lease_id,
        k.lease_id IS NOT NULL AND l.id IS NULL AS gone,
@@ -7,8 +8,10 @@ SELECT k.token,
        coalesce(l.host, '') AS host,
        coalesce(l.pid, 0) AS pid,
        k.acquired_at AS acquired_us,
-       coalesce(l.expires_at, 0) AS expires_us,
-       coalesce(l.expires_at - CAST(unixepoch('subsec') * 1000000 AS INTEGER), 0) AS remaining_us
+       coalesce(l.expires_at, k.kept_until, 0) AS expires_us,
+       coalesce(coalesce(l.expires_at, k.kept_until) - CAST(unixepoch('subsec') * 1000000 AS INTEGER), 0) AS remaining_us,
+       coalesce(l.ttl_us, 0) AS ttl_us,
+       coalesce(l.renewals, 0) AS renewals
 FROM sqllock_lock k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id
 WHERE k.name = ?1

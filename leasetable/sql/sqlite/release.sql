@@ -1,4 +1,5 @@
--- Releases the name ?1 as held by the lease ?2 with the token ?3. The row stays, for its token.
+-- Releases the name ?1 as held by the lease ?2 with the token ?3, and keeps it until ?4
+-- microseconds after it was acquired, if that is not null. The row stays, for its token.
 UPDATE sqllock_lock
-SET lease_id = NULL, released_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER)
+SET lease_id = NULL, released_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER), kept_until = acquired_at + ?4
 WHERE name = ?1 AND lease_id = ?2 AND token = ?3

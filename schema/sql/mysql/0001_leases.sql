@@ -30,6 +30,7 @@ CREATE TABLE IF NOT EXISTS sqllock_lock (
     lease_id    BINARY(16)      NULL COMMENT 'the lease that holds the name; NULL: free; of a lease that is gone: dead, free to take over',
     acquired_at DATETIME(6)     NOT NULL COMMENT 'when the name was last acquired, UTC, by the database''s clock',
     released_at DATETIME(6)     NULL COMMENT 'when the name was last released, UTC, by the database''s clock',
+    kept_until  DATETIME(6)     NULL COMMENT 'until when the name is not free though it was released, UTC, by the database''s clock',
     metadata    VARBINARY(1024) NOT NULL DEFAULT '' COMMENT 'whatever the holder attached, opaque',
     PRIMARY KEY (name)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin

@@ -37,6 +37,7 @@ CREATE TABLE IF NOT EXISTS sqllock_lock (
     lease_id    bytea,
     acquired_at timestamptz NOT NULL,
     released_at timestamptz,
+    kept_until  timestamptz,
     metadata    bytea       NOT NULL DEFAULT ''
 );
 
@@ -46,6 +47,7 @@ COMMENT ON COLUMN sqllock_lock.token IS 'fencing token: rises with every acquisi
 COMMENT ON COLUMN sqllock_lock.lease_id IS 'the lease that holds the name; NULL: free; of a lease that is gone: dead, free to take over';
 COMMENT ON COLUMN sqllock_lock.acquired_at IS 'when the name was last acquired, by the database''s clock';
 COMMENT ON COLUMN sqllock_lock.released_at IS 'when the name was last released, by the database''s clock';
+COMMENT ON COLUMN sqllock_lock.kept_until IS 'until when the name is not free though it was released, by the database''s clock';
 COMMENT ON COLUMN sqllock_lock.metadata IS 'whatever the holder attached, opaque';
 
 -- For the purge of dead leases. Names have no other index than their key: what a release changes

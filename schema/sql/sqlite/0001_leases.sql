@@ -27,6 +27,7 @@ CREATE TABLE IF NOT EXISTS sqllock_lock (
     lease_id    BLOB,                         -- the lease that holds the name; NULL: free; of a lease that is gone: dead
     acquired_at INTEGER NOT NULL,             -- when the name was last acquired
     released_at INTEGER,                      -- when the name was last released
+    kept_until  INTEGER,                      -- until when the name is not free though it was released
     metadata    BLOB    NOT NULL DEFAULT x''  -- whatever the holder attached, opaque
 ) STRICT, WITHOUT ROWID;
 

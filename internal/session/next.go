@@ -1,0 +1,75 @@
+package session
+
+import (
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+// linger is how long a session waits for the next call before it starts to watch its
+// connection: interrupting a watch costs more than a statement does.
+const linger = 2 * time.Millisecond
+
+// next waits for what is to be done, and returns nil when there was nothing for some time. The error
+// is why the session has to end.
+func (s *session[K]) next() (*batch[K], error) {
+	for {
+		s.mu.Lock()
+		b, quiet, err := s.due()
+		if b != nil || quiet || err != nil {
+			s.mu.Unlock()
+			return b, err
+		}
+		if s.waiting = time.Now(); !s.lulled { // seldom: the timer is not set anew by every call, but by hush
+			s.lulled = true
+			s.lull.Reset(linger)
+		}
+		s.mu.Unlock()
+		<-s.bell
+	}
+}
+
+// due returns what next does, if anything is due. The caller has mu.
+func (s *session[K]) due() (b *batch[K], quiet bool, err error) {
+	if s.lent { // who has the connection rings
+		return nil, false, nil
+	}
+	b, quiet = s.late, s.quiet
+	s.late, s.quiet, s.waiting = nil, false, time.Time{}
+	switch {
+	case b != nil:
+		return b, false, nil
+	case s.err != nil: // its deadline passed
+		return nil, false, s.err
+	case s.stopped:
+		return nil, false, sqllock.ErrClosed
+	}
+	return s.take(), quiet, nil
+}
+
+// hush ends the wait of next when it has lasted for long.
+func (s *session[K]) hush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lulled = !s.waiting.IsZero(); !s.lulled {
+		return
+	}
+	left := linger - time.Since(s.waiting)
+	if s.lent {
+		left = linger
+	}
+	if left > 0 {
+		s.lull.Reset(left)
+		return
+	}
+	s.quiet, s.lulled = true, false
+	s.ring()
+}
+
+// ring has next look again.
+func (s *session[K]) ring() {
+	select {
+	case s.bell <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,157 @@
+package leasetable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/bound"
+)
+
+// Elector has one leader at a time among all who campaign for a name, in any process: whoever
+// holds the lock of that name. Its methods may be called from many goroutines.
+type Elector struct {
+	locker *Locker
+	name   string
+	opts   []sqllock.Option
+}
+
+// NewElector returns an Elector for name. The options are those of the lock: sqllock.WithTTL sets how
+// long a leader that died still leads. The default is l's own TTL, the least 200 ms. An invalid name is
+// sqllock.ErrName, another backend's option sqllock.ErrUnsupported. The Elector uses l, which the
+// caller closes.
+func NewElector(l *Locker, name string, opts ...sqllock.Option) (*Elector, error) {
+	if l == nil {
+		return nil, errors.New("leasetable: the *Locker is nil")
+	}
+	c, err := choose(opts)
+	if c.ttl == 0 {
+		c.ttl = l.ttl
+	}
+	if err := errors.Join(sqllock.CheckName(name), err, checkTTL(c.ttl)); err != nil {
+		return nil, &sqllock.OpError{Op: "elect a leader by", Name: name, Err: err}
+	}
+	return &Elector{locker: l, name: name, opts: opts}, nil
+}
+
+// mostPause bounds the pauses of a campaign that meets trouble.
+const mostPause = 3 * time.Second
+
+// Run campaigns, that is, waits for the name, and calls lead while this process leads. The lease
+// has the token of this leadership; its Guard and Verify are of use to lead, and Run releases it.
+//
+// The context given to lead ends when ctx does, or when the leadership is lost, as the context of a
+// lock is: context.Cause tells which. Then lead must return.
+//
+//   - When ctx ends, this process goes on leading until lead has returned, however long
+//     that takes, and resigns then. Whether it still leads meanwhile, lease.Context tells.
+//   - When the leadership is lost (sqllock.ErrLost, sqllock.ErrExpired), Run waits until lead has
+//     returned, and campaigns again; the next leadership has a higher token. What lead returned is only
+//     logged.
+//   - When lead returns by itself, or panics, Run resigns; it does not campaign again.
+//
+// Run returns the errors of lead and of resigning, joined: nil means that lead succeeded, and led
+// until it returned. If resigning is not confirmed, nobody leads until the lease ends.
+//
+// A campaign goes on after errors that sqllock.IsRetryable says yes to, such as a database that is
+// away, with pauses that grow to about 3 s; the Locker's logger is told (Warn). Run returns any other error, and then lead
+// was not called or has returned: sqllock.ErrSchema, sqllock.ErrReadOnly, which a failover can
+// bring too, sqllock.ErrClosed. When ctx ends during a campaign, the error matches its cause.
+func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, lease *Lease) error) error {
+	const op = "campaign for"
+	if lead == nil {
+		return &sqllock.OpError{Op: op, Name: e.name, Err: errors.New("the function that leads is nil")}
+	}
+	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+		began := time.Now()
+		again, err := e.campaign(ctx, lead)
+		if !again || ctx.Err() != nil {
+			return err
+		}
+		if time.Since(began) > mostPause { // what went well for a while is not the same trouble
+			pause = firstPause
+		}
+		e.locker.events.Log(ctx, slog.LevelWarn, "campaigning again", slog.String("lock", e.name), slog.Any("err", err))
+		if cause := sleep(ctx, jitter(pause)); cause != nil {
+			return &sqllock.OpError{Op: op, Name: e.name, Err: fmt.Errorf("%w: %w", cause, err)}
+		}
+	}
+}
+
+// campaign waits for the name, leads and resigns. It reports whether to do so again, because of err.
+func (e *Elector) campaign(
+	ctx context.Context, lead func(context.Context, *Lease) error,
+) (again bool, err error) {
+	lock, err := e.locker.Acquire(ctx, e.name, e.opts...)
+	if err != nil {
+		// Also a lease that was over when the answer came: another one is opened.
+		return sqllock.IsRetryable(err) || lost(err) && !errors.Is(err, sqllock.ErrClosed), err
+	}
+	defer func() { err = errors.Join(err, lock.Release(ctx)) }()
+
+	work, cancel := bound.By(ctx, lock.Context())
+	defer cancel()
+	err = lead(work, lock.(*Lease))
+	if cause := context.Cause(lock.Context()); lost(cause) { //nolint:contextcheck // the lock's own
+		return true, errors.Join(err, cause)
+	}
+	return false, err
+}
+
+// lost reports whether err says that a lock ended against its holder's will.
+func lost(err error) bool {
+	return errors.Is(err, sqllock.ErrLost) || errors.Is(err, sqllock.ErrExpired)
+}
+
+// Leader reports who leads, and whether anybody does, by a read that writes nothing.
+func (e *Elector) Leader(ctx context.Context) (leader sqllock.Holder, led bool, err error) {
+	return e.locker.Inspect(ctx, e.name)
+}
+
+// Observe tells who leads: at once, and again whenever that has changed. It looks after every
+// interval, which must be positive, by a read that writes nothing, and does not see who led only
+// between two looks. The zero Holder, whose Token is 0, says that nobody leads. Until is as it was
+// when the leader was told, though leaders renew it.
+//
+// A look that failed yields its error. Observe then goes on, and tells again who leads when it knows;
+// an error that sqllock.IsRetryable says no to is the last. When ctx ends, so does the loop, without
+// an error.
+func (e *Elector) Observe(ctx context.Context, every time.Duration) iter.Seq2[sqllock.Holder, error] {
+	return func(yield func(sqllock.Holder, error) bool) {
+		if every <= 0 {
+			err := fmt.Errorf("the interval is %v; it must be positive", every)
+			yield(sqllock.Holder{}, &sqllock.OpError{Op: "observe", Name: e.name, Err: err})
+			return
+		}
+		var told *sqllock.Holder // nil: nothing yet, or an error
+		for ; ; _ = sleep(ctx, every) {
+			leader, err := e.look(ctx)
+			switch {
+			case bound.Ended(ctx):
+				return
+			case err != nil:
+				told = nil
+				if !yield(sqllock.Holder{}, err) || !sqllock.IsRetryable(err) {
+					return
+				}
+			case told == nil || told.Token != leader.Token || !told.Since.Equal(leader.Since):
+				told = &leader
+				if !yield(leader, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// look is Leader on a connection that may be cut off.
+func (e *Elector) look(ctx context.Context) (sqllock.Holder, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, attemptTimeout, errSlow)
+	defer cancel()
+	leader, _, err := e.Leader(ctx)
+	return leader, err
+}

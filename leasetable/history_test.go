@@ -1,0 +1,172 @@
+package leasetable_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/history"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// contenderEnv makes this test binary a child of a history: a process that takes locks, and writes
+// while it holds them, on the database that the variable names ("driver dsn").
+const contenderEnv = "SQLLOCK_TEST_CONTENDER"
+
+const historyTTL = 1500 * time.Millisecond
+
+func contend() int {
+	_ = mysql.SetLogger(&mysql.NopLogger{}) // which says of every connection that it was ended
+	driverName, dsn, _ := strings.Cut(os.Getenv(contenderEnv), " ")
+	if err := contendOn(driverName, dsn); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func contendOn(driverName, dsn string) error {
+	db, err := sqlx.Open(driverName, dsn)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	l, err := leasetable.New(db, leasetable.WithTTL(historyTTL))
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	return history.ServeWriters(context.Background(), l, &register{db: db}, os.Stdin, os.Stdout)
+}
+
+func TestNoLeaseIsHeldTwiceAndNoStaleHolderWrites(t *testing.T) {
+	t.Parallel()
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		c := newContest(t, withTables(t, sqltest.SQLite(t)))
+		c.opts.Server = ""
+		c.opts.Kills, c.opts.Stops = 3, 3
+		c.run(t)
+	})
+	for _, engine := range []sqltest.Engine{sqltest.EnginePostgres, sqltest.EngineMySQL, sqltest.EngineMariaDB} {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			server := sqltest.Start(t, engine)
+			c := newContest(t, withTables(t, server.Database(t)))
+			c.opts.Kills, c.opts.Stops, c.opts.Cuts = 2, 3, 1
+			c.add("ends of connections", 2, c.endConnections)
+			end, other := server.Kill, server.Stop // in turn
+			c.add("restarts", 1, func(context.Context, string) error {
+				end()
+				server.Start()
+				end, other = other, end
+				return nil
+			})
+			c.run(t)
+		})
+	}
+}
+
+// contest is a history on one database, with a register.
+type contest struct {
+	db     *sqltest.Database
+	locker *leasetable.Locker
+	opts   history.Options
+}
+
+// newContest has the tables looked after, and names freed by force.
+func newContest(t *testing.T, db *sqltest.Database) *contest {
+	t.Helper()
+	names := []string{"a", "b", "c", "d"}
+	newRegister(t, db, names...)
+	c := &contest{db: db, locker: newLocker(t, db.DB, leasetable.WithTTL(historyTTL))}
+	c.opts = history.Options{
+		TTL: historyTTL, Processes: 4, Workers: 1, Names: names, Writes: true,
+		Child: func(address string) []string {
+			dsn := db.DSN
+			if address != "" {
+				dsn = strings.Replace(dsn, addressOf(db), address, 1)
+			}
+			return []string{contenderEnv + "=" + db.DriverName() + " " + dsn}
+		},
+	}
+	if db.Engine != sqltest.EngineSQLite {
+		c.opts.Server = addressOf(db)
+	}
+	c.add("purges", 2, func(ctx context.Context, _ string) error {
+		return insist(ctx, func() error { _, err := c.locker.Purge(ctx, 0); return err })
+	})
+	c.opts.Others = append(c.opts.Others, history.Harm{
+		What: "forced releases", Times: 2, Forgive: true,
+		Do: func(ctx context.Context, name string) error {
+			return insist(ctx, func() error { _, _, err := c.locker.ForceRelease(ctx, name); return err })
+		},
+	})
+	return c
+}
+
+func (c *contest) add(what string, times int, do func(ctx context.Context, name string) error) {
+	c.opts.Others = append(c.opts.Others, history.Harm{What: what, Times: times, Do: do})
+}
+
+// run runs the history, and looks at what was written.
+func (c *contest) run(t *testing.T) {
+	t.Helper()
+	history.Run(t, c.locker, c.opts, porcupine.Ok)
+	journal := (&register{db: open(t, c.db.DriverName(), c.db.DSN)}).journal(t) // none of the connections that were ended
+	if err := history.CheckJournal(journal); err != nil {
+		t.Error(err)
+	}
+	lines := make(map[string]int)
+	for _, line := range journal {
+		kind, _, _ := strings.Cut(line.Name, " ")
+		lines[kind]++
+	}
+	t.Logf("%s: lines of the journal: %v", c.db.Server, lines)
+	if lines["guarded"] == 0 || lines["fenced"] == 0 {
+		t.Error("nobody wrote: nothing was shown")
+	}
+}
+
+// insist repeats what fails because a connection was ended before.
+func insist(ctx context.Context, do func() error) error {
+	for {
+		if err := do(); !sqllock.IsRetryable(err) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// endConnections has the server end about half of all connections to the database.
+func (c *contest) endConnections(ctx context.Context, _ string) error {
+	db, err := sqlx.Open(c.db.DriverName(), c.db.DSN)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1) // which is not one of them
+	list, end := "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()", "KILL %d"
+	if c.db.Engine == sqltest.EnginePostgres {
+		list, end = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()", "SELECT pg_terminate_backend(%d)"
+	}
+	var ids []int64
+	if err := db.SelectContext(ctx, &ids, list); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if rand.IntN(2) == 0 {
+			_, _ = db.ExecContext(ctx, fmt.Sprintf(end, id)) // it may be gone
+		}
+	}
+	return nil
+}

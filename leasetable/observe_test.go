@@ -1,0 +1,143 @@
+package leasetable_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// sighting is what an observer was told.
+type sighting struct {
+	leader sqllock.Holder
+	err    error
+}
+
+// observe has an observer send what it is told; the function ends it.
+func observe(t *testing.T, e *leasetable.Elector) (<-chan sighting, func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	told := make(chan sighting)
+	go func() {
+		defer close(told)
+		for leader, err := range e.Observe(ctx, time.Millisecond) {
+			select {
+			case told <- sighting{leader, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	end := func() {
+		cancel()
+		for s := range told {
+			t.Errorf("an observer that was ended is told %v", s)
+		}
+	}
+	t.Cleanup(end)
+	return told, end
+}
+
+func TestObserversAreToldEveryChangeOnce(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		renewed, hook := onRenewal()
+		campaigning := newLocker(t, db.DB,
+			leasetable.WithTTL(time.Second), leasetable.WithOwner("it"), hook)
+		observing := newLocker(t, db.DB)
+		told, end := observe(t, newElector(t, observing))
+		mustBeTold := func(token int64) {
+			t.Helper()
+			s := receive(t, told)
+			if s.err != nil || s.leader.Token != token || (token != 0) != (s.leader.Owner == "it") {
+				t.Fatalf("the observer was told %v, %v; want token %d", s.leader, s.err, token)
+			}
+		}
+		mustBeTold(0)
+		if n := leaseRows(t, db); n != 0 {
+			t.Errorf("an observer wrote %d rows", n)
+		}
+		c := campaign(t, newElector(t, campaigning))
+		first := c.mustLead(t)
+		mustBeTold(1)
+		for range 3 { // renewals are no change
+			receive(t, renewed)
+		}
+		if _, held, err := observing.ForceRelease(t.Context(), "x"); err != nil || !held {
+			t.Fatal(held, err)
+		}
+		mustBeTold(0)
+		first.mustEnd(t, sqllock.ErrLost)
+		first.end <- nil
+		second := c.mustLead(t)
+		mustBeTold(second.lease.Token())
+		second.end <- nil
+		mustBeTold(0)
+		end()
+
+		// Somebody else leads at the next look: pulled, it looks when it is asked.
+		ctx := bounded(t)
+		next, stop := iter.Pull2(newElector(t, observing).Observe(ctx, time.Millisecond))
+		defer stop()
+		for range 2 {
+			token := take(t, newLocker(t, db.DB), "x").Token()
+			if leader, err, _ := next(); err != nil || leader.Token != token {
+				t.Errorf("the observer was told %v, %v; want token %d", leader, err, token)
+			}
+			bury(t, db, "x")
+		}
+		if stop(); ctx.Err() != nil {
+			t.Error("an observer that was stopped went on")
+		}
+	})
+}
+
+func TestObserversAreToldOfTroubleAndThenAgainWhoLeads(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		lease := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x")
+		l, network := breakably(t, db)
+		for _, err := range newElector(t, l).Observe(bounded(t), time.Millisecond) {
+			if !errors.Is(err, errAway) {
+				t.Errorf("an observer that is cut off is told %v", err)
+			}
+			break // also after an error: to go on would panic
+		}
+		told, _ := observe(t, newElector(t, l))
+		for round := range 2 {
+			if round > 0 {
+				network.set(true)
+				endConnections(t, db)
+			}
+			for range 3 {
+				if s := receive(t, told); !sqllock.IsRetryable(s.err) || s.leader.Token != 0 {
+					t.Fatalf("an observer that is cut off is told %v, %v", s.leader, s.err)
+				}
+			}
+			network.set(false)
+			s := receive(t, told)
+			for s.err != nil { // from before
+				s = receive(t, told)
+			}
+			if s.leader.Token != lease.Token() {
+				t.Errorf("the leader is told as %v", s.leader)
+			}
+			eventually(t, func() bool { return lease.Verify(t.Context()) == nil }) // its connection was ended, too
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		last := sighting{}
+		for s := range told {
+			last = s
+		}
+		if !errors.Is(last.err, sqllock.ErrClosed) {
+			t.Errorf("the last that an observer of a closed Locker is told is %v", last.err)
+		}
+	})
+}

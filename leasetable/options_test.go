@@ -1,0 +1,85 @@
+package leasetable_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+func TestANameIsKeptForAtLeastSoLong(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
+		const keep = time.Second
+		began := time.Now()
+		lock, err := l.TryAcquire(t.Context(), "x", leasetable.WithHoldAtLeast(keep))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range []*leasetable.Locker{l, other} {
+			if h := mustBeHeld(t, l, "x"); h.Until.IsZero() || h.Token != 1 {
+				t.Errorf("the name is kept by %+v", h)
+			}
+		}
+		if infos, err := l.List(t.Context(), "x"); err != nil || len(infos) != 1 || !infos[0].Held {
+			t.Errorf("List = %+v, %v", infos, err)
+		}
+		if next := take(t, other, "x"); next.Token() != 2 || time.Since(began) < keep {
+			t.Errorf("after %v the next holder has token %d", time.Since(began), next.Token())
+		}
+
+		lock, err = l.TryAcquire(t.Context(), "y", leasetable.WithHoldAtLeast(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, held, err := other.ForceRelease(t.Context(), "y"); err != nil || !held {
+			t.Errorf("ForceRelease of a kept name: %t, %v", held, err)
+		}
+		if token := take(t, other, "y").Token(); token != 3 {
+			t.Errorf("after a forced release the token is %d", token)
+		}
+		if _, err := l.TryAcquire(t.Context(), "z", leasetable.WithHoldAtLeast(-1)); err == nil {
+			t.Error("a negative time was taken")
+		}
+	})
+}
+
+func TestAWaitGivesUpEarly(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l, other := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
+		held := take(t, l, "x")
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		for _, l := range []*leasetable.Locker{l, other} { // in line behind the holder, and alone
+			_, err := l.Acquire(ctx, "x", leasetable.WithGiveUpEarly())
+			var who *sqllock.HeldError
+			if !errors.As(err, &who) || who.Holder.Token != held.Token() {
+				t.Errorf("Acquire: %v", err)
+			}
+		}
+		short, err := newLocker(t, db.DB, leasetable.WithTTL(time.Second)).TryAcquire(t.Context(), "y")
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := make(chan error, 1)
+		go func() {
+			_, err := other.Acquire(ctx, "y", leasetable.WithGiveUpEarly())
+			next <- err
+		}()
+		if err := errors.Join(short.Release(t.Context()), <-next); err != nil {
+			t.Errorf("Acquire of what would expire in time: %v", err)
+		}
+	})
+}

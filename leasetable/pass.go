@@ -1,0 +1,118 @@
+package leasetable
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+// A name that goroutines of this process wait for goes from one to the next by one statement,
+// which raises the token. After so many of them, or so long, it is released, so that other
+// processes have a chance.
+const (
+	maxRun  = 1000
+	runTime = time.Second
+	// openTime is for how long nobody in this process asks for it then.
+	openTime = lastPause + lastPause/2
+)
+
+// baton is what comes with the turn of a name.
+type baton struct {
+	term  *term // holds the name, with a claim begun on it; nil: nobody here does
+	token int64
+	run   int // see Lease
+	since time.Time
+
+	reviews int // that had begun when the lock before it was no longer one of the term's
+}
+
+// mayPass reports whether the name should be passed on instead of released.
+func (le *Lease) mayPass() bool {
+	return le.keep == 0 && le.run < maxRun && time.Since(le.since) < runTime && le.term.locker.turns.Waiting(le.Name()) > 0
+}
+
+// pass gives the name, and its turn, to the first of those who wait for it in this process, and
+// otherwise frees it. The lock is none of the term's any more, which has a claim instead.
+func (le *Lease) pass(ctx context.Context, reviews int) error {
+	t := le.term
+	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
+	defer cancel()
+	token, err := t.pass(ctx, le.Name(), le.token)
+	trusted, cause := t.trustedNow()
+	if token != 0 && trusted {
+		b := baton{term: t, token: token, run: le.run + 1, since: le.since, reviews: reviews}
+		if t.locker.turns.Pass(le.Name(), b) {
+			return nil
+		}
+	}
+	defer t.endClaim()
+	defer le.over()
+	freed := false
+	switch {
+	case token != 0:
+		freed, err = t.release(ctx, le.Name(), token, 0)
+	case err != nil:
+		// Whether the token rose, may be unknown. Who has the name next has it by another lease: a
+		// statement that is still under way frees it by this one.
+		t.retire()
+		freed, err = t.disown(ctx, le.Name())
+	}
+	return le.released(freed, err, trusted, cause)
+}
+
+// pass raises the token of a name, and returns the new one, or 0 if the name was not held.
+func (t *term) pass(ctx context.Context, name string, token int64) (next int64, err error) {
+	ctx, unbind := t.locker.bound(ctx)
+	defer unbind()
+	err = once(ctx, attemptTimeout, func(ctx context.Context) (err error) {
+		next, err = t.store.claim(ctx, pass, []byte(name), t.id, token)
+		return err
+	})
+	return next, err
+}
+
+// receive makes a lease of a name that was passed on. If the term has ended, or is for another TTL,
+// the name is given back and asked for anew.
+func (a *attempt) receive(b baton) (*Lease, error) {
+	if a.choice.ttl == b.term.ttl && a.ctx.Err() == nil {
+		lease := newLease(a.ctx, b.term, a.name, b.token, a.over)
+		lease.keep, lease.run, lease.since = a.keep, b.run, b.since
+		if b.term.attach(lease, b.reviews) == nil {
+			return lease, nil
+		}
+	}
+	if err := a.decline(b); err != nil {
+		return nil, err
+	}
+	lease, err := a.poll()
+	if err == nil {
+		lease.run, lease.since = b.run, b.since
+	}
+	return lease, err
+}
+
+// decline gives back a name that was passed on. A caller whose context ends does not wait for that.
+func (a *attempt) decline(b baton) error {
+	done, gone := make(chan struct{}), make(chan struct{})
+	err := a.start(func() {
+		a.abandon(b.term, outcome{token: b.token})
+		select {
+		case done <- struct{}{}:
+		case <-gone:
+			a.over()
+		}
+	})
+	if err != nil { // the Locker is closed, which ends the lease
+		return err
+	}
+	select {
+	case <-done:
+		return nil
+	case <-a.ctx.Done():
+		a.left = true
+		close(gone)
+		return fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, context.Cause(a.ctx))
+	}
+}

@@ -1,0 +1,205 @@
+package leasetable_test
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// Names that are asked for at the same time share a statement, and each its own answer.
+func TestNamesThatAreAskedForTogetherAreEachTheirOwn(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
+		const names, rounds = 90, 5
+		for round := range rounds {
+			var all sync.WaitGroup
+			leases := make([]sqllock.Lock, names)
+			for i := range names {
+				name := fmt.Sprint(i)
+				if i%3 == 0 && round == 0 {
+					take(t, other, name)
+				}
+				all.Go(func() {
+					var opts []sqllock.Option
+					if i%2 == 0 {
+						opts = append(opts, sqllock.WithTTL(time.Minute)) // another lease
+					}
+					lock, err := l.TryAcquire(t.Context(), name, opts...)
+					switch {
+					case i%3 == 0 && !errors.Is(err, sqllock.ErrHeld):
+						t.Errorf("a name that is held: %v", err)
+					case i%3 != 0 && err != nil:
+						t.Error(err)
+					case err == nil:
+						leases[i] = lock
+						if token := lock.(*leasetable.Lease).Token(); token != int64(round+1) {
+							t.Errorf("round %d has token %d", round, token)
+						}
+					}
+				})
+			}
+			all.Wait()
+			if t.Failed() {
+				return
+			}
+			lost := ""
+			if round == rounds-1 {
+				lost = "1"
+				if _, _, err := other.ForceRelease(t.Context(), lost); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, lock := range leases {
+				if lock == nil {
+					continue
+				}
+				all.Go(func() {
+					if err := lock.Release(t.Context()); errors.Is(err, sqllock.ErrLost) != (lock.Name() == lost) {
+						t.Errorf("Release of %s: %v", lock.Name(), err)
+					}
+				})
+			}
+			all.Wait()
+		}
+	})
+}
+
+// A row that somebody has locked, in a transaction that takes its time, delays its own name only.
+func TestALockedRowDelaysNobodyElse(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB)
+		for _, name := range []string{"a", "b"} {
+			if err := take(t, l, name).Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		held := take(t, l, "b")
+		tx, err := db.Beginx()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		for _, name := range []string{"a", "b"} {
+			var token int64
+			if err := tx.GetContext(t.Context(), &token, tx.Rebind("SELECT token FROM sqllock_lock WHERE name = ? FOR UPDATE"), []byte(name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stuck := make(chan error, 2)
+		go func() {
+			lock, err := l.Acquire(context.Background(), "a")
+			if err == nil {
+				err = lock.Release(context.Background())
+			}
+			stuck <- err
+		}()
+		go func() { stuck <- held.Release(context.Background()) }()
+		var others sync.WaitGroup
+		for i := range 100 {
+			others.Go(func() {
+				lock, err := l.Acquire(t.Context(), fmt.Sprint(i))
+				if err == nil {
+					err = lock.Release(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		others.Wait()
+		select {
+		case err := <-stuck:
+			t.Errorf("a locked row was changed: %v", err)
+		default:
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(<-stuck, <-stuck); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Of a shared statement whose answer is lost nobody holds anything.
+func TestASharedStatementWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, dsn := through(t, db)
+		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(time.Hour))
+		other := newLocker(t, db.DB)
+		if err := take(t, l, "connected").Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		p.loseAnswerTo(hex.EncodeToString([]byte("unanswered")))
+		var all sync.WaitGroup
+		const names = 40
+		leases := make([]sqllock.Lock, names)
+		for i := range names {
+			all.Go(func() {
+				var err error
+				leases[i], err = l.TryAcquire(t.Context(), fmt.Sprint("unanswered ", i))
+				if err != nil && !sqllock.IsRetryable(err) {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		lost := 0
+		for i, lock := range leases {
+			name := fmt.Sprint("unanswered ", i)
+			if lock == nil {
+				lost++
+				if err := take(t, other, name).Release(t.Context()); err != nil { // long before the lease ends
+					t.Error(err)
+				}
+				continue
+			}
+			mustBeHeld(t, other, name)
+			if err := lock.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		t.Logf("%d answers lost, %d names asked for in vain", p.answersLost(), lost)
+	})
+}
+
+// On MySQL one statement takes many names, and another one tells which: when that is refused, they are
+// taken all the same.
+func TestNamesThatWereTakenTogetherAndNotToldAreGivenBack(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		if db.Engine == sqltest.EnginePostgres {
+			t.Skip("here it is one statement")
+		}
+		l, other := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
+		take(t, l, "kept")
+		leasetable.Spoil(l)
+		var all sync.WaitGroup
+		const names = 40
+		for i := range names {
+			all.Go(func() {
+				if lock, err := l.TryAcquire(t.Context(), fmt.Sprint(i)); err == nil {
+					err = lock.Release(t.Context())
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		for i := range names {
+			take(t, other, fmt.Sprint(i)) // long before the lease ends
+		}
+	})
+}

@@ -1,0 +1,2 @@
+-- Ends the lease ?1 if it was not renewed since it had been renewed ?2 times, whatever the clock says.
+DELETE FROM sqllock_lease WHERE id = ?1 AND renewals = ?2

@@ -1,0 +1,118 @@
+package leasetable_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// A lease whose clock was set back by an hour, as its waiters see it: it ends in an hour, and a
+// process that died does not renew it.
+var inAnHour = map[sqltest.Engine]string{
+	sqltest.EnginePostgres: "now() + interval '1 hour'", sqltest.EngineSQLite: "CAST(unixepoch('subsec') * 1000000 AS INTEGER) + 3600000000",
+	sqltest.EngineMySQL: "UTC_TIMESTAMP() + INTERVAL 1 HOUR", sqltest.EngineMariaDB: "UTC_TIMESTAMP() + INTERVAL 1 HOUR",
+}
+
+func TestAClockThatWasSetBackDoesNotKeepADeadHolder(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		h := startHolder(t, db)
+		if got := h.line(t); got != "held 1" {
+			t.Fatal(got)
+		}
+		if err := h.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		run(t, db, "UPDATE sqllock_lease SET expires_at = "+inAnHour[db.Engine])
+		began := time.Now()
+		if token := take(t, newLocker(t, db.DB), "x").Token(); token != 2 || time.Since(began) < holderTTL {
+			t.Errorf("after %v the next holder has token %d", time.Since(began), token)
+		}
+	})
+}
+
+func TestALiveHolderOutlastsAWaiterWhateverTheClockSays(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		const ttl = time.Second
+		holder := newLocker(t, db.DB, leasetable.WithTTL(ttl))
+		lease := take(t, holder, "x")
+		waiter := newLocker(t, db.DB)
+		next := make(chan *leasetable.Lease, 1)
+		go func() { next <- take(t, waiter, "x") }()
+		for n := range 9 { // three TTLs
+			run(t, db, "UPDATE sqllock_lease SET expires_at = "+inAnHour[db.Engine])
+			eventually(t, func() bool { return count(t, db, "SELECT max(renewals) FROM sqllock_lease") > n })
+		}
+		if err := lease.Verify(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if token := (<-next).Token(); token != 2 {
+			t.Errorf("the next holder has token %d", token)
+		}
+	})
+}
+
+func TestRenewAndRemaining(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		const ttl = time.Hour
+		l := newLocker(t, db.DB, leasetable.WithTTL(ttl))
+		lease := take(t, l, "x")
+		before := lease.Remaining()
+		if err := lease.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		after := lease.Remaining()
+		if before <= 0 || before > ttl || after > ttl || after < ttl*4/5 {
+			t.Errorf("%v were left, and %v after a renewal", before, after)
+		}
+		if n := count(t, db, "SELECT renewals FROM sqllock_lease"); n != 1 {
+			t.Errorf("%d renewals", n)
+		}
+		run(t, db, "DELETE FROM sqllock_lease")
+		if err := lease.Renew(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Renew of a lease that is gone: %v", err)
+		}
+		if left := lease.Remaining(); left != 0 {
+			t.Errorf("%v are left of it", left)
+		}
+		if err := lease.Renew(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("another Renew: %v", err)
+		}
+	})
+}
+
+func TestALockThatWillEndSoonIsToldBefore(t *testing.T) {
+	t.Parallel()
+	db := withTables(t, sqltest.Postgres(t))
+	events := make(chan sqllock.Event, 100)
+	l := newLocker(t, db.DB, leasetable.WithTTL(2*time.Second), leasetable.WithHook(func(e sqllock.Event) { events <- e }))
+	lease := take(t, l, "x")
+	tx, err := db.Beginx()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE sqllock_lease"); err != nil { // no renewal gets through
+		t.Fatal(err)
+	}
+	for e := range events {
+		if e.Kind == "lost" {
+			t.Fatal("the lock was lost without a warning")
+		}
+		if e.Kind == "expiring" {
+			if e.Locks != 1 || e.Took <= 0 || e.Took > time.Second || lease.Context().Err() != nil {
+				t.Errorf("%+v; the lock's end: %v", e, lease.Context().Err())
+			}
+			return
+		}
+	}
+}
