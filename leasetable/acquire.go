@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/schema"
 )
 
@@ -22,9 +23,11 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Op
 
 // Acquire implements sqllock.Locker, with the errors of TryAcquire. While the name is held it
 // is looked at, by a read that writes nothing, after pauses that grow to about 50 ms; so a name is
-// taken that much later than it was released. The goroutines of one Locker wait in memory, first come
-// first served; the name passes from one to the next, for up to a second at a stretch, and of those
-// who wait for another process one looks.
+// taken that much later than it was released. On PostgreSQL, by pgx and not behind a pooler, a release wakes
+// who waits, and what is looked for is what ends a lock in another way.
+//
+// The goroutines of one Locker wait in memory, first come first served; the name passes from one to the next, and
+// of those who wait for another process one looks. Of several processes the one that has waited longest is ahead.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
 	return l.acquire(ctx, name, opts, (*attempt).wait)
 }
@@ -38,6 +41,7 @@ type attempt struct {
 	over   func() // gives up the turn of the name; only the first call counts
 	waited bool   // the name was seen held, and waited for
 	still  still  // the lease that holds it
+	place  place  // among those of other processes who wait
 	left   bool   // a claim goes on in the background, and gives up the turn at its end
 }
 
@@ -115,10 +119,8 @@ func (a *attempt) claim() (*Lease, error) {
 	gone := make(chan struct{})
 	// The statements do not end with the caller's context: to end one in the middle would leave
 	// open whether it took the name. Only closing the Locker does, and with it ends the lease.
-	err = a.start(func() {
-		ctx, cancel := a.bound(context.WithoutCancel(a.ctx))
-		defer cancel()
-		o := a.claimOn(ctx, t)
+	err = a.hand(func() {
+		o := a.claimOn(bound.To(a.closing, a.ctx), t)
 		select {
 		case answer <- o:
 		case <-gone:
@@ -219,9 +221,9 @@ func (a *attempt) claimOn(ctx context.Context, t *term) (o outcome) {
 // takeFree takes the name if it is free: by a statement that it shares with others, which does not wait
 // for a row that somebody has locked, unless that was done before.
 func (a *attempt) takeFree(ctx context.Context, id []byte, before bool) (o outcome) {
-	o.err = retryConflicts(ctx, func(ctx context.Context) (err error) {
-		o.token, err = a.store.takes.do(ctx, &part{name: a.name, id: id}, before)
-		before = true
+	o.err = retryConflicts(ctx, func(ctx context.Context) error {
+		took, err := a.store.takes.do(ctx, &part{name: a.name, id: id}, before)
+		o.token, before = took.Token, true
 		return err
 	})
 	o.unsure = o.err != nil && !answered(o.err)

@@ -3,6 +3,8 @@ package leasetable_test
 import (
 	"context"
 	"errors"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/jmoiron/sqlx"
@@ -43,7 +45,11 @@ func BenchmarkLocker(b *testing.B) {
 					b.Cleanup(func() { _ = l.Close() }) // the benchmark is over
 					return l
 				},
-				Bare: func(b *testing.B) locktest.Bare { return newBare(b, db) },
+				Bare:  func(b *testing.B) locktest.Bare { return newBare(b, db) },
+				Queue: func(b *testing.B) locktest.Bare { return newQueue(b, db) },
+				Child: func(job locktest.Job) []string {
+					return []string{jobEnv + "=" + strings.Join([]string{string(job), db.DriverName(), db.DSN}, " ")}
+				},
 			}.Run(b)
 		})
 	}
@@ -54,19 +60,7 @@ type bare struct{ insert, claim, free *sqlx.Stmt }
 
 func newBare(b *testing.B, db *sqltest.Database) bare {
 	b.Helper()
-	conn, err := db.Connx(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = conn.Close() }) // the benchmark is over
-	prepare := func(query string) *sqlx.Stmt {
-		stmt, err := conn.PreparexContext(b.Context(), db.Rebind(query))
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() { _ = stmt.Close() }) // the benchmark is over
-		return stmt
-	}
+	prepare := preparer(b, db)
 	now := map[sqltest.Engine]string{
 		sqltest.EnginePostgres: "clock_timestamp()",
 		sqltest.EngineSQLite:   "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
@@ -79,6 +73,25 @@ func newBare(b *testing.B, db *sqltest.Database) bare {
 		claim: prepare("UPDATE sqllock_lock SET token = token + 1, lease_id = ?, acquired_at = " + now +
 			", released_at = NULL WHERE name = ? AND lease_id IS NULL"),
 		free: prepare("UPDATE sqllock_lock SET lease_id = NULL, released_at = " + now + " WHERE name = ? AND lease_id = ?"),
+	}
+}
+
+// preparer prepares statements on a connection of their own.
+func preparer(b *testing.B, db *sqltest.Database) func(query string) *sqlx.Stmt {
+	b.Helper()
+	conn, err := db.Connx(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = conn.Close() }) // the benchmark is over
+	return func(query string) *sqlx.Stmt {
+		b.Helper()
+		stmt, err := conn.PreparexContext(b.Context(), db.Rebind(query))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = stmt.Close() }) // the benchmark is over
+		return stmt
 	}
 }
 
@@ -98,6 +111,51 @@ func (c bare) Try(ctx context.Context, name string) error {
 func (c bare) Wait(ctx context.Context, name string) error { return c.Try(ctx, name) }
 func (c bare) Unlock(ctx context.Context, name string) error {
 	return one(ctx, c.free, []byte(name), bareID)
+}
+
+// queue waits in the server's own queue, for a lock of its session.
+type queue struct{ wait, unlock *sqlx.Stmt }
+
+func newQueue(b *testing.B, db *sqltest.Database) queue {
+	b.Helper()
+	wait, unlock := "SELECT GET_LOCK(?, 3600)", "SELECT RELEASE_LOCK(?)"
+	if db.Engine == sqltest.EnginePostgres {
+		wait, unlock = "SELECT 1 FROM pg_advisory_lock(hashtext(?))", "SELECT pg_advisory_unlock(hashtext(?))::integer"
+	}
+	prepare := preparer(b, db)
+	return queue{prepare(wait), prepare(unlock)}
+}
+
+func (q queue) Try(ctx context.Context, name string) error  { return q.Wait(ctx, name) }
+func (q queue) Wait(ctx context.Context, name string) error { return yes(ctx, q.wait, name) }
+func (q queue) Unlock(ctx context.Context, name string) error {
+	return yes(ctx, q.unlock, name)
+}
+
+func yes(ctx context.Context, stmt *sqlx.Stmt, name string) error {
+	var n int
+	if err := stmt.GetContext(ctx, &n, name); err != nil || n != 1 {
+		return errors.Join(errNotOne, err)
+	}
+	return nil
+}
+
+// jobEnv makes this test binary a process that does a job for a benchmark: "job driver dsn".
+const jobEnv = "SQLLOCK_TEST_JOB"
+
+func doJob() error {
+	job, rest, _ := strings.Cut(os.Getenv(jobEnv), " ")
+	driverName, dsn, _ := strings.Cut(rest, " ")
+	db, err := sqlx.Open(driverName, dsn)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	l, err := leasetable.New(db)
+	if err != nil {
+		return err
+	}
+	return errors.Join(locktest.Job(job).Run(l, os.Stdin, os.Stdout), l.Close())
 }
 
 var errNotOne = errors.New("not one row was changed")

@@ -15,7 +15,8 @@
 //
 // A lease survives the end of a connection, a restart of the database, and a failover as far as
 // its rows do. After an asynchronous failover, or a crash with synchronous_commit off, the
-// database may have forgotten an acquisition; the holder is told with the next renewal, which is on
+// database may have forgotten a release, which the Locker makes good when it connects again, or an
+// acquisition; the holder is told with the next renewal, which is on
 // another connection then, and behind a pooler, where it is not, at Release. Acquire what matters with
 // synchronous commits.
 //
@@ -56,9 +57,9 @@
 // # Connections
 //
 // A Locker opens connections of its own, like those of the *sqlx.DB it is given: at most four
-// for its statements and one for renewals, which nothing else can delay. It keeps no state in a
-// session of PostgreSQL and so works behind a transaction pooler, with pgx configured as for any
-// other use there (default_query_exec_mode=exec).
+// for its statements, one for renewals, which nothing else can delay, and on PostgreSQL, while goroutines wait
+// for other processes, one that hears of releases. It works behind a transaction pooler, where nothing is
+// heard, with pgx configured as for any other use there (default_query_exec_mode=exec).
 //
 // SQLite has to be a file, of version 3.42 or later: every connection to ":memory:" is a
 // database of its own.

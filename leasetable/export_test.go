@@ -1,9 +1,25 @@
 package leasetable
 
+import "time"
+
 // Waiting is how many goroutines are in line for name.
 func Waiting(l *Locker, name string) int { return l.turns.Waiting(name) }
 
 // Spoil has the server refuse the statement that reads, on MySQL, which names were taken for many.
 func Spoil(l *Locker) {
-	l.store.texts[taken] = "SELECT name, token FROM sqllock_nowhere WHERE name = ?"
+	l.store.texts[takenMany] = "SELECT name, token FROM sqllock_nowhere WHERE name = ?"
+}
+
+// LookNoMore has who hears of releases not look for them as well, for an hour.
+func LookNoMore(l *Locker) { l.ears.pause = time.Hour }
+
+// Hears reports whether l hears of releases.
+func Hears(l *Locker) bool { return l.ears.hears() }
+
+// Waits reports whether a goroutine of l polls for name.
+func Waits(l *Locker, name string) bool {
+	l.ears.mu.Lock()
+	defer l.ears.mu.Unlock()
+	_, waits := l.ears.waiting[name]
+	return waits || l.ears.connect == nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/hold"
 )
 
@@ -16,12 +17,12 @@ const releaseTimeout = 5 * time.Second
 // Lease is a lock of this package.
 type Lease struct {
 	*hold.Hold
-	term  *term
-	token int64
-	keep  time.Duration // see WithHoldAtLeast
-	run   int           // how many in this process have held the name in turn, this lock included
-	since time.Time     // when the first of them got it
-	over  func()        // gives up the turn of the name; only the first call counts
+	term   *term
+	token  int64
+	keep   time.Duration // see WithHoldAtLeast
+	since  time.Time     // when this process got the name
+	wanted bool          // another process waited for the name when it was passed on
+	over   func()        // gives up the turn of the name; only the first call counts
 }
 
 var _ sqllock.Lock = (*Lease)(nil)
@@ -80,7 +81,7 @@ func (le *Lease) renew(ctx context.Context) error {
 
 // newLease makes the lock that was granted with token on t.
 func newLease(ctx context.Context, t *term, name string, token int64, over func()) *Lease {
-	le := &Lease{term: t, token: token, over: over, run: 1, since: time.Now()}
+	le := &Lease{term: t, token: token, over: over, since: time.Now()}
 	le.Hold = hold.New(ctx, name, le.release)
 	return le
 }
@@ -139,12 +140,23 @@ func (t *term) release(ctx context.Context, name string, token int64, keep time.
 		if !shared { // at first, by a statement that leaves out rows that somebody has locked
 			shared = true
 			first := p
-			if n, err := t.store.frees.do(ctx, &first, false); n > 0 || err != nil {
-				return n, err
+			if freed, err := t.store.frees.do(ctx, &first, false); freed.Token != 0 || err != nil {
+				return t.freed(name, freed), err
 			}
 		}
-		return t.store.frees.do(ctx, &p, true)
+		freed, err := t.store.frees.do(ctx, &p, true)
+		return t.freed(name, freed), err
 	})
+}
+
+// freed has this process leave a name alone that it has freed and another waits for, and returns how many
+// were freed.
+func (t *term) freed(name string, took taken) int64 {
+	if took.Wanted {
+		_, grace := t.locker.shares()
+		t.locker.manners.giveWay(name, grace)
+	}
+	return min(took.Token, 1)
 }
 
 // disown frees name whatever token it is held with, and reports whether it was held.
@@ -158,12 +170,8 @@ func (t *term) disown(ctx context.Context, name string) (freed bool, err error) 
 // repetition then finds nothing to free while the lease is trusted, it was the first attempt that
 // freed it.
 func (t *term) free(ctx context.Context, statement func(context.Context) (int64, error)) (freed bool, err error) {
-	ctx, unbind := t.locker.bound(ctx)
-	defer unbind()
-	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
-	defer cancel()
 	unanswered := false
-	err = retry(ctx, func(ctx context.Context) error {
+	err = retry(bound.To(t.locker.closing, ctx), releaseTimeout, func(ctx context.Context) error {
 		n, err := statement(ctx)
 		if err != nil {
 			unanswered = unanswered || !answered(err)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -29,15 +30,20 @@ type Locker struct {
 	dialect schema.Dialect
 	tables  schema.Tables
 	ttl     time.Duration
+	durable bool // releases are, too
 	owner   string
 	host    string
 	events  event.Sink
 	turns   turn.Queue[string, baton]           // one claim on a name at a time
 	opening turn.Queue[time.Duration, struct{}] // one new term of a TTL at a time
+	ears    ears
+	manners manners
 
 	closing context.Context //nolint:containedctx // ends, with ErrClosed, when Close is called
 	close   context.CancelCauseFunc
 	running sync.WaitGroup // terms and claims; added to under mu while open
+	idle    chan func()    // is received from by goroutines that have nothing to do
+	resting atomic.Int32   // how many those are
 
 	mu    sync.Mutex
 	terms map[time.Duration]*term // guarded by mu: the term of each TTL that takes new locks
@@ -76,6 +82,14 @@ func WithHook(hook func(sqllock.Event)) Option {
 	return func(l *Locker) { l.events.Hook = hook }
 }
 
+// WithDurableRelease has releases on PostgreSQL committed as the session is configured, as acquisitions always are.
+// Without it they are committed with synchronous_commit off, unless a pooler or another driver than pgx is between: a crash or a
+// failover of the server can then forget the last of them. The Locker frees those names when it
+// connects again; those of a process that has ended meanwhile are free when they expire.
+func WithDurableRelease() Option {
+	return func(l *Locker) { l.durable = true }
+}
+
 // WithTables sets the prefix and the schema of the tables.
 func WithTables(t schema.Tables) Option {
 	return func(l *Locker) { l.tables = t }
@@ -97,6 +111,7 @@ func New(db *sqlx.DB, opts ...Option) (*Locker, error) {
 		owner: filepath.Base(os.Args[0]),
 		terms: make(map[time.Duration]*term),
 		all:   make(map[*term]struct{}),
+		idle:  make(chan func()),
 	}
 	for _, opt := range opts {
 		opt(l)
@@ -115,11 +130,15 @@ func New(db *sqlx.DB, opts ...Option) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
+	store.durable = l.durable
 	l.store = store
 	l.owner = column(l.owner)
 	host, _ := os.Hostname() // for people; a host without a name has no name to show
 	l.host = column(host)
 	l.closing, l.close = context.WithCancelCause(context.Background())
+	if l.dialect == schema.Postgres {
+		l.ears = ears{connect: l.store.elsewhere.Connect, start: l.start, closing: l.closing, pause: deafPause}
+	}
 	return l, nil
 }
 
@@ -206,6 +225,30 @@ func (l *Locker) because(ctx context.Context, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", cause, err)
+}
+
+// hand has f, which ends soon, run by a goroutine that did the like before, if one has nothing to do, and
+// otherwise starts one. A new one begins with a small stack, which costs more to grow in a driver than all
+// the rest of a claim.
+func (l *Locker) hand(f func()) error {
+	select {
+	case l.idle <- f:
+		return nil
+	default:
+	}
+	return l.start(func() {
+		f()
+		defer l.resting.Add(-1)
+		for l.resting.Add(1) <= workConns {
+			select {
+			case f = <-l.idle:
+			case <-l.closing.Done():
+				return
+			}
+			l.resting.Add(-1)
+			f()
+		}
+	})
 }
 
 // start runs f unless the Locker is closed; Close waits for it.

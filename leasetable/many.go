@@ -12,19 +12,19 @@ import (
 )
 
 // takeMany takes the names of parts that are free.
-func (s *store) takeMany(ctx context.Context, parts []*part) (took map[string]int64, err error) {
+func (s *store) takeMany(ctx context.Context, parts []*part) (map[string]taken, error) {
 	if len(parts) == 1 {
 		token, err := s.claim(ctx, acquire, []byte(parts[0].name), parts[0].id)
-		return map[string]int64{parts[0].name: token}, err
+		return map[string]taken{parts[0].name: {Token: token}}, err
 	}
 	list := listOf(parts)
 	if s.dialect != schema.MySQL {
-		return s.tokens(s.query(ctx, &s.work, acquireMany, list))
+		return s.names(s.query(ctx, &s.work, acquireMany, list))
 	}
 	if _, err := s.change(ctx, &s.work, acquireMany, list); err != nil {
 		return nil, err
 	}
-	took, err = s.tokens(s.query(ctx, &s.work, taken, list))
+	took, err := s.names(s.query(ctx, &s.work, takenMany, list))
 	if err != nil { // whatever the database says: it has taken what was free
 		return nil, &dbError{err: err, transient: true}
 	}
@@ -32,14 +32,21 @@ func (s *store) takeMany(ctx context.Context, parts []*part) (took map[string]in
 }
 
 // freeMany frees the names of parts that are held as they say, and that nobody has locked.
-func (s *store) freeMany(ctx context.Context, parts []*part) (freed map[string]int64, err error) {
+func (s *store) freeMany(ctx context.Context, parts []*part) (freed map[string]taken, err error) {
 	if len(parts) == 1 {
 		p := parts[0]
-		rows, err := s.release(ctx, []byte(p.name), p.id, p.token, p.keep)
-		return map[string]int64{p.name: rows * p.token}, err
+		freed, wanted, err := s.release(ctx, p)
+		if !freed {
+			return nil, err
+		}
+		return map[string]taken{p.name: {p.token, wanted}}, err
 	}
-	if s.dialect != schema.MySQL {
-		return s.tokens(s.query(ctx, &s.work, releaseMany, listOf(parts)))
+	switch s.dialect {
+	case schema.Postgres:
+		return s.names(s.query(ctx, &s.work, releaseMany, listOf(parts), s.commit(parts)))
+	case schema.SQLite:
+		return s.names(s.query(ctx, &s.work, releaseMany, listOf(parts)))
+	case schema.MySQL:
 	}
 	held, err := s.work.stmt(ctx, heldMany, s.texts[heldMany])
 	if err != nil {
@@ -53,34 +60,34 @@ func (s *store) freeMany(ctx context.Context, parts []*part) (freed map[string]i
 	if err != nil {
 		return nil, classify(err)
 	}
-	defer func() { _ = tx.Rollback() }()                                                // after the commit it does nothing
-	freed, err = s.tokens(tx.StmtxContext(ctx, held).QueryxContext(ctx, listOf(parts))) //nolint:sqlclosecheck // tokens does
+	defer func() { _ = tx.Rollback() }()                                               // after the commit it does nothing
+	freed, err = s.names(tx.StmtxContext(ctx, held).QueryxContext(ctx, listOf(parts))) //nolint:sqlclosecheck // tokens does
 	if err != nil {
 		return nil, err
 	}
-	parts = slices.DeleteFunc(slices.Clone(parts), func(p *part) bool { return p.tookOf(freed) == 0 })
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p *part) bool { return p.tookOf(freed).Token == 0 })
 	if _, err := tx.StmtxContext(ctx, release).ExecContext(ctx, listOf(parts)); err != nil {
 		return nil, classify(err)
 	}
 	return freed, classify(tx.Commit())
 }
 
-// tokens reads names and their tokens.
-func (s *store) tokens(rows *sqlx.Rows, err error) (map[string]int64, error) {
+// names reads what became of names.
+func (s *store) names(rows *sqlx.Rows, err error) (map[string]taken, error) {
 	if err != nil {
 		return nil, classify(err)
 	}
 	defer rows.Close()
-	tokens := make(map[string]int64)
+	all := make(map[string]taken)
 	for rows.Next() { // to the end: the commit, and its failure, come after the rows
 		var name []byte
-		var token int64
-		if err := rows.Scan(&name, &token); err != nil {
+		var took taken
+		if err := rows.Scan(&name, &took.Token, &took.Wanted); err != nil {
 			return nil, classify(err)
 		}
-		tokens[string(name)] = token
+		all[string(name)] = took
 	}
-	return tokens, classify(rows.Err())
+	return all, classify(rows.Err())
 }
 
 // listOf is what the statements for many are told of parts, as JSON: name and lease in hex, the token,

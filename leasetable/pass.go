@@ -6,43 +6,35 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
-)
-
-// A name that goroutines of this process wait for goes from one to the next by one statement,
-// which raises the token. After so many of them, or so long, it is released, so that other
-// processes have a chance.
-const (
-	maxRun  = 1000
-	runTime = time.Second
-	// openTime is for how long nobody in this process asks for it then.
-	openTime = lastPause + lastPause/2
+	"github.com/sqllock/sqllock/internal/bound"
 )
 
 // baton is what comes with the turn of a name.
 type baton struct {
-	term  *term // holds the name, with a claim begun on it; nil: nobody here does
-	token int64
-	run   int // see Lease
-	since time.Time
+	term   *term // holds the name, with a claim begun on it; nil: nobody here does
+	token  int64
+	since  time.Time // see Lease
+	wanted bool      // see Lease
 
 	reviews int // that had begun when the lock before it was no longer one of the term's
 }
 
-// mayPass reports whether the name should be passed on instead of released.
+// mayPass reports whether the name, which goroutines of this process wait for, should go from one to the next by
+// one statement, which raises the token, instead of being released: as long as no other process wants it.
 func (le *Lease) mayPass() bool {
-	return le.keep == 0 && le.run < maxRun && time.Since(le.since) < runTime && le.term.locker.turns.Waiting(le.Name()) > 0
+	turnTime, _ := le.term.locker.shares()
+	mine := !le.wanted || time.Since(le.since) < turnTime
+	return mine && le.keep == 0 && le.term.locker.turns.Waiting(le.Name()) > 0
 }
 
 // pass gives the name, and its turn, to the first of those who wait for it in this process, and
 // otherwise frees it. The lock is none of the term's any more, which has a claim instead.
 func (le *Lease) pass(ctx context.Context, reviews int) error {
 	t := le.term
-	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
-	defer cancel()
-	token, err := t.pass(ctx, le.Name(), le.token)
+	token, wanted, err := t.pass(ctx, le.Name(), le.token)
 	trusted, cause := t.trustedNow()
 	if token != 0 && trusted {
-		b := baton{term: t, token: token, run: le.run + 1, since: le.since, reviews: reviews}
+		b := baton{term: t, token: token, since: le.since, wanted: wanted, reviews: reviews}
 		if t.locker.turns.Pass(le.Name(), b) {
 			return nil
 		}
@@ -62,15 +54,15 @@ func (le *Lease) pass(ctx context.Context, reviews int) error {
 	return le.released(freed, err, trusted, cause)
 }
 
-// pass raises the token of a name, and returns the new one, or 0 if the name was not held.
-func (t *term) pass(ctx context.Context, name string, token int64) (next int64, err error) {
-	ctx, unbind := t.locker.bound(ctx)
-	defer unbind()
-	err = once(ctx, attemptTimeout, func(ctx context.Context) (err error) {
-		next, err = t.store.claim(ctx, pass, []byte(name), t.id, token)
+// pass raises the token of a name, and returns the new one, or 0 if the name was not held, and whether
+// another process wants the name.
+func (t *term) pass(ctx context.Context, name string, token int64) (next int64, wanted bool, err error) {
+	var n int64
+	err = once(bound.To(t.locker.closing, ctx), attemptTimeout, func(ctx context.Context) (err error) {
+		n, err = t.store.claim(ctx, pass, []byte(name), t.id, token)
 		return err
 	})
-	return next, err
+	return n / 2, n%2 == 1, err
 }
 
 // receive makes a lease of a name that was passed on. If the term has ended, or is for another TTL,
@@ -78,7 +70,7 @@ func (t *term) pass(ctx context.Context, name string, token int64) (next int64, 
 func (a *attempt) receive(b baton) (*Lease, error) {
 	if a.choice.ttl == b.term.ttl && a.ctx.Err() == nil {
 		lease := newLease(a.ctx, b.term, a.name, b.token, a.over)
-		lease.keep, lease.run, lease.since = a.keep, b.run, b.since
+		lease.keep, lease.since, lease.wanted = a.keep, b.since, b.wanted
 		if b.term.attach(lease, b.reviews) == nil {
 			return lease, nil
 		}
@@ -88,7 +80,7 @@ func (a *attempt) receive(b baton) (*Lease, error) {
 	}
 	lease, err := a.poll()
 	if err == nil {
-		lease.run, lease.since = b.run, b.since
+		lease.since, lease.wanted = b.since, b.wanted
 	}
 	return lease, err
 }

@@ -84,7 +84,7 @@ func (t *term) renewOnce(ctx context.Context) error {
 		t.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost))
 	default:
 		t.locker.events.Renewed(ctx, time.Since(sent), t.extend(sent))
-		t.reviewIfChanged(news{changes, t.store.keep.opened.Load()}) //nolint:contextcheck // goes on after the renewal
+		t.reviewIfChanged(news{changes, t.store.keep.opened.Load()})
 	}
 	return nil
 }
@@ -150,12 +150,12 @@ func (t *term) deleteRow() {
 	if told {
 		return
 	}
-	ctx, cancel := context.WithDeadline(context.Background(), expiry)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	stop := context.AfterFunc(t.locker.closing, func() { time.AfterFunc(endTimeout, cancel) })
 	defer stop()
 	// When this fails the row has expired, or soon will: nobody renews it any more.
-	_ = retry(ctx, func(ctx context.Context) error {
+	_ = retry(ctx, time.Until(expiry), func(ctx context.Context) error {
 		_, err := t.store.change(ctx, &t.store.keep, end, t.id)
 		return err
 	})

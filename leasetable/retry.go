@@ -16,12 +16,13 @@ const (
 // next attempt gets another connection.
 const attemptTimeout = 3 * time.Second
 
-// retry calls f until it succeeds, fails for good, or ctx ends. It is for what frees a lock, and
-// outlasts a broken connection or a server that restarts.
-func retry(ctx context.Context, f func(context.Context) error) error {
+// retry calls f until it succeeds, fails for good, or ctx or the time ends. It is for what frees a
+// lock, and outlasts a broken connection or a server that restarts.
+func retry(ctx context.Context, within time.Duration, f func(context.Context) error) error {
+	end := time.Now().Add(within)
 	for pause := firstPause; ; pause = longer(pause) {
-		err := once(ctx, attemptTimeout, f)
-		if e := (*dbError)(nil); !errors.As(err, &e) || !e.transient || sleep(ctx, jitter(pause)) != nil {
+		err := once(ctx, min(attemptTimeout, time.Until(end)), f)
+		if e := (*dbError)(nil); !errors.As(err, &e) || !e.transient || time.Until(end) < pause || sleep(ctx, jitter(pause)) != nil {
 			return err
 		}
 	}

@@ -17,6 +17,10 @@ func (t *term) reviewIfChanged(now news) {
 	if now == t.reviewed || t.reviewing {
 		return
 	}
+	if now.connection != t.reviewed.connection {
+		t.retired = true                    // for the sake of
+		_ = t.locker.start(t.freeForgotten) // of a closed Locker the lease is ended
+	}
 	t.reviewing = true
 	t.reviews++
 	if t.locker.start(func() { t.review(now) }) != nil {
@@ -25,8 +29,7 @@ func (t *term) reviewIfChanged(now news) {
 }
 
 func (t *term) review(now news) {
-	ctx, cancel := t.locker.bound(context.Background())
-	defer cancel()
+	ctx := t.locker.closing
 	t.mu.Lock()
 	leases := make([]*Lease, 0, len(t.locks))
 	for le := range t.locks {
@@ -54,8 +57,7 @@ func (t *term) review(now news) {
 // reviewLate looks at a lock that a review has missed, because the answer to its acquisition was still on
 // its way.
 func (t *term) reviewLate(le *Lease) {
-	ctx, cancel := t.locker.bound(context.Background())
-	defer cancel()
+	ctx := t.locker.closing
 	if t.checkSoon(ctx, le) != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()

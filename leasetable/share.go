@@ -20,15 +20,21 @@ type part struct {
 
 	done chan struct{} // closed when p was run, or is to be run by its caller
 	// Written before done is closed:
-	lead bool  // it is for this caller to run the next statement
-	took int64 // the token that the name was taken or freed with; 0: it was not
+	lead bool // it is for this caller to run the next statement
+	took taken
 	err  error
+}
+
+// taken is what became of one name.
+type taken struct {
+	Token  int64 // that the name was taken or freed with; 0: it was not
+	Wanted bool  // it was freed, and another process waits for it
 }
 
 // sharing has callers who come at the same time share a statement, and so a commit: those who come
 // while others run theirs go together when one of these has ended.
 type sharing struct {
-	run     func(ctx context.Context, parts []*part) (took map[string]int64, err error)
+	run     func(ctx context.Context, parts []*part) (map[string]taken, error)
 	patient bool // nobody goes alone
 
 	mu      sync.Mutex
@@ -52,9 +58,8 @@ func (s *sharing) slow() time.Duration { return max(5*time.Millisecond, 2*s.pace
 // patience is how long one waits in any case. The caller has mu.
 func (s *sharing) patience() time.Duration { return max(20*time.Millisecond, 4*s.pace) }
 
-// do runs p, together with others unless that was done before, and returns the token that the name
-// was taken or freed with, or 0. The first of those who had to wait runs the next statement.
-func (s *sharing) do(ctx context.Context, p *part, before bool) (took int64, err error) {
+// do runs p, together with others unless that was done before. The first of those who had to wait runs the next statement.
+func (s *sharing) do(ctx context.Context, p *part, before bool) (taken, error) {
 	if before && !s.patient {
 		return s.alone(ctx, p)
 	}
@@ -110,12 +115,12 @@ func (s *sharing) do(ctx context.Context, p *part, before bool) (took int64, err
 	return p.tookOf(all), err
 }
 
-// tookOf is the token that the name was taken, or freed as held, with; 0 if it was not.
-func (p *part) tookOf(all map[string]int64) int64 {
-	if token := all[p.name]; p.token == 0 || p.token == token {
-		return token
+// tookOf finds what became of p's name.
+func (p *part) tookOf(all map[string]taken) taken {
+	if took := all[p.name]; p.token == 0 || p.token == took.Token {
+		return took
 	}
-	return 0 // another part of that name was freed
+	return taken{} // another part of that name was freed
 }
 
 // left waits until p is done, and reports whether it has left the queue after a time instead.
@@ -143,7 +148,7 @@ func (s *sharing) left(p *part, patience time.Duration) bool {
 	return i >= 0
 }
 
-func (s *sharing) alone(ctx context.Context, p *part) (int64, error) {
+func (s *sharing) alone(ctx context.Context, p *part) (taken, error) {
 	took, err := s.run(ctx, []*part{p})
 	return p.tookOf(took), err
 }

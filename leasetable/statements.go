@@ -29,22 +29,24 @@ const (
 	list        statement = "list"
 	purge       statement = "purge"
 	force       statement = "force"
+	want        statement = "want"
+	heldBy      statement = "held_by"
 	acquireMany statement = "acquire_many"
 	releaseMany statement = "release_many"
-	taken       statement = "taken"     // MySQL only
-	heldMany    statement = "held_many" // MySQL only
-	tell        statement = "tell"      // SQLite only
+	takenMany   statement = "taken_many" // MySQL only
+	heldMany    statement = "held_many"  // MySQL only
+	tell        statement = "tell"       // SQLite only
 )
 
 // loadStatements reads the statements of a dialect and puts in the names of the tables.
 func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, error) {
 	texts := make(map[statement]string)
-	names := []statement{grant, renew, end, acquire, look, bury, buryStill, takeover, release, pass, disown, guard, list, purge, force, acquireMany, releaseMany}
+	names := []statement{grant, renew, end, acquire, look, bury, buryStill, takeover, release, pass, disown, guard, list, purge, force, want, heldBy, acquireMany, releaseMany}
 	switch d {
 	case schema.SQLite:
 		names = append(names, tell)
 	case schema.MySQL:
-		names = append(names, taken, heldMany)
+		names = append(names, takenMany, heldMany)
 	case schema.Postgres:
 	}
 	for _, s := range names {

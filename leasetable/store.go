@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,12 +27,16 @@ type store struct {
 	keep    pool // renewals, which nothing else may delay
 
 	takes, frees sharing
+
+	elsewhere driver.Connector // for connections of neither
+	durable   bool             // releases are, too
 }
 
 // pool is a small private connection pool.
 type pool struct {
 	*sqlx.DB
 	opened atomic.Int64 // counts the connections
+	pooler atomic.Bool  // one of them was not known to lead to PostgreSQL itself
 
 	// prepared has the statements that were prepared on MySQL, whose driver otherwise makes
 	// three round trips of a statement with arguments. pgx prepares by itself, as the
@@ -56,7 +62,7 @@ func newStore(db *sqlx.DB, d schema.Dialect, t schema.Tables) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &store{dialect: d, texts: texts}
+	s := &store{dialect: d, texts: texts, elsewhere: c}
 	s.takes.run, s.frees.run = s.takeMany, s.freeMany
 	// All writers of a SQLite file wait for each other: there a statement of one's own is no help.
 	s.takes.patient, s.frees.patient = d == schema.SQLite, d == schema.SQLite
@@ -69,7 +75,7 @@ func newStore(db *sqlx.DB, d schema.Dialect, t schema.Tables) (*store, error) {
 }
 
 func (p *pool) open(c driver.Connector, driverName string, d schema.Dialect, conns int) {
-	db := sql.OpenDB(settledConnector{c, settings[d], &p.opened})
+	db := sql.OpenDB(&settledConnector{Connector: c, dialect: d, pool: p})
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	p.DB = sqlx.NewDb(db, driverName)
@@ -91,17 +97,17 @@ var settings = map[schema.Dialect][]string{
 // settledConnector runs statements on every connection that it opens.
 type settledConnector struct {
 	driver.Connector
-	statements []string
-	opened     *atomic.Int64
+	dialect schema.Dialect
+	pool    *pool
 }
 
 // Connect implements driver.Connector.
-func (s settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
+func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	dc, err := s.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, text := range s.statements {
+	for _, text := range settings[s.dialect] {
 		ex, ok := dc.(driver.ExecerContext)
 		if !ok {
 			return nil, errors.Join(fmt.Errorf("leasetable: the driver's connection %T cannot execute statements directly", dc), dc.Close())
@@ -111,7 +117,17 @@ func (s settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 			return nil, err
 		}
 	}
-	s.opened.Add(1)
+	if s.dialect == schema.Postgres {
+		direct, err := isDirect(ctx, dc)
+		if err != nil {
+			_ = dc.Close() // the first error says more
+			return nil, err
+		}
+		if !direct {
+			s.pool.pooler.Store(true)
+		}
+	}
+	s.pool.opened.Add(1)
 	return dc, nil
 }
 
@@ -201,17 +217,23 @@ func (s *store) change(ctx context.Context, p *pool, st statement, args ...any) 
 	return rows, classify(err)
 }
 
-// release runs the statement of that name and returns how many rows it changed.
-func (s *store) release(ctx context.Context, name, id []byte, token int64, keep time.Duration) (int64, error) {
+// release runs the statement of that name. It reports whether the name was freed, and whether another
+// process waits for it.
+func (s *store) release(ctx context.Context, p *part) (freed, wanted bool, err error) {
 	var keepUS any
-	if keep > 0 {
-		keepUS = keep.Microseconds()
+	if p.keep > 0 {
+		keepUS = p.keep.Microseconds()
 	}
-	args := []any{name, id, token, keepUS}
-	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		args = []any{keepUS, name, id, token}
+	var n int64
+	switch s.dialect {
+	case schema.MySQL: // its placeholders have no numbers
+		freed, n, err = s.changeNumber(ctx, &s.work, release, keepUS, []byte(p.name), p.id, p.token)
+	case schema.SQLite:
+		freed, n, err = s.maybeNumber(ctx, &s.work, release, []byte(p.name), p.id, p.token, keepUS)
+	default:
+		freed, n, err = s.maybeNumber(ctx, &s.work, release, []byte(p.name), p.id, p.token, keepUS, s.commit([]*part{p}))
 	}
-	return s.change(ctx, &s.work, release, args...)
+	return freed, n > 0, err
 }
 
 // claim runs a statement that may grant a name and returns the token, or 0 if it did not.
@@ -238,18 +260,64 @@ func (s *store) number(ctx context.Context, p *pool, st statement, args ...any) 
 
 // maybeNumber runs a statement that returns one number, and reports whether it did.
 func (s *store) maybeNumber(ctx context.Context, p *pool, st statement, args ...any) (found bool, n int64, err error) {
-	rows, err := s.query(ctx, p, st, args...)
-	if err != nil {
-		return false, 0, classify(err)
-	}
-	defer rows.Close()
-	for rows.Next() { // to the end: the commit, and its failure, come after the row
-		found = true
-		if err := rows.Scan(&n); err != nil {
-			return false, 0, classify(err)
+	for range 3 { // as database/sql does with connections that turn out to be dead before anything is sent
+		found, n, err = p.number(ctx, s.texts[st], s.wire(args))
+		if !errors.Is(err, driver.ErrBadConn) {
+			break
 		}
 	}
-	return found, n, classify(rows.Err())
+	return found, n, classify(err)
+}
+
+// number asks the driver itself: database/sql starts a goroutine for every query whose context can end, and a
+// processor for that.
+func (p *pool) number(ctx context.Context, text string, args []any) (found bool, n int64, err error) {
+	conn, err := p.Conn(ctx)
+	if err != nil {
+		return false, 0, err
+	}
+	defer conn.Close() // into the pool
+	err = conn.Raw(func(dc any) error {
+		q, ok := dc.(driver.QueryerContext)
+		if !ok {
+			return fmt.Errorf("leasetable: the driver's connection %T cannot query directly", dc)
+		}
+		named := make([]driver.NamedValue, len(args))
+		for i, arg := range args {
+			v, err := driver.DefaultParameterConverter.ConvertValue(arg)
+			if err != nil {
+				return err
+			}
+			named[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
+		}
+		rows, err := q.QueryContext(ctx, text, named)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		row := make([]driver.Value, 1)
+		for err = rows.Next(row); err == nil; err = rows.Next(row) { // to the end: the commit, and its failure, come after the row
+			found = true
+			if n, ok = row[0].(int64); !ok {
+				return fmt.Errorf("leasetable: the driver gives %T for an integer", row[0])
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		return err
+	})
+	return found, n, err
+}
+
+// commit is the synchronous_commit of a statement that frees names on PostgreSQL, or nil for that of the
+// session. What a crash of the server forgets of it, the owner finds out when it connects again, unless
+// a pooler hides that. A name that is to be kept has to be found so.
+func (s *store) commit(parts []*part) any {
+	if s.durable || s.work.pooler.Load() || slices.ContainsFunc(parts, func(p *part) bool { return p.keep > 0 }) {
+		return nil
+	}
+	return "off"
 }
 
 // renew renews a lease, and returns what others changed about its locks; it reports whether the
@@ -258,7 +326,13 @@ func (s *store) renew(ctx context.Context, id []byte) (there bool, changes int64
 	if s.dialect != schema.MySQL {
 		return s.maybeNumber(ctx, &s.keep, renew, id)
 	}
-	result, err := s.exec(ctx, &s.keep, renew, id)
+	return s.changeNumber(ctx, &s.keep, renew, id)
+}
+
+// changeNumber runs a statement on MySQL that changes one row, if it finds it, and gives a number as the
+// insert id.
+func (s *store) changeNumber(ctx context.Context, p *pool, st statement, args ...any) (found bool, n int64, err error) {
+	result, err := s.exec(ctx, p, st, args...)
 	if err != nil {
 		return false, 0, classify(err)
 	}
@@ -266,8 +340,8 @@ func (s *store) renew(ctx context.Context, id []byte) (there bool, changes int64
 	if err != nil || rows == 0 {
 		return false, 0, classify(err)
 	}
-	changes, err = result.LastInsertId()
-	return true, changes, classify(err)
+	n, err = result.LastInsertId()
+	return true, n, classify(err)
 }
 
 // sight is what look and list show of a name.
@@ -284,6 +358,7 @@ type sight struct {
 	RemainingUS int64  `db:"remaining_us"` // until then
 	TTLUS       int64  `db:"ttl_us"`
 	Renewals    int64  `db:"renewals"`
+	WantedUS    int64  `db:"wanted_us"` // of look: since when another process waits for the name; 0: none is known to
 }
 
 // look reads who holds a name; a name that was never taken looks free.

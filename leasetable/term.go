@@ -185,7 +185,7 @@ func (t *term) lose(le *Lease, cause error) {
 func (t *term) setOut(le *Lease) (reviews int, held bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, held := t.locks[le]; !held {
+	if _, held := t.locks[le]; !held || t.retired { // who looks for strays takes it for one
 		return 0, false
 	}
 	delete(t.locks, le)

@@ -16,7 +16,7 @@ import (
 func (a *attempt) wait() (*Lease, error) {
 	a.waited = !a.turns.Try(a.name)
 	if !a.waited {
-		return a.inTurn(a.poll)
+		return a.inTurn(a.afterOthers)
 	}
 	if a.early {
 		if seen, err := a.look(); err == nil && seen.taken() && a.outlasts(seen) {
@@ -31,11 +31,16 @@ func (a *attempt) wait() (*Lease, error) {
 		if b.term != nil {
 			return a.receive(b)
 		}
-		if err := sleep(a.ctx, openTime); err != nil { // the name was let go, for others too
-			return nil, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, err)
-		}
-		return a.poll()
+		return a.afterOthers()
 	})
+}
+
+// afterOthers polls when other processes have had their chance.
+func (a *attempt) afterOthers() (*Lease, error) {
+	if err := a.manners.wait(a.ctx, a.name); err != nil {
+		return nil, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, err)
+	}
+	return a.poll()
 }
 
 // poll asks for the name again and again, after pauses that grow. A claim that is not answered is
@@ -43,32 +48,75 @@ func (a *attempt) wait() (*Lease, error) {
 // be asked is borne with for as long as a TTL, once the name was seen held.
 func (a *attempt) poll() (*Lease, error) {
 	lease, err := a.claim()
+	if err == nil {
+		return lease, nil
+	}
+	heard, stop := a.ears.listen(a.name)
+	defer stop()
 	var held *sqllock.HeldError
-	for pause, heard := firstPause, time.Now(); err != nil; pause = longer(pause) {
+	for pause, answered := firstPause, time.Now(); err != nil; pause = a.longer(pause) {
 		now := (*sqllock.HeldError)(nil)
 		switch {
 		case errors.As(err, &now):
-			held, heard, a.waited = now, time.Now(), true
+			held, answered, a.waited = now, time.Now(), true
 			if a.early && a.outlasts(a.still.sight) {
 				return nil, held
 			}
 		case a.left:
 			return nil, a.stillHeld(held, err)
 		case errors.Is(err, errSlow) && !errors.Is(err, errNoLease):
-		case held == nil || !sqllock.IsRetryable(err) || time.Since(heard) > a.choice.ttl:
+		case held == nil || !sqllock.IsRetryable(err) || time.Since(answered) > a.choice.ttl:
 			return nil, a.stillHeld(held, err)
 		}
-		if err := sleep(a.ctx, a.still.untilOver(jitter(pause))); err != nil {
-			return nil, a.stillHeld(held, err)
+		first := false
+		if now == nil || a.place.take(a) == nil {
+			if first, err = a.rest(heard, a.still.untilOver(jitter(pause))); err != nil {
+				return nil, a.stillHeld(held, err)
+			}
 		}
-		lease, err = a.lookAndClaim()
+		if first {
+			lease, err = a.claim()
+		} else {
+			lease, err = a.lookAndClaim()
+		}
 	}
 	return lease, nil
+}
+
+// longer makes a pause longer. Where releases are heard of, it is for what ends a lock in another way.
+func (a *attempt) longer(pause time.Duration) time.Duration {
+	if a.ears.hears() {
+		return a.ears.pause
+	}
+	return longer(pause)
+}
+
+// rest returns after a pause, or when the name was released, and then whether it is a's turn. Those who have
+// not waited longest let others go first.
+func (a *attempt) rest(heard <-chan int64, pause time.Duration) (first bool, err error) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return false, nil
+	case <-a.ctx.Done():
+		return false, context.Cause(a.ctx)
+	case since := <-heard:
+		if since >= a.place.since {
+			return true, nil
+		}
+		return false, sleep(a.ctx, jitter(firstCome))
+	}
 }
 
 // lookAndClaim claims the name unless a look, which writes nothing, finds it held.
 func (a *attempt) lookAndClaim() (*Lease, error) {
 	seen, err := a.look()
+	if err == nil && !seen.taken() && a.place.behind(seen) {
+		if err = sleep(a.ctx, jitter(firstCome)); err == nil {
+			seen, err = a.look()
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

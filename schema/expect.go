@@ -62,6 +62,8 @@ var wantedTables = []wantedTable{
 			{name: "acquired_at", kind: kindTime},
 			{name: "released_at", kind: kindTime, nullable: true},
 			{name: "kept_until", kind: kindTime, nullable: true},
+			{name: "wanted_until", kind: kindTime, nullable: true},
+			{name: "wanted_since", kind: kindInt, nullable: true},
 			{name: "metadata", kind: kindBytes, hasDefault: true},
 		},
 	},

@@ -16,6 +16,22 @@ func By(ctx, closing context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
+// To makes a context that ends with life, and has the values of both.
+func To(life, values context.Context) context.Context { return lifeAndValues{life, values} }
+
+type lifeAndValues struct {
+	context.Context                 //nolint:containedctx // for its end
+	values          context.Context //nolint:containedctx // for its values
+}
+
+// Value implements context.Context. The first is asked first: it is the one that tells its end.
+func (c lifeAndValues) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.values.Value(key)
+}
+
 // Ended reports whether ctx has ended. A driver can notice a deadline before ctx itself does.
 func Ended(ctx context.Context) bool {
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {

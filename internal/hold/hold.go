@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/bound"
 )
 
 // Hold implements sqllock.Lock.
@@ -35,22 +36,8 @@ func New(ctx context.Context, name string, release func(context.Context) error) 
 // Under begins the life of a lock that ends, at the latest, with parent; see New.
 func Under(ctx, parent context.Context, name string, release func(context.Context) error) *Hold {
 	h := &Hold{name: name, release: release}
-	h.ctx, h.cancel = context.WithCancelCause(endsWith{parent, ctx})
+	h.ctx, h.cancel = context.WithCancelCause(bound.To(parent, ctx))
 	return h
-}
-
-// endsWith ends with its first context, at once, and has the values of both.
-type endsWith struct {
-	context.Context                 //nolint:containedctx // for its end
-	values          context.Context //nolint:containedctx // for its values
-}
-
-// Value implements context.Context. The first is asked first: it is the one that tells its end.
-func (c endsWith) Value(key any) any {
-	if v := c.Context.Value(key); v != nil {
-		return v
-	}
-	return c.values.Value(key)
 }
 
 // Name implements sqllock.Lock.

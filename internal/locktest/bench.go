@@ -31,12 +31,14 @@ type Bench struct {
 	// Bare opens a connection, which is closed when b ends.
 	Bare func(b *testing.B) Bare
 
+	// Queue opens a connection whose Wait stands in the server's own queue; nil: Bare does.
+	Queue func(b *testing.B) Bare
+
 	// Child is the environment that makes the test program a process that opens a Locker of its
-	// own, and with it holds HeldByChild until its input ends, or calls Relay. Without it nothing
-	// is measured that takes another process, or that is for session locks.
+	// own, and with it does a job. Without it nothing is measured that takes another process.
 	Child func(job Job) []string
 
-	Observer // nil: nothing is counted
+	Observer // nil: nothing is counted, and nothing is measured that is for session locks
 }
 
 // Observer asks the server. It is not called concurrently, and does not count itself.
@@ -55,10 +57,12 @@ func (o Bench) Run(b *testing.B) {
 	b.Run("16Names", func(b *testing.B) { o.names(b, 16) })
 	b.Run("256Names", func(b *testing.B) { o.names(b, 256) })
 	b.Run("Handoff64Waiters", o.handoff)
-	if o.Child == nil {
+	if o.Child != nil {
+		b.Run("Handoff8Processes", o.processes)
+	}
+	if o.Observer == nil {
 		return
 	}
-	b.Run("Handoff8Processes", o.processes)
 	b.Run("KilledHolder", o.killed)
 	b.Run("5000Held", o.held)
 }

@@ -100,8 +100,12 @@ func (o Bench) processes(b *testing.B) {
 		c.expect(b, "ready")
 	}
 	pinned := make([]Bare, processes*perProcess)
+	queue := o.Queue
+	if queue == nil {
+		queue = o.Bare
+	}
 	for i := range pinned {
-		pinned[i] = o.Bare(b)
+		pinned[i] = queue(b)
 	}
 	once(b, func() {
 		served := make([]int, processes)

@@ -15,5 +15,7 @@ ON DUPLICATE KEY UPDATE
                      UTC_TIMESTAMP(6), sqllock_lock.acquired_at),
     released_at = IF(sqllock_lock.lease_id IS NULL AND COALESCE(kept_until <= UTC_TIMESTAMP(6), TRUE),
                      NULL, released_at),
+    wanted_until = IF(sqllock_lock.lease_id IS NULL AND COALESCE(kept_until <= UTC_TIMESTAMP(6), TRUE),
+                      NULL, wanted_until),
     lease_id = IF(sqllock_lock.lease_id IS NULL AND COALESCE(kept_until <= UTC_TIMESTAMP(6), TRUE),
                   UNHEX(?), sqllock_lock.lease_id)

@@ -1,6 +1,6 @@
 -- Takes names, each for a lease, if they are absent or free, and not kept after their release. They
 -- are given as a JSON list of pairs in hex. What decides is read from the rows that the statement
--- locks, in the order of their names; see acquire.sql. Which it took is read by taken.sql.
+-- locks, in the order of their names; see acquire.sql. Which it took is read by taken_many.sql.
 INSERT INTO sqllock_lock (name, token, acquired_at, lease_id)
 SELECT UNHEX(a.name), 1, UTC_TIMESTAMP(6), UNHEX(a.lease_id)
 FROM JSON_TABLE(?, '$[*]' COLUMNS (name VARCHAR(2048) PATH '$[0]', lease_id CHAR(32) PATH '$[1]')) a
@@ -14,5 +14,7 @@ ON DUPLICATE KEY UPDATE
                      UTC_TIMESTAMP(6), sqllock_lock.acquired_at),
     released_at = IF(sqllock_lock.lease_id IS NULL AND COALESCE(kept_until <= UTC_TIMESTAMP(6), TRUE),
                      NULL, released_at),
+    wanted_until = IF(sqllock_lock.lease_id IS NULL AND COALESCE(kept_until <= UTC_TIMESTAMP(6), TRUE),
+                      NULL, wanted_until),
     lease_id = IF(sqllock_lock.lease_id IS NULL AND COALESCE(kept_until <= UTC_TIMESTAMP(6), TRUE),
                   UNHEX(a.lease_id), sqllock_lock.lease_id)

@@ -1,7 +1,7 @@
 -- Locks names that are held, each by a lease with a token, in a transaction that releases them. They
 -- are given as a JSON list: name and lease in hex, the token, and the microseconds of release.sql. It
--- leaves out rows that somebody else has locked.
-SELECT name, token
+-- leaves out rows that somebody else has locked, and tells whether another process waits for a name.
+SELECT name, token, COALESCE(wanted_until > UTC_TIMESTAMP(6), 0) AS wanted
 FROM sqllock_lock
 WHERE (name, lease_id, token) IN (
   SELECT UNHEX(r.name), UNHEX(r.lease_id), r.token

@@ -4,6 +4,6 @@ INSERT INTO sqllock_lock AS k (name, token, lease_id, acquired_at)
 SELECT $1::bytea, 1, $2::bytea, clock_timestamp()
 WHERE NOT EXISTS (SELECT FROM sqllock_lock h WHERE h.name = $1 AND (h.lease_id IS NOT NULL OR h.kept_until > clock_timestamp()))
 ON CONFLICT (name) DO UPDATE
-SET token = k.token + 1, lease_id = excluded.lease_id, acquired_at = clock_timestamp(), released_at = NULL
+SET token = k.token + 1, lease_id = excluded.lease_id, acquired_at = clock_timestamp(), released_at = NULL, wanted_until = NULL
 WHERE k.lease_id IS NULL AND coalesce(k.kept_until <= clock_timestamp(), true)
 RETURNING token

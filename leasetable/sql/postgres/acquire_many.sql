@@ -13,7 +13,7 @@ WITH asked AS (
   FOR UPDATE OF k SKIP LOCKED
 ), taken AS (
   UPDATE sqllock_lock k
-  SET token = k.token + 1, lease_id = free.lease_id, acquired_at = clock_timestamp(), released_at = NULL
+  SET token = k.token + 1, lease_id = free.lease_id, acquired_at = clock_timestamp(), released_at = NULL, wanted_until = NULL
   FROM free
   WHERE k.name = free.name AND k.lease_id IS NULL AND coalesce(k.kept_until <= clock_timestamp(), true)
   RETURNING k.name, k.token
@@ -26,4 +26,4 @@ WITH asked AS (
   ON CONFLICT (name) DO NOTHING
   RETURNING name, token
 )
-SELECT name, token FROM taken UNION ALL SELECT name, token FROM made
+SELECT name, token, 0 FROM taken UNION ALL SELECT name, token, 0 FROM made

@@ -4,7 +4,7 @@ WITH freed AS (
   UPDATE sqllock_lock
   SET lease_id = NULL, token = token + 1, released_at = clock_timestamp(), kept_until = NULL
   WHERE name = $1 AND lease_id IS NOT DISTINCT FROM $2 AND token = $3
-  RETURNING 1
+  RETURNING CASE WHEN wanted_until > clock_timestamp() THEN pg_notify('sqllock', wanted_since || ' ' || encode(name, 'hex')) END
 ), told AS (
   UPDATE sqllock_lease SET changes = changes + 1 WHERE id = $2 AND EXISTS (SELECT FROM freed)
 )

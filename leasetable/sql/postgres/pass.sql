@@ -1,6 +1,6 @@
 -- Passes on the name $1, which the lease $2 holds with the token $3, to the next holder on the same
--- lease, with the next token.
+-- lease, with the next token, which it returns doubled, and 1 more if another process waits for the name.
 UPDATE sqllock_lock
 SET token = token + 1, acquired_at = clock_timestamp()
 WHERE name = $1 AND lease_id = $2 AND token = $3
-RETURNING token
+RETURNING token * 2 + CASE WHEN wanted_until > clock_timestamp() THEN 1 ELSE 0 END

@@ -1,5 +1,5 @@
 -- Takes for the lease $1 the name $2 from the lease $3, which is known to be over.
 UPDATE sqllock_lock
-SET token = token + 1, lease_id = $1, acquired_at = clock_timestamp(), released_at = NULL
+SET token = token + 1, lease_id = $1, acquired_at = clock_timestamp(), released_at = NULL, wanted_until = NULL
 WHERE name = $2 AND lease_id = $3
 RETURNING token

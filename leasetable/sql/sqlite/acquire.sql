@@ -2,6 +2,6 @@
 INSERT INTO sqllock_lock (name, token, lease_id, acquired_at)
 VALUES (?1, 1, ?2, CAST(unixepoch('subsec') * 1000000 AS INTEGER))
 ON CONFLICT (name) DO UPDATE
-SET token = token + 1, lease_id = excluded.lease_id, acquired_at = excluded.acquired_at, released_at = NULL
+SET token = token + 1, lease_id = excluded.lease_id, acquired_at = excluded.acquired_at, released_at = NULL, wanted_until = NULL
 WHERE lease_id IS NULL AND coalesce(kept_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER), 1)
 RETURNING token

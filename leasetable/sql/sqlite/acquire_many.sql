@@ -5,6 +5,6 @@ SELECT unhex(value->>0), 1, unhex(value->>1), CAST(unixepoch('subsec') * 1000000
 FROM json_each(?1)
 WHERE true
 ON CONFLICT (name) DO UPDATE
-SET token = token + 1, lease_id = excluded.lease_id, acquired_at = excluded.acquired_at, released_at = NULL
+SET token = token + 1, lease_id = excluded.lease_id, acquired_at = excluded.acquired_at, released_at = NULL, wanted_until = NULL
 WHERE lease_id IS NULL AND coalesce(kept_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER), 1)
-RETURNING name, token
+RETURNING name, token, false

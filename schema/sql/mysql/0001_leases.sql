@@ -31,6 +31,8 @@ CREATE TABLE IF NOT EXISTS sqllock_lock (
     acquired_at DATETIME(6)     NOT NULL COMMENT 'when the name was last acquired, UTC, by the database''s clock',
     released_at DATETIME(6)     NULL COMMENT 'when the name was last released, UTC, by the database''s clock',
     kept_until  DATETIME(6)     NULL COMMENT 'until when the name is not free though it was released, UTC, by the database''s clock',
+    wanted_until DATETIME(6)    NULL COMMENT 'until when another process is thought to wait for the name, UTC, by the database''s clock; a hint that decides nothing',
+    wanted_since BIGINT         NULL COMMENT 'since when it does that has waited longest, in microseconds since 1970',
     metadata    VARBINARY(1024) NOT NULL DEFAULT '' COMMENT 'whatever the holder attached, opaque',
     PRIMARY KEY (name)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin

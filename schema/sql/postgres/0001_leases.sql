@@ -38,6 +38,8 @@ CREATE TABLE IF NOT EXISTS sqllock_lock (
     acquired_at timestamptz NOT NULL,
     released_at timestamptz,
     kept_until  timestamptz,
+    wanted_until timestamptz,
+    wanted_since bigint,
     metadata    bytea       NOT NULL DEFAULT ''
 );
 
@@ -48,6 +50,8 @@ COMMENT ON COLUMN sqllock_lock.lease_id IS 'the lease that holds the name; NULL:
 COMMENT ON COLUMN sqllock_lock.acquired_at IS 'when the name was last acquired, by the database''s clock';
 COMMENT ON COLUMN sqllock_lock.released_at IS 'when the name was last released, by the database''s clock';
 COMMENT ON COLUMN sqllock_lock.kept_until IS 'until when the name is not free though it was released, by the database''s clock';
+COMMENT ON COLUMN sqllock_lock.wanted_until IS 'until when another process is thought to wait for the name, by the database''s clock; a hint that decides nothing';
+COMMENT ON COLUMN sqllock_lock.wanted_since IS 'since when it does that has waited longest, in microseconds since 1970';
 COMMENT ON COLUMN sqllock_lock.metadata IS 'whatever the holder attached, opaque';
 
 -- For the purge of dead leases. Names have no other index than their key: what a release changes

@@ -28,6 +28,8 @@ CREATE TABLE IF NOT EXISTS sqllock_lock (
     acquired_at INTEGER NOT NULL,             -- when the name was last acquired
     released_at INTEGER,                      -- when the name was last released
     kept_until  INTEGER,                      -- until when the name is not free though it was released
+    wanted_until INTEGER,                     -- until when another process is thought to wait for the name; a hint that decides nothing
+    wanted_since INTEGER,                     -- since when it does that has waited longest
     metadata    BLOB    NOT NULL DEFAULT x''  -- whatever the holder attached, opaque
 ) STRICT, WITHOUT ROWID;
 

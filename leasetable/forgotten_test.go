@@ -1,0 +1,65 @@
+package leasetable_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// A failover or a crash can forget a release, and the owner's lease lives on.
+func TestANameWhoseReleaseTheDatabaseForgotIsFreedByItsOwner(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(3*time.Second))
+		kept, forgotten := take(t, l, "kept"), take(t, l, "forgotten")
+		if err := forgotten.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var lease []byte
+		if err := db.GetContext(t.Context(), &lease, "SELECT id FROM sqllock_lease"); err != nil {
+			t.Fatal(err)
+		}
+		run(t, db, "UPDATE sqllock_lock SET lease_id = ? WHERE name = ?", lease, []byte("forgotten"))
+		mustBeHeld(t, newLocker(t, db.DB), "forgotten")
+		endConnections(t, db)
+		next := take(t, newLocker(t, db.DB), "forgotten")
+		if next.Token() != forgotten.Token()+1 {
+			t.Errorf("the next token is %d after %d", next.Token(), forgotten.Token())
+		}
+		for _, lease := range []*leasetable.Lease{kept, next} {
+			if err := lease.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestANameWhoseReleaseACrashForgotIsFreedByItsOwner(t *testing.T) { //nolint:paralleltest // one server at a time
+	server := sqltest.Start(t, sqltest.EnginePostgres, "wal_writer_delay=10s", "fsync=on")
+	db := withTables(t, server.Database(t))
+	l := newLocker(t, db.DB, leasetable.WithTTL(30*time.Second))
+	kept, forgotten := take(t, l, "kept"), take(t, l, "forgotten")
+	if err := forgotten.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxIdleConns(0) // the crash ends connections
+	server.Kill()
+	server.Start()
+	if n := count(t, db, "SELECT count(*) FROM sqllock_lock WHERE lease_id IS NOT NULL"); n != 2 {
+		t.Skip("the crash forgot nothing")
+	}
+	if err := kept.Renew(t.Context()); err != nil { // on a new connection
+		t.Fatal(err)
+	}
+	next := take(t, newLocker(t, db.DB), "forgotten")
+	if next.Token() <= forgotten.Token() {
+		t.Errorf("the next token is %d after %d", next.Token(), forgotten.Token())
+	}
+	for _, lease := range []*leasetable.Lease{kept, next} {
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}

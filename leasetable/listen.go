@@ -1,0 +1,134 @@
+package leasetable
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// channel is what releases notify on PostgreSQL, if somebody waits; see release.sql. The payload is
+// since when the one has waited who has waited longest, and the name in hex.
+const channel = "sqllock"
+
+// deafPause is after how long who hears of releases looks all the same.
+const deafPause = 250 * time.Millisecond
+
+// idleTime is for how long a connection listens that nobody needs.
+const idleTime = time.Minute
+
+// ears hear of the names that are released on PostgreSQL, on one connection for all who wait in this
+// process, which is opened when the first of them does. What is heard is a hint that may not come: behind a pooler
+// nothing does.
+type ears struct {
+	connect func(ctx context.Context) (driver.Conn, error) // nil: there is nothing to hear
+	start   func(func()) error
+	closing context.Context //nolint:containedctx // the Locker's
+	pause   time.Duration   // after which who hears looks all the same
+
+	mu      sync.Mutex
+	waiting map[string]chan int64 // guarded by mu: of each name that somebody waits for; has room for one
+	running bool                  // guarded by mu
+	hearing bool                  // guarded by mu: it was heard that it hears
+	failed  time.Time             // guarded by mu: when it last ended
+	quiet   time.Time             // guarded by mu: since when nobody waits
+}
+
+// listen returns where the releases of name will be heard of, each by since when the one has waited who has
+// waited longest.
+func (e *ears) listen(name string) (heard <-chan int64, stop func()) {
+	if e.connect == nil {
+		return nil, func() {}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.waiting == nil {
+		e.waiting = make(map[string]chan int64)
+	}
+	c := make(chan int64, 1) // one waits for a name at a time
+	e.waiting[name] = c
+	if !e.running && time.Since(e.failed) > time.Second {
+		e.running = e.start(e.run) == nil
+	}
+	return c, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.waiting, name)
+		e.quiet = time.Now()
+	}
+}
+
+// hears reports whether releases are heard of.
+func (e *ears) hears() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.hearing
+}
+
+// run listens until the Locker is closed, the connection ends, or nobody needs it any more.
+func (e *ears) run() {
+	ctx, cancel := context.WithCancel(e.closing)
+	defer cancel()
+	defer func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.running, e.hearing, e.failed = false, false, time.Now()
+	}()
+	connecting, connected := context.WithTimeout(ctx, attemptTimeout)
+	dc, err := e.connect(connecting)
+	connected()
+	if err != nil {
+		return
+	}
+	defer dc.Close()
+	wait := waiterOf(dc)
+	ex, ok := dc.(driver.ExecerContext)
+	if wait == nil || !ok {
+		return
+	}
+	for _, text := range []string{"LISTEN " + channel, "NOTIFY " + channel} { // the second is for itself
+		asking, asked := context.WithTimeout(ctx, attemptTimeout)
+		_, err := ex.ExecContext(asking, text, nil)
+		asked()
+		if err != nil {
+			return
+		}
+	}
+	for {
+		waiting, stop := context.WithTimeout(ctx, idleTime)
+		payload, err := wait(waiting)
+		idle := waiting.Err() != nil
+		stop()
+		switch {
+		case err == nil:
+			e.hear(payload)
+		case ctx.Err() != nil || !idle || e.unused():
+			return
+		}
+	}
+}
+
+func (e *ears) unused() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.waiting) == 0 && time.Since(e.quiet) > idleTime
+}
+
+func (e *ears) hear(payload string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.hearing = true
+	number, text, _ := strings.Cut(payload, " ")
+	since, err := strconv.ParseInt(number, 10, 64)
+	name, errName := hex.DecodeString(text)
+	if err != nil || errName != nil {
+		return
+	}
+	select {
+	case e.waiting[string(name)] <- since:
+	default: // nobody waits for it, or has heard already
+	}
+}

@@ -1,0 +1,57 @@
+package leasetable
+
+import (
+	"context"
+	"database/sql/driver"
+	"reflect"
+)
+
+// What a connection of pgx can do and database/sql does not know of is reached without pgx itself,
+// for the user brings the driver. (The linker keeps methods whose names are constants.)
+
+// pgxConn returns the *pgx.Conn of a connection, if it has one.
+func pgxConn(dc driver.Conn) (conn reflect.Value, ok bool) {
+	method := reflect.ValueOf(dc).MethodByName("Conn")
+	if !method.IsValid() || method.Type().NumIn() != 0 || method.Type().NumOut() != 1 || method.Type().Out(0).String() != "*pgx.Conn" {
+		return conn, false
+	}
+	return method.Call(nil)[0], true
+}
+
+// waiterOf returns what waits for a notification on a connection, or nil.
+func waiterOf(dc driver.Conn) func(ctx context.Context) (payload string, err error) {
+	conn, ok := pgxConn(dc)
+	if !ok {
+		return nil
+	}
+	wait := conn.MethodByName("WaitForNotification")
+	return func(ctx context.Context) (string, error) {
+		out := wait.Call([]reflect.Value{reflect.ValueOf(ctx)})
+		if err, _ := reflect.TypeAssert[error](out[1]); err != nil {
+			return "", err
+		}
+		return out[0].Elem().FieldByName("Payload").String(), nil
+	}
+}
+
+// isDirect reports whether a connection is known to lead to PostgreSQL itself, and not to a pooler:
+// the process that serves it is the one that it was told of when it was opened.
+func isDirect(ctx context.Context, dc driver.Conn) (bool, error) {
+	conn, ok := pgxConn(dc)
+	q, canQuery := dc.(driver.QueryerContext)
+	if !ok || !canQuery {
+		return false, nil
+	}
+	told := conn.MethodByName("PgConn").Call(nil)[0].MethodByName("PID").Call(nil)[0].Uint()
+	rows, err := q.QueryContext(ctx, "SELECT pg_backend_pid()", nil)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	serves := make([]driver.Value, 1)
+	if err := rows.Next(serves); err != nil {
+		return false, err
+	}
+	pid, _ := serves[0].(int64)
+	return pid == int64(told), nil
+}

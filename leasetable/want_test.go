@@ -1,0 +1,226 @@
+package leasetable_test
+
+import (
+	"context"
+	"encoding/hex"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+func wanted(t *testing.T, db *sqltest.Database) bool {
+	t.Helper()
+	return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE wanted_until IS NOT NULL") == 1
+}
+
+// acquiring calls Acquire in a goroutine.
+func acquiring(l *leasetable.Locker, name string) <-chan sqllock.Lock {
+	got := make(chan sqllock.Lock, 1)
+	go func() {
+		lock, err := l.Acquire(context.Background(), name)
+		if err != nil {
+			lock = nil
+		}
+		got <- lock
+	}()
+	return got
+}
+
+func TestAReleaseWakesWhoWaitsInAnotherProcess(t *testing.T) {
+	t.Parallel()
+	db := withTables(t, sqltest.Postgres(t))
+	lockers := []*leasetable.Locker{newLocker(t, db.DB), newLocker(t, db.DB)}
+	for _, l := range lockers {
+		leasetable.LookNoMore(l)
+	}
+	held := sqllock.Lock(take(t, lockers[0], "x"))
+	for i := range 20 { // by looks alone it would take an hour, but for the first look of each
+		next := acquiring(lockers[(i+1)%2], "x")
+		eventually(t, func() bool { return wanted(t, db) && leasetable.Hears(lockers[(i+1)%2]) })
+		if err := held.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		select {
+		case held = <-next:
+		case <-time.After(30 * time.Second):
+			t.Fatal("nobody was woken")
+		}
+		if held == nil {
+			t.Fatal("the waiter failed")
+		}
+	}
+	if err := held.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOnlyAReleaseThatSomebodyWaitsForNotifies(t *testing.T) {
+	t.Parallel()
+	db := withTables(t, sqltest.Postgres(t))
+	conn, err := pgx.Connect(t.Context(), db.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), "LISTEN sqllock"); err != nil {
+		t.Fatal(err)
+	}
+	heard := func() string {
+		t.Helper()
+		n, err := conn.WaitForNotification(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n.Payload
+	}
+	l := newLocker(t, db.DB)
+	if err := take(t, l, "x").Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	run(t, db, "SELECT pg_notify('sqllock', 'the end')")
+	if said := heard(); said != "the end" {
+		t.Errorf("a release that nobody waits for says %q", said)
+	}
+	lease := take(t, l, "x")
+	run(t, db, "UPDATE sqllock_lock SET wanted_until = now() + interval '1 minute', wanted_since = 42")
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if said, want := heard(), "42 "+hex.EncodeToString([]byte("x")); said != want {
+		t.Errorf("a release that somebody waits for says %q; want %q", said, want)
+	}
+}
+
+// What is not heard is looked for.
+func TestAWaiterThatHearsNothingGetsTheLockAllTheSame(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		a, b := newLocker(t, db.DB), newLocker(t, db.DB)
+		lease := take(t, a, "x")
+		next := acquiring(b, "x")
+		eventually(t, func() bool { return wanted(t, db) })
+		if db.Engine == sqltest.EnginePostgres {
+			eventually(t, func() bool { return leasetable.Hears(b) })
+		}
+		run(t, db, "UPDATE sqllock_lock SET lease_id = NULL WHERE lease_id IS NOT NULL") // a release by hand
+		select {
+		case lock := <-next:
+			if lock == nil {
+				t.Fatal("the waiter failed")
+			}
+			if err := lock.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatal("the waiter did not look")
+		}
+		_ = lease.Release(t.Context()) // it was lost
+	})
+}
+
+// Who takes a lock again and again lets another process go first that waits.
+func TestAProcessThatTakesALockAgainAndAgainGivesWay(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		busy, other := newLocker(t, db.DB), newLocker(t, db.DB)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var holds atomic.Int64
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for ctx.Err() == nil {
+				err := sqllock.Do(ctx, busy, "x", func(context.Context) error { holds.Add(1); return nil })
+				if err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+			}
+		}()
+		eventually(t, func() bool { return holds.Load() > 100 })
+		for range 5 {
+			lock := acquiring(other, "x")
+			eventually(t, func() bool { return wanted(t, db) || len(lock) > 0 })
+			before := holds.Load()
+			lease := <-lock
+			if lease == nil {
+				t.Fatal("the waiter failed")
+			}
+			if n := holds.Load() - before; n > 20 {
+				t.Errorf("the lock was taken %d times by another process after it was known that somebody waits", n)
+			}
+			if err := lease.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		cancel()
+		<-done
+	})
+}
+
+func TestWhoWaitsIsNotedOnce(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		lease := take(t, newLocker(t, db.DB), "x")
+		ctx, cancel := context.WithCancel(t.Context())
+		since := func() int {
+			return count(t, db, "SELECT coalesce(max(wanted_since), 0) FROM sqllock_lock")
+		}
+		var first int
+		for i := range 3 {
+			l := newLocker(t, db.DB)
+			go func() { _, _ = l.Acquire(ctx, "x") }()
+			if i == 0 {
+				eventually(t, func() bool { return wanted(t, db) })
+				first = since()
+			}
+			eventually(t, func() bool { return leasetable.Waits(l, "x") })
+		}
+		if got := since(); got != first {
+			t.Errorf("somebody is noted who waits since %d; want the first, since %d", got, first)
+		}
+		cancel()
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The settings of a pooler's sessions are left alone.
+func TestReleasesAreDurableWhereTheyMustBe(t *testing.T) {
+	t.Parallel()
+	db := withTables(t, sqltest.Postgres(t))
+	run(t, db, `CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+		$$ BEGIN new.metadata = convert_to(current_setting('synchronous_commit'), 'UTF8'); RETURN new; END $$`)
+	run(t, db, "CREATE TRIGGER note BEFORE UPDATE ON sqllock_lock FOR EACH ROW EXECUTE FUNCTION note()")
+	for name, test := range map[string]struct {
+		options []leasetable.Option
+		acquire []sqllock.Option
+		want    string
+	}{
+		"by default":    {nil, nil, "off"},
+		"as asked for":  {[]leasetable.Option{leasetable.WithDurableRelease()}, nil, "on"},
+		"for long, too": {nil, []sqllock.Option{leasetable.WithHoldAtLeast(time.Minute)}, "on"},
+	} {
+		lock, err := newLocker(t, db.DB, test.options...).TryAcquire(t.Context(), name, test.acquire...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		var got string
+		if err := db.GetContext(t.Context(), &got, "SELECT convert_from(metadata, 'UTF8') FROM sqllock_lock WHERE name = $1", []byte(name)); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.EqualFold(got, test.want) {
+			t.Errorf("%s a release is committed with synchronous_commit %s; want %s", name, got, test.want)
+		}
+	}
+}
