@@ -8,8 +8,10 @@ import (
 	"time"
 )
 
-// maxShare bounds how many names one statement takes or frees.
-const maxShare = 1000
+const (
+	maxShare = 1000 // names that one statement takes or frees
+	longName = 128  // bytes; a longer one has a statement of its own
+)
 
 // part is what one caller wants of a statement that many share.
 type part struct {
@@ -60,7 +62,7 @@ func (s *sharing) patience() time.Duration { return max(20*time.Millisecond, 4*s
 
 // do runs p, together with others unless that was done before. The first of those who had to wait runs the next statement.
 func (s *sharing) do(ctx context.Context, p *part, before bool) (taken, error) {
-	if before && !s.patient {
+	if before && !s.patient || len(p.name) > longName {
 		return s.alone(ctx, p)
 	}
 	s.mu.Lock()

@@ -1,9 +1,10 @@
 -- Takes names, each for a lease, if they are absent or free, and not kept after their release. They
--- are given as a JSON list of pairs in hex. What decides is read from the rows that the statement
--- locks, in the order of their names; see acquire.sql. Which it took is read by taken_many.sql.
+-- are given as a JSON list of pairs in hex, of short names: for long ones MariaDB makes a table on the
+-- disk. What decides is read from the rows that the statement locks, in the order of their names; see
+-- acquire.sql. Which it took is read by taken_many.sql.
 INSERT INTO sqllock_lock (name, token, acquired_at, lease_id)
 SELECT UNHEX(a.name), 1, UTC_TIMESTAMP(6), UNHEX(a.lease_id)
-FROM JSON_TABLE(?, '$[*]' COLUMNS (name VARCHAR(2048) PATH '$[0]', lease_id CHAR(32) PATH '$[1]')) a
+FROM JSON_TABLE(?, '$[*]' COLUMNS (name VARCHAR(256) CHARACTER SET ascii PATH '$[0]', lease_id CHAR(32) CHARACTER SET ascii PATH '$[1]')) a
 WHERE NOT EXISTS (SELECT 1 FROM sqllock_lock held
                   WHERE held.name = UNHEX(a.name) AND (held.lease_id IS NOT NULL OR held.kept_until > UTC_TIMESTAMP(6)))
 ORDER BY a.name

@@ -5,6 +5,6 @@ SELECT name, token, COALESCE(wanted_until > UTC_TIMESTAMP(6), 0) AS wanted
 FROM sqllock_lock
 WHERE (name, lease_id, token) IN (
   SELECT UNHEX(r.name), UNHEX(r.lease_id), r.token
-  FROM JSON_TABLE(?, '$[*]' COLUMNS (name VARCHAR(2048) PATH '$[0]', lease_id CHAR(32) PATH '$[1]', token BIGINT PATH '$[2]')) r
+  FROM JSON_TABLE(?, '$[*]' COLUMNS (name VARCHAR(256) CHARACTER SET ascii PATH '$[0]', lease_id CHAR(32) CHARACTER SET ascii PATH '$[1]', token BIGINT PATH '$[2]')) r
 )
 FOR UPDATE SKIP LOCKED
