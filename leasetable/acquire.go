@@ -15,6 +15,8 @@ import (
 // TryAcquire implements sqllock.Locker. The *sqllock.HeldError names the holder, its token and
 // when its lease expires. A name whose lease is over is taken over at once.
 //
+// A name that others hold together with another limit is a *[LimitError].
+//
 // The tables being missing is sqllock.ErrSchema; a server or session that cannot write is
 // sqllock.ErrReadOnly.
 func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
@@ -41,8 +43,11 @@ type attempt struct {
 	over   func() // gives up the turn of the name; only the first call counts
 	waited bool   // the name was seen held, and waited for
 	still  still  // the lease that holds it
-	place  place  // among those of other processes who wait
+	rank   rank   // among those of other processes who wait
 	left   bool   // a claim goes on in the background, and gives up the turn at its end
+
+	others map[string]still // the leases that hold it together, by id
+	wanted bool             // others may have been kept from joining them
 }
 
 func (l *Locker) acquire(
@@ -70,8 +75,13 @@ func (l *Locker) acquire(
 	return lease, nil
 }
 
-// try takes the name if it is free or its lease is over.
+// try takes the name if it is free or its lease is over. A place is asked for out of turn: another goroutine that
+// asks for one may hold the turn, and leave enough.
 func (a *attempt) try() (*Lease, error) {
+	if a.place() {
+		a.over = func() {}
+		return a.claim()
+	}
 	if !a.turns.Try(a.name) {
 		return nil, a.heldHere()
 	}
@@ -79,14 +89,22 @@ func (a *attempt) try() (*Lease, error) {
 }
 
 // inTurn runs f with the turn of the name, which was taken, and gives it up unless f returns a
-// lease or has left a claim behind.
+// lease that others do not share, or has left a claim behind.
 func (a *attempt) inTurn(f func() (*Lease, error)) (*Lease, error) {
-	a.over = sync.OnceFunc(func() { a.turns.Done(a.name) })
+	a.over = sync.OnceFunc(a.endTurn)
 	lease, err := f()
-	if lease == nil && !a.left {
+	if !a.left && (lease == nil || lease.place) {
 		a.over()
 	}
 	return lease, err
+}
+
+// endTurn gives up the turn of the name.
+func (a *attempt) endTurn() {
+	if a.place() && a.turns.Pass(a.name, baton{soon: true}) {
+		return
+	}
+	a.turns.Done(a.name)
 }
 
 // heldHere is the error for a name whose turn is taken in this process: one of its goroutines
@@ -104,6 +122,7 @@ func (a *attempt) heldHere() error {
 type outcome struct {
 	token  int64 // 0: the name was not taken
 	seen   sight // what holds the name, if it was not taken
+	place  bool  // it was for one of several places
 	unsure bool  // the answer of a statement that may have taken the name was lost
 	err    error
 }
@@ -152,7 +171,7 @@ func (a *attempt) accept(t *term, o outcome, reviews int) (*Lease, error) {
 		return nil, a.held(o.seen)
 	}
 	lease := newLease(a.ctx, t, a.name, o.token, a.over)
-	lease.keep = a.keep
+	lease.keep, lease.place = a.keep, o.place
 	if err := t.attach(lease, reviews); err != nil { // the term ended while the answer was on its way
 		a.abandon(t, o)
 		return nil, err
@@ -163,6 +182,11 @@ func (a *attempt) accept(t *term, o outcome, reviews int) (*Lease, error) {
 // abandon ends a claim that gives the caller nothing: what was or may have been taken is given
 // back.
 func (a *attempt) abandon(t *term, o outcome) {
+	defer t.endClaim()
+	if o.place {
+		a.abandonPlace(t, o)
+		return
+	}
 	if o.token != 0 {
 		_, err := t.release(context.WithoutCancel(a.ctx), a.name, o.token, 0)
 		o.unsure = err != nil
@@ -170,7 +194,6 @@ func (a *attempt) abandon(t *term, o outcome) {
 	if o.unsure {
 		t.leaveStray(a.name)
 	}
-	t.endClaim()
 }
 
 // claimRounds bounds how often a claim starts again because the name changed hands under it.
@@ -178,6 +201,9 @@ const claimRounds = 5
 
 // claimOn takes the name for t's lease.
 func (a *attempt) claimOn(ctx context.Context, t *term) (o outcome) {
+	if a.place() {
+		return a.placeOn(ctx, t)
+	}
 	// All writers of a SQLite file queue for one lock: there it is worth a look beforehand.
 	hopeful := a.store.dialect != schema.SQLite
 	for round := range claimRounds {
@@ -197,6 +223,14 @@ func (a *attempt) claimOn(ctx context.Context, t *term) (o outcome) {
 		if bytes.Equal(seen.LeaseID, t.id) || seen.taken() {
 			return o
 		}
+		if seen.LeaseID == nil && seen.Places.Valid {
+			var tried bool
+			o, tried = a.convert(ctx, t, seen)
+			if o.seen = seen; o.token != 0 || o.err != nil || !tried {
+				return o
+			}
+			continue
+		}
 		if seen.LeaseID == nil {
 			hopeful = true
 			continue
@@ -210,7 +244,10 @@ func (a *attempt) claimOn(ctx context.Context, t *term) (o outcome) {
 				return o
 			}
 		}
-		if o = a.take(ctx, takeover, t.id, []byte(a.name), seen.LeaseID); o.token != 0 || o.err != nil {
+		o = a.take(ctx, func(ctx context.Context) (int64, error) {
+			return a.store.takeover(ctx, a.part(t.id), seen.LeaseID)
+		})
+		if o.token != 0 || o.err != nil {
 			return o
 		}
 		o.seen = seen
@@ -218,11 +255,14 @@ func (a *attempt) claimOn(ctx context.Context, t *term) (o outcome) {
 	return o
 }
 
+// part is what a wants of a statement that takes its name.
+func (a *attempt) part(id []byte) *part { return &part{name: a.name, id: id, since: a.rank.noted()} }
+
 // takeFree takes the name if it is free: by a statement that it shares with others, which does not wait
 // for a row that somebody has locked, unless that was done before.
 func (a *attempt) takeFree(ctx context.Context, id []byte, before bool) (o outcome) {
 	o.err = retryConflicts(ctx, func(ctx context.Context) error {
-		took, err := a.store.takes.do(ctx, &part{name: a.name, id: id}, before)
+		took, err := a.store.takes.do(ctx, a.part(id), before)
 		o.token, before = took.Token, true
 		return err
 	})
@@ -231,9 +271,9 @@ func (a *attempt) takeFree(ctx context.Context, id []byte, before bool) (o outco
 }
 
 // take runs a statement that may take the name.
-func (a *attempt) take(ctx context.Context, st statement, args ...any) (o outcome) {
+func (a *attempt) take(ctx context.Context, statement func(context.Context) (token int64, err error)) (o outcome) {
 	o.err = retryConflicts(ctx, func(ctx context.Context) (err error) {
-		o.token, err = a.store.claim(ctx, st, args...)
+		o.token, err = statement(ctx)
 		return err
 	})
 	o.unsure = o.err != nil && !answered(o.err)

@@ -10,6 +10,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"go.uber.org/goleak"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/schema"
@@ -85,11 +86,11 @@ func newLocker(t *testing.T, db *sqlx.DB, opts ...leasetable.Option) *leasetable
 }
 
 // take acquires a name that must be free, or become so soon.
-func take(t *testing.T, l *leasetable.Locker, name string) *leasetable.Lease {
+func take(t *testing.T, l *leasetable.Locker, name string, opts ...sqllock.Option) *leasetable.Lease {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	lock, err := l.Acquire(ctx, name)
+	lock, err := l.Acquire(ctx, name, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

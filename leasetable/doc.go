@@ -28,6 +28,14 @@
 // from [Lease.Token]; every lock of this package is a *Lease. For rows of the same database
 // [Lease.Guard] does it without one.
 //
+// # Several holders
+//
+// With [WithShared] any number of holders have a name together, and exclude one who acquires it without, as
+// readers exclude a writer; with [WithLimit] at most so many do. Each is a *Lease with a token of its own,
+// higher than that of whoever came before, alone or not, and each ends by itself as above: a dead one
+// leaves its place to the next and not more. While somebody waits to have the name alone, nobody joins those
+// who have it; a waiter that died stands in the way of that for 5 s.
+//
 // # Elections
 //
 // An [Elector] keeps one leader among all who campaign for a name: [Elector.Run] waits for the lock, calls
@@ -39,10 +47,11 @@
 // [Locker.List] shows what is held, [Locker.ForceRelease] takes a name away from its holder, and
 // [Locker.Purge] deletes what killed processes have left.
 //
-// # Two tables
+// # Tables
 //
 // A row of sqllock_lease is a promise with an expiry; a row of sqllock_lock is a name, its token
 // and the lease that holds it (package schema has the tables, `sqllock schema apply` makes them).
+// A name that several hold together has a row of sqllock_place for each of them.
 // A Locker keeps one lease for every TTL in use, renewed by one statement however many locks
 // hang on it.
 //
@@ -53,6 +62,9 @@
 // expired; the name is claimed from exactly that lease. No statement ever decides by the row
 // of another table that may have changed while it waited: the deletion and a renewal meet in
 // the same row, and lease ids are never used again, so a lease that is gone is over for good.
+//
+// A place is taken by a look at all of them and one statement, or one transaction on MySQL, MariaDB and SQLite, on the
+// condition that nobody has come since: whoever comes raises the name's token.
 //
 // # Connections
 //

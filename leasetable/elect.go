@@ -32,6 +32,9 @@ func NewElector(l *Locker, name string, opts ...sqllock.Option) (*Elector, error
 	if c.ttl == 0 {
 		c.ttl = l.ttl
 	}
+	if c.place() {
+		err = errors.Join(err, fmt.Errorf("%w: there is one leader", sqllock.ErrUnsupported))
+	}
 	if err := errors.Join(sqllock.CheckName(name), err, checkTTL(c.ttl)); err != nil {
 		return nil, &sqllock.OpError{Op: "elect a leader by", Name: name, Err: err}
 	}
@@ -109,7 +112,11 @@ func lost(err error) bool {
 
 // Leader reports who leads, and whether anybody does, by a read that writes nothing.
 func (e *Elector) Leader(ctx context.Context) (leader sqllock.Holder, led bool, err error) {
-	return e.locker.Inspect(ctx, e.name)
+	seen, err := e.locker.inspect(ctx, e.name)
+	if err != nil || !seen.live() { // who holds it together with others does not lead
+		return sqllock.Holder{}, false, err
+	}
+	return seen.holder(), true, nil
 }
 
 // Observe tells who leads: at once, and again whenever that has changed. It looks after every

@@ -23,3 +23,15 @@ func Waits(l *Locker, name string) bool {
 	_, waits := l.ears.waiting[name]
 	return waits || l.ears.connect == nil
 }
+
+// Strays is how many places a lost answer may have left taken.
+func Strays(l *Locker) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for t := range l.all {
+		t.mu.Lock()
+		n += len(t.strayPlaces)
+		t.mu.Unlock()
+	}
+	return n
+}

@@ -3,6 +3,8 @@ package leasetable
 import (
 	"context"
 	"time"
+
+	"github.com/sqllock/sqllock/schema"
 )
 
 // freeForgotten frees the names that t's lease holds and nobody here does: those whose release a crash
@@ -33,23 +35,38 @@ func (t *term) claimless() bool {
 
 // freeUnknown frees the names that are held by t's lease and are no locks of the term.
 func (t *term) freeUnknown(ctx context.Context) error {
-	var held map[string]taken
+	var held []sight
 	err := once(ctx, attemptTimeout, func(ctx context.Context) (err error) {
-		held, err = t.store.names(t.store.query(ctx, &t.store.work, heldBy, t.id))
+		args := []any{t.id}
+		if t.store.dialect == schema.MySQL { // its placeholders have no numbers
+			args = append(args, t.id)
+		}
+		held, err = t.store.sights(ctx, namesOf, args...)
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	type key struct {
+		name  string
+		token int64
+	}
+	known := make(map[key]bool)
 	t.mu.Lock()
 	for le := range t.locks {
-		if held[le.Name()].Token == le.token {
-			delete(held, le.Name())
-		}
+		known[key{le.Name(), le.token}] = true
 	}
 	t.mu.Unlock()
-	for name, forgotten := range held {
-		if _, err := t.release(ctx, name, forgotten.Token, 0); err != nil {
+	for _, seen := range held {
+		name := string(seen.Name)
+		switch {
+		case known[key{name, seen.Token}]:
+		case seen.Place:
+			_, err = t.store.freePlace(ctx, name, t.id, seen.Token)
+		default:
+			_, err = t.release(ctx, name, seen.Token, 0)
+		}
+		if err != nil {
 			return err
 		}
 	}

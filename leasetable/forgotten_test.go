@@ -22,9 +22,12 @@ func TestANameWhoseReleaseTheDatabaseForgotIsFreedByItsOwner(t *testing.T) {
 			t.Fatal(err)
 		}
 		run(t, db, "UPDATE sqllock_lock SET lease_id = ? WHERE name = ?", lease, []byte("forgotten"))
+		run(t, db, "INSERT INTO sqllock_lock (name, token, places, acquired_at) VALUES (?, 7, 1, "+soonOver[db.Engine]+")", []byte("place"))
+		run(t, db, "INSERT INTO sqllock_place (name, token, lease_id, acquired_at) VALUES (?, 7, ?, "+soonOver[db.Engine]+")", []byte("place"), lease)
 		mustBeHeld(t, newLocker(t, db.DB), "forgotten")
 		endConnections(t, db)
 		next := take(t, newLocker(t, db.DB), "forgotten")
+		take(t, newLocker(t, db.DB), "place", leasetable.WithLimit(1))
 		if next.Token() != forgotten.Token()+1 {
 			t.Errorf("the next token is %d after %d", next.Token(), forgotten.Token())
 		}

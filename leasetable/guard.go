@@ -41,6 +41,8 @@ func PgxTx[R interface{ Scan(to ...any) error }](tx interface {
 // ended: what tx writes, in the same database, is written by the holder or not at all. Guard
 // once, before or after the writes; a renewal never waits for tx.
 //
+// Of a name that several hold together it is the place of this one: the others come and go meanwhile.
+//
 // End tx before Release: it waits for tx as everybody does, and says after 5 s that it was not confirmed.
 //
 // After an error tx must be rolled back. It matches sqllock.ErrLost when the name is somebody else's.
@@ -63,7 +65,11 @@ func (le *Lease) guard(ctx context.Context, tx Tx) error {
 	}
 	s := le.term.store
 	var one int
-	err := tx.scan(ctx, s.texts[guard], s.wire([]any{[]byte(le.Name()), le.term.id, le.token}), &one)
+	st := guard
+	if le.place {
+		st = guardPlace
+	}
+	err := tx.scan(ctx, s.texts[st], s.wire([]any{[]byte(le.Name()), le.term.id, le.token}), &one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return errTaken
 	}
@@ -100,10 +106,17 @@ func (le *Lease) verify(ctx context.Context) error {
 // check looks whether the table still says that le holds its name, and otherwise ends it.
 func (t *term) check(ctx context.Context, le *Lease) error {
 	seen, err := t.store.look(ctx, le.Name())
-	if err == nil && (seen.Token != le.token || !bytes.Equal(seen.LeaseID, t.id)) {
+	if err != nil {
+		return err
+	}
+	held := seen.Token == le.token && bytes.Equal(seen.LeaseID, t.id)
+	if le.place {
+		held = seen.has(t.id, le.token)
+	}
+	if !held {
 		t.lose(le, errTaken)
 	}
-	return err
+	return nil
 }
 
 var errTaken = fmt.Errorf("%w: the table says that somebody else took it", sqllock.ErrLost)

@@ -20,6 +20,7 @@ type Lease struct {
 	term   *term
 	token  int64
 	keep   time.Duration // see WithHoldAtLeast
+	place  bool          // the name is held together with others; the turn is given up then
 	since  time.Time     // when this process got the name
 	wanted bool          // another process waited for the name when it was passed on
 	over   func()        // gives up the turn of the name; only the first call counts
@@ -105,7 +106,13 @@ func (le *Lease) release(ctx context.Context) error {
 			return le.pass(ctx, reviews)
 		}
 	}
-	freed, err := t.release(ctx, le.Name(), le.token, le.keep)
+	var freed bool
+	var err error
+	if le.place {
+		freed, err = t.releasePlace(ctx, le.Name(), le.token)
+	} else {
+		freed, err = t.release(ctx, le.Name(), le.token, le.keep)
+	}
 	defer t.detach(le)
 	defer le.over()
 	return le.released(freed, err, trusted, cause)
@@ -118,9 +125,12 @@ func (le *Lease) released(freed bool, err error, trusted bool, cause error) erro
 	switch {
 	case err != nil && t.locker.closing.Err() != nil:
 		return errors.Join(cause, sqllock.ErrClosed)
+	case err != nil && le.place:
+		t.leavePlace(le.Name(), le.token)
+		return notConfirmed(err)
 	case err != nil:
 		t.leaveStray(le.Name())
-		return fmt.Errorf("not confirmed, and retried in the background until the lease ends: %w", err)
+		return notConfirmed(err)
 	case freed && trusted:
 		return nil
 	case freed && errors.Is(cause, sqllock.ErrLost):
@@ -129,6 +139,10 @@ func (le *Lease) released(freed bool, err error, trusted bool, cause error) erro
 		return fmt.Errorf("%w before it was released, and nobody took it", sqllock.ErrExpired)
 	}
 	return errTaken
+}
+
+func notConfirmed(err error) error {
+	return fmt.Errorf("not confirmed, and retried in the background until the lease ends: %w", err)
 }
 
 // release frees name as held with token, once keep has passed since it was acquired, and reports

@@ -38,6 +38,9 @@ type Locker struct {
 	opening turn.Queue[time.Duration, struct{}] // one new term of a TTL at a time
 	ears    ears
 	manners manners
+	placing turn.Queue[string, struct{}] // one claim on a place of a name at a time
+
+	clearing atomic.Bool // some goroutine clears dead places
 
 	closing context.Context //nolint:containedctx // ends, with ErrClosed, when Close is called
 	close   context.CancelCauseFunc
@@ -174,28 +177,37 @@ func (l *Locker) Close() error {
 }
 
 // Inspect reports who holds name by a lease that has not expired, and whether anybody does. Of a
-// name that is kept after its release ([WithHoldAtLeast]) only Token, Since and Until are known.
+// name that is kept after its release ([WithHoldAtLeast]) only Token, Since and Until are known. Of those who
+// hold it together it is the one who came first; [Locker.List] has all.
 func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, held bool, err error) {
-	_, err = choose(opts)
+	seen, err := l.inspect(ctx, name, opts...)
+	if err != nil || !seen.taken() {
+		return sqllock.Holder{}, false, err
+	}
+	return seen.holder(), true, nil
+}
+
+func (l *Locker) inspect(ctx context.Context, name string, opts ...sqllock.Option) (sight, error) {
+	_, err := choose(opts)
 	if err := errors.Join(sqllock.CheckName(name), err); err != nil {
-		return sqllock.Holder{}, false, &sqllock.OpError{Op: "inspect", Name: name, Err: err}
+		return sight{}, &sqllock.OpError{Op: "inspect", Name: name, Err: err}
 	}
 	ctx, cancel := l.bound(ctx)
 	defer cancel()
 	seen, err := l.store.look(ctx, name)
 	if err != nil {
-		return sqllock.Holder{}, false, &sqllock.OpError{Op: "inspect", Name: name, Err: l.because(ctx, err)}
+		return sight{}, &sqllock.OpError{Op: "inspect", Name: name, Err: l.because(ctx, err)}
 	}
-	if !seen.taken() {
-		return sqllock.Holder{}, false, nil
-	}
-	return seen.holder(), true, nil
+	return seen, nil
 }
 
-// taken reports whether a lease holds the name that is not over, or the name is kept.
-func (s sight) taken() bool { return !s.Gone && s.RemainingUS > 0 }
+// taken reports whether leases hold the name that are not over, or the name is kept.
+func (s sight) taken() bool { return s.live() || len(s.together()) > 0 }
 
 func (s sight) holder() sqllock.Holder {
+	if together := s.together(); len(together) > 0 {
+		return together[0].holder()
+	}
 	return sqllock.Holder{
 		Owner: s.Owner,
 		Host:  s.Host,

@@ -14,7 +14,7 @@ import (
 // takeMany takes the names of parts that are free.
 func (s *store) takeMany(ctx context.Context, parts []*part) (map[string]taken, error) {
 	if len(parts) == 1 {
-		token, err := s.claim(ctx, acquire, []byte(parts[0].name), parts[0].id)
+		token, err := s.acquire(ctx, parts[0])
 		return map[string]taken{parts[0].name: {Token: token}}, err
 	}
 	list := listOf(parts)

@@ -2,6 +2,7 @@ package leasetable
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,11 @@ type Info struct {
 	// by another. It is zero when the name was released, or its lease is gone; while the name is
 	// kept after its release (WithHoldAtLeast), only Token, Since and Until are known.
 	Holder sqllock.Holder
+
+	// Holders are all who hold the name, if several can: the first of them is Holder. Limit is how many can,
+	// 0 for any number (WithShared).
+	Holders []sqllock.Holder
+	Limit   int
 }
 
 // List returns the names that begin with prefix, in the order of their bytes: those that are held,
@@ -36,10 +42,18 @@ func (l *Locker) List(ctx context.Context, prefix string) ([]Info, error) {
 		if err != nil {
 			return nil, err
 		}
+		together, err := l.listTogether(ctx, prefix, seen)
+		if err != nil {
+			return nil, err
+		}
 		for _, s := range seen {
+			s.places = together[string(s.Name)]
 			info := Info{Name: string(s.Name), Token: s.Token, Held: s.taken()}
 			if s.taken() || s.LeaseID != nil && !s.Gone {
 				info.Holder = s.holder()
+			}
+			for _, holder := range s.together() {
+				info.Holders, info.Limit = append(info.Holders, holder.holder()), int(s.Places.Int64)
 			}
 			infos = append(infos, info)
 		}
@@ -49,7 +63,25 @@ func (l *Locker) List(ctx context.Context, prefix string) ([]Info, error) {
 	}
 }
 
-// ForceRelease frees name, whoever holds it, and returns who that was and whether anybody did. The
+// listTogether reads who holds names together that were seen.
+func (l *Locker) listTogether(ctx context.Context, prefix string, seen []sight) (by map[string][]sight, err error) {
+	if !slices.ContainsFunc(seen, func(s sight) bool { return s.Places.Valid }) {
+		return nil, nil
+	}
+	var places []sight
+	err = l.ask(ctx, "list", prefix, func(ctx context.Context) (err error) {
+		places, err = l.store.sights(ctx, listPlaces, seen[0].Name, seen[len(seen)-1].Name)
+		return err
+	})
+	by = make(map[string][]sight)
+	for _, p := range places {
+		by[string(p.Name)] = append(by[string(p.Name)], p)
+	}
+	return by, err
+}
+
+// ForceRelease frees name, whoever holds it, and returns who that was and whether anybody did; of several who
+// hold it together, all of whom lose it, who came first. The
 // token rises. The holder's context ends with sqllock.ErrLost at its next renewal, which comes
 // within a third of its TTL; until then the next holder and it may both be at work, and only what
 // compares tokens, or is guarded, is safe. After an error the name may have been freed, if the
@@ -65,7 +97,12 @@ func (l *Locker) ForceRelease(ctx context.Context, name string) (holder sqllock.
 			if err != nil || seen.LeaseID == nil && !seen.taken() {
 				return err
 			}
-			if held, err = l.store.force(ctx, name, seen); err != nil {
+			if len(seen.places) > 0 {
+				held, err = l.store.forcePlaces(ctx, name, seen.Token)
+			} else {
+				held, err = l.store.force(ctx, name, seen)
+			}
+			if err != nil {
 				return err
 			}
 			holder = seen.holder()

@@ -12,6 +12,9 @@ type choice struct {
 	ttl   time.Duration // 0: the Locker's own
 	keep  time.Duration
 	early bool
+
+	shared, limited bool // see WithShared and WithLimit
+	limit           int
 }
 
 func option(set func(*choice)) sqllock.Option {
@@ -48,6 +51,8 @@ func choose(opts []sqllock.Option) (c choice, err error) {
 		err = fmt.Errorf("%w, a lease: %T", sqllock.ErrUnsupported, o.Backend)
 	case c.keep < 0:
 		err = fmt.Errorf("leasetable: a name cannot be held for at least %v", c.keep)
+	default:
+		err = c.checkPlaces()
 	}
 	return c, err
 }

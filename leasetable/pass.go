@@ -16,7 +16,8 @@ type baton struct {
 	since  time.Time // see Lease
 	wanted bool      // see Lease
 
-	reviews int // that had begun when the lock before it was no longer one of the term's
+	soon    bool // the name was not let go: who had the turn has only a place, or nothing
+	reviews int  // that had begun when the lock before it was no longer one of the term's
 }
 
 // mayPass reports whether the name, which goroutines of this process wait for, should go from one to the next by
@@ -24,7 +25,7 @@ type baton struct {
 func (le *Lease) mayPass() bool {
 	turnTime, _ := le.term.locker.shares()
 	mine := !le.wanted || time.Since(le.since) < turnTime
-	return mine && le.keep == 0 && le.term.locker.turns.Waiting(le.Name()) > 0
+	return mine && le.keep == 0 && !le.place && le.term.locker.turns.Waiting(le.Name()) > 0
 }
 
 // pass gives the name, and its turn, to the first of those who wait for it in this process, and
@@ -66,9 +67,9 @@ func (t *term) pass(ctx context.Context, name string, token int64) (next int64, 
 }
 
 // receive makes a lease of a name that was passed on. If the term has ended, or is for another TTL,
-// the name is given back and asked for anew.
+// the name is given back and asked for anew, and so it is for a place.
 func (a *attempt) receive(b baton) (*Lease, error) {
-	if a.choice.ttl == b.term.ttl && a.ctx.Err() == nil {
+	if a.choice.ttl == b.term.ttl && !a.place() && a.ctx.Err() == nil {
 		lease := newLease(a.ctx, b.term, a.name, b.token, a.over)
 		lease.keep, lease.since, lease.wanted = a.keep, b.since, b.wanted
 		if b.term.attach(lease, b.reviews) == nil {

@@ -19,6 +19,7 @@ type part struct {
 	id    []byte // the lease
 	token int64  // that the name is held with
 	keep  time.Duration
+	since int64 // see rank
 
 	done chan struct{} // closed when p was run, or is to be run by its caller
 	// Written before done is closed:
@@ -62,7 +63,7 @@ func (s *sharing) patience() time.Duration { return max(20*time.Millisecond, 4*s
 
 // do runs p, together with others unless that was done before. The first of those who had to wait runs the next statement.
 func (s *sharing) do(ctx context.Context, p *part, before bool) (taken, error) {
-	if before && !s.patient || len(p.name) > longName {
+	if (before || p.since != 0) && !s.patient || len(p.name) > longName {
 		return s.alone(ctx, p)
 	}
 	s.mu.Lock()

@@ -30,24 +30,43 @@ const (
 	purge       statement = "purge"
 	force       statement = "force"
 	want        statement = "want"
-	heldBy      statement = "held_by"
+	wantNoMore  statement = "want_no_more"
+	namesOf     statement = "names_of"
 	acquireMany statement = "acquire_many"
 	releaseMany statement = "release_many"
 	takenMany   statement = "taken_many" // MySQL only
 	heldMany    statement = "held_many"  // MySQL only
 	tell        statement = "tell"       // SQLite only
+
+	lookPlaces   statement = "look_places"
+	listPlaces   statement = "list_places"
+	releasePlace statement = "release_place"
+	clearPlace   statement = "clear_place"
+	guardPlace   statement = "guard_place"
+	convert      statement = "convert"
+	raise        statement = "raise"
+	wantAlone    statement = "want_alone"
+	forcePlaces  statement = "force_places"
+	acquirePlace statement = "acquire_place" // PostgreSQL only, which changes two tables in one statement
+	firstPlace   statement = "first_place"   // not PostgreSQL, as the next ones
+	nextPlace    statement = "next_place"
+	addPlace     statement = "add_place"
+	tellPlaces   statement = "tell_places"
+	clearPlaces  statement = "clear_places"
 )
 
 // loadStatements reads the statements of a dialect and puts in the names of the tables.
 func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, error) {
 	texts := make(map[statement]string)
-	names := []statement{grant, renew, end, acquire, look, bury, buryStill, takeover, release, pass, disown, guard, list, purge, force, want, heldBy, acquireMany, releaseMany}
+	names := []statement{grant, renew, end, acquire, look, bury, buryStill, takeover, release, pass, disown, guard, list, purge, force, want, wantNoMore, namesOf, acquireMany, releaseMany}
+	names = append(names, lookPlaces, listPlaces, releasePlace, clearPlace, guardPlace, convert, raise, wantAlone, forcePlaces)
 	switch d {
 	case schema.SQLite:
-		names = append(names, tell)
+		names = append(names, tell, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
 	case schema.MySQL:
-		names = append(names, takenMany, heldMany)
+		names = append(names, takenMany, heldMany, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
 	case schema.Postgres:
+		names = append(names, acquirePlace)
 	}
 	for _, s := range names {
 		text, err := files.ReadFile(fmt.Sprintf("sql/%s/%s.sql", d, s))

@@ -236,12 +236,25 @@ func (s *store) release(ctx context.Context, p *part) (freed, wanted bool, err e
 	return freed, n > 0, err
 }
 
+// acquire runs the statement of that name.
+func (s *store) acquire(ctx context.Context, p *part) (token int64, err error) {
+	if s.dialect == schema.MySQL { // its placeholders have no numbers
+		return s.claim(ctx, acquire, []byte(p.name), p.id, []byte(p.name), p.since, p.id)
+	}
+	return s.claim(ctx, acquire, []byte(p.name), p.id, p.since)
+}
+
+// takeover runs the statement of that name.
+func (s *store) takeover(ctx context.Context, p *part, dead []byte) (token int64, err error) {
+	if s.dialect == schema.MySQL { // its placeholders have no numbers
+		return s.claim(ctx, takeover, p.id, p.since, []byte(p.name), dead)
+	}
+	return s.claim(ctx, takeover, p.id, []byte(p.name), dead, p.since)
+}
+
 // claim runs a statement that may grant a name and returns the token, or 0 if it did not.
 func (s *store) claim(ctx context.Context, st statement, args ...any) (token int64, err error) {
 	if s.dialect == schema.MySQL {
-		if st == acquire {
-			args = append(args, args...) // its placeholders have no numbers
-		}
 		result, err := s.exec(ctx, &s.work, st, args...)
 		if err != nil {
 			return 0, classify(err)
@@ -344,7 +357,7 @@ func (s *store) changeNumber(ctx context.Context, p *pool, st statement, args ..
 	return true, n, classify(err)
 }
 
-// sight is what look and list show of a name.
+// sight is what look and list show of a name, and of each of those who hold it together.
 type sight struct {
 	Name        []byte `db:"name"` // of list only
 	Token       int64  `db:"token"`
@@ -359,6 +372,12 @@ type sight struct {
 	TTLUS       int64  `db:"ttl_us"`
 	Renewals    int64  `db:"renewals"`
 	WantedUS    int64  `db:"wanted_us"` // of look: since when another process waits for the name; 0: none is known to
+
+	// Of a name that several hold together, or held last: how many can, 0 for any number.
+	Places  sql.NullInt64 `db:"places"`
+	AloneUS int64         `db:"alone_us"` // for how long nobody joins them
+	Place   bool          `db:"place"`    // the row is that of one of them
+	places  []sight       // those rows, by their tokens; of lookPlaces only
 }
 
 // look reads who holds a name; a name that was never taken looks free.
@@ -366,6 +385,9 @@ func (s *store) look(ctx context.Context, name string) (seen sight, err error) {
 	all, err := s.sights(ctx, look, []byte(name))
 	if err != nil || len(all) == 0 {
 		return sight{}, err
+	}
+	if all[0].Places.Valid {
+		return s.lookPlaces(ctx, name)
 	}
 	return all[0], nil
 }

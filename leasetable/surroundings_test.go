@@ -77,6 +77,17 @@ func TestTheDSNsOddSettingsDoNoHarm(t *testing.T) {
 			if kept.Token() != 2 {
 				t.Errorf("%s: the second token is %d", what, kept.Token())
 			}
+			two := leasetable.WithLimit(2)
+			first, second := take(t, odd, what+"!", two), take(t, plain, what+"!", two)
+			if _, err := odd.TryAcquire(t.Context(), what+"!", two); !errors.Is(err, sqllock.ErrHeld) {
+				t.Errorf("%s: a third of two: %v", what, err)
+			}
+			release(t, first, second)
+			release(t, take(t, odd, what+"!"))
+			mustRise(t, first, second, take(t, odd, what+"!", two))
+			if _, held, err := odd.ForceRelease(t.Context(), what+"!"); err != nil || !held {
+				t.Errorf("%s: ForceRelease: %t, %v", what, held, err)
+			}
 		}
 	})
 }
@@ -125,6 +136,8 @@ func TestTablesMayHaveAnotherPrefix(t *testing.T) {
 		take(t, other, "x")
 		take(t, newLocker(t, db.DB), "x") // another table, another lock
 		mustBeHeld(t, newLocker(t, db.DB, leasetable.WithTables(tables)), "x")
+		release(t, take(t, other, "y", leasetable.WithLimit(2)), take(t, other, "y", leasetable.WithLimit(2)))
+		release(t, take(t, other, "y"))
 	})
 }
 

@@ -34,6 +34,9 @@ type term struct {
 	used     time.Time           // guarded by mu: when a claim last began or a lock last ended
 	cause    error               // guarded by mu: why the term ended
 
+	strayPlaces   []strayPlace // guarded by mu: places that a lost answer may have left taken
+	chasingPlaces bool         // guarded by mu: somebody looks after them
+
 	reviewed  news // guarded by mu: what was known when every lock was last looked at
 	reviewing bool // guarded by mu: that is under way
 	reviews   int  // guarded by mu: how often that has begun

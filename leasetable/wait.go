@@ -2,6 +2,7 @@ package leasetable
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +19,8 @@ func (a *attempt) wait() (*Lease, error) {
 	if !a.waited {
 		return a.inTurn(a.afterOthers)
 	}
-	if a.early {
-		if seen, err := a.look(); err == nil && seen.taken() && a.outlasts(seen) {
+	if a.early || a.place() {
+		if seen, err := a.look(); err == nil && a.blocked(seen) && (a.early && a.outlasts(seen) || a.mismatch(seen) != nil) {
 			return nil, a.held(seen)
 		}
 	}
@@ -30,6 +31,9 @@ func (a *attempt) wait() (*Lease, error) {
 	return a.inTurn(func() (*Lease, error) {
 		if b.term != nil {
 			return a.receive(b)
+		}
+		if b.soon {
+			return a.poll()
 		}
 		return a.afterOthers()
 	})
@@ -46,8 +50,16 @@ func (a *attempt) afterOthers() (*Lease, error) {
 // poll asks for the name again and again, after pauses that grow. A claim that is not answered is
 // repeated as well: it may wait for a row that somebody else has locked. A database that cannot
 // be asked is borne with for as long as a TTL, once the name was seen held.
-func (a *attempt) poll() (*Lease, error) {
-	lease, err := a.claim()
+func (a *attempt) poll() (lease *Lease, err error) {
+	defer func() {
+		if err != nil {
+			a.wantNoMore()
+		}
+		if err != nil || a.place() || a.still.Places.Valid {
+			a.rank.leave(a)
+		}
+	}()
+	lease, err = a.claim()
 	if err == nil {
 		return lease, nil
 	}
@@ -62,6 +74,7 @@ func (a *attempt) poll() (*Lease, error) {
 			if a.early && a.outlasts(a.still.sight) {
 				return nil, held
 			}
+			a.wantAlone()
 		case a.left:
 			return nil, a.stillHeld(held, err)
 		case errors.Is(err, errSlow) && !errors.Is(err, errNoLease):
@@ -69,7 +82,7 @@ func (a *attempt) poll() (*Lease, error) {
 			return nil, a.stillHeld(held, err)
 		}
 		first := false
-		if now == nil || a.place.take(a) == nil {
+		if now == nil || a.rank.take(a) == nil {
 			if first, err = a.rest(heard, a.still.untilOver(jitter(pause))); err != nil {
 				return nil, a.stillHeld(held, err)
 			}
@@ -85,7 +98,7 @@ func (a *attempt) poll() (*Lease, error) {
 
 // longer makes a pause longer. Where releases are heard of, it is for what ends a lock in another way.
 func (a *attempt) longer(pause time.Duration) time.Duration {
-	if a.ears.hears() {
+	if a.ears.hears() && a.still.LeaseID != nil {
 		return a.ears.pause
 	}
 	return longer(pause)
@@ -102,7 +115,7 @@ func (a *attempt) rest(heard <-chan int64, pause time.Duration) (first bool, err
 	case <-a.ctx.Done():
 		return false, context.Cause(a.ctx)
 	case since := <-heard:
-		if since >= a.place.since {
+		if since >= a.rank.since {
 			return true, nil
 		}
 		return false, sleep(a.ctx, jitter(firstCome))
@@ -112,7 +125,7 @@ func (a *attempt) rest(heard <-chan int64, pause time.Duration) (first bool, err
 // lookAndClaim claims the name unless a look, which writes nothing, finds it held.
 func (a *attempt) lookAndClaim() (*Lease, error) {
 	seen, err := a.look()
-	if err == nil && !seen.taken() && a.place.behind(seen) {
+	if err == nil && !seen.taken() && a.rank.behind(seen) {
 		if err = sleep(a.ctx, jitter(firstCome)); err == nil {
 			seen, err = a.look()
 		}
@@ -120,13 +133,10 @@ func (a *attempt) lookAndClaim() (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	if seen.taken() {
+	if a.blocked(seen) {
 		held := a.held(seen)
-		if !a.still.forLong() {
-			return nil, held
-		}
-		if _, err := a.bury(a.ctx, buryStill, seen.LeaseID, seen.Renewals); err != nil {
-			return nil, err
+		if ended, err := a.endStill(); !ended || err != nil {
+			return nil, cmp.Or(err, held)
 		}
 	}
 	return a.claim()
@@ -134,14 +144,17 @@ func (a *attempt) lookAndClaim() (*Lease, error) {
 
 // held is the error for a name that was seen to be held.
 func (a *attempt) held(seen sight) error {
-	a.still.see(seen)
-	return &sqllock.HeldError{Name: a.name, Holder: seen.holder()}
+	a.watch(seen)
+	if err := a.mismatch(seen); err != nil {
+		return err
+	}
+	return heldBy(a.name, seen)
 }
 
 // outlasts reports whether what was seen to hold the name just now does so beyond the deadline.
 func (a *attempt) outlasts(seen sight) bool {
 	deadline, ok := a.ctx.Deadline()
-	return ok && time.Until(deadline) < time.Duration(seen.RemainingUS)*time.Microsecond
+	return ok && time.Until(deadline) < a.lasts(seen)
 }
 
 // still is a lease that holds a name, as it was last seen, and since when it has not been renewed

@@ -19,9 +19,9 @@ const (
 // errGone says that a name is not held any more.
 var errGone = errors.New("the name is not held any more")
 
-// place is that of a waiter among those of other processes. Who has waited longest stands in the
+// rank is that of a waiter among those of other processes. Who has waited longest stands in the
 // table, for a release to see, and for the others to give way to.
-type place struct {
+type rank struct {
 	since int64     // by the database's clock, in microseconds since 1970
 	said  time.Time // when that was last written
 }
@@ -29,21 +29,21 @@ type place struct {
 // take has the table say that a waits for the name, unless one who has waited longer is known to. It
 // is a hint that decides nothing: an error is no harm. It returns errGone if the name was released
 // since it was last seen.
-func (p *place) take(a *attempt) error {
+func (r *rank) take(a *attempt) error {
 	seen := a.still.sight
-	if p.since == 0 {
-		p.since = seen.ExpiresUS - seen.RemainingUS
+	if r.since == 0 {
+		r.since = seen.ExpiresUS - seen.RemainingUS
 	}
-	before := seen.WantedUS != 0 && seen.WantedUS < p.since
-	known := seen.WantedUS == p.since && time.Since(p.said) < wantTime/2
+	before := seen.WantedUS != 0 && seen.WantedUS < r.since
+	known := seen.WantedUS == r.since && time.Since(r.said) < wantTime/2
 	if seen.LeaseID == nil || before || known {
 		return nil
 	}
 	var rows int64
 	err := once(a.ctx, attemptTimeout, func(ctx context.Context) (err error) {
-		args := []any{[]byte(a.name), p.since, wantTime.Microseconds()}
+		args := []any{[]byte(a.name), r.since, wantTime.Microseconds()}
 		if a.store.dialect == schema.MySQL { // its placeholders have no numbers
-			args = []any{p.since, p.since, wantTime.Microseconds(), []byte(a.name)}
+			args = []any{r.since, r.since, wantTime.Microseconds(), []byte(a.name)}
 		}
 		rows, err = a.store.change(ctx, &a.store.work, want, args...)
 		return err
@@ -51,12 +51,33 @@ func (p *place) take(a *attempt) error {
 	if err == nil && rows == 0 {
 		return errGone
 	}
-	p.said = time.Now()
+	r.said = time.Now()
 	return nil
 }
 
+// noted is since when the table may say that this one waits, or 0.
+func (r *rank) noted() int64 {
+	if r.said.IsZero() {
+		return 0
+	}
+	return r.since
+}
+
+// leave has the table say so no more. Who takes the name does so with the same statement.
+func (r *rank) leave(a *attempt) {
+	if r.noted() == 0 {
+		return
+	}
+	_ = a.hand(func() { // of a Locker that is closed it ends by itself
+		_ = once(a.closing, attemptTimeout, func(ctx context.Context) error {
+			_, err := a.store.change(ctx, &a.store.work, wantNoMore, []byte(a.name), r.since)
+			return err
+		})
+	})
+}
+
 // behind reports whether somebody has waited longer, as a name was seen.
-func (p *place) behind(seen sight) bool { return seen.WantedUS != 0 && seen.WantedUS < p.since }
+func (r *rank) behind(seen sight) bool { return seen.WantedUS != 0 && seen.WantedUS < r.since }
 
 // A process may pass a name on in memory for some time that another one waits for, and then leaves it to
 // others until they have heard of it, or looked.

@@ -62,9 +62,10 @@ func (diff *difference) table(d Dialect, wanted wantedTable, table *foundTable) 
 	for _, column := range wanted.columns {
 		diff.column(d, name, column, table)
 	}
-	key := wanted.columns[0].name
-	if _, ok := table.columns[key]; ok && !slices.Equal(table.primary, []string{key}) {
-		diff.mistakes = append(diff.mistakes, "the primary key of table "+name+" is not "+key)
+	key := wanted.primary()
+	slices.Sort(table.primary) // the catalogues have them in any order
+	if _, ok := table.columns[key[0]]; ok && !slices.Equal(table.primary, key) {
+		diff.mistakes = append(diff.mistakes, "the primary key of table "+name+" is not "+strings.Join(key, ", "))
 	}
 	if _, ok := table.columns[wanted.indexed]; ok && !table.indexed[wanted.indexed] {
 		text := "table " + name + " has no index that begins with " + wanted.indexed

@@ -8,6 +8,7 @@
 //
 //	sqllock_lease    one row per lease: who is alive, and until when
 //	sqllock_lock     one row per name: its fencing token, and the lease that holds it
+//	sqllock_place    one row per holder of a name that several hold together
 //	sqllock_version  one row per numbered file that has been applied
 //
 // Many locks hang on one lease, so a renewal is one small UPDATE however many
@@ -25,6 +26,8 @@
 //   - reading is always safe, and needs no lock;
 //   - deleting a row of sqllock_lease makes its owner lose every lock that hangs
 //     on it, at the owner's next renewal;
+//   - deleting a row of sqllock_place takes the place away from its holder, who
+//     learns of it only when it asks;
 //   - deleting a row of sqllock_lock, or lowering its token, lets tokens repeat,
 //     and a resource that is fenced by them can then be written by a stale holder.
 //
@@ -33,7 +36,7 @@
 // left as it is.
 //
 // A program that takes locks needs SELECT, INSERT, UPDATE and DELETE on
-// sqllock_lease and sqllock_lock, and SELECT on sqllock_version. Only the one who
+// sqllock_lease, sqllock_lock and sqllock_place, and SELECT on sqllock_version. Only the one who
 // applies needs the right to create tables; Apply by anyone else succeeds when
 // there is nothing to do.
 //

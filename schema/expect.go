@@ -28,10 +28,11 @@ type wantedColumn struct {
 	hasDefault bool
 }
 
-// wantedTable is a table that the SQL files define. Its first column is its primary key.
+// wantedTable is a table that the SQL files define. Its first columns are its primary key.
 type wantedTable struct {
 	name    string
 	columns []wantedColumn
+	key     int    // how many of them; 0 for one
 	indexed string // the column that an index begins with; empty for none
 }
 
@@ -64,13 +65,33 @@ var wantedTables = []wantedTable{
 			{name: "kept_until", kind: kindTime, nullable: true},
 			{name: "wanted_until", kind: kindTime, nullable: true},
 			{name: "wanted_since", kind: kindInt, nullable: true},
+			{name: "places", kind: kindInt, nullable: true},
+			{name: "exclusive_wanted_until", kind: kindTime, nullable: true},
 			{name: "metadata", kind: kindBytes, hasDefault: true},
 		},
+	},
+	{
+		name: "place",
+		columns: []wantedColumn{
+			{name: "name", kind: kindBytes},
+			{name: "token", kind: kindInt},
+			{name: "lease_id", kind: kindID},
+			{name: "acquired_at", kind: kindTime},
+		},
+		key: 2,
 	},
 	{
 		name:    "version",
 		columns: []wantedColumn{{name: "version", kind: kindNumber}},
 	},
+}
+
+// primary returns the columns of the primary key.
+func (t wantedTable) primary() (names []string) {
+	for _, column := range t.columns[:max(t.key, 1)] {
+		names = append(names, column.name)
+	}
+	return names
 }
 
 func isTable(name string) bool {

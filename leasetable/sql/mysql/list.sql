@@ -10,7 +10,8 @@ SELECT k.name,
        COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', COALESCE(l.expires_at, k.kept_until)), 0) AS expires_us,
        COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), COALESCE(l.expires_at, k.kept_until)), 0) AS remaining_us,
        COALESCE(l.ttl_us, 0) AS ttl_us,
-       COALESCE(l.renewals, 0) AS renewals
+       COALESCE(l.renewals, 0) AS renewals,
+       k.places
 FROM sqllock_lock k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id
 WHERE k.name >= UNHEX(?) AND k.name <= UNHEX(?)

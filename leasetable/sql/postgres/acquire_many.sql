@@ -1,4 +1,4 @@
--- Takes names, each for a lease, if they are absent or free, and not kept after their release, and
+-- Takes names, each for a lease, if they are absent or free, and neither kept after their release nor in places, and
 -- returns those that it took. They are given as a JSON list of pairs in hex. What decides is read from
 -- the rows that the statement locks. It waits for no row that somebody else has locked, but for one
 -- that is just being inserted; all who insert do so in the same order.
@@ -8,14 +8,14 @@ WITH asked AS (
 ), free AS (
   SELECT k.name, a.lease_id
   FROM asked a JOIN sqllock_lock k USING (name)
-  WHERE k.lease_id IS NULL AND coalesce(k.kept_until <= clock_timestamp(), true)
+  WHERE k.lease_id IS NULL AND k.places IS NULL AND coalesce(k.kept_until <= clock_timestamp(), true)
   ORDER BY k.name
   FOR UPDATE OF k SKIP LOCKED
 ), taken AS (
   UPDATE sqllock_lock k
-  SET token = k.token + 1, lease_id = free.lease_id, acquired_at = clock_timestamp(), released_at = NULL, wanted_until = NULL
+  SET token = k.token + 1, lease_id = free.lease_id, acquired_at = clock_timestamp(), released_at = NULL
   FROM free
-  WHERE k.name = free.name AND k.lease_id IS NULL AND coalesce(k.kept_until <= clock_timestamp(), true)
+  WHERE k.name = free.name AND k.lease_id IS NULL AND k.places IS NULL AND coalesce(k.kept_until <= clock_timestamp(), true)
   RETURNING k.name, k.token
 ), made AS (
   INSERT INTO sqllock_lock (name, token, lease_id, acquired_at)

@@ -10,7 +10,8 @@ SELECT k.name,
        coalesce(l.expires_at, k.kept_until, 0) AS expires_us,
        coalesce(coalesce(l.expires_at, k.kept_until) - CAST(unixepoch('subsec') * 1000000 AS INTEGER), 0) AS remaining_us,
        coalesce(l.ttl_us, 0) AS ttl_us,
-       coalesce(l.renewals, 0) AS renewals
+       coalesce(l.renewals, 0) AS renewals,
+       k.places
 FROM sqllock_lock k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id
 WHERE k.name >= ?1 AND k.name <= ?2

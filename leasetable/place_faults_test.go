@@ -1,0 +1,448 @@
+package leasetable_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// expire has the lease be over that has the place with a token.
+func expire(t *testing.T, db *sqltest.Database, lease *leasetable.Lease) {
+	t.Helper()
+	run(t, db, "UPDATE sqllock_lease SET expires_at = "+longAgo[db.Engine]+
+		" WHERE id = (SELECT lease_id FROM sqllock_place WHERE name = ? AND token = ?)", []byte(lease.Name()), lease.Token())
+}
+
+func TestThePlaceOfADeadHolderIsTakenOverAndNoOther(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		a, b, c := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB), newLocker(t, db.DB)
+		two := leasetable.WithLimit(2)
+		dead, live := take(t, a, "x", two), take(t, b, "x", two)
+		if _, err := tryPlace(t, c, two); !errors.Is(err, sqllock.ErrHeld) {
+			t.Fatal(err)
+		}
+		expire(t, db, dead)
+		next, err := tryPlace(t, c, two)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustRise(t, dead, live, next)
+		if _, err := tryPlace(t, newLocker(t, db.DB), two); !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("a second takeover: %v", err)
+		}
+		if err := errors.Join(live.Verify(t.Context()), next.Verify(t.Context())); err != nil {
+			t.Error(err)
+		}
+		if err := dead.Verify(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Verify of the dead one: %v", err)
+		}
+		if err := dead.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Release of the dead one: %v", err)
+		}
+		release(t, live, next)
+
+		// Who wants the name for itself follows the dead, too, whose places are gone then.
+		dead = take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x", leasetable.WithShared())
+		expire(t, db, dead)
+		alone, err := tryPlace(t, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustRise(t, dead, alone)
+		if n := count(t, db, "SELECT count(*) FROM sqllock_place"); n != 0 {
+			t.Errorf("%d places are left", n)
+		}
+		// And the other way round.
+		run(t, db, "UPDATE sqllock_lease SET expires_at = "+longAgo[db.Engine]+" WHERE id = (SELECT lease_id FROM sqllock_lock)")
+		shared, err := tryPlace(t, newLocker(t, db.DB), leasetable.WithShared())
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustRise(t, alone, shared)
+		if err := alone.Verify(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Verify of a dead one: %v", err)
+		}
+	})
+}
+
+func TestDeadPlacesOfAnotherLimitAreFollowedByAll(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		a := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		for range 3 {
+			take(t, a, "x", leasetable.WithShared())
+		}
+		run(t, db, "DELETE FROM sqllock_lease")
+		b := newLocker(t, db.DB)
+		if _, err := tryPlace(t, b, leasetable.WithLimit(1)); err != nil {
+			t.Fatal(err)
+		}
+		if n := count(t, db, "SELECT count(*) FROM sqllock_place"); n != 1 {
+			t.Errorf("%d places", n)
+		}
+	})
+}
+
+// A name that is always shared collects nothing of those who died with it.
+func TestDeadPlacesThatAreInNobodysWayAreCleared(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		for range 3 {
+			dead := newLocker(t, db.DB)
+			take(t, dead, "x", leasetable.WithShared())
+			if err := dead.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l := newLocker(t, db.DB)
+		take(t, l, "x", leasetable.WithShared())
+		eventually(t, func() bool { return count(t, db, "SELECT count(*) FROM sqllock_place") == 1 })
+	})
+}
+
+func TestAClockThatWasSetBackDoesNotKeepADeadPlace(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		const ttl = 1500 * time.Millisecond
+		dead := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x", leasetable.WithLimit(1))
+		run(t, db, "UPDATE sqllock_lease SET ttl_us = 1500000") // nobody renews it so soon
+		for _, opts := range [][]sqllock.Option{{leasetable.WithLimit(1)}, nil} {
+			began := time.Now()
+			next := take(t, newLocker(t, db.DB), "x", opts...)
+			if time.Since(began) < ttl {
+				t.Errorf("it was followed after %v", time.Since(began))
+			}
+			mustRise(t, dead, next)
+			release(t, next)
+			dead = take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x", leasetable.WithLimit(1))
+			run(t, db, "UPDATE sqllock_lease SET ttl_us = 1500000 WHERE ttl_us = 3600000000")
+		}
+	})
+}
+
+func TestATakeoverOfAPlaceWaitsForAGuardedTransaction(t *testing.T) {
+	t.Parallel()
+	onEveryTx(t, func(t *testing.T, db *sqltest.Database, begin func(*testing.T) guarded) {
+		if db.Engine == sqltest.EngineSQLite {
+			t.Skip("readers of a SQLite file pin nothing")
+		}
+		for what, opts := range map[string][]sqllock.Option{"a place": {leasetable.WithLimit(2)}, "alone": nil} {
+			a, b, c := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB), newLocker(t, db.DB)
+			two := leasetable.WithLimit(2)
+			dead := take(t, a, t.Name(), two)
+			tx := begin(t)
+			if err := dead.Guard(t.Context(), tx.Tx); err != nil {
+				t.Fatal(err)
+			}
+			other, err := b.TryAcquire(t.Context(), t.Name(), two) // the others come and go meanwhile
+			if err != nil {
+				t.Fatal(err)
+			}
+			if opts == nil {
+				if err := other.Release(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			expire(t, db, dead)
+			if _, err := c.TryAcquire(t.Context(), t.Name(), opts...); !errors.Is(err, sqllock.ErrHeld) {
+				t.Fatalf("%s was taken over while a transaction was guarded: %v", what, err)
+			}
+			taken := make(chan sqllock.Lock, 1)
+			go func() {
+				lock, err := c.Acquire(context.Background(), t.Name(), opts...)
+				if err != nil {
+					t.Error(err)
+				}
+				taken <- lock
+			}()
+			if err := tx.exec(write); err != nil {
+				t.Fatal(err)
+			}
+			if err := tx.commit(); err != nil {
+				t.Fatal(err)
+			}
+			lock := <-taken
+			if lock == nil {
+				return
+			}
+			mustRise(t, dead, lock.(*leasetable.Lease))
+			if err := errors.Join(lock.Release(t.Context()), other.Release(t.Context())); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestAStaleHolderOfAPlaceWritesNothing(t *testing.T) {
+	t.Parallel()
+	onEveryTx(t, func(t *testing.T, db *sqltest.Database, begin func(*testing.T) guarded) {
+		before := count(t, db, "SELECT count(*) FROM written")
+		one := leasetable.WithLimit(1)
+		a, b := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
+		stale := take(t, a, t.Name(), one)
+		early := begin(t) // whose snapshot is older than the takeover
+		if err := early.exec("SELECT count(*) FROM sqllock_place"); err != nil {
+			t.Fatal(err)
+		}
+		if db.Engine == sqltest.EngineSQLite {
+			if err := stale.Guard(t.Context(), early.Tx); err != nil { // the snapshot is still true
+				t.Fatal(err)
+			}
+		}
+		expire(t, db, stale)
+		fresh := take(t, b, t.Name(), one)
+		err := stale.Guard(t.Context(), early.Tx)
+		if err == nil {
+			err = errors.Join(early.exec(write), early.commit())
+		}
+		if err == nil {
+			t.Error("a stale holder wrote")
+		}
+		early.rollback()
+		late := begin(t)
+		if err := stale.Guard(t.Context(), late.Tx); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Guard of a stale holder: %v", err)
+		}
+		late.rollback()
+
+		tx := begin(t)
+		if err := fresh.Guard(t.Context(), tx.Tx); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(tx.exec(write), tx.commit()); err != nil {
+			t.Fatal(err)
+		}
+		release(t, fresh)
+		if n := count(t, db, "SELECT count(*) FROM written") - before; n != 1 {
+			t.Errorf("%d rows were written", n)
+		}
+	})
+}
+
+// Both have looked, and wait for the row of the name: what they saw is over for one of them.
+func TestOfTwoWhoSawTheSameRoomOneHasIt(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		one := []sqllock.Option{leasetable.WithLimit(1)}
+		for _, pair := range [][2][]sqllock.Option{{one, one}, {one, nil}, {nil, nil}} {
+			a, b := newLocker(t, db.DB), newLocker(t, db.DB)
+			release(t, take(t, a, "x", leasetable.WithShared()), take(t, b, "x", leasetable.WithShared()))
+			unpin := pin(t, db, "x")
+			type result struct {
+				lease *leasetable.Lease
+				err   error
+			}
+			got := make(chan result, 2)
+			for i, l := range []*leasetable.Locker{a, b} {
+				go func() {
+					lease, err := tryPlace(t, l, pair[i]...)
+					got <- result{lease, err}
+				}()
+			}
+			eventually(t, func() bool { return waitForRow(t, db) == 2 })
+			unpin()
+			first, second := <-got, <-got
+			if first.lease == nil {
+				first, second = second, first
+			}
+			if first.lease == nil || second.lease != nil || !errors.Is(second.err, sqllock.ErrHeld) {
+				t.Fatalf("%v and %v; want that one has it and one is told so", first, second)
+			}
+			release(t, first.lease)
+		}
+	})
+}
+
+// waitForRow is how many statements in the test's database wait for a row; see waitsForRow.
+func waitForRow(t *testing.T, db *sqltest.Database) int {
+	t.Helper()
+	if !waitsForRow(t, db) {
+		return 0
+	}
+	if db.Engine == sqltest.EnginePostgres {
+		return count(t, db, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+	}
+	return count(t, db, "SELECT count(*) FROM information_schema.PROCESSLIST "+
+		"WHERE DB = DATABASE() AND ID <> CONNECTION_ID() AND COMMAND IN ('Execute', 'Query')")
+}
+
+// On MySQL and MariaDB the answers to the statement that adds the place, and to the commit.
+func TestAClaimOfAPlaceWhoseAnswerIsLostTakesNoPlace(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, dsn := through(t, db)
+		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(time.Hour))
+		other := newLocker(t, db.DB)
+		take(t, l, "kept")
+		var id []byte
+		if err := db.GetContext(t.Context(), &id, "SELECT id FROM sqllock_lease"); err != nil {
+			t.Fatal(err)
+		}
+		words := []string{onWire(db, id)}
+		if db.Engine != sqltest.EnginePostgres {
+			words = append(words, "COMMIT")
+		}
+		var last int64
+		for range 2 { // of a name that has no row yet, and of one that has
+			for i, word := range words {
+				p.loseAnswerTo(word)
+				lost := p.answersLost()
+				if _, err := tryPlace(t, l, leasetable.WithLimit(1)); err == nil || !sqllock.IsRetryable(err) {
+					t.Fatalf("a claim without an answer: %v", err)
+				}
+				if p.answersLost() != lost+1 {
+					t.Fatal("no answer was lost")
+				}
+				// Whether it took the place or not: what it had seen is over, and the place is free.
+				eventually(t, func() bool {
+					return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE name <> 'kept' AND token = "+itoa(last+1)) == 1 &&
+						count(t, db, "SELECT count(*) FROM sqllock_place") == 0
+				})
+				lease := take(t, []*leasetable.Locker{l, other}[i%2], "x", leasetable.WithLimit(1))
+				if last += 2; lease.Token() != last {
+					t.Errorf("token %d; want %d", lease.Token(), last)
+				}
+				release(t, lease)
+			}
+		}
+		if n := count(t, db, "SELECT count(*) FROM sqllock_lease WHERE ttl_us = 3600000000"); n != 1 {
+			t.Errorf("%d leases: there was no need for another one", n)
+		}
+	})
+}
+
+// Others of the process ask with the same lease, and see the same token, as the one whose answer is lost.
+func TestALostAnswerCostsNobodyElseItsPlace(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, dsn := through(t, db)
+		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(time.Hour))
+		take(t, l, "kept")
+		var id []byte
+		if err := db.GetContext(t.Context(), &id, "SELECT id FROM sqllock_lease"); err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			p.loseAnswerTo(onWire(db, id))
+			got := make(chan *leasetable.Lease, 4)
+			for range cap(got) {
+				go func() {
+					lease, err := tryPlace(t, l, leasetable.WithShared())
+					if err != nil && !sqllock.IsRetryable(err) {
+						t.Error(err)
+					}
+					got <- lease
+				}()
+			}
+			var leases []*leasetable.Lease
+			for range cap(got) {
+				if lease := <-got; lease != nil {
+					leases = append(leases, lease)
+				}
+			}
+			if len(leases) != cap(got)-1 {
+				t.Errorf("%d of %d got a place, and one lost its answer", len(leases), cap(got))
+			}
+			eventually(t, func() bool { return leasetable.Strays(l) == 0 })
+			for _, lease := range leases {
+				if err := lease.Verify(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			if n := count(t, db, "SELECT count(*) FROM sqllock_place"); n != len(leases) {
+				t.Errorf("%d places for %d who have one", n, len(leases))
+			}
+			release(t, leases...)
+		}
+	})
+}
+
+func TestAReleaseOfAPlaceWhoseAnswerIsLostIsConfirmedByAnother(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, dsn := through(t, db)
+		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(time.Hour))
+		lease := take(t, l, "unanswered", leasetable.WithLimit(1))
+		p.loseAnswerTo(onWire(db, []byte("unanswered")))
+		if err := lease.Release(t.Context()); err != nil || p.answersLost() != 1 {
+			t.Errorf("Release: %v; %d answers lost", err, p.answersLost())
+		}
+		if _, err := newLocker(t, db.DB).TryAcquire(t.Context(), "unanswered", leasetable.WithLimit(1)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Who takes the whole of a name has it by its lease, as after any other acquisition of it.
+func TestATakeoverOfAllPlacesWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, dsn := through(t, db)
+		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(time.Hour))
+		take(t, l, "kept")
+		var id []byte
+		if err := db.GetContext(t.Context(), &id, "SELECT id FROM sqllock_lease"); err != nil {
+			t.Fatal(err)
+		}
+		release(t, take(t, l, "x", leasetable.WithShared()))
+		passOn := p.delayAnswerTo(onWire(db, id)) // to the statement that finds that the name has places
+		tried := make(chan error, 1)
+		go func() {
+			_, err := l.TryAcquire(context.Background(), "x")
+			tried <- err
+		}()
+		eventually(t, func() bool { return !p.isArmed() })
+		p.loseAnswerTo(onWire(db, id))
+		passOn()
+		if err := <-tried; err == nil || !sqllock.IsRetryable(err) || p.answersLost() != 1 {
+			t.Fatalf("an acquisition without an answer: %v; %d answers lost", err, p.answersLost())
+		}
+		next := take(t, newLocker(t, db.DB), "x")
+		if next.Token() != 3 {
+			t.Errorf("token %d: the name had not been taken", next.Token())
+		}
+		release(t, next)
+		release(t, take(t, newLocker(t, db.DB), "x", leasetable.WithShared()))
+	})
+}
+
+func (p *proxy) isArmed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.word != ""
+}
+
+// A holder whose place cannot be freed just now holds up no renewal, and its place comes free.
+func TestAPlaceThatCannotBeReleasedAtOnceIsReleasedLater(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(2*time.Minute))
+		pinned, also := take(t, l, "x", leasetable.WithLimit(2)), take(t, l, "x", leasetable.WithLimit(2))
+		tx, err := db.BeginTxx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := pinned.Guard(t.Context(), leasetable.SQLTx(tx)); err != nil {
+			t.Fatal(err)
+		}
+		if err := pinned.Release(t.Context()); err == nil || errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Release of a place that is guarded: %v; want that it was not confirmed", err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		take(t, newLocker(t, db.DB), "x", leasetable.WithLimit(2))
+		if err := also.Verify(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }

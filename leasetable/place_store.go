@@ -1,0 +1,146 @@
+package leasetable
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/sqllock/sqllock/schema"
+)
+
+// lookPlaces reads who holds a name, and all who hold it together.
+func (s *store) lookPlaces(ctx context.Context, name string) (seen sight, err error) {
+	args := []any{[]byte(name)}
+	if s.dialect == schema.MySQL { // its placeholders have no numbers
+		args = append(args, []byte(name))
+	}
+	all, err := s.sights(ctx, lookPlaces, args...)
+	if err != nil || len(all) == 0 || all[0].Place {
+		return sight{}, err // places without a name were left by somebody who deleted its row
+	}
+	all[0].places = all[1:]
+	return all[0], nil
+}
+
+// takePlace takes a place of a name that is still as it was seen, and returns its token, or 0 if it is
+// not. The token is the next one after the one that was seen, whatever becomes of the answer.
+func (s *store) takePlace(ctx context.Context, name string, seen sight, id []byte, limit int) (token int64, err error) {
+	if s.dialect == schema.Postgres {
+		return s.number(ctx, &s.work, acquirePlace, []byte(name), seen.Token, limit, seen.LeaseID, id)
+	}
+	err = s.together(ctx, []statement{firstPlace, nextPlace, addPlace}, func(run runner) (bool, error) {
+		var rows int64
+		var err error
+		if seen.Token == 0 {
+			rows, err = run(firstPlace, []byte(name), limit)
+		} else {
+			rows, err = run(nextPlace, limit, []byte(name), seen.Token, seen.LeaseID)
+		}
+		if err != nil || rows == 0 {
+			return false, err
+		}
+		token = seen.Token + 1
+		_, err = run(addPlace, []byte(name), token, id)
+		return true, err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return token, nil
+}
+
+// freePlace frees a place, and returns how many that were: one or none.
+func (s *store) freePlace(ctx context.Context, name string, id []byte, token int64) (int64, error) {
+	return s.change(ctx, &s.work, releasePlace, []byte(name), id, token)
+}
+
+// clearPlace clears the place of a lease that is over, and reports whether it did: a guarded transaction keeps it.
+func (s *store) clearPlace(ctx context.Context, name string, place sight) (bool, error) {
+	rows, err := s.change(ctx, &s.work, clearPlace, []byte(name), place.LeaseID, place.Token)
+	return rows > 0, err
+}
+
+// raise makes sure that nobody takes a place any more on the condition that the name has this token.
+func (s *store) raise(ctx context.Context, name string, token int64) error {
+	args := []any{[]byte(name), token}
+	if s.dialect == schema.MySQL { // its placeholders have no numbers
+		args = append(args, token)
+	}
+	_, err := s.change(ctx, &s.work, raise, args...)
+	return err
+}
+
+// wantAlone keeps others from joining those who hold the name together, for so long; nil: no longer.
+func (s *store) wantAlone(ctx context.Context, name string, us any) error {
+	args := []any{[]byte(name), us}
+	if s.dialect == schema.MySQL { // its placeholders have no numbers
+		args = []any{us, []byte(name)}
+	}
+	_, err := s.change(ctx, &s.work, wantAlone, args...)
+	return err
+}
+
+// forcePlaces frees all places of a name, and leaves word for their leases. It reports whether nobody had taken
+// one since they were seen.
+func (s *store) forcePlaces(ctx context.Context, name string, token int64) (forced bool, err error) {
+	if s.dialect == schema.Postgres {
+		n, err := s.number(ctx, &s.work, forcePlaces, []byte(name), token)
+		return n > 0, err
+	}
+	err = s.together(ctx, []statement{forcePlaces, tellPlaces, clearPlaces}, func(run runner) (bool, error) {
+		rows, err := run(forcePlaces, []byte(name), token)
+		if err != nil || rows == 0 {
+			return false, err
+		}
+		forced = true
+		if _, err := run(tellPlaces, []byte(name)); err != nil {
+			return false, err
+		}
+		_, err = run(clearPlaces, []byte(name))
+		return true, err
+	})
+	return forced && err == nil, err
+}
+
+// runner runs a statement in a transaction, and returns how many rows it changed.
+type runner func(st statement, args ...any) (int64, error)
+
+// together runs statements in one transaction, for the dialects that change two tables in no other way. It
+// commits if f reports that it has done something.
+func (s *store) together(ctx context.Context, sts []statement, f func(run runner) (bool, error)) error {
+	prepared := make(map[statement]*sqlx.Stmt)
+	if s.dialect == schema.MySQL { // beforehand: that may take another connection
+		for _, st := range sts {
+			stmt, err := s.work.stmt(ctx, st, s.texts[st]) //nolint:sqlclosecheck // kept until the pool is closed
+			if err != nil {
+				return classify(err)
+			}
+			prepared[st] = stmt
+		}
+	}
+	tx, err := s.work.BeginTxx(ctx, nil)
+	if err != nil {
+		return classify(err)
+	}
+	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
+	run := func(st statement, args ...any) (int64, error) {
+		exec := func(args ...any) (sql.Result, error) {
+			if stmt := prepared[st]; stmt != nil {
+				return tx.StmtxContext(ctx, stmt).ExecContext(ctx, args...)
+			}
+			return tx.ExecContext(ctx, s.texts[st], args...)
+		}
+		result, err := exec(s.wire(args)...)
+		if err != nil {
+			return 0, classify(err)
+		}
+		rows, err := result.RowsAffected()
+		return rows, classify(err)
+	}
+	done, err := f(run)
+	if err != nil || !done {
+		return err
+	}
+	return classify(tx.Commit())
+}

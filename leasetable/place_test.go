@@ -1,0 +1,312 @@
+package leasetable_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// tryPlace asks for a place at once.
+func tryPlace(t *testing.T, l *leasetable.Locker, opts ...sqllock.Option) (*leasetable.Lease, error) {
+	t.Helper()
+	lock, err := l.TryAcquire(t.Context(), "x", opts...)
+	if err != nil {
+		return nil, err
+	}
+	return lock.(*leasetable.Lease), nil
+}
+
+func release(t *testing.T, leases ...*leasetable.Lease) {
+	t.Helper()
+	for _, lease := range leases {
+		if err := lease.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// mustRise checks the tokens of acquisitions that came one after the other.
+func mustRise(t *testing.T, leases ...*leasetable.Lease) {
+	t.Helper()
+	var last int64
+	for _, lease := range leases {
+		if lease.Token() <= last {
+			t.Errorf("token %d came after %d", lease.Token(), last)
+		}
+		last = lease.Token()
+	}
+}
+
+func TestSoManyHoldANameWithALimitAndNoMore(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		a, b := newLocker(t, db.DB), newLocker(t, db.DB)
+		three := leasetable.WithLimit(3)
+		first, second, third := take(t, a, "x", three), take(t, b, "x", three), take(t, a, "x", three)
+		for _, l := range []*leasetable.Locker{a, b} {
+			_, err := tryPlace(t, l, three)
+			var held *sqllock.HeldError
+			if !errors.As(err, &held) || held.Holder.Token != first.Token() || held.Holder.Owner == "" {
+				t.Errorf("the fourth: %v; want that the first holds it", err)
+			}
+		}
+		release(t, second)
+		fourth, err := tryPlace(t, b, three)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tryPlace(t, a, three); !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("the fifth: %v", err)
+		}
+		mustRise(t, first, second, third, fourth)
+		for _, lease := range []*leasetable.Lease{first, third, fourth} {
+			if err := errors.Join(lease.Verify(t.Context()), lease.Renew(t.Context())); err != nil || lease.Remaining() <= 0 {
+				t.Errorf("one of three: %v, %v left", err, lease.Remaining())
+			}
+		}
+		release(t, first, third, fourth)
+		if n := count(t, db, "SELECT count(*) FROM sqllock_place"); n != 0 {
+			t.Errorf("%d places are left", n)
+		}
+		if err := first.Verify(t.Context()); !errors.Is(err, sqllock.ErrReleased) {
+			t.Errorf("Verify after Release: %v", err)
+		}
+	})
+}
+
+func TestThoseWhoShareAndOneWhoIsAloneExcludeEachOther(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		a, b := newLocker(t, db.DB), newLocker(t, db.DB)
+		shared := leasetable.WithShared()
+		one, two, three := take(t, a, "x", shared), take(t, a, "x", shared), take(t, b, "x", shared)
+		release(t, one)
+		for _, l := range []*leasetable.Locker{a, b} {
+			if h := mustBeHeld(t, l, "x"); h.Token != two.Token() {
+				t.Errorf("the name is held by %v", h)
+			}
+		}
+		release(t, two, three)
+		alone := take(t, b, "x")
+		for _, l := range []*leasetable.Locker{a, b} {
+			_, err := tryPlace(t, l, shared)
+			var held *sqllock.HeldError
+			if !errors.As(err, &held) || held.Holder.Token != alone.Token() {
+				t.Errorf("a share of what one holds alone: %v", err)
+			}
+		}
+		release(t, alone)
+		again := take(t, a, "x", shared)
+		release(t, again)
+		last := take(t, a, "x")
+		mustRise(t, one, two, three, alone, again, last)
+		release(t, last, take(t, a, "y", shared)) // which was never taken
+	})
+}
+
+func TestAnotherLimitIsRefusedWhileTheNameIsHeld(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		a, b := newLocker(t, db.DB), newLocker(t, db.DB)
+		refused := func(l *leasetable.Locker, asked, held int, token int64, opt sqllock.Option) {
+			t.Helper()
+			_, errTry := tryPlace(t, l, opt)
+			_, errWait := l.Acquire(t.Context(), "x", opt)
+			for _, err := range []error{errTry, errWait} {
+				var limit *leasetable.LimitError
+				if !errors.As(err, &limit) || limit.Asked != asked || limit.Held != held || limit.Holder.Token != token {
+					t.Errorf("%v; want %d and %d, held by %d", err, asked, held, token)
+				}
+				if errors.Is(err, sqllock.ErrHeld) || sqllock.IsRetryable(err) {
+					t.Errorf("%v looks as if it passed by itself", err)
+				}
+			}
+		}
+		two := take(t, a, "x", leasetable.WithLimit(2))
+		refused(a, 3, 2, two.Token(), leasetable.WithLimit(3))
+		refused(b, 0, 2, two.Token(), leasetable.WithShared())
+		_, err := tryPlace(t, b, leasetable.WithLimit(3))
+		if err == nil || !strings.Contains(err.Error(), "limit of 3") || !strings.Contains(err.Error(), "limit of 2") {
+			t.Errorf("%v does not say both", err)
+		}
+		release(t, two)
+		three := take(t, b, "x", leasetable.WithLimit(3))
+		refused(a, 2, 3, three.Token(), leasetable.WithLimit(2))
+		release(t, three)
+		shared := take(t, b, "x", leasetable.WithShared())
+		refused(a, 2, 0, shared.Token(), leasetable.WithLimit(2))
+
+		// Also behind a goroutine of the same process that waits.
+		ctx, cancel := context.WithCancel(t.Context())
+		waiting := make(chan error, 1)
+		go func() {
+			_, err := a.Acquire(ctx, "x")
+			waiting <- err
+		}()
+		eventually(t, func() bool {
+			return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE exclusive_wanted_until IS NOT NULL") == 1
+		})
+		refused(a, 2, 0, shared.Token(), leasetable.WithLimit(2))
+		cancel()
+		if err := <-waiting; !errors.Is(err, sqllock.ErrHeld) || !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestOptionsThatMakeNoSenseForPlacesAreRefused(t *testing.T) {
+	t.Parallel()
+	l := newLocker(t, withTables(t, sqltest.SQLite(t)).DB)
+	for _, opts := range [][]sqllock.Option{
+		{leasetable.WithShared(), leasetable.WithLimit(2)},
+		{leasetable.WithShared(), leasetable.WithHoldAtLeast(time.Second)},
+		{leasetable.WithHoldAtLeast(time.Second), leasetable.WithLimit(2)},
+	} {
+		if _, err := tryPlace(t, l, opts...); !errors.Is(err, sqllock.ErrUnsupported) {
+			t.Errorf("%v; want ErrUnsupported", err)
+		}
+	}
+	for _, n := range []int{0, -1} {
+		if _, err := tryPlace(t, l, leasetable.WithLimit(n)); err == nil || !strings.Contains(err.Error(), "at least 1") {
+			t.Errorf("a limit of %d: %v", n, err)
+		}
+	}
+	if _, err := leasetable.NewElector(l, "x", leasetable.WithShared()); !errors.Is(err, sqllock.ErrUnsupported) {
+		t.Errorf("an Elector of several leaders: %v", err)
+	}
+}
+
+// Goroutines and processes that ask at the same moment are in each other's way, and still each gets a place.
+func TestNobodyIsRefusedWhileThereIsAPlaceLeft(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		const each = 16
+		lockers := []*leasetable.Locker{newLocker(t, db.DB), newLocker(t, db.DB)}
+		var all sync.WaitGroup
+		for _, l := range lockers {
+			for range each {
+				all.Go(func() {
+					if _, err := tryPlace(t, l, leasetable.WithLimit(len(lockers)*each)); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		all.Wait()
+		if n := count(t, db, "SELECT count(DISTINCT token) FROM sqllock_place"); n != len(lockers)*each {
+			t.Errorf("%d tokens", n)
+		}
+		if _, err := tryPlace(t, lockers[0], leasetable.WithLimit(len(lockers)*each)); !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("one more: %v", err)
+		}
+	})
+}
+
+func TestAllWhoHoldANameTogetherAreShown(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		a := newLocker(t, db.DB, leasetable.WithOwner("a"))
+		b := newLocker(t, db.DB, leasetable.WithOwner("b"), leasetable.WithTTL(time.Hour))
+		one, two := take(t, a, "x", leasetable.WithLimit(5)), take(t, b, "x", leasetable.WithLimit(5))
+		take(t, a, "y")
+		release(t, take(t, a, "z", leasetable.WithShared()))
+		infos, err := b.List(t.Context(), "")
+		if err != nil || len(infos) != 3 {
+			t.Fatal(infos, err)
+		}
+		x, y, z := infos[0], infos[1], infos[2]
+		if !x.Held || x.Limit != 5 || len(x.Holders) != 2 || x.Holder != x.Holders[0] || x.Token != two.Token() ||
+			x.Holders[0].Owner != "a" || x.Holders[0].Token != one.Token() || x.Holders[1].Owner != "b" || x.Holders[1].Token != two.Token() {
+			t.Errorf("x is %+v", x)
+		}
+		if left := time.Until(x.Holders[1].Until); left < 59*time.Minute || left > 61*time.Minute {
+			t.Errorf("a lease of an hour has %v left", left)
+		}
+		if !y.Held || y.Holder.Owner != "a" || y.Holders != nil {
+			t.Errorf("y is %+v", y)
+		}
+		if z.Held || z.Holders != nil || z.Holder != (sqllock.Holder{}) {
+			t.Errorf("z is %+v", z)
+		}
+		if h, held, err := b.Inspect(t.Context(), "x"); err != nil || !held || h != x.Holder {
+			t.Errorf("Inspect = %v, %t, %v", h, held, err)
+		}
+		elector, err := leasetable.NewElector(a, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h, led, err := elector.Leader(t.Context()); led || err != nil {
+			t.Errorf("the leader by a name that several hold = %v, %t, %v", h, led, err)
+		}
+		release(t, one, two)
+		if _, held, err := b.Inspect(t.Context(), "x"); held || err != nil {
+			t.Errorf("Inspect of a free name: %t, %v", held, err)
+		}
+	})
+}
+
+func TestCloseFreesPlaces(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		a, b := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
+		lease := take(t, a, "x", leasetable.WithLimit(2))
+		take(t, a, "x", leasetable.WithLimit(2))
+		if err := a.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, sqllock.ErrClosed) {
+			t.Errorf("the holder was told %v", cause)
+		}
+		for range 2 {
+			if _, err := tryPlace(t, b, leasetable.WithLimit(2)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+		c := newLocker(t, db.DB)
+		if lock, err := tryPlace(t, c); err != nil || lock.Token() != 5 {
+			t.Errorf("alone after all were closed: %v, %v", lock, err)
+		}
+	})
+}
+
+func TestAForcedReleaseTakesAllPlacesAndIsTold(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		const ttl = 1500 * time.Millisecond
+		a, b := newLocker(t, db.DB, leasetable.WithTTL(ttl), leasetable.WithOwner("a")), newLocker(t, db.DB, leasetable.WithTTL(ttl))
+		admin := newLocker(t, db.DB)
+		shared := leasetable.WithShared()
+		all := []*leasetable.Lease{take(t, a, "x", shared), take(t, b, "x", shared), take(t, a, "x", shared)}
+		others := []*leasetable.Lease{take(t, a, "y", shared), take(t, b, "z")}
+		who, held, err := admin.ForceRelease(t.Context(), "x")
+		if err != nil || !held || who.Owner != "a" || who.Token != all[0].Token() {
+			t.Fatalf("ForceRelease = %v, %t, %v", who, held, err)
+		}
+		next, err := tryPlace(t, admin)
+		if err != nil || next.Token() <= all[2].Token()+1 {
+			t.Fatalf("the next has %v, %v", next, err)
+		}
+		for _, lease := range all {
+			if cause := await(t, lease, 30*time.Second); !errors.Is(cause, sqllock.ErrLost) {
+				t.Errorf("a holder was told %v", cause)
+			}
+			if err := lease.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+				t.Errorf("Release: %v", err)
+			}
+		}
+		release(t, append(others, next)...)
+		if _, held, err := admin.ForceRelease(t.Context(), "x"); held || err != nil {
+			t.Errorf("ForceRelease of a free name: %t, %v", held, err)
+		}
+	})
+}

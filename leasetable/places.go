@@ -1,0 +1,60 @@
+package leasetable
+
+import (
+	"fmt"
+
+	"github.com/sqllock/sqllock"
+)
+
+// WithShared has any number of holders hold the name together, as readers do. They exclude one who acquires
+// it without this option, and the other way round. While somebody waits to hold it alone nobody joins
+// them, so whoever holds a share and waits for another one, or for the name itself, may wait for itself.
+//
+// Each holder has a token of its own. [Lease.Guard] does not make the others wait. It does not go with
+// [WithHoldAtLeast]: sqllock.ErrUnsupported.
+func WithShared() sqllock.Option {
+	return option(func(c *choice) { c.shared = true })
+}
+
+// WithLimit has at most n holders hold the name together: a semaphore, and otherwise like [WithShared]. All
+// have to ask with the same n while anybody holds the name; it may change when nobody does.
+// Otherwise, or for WithShared while it is held with a limit, the error is a *[LimitError].
+func WithLimit(n int) sqllock.Option {
+	return option(func(c *choice) { c.limited, c.limit = true, n })
+}
+
+// LimitError says that others hold the name together, but with another limit than it was asked for with. Waiting
+// does not help as long as they hold it, so Acquire does not wait.
+type LimitError struct {
+	Asked  int            // the n of WithLimit, or 0 for WithShared
+	Held   int            // the same of those who hold it
+	Holder sqllock.Holder // the one who has held it for longest
+}
+
+// Error says both, and who holds it.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("asked for %s, and held %s by %s", limitText(e.Asked), limitText(e.Held), e.Holder)
+}
+
+func limitText(n int) string {
+	if n == 0 {
+		return "without a limit (WithShared)"
+	}
+	return fmt.Sprintf("with a limit of %d (WithLimit)", n)
+}
+
+// checkPlaces refuses what does not go together.
+func (c choice) checkPlaces() error {
+	switch {
+	case c.shared && c.limited:
+		return fmt.Errorf("%w: WithShared and WithLimit at the same time", sqllock.ErrUnsupported)
+	case c.limited && c.limit < 1:
+		return fmt.Errorf("leasetable: a limit of %d holders; it must be at least 1", c.limit)
+	case c.place() && c.keep > 0:
+		return fmt.Errorf("%w: WithHoldAtLeast of a name that several hold together", sqllock.ErrUnsupported)
+	}
+	return nil
+}
+
+// place reports whether the name is to be held together with others.
+func (c choice) place() bool { return c.shared || c.limited }

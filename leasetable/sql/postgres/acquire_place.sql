@@ -1,0 +1,14 @@
+-- Takes a place of the name $1 for the lease $5, of $3 in all, if the name is as it was seen: with the
+-- token $2 and held by the lease $4, which is over, or none if that is null. Every acquisition raises the token,
+-- so nobody has taken a place since. What decides is read from the row that the statement locks.
+WITH claimed AS (
+  INSERT INTO sqllock_lock AS k (name, token, places, acquired_at)
+  VALUES ($1::bytea, $2::bigint + 1, $3::bigint, clock_timestamp())
+  ON CONFLICT (name) DO UPDATE
+  SET token = k.token + 1, lease_id = NULL, places = excluded.places, acquired_at = clock_timestamp(), released_at = NULL, kept_until = NULL
+  WHERE k.token = $2 AND k.lease_id IS NOT DISTINCT FROM $4::bytea
+  RETURNING token
+)
+INSERT INTO sqllock_place (name, token, lease_id, acquired_at)
+SELECT $1, token, $5::bytea, clock_timestamp() FROM claimed
+RETURNING token

@@ -1,0 +1,14 @@
+-- Takes the places of the name $1 away from all who have one, if its token is still $2, as it was when they were looked at,
+-- and leaves word for their leases. The token rises: who has just seen it takes no place.
+WITH raised AS (
+  UPDATE sqllock_lock
+  SET token = token + 1, released_at = clock_timestamp()
+  WHERE name = $1 AND token = $2 AND lease_id IS NULL
+  RETURNING 1
+), freed AS (
+  DELETE FROM sqllock_place WHERE name = $1 AND EXISTS (SELECT FROM raised)
+  RETURNING lease_id
+), told AS (
+  UPDATE sqllock_lease SET changes = changes + 1 WHERE id IN (SELECT lease_id FROM freed)
+)
+SELECT count(*) FROM raised

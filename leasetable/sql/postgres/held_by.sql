@@ -1,3 +1,0 @@
--- The names that the lease $1 holds, and their tokens. There is no index for it: it is asked after the
--- connection to the server was lost.
-SELECT name, token, 0 FROM sqllock_lock WHERE lease_id = $1

@@ -1,0 +1,38 @@
+-- Who holds the name $1, alone, as in look.sql, in the first row, or together, in one row each: all of one snapshot,
+-- so that the places are those that were taken up to the token of the first row.
+SELECT false AS place,
+       k.token,
+       k.lease_id,
+       k.lease_id IS NOT NULL AND l.id IS NULL AS gone,
+       coalesce(l.owner, '') AS owner,
+       coalesce(l.host, '') AS host,
+       coalesce(l.pid, 0) AS pid,
+       (extract(epoch FROM k.acquired_at) * 1000000)::bigint AS acquired_us,
+       coalesce((extract(epoch FROM coalesce(l.expires_at, k.kept_until)) * 1000000)::bigint, 0) AS expires_us,
+       coalesce((extract(epoch FROM coalesce(l.expires_at, k.kept_until) - clock_timestamp()) * 1000000)::bigint, 0) AS remaining_us,
+       coalesce(l.ttl_us, 0) AS ttl_us,
+       coalesce(l.renewals, 0) AS renewals,
+       k.places,
+       coalesce((extract(epoch FROM k.exclusive_wanted_until - clock_timestamp()) * 1000000)::bigint, 0) AS alone_us
+FROM sqllock_lock k
+LEFT JOIN sqllock_lease l ON l.id = k.lease_id
+WHERE k.name = $1
+UNION ALL
+SELECT true,
+       p.token,
+       p.lease_id,
+       l.id IS NULL,
+       coalesce(l.owner, ''),
+       coalesce(l.host, ''),
+       coalesce(l.pid, 0),
+       (extract(epoch FROM p.acquired_at) * 1000000)::bigint,
+       coalesce((extract(epoch FROM l.expires_at) * 1000000)::bigint, 0),
+       coalesce((extract(epoch FROM l.expires_at - clock_timestamp()) * 1000000)::bigint, 0),
+       coalesce(l.ttl_us, 0),
+       coalesce(l.renewals, 0),
+       NULL,
+       0
+FROM sqllock_place p
+LEFT JOIN sqllock_lease l ON l.id = p.lease_id
+WHERE p.name = $1
+ORDER BY place, token
