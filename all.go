@@ -67,8 +67,12 @@ func (a *allLock) release(ctx context.Context) []error {
 // try takes names if all are free, and reports whether they were.
 func (a *allLock) try(ctx context.Context, l Locker, names []string, opts []Option) bool {
 	rest := &allLock{parts: make([]Lock, len(names))}
+	group := newGroup(len(names))
 	errs := together(len(names), func(i int) (err error) {
-		rest.parts[i], err = l.TryAcquire(ctx, names[i], opts...)
+		m := &member{group: group}
+		defer m.end()
+		meet := func(o *Options) { o.Meet = m.meet }
+		rest.parts[i], err = l.TryAcquire(ctx, names[i], slices.Concat(opts, []Option{meet})...)
 		return err
 	})
 	if errors.Join(errs...) == nil {

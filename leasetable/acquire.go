@@ -91,7 +91,8 @@ func (a *attempt) try() (*Lease, error) {
 // inTurn runs f with the turn of the name, which was taken, and gives it up unless f returns a
 // lease that others do not share, or has left a claim behind.
 func (a *attempt) inTurn(f func() (*Lease, error)) (*Lease, error) {
-	a.over = sync.OnceFunc(a.endTurn)
+	l, name, place := a.Locker, a.name, a.place() // a itself is larger than a lock, which keeps the function
+	a.over = sync.OnceFunc(func() { l.endTurn(name, place) })
 	lease, err := f()
 	if !a.left && (lease == nil || lease.place) {
 		a.over()
@@ -99,12 +100,11 @@ func (a *attempt) inTurn(f func() (*Lease, error)) (*Lease, error) {
 	return lease, err
 }
 
-// endTurn gives up the turn of the name.
-func (a *attempt) endTurn() {
-	if a.place() && a.turns.Pass(a.name, baton{soon: true}) {
-		return
+// endTurn gives up the turn of a name, which has room for others soon if it was for a place.
+func (l *Locker) endTurn(name string, place bool) {
+	if !place || !l.turns.Pass(name, baton{soon: true}) {
+		l.turns.Done(name)
 	}
-	a.turns.Done(a.name)
 }
 
 // heldHere is the error for a name whose turn is taken in this process: one of its goroutines
@@ -205,7 +205,7 @@ func (a *attempt) claimOn(ctx context.Context, t *term) (o outcome) {
 		return a.placeOn(ctx, t)
 	}
 	// All writers of a SQLite file queue for one lock: there it is worth a look beforehand.
-	hopeful := a.store.dialect != schema.SQLite
+	hopeful := a.store.dialect != schema.SQLite || a.meet != nil
 	for round := range claimRounds {
 		if hopeful {
 			if o = a.takeFree(ctx, t.id, round > 0); o.token != 0 || o.err != nil {
@@ -220,7 +220,11 @@ func (a *attempt) claimOn(ctx context.Context, t *term) (o outcome) {
 			return o
 		}
 		seen := o.seen
-		if bytes.Equal(seen.LeaseID, t.id) || seen.taken() {
+		if bytes.Equal(seen.LeaseID, t.id) { // and nobody here has it: whoever took it was told otherwise
+			o.unsure = true
+			return o
+		}
+		if seen.taken() {
 			return o
 		}
 		if seen.LeaseID == nil && seen.Places.Valid {
@@ -261,8 +265,17 @@ func (a *attempt) part(id []byte) *part { return &part{name: a.name, id: id, sin
 // takeFree takes the name if it is free: by a statement that it shares with others, which does not wait
 // for a row that somebody has locked, unless that was done before.
 func (a *attempt) takeFree(ctx context.Context, id []byte, before bool) (o outcome) {
+	met := before
 	o.err = retryConflicts(ctx, func(ctx context.Context) error {
-		took, err := a.store.takes.do(ctx, a.part(id), before)
+		p := a.part(id)
+		if a.meet != nil && !met && len(a.name) <= longName {
+			met = true
+			took, done, err := a.store.takes.meet(ctx, a.meet, p)
+			if o.token = took.Token; done {
+				return err
+			}
+		}
+		took, err := a.store.takes.do(ctx, p, before)
 		o.token, before = took.Token, true
 		return err
 	})

@@ -27,14 +27,7 @@ var durable = map[sqltest.Engine][]string{
 func BenchmarkLocker(b *testing.B) {
 	for _, engine := range []sqltest.Engine{sqltest.EnginePostgres, sqltest.EngineMySQL, sqltest.EngineMariaDB} {
 		b.Run(string(engine), func(b *testing.B) {
-			db := sqltest.Start(b, engine, durable[engine]...).Database(b)
-			d, err := schema.DialectOf(db.DriverName())
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := schema.Apply(b.Context(), db.DB.DB, d, schema.Tables{}); err != nil {
-				b.Fatal(err)
-			}
+			db := startDurable(b, engine)
 			locktest.Bench{
 				Locker: func(b *testing.B) locktest.Locker {
 					b.Helper()
@@ -53,6 +46,19 @@ func BenchmarkLocker(b *testing.B) {
 			}.Run(b)
 		})
 	}
+}
+
+func startDurable(b *testing.B, engine sqltest.Engine) *sqltest.Database {
+	b.Helper()
+	db := sqltest.Start(b, engine, durable[engine]...).Database(b)
+	d, err := schema.DialectOf(db.DriverName())
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := schema.Apply(b.Context(), db.DB.DB, d, schema.Tables{}); err != nil {
+		b.Fatal(err)
+	}
+	return db
 }
 
 // bare claims and frees the row of a name by one UPDATE each.

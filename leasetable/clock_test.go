@@ -51,13 +51,7 @@ type clock struct {
 func startWithClock(t *testing.T, engine sqltest.Engine) *clock {
 	t.Helper()
 	library := faketime(t)
-	variable := "SQLTEST_" + strings.ToUpper(string(engine))
-	if from := os.Getenv(variable); strings.HasPrefix(from, "docker") {
-		t.Skipf("%s=%s: the clock of a container is the machine's", variable, from)
-	} else if from != "skip" && !strings.HasPrefix(from, "programs") {
-		t.Setenv(variable, "programs")
-		t.Setenv("SQLTEST_SKIP", "1")
-	}
+	fromPrograms(t, engine, "the clock of a container is the machine's")
 	removeShared(t)
 	c := &clock{server: sqltest.Start(t, engine), file: filepath.Join(openDir(t), "clock")}
 	if err := c.write(); err != nil {

@@ -3,6 +3,7 @@ package leasetable_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"testing"
 	"time"
@@ -38,19 +39,24 @@ func TestMain(m *testing.M) {
 // onEvery runs a test on an empty database of every kind, with the lease tables.
 func onEvery(t *testing.T, test func(t *testing.T, db *sqltest.Database)) {
 	t.Helper()
-	t.Run("SQLite", func(t *testing.T) {
-		t.Parallel()
-		test(t, withTables(t, sqltest.SQLite(t)))
-	})
-	onServers(t, test)
+	on(t, databases, test)
 }
 
 // onServers leaves out SQLite.
 func onServers(t *testing.T, test func(t *testing.T, db *sqltest.Database)) {
 	t.Helper()
-	for name, open := range map[string]func(sqltest.TB) *sqltest.Database{
-		"PostgreSQL": sqltest.Postgres, "MySQL": sqltest.MySQL, "MariaDB": sqltest.MariaDB,
-	} {
+	servers := maps.Clone(databases)
+	delete(servers, "SQLite")
+	on(t, servers, test)
+}
+
+var databases = map[string]func(sqltest.TB) *sqltest.Database{
+	"PostgreSQL": sqltest.Postgres, "MySQL": sqltest.MySQL, "MariaDB": sqltest.MariaDB, "SQLite": sqltest.SQLite,
+}
+
+func on(t *testing.T, databases map[string]func(sqltest.TB) *sqltest.Database, test func(t *testing.T, db *sqltest.Database)) {
+	t.Helper()
+	for name, open := range databases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, withTables(t, open(t)))

@@ -44,7 +44,7 @@
 //
 // # Looking after the tables
 //
-// [Locker.List] shows what is held, [Locker.ForceRelease] takes a name away from its holder, and
+// [Locker.List] shows what is held, what the dead have left, and what somebody owns; [Locker.ForceRelease] takes a name away from its holder, and
 // [Locker.Purge] deletes what killed processes have left.
 //
 // # Tables
@@ -72,6 +72,15 @@
 // for its statements, one for renewals, which nothing else can delay, and on PostgreSQL, while goroutines wait
 // for other processes, one that hears of releases. It works behind a transaction pooler, where nothing is
 // heard, with pgx configured as for any other use there (default_query_exec_mode=exec).
+//
+// # Galera
+//
+// On a Galera cluster the Lockers may be on all nodes, and a Locker's connections on several. A node that
+// was cut off from the others grants nothing and renews nothing: its holders are told in time, by their deadlines.
+// Expiry goes by the clock of the node that is asked, so the clocks of the nodes have to
+// agree to less than a sixth of the shortest TTL; where they do not, tokens and guards still hold. A
+// guard changes the row of the name there, and changes it back: transactions that guard the same name come
+// one after the other, and at its commit one can fail with a conflict (1213), as for rows of its own.
 //
 // SQLite has to be a file, of version 3.42 or later: every connection to ":memory:" is a
 // database of its own.

@@ -40,6 +40,25 @@ func TestAnAcquireWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 	})
 }
 
+// Should the database ever say that a name was not taken, and have taken it, the name does not stay so.
+func TestANameThatWasTakenForNobodyIsGivenBack(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		kept := take(t, l, "kept")
+		if err := take(t, l, "nobody's").Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		run(t, db, "UPDATE sqllock_lock SET token = 2, lease_id = (SELECT id FROM sqllock_lease) WHERE name = ?", []byte("nobody's"))
+		if token := take(t, l, "nobody's").Token(); token != 3 {
+			t.Errorf("token %d", token)
+		}
+		if err := kept.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestAReleaseWhoseAnswerIsLostIsConfirmedByAnother(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {

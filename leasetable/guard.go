@@ -13,17 +13,24 @@ import (
 // Tx is a transaction of the caller's to guard: what [SQLTx] or [PgxTx] makes.
 type Tx struct {
 	scan func(ctx context.Context, query string, args []any, to any) error
+	exec func(ctx context.Context, query string, args []any) (sql.Result, error) // nil of a pgx.Tx
 }
 
 // SQLTx makes a Tx of a *sql.Tx or a *sqlx.Tx.
 func SQLTx(tx interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	Rollback() error // is not called; a *sql.DB has none
 },
 ) Tx {
-	return Tx{func(ctx context.Context, query string, args []any, to any) error {
-		return tx.QueryRowContext(ctx, query, args...).Scan(to)
-	}}
+	return Tx{
+		scan: func(ctx context.Context, query string, args []any, to any) error {
+			return tx.QueryRowContext(ctx, query, args...).Scan(to)
+		},
+		exec: func(ctx context.Context, query string, args []any) (sql.Result, error) {
+			return tx.ExecContext(ctx, query, args...)
+		},
+	}
 }
 
 // PgxTx makes a Tx of a pgx.Tx.
@@ -32,7 +39,7 @@ func PgxTx[R interface{ Scan(to ...any) error }](tx interface {
 	Rollback(ctx context.Context) error // is not called; a connection or a pool has none
 },
 ) Tx {
-	return Tx{func(ctx context.Context, query string, args []any, to any) error {
+	return Tx{scan: func(ctx context.Context, query string, args []any, to any) error {
 		return tx.QueryRow(ctx, query, args...).Scan(to)
 	}}
 }
@@ -64,6 +71,14 @@ func (le *Lease) guard(ctx context.Context, tx Tx) error {
 		return context.Cause(le.Context()) //nolint:contextcheck // the lock has a context of its own
 	}
 	s := le.term.store
+	if s.keep.galera.Load() {
+		if le.place {
+			return fmt.Errorf("%w: to guard a place on a Galera node, where a lock on its row keeps nobody out", sqllock.ErrUnsupported)
+		}
+		if tx.exec != nil {
+			return le.guardGalera(ctx, tx)
+		}
+	}
 	var one int
 	st := guard
 	if le.place {

@@ -75,7 +75,7 @@ type holder struct {
 	out *bufio.Reader
 }
 
-func startHolder(t *testing.T, db *sqltest.Database) *holder {
+func startHolder(t testing.TB, db *sqltest.Database) *holder {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), holderEnv+"="+db.DriverName()+" "+db.DSN)
@@ -100,7 +100,7 @@ func startHolder(t *testing.T, db *sqltest.Database) *holder {
 	return h
 }
 
-func (h *holder) line(t *testing.T) string {
+func (h *holder) line(t testing.TB) string {
 	t.Helper()
 	line, err := h.out.ReadString('\n')
 	if err != nil {

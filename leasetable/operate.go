@@ -16,6 +16,10 @@ type Info struct {
 	Token int64 // the highest that the name has had
 	Held  bool  // by a lease that has not expired, or kept after its release
 
+	// Expired says that nobody has released the name, and that its lease is over: the holder was killed or cut off, or has
+	// lost it, and nobody has followed yet. A name that is neither Held nor Expired is free.
+	Expired bool
+
 	// Holder is who holds the name, or held it by a lease that has expired and was not followed
 	// by another. It is zero when the name was released, or its lease is gone; while the name is
 	// kept after its release (WithHoldAtLeast), only Token, Since and Until are known.
@@ -27,13 +31,29 @@ type Info struct {
 	Limit   int
 }
 
+// ListOption narrows what List returns. With several a name has to meet all of them.
+type ListOption func(Info) bool
+
+// OnlyHeld leaves out names that are not held.
+func OnlyHeld() ListOption { return func(i Info) bool { return i.Held } }
+
+// OnlyExpired leaves out names but those of dead holders, whom nobody has followed yet.
+func OnlyExpired() ListOption { return func(i Info) bool { return i.Expired } }
+
+// OnlyOwner leaves out names whose Holder is not owner ([WithOwner]).
+func OnlyOwner(owner string) ListOption {
+	owner = column(owner)
+	return func(i Info) bool { return i.Holder != (sqllock.Holder{}) && i.Holder.Owner == owner }
+}
+
 // List returns the names that begin with prefix, in the order of their bytes: those that are held,
-// those of expired leases, and those that are free.
-func (l *Locker) List(ctx context.Context, prefix string) ([]Info, error) {
+// those of expired leases, and those that are free, unless only some of them are asked for. All that begin with prefix
+// are read, a thousand at a time; it is no snapshot.
+func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([]Info, error) {
 	const page = 1000
 	last := prefix + strings.Repeat("\xff", 1024) // a name has 1024 bytes at most
 	var infos []Info
-	for from := prefix; ; from = infos[len(infos)-1].Name + "\x00" { // the next name there can be
+	for from := prefix; ; {
 		var seen []sight
 		err := l.ask(ctx, "list", prefix, func(ctx context.Context) (err error) {
 			seen, err = l.store.sights(ctx, list, []byte(from), []byte(last), page)
@@ -48,19 +68,27 @@ func (l *Locker) List(ctx context.Context, prefix string) ([]Info, error) {
 		}
 		for _, s := range seen {
 			s.places = together[string(s.Name)]
-			info := Info{Name: string(s.Name), Token: s.Token, Held: s.taken()}
-			if s.taken() || s.LeaseID != nil && !s.Gone {
-				info.Holder = s.holder()
+			info := s.info()
+			if !slices.ContainsFunc(only, func(meets ListOption) bool { return !meets(info) }) {
+				infos = append(infos, info)
 			}
-			for _, holder := range s.together() {
-				info.Holders, info.Limit = append(info.Holders, holder.holder()), int(s.Places.Int64)
-			}
-			infos = append(infos, info)
 		}
 		if len(seen) < page {
 			return infos, nil
 		}
+		from = string(seen[page-1].Name) + "\x00" // the next name there can be
 	}
+}
+
+func (s sight) info() Info {
+	info := Info{Name: string(s.Name), Token: s.Token, Held: s.taken(), Expired: s.LeaseID != nil && !s.taken()}
+	if s.taken() || s.LeaseID != nil && !s.Gone {
+		info.Holder = s.holder()
+	}
+	for _, holder := range s.together() {
+		info.Holders, info.Limit = append(info.Holders, holder.holder()), int(s.Places.Int64)
+	}
+	return info
 }
 
 // listTogether reads who holds names together that were seen.

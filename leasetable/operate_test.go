@@ -161,6 +161,64 @@ func TestListShowsEveryNameWithAPrefix(t *testing.T) {
 	})
 }
 
+func TestListShowsWhoseStateOrOwnerIsAskedFor(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		it := newLocker(t, db.DB, leasetable.WithOwner("it"), leasetable.WithTTL(time.Hour))
+		other := newLocker(t, db.DB, leasetable.WithOwner("other"), leasetable.WithTTL(time.Hour))
+		dead := newLocker(t, db.DB, leasetable.WithOwner("it"), leasetable.WithTTL(2*time.Hour))
+		lost := newLocker(t, db.DB, leasetable.WithTTL(3*time.Hour))
+		if err := takeAll(t, it, "free", 1001).Release(t.Context()); err != nil { // more than are read at a time
+			t.Fatal(err)
+		}
+		take(t, it, "held by it")
+		take(t, other, "held by other")
+		take(t, dead, "of the dead")
+		take(t, lost, "of the lost")
+		bury(t, db, "of the lost")
+		run(t, db, "UPDATE sqllock_lease SET expires_at = "+longAgo[db.Engine]+" WHERE ttl_us = 7200000000")
+		lock, err := it.TryAcquire(t.Context(), "kept", leasetable.WithHoldAtLeast(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range []struct {
+			prefix string
+			only   []leasetable.ListOption
+			want   string
+		}{
+			{"", []leasetable.ListOption{leasetable.OnlyHeld()}, "held by it, held by other, kept"},
+			{"", []leasetable.ListOption{leasetable.OnlyExpired()}, "of the dead, of the lost"},
+			{"", []leasetable.ListOption{leasetable.OnlyOwner("it")}, "held by it, of the dead"},
+			{"", []leasetable.ListOption{leasetable.OnlyOwner("it"), leasetable.OnlyHeld()}, "held by it"},
+			{"", []leasetable.ListOption{leasetable.OnlyOwner("")}, "kept"},
+			{"", []leasetable.ListOption{leasetable.OnlyOwner("nobody")}, ""},
+			{"held", nil, "held by it, held by other"},
+			{"of", []leasetable.ListOption{leasetable.OnlyHeld()}, ""},
+		} {
+			infos, err := it.List(t.Context(), test.prefix, test.only...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			names := make([]string, len(infos))
+			for i, info := range infos {
+				names[i] = info.Name
+				if info.Held == info.Expired {
+					t.Errorf("%+v is held, or it has expired", info)
+				}
+			}
+			if got := strings.Join(names, ", "); got != test.want {
+				t.Errorf("%q: %s; want %s", test.prefix, got, test.want)
+			}
+		}
+		if infos, err := it.List(t.Context(), "free 1"); err != nil || len(infos) != 112 || infos[0].Held || infos[0].Expired {
+			t.Errorf("free names: %d, %v", len(infos), err)
+		}
+	})
+}
+
 var longAgo = map[sqltest.Engine]string{
 	sqltest.EnginePostgres: "now() - interval '1 day'", sqltest.EngineSQLite: "CAST(unixepoch('subsec') * 1000000 AS INTEGER) - 86400000000",
 	sqltest.EngineMySQL: "UTC_TIMESTAMP() - INTERVAL 1 DAY", sqltest.EngineMariaDB: "UTC_TIMESTAMP() - INTERVAL 1 DAY",

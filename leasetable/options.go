@@ -1,6 +1,7 @@
 package leasetable
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -12,6 +13,7 @@ type choice struct {
 	ttl   time.Duration // 0: the Locker's own
 	keep  time.Duration
 	early bool
+	meet  func(ctx context.Context, part any) (all []any, awaited bool) // see sqllock.Options; or nil
 
 	shared, limited bool // see WithShared and WithLimit
 	limit           int
@@ -45,7 +47,7 @@ func choose(opts []sqllock.Option) (c choice, err error) {
 		opt(&o)
 	}
 	c, ok := o.Backend.(choice)
-	c.ttl = o.TTL
+	c.ttl, c.meet = o.TTL, o.Meet
 	switch {
 	case o.Backend != nil && !ok:
 		err = fmt.Errorf("%w, a lease: %T", sqllock.ErrUnsupported, o.Backend)

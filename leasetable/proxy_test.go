@@ -18,13 +18,14 @@ import (
 // or is passed on later, with the request delivered and carried out.
 type proxy struct {
 	listener net.Listener
-	server   string
 	conns    sync.WaitGroup
 
-	mu   sync.Mutex
-	word string        // guarded by mu: "" when not armed
-	late chan struct{} // guarded by mu: nil, or closed when the answer is to be passed on
-	lost int           // guarded by mu: answers dropped
+	mu      sync.Mutex
+	server  string                // guarded by mu
+	clients map[net.Conn]struct{} // guarded by mu: connections of clients
+	word    string                // guarded by mu: "" when not armed
+	late    chan struct{}         // guarded by mu: nil, or closed when the answer is to be passed on
+	lost    int                   // guarded by mu: answers dropped
 }
 
 // through returns a DSN that leads to db through a new proxy.
@@ -34,13 +35,13 @@ func through(t *testing.T, db *sqltest.Database) (*proxy, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: listener, server: addressOf(db)}
+	p := &proxy{listener: listener, server: addressOf(db), clients: make(map[net.Conn]struct{})}
 	p.conns.Go(p.accept)
 	t.Cleanup(func() {
 		_ = listener.Close() // ends accept
 		p.conns.Wait()
 	})
-	return p, strings.Replace(db.DSN, p.server, listener.Addr().String(), 1)
+	return p, strings.Replace(db.DSN, addressOf(db), listener.Addr().String(), 1)
 }
 
 // addressOf is where db's server is, as its DSN says it.
@@ -61,7 +62,16 @@ func (p *proxy) accept() {
 
 func (p *proxy) serve(client net.Conn) {
 	defer client.Close()
-	server, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", p.server)
+	p.mu.Lock()
+	address := p.server
+	p.clients[client] = struct{}{}
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.clients, client)
+	}()
+	server, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", address)
 	if err != nil {
 		return
 	}
@@ -123,6 +133,16 @@ func (p *proxy) delayAnswerTo(word string) (passOn func()) {
 	late := make(chan struct{})
 	p.word, p.late = word, late
 	return func() { close(late) }
+}
+
+// switchTo ends all connections; new ones lead to another server.
+func (p *proxy) switchTo(server string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.server = server
+	for client := range p.clients {
+		_ = client.Close()
+	}
 }
 
 func (p *proxy) answersLost() int {

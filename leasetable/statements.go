@@ -34,9 +34,10 @@ const (
 	namesOf     statement = "names_of"
 	acquireMany statement = "acquire_many"
 	releaseMany statement = "release_many"
-	takenMany   statement = "taken_many" // MySQL only
-	heldMany    statement = "held_many"  // MySQL only
-	tell        statement = "tell"       // SQLite only
+	takenMany   statement = "taken_many"   // MySQL only
+	heldMany    statement = "held_many"    // MySQL only
+	guardGalera statement = "guard_galera" // MySQL only
+	tell        statement = "tell"         // SQLite only
 
 	lookPlaces   statement = "look_places"
 	listPlaces   statement = "list_places"
@@ -64,7 +65,7 @@ func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, er
 	case schema.SQLite:
 		names = append(names, tell, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
 	case schema.MySQL:
-		names = append(names, takenMany, heldMany, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
+		names = append(names, takenMany, heldMany, guardGalera, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
 	case schema.Postgres:
 		names = append(names, acquirePlace)
 	}

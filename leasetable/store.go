@@ -37,6 +37,7 @@ type pool struct {
 	*sqlx.DB
 	opened atomic.Int64 // counts the connections
 	pooler atomic.Bool  // one of them was not known to lead to PostgreSQL itself
+	galera atomic.Bool  // one of them led to a Galera node
 
 	// prepared has the statements that were prepared on MySQL, whose driver otherwise makes
 	// three round trips of a statement with arguments. pgx prepares by itself, as the
@@ -75,6 +76,9 @@ func newStore(db *sqlx.DB, d schema.Dialect, t schema.Tables) (*store, error) {
 }
 
 func (p *pool) open(c driver.Connector, driverName string, d schema.Dialect, conns int) {
+	if d == schema.MySQL {
+		c = galeraConnector{c, &p.galera}
+	}
 	db := sql.OpenDB(&settledConnector{Connector: c, dialect: d, pool: p})
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
@@ -108,11 +112,7 @@ func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, err
 	}
 	for _, text := range settings[s.dialect] {
-		ex, ok := dc.(driver.ExecerContext)
-		if !ok {
-			return nil, errors.Join(fmt.Errorf("leasetable: the driver's connection %T cannot execute statements directly", dc), dc.Close())
-		}
-		if _, err := ex.ExecContext(ctx, text, nil); err != nil {
+		if err := execOn(ctx, dc, text); err != nil {
 			_ = dc.Close() // the first error says more
 			return nil, err
 		}
@@ -129,6 +129,15 @@ func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	s.pool.opened.Add(1)
 	return dc, nil
+}
+
+func execOn(ctx context.Context, dc driver.Conn, text string) error {
+	ex, ok := dc.(driver.ExecerContext)
+	if !ok {
+		return fmt.Errorf("leasetable: the driver's connection %T cannot execute statements directly", dc)
+	}
+	_, err := ex.ExecContext(ctx, text, nil)
+	return err
 }
 
 func (s *store) close() error {

@@ -47,6 +47,8 @@ func TestTheDSNsOddSettingsDoNoHarm(t *testing.T) {
 			"no autocommit":   with(db, "autocommit=0"),
 			"found rows":      with(db, "clientFoundRows=true&interpolateParams=true"),
 			"another zone":    with(db, "time_zone="+zone+"&loc="+url.QueryEscape("America/Caracas")),
+			"a zone behind":   with(db, "time_zone="+url.QueryEscape("'-05:00'")),
+			"repeatable read": with(db, strings.Replace(isolation[db.Engine], "SERIALIZABLE", "REPEATABLE-READ", 1)),
 			"latin1, ANSI":    with(db, "charset=latin1&sql_mode=ANSI"),
 			"no parseTime":    strings.ReplaceAll(db.DSN, "parseTime=true", "parseTime=false"),
 			"read committed?": with(db, strings.Replace(isolation[db.Engine], "SERIALIZABLE", "READ-UNCOMMITTED", 1)),
@@ -56,6 +58,8 @@ func TestTheDSNsOddSettingsDoNoHarm(t *testing.T) {
 				"serializable":    with(db, "default_transaction_isolation=serializable"),
 				"repeatable read": with(db, "default_transaction_isolation=repeatable%20read"),
 				"another zone":    with(db, "timezone=Asia/Karachi"),
+				"a zone behind":   with(db, "timezone=America/Bogota"),
+				"read committed?": with(db, "default_transaction_isolation=read%20uncommitted"),
 				"simple protocol": with(db, "default_query_exec_mode=simple_protocol"),
 				"exec":            with(db, "default_query_exec_mode=exec"),
 			}
@@ -139,6 +143,31 @@ func TestTablesMayHaveAnotherPrefix(t *testing.T) {
 		release(t, take(t, other, "y", leasetable.WithLimit(2)), take(t, other, "y", leasetable.WithLimit(2)))
 		release(t, take(t, other, "y"))
 	})
+}
+
+func TestTablesMayBeInASchemaThatIsNotSearched(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	tables := schema.Tables{Schema: "apart"}
+	run(t, db, "CREATE SCHEMA apart")
+	if err := schema.Apply(t.Context(), db.DB.DB, schema.Postgres, tables); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"", "nowhere", "public"} {
+		l := newLocker(t, open(t, "pgx", with(db, "search_path="+url.QueryEscape(`"`+path+`"`))), leasetable.WithTables(tables))
+		lease := take(t, l, "x")
+		tx, err := db.BeginTxx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(lease.Guard(t.Context(), leasetable.SQLTx(tx)), tx.Commit(), lease.Verify(t.Context())); err != nil {
+			t.Errorf("search_path %q: %v", path, err)
+		}
+		takeAll(t, l, "all", 10)
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func TestAServerThatIsNotThereIsRetryable(t *testing.T) {

@@ -45,9 +45,8 @@ func TestNoLockIsHeldTwiceWhereGoroutinesHandItOver(t *testing.T) {
 // the check can fail.
 func TestBehindAPoolerThatIsNotRefusedALockIsHeldTwice(t *testing.T) {
 	t.Parallel()
-	program := bouncerProgram(t)
 	db := sqltest.Postgres(t)
-	opts := contenders(t, startBouncer(t, program, db, "transaction", "default_pool_size = 1"), pooledHistoryJob)
+	opts := contenders(t, startBouncer(t, db, "transaction", "default_pool_size = 1"), pooledHistoryJob)
 	opts.Calm = time.Second
 	history.Run(t, newLocker(t, db), opts, porcupine.Illegal)
 }

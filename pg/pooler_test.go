@@ -18,7 +18,7 @@ import (
 func TestLocksBehindAPoolerThatPoolsSessions(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
-	dsn := startBouncer(t, bouncerProgram(t), db, "session", "default_pool_size = 40")
+	dsn := startBouncer(t, db, "session", "default_pool_size = 40")
 	pooled := func() *pg.Locker {
 		return closing(t)(pg.New(dsn, pg.WithSessionPooling(), pg.WithSessionTTL(5*time.Second)))
 	}
@@ -49,7 +49,7 @@ func TestLocksBehindAPoolerThatPoolsSessions(t *testing.T) {
 func TestTheLockOfAClientThatDiesBehindAPoolerIsFreed(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
-	dsn := startBouncer(t, bouncerProgram(t), db, "session")
+	dsn := startBouncer(t, db, "session")
 	u := parse(t, dsn)
 	cable := locktest.NewCable(t, "127.0.0.1", u.Host)
 	u.Host = cable.Address()
@@ -79,7 +79,7 @@ func TestAPoolerThatDoesNotPoolSessionsIsRefusedAllTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := sqltest.Postgres(t)
-			dsn := startBouncer(t, bouncerProgram(t), db, test.mode, test.settings...)
+			dsn := startBouncer(t, db, test.mode, test.settings...)
 			openSessions(t, dsn, test.sessions)
 			l := closing(t)(pg.New(dsn, pg.WithSessionPooling()))
 			_, err := l.TryAcquire(t.Context(), "a")

@@ -326,7 +326,7 @@ func TestATransactionLockWorksBehindAPoolerOfTransactions(t *testing.T) {
 	db := sqltest.Postgres(t)
 	statement(t, db, "CREATE TABLE counter (n int)")
 	statement(t, db, "INSERT INTO counter VALUES (0)")
-	dsn := startBouncer(t, bouncerProgram(t), db, "transaction")
+	dsn := startBouncer(t, db, "transaction")
 	tx, other := begin(t, dsn), begin(t, dsn)
 	mustLockTx(t, tx, "counter")
 	mustBeHeldByOthers(t, other, "counter")

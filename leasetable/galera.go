@@ -1,0 +1,81 @@
+package leasetable
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+)
+
+// galeraConnector finds out whether its connections lead to a node of a Galera cluster, and has
+// such a node catch up with what others have committed before each statement. Otherwise a Locker
+// whose connections lead to several nodes could look for what it has just taken on a node that does not
+// have it yet, and believe that it was lost.
+type galeraConnector struct {
+	driver.Connector
+	found *atomic.Bool
+}
+
+// Connect implements driver.Connector.
+func (g galeraConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	dc, err := g.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	is, err := isGalera(ctx, dc)
+	if is {
+		g.found.Store(true)
+		const allStatements = "SET SESSION wsrep_sync_wait = 7"
+		err = execOn(ctx, dc, allStatements)
+	}
+	if err != nil {
+		_ = dc.Close() // the first error says more
+		return nil, err
+	}
+	return dc, nil
+}
+
+// isGalera asks a server. MySQL does not know the variable.
+func isGalera(ctx context.Context, dc driver.Conn) (bool, error) {
+	q, ok := dc.(driver.QueryerContext)
+	if !ok {
+		return false, fmt.Errorf("leasetable: the driver's connection %T cannot query directly", dc)
+	}
+	rows, err := q.QueryContext(ctx, "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'", nil)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	row := make([]driver.Value, len(rows.Columns()))
+	for {
+		switch err := rows.Next(row); {
+		case errors.Is(err, io.EOF):
+			return false, nil
+		case err != nil:
+			return false, err
+		case len(row) == 2 && fmt.Sprintf("%s", row[1]) == "ON":
+			return true, nil // Close reads the rest
+		}
+	}
+}
+
+// guardGalera pins a name as guard does, on a Galera node. There a takeover on another node does not
+// wait for a lock on the row: it undoes the transaction, or not even that, for a transaction
+// that is about to commit is done once more afterwards if it has written nothing that the takeover wrote.
+// Of two that write the same row the second fails at its commit, so the guard writes it.
+func (le *Lease) guardGalera(ctx context.Context, tx Tx) error {
+	s := le.term.store
+	for _, by := range []int64{1, -1} {
+		token := le.token + max(-by, 0)
+		result, err := tx.exec(ctx, s.texts[guardGalera], s.wire([]any{by, []byte(le.Name()), le.term.id, token}))
+		if err != nil {
+			return classify(err)
+		}
+		if rows, err := result.RowsAffected(); err != nil || rows == 0 {
+			return errors.Join(errTaken, err)
+		}
+	}
+	return nil
+}

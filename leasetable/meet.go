@@ -1,0 +1,55 @@
+package leasetable
+
+import (
+	"context"
+	"slices"
+)
+
+// guest is a part that came to a meeting.
+type guest struct {
+	*part
+	of    *sharing // whose statement it is for
+	alone bool     // written before done is closed: it goes on by itself
+}
+
+// meet runs p together with the other parts of an AcquireAll, and reports whether that was done: one who is not
+// awaited goes on by itself. So they share a statement however late some of their goroutines are.
+func (s *sharing) meet(
+	ctx context.Context, meet func(context.Context, any) ([]any, bool), p *part,
+) (took taken, done bool, err error) {
+	p.done = make(chan struct{})
+	me := &guest{part: p, of: s}
+	all, awaited := meet(ctx, me)
+	switch {
+	case !awaited:
+		return taken{}, false, nil
+	case all == nil:
+		<-p.done // by the first, whose statement has an end of its own
+	default:
+		s.host(ctx, all)
+	}
+	return p.took, !me.alone, p.err
+}
+
+// host runs a statement for those who came.
+func (s *sharing) host(ctx context.Context, all []any) {
+	parts := make([]*part, 0, len(all))
+	for _, one := range all {
+		if g, ok := one.(*guest); ok && g.of == s {
+			parts = append(parts, g.part)
+		} else if ok { // the AcquireAll is on a Locker that has several, perhaps on other databases
+			g.alone = true
+			close(g.done)
+		}
+	}
+	for some := range slices.Chunk(parts, maxShare) {
+		took, err := s.run(ctx, some)
+		if len(some) > 1 && answered(err) { // nothing was done because of one of them, maybe
+			took, err = nil, nil
+		}
+		for _, one := range some {
+			one.took, one.err = one.tookOf(took), err
+			close(one.done)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package leasetable_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// routes is a Locker of several: the name says of which.
+type routes []*leasetable.Locker
+
+func (r routes) to(name string) *leasetable.Locker { return r[int(name[len(name)-1])%len(r)] }
+
+func (r routes) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
+	return r.to(name).TryAcquire(ctx, name, opts...)
+}
+
+func (r routes) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
+	return r.to(name).Acquire(ctx, name, opts...)
+}
+
+func TestNamesOfSeveralLockersAreEachTakenInTheirDatabase(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		dbs := []*sqltest.Database{db, withTables(t, sqltest.SQLite(t))}
+		r := routes{newLocker(t, dbs[0].DB), newLocker(t, dbs[1].DB)}
+		names := make([]string, 200)
+		for i := range names {
+			names[i] = fmt.Sprintf("%03d", i)
+		}
+		all, err := sqllock.AcquireAll(t.Context(), r, names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, db := range dbs {
+			l := newLocker(t, db.DB)
+			held := make([]string, 0, len(names)/2)
+			infos, err := l.List(t.Context(), "", leasetable.OnlyHeld())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, info := range infos {
+				if r.to(info.Name) != r[i] {
+					t.Errorf("%s was taken in the other database", info.Name)
+				}
+				held = append(held, info.Name)
+			}
+			if len(held) != len(names)/2 {
+				t.Errorf("%d names: %s", len(held), strings.Join(held, ", "))
+			}
+		}
+		if err := all.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A caller who does not wait for its names leaves none of them held.
+func TestNamesOfACallerWhoLeavesAreGivenBack(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
+		names := make([]string, 50)
+		for i := range names {
+			names[i] = fmt.Sprintf("%03d", i)
+		}
+		if err := takeAll(t, l, "warm", 2).Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				all, err := sqllock.AcquireAll(ctx, l, names)
+				if err == nil {
+					err = all.Release(context.Background())
+				}
+				_ = err // it left, or it did not
+			}()
+			mine := names[len(names)-1]
+			eventually(t, func() bool {
+				_, held, err := other.Inspect(t.Context(), mine)
+				select {
+				case <-done:
+					return true
+				default:
+					return held || err != nil
+				}
+			})
+			cancel()
+			<-done
+		}
+		if _, err := sqllock.AcquireAll(t.Context(), other, names); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,156 @@
+package leasetable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// What a server that is not the primary any more says to everybody, until the function is called that it returns.
+func makeReadOnly(t *testing.T, db *sqltest.Database) (undo func()) {
+	t.Helper()
+	if db.Engine == sqltest.EnginePostgres {
+		set := func(value string) {
+			run(t, db, "ALTER SYSTEM SET default_transaction_read_only = "+value)
+			run(t, db, "SELECT pg_reload_conf()")
+		}
+		set("on")
+		return func() {
+			conn, err := db.Connx(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			for _, statement := range []string{
+				"SET default_transaction_read_only = off", "ALTER SYSTEM RESET default_transaction_read_only", "SELECT pg_reload_conf()", "RESET ALL",
+			} {
+				if _, err := conn.ExecContext(t.Context(), statement); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	run(t, db, "SET GLOBAL read_only = 1")
+	return func() { run(t, db, "SET GLOBAL read_only = 0") }
+}
+
+// asApplication returns a DSN of a user who, unlike root, may not write to a server that is read-only.
+func asApplication(t *testing.T, db *sqltest.Database) string {
+	t.Helper()
+	if db.Engine == sqltest.EnginePostgres {
+		return db.DSN
+	}
+	run(t, db, "CREATE USER application@'%' IDENTIFIED BY 'secret'")
+	run(t, db, "GRANT SELECT, INSERT, UPDATE, DELETE ON *.* TO application@'%'")
+	_, rest, _ := strings.Cut(db.DSN, "@")
+	return "application:secret@" + rest
+}
+
+// A failover can leave a holder with the old primary, which is read-only then.
+func TestAHolderOnAServerThatBecameReadOnlyIsToldInTime(t *testing.T) { //nolint:paralleltest // one server at a time
+	onDedicated(t, func(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
+		const ttl = 3 * time.Second
+		l := newLocker(t, open(t, db.DriverName(), asApplication(t, db)), leasetable.WithTTL(ttl))
+		lease := take(t, l, "x")
+		began := time.Now()
+		writable := makeReadOnly(t, db)
+		if _, err := l.TryAcquire(t.Context(), "y"); !errors.Is(err, sqllock.ErrReadOnly) {
+			t.Errorf("TryAcquire: %v; want ErrReadOnly", err)
+		}
+		cause := await(t, lease, 2*ttl)
+		if !errors.Is(cause, sqllock.ErrExpired) || time.Since(began) > ttl {
+			t.Errorf("after %v the lock ended with %v", time.Since(began), cause)
+		}
+		writable()
+		if token := take(t, newLocker(t, db.DB), "x").Token(); token != 2 {
+			t.Errorf("the next holder has token %d", token)
+		}
+	})
+}
+
+// With synchronous replication a commit that no standby confirms is not durable: who asked is told
+// nothing, and then that there was no answer, and the transaction is committed on this server only.
+func TestWhatNoStandbyConfirmsIsNotHeld(t *testing.T) { //nolint:paralleltest // one server at a time
+	server := sqltest.Start(t, sqltest.EnginePostgres)
+	db := withTables(t, server.Database(t))
+	const ttl = 3 * time.Second
+	l := newLocker(t, db.DB, leasetable.WithTTL(ttl))
+	lease := take(t, l, "held before")
+	set := func(standbys string) {
+		run(t, db, "ALTER SYSTEM SET synchronous_standby_names = '"+standbys+"'")
+		run(t, db, "SELECT pg_reload_conf()")
+	}
+	set("absent")
+	began, told := time.Now(), make(chan time.Duration, 1)
+	context.AfterFunc(lease.Context(), func() { told <- time.Since(began) })
+	eventually(t, func() bool {
+		return count(t, db, "SELECT count(*) FROM pg_settings WHERE name = 'synchronous_standby_names' AND setting = 'absent'") == 1
+	})
+	lock, err := l.TryAcquire(t.Context(), "unconfirmed")
+	if lock != nil || err == nil || errors.Is(err, sqllock.ErrHeld) {
+		t.Errorf("what no standby confirmed was acquired: %v, %v", lock, err)
+	}
+	cause := await(t, lease, 2*ttl)
+	if after := <-told; !errors.Is(cause, sqllock.ErrExpired) || after > ttl {
+		t.Errorf("after %v the holder was told %v", after, cause)
+	}
+	set("")
+	other := newLocker(t, db.DB)
+	take(t, other, "unconfirmed")
+	take(t, other, "held before")
+}
+
+// What the server's settings say of transactions does not matter either.
+func TestTheServersOddDefaultsDoNoHarm(t *testing.T) { //nolint:paralleltest // one server at a time
+	defaults := map[sqltest.Engine][]string{
+		sqltest.EnginePostgres: {"default_transaction_isolation=serializable", "timezone=America/Bogota"},
+		sqltest.EngineMySQL:    {"transaction-isolation=SERIALIZABLE", "autocommit=OFF", "default-time-zone=-05:00"},
+		sqltest.EngineMariaDB:  {"transaction-isolation=SERIALIZABLE", "autocommit=OFF", "default-time-zone=-05:00"},
+	}
+	for engine, settings := range defaults { //nolint:paralleltest // see above
+		t.Run(string(engine), func(t *testing.T) {
+			server := sqltest.Start(t, engine, settings...)
+			db := withTables(t, server.Database(t))
+			l := newLocker(t, db.DB, leasetable.WithTTL(time.Second))
+			lease := take(t, l, "x")
+			h := mustBeHeld(t, newLocker(t, open(t, db.DriverName(), withZone(db, 5))), "x")
+			if left := time.Until(h.Until); left <= 0 || left > time.Second {
+				t.Errorf("a lease of 1 s has %v left", left)
+			}
+			sane := *db // for what the test itself does
+			sane.DB = open(t, db.DriverName(), with(db, map[sqltest.Engine]string{
+				sqltest.EnginePostgres: "default_transaction_isolation=read%20committed",
+				sqltest.EngineMySQL:    "autocommit=1&transaction_isolation=%27READ-COMMITTED%27",
+				sqltest.EngineMariaDB:  "autocommit=1&tx_isolation=%27READ-COMMITTED%27",
+			}[engine]))
+			eventually(t, func() bool { return count(t, &sane, "SELECT max(renewals) FROM sqllock_lease") >= 4 })
+			if err := lease.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			locktest.Counter(t, sane.DB.DB, func(t *testing.T) locktest.Locker {
+				t.Helper()
+				l, err := leasetable.New(db.DB)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return l
+			})
+		})
+	}
+}
+
+// withZone returns db's DSN for sessions that are so many hours ahead of UTC.
+func withZone(db *sqltest.Database, hours int) string {
+	if db.Engine == sqltest.EnginePostgres {
+		return with(db, fmt.Sprintf("timezone=Etc/GMT%+d", -hours))
+	}
+	return with(db, fmt.Sprintf("time_zone=%%27%%2B%02d:00%%27", hours))
+}
