@@ -12,19 +12,23 @@ import (
 )
 
 // takeMany takes the names of parts that are free.
-func (s *store) takeMany(ctx context.Context, parts []*part) (map[string]taken, error) {
+func (s *store) takeMany(ctx context.Context, parts []*part) (took map[string]taken, err error) {
 	if len(parts) == 1 {
 		token, err := s.acquire(ctx, parts[0])
 		return map[string]taken{parts[0].name: {Token: token}}, err
 	}
 	list := listOf(parts)
 	if s.dialect != schema.MySQL {
-		return s.names(s.query(ctx, &s.work, acquireMany, list))
+		err = s.work.replicated(func() (err error) {
+			took, err = s.names(s.query(ctx, &s.work, acquireMany, list))
+			return err
+		})
+		return took, err
 	}
 	if _, err := s.change(ctx, &s.work, acquireMany, list); err != nil {
 		return nil, err
 	}
-	took, err := s.names(s.query(ctx, &s.work, takenMany, list))
+	took, err = s.names(s.query(ctx, &s.work, takenMany, list))
 	if err != nil { // whatever the database says: it has taken what was free
 		return nil, &dbError{err: err, transient: true}
 	}

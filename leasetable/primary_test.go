@@ -76,6 +76,8 @@ func TestAHolderOnAServerThatBecameReadOnlyIsToldInTime(t *testing.T) { //nolint
 	})
 }
 
+var errGranted = errors.New("it was granted")
+
 // With synchronous replication a commit that no standby confirms is not durable: who asked is told
 // nothing, and then that there was no answer, and the transaction is committed on this server only.
 func TestWhatNoStandbyConfirmsIsNotHeld(t *testing.T) { //nolint:paralleltest // one server at a time
@@ -102,8 +104,28 @@ func TestWhatNoStandbyConfirmsIsNotHeld(t *testing.T) { //nolint:paralleltest //
 	if after := <-told; !errors.Is(cause, sqllock.ErrExpired) || after > ttl {
 		t.Errorf("after %v the holder was told %v", after, cause)
 	}
+
 	set("")
 	other := newLocker(t, db.DB)
+	take(t, other, "has a lease")
+	set("absent")
+	cancelled := make(chan error, 1)
+	go func() { // the server says that it was done, with a warning
+		lock, err := other.TryAcquire(context.Background(), "forced through")
+		if err == nil {
+			err = errors.Join(errGranted, lock.Release(context.Background()))
+		}
+		cancelled <- err
+	}()
+	eventually(t, func() bool {
+		return count(t, db, `SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity
+			WHERE wait_event = 'SyncRep' AND query LIKE '%INSERT INTO sqllock_lock%'`) > 0
+	})
+	if err := <-cancelled; errors.Is(err, errGranted) || !sqllock.IsRetryable(err) {
+		t.Errorf("what no standby confirmed, since somebody ended the wait: %v", err)
+	}
+	set("")
+	take(t, other, "forced through")
 	take(t, other, "unconfirmed")
 	take(t, other, "held before")
 }

@@ -37,7 +37,9 @@ type pool struct {
 	*sqlx.DB
 	opened atomic.Int64 // counts the connections
 	pooler atomic.Bool  // one of them was not known to lead to PostgreSQL itself
-	galera atomic.Bool  // one of them led to a Galera node
+
+	unreplicated atomic.Int64 // see replicated
+	galera       atomic.Bool  // one of them led to a Galera node
 
 	// prepared has the statements that were prepared on MySQL, whose driver otherwise makes
 	// three round trips of a statement with arguments. pgx prepares by itself, as the
@@ -126,6 +128,7 @@ func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		if !direct {
 			s.pool.pooler.Store(true)
 		}
+		countUnreplicated(dc, &s.pool.unreplicated)
 	}
 	s.pool.opened.Add(1)
 	return dc, nil
@@ -283,7 +286,10 @@ func (s *store) number(ctx context.Context, p *pool, st statement, args ...any) 
 // maybeNumber runs a statement that returns one number, and reports whether it did.
 func (s *store) maybeNumber(ctx context.Context, p *pool, st statement, args ...any) (found bool, n int64, err error) {
 	for range 3 { // as database/sql does with connections that turn out to be dead before anything is sent
-		found, n, err = p.number(ctx, s.texts[st], s.wire(args))
+		err = p.replicated(func() (err error) {
+			found, n, err = p.number(ctx, s.texts[st], s.wire(args))
+			return err
+		})
 		if !errors.Is(err, driver.ErrBadConn) {
 			break
 		}

@@ -1,0 +1,58 @@
+package leasetable
+
+import (
+	"database/sql/driver"
+	"errors"
+	"reflect"
+	"sync/atomic"
+	"unsafe"
+)
+
+// errUnreplicated is the error of a statement that PostgreSQL reports as done, with a warning that nobody
+// sees: somebody ended its wait for a synchronous standby, which may not have it. It counts as one whose
+// answer was lost.
+var errUnreplicated = &dbError{
+	err:       errors.New("committed, but perhaps not replicated: the wait for a synchronous standby was ended on the server"),
+	transient: true,
+}
+
+// waitRoutine is where PostgreSQL says so. Its messages are translated, and have the code of any warning.
+const waitRoutine = "SyncRepWaitForLSN"
+
+// countUnreplicated counts such warnings on a connection of pgx. Its handler of notices is the application's, in a
+// field that is not exported, and is called as before.
+func countUnreplicated(dc driver.Conn, n *atomic.Int64) {
+	conn, ok := pgxConn(dc)
+	if !ok {
+		return
+	}
+	config := conn.MethodByName("PgConn").Call(nil)[0].Elem().FieldByName("config")
+	if !config.IsValid() || config.Kind() != reflect.Pointer {
+		return
+	}
+	config = reflect.NewAt(config.Type(), unsafe.Pointer(config.UnsafeAddr())).Elem() //nolint:gosec // the same field, writable
+	handler := config.Elem().FieldByName("OnNotice")
+	if !handler.IsValid() || handler.Kind() != reflect.Func || handler.Type().NumIn() != 2 || handler.Type().NumOut() != 0 {
+		return
+	}
+	before := reflect.ValueOf(handler.Interface())
+	handler.Set(reflect.MakeFunc(handler.Type(), func(args []reflect.Value) []reflect.Value {
+		if routine := args[1].Elem().FieldByName("Routine"); routine.IsValid() && routine.String() == waitRoutine {
+			n.Add(1)
+		}
+		if !before.IsNil() {
+			before.Call(args)
+		}
+		return nil
+	}))
+}
+
+// replicated runs a statement, which fails with errUnreplicated if such a warning came meanwhile.
+func (p *pool) replicated(statement func() error) error {
+	before := p.unreplicated.Load()
+	err := statement()
+	if err == nil && p.unreplicated.Load() != before {
+		return errUnreplicated
+	}
+	return err
+}
