@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"encoding/hex"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,8 +22,8 @@ const deafPause = 250 * time.Millisecond
 const idleTime = time.Minute
 
 // ears hear of the names that are released on PostgreSQL, on one connection for all who wait in this
-// process, which is opened when the first of them does. What is heard is a hint that may not come: behind a pooler
-// nothing does.
+// process, which is opened when the first of them does. What is heard is a hint that may not come. Behind a pooler
+// nobody listens.
 type ears struct {
 	connect func(ctx context.Context) (driver.Conn, error) // nil: there is nothing to hear
 	start   func(func()) error
@@ -33,6 +34,7 @@ type ears struct {
 	waiting map[string]chan int64 // guarded by mu: of each name that somebody waits for; has room for one
 	running bool                  // guarded by mu
 	hearing bool                  // guarded by mu: it was heard that it hears
+	deaf    bool                  // guarded by mu: a pooler or another driver is between
 	failed  time.Time             // guarded by mu: when it last ended
 	quiet   time.Time             // guarded by mu: since when nobody waits
 }
@@ -50,7 +52,7 @@ func (e *ears) listen(name string) (heard <-chan int64, stop func()) {
 	}
 	c := make(chan int64, 1) // one waits for a name at a time
 	e.waiting[name] = c
-	if !e.running && time.Since(e.failed) > time.Second {
+	if !e.running && !e.deaf && time.Since(e.failed) > time.Second {
 		e.running = e.start(e.run) == nil
 	}
 	return c, func() {
@@ -84,19 +86,10 @@ func (e *ears) run() {
 		return
 	}
 	defer dc.Close()
-	wait := waiterOf(dc)
-	ex, ok := dc.(driver.ExecerContext)
-	if wait == nil || !ok {
+	if once(ctx, attemptTimeout, func(ctx context.Context) error { return e.begin(ctx, dc) }) != nil {
 		return
 	}
-	for _, text := range []string{"LISTEN " + channel, "NOTIFY " + channel} { // the second is for itself
-		asking, asked := context.WithTimeout(ctx, attemptTimeout)
-		_, err := ex.ExecContext(asking, text, nil)
-		asked()
-		if err != nil {
-			return
-		}
-	}
+	wait := waiterOf(dc)
 	for {
 		waiting, stop := context.WithTimeout(ctx, idleTime)
 		payload, err := wait(waiting)
@@ -110,6 +103,25 @@ func (e *ears) run() {
 		}
 	}
 }
+
+// begin has a connection listen. A pooler would give the session that does to others.
+func (e *ears) begin(ctx context.Context, dc driver.Conn) error {
+	direct, err := isDirect(ctx, dc)
+	if err == nil && !direct {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.deaf = true
+		return errDeaf
+	}
+	for _, text := range []string{"LISTEN " + channel, "NOTIFY " + channel} { // the second is for itself
+		if err == nil {
+			err = execOn(ctx, dc, text)
+		}
+	}
+	return err
+}
+
+var errDeaf = errors.New("nothing is heard on this connection")
 
 func (e *ears) unused() bool {
 	e.mu.Lock()

@@ -18,12 +18,9 @@ func pgxConn(dc driver.Conn) (conn reflect.Value, ok bool) {
 	return method.Call(nil)[0], true
 }
 
-// waiterOf returns what waits for a notification on a connection, or nil.
+// waiterOf returns what waits for a notification on a connection of pgx.
 func waiterOf(dc driver.Conn) func(ctx context.Context) (payload string, err error) {
-	conn, ok := pgxConn(dc)
-	if !ok {
-		return nil
-	}
+	conn, _ := pgxConn(dc)
 	wait := conn.MethodByName("WaitForNotification")
 	return func(ctx context.Context) (string, error) {
 		out := wait.Call([]reflect.Value{reflect.ValueOf(ctx)})

@@ -27,6 +27,9 @@ func TestLeasesWorkBehindATransactionPooler(t *testing.T) {
 	// Renewals outlast the TTL by far.
 	eventually(t, func() bool { return count(t, db, "SELECT max(renewals) FROM sqllock_lease") >= 5 })
 	mustBeHeld(t, direct, "x")
+	if leasetable.Hears(waiter) { // a session that listens would be another client's the next moment
+		t.Error("somebody listens behind a pooler")
+	}
 	tx, err := pooled.BeginTxx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -60,11 +60,19 @@ func TestAHolderOnAServerThatBecameReadOnlyIsToldInTime(t *testing.T) { //nolint
 		const ttl = 3 * time.Second
 		l := newLocker(t, open(t, db.DriverName(), asApplication(t, db)), leasetable.WithTTL(ttl))
 		lease := take(t, l, "x")
-		began := time.Now()
 		writable := makeReadOnly(t, db)
-		if _, err := l.TryAcquire(t.Context(), "y"); !errors.Is(err, sqllock.ErrReadOnly) {
+		var err error
+		eventually(t, func() bool { // sessions of PostgreSQL hear of it one after the other
+			var lock sqllock.Lock
+			if lock, err = l.TryAcquire(t.Context(), "y"); err == nil {
+				_ = lock.Release(t.Context()) // it may be read-only now
+			}
+			return err != nil
+		})
+		if !errors.Is(err, sqllock.ErrReadOnly) {
 			t.Errorf("TryAcquire: %v; want ErrReadOnly", err)
 		}
+		began := time.Now()
 		cause := await(t, lease, 2*ttl)
 		if !errors.Is(cause, sqllock.ErrExpired) || time.Since(began) > ttl {
 			t.Errorf("after %v the lock ended with %v", time.Since(began), cause)
@@ -86,16 +94,38 @@ func TestWhatNoStandbyConfirmsIsNotHeld(t *testing.T) { //nolint:paralleltest //
 	const ttl = 3 * time.Second
 	l := newLocker(t, db.DB, leasetable.WithTTL(ttl))
 	lease := take(t, l, "held before")
+	run(t, db, "CREATE TABLE probe (n integer)")
 	set := func(standbys string) {
 		run(t, db, "ALTER SYSTEM SET synchronous_standby_names = '"+standbys+"'")
 		run(t, db, "SELECT pg_reload_conf()")
 	}
-	set("absent")
+	endWait := func(statement string) bool {
+		return count(t, db, `SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity
+			WHERE wait_event = 'SyncRep' AND query LIKE '%`+statement+`%' AND pid <> pg_backend_pid()`) > 0
+	}
+	makeAbsent := func() {
+		set("absent")
+		for waited := false; !waited; { // it takes a moment until commits wait
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				_, _ = db.ExecContext(t.Context(), "INSERT INTO probe VALUES (1)")
+			}()
+			eventually(t, func() bool {
+				select {
+				case <-done:
+					return true
+				default:
+					waited = endWait("INSERT INTO probe")
+					return waited
+				}
+			})
+			<-done
+		}
+	}
+	makeAbsent()
 	began, told := time.Now(), make(chan time.Duration, 1)
 	context.AfterFunc(lease.Context(), func() { told <- time.Since(began) })
-	eventually(t, func() bool {
-		return count(t, db, "SELECT count(*) FROM pg_settings WHERE name = 'synchronous_standby_names' AND setting = 'absent'") == 1
-	})
 	lock, err := l.TryAcquire(t.Context(), "unconfirmed")
 	if lock != nil || err == nil || errors.Is(err, sqllock.ErrHeld) {
 		t.Errorf("what no standby confirmed was acquired: %v, %v", lock, err)
@@ -108,7 +138,7 @@ func TestWhatNoStandbyConfirmsIsNotHeld(t *testing.T) { //nolint:paralleltest //
 	set("")
 	other := newLocker(t, db.DB)
 	take(t, other, "has a lease")
-	set("absent")
+	makeAbsent()
 	cancelled := make(chan error, 1)
 	go func() { // the server says that it was done, with a warning
 		lock, err := other.TryAcquire(context.Background(), "forced through")
@@ -117,10 +147,7 @@ func TestWhatNoStandbyConfirmsIsNotHeld(t *testing.T) { //nolint:paralleltest //
 		}
 		cancelled <- err
 	}()
-	eventually(t, func() bool {
-		return count(t, db, `SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity
-			WHERE wait_event = 'SyncRep' AND query LIKE '%INSERT INTO sqllock_lock%'`) > 0
-	})
+	eventually(t, func() bool { return endWait("INSERT INTO sqllock_lock") })
 	if err := <-cancelled; errors.Is(err, errGranted) || !sqllock.IsRetryable(err) {
 		t.Errorf("what no standby confirmed, since somebody ended the wait: %v", err)
 	}
