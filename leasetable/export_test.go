@@ -16,6 +16,12 @@ func LookNoMore(l *Locker) { l.ears.pause = time.Hour }
 // Hears reports whether l hears of releases.
 func Hears(l *Locker) bool { return l.ears.hears() }
 
+// Listen is what a goroutine does that polls for name.
+func Listen(l *Locker, name string) (stop func()) {
+	_, stop = l.ears.listen(name)
+	return stop
+}
+
 // Waits reports whether a goroutine of l polls for name.
 func Waits(l *Locker, name string) bool {
 	l.ears.mu.Lock()

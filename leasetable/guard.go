@@ -57,7 +57,8 @@ func PgxTx[R interface{ Scan(to ...any) error }](tx interface {
 //
 // Below SERIALIZABLE isolation somebody else's takeover, and everybody's acquisition of the name,
 // waits until tx has ended. On PostgreSQL and MySQL above READ COMMITTED, and on MariaDB, tx can
-// fail with a serialization error instead, as it does for rows of its own. On SQLite nobody
+// fail with a serialization error instead, as it does for rows of its own; on PostgreSQL so it does above READ COMMITTED
+// when somebody has begun to wait for the name since tx began to read. On SQLite nobody
 // waits: tx fails at its next write (SQLITE_BUSY) if the name was taken after it began to read.
 func (le *Lease) Guard(ctx context.Context, tx Tx) error {
 	if err := le.guard(ctx, tx); err != nil {

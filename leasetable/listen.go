@@ -58,7 +58,9 @@ func (e *ears) listen(name string) (heard <-chan int64, stop func()) {
 	return c, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		delete(e.waiting, name)
+		if e.waiting[name] == c { // the turn may have gone on already, of one who left a claim behind
+			delete(e.waiting, name)
+		}
 		e.quiet = time.Now()
 	}
 }

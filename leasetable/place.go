@@ -21,9 +21,13 @@ func (a *attempt) placeOn(ctx context.Context, t *term) (o outcome) {
 	defer a.placing.Done(a.name)
 	ctx, cancel := context.WithTimeout(ctx, conflictTimeout)
 	defer cancel()
-	unready := 0
+	unready, asked := 0, int64(0)
 	for pause := firstPause; ; pause = longer(pause) {
 		o.seen, o.err = a.lookAtPlaces(ctx)
+		if o.err == nil && asked != 0 && o.seen.has(t.id, asked) { // it was taken, whatever was answered
+			o.token = asked
+			return o
+		}
 		if o.err != nil || a.blocked(o.seen) {
 			return o
 		}
@@ -43,12 +47,13 @@ func (a *attempt) placeOn(ctx context.Context, t *term) (o outcome) {
 				return o
 			}
 		} else {
+			asked = o.seen.Token + 1
 			o.err = retryConflicts(ctx, func(ctx context.Context) (err error) {
 				o.token, err = a.store.takePlace(ctx, a.name, o.seen, t.id, a.limit)
 				return err
 			})
 			if o.err != nil && !answered(o.err) { // noted before the next claim of this process begins
-				t.leavePlace(a.name, o.seen.Token+1)
+				t.leavePlace(a.name, asked)
 			}
 			if o.token != 0 {
 				a.clearLater(ctx, t, o.seen)

@@ -18,7 +18,7 @@ func (t *term) reviewIfChanged(now news) {
 		return
 	}
 	if now.connection != t.reviewed.connection {
-		t.retired = true                    // for the sake of
+		t.retired = true                    // freeForgotten has to know every lock of it
 		_ = t.locker.start(t.freeForgotten) // of a closed Locker the lease is ended
 	}
 	t.reviewing = true

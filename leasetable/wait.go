@@ -60,8 +60,8 @@ func (a *attempt) poll() (lease *Lease, err error) {
 		}
 	}()
 	lease, err = a.claim()
-	if err == nil {
-		return lease, nil
+	if err == nil || a.left {
+		return lease, err
 	}
 	heard, stop := a.ears.listen(a.name)
 	defer stop()
@@ -96,9 +96,10 @@ func (a *attempt) poll() (lease *Lease, err error) {
 	return lease, nil
 }
 
-// longer makes a pause longer. Where releases are heard of, it is for what ends a lock in another way.
+// longer makes a pause longer. Where releases are heard of, it is for what ends a lock in another way, unless
+// nobody could be told that a waits.
 func (a *attempt) longer(pause time.Duration) time.Duration {
-	if a.ears.hears() && a.still.LeaseID != nil {
+	if a.ears.hears() && a.still.LeaseID != nil && !a.rank.unsaid {
 		return a.ears.pause
 	}
 	return longer(pause)

@@ -16,19 +16,20 @@ const (
 	firstCome = 20 * time.Millisecond
 )
 
-// errGone says that a name is not held any more.
-var errGone = errors.New("the name is not held any more")
+// errGone says that a name is perhaps not held any more.
+var errGone = errors.New("the name is perhaps not held any more")
 
 // rank is that of a waiter among those of other processes. Who has waited longest stands in the
 // table, for a release to see, and for the others to give way to.
 type rank struct {
-	since int64     // by the database's clock, in microseconds since 1970
-	said  time.Time // when that was last written
+	since  int64     // by the database's clock, in microseconds since 1970
+	said   time.Time // when that was last written
+	unsaid bool      // it could not be written
 }
 
 // take has the table say that a waits for the name, unless one who has waited longer is known to. It
-// is a hint that decides nothing: an error is no harm. It returns errGone if the name was released
-// since it was last seen.
+// is a hint that decides nothing: an error is no harm. It returns errGone if the name may have been released
+// since it was last seen: its row was free, or locked by somebody. It does not do so twice in a row.
 func (r *rank) take(a *attempt) error {
 	seen := a.still.sight
 	if r.since == 0 {
@@ -36,7 +37,9 @@ func (r *rank) take(a *attempt) error {
 	}
 	before := seen.WantedUS != 0 && seen.WantedUS < r.since
 	known := seen.WantedUS == r.since && time.Since(r.said) < wantTime/2
-	if seen.LeaseID == nil || before || known {
+	again := r.unsaid
+	r.unsaid = false
+	if seen.LeaseID == nil || r.since == 0 || before || known {
 		return nil
 	}
 	var rows int64
@@ -48,10 +51,11 @@ func (r *rank) take(a *attempt) error {
 		rows, err = a.store.change(ctx, &a.store.work, want, args...)
 		return err
 	})
-	if err == nil && rows == 0 {
+	if r.unsaid = err == nil && rows == 0; !r.unsaid {
+		r.said = time.Now()
+	} else if !again {
 		return errGone
 	}
-	r.said = time.Now()
 	return nil
 }
 

@@ -226,3 +226,19 @@ func TestReleasesAreDurableWhereTheyMustBe(t *testing.T) {
 		}
 	}
 }
+
+// A waiter whose claim goes on without it may stop listening after the next one has begun to.
+func TestAWaiterThatStopsListeningLeavesTheNextOneItsEars(t *testing.T) {
+	t.Parallel()
+	l := newLocker(t, withTables(t, sqltest.Postgres(t)).DB)
+	gone := leasetable.Listen(l, "x")
+	next := leasetable.Listen(l, "x")
+	gone()
+	if !leasetable.Waits(l, "x") {
+		t.Error("nobody listens any more")
+	}
+	next()
+	if leasetable.Waits(l, "x") {
+		t.Error("somebody listens still")
+	}
+}
