@@ -93,9 +93,11 @@ type Holder struct {
 	Since   time.Time // when the lock was taken; for a session lock, when its session began
 	Until   time.Time // when the lease expires unless renewed, by the database's clock (leases)
 	Waiters int       // how many wait in the server's queue for the lock, if the server shows it (session locks)
+
+	Metadata string // what the holder attached, any bytes (leases)
 }
 
-// String puts the known fields on one line.
+// String puts the known fields on one line, but for the metadata, which can be any bytes.
 func (h Holder) String() string {
 	var parts []string
 	add := func(known bool, format string, args ...any) {

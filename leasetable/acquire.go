@@ -20,7 +20,7 @@ import (
 // The tables being missing is sqllock.ErrSchema; a server or session that cannot write is
 // sqllock.ErrReadOnly.
 func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
-	return l.acquire(ctx, name, opts, (*attempt).try)
+	return l.acquire(ctx, acquiring, name, opts, (*attempt).try)
 }
 
 // Acquire implements sqllock.Locker, with the errors of TryAcquire. While the name is held it
@@ -31,10 +31,10 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Op
 // The goroutines of one Locker wait in memory, first come first served; the name passes from one to the next, and
 // of those who wait for another process one looks. Of several processes the one that has waited longest is ahead.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
-	return l.acquire(ctx, name, opts, (*attempt).wait)
+	return l.acquire(ctx, acquiring, name, opts, (*attempt).wait)
 }
 
-// attempt is one call of TryAcquire or Acquire.
+// attempt is one call of TryAcquire, Acquire or Adopt.
 type attempt struct {
 	*Locker
 	ctx  context.Context //nolint:containedctx // the call's own
@@ -44,14 +44,17 @@ type attempt struct {
 	waited bool   // the name was seen held, and waited for
 	still  still  // the lease that holds it
 	rank   rank   // among those of other processes who wait
+	apart  bool   // it has not got the turn of the name
 	left   bool   // a claim goes on in the background, and gives up the turn at its end
 
 	others map[string]still // the leases that hold it together, by id
 	wanted bool             // others may have been kept from joining them
 }
 
+const acquiring = "acquire"
+
 func (l *Locker) acquire(
-	ctx context.Context, name string, opts []sqllock.Option, how func(*attempt) (*Lease, error),
+	ctx context.Context, op, name string, opts []sqllock.Option, how func(*attempt) (*Lease, error),
 ) (sqllock.Lock, error) {
 	ctx, cancel := l.bound(ctx)
 	defer cancel()
@@ -67,7 +70,7 @@ func (l *Locker) acquire(
 		lease, err = how(a)
 	}
 	if err != nil {
-		err = &sqllock.OpError{Op: "acquire", Name: name, Err: l.because(ctx, err)}
+		err = &sqllock.OpError{Op: op, Name: name, Err: l.because(ctx, err)}
 		l.events.Asked(ctx, name, began, a.waited, nil, err)
 		return nil, err
 	}
@@ -133,13 +136,18 @@ func (a *attempt) claim() (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
+	return a.claimOnTerm(t, func(ctx context.Context) outcome { return a.claimOn(ctx, t) })
+}
+
+// claimOnTerm makes one attempt by f, on t, on which a claim has begun.
+func (a *attempt) claimOnTerm(t *term, f func(context.Context) outcome) (*Lease, error) {
 	reviews := t.reviewsBegun()
 	answer := make(chan outcome)
 	gone := make(chan struct{})
 	// The statements do not end with the caller's context: to end one in the middle would leave
 	// open whether it took the name. Only closing the Locker does, and with it ends the lease.
-	err = a.hand(func() {
-		o := a.claimOn(bound.To(a.closing, a.ctx), t)
+	err := a.hand(func() {
+		o := f(bound.To(a.closing, a.ctx))
 		select {
 		case answer <- o:
 		case <-gone:
@@ -171,7 +179,7 @@ func (a *attempt) accept(t *term, o outcome, reviews int) (*Lease, error) {
 		return nil, a.held(o.seen)
 	}
 	lease := newLease(a.ctx, t, a.name, o.token, a.over)
-	lease.keep, lease.place = a.keep, o.place
+	lease.keep, lease.place, lease.apart = a.keep, o.place, a.apart
 	if err := t.attach(lease, reviews); err != nil { // the term ended while the answer was on its way
 		a.abandon(t, o)
 		return nil, err
@@ -260,7 +268,9 @@ func (a *attempt) claimOn(ctx context.Context, t *term) (o outcome) {
 }
 
 // part is what a wants of a statement that takes its name.
-func (a *attempt) part(id []byte) *part { return &part{name: a.name, id: id, since: a.rank.noted()} }
+func (a *attempt) part(id []byte) *part {
+	return &part{name: a.name, id: id, since: a.rank.noted(), metadata: bytesOf(a.metadata)}
+}
 
 // takeFree takes the name if it is free: by a statement that it shares with others, which does not wait
 // for a row that somebody has locked, unless that was done before.
@@ -268,7 +278,7 @@ func (a *attempt) takeFree(ctx context.Context, id []byte, before bool) (o outco
 	met := before
 	o.err = retryConflicts(ctx, func(ctx context.Context) error {
 		p := a.part(id)
-		if a.meet != nil && !met && len(a.name) <= longName {
+		if a.meet != nil && !met && !p.long() {
 			met = true
 			took, done, err := a.store.takes.meet(ctx, a.meet, p)
 			if o.token = took.Token; done {

@@ -42,6 +42,17 @@
 // the function that leads, gives the name up when that has returned, and campaigns again when the
 // lock was lost. [Elector.Observe] tells others who leads.
 //
+// # Metadata
+//
+// A name carries up to 1024 bytes of its holder's, for others to see ([WithMetadata], [Lease.SetMetadata]). The next
+// acquisition replaces them. After a release they are shown only while the name is kept ([WithHoldAtLeast]).
+//
+// # Longer, and elsewhere
+//
+// [Lease.Extend] makes a lock last for a time without renewals, for a holder that is about to stall.
+// [Lease.Export] ends a lock here and returns a ticket for [Locker.Adopt], with which another process
+// takes it on, with the next token. In between nobody has it; if nobody adopts it in time, the name is free.
+//
 // # Looking after the tables
 //
 // [Locker.List] shows what is held, what the dead have left, and what somebody owns; [Locker.ForceRelease] takes a name away from its holder, and

@@ -198,6 +198,35 @@ func TestALockThatCannotBeReleasedHoldsUpNoRenewal(t *testing.T) {
 	})
 }
 
+// Its turn went to another goroutine when the loss was told, who has the name by the same lease.
+func TestALostLockThatCannotBeReleasedFreesNobodyElse(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l, other := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
+		lost := take(t, l, "pinned")
+		if _, _, err := other.ForceRelease(t.Context(), "pinned"); err != nil {
+			t.Fatal(err)
+		}
+		if err := lost.Verify(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+			t.Fatal(err)
+		}
+		next := take(t, l, "pinned")
+		unpin := pin(t, db, "pinned")
+		if err := lost.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Release: %v", err)
+		}
+		unpin()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := other.Acquire(ctx, "pinned"); !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("Acquire: %v", err)
+		}
+		if err := next.Verify(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestAWaitOutlastsARowThatIsLockedForLong(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {

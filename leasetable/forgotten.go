@@ -2,6 +2,7 @@ package leasetable
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/sqllock/sqllock/schema"
@@ -51,16 +52,21 @@ func (t *term) freeUnknown(ctx context.Context) error {
 		name  string
 		token int64
 	}
-	known := make(map[key]bool)
-	t.mu.Lock()
-	for le := range t.locks {
-		known[key{le.Name(), le.token}] = true
+	locks := make(map[key]*Lease)
+	for _, other := range t.locker.everyTerm() {
+		other.mu.Lock()
+		for le := range other.locks {
+			locks[key{le.Name(), le.token}] = le
+		}
+		other.mu.Unlock()
 	}
-	t.mu.Unlock()
 	for _, seen := range held {
 		name := string(seen.Name)
+		le := locks[key{name, seen.Token}]
 		switch {
-		case known[key{name, seen.Token}]:
+		case le != nil && slices.Contains(le.spot().ends(), t):
+		case le != nil: // a failover forgot that it was moved on from here, maybe; it is told before the name is freed
+			err = checkSoon(ctx, le)
 		case seen.Place:
 			_, err = t.store.freePlace(ctx, name, t.id, seen.Token)
 		default:

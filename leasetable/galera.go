@@ -61,21 +61,21 @@ func isGalera(ctx context.Context, dc driver.Conn) (bool, error) {
 	}
 }
 
-// guardGalera pins a name as guard does, on a Galera node. There a takeover on another node does not
+// guardGalera pins a name as pinOn does, on a Galera node. There a takeover on another node does not
 // wait for a lock on the row: it undoes the transaction, or not even that, for a transaction
 // that is about to commit is done once more afterwards if it has written nothing that the takeover wrote.
 // Of two that write the same row the second fails at its commit, so the guard writes it.
-func (le *Lease) guardGalera(ctx context.Context, tx Tx) error {
-	s := le.term.store
+func (le *Lease) guardGalera(ctx context.Context, tx Tx, t *term) (found bool, err error) {
+	s := t.store
 	for _, by := range []int64{1, -1} {
 		token := le.token + max(-by, 0)
-		result, err := tx.exec(ctx, s.texts[guardGalera], s.wire([]any{by, []byte(le.Name()), le.term.id, token}))
+		result, err := tx.exec(ctx, s.texts[guardGalera], s.wire([]any{by, []byte(le.Name()), t.id, token}))
 		if err != nil {
-			return classify(err)
+			return false, classify(err)
 		}
 		if rows, err := result.RowsAffected(); err != nil || rows == 0 {
-			return errors.Join(errTaken, err)
+			return false, classify(err)
 		}
 	}
-	return nil
+	return true, nil
 }

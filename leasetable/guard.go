@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/sqllock/sqllock"
 )
@@ -71,25 +72,48 @@ func (le *Lease) guard(ctx context.Context, tx Tx) error {
 	if le.Context().Err() != nil {
 		return context.Cause(le.Context()) //nolint:contextcheck // the lock has a context of its own
 	}
-	s := le.term.store
+	return le.pin(ctx, tx)
+}
+
+// pin runs the statement of a guard. The transaction may see the name as it was before it was moved.
+func (le *Lease) pin(ctx context.Context, tx Tx) error {
+	s := le.locker.store
+	on := le.pinOn
 	if s.keep.galera.Load() {
 		if le.place {
 			return fmt.Errorf("%w: to guard a place on a Galera node, where a lock on its row keeps nobody out", sqllock.ErrUnsupported)
 		}
 		if tx.exec != nil {
-			return le.guardGalera(ctx, tx)
+			on = le.guardGalera
 		}
 	}
+	for {
+		le.mu.Lock()
+		at, was := le.at, le.was
+		le.mu.Unlock()
+		for _, t := range append(at.ends(), was...) {
+			if found, err := on(ctx, tx, t); found || err != nil {
+				return err
+			}
+		}
+		if le.spot() == at {
+			return errTaken
+		}
+	}
+}
+
+// pinOn pins the name while t holds it, and reports whether it does.
+func (le *Lease) pinOn(ctx context.Context, tx Tx, t *term) (found bool, err error) {
 	var one int
 	st := guard
 	if le.place {
 		st = guardPlace
 	}
-	err := tx.scan(ctx, s.texts[st], s.wire([]any{[]byte(le.Name()), le.term.id, le.token}), &one)
+	err = tx.scan(ctx, t.store.texts[st], t.store.wire([]any{[]byte(le.Name()), t.id, le.token}), &one)
 	if errors.Is(err, sql.ErrNoRows) {
-		return errTaken
+		return false, nil
 	}
-	return classify(err)
+	return err == nil, classify(err)
 }
 
 // Verify asks the database whether this lease still holds the name. After ErrLost or ErrExpired the lock's
@@ -105,12 +129,11 @@ func (le *Lease) Verify(ctx context.Context) error {
 }
 
 func (le *Lease) verify(ctx context.Context) error {
-	t := le.term
-	ctx, cancel := t.locker.bound(ctx)
+	ctx, cancel := le.locker.bound(ctx)
 	defer cancel()
 	if le.Context().Err() == nil {
-		if err := t.check(ctx, le); err != nil {
-			return t.locker.because(ctx, err)
+		if err := le.check(ctx); err != nil {
+			return le.locker.because(ctx, err)
 		}
 	}
 	if le.Context().Err() != nil {
@@ -120,19 +143,39 @@ func (le *Lease) verify(ctx context.Context) error {
 }
 
 // check looks whether the table still says that le holds its name, and otherwise ends it.
-func (t *term) check(ctx context.Context, le *Lease) error {
-	seen, err := t.store.look(ctx, le.Name())
-	if err != nil {
-		return err
+func (le *Lease) check(ctx context.Context) error {
+	for {
+		at := le.spot()
+		seen, err := le.locker.store.look(ctx, le.Name())
+		if err != nil {
+			return err
+		}
+		if le.spot() != at { // it was moved, maybe after the look
+			continue
+		}
+		if slices.ContainsFunc(at.ends(), func(t *term) bool { return le.isOn(t, seen) }) {
+			return nil
+		}
+		le.mu.Lock()
+		was := le.was
+		le.mu.Unlock()
+		for _, t := range was { // a failover forgot the move, and there nobody else would free it
+			if le.isOn(t, seen) {
+				le.End(errTaken)
+				le.leaveStrays(t)
+			}
+		}
+		le.lose(errTaken)
+		return nil
 	}
-	held := seen.Token == le.token && bytes.Equal(seen.LeaseID, t.id)
+}
+
+// isOn reports whether the lock was seen on t.
+func (le *Lease) isOn(t *term, seen sight) bool {
 	if le.place {
-		held = seen.has(t.id, le.token)
+		return seen.has(t.id, le.token)
 	}
-	if !held {
-		t.lose(le, errTaken)
-	}
-	return nil
+	return seen.Token == le.token && bytes.Equal(seen.LeaseID, t.id)
 }
 
 var errTaken = fmt.Errorf("%w: the table says that somebody else took it", sqllock.ErrLost)

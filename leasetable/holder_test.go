@@ -26,7 +26,7 @@ const holderEnv = "SQLLOCK_TEST_HOLDER"
 const holderTTL = 1500 * time.Millisecond
 
 // holdForParent is the holder's main function. It prints "held TOKEN"; for each word that it
-// reads it writes to the register or releases, and prints what that returned.
+// reads it writes to the register, extends, exports or releases, and prints what that returned.
 func holdForParent() {
 	driverName, dsn, _ := strings.Cut(os.Getenv(holderEnv), " ")
 	db, err := sqlx.Open(driverName, dsn)
@@ -50,6 +50,11 @@ func holdForParent() {
 			fmt.Fprintf(os.Stdout, "guarded: %v\n", to.Guard(ctx, lease))
 		case "fence":
 			fmt.Fprintf(os.Stdout, "fenced: %v\n", to.fence(ctx, lease))
+		case "extend":
+			fmt.Fprintf(os.Stdout, "extended: %v\n", lease.Extend(ctx, time.Minute))
+		case "export":
+			ticket, err := lease.Export(ctx, time.Minute)
+			fmt.Fprintf(os.Stdout, "exported: %v %s\n", err, ticket)
 		default:
 			fmt.Fprintf(os.Stdout, "released: %v\n", lease.Release(ctx))
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"sync"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -17,13 +19,20 @@ const releaseTimeout = 5 * time.Second
 // Lease is a lock of this package.
 type Lease struct {
 	*hold.Hold
-	term   *term
+	locker *Locker
 	token  int64
 	keep   time.Duration // see WithHoldAtLeast
 	place  bool          // the name is held together with others; the turn is given up then
 	since  time.Time     // when this process got the name
 	wanted bool          // another process waited for the name when it was passed on
 	over   func()        // gives up the turn of the name; only the first call counts
+	apart  bool          // it has not got the turn of the name, and terms of its own
+
+	mu   sync.Mutex // is taken after that of a term
+	at   spot       // guarded by mu
+	was  []*term    // guarded by mu: those that it hung on before
+	kept int        // guarded by mu: how many need the turn, whether the lock is over or not
+	left bool       // guarded by mu: the turn is given up, or will be by the last of those
 }
 
 var _ sqllock.Lock = (*Lease)(nil)
@@ -37,7 +46,11 @@ func (le *Lease) Remaining() time.Duration {
 	if le.Context().Err() != nil {
 		return 0
 	}
-	return max(0, time.Until(le.term.trustedUntil()))
+	left := time.Duration(math.MaxInt64)
+	for _, t := range le.spot().ends() {
+		left = min(left, t.sure())
+	}
+	return left
 }
 
 // Renew renews the lease now, and with it the Locker's other locks of the same TTL: a lock then
@@ -51,26 +64,11 @@ func (le *Lease) Renew(ctx context.Context) error {
 }
 
 func (le *Lease) renew(ctx context.Context) error {
-	t := le.term
+	t := le.spot().term
 	ctx, cancel := t.locker.bound(ctx)
 	defer cancel()
 	if le.Context().Err() == nil {
-		// The statement goes on when ctx ends: its connection is that of all renewals.
-		done := make(chan error, 1)
-		err := t.locker.start(func() { //nolint:contextcheck // for that reason
-			ctx, cancel := t.context()
-			defer cancel()
-			done <- t.renewOnce(ctx)
-		})
-		if err != nil {
-			return err
-		}
-		select {
-		case err = <-done:
-		case <-ctx.Done():
-			err = context.Cause(ctx)
-		}
-		if err != nil {
+		if err := t.renewNow(ctx); err != nil {
 			return t.locker.because(ctx, err)
 		}
 	}
@@ -82,7 +80,7 @@ func (le *Lease) renew(ctx context.Context) error {
 
 // newLease makes the lock that was granted with token on t.
 func newLease(ctx context.Context, t *term, name string, token int64, over func()) *Lease {
-	le := &Lease{term: t, token: token, over: over, since: time.Now()}
+	le := &Lease{locker: t.locker, at: spot{term: t}, token: token, over: over, since: time.Now()}
 	le.Hold = hold.New(ctx, name, le.release)
 	return le
 }
@@ -95,15 +93,19 @@ func newLease(ctx context.Context, t *term, name string, token int64, over func(
 // takes no new locks and goes on trying in the background; at the latest the name is free when
 // the lease expires.
 func (le *Lease) release(ctx context.Context) error {
-	t := le.term
+	at := le.spot()
+	t := at.term
 	trusted, cause := t.trustedNow()
 	if t.locker.closing.Err() != nil { // Close ends the lease, if it had not ended before
-		le.over()
+		le.leave()
 		return errors.Join(cause, sqllock.ErrClosed)
+	}
+	if at.next != nil {
+		return le.releaseBoth(ctx, at)
 	}
 	if le.mayPass() {
 		if reviews, held := t.setOut(le); held {
-			return le.pass(ctx, reviews)
+			return le.pass(ctx, t, reviews)
 		}
 	}
 	var freed bool
@@ -114,14 +116,13 @@ func (le *Lease) release(ctx context.Context) error {
 		freed, err = t.release(ctx, le.Name(), le.token, le.keep)
 	}
 	defer t.detach(le)
-	defer le.over()
-	return le.released(freed, err, trusted, cause)
+	defer le.leave()
+	return le.released(t, freed, err, trusted, cause)
 }
 
 // released says what a release came to. Before it the database was sure to keep the lease, or
 // the lease had ended.
-func (le *Lease) released(freed bool, err error, trusted bool, cause error) error {
-	t := le.term
+func (le *Lease) released(t *term, freed bool, err error, trusted bool, cause error) error {
 	switch {
 	case err != nil && t.locker.closing.Err() != nil:
 		return errors.Join(cause, sqllock.ErrClosed)
@@ -129,7 +130,9 @@ func (le *Lease) released(freed bool, err error, trusted bool, cause error) erro
 		t.leavePlace(le.Name(), le.token)
 		return notConfirmed(err)
 	case err != nil:
-		t.leaveStray(le.Name())
+		if !le.leaveStrays(t) && cause == nil { // the table had said so
+			return errTaken
+		}
 		return notConfirmed(err)
 	case freed && trusted:
 		return nil
@@ -143,6 +146,32 @@ func (le *Lease) released(freed bool, err error, trusted bool, cause error) erro
 
 func notConfirmed(err error) error {
 	return fmt.Errorf("not confirmed, and retried in the background until the lease ends: %w", err)
+}
+
+// releaseBoth frees a name of which it is not known whether it was moved: first where it was, for it
+// never comes back there.
+func (le *Lease) releaseBoth(ctx context.Context, at spot) error {
+	trusted, cause := at.term.trustedNow()
+	if trusted {
+		trusted, cause = at.next.trustedNow()
+	}
+	freed, err := at.term.free(ctx, func(ctx context.Context) (int64, error) {
+		for _, t := range at.ends() {
+			p := &part{name: le.Name(), id: t.id, token: le.token, keep: le.keep}
+			if freed, err := t.store.frees.do(ctx, p, true); freed.Token != 0 || err != nil {
+				return t.freed(le.Name(), freed), err
+			}
+		}
+		return 0, nil
+	})
+	defer le.leave()
+	for _, t := range at.ends() {
+		defer t.detach(le)
+	}
+	if err != nil {
+		le.leaveStrays(at.next)
+	}
+	return le.released(at.term, freed, err, trusted, cause)
 }
 
 // release frees name as held with token, once keep has passed since it was acquired, and reports

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,6 +41,7 @@ type Locker struct {
 	ears    ears
 	manners manners
 	placing turn.Queue[string, struct{}] // one claim on a place of a name at a time
+	moves   turn.Queue[*Lease, struct{}] // one who may move a lock at a time
 
 	clearing atomic.Bool // some goroutine clears dead places
 
@@ -163,21 +166,22 @@ func checkTTL(ttl time.Duration) error {
 // few seconds, the locks are free when they expire. Closing again is harmless.
 func (l *Locker) Close() error {
 	l.close(sqllock.ErrClosed)
-	l.mu.Lock()
-	terms := make([]*term, 0, len(l.all))
-	for t := range l.all {
-		terms = append(terms, t)
-	}
-	l.mu.Unlock()
-	for _, t := range terms {
+	for _, t := range l.everyTerm() {
 		t.finish(sqllock.ErrClosed)
 	}
 	l.running.Wait()
 	return l.store.close()
 }
 
+// everyTerm returns the terms that have not ended.
+func (l *Locker) everyTerm() []*term {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.all))
+}
+
 // Inspect reports who holds name by a lease that has not expired, and whether anybody does. Of a
-// name that is kept after its release ([WithHoldAtLeast]) only Token, Since and Until are known. Of those who
+// name that is kept after its release ([WithHoldAtLeast]) only Token, Since, Until and Metadata are known. Of those who
 // hold it together it is the one who came first; [Locker.List] has all.
 func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, held bool, err error) {
 	seen, err := l.inspect(ctx, name, opts...)
@@ -215,6 +219,8 @@ func (s sight) holder() sqllock.Holder {
 		Token: s.Token,
 		Since: time.UnixMicro(s.AcquiredUS),
 		Until: time.UnixMicro(s.ExpiresUS),
+
+		Metadata: string(s.Metadata),
 	}
 }
 

@@ -95,7 +95,7 @@ func (s *store) names(rows *sqlx.Rows, err error) (map[string]taken, error) {
 }
 
 // listOf is what the statements for many are told of parts, as JSON: name and lease in hex, the token,
-// and for how many microseconds to keep the name, or null.
+// for how many microseconds to keep the name, or null, and the metadata in hex.
 func listOf(parts []*part) string {
 	list := []byte{'['}
 	for i, p := range parts {
@@ -114,7 +114,9 @@ func listOf(parts []*part) string {
 		} else {
 			list = append(list, ",null"...)
 		}
-		list = append(list, ']')
+		list = append(list, `,"`...)
+		list = hex.AppendEncode(list, p.metadata)
+		list = append(list, `"]`...)
 	}
 	return string(append(list, ']'))
 }

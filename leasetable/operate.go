@@ -22,7 +22,7 @@ type Info struct {
 
 	// Holder is who holds the name, or held it by a lease that has expired and was not followed
 	// by another. It is zero when the name was released, or its lease is gone; while the name is
-	// kept after its release (WithHoldAtLeast), only Token, Since and Until are known.
+	// kept after its release (WithHoldAtLeast), only Token, Since, Until and Metadata are known.
 	Holder sqllock.Holder
 
 	// Holders are all who hold the name, if several can: the first of them is Holder. Limit is how many can,

@@ -2,6 +2,7 @@ package leasetable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +18,8 @@ type choice struct {
 
 	shared, limited bool // see WithShared and WithLimit
 	limit           int
+
+	metadata []byte // nil: none was given
 }
 
 func option(set func(*choice)) sqllock.Option {
@@ -54,7 +57,7 @@ func choose(opts []sqllock.Option) (c choice, err error) {
 	case c.keep < 0:
 		err = fmt.Errorf("leasetable: a name cannot be held for at least %v", c.keep)
 	default:
-		err = c.checkPlaces()
+		err = errors.Join(c.checkPlaces(), checkMetadata(c.metadata))
 	}
 	return c, err
 }

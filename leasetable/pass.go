@@ -18,24 +18,27 @@ type baton struct {
 
 	soon    bool // the name was not let go: who had the turn has only a place, or nothing
 	reviews int  // that had begun when the lock before it was no longer one of the term's
+
+	metadata string // that was attached: of whoever was first in line
 }
 
 // mayPass reports whether the name, which goroutines of this process wait for, should go from one to the next by
 // one statement, which raises the token, instead of being released: as long as no other process wants it.
 func (le *Lease) mayPass() bool {
-	turnTime, _ := le.term.locker.shares()
+	turnTime, _ := le.locker.shares()
 	mine := !le.wanted || time.Since(le.since) < turnTime
-	return mine && le.keep == 0 && !le.place && le.term.locker.turns.Waiting(le.Name()) > 0
+	alone := !le.place && !le.apart && len(le.was) == 0 // those in line have none of its terms
+	return mine && alone && le.keep == 0 && le.locker.turns.Waiting(le.Name()) > 0
 }
 
 // pass gives the name, and its turn, to the first of those who wait for it in this process, and
 // otherwise frees it. The lock is none of the term's any more, which has a claim instead.
-func (le *Lease) pass(ctx context.Context, reviews int) error {
-	t := le.term
-	token, wanted, err := t.pass(ctx, le.Name(), le.token)
+func (le *Lease) pass(ctx context.Context, t *term, reviews int) error {
+	metadata := t.locker.turns.Next(le.Name())
+	token, wanted, err := t.pass(ctx, le.Name(), le.token, metadata)
 	trusted, cause := t.trustedNow()
 	if token != 0 && trusted {
-		b := baton{term: t, token: token, since: le.since, wanted: wanted, reviews: reviews}
+		b := baton{term: t, token: token, since: le.since, wanted: wanted, reviews: reviews, metadata: metadata}
 		if t.locker.turns.Pass(le.Name(), b) {
 			return nil
 		}
@@ -52,24 +55,24 @@ func (le *Lease) pass(ctx context.Context, reviews int) error {
 		t.retire()
 		freed, err = t.disown(ctx, le.Name())
 	}
-	return le.released(freed, err, trusted, cause)
+	return le.released(t, freed, err, trusted, cause)
 }
 
-// pass raises the token of a name, and returns the new one, or 0 if the name was not held, and whether
-// another process wants the name.
-func (t *term) pass(ctx context.Context, name string, token int64) (next int64, wanted bool, err error) {
+// pass raises the token of a name and attaches metadata. It returns the new token, or 0 if the name was not held, and
+// whether another process wants the name.
+func (t *term) pass(ctx context.Context, name string, token int64, metadata string) (next int64, wanted bool, err error) {
 	var n int64
 	err = once(bound.To(t.locker.closing, ctx), attemptTimeout, func(ctx context.Context) (err error) {
-		n, err = t.store.claim(ctx, pass, []byte(name), t.id, token)
+		n, err = t.store.claim(ctx, pass, []byte(metadata), []byte(name), t.id, token)
 		return err
 	})
 	return n / 2, n%2 == 1, err
 }
 
 // receive makes a lease of a name that was passed on. If the term has ended, or is for another TTL,
-// the name is given back and asked for anew, and so it is for a place.
+// or the metadata is that of somebody who has left the line, the name is given back and asked for anew, and so it is for a place.
 func (a *attempt) receive(b baton) (*Lease, error) {
-	if a.choice.ttl == b.term.ttl && !a.place() && a.ctx.Err() == nil {
+	if a.choice.ttl == b.term.ttl && b.metadata == string(a.metadata) && !a.place() && a.ctx.Err() == nil {
 		lease := newLease(a.ctx, b.term, a.name, b.token, a.over)
 		lease.keep, lease.since, lease.wanted = a.keep, b.since, b.wanted
 		if b.term.attach(lease, b.reviews) == nil {

@@ -175,7 +175,7 @@ func (a *attempt) convert(ctx context.Context, t *term, seen sight) (o outcome, 
 		return o, tried
 	}
 	return a.take(ctx, func(ctx context.Context) (int64, error) {
-		return a.store.claim(ctx, convert, t.id, []byte(a.name), seen.Token)
+		return a.store.claim(ctx, convert, t.id, bytesOf(a.metadata), []byte(a.name), seen.Token)
 	}), true
 }
 

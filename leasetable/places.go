@@ -11,7 +11,7 @@ import (
 // them, so whoever holds a share and waits for another one, or for the name itself, may wait for itself.
 //
 // Each holder has a token of its own. [Lease.Guard] does not make the others wait. It does not go with
-// [WithHoldAtLeast]: sqllock.ErrUnsupported.
+// [WithHoldAtLeast] or [WithMetadata], nor does [Lease.Extend], [Lease.Export] or [Lease.SetMetadata] work: sqllock.ErrUnsupported.
 func WithShared() sqllock.Option {
 	return option(func(c *choice) { c.shared = true })
 }
@@ -52,9 +52,14 @@ func (c choice) checkPlaces() error {
 		return fmt.Errorf("leasetable: a limit of %d holders; it must be at least 1", c.limit)
 	case c.place() && c.keep > 0:
 		return fmt.Errorf("%w: WithHoldAtLeast of a name that several hold together", sqllock.ErrUnsupported)
+	case c.place() && c.metadata != nil:
+		return fmt.Errorf("%w: WithMetadata of a name that several hold together", sqllock.ErrUnsupported)
 	}
 	return nil
 }
+
+// errPlace refuses what is for a name that one holds.
+var errPlace = fmt.Errorf("%w: several hold the name together", sqllock.ErrUnsupported)
 
 // place reports whether the name is to be held together with others.
 func (c choice) place() bool { return c.shared || c.limited }

@@ -68,6 +68,26 @@ func (t *term) renew() {
 	}
 }
 
+// renewNow renews the lease for a caller. The statement goes on when the caller leaves: its connection is
+// that of all renewals.
+func (t *term) renewNow(ctx context.Context) error {
+	done := make(chan error, 1)
+	err := t.locker.start(func() { //nolint:contextcheck // for that reason
+		ctx, cancel := t.context()
+		defer cancel()
+		done <- t.renewOnce(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case err = <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // renewOnce makes one attempt. Without an error the lease was extended, or the term has ended.
 func (t *term) renewOnce(ctx context.Context) error {
 	var there bool

@@ -41,7 +41,7 @@ func (t *term) review(now news) {
 		if trusted, _ := t.trustedNow(); !trusted {
 			break
 		}
-		if t.checkSoon(ctx, le) != nil {
+		if checkSoon(ctx, le) != nil {
 			done = false
 			break
 		}
@@ -57,16 +57,15 @@ func (t *term) review(now news) {
 // reviewLate looks at a lock that a review has missed, because the answer to its acquisition was still on
 // its way.
 func (t *term) reviewLate(le *Lease) {
-	ctx := t.locker.closing
-	if t.checkSoon(ctx, le) != nil {
+	if checkSoon(t.locker.closing, le) != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.reviewed = news{connection: -1} // look at all of them, with the next renewal
 	}
 }
 
-func (t *term) checkSoon(ctx context.Context, le *Lease) error {
-	return once(ctx, attemptTimeout, func(ctx context.Context) error { return t.check(ctx, le) })
+func checkSoon(ctx context.Context, le *Lease) error {
+	return once(ctx, attemptTimeout, le.check)
 }
 
 func (t *term) reviewsBegun() int {

@@ -10,7 +10,7 @@ import (
 
 const (
 	maxShare = 1000 // names that one statement takes or frees
-	longName = 128  // bytes; a longer one has a statement of its own
+	longName = 128  // bytes; a longer one has a statement of its own, and so has longer metadata
 )
 
 // part is what one caller wants of a statement that many share.
@@ -21,12 +21,17 @@ type part struct {
 	keep  time.Duration
 	since int64 // see rank
 
+	metadata []byte // to attach
+
 	done chan struct{} // closed when p was run, or is to be run by its caller
 	// Written before done is closed:
 	lead bool // it is for this caller to run the next statement
 	took taken
 	err  error
 }
+
+// long reports whether p has a statement of its own.
+func (p *part) long() bool { return max(len(p.name), len(p.metadata)) > longName }
 
 // taken is what became of one name.
 type taken struct {
@@ -63,7 +68,7 @@ func (s *sharing) patience() time.Duration { return max(20*time.Millisecond, 4*s
 
 // do runs p, together with others unless that was done before. The first of those who had to wait runs the next statement.
 func (s *sharing) do(ctx context.Context, p *part, before bool) (taken, error) {
-	if (before || p.since != 0) && !s.patient || len(p.name) > longName {
+	if (before || p.since != 0) && !s.patient || p.long() {
 		return s.alone(ctx, p)
 	}
 	s.mu.Lock()

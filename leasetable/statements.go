@@ -32,6 +32,9 @@ const (
 	want        statement = "want"
 	wantNoMore  statement = "want_no_more"
 	namesOf     statement = "names_of"
+	note        statement = "note"
+	move        statement = "move"
+	adopt       statement = "adopt"
 	acquireMany statement = "acquire_many"
 	releaseMany statement = "release_many"
 	takenMany   statement = "taken_many"   // MySQL only
@@ -59,7 +62,7 @@ const (
 // loadStatements reads the statements of a dialect and puts in the names of the tables.
 func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, error) {
 	texts := make(map[statement]string)
-	names := []statement{grant, renew, end, acquire, look, bury, buryStill, takeover, release, pass, disown, guard, list, purge, force, want, wantNoMore, namesOf, acquireMany, releaseMany}
+	names := []statement{grant, renew, end, acquire, look, bury, buryStill, takeover, release, pass, disown, guard, list, purge, force, want, wantNoMore, namesOf, note, move, adopt, acquireMany, releaseMany}
 	names = append(names, lookPlaces, listPlaces, releasePlace, clearPlace, guardPlace, convert, raise, wantAlone, forcePlaces)
 	switch d {
 	case schema.SQLite:

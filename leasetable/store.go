@@ -251,17 +251,17 @@ func (s *store) release(ctx context.Context, p *part) (freed, wanted bool, err e
 // acquire runs the statement of that name.
 func (s *store) acquire(ctx context.Context, p *part) (token int64, err error) {
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		return s.claim(ctx, acquire, []byte(p.name), p.id, []byte(p.name), p.since, p.id)
+		return s.claim(ctx, acquire, []byte(p.name), p.metadata, p.id, []byte(p.name), p.metadata, p.since, p.id)
 	}
-	return s.claim(ctx, acquire, []byte(p.name), p.id, p.since)
+	return s.claim(ctx, acquire, []byte(p.name), p.id, p.since, p.metadata)
 }
 
 // takeover runs the statement of that name.
 func (s *store) takeover(ctx context.Context, p *part, dead []byte) (token int64, err error) {
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		return s.claim(ctx, takeover, p.id, p.since, []byte(p.name), dead)
+		return s.claim(ctx, takeover, p.id, p.metadata, p.since, []byte(p.name), dead)
 	}
-	return s.claim(ctx, takeover, p.id, []byte(p.name), dead, p.since)
+	return s.claim(ctx, takeover, p.id, []byte(p.name), dead, p.since, p.metadata)
 }
 
 // claim runs a statement that may grant a name and returns the token, or 0 if it did not.
@@ -387,6 +387,7 @@ type sight struct {
 	TTLUS       int64  `db:"ttl_us"`
 	Renewals    int64  `db:"renewals"`
 	WantedUS    int64  `db:"wanted_us"` // of look: since when another process waits for the name; 0: none is known to
+	Metadata    []byte `db:"metadata"`
 
 	// Of a name that several hold together, or held last: how many can, 0 for any number.
 	Places  sql.NullInt64 `db:"places"`

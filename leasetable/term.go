@@ -58,6 +58,12 @@ func (l *Locker) term(ctx context.Context, ttl time.Duration) (*term, error) {
 	if t := l.current(ttl); t != nil { // opened while we waited
 		return t, nil
 	}
+	return l.open(ctx, ttl, false)
+}
+
+// open commits a lease row and returns its term, with a claim begun on it. One that is apart takes no
+// other claims.
+func (l *Locker) open(ctx context.Context, ttl time.Duration, apart bool) (*term, error) {
 	t := &term{
 		locker: l,
 		store:  l.store,
@@ -67,25 +73,35 @@ func (l *Locker) term(ctx context.Context, ttl time.Duration) (*term, error) {
 		over:   make(chan struct{}),
 		locks:  make(map[*Lease]struct{}),
 		claims: 1,
+
+		retired: apart,
 	}
 	_, _ = rand.Read(t.id) // never fails, says its documentation
-	var sent time.Time
-	err := retryConflicts(ctx, func(ctx context.Context) error {
-		sent = time.Now()
-		// A lease that was confirmed later than this would be over for its holder.
-		return once(ctx, min(ttl-t.margin(), attemptTimeout), func(ctx context.Context) error {
-			_, err := l.store.change(ctx, &l.store.keep, grant,
-				t.id, l.owner, l.host, os.Getpid(), ttl.Microseconds(), ttl.Microseconds())
-			return err
-		})
-	})
+	// A lease that was confirmed later than this would be over for its holder.
+	sent, err := l.grant(ctx, &l.store.keep, t.id, ttl, ttl-t.margin())
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoLease, err)
+		return nil, err
 	}
 	if err := l.adopt(t, sent); err != nil {
 		return nil, err
 	}
 	return t, nil
+}
+
+// grant commits a lease row. It returns when the statement was sent.
+func (l *Locker) grant(ctx context.Context, p *pool, id []byte, ttl, within time.Duration) (sent time.Time, err error) {
+	err = retryConflicts(ctx, func(ctx context.Context) error {
+		sent = time.Now()
+		return once(ctx, min(within, attemptTimeout), func(ctx context.Context) error {
+			_, err := l.store.change(ctx, p, grant,
+				id, l.owner, l.host, os.Getpid(), ttl.Microseconds(), ttl.Microseconds())
+			return err
+		})
+	})
+	if err != nil {
+		return sent, fmt.Errorf("%w: %w", errNoLease, err)
+	}
+	return sent, nil
 }
 
 // current returns the term in use for ttl, with a claim begun on it, or nil.
@@ -113,7 +129,9 @@ func (l *Locker) adopt(t *term, sent time.Time) error {
 	t.setTimers()
 	t.reviewed = news{connection: l.store.keep.opened.Load()}
 	t.mu.Unlock()
-	l.terms[t.ttl] = t
+	if !t.retired {
+		l.terms[t.ttl] = t
+	}
 	l.all[t] = struct{}{}
 	l.running.Go(t.keep)
 	return nil
@@ -171,16 +189,24 @@ func (t *term) attach(le *Lease, reviews int) error {
 	return nil
 }
 
-// lose ends one lock that the database no longer knows of.
-func (t *term) lose(le *Lease, cause error) {
+// join makes a lock one of the term's that is also another's still; see Lease.move. The claim goes on.
+func (t *term) join(le *Lease) error {
 	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cause != nil || !time.Now().Before(t.trusted) {
+		return errMoveOn
+	}
+	t.locks[le] = struct{}{}
+	return nil
+}
+
+// drop removes a lock that is lost, and reports whether it was there.
+func (t *term) drop(le *Lease) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	_, held := t.locks[le]
 	delete(t.locks, le)
-	t.mu.Unlock()
-	if held {
-		le.End(cause)
-		le.over()
-	}
+	return held
 }
 
 // setOut removes a lock that is to be passed on, for a claim, and returns how many reviews have
@@ -264,10 +290,14 @@ func (t *term) warn() {
 	}
 }
 
-func (t *term) trustedUntil() time.Time {
+// sure is for how long the database is sure to keep the lease without another renewal.
+func (t *term) sure() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.trusted
+	if t.cause != nil {
+		return 0
+	}
+	return max(0, time.Until(t.trusted))
 }
 
 // expire ends the term at its deadline.
@@ -294,7 +324,7 @@ func (t *term) finish(cause error) {
 	t.warning.Stop()
 	for le := range t.locks {
 		le.End(cause)
-		le.over()
+		le.leave()
 	}
 	clear(t.locks)
 	close(t.over)

@@ -24,7 +24,7 @@ func (a *attempt) wait() (*Lease, error) {
 			return nil, a.held(seen)
 		}
 	}
-	b, err := a.turns.Wait(a.ctx, a.name)
+	b, err := a.turns.WaitWith(a.ctx, a.name, string(a.metadata))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, err)
 	}

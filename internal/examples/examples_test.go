@@ -101,6 +101,35 @@ func watch(ctx context.Context, locker *leasetable.Locker, told func(leader sqll
 	return context.Cause(ctx)
 }
 
+// A process that ends hands the lock to the one that follows it, and nobody else has it in between.
+func handOver(ctx context.Context, lease *leasetable.Lease, send func(ticket string) error) error {
+	if err := lease.SetMetadata(ctx, []byte("half done")); err != nil { // the next holder finds it
+		return err
+	}
+	ticket, err := lease.Export(ctx, time.Minute) // it is free after that, unless somebody adopts it
+	if err != nil {
+		return err
+	}
+	return send(ticket)
+}
+
+// The one that follows, in another process, goes on with a higher token.
+func goOn(ctx context.Context, locker *leasetable.Locker, ticket string, work func(context.Context) error) error {
+	lease, err := locker.Adopt(ctx, ticket)
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(lease.Context()), lease.Release(ctx))
+}
+
+// A holder that will stall for an hour, such as in a call that cannot be interrupted, makes sure of the lock before.
+func stall(ctx context.Context, lease *leasetable.Lease, call func() error) error {
+	if err := lease.Extend(ctx, time.Hour); err != nil {
+		return err
+	}
+	return call()
+}
+
 // An order is shipped once at a time; the lock ends with the transaction.
 func ship(ctx context.Context, tx pgx.Tx, order string) error {
 	if err := pg.LockTx(ctx, tx, "orders/"+order); err != nil { // pg.SQLTx(tx) for a *sql.Tx

@@ -103,6 +103,26 @@ func TestTheExamplesDoWhatTheySay(t *testing.T) {
 		t.Errorf("after its release: %v", err)
 	}
 
+	lock, err = leases.TryAcquire(t.Context(), "the move")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stall(t.Context(), lock.(*leasetable.Lease), func() error { return nil }); err != nil {
+		t.Error(err)
+	}
+	err = handOver(t.Context(), lock.(*leasetable.Lease), func(ticket string) error {
+		return goOn(t.Context(), leases, ticket, func(ctx context.Context) error {
+			who, held, err := leases.Inspect(ctx, "the move")
+			if !held || who.Metadata != "half done" {
+				t.Errorf("the lock that was handed over: %v, %t", who, held)
+			}
+			return err
+		})
+	})
+	if err != nil {
+		t.Error(err)
+	}
+
 	err = elect(t.Context(), leases, func(ctx context.Context, token int64) error {
 		watching, cancel := context.WithCancel(ctx)
 		err := watch(watching, leases, func(leader sqllock.Holder) {

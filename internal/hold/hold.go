@@ -64,10 +64,25 @@ func (h *Hold) Watch(f func(err error)) {
 // Release implements sqllock.Lock. The context is cancelled before the server is told, and so
 // before anybody else can hold the lock.
 func (h *Hold) Release(ctx context.Context) error {
+	return h.finish(ctx, "release", sqllock.ErrReleased, h.release)
+}
+
+// HandOver ends the lock as Release does, but with a cause of its own, which matches
+// sqllock.ErrReleased, and by f. What f returns is what Release returns from then on. It reports
+// false, and does nothing, when the lock was released before.
+func (h *Hold) HandOver(ctx context.Context, op string, cause error, f func(context.Context) error) (done bool, err error) {
+	err = h.finish(ctx, op, cause, func(ctx context.Context) error {
+		done = true
+		return f(ctx)
+	})
+	return done, err
+}
+
+func (h *Hold) finish(ctx context.Context, op string, cause error, f func(context.Context) error) error {
 	h.once.Do(func() {
-		h.cancel(sqllock.ErrReleased)
-		if err := h.release(context.WithoutCancel(ctx)); err != nil {
-			h.err = &sqllock.OpError{Op: "release", Name: h.name, Err: err}
+		h.cancel(cause)
+		if err := f(context.WithoutCancel(ctx)); err != nil {
+			h.err = &sqllock.OpError{Op: op, Name: h.name, Err: err}
 		}
 		if h.watcher != nil && errors.Is(context.Cause(h.ctx), sqllock.ErrReleased) { //nolint:contextcheck // the lock's own
 			h.watcher(h.err)

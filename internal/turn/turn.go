@@ -14,8 +14,14 @@ import (
 type Queue[K comparable, V any] struct {
 	mu sync.Mutex
 	// waiting has an entry for every key whose turn is taken, with those who wait for it in
-	// the order they came; each channel has room for one. Guarded by mu.
-	waiting map[K][]chan V
+	// the order they came. Guarded by mu.
+	waiting map[K][]waiter[V]
+}
+
+// waiter is one who waits for a turn.
+type waiter[V any] struct {
+	turn chan V // has room for one
+	word string // what it wants its predecessor to know
 }
 
 // Try takes the turn of key if nobody has it.
@@ -30,7 +36,7 @@ func (q *Queue[K, V]) try(key K) bool {
 		return false
 	}
 	if q.waiting == nil {
-		q.waiting = make(map[K][]chan V)
+		q.waiting = make(map[K][]waiter[V])
 	}
 	q.waiting[key] = nil
 	return true
@@ -39,13 +45,18 @@ func (q *Queue[K, V]) try(key K) bool {
 // Wait waits for the turn of key, and returns what came with it; that is the zero V when the
 // turn was free. When ctx ends first it returns context.Cause(ctx), and the turn is not taken.
 func (q *Queue[K, V]) Wait(ctx context.Context, key K) (v V, err error) {
+	return q.WaitWith(ctx, key, "")
+}
+
+// WaitWith is Wait, and leaves a word for who has the turn before; see Next.
+func (q *Queue[K, V]) WaitWith(ctx context.Context, key K, word string) (v V, err error) {
 	q.mu.Lock()
 	if q.try(key) {
 		q.mu.Unlock()
 		return v, nil
 	}
 	mine := make(chan V, 1)
-	q.waiting[key] = append(q.waiting[key], mine)
+	q.waiting[key] = append(q.waiting[key], waiter[V]{mine, word})
 	q.mu.Unlock()
 
 	select {
@@ -54,7 +65,7 @@ func (q *Queue[K, V]) Wait(ctx context.Context, key K) (v V, err error) {
 	case <-ctx.Done():
 	}
 	q.mu.Lock()
-	i := slices.Index(q.waiting[key], mine)
+	i := slices.IndexFunc(q.waiting[key], func(w waiter[V]) bool { return w.turn == mine })
 	if i >= 0 {
 		q.waiting[key] = slices.Delete(q.waiting[key], i, i+1)
 	}
@@ -72,6 +83,16 @@ func (q *Queue[K, V]) Waiting(key K) int {
 	return len(q.waiting[key])
 }
 
+// Next returns the word of whoever has waited longest for the turn of key; it is empty if nobody waits.
+func (q *Queue[K, V]) Next(key K) (word string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if line := q.waiting[key]; len(line) > 0 {
+		return line[0].word
+	}
+	return ""
+}
+
 // Pass gives the turn of key, and v, to whoever has waited longest. If nobody waits it reports
 // false, and the turn stays with its owner.
 func (q *Queue[K, V]) Pass(key K, v V) bool {
@@ -85,7 +106,7 @@ func (q *Queue[K, V]) pass(key K, v V) bool {
 	if len(line) == 0 {
 		return false
 	}
-	line[0] <- v
+	line[0].turn <- v
 	q.waiting[key] = line[1:]
 	return true
 }

@@ -27,6 +27,32 @@ func TestATurnIsTakenOnce(t *testing.T) {
 	}
 }
 
+func TestTheFirstInLineLeavesAWordForItsPredecessor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var q turn.Queue[string, int]
+		q.Try("a")
+		if word := q.Next("a"); word != "" {
+			t.Errorf("nobody says %q", word)
+		}
+		for _, word := range []string{"first", "second"} {
+			go func() {
+				if _, err := q.WaitWith(t.Context(), "a", word); err != nil {
+					t.Error(err)
+				}
+			}()
+			synctest.Wait() // it is in the queue
+		}
+		for _, want := range []string{"first", "second", ""} {
+			if word := q.Next("a"); word != want {
+				t.Errorf("the first in line says %q; want %q", word, want)
+			}
+			q.Done("a")
+			synctest.Wait()
+		}
+	})
+}
+
 func TestThoseWhoWaitAreServedInTheOrderTheyCame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,10 +1,11 @@
--- Takes a name for a lease if it is absent or free, and neither kept after its release nor in places: the name and the
--- lease, and both again. What decides is read from the row that the statement locks; the subquery
+-- Takes a name for a lease if it is absent or free, and neither kept after its release nor in places: the name, the
+-- metadata and the lease; the name; the metadata, since when the one was noted to wait that takes it, and the
+-- lease. What decides is read from the row that the statement locks; the subquery
 -- only spares a busy name the lock. The token comes back as the insert id, which is 0 when the row
 -- turned out to be held. MySQL and MariaDB assign from left to right, so that lease_id, which
 -- decides, is last.
-INSERT INTO sqllock_lock (name, token, acquired_at, lease_id)
-SELECT UNHEX(?), LAST_INSERT_ID(1), UTC_TIMESTAMP(6), UNHEX(?)
+INSERT INTO sqllock_lock (name, token, acquired_at, metadata, lease_id)
+SELECT UNHEX(?), LAST_INSERT_ID(1), UTC_TIMESTAMP(6), UNHEX(?), UNHEX(?)
 FROM (SELECT 1) one
 WHERE NOT EXISTS (SELECT 1 FROM sqllock_lock held
                   WHERE held.name = UNHEX(?) AND (held.lease_id IS NOT NULL OR held.places IS NOT NULL OR held.kept_until > UTC_TIMESTAMP(6)))
@@ -15,6 +16,8 @@ ON DUPLICATE KEY UPDATE
                      UTC_TIMESTAMP(6), sqllock_lock.acquired_at),
     released_at = IF(sqllock_lock.lease_id IS NULL AND places IS NULL AND COALESCE(kept_until <= UTC_TIMESTAMP(6), TRUE),
                      NULL, released_at),
+    metadata = IF(sqllock_lock.lease_id IS NULL AND places IS NULL AND COALESCE(kept_until <= UTC_TIMESTAMP(6), TRUE),
+                  UNHEX(?), sqllock_lock.metadata),
     wanted_until = IF(sqllock_lock.lease_id IS NULL AND places IS NULL AND COALESCE(kept_until <= UTC_TIMESTAMP(6), TRUE) AND wanted_since = ?,
                       NULL, wanted_until),
     lease_id = IF(sqllock_lock.lease_id IS NULL AND places IS NULL AND COALESCE(kept_until <= UTC_TIMESTAMP(6), TRUE),

@@ -14,6 +14,7 @@ SELECT k.token,
        COALESCE(l.ttl_us, 0) AS ttl_us,
        COALESCE(l.renewals, 0) AS renewals,
        IF(k.wanted_until > UTC_TIMESTAMP(6), k.wanted_since, 0) AS wanted_us,
+       k.metadata,
        k.places
 FROM sqllock_lock k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id

@@ -1,6 +1,6 @@
--- Takes for the lease $1 the name $2, which had places and has none now, if its token is still $3, as it
+-- Takes for the lease $1, with the metadata $2, the name $3, which had places and has none now, if its token is still $4, as it
 -- was when they were looked at: whoever takes a place raises it.
 UPDATE sqllock_lock
-SET token = token + 1, lease_id = $1, places = NULL, exclusive_wanted_until = NULL, acquired_at = clock_timestamp(), released_at = NULL
-WHERE name = $2 AND token = $3 AND lease_id IS NULL
+SET token = token + 1, lease_id = $1, places = NULL, exclusive_wanted_until = NULL, acquired_at = clock_timestamp(), released_at = NULL, metadata = $2
+WHERE name = $3 AND token = $4 AND lease_id IS NULL
 RETURNING token

@@ -1,0 +1,104 @@
+package leasetable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+// maxAhead is the longest that a lock can be made to last without a renewal.
+const maxAhead = 365 * 24 * time.Hour
+
+func checkAhead(d, least time.Duration) error {
+	if d < least || d > maxAhead {
+		return fmt.Errorf("leasetable: %v is not between %v and %v", d, least, maxAhead)
+	}
+	return nil
+}
+
+// Extend makes sure that the lock lasts for d, from when Extend returns, without another renewal, whatever
+// happens to later ones: for a holder that is about to stall, or to be cut off. d is positive, and a year at most; if so much is sure already nothing is done. Renewals go
+// on, and each makes the lock last for at least d again, until its release. A holder that dies keeps the name
+// for that much longer, too: up to 1.4 d and some seconds.
+//
+// The lock moves to a lease of the Locker with a longer TTL; the token stays. End a guarded transaction
+// before, for the move waits for it.
+//
+// ErrLost and ErrExpired say that the lock is over. After any other error it lasts as before: while it is not known
+// whether it was moved it ends with the lease that ends first, and that is found out in the background. Until then
+// SetMetadata, Export and another Extend wait.
+func (le *Lease) Extend(ctx context.Context, d time.Duration) error {
+	err := checkAhead(d, 1)
+	if err == nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, conflictTimeout, &dbError{err: errSlow, transient: true})
+		defer cancel()
+		err = le.settled(ctx, func(ctx context.Context, _ *term) error { return le.extend(ctx, d) })
+	}
+	if err != nil {
+		return &sqllock.OpError{Op: "extend", Name: le.Name(), Err: err}
+	}
+	return nil
+}
+
+// extendRounds bounds how often that is begun again because a lease ended under it, or answers came late.
+const extendRounds = 5
+
+func (le *Lease) extend(ctx context.Context, d time.Duration) error {
+	for range extendRounds {
+		var err error
+		t := le.spot().term
+		switch {
+		case le.Context().Err() != nil:
+			return context.Cause(le.Context()) //nolint:contextcheck // the lock has a context of its own
+		case t.sure() >= d:
+			return nil
+		case t.ttl-t.margin() >= roomy(d):
+			err = t.renewNow(ctx)
+		default:
+			err = le.moveTo(ctx, ttlFor(d), d)
+		}
+		if err != nil && !errors.Is(err, errMoveOn) {
+			return err
+		}
+	}
+	if le.spot().term.sure() >= d {
+		return nil
+	}
+	return &dbError{err: errSlow, transient: true}
+}
+
+// moveTo moves the lock to a term that is sure to last for d.
+func (le *Lease) moveTo(ctx context.Context, ttl, d time.Duration) (err error) {
+	var n *term
+	if le.apart {
+		n, err = le.locker.open(ctx, ttl, true)
+	} else {
+		n, err = le.locker.term(ctx, ttl)
+	}
+	if err != nil {
+		return err
+	}
+	if n.sure() < d {
+		if err := n.renewNow(ctx); err != nil {
+			n.endClaim()
+			return err
+		}
+	}
+	return le.move(n) //nolint:contextcheck // goes on in the background
+}
+
+// roomy is d, and some time for the statements.
+func roomy(d time.Duration) time.Duration { return d + min(d/8, 5*time.Second) }
+
+// ttlFor returns the TTL of leases that last for d, and some time for the statements. Of those there are
+// eight between a number of milliseconds and its double: few leases serve many a d.
+func ttlFor(d time.Duration) time.Duration {
+	ms := max(roomy(d)/5*6, minTTL)/time.Millisecond + 1
+	step := time.Duration(1) << max(bits.Len64(uint64(ms))-4, 0)
+	return (ms + step - 1) / step * step * time.Millisecond
+}

@@ -1,0 +1,496 @@
+package leasetable_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+func TestAStoppedHolderThatExtendedItsLockKeepsIt(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		h := startHolder(t, db)
+		if got := h.line(t); got != "held 1" {
+			t.Fatal(got)
+		}
+		h.ask(t, "extend")
+		if got := h.line(t); got != "extended: <nil>" {
+			t.Fatal(got)
+		}
+		h.signal(t, syscall.SIGSTOP)
+		l := newLocker(t, db.DB)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*holderTTL) // without a renewal its lease would be over
+		defer cancel()
+		if _, err := l.Acquire(ctx, "x"); !errors.Is(err, sqllock.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("Acquire while the holder is stopped: %v", err)
+		}
+		h.ask(t, "release")
+		h.signal(t, syscall.SIGCONT)
+		if got := h.line(t); got != "released: <nil>" {
+			t.Errorf("the stopped holder %s", got)
+		}
+		if token := take(t, l, "x").Token(); token != 2 {
+			t.Errorf("the next holder has token %d", token)
+		}
+	})
+}
+
+func TestAnExtendedLockIsAsAnyOther(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		const d = 10 * time.Minute
+		l, other := newLocker(t, db.DB, leasetable.WithTTL(time.Minute)), newLocker(t, db.DB)
+		first, second, plain := take(t, l, "first"), take(t, l, "second"), take(t, l, "plain")
+		for _, lease := range []*leasetable.Lease{first, second, second} {
+			if err := lease.Extend(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			if left := lease.Remaining(); left < d || left > 3*d/2 || lease.Token() != 1 {
+				t.Errorf("%v are left with token %d", left, lease.Token())
+			}
+		}
+		if left := plain.Remaining(); left > time.Minute {
+			t.Errorf("of another lock %v are left", left)
+		}
+		if n := leaseRows(t, db); n != 2 {
+			t.Errorf("%d leases; want one for both extended locks", n)
+		}
+		if h := mustBeHeld(t, other, "first"); time.Until(h.Until) < d || h.Token != 1 {
+			t.Errorf("others see %v", h)
+		}
+		if err := errors.Join(first.Verify(t.Context()), first.SetMetadata(t.Context(), []byte("x")), first.Renew(t.Context())); err != nil {
+			t.Error(err)
+		}
+		if err := first.Extend(t.Context(), 3*d); err != nil || first.Remaining() < 3*d {
+			t.Errorf("another Extend: %v, %v", err, first.Remaining())
+		}
+		next := line(t, l, "first", 1)
+		if err := errors.Join(first.Release(t.Context()), second.Release(t.Context()), plain.Release(t.Context())); err != nil {
+			t.Error(err)
+		}
+		if lease := <-next; lease.Token() <= first.Token() || lease.Remaining() > time.Minute {
+			t.Errorf("the next holder has token %d for %v", lease.Token(), lease.Remaining())
+		}
+		take(t, other, "second")
+		if err := first.Extend(t.Context(), d); !errors.Is(err, sqllock.ErrReleased) {
+			t.Errorf("Extend after Release: %v", err)
+		}
+	})
+}
+
+func TestWhatIsSureAlreadyIsNotExtended(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		lease := take(t, l, "x")
+		if err := lease.Extend(t.Context(), time.Minute); err != nil {
+			t.Error(err)
+		}
+		if n, renewals := leaseRows(t, db), count(t, db, "SELECT max(renewals) FROM sqllock_lease"); n != 1 || renewals != 0 {
+			t.Errorf("%d leases, %d renewals", n, renewals)
+		}
+		for _, d := range []time.Duration{0, -1, math.MinInt64, 366 * 24 * time.Hour, math.MaxInt64} {
+			if err := lease.Extend(t.Context(), d); err == nil || lease.Context().Err() != nil {
+				t.Errorf("Extend(%v): %v", d, err)
+			}
+		}
+		if err := lease.Extend(t.Context(), 365*24*time.Hour); err != nil || lease.Remaining() < 365*24*time.Hour {
+			t.Errorf("Extend by a year: %v, %v", err, lease.Remaining())
+		}
+		dead, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := lease.Extend(dead, time.Minute); !errors.Is(err, context.Canceled) || lease.Verify(t.Context()) != nil {
+			t.Errorf("Extend with a dead context: %v", err)
+		}
+	})
+}
+
+// What is not sure any more, and a renewal makes so, needs no other lease.
+func TestALockIsExtendedByARenewalIfThatIsEnough(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(10*time.Second))
+		lease := take(t, l, "x")
+		const d = 7300 * time.Millisecond
+		eventually(t, func() bool { return lease.Remaining() < d })
+		if err := lease.Extend(t.Context(), d); err != nil || lease.Remaining() < d-time.Second {
+			t.Errorf("Extend: %v, %v", err, lease.Remaining())
+		}
+		if n := leaseRows(t, db); n != 1 {
+			t.Errorf("%d leases", n)
+		}
+	})
+}
+
+func TestAnExtensionWhoseAnswerIsLostIsRepeated(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, dsn := through(t, db)
+		l := newLocker(t, open(t, db.DriverName(), dsn))
+		lease := take(t, l, "unanswered")
+		p.loseAnswerTo(onWire(db, []byte("unanswered")))
+		if err := lease.Extend(t.Context(), time.Hour); err != nil || p.answersLost() != 1 {
+			t.Errorf("Extend: %v; %d answers lost", err, p.answersLost())
+		}
+		if err := errors.Join(lease.Verify(t.Context()), lease.Release(t.Context())); err != nil {
+			t.Error(err)
+		}
+		if token := take(t, newLocker(t, db.DB), "unanswered").Token(); token != 2 {
+			t.Errorf("the next holder has token %d", token)
+		}
+	})
+}
+
+// halfway extends a lock, and has the answer kept back: the name has moved and its holder does not know.
+func halfway(t *testing.T, db *sqltest.Database, ttl time.Duration) (
+	lease *leasetable.Lease, extended <-chan error, passOn func(),
+) {
+	t.Helper()
+	p, dsn := through(t, db)
+	l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(ttl))
+	take(t, l, "also") // the lease goes on for this one
+	lease = take(t, l, "halfway")
+	before := leaseOf(t, db, "halfway")
+	passOn = sync.OnceFunc(p.delayAnswerTo(onWire(db, []byte("halfway"))))
+	t.Cleanup(passOn)
+	done := make(chan error, 1)
+	go func() { done <- lease.Extend(context.Background(), 10*time.Hour) }()
+	eventually(t, func() bool { return !bytes.Equal(leaseOf(t, db, "halfway"), before) })
+	return lease, done, passOn
+}
+
+func leaseOf(t *testing.T, db *sqltest.Database, name string) (id []byte) {
+	t.Helper()
+	if err := db.GetContext(t.Context(), &id, db.Rebind("SELECT lease_id FROM sqllock_lock WHERE name = ?"), []byte(name)); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func TestALockThatIsReleasedWhileItIsExtendedIsFree(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		lease, extended, passOn := halfway(t, db, time.Hour)
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		next, err := newLocker(t, db.DB).TryAcquire(t.Context(), "halfway")
+		if err != nil {
+			t.Fatal(err)
+		}
+		passOn()
+		if err := <-extended; !errors.Is(err, sqllock.ErrReleased) {
+			t.Errorf("Extend of a lock that was released: %v", err)
+		}
+		if err := errors.Join(next.(*leasetable.Lease).Verify(t.Context()), next.Release(t.Context())); err != nil {
+			t.Errorf("the next holder: %v", err)
+		}
+	})
+}
+
+// The lease that the lock was on ends: its holder is told, though the name has moved on, and the name is not
+// left where nobody frees it.
+func TestALockThatIsLostWhileItIsExtendedIsToldAndFree(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		lease, extended, passOn := halfway(t, db, 1500*time.Millisecond)
+		run(t, db, "DELETE FROM sqllock_lease WHERE ttl_us = 1500000")
+		if cause := await(t, lease, 30*time.Second); !errors.Is(cause, sqllock.ErrLost) {
+			t.Errorf("the holder was told %v", cause)
+		}
+		passOn()
+		if err := <-extended; !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Extend: %v", err)
+		}
+		if token := take(t, newLocker(t, db.DB), "halfway").Token(); token != 2 { // long before its lease of hours ends
+			t.Errorf("the next holder has token %d", token)
+		}
+	})
+}
+
+// It is the other lease that ends, the one to which the lock may have moved.
+func TestALockEndsWithTheLeaseThatItIsExtendedBy(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		take(t, l, "also")
+		lease := take(t, l, "pinned")
+		long, err := l.TryAcquire(t.Context(), "long")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := long.(*leasetable.Lease).Extend(t.Context(), 10*time.Hour); err != nil { // makes the other lease
+			t.Fatal(err)
+		}
+		unpin := pin(t, db, "pinned")
+		extended := make(chan error, 1)
+		go func() { extended <- lease.Extend(context.Background(), 10*time.Hour) }()
+		eventually(t, func() bool { return waitsForRow(t, db) })
+		run(t, db, "DELETE FROM sqllock_lease WHERE ttl_us > 3600000000")
+		if err := long.(*leasetable.Lease).Renew(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+			t.Fatalf("Renew of a lease that is gone: %v", err)
+		}
+		if cause := await(t, lease, 30*time.Second); !errors.Is(cause, sqllock.ErrLost) {
+			t.Errorf("the holder was told %v", cause)
+		}
+		unpin()
+		if err := <-extended; !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Extend: %v", err)
+		}
+		take(t, newLocker(t, db.DB), "pinned") // of whichever lease
+		take(t, l, "pinned 2")
+	})
+}
+
+func TestAnExtensionThatIsNotAnsweredIsFoundOutInTheBackground(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(3*time.Second))
+		lease := take(t, l, "pinned")
+		unpin := pin(t, db, "pinned")
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		if err := lease.Extend(ctx, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Extend of a row that is locked: %v", err)
+		}
+		if left := lease.Remaining(); left == 0 || left > 3*time.Second {
+			t.Errorf("%v are left while nothing is known", left)
+		}
+		unpin()
+		eventually(t, func() bool { return lease.Remaining() > time.Hour })
+		if err := errors.Join(lease.Verify(t.Context()), lease.Release(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestALockThatSomebodyTookIsNotExtended(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
+		lease := take(t, l, "x")
+		if _, _, err := other.ForceRelease(t.Context(), "x"); err != nil {
+			t.Fatal(err)
+		}
+		next := take(t, other, "x")
+		if err := lease.Extend(t.Context(), time.Hour); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Extend: %v", err)
+		}
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, sqllock.ErrLost) {
+			t.Errorf("the holder was told %v", cause)
+		}
+		if err := next.Verify(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// An asynchronous failover can forget that the name was moved, too.
+func TestAMoveThatTheDatabaseForgotIsLostAndTheNameFreed(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		take(t, l, "also")
+		lease := take(t, l, "x")
+		before := leaseOf(t, db, "x")
+		if err := lease.Extend(t.Context(), 10*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		run(t, db, "UPDATE sqllock_lock SET lease_id = (SELECT lease_id FROM (SELECT lease_id FROM sqllock_lock WHERE name = ?) was) WHERE name = ?",
+			[]byte("also"), []byte("x"))
+		if !bytes.Equal(leaseOf(t, db, "x"), before) {
+			t.Fatal("the move was not forgotten")
+		}
+		if err := lease.Verify(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Verify: %v", err)
+		}
+		take(t, newLocker(t, db.DB), "x") // long before the lease of an hour ends
+	})
+}
+
+func TestAnExtendedLockGuards(t *testing.T) {
+	t.Parallel()
+	onEveryTx(t, func(t *testing.T, db *sqltest.Database, begin func(*testing.T) guarded) {
+		l := newLocker(t, db.DB)
+		lease := take(t, l, t.Name())
+		tx := begin(t)
+		if err := tx.exec("SELECT count(*) FROM sqllock_lock"); err != nil { // it sees the name where it was
+			t.Fatal(err)
+		}
+		if err := lease.Extend(t.Context(), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Guard(t.Context(), tx.Tx); err != nil {
+			t.Errorf("Guard: %v", err)
+		}
+		tx.rollback()
+		tx = begin(t)
+		if err := errors.Join(lease.Guard(t.Context(), tx.Tx), tx.exec(write), tx.commit()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A transaction whose snapshot is older than the move fails as one does whose rows were changed, and is not told
+// that the lock was lost.
+func TestASnapshotFromBeforeAMoveIsNotALostLock(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		lease := take(t, newLocker(t, db.DB), "x")
+		tx, err := db.BeginTxx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		var n int
+		if err := tx.GetContext(t.Context(), &n, "SELECT count(*) FROM sqllock_lock"); err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Extend(t.Context(), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Guard(t.Context(), leasetable.SQLTx(tx)); errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Guard: %v", err)
+		}
+	})
+}
+
+func TestALockGuardsWhileItIsNotKnownWhetherItWasMoved(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		lease, extended, passOn := halfway(t, db, time.Hour)
+		tx, err := db.BeginTxx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(lease.Guard(t.Context(), leasetable.SQLTx(tx)), tx.Rollback(), lease.Verify(t.Context())); err != nil {
+			t.Error(err)
+		}
+		passOn()
+		if err := <-extended; err != nil {
+			t.Error(err)
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Whatever meets an extension, nothing is held in the end, and no lease is left.
+func TestExtensionsMeetReleasesAndNotes(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
+		for round := range 20 {
+			lease := take(t, l, "x")
+			var all sync.WaitGroup
+			for _, d := range []time.Duration{time.Minute, time.Hour} {
+				all.Go(func() {
+					if err := lease.Extend(context.Background(), d); err != nil && !errors.Is(err, sqllock.ErrReleased) {
+						t.Errorf("Extend: %v", err)
+					}
+				})
+			}
+			all.Go(func() {
+				if err := lease.SetMetadata(context.Background(), []byte("x")); err != nil && !errors.Is(err, sqllock.ErrReleased) {
+					t.Errorf("SetMetadata: %v", err)
+				}
+			})
+			all.Go(func() {
+				if err := lease.Verify(context.Background()); err != nil && !errors.Is(err, sqllock.ErrReleased) {
+					t.Errorf("Verify: %v", err)
+				}
+			})
+			all.Go(func() {
+				if round%2 == 0 {
+					eventually(t, func() bool { return lease.Remaining() > 20*time.Second })
+				}
+				if err := lease.Release(context.Background()); err != nil {
+					t.Errorf("Release: %v", err)
+				}
+			})
+			all.Wait()
+			next, err := other.TryAcquire(t.Context(), "x")
+			if err != nil {
+				t.Fatalf("round %d: %v", round, err)
+			}
+			if err := next.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// Who looks for what a failover forgot finds the name on the lease that the lock was on before. The holder is told before
+// somebody else can have it, however long the next renewal of its lease is off.
+func TestAMoveThatTheDatabaseForgotIsToldBeforeTheNameIsFreed(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l, other := newLocker(t, db.DB, leasetable.WithTTL(3*time.Second)), newLocker(t, db.DB)
+		also := take(t, l, "also")
+		lease := take(t, l, "x")
+		before := leaseOf(t, db, "x")
+		if err := lease.Extend(t.Context(), 10*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		run(t, db, "UPDATE sqllock_lock SET lease_id = ? WHERE name = ?", before, []byte("x"))
+		endConnections(t, db)
+		next := take(t, other, "x")
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, sqllock.ErrLost) {
+			t.Errorf("somebody has the name, and its holder was told %v", cause)
+		}
+		release(t, also, next)
+	})
+}
+
+// Nor does it take a lock for forgotten that hangs on two leases.
+func TestALockIsKnownWhileItIsExtended(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		lease, extended, passOn := halfway(t, db, 3*time.Second)
+		endConnections(t, db)
+		renew := func() error { return lease.Renew(t.Context()) }
+		if err := errors.Join(insist(t.Context(), renew), insist(t.Context(), renew)); err != nil { // on new connections
+			t.Error(err)
+		}
+		passOn()
+		if err := <-extended; err != nil {
+			t.Errorf("Extend: %v", err)
+		}
+		if err := insist(t.Context(), func() error { return lease.Verify(t.Context()) }); err != nil {
+			t.Error(err)
+		}
+		release(t, lease)
+	})
+}
+
+func TestAReleaseInTheMiddleOfAnExtensionWakesWhoWaits(t *testing.T) {
+	t.Parallel()
+	db := withTables(t, sqltest.Postgres(t))
+	lease, _, _ := halfway(t, db, time.Hour)
+	other := newLocker(t, db.DB)
+	leasetable.LookNoMore(other)
+	next := acquiring(other, "halfway")
+	eventually(t, func() bool { return wanted(t, db) && leasetable.Hears(other) })
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	select {
+	case lock := <-next:
+		if lock == nil {
+			t.Error("the waiter failed")
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("nobody was woken")
+	}
+}

@@ -1,0 +1,341 @@
+package leasetable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// takeWith acquires a name, which must be free, with metadata.
+func takeWith(t *testing.T, l *leasetable.Locker, name, metadata string) *leasetable.Lease {
+	t.Helper()
+	lock, err := l.TryAcquire(t.Context(), name, leasetable.WithMetadata([]byte(metadata)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock.(*leasetable.Lease)
+}
+
+// mustShow looks at the metadata of a name that is held, in every way there is.
+func mustShow(t *testing.T, l *leasetable.Locker, name, want string) {
+	t.Helper()
+	h, held, err := l.Inspect(t.Context(), name)
+	if err != nil || !held || h.Metadata != want {
+		t.Errorf("Inspect(%q) = %q, %t, %v; want %q", name, h.Metadata, held, err, want)
+	}
+	if h := mustBeHeld(t, l, name); h.Metadata != want {
+		t.Errorf("the *HeldError of %q has %q; want %q", name, h.Metadata, want)
+	}
+	if infos, err := l.List(t.Context(), name); err != nil || len(infos) == 0 || infos[0].Holder.Metadata != want {
+		t.Errorf("List(%q) = %+v, %v; want %q", name, infos, err, want)
+	}
+}
+
+// odd are metadata that a database could take for text.
+var odd = map[string]string{
+	"none": "", "zero": "a\x00b", "spaces": " a  ", "emoji": "🔒", "no UTF-8": "\xff\xfe\x80", "long": strings.Repeat("\xf0", 1024),
+}
+
+func TestMetadataIsThatOfTheLastAcquisition(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		other := newLocker(t, db.DB)
+		for name, metadata := range odd {
+			l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+			lease := takeWith(t, l, name, metadata) // of a name that is new
+			mustShow(t, other, name, metadata)
+			if err := lease.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if h, held, err := other.Inspect(t.Context(), name); err != nil || held || h != (sqllock.Holder{}) {
+				t.Errorf("after the release Inspect = %+v, %t, %v", h, held, err)
+			}
+			lease = take(t, l, name)
+			mustShow(t, other, name, "")
+			if err := lease.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			takeWith(t, l, name, metadata) // of one that is free
+			mustShow(t, other, name, metadata)
+			run(t, db, "UPDATE sqllock_lock SET metadata = ? WHERE name = ?", []byte("old"), []byte(name))
+			bury(t, db, name)
+			next := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+			takeWith(t, next, name, metadata) // of a lease that is over
+			mustShow(t, other, name, metadata)
+			bury(t, db, name)
+			take(t, newLocker(t, db.DB), name)
+			mustShow(t, other, name, "")
+		}
+	})
+}
+
+func TestMetadataThatIsTooLongIsNotSent(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB)
+		long := make([]byte, 1025)
+		if _, err := l.TryAcquire(t.Context(), "x", leasetable.WithMetadata(long)); err == nil || !strings.Contains(err.Error(), "1025 bytes") {
+			t.Errorf("TryAcquire: %v", err)
+		}
+		if n := leaseRows(t, db); n != 0 {
+			t.Errorf("%d leases were opened", n)
+		}
+		lease := takeWith(t, l, "x", "short")
+		if err := lease.SetMetadata(t.Context(), long); err == nil || !strings.Contains(err.Error(), "1025 bytes") {
+			t.Errorf("SetMetadata: %v", err)
+		}
+		mustShow(t, l, "x", "short")
+	})
+}
+
+func TestMetadataIsShownWhileTheNameIsKept(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB)
+		lock, err := l.TryAcquire(t.Context(), "x", leasetable.WithHoldAtLeast(time.Hour), leasetable.WithMetadata([]byte("begun")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.(*leasetable.Lease).SetMetadata(t.Context(), []byte("done")); err != nil {
+			t.Error(err)
+		}
+		if err := lock.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		mustShow(t, newLocker(t, db.DB), "x", "done")
+	})
+}
+
+func TestNamesThatAreTakenTogetherHaveEachTheirMetadata(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB)
+		const names = 60
+		for round := range 3 {
+			var all sync.WaitGroup
+			leases := make([]sqllock.Lock, names)
+			metadata := func(i int) string {
+				if i%3 == 0 {
+					return ""
+				}
+				return fmt.Sprintf("%d of round %d \x00\xff", i, round)
+			}
+			for i := range names {
+				all.Go(func() { leases[i] = takeWith(t, l, fmt.Sprintf("name %02d", i), metadata(i)) })
+			}
+			all.Wait()
+			infos, err := l.List(t.Context(), "name ")
+			if err != nil || len(infos) != names {
+				t.Fatal(len(infos), err)
+			}
+			for i, info := range infos {
+				if info.Holder.Metadata != metadata(i) {
+					t.Errorf("%s has %q", info.Name, info.Holder.Metadata)
+				}
+				all.Go(func() {
+					if err := leases[i].Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+		}
+	})
+}
+
+func TestANameThatIsPassedOnHasTheMetadataOfItsNextHolder(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
+		lease := takeWith(t, l, "x", "0")
+		const waiters = 4
+		next := make(chan *leasetable.Lease, waiters)
+		for n := range waiters {
+			go func() {
+				var opts []sqllock.Option
+				if n%2 == 0 {
+					opts = append(opts, leasetable.WithMetadata([]byte(fmt.Sprint(n+1))))
+				}
+				lock, err := l.Acquire(context.Background(), "x", opts...)
+				if err != nil {
+					t.Error(err)
+				}
+				next <- lock.(*leasetable.Lease)
+			}()
+			eventually(t, func() bool { return leasetable.Waiting(l, "x") == n+1 })
+		}
+		for _, want := range []string{"1", "", "3", ""} {
+			if err := lease.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			lease = <-next
+			mustShow(t, other, "x", want)
+		}
+	})
+}
+
+// The statement that passes the name on attaches what the first in line has; who is then the first has another.
+func TestANameThatIsPassedOnToTheSecondInLineHasItsMetadata(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, dsn := through(t, db)
+		l, other := newLocker(t, open(t, db.DriverName(), dsn)), newLocker(t, db.DB)
+		lease := takeWith(t, l, "passed on", "holder")
+		ctx, leave := context.WithCancel(t.Context())
+		type result struct {
+			lock sqllock.Lock
+			err  error
+		}
+		results := make(chan result, 2)
+		for i, ctx := range []context.Context{ctx, context.Background()} {
+			go func() {
+				lock, err := l.Acquire(ctx, "passed on", leasetable.WithMetadata([]byte{'1' + byte(i)}))
+				results <- result{lock, err}
+			}()
+			eventually(t, func() bool { return leasetable.Waiting(l, "passed on") == i+1 })
+		}
+		passOn := p.delayAnswerTo(onWire(db, []byte("passed on")))
+		released := make(chan error, 1)
+		go func() { released <- lease.Release(context.Background()) }()
+		eventually(t, func() bool { return count(t, db, "SELECT token FROM sqllock_lock") == 2 })
+		mustShow(t, other, "passed on", "1")
+		leave()
+		if r := <-results; !errors.Is(r.err, context.Canceled) {
+			t.Errorf("who has left: %v", r.err)
+		}
+		passOn()
+		r := <-results
+		if err := errors.Join(<-released, r.err); err != nil {
+			t.Fatal(err)
+		}
+		mustShow(t, other, "passed on", "2")
+	})
+}
+
+func TestAHolderChangesItsMetadata(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l, other := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
+		lease := take(t, l, "x")
+		for _, metadata := range odd {
+			for range 2 { // the second time nothing changes
+				if err := lease.SetMetadata(t.Context(), []byte(metadata)); err != nil {
+					t.Fatal(err)
+				}
+				mustShow(t, other, "x", metadata)
+			}
+		}
+		if err := lease.SetMetadata(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+		mustShow(t, other, "x", "")
+		dead, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := lease.SetMetadata(dead, []byte("never")); !errors.Is(err, context.Canceled) {
+			t.Errorf("SetMetadata with a dead context: %v", err)
+		}
+
+		if _, _, err := other.ForceRelease(t.Context(), "x"); err != nil {
+			t.Fatal(err)
+		}
+		next := takeWith(t, other, "x", "next")
+		if err := lease.SetMetadata(t.Context(), []byte("stale")); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("SetMetadata of a lock that was lost: %v", err)
+		}
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, sqllock.ErrLost) {
+			t.Errorf("the holder was told %v", cause)
+		}
+		mustShow(t, other, "x", "next")
+		if err := next.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := next.SetMetadata(t.Context(), nil); !errors.Is(err, sqllock.ErrReleased) {
+			t.Errorf("SetMetadata after Release: %v", err)
+		}
+	})
+}
+
+func TestMetadataWhoseAnswerIsLostIsSentAgain(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, dsn := through(t, db)
+		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(time.Hour))
+		lease := take(t, l, "unanswered")
+		p.loseAnswerTo(onWire(db, []byte("unanswered")))
+		if err := lease.SetMetadata(t.Context(), []byte("noted")); err != nil || p.answersLost() != 1 {
+			t.Errorf("SetMetadata: %v; %d answers lost", err, p.answersLost())
+		}
+		mustShow(t, newLocker(t, db.DB), "unanswered", "noted")
+	})
+}
+
+// Of a place nothing is stored but who has it; its lease has other places, too, and cannot be moved for one of them.
+func TestWhatIsOfOneHolderIsRefusedForAPlace(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
+		for _, place := range []sqllock.Option{leasetable.WithShared(), leasetable.WithLimit(2)} {
+			for _, try := range []func(context.Context, string, ...sqllock.Option) (sqllock.Lock, error){l.TryAcquire, l.Acquire} {
+				if _, err := try(t.Context(), "x", place, leasetable.WithMetadata(nil)); !errors.Is(err, sqllock.ErrUnsupported) {
+					t.Errorf("with metadata: %v", err)
+				}
+			}
+			lease := take(t, l, "x", place)
+			_, err := lease.Export(t.Context(), time.Minute)
+			for what, err := range map[string]error{
+				"SetMetadata": lease.SetMetadata(t.Context(), nil), "Extend": lease.Extend(t.Context(), time.Second), "Export": err,
+			} {
+				if !errors.Is(err, sqllock.ErrUnsupported) {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			ticket := export(t, take(t, l, "y"), time.Minute)
+			if _, err := other.Adopt(t.Context(), ticket, place); !errors.Is(err, sqllock.ErrUnsupported) {
+				t.Errorf("Adopt: %v", err)
+			}
+			release(t, takeOn(t, other, ticket), lease)
+		}
+	})
+}
+
+func TestANameThatWasSharedHasTheMetadataOfWhoHasItAlone(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
+		for _, metadata := range []string{"first", "second"} {
+			lease := takeWith(t, l, "x", metadata)
+			mustShow(t, other, "x", metadata)
+			release(t, lease)
+			lease = take(t, l, "x", leasetable.WithShared())
+			mustShow(t, other, "x", "")
+			release(t, lease)
+		}
+	})
+}
+
+func TestNamesOfAnAcquireAllHaveMetadataOfAnyLength(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB)
+		for _, metadata := range []string{"short", strings.Repeat("x", 128), strings.Repeat("y", 129), odd["long"]} {
+			all, err := sqllock.AcquireAll(t.Context(), l, []string{"a", "b", "c"}, leasetable.WithMetadata([]byte(metadata)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"a", "b", "c"} {
+				mustShow(t, l, name, metadata)
+			}
+			if err := all.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,53 @@
+package leasetable
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/sqllock/sqllock"
+)
+
+// ticket is what the text says that [Lease.Export] returns.
+type ticket struct {
+	Version int    `json:"v"`
+	Name    []byte `json:"n"`
+	Lease   []byte `json:"l"` // the id of its own
+	Token   int64  `json:"t"` // of the lock that was handed over
+}
+
+const (
+	ticketVersion = 1
+	maxTicket     = 4096 // is more than one of the longest name has
+)
+
+func (t ticket) text() (string, error) {
+	text, err := json.Marshal(t)
+	return base64.RawURLEncoding.EncodeToString(text), err
+}
+
+var errTicket = errors.New("leasetable: this is no ticket of Lease.Export")
+
+// readTicket reads what text wrote.
+func readTicket(text string) (t ticket, err error) {
+	if len(text) > maxTicket {
+		return ticket{}, fmt.Errorf("%w: it has %d bytes", errTicket, len(text))
+	}
+	decoded, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(decoded, &t)
+	}
+	switch {
+	case err != nil:
+		return ticket{}, fmt.Errorf("%w: %w", errTicket, err)
+	case t.Version != ticketVersion:
+		return ticket{}, fmt.Errorf("%w, or of another version: its version is %d", errTicket, t.Version)
+	case len(t.Lease) != 16 || t.Token <= 0:
+		return ticket{}, errTicket
+	}
+	if err := sqllock.CheckName(string(t.Name)); err != nil {
+		return ticket{}, fmt.Errorf("%w: %w", errTicket, err)
+	}
+	return t, nil
+}
