@@ -63,13 +63,17 @@ func (a *attempt) poll() (lease *Lease, err error) {
 	if err == nil || a.left {
 		return lease, err
 	}
-	heard, stop := a.ears.listen(a.name)
-	defer stop()
+	var heard <-chan int64
+	stop := func() {}
+	defer func() { stop() }()
 	var held *sqllock.HeldError
 	for pause, answered := firstPause, time.Now(); err != nil; pause = a.longer(pause) {
 		now := (*sqllock.HeldError)(nil)
 		switch {
 		case errors.As(err, &now):
+			if held == nil {
+				heard, stop = a.ears.listen(a.name)
+			}
 			held, answered, a.waited = now, time.Now(), true
 			if a.early && a.outlasts(a.still.sight) {
 				return nil, held

@@ -46,7 +46,7 @@ func (r *rank) take(a *attempt) error {
 	err := once(a.ctx, attemptTimeout, func(ctx context.Context) (err error) {
 		args := []any{[]byte(a.name), r.since, wantTime.Microseconds()}
 		if a.store.dialect == schema.MySQL { // its placeholders have no numbers
-			args = []any{r.since, r.since, wantTime.Microseconds(), []byte(a.name)}
+			args = []any{[]byte(a.name), r.since, r.since, wantTime.Microseconds()}
 		}
 		rows, err = a.store.change(ctx, &a.store.work, want, args...)
 		return err
