@@ -212,5 +212,5 @@ func (s sight) has(id []byte, token int64) bool {
 	return false
 }
 
-// wanted is for how long nobody joins those who hold the name together.
+// wantedAlone is for how long nobody joins those who hold the name together.
 func (s sight) wantedAlone() time.Duration { return time.Duration(s.AloneUS) * time.Microsecond }
