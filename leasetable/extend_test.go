@@ -1,7 +1,6 @@
 package leasetable_test
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -132,146 +131,12 @@ func TestALockIsExtendedByARenewalIfThatIsEnough(t *testing.T) {
 	})
 }
 
-func TestAnExtensionWhoseAnswerIsLostIsRepeated(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		p, dsn := through(t, db)
-		l := newLocker(t, open(t, db.DriverName(), dsn))
-		lease := take(t, l, "unanswered")
-		p.loseAnswerTo(onWire(db, []byte("unanswered")))
-		if err := lease.Extend(t.Context(), time.Hour); err != nil || p.answersLost() != 1 {
-			t.Errorf("Extend: %v; %d answers lost", err, p.answersLost())
-		}
-		if err := errors.Join(lease.Verify(t.Context()), lease.Release(t.Context())); err != nil {
-			t.Error(err)
-		}
-		if token := take(t, newLocker(t, db.DB), "unanswered").Token(); token != 2 {
-			t.Errorf("the next holder has token %d", token)
-		}
-	})
-}
-
-// halfway extends a lock, and has the answer kept back: the name has moved and its holder does not know.
-func halfway(t *testing.T, db *sqltest.Database, ttl time.Duration) (
-	lease *leasetable.Lease, extended <-chan error, passOn func(),
-) {
-	t.Helper()
-	p, dsn := through(t, db)
-	l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(ttl))
-	take(t, l, "also") // the lease goes on for this one
-	lease = take(t, l, "halfway")
-	before := leaseOf(t, db, "halfway")
-	passOn = sync.OnceFunc(p.delayAnswerTo(onWire(db, []byte("halfway"))))
-	t.Cleanup(passOn)
-	done := make(chan error, 1)
-	go func() { done <- lease.Extend(context.Background(), 10*time.Hour) }()
-	eventually(t, func() bool { return !bytes.Equal(leaseOf(t, db, "halfway"), before) })
-	return lease, done, passOn
-}
-
 func leaseOf(t *testing.T, db *sqltest.Database, name string) (id []byte) {
 	t.Helper()
 	if err := db.GetContext(t.Context(), &id, db.Rebind("SELECT lease_id FROM sqllock_lock WHERE name = ?"), []byte(name)); err != nil {
 		t.Fatal(err)
 	}
 	return id
-}
-
-func TestALockThatIsReleasedWhileItIsExtendedIsFree(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		lease, extended, passOn := halfway(t, db, time.Hour)
-		if err := lease.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
-		next, err := newLocker(t, db.DB).TryAcquire(t.Context(), "halfway")
-		if err != nil {
-			t.Fatal(err)
-		}
-		passOn()
-		if err := <-extended; !errors.Is(err, sqllock.ErrReleased) {
-			t.Errorf("Extend of a lock that was released: %v", err)
-		}
-		if err := errors.Join(next.(*leasetable.Lease).Verify(t.Context()), next.Release(t.Context())); err != nil {
-			t.Errorf("the next holder: %v", err)
-		}
-	})
-}
-
-// The lease that the lock was on ends: its holder is told, though the name has moved on, and the name is not
-// left where nobody frees it.
-func TestALockThatIsLostWhileItIsExtendedIsToldAndFree(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		lease, extended, passOn := halfway(t, db, 1500*time.Millisecond)
-		run(t, db, "DELETE FROM sqllock_lease WHERE ttl_us = 1500000")
-		if cause := await(t, lease, 30*time.Second); !errors.Is(cause, sqllock.ErrLost) {
-			t.Errorf("the holder was told %v", cause)
-		}
-		passOn()
-		if err := <-extended; !errors.Is(err, sqllock.ErrLost) {
-			t.Errorf("Extend: %v", err)
-		}
-		if token := take(t, newLocker(t, db.DB), "halfway").Token(); token != 2 { // long before its lease of hours ends
-			t.Errorf("the next holder has token %d", token)
-		}
-	})
-}
-
-// It is the other lease that ends, the one to which the lock may have moved.
-func TestALockEndsWithTheLeaseThatItIsExtendedBy(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
-		take(t, l, "also")
-		lease := take(t, l, "pinned")
-		long, err := l.TryAcquire(t.Context(), "long")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := long.(*leasetable.Lease).Extend(t.Context(), 10*time.Hour); err != nil { // makes the other lease
-			t.Fatal(err)
-		}
-		unpin := pin(t, db, "pinned")
-		extended := make(chan error, 1)
-		go func() { extended <- lease.Extend(context.Background(), 10*time.Hour) }()
-		eventually(t, func() bool { return waitsForRow(t, db) })
-		run(t, db, "DELETE FROM sqllock_lease WHERE ttl_us > 3600000000")
-		if err := long.(*leasetable.Lease).Renew(t.Context()); !errors.Is(err, sqllock.ErrLost) {
-			t.Fatalf("Renew of a lease that is gone: %v", err)
-		}
-		if cause := await(t, lease, 30*time.Second); !errors.Is(cause, sqllock.ErrLost) {
-			t.Errorf("the holder was told %v", cause)
-		}
-		unpin()
-		if err := <-extended; !errors.Is(err, sqllock.ErrLost) {
-			t.Errorf("Extend: %v", err)
-		}
-		take(t, newLocker(t, db.DB), "pinned") // of whichever lease
-		take(t, l, "pinned 2")
-	})
-}
-
-func TestAnExtensionThatIsNotAnsweredIsFoundOutInTheBackground(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		l := newLocker(t, db.DB, leasetable.WithTTL(3*time.Second))
-		lease := take(t, l, "pinned")
-		unpin := pin(t, db, "pinned")
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		defer cancel()
-		if err := lease.Extend(ctx, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Extend of a row that is locked: %v", err)
-		}
-		if left := lease.Remaining(); left == 0 || left > 3*time.Second {
-			t.Errorf("%v are left while nothing is known", left)
-		}
-		unpin()
-		eventually(t, func() bool { return lease.Remaining() > time.Hour })
-		if err := errors.Join(lease.Verify(t.Context()), lease.Release(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 func TestALockThatSomebodyTookIsNotExtended(t *testing.T) {
@@ -292,29 +157,6 @@ func TestALockThatSomebodyTookIsNotExtended(t *testing.T) {
 		if err := next.Verify(t.Context()); err != nil {
 			t.Error(err)
 		}
-	})
-}
-
-// An asynchronous failover can forget that the name was moved, too.
-func TestAMoveThatTheDatabaseForgotIsLostAndTheNameFreed(t *testing.T) {
-	t.Parallel()
-	onEvery(t, func(t *testing.T, db *sqltest.Database) {
-		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
-		take(t, l, "also")
-		lease := take(t, l, "x")
-		before := leaseOf(t, db, "x")
-		if err := lease.Extend(t.Context(), 10*time.Hour); err != nil {
-			t.Fatal(err)
-		}
-		run(t, db, "UPDATE sqllock_lock SET lease_id = (SELECT lease_id FROM (SELECT lease_id FROM sqllock_lock WHERE name = ?) was) WHERE name = ?",
-			[]byte("also"), []byte("x"))
-		if !bytes.Equal(leaseOf(t, db, "x"), before) {
-			t.Fatal("the move was not forgotten")
-		}
-		if err := lease.Verify(t.Context()); !errors.Is(err, sqllock.ErrLost) {
-			t.Errorf("Verify: %v", err)
-		}
-		take(t, newLocker(t, db.DB), "x") // long before the lease of an hour ends
 	})
 }
 
@@ -433,68 +275,4 @@ func TestExtensionsMeetReleasesAndNotes(t *testing.T) {
 			}
 		}
 	})
-}
-
-// Who looks for what a failover forgot finds the name on the lease that the lock was on before. The holder is told before
-// somebody else can have it, however long the next renewal of its lease is off.
-func TestAMoveThatTheDatabaseForgotIsToldBeforeTheNameIsFreed(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		l, other := newLocker(t, db.DB, leasetable.WithTTL(3*time.Second)), newLocker(t, db.DB)
-		also := take(t, l, "also")
-		lease := take(t, l, "x")
-		before := leaseOf(t, db, "x")
-		if err := lease.Extend(t.Context(), 10*time.Hour); err != nil {
-			t.Fatal(err)
-		}
-		run(t, db, "UPDATE sqllock_lock SET lease_id = ? WHERE name = ?", before, []byte("x"))
-		endConnections(t, db)
-		next := take(t, other, "x")
-		if cause := context.Cause(lease.Context()); !errors.Is(cause, sqllock.ErrLost) {
-			t.Errorf("somebody has the name, and its holder was told %v", cause)
-		}
-		release(t, also, next)
-	})
-}
-
-// Nor does it take a lock for forgotten that hangs on two leases.
-func TestALockIsKnownWhileItIsExtended(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		lease, extended, passOn := halfway(t, db, 3*time.Second)
-		endConnections(t, db)
-		renew := func() error { return lease.Renew(t.Context()) }
-		if err := errors.Join(insist(t.Context(), renew), insist(t.Context(), renew)); err != nil { // on new connections
-			t.Error(err)
-		}
-		passOn()
-		if err := <-extended; err != nil {
-			t.Errorf("Extend: %v", err)
-		}
-		if err := insist(t.Context(), func() error { return lease.Verify(t.Context()) }); err != nil {
-			t.Error(err)
-		}
-		release(t, lease)
-	})
-}
-
-func TestAReleaseInTheMiddleOfAnExtensionWakesWhoWaits(t *testing.T) {
-	t.Parallel()
-	db := withTables(t, sqltest.Postgres(t))
-	lease, _, _ := halfway(t, db, time.Hour)
-	other := newLocker(t, db.DB)
-	leasetable.LookNoMore(other)
-	next := acquiring(other, "halfway")
-	eventually(t, func() bool { return wanted(t, db) && leasetable.Hears(other) })
-	if err := lease.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-	select {
-	case lock := <-next:
-		if lock == nil {
-			t.Error("the waiter failed")
-		}
-	case <-time.After(30 * time.Second):
-		t.Error("nobody was woken")
-	}
 }

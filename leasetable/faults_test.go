@@ -15,8 +15,7 @@ import (
 func TestAnAcquireWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		p, dsn := through(t, db)
-		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(time.Hour))
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		other := newLocker(t, db.DB)
 		kept := take(t, l, "kept") // the lease goes on for this one
 		p.loseAnswerTo(onWire(db, []byte("unanswered")))
@@ -62,8 +61,7 @@ func TestANameThatWasTakenForNobodyIsGivenBack(t *testing.T) {
 func TestAReleaseWhoseAnswerIsLostIsConfirmedByAnother(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		p, dsn := through(t, db)
-		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(time.Hour))
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		lease := take(t, l, "unanswered")
 		p.loseAnswerTo(onWire(db, []byte("unanswered")))
 		if err := lease.Release(t.Context()); err != nil || p.answersLost() != 1 {
@@ -78,8 +76,7 @@ func TestAReleaseWhoseAnswerIsLostIsConfirmedByAnother(t *testing.T) {
 func TestARenewalWhoseAnswerIsLostIsRepeated(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		p, dsn := through(t, db)
-		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(2*time.Second))
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(2*time.Second))
 		lease := take(t, l, "x")
 		var id []byte
 		if err := db.GetContext(t.Context(), &id, "SELECT id FROM sqllock_lease"); err != nil {

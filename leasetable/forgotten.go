@@ -3,7 +3,6 @@ package leasetable
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/sqllock/sqllock/schema"
 )
@@ -16,15 +15,9 @@ func (t *term) freeForgotten() {
 		if t.claimless() && t.freeUnknown(t.locker.closing) == nil {
 			return
 		}
-		timer := time.NewTimer(jitter(pause))
-		select {
-		case <-t.over: // and with it what it held
-		case <-t.locker.closing.Done():
-		case <-timer.C:
-			continue
+		if !t.rest(pause) {
+			return
 		}
-		timer.Stop()
-		return
 	}
 }
 

@@ -3,9 +3,7 @@ package leasetable
 import (
 	"context"
 	"database/sql/driver"
-	"errors"
 	"fmt"
-	"io"
 	"sync/atomic"
 )
 
@@ -39,26 +37,8 @@ func (g galeraConnector) Connect(ctx context.Context) (driver.Conn, error) {
 
 // isGalera asks a server. MySQL does not know the variable.
 func isGalera(ctx context.Context, dc driver.Conn) (bool, error) {
-	q, ok := dc.(driver.QueryerContext)
-	if !ok {
-		return false, fmt.Errorf("leasetable: the driver's connection %T cannot query directly", dc)
-	}
-	rows, err := q.QueryContext(ctx, "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'", nil)
-	if err != nil {
-		return false, err
-	}
-	defer rows.Close()
-	row := make([]driver.Value, len(rows.Columns()))
-	for {
-		switch err := rows.Next(row); {
-		case errors.Is(err, io.EOF):
-			return false, nil
-		case err != nil:
-			return false, err
-		case len(row) == 2 && fmt.Sprintf("%s", row[1]) == "ON":
-			return true, nil // Close reads the rest
-		}
-	}
+	row, err := lastRow(ctx, dc, "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'")
+	return len(row) == 2 && fmt.Sprintf("%s", row[1]) == "ON", err
 }
 
 // guardGalera pins a name as pinOn does, on a Galera node. There a takeover on another node does not

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"syscall"
@@ -220,81 +219,11 @@ func TestThoseInLineWaitForWhoWasHandedTheLock(t *testing.T) {
 	})
 }
 
-func TestAnExportWhoseAnswerIsLostIsRepeated(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		p, dsn := through(t, db)
-		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(time.Hour))
-		lease := take(t, l, "unanswered")
-		p.loseAnswerTo(onWire(db, []byte("unanswered")))
-		ticket := export(t, lease, time.Hour)
-		if p.answersLost() != 1 {
-			t.Error("no answer was lost")
-		}
-		if token := takeOn(t, newLocker(t, db.DB), ticket).Token(); token != 2 {
-			t.Errorf("the next holder has token %d", token)
-		}
-	})
-}
-
-func TestAnAdoptionWhoseAnswerIsLostIsFoundOut(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		p, dsn := through(t, db)
-		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(time.Hour))
-		other := newLocker(t, db.DB)
-		ticket := export(t, take(t, other, "unanswered"), time.Hour)
-		p.loseAnswerTo(onWire(db, []byte("unanswered")))
-		heir := takeOn(t, l, ticket)
-		if heir.Token() != 2 || p.answersLost() != 1 {
-			t.Errorf("token %d; %d answers lost", heir.Token(), p.answersLost())
-		}
-		if err := heir.Renew(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if h := mustBeHeld(t, other, "unanswered"); h.Token != 2 {
-			t.Errorf("others see %v", h)
-		}
-		if err := heir.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// The adoption is carried out after its caller has left.
-func TestAnAdoptionWhoseCallerHasLeftIsGivenBack(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		p, dsn := through(t, db)
-		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(time.Hour))
-		other := newLocker(t, db.DB)
-		ticket := export(t, take(t, other, "late answer"), time.Hour)
-		passOn := p.delayAnswerTo(onWire(db, []byte("late answer")))
-		ctx, leave := context.WithCancel(t.Context())
-		adopted := make(chan error, 1)
-		go func() {
-			_, err := l.Adopt(ctx, ticket)
-			adopted <- err
-		}()
-		eventually(t, func() bool { return count(t, db, "SELECT token FROM sqllock_lock") == 2 })
-		leave()
-		if err := <-adopted; !errors.Is(err, context.Canceled) {
-			t.Errorf("Adopt: %v", err)
-		}
-		passOn()
-		if token := take(t, other, "late answer").Token(); token != 3 { // long before the lease of an hour ends
-			t.Errorf("the next holder has token %d", token)
-		}
-		mustBeUsed(t, other, ticket)
-	})
-}
-
 // As of a process that is stopped between the two: the lock is over before anybody else can have it.
 func TestALockEndsBeforeItIsHandedOver(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		p, dsn := through(t, db)
-		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(time.Hour))
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		lease := take(t, l, "late answer")
 		before := leaseOf(t, db, "late answer")
 		passOn := sync.OnceFunc(p.delayAnswerTo(onWire(db, []byte("late answer"))))
@@ -326,111 +255,6 @@ func TestALockEndsBeforeItIsHandedOver(t *testing.T) {
 	})
 }
 
-func TestAnExportThatIsNotConfirmedGivesTheNameBack(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
-		take(t, l, "also") // the lease goes on for this one
-		lease := take(t, l, "pinned")
-		unpin := pin(t, db, "pinned")
-		if ticket, err := lease.Export(t.Context(), time.Hour); err == nil || ticket != "" || errors.Is(err, sqllock.ErrLost) {
-			t.Errorf("Export of a row that is locked: %q, %v", ticket, err)
-		}
-		if cause := context.Cause(lease.Context()); !errors.Is(cause, sqllock.ErrReleased) {
-			t.Errorf("the lock ended with %v", cause)
-		}
-		unpin()
-		take(t, newLocker(t, db.DB), "pinned") // long before its lease or the ticket's is over
-	})
-}
-
-// No statement that was to move the name is left on the server.
-func TestAnExportWhoseConnectionsEndGivesTheNameBack(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
-		take(t, l, "also") // the lease goes on for this one
-		lease := take(t, l, "pinned")
-		unpin := pin(t, db, "pinned")
-		exported := make(chan error, 1)
-		go func() {
-			_, err := lease.Export(context.Background(), time.Hour)
-			exported <- err
-		}()
-		done := false
-		eventually(t, func() bool {
-			endWaiting(t, db)
-			select {
-			case err := <-exported:
-				if err == nil {
-					t.Error("an export was confirmed whose row is locked")
-				}
-				done = true
-			default:
-			}
-			return done
-		})
-		endWaiting(t, db)
-		unpin()
-		take(t, newLocker(t, db.DB), "pinned") // long before its lease is over
-	})
-}
-
-// endWaiting ends the connections whose statements wait for a row.
-func endWaiting(t *testing.T, db *sqltest.Database) {
-	t.Helper()
-	if db.Engine == sqltest.EnginePostgres {
-		count(t, db, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
-		return
-	}
-	if !waitsForRow(t, db) {
-		return
-	}
-	var ids []int64
-	if err := db.SelectContext(t.Context(), &ids, "SELECT ID FROM information_schema.PROCESSLIST "+
-		"WHERE DB = DATABASE() AND ID <> CONNECTION_ID() AND COMMAND IN ('Execute', 'Query')"); err != nil {
-		t.Fatal(err)
-	}
-	for _, id := range ids {
-		_, _ = db.ExecContext(t.Context(), fmt.Sprint("KILL ", id)) // it may have ended by itself
-	}
-}
-
-func TestALockThatIsNotExportedIsHeldAsBefore(t *testing.T) {
-	t.Parallel()
-	onEvery(t, func(t *testing.T, db *sqltest.Database) {
-		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
-		lease := take(t, l, "x")
-		dead, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, err := lease.Export(dead, time.Minute); !errors.Is(err, context.Canceled) {
-			t.Errorf("Export with a dead context: %v", err)
-		}
-		for _, valid := range []time.Duration{0, -1, time.Millisecond, 366 * 24 * time.Hour} {
-			if _, err := lease.Export(t.Context(), valid); err == nil {
-				t.Errorf("Export for %v succeeded", valid)
-			}
-		}
-		if err := errors.Join(lease.Context().Err(), lease.Verify(t.Context())); err != nil {
-			t.Error(err)
-		}
-		if _, _, err := other.ForceRelease(t.Context(), "x"); err != nil {
-			t.Fatal(err)
-		}
-		next := take(t, other, "x")
-		if _, err := lease.Export(t.Context(), time.Minute); !errors.Is(err, sqllock.ErrLost) {
-			t.Errorf("Export of a lock that was lost: %v", err)
-		}
-		if err := errors.Join(next.Verify(t.Context()), next.Release(t.Context())); err != nil {
-			t.Error(err)
-		}
-		if _, err := next.Export(t.Context(), time.Minute); !errors.Is(err, sqllock.ErrReleased) {
-			t.Errorf("Export after Release: %v", err)
-		}
-		eventually(t, func() bool { return count(t, db, "SELECT count(*) FROM sqllock_lease WHERE ttl_us = 60000000") == 0 })
-	})
-}
-
 func TestATextThatIsNoTicketIsRefused(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -457,41 +281,5 @@ func TestATextThatIsNoTicketIsRefused(t *testing.T) {
 		}
 		takeOn(t, l, long)
 		takeOn(t, l, ticket)
-	})
-}
-
-// An acquisition whose answer is lost is undone by name and lease: what was adopted hangs on a lease of its own.
-func TestALostAnswerToAnAcquisitionDoesNotFreeWhatWasAdopted(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		for _, d := range []time.Duration{0, 10 * time.Hour} {
-			p, dsn := through(t, db)
-			l, other := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
-			also := take(t, l, "also")
-			heir := takeOn(t, l, export(t, take(t, other, "unanswered"), time.Minute))
-			if d > 0 {
-				if err := errors.Join(also.Extend(t.Context(), d), heir.Extend(t.Context(), d)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			id := leaseOf(t, db, "also")
-			var us int64
-			if err := db.GetContext(t.Context(), &us, db.Rebind("SELECT ttl_us FROM sqllock_lease WHERE id = ?"), id); err != nil {
-				t.Fatal(err)
-			}
-			p.loseAnswerTo(onWire(db, id))
-			ttl := sqllock.WithTTL(time.Duration(us) * time.Microsecond)
-			if _, err := l.TryAcquire(t.Context(), "unanswered", ttl); !sqllock.IsRetryable(err) || p.answersLost() != 1 {
-				t.Errorf("TryAcquire: %v; %d answers lost", err, p.answersLost())
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			if _, err := other.Acquire(ctx, "unanswered"); !errors.Is(err, sqllock.ErrHeld) {
-				t.Errorf("Acquire: %v", err)
-			}
-			if err := errors.Join(heir.Verify(t.Context()), heir.Release(t.Context()), also.Release(t.Context())); err != nil {
-				t.Error(err)
-			}
-		}
 	})
 }

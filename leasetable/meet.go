@@ -43,12 +43,8 @@ func (s *sharing) host(ctx context.Context, all []any) {
 		}
 	}
 	for some := range slices.Chunk(parts, maxShare) {
-		took, err := s.run(ctx, some)
-		if len(some) > 1 && answered(err) { // nothing was done because of one of them, maybe
-			took, err = nil, nil
-		}
+		s.serve(ctx, some)
 		for _, one := range some {
-			one.took, one.err = one.tookOf(took), err
 			close(one.done)
 		}
 	}

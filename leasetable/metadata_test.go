@@ -266,8 +266,7 @@ func TestAHolderChangesItsMetadata(t *testing.T) {
 func TestMetadataWhoseAnswerIsLostIsSentAgain(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		p, dsn := through(t, db)
-		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(time.Hour))
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		lease := take(t, l, "unanswered")
 		p.loseAnswerTo(onWire(db, []byte("unanswered")))
 		if err := lease.SetMetadata(t.Context(), []byte("noted")); err != nil || p.answersLost() != 1 {

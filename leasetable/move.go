@@ -149,14 +149,12 @@ var errMoveOn = errors.New("the lease that the lock was to be moved to is over")
 // tryMove repeats the statement until it is answered, or the lock is over. One that comes late, after a release,
 // a handover or another move, finds the name elsewhere.
 func (le *Lease) tryMove(t, n *term) (how moved, err error) {
-	ctx, cancel := le.locker.bound(context.Background())
-	defer cancel()
-	alive, stop := bound.By(ctx, le.Context())
+	alive, stop := bound.By(le.locker.closing, le.Context())
 	defer stop()
 	began, unanswered := time.Now(), false
 	for pause := firstPause; ; pause = longer(pause) {
 		there := false
-		err = once(ctx, attemptTimeout, func(ctx context.Context) (err error) {
+		err = once(le.locker.closing, attemptTimeout, func(ctx context.Context) (err error) {
 			there, err = t.store.move(ctx, le.Name(), le.token, t.id, n.id)
 			return err
 		})

@@ -75,8 +75,7 @@ func TestALockThatTheDatabaseForgotIsLost(t *testing.T) {
 func TestALockThatWasFreedByForceBeforeItsAnswerCameIsLost(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		p, dsn := through(t, db)
-		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(1500*time.Millisecond))
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(1500*time.Millisecond))
 		admin := newLocker(t, db.DB)
 		take(t, l, "kept")
 		passOn := p.delayAnswerTo(onWire(db, []byte("late")))

@@ -68,8 +68,7 @@ func TestANamePassesFromOneWaiterToTheNextWithAHigherToken(t *testing.T) {
 func TestAHandoverWhoseAnswerIsLostHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		p, dsn := through(t, db)
-		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(time.Hour))
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		lease := take(t, l, "unanswered")
 		leaseOf := func() (id []byte) {
 			if err := db.GetContext(t.Context(), &id, "SELECT lease_id FROM sqllock_lock"); err != nil {

@@ -35,20 +35,14 @@ func waiterOf(dc driver.Conn) func(ctx context.Context) (payload string, err err
 // the process that serves it is the one that it was told of when it was opened.
 func isDirect(ctx context.Context, dc driver.Conn) (bool, error) {
 	conn, ok := pgxConn(dc)
-	q, canQuery := dc.(driver.QueryerContext)
-	if !ok || !canQuery {
+	if !ok {
 		return false, nil
 	}
 	told := conn.MethodByName("PgConn").Call(nil)[0].MethodByName("PID").Call(nil)[0].Uint()
-	rows, err := q.QueryContext(ctx, "SELECT pg_backend_pid()", nil)
-	if err != nil {
+	row, err := lastRow(ctx, dc, "SELECT pg_backend_pid()")
+	if len(row) != 1 || err != nil {
 		return false, err
 	}
-	defer rows.Close()
-	serves := make([]driver.Value, 1)
-	if err := rows.Next(serves); err != nil {
-		return false, err
-	}
-	pid, _ := serves[0].(int64)
+	pid, _ := row[0].(int64)
 	return pid == int64(told), nil
 }

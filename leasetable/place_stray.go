@@ -3,7 +3,6 @@ package leasetable
 import (
 	"context"
 	"slices"
-	"time"
 )
 
 // strayPlace is a place that a lost answer may have left taken: of the name, with the token.
@@ -35,14 +34,12 @@ func (t *term) mayHave(stray strayPlace) bool {
 
 // chasePlaces frees those places, one after the other. The end of the lease does so for good.
 func (t *term) chasePlaces() {
-	ctx, cancel := t.locker.bound(context.Background())
-	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, t.ttl/3) {
 		t.mu.Lock()
 		strays := slices.Clone(t.strayPlaces)
 		t.mu.Unlock()
 		for _, stray := range strays {
-			if t.freeStray(ctx, stray) != nil {
+			if t.freeStray(t.locker.closing, stray) != nil {
 				continue
 			}
 			t.mu.Lock()
@@ -56,15 +53,9 @@ func (t *term) chasePlaces() {
 		if done {
 			return
 		}
-		timer := time.NewTimer(jitter(pause))
-		select {
-		case <-t.over:
-		case <-ctx.Done():
-		case <-timer.C:
-			continue
+		if !t.rest(pause) {
+			return
 		}
-		timer.Stop()
-		return
 	}
 }
 

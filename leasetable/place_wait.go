@@ -106,8 +106,6 @@ func (a *attempt) wantNoMore() {
 		return
 	}
 	_ = a.start(func() { // of a Locker that is closed it ends by itself
-		ctx, cancel := a.bound(context.Background())
-		defer cancel()
-		_ = once(ctx, attemptTimeout, func(ctx context.Context) error { return a.store.wantAlone(ctx, a.name, nil) })
+		_ = once(a.closing, attemptTimeout, func(ctx context.Context) error { return a.store.wantAlone(ctx, a.name, nil) })
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -42,6 +43,13 @@ func through(t *testing.T, db *sqltest.Database) (*proxy, string) {
 		p.conns.Wait()
 	})
 	return p, strings.Replace(db.DSN, addressOf(db), listener.Addr().String(), 1)
+}
+
+// newLockerThrough opens a Locker whose connections lead through a new proxy.
+func newLockerThrough(t *testing.T, db *sqltest.Database, opts ...leasetable.Option) (*proxy, *leasetable.Locker) {
+	t.Helper()
+	p, dsn := through(t, db)
+	return p, newLocker(t, open(t, db.DriverName(), dsn), opts...)
 }
 
 // addressOf is where db's server is, as its DSN says it.
@@ -157,4 +165,10 @@ func onWire(db *sqltest.Database, b []byte) string {
 		return string(b)
 	}
 	return hex.EncodeToString(b)
+}
+
+func (p *proxy) isArmed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.word != ""
 }

@@ -128,17 +128,13 @@ func (t *term) extend(sent time.Time) (locks int) {
 // not need. The statement with the lost answer may still be under way, so a name that is not
 // held is looked at again, until the term ends.
 func (t *term) chaseStrays() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	stop := context.AfterFunc(t.locker.closing, cancel)
-	defer stop()
 	for pause := firstPause; ; pause = min(2*pause, t.ttl/3) {
 		t.mu.Lock()
 		strays := slices.Clone(t.strays)
 		t.mu.Unlock()
 		for _, name := range strays {
 			var freed int64
-			err := once(ctx, attemptTimeout, func(ctx context.Context) (err error) {
+			err := once(t.locker.closing, attemptTimeout, func(ctx context.Context) (err error) {
 				freed, err = t.store.change(ctx, &t.store.work, disown, []byte(name), t.id)
 				return err
 			})
@@ -148,15 +144,23 @@ func (t *term) chaseStrays() {
 				t.mu.Unlock()
 			}
 		}
-		timer := time.NewTimer(jitter(pause))
-		select {
-		case <-t.over:
-		case <-ctx.Done():
-		case <-timer.C:
-			continue
+		if !t.rest(pause) {
+			return
 		}
-		timer.Stop()
-		return
+	}
+}
+
+// rest returns after about a pause whether the term goes on, and its Locker.
+func (t *term) rest(pause time.Duration) bool {
+	timer := time.NewTimer(jitter(pause))
+	defer timer.Stop()
+	select {
+	case <-t.over: // and with it what it held
+		return false
+	case <-t.locker.closing.Done():
+		return false
+	case <-timer.C:
+		return true
 	}
 }
 

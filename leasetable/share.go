@@ -100,12 +100,8 @@ func (s *sharing) do(ctx context.Context, p *part, before bool) (taken, error) {
 	s.began, s.crowd = began, n > 0
 	s.mu.Unlock()
 
-	all, err := s.run(ctx, parts)
-	if len(parts) > 1 && answered(err) { // nothing was done because of one of them, maybe
-		all, err = nil, nil
-	}
+	s.serve(ctx, parts)
 	for _, other := range parts[1:] {
-		other.took, other.err = other.tookOf(all), err
 		close(other.done)
 	}
 	s.mu.Lock()
@@ -120,7 +116,18 @@ func (s *sharing) do(ctx context.Context, p *part, before bool) (taken, error) {
 		close(s.queue[0].done)
 		s.queue = slices.Delete(s.queue, 0, 1)
 	}
-	return p.tookOf(all), err
+	return p.took, p.err
+}
+
+// serve runs a statement for parts, and notes what came of it.
+func (s *sharing) serve(ctx context.Context, parts []*part) {
+	all, err := s.run(ctx, parts)
+	if len(parts) > 1 && answered(err) { // nothing was done because of one of them, maybe
+		all, err = nil, nil
+	}
+	for _, p := range parts {
+		p.took, p.err = p.tookOf(all), err
+	}
 }
 
 // tookOf finds what became of p's name.

@@ -135,8 +135,7 @@ func TestALockedRowDelaysNobodyElse(t *testing.T) {
 func TestASharedStatementWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		p, dsn := through(t, db)
-		l := newLocker(t, open(t, db.DriverName(), dsn), leasetable.WithTTL(time.Hour))
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		other := newLocker(t, db.DB)
 		if err := take(t, l, "connected").Release(t.Context()); err != nil {
 			t.Fatal(err)

@@ -6,11 +6,7 @@ import (
 	"database/sql/driver"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -31,27 +27,6 @@ type store struct {
 	elsewhere driver.Connector // for connections of neither
 	durable   bool             // releases are, too
 }
-
-// pool is a small private connection pool.
-type pool struct {
-	*sqlx.DB
-	opened atomic.Int64 // counts the connections
-	pooler atomic.Bool  // one of them was not known to lead to PostgreSQL itself
-
-	unreplicated atomic.Int64 // see replicated
-	galera       atomic.Bool  // one of them led to a Galera node
-
-	// prepared has the statements that were prepared on MySQL, whose driver otherwise makes
-	// three round trips of a statement with arguments. pgx prepares by itself, as the
-	// application configured it (behind a pooler: not at all).
-	mu       sync.Mutex
-	prepared map[statement]*sqlx.Stmt // guarded by mu
-}
-
-const (
-	workConns = 4
-	keepConns = 1
-)
 
 func newStore(db *sqlx.DB, d schema.Dialect, t schema.Tables) (*store, error) {
 	if err := t.Validate(d); err != nil {
@@ -77,106 +52,8 @@ func newStore(db *sqlx.DB, d schema.Dialect, t schema.Tables) (*store, error) {
 	return s, nil
 }
 
-func (p *pool) open(c driver.Connector, driverName string, d schema.Dialect, conns int) {
-	if d == schema.MySQL {
-		c = galeraConnector{c, &p.galera}
-	}
-	db := sql.OpenDB(&settledConnector{Connector: c, dialect: d, pool: p})
-	db.SetMaxOpenConns(conns)
-	db.SetMaxIdleConns(conns)
-	p.DB = sqlx.NewDb(db, driverName)
-	p.prepared = make(map[statement]*sqlx.Stmt)
-}
-
-// settings make every connection behave alike whatever the DSN or the server's defaults say.
-// On PostgreSQL a session may be a pooler's and is left alone: each statement is a transaction
-// of its own there, and under a stricter isolation level it fails cleanly and is retried.
-var settings = map[schema.Dialect][]string{
-	schema.MySQL: {
-		"SET SESSION autocommit = 1",
-		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-		"SET SESSION innodb_lock_wait_timeout = 2",
-	},
-	schema.SQLite: {"PRAGMA busy_timeout = 100"},
-}
-
-// settledConnector runs statements on every connection that it opens.
-type settledConnector struct {
-	driver.Connector
-	dialect schema.Dialect
-	pool    *pool
-}
-
-// Connect implements driver.Connector.
-func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	dc, err := s.Connector.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, text := range settings[s.dialect] {
-		if err := execOn(ctx, dc, text); err != nil {
-			_ = dc.Close() // the first error says more
-			return nil, err
-		}
-	}
-	if s.dialect == schema.Postgres {
-		direct, err := isDirect(ctx, dc)
-		if err != nil {
-			_ = dc.Close() // the first error says more
-			return nil, err
-		}
-		if !direct {
-			s.pool.pooler.Store(true)
-		}
-		countUnreplicated(dc, &s.pool.unreplicated)
-	}
-	s.pool.opened.Add(1)
-	return dc, nil
-}
-
-func execOn(ctx context.Context, dc driver.Conn, text string) error {
-	ex, ok := dc.(driver.ExecerContext)
-	if !ok {
-		return fmt.Errorf("leasetable: the driver's connection %T cannot execute statements directly", dc)
-	}
-	_, err := ex.ExecContext(ctx, text, nil)
-	return err
-}
-
 func (s *store) close() error {
 	return errors.Join(s.work.close(), s.keep.close())
-}
-
-func (p *pool) close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, stmt := range p.prepared {
-		_ = stmt.Close() // fails when its connection has ended, and the statement with it
-	}
-	return p.Close()
-}
-
-// stmt returns st prepared.
-func (p *pool) stmt(ctx context.Context, st statement, text string) (*sqlx.Stmt, error) {
-	p.mu.Lock()
-	ready := p.prepared[st]
-	p.mu.Unlock()
-	if ready != nil {
-		return ready, nil
-	}
-	fresh, err := p.PreparexContext(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	if ready = p.prepared[st]; ready == nil {
-		p.prepared[st] = fresh
-	}
-	p.mu.Unlock()
-	if ready == nil {
-		return fresh, nil
-	}
-	return ready, fresh.Close() //nolint:sqlclosecheck // somebody else was first
 }
 
 // exec runs a statement.
@@ -297,52 +174,11 @@ func (s *store) maybeNumber(ctx context.Context, p *pool, st statement, args ...
 	return found, n, classify(err)
 }
 
-// number asks the driver itself: database/sql starts a goroutine for every query whose context can end, and a
-// processor for that.
-func (p *pool) number(ctx context.Context, text string, args []any) (found bool, n int64, err error) {
-	conn, err := p.Conn(ctx)
-	if err != nil {
-		return false, 0, err
-	}
-	defer conn.Close() // into the pool
-	err = conn.Raw(func(dc any) error {
-		q, ok := dc.(driver.QueryerContext)
-		if !ok {
-			return fmt.Errorf("leasetable: the driver's connection %T cannot query directly", dc)
-		}
-		named := make([]driver.NamedValue, len(args))
-		for i, arg := range args {
-			v, err := driver.DefaultParameterConverter.ConvertValue(arg)
-			if err != nil {
-				return err
-			}
-			named[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
-		}
-		rows, err := q.QueryContext(ctx, text, named)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		row := make([]driver.Value, 1)
-		for err = rows.Next(row); err == nil; err = rows.Next(row) { // to the end: the commit, and its failure, come after the row
-			found = true
-			if n, ok = row[0].(int64); !ok {
-				return fmt.Errorf("leasetable: the driver gives %T for an integer", row[0])
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		return err
-	})
-	return found, n, err
-}
-
 // commit is the synchronous_commit of a statement that frees names on PostgreSQL, or nil for that of the
 // session. What a crash of the server forgets of it, the owner finds out when it connects again, unless
 // a pooler hides that. A name that is to be kept has to be found so.
 func (s *store) commit(parts []*part) any {
-	if s.durable || s.work.pooler.Load() || slices.ContainsFunc(parts, func(p *part) bool { return p.keep > 0 }) {
+	if s.durable || s.work.pooler.Load() || s.keep.pooler.Load() || slices.ContainsFunc(parts, func(p *part) bool { return p.keep > 0 }) {
 		return nil
 	}
 	return "off"

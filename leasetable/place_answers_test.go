@@ -1,0 +1,174 @@
+package leasetable_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// On MySQL and MariaDB the answers to the statement that adds the place, and to the commit.
+func TestAClaimOfAPlaceWhoseAnswerIsLostTakesNoPlace(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
+		other := newLocker(t, db.DB)
+		take(t, l, "kept")
+		var id []byte
+		if err := db.GetContext(t.Context(), &id, "SELECT id FROM sqllock_lease"); err != nil {
+			t.Fatal(err)
+		}
+		words := []string{onWire(db, id)}
+		if db.Engine != sqltest.EnginePostgres {
+			words = append(words, "COMMIT")
+		}
+		var last int64
+		for range 2 { // of a name that has no row yet, and of one that has
+			for i, word := range words {
+				p.loseAnswerTo(word)
+				lost := p.answersLost()
+				if _, err := tryPlace(t, l, leasetable.WithLimit(1)); err == nil || !sqllock.IsRetryable(err) {
+					t.Fatalf("a claim without an answer: %v", err)
+				}
+				if p.answersLost() != lost+1 {
+					t.Fatal("no answer was lost")
+				}
+				// Whether it took the place or not: what it had seen is over, and the place is free.
+				eventually(t, func() bool {
+					return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE name <> 'kept' AND token = "+itoa(last+1)) == 1 &&
+						count(t, db, "SELECT count(*) FROM sqllock_place") == 0
+				})
+				lease := take(t, []*leasetable.Locker{l, other}[i%2], "x", leasetable.WithLimit(1))
+				if last += 2; lease.Token() != last {
+					t.Errorf("token %d; want %d", lease.Token(), last)
+				}
+				release(t, lease)
+			}
+		}
+		if n := count(t, db, "SELECT count(*) FROM sqllock_lease WHERE ttl_us = 3600000000"); n != 1 {
+			t.Errorf("%d leases: there was no need for another one", n)
+		}
+	})
+}
+
+// Others of the process ask with the same lease, and see the same token, as the one whose answer is lost.
+func TestALostAnswerCostsNobodyElseItsPlace(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
+		take(t, l, "kept")
+		var id []byte
+		if err := db.GetContext(t.Context(), &id, "SELECT id FROM sqllock_lease"); err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			p.loseAnswerTo(onWire(db, id))
+			got := make(chan *leasetable.Lease, 4)
+			for range cap(got) {
+				go func() {
+					lease, err := tryPlace(t, l, leasetable.WithShared())
+					if err != nil && !sqllock.IsRetryable(err) {
+						t.Error(err)
+					}
+					got <- lease
+				}()
+			}
+			var leases []*leasetable.Lease
+			for range cap(got) {
+				if lease := <-got; lease != nil {
+					leases = append(leases, lease)
+				}
+			}
+			if len(leases) != cap(got)-1 {
+				t.Errorf("%d of %d got a place, and one lost its answer", len(leases), cap(got))
+			}
+			eventually(t, func() bool { return leasetable.Strays(l) == 0 })
+			for _, lease := range leases {
+				if err := lease.Verify(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			if n := count(t, db, "SELECT count(*) FROM sqllock_place"); n != len(leases) {
+				t.Errorf("%d places for %d who have one", n, len(leases))
+			}
+			release(t, leases...)
+		}
+	})
+}
+
+func TestAReleaseOfAPlaceWhoseAnswerIsLostIsConfirmedByAnother(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
+		lease := take(t, l, "unanswered", leasetable.WithLimit(1))
+		p.loseAnswerTo(onWire(db, []byte("unanswered")))
+		if err := lease.Release(t.Context()); err != nil || p.answersLost() != 1 {
+			t.Errorf("Release: %v; %d answers lost", err, p.answersLost())
+		}
+		if _, err := newLocker(t, db.DB).TryAcquire(t.Context(), "unanswered", leasetable.WithLimit(1)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Who takes the whole of a name has it by its lease, as after any other acquisition of it.
+func TestATakeoverOfAllPlacesWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
+		take(t, l, "kept")
+		var id []byte
+		if err := db.GetContext(t.Context(), &id, "SELECT id FROM sqllock_lease"); err != nil {
+			t.Fatal(err)
+		}
+		release(t, take(t, l, "x", leasetable.WithShared()))
+		passOn := p.delayAnswerTo(onWire(db, id)) // to the statement that finds that the name has places
+		tried := make(chan error, 1)
+		go func() {
+			_, err := l.TryAcquire(context.Background(), "x")
+			tried <- err
+		}()
+		eventually(t, func() bool { return !p.isArmed() })
+		p.loseAnswerTo(onWire(db, id))
+		passOn()
+		if err := <-tried; err == nil || !sqllock.IsRetryable(err) || p.answersLost() != 1 {
+			t.Fatalf("an acquisition without an answer: %v; %d answers lost", err, p.answersLost())
+		}
+		next := take(t, newLocker(t, db.DB), "x")
+		if next.Token() != 3 {
+			t.Errorf("token %d: the name had not been taken", next.Token())
+		}
+		release(t, next)
+		release(t, take(t, newLocker(t, db.DB), "x", leasetable.WithShared()))
+	})
+}
+
+// A holder whose place cannot be freed just now holds up no renewal, and its place comes free.
+func TestAPlaceThatCannotBeReleasedAtOnceIsReleasedLater(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(2*time.Minute))
+		pinned, also := take(t, l, "x", leasetable.WithLimit(2)), take(t, l, "x", leasetable.WithLimit(2))
+		tx, err := db.BeginTxx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := pinned.Guard(t.Context(), leasetable.SQLTx(tx)); err != nil {
+			t.Fatal(err)
+		}
+		if err := pinned.Release(t.Context()); err == nil || errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Release of a place that is guarded: %v; want that it was not confirmed", err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		take(t, newLocker(t, db.DB), "x", leasetable.WithLimit(2))
+		if err := also.Verify(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

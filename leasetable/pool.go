@@ -1,0 +1,186 @@
+package leasetable
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/sqllock/sqllock/schema"
+)
+
+// pool is a small private connection pool.
+type pool struct {
+	*sqlx.DB
+	opened atomic.Int64 // counts the connections
+	pooler atomic.Bool  // one of them was not known to lead to PostgreSQL itself
+
+	unreplicated atomic.Int64 // see replicated
+	galera       atomic.Bool  // one of them led to a Galera node
+
+	// prepared has the statements that were prepared on MySQL, whose driver otherwise makes
+	// three round trips of a statement with arguments. pgx prepares by itself, as the
+	// application configured it (behind a pooler: not at all).
+	mu       sync.Mutex
+	prepared map[statement]*sqlx.Stmt // guarded by mu
+}
+
+const (
+	workConns = 4
+	keepConns = 1
+)
+
+func (p *pool) open(c driver.Connector, driverName string, d schema.Dialect, conns int) {
+	if d == schema.MySQL {
+		c = galeraConnector{c, &p.galera}
+	}
+	db := sql.OpenDB(&settledConnector{Connector: c, dialect: d, pool: p})
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	p.DB = sqlx.NewDb(db, driverName)
+	p.prepared = make(map[statement]*sqlx.Stmt)
+}
+
+// settings make every connection behave alike whatever the DSN or the server's defaults say.
+// On PostgreSQL a session may be a pooler's and is left alone: each statement is a transaction
+// of its own there, and under a stricter isolation level it fails cleanly and is retried.
+var settings = map[schema.Dialect][]string{
+	schema.MySQL: {
+		"SET SESSION autocommit = 1",
+		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+		"SET SESSION innodb_lock_wait_timeout = 2",
+	},
+	schema.SQLite: {"PRAGMA busy_timeout = 100"},
+}
+
+// settledConnector runs statements on every connection that it opens.
+type settledConnector struct {
+	driver.Connector
+	dialect schema.Dialect
+	pool    *pool
+}
+
+// Connect implements driver.Connector.
+func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	dc, err := s.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range settings[s.dialect] {
+		if err := execOn(ctx, dc, text); err != nil {
+			_ = dc.Close() // the first error says more
+			return nil, err
+		}
+	}
+	if s.dialect == schema.Postgres {
+		direct, err := isDirect(ctx, dc)
+		if err != nil {
+			_ = dc.Close() // the first error says more
+			return nil, err
+		}
+		if !direct {
+			s.pool.pooler.Store(true)
+		}
+		countUnreplicated(dc, &s.pool.unreplicated)
+	}
+	s.pool.opened.Add(1)
+	return dc, nil
+}
+
+func execOn(ctx context.Context, dc driver.Conn, text string) error {
+	ex, ok := dc.(driver.ExecerContext)
+	if !ok {
+		return fmt.Errorf("leasetable: the driver's connection %T cannot execute statements directly", dc)
+	}
+	_, err := ex.ExecContext(ctx, text, nil)
+	return err
+}
+
+func (p *pool) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, stmt := range p.prepared {
+		_ = stmt.Close() // fails when its connection has ended, and the statement with it
+	}
+	return p.Close()
+}
+
+// stmt returns st prepared.
+func (p *pool) stmt(ctx context.Context, st statement, text string) (*sqlx.Stmt, error) {
+	p.mu.Lock()
+	ready := p.prepared[st]
+	p.mu.Unlock()
+	if ready != nil {
+		return ready, nil
+	}
+	fresh, err := p.PreparexContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	if ready = p.prepared[st]; ready == nil {
+		p.prepared[st] = fresh
+	}
+	p.mu.Unlock()
+	if ready == nil {
+		return fresh, nil
+	}
+	return ready, fresh.Close() //nolint:sqlclosecheck // somebody else was first
+}
+
+// number asks the driver itself: database/sql starts a goroutine for every query whose context can end, and a
+// processor for that.
+func (p *pool) number(ctx context.Context, text string, args []any) (found bool, n int64, err error) {
+	conn, err := p.Conn(ctx)
+	if err != nil {
+		return false, 0, err
+	}
+	defer conn.Close() // into the pool
+	err = conn.Raw(func(dc any) error {
+		named := make([]driver.NamedValue, len(args))
+		for i, arg := range args {
+			v, err := driver.DefaultParameterConverter.ConvertValue(arg)
+			if err != nil {
+				return err
+			}
+			named[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
+		}
+		row, err := lastRow(ctx, dc, text, named...)
+		if row == nil || err != nil {
+			return err
+		}
+		if n, found = row[0].(int64); !found {
+			return fmt.Errorf("leasetable: the driver gives %T for an integer", row[0])
+		}
+		return nil
+	})
+	return found, n, err
+}
+
+// lastRow asks the driver on one of its connections, and returns the last row of the answer, or nil. It
+// reads to the end: the commit, and its failure, come after the rows.
+func lastRow(ctx context.Context, dc any, text string, args ...driver.NamedValue) (last []driver.Value, err error) {
+	q, ok := dc.(driver.QueryerContext)
+	if !ok {
+		return nil, fmt.Errorf("leasetable: the driver's connection %T cannot query directly", dc)
+	}
+	rows, err := q.QueryContext(ctx, text, args)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	row := make([]driver.Value, len(rows.Columns()))
+	for err = rows.Next(row); err == nil; err = rows.Next(row) {
+		last = row
+	}
+	if errors.Is(err, io.EOF) {
+		return last, nil
+	}
+	return nil, err
+}
