@@ -8,9 +8,10 @@ import (
 	"sync"
 )
 
-// AcquireAll acquires every name, or none. It waits for one after the other, in sorted order, so that
+// AcquireAll acquires every name, or none. It tries for all at once, which can share a statement. If one is held
+// it waits for one after the other, in sorted order, so that
 // two callers with overlapping names cannot block each other for ever; but when it has the first it
-// tries for all others at once, which can share a statement. A name given twice is taken once.
+// tries for all others at once. A name given twice is taken once.
 //
 // The Lock that it returns ends as soon as one of its parts does. Its Name is the sorted
 // names joined by commas. On any error nothing is held.
@@ -23,14 +24,7 @@ func AcquireAll(ctx context.Context, l Locker, names []string, opts ...Option) (
 	all := &allLock{name: strings.Join(sorted, ",")}
 	// The lifetime context of a lock does not end with the context of its acquisition.
 	all.ctx, all.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	err := all.wait(ctx, l, sorted[:1], opts)
-	switch {
-	case err != nil:
-	case all.try(ctx, l, sorted[1:], opts):
-		err = all.lostMeanwhile() //nolint:contextcheck // asks the parts' own contexts
-	default:
-		err = all.wait(ctx, l, sorted[1:], opts)
-	}
+	err := all.acquire(ctx, l, sorted, opts)
 	if err != nil {
 		all.cancel(ErrReleased)
 		return nil, errors.Join(err, all.giveUp(ctx))
@@ -46,6 +40,20 @@ type allLock struct {
 	ctx    context.Context //nolint:containedctx // the lock's own lifetime
 	cancel context.CancelCauseFunc
 	parts  []Lock
+}
+
+// acquire takes names; what it has taken when it fails are the parts.
+func (a *allLock) acquire(ctx context.Context, l Locker, names []string, opts []Option) error {
+	if len(names) > 1 && a.try(ctx, l, names, opts) {
+		return a.lostMeanwhile() //nolint:contextcheck // asks the parts' own contexts
+	}
+	if err := a.wait(ctx, l, names[:1], opts); err != nil {
+		return err
+	}
+	if a.try(ctx, l, names[1:], opts) {
+		return a.lostMeanwhile() //nolint:contextcheck // asks the parts' own contexts
+	}
+	return a.wait(ctx, l, names[1:], opts)
 }
 
 // Name implements Lock.

@@ -243,6 +243,12 @@ func (a *attempt) claimOn(ctx context.Context, t *term) (o outcome) {
 			}
 			continue
 		}
+		if seen.Token == 0 { // absent
+			o = a.take(ctx, func(ctx context.Context) (int64, error) { return a.store.insert(ctx, a.part(t.id)) })
+			if o.token != 0 || o.err != nil {
+				return o
+			}
+		}
 		if seen.LeaseID == nil {
 			hopeful = true
 			continue
@@ -278,7 +284,7 @@ func (a *attempt) takeFree(ctx context.Context, id []byte, before bool) (o outco
 	met := before
 	o.err = retryConflicts(ctx, func(ctx context.Context) error {
 		p := a.part(id)
-		if a.meet != nil && !met && !p.long() {
+		if a.meet != nil && !met {
 			met = true
 			took, done, err := a.store.takes.meet(ctx, a.meet, p)
 			if o.token = took.Token; done {

@@ -1,12 +1,17 @@
 package leasetable
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Waiting is how many goroutines are in line for name.
 func Waiting(l *Locker, name string) int { return l.turns.Waiting(name) }
 
-// Spoil has the server refuse the statement that reads, on MySQL, which names were taken for many.
+// Spoil has names look free on MySQL that are held, and the server refuse the statement that reads which of them were
+// taken for many.
 func Spoil(l *Locker) {
+	l.store.texts[freeMany] = strings.Replace(l.store.texts[freeMany], "lease_id IS NULL", "token > 0", 1)
 	l.store.texts[takenMany] = "SELECT name, token FROM sqllock_nowhere WHERE name = ?"
 }
 

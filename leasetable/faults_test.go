@@ -3,6 +3,7 @@ package leasetable_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -18,20 +19,25 @@ func TestAnAcquireWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		other := newLocker(t, db.DB)
 		kept := take(t, l, "kept") // the lease goes on for this one
-		p.loseAnswerTo(onWire(db, []byte("unanswered")))
-		if _, err := l.TryAcquire(t.Context(), "unanswered"); err == nil || !sqllock.IsRetryable(err) {
-			t.Fatalf("an acquire without an answer: %v", err)
-		}
-		if p.answersLost() != 1 {
-			t.Fatal("no answer was lost")
-		}
-		// Its row was taken, and is given back long before the lease of an hour ends.
-		if token := take(t, other, "unanswered").Token(); token != 2 {
-			t.Errorf("token %d: the lost acquire had not taken the row", token)
-		}
-		take(t, l, "y") // on a new lease
-		if n := leaseRows(t, db); n < 2 {
-			t.Errorf("%d leases", n)
+		p.spare(2)                 // of a name that has no row: one that finds none, and a look
+		for i := range int64(2) {
+			p.loseAnswerTo(onWire(db, []byte("unanswered")))
+			if _, err := l.TryAcquire(t.Context(), "unanswered"); err == nil || !sqllock.IsRetryable(err) {
+				t.Fatalf("an acquire without an answer: %v", err)
+			}
+			if lost := p.answersLost(); lost != int(i+1) {
+				t.Fatalf("%d answers were lost", lost)
+			}
+			// Its row was taken, and is given back long before the lease of an hour ends.
+			lease := take(t, other, "unanswered")
+			if lease.Token() != 2*(i+1) {
+				t.Errorf("token %d: the lost acquire had not taken the row", lease.Token())
+			}
+			take(t, l, fmt.Sprint(i)) // on a new lease
+			if n := leaseRows(t, db); n < 2 {
+				t.Errorf("%d leases", n)
+			}
+			release(t, lease)
 		}
 		if err := kept.Release(t.Context()); err != nil {
 			t.Error(err)

@@ -1,9 +1,6 @@
 package leasetable
 
-import (
-	"context"
-	"slices"
-)
+import "context"
 
 // guest is a part that came to a meeting.
 type guest struct {
@@ -42,7 +39,9 @@ func (s *sharing) host(ctx context.Context, all []any) {
 			close(g.done)
 		}
 	}
-	for some := range slices.Chunk(parts, maxShare) {
+	for len(parts) > 0 {
+		var some []*part
+		some, parts = parts[0].withAlike(parts[1:])
 		s.serve(ctx, some)
 		for _, one := range some {
 			close(one.done)

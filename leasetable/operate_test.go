@@ -78,6 +78,7 @@ func TestALockThatWasFreedByForceBeforeItsAnswerCameIsLost(t *testing.T) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(1500*time.Millisecond))
 		admin := newLocker(t, db.DB)
 		take(t, l, "kept")
+		release(t, take(t, l, "late"))
 		passOn := p.delayAnswerTo(onWire(db, []byte("late")))
 		taken := make(chan sqllock.Lock, 1)
 		go func() {

@@ -1,6 +1,7 @@
 package leasetable
 
 import (
+	"bytes"
 	"context"
 	"runtime"
 	"slices"
@@ -8,10 +9,8 @@ import (
 	"time"
 )
 
-const (
-	maxShare = 1000 // names that one statement takes or frees
-	longName = 128  // bytes; a longer one has a statement of its own, and so has longer metadata
-)
+// maxShare is how many names one statement takes or frees.
+const maxShare = 1000
 
 // part is what one caller wants of a statement that many share.
 type part struct {
@@ -23,6 +22,8 @@ type part struct {
 
 	metadata []byte // to attach
 
+	crowded bool // its statement was started while there were many callers
+
 	done chan struct{} // closed when p was run, or is to be run by its caller
 	// Written before done is closed:
 	lead bool // it is for this caller to run the next statement
@@ -30,8 +31,31 @@ type part struct {
 	err  error
 }
 
-// long reports whether p has a statement of its own.
-func (p *part) long() bool { return max(len(p.name), len(p.metadata)) > longName }
+// alike reports whether one statement can do what p and other want.
+func (p *part) alike(other *part) bool {
+	return bytes.Equal(p.id, other.id) && p.keep == other.keep && bytes.Equal(p.metadata, other.metadata)
+}
+
+// withAlike takes those out of the queue that can share a statement with p, and returns them after it.
+func (p *part) withAlike(queue []*part) (parts, rest []*part) {
+	parts = []*part{p}
+	for _, other := range queue {
+		if len(parts) < maxShare && p.alike(other) {
+			parts = append(parts, other)
+		} else {
+			rest = append(rest, other)
+		}
+	}
+	return parts, rest
+}
+
+// keepUS is keep in microseconds, or nil.
+func (p *part) keepUS() any {
+	if p.keep == 0 {
+		return nil
+	}
+	return p.keep.Microseconds()
+}
 
 // taken is what became of one name.
 type taken struct {
@@ -42,15 +66,31 @@ type taken struct {
 // sharing has callers who come at the same time share a statement, and so a commit: those who come
 // while others run theirs go together when one of these has ended.
 type sharing struct {
+	*crowd
 	run     func(ctx context.Context, parts []*part) (map[string]taken, error)
 	patient bool // nobody goes alone
 
-	mu      sync.Mutex
-	running int           // guarded by mu: statements
-	began   time.Time     // guarded by mu: when the last of them did
-	crowd   bool          // guarded by mu: it was for several
-	pace    time.Duration // guarded by mu: how long the last one for several took
-	queue   []*part       // guarded by mu: who waits for the next one
+	running   int           // guarded by mu: statements
+	gathering bool          // guarded by mu: one of them is not sent yet: more callers are awaited
+	pace      time.Duration // guarded by mu: how long the last one for several took
+	queue     []*part       // guarded by mu: who waits for the next one
+}
+
+// crowd is what two sharings know of their callers together: those who were answered together come
+// together again, to the other one maybe. While there are many, one statement runs at a time, and the next one
+// is for all.
+type crowd struct {
+	mu    sync.Mutex
+	both  [2]*sharing // who waits in the first goes first
+	size  int         // guarded by mu: how many callers there were lately
+	busy  int         // guarded by mu: statements that run for several, or would
+	began time.Time   // guarded by mu: when the last statement did
+}
+
+// newCrowd makes two sharings.
+func newCrowd(frees, takes *sharing) {
+	c := &crowd{both: [2]*sharing{frees, takes}}
+	frees.crowd, takes.crowd = c, c
 }
 
 // A statement may wait for a row that somebody has locked. Others do not wait for one that takes much
@@ -58,6 +98,7 @@ type sharing struct {
 const (
 	maxRunning = 3
 	mostPace   = 250 * time.Millisecond
+	mostGather = 500 * time.Microsecond
 )
 
 // slow is how long a statement may take before the next comer does not wait for it. The caller has mu.
@@ -66,19 +107,35 @@ func (s *sharing) slow() time.Duration { return max(5*time.Millisecond, 2*s.pace
 // patience is how long one waits in any case. The caller has mu.
 func (s *sharing) patience() time.Duration { return max(20*time.Millisecond, 4*s.pace) }
 
+// mayStart reports whether a statement can start now. The caller has mu.
+func (s *sharing) mayStart() bool {
+	switch {
+	case s.gathering || s.running == maxRunning:
+		return false
+	case s.running == 0 && s.busy == 0:
+		return true
+	}
+	return !s.patient && time.Since(s.began) > s.slow()
+}
+
+// start counts p's statement, which starts. The caller has mu.
+func (s *sharing) start(p *part) {
+	s.running++
+	s.began = time.Now()
+	if p.crowded = s.size > 1; p.crowded {
+		s.busy++
+	}
+}
+
 // do runs p, together with others unless that was done before. The first of those who had to wait runs the next statement.
 func (s *sharing) do(ctx context.Context, p *part, before bool) (taken, error) {
-	if (before || p.since != 0) && !s.patient || p.long() {
+	if (before || p.since != 0) && !s.patient {
 		return s.alone(ctx, p)
 	}
 	s.mu.Lock()
-	if s.running == 0 && s.crowd { // those who were answered together come together
-		s.crowd = false
-		s.mu.Unlock()
-		runtime.Gosched()
-		s.mu.Lock()
-	}
-	if s.running == maxRunning || s.running > 0 && (s.patient || time.Since(s.began) < s.slow()) {
+	if s.mayStart() {
+		s.start(p)
+	} else {
 		p.done = make(chan struct{})
 		s.queue = append(s.queue, p)
 		patience := s.patience()
@@ -90,14 +147,14 @@ func (s *sharing) do(ctx context.Context, p *part, before bool) (taken, error) {
 			return p.took, p.err
 		}
 		s.mu.Lock()
-	} else {
-		s.running++
 	}
-	n := min(len(s.queue), maxShare-1)
-	parts := append([]*part{p}, s.queue[:n]...)
-	s.queue = slices.Delete(s.queue, 0, n)
+	if p.crowded {
+		s.gather()
+	}
+	var parts []*part
+	parts, s.queue = p.withAlike(s.queue)
 	began := time.Now()
-	s.began, s.crowd = began, n > 0
+	s.began = began
 	s.mu.Unlock()
 
 	s.serve(ctx, parts)
@@ -109,14 +166,39 @@ func (s *sharing) do(ctx context.Context, p *part, before bool) (taken, error) {
 	if len(parts) > 1 {
 		s.pace = min(time.Since(began), mostPace)
 	}
-	if len(s.queue) == 0 {
-		s.running--
-	} else {
-		s.queue[0].lead = true
-		close(s.queue[0].done)
-		s.queue = slices.Delete(s.queue, 0, 1)
+	s.running--
+	if p.crowded {
+		s.busy--
+	}
+	s.size = min(max(len(parts)+len(s.both[0].queue)+len(s.both[1].queue), s.size/2), maxShare)
+	for _, next := range s.both {
+		next.lead()
 	}
 	return p.took, p.err
+}
+
+// lead has the first of those who wait run a statement, if one can start. The caller has mu.
+func (s *sharing) lead() {
+	if len(s.queue) == 0 || !s.mayStart() {
+		return
+	}
+	first := s.queue[0]
+	s.queue = slices.Delete(s.queue, 0, 1)
+	s.start(first)
+	first.lead = true
+	close(first.done)
+}
+
+// gather waits until as many have come as came lately, but not long beside what a statement takes. The caller
+// has mu.
+func (s *sharing) gather() {
+	s.gathering = true
+	for end := time.Now().Add(min(s.pace/4, mostGather)); len(s.queue)+1 < s.size && time.Now().Before(end); {
+		s.mu.Unlock()
+		runtime.Gosched()
+		s.mu.Lock()
+	}
+	s.gathering = false
 }
 
 // serve runs a statement for parts, and notes what came of it.

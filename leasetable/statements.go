@@ -18,6 +18,7 @@ const (
 	renew       statement = "renew"
 	end         statement = "end"
 	acquire     statement = "acquire"
+	insert      statement = "insert"
 	look        statement = "look"
 	bury        statement = "bury"
 	buryStill   statement = "bury_still"
@@ -37,8 +38,11 @@ const (
 	adopt       statement = "adopt"
 	acquireMany statement = "acquire_many"
 	releaseMany statement = "release_many"
-	takenMany   statement = "taken_many"   // MySQL only
-	heldMany    statement = "held_many"    // MySQL only
+	freeMany    statement = "free_many" // MySQL only, as the next ones
+	knownMany   statement = "known_many"
+	takenMany   statement = "taken_many"
+	heldMany    statement = "held_many"
+	insertMany  statement = "insert_many"
 	guardGalera statement = "guard_galera" // MySQL only
 	tell        statement = "tell"         // SQLite only
 
@@ -62,13 +66,13 @@ const (
 // loadStatements reads the statements of a dialect and puts in the names of the tables.
 func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, error) {
 	texts := make(map[statement]string)
-	names := []statement{grant, renew, end, acquire, look, bury, buryStill, takeover, release, pass, disown, guard, list, purge, force, want, wantNoMore, namesOf, note, move, adopt, acquireMany, releaseMany}
+	names := []statement{grant, renew, end, acquire, insert, look, bury, buryStill, takeover, release, pass, disown, guard, list, purge, force, want, wantNoMore, namesOf, note, move, adopt, acquireMany, releaseMany}
 	names = append(names, lookPlaces, listPlaces, releasePlace, clearPlace, guardPlace, convert, raise, wantAlone, forcePlaces)
 	switch d {
 	case schema.SQLite:
 		names = append(names, tell, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
 	case schema.MySQL:
-		names = append(names, takenMany, heldMany, guardGalera, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
+		names = append(names, freeMany, knownMany, takenMany, heldMany, insertMany, guardGalera, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
 	case schema.Postgres:
 		names = append(names, acquirePlace)
 	}

@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"encoding/hex"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -41,6 +40,7 @@ func newStore(db *sqlx.DB, d schema.Dialect, t schema.Tables) (*store, error) {
 		return nil, err
 	}
 	s := &store{dialect: d, texts: texts, elsewhere: c}
+	newCrowd(&s.frees, &s.takes)
 	s.takes.run, s.frees.run = s.takeMany, s.freeMany
 	// All writers of a SQLite file wait for each other: there a statement of one's own is no help.
 	s.takes.patient, s.frees.patient = d == schema.SQLite, d == schema.SQLite
@@ -109,10 +109,7 @@ func (s *store) change(ctx context.Context, p *pool, st statement, args ...any) 
 // release runs the statement of that name. It reports whether the name was freed, and whether another
 // process waits for it.
 func (s *store) release(ctx context.Context, p *part) (freed, wanted bool, err error) {
-	var keepUS any
-	if p.keep > 0 {
-		keepUS = p.keep.Microseconds()
-	}
+	keepUS := p.keepUS()
 	var n int64
 	switch s.dialect {
 	case schema.MySQL: // its placeholders have no numbers
@@ -120,7 +117,7 @@ func (s *store) release(ctx context.Context, p *part) (freed, wanted bool, err e
 	case schema.SQLite:
 		freed, n, err = s.maybeNumber(ctx, &s.work, release, []byte(p.name), p.id, p.token, keepUS)
 	default:
-		freed, n, err = s.maybeNumber(ctx, &s.work, release, []byte(p.name), p.id, p.token, keepUS, s.commit([]*part{p}))
+		freed, n, err = s.maybeNumber(ctx, &s.work, release, []byte(p.name), p.id, p.token, keepUS, s.commit(p))
 	}
 	return freed, n > 0, err
 }
@@ -128,9 +125,24 @@ func (s *store) release(ctx context.Context, p *part) (freed, wanted bool, err e
 // acquire runs the statement of that name.
 func (s *store) acquire(ctx context.Context, p *part) (token int64, err error) {
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		return s.claim(ctx, acquire, []byte(p.name), p.metadata, p.id, []byte(p.name), p.metadata, p.since, p.id)
+		return s.claim(ctx, acquire, p.metadata, p.since, p.id, []byte(p.name), []byte(p.name))
 	}
 	return s.claim(ctx, acquire, []byte(p.name), p.id, p.since, p.metadata)
+}
+
+// duplicate is the error of MySQL for a row that is there.
+const duplicate = "mysql 1062"
+
+// insert runs the statement of that name.
+func (s *store) insert(ctx context.Context, p *part) (token int64, err error) {
+	if s.dialect != schema.MySQL {
+		return s.claim(ctx, insert, []byte(p.name), p.id, p.metadata)
+	}
+	_, err = s.change(ctx, &s.work, insert, []byte(p.name), p.metadata, p.id)
+	if codeOf(err) == duplicate {
+		return 0, nil
+	}
+	return 1, err
 }
 
 // takeover runs the statement of that name.
@@ -177,8 +189,8 @@ func (s *store) maybeNumber(ctx context.Context, p *pool, st statement, args ...
 // commit is the synchronous_commit of a statement that frees names on PostgreSQL, or nil for that of the
 // session. What a crash of the server forgets of it, the owner finds out when it connects again, unless
 // a pooler hides that. A name that is to be kept has to be found so.
-func (s *store) commit(parts []*part) any {
-	if s.durable || s.work.pooler.Load() || s.keep.pooler.Load() || slices.ContainsFunc(parts, func(p *part) bool { return p.keep > 0 }) {
+func (s *store) commit(p *part) any {
+	if s.durable || s.work.pooler.Load() || s.keep.pooler.Load() || p.keep > 0 {
 		return nil
 	}
 	return "off"

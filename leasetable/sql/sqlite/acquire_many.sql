@@ -1,8 +1,7 @@
--- Takes names, each for a lease, if they are absent or free, and neither kept after their release nor in places, and
--- returns those that it took. They are given as a JSON list: name and lease in hex, two things for
--- release_many.sql, the metadata in hex.
+-- Takes names for the lease ?2 with the metadata ?3 if they are absent or free, and neither kept after their release nor
+-- in places, and returns those that it took. ?1 is a JSON list of them, each in hex and with a token for release_many.sql.
 INSERT INTO sqllock_lock (name, token, lease_id, acquired_at, metadata)
-SELECT unhex(value->>0), 1, unhex(value->>1), CAST(unixepoch('subsec') * 1000000 AS INTEGER), unhex(value->>4)
+SELECT unhex(value->>0), 1, ?2, CAST(unixepoch('subsec') * 1000000 AS INTEGER), ?3
 FROM json_each(?1)
 WHERE true
 ON CONFLICT (name) DO UPDATE
