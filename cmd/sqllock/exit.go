@@ -75,14 +75,15 @@ func codeOf(err error) int {
 	return exitUsage
 }
 
-// message is what to say of an error, on one line; it is empty if there is nothing to say.
+// message is what to say of an error, on one line and safe on a terminal; it is empty if there is
+// nothing to say.
 func message(err error) string {
 	var e *exitError
 	if err == nil || errors.As(err, &e) && e.err == nil {
 		return ""
 	}
 	text := strings.TrimPrefix(err.Error(), "sqllock: ")
-	return "sqllock: " + strings.Join(strings.FieldsFunc(text, func(r rune) bool {
+	return "sqllock: " + printable(strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return r == '\n' || r == '\r' || r == '\t'
-	}), " ")
+	}), " "))
 }

@@ -1,6 +1,8 @@
-// Command sqllock runs a command while it holds a lock in a SQL database.
+// Command sqllock runs a command while it holds a lock in a SQL database, and shows and takes away
+// the locks that others hold.
 //
 //	sqllock run NAME -- COMMAND…
+//	sqllock ls
 //
 // Its help is its documentation: sqllock --help, sqllock run --help.
 package main
@@ -31,10 +33,15 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 	root := m.rootCommand() //nolint:contextcheck // its commands get ctx from ExecuteContext
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	m.note(err)
+	return codeOf(err)
+}
+
+// note says on stderr what there is to say of err.
+func (m *Main) note(err error) {
 	if text := message(err); text != "" {
 		_, _ = fmt.Fprintln(m.Stderr, text) // there is nowhere else to say that this failed
 	}
-	return codeOf(err)
 }
 
 // getenv returns the value of an environment variable, or nothing.

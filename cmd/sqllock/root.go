@@ -12,9 +12,14 @@ import (
 )
 
 const rootHelp = `sqllock runs a command while it holds a lock in a SQL database, so that of all the
-machines and processes that use the same lock name only one runs at a time.
+machines and processes that use the same lock name only one runs at a time. It also shows who
+holds which lock, and takes a lock from a holder.
 
-  sqllock run nightly-report -- ./report.sh --month 7`
+  sqllock run nightly-report -- ./report.sh --month 7
+  sqllock ls
+  sqllock show nightly-report
+  sqllock release --force nightly-report
+  sqllock purge`
 
 const databaseHelp = `The database is named by --db or by the environment variable SQLLOCK_DB:
   postgres://user:password@host:5432/database     or keywords: host=… dbname=…
@@ -38,7 +43,7 @@ func help(parts ...string) string {
 func (m *Main) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sqllock",
-		Short:         "Run a command while holding a lock in a SQL database",
+		Short:         "Run a command while holding a lock in a SQL database, and look after locks",
 		Long:          help(rootHelp, databaseHelp, exitCodes()),
 		Version:       version(),
 		Args:          noArguments,
@@ -52,7 +57,8 @@ func (m *Main) rootCommand() *cobra.Command {
 	root.SetOut(m.Stdout)
 	root.SetErr(m.Stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(m.runCommand(), m.schemaCommand(), m.versionCommand())
+	root.AddCommand(m.runCommand(), m.lsCommand(), m.showCommand(), m.releaseCommand(), m.purgeCommand(),
+		m.schemaCommand(), m.versionCommand())
 	return root
 }
 
@@ -91,4 +97,27 @@ func (p *place) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&p.url, "db", "", "`URL` of the database; default $SQLLOCK_DB, then a file of your own")
 	flags.StringVar(&p.tables.Prefix, "prefix", "", "`prefix` of the names of the tables (default sqllock_)")
 	flags.StringVar(&p.tables.Schema, "schema", "", "PostgreSQL `schema` of the tables (default: the search path)")
+}
+
+// checkTables refuses to name tables for a kind of lock that has none.
+func (p *place) checkTables(kind string) error {
+	if kind == kindSession && (p.tables.Prefix != "" || p.tables.Schema != "") {
+		return errors.New("--prefix and --schema are for leases: a session lock has no table")
+	}
+	return nil
+}
+
+// schemaError says which command makes the tables, as this one was called.
+func (p *place) schemaError(err error) error {
+	command := "sqllock schema apply --db …"
+	if p.url == "" {
+		command = "sqllock schema apply (the database is that of SQLLOCK_DB)"
+	}
+	if p.tables.Prefix != "" {
+		command += " --prefix " + p.tables.Prefix
+	}
+	if p.tables.Schema != "" {
+		command += " --schema " + p.tables.Schema
+	}
+	return fmt.Errorf("the tables are missing in this database, or are of another version; create them with: %s\n(%w)", command, err)
 }

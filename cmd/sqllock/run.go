@@ -120,10 +120,8 @@ func (r *run) parse(cmd *cobra.Command, args []string) error {
 		return errors.New("--kill-after is negative")
 	case r.kind != kindLease && r.kind != kindSession:
 		return fmt.Errorf("--kind is %s or %s", kindLease, kindSession)
-	case r.kind == kindSession && (r.tables.Prefix != "" || r.tables.Schema != ""):
-		return errors.New("--prefix and --schema are for leases: a session lock has no table")
 	}
-	return sqllock.CheckName(r.name)
+	return errors.Join(r.checkTables(r.kind), sqllock.CheckName(r.name))
 }
 
 func (r *run) locker(db *database) (locker, error) {
@@ -210,21 +208,6 @@ func (r *run) heldBy(ctx context.Context, l locker, err error) error {
 		text += fmt.Sprintf(" (waited %v)", r.wait)
 	}
 	return fail(exitHeld, errors.New(text))
-}
-
-// schemaError says which command makes the tables, as this one was called.
-func (r *run) schemaError(err error) error {
-	command := "sqllock schema apply --db …"
-	if r.url == "" {
-		command = "sqllock schema apply (the database is that of SQLLOCK_DB)"
-	}
-	if r.tables.Prefix != "" {
-		command += " --prefix " + r.tables.Prefix
-	}
-	if r.tables.Schema != "" {
-		command += " --schema " + r.tables.Schema
-	}
-	return fmt.Errorf("the tables are missing in this database, or are of another version; create them with: %s\n(%w)", command, err)
 }
 
 // hold runs the command under the lock, and releases it.

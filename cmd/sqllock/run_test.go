@@ -286,7 +286,7 @@ func TestUsageErrors(t *testing.T) {
 
 func TestHelpHasTheExitCodesAndTheDatabases(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{}, {"--help"}, {"run", "--help"}, {"schema"}} {
+	for _, args := range [][]string{{}, {"--help"}, {"run", "--help"}, {"schema"}, {"ls", "--help"}, {"show", "--help"}, {"release", "--help"}, {"purge", "--help"}} {
 		code, stdout, stderr := runHere(t, nil, args...)
 		if code != 0 || stderr != "" {
 			t.Errorf("%q: code %d, stderr %q", args, code, stderr)
@@ -316,11 +316,12 @@ func TestVersion(t *testing.T) {
 
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"version"}, {"schema", "print", "--dialect", "mysql"}} {
+	db := sqliteFile(t)
+	for _, args := range [][]string{{"version"}, {"schema", "print", "--dialect", "mysql"}, {"ls", "--json"}, {"show", "x"}, {"purge"}} {
 		r, w := io.Pipe()
 		must(t, r.Close())
 		var errs bytes.Buffer
-		m := &Main{Stdin: strings.NewReader(""), Stdout: w, Stderr: &errs}
+		m := &Main{Stdin: strings.NewReader(""), Stdout: w, Stderr: &errs, Environ: []string{"SQLLOCK_DB=" + db.url}}
 		if code := m.Run(t.Context(), args); code != 74 || !strings.Contains(errs.String(), "closed pipe") {
 			t.Errorf("%q: code %d, stderr %q, want 74", args, code, errs.String())
 		}

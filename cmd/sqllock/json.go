@@ -1,0 +1,98 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// jsonEntry is an entry for scripts, as jsonHelp describes it.
+type jsonEntry struct {
+	Name          string    `json:"name,omitempty"`
+	NameBytes     []byte    `json:"name_base64,omitempty"`
+	ServerName    string    `json:"server_name,omitempty"`
+	Kind          string    `json:"kind"`
+	State         string    `json:"state"`
+	Shared        bool      `json:"shared,omitempty"`
+	Limit         int       `json:"limit,omitempty"`
+	Token         int64     `json:"token,omitempty"`
+	Owner         string    `json:"owner,omitempty"`
+	Host          string    `json:"host,omitempty"`
+	PID           int       `json:"pid,omitempty"`
+	Session       int64     `json:"session,omitempty"`
+	Address       string    `json:"address,omitempty"`
+	Waiters       int       `json:"waiters,omitempty"`
+	Since         time.Time `json:"since,omitzero"`
+	Until         time.Time `json:"until,omitzero"`
+	LeftSeconds   *float64  `json:"left_seconds,omitempty"`
+	Metadata      string    `json:"metadata,omitempty"`
+	MetadataBytes []byte    `json:"metadata_base64,omitempty"`
+}
+
+// printJSON prints entries for scripts: an array, also of none.
+func printJSON(w io.Writer, entries []entry, now time.Time) error {
+	array := make([]jsonEntry, 0, len(entries))
+	for _, e := range entries {
+		array = append(array, e.json(now))
+	}
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(array); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, printableJSON(b.String()))
+	return err
+}
+
+func (e entry) json(now time.Time) jsonEntry {
+	j := jsonEntry{
+		Name: e.name, NameBytes: bytesIfNotText(e.name), ServerName: e.serverName, Kind: e.kind, State: e.state,
+		Shared: e.shared, Limit: e.limit, Token: e.Token, Owner: e.Owner, Host: e.Host, PID: e.PID, Session: e.Session,
+		Address: e.Address, Waiters: e.Waiters, Since: utc(e.Since), Until: utc(e.Until),
+		Metadata: e.Metadata, MetadataBytes: bytesIfNotText(e.Metadata),
+	}
+	if !e.Until.IsZero() {
+		left := e.Until.Sub(now).Seconds()
+		j.LeftSeconds = &left
+	}
+	return j
+}
+
+// utc is the time in UTC; a time that is not known stays so.
+func utc(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.UTC()
+}
+
+// bytesIfNotText is what JSON, whose strings are text, cannot say.
+func bytesIfNotText(s string) []byte {
+	if utf8.ValidString(s) {
+		return nil
+	}
+	return []byte(s)
+}
+
+// printableJSON escapes what JSON leaves as it is although a terminal may obey it, such as the
+// control characters above ASCII. They can only be inside strings.
+func printableJSON(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r == '\n' || strconv.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			_, _ = fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
+}

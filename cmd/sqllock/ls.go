@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqllock/sqllock/leasetable"
+)
+
+const lsHelp = `Lists who holds which lock, and which leases have expired without anybody following. Names that
+are free are left out. With PREFIX it lists the leases whose names begin with it; a server has
+only hashes of the names of session locks, so of them only the one that is called PREFIX is found,
+and those whose hash begins with it.
+
+  SINCE    how long ago the lock was taken; for a session lock, how long ago its session began
+  LEFT     when the lease expires unless it is renewed; "kept": it was released, but not yet free
+  WAITING  how many wait for a session lock; shown if anybody does
+
+HOST/PID of a session lock is the address of its client and the number of its session. Session
+locks are those of the database on PostgreSQL and of the whole server on MySQL and MariaDB, whoever
+took them. MariaDB shows them only with performance_schema. Long texts are shortened, and what is
+not printable is quoted; --json has everything.`
+
+const jsonHelp = `With --json the output is an array of objects, one for each holder. A field that is not known is
+left out.
+  name            the name of the lock; of session locks only where it is known
+  name_base64     its bytes, when it is not valid UTF-8
+  server_name     what the server calls a session lock: "key N", "key N,N", or the name of GET_LOCK
+  kind            "lease" or "session"
+  state           "held", "kept" (released, and not free before until), "expired" or "free"
+  shared          true: others may hold it, too
+  limit           how many may hold it at a time, if that is limited
+  token           the fencing token; of a name without a holder, the highest that it has had
+  owner, host, pid, session, address, waiters
+  since, until    RFC 3339, by the clock of the database
+  left_seconds    from now to until
+  metadata        what the holder attached
+  metadata_base64 its bytes, when it is not valid UTF-8`
+
+// ls is one call of sqllock ls.
+type ls struct {
+	look
+	prefix        string
+	held, expired bool
+}
+
+func (m *Main) lsCommand() *cobra.Command {
+	l := &ls{look: look{Main: m}}
+	cmd := &cobra.Command{
+		Use:   "ls [flags] [PREFIX]",
+		Short: "List who holds which lock",
+		Long:  help(lsHelp, jsonHelp, databaseHelp, exitCodes()),
+		RunE:  l.run,
+
+		DisableFlagsInUseLine: true,
+	}
+	l.addFlags(cmd)
+	cmd.Flags().BoolVar(&l.held, "held", false, "only locks that are held")
+	cmd.Flags().BoolVar(&l.expired, "expired", false, "only leases of holders that were killed or cut off")
+	cmd.MarkFlagsMutuallyExclusive("held", "expired")
+	return cmd
+}
+
+func (l *ls) run(cmd *cobra.Command, args []string) error {
+	if err := l.parse(args); err != nil {
+		return fail(exitUsage, err)
+	}
+	entries, now, err := l.read(cmd, sources{l.list, l.listSessions})
+	switch {
+	case err != nil:
+		return err
+	case l.json:
+		return fail(exitOutput, printJSON(l.Stdout, entries, now))
+	case len(entries) == 0:
+		l.note(errors.New("there are no such locks"))
+		return nil
+	}
+	return fail(exitOutput, printTable(l.Stdout, entries, now))
+}
+
+func (l *ls) parse(args []string) error {
+	if len(args) > 1 {
+		return errors.New("usage: sqllock ls [flags] [PREFIX]")
+	}
+	if len(args) == 1 {
+		l.prefix = args[0]
+	}
+	if err := l.check(); err != nil {
+		return err
+	}
+	if l.expired && l.kind == kindSession {
+		return errors.New("--expired is for leases: a session lock ends with its session")
+	}
+	if l.expired {
+		l.kind = kindLease
+	}
+	return nil
+}
+
+func (l *ls) list(ctx context.Context, locker *leasetable.Locker) ([]leasetable.Info, error) {
+	only := func(i leasetable.Info) bool { return i.Held || i.Expired }
+	switch {
+	case l.held:
+		only = leasetable.OnlyHeld()
+	case l.expired:
+		only = leasetable.OnlyExpired()
+	}
+	return locker.List(ctx, l.prefix, only)
+}
+
+func (l *ls) listSessions(ctx context.Context, db *database, locker sessionLocker) ([]entry, error) {
+	entries, err := sessionEntries(ctx, locker)
+	if err != nil {
+		return nil, err
+	}
+	return db.named(ctx, entries, l.prefix)
+}

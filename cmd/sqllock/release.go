@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqllock/sqllock"
+)
+
+const releaseHelp = `Takes the lock NAME from whoever holds it, with --force. Work that the holder is doing is not
+stopped by that.
+
+A lease: the holder is told at its next renewal, within a third of its --ttl. The token of the name
+rises, so that what compares tokens, or is guarded, refuses the holder from then on. Of several who
+hold the lease together all lose it, and the first of them is named.
+
+A session lock, with --kind session: the session that holds it is ended by the server, and every
+other lock of that session with it. Of several that share the lock it ends one. It takes the
+privilege to do so.
+
+That the lock is free is no error. Without --force nothing happens, and the exit code is 64.`
+
+// release is one call of sqllock release.
+type release struct {
+	*Main
+	place
+	name  string
+	kind  string
+	force bool
+}
+
+func (m *Main) releaseCommand() *cobra.Command {
+	r := &release{Main: m}
+	cmd := &cobra.Command{
+		Use:   "release --force [flags] NAME",
+		Short: "Take a lock from its holder",
+		Long:  help(releaseHelp, databaseHelp, exitCodes()),
+		RunE:  r.run,
+
+		DisableFlagsInUseLine: true,
+	}
+	r.addFlags(cmd)
+	cmd.Flags().StringVar(&r.kind, "kind", kindLease, "`kind` of lock: lease or session")
+	cmd.Flags().BoolVar(&r.force, "force", false, "do it; without, it is only said what would be done")
+	return cmd
+}
+
+func (r *release) run(cmd *cobra.Command, args []string) error {
+	if err := r.parse(args); err != nil {
+		return fail(exitUsage, err)
+	}
+	db, err := r.openDatabase(cmd, r.url)
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	do := r.lease
+	if r.kind == kindSession {
+		do = r.session
+	}
+	text, err := do(cmd, db)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(r.Stdout, text)
+	return fail(exitOutput, err)
+}
+
+func (r *release) parse(args []string) error {
+	if len(args) != 1 {
+		return errors.New("usage: sqllock release --force [flags] NAME")
+	}
+	r.name = args[0]
+	if r.kind != kindLease && r.kind != kindSession {
+		return fmt.Errorf("--kind is %s or %s", kindLease, kindSession)
+	}
+	if err := errors.Join(sqllock.CheckName(r.name), r.checkTables(r.kind)); err != nil {
+		return err
+	}
+	switch {
+	case r.force:
+		return nil
+	case r.kind == kindSession:
+		return errors.New("nothing was released: this ends the session that holds the lock, and every other lock of that session; " +
+			"work that its holder is doing elsewhere is not stopped. If that is what you want, add --force")
+	}
+	return errors.New("nothing was released: this takes the lease from its holder, who is told only at its next renewal, and whose work " +
+		"is not stopped; its token is outdated at once, so that a write that is guarded, or fenced by the token, fails. " +
+		"If that is what you want, add --force")
+}
+
+// lease takes a lease from its holder, and says so.
+func (r *release) lease(cmd *cobra.Command, db *database) (string, error) {
+	locker, err := r.leases(cmd.Context(), db)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = locker.Close() }() // it holds nothing
+	holder, held, err := locker.ForceRelease(cmd.Context(), r.name)
+	switch {
+	case errors.Is(err, sqllock.ErrSchema):
+		return "", fail(exitUnavailable, r.schemaError(err))
+	case err != nil:
+		return "", fail(exitUnavailable, err)
+	case !held:
+		return fmt.Sprintf("lease %s was free", quoted(r.name)), nil
+	}
+	return fmt.Sprintf("lease %s was taken from %s", quoted(r.name), printable(holder.String())), nil
+}
+
+// session ends the session that holds the lock, and says so.
+func (r *release) session(cmd *cobra.Command, db *database) (string, error) {
+	locker, err := db.session(lookTTL)
+	if err != nil {
+		return "", fail(exitUsage, err)
+	}
+	defer func() { _ = locker.Close() }() // it holds nothing
+	holder, ended, err := locker.Terminate(cmd.Context(), r.name)
+	switch {
+	case err != nil:
+		return "", fail(exitUnavailable, err)
+	case !ended:
+		return fmt.Sprintf("session lock %s was free", quoted(r.name)), nil
+	}
+	return fmt.Sprintf("session lock %s was taken by ending the session of %s", quoted(r.name), printable(holder.String())), nil
+}

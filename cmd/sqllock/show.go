@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/pg"
+)
+
+const showHelp = `Says all that is known of the lock NAME, as a lease and as a session lock: whether it is held, by
+whom and since when, by all of them if several hold it together, and what they have attached.
+That the lock is free is no error: the exit code is 0 either way. Scripts use --json, where a kind
+that nobody holds is an object with the state "free".`
+
+// show is one call of sqllock show.
+type show struct {
+	look
+	name string
+}
+
+func (m *Main) showCommand() *cobra.Command {
+	s := &show{look: look{Main: m}}
+	cmd := &cobra.Command{
+		Use:   "show [flags] NAME",
+		Short: "Say all about one lock",
+		Long:  help(showHelp, jsonHelp, databaseHelp, exitCodes()),
+		RunE:  s.run,
+
+		DisableFlagsInUseLine: true,
+	}
+	s.addFlags(cmd)
+	return cmd
+}
+
+func (s *show) run(cmd *cobra.Command, args []string) error {
+	if err := s.parse(args); err != nil {
+		return fail(exitUsage, err)
+	}
+	entries, now, err := s.read(cmd, sources{s.lease, s.session})
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		return fail(exitOutput, printJSON(s.Stdout, entries, now))
+	}
+	return fail(exitOutput, printDetails(s.Stdout, s.name, entries, now))
+}
+
+func (s *show) parse(args []string) error {
+	if len(args) != 1 {
+		return errors.New("usage: sqllock show [flags] NAME")
+	}
+	s.name = args[0]
+	return errors.Join(sqllock.CheckName(s.name), s.check())
+}
+
+// lease lists what begins with the name, because only a list has all holders.
+func (s *show) lease(ctx context.Context, locker *leasetable.Locker) ([]leasetable.Info, error) {
+	infos, err := locker.List(ctx, s.name, func(i leasetable.Info) bool { return i.Name == s.name })
+	if err == nil && len(infos) == 0 { // never taken
+		infos = []leasetable.Info{{Name: s.name}}
+	}
+	return infos, err
+}
+
+// session inspects the lock; on PostgreSQL it lists all, because several may share it.
+func (s *show) session(ctx context.Context, db *database, locker sessionLocker) ([]entry, error) {
+	serverName, err := db.serverName(ctx, s.name)
+	if err != nil {
+		return nil, err
+	}
+	none := entry{name: s.name, serverName: serverName, kind: kindSession, state: stateFree}
+	if _, ok := locker.(*pg.Locker); ok {
+		return s.sharers(ctx, locker, none)
+	}
+	one := none
+	holder, held, err := locker.Inspect(ctx, s.name)
+	if held {
+		one.state, one.Holder = stateHeld, holder
+	}
+	return []entry{one}, err
+}
+
+// sharers returns all who hold the lock, or none.
+func (s *show) sharers(ctx context.Context, locker sessionLocker, none entry) ([]entry, error) {
+	all, err := sessionEntries(ctx, locker)
+	if err != nil {
+		return nil, err
+	}
+	var entries []entry
+	for _, e := range all {
+		if e.serverName == none.serverName {
+			e.name = s.name
+			entries = append(entries, e)
+		}
+	}
+	if len(entries) == 0 {
+		entries = []entry{none}
+	}
+	return entries, nil
+}
