@@ -32,32 +32,48 @@ const connectTimeout = 15 * time.Second
 type database struct {
 	*sqlx.DB
 	dialect schema.Dialect
-	folder  string // to be made before the database is used; empty: none
+	folder  string          // to be made before the database is used; empty: none
+	mysql   *gomysql.Config // of MySQL and MariaDB
 }
 
-// openDatabase opens what --db names, or SQLLOCK_DB, or else the file of the user's own.
+// openDatabase opens what --db or --db-file names, or SQLLOCK_DB, or else the file of the user's own.
 //
 // No error repeats a part of the URL, or a text of a parser, which may: it may be a password.
-func (m *Main) openDatabase(cmd *cobra.Command, flag string) (*database, error) {
-	named := flag
-	if cmd.Flags().Changed("db") {
-		if flag == "" { // --db "$UNSET" must not mean a lock that nobody else sees
-			return nil, fail(exitUsage, errors.New("--db is empty; "+urlForms))
-		}
-	} else if named = m.getenv("SQLLOCK_DB"); named == "" {
-		file, err := m.stateFile()
-		if err != nil {
-			return nil, fail(exitUsage, err)
-		}
-		db, err := openSQLite(file)
-		if err != nil {
-			return nil, err
-		}
-		db.folder = filepath.Dir(file)
-		return db, nil
+func (m *Main) openDatabase(cmd *cobra.Command, p *place) (*database, error) {
+	named, err := m.named(cmd, p)
+	if err != nil {
+		return nil, fail(exitUsage, err)
 	}
-	db, err := openURL(named)
-	return db, fail(exitUsage, err)
+	if named != "" {
+		db, err := openURL(named)
+		return db, fail(exitUsage, err)
+	}
+	file, err := m.stateFile()
+	if err != nil {
+		return nil, fail(exitUsage, err)
+	}
+	db, err := openSQLite(file)
+	if err != nil {
+		return nil, err
+	}
+	db.folder = filepath.Dir(file)
+	return db, nil
+}
+
+// named returns the name of the database that was named, or nothing.
+func (m *Main) named(cmd *cobra.Command, p *place) (string, error) {
+	given := cmd.Flags().Changed
+	switch {
+	case given("db") && given("db-file"):
+		return "", errors.New("--db and --db-file both name a database: leave out one of them")
+	case given("db-file"):
+		return readDatabaseFile(p.file)
+	case given("db") && p.url == "": // --db "$UNSET" must not mean a lock that nobody else sees
+		return "", errors.New("--db is empty; " + urlForms)
+	case given("db"):
+		return p.url, nil
+	}
+	return m.getenv("SQLLOCK_DB"), nil
 }
 
 const urlForms = "the database is named by postgres://user:password@host/database, host=… dbname=…, " +
@@ -157,12 +173,23 @@ func openMySQL(config *gomysql.Config) (*database, error) {
 	// Every statement has a deadline of its own, and a session lock waits for long.
 	config.ReadTimeout, config.WriteTimeout = 0, 0
 	config.Logger = &gomysql.NopLogger{} // what matters comes as an error
-	config.ConnectionAttributes = strings.TrimPrefix(config.ConnectionAttributes+",program_name:sqllock", ",")
-	c, err := gomysql.NewConnector(config)
+	db, err := connectMySQL(config, "sqllock")
 	if err != nil {
 		return nil, errors.New("the parameters of the MySQL URL or DSN do not go together")
 	}
-	return &database{DB: sqlx.NewDb(sql.OpenDB(timely{c, config.Timeout}), "mysql"), dialect: schema.MySQL}, nil
+	return &database{DB: sqlx.NewDb(db, "mysql"), dialect: schema.MySQL, mysql: config}, nil
+}
+
+// connectMySQL makes a pool whose connections tell the server that they are this program's.
+func connectMySQL(config *gomysql.Config, program string) (*sql.DB, error) {
+	config = config.Clone()
+	program = strings.NewReplacer(",", " ", ":", " ").Replace(program) // they separate attributes
+	config.ConnectionAttributes = strings.TrimPrefix(config.ConnectionAttributes+",program_name:"+program, ",")
+	c, err := gomysql.NewConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(timely{c, config.Timeout}), nil
 }
 
 // timely bounds the whole of connecting: the driver's timeout is over when it has dialled.

@@ -265,9 +265,16 @@ func TestAPasswordIsNeverShown(t *testing.T) {
 				"host=127.0.0.1 port=x password="+form, "host=127.0.0.1 port=1 password='"+form, "password="+form+" host=127.0.0.1 port=1 sslmode=x")
 		}
 	}
+	plain, dotenv := filepath.Join(t.TempDir(), "plain"), filepath.Join(t.TempDir(), "dotenv")
 	for _, named := range all {
+		must(t, os.WriteFile(plain, []byte(named), 0o600))
+		must(t, os.WriteFile(dotenv, []byte("PASSWORD="+named+"\nSQLLOCK_DB="+named), 0o600))
 		for _, args := range [][]string{
 			{"run", "x", "--", "true"},
+			{"run", "--db-file", plain, "x", "--", "true"},
+			{"run", "--db-file", dotenv, "x", "--", "true"},
+			{"run", "--db-file", named, "x", "--", "true"},
+			{"schema", "check", "--db-file" + named},
 			{"run", "--kind", "session", "--wait", "0", "x", "--", "true"},
 			{"schema", "check", "--db=" + named},
 			{"schema", "check", named},

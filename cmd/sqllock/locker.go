@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -38,35 +37,36 @@ type sessionLocker interface {
 	Terminate(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, ended bool, err error)
 }
 
-// session returns a Locker for session locks, which nothing was asked of yet.
-func (db *database) session(ttl time.Duration) (sessionLocker, error) {
-	switch db.dialect {
-	case schema.Postgres:
-		return pg.FromDB(db.DB.DB, pg.WithSessionTTL(ttl))
-	case schema.MySQL:
-		return mysql.FromDB(db.DB.DB, mysql.WithSessionTTL(ttl))
+// session returns a Locker for session locks, or shares of them, which nothing was asked of yet.
+func (db *database) session(ttl time.Duration, owner string, shared bool) (sessionLocker, error) {
+	switch {
+	case db.dialect == schema.Postgres:
+		return pg.FromDB(db.DB.DB, pg.WithSessionTTL(ttl), pg.WithOwner(owner))
+	case db.dialect == schema.MySQL && shared:
+		return nil, errors.New("MySQL and MariaDB have no shared session locks: leave out --shared or --kind session")
+	case db.dialect == schema.MySQL:
+		named, err := connectMySQL(db.mysql, "sqllock/"+owner)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = named.Close() }() // it has no connection: the Locker opens its own
+		return mysql.FromDB(named, mysql.WithSessionTTL(ttl), mysql.WithOwner(owner))
 	}
 	return nil, errors.New("SQLite has no sessions that could hold a lock: leave out --kind session, or name a server")
 }
 
-// tokenOf returns the fencing token of a lease.
-func tokenOf(lock sqllock.Lock) (token string, ok bool) {
-	lease, ok := lock.(interface{ Token() int64 })
-	if !ok {
-		return "", false
-	}
-	return strconv.FormatInt(lease.Token(), 10), true
-}
-
-// lookTTL is that of a Locker which takes no locks.
-const lookTTL = 15 * time.Second
+// The TTL and the owner of a Locker which takes no locks.
+const (
+	lookTTL  = 15 * time.Second
+	operator = "sqllock"
+)
 
 // hasSessions reports whether the database has sessions that can hold a lock.
 func (db *database) hasSessions() bool { return db.dialect != schema.SQLite }
 
 // leases returns a Locker that looks after the leases of the place. Its errors have an exit code.
 func (p *place) leases(ctx context.Context, db *database) (*leasetable.Locker, error) {
-	l, err := db.lease(p.tables, lookTTL, "sqllock")
+	l, err := db.lease(p.tables, lookTTL, operator)
 	if err != nil {
 		return nil, fail(exitUsage, err)
 	}

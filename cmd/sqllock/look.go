@@ -43,7 +43,7 @@ type sources struct {
 // read asks them, and for the time. Of all kinds one may be missing, which is said on stderr.
 func (l *look) read(cmd *cobra.Command, from sources) (entries []entry, now time.Time, err error) {
 	ctx := cmd.Context()
-	db, err := l.openDatabase(cmd, l.url)
+	db, err := l.openDatabase(cmd, &l.place)
 	if err != nil {
 		return nil, now, err
 	}
@@ -90,7 +90,7 @@ func (l *look) readLeases(ctx context.Context, db *database, from sources) ([]le
 }
 
 func (l *look) readSessions(ctx context.Context, db *database, from sources) ([]entry, error) {
-	locker, err := db.session(lookTTL)
+	locker, err := db.session(lookTTL, operator, false)
 	if err != nil {
 		return nil, fail(exitUsage, err)
 	}

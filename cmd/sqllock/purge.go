@@ -39,7 +39,7 @@ func (p *purge) run(cmd *cobra.Command, _ []string) error {
 	if p.olderThan < 0 {
 		return fail(exitUsage, errors.New("--older-than is negative"))
 	}
-	db, err := p.openDatabase(cmd, p.url)
+	db, err := p.openDatabase(cmd, &p.place)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (r *release) run(cmd *cobra.Command, args []string) error {
 	if err := r.parse(args); err != nil {
 		return fail(exitUsage, err)
 	}
-	db, err := r.openDatabase(cmd, r.url)
+	db, err := r.openDatabase(cmd, &r.place)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (r *release) lease(cmd *cobra.Command, db *database) (string, error) {
 
 // session ends the session that holds the lock, and says so.
 func (r *release) session(cmd *cobra.Command, db *database) (string, error) {
-	locker, err := db.session(lookTTL)
+	locker, err := db.session(lookTTL, operator, false)
 	if err != nil {
 		return "", fail(exitUsage, err)
 	}

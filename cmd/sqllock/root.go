@@ -21,15 +21,16 @@ holds which lock, and takes a lock from a holder.
   sqllock release --force nightly-report
   sqllock purge`
 
-const databaseHelp = `The database is named by --db or by the environment variable SQLLOCK_DB:
+const databaseHelp = `The database is named by --db, by a file (--db-file) or by the environment variable SQLLOCK_DB:
   postgres://user:password@host:5432/database     or keywords: host=… dbname=…
   mysql://user:password@host:3306/database        MySQL and MariaDB; or the Go driver's form,
                                                   user:password@tcp(host:3306)/database
   sqlite:PATH                                     a file, for the processes of one machine
 In a URL, what is special in a password is percent-encoded. Everybody on the machine can see
-the arguments of a program: put a password into SQLLOCK_DB.
+the arguments of a program: put a password into SQLLOCK_DB, or into the file of --db-file. That
+has the URL in its first line, or in a line SQLLOCK_DB=… among others, as .env files have.
 
-Without either, it is an SQLite file in your state folder ($XDG_STATE_HOME/sqllock/sqllock.db,
+Without any, it is an SQLite file in your state folder ($XDG_STATE_HOME/sqllock/sqllock.db,
 or ~/.local/state; on macOS ~/Library/Application Support, on Windows %LocalAppData%), which
 locks out your own processes on this machine only.
 
@@ -83,18 +84,20 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	case plain.MatchString(args[0]):
 		return fmt.Errorf("unknown command or argument %q; see %s --help", args[0], cmd.CommandPath())
 	}
-	return fmt.Errorf("unexpected argument; a database is named by --db or SQLLOCK_DB; see %s --help", cmd.CommandPath())
+	return fmt.Errorf("unexpected argument; a database is named by --db, --db-file or SQLLOCK_DB; see %s --help", cmd.CommandPath())
 }
 
 // place is where the locks are: the flags that every command has that uses a database.
 type place struct {
 	url    string
+	file   string // that has the URL
 	tables schema.Tables
 }
 
 func (p *place) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&p.url, "db", "", "`URL` of the database; default $SQLLOCK_DB, then a file of your own")
+	flags.StringVar(&p.file, "db-file", "", "`file` that has the URL, in its first line or as SQLLOCK_DB=…")
 	flags.StringVar(&p.tables.Prefix, "prefix", "", "`prefix` of the names of the tables (default sqllock_)")
 	flags.StringVar(&p.tables.Schema, "schema", "", "PostgreSQL `schema` of the tables (default: the search path)")
 }
@@ -110,7 +113,10 @@ func (p *place) checkTables(kind string) error {
 // schemaError says which command makes the tables, as this one was called.
 func (p *place) schemaError(err error) error {
 	command := "sqllock schema apply --db …"
-	if p.url == "" {
+	switch {
+	case p.file != "":
+		command = "sqllock schema apply --db-file …"
+	case p.url == "":
 		command = "sqllock schema apply (the database is that of SQLLOCK_DB)"
 	}
 	if p.tables.Prefix != "" {

@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"path/filepath"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
 )
 
 const runHelp = `Takes the lock NAME, runs COMMAND with the standard input, output and error of sqllock, and
@@ -20,10 +17,26 @@ releases the lock when COMMAND ends. While somebody else holds the lock, sqllock
 --wait says otherwise.
 
 The lock is a lease by default: a row of a table, renewed while the command runs, and free
---ttl after sqllock was killed or cut off. The command finds its name in SQLLOCK_NAME and its
-token in SQLLOCK_TOKEN, a number that rises with every holder. With --kind session it is an
-advisory lock (GET_LOCK on MySQL and MariaDB) that is free when sqllock's connection ends; it
-needs no table.
+--ttl after sqllock was killed or cut off. With --kind session it is an advisory lock (GET_LOCK
+on MySQL and MariaDB) that is free when sqllock's connection ends; it needs no table.
+
+With --at-least a lease stays taken until so long after it was acquired, however soon the
+command ends and whether it succeeds or fails: what cron starts on many machines at about the
+same time runs once. It is free before if the lock was lost or sqllock was killed, and at once
+if the command could not be started.
+
+With --limit N up to N hold a lease together; all have to ask with the same N. With --shared
+any number hold the lock together, and nobody holds it alone meanwhile: leases, and session
+locks on PostgreSQL. Each of them has a token of its own.
+
+The command finds in its environment:
+  SQLLOCK_NAME      the name of the lock
+  SQLLOCK_OWNER     what the holder calls itself: --owner, or its default
+  SQLLOCK_TOKEN     of a lease: a number that rises with every holder
+  SQLLOCK_EXPIRES   of a lease: until when the lock was sure to last when the command was
+                    started. sqllock ends the command then if no renewal succeeds before; as
+                    renewals go on, a command usually runs past it. It is in UTC by the clock
+                    of this machine, in the form 2026-01-31T23:59:59.999Z (RFC 3339).
 
 When the lock is lost, the command is sent SIGTERM and, --kill-after later, SIGKILL, and so is
 every process in its process group. When it runs on a terminal it shares the group of sqllock,
@@ -36,19 +49,16 @@ the lock they end it.`
 
 const runExample = `  sqllock run nightly-report -- ./report.sh --month 7
   SQLLOCK_DB=postgres://app:…@db/app sqllock run --wait 0 cleanup -- ./cleanup
-  sqllock run --db sqlite:/var/lib/app/locks.db --wait 30s deploy -- sh -c './migrate && ./restart'`
+  sqllock run --db-file /etc/app/locks.env --limit 3 --owner "$USER" thumbnails -- ./render
+  sqllock run --db sqlite:/var/lib/app/locks.db --wait 30s deploy -- sh -c './migrate && ./restart'
+
+  In the crontab of every machine: one of them runs it, and the others say nothing.
+  0 3 * * *  sqllock run --at-least 55m --wait 0 --on-held 0 nightly -- ./report.sh`
 
 // run is one call of sqllock run.
 type run struct {
 	*Main
-	place
-	name      string
-	command   []string
-	kind      string
-	ttl       time.Duration
-	wait      time.Duration
-	waits     bool // for as long as it takes: no --wait was given
-	killAfter time.Duration
+	request
 }
 
 func (m *Main) runCommand() *cobra.Command {
@@ -63,11 +73,6 @@ func (m *Main) runCommand() *cobra.Command {
 		DisableFlagsInUseLine: true,
 	}
 	r.addFlags(cmd)
-	flags := cmd.Flags()
-	flags.StringVar(&r.kind, "kind", kindLease, "`kind` of lock: lease or session")
-	flags.DurationVar(&r.ttl, "ttl", 15*time.Second, "`time` that the lock outlives a holder that was killed")
-	flags.DurationVar(&r.wait, "wait", 0, "longest `time` to wait for the lock; 0: none (default: no limit)")
-	flags.DurationVar(&r.killAfter, "kill-after", 10*time.Second, "`time` from SIGTERM to SIGKILL when the lock was lost")
 	return cmd
 }
 
@@ -80,7 +85,7 @@ func (r *run) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return fail(startCode(err), fmt.Errorf("cannot run the command: %w", err))
 	}
-	db, err := r.openDatabase(cmd, r.url)
+	db, err := r.openDatabase(cmd, &r.place)
 	if err != nil {
 		return err
 	}
@@ -98,37 +103,14 @@ func (r *run) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return r.hold(cmd.Context(), lock, path, signals)
-}
-
-// parse reads and checks the arguments.
-func (r *run) parse(cmd *cobra.Command, args []string) error {
-	dash := cmd.ArgsLenAtDash()
-	if dash == 0 && len(args) > 2 && args[1] == "--" { // run -- -NAME -- COMMAND
-		args = slices.Delete(args, 1, 2)
-		dash = 1
-	}
-	if dash != 1 || len(args) < 2 {
-		return errors.New("usage: sqllock run [flags] NAME -- COMMAND [ARGUMENT…]")
-	}
-	r.name, r.command = args[0], args[1:]
-	r.waits = !cmd.Flags().Changed("wait")
-	switch {
-	case r.wait < 0:
-		return errors.New("--wait is negative")
-	case r.killAfter < 0:
-		return errors.New("--kill-after is negative")
-	case r.kind != kindLease && r.kind != kindSession:
-		return fmt.Errorf("--kind is %s or %s", kindLease, kindSession)
-	}
-	return errors.Join(r.checkTables(r.kind), sqllock.CheckName(r.name))
+	return r.hold(cmd.Context(), l, lock, path, signals)
 }
 
 func (r *run) locker(db *database) (locker, error) {
 	if r.kind == kindSession {
-		return db.session(r.ttl)
+		return db.session(r.ttl, r.holder(), r.shared)
 	}
-	return db.lease(r.tables, r.ttl, "sqllock run "+filepath.Base(r.command[0]))
+	return db.lease(r.tables, r.ttl, r.holder())
 }
 
 // take takes the lock. On any error nothing is held.
@@ -138,7 +120,7 @@ func (r *run) take(ctx context.Context, db *database, l locker, signals *relay) 
 	var interrupt *interruptError
 	if errors.As(done(), &interrupt) {
 		if lock != nil {
-			err = lock.Release(ctx)
+			err = l.Close() // a release would keep the name for --at-least, though nothing has run
 		} else {
 			err = nil // a consequence of the signal
 		}
@@ -156,18 +138,21 @@ func (r *run) acquire(ctx context.Context, db *database, l locker) (lock sqllock
 	}
 	waiting, cancel := ctx, func() {}
 	switch {
-	case r.waits:
-		lock, err = l.Acquire(ctx, r.name)
-	case r.wait == 0:
-		lock, err = l.TryAcquire(ctx, r.name)
+	case r.wait.forever:
+		lock, err = l.Acquire(ctx, r.name, r.options()...)
+	case r.wait.limit == 0:
+		lock, err = l.TryAcquire(ctx, r.name, r.options()...)
 	default:
-		waiting, cancel = context.WithTimeout(ctx, r.wait)
-		lock, err = l.Acquire(waiting, r.name)
+		waiting, cancel = context.WithTimeout(ctx, r.wait.limit)
+		lock, err = l.Acquire(waiting, r.name, r.options()...)
 	}
 	defer cancel()
+	var limit *leasetable.LimitError
 	switch {
 	case err == nil:
 		return lock, nil
+	case errors.As(err, &limit):
+		return nil, fail(exitUsage, r.limitError(limit))
 	case ctx.Err() == nil && (errors.Is(err, sqllock.ErrHeld) || waiting.Err() != nil):
 		return nil, r.heldBy(ctx, l, err)
 	case errors.Is(err, sqllock.ErrSchema):
@@ -176,42 +161,8 @@ func (r *run) acquire(ctx context.Context, db *database, l locker) (lock sqllock
 	return nil, fail(exitUnavailable, err)
 }
 
-// inspectTimeout bounds asking for a holder.
-const inspectTimeout = 5 * time.Second
-
-// heldBy is the error for a lock that is held, or that was not taken before the wait was over.
-// The holder is asked for if it is not known yet.
-func (r *run) heldBy(ctx context.Context, l locker, err error) error {
-	var seen *sqllock.HeldError
-	var holder sqllock.Holder
-	held := errors.As(err, &seen)
-	if held {
-		holder = seen.Holder
-	}
-	if holder.String() == "" {
-		ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
-		defer cancel()
-		now, heldNow, failure := l.Inspect(ctx, r.name)
-		if failure != nil && !held { // not even this was answered
-			return fail(exitUnavailable, fmt.Errorf("%w: %w", err, failure))
-		}
-		holder, held = now, held || heldNow
-	}
-	text := fmt.Sprintf("lock %q is held", r.name)
-	if !held {
-		text = fmt.Sprintf("lock %q was not taken in time", r.name)
-	}
-	if by := holder.String(); by != "" {
-		text += " by " + by
-	}
-	if r.wait > 0 {
-		text += fmt.Sprintf(" (waited %v)", r.wait)
-	}
-	return fail(exitHeld, errors.New(text))
-}
-
 // hold runs the command under the lock, and releases it.
-func (r *run) hold(ctx context.Context, lock sqllock.Lock, path string, signals *relay) error {
+func (r *run) hold(ctx context.Context, l locker, lock sqllock.Lock, path string, signals *relay) error {
 	// The end of ctx ends the whole group of the command, not only the command.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), path)
 	cmd.Args = r.command
@@ -219,7 +170,7 @@ func (r *run) hold(ctx context.Context, lock sqllock.Lock, path string, signals 
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = r.Stdin, r.Stdout, r.Stderr
 	c, err := startChild(cmd)
 	if err != nil {
-		return fail(startCode(err), errors.Join(fmt.Errorf("cannot run the command: %w", err), lock.Release(ctx)))
+		return fail(startCode(err), errors.Join(fmt.Errorf("cannot run the command: %w", err), l.Close())) // see take
 	}
 
 	work, cancel := context.WithCancelCause(ctx)
@@ -246,16 +197,4 @@ func outcome(code int, ended, release error) error {
 		return fail(exitLost, fmt.Errorf("the command has succeeded, but not under the lock all the time: %w", release))
 	}
 	return &exitError{code, release}
-}
-
-// childEnv is the environment of the command. What an outer sqllock has set is not passed on.
-func (r *run) childEnv(lock sqllock.Lock) []string {
-	env := slices.DeleteFunc(slices.Clone(r.Environ), func(pair string) bool {
-		return strings.HasPrefix(pair, "SQLLOCK_NAME=") || strings.HasPrefix(pair, "SQLLOCK_TOKEN=")
-	})
-	env = append(env, "SQLLOCK_NAME="+r.name)
-	if token, ok := tokenOf(lock); ok {
-		env = append(env, "SQLLOCK_TOKEN="+token)
-	}
-	return env
 }

@@ -94,26 +94,6 @@ func TestRunPassesStreamsThroughThatAreNoFiles(t *testing.T) {
 	}
 }
 
-func TestTheCommandKnowsItsLock(t *testing.T) {
-	t.Parallel()
-	const show = `echo "$SQLLOCK_NAME/${SQLLOCK_TOKEN-none}"`
-	onEach(t, func(t *testing.T, db testPlace) {
-		for _, want := range []string{"a name/1\n", "a name/2\n"} {
-			if got := call(t, on(t, db.url), 0, nil, "run", "a name", "--", "sh", "-c", show); got != want {
-				t.Errorf("the command saw %q, want %q", got, want)
-			}
-		}
-		if db.Engine == "sqlite" {
-			return
-		}
-		e := on(t, db.url)
-		e["SQLLOCK_TOKEN"] = "of an outer lock"
-		if got := call(t, e, 0, nil, "run", "--kind", "session", "s", "--", "sh", "-c", show); got != "s/none\n" {
-			t.Errorf("the command saw %q, want s/none", got)
-		}
-	})
-}
-
 func TestAHeldLockIsAnExitCodeAndNamesItsHolder(t *testing.T) {
 	t.Parallel()
 	host, err := os.Hostname()
@@ -152,11 +132,15 @@ func TestRunWaitsForTheLock(t *testing.T) {
 		e := on(t, db.url)
 		holder := held(t, e, "busy")
 		call(t, e, 75, []string{"is held by"}, "run", "--wait", "0", "busy", "--", "true")
-		waiter := start(t, e, "run", "busy", "--", "sh", "-c", "echo $SQLLOCK_TOKEN")
-		waiter.waits(db)
+		first := start(t, e, "run", "busy", "--", "sh", "-c", "echo $SQLLOCK_TOKEN; exec cat")
+		first.waits(db)
 		holder.letGo()
-		waiter.expect("2")
-		waiter.exits(0)
+		first.expect("2")
+		second := start(t, e, "run", "--wait", "forever", "busy", "--", "sh", "-c", "echo $SQLLOCK_TOKEN; exec cat")
+		second.waits(db)
+		first.letGo()
+		second.expect("3")
+		second.letGo()
 	})
 }
 
@@ -265,6 +249,7 @@ func TestUsageErrors(t *testing.T) {
 		{"--wait is negative", []string{"run", "--wait", "-1s", "n", "--", "true"}},
 		{"--kill-after is negative", []string{"run", "--kill-after", "-1s", "n", "--", "true"}},
 		{`"soon"`, []string{"run", "--wait", "soon", "n", "--", "true"}},
+		{"90s or 5m, 0 or forever", []string{"run", "--wait", "soon", "n", "--", "true"}},
 		{"TTL 1ms is too short", []string{"run", "--ttl", "1ms", "n", "--", "true"}},
 		{"--kind is lease or session", []string{"run", "--kind", "table", "n", "--", "true"}},
 		{"for leases", []string{"run", "--kind", "session", "--prefix", "p", "n", "--", "true"}},

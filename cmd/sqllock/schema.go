@@ -35,7 +35,7 @@ func (m *Main) schemaPrintCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := schema.Dialect(dialect)
 			if !cmd.Flags().Changed("dialect") {
-				db, err := m.openDatabase(cmd, p.url)
+				db, err := m.openDatabase(cmd, &p)
 				if err != nil {
 					return err
 				}
@@ -51,6 +51,7 @@ func (m *Main) schemaPrintCommand() *cobra.Command {
 	p.addFlags(cmd)
 	cmd.Flags().StringVar(&dialect, "dialect", "", "postgres, mysql (MariaDB too) or sqlite, instead of a database")
 	cmd.MarkFlagsMutuallyExclusive("db", "dialect")
+	cmd.MarkFlagsMutuallyExclusive("db-file", "dialect")
 	return cmd
 }
 
@@ -64,7 +65,7 @@ func (m *Main) schemaUseCommand(
 		Short: short,
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			db, err := m.openDatabase(cmd, p.url)
+			db, err := m.openDatabase(cmd, &p)
 			if err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ func (m *Main) stateFile() (string, error) {
 			folder = filepath.Join(home, ".local", "state")
 		}
 		if !filepath.IsAbs(folder) {
-			return "", errors.New("no database is named, and without a home folder there is no place for one: use --db or SQLLOCK_DB")
+			return "", errors.New("no database is named, and without a home folder there is no place for one: use --db, --db-file or SQLLOCK_DB")
 		}
 	}
 	return filepath.Join(folder, "sqllock", "sqllock.db"), nil

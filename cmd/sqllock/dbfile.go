@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+)
+
+// mostOfFile bounds what is read of a file: it may be the wrong one, and without an end.
+const mostOfFile = 64 << 10
+
+const fileForms = "it is a file whose first line is the name of a database, or that has a line SQLLOCK_DB=…"
+
+// readDatabaseFile returns the name of a database that a file has.
+//
+// No error repeats a part of the file, or its name: somebody may have given the URL instead.
+func readDatabaseFile(name string) (string, error) {
+	if name == "" {
+		return "", errors.New("--db-file is empty; " + fileForms)
+	}
+	text, err := readStart(name)
+	if err != nil {
+		var at *fs.PathError
+		if errors.As(err, &at) {
+			err = at.Err
+		}
+		return "", fmt.Errorf("the file of --db-file cannot be read: %w; %s", err, fileForms)
+	}
+	named, err := databaseIn(text)
+	if err != nil {
+		return "", fmt.Errorf("the file of --db-file %w; %s", err, fileForms)
+	}
+	return named, nil
+}
+
+func readStart(name string) (string, error) {
+	file, err := os.Open(name) //nolint:gosec // the user names it
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, mostOfFile+1))
+	if err == nil && len(text) > mostOfFile {
+		err = fmt.Errorf("it has more than %d bytes", mostOfFile)
+	}
+	return string(text), err
+}
+
+// variable matches a line that sets a variable. The keywords of PostgreSQL are in lower case.
+var variable = regexp.MustCompile(`^(?:export\s+)?([A-Z_][A-Z0-9_]*)=(.*)$`)
+
+// databaseIn finds the name of a database in the text of a file: in the line that sets SQLLOCK_DB,
+// the last one as in a shell, or else in the first line that is not empty or a comment.
+func databaseIn(text string) (named string, err error) {
+	first, found := "", false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if first == "" {
+			first = line
+		}
+		if v := variable.FindStringSubmatch(line); v != nil && v[1] == "SQLLOCK_DB" {
+			named, found = unquote(strings.TrimSpace(v[2])), true
+		}
+	}
+	switch {
+	case found && named == "":
+		return "", errors.New("has an empty SQLLOCK_DB")
+	case found:
+		return named, nil
+	case first == "":
+		return "", errors.New("is empty")
+	case variable.MatchString(first): // of another kind of file, maybe with other secrets
+		return "", errors.New("sets variables, but not SQLLOCK_DB")
+	}
+	return first, nil
+}
+
+// unquote takes off the quotes around a value. What is between them is taken as it stands.
+func unquote(value string) string {
+	if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+		return value[1 : n-1]
+	}
+	return value
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestAFileNamesTheDatabase(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"postgres://h/d":                                    "postgres://h/d",
+		"  postgres://h/d \r\nmore\n":                       "postgres://h/d",
+		"\n# the locks\npostgres://h/d#x\nmysql://h/d":      "postgres://h/d#x",
+		"host=h dbname=d password=P=1":                      "host=h dbname=d password=P=1",
+		"SQLLOCK_DB=postgres://h/d?a=b":                     "postgres://h/d?a=b",
+		"A=1\nexport SQLLOCK_DB='mysql://h/d'\nB=2\n":       "mysql://h/d",
+		"SQLLOCK_DB=sqlite:old\nSQLLOCK_DB=\"sqlite:a b\"":  "sqlite:a b",
+		"SQLLOCK_DB=\"sqlite:a'":                            "\"sqlite:a'",
+		"mysql://h/first\nSQLLOCK_DB=mysql://h/second":      "mysql://h/second",
+		"#SQLLOCK_DB=mysql://h/off\nSQLLOCK_DB=mysql://h/d": "mysql://h/d",
+	} {
+		if got, err := databaseIn(text); got != want || err != nil {
+			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
+		}
+	}
+	for text, says := range map[string]string{
+		"":                       "is empty",
+		" \n\n# nothing\n":       "is empty",
+		"SQLLOCK_DB=\nA=1":       "empty SQLLOCK_DB",
+		"SQLLOCK_DB=''":          "empty SQLLOCK_DB",
+		"TOKEN=t0p\nPASSWORD=x":  "sets variables, but not SQLLOCK_DB",
+		"export TOKEN=t0p":       "sets variables, but not SQLLOCK_DB",
+		"XSQLLOCK_DB=sqlite:t0p": "sets variables, but not SQLLOCK_DB",
+	} {
+		got, err := databaseIn(text)
+		if err == nil || got != "" || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "t0p") {
+			t.Errorf("%q: %q, %v, want %q", text, got, err, says)
+		}
+	}
+}
+
+func TestEveryCommandReadsTheFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "locks.env")
+	must(t, os.WriteFile(file, []byte("SQLLOCK_DB=sqlite:"+filepath.Join(dir, "x.db")+"\n"), 0o600))
+	e := on(t, "postgres://nobody@127.0.0.1:1/x") // which the flag comes before
+	call(t, e, 0, nil, "schema", "apply", "--db-file", file)
+	call(t, e, 0, nil, "schema", "check", "--db-file", file)
+	call(t, e, 0, nil, "run", "--db-file", file, "x", "--", "true")
+	if out := call(t, e, 0, nil, "schema", "print", "--db-file", file); !strings.Contains(out, "sqllock_lock") {
+		t.Errorf("it printed %q, want tables", out)
+	}
+	call(t, e, 64, []string{"[db-file dialect]"}, "schema", "print", "--db-file", file, "--dialect", "mysql")
+	call(t, e, 64, []string{"leave out one of them"}, "schema", "check", "--db-file", file, "--db", "sqlite:x")
+}
+
+func TestMissingTablesAreMadeByTheFile(t *testing.T) {
+	t.Parallel()
+	db := servers["PostgreSQL"](t)
+	file := filepath.Join(t.TempDir(), "url")
+	must(t, os.WriteFile(file, []byte(db.DSN), 0o600))
+	call(t, clean(t), 69, []string{"sqllock schema apply --db-file …"}, "run", "--db-file", file, "x", "--", "true")
+}
+
+func TestAFileThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	large := filepath.Join(t.TempDir(), "large")
+	must(t, os.WriteFile(large, make([]byte, mostOfFile+1), 0o600))
+	for name, says := range map[string]string{
+		"":                        "--db-file is empty",
+		"/no/such/file":           "no such file",
+		t.TempDir():               "is a directory",
+		large:                     "more than 65536 bytes",
+		"postgres://u:s3cr3t@h/d": "no such file",
+		"/dev/zero":               "more than 65536 bytes",
+	} {
+		code, _, stderr := runHere(t, clean(t), "schema", "check", "--db-file", name)
+		if code != 64 || !strings.Contains(stderr, says) || !strings.Contains(stderr, fileForms) || strings.Contains(stderr, "s3cr3t") {
+			t.Errorf("%q: code %d, stderr %q, want 64 and %q", name, code, stderr, says)
+		}
+	}
+}
