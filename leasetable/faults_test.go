@@ -19,7 +19,9 @@ func TestAnAcquireWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		other := newLocker(t, db.DB)
 		kept := take(t, l, "kept") // the lease goes on for this one
-		p.spare(2)                 // of a name that has no row: one that finds none, and a look
+		if db.Engine == sqltest.EnginePostgres {
+			p.spare(2) // of a name that has no row: one that finds none, and a look
+		}
 		for i := range int64(2) {
 			p.loseAnswerTo(onWire(db, []byte("unanswered")))
 			if _, err := l.TryAcquire(t.Context(), "unanswered"); err == nil || !sqllock.IsRetryable(err) {

@@ -13,6 +13,9 @@ import (
 // have locked. So one statement looks and a second changes what the first has seen: two round trips
 // and one commit. What the names are is written into their texts, as hexadecimal literals: to prepare them costs more.
 
+// duplicate is the error for a row that is there.
+const duplicate = "mysql 1062"
+
 // takeEach does what takeMany does.
 func (s *store) takeEach(ctx context.Context, parts []*part) (map[string]taken, error) {
 	free, err := s.seen(ctx, freeMany, parts)

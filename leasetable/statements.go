@@ -18,7 +18,7 @@ const (
 	renew       statement = "renew"
 	end         statement = "end"
 	acquire     statement = "acquire"
-	insert      statement = "insert"
+	insert      statement = "insert" // not MySQL
 	look        statement = "look"
 	bury        statement = "bury"
 	buryStill   statement = "bury_still"
@@ -66,15 +66,15 @@ const (
 // loadStatements reads the statements of a dialect and puts in the names of the tables.
 func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, error) {
 	texts := make(map[statement]string)
-	names := []statement{grant, renew, end, acquire, insert, look, bury, buryStill, takeover, release, pass, disown, guard, list, purge, force, want, wantNoMore, namesOf, note, move, adopt, acquireMany, releaseMany}
+	names := []statement{grant, renew, end, acquire, look, bury, buryStill, takeover, release, pass, disown, guard, list, purge, force, want, wantNoMore, namesOf, note, move, adopt, acquireMany, releaseMany}
 	names = append(names, lookPlaces, listPlaces, releasePlace, clearPlace, guardPlace, convert, raise, wantAlone, forcePlaces)
 	switch d {
 	case schema.SQLite:
-		names = append(names, tell, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
+		names = append(names, insert, tell, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
 	case schema.MySQL:
 		names = append(names, freeMany, knownMany, takenMany, heldMany, insertMany, guardGalera, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
 	case schema.Postgres:
-		names = append(names, acquirePlace)
+		names = append(names, insert, acquirePlace)
 	}
 	for _, s := range names {
 		text, err := files.ReadFile(fmt.Sprintf("sql/%s/%s.sql", d, s))

@@ -125,24 +125,17 @@ func (s *store) release(ctx context.Context, p *part) (freed, wanted bool, err e
 // acquire runs the statement of that name.
 func (s *store) acquire(ctx context.Context, p *part) (token int64, err error) {
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		return s.claim(ctx, acquire, p.metadata, p.since, p.id, []byte(p.name), []byte(p.name))
+		return s.claim(ctx, acquire, []byte(p.name), p.metadata, p.id, []byte(p.name), p.metadata, p.since, p.id)
 	}
 	return s.claim(ctx, acquire, []byte(p.name), p.id, p.since, p.metadata)
 }
 
-// duplicate is the error of MySQL for a row that is there.
-const duplicate = "mysql 1062"
-
-// insert runs the statement of that name.
+// insert runs the statement of that name. On MySQL acquire inserts, too.
 func (s *store) insert(ctx context.Context, p *part) (token int64, err error) {
-	if s.dialect != schema.MySQL {
-		return s.claim(ctx, insert, []byte(p.name), p.id, p.metadata)
+	if s.dialect == schema.MySQL {
+		return s.acquire(ctx, p)
 	}
-	_, err = s.change(ctx, &s.work, insert, []byte(p.name), p.metadata, p.id)
-	if codeOf(err) == duplicate {
-		return 0, nil
-	}
-	return 1, err
+	return s.claim(ctx, insert, []byte(p.name), p.id, p.metadata)
 }
 
 // takeover runs the statement of that name.

@@ -1,10 +1,24 @@
--- Takes a name for a lease if it is free, and neither kept after its release nor in places: the metadata, since when
--- the one was noted to wait that takes it, the lease, and the name twice. A name that is absent is for insert.sql. The
--- token comes back as the insert id, which is 0 when the name was not taken. The row is looked up as
--- a range that has room for one name: of a range InnoDB skips a row that somebody else has locked, and
--- whose committed version is not free, where it would wait for name = ?.
-UPDATE sqllock_lock
-SET token = LAST_INSERT_ID(token + 1), acquired_at = UTC_TIMESTAMP(6), released_at = NULL, metadata = UNHEX(?),
-    wanted_until = IF(wanted_since = ?, NULL, wanted_until), lease_id = UNHEX(?)
-WHERE name >= UNHEX(?) AND name < UNHEX(CONCAT(?, '00'))
-    AND lease_id IS NULL AND places IS NULL AND COALESCE(kept_until <= UTC_TIMESTAMP(6), TRUE)
+-- Takes a name for a lease if it is absent or free, and neither kept after its release nor in places: the name, the
+-- metadata and the lease; the name; the metadata, since when the one was noted to wait that takes it, and the
+-- lease. What decides is read from the row that the statement locks; the subquery
+-- only spares a busy name the lock. The token comes back as the insert id, which is 0 when the row
+-- turned out to be held. MySQL and MariaDB assign from left to right, so that lease_id, which
+-- decides, is last.
+INSERT INTO sqllock_lock (name, token, acquired_at, metadata, lease_id)
+SELECT UNHEX(?), LAST_INSERT_ID(1), UTC_TIMESTAMP(6), UNHEX(?), UNHEX(?)
+FROM (SELECT 1) one
+WHERE NOT EXISTS (SELECT 1 FROM sqllock_lock held
+                  WHERE held.name = UNHEX(?) AND (held.lease_id IS NOT NULL OR held.places IS NOT NULL OR held.kept_until > UTC_TIMESTAMP(6)))
+ON DUPLICATE KEY UPDATE
+    token = IF(sqllock_lock.lease_id IS NULL AND places IS NULL AND COALESCE(kept_until <= UTC_TIMESTAMP(6), TRUE),
+               LAST_INSERT_ID(token + 1), token + LAST_INSERT_ID(0)),
+    acquired_at = IF(sqllock_lock.lease_id IS NULL AND places IS NULL AND COALESCE(kept_until <= UTC_TIMESTAMP(6), TRUE),
+                     UTC_TIMESTAMP(6), sqllock_lock.acquired_at),
+    released_at = IF(sqllock_lock.lease_id IS NULL AND places IS NULL AND COALESCE(kept_until <= UTC_TIMESTAMP(6), TRUE),
+                     NULL, released_at),
+    metadata = IF(sqllock_lock.lease_id IS NULL AND places IS NULL AND COALESCE(kept_until <= UTC_TIMESTAMP(6), TRUE),
+                  UNHEX(?), sqllock_lock.metadata),
+    wanted_until = IF(sqllock_lock.lease_id IS NULL AND places IS NULL AND COALESCE(kept_until <= UTC_TIMESTAMP(6), TRUE) AND wanted_since = ?,
+                      NULL, wanted_until),
+    lease_id = IF(sqllock_lock.lease_id IS NULL AND places IS NULL AND COALESCE(kept_until <= UTC_TIMESTAMP(6), TRUE),
+                  UNHEX(?), sqllock_lock.lease_id)
