@@ -19,9 +19,7 @@ func TestAnAcquireWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		other := newLocker(t, db.DB)
 		kept := take(t, l, "kept") // the lease goes on for this one
-		if db.Engine == sqltest.EnginePostgres {
-			p.spare(2) // of a name that has no row: one that finds none, and a look
-		}
+		p.spare(2)                 // of a name that has no row: one that finds none, and a look
 		for i := range int64(2) {
 			p.loseAnswerTo(onWire(db, []byte("unanswered")))
 			if _, err := l.TryAcquire(t.Context(), "unanswered"); err == nil || !sqllock.IsRetryable(err) {
@@ -44,6 +42,33 @@ func TestAnAcquireWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 		if err := kept.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// The statement took the name, and its answer does not come.
+func TestAnAcquireWhoseCallerHasLeftIsGivenBack(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
+		other := newLocker(t, db.DB)
+		release(t, take(t, l, "late answer"))
+		kept := take(t, l, "kept")
+		t.Cleanup(p.delayAnswerTo(onWire(db, []byte("late answer"))))
+		ctx, leave := context.WithCancel(t.Context())
+		tried := make(chan error, 1)
+		go func() {
+			_, err := l.Acquire(ctx, "late answer")
+			tried <- err
+		}()
+		eventually(t, func() bool { return count(t, db, "SELECT max(token) FROM sqllock_lock") == 2 })
+		leave()
+		if err := <-tried; !errors.Is(err, context.Canceled) {
+			t.Errorf("Acquire: %v", err)
+		}
+		if token := take(t, other, "late answer").Token(); token != 3 { // long before the lease of an hour ends
+			t.Errorf("the next holder has token %d", token)
+		}
+		release(t, kept)
 	})
 }
 
@@ -86,10 +111,7 @@ func TestARenewalWhoseAnswerIsLostIsRepeated(t *testing.T) {
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(2*time.Second))
 		lease := take(t, l, "x")
-		var id []byte
-		if err := db.GetContext(t.Context(), &id, "SELECT id FROM sqllock_lease"); err != nil {
-			t.Fatal(err)
-		}
+		id := leaseOf(t, db, "x")
 		p.loseAnswerTo(onWire(db, id))
 		eventually(t, func() bool {
 			return p.answersLost() == 1 && count(t, db, "SELECT renewals FROM sqllock_lease") >= 4

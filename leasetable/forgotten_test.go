@@ -17,10 +17,7 @@ func TestANameWhoseReleaseTheDatabaseForgotIsFreedByItsOwner(t *testing.T) {
 		if err := forgotten.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		var lease []byte
-		if err := db.GetContext(t.Context(), &lease, "SELECT id FROM sqllock_lease"); err != nil {
-			t.Fatal(err)
-		}
+		lease := leaseOf(t, db, "kept")
 		run(t, db, "UPDATE sqllock_lock SET lease_id = ? WHERE name = ?", lease, []byte("forgotten"))
 		run(t, db, "INSERT INTO sqllock_lock (name, token, places, acquired_at) VALUES (?, 7, 1, "+soonOver[db.Engine]+")", []byte("place"))
 		run(t, db, "INSERT INTO sqllock_place (name, token, lease_id, acquired_at) VALUES (?, 7, ?, "+soonOver[db.Engine]+")", []byte("place"), lease)

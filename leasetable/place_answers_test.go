@@ -18,10 +18,7 @@ func TestAClaimOfAPlaceWhoseAnswerIsLostTakesNoPlace(t *testing.T) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		other := newLocker(t, db.DB)
 		take(t, l, "kept")
-		var id []byte
-		if err := db.GetContext(t.Context(), &id, "SELECT id FROM sqllock_lease"); err != nil {
-			t.Fatal(err)
-		}
+		id := leaseOf(t, db, "kept")
 		words := []string{onWire(db, id)}
 		if db.Engine != sqltest.EnginePostgres {
 			words = append(words, "COMMIT")
@@ -61,10 +58,7 @@ func TestALostAnswerCostsNobodyElseItsPlace(t *testing.T) {
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		take(t, l, "kept")
-		var id []byte
-		if err := db.GetContext(t.Context(), &id, "SELECT id FROM sqllock_lease"); err != nil {
-			t.Fatal(err)
-		}
+		id := leaseOf(t, db, "kept")
 		for range 10 {
 			p.loseAnswerTo(onWire(db, id))
 			got := make(chan *leasetable.Lease, 4)
@@ -121,10 +115,7 @@ func TestATakeoverOfAllPlacesWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		take(t, l, "kept")
-		var id []byte
-		if err := db.GetContext(t.Context(), &id, "SELECT id FROM sqllock_lease"); err != nil {
-			t.Fatal(err)
-		}
+		id := leaseOf(t, db, "kept")
 		release(t, take(t, l, "x", leasetable.WithShared()))
 		passOn := p.delayAnswerTo(onWire(db, id)) // to the statement that finds that the name has places
 		tried := make(chan error, 1)

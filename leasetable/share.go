@@ -166,15 +166,37 @@ func (s *sharing) do(ctx context.Context, p *part, before bool) (taken, error) {
 	if len(parts) > 1 {
 		s.pace = min(time.Since(began), mostPace)
 	}
+	s.ended(p, len(parts))
+	return p.took, p.err
+}
+
+// lone runs f, a statement for one caller, if nobody else is there, and reports whether it did.
+func (s *sharing) lone(f func()) bool {
+	s.mu.Lock()
+	if s.size > 1 || len(s.queue) > 0 || !s.mayStart() {
+		s.mu.Unlock()
+		return false
+	}
+	p := new(part)
+	s.start(p)
+	s.mu.Unlock()
+	f()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended(p, 1)
+	return true
+}
+
+// ended counts p's statement, which was for so many callers, as ended. The caller has mu.
+func (s *sharing) ended(p *part, callers int) {
 	s.running--
 	if p.crowded {
 		s.busy--
 	}
-	s.size = min(max(len(parts)+len(s.both[0].queue)+len(s.both[1].queue), s.size/2), maxShare)
+	s.size = min(max(callers+len(s.both[0].queue)+len(s.both[1].queue), s.size/2), maxShare)
 	for _, next := range s.both {
 		next.lead()
 	}
-	return p.took, p.err
 }
 
 // lead has the first of those who wait run a statement, if one can start. The caller has mu.

@@ -176,6 +176,44 @@ func TestASharedStatementWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 	})
 }
 
+func TestASharedReleaseWhoseAnswerIsLostIsRepeated(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
+		other := newLocker(t, db.DB)
+		const names = 40
+		statements := 2 // on MySQL and MariaDB one looks before another one frees
+		if db.Engine == sqltest.EnginePostgres {
+			statements = 1
+		}
+		for spared := range statements {
+			leases := make([]*leasetable.Lease, names)
+			for i := range leases {
+				leases[i] = take(t, l, fmt.Sprint("unanswered ", i))
+			}
+			p.spare(spared)
+			p.loseAnswerTo(hex.EncodeToString([]byte("unanswered")))
+			var all sync.WaitGroup
+			for _, lease := range leases {
+				all.Go(func() {
+					if err := lease.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			if p.answersLost() != spared+1 {
+				t.Errorf("%d answers lost", p.answersLost())
+			}
+			for _, lease := range leases {
+				if next := take(t, other, lease.Name()); next.Token() != lease.Token()+1 || next.Release(t.Context()) != nil {
+					t.Errorf("token %d after %d", next.Token(), lease.Token())
+				}
+			}
+		}
+	})
+}
+
 // On MySQL one statement takes many names, and another one tells which, if others have taken some just before: when that is
 // refused, the rest is taken all the same.
 func TestNamesThatWereTakenTogetherAndNotToldAreGivenBack(t *testing.T) {

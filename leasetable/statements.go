@@ -18,7 +18,8 @@ const (
 	renew       statement = "renew"
 	end         statement = "end"
 	acquire     statement = "acquire"
-	insert      statement = "insert" // not MySQL
+	acquireFree statement = "acquire_free" // MySQL only
+	insert      statement = "insert"       // not MySQL
 	look        statement = "look"
 	bury        statement = "bury"
 	buryStill   statement = "bury_still"
@@ -72,7 +73,7 @@ func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, er
 	case schema.SQLite:
 		names = append(names, insert, tell, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
 	case schema.MySQL:
-		names = append(names, freeMany, knownMany, takenMany, heldMany, insertMany, guardGalera, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
+		names = append(names, acquireFree, freeMany, knownMany, takenMany, heldMany, insertMany, guardGalera, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
 	case schema.Postgres:
 		names = append(names, insert, acquirePlace)
 	}

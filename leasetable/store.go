@@ -130,6 +130,14 @@ func (s *store) acquire(ctx context.Context, p *part) (token int64, err error) {
 	return s.claim(ctx, acquire, []byte(p.name), p.id, p.since, p.metadata)
 }
 
+// acquireFree takes a name that has a row and is free. It does not wait for a name that is held and locked.
+func (s *store) acquireFree(ctx context.Context, p *part) (token int64, err error) {
+	if s.dialect == schema.MySQL {
+		return s.claim(ctx, acquireFree, p.metadata, p.since, p.id, []byte(p.name), []byte(p.name))
+	}
+	return s.acquire(ctx, p)
+}
+
 // insert runs the statement of that name. On MySQL acquire inserts, too.
 func (s *store) insert(ctx context.Context, p *part) (token int64, err error) {
 	if s.dialect == schema.MySQL {
