@@ -1,5 +1,6 @@
 .DEFAULT_GOAL := help
 BENCHTIME ?= 2000x
+ARCH = $(shell go env GOARCH)
 GOLANGCI_LINT := bin/golangci-lint-2.15.0
 
 .PHONY: help
@@ -8,11 +9,11 @@ help: ## this list
 
 .PHONY: test
 test: ## every test, with the race detector, on real servers; gets the servers it needs
-	./scripts/with-servers go test -race -count=1 -timeout 15m $(ARGS) ./...
+	./scripts/with-servers env CGO_ENABLED=1 go test -race -count=1 -timeout 15m $(ARGS) ./...
 
 .PHONY: bench
-bench: ## what the locks of every backend cost beside the bare driver, as ratios
-	./scripts/with-servers --first go test -run '^$$' -bench . -benchtime $(BENCHTIME) ./pg ./mysql ./leasetable
+bench: ## what locks cost beside the bare driver, as ratios, and what sqllock run does
+	./scripts/with-servers --first go test -run '^$$' -bench . -benchtime $(BENCHTIME) ./pg ./mysql ./leasetable ./cmd/sqllock
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## go vet and golangci-lint
@@ -30,6 +31,12 @@ images: ## Docker images of the servers from Debian packages, where there is no 
 .PHONY: build
 build: ## the command line, as bin/sqllock
 	CGO_ENABLED=0 go build -o bin/sqllock ./cmd/sqllock
+
+.PHONY: image
+image: ## a Docker image of the command line, as sqllock
+	CGO_ENABLED=0 GOOS=linux go build -ldflags '-s -w' -o bin/image/linux/$(ARCH)/sqllock ./cmd/sqllock
+	cp /etc/ssl/certs/ca-certificates.crt bin/image/certificates.pem
+	docker build -q -t sqllock --build-arg TARGETPLATFORM=linux/$(ARCH) -f Dockerfile bin/image
 
 .PHONY: clean
 clean: ## what the other targets made

@@ -255,7 +255,10 @@ func (db *database) makeFolder() error {
 	if db.folder == "" {
 		return nil
 	}
-	return os.MkdirAll(db.folder, 0o700)
+	if err := os.MkdirAll(db.folder, 0o700); err != nil {
+		return fmt.Errorf("no database is named by --db, --db-file or SQLLOCK_DB, and there is no place for one: %w", err)
+	}
+	return nil
 }
 
 // prepare makes an SQLite database ready for leases. A server's tables are made only by those

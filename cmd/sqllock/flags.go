@@ -37,11 +37,13 @@ func (r *request) addFlags(cmd *cobra.Command) {
 	r.wait.forever = true
 	flags := cmd.Flags()
 	flags.StringVar(&r.kind, "kind", kindLease, "`kind` of lock: lease or session")
+	completeFlag(cmd, "kind", kindLease, kindSession)
 	flags.DurationVar(&r.ttl, "ttl", 15*time.Second, "`time` that the lock outlives a holder that was killed")
 	flags.BoolVar(&r.shared, "shared", false, "hold it together with all others who ask with --shared")
 	flags.IntVar(&r.limit, "limit", 0, "hold it together with others, `N` at most (default: alone)")
 	flags.DurationVar(&r.atLeast, "at-least", 0, "`time` that NAME stays taken for, even if COMMAND ends sooner")
 	flags.Var(&r.wait, "wait", "longest `time` to wait for the lock, 0 or forever")
+	completeFlag(cmd, "wait", "0", "10s", "1m", "1h", forever)
 	flags.BoolVar(&r.giveUpEarly, "give-up-early", false, "do not wait for a lease that would outlast --wait")
 	flags.IntVar(&r.onHeld, "on-held", exitHeld, "exit `code` when somebody else holds it; with 0 nothing is said")
 	flags.StringVar(&r.owner, "owner", "", "`text` that others see as the holder (default: made of the command)")

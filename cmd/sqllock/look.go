@@ -24,6 +24,7 @@ func (l *look) addFlags(cmd *cobra.Command) {
 	l.place.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&l.kind, "kind", kindAll, "`kind` of lock: lease, session or all")
+	completeFlag(cmd, "kind", kindLease, kindSession, kindAll)
 	flags.BoolVar(&l.json, "json", false, "print a JSON array")
 }
 

@@ -51,7 +51,7 @@ func (m *Main) lsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [flags] [PREFIX]",
 		Short: "List who holds which lock",
-		Long:  help(lsHelp, jsonHelp, databaseHelp, exitCodes()),
+		Long:  help(lsHelp, jsonHelp, otherHelp),
 		RunE:  l.run,
 
 		DisableFlagsInUseLine: true,
@@ -60,6 +60,7 @@ func (m *Main) lsCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&l.held, "held", false, "only locks that are held")
 	cmd.Flags().BoolVar(&l.expired, "expired", false, "only leases of holders that were killed or cut off")
 	cmd.MarkFlagsMutuallyExclusive("held", "expired")
+	cmd.ValidArgsFunction = l.completeName(&l.place, cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }
 

@@ -26,7 +26,7 @@ func (m *Main) purgeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "purge",
 		Short: "Delete the leases that killed processes have left",
-		Long:  help(purgeHelp, databaseHelp, exitCodes()),
+		Long:  help(purgeHelp, otherHelp),
 		Args:  noArguments,
 		RunE:  p.run,
 	}

@@ -36,14 +36,16 @@ func (m *Main) releaseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release --force [flags] NAME",
 		Short: "Take a lock from its holder",
-		Long:  help(releaseHelp, databaseHelp, exitCodes()),
+		Long:  help(releaseHelp, otherHelp),
 		RunE:  r.run,
 
 		DisableFlagsInUseLine: true,
 	}
 	r.addFlags(cmd)
 	cmd.Flags().StringVar(&r.kind, "kind", kindLease, "`kind` of lock: lease or session")
+	completeFlag(cmd, "kind", kindLease, kindSession)
 	cmd.Flags().BoolVar(&r.force, "force", false, "do it; without, it is only said what would be done")
+	cmd.ValidArgsFunction = r.completeName(&r.place, cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }
 

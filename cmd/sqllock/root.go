@@ -21,21 +21,6 @@ holds which lock, and takes a lock from a holder.
   sqllock release --force nightly-report
   sqllock purge`
 
-const databaseHelp = `The database is named by --db, by a file (--db-file) or by the environment variable SQLLOCK_DB:
-  postgres://user:password@host:5432/database     or keywords: host=… dbname=…
-  mysql://user:password@host:3306/database        MySQL and MariaDB; or the Go driver's form,
-                                                  user:password@tcp(host:3306)/database
-  sqlite:PATH                                     a file, for the processes of one machine
-In a URL, what is special in a password is percent-encoded. Everybody on the machine can see
-the arguments of a program: put a password into SQLLOCK_DB, or into the file of --db-file. That
-has the URL in its first line, or in a line SQLLOCK_DB=… among others, as .env files have.
-
-Without any, it is an SQLite file in your state folder ($XDG_STATE_HOME/sqllock/sqllock.db,
-or ~/.local/state; on macOS ~/Library/Application Support, on Windows %LocalAppData%), which
-locks out your own processes on this machine only.
-
-The tables of leases are created by themselves on SQLite; on a server by sqllock schema apply.`
-
 // help joins the parts of a help text.
 func help(parts ...string) string {
 	return strings.TrimRight(strings.Join(parts, "\n\n"), "\n")
@@ -45,21 +30,24 @@ func (m *Main) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sqllock",
 		Short:         "Run a command while holding a lock in a SQL database, and look after locks",
-		Long:          help(rootHelp, databaseHelp, exitCodes()),
+		Long:          help(rootHelp, otherHelp),
 		Version:       version(),
 		Args:          noArguments,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.CompletionOptions.DisableDefaultCmd = true
+	root.CompletionOptions.DisableDefaultCmd = true // there is another one
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetIn(m.Stdin)
 	root.SetOut(m.Stdout)
 	root.SetErr(m.Stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(m.runCommand(), m.lsCommand(), m.showCommand(), m.releaseCommand(), m.purgeCommand(),
-		m.schemaCommand(), m.versionCommand())
+		m.schemaCommand(), m.versionCommand(), m.completionCommand())
+	root.AddCommand(topics()...)
+	root.SetHelpCommand(helpCommand(root))
 	return root
 }
 
@@ -98,6 +86,7 @@ func (p *place) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&p.url, "db", "", "`URL` of the database; default $SQLLOCK_DB, then a file of your own")
 	flags.StringVar(&p.file, "db-file", "", "`file` that has the URL, in its first line or as SQLLOCK_DB=…")
+	completeFiles(cmd, "db-file")
 	flags.StringVar(&p.tables.Prefix, "prefix", "", "`prefix` of the names of the tables (default sqllock_)")
 	flags.StringVar(&p.tables.Schema, "schema", "", "PostgreSQL `schema` of the tables (default: the search path)")
 }

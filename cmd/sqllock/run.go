@@ -29,15 +29,6 @@ With --limit N up to N hold a lease together; all have to ask with the same N. W
 any number hold the lock together, and nobody holds it alone meanwhile: leases, and session
 locks on PostgreSQL. Each of them has a token of its own.
 
-The command finds in its environment:
-  SQLLOCK_NAME      the name of the lock
-  SQLLOCK_OWNER     what the holder calls itself: --owner, or its default
-  SQLLOCK_TOKEN     of a lease: a number that rises with every holder
-  SQLLOCK_EXPIRES   of a lease: until when the lock was sure to last when the command was
-                    started. sqllock ends the command then if no renewal succeeds before; as
-                    renewals go on, a command usually runs past it. It is in UTC by the clock
-                    of this machine, in the form 2026-01-31T23:59:59.999Z (RFC 3339).
-
 When the lock is lost, the command is sent SIGTERM and, --kill-after later, SIGKILL, and so is
 every process in its process group. When it runs on a terminal it shares the group of sqllock,
 and only the command itself is ended. The holder learns of the loss of a lease that it cannot
@@ -66,13 +57,14 @@ func (m *Main) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "run [flags] NAME -- COMMAND [ARGUMENT…]",
 		Short:   "Run a command while holding a lock",
-		Long:    help(runHelp, databaseHelp, exitCodes()),
+		Long:    help(runHelp, childHelp, databaseHelp, exitCodes()),
 		Example: runExample,
 		RunE:    r.run,
 
 		DisableFlagsInUseLine: true,
 	}
 	r.addFlags(cmd)
+	cmd.ValidArgsFunction = r.completeName(&r.place, cobra.ShellCompDirectiveDefault) // COMMAND may be a file
 	return cmd
 }
 

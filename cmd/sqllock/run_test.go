@@ -271,19 +271,23 @@ func TestUsageErrors(t *testing.T) {
 
 func TestHelpHasTheExitCodesAndTheDatabases(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{}, {"--help"}, {"run", "--help"}, {"schema"}, {"ls", "--help"}, {"show", "--help"}, {"release", "--help"}, {"purge", "--help"}} {
-		code, stdout, stderr := runHere(t, nil, args...)
+	for _, command := range []string{"", "--help", "run --help", "schema", "ls --help", "show --help", "release --help", "purge --help"} {
+		code, stdout, stderr := runHere(t, nil, strings.Fields(command)...)
 		if code != 0 || stderr != "" {
-			t.Errorf("%q: code %d, stderr %q", args, code, stderr)
+			t.Errorf("%q: code %d, stderr %q", command, code, stderr)
 		}
-		for _, part := range []string{exitCodes(), "SQLLOCK_DB", "postgres://", "mysql://", "sqlite:PATH"} {
-			if !strings.Contains(stdout, strings.TrimSpace(part)) {
-				t.Errorf("%q: help does not have %q", args, part)
+		parts := []string{"sqllock help database", "sqllock help exit-codes"}
+		if command == "run --help" {
+			parts = []string{strings.TrimSpace(exitCodes()), "SQLLOCK_DB", "postgres://", "mysql://", "sqlite:PATH", "SQLLOCK_TOKEN"}
+		}
+		for _, part := range parts {
+			if !strings.Contains(stdout, part) {
+				t.Errorf("%q: help does not have %q", command, part)
 			}
 		}
 		for line := range strings.Lines(stdout) {
 			if len([]rune(line)) > 105 {
-				t.Errorf("%q: a long line: %s", args, line)
+				t.Errorf("%q: a long line: %s", command, line)
 			}
 		}
 	}
@@ -302,7 +306,7 @@ func TestVersion(t *testing.T) {
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	for _, args := range [][]string{{"version"}, {"schema", "print", "--dialect", "mysql"}, {"ls", "--json"}, {"show", "x"}, {"purge"}} {
+	for _, args := range [][]string{{"version"}, {"completion", "bash"}, {"schema", "print", "--dialect", "mysql"}, {"ls", "--json"}, {"show", "x"}, {"purge"}} {
 		r, w := io.Pipe()
 		must(t, r.Close())
 		var errs bytes.Buffer

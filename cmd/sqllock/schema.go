@@ -13,7 +13,7 @@ func (m *Main) schemaCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Print, apply or check the tables of leases",
-		Long:  help("The tables that leases live in.", databaseHelp, exitCodes()),
+		Long:  help("The tables that leases live in.", otherHelp),
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -50,6 +50,7 @@ func (m *Main) schemaPrintCommand() *cobra.Command {
 	}
 	p.addFlags(cmd)
 	cmd.Flags().StringVar(&dialect, "dialect", "", "postgres, mysql (MariaDB too) or sqlite, instead of a database")
+	completeFlag(cmd, "dialect", string(schema.Postgres), string(schema.MySQL), string(schema.SQLite))
 	cmd.MarkFlagsMutuallyExclusive("db", "dialect")
 	cmd.MarkFlagsMutuallyExclusive("db-file", "dialect")
 	return cmd

@@ -27,12 +27,13 @@ func (m *Main) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [flags] NAME",
 		Short: "Say all about one lock",
-		Long:  help(showHelp, jsonHelp, databaseHelp, exitCodes()),
+		Long:  help(showHelp, jsonHelp, otherHelp),
 		RunE:  s.run,
 
 		DisableFlagsInUseLine: true,
 	}
 	s.addFlags(cmd)
+	cmd.ValidArgsFunction = s.completeName(&s.place, cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }
 

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The README's commands are run as they stand there, but for what they run under the lock.
+func TestTheREADMEsCommandsWork(t *testing.T) {
+	t.Parallel()
+	db := servers["PostgreSQL"](t)
+	file := filepath.Join(t.TempDir(), "sqllock.env")
+	must(t, os.WriteFile(file, []byte("SQLLOCK_DB="+db.DSN+"\n"), 0o600))
+	call(t, on(t, db.DSN), 0, nil, "schema", "apply")
+
+	commands := readmeCommands(t)
+	if len(commands) < 10 {
+		t.Fatalf("the README has %d commands", len(commands))
+	}
+	for _, command := range commands {
+		command = strings.ReplaceAll(command, "/etc/sqllock.env", file)
+		want := ""
+		if before, _, found := strings.Cut(command, " -- "); found {
+			command, want = before+" -- echo ran", "ran\n"
+		}
+		sh := exec.CommandContext(t.Context(), "sh", "-c", command)
+		sh.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "SQLLOCK_DB="+db.DSN, "GITHUB_RUN_ID=17")
+		out, err := sh.CombinedOutput()
+		if err != nil || want != "" && string(out) != want {
+			t.Errorf("%s: %v; it wrote %q", command, err, out)
+		}
+		call(t, on(t, db.DSN), 0, nil, "release", "--force", "nightly") // --at-least keeps it
+	}
+}
+
+// readmeCommands finds the calls of sqllock: in the lines of shells, of cron, of systemd and of CI, and in a list of YAML.
+func readmeCommands(t *testing.T) (commands []string) {
+	t.Helper()
+	readme, err := os.ReadFile("../../README.md")
+	must(t, err)
+	blocks := regexp.MustCompile("(?s)\n```[a-z]+\n(.*?)```").FindAllSubmatch(readme, -1)
+	line := regexp.MustCompile(`(?m)^(?:|\$ |[0-9* ]+/usr/local/bin/|ExecStart=/usr/local/bin/|.*run: )(sqllock .*)$`)
+	list := regexp.MustCompile(`(?m)^ *command: \[(sqllock, .*)\]$`)
+	for _, block := range blocks {
+		for _, found := range line.FindAllSubmatch(block[1], -1) {
+			commands = append(commands, string(found[1]))
+		}
+		for _, found := range list.FindAllSubmatch(block[1], -1) {
+			commands = append(commands, strings.ReplaceAll(string(found[1]), ", ", " "))
+		}
+	}
+	return commands
+}
