@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock/internal/history"
+	"github.com/sqllock/sqllock/internal/oddserver"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -51,7 +52,7 @@ type clock struct {
 func startWithClock(t *testing.T, engine sqltest.Engine) *clock {
 	t.Helper()
 	library := faketime(t)
-	fromPrograms(t, engine, "the clock of a container is the machine's")
+	oddserver.FromPrograms(t, engine, "the clock of a container is the machine's")
 	removeShared(t)
 	c := &clock{server: sqltest.Start(t, engine), file: filepath.Join(openDir(t), "clock")}
 	if err := c.write(); err != nil {

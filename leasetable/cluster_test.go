@@ -4,13 +4,10 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
-	"net"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
+	"github.com/sqllock/sqllock/internal/oddserver"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -19,31 +16,15 @@ type cluster struct {
 	nodes []*sqltest.Database // the same database, as each node has it
 }
 
-// startCluster starts one, with the lease tables in its database. It needs MariaDB's programs and
-// Galera's library on this machine; without them the test is skipped, and with CI=true it fails without the library.
+// startCluster starts one, with the lease tables in its database.
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
-	library := galeraLibrary(t)
-	fromPrograms(t, sqltest.EngineMariaDB, "a cluster of containers has no network of its own")
 	const size = 3
 	c := &cluster{}
 	servers := make([]*sqltest.Server, size)
 	contact := ""
 	for i := range servers {
-		group, others, files := freeAddress(t), freeAddress(t), freeAddress(t)
-		_, port, _ := net.SplitHostPort(group)
-		// A cut-off node is noticed within 2 s.
-		provider := "base_port=" + port + ";gmcast.listen_addr=tcp://" + group + ";ist.recv_addr=" + others + ";gcache.size=16M;" +
-			"evs.keepalive_period=PT0.2S;evs.inactive_check_period=PT0.2S;evs.join_retrans_period=PT0.2S;" +
-			"evs.suspect_timeout=PT1S;evs.inactive_timeout=PT2S;evs.install_timeout=PT2S"
-		servers[i] = sqltest.Start(t, sqltest.EngineMariaDB,
-			"wsrep-on=ON", "wsrep-provider="+library, "wsrep-provider-options="+provider,
-			"wsrep-cluster-address=gcomm://"+contact, "wsrep-node-address=127.0.0.1",
-			"wsrep-sst-method=rsync", "wsrep-sst-receive-address="+files, "wsrep-slave-threads=4",
-			"binlog-format=ROW", "innodb-autoinc-lock-mode=2", "innodb-buffer-pool-size=16M",
-			"slave-run-triggers-for-rbr=YES", // see hold
-		)
-		contact = group
+		servers[i], contact = oddserver.StartGalera(t, contact)
 	}
 	for _, server := range servers {
 		c.nodes = append(c.nodes, server.Database(t))
@@ -65,43 +46,6 @@ func startCluster(t *testing.T) *cluster {
 		eventually(t, func() bool { return same.PingContext(t.Context()) == nil })
 	}
 	return c
-}
-
-func galeraLibrary(t *testing.T) string {
-	t.Helper()
-	for _, pattern := range []string{"/usr/lib*/galera*", "/usr/local/lib*/galera*"} {
-		if found, _ := filepath.Glob(pattern + "/libgalera_smm.so"); len(found) > 0 {
-			return found[0]
-		}
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatal("Galera is not installed")
-	}
-	t.Skip("Galera is not installed")
-	return ""
-}
-
-// fromPrograms has servers of an engine started from programs, or skips the test and says why it cannot do
-// with containers.
-func fromPrograms(t *testing.T, engine sqltest.Engine, why string) {
-	t.Helper()
-	variable := "SQLTEST_" + strings.ToUpper(string(engine))
-	if from := os.Getenv(variable); strings.HasPrefix(from, "docker") {
-		t.Skipf("%s=%s: %s", variable, from, why)
-	} else if from != "skip" && !strings.HasPrefix(from, "programs") {
-		t.Setenv(variable, "programs")
-		t.Setenv("SQLTEST_SKIP", "1")
-	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // isolate cuts a node off from the others, and waits until it knows; the function that it returns ends that.

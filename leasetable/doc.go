@@ -55,8 +55,9 @@
 //
 // # Looking after the tables
 //
-// [Locker.List] shows what is held, what the dead have left, and what somebody owns; [Locker.ForceRelease] takes a name away from its holder, and
-// [Locker.Purge] deletes what killed processes have left.
+// [Locker.List], and [Locker.Info] of one name, show what is held, what the dead have left, and what
+// somebody owns; [Locker.ForceRelease] takes a name away from its holders, and [Locker.Purge] deletes
+// what killed processes have left.
 //
 // # Tables
 //

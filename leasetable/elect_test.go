@@ -203,8 +203,8 @@ func TestALeaderThatIsDeposedCampaignsAgainWhenItsWorkHasReturned(t *testing.T) 
 		take(t, l, "y") // renewals go on for this one
 		c := campaign(t, newElector(t, l))
 		first := c.mustLead(t)
-		if _, held, err := admin.ForceRelease(t.Context(), "x"); err != nil || !held {
-			t.Fatal(held, err)
+		if was, err := admin.ForceRelease(t.Context(), "x"); err != nil || !was.Held {
+			t.Fatal(was, err)
 		}
 		first.mustEnd(t, sqllock.ErrLost)
 		for range 2 {

@@ -230,8 +230,8 @@ func (c *cluster) guard(t *testing.T) {
 	}
 	resume := c.hold(t, 2)
 	t.Cleanup(resume)
-	if _, held, err := admin.ForceRelease(t.Context(), "guard"); err != nil || !held {
-		t.Fatal(held, err)
+	if was, err := admin.ForceRelease(t.Context(), "guard"); err != nil || !was.Held {
+		t.Fatal(was, err)
 	}
 	take(t, admin, "guard")
 	written := make(chan error, 1)

@@ -130,8 +130,8 @@ func TestATicketThatNobodyAdoptsExpires(t *testing.T) {
 			t.Errorf("a ticket that has expired gives token %d", token)
 		}
 		forced := export(t, take(t, l, "forced"), time.Hour)
-		if _, held, err := other.ForceRelease(t.Context(), "forced"); err != nil || !held {
-			t.Error(held, err)
+		if was, err := other.ForceRelease(t.Context(), "forced"); err != nil || !was.Held {
+			t.Error(was, err)
 		}
 		mustBeUsed(t, l, forced)
 	})

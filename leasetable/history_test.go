@@ -109,7 +109,7 @@ func newContest(t *testing.T, db *sqltest.Database) *contest {
 	c.opts.Others = append(c.opts.Others, history.Harm{
 		What: "forced releases", Times: 2, Forgive: true,
 		Do: func(ctx context.Context, name string) error {
-			return insist(ctx, func() error { _, _, err := c.locker.ForceRelease(ctx, name); return err })
+			return insist(ctx, func() error { _, err := c.locker.ForceRelease(ctx, name); return err })
 		},
 	})
 	return c

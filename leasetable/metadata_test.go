@@ -243,7 +243,7 @@ func TestAHolderChangesItsMetadata(t *testing.T) {
 			t.Errorf("SetMetadata with a dead context: %v", err)
 		}
 
-		if _, _, err := other.ForceRelease(t.Context(), "x"); err != nil {
+		if _, err := other.ForceRelease(t.Context(), "x"); err != nil {
 			t.Fatal(err)
 		}
 		next := takeWith(t, other, "x", "next")

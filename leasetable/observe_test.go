@@ -68,8 +68,8 @@ func TestObserversAreToldEveryChangeOnce(t *testing.T) {
 		for range 3 { // renewals are no change
 			receive(t, renewed)
 		}
-		if _, held, err := observing.ForceRelease(t.Context(), "x"); err != nil || !held {
-			t.Fatal(held, err)
+		if was, err := observing.ForceRelease(t.Context(), "x"); err != nil || !was.Held {
+			t.Fatal(was, err)
 		}
 		mustBeTold(0)
 		first.mustEnd(t, sqllock.ErrLost)

@@ -10,10 +10,10 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// Info is what the tables say of a name that was ever taken.
+// Info is what the tables say of a name.
 type Info struct {
 	Name  string
-	Token int64 // the highest that the name has had
+	Token int64 // the highest that the name has had; 0: it was never taken
 	Held  bool  // by a lease that has not expired, or kept after its release
 
 	// Expired says that nobody has released the name, and that its lease is over: the holder was killed or cut off, or has
@@ -44,6 +44,16 @@ func OnlyExpired() ListOption { return func(i Info) bool { return i.Expired } }
 func OnlyOwner(owner string) ListOption {
 	owner = column(owner)
 	return func(i Info) bool { return i.Holder != (sqllock.Holder{}) && i.Holder.Owner == owner }
+}
+
+// Info returns what the tables say of one name, which may never have been taken, with all who hold it.
+func (l *Locker) Info(ctx context.Context, name string) (Info, error) {
+	seen, err := l.inspect(ctx, name)
+	if err != nil {
+		return Info{}, err
+	}
+	seen.Name = []byte(name)
+	return seen.info(), nil
 }
 
 // List returns the names that begin with prefix, in the order of their bytes: those that are held,
@@ -108,39 +118,43 @@ func (l *Locker) listTogether(ctx context.Context, prefix string, seen []sight) 
 	return by, err
 }
 
-// ForceRelease frees name, whoever holds it, and returns who that was and whether anybody did; of several who
-// hold it together, all of whom lose it, who came first. The
-// token rises. The holder's context ends with sqllock.ErrLost at its next renewal, which comes
+// ForceRelease frees name, whoever holds it, and returns what the name was: of those who held it together all lose
+// it. If the name was free, or never taken, nothing happens. Otherwise its
+// token rises. A holder's context ends with sqllock.ErrLost at its next renewal, which comes
 // within a third of its TTL; until then the next holder and it may both be at work, and only what
 // compares tokens, or is guarded, is safe. After an error the name may have been freed, if the
 // connection broke or ctx ended.
-func (l *Locker) ForceRelease(ctx context.Context, name string) (holder sqllock.Holder, held bool, err error) {
+func (l *Locker) ForceRelease(ctx context.Context, name string) (was Info, err error) {
 	const op = "force the release of"
 	if err := sqllock.CheckName(name); err != nil {
-		return sqllock.Holder{}, false, &sqllock.OpError{Op: op, Name: name, Err: err}
+		return Info{}, &sqllock.OpError{Op: op, Name: name, Err: err}
 	}
 	err = l.ask(ctx, op, name, func(ctx context.Context) error {
-		for !held { // somebody may take or release it meanwhile
+		for freed := false; !freed; { // somebody may take or release it meanwhile
 			seen, err := l.store.look(ctx, name)
-			if err != nil || seen.LeaseID == nil && !seen.taken() {
+			if err != nil {
 				return err
 			}
-			if len(seen.places) > 0 {
-				held, err = l.store.forcePlaces(ctx, name, seen.Token)
-			} else {
-				held, err = l.store.force(ctx, name, seen)
+			seen.Name = []byte(name)
+			was = seen.info()
+			switch {
+			case seen.LeaseID == nil && !seen.taken():
+				return nil
+			case len(seen.places) > 0:
+				freed, err = l.store.forcePlaces(ctx, name, seen.Token)
+			default:
+				freed, err = l.store.force(ctx, name, seen)
 			}
 			if err != nil {
 				return err
 			}
-			holder = seen.holder()
 		}
 		return nil
 	})
-	if !held {
-		holder = sqllock.Holder{}
+	if err != nil {
+		return Info{}, err
 	}
-	return holder, held, err
+	return was, nil
 }
 
 // Purge deletes the rows of leases that expired at least the given time ago, some hundreds in a

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -19,8 +20,9 @@ func TestAForcedReleaseIsToldAtTheNextRenewal(t *testing.T) {
 		holder := newLocker(t, db.DB, leasetable.WithTTL(1500*time.Millisecond), leasetable.WithOwner("it"))
 		admin := newLocker(t, db.DB)
 		lease, other := take(t, holder, "x"), take(t, holder, "y")
-		if who, held, err := admin.ForceRelease(t.Context(), "x"); err != nil || !held || who.Owner != "it" || who.Token != lease.Token() {
-			t.Fatalf("ForceRelease = %v, %t, %v", who, held, err)
+		was, err := admin.ForceRelease(t.Context(), "x")
+		if err != nil || !was.Held || was.Name != "x" || was.Token != lease.Token() || was.Holder.Owner != "it" || was.Holder.Token != lease.Token() {
+			t.Fatalf("ForceRelease = %+v, %v", was, err)
 		}
 		next := take(t, admin, "x")
 		if next.Token() <= lease.Token()+1 {
@@ -35,19 +37,19 @@ func TestAForcedReleaseIsToldAtTheNextRenewal(t *testing.T) {
 		if err := errors.Join(other.Context().Err(), other.Release(t.Context()), next.Release(t.Context())); err != nil {
 			t.Errorf("the other locks: %v", err)
 		}
-		if who, held, err := admin.ForceRelease(t.Context(), "x"); err != nil || held || who != (sqllock.Holder{}) {
-			t.Errorf("ForceRelease of a free name = %v, %t, %v", who, held, err)
+		if was, err := admin.ForceRelease(t.Context(), "x"); err != nil || was.Held || was.Expired || was.Holder != (sqllock.Holder{}) {
+			t.Errorf("ForceRelease of a free name = %+v, %v", was, err)
 		}
 		kept := take(t, admin, "z")
 		dead, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, held, err := holder.ForceRelease(dead, "z"); held || !errors.Is(err, context.Canceled) {
-			t.Errorf("ForceRelease with a dead context: %t, %v", held, err)
+		if was, err := holder.ForceRelease(dead, "z"); was.Held || !errors.Is(err, context.Canceled) {
+			t.Errorf("ForceRelease with a dead context: %+v, %v", was, err)
 		}
 		if err := kept.Verify(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if _, _, err := admin.ForceRelease(t.Context(), ""); !errors.Is(err, sqllock.ErrName) {
+		if _, err := admin.ForceRelease(t.Context(), ""); !errors.Is(err, sqllock.ErrName) {
 			t.Errorf("ForceRelease of no name: %v", err)
 		}
 	})
@@ -89,8 +91,8 @@ func TestALockThatWasFreedByForceBeforeItsAnswerCameIsLost(t *testing.T) {
 			taken <- lock
 		}()
 		eventually(t, func() bool { return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE lease_id IS NOT NULL") == 2 })
-		if _, held, err := admin.ForceRelease(t.Context(), "late"); err != nil || !held {
-			t.Fatal(held, err)
+		if was, err := admin.ForceRelease(t.Context(), "late"); err != nil || !was.Held {
+			t.Fatal(was, err)
 		}
 		renewals := count(t, db, "SELECT renewals FROM sqllock_lease")
 		eventually(t, func() bool { return count(t, db, "SELECT renewals FROM sqllock_lease") >= renewals+2 })
@@ -246,6 +248,42 @@ func TestPurgeDeletesLeasesThatAreLongDead(t *testing.T) {
 		}
 		if err := live.Verify(t.Context()); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+func TestInfoSaysOfOneNameWhatListSaysOfAll(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		for range 2 {
+			take(t, l, "shared", leasetable.WithShared())
+		}
+		take(t, l, "limited", leasetable.WithLimit(3))
+		before := take(t, l, "alone", leasetable.WithShared())
+		if err := before.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		take(t, l, "alone", leasetable.WithMetadata([]byte("noted")))
+		kept := take(t, l, "kept", leasetable.WithHoldAtLeast(time.Hour))
+		free := take(t, l, "free")
+		if err := errors.Join(kept.Release(t.Context()), free.Release(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		all, err := l.List(t.Context(), "")
+		if err != nil || len(all) != 5 {
+			t.Fatalf("List = %+v, %v", all, err)
+		}
+		for _, want := range all {
+			if got, err := l.Info(t.Context(), want.Name); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("Info of %s = %+v, %v; List has %+v", want.Name, got, err, want)
+			}
+		}
+		if got, err := l.Info(t.Context(), "limite"); err != nil || !reflect.DeepEqual(got, leasetable.Info{Name: "limite"}) {
+			t.Errorf("Info of a name that was never taken = %+v, %v", got, err)
+		}
+		if _, err := l.Info(t.Context(), ""); !errors.Is(err, sqllock.ErrName) {
+			t.Errorf("Info of no name: %v", err)
 		}
 	})
 }

@@ -43,8 +43,8 @@ func TestANameIsKeptForAtLeastSoLong(t *testing.T) {
 		if err := lock.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, held, err := other.ForceRelease(t.Context(), "y"); err != nil || !held {
-			t.Errorf("ForceRelease of a kept name: %t, %v", held, err)
+		if was, err := other.ForceRelease(t.Context(), "y"); err != nil || !was.Held {
+			t.Errorf("ForceRelease of a kept name: %+v, %v", was, err)
 		}
 		if token := take(t, other, "y").Token(); token != 3 {
 			t.Errorf("after a forced release the token is %d", token)

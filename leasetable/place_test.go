@@ -288,9 +288,9 @@ func TestAForcedReleaseTakesAllPlacesAndIsTold(t *testing.T) {
 		shared := leasetable.WithShared()
 		all := []*leasetable.Lease{take(t, a, "x", shared), take(t, b, "x", shared), take(t, a, "x", shared)}
 		others := []*leasetable.Lease{take(t, a, "y", shared), take(t, b, "z")}
-		who, held, err := admin.ForceRelease(t.Context(), "x")
-		if err != nil || !held || who.Owner != "a" || who.Token != all[0].Token() {
-			t.Fatalf("ForceRelease = %v, %t, %v", who, held, err)
+		was, err := admin.ForceRelease(t.Context(), "x")
+		if err != nil || !was.Held || was.Holder.Owner != "a" || len(was.Holders) != len(all) || was.Holders[2].Token != all[2].Token() {
+			t.Fatalf("ForceRelease = %+v, %v", was, err)
 		}
 		next, err := tryPlace(t, admin)
 		if err != nil || next.Token() <= all[2].Token()+1 {
@@ -305,8 +305,8 @@ func TestAForcedReleaseTakesAllPlacesAndIsTold(t *testing.T) {
 			}
 		}
 		release(t, append(others, next)...)
-		if _, held, err := admin.ForceRelease(t.Context(), "x"); held || err != nil {
-			t.Errorf("ForceRelease of a free name: %t, %v", held, err)
+		if was, err := admin.ForceRelease(t.Context(), "x"); was.Held || err != nil {
+			t.Errorf("ForceRelease of a free name: %+v, %v", was, err)
 		}
 	})
 }

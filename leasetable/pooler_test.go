@@ -43,8 +43,8 @@ func TestLeasesWorkBehindATransactionPooler(t *testing.T) {
 	}
 
 	forced := take(t, holder, "y")
-	if _, held, err := direct.ForceRelease(t.Context(), "y"); err != nil || !held {
-		t.Fatal(held, err)
+	if was, err := direct.ForceRelease(t.Context(), "y"); err != nil || !was.Held {
+		t.Fatal(was, err)
 	}
 	if cause := await(t, forced, 30*time.Second); !errors.Is(cause, sqllock.ErrLost) {
 		t.Errorf("the holder was told %v", cause)

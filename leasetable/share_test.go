@@ -54,7 +54,7 @@ func TestNamesThatAreAskedForTogetherAreEachTheirOwn(t *testing.T) {
 			lost := ""
 			if round == rounds-1 {
 				lost = "1"
-				if _, _, err := other.ForceRelease(t.Context(), lost); err != nil {
+				if _, err := other.ForceRelease(t.Context(), lost); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -89,8 +89,8 @@ func TestTheDSNsOddSettingsDoNoHarm(t *testing.T) {
 			release(t, first, second)
 			release(t, take(t, odd, what+"!"))
 			mustRise(t, first, second, take(t, odd, what+"!", two))
-			if _, held, err := odd.ForceRelease(t.Context(), what+"!"); err != nil || !held {
-				t.Errorf("%s: ForceRelease: %t, %v", what, held, err)
+			if was, err := odd.ForceRelease(t.Context(), what+"!"); err != nil || !was.Held {
+				t.Errorf("%s: ForceRelease: %+v, %v", what, was, err)
 			}
 		}
 	})

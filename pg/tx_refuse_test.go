@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/oddserver"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -100,17 +101,7 @@ func startStandby(t *testing.T) *sqltest.Database {
 	t.Helper()
 	server := sqltest.Start(t, sqltest.EnginePostgres)
 	db := server.Database(t)
-	// A server that finds this file when it starts is a standby.
-	statement(t, db, fmt.Sprintf("COPY (SELECT 1) TO '%s/standby.signal'", ask[string](t, db, "SHOW data_directory")))
-	db.SetMaxIdleConns(0) // none is left from before the restart
-	server.Stop()
-	server.Start()
-	t.Cleanup(func() { // so that the database can be dropped
-		var promoted bool
-		if err := db.Get(&promoted, "SELECT pg_promote()"); err != nil || !promoted {
-			t.Errorf("the standby was not promoted: %v", err)
-		}
-	})
+	oddserver.MakeStandby(t, server, db)
 	return db
 }
 

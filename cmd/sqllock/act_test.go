@@ -5,14 +5,13 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
-	"syscall"
 )
 
 // act is a command for sqllock to run, played by the test program: it tells of each signal
 // that it gets, and exits with a code after so many.
 func act(args []string) int {
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	signal.Notify(signals, endingSignals()...)
 	code, _ := strconv.Atoi(args[0])
 	count, _ := strconv.Atoi(args[1])
 	_, _ = fmt.Fprintln(os.Stdout, "ready")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -15,8 +14,9 @@ import (
 // child is the command that runs under the lock.
 //
 // It gets a process group of its own, so that what it starts can be ended with it. Only when
-// its standard input is a terminal does it stay in sqllock's group: it would be a background
-// group there, stopped as soon as it reads, and keys such as Ctrl-C and Ctrl-Z would miss it.
+// its standard input or output is a terminal does it stay in sqllock's group: it would be a
+// background group there, stopped as soon as it reads a key or asks for a password, whatever its
+// input is, and keys such as Ctrl-C and Ctrl-Z would miss it.
 // To make it the foreground group instead would take the terminal away from the other programs
 // of a pipeline, and the keys from the script that runs sqllock. (timeout(1) makes the same
 // choice, with --foreground.) The price is that only the command itself can be ended then.
@@ -32,8 +32,11 @@ const (
 	afterwards = time.Second           // for a killed group to be gone
 )
 
-func startChild(cmd *exec.Cmd) (*child, error) {
-	c := &child{cmd: cmd, ownGroup: !isTerminal(cmd.Stdin), done: make(chan struct{})}
+func startChild(cmd *exec.Cmd, signals *relay) (*child, error) {
+	c := &child{cmd: cmd, ownGroup: !isTerminal(cmd.Stdin) && !isTerminal(cmd.Stdout), done: make(chan struct{})}
+	if c.ownGroup { // in a group that is shared they come to the child, too
+		signals.receive(groupSignals()...)
+	}
 	cmd.SysProcAttr = c.attributes()
 	started := make(chan error)
 	go func() {
@@ -52,8 +55,8 @@ func startChild(cmd *exec.Cmd) (*child, error) {
 	return c, <-started
 }
 
-func isTerminal(r io.Reader) bool {
-	file, ok := r.(*os.File)
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
 	return ok && isatty.IsTerminal(file.Fd())
 }
 

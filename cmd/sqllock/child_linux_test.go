@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
-	"unsafe"
+	"time"
 )
 
 func TestTheCommandOfAKilledHolderIsKilled(t *testing.T) {
@@ -19,103 +17,58 @@ func TestTheCommandOfAKilledHolderIsKilled(t *testing.T) {
 	holder.rest() // comes to an end only when the command has
 }
 
-// terminal gives a test a terminal of its own: what is written to the first is typed, and what
-// is shown is read from it; the second is a program's.
-func terminal(t *testing.T) (screen, tty *os.File) {
+// isStopped looks at the state of a process: a signal takes its time.
+func isStopped(t *testing.T, pid string) bool {
 	t.Helper()
-	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	must(t, err)
-	t.Cleanup(func() { _ = screen.Close() })
-	var unlock, number int32
-	control(t, screen, syscall.TIOCSPTLCK, &unlock)
-	control(t, screen, syscall.TIOCGPTN, &number)
-	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
-	must(t, err)
-	t.Cleanup(func() { _ = tty.Close() })
-	return screen, tty
+	return strings.Contains(string(stat), ") T ")
 }
 
-func control(t *testing.T, file *os.File, request uintptr, value *int32) {
-	t.Helper()
-	raw, err := file.SyscallConn()
-	must(t, err)
-	var errno syscall.Errno
-	must(t, raw.Control(func(fd uintptr) {
-		_, _, errno = syscall.Syscall(syscall.SYS_IOCTL, fd, request, uintptr(unsafe.Pointer(value)))
-	}))
-	if errno != 0 {
-		t.Fatal(errno)
-	}
-}
-
-// onTerminal starts a program whose terminal this is, and returns a function that waits for a
-// line to be shown.
-func onTerminal(t *testing.T, screen, tty *os.File, e env, args ...string) (*exec.Cmd, func(want string)) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
-	cmd.Env = os.Environ()
-	for k, v := range e {
-		cmd.Env = append(cmd.Env, k+"="+v)
-	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	must(t, cmd.Start())
-	lines := bufio.NewReader(screen)
-	return cmd, func(want string) {
-		t.Helper()
-		for {
-			line, err := lines.ReadString('\n')
-			if err != nil {
-				t.Fatalf("waiting for %q on the terminal: %v", want, err)
-			}
-			if strings.TrimSpace(line) == want {
-				return
+func TestACommandIsStoppedTogetherWithItsHolder(t *testing.T) {
+	t.Parallel()
+	p := start(t, on(t, sqliteFile(t).url), "run", "x", "--", "sh", "-c", "echo $$; exec cat")
+	pid := p.line()
+	for range 2 {
+		must(t, p.cmd.Process.Signal(syscall.SIGTSTP))
+		var status syscall.WaitStatus
+		_, err := syscall.Wait4(p.cmd.Process.Pid, &status, syscall.WUNTRACED, nil)
+		must(t, err)
+		if !status.Stopped() {
+			t.Fatalf("sqllock is not stopped: %#x", status)
+		}
+		for deadline := time.Now().Add(patience); !isStopped(t, pid); {
+			if time.Now().After(deadline) {
+				t.Fatal("the command is not stopped")
 			}
 		}
+		must(t, p.cmd.Process.Signal(syscall.SIGCONT))
+		_, err = p.stdin.Write([]byte("awake\n"))
+		must(t, err)
+		p.expect("awake")
 	}
+	p.letGo()
 }
 
-func TestTheCommandReadsFromTheTerminal(t *testing.T) {
+// A password is to be seen only where the user has put it.
+func TestOtherProcessesSeeNoPassword(t *testing.T) {
 	t.Parallel()
-	screen, tty := terminal(t)
-	cmd, shows := onTerminal(t, screen, tty, on(t, sqliteFile(t).url), binary, "run", "x", "--", "sh", "-c", "echo ready; read line; echo got $line")
-	shows("ready")
-	_, err := screen.WriteString("typed\n")
-	must(t, err)
-	shows("got typed")
-	must(t, cmd.Wait())
-}
-
-func TestKeysThatInterruptReachTheCommandOnce(t *testing.T) {
-	t.Parallel()
-	screen, tty := terminal(t)
-	cmd, shows := onTerminal(t, screen, tty, on(t, sqliteFile(t).url), binary, "run", "x", "--", os.Args[0], "act", "7", "3")
-	shows("ready")
-	_, err := screen.WriteString("\x03")
-	must(t, err)
-	shows("^Cinterrupt")
-	_, err = screen.WriteString("\x1c")
-	must(t, err)
-	shows("^\\quit") // and not another interrupt before
-	must(t, cmd.Process.Signal(syscall.SIGTERM))
-	shows("terminated")
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 7 {
-		t.Errorf("%v, want exit code 7", err)
+	file := sqliteFile(t).url[len("sqlite:"):]
+	named := "SQLLOCK_DB='sqlite:" + file + "' # s3cr3t"
+	dotenv := t.TempDir() + "/locks.env"
+	must(t, os.WriteFile(dotenv, []byte(named), 0o600))
+	p := start(t, clean(t), "run", "--db-file", dotenv, "x", "--", "sh", "-c", "env; echo end; exec cat")
+	for line := ""; line != "end"; line = p.line() {
+		if strings.Contains(line, file) || strings.Contains(line, "s3cr3t") {
+			t.Errorf("the command sees %s", line)
+		}
 	}
-}
-
-func TestALostLockEndsACommandOnATerminal(t *testing.T) {
-	t.Parallel()
-	db := sqliteFile(t)
-	screen, tty := terminal(t)
-	// sqllock shares its group with the shell, which must not be hit.
-	cmd, shows := onTerminal(t, screen, tty, on(t, db.url), "sh", "-c",
-		`"$0" run --ttl 900ms --kill-after 100ms x -- sh -c 'trap "" TERM; echo ready; read x'; echo code $?; exit 9`, binary)
-	shows("ready")
-	_, err := db.ExecContext(t.Context(), "DELETE FROM sqllock_lease")
-	must(t, err)
-	shows("code 76")
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 9 {
-		t.Errorf("%v, want exit code 9", err)
+	for _, what := range []string{"cmdline", "environ"} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, what))
+		must(t, err)
+		if strings.Contains(string(text), file) || strings.Contains(string(text), "s3cr3t") {
+			t.Errorf("everybody sees %s", text)
+		}
 	}
+	p.letGo()
 }

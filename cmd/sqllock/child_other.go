@@ -11,6 +11,9 @@ import (
 // which tells every program in it.
 func endingSignals() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM} }
 
+func groupSignals() []os.Signal { return nil }
+func outliveReaders()           {}
+
 func (c *child) attributes() *syscall.SysProcAttr { return nil }
 func (c *child) forward(os.Signal)                {}
 func (c *child) terminate()                       { c.kill() }

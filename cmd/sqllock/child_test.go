@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"syscall"
 	"testing"
 
@@ -86,7 +87,7 @@ func TestALossThatOnlyTheReleaseSeesIsALoss(t *testing.T) {
 func TestSignalsAreTheCommands(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2} {
 		p := start(t, on(t, db.url), "run", "x", "--", os.Args[0], "act", "7", "2")
 		p.expect("ready")
 		for range 2 {
@@ -101,6 +102,35 @@ func TestSignalsAreTheCommands(t *testing.T) {
 		p.exits(128 + int(sig))
 		call(t, on(t, db.url), 0, nil, "run", "--wait", "0", "x", "--", "true")
 	}
+}
+
+func TestAChangedWindowIsTheCommands(t *testing.T) {
+	t.Parallel()
+	p := start(t, on(t, sqliteFile(t).url), "run", "x", "--", "sh", "-c", `trap "echo changed" WINCH; exec 3<&0; cat <&3 >&2 & echo ready; wait`)
+	p.expect("ready")
+	must(t, p.cmd.Process.Signal(syscall.SIGWINCH))
+	p.expect("changed")
+	must(t, p.stdin.Close())
+	p.exit()
+}
+
+// What sqllock says is read by a program that has ended.
+func TestSqllockIsNotEndedByWhatItCannotSay(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	holder := held(t, on(t, db.url), "x")
+	r, w, err := os.Pipe()
+	must(t, err)
+	must(t, r.Close())
+	defer func() { _ = w.Close() }()
+	cmd := exec.CommandContext(t.Context(), binary, "run", "--db", db.url, "--wait", "0", "x", "--", "true")
+	cmd.Stderr = w
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 75 {
+		t.Errorf("%v, want exit code 75", err)
+	}
+	holder.letGo()
+	p := start(t, on(t, db.url), "run", "x", "--", "sh", "-c", "kill -PIPE $$") // which still ends the command
+	p.exits(128 + int(syscall.SIGPIPE))
 }
 
 func TestSignalsReachWhatTheCommandStarted(t *testing.T) {

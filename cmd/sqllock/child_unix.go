@@ -5,12 +5,26 @@ package main
 import (
 	"errors"
 	"os"
+	"os/signal"
 	"syscall"
 )
 
-// endingSignals are those that ask a program to end.
+// endingSignals are those that end a program unless it knows them.
 func endingSignals() []os.Signal {
-	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+}
+
+// groupSignals are the others that are meant for a command, too.
+func groupSignals() []os.Signal {
+	return []os.Signal{syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT}
+}
+
+// outliveReaders has writing to a pipe that nobody reads any more fail, and not end sqllock: it is
+// to go on guarding the command. The command does not inherit that.
+func outliveReaders() {
+	if !signal.Ignored(syscall.SIGPIPE) { // else it is so already, and the command inherits that
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	}
 }
 
 // attributes are what the child is started with.
@@ -25,6 +39,12 @@ func (c *child) attributes() *syscall.SysProcAttr {
 func (c *child) forward(sig os.Signal) {
 	number, ok := sig.(syscall.Signal)
 	if !ok || !c.ownGroup && (number == syscall.SIGINT || number == syscall.SIGQUIT) {
+		return
+	}
+	if number == syscall.SIGTSTP {
+		// Both stop, and the child in a way that it cannot refuse: nobody would watch over it.
+		c.signal(syscall.SIGSTOP)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		return
 	}
 	c.signal(number)

@@ -31,9 +31,10 @@ const connectTimeout = 15 * time.Second
 // database is a database that was named. Nothing is connected until it is used.
 type database struct {
 	*sqlx.DB
-	dialect schema.Dialect
-	folder  string          // to be made before the database is used; empty: none
-	mysql   *gomysql.Config // of MySQL and MariaDB
+	dialect  schema.Dialect
+	folder   string          // to be made before the database is used; empty: none
+	postgres *pgx.ConnConfig // of PostgreSQL
+	mysql    *gomysql.Config // of MySQL and MariaDB
 }
 
 // openDatabase opens what --db or --db-file names, or SQLLOCK_DB, or else the file of the user's own.
@@ -67,7 +68,11 @@ func (m *Main) named(cmd *cobra.Command, p *place) (string, error) {
 	case given("db") && given("db-file"):
 		return "", errors.New("--db and --db-file both name a database: leave out one of them")
 	case given("db-file"):
-		return readDatabaseFile(p.file)
+		named, err := readDatabaseFile(p.file)
+		if err == nil && exposed(p.file, named) {
+			m.note(errExposed)
+		}
+		return named, err
 	case given("db") && p.url == "": // --db "$UNSET" must not mean a lock that nobody else sees
 		return "", errors.New("--db is empty; " + urlForms)
 	case given("db"):
@@ -136,7 +141,7 @@ func openPostgres(dsn string) (*database, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "sqllock"
 	}
-	return &database{DB: sqlx.NewDb(stdlib.OpenDB(*config), "pgx"), dialect: schema.Postgres}, nil
+	return &database{DB: sqlx.NewDb(stdlib.OpenDB(*config), "pgx"), dialect: schema.Postgres, postgres: config}, nil
 }
 
 // openMySQLURL turns a URL into what the driver knows. Its query is the driver's parameters.

@@ -277,6 +277,7 @@ func TestAPasswordIsNeverShown(t *testing.T) {
 			{"schema", "check", "--db-file" + named},
 			{"run", "--kind", "session", "--wait", "0", "x", "--", "true"},
 			{"schema", "check", "--db=" + named},
+			{"doctor"},
 			{"schema", "check", named},
 			{named},
 			{"schema", "check", "--db" + named},

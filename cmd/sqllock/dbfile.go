@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"runtime"
 	"strings"
 )
 
@@ -50,14 +51,27 @@ func readStart(name string) (string, error) {
 	return string(text), err
 }
 
+var errExposed = errors.New("every user of this machine can read the file of --db-file, and the password in it: chmod o-r would do")
+
+// secret matches what a password is in, after the scheme of a URL.
+var secret = regexp.MustCompile(`(?i):.*@|password\s*=`)
+
+// exposed reports whether a password is in a file that everybody can read. It is no reason to refuse the file:
+// secrets that are mounted into a container are such files.
+func exposed(file, named string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 != 0 && runtime.GOOS != "windows" && // which makes up the bits
+		secret.MatchString(named[len(scheme.FindString(named)):])
+}
+
 // variable matches a line that sets a variable. The keywords of PostgreSQL are in lower case.
-var variable = regexp.MustCompile(`^(?:export\s+)?([A-Z_][A-Z0-9_]*)=(.*)$`)
+var variable = regexp.MustCompile(`^(?:export\s+)?([A-Z_][A-Z0-9_]*)\s*=\s*(.*)$`)
 
 // databaseIn finds the name of a database in the text of a file: in the line that sets SQLLOCK_DB,
 // the last one as in a shell, or else in the first line that is not empty or a comment.
 func databaseIn(text string) (named string, err error) {
 	first, found := "", false
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) { // which editors on Windows write first
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -66,7 +80,7 @@ func databaseIn(text string) (named string, err error) {
 			first = line
 		}
 		if v := variable.FindStringSubmatch(line); v != nil && v[1] == "SQLLOCK_DB" {
-			named, found = unquote(strings.TrimSpace(v[2])), true
+			named, found = unquote(v[2]), true
 		}
 	}
 	switch {
@@ -82,10 +96,16 @@ func databaseIn(text string) (named string, err error) {
 	return first, nil
 }
 
-// unquote takes off the quotes around a value. What is between them is taken as it stands.
+// Parts of a value. What is between quotes is taken as it stands.
+var (
+	inQuotes = regexp.MustCompile(`^(?:"([^"]*)"|'([^']*)')(?:\s+#.*)?$`)
+	comment  = regexp.MustCompile(`(?:^|\s+)#.*$`)
+)
+
+// unquote takes off the quotes around a value, and the comment behind it.
 func unquote(value string) string {
-	if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
-		return value[1 : n-1]
+	if v := inQuotes.FindStringSubmatch(value); v != nil {
+		return v[1] + v[2]
 	}
-	return value
+	return comment.ReplaceAllString(value, "")
 }

@@ -20,6 +20,11 @@ func TestAFileNamesTheDatabase(t *testing.T) {
 		"SQLLOCK_DB=\"sqlite:a'":                            "\"sqlite:a'",
 		"mysql://h/first\nSQLLOCK_DB=mysql://h/second":      "mysql://h/second",
 		"#SQLLOCK_DB=mysql://h/off\nSQLLOCK_DB=mysql://h/d": "mysql://h/d",
+		"\ufeffSQLLOCK_DB=mysql://h/d\r\n":                  "mysql://h/d",
+		"export  SQLLOCK_DB = 'mysql://h/d#x' # a comment":  "mysql://h/d#x",
+		"SQLLOCK_DB=\"mysql://h/d\"\t# the locks\r\n":       "mysql://h/d",
+		"SQLLOCK_DB=mysql://h/d#x # the locks":              "mysql://h/d#x",
+		"SQLLOCK_DB='host=h password=a#\" #b'":              "host=h password=a#\" #b",
 	} {
 		if got, err := databaseIn(text); got != want || err != nil {
 			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
@@ -30,6 +35,8 @@ func TestAFileNamesTheDatabase(t *testing.T) {
 		" \n\n# nothing\n":       "is empty",
 		"SQLLOCK_DB=\nA=1":       "empty SQLLOCK_DB",
 		"SQLLOCK_DB=''":          "empty SQLLOCK_DB",
+		"SQLLOCK_DB= # t0p":      "empty SQLLOCK_DB",
+		"PASSWORD = t0p":         "sets variables, but not SQLLOCK_DB",
 		"TOKEN=t0p\nPASSWORD=x":  "sets variables, but not SQLLOCK_DB",
 		"export TOKEN=t0p":       "sets variables, but not SQLLOCK_DB",
 		"XSQLLOCK_DB=sqlite:t0p": "sets variables, but not SQLLOCK_DB",
@@ -80,6 +87,30 @@ func TestAFileThatCannotBeRead(t *testing.T) {
 		code, _, stderr := runHere(t, clean(t), "schema", "check", "--db-file", name)
 		if code != 64 || !strings.Contains(stderr, says) || !strings.Contains(stderr, fileForms) || strings.Contains(stderr, "s3cr3t") {
 			t.Errorf("%q: code %d, stderr %q, want 64 and %q", name, code, stderr, says)
+		}
+	}
+}
+
+func TestAPasswordThatEverybodyCanRead(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "locks.env")
+	for _, test := range []struct {
+		named string
+		mode  os.FileMode
+		says  bool
+	}{
+		{"postgres://u:s3cr3t@127.0.0.1:1/d", 0o644, true},
+		{"u:s3cr3t@tcp(127.0.0.1:1)/d", 0o604, true},
+		{"host=127.0.0.1 port=1 password=s3cr3t", 0o644, true},
+		{"postgres://u:s3cr3t@127.0.0.1:1/d", 0o640, false},
+		{"postgres://u@127.0.0.1:1/d", 0o644, false},
+		{"sqlite:" + filepath.Join(t.TempDir(), "x.db"), 0o644, false},
+	} {
+		must(t, os.WriteFile(file, []byte("SQLLOCK_DB='"+test.named+"'"), 0o600))
+		must(t, os.Chmod(file, test.mode))
+		_, _, stderr := runHere(t, clean(t), "schema", "print", "--db-file", file)
+		if stderr != "" != test.says || test.says && !strings.Contains(stderr, "chmod o-r") || strings.Contains(stderr, "s3cr3t") {
+			t.Errorf("%s with mode %o: stderr %q", test.named, test.mode, stderr)
 		}
 	}
 }

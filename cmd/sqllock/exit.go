@@ -14,6 +14,7 @@ const (
 	exitOutput      = 74  // EX_IOERR
 	exitHeld        = 75  // EX_TEMPFAIL
 	exitLost        = 76  // free of a better meaning here
+	exitMind        = 78  // EX_CONFIG
 	exitCannotRun   = 126 // as shells do, and the next two
 	exitNotFound    = 127
 	exitSignal      = 128
@@ -34,6 +35,7 @@ func exitCodes() string {
 	own(exitOutput, "the output could not be written")
 	own(exitHeld, "somebody else holds the lock, also when --wait was over; --on-held names another code")
 	own(exitLost, "the lock was lost while the command ran; the command was ended, unless it was over")
+	own(exitMind, "sqllock doctor found what is to be minded (!); what does not work (✗) is 69")
 	own(exitCannotRun, "the command cannot be executed")
 	own(exitNotFound, "the command was not found")
 	return b.String()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,6 +88,12 @@ func sessionEntries(ctx context.Context, l sessionLocker) ([]entry, error) {
 		}
 	}
 	return entries, nil
+}
+
+// holdersOf lists who hold the session lock that the server calls so.
+func holdersOf(ctx context.Context, l sessionLocker, serverName string) ([]entry, error) {
+	entries, err := sessionEntries(ctx, l)
+	return slices.DeleteFunc(entries, func(e entry) bool { return e.serverName != serverName }), err
 }
 
 // keyName is what the key of an advisory lock is called here.

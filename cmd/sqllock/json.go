@@ -40,11 +40,16 @@ func printJSON(w io.Writer, entries []entry, now time.Time) error {
 	for _, e := range entries {
 		array = append(array, e.json(now))
 	}
+	return writeJSON(w, array)
+}
+
+// writeJSON writes a value as JSON that is safe on a terminal.
+func writeJSON(w io.Writer, value any) error {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(array); err != nil {
+	if err := encoder.Encode(value); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, printableJSON(b.String()))

@@ -50,7 +50,7 @@ func (db *database) session(ttl time.Duration, owner string, shared bool) (sessi
 			return nil, err
 		}
 		defer func() { _ = named.Close() }() // it has no connection: the Locker opens its own
-		return mysql.FromDB(named, mysql.WithSessionTTL(ttl), mysql.WithOwner(owner))
+		return mysql.FromDB(named, mysql.WithSessionTTL(ttl))
 	}
 	return nil, errors.New("SQLite has no sessions that could hold a lock: leave out --kind session, or name a server")
 }

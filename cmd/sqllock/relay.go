@@ -7,20 +7,26 @@ import (
 	"os/signal"
 )
 
-// relay receives the signals that ask sqllock to end. Until the command runs they end the wait
-// for its lock; then they are the command's.
+// relay receives the signals that are meant for the command. Until it runs, those that would end it
+// end the wait for its lock.
 type relay struct{ signals chan os.Signal }
 
-// newRelay begins to receive signals. One that is ignored, as nohup and shells arrange it,
-// stays ignored.
+// newRelay begins to receive signals.
 func newRelay() *relay {
 	r := &relay{signals: make(chan os.Signal, 16)}
-	for _, sig := range endingSignals() {
+	r.receive(endingSignals()...)
+	outliveReaders()
+	return r
+}
+
+// receive begins to receive these signals. One that is ignored, as nohup and shells arrange it,
+// stays ignored.
+func (r *relay) receive(signals ...os.Signal) {
+	for _, sig := range signals {
 		if !signal.Ignored(sig) {
 			signal.Notify(r.signals, sig)
 		}
 	}
-	return r
 }
 
 func (r *relay) stop() { signal.Stop(r.signals) }

@@ -1,24 +1,30 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/pg"
+	"github.com/sqllock/sqllock/schema"
 )
 
 const releaseHelp = `Takes the lock NAME from whoever holds it, with --force. Work that the holder is doing is not
 stopped by that.
 
-A lease: the holder is told at its next renewal, within a third of its --ttl. The token of the name
-rises, so that what compares tokens, or is guarded, refuses the holder from then on. Of several who
-hold the lease together all lose it, and the first of them is named.
+A lease: the holder is told at its next renewal, within a third of its --ttl, and sqllock run then
+ends its command. The token of the name rises, so that what compares tokens, or is guarded, refuses
+the holder from then on. Of several who hold the lease together all lose it; each of them is named.
 
 A session lock, with --kind session: the session that holds it is ended by the server, and every
-other lock of that session with it. Of several that share the lock it ends one. It takes the
-privilege to do so.
+other lock of that session with it. Of several that share the lock it ends one, and says how many
+are left. It takes the privilege to do so.
 
 That the lock is free is no error. Without --force nothing happens, and the exit code is 64.`
 
@@ -88,9 +94,9 @@ func (r *release) parse(args []string) error {
 		return errors.New("nothing was released: this ends the session that holds the lock, and every other lock of that session; " +
 			"work that its holder is doing elsewhere is not stopped. If that is what you want, add --force")
 	}
-	return errors.New("nothing was released: this takes the lease from its holder, who is told only at its next renewal, and whose work " +
-		"is not stopped; its token is outdated at once, so that a write that is guarded, or fenced by the token, fails. " +
-		"If that is what you want, add --force")
+	return errors.New("nothing was released: this takes the lease from its holder, or from all who hold it together, who are told only at " +
+		"their next renewal, and whose work is not stopped until then; their tokens are outdated at once, so that a write that is " +
+		"guarded, or fenced by the token, fails. If that is what you want, add --force")
 }
 
 // lease takes a lease from its holder, and says so.
@@ -100,16 +106,38 @@ func (r *release) lease(cmd *cobra.Command, db *database) (string, error) {
 		return "", err
 	}
 	defer func() { _ = locker.Close() }() // it holds nothing
-	holder, held, err := locker.ForceRelease(cmd.Context(), r.name)
+	was, err := locker.ForceRelease(cmd.Context(), r.name)
 	switch {
 	case errors.Is(err, sqllock.ErrSchema):
 		return "", fail(exitUnavailable, r.schemaError(err))
 	case err != nil:
 		return "", fail(exitUnavailable, err)
-	case !held:
-		return fmt.Sprintf("lease %s was free", quoted(r.name)), nil
 	}
-	return fmt.Sprintf("lease %s was taken from %s", quoted(r.name), printable(holder.String())), nil
+	return released(was), nil
+}
+
+// released says of a lease that was released by force who had it, and what becomes of them and of
+// their tokens.
+func released(was leasetable.Info) string {
+	entries := leaseEntries([]leasetable.Info{was})
+	how, after := "was taken from", "it is told at its next renewal, and until then its work goes on; its token is outdated, and "
+	if len(entries) > 1 {
+		after = "each of them is told at its next renewal, and until then its work goes on; their tokens are outdated, and "
+	}
+	switch entries[0].state {
+	case stateFree:
+		return fmt.Sprintf("lease %s was free", quoted(was.Name))
+	case stateKept:
+		how, after = "was kept after its release:", ""
+	case stateExpired:
+		how, after = "had expired:", ""
+	}
+	var lines []string
+	for _, e := range entries {
+		lines = append(lines, fmt.Sprintf("lease %s %s %s", quoted(was.Name), how, printable(e.String())))
+	}
+	next := was.Token + 2 // the release has raised it by one
+	return strings.Join(append(lines, fmt.Sprintf("%sthe next token is %d or higher", after, next)), "\n")
 }
 
 // session ends the session that holds the lock, and says so.
@@ -126,5 +154,19 @@ func (r *release) session(cmd *cobra.Command, db *database) (string, error) {
 	case !ended:
 		return fmt.Sprintf("session lock %s was free", quoted(r.name)), nil
 	}
-	return fmt.Sprintf("session lock %s was taken by ending the session of %s", quoted(r.name), printable(holder.String())), nil
+	text := fmt.Sprintf("session lock %s was taken by ending the session of %s", quoted(r.name), printable(holder.String()))
+	if left := r.left(cmd.Context(), db, locker); left > 0 {
+		text += fmt.Sprintf("\nit is still shared by others: %d; each call ends one of them", left)
+	}
+	return text, nil
+}
+
+// left is how many share the session lock on PostgreSQL, as far as that can be told: that one session
+// was ended is no less true otherwise.
+func (r *release) left(ctx context.Context, db *database, locker sessionLocker) int {
+	if db.dialect != schema.Postgres {
+		return 0 // nobody can
+	}
+	left, _ := holdersOf(ctx, locker, keyName(pg.Key(r.name), false))
+	return len(slices.DeleteFunc(left, func(e entry) bool { return !e.shared }))
 }

@@ -19,6 +19,7 @@ func TestAReleaseByForceIsToldToTheHolderOfALease(t *testing.T) {
 		if !strings.HasPrefix(out, `lease "x" was taken from sqllock run sh, on `) || !strings.Contains(out, who) {
 			t.Errorf("it wrote %q", out)
 		}
+		contains(t, out, "it is told at its next renewal", "its token is outdated, and the next token is 3 or higher")
 		p.exits(76, "the command was ended", "lock was lost")
 		if out := call(t, e, 0, nil, "run", "--wait", "0", "x", "--", "sh", "-c", "echo $SQLLOCK_TOKEN"); out != "3\n" {
 			t.Errorf("the next token is %q, want 3", out)
@@ -27,6 +28,60 @@ func TestAReleaseByForceIsToldToTheHolderOfALease(t *testing.T) {
 			t.Errorf("of a free lock it wrote %q", out)
 		}
 	})
+}
+
+func TestAReleaseByForceNamesAllWhoHeldTheLeaseTogether(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db testPlace) {
+		e := on(t, db.url)
+		for i, flags := range [][]string{{"--shared"}, {"--limit", "3"}} {
+			name, flags := flags[0], append(flags, "--ttl", "900ms", "--", flags[0])
+			all := []*process{held(t, e, flags...), held(t, e, flags...)}
+			out := call(t, e, 0, nil, "release", "--force", "--", name)
+			for i, p := range all {
+				contains(t, out, fmt.Sprintf("lease %q was taken from sqllock run sh, on ", name), fmt.Sprintf("pid %d, token %d", p.cmd.Process.Pid, i+1))
+			}
+			contains(t, out, "each of them is told at its next renewal", "their tokens are outdated, and the next token is 4 or higher")
+			if strings.Count(out, "\n") != 3 {
+				t.Errorf("test %d: it wrote %q, want a line for each holder and one more", i, out)
+			}
+			for _, p := range all {
+				p.exits(76, "the command was ended", "lock was lost")
+			}
+			call(t, e, 0, nil, "run", "--wait", "0", "--", name, "--", "sh", "-c", "test $SQLLOCK_TOKEN -ge 4")
+		}
+	})
+}
+
+func TestAReleaseByForceOfALeaseThatNobodyUses(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	e := on(t, db.url)
+	call(t, e, 0, nil, "run", "--at-least", "1h", "kept", "--", "true")
+	contains(t, call(t, e, 0, nil, "release", "--force", "kept"), `lease "kept" was kept after its release: token 1`, "the next token is 3 or higher")
+	dead := held(t, e, "--ttl", "1h", "dead")
+	dead.stop()
+	db.expire(t, dead)
+	contains(t, call(t, e, 0, nil, "release", "--force", "dead"), `lease "dead" had expired: sqllock run sh, on `, "the next token is 3 or higher")
+	for _, name := range []string{"kept", "dead"} {
+		if out := call(t, e, 0, nil, "run", "--wait", "0", name, "--", "sh", "-c", "echo $SQLLOCK_TOKEN"); out != "3\n" {
+			t.Errorf("%s: the next token is %q, want 3", name, out)
+		}
+	}
+}
+
+func TestAReleaseByForceSaysWhoStillSharesASessionLock(t *testing.T) {
+	t.Parallel()
+	e := on(t, servers["PostgreSQL"](t).DSN)
+	session := []string{"release", "--kind", "session", "--force", "x"}
+	all := []*process{held(t, e, "--kind", "session", "--shared", "x"), held(t, e, "--kind", "session", "--shared", "x")}
+	contains(t, call(t, e, 0, nil, session...), "it is still shared by others: 1; each call ends one of them")
+	if out := call(t, e, 0, nil, session...); strings.Contains(out, "still") {
+		t.Errorf("of the last one it wrote %q", out)
+	}
+	for _, p := range all {
+		p.exits(76, "the command was ended", "lock was lost")
+	}
 }
 
 func TestAReleaseByForceEndsTheSessionOfASessionLock(t *testing.T) {

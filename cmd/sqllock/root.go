@@ -19,7 +19,8 @@ holds which lock, and takes a lock from a holder.
   sqllock ls
   sqllock show nightly-report
   sqllock release --force nightly-report
-  sqllock purge`
+  sqllock purge
+  sqllock doctor`
 
 // help joins the parts of a help text.
 func help(parts ...string) string {
@@ -45,7 +46,7 @@ func (m *Main) rootCommand() *cobra.Command {
 	root.SetErr(m.Stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(m.runCommand(), m.lsCommand(), m.showCommand(), m.releaseCommand(), m.purgeCommand(),
-		m.schemaCommand(), m.versionCommand(), m.completionCommand())
+		m.doctorCommand(), m.schemaCommand(), m.versionCommand(), m.completionCommand())
 	root.AddCommand(topics()...)
 	root.SetHelpCommand(helpCommand(root))
 	return root

@@ -30,13 +30,19 @@ any number hold the lock together, and nobody holds it alone meanwhile: leases, 
 locks on PostgreSQL. Each of them has a token of its own.
 
 When the lock is lost, the command is sent SIGTERM and, --kill-after later, SIGKILL, and so is
-every process in its process group. When it runs on a terminal it shares the group of sqllock,
-and only the command itself is ended. The holder learns of the loss of a lease that it cannot
-renew a sixth of --ttl before anybody else can take it: a shorter --kill-after keeps two
-commands from running at once even if one ignores SIGTERM.
+every process in its process group. When its input or output is a terminal it shares the group
+of sqllock, for keys to reach it, and only the command itself is ended. The holder learns of
+the loss of a lease that it cannot renew a sixth of --ttl before anybody else can take it: a
+shorter --kill-after keeps two commands from running at once even if one ignores SIGTERM.
 
-SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the command; while sqllock still waits for
-the lock they end it.`
+SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to the group of the command;
+while sqllock still waits for the lock they end it. SIGWINCH is passed on, too, and SIGTSTP stops
+sqllock and the group until SIGCONT. On a terminal the command gets what keys send by itself, and
+SIGINT and SIGQUIT are not passed on.
+
+If sqllock itself is killed (SIGKILL), so is the command on Linux, but not what the command has
+started; elsewhere the command runs on. A lease is free --ttl later, whatever still runs, and a
+session lock at once. A command also runs on while sqllock alone is stopped (SIGSTOP).`
 
 const runExample = `  sqllock run nightly-report -- ./report.sh --month 7
   SQLLOCK_DB=postgres://app:…@db/app sqllock run --wait 0 cleanup -- ./cleanup
@@ -160,7 +166,7 @@ func (r *run) hold(ctx context.Context, l locker, lock sqllock.Lock, path string
 	cmd.Args = r.command
 	cmd.Env = r.childEnv(lock)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = r.Stdin, r.Stdout, r.Stderr
-	c, err := startChild(cmd)
+	c, err := startChild(cmd, signals)
 	if err != nil {
 		return fail(startCode(err), errors.Join(fmt.Errorf("cannot run the command: %w", err), l.Close())) // see take
 	}

@@ -59,13 +59,12 @@ func (s *show) parse(args []string) error {
 	return errors.Join(sqllock.CheckName(s.name), s.check())
 }
 
-// lease lists what begins with the name, because only a list has all holders.
 func (s *show) lease(ctx context.Context, locker *leasetable.Locker) ([]leasetable.Info, error) {
-	infos, err := locker.List(ctx, s.name, func(i leasetable.Info) bool { return i.Name == s.name })
-	if err == nil && len(infos) == 0 { // never taken
-		infos = []leasetable.Info{{Name: s.name}}
+	info, err := locker.Info(ctx, s.name)
+	if err != nil {
+		return nil, err
 	}
-	return infos, err
+	return []leasetable.Info{info}, nil
 }
 
 // session inspects the lock; on PostgreSQL it lists all, because several may share it.
@@ -88,19 +87,12 @@ func (s *show) session(ctx context.Context, db *database, locker sessionLocker) 
 
 // sharers returns all who hold the lock, or none.
 func (s *show) sharers(ctx context.Context, locker sessionLocker, none entry) ([]entry, error) {
-	all, err := sessionEntries(ctx, locker)
-	if err != nil {
-		return nil, err
+	entries, err := holdersOf(ctx, locker, none.serverName)
+	for i := range entries {
+		entries[i].name = s.name
 	}
-	var entries []entry
-	for _, e := range all {
-		if e.serverName == none.serverName {
-			e.name = s.name
-			entries = append(entries, e)
-		}
-	}
-	if len(entries) == 0 {
+	if err == nil && len(entries) == 0 {
 		entries = []entry{none}
 	}
-	return entries, nil
+	return entries, err
 }

@@ -13,7 +13,8 @@ const databaseHelp = `The database is named by --db, by a file (--db-file) or by
   sqlite:PATH                                     a file, for the processes of one machine
 In a URL, what is special in a password is percent-encoded. Everybody on the machine can see
 the arguments of a program: put a password into SQLLOCK_DB, or into the file of --db-file. That
-has the URL in its first line, or in a line SQLLOCK_DB=… among others, as .env files have.
+has the URL in its first line, or in a line SQLLOCK_DB=… among others, as .env files have: with or
+without export, quotes and a comment behind it; nothing is expanded.
 
 Without any, it is an SQLite file in your state folder ($XDG_STATE_HOME/sqllock/sqllock.db,
 or ~/.local/state; on macOS ~/Library/Application Support, on Windows %LocalAppData%), which
@@ -50,7 +51,8 @@ const childHelp = `The command finds in its environment:
   SQLLOCK_EXPIRES   of a lease: until when the lock was sure to last when the command was
                     started. sqllock ends the command then if no renewal succeeds before; as
                     renewals go on, a command usually runs past it. It is in UTC by the clock
-                    of this machine, in the form 2026-01-31T23:59:59.999Z (RFC 3339).`
+                    of this machine, in the form 2026-01-31T23:59:59.999Z (RFC 3339).
+SQLLOCK_DB is there if it was set, for other calls of sqllock; --db and --db-file are not.`
 
 const environmentHelp = `sqllock reads
   SQLLOCK_DB        the database, unless --db or --db-file names it

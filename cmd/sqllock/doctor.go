@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/jmoiron/sqlx"
+	"github.com/spf13/cobra"
+
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/doctor"
+	"github.com/sqllock/sqllock/schema"
+)
+
+const doctorHelp = `Asks the database whether it can be trusted with locks, and says line by line what it found:
+
+  ✓  all is well
+  !  something is to be known or to be done, for some kinds of lock at least
+  ✗  leases do not work here: the database cannot be reached or written to, or has no tables
+
+and then which kinds of lock are safe here, and why. Nothing is changed, but for the file and the
+tables of SQLite, which are made as by every command. The exit code is 0 if all is ✓, 78 if there is
+a !, and 69 if there is a ✗ among what was found; the verdicts on kinds of lock do not count.
+
+With --json the output is an object with two arrays, "findings" and "verdicts", of objects:
+  id      what it is about; of a verdict the kind of lock: lease, session or transaction
+  level   "ok", "warn" or "fail"
+  text    what was found
+  advice  what to do; left out when there is nothing to do`
+
+// exam is one call of sqllock doctor.
+type exam struct {
+	*Main
+	place
+	json bool
+}
+
+func (m *Main) doctorCommand() *cobra.Command {
+	e := &exam{Main: m}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say which kinds of lock are safe on a database, and what to do about the others",
+		Long:  help(doctorHelp, databaseHelp, exitCodes()),
+		Args:  noArguments,
+		RunE:  e.run,
+	}
+	e.addFlags(cmd)
+	cmd.Flags().BoolVar(&e.json, "json", false, "print a JSON object")
+	return cmd
+}
+
+func (e *exam) run(cmd *cobra.Command, _ []string) error {
+	db, err := e.openDatabase(cmd, &e.place)
+	if err != nil {
+		return err
+	}
+	defer func() { db.close() }()
+	if err := e.tables.Validate(db.dialect); err != nil {
+		return fail(exitUsage, err)
+	}
+	prepares := db.stopPreparing()
+	report := doctor.Examine(cmd.Context(), doctor.Target{
+		DB: db.DB, Dialect: db.dialect, Tables: e.tables, Prepares: prepares, Now: db.now,
+		Open: func(ctx context.Context) error {
+			return errors.Join(db.prepare(ctx, e.tables), db.PingContext(ctx))
+		},
+	})
+	if e.json {
+		err = writeJSON(e.Stdout, report)
+	} else {
+		err = printReport(e.Stdout, report)
+	}
+	switch {
+	case err != nil:
+		return fail(exitOutput, err)
+	case report.Worst() == doctor.Fail:
+		return &exitError{code: exitUnavailable}
+	case report.Worst() == doctor.Warn:
+		return &exitError{code: exitMind}
+	}
+	return nil
+}
+
+// stopPreparing has pgx prepare no statements from now on, which not every pooler can stand, and
+// reports whether it did.
+func (db *database) stopPreparing() bool {
+	if db.dialect != schema.Postgres {
+		return false
+	}
+	mode := db.postgres.DefaultQueryExecMode
+	if mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol {
+		return false
+	}
+	db.close()
+	config := db.postgres.Copy()
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	db.DB = sqlx.NewDb(stdlib.OpenDB(*config), "pgx")
+	return true
+}
+
+var marks = map[doctor.Level]string{doctor.OK: "✓", doctor.Warn: "!", doctor.Fail: "✗"}
+
+// printReport prints a report for people, in lines of 80 characters unless a word is longer.
+func printReport(w io.Writer, r doctor.Report) error {
+	var b strings.Builder
+	list := func(findings []doctor.Finding) {
+		for _, f := range findings {
+			head := fmt.Sprintf("%s %-12s", marks[f.Level], f.ID)
+			for _, line := range wrapped(printable(f.Text), 65) {
+				_, _ = fmt.Fprintf(&b, "%s %s\n", head, line)
+				head = strings.Repeat(" ", 14)
+			}
+			arrow := "→ "
+			for _, line := range wrapped(printable(f.Advice), 63) {
+				_, _ = fmt.Fprintf(&b, "%s %s%s\n", head, arrow, line)
+				arrow = "  "
+			}
+		}
+	}
+	list(r.Findings)
+	b.WriteString("\nWhich kinds of lock are safe here:\n")
+	list(r.Verdicts)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// wrapped cuts a text into lines of so many characters.
+func wrapped(text string, width int) (lines []string) {
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case line == "":
+			line = word
+		case len([]rune(line+" "+word)) > width:
+			lines, line = append(lines, line), word
+		default:
+			line += " " + word
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}

@@ -1,0 +1,327 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	gomysql "github.com/go-sql-driver/mysql"
+
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/doctor"
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/internal/oddserver"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+const (
+	ok   = doctor.OK
+	warn = doctor.Warn
+	bad  = doctor.Fail
+)
+
+// levels are what is found, by what it is about.
+type levels map[string]doctor.Level
+
+// diagnosis is what sqllock doctor is to say.
+type diagnosis struct {
+	code                        int
+	lease, session, transaction doctor.Level
+	unwell                      levels   // the findings that are not ok
+	absent                      []string // findings that are not to be there
+	says                        []string
+}
+
+// mustFind has the doctor look at a database.
+func mustFind(t *testing.T, db string, want diagnosis) {
+	t.Helper()
+	code, stdout, stderr := runHere(t, on(t, db), "doctor", "--json")
+	var r doctor.Report
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != want.code || stderr != "" {
+		t.Errorf("exit code %d, want %d; stderr %q, %v", code, want.code, stderr, err)
+	}
+	verdicts := levels{"lease": want.lease, "session": want.session, "transaction": want.transaction}
+	found := make(levels)
+	for _, f := range r.Findings {
+		found[f.ID] = f.Level
+		expected, listed := want.unwell[f.ID]
+		if !listed {
+			expected = ok
+		}
+		if f.Level != expected {
+			t.Errorf("%s is %s, want %s: %s", f.ID, f.Level, expected, f.Text)
+		}
+		if (f.Level == ok) != (f.Advice == "") || f.Text == "" {
+			t.Errorf("%s is %s, and says %q and advises %q", f.ID, f.Level, f.Text, f.Advice)
+		}
+	}
+	for id := range want.unwell {
+		if found[id] == "" {
+			t.Errorf("nothing is said of %s", id)
+		}
+	}
+	for _, id := range want.absent {
+		if found[id] != "" {
+			t.Errorf("something is said of %s", id)
+		}
+	}
+	for _, v := range r.Verdicts {
+		if v.Level != verdicts[v.ID] || v.Text == "" {
+			t.Errorf("the verdict on %s is %s, want %s: %s", v.ID, v.Level, verdicts[v.ID], v.Text)
+		}
+		delete(verdicts, v.ID)
+	}
+	for id := range verdicts {
+		t.Errorf("there is no verdict on %s", id)
+	}
+	for _, text := range want.says {
+		if !strings.Contains(stdout, text) {
+			t.Errorf("it does not say %q", text)
+		}
+	}
+	if t.Failed() {
+		t.Log(stdout)
+	}
+}
+
+func TestTheDoctorFindsPlainDatabasesWell(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db testPlace) {
+		mustFind(t, db.url, map[sqltest.Engine]diagnosis{
+			sqltest.EnginePostgres: {lease: ok, session: ok, transaction: ok, says: []string{"PostgreSQL"}},
+			sqltest.EngineMySQL:    {lease: ok, session: ok, transaction: bad, says: []string{"MySQL"}},
+			sqltest.EngineMariaDB: {
+				code: 78, lease: ok, session: ok, transaction: bad,
+				unwell: levels{"holders": warn}, says: []string{"MariaDB", "performance_schema"},
+			},
+			sqltest.EngineSQLite: {lease: ok, session: bad, transaction: bad, says: []string{"SQLite", "wal"}},
+		}[db.Engine])
+	})
+}
+
+func TestTheDoctorMissesTheTables(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db testPlace) {
+		want := diagnosis{
+			code: 69, lease: bad, session: ok, transaction: bad,
+			unwell: levels{"tables": bad}, absent: []string{"write"}, says: []string{"sqllock schema apply"},
+		}
+		switch db.Engine {
+		case sqltest.EnginePostgres:
+			want.transaction = ok
+		case sqltest.EngineMariaDB:
+			want.unwell["holders"] = warn
+		}
+		mustFind(t, db.url, want)
+	})
+}
+
+func TestTheDoctorRecognisesAStandby(t *testing.T) {
+	t.Parallel()
+	server := sqltest.Start(t, sqltest.EnginePostgres)
+	db := server.Database(t)
+	call(t, on(t, db.DSN), 0, nil, "schema", "apply")
+	oddserver.MakeStandby(t, server, db)
+	mustFind(t, db.DSN, diagnosis{
+		code: 69, lease: bad, session: bad, transaction: bad,
+		unwell: levels{"role": bad, "write": bad}, says: []string{"standby", "connect to the primary"},
+	})
+}
+
+func TestTheDoctorRecognisesWhatAPoolerPools(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	call(t, on(t, db.DSN), 0, nil, "schema", "apply")
+	const exec = "&default_query_exec_mode=exec"
+	for _, test := range []struct {
+		mode, query string
+		want        diagnosis
+	}{
+		{"session", "", diagnosis{lease: ok, session: warn, transaction: ok, unwell: levels{"pooler": warn}, absent: []string{"prepared"}}},
+		{"transaction", exec, diagnosis{lease: ok, session: bad, transaction: ok, unwell: levels{"pooler": warn}, absent: []string{"prepared"}}},
+		{"transaction", "", diagnosis{lease: warn, session: bad, transaction: ok, unwell: levels{"pooler": warn, "prepared": warn}}},
+		// Whether the tables are right is asked in a transaction, which there are none of.
+		{"statement", exec, diagnosis{lease: warn, session: bad, transaction: bad, unwell: levels{"pooler": warn, "tables": warn}}},
+	} {
+		t.Run(test.mode+test.query, func(t *testing.T) {
+			t.Parallel()
+			test.want.code = 78
+			test.want.says = []string{"pools " + test.mode + "s"}
+			mustFind(t, locktest.StartBouncer(t, db.DSN, test.mode)+test.query, test.want)
+		})
+	}
+}
+
+func TestTheDoctorRecognisesGalera(t *testing.T) { //nolint:paralleltest // StartGalera may set the environment
+	server, _ := oddserver.StartGalera(t, "")
+	db := server.Database(t)
+	call(t, on(t, db.DSN), 0, nil, "schema", "apply")
+	mustFind(t, db.DSN, diagnosis{
+		code: 78, lease: warn, session: bad, transaction: bad,
+		unwell: levels{"cluster": warn}, absent: []string{"holders"}, says: []string{"a Galera node"},
+	})
+}
+
+func TestTheDoctorRecognisesAServerThatIsReadOnlyOrAReplica(t *testing.T) {
+	t.Parallel()
+	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		db := sqltest.Postgres(t)
+		call(t, on(t, db.DSN), 0, nil, "schema", "apply")
+		change(t, db, "default_transaction_read_only", "on")
+		mustFind(t, db.DSN, diagnosis{
+			code: 69, lease: bad, session: ok, transaction: ok,
+			unwell: levels{"role": bad, "write": bad}, says: []string{"default_transaction_read_only"},
+		})
+	})
+	t.Run("MariaDB", func(t *testing.T) {
+		t.Parallel()
+		db := sqltest.Start(t, sqltest.EngineMariaDB, "read-only=ON").Database(t)
+		call(t, on(t, db.DSN), 0, nil, "schema", "apply") // which root may all the same
+		mustFind(t, db.DSN, diagnosis{
+			code: 69, lease: bad, session: bad, transaction: bad,
+			unwell: levels{"role": bad}, absent: []string{"holders"}, says: []string{"SET GLOBAL read_only = OFF"},
+		})
+		for _, statement := range []string{"SET GLOBAL read_only = OFF", "CHANGE MASTER TO MASTER_HOST = '127.0.0.1'"} {
+			_, err := db.ExecContext(t.Context(), statement)
+			must(t, err)
+		}
+		mustFind(t, db.DSN, diagnosis{
+			code: 78, lease: warn, session: warn, transaction: bad,
+			unwell: levels{"role": warn, "holders": warn}, says: []string{"a replica, although it can be written to"},
+		})
+	})
+}
+
+// change changes a setting of a PostgreSQL database, for those who connect from now on.
+func change(t *testing.T, db *sqltest.Database, setting, value string) {
+	t.Helper()
+	u, err := url.Parse(db.DSN)
+	must(t, err)
+	_, err = db.ExecContext(t.Context(), fmt.Sprintf("ALTER DATABASE %s SET %s = '%s'", strings.TrimPrefix(u.Path, "/"), setting, value))
+	must(t, err)
+}
+
+func TestTheDoctorMindsOddDefaults(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	call(t, on(t, db.DSN), 0, nil, "schema", "apply")
+	change(t, db, "default_transaction_isolation", "serializable")
+	change(t, db, "synchronous_commit", "off")
+	change(t, db, "timezone", "America/Bogota")
+	mustFind(t, db.DSN, diagnosis{
+		code: 78, lease: warn, session: ok, transaction: warn,
+		unwell: levels{"defaults": warn, "replication": warn}, says: []string{"serializable", "a crash forgets"},
+	})
+}
+
+// What a user may not know is said in its line, and keeps nobody from knowing the rest.
+func TestTheDoctorOfAUserWhoMayDoLittle(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db testPlace) {
+		call(t, on(t, db.url), 0, nil, "schema", "apply")
+		do := func(statement string) {
+			t.Helper()
+			_, err := db.ExecContext(t.Context(), statement)
+			must(t, err)
+		}
+		want := diagnosis{code: 69, lease: bad, session: ok, transaction: bad, unwell: levels{"write": bad}, says: []string{"denied", "need not"}}
+		if db.Engine == sqltest.EnginePostgres {
+			u, err := url.Parse(db.DSN)
+			must(t, err)
+			reader := "reader_of_" + strings.TrimPrefix(u.Path, "/")
+			do("CREATE ROLE " + reader + " LOGIN PASSWORD 'secret'")
+			t.Cleanup(func() {
+				for _, statement := range []string{"DROP OWNED BY ", "DROP ROLE "} {
+					if _, err := db.Exec(statement + reader); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			do("GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + reader)
+			do("REVOKE CREATE ON SCHEMA public FROM PUBLIC") // as PostgreSQL 15 does by itself
+			do("REVOKE SELECT ON pg_stat_replication FROM PUBLIC")
+			u.User = url.UserPassword(reader, "secret")
+			want.transaction, want.unwell["replication"] = ok, warn
+			mustFind(t, u.String(), want)
+			return
+		}
+		config, err := gomysql.ParseDSN(db.DSN)
+		must(t, err)
+		reader := "r" + config.DBName[max(0, len(config.DBName)-30):]
+		do("CREATE USER " + reader + "@'%' IDENTIFIED BY 'secret'")
+		t.Cleanup(func() {
+			if _, err := db.Exec("DROP USER " + reader); err != nil {
+				t.Error(err)
+			}
+		})
+		do("GRANT SELECT ON " + config.DBName + ".* TO " + reader)
+		config.User, config.Passwd = reader, "secret"
+		want.unwell["holders"] = warn
+		mustFind(t, config.FormatDSN(), want)
+	})
+}
+
+func TestTheDoctorSaysWhyThereIsNoConnection(t *testing.T) {
+	t.Parallel()
+	const password = "s3cr3t"
+	var config net.ListenConfig
+	silent, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0") // the system accepts, and nobody speaks
+	must(t, err)
+	defer func() { _ = silent.Close() }()
+	for _, test := range []struct{ db, advice string }{
+		{wrongPassword(t, sqltest.Postgres(t), password), "check the user and the password"},
+		{wrongPassword(t, sqltest.MySQL(t), password), "check the user and the password"},
+		{"postgres://u:" + password + "@" + closedPort(t) + "/d", "check the host and the port"},
+		{"mysql://u:" + password + "@" + closedPort(t) + "/d", "check the host and the port"},
+		{"postgres://u:" + password + "@" + silent.Addr().String() + "/d?connect_timeout=1", "check the host and the port"},
+		{"sqlite:" + t.TempDir(), "check the path"},
+	} {
+		for _, args := range [][]string{{"doctor"}, {"doctor", "--json"}} {
+			if _, stdout, stderr := runHere(t, on(t, test.db), args...); strings.Contains(stdout+stderr, password) {
+				t.Errorf("%v shows the password", args)
+			}
+		}
+		mustFind(t, test.db, diagnosis{
+			code: 69, lease: bad, session: bad, transaction: bad,
+			unwell: levels{"connect": bad}, absent: []string{"server"}, says: []string{test.advice},
+		})
+	}
+}
+
+func wrongPassword(t *testing.T, db *sqltest.Database, password string) string {
+	t.Helper()
+	if db.Engine == sqltest.EnginePostgres {
+		u, err := url.Parse(db.DSN)
+		must(t, err)
+		u.User = url.UserPassword(u.User.Username(), password)
+		return u.String()
+	}
+	config, err := gomysql.ParseDSN(db.DSN)
+	must(t, err)
+	config.Passwd = password
+	return config.FormatDSN()
+}
+
+func TestTheDoctorsReportIsReadable(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db testPlace) {
+		code, stdout, stderr := runHere(t, on(t, db.url), "doctor")
+		if code != 69 || stderr != "" {
+			t.Errorf("exit code %d, stderr %q", code, stderr)
+		}
+		for line := range strings.Lines(stdout) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+				t.Errorf("%d characters: %s", n, line)
+			}
+		}
+		for _, text := range []string{"✓ server  ", "✗ tables  ", "\n               → run `sqllock schema apply", "\nWhich kinds of lock are safe here:\n✗ lease  ", "✓ session  "} {
+			if !strings.Contains(stdout, text) {
+				t.Errorf("it does not say %q:\n%s", text, stdout)
+			}
+		}
+	})
+}

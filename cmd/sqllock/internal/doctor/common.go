@@ -1,0 +1,131 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/schema"
+)
+
+// relatives are servers that speak like PostgreSQL or MySQL and are neither, by what is in their
+// version.
+var relatives = map[string]string{
+	"CockroachDB": "CockroachDB", "-YB-": "YugabyteDB", "Redshift": "Redshift", "Greenplum": "Greenplum",
+	"TiDB": "TiDB", "Vitess": "Vitess", "OceanBase": "OceanBase", "SingleStore": "SingleStore",
+}
+
+// relative returns the name of such a server, or nothing.
+func relative(version string) string {
+	for part, name := range relatives {
+		if strings.Contains(version, part) {
+			return name
+		}
+	}
+	return ""
+}
+
+func notTested(engine, version string) Finding {
+	return beware("try leases before you rely on them; do not use session or transaction locks",
+		"%s, which sqllock is not tested with: %s", engine, version)
+}
+
+// use compares what there is of something with its limit.
+func use(what, setting string, used, limit int) Finding {
+	if used*5 >= limit*4 {
+		return beware("raise "+setting, "%d of %d %s are in use", used, limit, what)
+	}
+	return fine("%d of %d %s are in use", used, limit, what)
+}
+
+// clock compares the server's clock with this machine's. The answer was made somewhere between the
+// question and its arrival.
+func clock(ctx context.Context, p *patient) (Finding, error) {
+	var ahead, bound time.Duration
+	for try := range 3 {
+		asked := time.Now()
+		now, err := p.Now(ctx)
+		if err != nil {
+			return Finding{}, err
+		}
+		half := time.Since(asked) / 2
+		if try == 0 || half < bound {
+			ahead, bound = now.Sub(asked.Add(half)), half
+		}
+	}
+	const much = time.Second
+	side := "ahead of"
+	if ahead < 0 {
+		side = "behind"
+	}
+	text := fmt.Sprintf("the server's is %v %s this machine's (± %v)", rounded(ahead.Abs()), side, rounded(bound))
+	if ahead.Abs()-bound > much {
+		return beware("set both clocks by NTP", "%s: locks do not mind, what is done at a time of day does", text), nil
+	}
+	return fine("%s", text), nil
+}
+
+// rounded is a duration for people.
+func rounded(d time.Duration) time.Duration {
+	if d < time.Millisecond {
+		return d.Round(time.Microsecond)
+	}
+	return d.Round(time.Millisecond)
+}
+
+func tables(ctx context.Context, p *patient) (Finding, error) {
+	if p.pooler == poolsStatements {
+		return beware("run sqllock schema check on the server itself", "not looked at, for that takes a transaction"), nil
+	}
+	err := schema.Check(ctx, p.DB.DB, p.Dialect, p.Tables)
+	if errors.Is(err, sqllock.ErrSchema) {
+		p.noTables = true
+		text := oneLine(err)
+		advice := strings.LastIndex(text, ": ") // as schema puts it
+		return bad(text[advice+2:], "%s", text[:advice]), nil
+	}
+	return fine("there, and as this release needs them"), err
+}
+
+// writes are what leases need to be allowed to do, in a form that does nothing.
+var writes = []string{
+	"UPDATE sqllock_lock SET token = token WHERE 1 = 0",
+	"INSERT INTO sqllock_lock SELECT * FROM sqllock_lock WHERE 1 = 0",
+	"UPDATE sqllock_lease SET renewals = renewals WHERE 1 = 0",
+	"INSERT INTO sqllock_lease SELECT * FROM sqllock_lease WHERE 1 = 0",
+	"DELETE FROM sqllock_lease WHERE 1 = 0",
+	"UPDATE sqllock_place SET token = token WHERE 1 = 0",
+	"INSERT INTO sqllock_place SELECT * FROM sqllock_place WHERE 1 = 0",
+	"DELETE FROM sqllock_place WHERE 1 = 0",
+}
+
+func write(ctx context.Context, p *patient) (Finding, error) {
+	if p.noTables {
+		return Finding{}, nil
+	}
+	for _, statement := range writes {
+		_, err := p.DB.ExecContext(ctx, p.Tables.Rewrite(p.Dialect, statement))
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return Finding{}, err
+		case err != nil:
+			return bad("let this user SELECT, INSERT, UPDATE and DELETE in the tables, on a server that can be written to",
+				"leases cannot be written: %s", oneLine(err)), nil
+		}
+	}
+	return fine("this user may read and write the tables"), nil
+}
+
+// create says whether this user may create tables, which matters where there are none.
+func (p *patient) create(may bool) Finding {
+	switch {
+	case may:
+		return fine("this user may create tables")
+	case p.noTables:
+		return beware("have sqllock schema apply run by one who may", "this user may not create tables")
+	}
+	return fine("this user may not create tables, and need not: they are there")
+}

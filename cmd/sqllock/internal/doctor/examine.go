@@ -1,0 +1,153 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/sqllock/sqllock/schema"
+)
+
+// Limits of time. Connecting has one of its own, which the URL of the database can make shorter.
+const (
+	connectLimit  = 20 * time.Second
+	questionLimit = 10 * time.Second
+)
+
+// Target is the database in question.
+type Target struct {
+	DB      *sqlx.DB // on PostgreSQL it prepares no statements
+	Dialect schema.Dialect
+	Tables  schema.Tables
+	Open    func(context.Context) error              // connects; it makes the file and the tables of SQLite
+	Now     func(context.Context) (time.Time, error) // by the clock of the database
+
+	// Prepares says that other commands, by the same URL, prepare statements on PostgreSQL.
+	Prepares bool
+}
+
+// patient is a database that is being examined, and what is known of it.
+type patient struct {
+	Target
+	Report
+	depends map[kind][]Finding // what each kind of lock depends on
+
+	engine   string // what only speaks like PostgreSQL or MySQL; empty: the server is one of them
+	pooler   pooling
+	noTables bool
+}
+
+// kind is a set of kinds of lock.
+type kind int
+
+const (
+	lease kind = 1 << iota
+	session
+	transaction
+
+	none  = kind(0)
+	every = lease | session | transaction
+)
+
+// check is a question. The answer may be that there is nothing to say: a Finding without a level.
+type check struct {
+	id       string
+	concerns kind // the locks that depend on the answer
+	ask      func(context.Context, *patient) (Finding, error)
+}
+
+// Examine asks a database everything that there is to ask. What cannot be asked is a finding, too.
+func Examine(ctx context.Context, t Target) Report {
+	p := &patient{Target: t, depends: make(map[kind][]Finding)}
+	if connected := p.connect(ctx); connected.Level != OK {
+		p.Findings = []Finding{connected}
+		for _, v := range verdicts {
+			p.Verdicts = append(p.Verdicts, Finding{ID: v.id, Level: Fail, Text: "not known: the database cannot be reached"})
+		}
+		return p.Report
+	}
+	for _, c := range map[schema.Dialect][]check{
+		schema.Postgres: postgresChecks, schema.MySQL: mysqlChecks, schema.SQLite: sqliteChecks,
+	}[t.Dialect] {
+		p.note(c.id, c.concerns, p.ask(ctx, c.ask))
+	}
+	for _, v := range verdicts {
+		f := p.ask(ctx, v.ask)
+		f.ID = v.id
+		p.Verdicts = append(p.Verdicts, f)
+	}
+	return p.Report
+}
+
+// connect tells why there is no connection.
+func (p *patient) connect(ctx context.Context) Finding {
+	ctx, cancel := context.WithTimeout(ctx, connectLimit)
+	defer cancel()
+	err := p.Open(ctx)
+	if err == nil {
+		return fine("")
+	}
+	f := bad(p.connectAdvice(err), "it cannot be used: %s", oneLine(err))
+	f.ID = "connect"
+	return f
+}
+
+// ask puts one question. One that fails says so, and nothing of the others.
+func (p *patient) ask(ctx context.Context, question func(context.Context, *patient) (Finding, error)) Finding {
+	ctx, cancel := context.WithTimeout(ctx, questionLimit)
+	defer cancel()
+	f, err := question(ctx, p)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return beware("ask again, when the server has less to do", "there was no answer within %v", questionLimit)
+	case err != nil:
+		return beware("let this user see it, or ask as one who may", "it cannot be found out: %s", oneLine(err))
+	}
+	return f
+}
+
+func (p *patient) note(id string, concerns kind, f Finding) {
+	if f.Level == "" {
+		return
+	}
+	f.ID = id
+	p.Findings = append(p.Findings, f)
+	for _, k := range []kind{lease, session, transaction} {
+		if concerns&k != 0 {
+			p.depends[k] = append(p.depends[k], f)
+		}
+	}
+}
+
+// oneLine is the text of an error without its line breaks.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+// settings reads settings of the server. Those that it does not have are left out.
+func (p *patient) settings(ctx context.Context, names ...string) (map[string]string, error) {
+	query := "SELECT name, setting FROM pg_settings WHERE name IN (%s)"
+	if p.Dialect == schema.MySQL {
+		query = "SHOW GLOBAL VARIABLES WHERE Variable_name IN (%s)"
+	}
+	return p.pairs(ctx, fmt.Sprintf(query, "'"+strings.Join(names, "', '")+"'"))
+}
+
+// pairs asks for names and their values.
+func (p *patient) pairs(ctx context.Context, query string) (map[string]string, error) {
+	rows, err := p.DB.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // Err has told
+	values := make(map[string]string)
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return nil, err
+		}
+		values[strings.ToLower(name)] = value
+	}
+	return values, rows.Err()
+}

@@ -1,0 +1,20 @@
+package doctor
+
+import (
+	"context"
+	"time"
+)
+
+var (
+	Replicated = replicated
+	Relative   = relative
+	FileSystem = fileSystem
+	IsNetwork  = isNetwork
+	Use        = use
+)
+
+// Clock examines a clock that is so far ahead.
+func Clock(ctx context.Context, ahead time.Duration) (Finding, error) {
+	now := func(context.Context) (time.Time, error) { return time.Now().Add(ahead), nil }
+	return clock(ctx, &patient{Target: Target{Now: now}})
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// gate stands between sqllock and its database until it is closed: then the database is gone.
+type gate struct {
+	listener net.Listener
+	server   string
+	running  sync.WaitGroup
+	mu       sync.Mutex
+	conns    []net.Conn // guarded by mu
+}
+
+// behind returns the URL of a database that can go away.
+func behind(t *testing.T, db testPlace) (url string, away func()) {
+	t.Helper()
+	_, rest, _ := strings.Cut(db.url, "127.0.0.1:")
+	server := "127.0.0.1:" + rest[:strings.IndexAny(rest, ")/")]
+	var config net.ListenConfig
+	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must(t, err)
+	g := &gate{listener: listener, server: server}
+	g.running.Go(g.accept)
+	t.Cleanup(g.close)
+	return strings.Replace(db.url, server, listener.Addr().String(), 1), g.close
+}
+
+func (g *gate) accept() {
+	for {
+		client, err := g.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", g.server)
+		if err != nil {
+			_ = client.Close()
+			return
+		}
+		g.mu.Lock()
+		g.conns = append(g.conns, client, server)
+		g.mu.Unlock()
+		for _, pair := range [][2]net.Conn{{client, server}, {server, client}} {
+			g.running.Go(func() {
+				_, _ = io.Copy(pair[0], pair[1])
+				_ = pair[0].Close()
+			})
+		}
+	}
+}
+
+func (g *gate) close() {
+	_ = g.listener.Close()
+	g.mu.Lock()
+	for _, conn := range g.conns {
+		_ = conn.Close()
+	}
+	g.mu.Unlock()
+	g.running.Wait()
+}
+
+func TestADatabaseThatGoesAway(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db testPlace) {
+		e := on(t, db.url)
+		call(t, e, 0, nil, "schema", "apply")
+		for _, flags := range [][]string{{"--ttl", "2s"}, {"--kind", "session", "--ttl", "3s"}} {
+			run := func(more ...string) []string { return append(append([]string{"run"}, flags...), more...) }
+			t.Run(flags[1], func(t *testing.T) {
+				t.Parallel()
+				url, away := behind(t, db)
+				holder := held(t, on(t, url), append(flags, "held")...)
+				away()
+				holder.exits(76, "the command was ended")
+				call(t, e, 0, nil, run("held", "--", "true")...) // nothing is held for long
+
+				url, away = behind(t, db)
+				ending := held(t, on(t, url), append(flags, "ends")...)
+				away()
+				must(t, ending.stdin.Close())
+				if code := ending.exit(); code != 76 && (code != 0 || ending.errors() == "") {
+					t.Errorf("exit code %d, stderr %q", code, ending.errors())
+				}
+				call(t, e, 0, nil, run("ends", "--", "true")...)
+
+				url, away = behind(t, db)
+				other := held(t, e, append(flags, "busy")...)
+				waiter := start(t, on(t, url), run("busy", "--", "echo", "not run")...)
+				call(t, on(t, url), 75, []string{"is held"}, run("--wait", "300ms", "busy", "--", "true")...)
+				away()
+				waiter.exits(69, "sqllock: ")
+				other.letGo()
+				call(t, e, 0, nil, run("--wait", "0", "busy", "--", "true")...)
+			})
+		}
+	})
+}

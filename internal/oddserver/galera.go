@@ -1,0 +1,58 @@
+package oddserver
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// StartGalera starts a MariaDB node of a Galera cluster on this machine, and returns its address for
+// the nodes that are to join it. The node joins the cluster of the one at contact; if that is empty
+// it is the first of a new one. It needs MariaDB's programs and Galera's library on this
+// machine; without them the test is skipped, and with CI=true it fails without the library.
+func StartGalera(t *testing.T, contact string) (server *sqltest.Server, address string) {
+	t.Helper()
+	library := galeraLibrary(t)
+	FromPrograms(t, sqltest.EngineMariaDB, "a cluster of containers has no network of its own")
+	address, others, files := freeAddress(t), freeAddress(t), freeAddress(t)
+	_, port, _ := net.SplitHostPort(address)
+	// A cut-off node is noticed within 2 s.
+	provider := "base_port=" + port + ";gmcast.listen_addr=tcp://" + address + ";ist.recv_addr=" + others + ";gcache.size=16M;" +
+		"evs.keepalive_period=PT0.2S;evs.inactive_check_period=PT0.2S;evs.join_retrans_period=PT0.2S;" +
+		"evs.suspect_timeout=PT1S;evs.inactive_timeout=PT2S;evs.install_timeout=PT2S"
+	server = sqltest.Start(t, sqltest.EngineMariaDB,
+		"wsrep-on=ON", "wsrep-provider="+library, "wsrep-provider-options="+provider,
+		"wsrep-cluster-address=gcomm://"+contact, "wsrep-node-address=127.0.0.1",
+		"wsrep-sst-method=rsync", "wsrep-sst-receive-address="+files, "wsrep-slave-threads=4",
+		"binlog-format=ROW", "innodb-autoinc-lock-mode=2", "innodb-buffer-pool-size=16M",
+		"slave-run-triggers-for-rbr=YES", // a test holds up a node by a trigger
+	)
+	return server, address
+}
+
+func galeraLibrary(t *testing.T) string {
+	t.Helper()
+	for _, pattern := range []string{"/usr/lib*/galera*", "/usr/local/lib*/galera*"} {
+		if found, _ := filepath.Glob(pattern + "/libgalera_smm.so"); len(found) > 0 {
+			return found[0]
+		}
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatal("Galera is not installed")
+	}
+	t.Skip("Galera is not installed")
+	return ""
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}

@@ -1,0 +1,30 @@
+package oddserver
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// MakeStandby restarts a PostgreSQL server as a standby until the test ends. db is a database on it.
+func MakeStandby(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
+	t.Helper()
+	var folder string
+	if err := db.Get(&folder, "SHOW data_directory"); err != nil {
+		t.Fatal(err)
+	}
+	// A server that finds this file when it starts is a standby.
+	if _, err := db.ExecContext(t.Context(), fmt.Sprintf("COPY (SELECT 1) TO '%s/standby.signal'", folder)); err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxIdleConns(0) // none is left from before the restart
+	server.Stop()
+	server.Start()
+	t.Cleanup(func() { // so that the database can be dropped
+		var promoted bool
+		if err := db.Get(&promoted, "SELECT pg_promote()"); err != nil || !promoted {
+			t.Errorf("the standby was not promoted: %v", err)
+		}
+	})
+}
