@@ -38,6 +38,10 @@ image: ## a Docker image of the command line, as sqllock
 	cp /etc/ssl/certs/ca-certificates.crt bin/image/certificates.pem
 	docker build -q -t sqllock --build-arg TARGETPLATFORM=linux/$(ARCH) -f Dockerfile bin/image
 
+.PHONY: captures
+captures: build ## what sqllock ls, watch and doctor show, in README.md
+	go run ./internal/captures
+
 .PHONY: clean
 clean: ## what the other targets made
 	rm -rf bin

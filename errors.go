@@ -84,15 +84,16 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
 // Holder is what is known of the holder of a lock. Fields that are not known are zero.
 type Holder struct {
-	Owner   string    // what the holder calls itself
-	Host    string    // the holder's host name (leases)
-	PID     int       // the holder's process id on Host (leases), or this process (session locks of its own)
-	Session int64     // PostgreSQL backend pid or MySQL connection id (session locks)
-	Address string    // the client's address, as the server sees it (session locks)
-	Token   int64     // fencing token (leases)
-	Since   time.Time // when the lock was taken; for a session lock, when its session began
-	Until   time.Time // when the lease expires unless renewed, by the database's clock (leases)
-	Waiters int       // how many wait in the server's queue for the lock, if the server shows it (session locks)
+	Owner   string        // what the holder calls itself
+	Host    string        // the holder's host name (leases)
+	PID     int           // the holder's process id on Host (leases), or this process (session locks of its own)
+	Session int64         // PostgreSQL backend pid or MySQL connection id (session locks)
+	Address string        // the client's address, as the server sees it (session locks)
+	Token   int64         // fencing token (leases)
+	Since   time.Time     // when the lock was taken; for a session lock, when its session began
+	Until   time.Time     // when the lease expires unless renewed, by the database's clock (leases)
+	TTL     time.Duration // how long the lease outlasts a renewal (leases)
+	Waiters int           // how many wait in the server's queue for the lock, if the server shows it (session locks)
 
 	Metadata string // what the holder attached, any bytes (leases)
 }

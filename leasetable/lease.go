@@ -130,7 +130,8 @@ func (le *Lease) released(t *term, freed bool, err error, trusted bool, cause er
 		t.leavePlace(le.Name(), le.token)
 		return notConfirmed(err)
 	case err != nil:
-		if !le.leaveStrays(t) && cause == nil { // the table had said so
+		mine := le.leaveStrays(t)
+		if _, ended := t.trustedNow(); !mine && ended == nil { // the lock alone was lost: the table had said so
 			return errTaken
 		}
 		return notConfirmed(err)

@@ -219,6 +219,7 @@ func (s sight) holder() sqllock.Holder {
 		Token: s.Token,
 		Since: time.UnixMicro(s.AcquiredUS),
 		Until: time.UnixMicro(s.ExpiresUS),
+		TTL:   time.Duration(s.TTLUS) * time.Microsecond,
 
 		Metadata: string(s.Metadata),
 	}

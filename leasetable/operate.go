@@ -29,6 +29,10 @@ type Info struct {
 	// 0 for any number (WithShared).
 	Holders []sqllock.Holder
 	Limit   int
+
+	// WantedSince is since when a process waits for the name that one holds alone, of several that which has waited
+	// longest, by the database's clock. It is zero when none is known to wait, and can lag behind by some seconds.
+	WantedSince time.Time
 }
 
 // ListOption narrows what List returns. With several a name has to meet all of them.
@@ -94,6 +98,9 @@ func (s sight) info() Info {
 	info := Info{Name: string(s.Name), Token: s.Token, Held: s.taken(), Expired: s.LeaseID != nil && !s.taken()}
 	if s.taken() || s.LeaseID != nil && !s.Gone {
 		info.Holder = s.holder()
+	}
+	if s.WantedUS != 0 {
+		info.WantedSince = time.UnixMicro(s.WantedUS)
 	}
 	for _, holder := range s.together() {
 		info.Holders, info.Limit = append(info.Holders, holder.holder()), int(s.Places.Int64)

@@ -235,7 +235,7 @@ type sight struct {
 	RemainingUS int64  `db:"remaining_us"` // until then
 	TTLUS       int64  `db:"ttl_us"`
 	Renewals    int64  `db:"renewals"`
-	WantedUS    int64  `db:"wanted_us"` // of look: since when another process waits for the name; 0: none is known to
+	WantedUS    int64  `db:"wanted_us"` // of look and list: since when another process waits for the name; 0: none is known to
 	Metadata    []byte `db:"metadata"`
 
 	// Of a name that several hold together, or held last: how many can, 0 for any number.

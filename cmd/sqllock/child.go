@@ -55,6 +55,7 @@ func startChild(cmd *exec.Cmd, signals *relay) (*child, error) {
 	return c, <-started
 }
 
+// isTerminal reports whether a reader or writer is a terminal.
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	return ok && isatty.IsTerminal(file.Fd())

@@ -14,6 +14,9 @@ func endingSignals() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGT
 func groupSignals() []os.Signal { return nil }
 func outliveReaders()           {}
 
+// resizeSignals are none: no live view is drawn there.
+func resizeSignals() []os.Signal { return nil }
+
 func (c *child) attributes() *syscall.SysProcAttr { return nil }
 func (c *child) forward(os.Signal)                {}
 func (c *child) terminate()                       { c.kill() }

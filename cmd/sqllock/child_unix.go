@@ -27,6 +27,9 @@ func outliveReaders() {
 	}
 }
 
+// resizeSignals are those that tell of another size of the terminal.
+func resizeSignals() []os.Signal { return []os.Signal{syscall.SIGWINCH} }
+
 // attributes are what the child is started with.
 func (c *child) attributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: c.ownGroup}

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
+	"github.com/sqllock/sqllock/internal/event"
 	"github.com/sqllock/sqllock/schema"
 )
 
@@ -35,6 +36,7 @@ type database struct {
 	folder   string          // to be made before the database is used; empty: none
 	postgres *pgx.ConnConfig // of PostgreSQL
 	mysql    *gomysql.Config // of MySQL and MariaDB
+	events   event.Sink      // is told what happens to the locks of Lockers
 }
 
 // openDatabase opens what --db or --db-file names, or SQLLOCK_DB, or else the file of the user's own.

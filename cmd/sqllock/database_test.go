@@ -276,6 +276,7 @@ func TestAPasswordIsNeverShown(t *testing.T) {
 			{"run", "--db-file", named, "x", "--", "true"},
 			{"schema", "check", "--db-file" + named},
 			{"run", "--kind", "session", "--wait", "0", "x", "--", "true"},
+			{"run", "-v", "--log-format", "json", "x", "--", "true"},
 			{"schema", "check", "--db=" + named},
 			{"doctor"},
 			{"schema", "check", named},

@@ -44,7 +44,7 @@ func (m *Main) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say which kinds of lock are safe on a database, and what to do about the others",
-		Long:  help(doctorHelp, databaseHelp, exitCodes()),
+		Long:  help(doctorHelp, otherHelp),
 		Args:  noArguments,
 		RunE:  e.run,
 	}

@@ -171,7 +171,7 @@ func TestTheDoctorRecognisesAServerThatIsReadOnlyOrAReplica(t *testing.T) {
 		t.Parallel()
 		db := sqltest.Postgres(t)
 		call(t, on(t, db.DSN), 0, nil, "schema", "apply")
-		change(t, db, "default_transaction_read_only", "on")
+		alter(t, db, "default_transaction_read_only", "on")
 		mustFind(t, db.DSN, diagnosis{
 			code: 69, lease: bad, session: ok, transaction: ok,
 			unwell: levels{"role": bad, "write": bad}, says: []string{"default_transaction_read_only"},
@@ -196,8 +196,8 @@ func TestTheDoctorRecognisesAServerThatIsReadOnlyOrAReplica(t *testing.T) {
 	})
 }
 
-// change changes a setting of a PostgreSQL database, for those who connect from now on.
-func change(t *testing.T, db *sqltest.Database, setting, value string) {
+// alter changes a setting of a PostgreSQL database, for those who connect from now on.
+func alter(t *testing.T, db *sqltest.Database, setting, value string) {
 	t.Helper()
 	u, err := url.Parse(db.DSN)
 	must(t, err)
@@ -209,9 +209,9 @@ func TestTheDoctorMindsOddDefaults(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
 	call(t, on(t, db.DSN), 0, nil, "schema", "apply")
-	change(t, db, "default_transaction_isolation", "serializable")
-	change(t, db, "synchronous_commit", "off")
-	change(t, db, "timezone", "America/Bogota")
+	alter(t, db, "default_transaction_isolation", "serializable")
+	alter(t, db, "synchronous_commit", "off")
+	alter(t, db, "timezone", "America/Bogota")
 	mustFind(t, db.DSN, diagnosis{
 		code: 78, lease: warn, session: ok, transaction: warn,
 		unwell: levels{"defaults": warn, "replication": warn}, says: []string{"serializable", "a crash forgets"},

@@ -84,8 +84,8 @@ func message(err error) string {
 	if err == nil || errors.As(err, &e) && e.err == nil {
 		return ""
 	}
-	text := strings.TrimPrefix(err.Error(), "sqllock: ")
-	return "sqllock: " + printable(strings.Join(strings.FieldsFunc(text, func(r rune) bool {
+	text := strings.TrimPrefix(err.Error(), prefix)
+	return prefix + printable(strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return r == '\n' || r == '\r' || r == '\t'
 	}), " "))
 }

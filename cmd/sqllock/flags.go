@@ -30,6 +30,7 @@ type request struct {
 	onHeld      int
 	owner       string // empty: a default
 	killAfter   time.Duration
+	verbose     bool
 }
 
 func (r *request) addFlags(cmd *cobra.Command) {
@@ -47,6 +48,7 @@ func (r *request) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&r.giveUpEarly, "give-up-early", false, "do not wait for a lease that would outlast --wait")
 	flags.IntVar(&r.onHeld, "on-held", exitHeld, "exit `code` when somebody else holds it; with 0 nothing is said")
 	flags.StringVar(&r.owner, "owner", "", "`text` that others see as the holder (default: made of the command)")
+	flags.BoolVarP(&r.verbose, "verbose", "v", false, "say on stderr what happens to the lock")
 	flags.DurationVar(&r.killAfter, "kill-after", 10*time.Second, "`time` from SIGTERM to SIGKILL when the lock was lost")
 }
 

@@ -49,11 +49,14 @@ func heldHow(holder sqllock.Holder) string {
 	switch {
 	case by == "":
 		return "held"
-	case holder.PID == 0 && !holder.Until.IsZero(): // a lease of nobody
+	case isKept(holder):
 		return "kept after its release (--at-least): " + by
 	}
 	return "held by " + by
 }
+
+// isKept reports whether it is a lease of nobody: one that was released, but is not free yet.
+func isKept(holder sqllock.Holder) bool { return holder.PID == 0 && !holder.Until.IsZero() }
 
 // waited says what was waited, if anything was.
 func (r *run) waited(early bool) string {

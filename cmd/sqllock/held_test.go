@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -54,7 +55,7 @@ func TestANameIsNotKeptForAWaitThatASignalEnds(t *testing.T) {
 	db, err := openURL(file.url)
 	must(t, err)
 	defer db.close()
-	r := &run{request: request{name: "x", command: []string{"true"}, kind: kindLease, ttl: time.Hour, atLeast: time.Hour}}
+	r := &run{log: slog.New(slog.DiscardHandler), request: request{name: "x", command: []string{"true"}, kind: kindLease, ttl: time.Hour, atLeast: time.Hour}}
 	l, err := r.locker(db)
 	must(t, err)
 	signals := make(chan os.Signal, 1)

@@ -33,14 +33,33 @@ type entry struct {
 	state      string
 	shared     bool // any number can hold it
 	limit      int  // so many can hold it; 0: one, or any number
+
+	wantedSince time.Time // since when somebody waits for it; of leases
 	sqllock.Holder
+}
+
+// called is the name of the lock, or what the server calls it.
+func (e entry) called() string {
+	if e.name == "" {
+		return e.serverName
+	}
+	return e.name
+}
+
+// wanted reports whether anybody waits for the lock.
+func (e entry) wanted() bool { return e.Waiters > 0 || !e.wantedSince.IsZero() }
+
+// soon reports whether a lease ends soon: it should have been renewed by now, which is due after a
+// third of its TTL.
+func (e entry) soon(now time.Time) bool {
+	return e.state == stateHeld && e.TTL > 0 && e.Until.Sub(now) < e.TTL/2
 }
 
 // leaseEntries has an entry for every holder, and one for a name that has none.
 func leaseEntries(infos []leasetable.Info) []entry {
 	var entries []entry
 	for _, info := range infos {
-		e := entry{name: info.Name, kind: kindLease, state: stateFree, Holder: info.Holder}
+		e := entry{name: info.Name, kind: kindLease, state: stateFree, wantedSince: info.WantedSince, Holder: info.Holder}
 		switch {
 		case info.Expired:
 			e.state = stateExpired

@@ -27,6 +27,7 @@ type jsonEntry struct {
 	Session       int64     `json:"session,omitempty"`
 	Address       string    `json:"address,omitempty"`
 	Waiters       int       `json:"waiters,omitempty"`
+	WantedSince   time.Time `json:"wanted_since,omitzero"`
 	Since         time.Time `json:"since,omitzero"`
 	Until         time.Time `json:"until,omitzero"`
 	LeftSeconds   *float64  `json:"left_seconds,omitempty"`
@@ -56,11 +57,30 @@ func writeJSON(w io.Writer, value any) error {
 	return err
 }
 
+// jsonEvent is a change for scripts.
+type jsonEvent struct {
+	Time  time.Time `json:"time"`
+	Event string    `json:"event"`
+	jsonEntry
+}
+
+// printJSONEvent prints a change for scripts, on one line.
+func printJSONEvent(w io.Writer, c change, now time.Time) error {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(jsonEvent{now.UTC(), c.event, c.json(now)}); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, printableJSON(b.String()))
+	return err
+}
+
 func (e entry) json(now time.Time) jsonEntry {
 	j := jsonEntry{
 		Name: e.name, NameBytes: bytesIfNotText(e.name), ServerName: e.serverName, Kind: e.kind, State: e.state,
 		Shared: e.shared, Limit: e.limit, Token: e.Token, Owner: e.Owner, Host: e.Host, PID: e.PID, Session: e.Session,
-		Address: e.Address, Waiters: e.Waiters, Since: utc(e.Since), Until: utc(e.Until),
+		Address: e.Address, Waiters: e.Waiters, WantedSince: utc(e.wantedSince), Since: utc(e.Since), Until: utc(e.Until),
 		Metadata: e.Metadata, MetadataBytes: bytesIfNotText(e.Metadata),
 	}
 	if !e.Until.IsZero() {

@@ -28,7 +28,8 @@ const (
 
 // lease returns a Locker for leases, which nothing was asked of yet.
 func (db *database) lease(t schema.Tables, ttl time.Duration, owner string) (*leasetable.Locker, error) {
-	return leasetable.New(db.DB, leasetable.WithTables(t), leasetable.WithTTL(ttl), leasetable.WithOwner(owner))
+	return leasetable.New(db.DB, leasetable.WithTables(t), leasetable.WithTTL(ttl), leasetable.WithOwner(owner),
+		leasetable.WithLogger(db.events.Logger), leasetable.WithHook(db.events.Hook))
 }
 
 // sessionLocker is what the Lockers of session locks have besides.
@@ -41,7 +42,8 @@ type sessionLocker interface {
 func (db *database) session(ttl time.Duration, owner string, shared bool) (sessionLocker, error) {
 	switch {
 	case db.dialect == schema.Postgres:
-		return pg.FromDB(db.DB.DB, pg.WithSessionTTL(ttl), pg.WithOwner(owner))
+		return pg.FromDB(db.DB.DB, pg.WithSessionTTL(ttl), pg.WithOwner(owner),
+			pg.WithLogger(db.events.Logger), pg.WithHook(db.events.Hook))
 	case db.dialect == schema.MySQL && shared:
 		return nil, errors.New("MySQL and MariaDB have no shared session locks: leave out --shared or --kind session")
 	case db.dialect == schema.MySQL:
@@ -50,7 +52,7 @@ func (db *database) session(ttl time.Duration, owner string, shared bool) (sessi
 			return nil, err
 		}
 		defer func() { _ = named.Close() }() // it has no connection: the Locker opens its own
-		return mysql.FromDB(named, mysql.WithSessionTTL(ttl))
+		return mysql.FromDB(named, mysql.WithSessionTTL(ttl), mysql.WithLogger(db.events.Logger), mysql.WithHook(db.events.Hook))
 	}
 	return nil, errors.New("SQLite has no sessions that could hold a lock: leave out --kind session, or name a server")
 }

@@ -16,7 +16,8 @@ and those whose hash begins with it.
 
   SINCE    how long ago the lock was taken; for a session lock, how long ago its session began
   LEFT     when the lease expires unless it is renewed; "kept": it was released, but not yet free
-  WAITING  how many wait for a session lock; shown if anybody does
+  WAITING  how many wait for a session lock; 1+ of a lease, whose table notes only the first of
+           them. Shown if anybody waits
 
 HOST/PID of a session lock is the address of its client and the number of its session. Session
 locks are those of the database on PostgreSQL and of the whole server on MySQL and MariaDB, whoever
@@ -34,6 +35,7 @@ left out.
   limit           how many may hold it at a time, if that is limited
   token           the fencing token; of a name without a holder, the highest that it has had
   owner, host, pid, session, address, waiters
+  wanted_since    since when somebody waits for the lease; RFC 3339, by the clock of the database
   since, until    RFC 3339, by the clock of the database
   left_seconds    from now to until
   metadata        what the holder attached
@@ -68,17 +70,17 @@ func (l *ls) run(cmd *cobra.Command, args []string) error {
 	if err := l.parse(args); err != nil {
 		return fail(exitUsage, err)
 	}
-	entries, now, err := l.read(cmd, sources{l.list, l.listSessions})
+	seen, err := l.read(cmd, sources{l.list, l.listSessions})
 	switch {
 	case err != nil:
 		return err
 	case l.json:
-		return fail(exitOutput, printJSON(l.Stdout, entries, now))
-	case len(entries) == 0:
+		return fail(exitOutput, printJSON(l.Stdout, seen.entries, seen.now))
+	case len(seen.entries) == 0:
 		l.note(errors.New("there are no such locks"))
 		return nil
 	}
-	return fail(exitOutput, printTable(l.Stdout, entries, now))
+	return fail(exitOutput, printTable(l.Stdout, seen.entries, seen.now))
 }
 
 func (l *ls) parse(args []string) error {

@@ -9,7 +9,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -25,6 +24,8 @@ type Main struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Environ        []string // KEY=value, as os.Environ returns it
+
+	logFormat string // of what is said on stderr; empty: text
 }
 
 // Run runs the program with these arguments and returns its exit code. When ctx ends, the
@@ -35,13 +36,6 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 	err := root.ExecuteContext(ctx)
 	m.note(err)
 	return codeOf(err)
-}
-
-// note says on stderr what there is to say of err.
-func (m *Main) note(err error) {
-	if text := message(err); text != "" {
-		_, _ = fmt.Fprintln(m.Stderr, text) // there is nowhere else to say that this failed
-	}
 }
 
 // getenv returns the value of an environment variable, or nothing.

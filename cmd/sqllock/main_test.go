@@ -191,6 +191,16 @@ func (p *process) errors() string {
 	return string(text)
 }
 
+// says waits until a process that runs on has said this on stderr.
+func (p *process) says(want string) {
+	p.t.Helper()
+	for deadline := time.Now().Add(patience); !strings.Contains(p.errors(), want); {
+		if time.Now().After(deadline) {
+			p.t.Fatalf("%v: stderr %q does not say %q", p.cmd.Args, p.errors(), want)
+		}
+	}
+}
+
 // call runs sqllock to its end, with nothing to read, and expects this exit code.
 func call(t *testing.T, e env, code int, says []string, args ...string) (stdout string) {
 	t.Helper()

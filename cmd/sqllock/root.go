@@ -17,6 +17,7 @@ holds which lock, and takes a lock from a holder.
 
   sqllock run nightly-report -- ./report.sh --month 7
   sqllock ls
+  sqllock watch
   sqllock show nightly-report
   sqllock release --force nightly-report
   sqllock purge
@@ -45,8 +46,8 @@ func (m *Main) rootCommand() *cobra.Command {
 	root.SetOut(m.Stdout)
 	root.SetErr(m.Stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(m.runCommand(), m.lsCommand(), m.showCommand(), m.releaseCommand(), m.purgeCommand(),
-		m.doctorCommand(), m.schemaCommand(), m.versionCommand(), m.completionCommand())
+	root.AddCommand(m.runCommand(), m.lsCommand(), m.showCommand(), m.watchCommand(), m.releaseCommand(), m.purgeCommand(),
+		m.doctorCommand(), m.benchCommand(), m.schemaCommand(), m.versionCommand(), m.completionCommand())
 	root.AddCommand(topics()...)
 	root.SetHelpCommand(helpCommand(root))
 	return root

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os/exec"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -40,6 +42,13 @@ while sqllock still waits for the lock they end it. SIGWINCH is passed on, too, 
 sqllock and the group until SIGCONT. On a terminal the command gets what keys send by itself, and
 SIGINT and SIGQUIT are not passed on.
 
+While it waits and standard error is a terminal, sqllock says there for whom, since when and how
+long is left. With --verbose it says what happens to the lock: who is waited for, that it was
+acquired, after how long and with which token, that a renewal is overdue or the lock lost, and
+why, the exit code of the command, and how long the lock was held when it was released. With
+--log-format json all that sqllock itself says there is one JSON object a line, with time, level
+and msg, also the error it ends with, which has its exit_code; the waiting is not shown then.
+
 If sqllock itself is killed (SIGKILL), so is the command on Linux, but not what the command has
 started; elsewhere the command runs on. A lease is free --ttl later, whatever still runs, and a
 session lock at once. A command also runs on while sqllock alone is stopped (SIGSTOP).`
@@ -56,10 +65,12 @@ const runExample = `  sqllock run nightly-report -- ./report.sh --month 7
 type run struct {
 	*Main
 	request
+	line *statusLine
+	log  *slog.Logger
 }
 
 func (m *Main) runCommand() *cobra.Command {
-	r := &run{Main: m}
+	r := &run{Main: m, log: slog.New(slog.DiscardHandler)}
 	cmd := &cobra.Command{
 		Use:     "run [flags] NAME -- COMMAND [ARGUMENT…]",
 		Short:   "Run a command while holding a lock",
@@ -71,12 +82,13 @@ func (m *Main) runCommand() *cobra.Command {
 	}
 	r.addFlags(cmd)
 	cmd.ValidArgsFunction = r.completeName(&r.place, cobra.ShellCompDirectiveDefault) // COMMAND may be a file
+	cmd.Flags().StringVar(&m.logFormat, "log-format", logText, "`form` of what sqllock itself says on stderr: text or json")
 	return cmd
 }
 
 // run takes the lock, runs the command and releases the lock.
 func (r *run) run(cmd *cobra.Command, args []string) error {
-	if err := r.parse(cmd, args); err != nil {
+	if err := errors.Join(r.parse(cmd, args), checkLogFormat(r.logFormat)); err != nil {
 		return fail(exitUsage, err)
 	}
 	path, err := exec.LookPath(r.command[0])
@@ -88,6 +100,11 @@ func (r *run) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer db.close()
+	r.line = r.statusLine()
+	if r.verbose {
+		r.log = r.logger(r.line)
+		db.events.Logger = r.log
+	}
 	l, err := r.locker(db)
 	if err != nil {
 		return fail(exitUsage, err)
@@ -135,6 +152,8 @@ func (r *run) acquire(ctx context.Context, db *database, l locker) (lock sqllock
 		}
 	}
 	waiting, cancel := ctx, func() {}
+	stop := r.tellWaiting(ctx, db, l)
+	began := time.Now()
 	switch {
 	case r.wait.forever:
 		lock, err = l.Acquire(ctx, r.name, r.options()...)
@@ -145,9 +164,11 @@ func (r *run) acquire(ctx context.Context, db *database, l locker) (lock sqllock
 		lock, err = l.Acquire(waiting, r.name, r.options()...)
 	}
 	defer cancel()
+	stop()
 	var limit *leasetable.LimitError
 	switch {
 	case err == nil:
+		r.logAcquired(ctx, lock, time.Since(began))
 		return lock, nil
 	case errors.As(err, &limit):
 		return nil, fail(exitUsage, r.limitError(limit))
@@ -161,6 +182,7 @@ func (r *run) acquire(ctx context.Context, db *database, l locker) (lock sqllock
 
 // hold runs the command under the lock, and releases it.
 func (r *run) hold(ctx context.Context, l locker, lock sqllock.Lock, path string, signals *relay) error {
+	taken := time.Now()
 	// The end of ctx ends the whole group of the command, not only the command.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), path)
 	cmd.Args = r.command
@@ -180,7 +202,21 @@ func (r *run) hold(ctx context.Context, l locker, lock sqllock.Lock, path string
 		ended = context.Cause(work)
 		c.end(r.killAfter, signals.signals)
 	}
-	return outcome(c.code(), ended, lock.Release(ctx))
+	r.log.LogAttrs(ctx, slog.LevelInfo, "command ended", slog.Int("exit_code", c.code()))
+	released := lock.Release(ctx)
+	if released == nil {
+		r.log.LogAttrs(ctx, slog.LevelInfo, "lock released", slog.String("lock", r.name), slog.Duration("held", time.Since(taken)))
+	}
+	return outcome(c.code(), ended, released)
+}
+
+// logAcquired says that the lock was taken. What else happens to it, its Locker says.
+func (r *run) logAcquired(ctx context.Context, lock sqllock.Lock, took time.Duration) {
+	attrs := []slog.Attr{slog.String("lock", r.name), slog.String("kind", r.kind), slog.Duration("took", took)}
+	if lease, ok := lock.(*leasetable.Lease); ok {
+		attrs = append(attrs, slog.Int64("token", lease.Token()))
+	}
+	r.log.LogAttrs(ctx, slog.LevelInfo, "lock acquired", attrs...)
 }
 
 // outcome decides how sqllock ends after the command has ended with a code.

@@ -252,6 +252,10 @@ func TestUsageErrors(t *testing.T) {
 		{"90s or 5m, 0 or forever", []string{"run", "--wait", "soon", "n", "--", "true"}},
 		{"TTL 1ms is too short", []string{"run", "--ttl", "1ms", "n", "--", "true"}},
 		{"--kind is lease or session", []string{"run", "--kind", "table", "n", "--", "true"}},
+		{"--log-format is text or json", []string{"run", "--log-format", "xml", "n", "--", "true"}},
+		{"--duration is not more than 0", []string{"bench", "--duration", "0"}},
+		{"--kind is lease or session", []string{"bench", "--kind", "all"}},
+		{"SQLite has no sessions", []string{"bench", "--kind", "session"}},
 		{"for leases", []string{"run", "--kind", "session", "--prefix", "p", "n", "--", "true"}},
 		{"only letters", []string{"run", "--prefix", "a;b", "n", "--", "true"}},
 		{"only PostgreSQL has schemas", []string{"run", "--schema", "s", "n", "--", "true"}},
@@ -271,7 +275,7 @@ func TestUsageErrors(t *testing.T) {
 
 func TestHelpHasTheExitCodesAndTheDatabases(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"", "--help", "run --help", "schema", "ls --help", "show --help", "release --help", "purge --help"} {
+	for _, command := range []string{"", "--help", "run --help", "schema", "ls --help", "show --help", "release --help", "purge --help", "bench --help", "watch --help", "doctor --help"} {
 		code, stdout, stderr := runHere(t, nil, strings.Fields(command)...)
 		if code != 0 || stderr != "" {
 			t.Errorf("%q: code %d, stderr %q", command, code, stderr)

@@ -41,14 +41,14 @@ func (s *show) run(cmd *cobra.Command, args []string) error {
 	if err := s.parse(args); err != nil {
 		return fail(exitUsage, err)
 	}
-	entries, now, err := s.read(cmd, sources{s.lease, s.session})
+	seen, err := s.read(cmd, sources{s.lease, s.session})
 	switch {
 	case err != nil:
 		return err
 	case s.json:
-		return fail(exitOutput, printJSON(s.Stdout, entries, now))
+		return fail(exitOutput, printJSON(s.Stdout, seen.entries, seen.now))
 	}
-	return fail(exitOutput, printDetails(s.Stdout, s.name, entries, now))
+	return fail(exitOutput, printDetails(s.Stdout, s.name, seen.entries, seen.now))
 }
 
 func (s *show) parse(args []string) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -14,10 +15,7 @@ import (
 
 // printTable prints entries for people: a line for each.
 func printTable(w io.Writer, entries []entry, now time.Time) error {
-	waiting := false
-	for _, e := range entries {
-		waiting = waiting || e.Waiters > 0
-	}
+	waiting := slices.ContainsFunc(entries, entry.wanted)
 	tw := newTable(w)
 	line := func(waiters string, cells ...string) {
 		if waiting {
@@ -27,11 +25,7 @@ func printTable(w io.Writer, entries []entry, now time.Time) error {
 	}
 	line("WAITING", "NAME", "KIND", "TOKEN", "OWNER", "HOST/PID", "SINCE", "LEFT")
 	for _, e := range entries {
-		name := cell(e.name)
-		if e.name == "" {
-			name = cell(e.serverName)
-		}
-		line(number(int64(e.Waiters)), shortened(name, 36), e.kind, number(e.Token), shortened(cell(e.Owner), 30),
+		line(e.waiting(), shortened(cell(e.called()), 36), e.kind, number(e.Token), shortened(cell(e.Owner), 30),
 			shortened(cell(where(e.Holder)), 40), since(e.Since, now), e.left(now))
 	}
 	return tw.Flush()
@@ -57,7 +51,7 @@ func printDetails(w io.Writer, name string, entries []entry, now time.Time) erro
 		if !e.Until.IsZero() {
 			line("  until", fmt.Sprintf("%s (%s)", e.Until.UTC().Format(time.RFC3339), e.leftLonger(now)))
 		}
-		line("  waiting", number(int64(e.Waiters)))
+		line("  waiting", e.waiting())
 		line("  metadata", cell(e.Metadata))
 		line("  on server", cell(e.serverName))
 	}
@@ -77,6 +71,14 @@ func (e entry) summary() string {
 		return fmt.Sprintf("%s, limit %d", e.state, e.limit)
 	}
 	return e.state
+}
+
+// waiting is how many wait for a lock. The table of leases has only the first of them.
+func (e entry) waiting() string {
+	if !e.wantedSince.IsZero() {
+		return "1+"
+	}
+	return number(int64(e.Waiters))
 }
 
 // left is how long a lease lasts unless it is renewed.

@@ -47,7 +47,7 @@ func control(t *testing.T, file *os.File, request uintptr, value *int32) {
 func onTerminal(t *testing.T, screen, tty *os.File, e env, args ...string) (*exec.Cmd, func(want string)) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
-	cmd.Env = os.Environ()
+	cmd.Env = append(os.Environ(), "TERM=dumb")
 	for k, v := range e {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}

@@ -59,7 +59,9 @@ const environmentHelp = `sqllock reads
   PGHOST, PGUSER, PGPASSWORD, PGPASSFILE, PGSSLMODE and others of PostgreSQL's own variables,
                     for what the name of a PostgreSQL database leaves open
   XDG_STATE_HOME, HOME, on Windows LocalAppData
-                    where the SQLite file is when no database is named`
+                    where the SQLite file is when no database is named
+  TERM              dumb: nothing is changed in place on a terminal
+  NO_COLOR          anything: sqllock watch has no colours`
 
 // otherHelp stands in the help of commands instead of what topics say.
 const otherHelp = "How a database is named: sqllock help database. What the exit code says: sqllock help exit-codes."

@@ -11,6 +11,7 @@ SELECT k.name,
        COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), COALESCE(l.expires_at, k.kept_until)), 0) AS remaining_us,
        COALESCE(l.ttl_us, 0) AS ttl_us,
        COALESCE(l.renewals, 0) AS renewals,
+       IF(k.wanted_until > UTC_TIMESTAMP(6), k.wanted_since, 0) AS wanted_us,
        k.metadata,
        k.places
 FROM sqllock_lock k

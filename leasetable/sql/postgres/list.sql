@@ -11,6 +11,7 @@ SELECT k.name,
        coalesce((extract(epoch FROM coalesce(l.expires_at, k.kept_until) - clock_timestamp()) * 1000000)::bigint, 0) AS remaining_us,
        coalesce(l.ttl_us, 0) AS ttl_us,
        coalesce(l.renewals, 0) AS renewals,
+       CASE WHEN k.wanted_until > clock_timestamp() THEN k.wanted_since ELSE 0 END AS wanted_us,
        k.metadata,
        k.places
 FROM sqllock_lock k

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/schema"
+)
+
+const benchHelp = `Measures what this database can do with locks, from this machine, one after the other:
+  - the bare round trip, SELECT 1
+  - for leases, two bare statements that write a row each, and commit
+  - a free lock acquired and released, again and again
+  - the same with 16 names at once
+  - the handoff of a lock between four who wait for it as processes do: the time from the release
+    until the next one has it
+  - the renewal of 1,000 locks of one holder: of a lease as often as can be, of session locks the
+    heartbeats of their connections as they come
+
+It writes to the database, as fast as it can, and takes some 20 connections and 1,000 locks: other
+users of a busy server will notice. Its names begin with "sqllock bench/" and are nobody else's.
+At the end, also after Ctrl-C, its locks are released and the rows of its names deleted. If it is
+killed with SIGKILL they stay, and sqllock ls shows them as expired.
+
+--json prints one object: server, kind, duration_seconds, and results, an array of objects with the
+fields name, count, median_seconds, p99_seconds, and per_second where it was as fast as can be.`
+
+// benchGrace is for what is under way at a signal.
+const benchGrace = time.Second
+
+// bench is one call of sqllock bench.
+type bench struct {
+	*Main
+	place
+	kind     string
+	duration time.Duration
+	json     bool
+
+	db   *database
+	mine string          // begins the names of its locks, and is the owner of its leases
+	over <-chan struct{} // closed by a signal
+}
+
+func (m *Main) benchCommand() *cobra.Command {
+	b := &bench{Main: m, mine: "sqllock bench/" + rand.Text() + "/"}
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure what a database can do with locks; it writes",
+		Long:  help(benchHelp, otherHelp),
+		Args:  noArguments,
+		RunE:  b.run,
+	}
+	b.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&b.kind, "kind", kindLease, "`kind` of lock: lease or session")
+	flags.DurationVar(&b.duration, "duration", 2*time.Second, "`time` for each of the measurements")
+	flags.BoolVar(&b.json, "json", false, "print a JSON object")
+	return cmd
+}
+
+func (b *bench) run(cmd *cobra.Command, _ []string) (err error) {
+	if err := b.check(); err != nil {
+		return fail(exitUsage, err)
+	}
+	b.db, err = b.openDatabase(cmd, &b.place)
+	if err != nil {
+		return err
+	}
+	defer b.db.close()
+	l, err := b.locker(lookTTL)
+	if err != nil {
+		return fail(exitUsage, err)
+	}
+	signals := newRelay()
+	defer signals.stop()
+	interrupted, done := signals.interrupting(cmd.Context())
+	b.over = interrupted.Done()
+	// What is under way may end by itself: the database would go on with a statement that was cut off.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(interrupted))
+	defer cancel()
+	defer context.AfterFunc(interrupted, func() { time.AfterFunc(benchGrace, cancel) })()
+	r, err := b.measure(ctx, l)
+	wrote := err == nil || len(r.Results) > 0 || interrupted.Err() != nil
+	left := l.Close()
+	if wrote {
+		left = errors.Join(left, b.clean(cmd.Context()))
+	}
+	var interrupt *interruptError
+	switch {
+	case errors.As(done(), &interrupt):
+		ended := fmt.Errorf("ended by a signal (%v)", interrupt.signal)
+		return fail(exitSignal+signalNumber(interrupt.signal), errors.Join(ended, left))
+	case errors.Is(err, sqllock.ErrSchema):
+		return fail(exitUnavailable, b.schemaError(err))
+	case err != nil || left != nil:
+		return fail(exitUnavailable, errors.Join(err, left))
+	case b.json:
+		return fail(exitOutput, r.printJSON(b.Stdout))
+	}
+	return fail(exitOutput, r.print(b.Stdout))
+}
+
+func (b *bench) check() error {
+	switch {
+	case b.duration <= 0:
+		return errors.New("--duration is not more than 0")
+	case b.kind != kindLease && b.kind != kindSession:
+		return fmt.Errorf("--kind is %s or %s", kindLease, kindSession)
+	}
+	return b.checkTables(b.kind)
+}
+
+// measure does all parts, one after the other. After an error without a result nothing was written,
+// unless a signal has come.
+func (b *bench) measure(ctx context.Context, l locker) (r report, err error) {
+	r = report{Kind: b.kind, Duration: b.duration.Seconds()}
+	if b.kind == kindLease {
+		if err := b.db.prepare(ctx, b.tables); err != nil {
+			return r, err
+		}
+	}
+	if r.Server, err = b.db.server(ctx); err != nil {
+		return r, err
+	}
+	if err := b.pair(ctx, l, firstName); err != nil { // it fails if locks cannot be had here
+		return r, err
+	}
+	parts := b.parts(l)
+	line := b.statusLine()
+	began := time.Now()
+	for i, p := range parts {
+		stop := line.meanwhile(ctx, 0, redraw/10, func(context.Context) {
+			share := float64(time.Since(began)) / float64(b.duration) / float64(len(parts))
+			line.show(fmt.Sprintf("%d of %d  %-*s  %s", i+1, len(parts), widestName, p.title, bar(min(share, 1), 30)))
+		})
+		s, err := p.run(ctx)
+		stop()
+		switch {
+		case err != nil:
+			return r, fmt.Errorf("%s: %w", p.title, err)
+		case b.isOver():
+			return r, context.Canceled
+		}
+		r.add(p, s)
+	}
+	return r, nil
+}
+
+// locker opens a Locker, which is one process more for those who wait.
+func (b *bench) locker(ttl time.Duration) (locker, error) {
+	if b.kind == kindSession {
+		return b.db.session(ttl, operator+" bench", false)
+	}
+	return b.db.lease(b.tables, ttl, b.mine)
+}
+
+// isOver reports whether a signal has come.
+func (b *bench) isOver() bool {
+	select {
+	case <-b.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// clean deletes the rows of the names, whose tokens need not rise any more because they are random,
+// and of leases that a Locker could not delete.
+func (b *bench) clean(ctx context.Context) error {
+	if b.kind != kindLease {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), inspectTimeout)
+	defer cancel()
+	last := strings.TrimSuffix(b.mine, "/") + "0" // which is next after /
+	for _, deletion := range []struct {
+		query string
+		args  []any
+	}{
+		{"DELETE FROM sqllock_lock WHERE name >= ? AND name < ?", []any{[]byte(b.mine), []byte(last)}},
+		{"DELETE FROM sqllock_lease WHERE owner = ?", []any{b.mine}},
+	} {
+		query := b.db.Rebind(b.tables.Rewrite(b.db.dialect, deletion.query))
+		if _, err := b.db.ExecContext(ctx, query, deletion.args...); err != nil {
+			return fmt.Errorf("the rows of %s could not be deleted: %w", b.mine, err)
+		}
+	}
+	return nil
+}
+
+// server is what the database calls itself.
+func (db *database) server(ctx context.Context) (string, error) {
+	query, name := "SELECT current_setting('server_version')", "PostgreSQL "
+	switch db.dialect {
+	case schema.MySQL:
+		query, name = "SELECT VERSION()", "MySQL "
+	case schema.SQLite:
+		query, name = "SELECT sqlite_version()", "SQLite "
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	var version string
+	err := db.GetContext(ctx, &version, query)
+	version, _, _ = strings.Cut(version, " ") // without the name of the package
+	if before, _, mariadb := strings.Cut(version, "-MariaDB"); mariadb {
+		name, version = "MariaDB ", before
+	}
+	return name + version, err
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestBenchMeasuresAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	measure := func(t *testing.T, db testPlace, kind, names string) {
+		t.Helper()
+		var got struct {
+			Server   string
+			Kind     string
+			Duration float64 `json:"duration_seconds"`
+			Results  []struct {
+				Name      string
+				Count     int
+				Median    float64  `json:"median_seconds"`
+				P99       float64  `json:"p99_seconds"`
+				PerSecond *float64 `json:"per_second"`
+			}
+		}
+		out := call(t, on(t, db.url), 0, nil, "bench", "--kind", kind, "--duration", "20ms", "--json")
+		must(t, json.Unmarshal([]byte(out), &got))
+		var all []string
+		for _, r := range got.Results {
+			all = append(all, r.Name)
+			paced := kind == kindSession && r.Name == "renewal_1000_locks"
+			if r.Count < 1 || r.Median <= 0 || r.P99 < r.Median || (r.PerSecond == nil) != paced {
+				t.Errorf("not measured: %+v", r)
+			}
+		}
+		if strings.Join(all, " ") != names {
+			t.Errorf("measured %s, want %s", all, names)
+		}
+		engine := map[string]string{"postgres": "PostgreSQL ", "mysql": "MySQL ", "mariadb": "MariaDB ", "sqlite": "SQLite "}[string(db.Engine)]
+		if !strings.HasPrefix(got.Server, engine) || got.Kind != kind || got.Duration != 0.02 {
+			t.Errorf("the report is %s", out)
+		}
+	}
+	onEach(t, func(t *testing.T, db testPlace) {
+		measure(t, db, kindLease, "round_trip two_writes pair pair_16_names handoff renewal_1000_locks")
+		db.isEmpty(t)
+		if db.Engine != "sqlite" {
+			measure(t, db, kindSession, "round_trip pair pair_16_names handoff renewal_1000_locks")
+		}
+	})
+}
+
+// isEmpty checks that nothing is left in the tables of leases.
+func (db testPlace) isEmpty(t *testing.T) {
+	t.Helper()
+	for _, table := range []string{"sqllock_lock", "sqllock_lease", "sqllock_place"} {
+		var rows int
+		must(t, db.Get(&rows, "SELECT COUNT(*) FROM "+table))
+		if rows != 0 {
+			t.Errorf("%d rows are left in %s", rows, table)
+		}
+	}
+}
+
+func TestASignalEndsBenchAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db testPlace) {
+		for sig, test := range map[syscall.Signal]struct{ duration, when string }{
+			syscall.SIGINT:  {"1h", "COUNT(*) = 1"},    // at the first thing
+			syscall.SIGTERM: {"300ms", "COUNT(*) > 1"}, // when several Lockers hand over a lock, or one holds many
+		} {
+			p := start(t, on(t, db.url), "bench", "--duration", test.duration)
+			db.until(t, 1, "SELECT CASE WHEN "+test.when+" THEN 1 ELSE 0 END FROM sqllock_lease")
+			must(t, p.cmd.Process.Signal(sig))
+			p.exits(128+int(sig), "ended by a signal", sig.String())
+			db.isEmpty(t)
+		}
+	})
+}
+
+func TestBenchWithoutTables(t *testing.T) {
+	t.Parallel()
+	db := servers["PostgreSQL"](t)
+	call(t, on(t, db.DSN), 69, []string{"sqllock schema apply"}, "bench", "--duration", "10ms")
+}
+
+func TestBenchInATable(t *testing.T) {
+	t.Parallel()
+	code, stdout, stderr := runHere(t, env{"SQLLOCK_DB": sqliteFile(t).url}, "bench", "--duration", "10ms")
+	if code != 0 || stderr != "" || !strings.Contains(stdout, "SQLite ") || !strings.Contains(stdout, "round trip, SELECT 1") {
+		t.Errorf("code %d, stdout %s, stderr %s", code, stdout, stderr)
+	}
+	for line := range strings.Lines(stdout) {
+		if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
+func TestBars(t *testing.T) {
+	t.Parallel()
+	for share, want := range map[float64]string{0: "▏", 1: "████", 0.5: "██", 0.65: "██▋", 0.001: "▏"} {
+		if got := bar(share, 4); got != want {
+			t.Errorf("%v is %s, want %s", share, got, want)
+		}
+	}
+	for seconds, want := range map[float64]string{4.567e-6: "4.57 µs", 45.67e-6: "45.7 µs", 456.7e-6: "457 µs", 1.25e-3: "1.25 ms", 2: "2.00 s"} {
+		if got := shortTime(seconds); got != want {
+			t.Errorf("%v is %s, want %s", seconds, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
+		if got := thousands(n); got != want {
+			t.Errorf("%d is %s, want %s", n, got, want)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+)
+
+// part is one of the things that are measured.
+type part struct {
+	name  string // for scripts
+	title string // for people
+	paced bool   // by a clock, and not as fast as can be
+	run   func(ctx context.Context) (sample, error)
+}
+
+// sample is how long calls took, and all of them together.
+type sample struct {
+	took    []time.Duration
+	elapsed time.Duration
+}
+
+// What is measured with how many.
+const (
+	namesAtOnce = 16
+	runners     = 4
+	manyLocks   = 1000
+
+	firstName = "first" // of the lock that shows whether there are locks here
+
+	beatingTTL = 3 * time.Second // with which sessions have a heartbeat a second
+)
+
+func (b *bench) parts(l locker) []part {
+	parts := []part{{name: "round_trip", title: "round trip, SELECT 1", run: b.roundTrip}}
+	if b.kind == kindLease {
+		parts = append(parts, part{name: "two_writes", title: "two bare writes", run: b.writes})
+	}
+	return append(
+		parts,
+		part{name: "pair", title: "acquire and release", run: func(ctx context.Context) (sample, error) { return b.pairs(ctx, l, 1) }},
+		part{name: "pair_16_names", title: "the same, 16 names at once", run: func(ctx context.Context) (sample, error) { return b.pairs(ctx, l, namesAtOnce) }},
+		part{name: "handoff", title: "handoff among 4 waiters", run: b.handoff},
+		part{name: "renewal_1000_locks", title: "renewal of 1,000 locks", run: b.renewal, paced: b.kind == kindSession},
+	)
+}
+
+// repeat has n goroutines call f again and again until the time is over and there is something to
+// show. f returns how long it took what is measured, or nothing if there was nothing to measure. The
+// first call of each does not count: it connects.
+func (b *bench) repeat(ctx context.Context, n int, f func(ctx context.Context, i int) (time.Duration, error)) (sample, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var (
+		s     sample
+		mu    sync.Mutex // guards s
+		shown atomic.Bool
+		all   sync.WaitGroup
+	)
+	began := time.Now()
+	for i := range n {
+		all.Go(func() {
+			var mine []time.Duration
+			for first := true; ctx.Err() == nil && !b.isOver() && (!shown.Load() || time.Since(began) < b.duration); first = false {
+				took, err := f(ctx, i)
+				if err != nil {
+					cancel(err)
+				} else if took > 0 && !first {
+					mine = append(mine, took)
+					shown.Store(true)
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			s.took = append(s.took, mine...)
+		})
+	}
+	all.Wait()
+	s.elapsed = time.Since(began)
+	return s, context.Cause(ctx)
+}
+
+// timed is for repeat.
+func timed(f func(ctx context.Context, i int) error) func(context.Context, int) (time.Duration, error) {
+	return func(ctx context.Context, i int) (time.Duration, error) {
+		began := time.Now()
+		err := f(ctx, i)
+		return time.Since(began), err
+	}
+}
+
+// roundTrip asks for nothing.
+func (b *bench) roundTrip(ctx context.Context) (sample, error) {
+	conn, err := b.db.Connx(ctx)
+	if err != nil {
+		return sample{}, err
+	}
+	defer func() { _ = conn.Close() }()
+	return b.repeat(ctx, 1, timed(func(ctx context.Context, _ int) error {
+		var one int
+		return conn.GetContext(ctx, &one, "SELECT 1")
+	}))
+}
+
+// writes changes one row of the table by two statements, each a transaction, as a pair would
+// without this library.
+func (b *bench) writes(ctx context.Context) (sample, error) {
+	conn, err := b.db.Connx(ctx)
+	if err != nil {
+		return sample{}, err
+	}
+	defer func() { _ = conn.Close() }()
+	query := b.tables.Rewrite(b.db.dialect, "UPDATE sqllock_lock SET token = token + 1 WHERE name = ?")
+	stmt, err := conn.PreparexContext(ctx, b.db.Rebind(query))
+	if err != nil {
+		return sample{}, err
+	}
+	defer func() { _ = stmt.Close() }()
+	row := []byte(b.mine + firstName)
+	return b.repeat(ctx, 1, timed(func(ctx context.Context, _ int) error {
+		if _, err := stmt.ExecContext(ctx, row); err != nil {
+			return err
+		}
+		_, err := stmt.ExecContext(ctx, row)
+		return err
+	}))
+}
+
+// pair acquires and releases a lock.
+func (b *bench) pair(ctx context.Context, l locker, name string) error {
+	lock, err := l.TryAcquire(ctx, b.mine+name)
+	if err != nil {
+		return err
+	}
+	return lock.Release(ctx)
+}
+
+func (b *bench) pairs(ctx context.Context, l locker, names int) (sample, error) {
+	return b.repeat(ctx, names, timed(func(ctx context.Context, i int) error { return b.pair(ctx, l, strconv.Itoa(i)) }))
+}
+
+// handoff has several Lockers, which know nothing of each other, wait for one lock.
+func (b *bench) handoff(ctx context.Context) (s sample, err error) {
+	var lockers [runners]locker
+	for i := range lockers {
+		l, err := b.locker(lookTTL)
+		if err != nil {
+			return s, err
+		}
+		defer func() { _ = l.Close() }() // it holds nothing any more
+		lockers[i] = l
+	}
+	var (
+		mu       sync.Mutex
+		last     = -1      // guarded by mu: who had the lock last
+		released time.Time // guarded by mu: when that one began to release it
+	)
+	return b.repeat(ctx, runners, func(ctx context.Context, i int) (took time.Duration, err error) {
+		lock, err := lockers[i].Acquire(ctx, b.mine+"handoff")
+		if err != nil {
+			return 0, err
+		}
+		mu.Lock()
+		now := time.Now()
+		if last >= 0 && last != i { // otherwise nobody handed it over
+			took = now.Sub(released)
+		}
+		last, released = i, now
+		mu.Unlock()
+		return took, lock.Release(ctx)
+	})
+}
+
+// renewal holds many locks.
+func (b *bench) renewal(ctx context.Context) (s sample, err error) {
+	renewed := make(chan time.Duration, manyLocks)
+	b.db.events.Hook = func(e sqllock.Event) {
+		if e.Kind != "renewed" || e.Locks == 0 {
+			return
+		}
+		select {
+		case renewed <- e.Took:
+		default:
+		}
+	}
+	ttl := lookTTL
+	if b.kind == kindSession {
+		ttl = beatingTTL
+	}
+	l, err := b.locker(ttl)
+	if err != nil {
+		return s, err
+	}
+	defer func() { _ = l.Close() }() // which frees them all at once
+	names := make([]string, manyLocks)
+	for i := range names {
+		names[i] = fmt.Sprint(b.mine, i)
+	}
+	all, err := sqllock.AcquireAll(ctx, l, names[1:])
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n") // every name may have an error
+		return s, errors.New(first)
+	}
+	one, err := l.TryAcquire(ctx, names[0])
+	if err != nil {
+		return s, err
+	}
+	if lease, ok := one.(*leasetable.Lease); ok {
+		s, err = b.repeat(ctx, 1, timed(func(ctx context.Context, _ int) error { return lease.Renew(ctx) }))
+	} else {
+		s, err = b.repeat(ctx, 1, func(ctx context.Context, _ int) (time.Duration, error) {
+			select {
+			case took := <-renewed:
+				return took, nil
+			case <-all.Context().Done():
+				return 0, context.Cause(all.Context()) //nolint:contextcheck // the locks' own
+			case <-ctx.Done():
+				return 0, context.Cause(ctx)
+			}
+		})
+	}
+	return s, err
+}

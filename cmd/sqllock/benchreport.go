@@ -1,0 +1,122 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// report is what was measured, as --json prints it.
+type report struct {
+	Server   string   `json:"server"`
+	Kind     string   `json:"kind"`
+	Duration float64  `json:"duration_seconds"`
+	Results  []result `json:"results"`
+}
+
+type result struct {
+	Name      string  `json:"name"`
+	Count     int     `json:"count"`
+	Median    float64 `json:"median_seconds"`
+	P99       float64 `json:"p99_seconds"`
+	PerSecond float64 `json:"per_second,omitempty"`
+
+	title string
+}
+
+// add adds what a part has measured, at least once.
+func (r *report) add(p part, s sample) {
+	slices.Sort(s.took)
+	percentile := func(n int) float64 { return s.took[(len(s.took)-1)*n/100].Seconds() }
+	one := result{Name: p.name, Count: len(s.took), Median: percentile(50), P99: percentile(99), title: p.title}
+	if !p.paced {
+		one.PerSecond = float64(len(s.took)) / s.elapsed.Seconds()
+	}
+	r.Results = append(r.Results, one)
+}
+
+func (r *report) printJSON(w io.Writer) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, printableJSON(string(text))+"\n")
+	return err
+}
+
+const widestName = len("the same, 16 names at once")
+
+// print prints a table with a chart of the medians, 80 columns wide.
+func (r *report) print(w io.Writer) error {
+	const width = 19 // of the longest bar
+	slowest := 0.0
+	medians := make(map[string]float64)
+	for _, one := range r.Results {
+		slowest = max(slowest, one.Median)
+		medians[one.Name] = one.Median
+	}
+	var b strings.Builder
+	line := func(name, median, p99, perSecond, chart string) {
+		text := fmt.Sprintf("%-*s  %8s  %8s  %11s  %s", widestName, name, median, p99, perSecond, chart)
+		b.WriteString(strings.TrimRight(text, " ") + "\n")
+	}
+	_, _ = fmt.Fprintf(&b, "%s, %ss, %v for each line\n\n", printable(r.Server), r.Kind, time.Duration(r.Duration*float64(time.Second)))
+	line("", "MEDIAN", "99 %", "PER SECOND", "MEDIAN")
+	for _, one := range r.Results {
+		perSecond := unknown
+		if one.PerSecond > 0 {
+			perSecond = thousands(int64(one.PerSecond))
+		}
+		line(one.title, shortTime(one.Median), shortTime(one.P99), perSecond, bar(one.Median/slowest, width))
+	}
+	_, _ = fmt.Fprintf(&b, "\nTo acquire and release a lock takes as long as %s round trips", threeDigits(medians["pair"]/medians["round_trip"]))
+	if writes, ok := medians["two_writes"]; ok {
+		_, _ = fmt.Fprintf(&b, ", or\n%s times as long as two bare writes", threeDigits(medians["pair"]/writes))
+	}
+	b.WriteString(".\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// bar is a share, from 0 to 1, of a width in characters, to an eighth of one; never nothing.
+func bar(share float64, width int) string {
+	eighths := max(int(share*float64(width)*8+0.5), 1)
+	text := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return text
+}
+
+// shortTime has three digits: 21.3 µs, 480 µs, 1.25 ms.
+func shortTime(seconds float64) string {
+	value, unit := seconds*1e6, "µs"
+	switch {
+	case seconds >= 1:
+		value, unit = seconds, "s"
+	case seconds >= 1e-3:
+		value, unit = seconds*1e3, "ms"
+	}
+	return threeDigits(value) + " " + unit
+}
+
+// threeDigits has as many after the point as make three, but two at most.
+func threeDigits(value float64) string {
+	digits := 0
+	for limit := 100.0; value < limit && digits < 2; limit /= 10 {
+		digits++
+	}
+	return fmt.Sprintf("%.*f", digits, value)
+}
+
+// thousands has a comma between every three digits.
+func thousands(n int64) string {
+	if n < 1000 {
+		return strconv.FormatInt(n, 10)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}

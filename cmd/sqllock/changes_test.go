@@ -1,0 +1,75 @@
+package main
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+func TestTheDifferenceOfTwoReadingsIsWhatHappened(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	at := func(seconds float64) time.Time { return start.Add(time.Duration(seconds * 1e9)) }
+	lease := func(token int64, state string, since, until float64) entry {
+		return entry{name: "x", kind: kindLease, state: state, Holder: sqllock.Holder{
+			Token: token, Since: at(since), Until: at(until), TTL: 15 * time.Second,
+		}}
+	}
+	held := func(token int64, since, until float64) entry { return lease(token, stateHeld, since, until) }
+	free := func(token int64) entry {
+		return entry{name: "x", kind: kindLease, state: stateFree, Holder: sqllock.Holder{Token: token}}
+	}
+	shared := func(e entry) entry { e.shared = true; return e }
+	wanted := func(e entry) entry { e.wantedSince = start; return e }
+	session := func(id int64, waiters int) entry {
+		return entry{serverName: "key 1", kind: kindSession, state: stateHeld, Holder: sqllock.Holder{Session: id, Waiters: waiters}}
+	}
+	read := func(seconds float64, entries ...entry) reading {
+		return reading{entries: entries, now: at(seconds), known: map[string]bool{kindLease: true, kindSession: true}}
+	}
+	unread := read(1)
+	unread.known = map[string]bool{kindLease: true}
+
+	for _, test := range []struct {
+		what          string
+		before, after reading
+		want          []string
+	}{
+		{"nothing", read(0, held(1, -9, 10)), read(1, held(1, -9, 10)), nil},
+		{"a renewal", read(0, held(1, -9, 10)), read(1, held(1, -9, 15)), nil},
+		{"an acquisition", read(0), read(1, held(1, 0.5, 15)), []string{eventTaken}},
+		{"a release", read(0, held(1, -9, 10)), read(1, free(1)), []string{eventReleased}},
+		{"a release, and the next one", read(0, held(1, -9, 10)), read(1, held(2, 0.5, 15)), []string{eventReleased, eventTaken}},
+		{"a release by force", read(0, held(1, -9, 10)), read(1, free(2)), []string{eventTakenAway}},
+		{"a late renewal", read(0, held(1, -9, 7.6)), read(1, held(1, -9, 7.6)), []string{eventExpiring}},
+		{"one that came after all", read(0, held(1, -9, 2)), read(1, held(1, -9, 16)), []string{eventRenewed}},
+		{"the death of a holder", read(0, held(1, -9, 0.5)), read(1, lease(1, stateExpired, -9, 0.5)), []string{eventExpired}},
+		{"what follows", read(0, lease(1, stateExpired, -9, -1)), read(1, held(2, 0.5, 15)), []string{eventTakenOver}},
+		{"both", read(0, held(1, -9, 0.5)), read(1, held(2, 0.6, 15)), []string{eventExpired, eventTakenOver}},
+		{"a release just before it", read(0, held(1, -9, 0.5)), read(1, held(2, 0.4, 15)), []string{eventReleased, eventTaken}},
+		{"what may have been renewed and released", read(0, held(1, -9, 5)), read(60, held(2, 50, 70)), []string{eventReleased, eventTaken}},
+		{"a dead holder that was forgotten", read(0, lease(1, stateExpired, -9, -1)), read(1, free(1)), []string{eventFree}},
+		{"a name that is kept", read(0, held(1, -9, 10)), read(1, lease(1, stateKept, -9, 5)), []string{eventKept}},
+		{"the end of that", read(0, lease(1, stateKept, -9, 0.5)), read(1, free(1)), []string{eventFree}},
+		{"a wait", read(0, held(1, -9, 10)), read(1, wanted(held(1, -9, 10))), []string{eventWaitedFor}},
+		{"a wait that goes on", read(0, wanted(held(1, -9, 10))), read(1, wanted(held(2, 0.5, 15))), []string{eventReleased, eventTaken}},
+		{"one of two who share", read(0, shared(held(1, -9, 10)), shared(held(2, -9, 10))), read(1, shared(held(1, -9, 10))), []string{eventReleased}},
+		{"the death of one", read(0, shared(held(1, -9, 10)), shared(held(2, -9, 0.5))), read(1, shared(held(1, -9, 10))), []string{eventExpired}},
+		{"a third one", read(0, shared(held(1, -9, 10))), read(1, shared(held(1, -9, 10)), shared(held(3, 0, 10))), []string{eventTaken}},
+		{"a session", read(0), read(1, session(7, 0)), []string{eventTaken}},
+		{"another session", read(0, session(7, 1)), read(1, session(8, 0)), []string{eventReleased, eventTaken}},
+		{"who waits for a session", read(0, session(7, 1)), read(1, session(7, 2)), []string{eventWaitedFor}},
+		{"sessions that are not shown any more", read(0, session(7, 0)), unread, nil},
+		{"and shown again", unread, read(2, session(7, 0)), []string{eventHeld}},
+	} {
+		var got []string
+		for _, c := range changes(test.before, test.after) {
+			got = append(got, c.event)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: it says %q, want %q", test.what, got, test.want)
+		}
+	}
+}

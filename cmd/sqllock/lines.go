@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// lines shows events as lines, for logs and scripts.
+type lines struct {
+	*Main
+	json   bool
+	silent bool // the database does not answer, which was said
+	asides map[string]bool
+}
+
+func (l *lines) wishes() wishes { return wishes{} }
+func (l *lines) redraw() error  { return nil }
+func (l *lines) close()         {}
+
+func (l *lines) show(seen reading, news []change) error {
+	if l.silent {
+		l.note(errors.New("the database answers again"))
+		l.silent = false
+	}
+	l.aside(seen.missing)
+	for _, c := range news {
+		if err := l.print(c, seen.now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *lines) print(c change, now time.Time) error {
+	if l.json {
+		return printJSONEvent(l.Stdout, c, now)
+	}
+	_, err := fmt.Fprintf(l.Stdout, "%s  %s  %s  %s\n", now.UTC().Format(time.RFC3339), cell(c.called()), c.event, c.who())
+	return err
+}
+
+// who is a holder on a line.
+func (e entry) who() string {
+	parts := []string{cell(e.Owner)}
+	if place := where(e.Holder); place != "" {
+		parts = append(parts, cell(place))
+	}
+	if e.Token != 0 {
+		parts = append(parts, fmt.Sprintf("token %d", e.Token))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// aside says what is missing, once.
+func (l *lines) aside(missing []error) {
+	said := make(map[string]bool)
+	for _, err := range missing {
+		said[err.Error()] = true
+		if !l.asides[err.Error()] {
+			l.note(err)
+		}
+	}
+	l.asides = said
+}
+
+// trouble is said once: the answer that follows is, too.
+func (l *lines) trouble(err error) error {
+	if !l.silent {
+		l.note(fmt.Errorf("%w; it is asked again", err))
+	}
+	l.silent = true
+	return nil
+}

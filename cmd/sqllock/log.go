@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/sqllock/sqllock"
+)
+
+// The values of --log-format.
+const (
+	logText = "text"
+	logJSON = "json"
+)
+
+func checkLogFormat(format string) error {
+	if format != logText && format != logJSON {
+		return errors.New("--log-format is " + logText + " or " + logJSON)
+	}
+	return nil
+}
+
+// logger returns a log on w that has what people want to know, and warnings of Lockers.
+func (m *Main) logger(w io.Writer) *slog.Logger {
+	if m.logFormat == logJSON {
+		return slog.New(slog.NewJSONHandler(printableJSONWriter{w}, &slog.HandlerOptions{ReplaceAttr: forScripts}))
+	}
+	return slog.New(slog.NewTextHandler(prefixWriter{w}, &slog.HandlerOptions{ReplaceAttr: forPeople}))
+}
+
+// forScripts has times in UTC, and durations in seconds, as the JSON of other commands has them.
+func forScripts(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		return slog.Float64(a.Key+"_seconds", a.Value.Duration().Seconds())
+	}
+	return forPeople(nil, a)
+}
+
+func forPeople(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindTime {
+		return slog.Time(a.Key, a.Value.Time().UTC())
+	}
+	return a
+}
+
+// prefixWriter begins every line with the name of the program. A line comes in one piece.
+type prefixWriter struct{ io.Writer }
+
+// Write implements io.Writer.
+func (w prefixWriter) Write(line []byte) (int, error) {
+	_, err := io.WriteString(w.Writer, prefix+string(line))
+	return len(line), err
+}
+
+// printableJSONWriter escapes what a terminal may obey. A line comes in one piece.
+type printableJSONWriter struct{ io.Writer }
+
+// Write implements io.Writer.
+func (w printableJSONWriter) Write(line []byte) (int, error) {
+	_, err := io.WriteString(w.Writer, printableJSON(string(line)))
+	return len(line), err
+}
+
+// prefix begins what the program says.
+const prefix = "sqllock: "
+
+// note says on stderr what there is to say of err.
+func (m *Main) note(err error) {
+	text := message(err)
+	switch {
+	case text == "":
+	case m.logFormat == logJSON:
+		m.logger(m.Stderr).Error(strings.TrimPrefix(text, prefix), slog.Int("exit_code", codeOf(err)))
+	default:
+		_, _ = io.WriteString(m.Stderr, text+"\n") // there is nowhere else to say that this failed
+	}
+}
+
+// holderAttr has what is known of a holder, named as in the JSON of other commands.
+func holderAttr(h sqllock.Holder) slog.Attr {
+	var known []any
+	add := func(is bool, a slog.Attr) {
+		if is {
+			known = append(known, a)
+		}
+	}
+	add(h.Owner != "", slog.String("owner", h.Owner))
+	add(h.Host != "", slog.String("host", h.Host))
+	add(h.PID != 0, slog.Int("pid", h.PID))
+	add(h.Session != 0, slog.Int64("session", h.Session))
+	add(h.Address != "", slog.String("address", h.Address))
+	add(h.Token != 0, slog.Int64("token", h.Token))
+	add(!h.Since.IsZero(), slog.Time("since", h.Since))
+	add(!h.Until.IsZero(), slog.Time("until", h.Until))
+	return slog.Group("holder", known...)
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+)
+
+// sources are the questions that a command asks of either kind of lock.
+type sources struct {
+	leases   func(context.Context, *leasetable.Locker) ([]leasetable.Info, error)
+	sessions func(context.Context, *database, sessionLocker) ([]entry, error)
+}
+
+// reader asks a database who holds what, as often as it is wanted to. Between two readings it
+// keeps a connection for each kind of lock.
+type reader struct {
+	*look
+	from     sources
+	db       *database
+	leases   *leasetable.Locker // nil: leases are not asked for
+	sessions sessionLocker      // nil: session locks are not asked for
+
+	refusal error     // why session locks were not shown
+	refused time.Time // and when
+
+	clock time.Time // of the database
+	asked time.Time // when that was, by the clock of this machine
+}
+
+// askAgain is how long it is taken for granted that a server does not show session locks, and that
+// its clock runs like this machine's.
+const askAgain = time.Minute
+
+// reading is who held what at a time.
+type reading struct {
+	entries []entry
+	now     time.Time       // by the clock that holders are recorded with
+	known   map[string]bool // the kinds of lock that were read
+	missing []error         // why others were not
+}
+
+// open returns a reader. Nothing was asked yet, but of an SQLite file.
+func (l *look) open(cmd *cobra.Command, from sources) (_ *reader, err error) {
+	db, err := l.openDatabase(cmd, &l.place)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{look: l, from: from, db: db}
+	defer func() {
+		if err != nil {
+			r.close()
+		}
+	}()
+	if l.kind != kindSession {
+		if r.leases, err = l.leases(cmd.Context(), db); err != nil {
+			return nil, err
+		}
+	}
+	if l.kind == kindSession || l.kind == kindAll && db.hasSessions() {
+		if r.sessions, err = db.session(lookTTL, operator, false); err != nil {
+			return nil, fail(exitUsage, err)
+		}
+	}
+	return r, nil
+}
+
+// close ends the connections. The Lockers hold nothing.
+func (r *reader) close() {
+	if r.leases != nil {
+		_ = r.leases.Close()
+	}
+	if r.sessions != nil {
+		_ = r.sessions.Close()
+	}
+	r.db.close()
+}
+
+// read asks who holds what, and for the time. It fails when it knows nothing of any kind of lock.
+func (r *reader) read(ctx context.Context) (reading, error) {
+	seen := reading{known: make(map[string]bool)}
+	if r.leases != nil {
+		infos, err := r.from.leases(ctx, r.leases)
+		switch {
+		case errors.Is(err, sqllock.ErrSchema):
+			seen.missing = append(seen.missing, r.schemaError(err))
+		case err != nil:
+			return reading{}, fail(exitUnavailable, err)
+		default:
+			seen.known[kindLease] = true
+		}
+		seen.entries = leaseEntries(infos)
+	}
+	if r.sessions != nil {
+		more, err := r.readSessions(ctx)
+		switch {
+		case notShown(err):
+			seen.missing = append(seen.missing, fmt.Errorf("session locks cannot be shown: %w", err))
+		case err != nil:
+			return reading{}, fail(exitUnavailable, err)
+		default:
+			seen.known[kindSession] = true
+		}
+		seen.entries = append(seen.entries, more...)
+	}
+	if len(seen.known) == 0 {
+		return reading{}, fail(exitUnavailable, errors.Join(seen.missing...))
+	}
+	var err error
+	seen.now, err = r.now(ctx)
+	return seen, fail(exitUnavailable, err)
+}
+
+// readSessions does not ask a server again and again that does not show them: of some that takes a
+// new connection each time.
+func (r *reader) readSessions(ctx context.Context) ([]entry, error) {
+	if r.refusal != nil && time.Since(r.refused) < askAgain {
+		return nil, r.refusal
+	}
+	entries, err := r.from.sessions(ctx, r.db, r.sessions)
+	r.refusal = nil
+	if notShown(err) {
+		r.refusal, r.refused = err, time.Now()
+	}
+	return entries, err
+}
+
+// now is the time by the clock of the database, which is asked for once in a while.
+func (r *reader) now(ctx context.Context) (time.Time, error) {
+	// Round leaves out the monotonic clock, which stands still while a machine sleeps.
+	if passed := time.Now().Round(0).Sub(r.asked); passed >= 0 && passed < askAgain {
+		return r.clock.Add(passed), nil
+	}
+	clock, err := r.db.now(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	r.clock, r.asked = clock, time.Now().Round(0)
+	return clock, nil
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"slices"
+	"time"
+)
+
+// screen shows readings on a terminal, in place.
+type screen struct {
+	*tty
+	colors  bool
+	seen    reading
+	at      time.Time   // when that was read, by this machine's clock
+	failure error       // why there is no newer one
+	lately  []happening // the last first
+	shown   []row
+
+	ticker  *time.Ticker
+	resized chan os.Signal
+}
+
+// happening is a change and when it was seen.
+type happening struct {
+	time.Time
+	change
+}
+
+// remembered is how many events there is room for on a large terminal.
+const remembered = 100
+
+func openScreen(w *watch) (*screen, error) {
+	t, err := openTTY(w.Stdin, w.Stdout)
+	if err != nil {
+		return nil, err
+	}
+	s := &screen{tty: t, colors: w.getenv("NO_COLOR") == "", ticker: time.NewTicker(time.Second), resized: make(chan os.Signal, 1)}
+	signal.Notify(s.resized, resizeSignals()...)
+	return s, nil
+}
+
+func (s *screen) close() {
+	s.ticker.Stop()
+	signal.Stop(s.resized)
+	s.tty.close()
+}
+
+func (s *screen) wishes() wishes { return wishes{s.ticker.C, s.resized, s.quit} }
+
+func (s *screen) show(seen reading, news []change) error {
+	s.seen, s.at, s.failure = seen, time.Now(), nil
+	for _, c := range news {
+		if c.event != eventHeld {
+			s.lately = slices.Insert(s.lately, 0, happening{seen.now, c})
+		}
+	}
+	s.lately = s.lately[:min(len(s.lately), remembered)]
+	return s.redraw()
+}
+
+func (s *screen) trouble(err error) error {
+	s.failure = err
+	return s.redraw()
+}
+
+// redraw shows what has changed on the screen since it was drawn, and all of it when it was resized.
+func (s *screen) redraw() error {
+	resized, err := s.resize()
+	if err != nil {
+		return err
+	}
+	text := ""
+	if resized {
+		s.shown, text = nil, clearScreen
+	}
+	rows := view{s.seen, s.seen.now.Add(time.Since(s.at)), s.failure, s.lately}.rows(s.width, s.height)
+	if !s.colors {
+		for i := range rows {
+			rows[i].style = min(rows[i].style, bold)
+		}
+	}
+	text += paint(s.shown, rows)
+	s.shown = rows
+	if text == "" {
+		return nil
+	}
+	_, err = s.out.WriteString(text)
+	return err
+}

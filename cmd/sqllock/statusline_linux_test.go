@@ -1,0 +1,79 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// shownUntil reads what is shown until there is this text, and returns all of it.
+func shownUntil(t *testing.T, screen *os.File, want string) string {
+	t.Helper()
+	must(t, screen.SetReadDeadline(time.Now().Add(patience)))
+	var all strings.Builder
+	for buffer := make([]byte, 4096); !strings.Contains(all.String(), want); {
+		n, err := screen.Read(buffer)
+		all.Write(buffer[:n])
+		if err != nil {
+			t.Fatalf("waiting for %q on the terminal: %v; it shows %q", want, err, all.String())
+		}
+	}
+	return all.String()
+}
+
+func TestAWaitOnATerminalIsShownAndErased(t *testing.T) {
+	t.Parallel()
+	show := func(t *testing.T, db testPlace, kind, last string) {
+		t.Helper()
+		e := on(t, db.url)
+		e["TERM"] = "xterm"
+		holder := held(t, e, "--kind", kind, "busy")
+		screen, tty := terminal(t)
+		cmd, _ := onTerminal(t, screen, tty, e, binary, "run", "--kind", kind, "busy", "--", "echo", "ran")
+		shownUntil(t, screen, "waiting for busy: ")
+		shownUntil(t, screen, last)
+		shownUntil(t, screen, "waiting for busy: ") // a second later
+		holder.letGo()
+		text := shownUntil(t, screen, "ran")
+		if !strings.HasSuffix(strings.TrimSuffix(text, "\r\n"), eraseLine+"ran") {
+			t.Errorf("the line is not erased: %q", text)
+		}
+		must(t, cmd.Wait())
+	}
+	onEach(t, func(t *testing.T, db testPlace) {
+		show(t, db, kindLease, " left")
+		if db.Engine != "sqlite" {
+			show(t, db, kindSession, "/")
+		}
+	})
+}
+
+func TestAWaitIsNotShownAmongJSON(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	e := on(t, db.url)
+	holder := held(t, e, "busy")
+	screen, tty := terminal(t)
+	cmd, _ := onTerminal(t, screen, tty, e, binary, "run", "-v", "--log-format", "json", "--wait", "1500ms", "busy", "--", "true")
+	text := shownUntil(t, screen, `"exit_code":75}`)
+	logged(t, strings.TrimSpace(strings.ReplaceAll(text, "\r", "")))
+	if cmd.Wait() == nil {
+		t.Error("the exit code is 0")
+	}
+	holder.letGo()
+}
+
+func TestBenchShowsHowFarItIsOnATerminal(t *testing.T) {
+	t.Parallel()
+	e := on(t, sqliteFile(t).url)
+	e["TERM"] = "xterm"
+	screen, tty := terminal(t)
+	cmd, _ := onTerminal(t, screen, tty, e, binary, "bench", "--duration", "20ms")
+	text := shownUntil(t, screen, "bare writes.")
+	must(t, cmd.Wait())
+	before, after, _ := strings.Cut(text, "SQLite ")
+	if !strings.Contains(before, "1 of 6  round trip") || !strings.HasSuffix(before, eraseLine) || strings.Contains(after, "\x1b") {
+		t.Errorf("it shows %q", text)
+	}
+}

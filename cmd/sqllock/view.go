@@ -1,0 +1,155 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// view is what the screen shows.
+type view struct {
+	seen    reading
+	now     time.Time   // by the database's clock
+	failure error       // why seen is no newer
+	lately  []happening // the last first
+}
+
+// rows lays the view out: a line about all, what is wrong, the table, and what happened lately.
+func (v view) rows(width, height int) []row {
+	rows := []row{{v.summary(), bold}}
+	for _, err := range v.wrong() {
+		rows = append(rows, row{strings.TrimPrefix(message(err), "sqllock: "), red})
+	}
+	lately := v.lately[:min(len(v.lately), max(height/3, 1))]
+	room := height - len(rows) - 1 // and an empty row
+	if len(lately) > 0 {
+		room -= len(lately) + 1
+	}
+	rows = append(append(rows, row{}), v.table(width, room)...)
+	if len(lately) > 0 {
+		rows = append(append(rows, row{}), happened(lately, width)...)
+	}
+	for i := range rows {
+		rows[i].text = shortened(rows[i].text, width)
+	}
+	return rows[:min(len(rows), height)]
+}
+
+// wrong is what the user has to know to read the table.
+func (v view) wrong() []error {
+	if v.failure != nil {
+		ago := v.now.Sub(v.seen.now)
+		return []error{fmt.Errorf("as it was %s ago, and asked for again: %w", duration(ago), v.failure)}
+	}
+	return v.seen.missing
+}
+
+func (v view) summary() string {
+	var parts []string
+	count := func(what string, is func(entry) bool) {
+		n := 0
+		for _, e := range v.seen.entries {
+			if is(e) {
+				n++
+			}
+		}
+		if n > 0 || what == stateHeld {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	count(stateHeld, func(e entry) bool { return e.state == stateHeld })
+	count(eventWaitedFor, entry.wanted)
+	count(eventExpiring, func(e entry) bool { return e.soon(v.now) })
+	count(stateExpired, func(e entry) bool { return e.state == stateExpired })
+	count(stateKept, func(e entry) bool { return e.state == stateKept })
+	return fmt.Sprintf("sqllock watch %s  %s  q quits", v.now.UTC().Format("15:04:05 UTC"), strings.Join(parts, ", "))
+}
+
+// table has a row for each holder, as many as there is room for.
+func (v view) table(width, room int) []row {
+	entries := slices.DeleteFunc(slices.Clone(v.seen.entries), func(e entry) bool { return e.state == stateFree })
+	if len(entries) == 0 {
+		return []row{{"nobody holds a lock", plainStyle}}
+	}
+	hidden := 0
+	if fits := max(room-1, 1); len(entries) > fits { // a row is the head
+		hidden = len(entries) - max(fits-1, 0)
+		entries = entries[:len(entries)-hidden]
+	}
+	cells := [][]string{{"NAME", "KIND", "OWNER", "HOST/PID", "SINCE", "LEFT"}}
+	styles := []style{bold}
+	waiting := slices.ContainsFunc(entries, entry.wanted)
+	if waiting {
+		cells[0] = append(cells[0], "WAITING")
+	}
+	for _, e := range entries {
+		line := []string{cell(e.called()), e.kind, cell(e.Owner), cell(where(e.Holder)), since(e.Since, v.now), e.left(v.now)}
+		how := plainStyle
+		switch {
+		case e.state == stateExpired:
+			how = red
+		case e.soon(v.now):
+			how = red
+			line[5] += " !"
+		case e.wanted():
+			how = yellow
+		}
+		if waiting {
+			line = append(line, e.waiting())
+		}
+		cells, styles = append(cells, line), append(styles, how)
+	}
+	rows := make([]row, 0, len(cells)+1)
+	for i, text := range fit(cells, width) {
+		rows = append(rows, row{text, styles[i]})
+	}
+	if hidden > 0 {
+		rows = append(rows, row{fmt.Sprintf("… and %d more; with a PREFIX there are fewer", hidden), bold})
+	}
+	return rows
+}
+
+// happened has a row for each event.
+func happened(lately []happening, width int) (rows []row) {
+	var cells [][]string
+	for _, e := range lately {
+		cells = append(cells, []string{e.UTC().Format("15:04:05"), e.event, cell(e.called()), cell(e.Owner), cell(where(e.Holder))})
+	}
+	for i, text := range fit(cells, width) {
+		how := plainStyle
+		switch lately[i].event {
+		case eventExpiring, eventExpired, eventTakenOver, eventTakenAway:
+			how = red
+		}
+		rows = append(rows, row{text, how})
+	}
+	return rows
+}
+
+// fit aligns cells in columns, and shortens what is in the widest of them until the lines are no
+// longer than width.
+func fit(cells [][]string, width int) []string {
+	const gap, least = 2, 8
+	widths := make([]int, len(cells[0]))
+	total := gap * (len(widths) - 1)
+	for column := range widths {
+		for _, line := range cells {
+			widths[column] = max(widths[column], utf8.RuneCountInString(line[column]))
+		}
+		total += widths[column]
+	}
+	for ; total > width && slices.Max(widths) > least; total-- {
+		widths[slices.Index(widths, slices.Max(widths))]--
+	}
+	texts := make([]string, 0, len(cells))
+	for _, line := range cells {
+		var b strings.Builder
+		for column, text := range line {
+			_, _ = fmt.Fprintf(&b, "%-*s", widths[column]+gap, shortened(text, widths[column]))
+		}
+		texts = append(texts, strings.TrimRight(b.String(), " "))
+	}
+	return texts
+}

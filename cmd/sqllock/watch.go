@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqllock/sqllock/leasetable"
+)
+
+const watchHelp = `Shows who holds which lock, and what happens to locks, until it is ended. With PREFIX it watches the
+locks that ls lists with it.
+
+On a terminal it is a table that is kept up to date, like that of sqllock ls: a lease that should
+have been renewed by now has a ! after what is LEFT of it. Below it stands what happened lately.
+q or Ctrl-C ends it, and the terminal is as it was.
+
+Otherwise, with --json or TERM=dumb, and on Windows, it prints a line for each event: the time,
+the name of the lock, the event and the holder. It begins with the locks that are held.
+  held         the lock was held when watch began
+  taken        by a new holder
+  waited for   somebody waits for it, or more do than before
+  expiring     its lease was not renewed in time
+  renewed      and then it was
+  expired      the holder has lost its lease: it was killed, cut off or stopped
+  taken over   by a new holder, after the lease of another had expired
+  released     by its holder; or, of session locks and shared ones, lost or taken away
+  taken away   by sqllock release --force
+  kept         released, but not yet free (--at-least)
+  free         no longer kept or expired
+
+It asks every --interval, two questions on connections that it keeps. What begins and ends
+between two answers is not seen. A database that does not answer is asked again, which is said.`
+
+const watchJSONHelp = `With --json a line is an object with the time of the answer (RFC 3339, by the clock of the
+database), the event and the fields that ls --json has.`
+
+const (
+	watchInterval = time.Second
+	minInterval   = 200 * time.Millisecond
+
+	// answerTimeout bounds a reading.
+	answerTimeout = connectTimeout + inspectTimeout
+)
+
+// watch is one call of sqllock watch.
+type watch struct {
+	look
+	prefix   string
+	interval time.Duration
+	held     map[string]bool // the names of the leases of the last reading; only readings use it
+}
+
+func (m *Main) watchCommand() *cobra.Command {
+	w := &watch{look: look{Main: m}}
+	cmd := &cobra.Command{
+		Use:   "watch [flags] [PREFIX]",
+		Short: "Show what happens to locks",
+		Long:  help(watchHelp, watchJSONHelp, otherHelp),
+		RunE:  w.run,
+
+		DisableFlagsInUseLine: true,
+	}
+	w.addFlags(cmd)
+	cmd.Flags().Lookup("json").Usage = "print a JSON object for each event, each on a line"
+	cmd.Flags().DurationVar(&w.interval, "interval", watchInterval, "`time` between two readings")
+	return cmd
+}
+
+func (w *watch) parse(args []string) error {
+	if len(args) > 1 {
+		return errors.New("usage: sqllock watch [flags] [PREFIX]")
+	}
+	if len(args) == 1 {
+		w.prefix = args[0]
+	}
+	if w.interval < minInterval {
+		return fmt.Errorf("--interval is less than %v", minInterval)
+	}
+	return w.check()
+}
+
+func (w *watch) run(cmd *cobra.Command, args []string) error {
+	if err := w.parse(args); err != nil {
+		return fail(exitUsage, err)
+	}
+	r, err := w.open(cmd, sources{w.list, w.listSessions})
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	r.db.SetMaxIdleConns(0) // it is asked once a minute
+
+	signals := newRelay()
+	defer signals.stop()
+	ctx, cancel := context.WithCancel(cmd.Context())
+	answers := w.ask(ctx, r)
+	defer func() {
+		cancel()
+		for range answers { // until it is closed
+		}
+	}()
+	select {
+	case sig := <-signals.signals:
+		return endedBy(sig)
+	case first := <-answers:
+		if first.err != nil || cmd.Context().Err() != nil { // which will hardly pass
+			return first.err
+		}
+		return w.follow(first, answers, signals)
+	}
+}
+
+// answer is a reading, or why there is none.
+type answer struct {
+	reading
+	err error
+}
+
+// ask reads again and again until ctx ends; the channel is closed then.
+func (w *watch) ask(ctx context.Context, r *reader) <-chan answer {
+	answers := make(chan answer)
+	go func() {
+		defer close(answers)
+		pause := time.NewTicker(w.interval)
+		defer pause.Stop()
+		for ctx.Err() == nil {
+			asking, cancel := context.WithTimeout(ctx, answerTimeout)
+			seen, err := r.read(asking)
+			cancel()
+			select {
+			case answers <- answer{seen, err}:
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return answers
+}
+
+// display is what shows readings.
+type display interface {
+	show(seen reading, news []change) error
+	trouble(err error) error // the database could not be asked
+	redraw() error
+	wishes() wishes
+	close()
+}
+
+// wishes are of a display, or of its user.
+type wishes struct {
+	tick    <-chan time.Time // to redraw
+	resized <-chan os.Signal // so, too
+	quit    <-chan struct{}
+}
+
+// follow shows answers until somebody ends it.
+func (w *watch) follow(a answer, answers <-chan answer, signals *relay) (err error) {
+	d, err := w.display()
+	if err != nil {
+		return fail(exitOutput, err)
+	}
+	defer d.close()
+	wishes, before := d.wishes(), reading{}
+	for fresh := true; ; {
+		switch {
+		case !fresh:
+			err = d.redraw()
+		case a.err != nil:
+			err = d.trouble(a.err)
+		default:
+			err = d.show(a.reading, changes(before, a.reading))
+			before = a.reading
+		}
+		if err != nil {
+			return fail(exitOutput, err)
+		}
+		fresh = false
+		select {
+		case a, fresh = <-answers:
+			if !fresh { // the caller has ended it
+				return nil
+			}
+		case <-wishes.tick:
+		case <-wishes.resized:
+		case <-wishes.quit:
+			return nil
+		case sig := <-signals.signals:
+			return endedBy(sig)
+		}
+	}
+}
+
+// endedBy is the silent end by a signal.
+func endedBy(sig os.Signal) error { return &exitError{code: exitSignal + signalNumber(sig)} }
+
+// display is a live view where that is possible, and lines otherwise.
+func (w *watch) display() (display, error) {
+	if w.json || runtime.GOOS == "windows" || w.getenv("TERM") == "dumb" || !isTerminal(w.Stdout) {
+		return &lines{Main: w.Main, json: w.json}, nil
+	}
+	return openScreen(w)
+}
+
+// list lists what is held, and of what was held before also what is free by now.
+func (w *watch) list(ctx context.Context, locker *leasetable.Locker) ([]leasetable.Info, error) {
+	infos, err := locker.List(ctx, w.prefix, func(i leasetable.Info) bool { return i.Held || i.Expired || w.held[i.Name] })
+	if err != nil {
+		return nil, err
+	}
+	w.held = make(map[string]bool)
+	for _, i := range infos {
+		if i.Held || i.Expired {
+			w.held[i.Name] = true
+		}
+	}
+	return infos, nil
+}
+
+func (w *watch) listSessions(ctx context.Context, db *database, locker sessionLocker) ([]entry, error) {
+	entries, err := sessionEntries(ctx, locker)
+	if err != nil {
+		return nil, err
+	}
+	return db.named(ctx, entries, w.prefix)
+}

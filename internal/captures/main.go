@@ -1,0 +1,76 @@
+// Command captures writes into README.md what sqllock ls, watch and doctor show: real output about
+// real processes that hold locks in a PostgreSQL that package sqltest starts. They run on machines
+// of other names by way of unshare(1), and tmux is the terminal. make captures runs it, on Linux.
+//
+// What is captured stands between the comments <!-- capture: ls --> and <!-- end of capture -->.
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+)
+
+const readme = "README.md"
+
+func main() {
+	s := newStage()
+	defer s.end()
+	text, err := os.ReadFile(readme)
+	s.must(err)
+	captures := map[string]func(*stage) string{"ls": ls, "watch": watch, "doctor": doctor}
+	place := regexp.MustCompile(`(?s)(<!-- capture: (\w+) -->\n).*?(<!-- end of capture -->)`)
+	text = place.ReplaceAllFunc(text, func(old []byte) []byte {
+		parts := place.FindSubmatch(old)
+		name := string(parts[2])
+		if captures[name] == nil {
+			s.Fatalf("%s has a place for what nothing captures: %s", readme, name)
+		}
+		shown := captures[name](s)
+		_, _ = fmt.Fprintf(os.Stderr, "%s:\n%s", name, shown)
+		return slices.Concat(parts[1], fmt.Appendf(nil, "```console\n$ sqllock %s\n%s```\n", name, shown), parts[3])
+	})
+	s.must(os.WriteFile(readme, text, 0o600)) //nolint:gosec // a constant, and it has its permissions already
+}
+
+// scene has processes take locks: one that somebody waits for, a session lock, two places of three,
+// and one whose holder is dead. It returns the first and the last holder.
+func scene(s *stage) (report, dead *process) {
+	report = s.hold("web-1", "--owner", "report.sh", "nightly-report")
+	s.hold("web-2", "--owner", "migrate 0042", "--kind", "session", "migrations")
+	s.hold("worker-1", "--owner", "render", "--limit", "3", "thumbnails")
+	s.hold("worker-2", "--owner", "render", "--limit", "3", "thumbnails")
+	dead = s.hold("web-3", "--owner", "import.sh", "--ttl", "6s", "import/eu")
+	s.start("web-2", "--owner", "report.sh", "nightly-report")
+	s.until("1+", "ls")
+	return report, dead
+}
+
+func ls(s *stage) string {
+	defer s.clear()
+	_, dead := scene(s)
+	dead.kill()
+	s.until("expired", "ls")
+	return s.sqllock("ls")
+}
+
+// watch shows, besides, that a lock is taken away, that another is handed over to who waits, who is
+// waited for in turn, and a lease that should have been renewed.
+func watch(s *stage) string {
+	defer s.clear()
+	report, dead := scene(s)
+	s.hold("web-4", "--owner", "deploy 214", "deploy")
+	shows := s.terminal("watch")
+	shows("q quits")
+	s.sqllock("release", "--force", "deploy")
+	shows("taken away")
+	report.letGo()
+	shows("taken       nightly-report")
+	s.start("web-1", "--owner", "report.sh", "nightly-report")
+	shows("1 waited for")
+	dead.kill()
+	return shows("expiring    import/eu")
+}
+
+func doctor(s *stage) string { return s.sqllock("doctor") }
