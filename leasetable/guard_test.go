@@ -3,6 +3,7 @@ package leasetable_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -193,6 +194,43 @@ func TestATransactionThatBeganBeforeTheTakeoverWritesNothing(t *testing.T) {
 		tx.rollback()
 		if n := count(t, db, "SELECT count(*) FROM written") - before; n != 0 {
 			t.Errorf("%d rows were written", n)
+		}
+	})
+}
+
+// Of the longest name there is no next one that begins with it.
+func TestATryDoesNotWaitForAGuardedTransaction(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		holder, l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		longest := strings.Repeat("z", 1024)
+		names := []string{"a", "b", "b\x00", "c", longest[1:], longest}
+		for _, name := range names {
+			release(t, take(t, holder, name))
+		}
+		for _, guarded := range names {
+			lease := take(t, holder, guarded)
+			tx, err := db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := lease.Guard(t.Context(), leasetable.SQLTx(tx)); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range names {
+				began := time.Now()
+				lock, err := l.TryAcquire(t.Context(), name)
+				if name == guarded && !errors.Is(err, sqllock.ErrHeld) || name != guarded && err != nil || time.Since(began) > 1900*time.Millisecond { // one that waits for a row does so for two seconds
+					t.Errorf("%.3q, with %.3q guarded, after %v: %v", name, guarded, time.Since(began), err)
+				}
+				if err == nil {
+					release(t, lock.(*leasetable.Lease))
+				}
+			}
+			if err := tx.Rollback(); err != nil {
+				t.Error(err)
+			}
+			release(t, lease)
 		}
 	})
 }

@@ -99,7 +99,7 @@ func (s sight) info() Info {
 	if s.taken() || s.LeaseID != nil && !s.Gone {
 		info.Holder = s.holder()
 	}
-	if s.WantedUS != 0 {
+	if s.WantedUS != 0 && !s.Places.Valid {
 		info.WantedSince = time.UnixMicro(s.WantedUS)
 	}
 	for _, holder := range s.together() {

@@ -182,9 +182,9 @@ func TestASharedReleaseWhoseAnswerIsLostIsRepeated(t *testing.T) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		other := newLocker(t, db.DB)
 		const names = 40
-		statements := 2 // on MySQL and MariaDB one looks before another one frees
+		statements := 3 // that of the first, who is alone, and on MySQL and MariaDB one that looks before another one frees
 		if db.Engine == sqltest.EnginePostgres {
-			statements = 1
+			statements = 1 // a name on its own goes as it is, not in hex
 		}
 		for spared := range statements {
 			leases := make([]*leasetable.Lease, names)

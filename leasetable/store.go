@@ -132,7 +132,8 @@ func (s *store) acquire(ctx context.Context, p *part) (token int64, err error) {
 
 // acquireFree takes a name that has a row and is free. It does not wait for a name that is held and locked.
 func (s *store) acquireFree(ctx context.Context, p *part) (token int64, err error) {
-	if s.dialect == schema.MySQL {
+	const longest = 1024 // bytes; MySQL cuts the end of its range to that, and looks the row up as `name = ?`
+	if s.dialect == schema.MySQL && len(p.name) < longest {
 		return s.claim(ctx, acquireFree, p.metadata, p.since, p.id, []byte(p.name), []byte(p.name))
 	}
 	return s.acquire(ctx, p)

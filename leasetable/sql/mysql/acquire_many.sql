@@ -1,4 +1,4 @@
--- Takes names for the lease {lease} with the metadata {metadata}, if they are as free_many.sql found them: {rows} are
+-- Takes names for the lease <lease> with the metadata <metadata>, if they are as free_many.sql found them: <rows> are
 -- they and their tokens.
 UPDATE sqllock_lock
 SET token = token + 1, acquired_at = UTC_TIMESTAMP(6), released_at = NULL, metadata = {metadata}, lease_id = {lease}

@@ -1,4 +1,4 @@
--- Which of the names {names} are free, and neither kept after their release nor in places. It leaves out rows that
+-- Which of the names <names> are free, and neither kept after their release nor in places. It leaves out rows that
 -- somebody else has locked, and keeps none locked itself.
 SELECT name, token, FALSE
 FROM sqllock_lock
