@@ -49,7 +49,7 @@ type bench struct {
 }
 
 func (m *Main) benchCommand() *cobra.Command {
-	b := &bench{Main: m, mine: "sqllock bench/" + rand.Text() + "/"}
+	b := &bench{Main: m, kind: kindLease, mine: "sqllock bench/" + rand.Text() + "/"}
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure what a database can do with locks; it writes",
@@ -59,7 +59,7 @@ func (m *Main) benchCommand() *cobra.Command {
 	}
 	b.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&b.kind, "kind", kindLease, "`kind` of lock: lease or session")
+	addChoice(cmd, &b.kind, "kind", "`kind` of lock: lease or session", kindLease, kindSession)
 	flags.DurationVar(&b.duration, "duration", 2*time.Second, "`time` for each of the measurements")
 	flags.BoolVar(&b.json, "json", false, "print a JSON object")
 	return cmd
@@ -102,17 +102,14 @@ func (b *bench) run(cmd *cobra.Command, _ []string) (err error) {
 	case err != nil || left != nil:
 		return fail(exitUnavailable, errors.Join(err, left))
 	case b.json:
-		return fail(exitOutput, r.printJSON(b.Stdout))
+		return fail(exitOutput, writeJSON(b.Stdout, r, "  "))
 	}
 	return fail(exitOutput, r.print(b.Stdout))
 }
 
 func (b *bench) check() error {
-	switch {
-	case b.duration <= 0:
+	if b.duration <= 0 {
 		return errors.New("--duration is not more than 0")
-	case b.kind != kindLease && b.kind != kindSession:
-		return fmt.Errorf("--kind is %s or %s", kindLease, kindSession)
 	}
 	return b.checkTables(b.kind)
 }
@@ -136,7 +133,7 @@ func (b *bench) measure(ctx context.Context, l locker) (r report, err error) {
 	line := b.statusLine()
 	began := time.Now()
 	for i, p := range parts {
-		stop := line.meanwhile(ctx, 0, redraw/10, func(context.Context) {
+		stop := line.meanwhile(ctx, 0, tellEvery/10, func(context.Context) {
 			share := float64(time.Since(began)) / float64(b.duration) / float64(len(parts))
 			line.show(fmt.Sprintf("%d of %d  %-*s  %s", i+1, len(parts), widestName, p.title, bar(min(share, 1), 30)))
 		})

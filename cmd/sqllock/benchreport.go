@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -37,15 +36,6 @@ func (r *report) add(p part, s sample) {
 		one.PerSecond = float64(len(s.took)) / s.elapsed.Seconds()
 	}
 	r.Results = append(r.Results, one)
-}
-
-func (r *report) printJSON(w io.Writer) error {
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, printableJSON(string(text))+"\n")
-	return err
 }
 
 const widestName = len("the same, 16 names at once")

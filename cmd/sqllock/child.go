@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/mattn/go-isatty"
+	"golang.org/x/term"
 )
 
 // child is the command that runs under the lock.
@@ -58,7 +58,7 @@ func startChild(cmd *exec.Cmd, signals *relay) (*child, error) {
 // isTerminal reports whether a reader or writer is a terminal.
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
-	return ok && isatty.IsTerminal(file.Fd())
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // startCode is the exit code for a command that could not be started.

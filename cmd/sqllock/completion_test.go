@@ -32,6 +32,8 @@ func TestCompletion(t *testing.T) {
 		"run --kind ":                "lease session " + nofile,
 		"ls --kind ":                 "lease session all " + nofile,
 		"release --kind=":            "lease session " + nofile,
+		"bench --kind ":              "lease session " + nofile,
+		"run --log-format ":          "text json " + nofile,
 		"schema print --dialect ":    "postgres mysql sqlite " + nofile,
 		"run --ttl ":                 nofile,
 		"run --db ":                  nofile,
@@ -57,7 +59,7 @@ func TestCompletionOfNames(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
-		for _, command := range []string{"run", "ls", "show", "release"} {
+		for _, command := range []string{"run", "ls", "show", "release", "watch"} {
 			if got := complete(t, e, command, ""); got != nofile { // without the tables
 				t.Errorf("%s offers %q", command, got)
 			}

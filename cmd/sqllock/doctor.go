@@ -70,7 +70,7 @@ func (e *exam) run(cmd *cobra.Command, _ []string) error {
 		},
 	})
 	if e.json {
-		err = writeJSON(e.Stdout, report)
+		err = writeJSON(e.Stdout, report, "  ")
 	} else {
 		err = printReport(e.Stdout, report)
 	}

@@ -29,7 +29,7 @@ func exitCodes() string {
 	}
 	own := func(code int, meaning string) { add(strconv.Itoa(code), meaning) }
 	add("n", "the command's own, whatever it is")
-	add(fmt.Sprintf("%d+n", exitSignal), "the command was ended by signal n, or sqllock was while it waited for the lock")
+	add(fmt.Sprintf("%d+n", exitSignal), "the command was ended by signal n, or sqllock was while no command ran")
 	own(exitUsage, "wrong usage: an argument, a lock name or a database URL is not valid; or others hold the\n         lock with another --limit, or with --shared, than was asked for")
 	own(exitUnavailable, "the database cannot be used: not reached, refused, or without the tables")
 	own(exitOutput, "the output could not be written")

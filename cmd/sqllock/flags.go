@@ -35,10 +35,9 @@ type request struct {
 
 func (r *request) addFlags(cmd *cobra.Command) {
 	r.place.addFlags(cmd)
-	r.wait.forever = true
+	r.kind, r.wait.forever = kindLease, true
 	flags := cmd.Flags()
-	flags.StringVar(&r.kind, "kind", kindLease, "`kind` of lock: lease or session")
-	completeFlag(cmd, "kind", kindLease, kindSession)
+	addChoice(cmd, &r.kind, "kind", "`kind` of lock: lease or session", kindLease, kindSession)
 	flags.DurationVar(&r.ttl, "ttl", 15*time.Second, "`time` that the lock outlives a holder that was killed")
 	flags.BoolVar(&r.shared, "shared", false, "hold it together with all others who ask with --shared")
 	flags.IntVar(&r.limit, "limit", 0, "hold it together with others, `N` at most (default: alone)")
@@ -118,8 +117,6 @@ func (r *request) parse(cmd *cobra.Command, args []string) error {
 		return errors.New("--owner is empty: leave it out, or name the holder")
 	case len(r.owner) > maxOwner:
 		return fmt.Errorf("--owner has %d bytes, the limit is %d", len(r.owner), maxOwner)
-	case r.kind != kindLease && r.kind != kindSession:
-		return fmt.Errorf("--kind is %s or %s", kindLease, kindSession)
 	}
 	return errors.Join(r.checkTables(r.kind), r.checkTogether(given), sqllock.CheckName(r.name))
 }

@@ -41,15 +41,15 @@ func printJSON(w io.Writer, entries []entry, now time.Time) error {
 	for _, e := range entries {
 		array = append(array, e.json(now))
 	}
-	return writeJSON(w, array)
+	return writeJSON(w, array, "  ")
 }
 
-// writeJSON writes a value as JSON that is safe on a terminal.
-func writeJSON(w io.Writer, value any) error {
+// writeJSON writes a value as JSON that is safe on a terminal: on one line, unless there is an indent.
+func writeJSON(w io.Writer, value any, indent string) error {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
+	encoder.SetIndent("", indent)
 	if err := encoder.Encode(value); err != nil {
 		return err
 	}
@@ -66,14 +66,7 @@ type jsonEvent struct {
 
 // printJSONEvent prints a change for scripts, on one line.
 func printJSONEvent(w io.Writer, c change, now time.Time) error {
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(jsonEvent{now.UTC(), c.event, c.json(now)}); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, printableJSON(b.String()))
-	return err
+	return writeJSON(w, jsonEvent{now.UTC(), c.event, c.json(now)}, "")
 }
 
 func (e entry) json(now time.Time) jsonEntry {

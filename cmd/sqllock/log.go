@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"io"
 	"log/slog"
 	"strings"
@@ -14,13 +13,6 @@ const (
 	logText = "text"
 	logJSON = "json"
 )
-
-func checkLogFormat(format string) error {
-	if format != logText && format != logJSON {
-		return errors.New("--log-format is " + logText + " or " + logJSON)
-	}
-	return nil
-}
 
 // logger returns a log on w that has what people want to know, and warnings of Lockers.
 func (m *Main) logger(w io.Writer) *slog.Logger {

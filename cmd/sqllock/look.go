@@ -1,7 +1,8 @@
 package main
 
 import (
-	"fmt"
+	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 )
@@ -16,17 +17,9 @@ type look struct {
 
 func (l *look) addFlags(cmd *cobra.Command) {
 	l.place.addFlags(cmd)
-	flags := cmd.Flags()
-	flags.StringVar(&l.kind, "kind", kindAll, "`kind` of lock: lease, session or all")
-	completeFlag(cmd, "kind", kindLease, kindSession, kindAll)
-	flags.BoolVar(&l.json, "json", false, "print a JSON array")
-}
-
-func (l *look) check() error {
-	if l.kind != kindLease && l.kind != kindSession && l.kind != kindAll {
-		return fmt.Errorf("--kind is %s, %s or %s", kindLease, kindSession, kindAll)
-	}
-	return l.checkTables(l.kind)
+	l.kind = kindAll
+	addChoice(cmd, &l.kind, "kind", "`kind` of lock: lease, session or all", kindLease, kindSession, kindAll)
+	cmd.Flags().BoolVar(&l.json, "json", false, "print a JSON array")
 }
 
 // read opens a reader, reads once and closes it. Of all kinds one may be missing, which is said on stderr.
@@ -41,4 +34,33 @@ func (l *look) read(cmd *cobra.Command, from sources) (reading, error) {
 		l.note(missing)
 	}
 	return seen, err
+}
+
+// search is what ls and watch have in common besides: they may have a PREFIX of names.
+type search struct {
+	look
+	prefix string
+}
+
+func (s *search) addFlags(cmd *cobra.Command) {
+	s.look.addFlags(cmd)
+	cmd.ValidArgsFunction = s.completeName(&s.place, cobra.ShellCompDirectiveNoFileComp)
+}
+
+func (s *search) parse(args []string, usage string) error {
+	if len(args) > 1 {
+		return errors.New(usage)
+	}
+	if len(args) == 1 {
+		s.prefix = args[0]
+	}
+	return s.checkTables(s.kind)
+}
+
+func (s *search) listSessions(ctx context.Context, db *database, locker sessionLocker) ([]entry, error) {
+	entries, err := sessionEntries(ctx, locker)
+	if err != nil {
+		return nil, err
+	}
+	return db.named(ctx, entries, s.prefix)
 }

@@ -43,13 +43,12 @@ left out.
 
 // ls is one call of sqllock ls.
 type ls struct {
-	look
-	prefix        string
+	search
 	held, expired bool
 }
 
 func (m *Main) lsCommand() *cobra.Command {
-	l := &ls{look: look{Main: m}}
+	l := &ls{search: search{look: look{Main: m}}}
 	cmd := &cobra.Command{
 		Use:   "ls [flags] [PREFIX]",
 		Short: "List who holds which lock",
@@ -62,7 +61,6 @@ func (m *Main) lsCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&l.held, "held", false, "only locks that are held")
 	cmd.Flags().BoolVar(&l.expired, "expired", false, "only leases of holders that were killed or cut off")
 	cmd.MarkFlagsMutuallyExclusive("held", "expired")
-	cmd.ValidArgsFunction = l.completeName(&l.place, cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }
 
@@ -84,13 +82,7 @@ func (l *ls) run(cmd *cobra.Command, args []string) error {
 }
 
 func (l *ls) parse(args []string) error {
-	if len(args) > 1 {
-		return errors.New("usage: sqllock ls [flags] [PREFIX]")
-	}
-	if len(args) == 1 {
-		l.prefix = args[0]
-	}
-	if err := l.check(); err != nil {
+	if err := l.search.parse(args, "usage: sqllock ls [flags] [PREFIX]"); err != nil {
 		return err
 	}
 	if l.expired && l.kind == kindSession {
@@ -111,12 +103,4 @@ func (l *ls) list(ctx context.Context, locker *leasetable.Locker) ([]leasetable.
 		only = leasetable.OnlyExpired()
 	}
 	return locker.List(ctx, l.prefix, only)
-}
-
-func (l *ls) listSessions(ctx context.Context, db *database, locker sessionLocker) ([]entry, error) {
-	entries, err := sessionEntries(ctx, locker)
-	if err != nil {
-		return nil, err
-	}
-	return db.named(ctx, entries, l.prefix)
 }

@@ -24,7 +24,7 @@ the holder from then on. Of several who hold the lease together all lose it; eac
 
 A session lock, with --kind session: the session that holds it is ended by the server, and every
 other lock of that session with it. Of several that share the lock it ends one, and says how many
-are left. It takes the privilege to do so.
+are left. You need the privilege to do so.
 
 That the lock is free is no error. Without --force nothing happens, and the exit code is 64.`
 
@@ -38,7 +38,7 @@ type release struct {
 }
 
 func (m *Main) releaseCommand() *cobra.Command {
-	r := &release{Main: m}
+	r := &release{Main: m, kind: kindLease}
 	cmd := &cobra.Command{
 		Use:   "release --force [flags] NAME",
 		Short: "Take a lock from its holder",
@@ -48,8 +48,7 @@ func (m *Main) releaseCommand() *cobra.Command {
 		DisableFlagsInUseLine: true,
 	}
 	r.addFlags(cmd)
-	cmd.Flags().StringVar(&r.kind, "kind", kindLease, "`kind` of lock: lease or session")
-	completeFlag(cmd, "kind", kindLease, kindSession)
+	addChoice(cmd, &r.kind, "kind", "`kind` of lock: lease or session", kindLease, kindSession)
 	cmd.Flags().BoolVar(&r.force, "force", false, "do it; without, it is only said what would be done")
 	cmd.ValidArgsFunction = r.completeName(&r.place, cobra.ShellCompDirectiveNoFileComp)
 	return cmd
@@ -81,9 +80,6 @@ func (r *release) parse(args []string) error {
 		return errors.New("usage: sqllock release --force [flags] NAME")
 	}
 	r.name = args[0]
-	if r.kind != kindLease && r.kind != kindSession {
-		return fmt.Errorf("--kind is %s or %s", kindLease, kindSession)
-	}
 	if err := errors.Join(sqllock.CheckName(r.name), r.checkTables(r.kind)); err != nil {
 		return err
 	}

@@ -82,13 +82,14 @@ func (m *Main) runCommand() *cobra.Command {
 	}
 	r.addFlags(cmd)
 	cmd.ValidArgsFunction = r.completeName(&r.place, cobra.ShellCompDirectiveDefault) // COMMAND may be a file
-	cmd.Flags().StringVar(&m.logFormat, "log-format", logText, "`form` of what sqllock itself says on stderr: text or json")
+	m.logFormat = logText
+	addChoice(cmd, &m.logFormat, "log-format", "`form` of what sqllock itself says on stderr: text or json", logText, logJSON)
 	return cmd
 }
 
 // run takes the lock, runs the command and releases the lock.
 func (r *run) run(cmd *cobra.Command, args []string) error {
-	if err := errors.Join(r.parse(cmd, args), checkLogFormat(r.logFormat)); err != nil {
+	if err := r.parse(cmd, args); err != nil {
 		return fail(exitUsage, err)
 	}
 	path, err := exec.LookPath(r.command[0])

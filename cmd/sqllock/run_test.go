@@ -251,10 +251,10 @@ func TestUsageErrors(t *testing.T) {
 		{`"soon"`, []string{"run", "--wait", "soon", "n", "--", "true"}},
 		{"90s or 5m, 0 or forever", []string{"run", "--wait", "soon", "n", "--", "true"}},
 		{"TTL 1ms is too short", []string{"run", "--ttl", "1ms", "n", "--", "true"}},
-		{"--kind is lease or session", []string{"run", "--kind", "table", "n", "--", "true"}},
-		{"--log-format is text or json", []string{"run", "--log-format", "xml", "n", "--", "true"}},
+		{`"--kind" flag: it is lease or session`, []string{"run", "--kind", "table", "n", "--", "true"}},
+		{`"--log-format" flag: it is text or json`, []string{"run", "--log-format", "xml", "n", "--", "true"}},
 		{"--duration is not more than 0", []string{"bench", "--duration", "0"}},
-		{"--kind is lease or session", []string{"bench", "--kind", "all"}},
+		{`"--kind" flag: it is lease or session`, []string{"bench", "--kind", "all"}},
 		{"SQLite has no sessions", []string{"bench", "--kind", "session"}},
 		{"for leases", []string{"run", "--kind", "session", "--prefix", "p", "n", "--", "true"}},
 		{"only letters", []string{"run", "--prefix", "a;b", "n", "--", "true"}},
@@ -264,7 +264,7 @@ func TestUsageErrors(t *testing.T) {
 		{`unknown command or argument "walk"`, []string{"walk"}},
 		{`unknown command or argument "drop"`, []string{"schema", "drop"}},
 		{"only letters", []string{"schema", "apply", "--prefix", "a b"}},
-		{"unknown dialect", []string{"schema", "print", "--dialect", "oracle"}},
+		{`"--dialect" flag: it is postgres, mysql or sqlite`, []string{"schema", "print", "--dialect", "oracle"}},
 	} {
 		code, stdout, stderr := runHere(t, e, test.args...)
 		if code != 64 || stdout != "" || !strings.HasPrefix(stderr, "sqllock: ") || !strings.Contains(stderr, test.says) {

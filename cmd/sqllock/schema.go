@@ -27,7 +27,7 @@ func (m *Main) schemaCommand() *cobra.Command {
 
 func (m *Main) schemaPrintCommand() *cobra.Command {
 	var p place
-	var dialect string
+	var dialect string // empty: that of a database
 	cmd := &cobra.Command{
 		Use:   "print",
 		Short: "Print the SQL that creates the tables; no database is asked",
@@ -49,8 +49,8 @@ func (m *Main) schemaPrintCommand() *cobra.Command {
 		},
 	}
 	p.addFlags(cmd)
-	cmd.Flags().StringVar(&dialect, "dialect", "", "postgres, mysql (MariaDB too) or sqlite, instead of a database")
-	completeFlag(cmd, "dialect", string(schema.Postgres), string(schema.MySQL), string(schema.SQLite))
+	addChoice(cmd, &dialect, "dialect", "`dialect` of the SQL, instead of a database: postgres, mysql (MariaDB too) or sqlite",
+		string(schema.Postgres), string(schema.MySQL), string(schema.SQLite))
 	cmd.MarkFlagsMutuallyExclusive("db", "dialect")
 	cmd.MarkFlagsMutuallyExclusive("db-file", "dialect")
 	return cmd

@@ -56,7 +56,7 @@ func (s *show) parse(args []string) error {
 		return errors.New("usage: sqllock show [flags] NAME")
 	}
 	s.name = args[0]
-	return errors.Join(sqllock.CheckName(s.name), s.check())
+	return errors.Join(sqllock.CheckName(s.name), s.checkTables(s.kind))
 }
 
 func (s *show) lease(ctx context.Context, locker *leasetable.Locker) ([]leasetable.Info, error) {

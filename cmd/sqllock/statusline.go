@@ -43,6 +43,10 @@ func (l *statusLine) show(text string) {
 func (l *statusLine) erase() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.eraseLocked()
+}
+
+func (l *statusLine) eraseLocked() {
 	if l.shown {
 		_, _ = io.WriteString(l.w, eraseLine) // nothing depends on it
 	}
@@ -51,9 +55,9 @@ func (l *statusLine) erase() {
 
 // Write implements io.Writer.
 func (l *statusLine) Write(text []byte) (int, error) {
-	l.erase()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.eraseLocked()
 	return l.w.Write(text)
 }
 

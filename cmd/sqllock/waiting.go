@@ -13,7 +13,7 @@ import (
 const (
 	firstLook = 200 * time.Millisecond // a shorter wait is not worth a word
 	lookEvery = 5 * time.Second        // between two questions who holds the lock
-	redraw    = time.Second
+	tellEvery = time.Second
 )
 
 // waiting is a wait for a lock, and what is known of the holder who is waited for.
@@ -38,7 +38,7 @@ func (r *run) tellWaiting(ctx context.Context, db *database, l locker) (stop fun
 	if r.wait.ends() {
 		w.until = time.Now().Add(r.wait.limit)
 	}
-	return r.line.meanwhile(ctx, firstLook, redraw, w.tell)
+	return r.line.meanwhile(ctx, firstLook, tellEvery, w.tell)
 }
 
 func (w *waiting) tell(ctx context.Context) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -50,14 +49,13 @@ const (
 
 // watch is one call of sqllock watch.
 type watch struct {
-	look
-	prefix   string
+	search
 	interval time.Duration
 	held     map[string]bool // the names of the leases of the last reading; only readings use it
 }
 
 func (m *Main) watchCommand() *cobra.Command {
-	w := &watch{look: look{Main: m}}
+	w := &watch{search: search{look: look{Main: m}}}
 	cmd := &cobra.Command{
 		Use:   "watch [flags] [PREFIX]",
 		Short: "Show what happens to locks",
@@ -73,16 +71,13 @@ func (m *Main) watchCommand() *cobra.Command {
 }
 
 func (w *watch) parse(args []string) error {
-	if len(args) > 1 {
-		return errors.New("usage: sqllock watch [flags] [PREFIX]")
-	}
-	if len(args) == 1 {
-		w.prefix = args[0]
+	if err := w.search.parse(args, "usage: sqllock watch [flags] [PREFIX]"); err != nil {
+		return err
 	}
 	if w.interval < minInterval {
 		return fmt.Errorf("--interval is less than %v", minInterval)
 	}
-	return w.check()
+	return nil
 }
 
 func (w *watch) run(cmd *cobra.Command, args []string) error {
@@ -224,12 +219,4 @@ func (w *watch) list(ctx context.Context, locker *leasetable.Locker) ([]leasetab
 		}
 	}
 	return infos, nil
-}
-
-func (w *watch) listSessions(ctx context.Context, db *database, locker sessionLocker) ([]entry, error) {
-	entries, err := sessionEntries(ctx, locker)
-	if err != nil {
-		return nil, err
-	}
-	return db.named(ctx, entries, w.prefix)
 }

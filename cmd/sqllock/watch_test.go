@@ -123,7 +123,7 @@ func TestWatchRefusesWhatItCannotDo(t *testing.T) {
 	e := on(t, sqliteFile(t).url)
 	call(t, e, 64, []string{"usage: sqllock watch"}, "watch", "a", "b")
 	call(t, e, 64, []string{"--interval is less than 200ms"}, "watch", "--interval", "100ms")
-	call(t, e, 64, []string{"--kind is"}, "watch", "--kind", "table")
+	call(t, e, 64, []string{`"--kind" flag: it is`}, "watch", "--kind", "table")
 	call(t, e, 64, []string{"SQLite has no sessions"}, "watch", "--kind", "session")
 	call(t, on(t, "postgres://127.0.0.1:1/x"), 69, []string{"refused"}, "watch")
 }

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// choice is the value of a flag that has one of a few.
+type choice struct {
+	*string
+	of []string
+}
+
+// addChoice adds a flag that has one of a few values, with which it is completed. The one that value has
+// is the default.
+func addChoice(cmd *cobra.Command, value *string, name, usage string, of ...string) {
+	cmd.Flags().Var(choice{value, of}, name, usage)
+	completeFlag(cmd, name, of...)
+}
+
+// Set implements pflag.Value.
+func (c choice) Set(text string) error {
+	if !slices.Contains(c.of, text) {
+		last := len(c.of) - 1
+		return errors.New("it is " + strings.Join(c.of[:last], ", ") + " or " + c.of[last])
+	}
+	*c.string = text
+	return nil
+}
+
+// String implements pflag.Value, also of a choice of nothing.
+func (c choice) String() string {
+	if c.string == nil {
+		return ""
+	}
+	return *c.string
+}
+
+// Type implements pflag.Value.
+func (choice) Type() string { return "choice" }
