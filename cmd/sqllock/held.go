@@ -33,6 +33,9 @@ func (r *run) heldBy(ctx context.Context, l locker, err error) error {
 			holder, held = now, true
 		}
 	}
+	if r.wait.ends() {
+		holder.Waiters = 0 // the server may still count the one that has given up
+	}
 	switch early := r.giveUpEarly && !errors.Is(err, context.DeadlineExceeded); {
 	case !held: // nobody does the work instead: --on-held is not about that
 		return fail(exitHeld, fmt.Errorf("lock %q was not taken in time%s", r.name, r.waited(early)))

@@ -116,5 +116,15 @@ func (p *place) schemaError(err error) error {
 	if p.tables.Schema != "" {
 		command += " --schema " + p.tables.Schema
 	}
-	return fmt.Errorf("the tables are missing in this database, or are of another version; create them with: %s\n(%w)", command, err)
+	return fmt.Errorf("the tables are missing in this database, or are of another version; create them with: %s\n(%w)", command, lastOf(err))
+}
+
+// lastOf is the last of several errors that err is made of: what the database said, without the advice before it.
+func lastOf(err error) error {
+	var several interface{ Unwrap() []error }
+	if !errors.As(err, &several) {
+		return err
+	}
+	all := several.Unwrap()
+	return all[len(all)-1]
 }
