@@ -178,18 +178,33 @@ func (b *bench) clean(ctx context.Context) error {
 	defer cancel()
 	last := strings.TrimSuffix(b.mine, "/") + "0" // which is next after /
 	for _, deletion := range []struct {
-		query string
-		args  []any
+		rows, order string
+		args        []any
 	}{
-		{"DELETE FROM sqllock_lock WHERE name >= ? AND name < ?", []any{[]byte(b.mine), []byte(last)}},
-		{"DELETE FROM sqllock_lease WHERE owner = ?", []any{b.mine}},
+		{"sqllock_lock WHERE name >= ? AND name < ?", "name", []any{[]byte(b.mine), []byte(last)}},
+		{"sqllock_lease WHERE owner = ?", "id", []any{b.mine}},
 	} {
-		query := b.db.Rebind(b.tables.Rewrite(b.db.dialect, deletion.query))
-		if _, err := b.db.ExecContext(ctx, query, deletion.args...); err != nil {
+		if err := b.delete(ctx, deletion.rows, deletion.order, deletion.args); err != nil {
 			return fmt.Errorf("the rows of %s could not be deleted: %w", b.mine, err)
 		}
 	}
 	return nil
+}
+
+// delete counts the rows first: MySQL and MariaDB lock the rows that they come by, and MariaDB the one behind
+// the last, which are those of others. They stop when they have so many.
+func (b *bench) delete(ctx context.Context, rows, order string, args []any) error {
+	query := func(text string) string { return b.db.Rebind(b.tables.Rewrite(b.db.dialect, text)) }
+	var count int
+	if err := b.db.GetContext(ctx, &count, query("SELECT COUNT(*) FROM "+rows), args...); err != nil || count == 0 {
+		return err
+	}
+	text := "DELETE FROM " + rows
+	if b.db.dialect == schema.MySQL {
+		text += fmt.Sprintf(" ORDER BY %s LIMIT %d", order, count)
+	}
+	_, err := b.db.ExecContext(ctx, query(text), args...)
+	return err
 }
 
 // server is what the database calls itself.

@@ -78,6 +78,22 @@ func TestASignalEndsBenchAndLeavesNothing(t *testing.T) {
 	})
 }
 
+func TestBenchDoesNotWaitForTheRowsOfOthers(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db testPlace) {
+		if db.Engine == "sqlite" {
+			t.Skip("it has no locks of rows")
+		}
+		call(t, on(t, db.url), 0, nil, "run", "sqllock bench0", "--", "true") // the name is behind all of bench
+		tx, err := db.Beginx()
+		must(t, err)
+		defer func() { must(t, tx.Rollback()) }()
+		var token int
+		must(t, tx.Get(&token, "SELECT token FROM sqllock_lock WHERE name = 'sqllock bench0' FOR UPDATE"))
+		call(t, on(t, db.url), 0, nil, "bench", "--duration", "20ms")
+	})
+}
+
 func TestBenchWithoutTables(t *testing.T) {
 	t.Parallel()
 	db := servers["PostgreSQL"](t)

@@ -14,8 +14,12 @@ func endingSignals() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGT
 func groupSignals() []os.Signal { return nil }
 func outliveReaders()           {}
 
-// resizeSignals are none: no live view is drawn there.
-func resizeSignals() []os.Signal { return nil }
+// screenSignals are none: no live view is drawn there.
+func screenSignals() []os.Signal { return nil }
+
+func stops(os.Signal) bool     { return false }
+func continues(os.Signal) bool { return false }
+func suspend()                 {}
 
 func (c *child) attributes() *syscall.SysProcAttr { return nil }
 func (c *child) forward(os.Signal)                {}

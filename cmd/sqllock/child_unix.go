@@ -27,8 +27,16 @@ func outliveReaders() {
 	}
 }
 
-// resizeSignals are those that tell of another size of the terminal.
-func resizeSignals() []os.Signal { return []os.Signal{syscall.SIGWINCH} }
+// screenSignals are those after which the screen is to be drawn again.
+func screenSignals() []os.Signal {
+	return []os.Signal{syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT}
+}
+
+func stops(sig os.Signal) bool     { return sig == syscall.SIGTSTP }
+func continues(sig os.Signal) bool { return sig == syscall.SIGCONT }
+
+// suspend stops this program, and returns when it was continued.
+func suspend() { _ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) }
 
 // attributes are what the child is started with.
 func (c *child) attributes() *syscall.SysProcAttr {

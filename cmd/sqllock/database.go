@@ -155,6 +155,9 @@ func openMySQLURL(named string) (*database, error) {
 		return nil, bad
 	}
 	host, port := u.Hostname(), u.Port()
+	if strings.Contains(host, ":") && !strings.HasPrefix(u.Host, "[") { // user:password:port, without a host
+		return nil, bad
+	}
 	if host == "" {
 		host = "127.0.0.1"
 	}
@@ -173,7 +176,16 @@ func openMySQLURL(named string) (*database, error) {
 	return openMySQL(config)
 }
 
+// credential matches parameters that other drivers know. This one would have the server set variables
+// of that name, and the server would show the value in its error, or change the password.
+var credential = regexp.MustCompile(`(?i)^(user(name)?|pass(wor)?d|pwd)$`)
+
 func openMySQL(config *gomysql.Config) (*database, error) {
+	for key := range config.Params {
+		if credential.MatchString(key) {
+			return nil, errors.New("the MySQL URL or DSN has a user or a password among its parameters: they stand before the @, as in user:password@…")
+		}
+	}
 	if config.Timeout == 0 {
 		config.Timeout = connectTimeout
 	}

@@ -171,6 +171,9 @@ func TestBadDatabasesListTheForms(t *testing.T) {
 		"sqlite://x.db":                  "third slash",
 		"sqlite::memory:":                "locks nobody out",
 		"mysql://h:port/d":               "cannot be parsed",
+		"mysql://u:p:3306/d":             "cannot be parsed",
+		"mysql://h/d?user=u&password=p":  "before the @",
+		"u@tcp(h)/d?Passwd=p":            "before the @",
 		"postgres://h:x/d":               "cannot be parsed",
 		"mysql://h/d?tls=no-such-config": "cannot be parsed",
 	} {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 )
@@ -15,9 +16,10 @@ type lines struct {
 	asides map[string]bool
 }
 
-func (l *lines) wishes() wishes { return wishes{} }
-func (l *lines) redraw() error  { return nil }
-func (l *lines) close()         {}
+func (l *lines) wishes() wishes        { return wishes{} }
+func (l *lines) redraw() error         { return nil }
+func (l *lines) heard(os.Signal) error { return nil }
+func (l *lines) close()                {}
 
 func (l *lines) show(seen reading, news []change) error {
 	if l.silent {

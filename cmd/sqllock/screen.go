@@ -18,7 +18,7 @@ type screen struct {
 	shown   []row
 
 	ticker  *time.Ticker
-	resized chan os.Signal
+	signals chan os.Signal
 }
 
 // happening is a change and when it was seen.
@@ -35,18 +35,18 @@ func openScreen(w *watch) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &screen{tty: t, colors: w.getenv("NO_COLOR") == "", ticker: time.NewTicker(time.Second), resized: make(chan os.Signal, 1)}
-	signal.Notify(s.resized, resizeSignals()...)
+	s := &screen{tty: t, colors: w.getenv("NO_COLOR") == "", ticker: time.NewTicker(time.Second), signals: make(chan os.Signal, 4)}
+	signal.Notify(s.signals, screenSignals()...)
 	return s, nil
 }
 
 func (s *screen) close() {
 	s.ticker.Stop()
-	signal.Stop(s.resized)
+	signal.Stop(s.signals)
 	s.tty.close()
 }
 
-func (s *screen) wishes() wishes { return wishes{s.ticker.C, s.resized, s.quit} }
+func (s *screen) wishes() wishes { return wishes{s.ticker.C, s.signals, s.quit} }
 
 func (s *screen) show(seen reading, news []change) error {
 	s.seen, s.at, s.failure = seen, time.Now(), nil

@@ -18,6 +18,23 @@ func resize(t *testing.T, tty *os.File, width, height uint16) {
 	control(t, tty, syscall.TIOCSWINSZ, (*int32)(unsafe.Pointer(&size)))
 }
 
+// reads returns a function that waits until a text is shown, after what was waited for before.
+func reads(t *testing.T, screen *os.File) func(want string) {
+	t.Helper()
+	must(t, screen.SetReadDeadline(time.Now().Add(patience)))
+	shown := ""
+	return func(want string) {
+		t.Helper()
+		for piece := make([]byte, 4096); !strings.Contains(shown, want); {
+			n, err := screen.Read(piece)
+			if shown += string(piece[:n]); err != nil {
+				t.Fatalf("waiting for %q after %q: %v", want, shown, err)
+			}
+		}
+		shown = shown[strings.Index(shown, want)+len(want):]
+	}
+}
+
 func TestTheLiveViewLeavesTheTerminalAsItWas(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]struct {
@@ -40,18 +57,7 @@ func TestTheLiveViewLeavesTheTerminalAsItWas(t *testing.T) {
 			must(t, err)
 			e["TERM"], e["NO_COLOR"] = "xterm", ""
 			cmd, _ := onTerminal(t, screen, tty, e, binary, "watch", "--interval", "200ms")
-			must(t, screen.SetReadDeadline(time.Now().Add(patience)))
-			shown := ""
-			shows := func(want string) {
-				t.Helper()
-				for piece := make([]byte, 4096); !strings.Contains(shown, want); {
-					n, err := screen.Read(piece)
-					if shown += string(piece[:n]); err != nil {
-						t.Fatalf("waiting for %q after %q: %v", want, shown, err)
-					}
-				}
-				shown = shown[strings.Index(shown, want)+len(want):]
-			}
+			shows := reads(t, screen)
 			shows(enterScreen)
 			shows("\x1b[1;1H\x1b[1msqllock watch ")
 			shows("1 held  q quits")
@@ -69,6 +75,14 @@ func TestTheLiveViewLeavesTheTerminalAsItWas(t *testing.T) {
 			db.expire(t, second)
 			shows("\x1b[31mnightly  lease")
 			shows("expired")
+			must(t, cmd.Process.Signal(syscall.SIGTSTP))
+			shows(leaveScreen)
+			var status syscall.WaitStatus
+			if _, err = syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+				t.Fatalf("it was not stopped: %v", err)
+			}
+			must(t, cmd.Process.Signal(syscall.SIGCONT))
+			shows(enterScreen + clearScreen + "\x1b[1;1H")
 			if end.key != "" {
 				_, err = screen.WriteString(end.key)
 			} else {
@@ -87,4 +101,19 @@ func TestTheLiveViewLeavesTheTerminalAsItWas(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheLiveViewOnATerminalThatDoesNotKnowItsSize(t *testing.T) {
+	t.Parallel()
+	screen, tty := terminal(t)
+	resize(t, tty, 0, 0)
+	e := on(t, sqliteFile(t).url)
+	e["TERM"] = "xterm"
+	cmd, _ := onTerminal(t, screen, tty, e, binary, "watch")
+	shows := reads(t, screen)
+	shows("q quits")
+	_, err := screen.WriteString("q")
+	must(t, err)
+	shows(leaveScreen)
+	must(t, cmd.Wait())
 }

@@ -34,18 +34,45 @@ func openTTY(in io.Reader, out io.Writer) (*tty, error) {
 	t.out, _ = out.(*os.File)
 	if isTerminal(in) {
 		t.in, _ = in.(*os.File)
-		before, err := term.MakeRaw(int(t.in.Fd()))
+		before, err := term.GetState(int(t.in.Fd()))
 		if err != nil {
 			return nil, err
 		}
 		t.before = before
-		go t.readKeys()
 	}
-	if _, err := t.out.WriteString(enterScreen); err != nil {
+	if err := t.enter(); err != nil {
 		t.close()
 		return nil, err
 	}
+	if t.in != nil {
+		go t.readKeys()
+	}
 	return t, nil
+}
+
+// enter prepares the terminal, and has all of the screen drawn.
+func (t *tty) enter() error {
+	if t.in != nil {
+		if _, err := term.MakeRaw(int(t.in.Fd())); err != nil {
+			return err
+		}
+	}
+	t.width = 0
+	_, err := t.out.WriteString(enterScreen)
+	return err
+}
+
+// heard does what a signal of screenSignals asks for, before the screen is drawn again: a stop gives the
+// terminal back until the program is continued, and whoever continues it may have used the terminal.
+func (t *tty) heard(sig os.Signal) error {
+	if !stops(sig) && !continues(sig) {
+		return nil
+	}
+	if stops(sig) {
+		t.close()
+		suspend()
+	}
+	return t.enter()
 }
 
 // close leaves the terminal as it was. There is nothing to do about an error: it is gone.
@@ -73,9 +100,13 @@ func (t *tty) readKeys() {
 	}
 }
 
-// resize takes note of the size, and reports whether it is another one.
+// resize takes note of the size, and reports whether it is another one. A terminal that does not
+// know its size, as on a serial line, says 0.
 func (t *tty) resize() (bool, error) {
 	width, height, err := term.GetSize(int(t.out.Fd()))
+	if width <= 0 || height <= 0 {
+		width, height = 80, 24
+	}
 	changed := width != t.width || height != t.height
 	t.width, t.height = width, height
 	return changed, err
@@ -118,13 +149,13 @@ func paint(before, after []row) string {
 			same = commonASCII(old.text, now.text)
 		}
 		_, _ = fmt.Fprintf(&b, "\x1b[%d;%dH", i+1, same+1)
+		if utf8.RuneCountInString(now.text) < len(old.text) { // what was there may be wider: no text has more columns than bytes
+			b.WriteString(clearRest)
+		}
 		if now.style != plainStyle {
 			b.WriteString(sgr[now.style] + now.text[same:] + "\x1b[m")
 		} else {
 			b.WriteString(now.text[same:])
-		}
-		if utf8.RuneCountInString(now.text) < utf8.RuneCountInString(old.text) { // never after the last column, which it would clear
-			b.WriteString(clearRest)
 		}
 	}
 	return b.String()

@@ -89,12 +89,21 @@ func TestOnlyWhatHasChangedIsPainted(t *testing.T) {
 	}{
 		{before, ""},
 		{[]row{before[0], {"nightly  12s", plainStyle}, before[2], before[3]}, "\x1b[2;11H2s"},
-		{[]row{before[0], {"nightly  9s", plainStyle}, before[2], before[3]}, "\x1b[2;10H9s\x1b[K"},
+		{[]row{before[0], {"nightly  9s", plainStyle}, before[2], before[3]}, "\x1b[2;10H\x1b[K9s"},
 		{[]row{before[0], {"nightly  4s !", red}, before[2], before[3]}, "\x1b[2;1H\x1b[31mnightly  4s !\x1b[m"},
-		{[]row{before[0], before[1], {"Zoë  12s", plainStyle}}, "\x1b[3;3Hë  12s\x1b[4;1H\x1b[K"},
+		{[]row{before[0], before[1], {"Zoë  12s", plainStyle}}, "\x1b[3;3H\x1b[Kë  12s\x1b[4;1H\x1b[K"},
+		{[]row{before[0], before[1], {"Zoe    1s", plainStyle}, before[3]}, "\x1b[3;3He    1s"},
+		{[]row{before[0], before[1], {"Zo   1s", plainStyle}, before[3]}, "\x1b[3;3H\x1b[K   1s"},
 	} {
 		if got := paint(before, test.after); got != test.want {
 			t.Errorf("%v: it writes %q, want %q", test.after, got, test.want)
 		}
+	}
+}
+
+func TestNothingIsLeftOfWideCharacters(t *testing.T) {
+	t.Parallel()
+	if got := paint([]row{{"日本語", plainStyle}}, []row{{"abcd", plainStyle}}); got != "\x1b[1;1H\x1b[Kabcd" {
+		t.Errorf("it writes %q", got)
 	}
 }

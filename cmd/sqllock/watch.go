@@ -147,6 +147,7 @@ type display interface {
 	show(seen reading, news []change) error
 	trouble(err error) error // the database could not be asked
 	redraw() error
+	heard(sig os.Signal) error // and is redrawn
 	wishes() wishes
 	close()
 }
@@ -154,7 +155,7 @@ type display interface {
 // wishes are of a display, or of its user.
 type wishes struct {
 	tick    <-chan time.Time // to redraw
-	resized <-chan os.Signal // so, too
+	signals <-chan os.Signal // to hear of
 	quit    <-chan struct{}
 }
 
@@ -186,7 +187,10 @@ func (w *watch) follow(a answer, answers <-chan answer, signals *relay) (err err
 				return nil
 			}
 		case <-wishes.tick:
-		case <-wishes.resized:
+		case sig := <-wishes.signals:
+			if err := d.heard(sig); err != nil {
+				return fail(exitOutput, err)
+			}
 		case <-wishes.quit:
 			return nil
 		case sig := <-signals.signals:
