@@ -21,6 +21,8 @@ func stops(os.Signal) bool     { return false }
 func continues(os.Signal) bool { return false }
 func suspend()                 {}
 
+func inForeground(any) bool { return true }
+
 func (c *child) attributes() *syscall.SysProcAttr { return nil }
 func (c *child) forward(os.Signal)                {}
 func (c *child) terminate()                       { c.kill() }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // endingSignals are those that end a program unless it knows them.
@@ -37,6 +39,16 @@ func continues(sig os.Signal) bool { return sig == syscall.SIGCONT }
 
 // suspend stops this program, and returns when it was continued.
 func suspend() { _ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) }
+
+// inForeground reports whether the terminal is this program's at the moment, and not its shell's.
+func inForeground(terminal any) bool {
+	file, ok := terminal.(*os.File)
+	if !ok {
+		return false
+	}
+	group, err := unix.IoctlGetInt(int(file.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
 
 // attributes are what the child is started with.
 func (c *child) attributes() *syscall.SysProcAttr {

@@ -27,10 +27,11 @@ func (m *Main) statusLine() *statusLine {
 }
 
 // show puts a text there that has 80 columns at most. What is too wide all the same, with letters
-// that take two, is cut by the terminal, which must not begin another line.
+// that take two, is cut by the terminal, which must not begin another line. A job in the background of a shell
+// shows nothing: somebody types there.
 func (l *statusLine) show(text string) {
 	const noWrap, wrap = "\x1b[?7l", "\x1b[?7h"
-	if !l.terminal {
+	if !l.terminal || !inForeground(l.w) {
 		return
 	}
 	l.mu.Lock()

@@ -49,6 +49,20 @@ func TestAWaitOnATerminalIsShownAndErased(t *testing.T) {
 	})
 }
 
+func TestAWaitInTheBackgroundIsNotShown(t *testing.T) {
+	t.Parallel()
+	e := on(t, sqliteFile(t).url)
+	e["TERM"] = "xterm"
+	holder := held(t, e, "busy")
+	screen, tty := terminal(t)
+	cmd, _ := onTerminal(t, screen, tty, e, "sh", "-c", `set -m; "$0" run --wait 1500ms busy -- true & wait $!; echo code $?`, binary)
+	if text := shownUntil(t, screen, "code 75"); strings.Contains(text, "waiting for") {
+		t.Errorf("it shows %q", text)
+	}
+	must(t, cmd.Wait())
+	holder.letGo()
+}
+
 func TestAWaitIsNotShownAmongJSON(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
