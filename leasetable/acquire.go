@@ -18,7 +18,7 @@ import (
 // A name that others hold together with another limit is a *[LimitError].
 //
 // The tables being missing is sqllock.ErrSchema; a server or session that cannot write is
-// sqllock.ErrReadOnly.
+// sqllock.ErrReadOnly. When ctx ends while a statement is under way, TryAcquire returns 0.1 s later at the latest.
 func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
 	return l.acquire(ctx, acquiring, name, opts, (*attempt).try)
 }

@@ -178,7 +178,7 @@ func openMySQLURL(named string) (*database, error) {
 
 // credential matches parameters that other drivers know. This one would have the server set variables
 // of that name, and the server would show the value in its error, or change the password.
-var credential = regexp.MustCompile(`(?i)^(user(name)?|pass(wor)?d|pwd)$`)
+var credential = regexp.MustCompile(`(?i)^(user(name)?|pass(w(or)?)?d|pwd)$`)
 
 func openMySQL(config *gomysql.Config) (*database, error) {
 	for key := range config.Params {

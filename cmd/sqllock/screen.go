@@ -12,9 +12,10 @@ type screen struct {
 	*tty
 	colors  bool
 	seen    reading
-	at      time.Time   // when that was read, by this machine's clock
-	failure error       // why there is no newer one
-	lately  []happening // the last first
+	at      time.Time     // when that was read, by this machine's clock
+	failure error         // why there is no newer one
+	late    time.Duration // how old it becomes without anything being wrong
+	lately  []happening   // the last first
 	shown   []row
 
 	ticker  *time.Ticker
@@ -35,7 +36,7 @@ func openScreen(w *watch) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &screen{tty: t, colors: w.getenv("NO_COLOR") == "", ticker: time.NewTicker(time.Second), signals: make(chan os.Signal, 4)}
+	s := &screen{tty: t, colors: w.getenv("NO_COLOR") == "", late: w.interval + 2*time.Second, ticker: time.NewTicker(time.Second), signals: make(chan os.Signal, 4)}
 	signal.Notify(s.signals, screenSignals()...)
 	return s, nil
 }
@@ -74,7 +75,7 @@ func (s *screen) redraw() error {
 	if resized {
 		s.shown, text = nil, clearScreen
 	}
-	rows := view{s.seen, s.seen.now.Add(time.Since(s.at)), s.failure, s.lately}.rows(s.width, s.height)
+	rows := view{s.seen, s.seen.now.Add(time.Since(s.at)), s.failure, s.late, s.lately}.rows(s.width, s.height)
 	if !s.colors {
 		for i := range rows {
 			rows[i].style = min(rows[i].style, bold)

@@ -11,9 +11,10 @@ import (
 // view is what the screen shows.
 type view struct {
 	seen    reading
-	now     time.Time   // by the database's clock
-	failure error       // why seen is no newer
-	lately  []happening // the last first
+	now     time.Time     // by the database's clock
+	failure error         // why seen is no newer
+	late    time.Duration // how old seen becomes without anything being wrong
+	lately  []happening   // the last first
 }
 
 // rows lays the view out: a line about all, what is wrong, the table, and what happened lately.
@@ -39,9 +40,12 @@ func (v view) rows(width, height int) []row {
 
 // wrong is what the user has to know to read the table.
 func (v view) wrong() []error {
-	if v.failure != nil {
-		ago := v.now.Sub(v.seen.now)
+	ago := v.now.Sub(v.seen.now)
+	switch {
+	case v.failure != nil:
 		return []error{fmt.Errorf("as it was %s ago, and asked for again: %w", duration(ago), v.failure)}
+	case ago > v.late:
+		return []error{fmt.Errorf("as it was %s ago: the database has not answered since", duration(ago))}
 	}
 	return v.seen.missing
 }

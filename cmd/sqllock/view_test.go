@@ -24,6 +24,7 @@ func viewOf() view {
 	return view{
 		seen:   reading{entries: []entry{long, hostile, dead, {kind: kindLease, name: "free", state: stateFree}}, now: now},
 		now:    now,
+		late:   time.Second,
 		lately: []happening{{now, change{eventExpired, dead}}, {now.Add(-time.Second), change{eventTaken, long}}},
 	}
 }
@@ -105,5 +106,14 @@ func TestNothingIsLeftOfWideCharacters(t *testing.T) {
 	t.Parallel()
 	if got := paint([]row{{"日本語", plainStyle}}, []row{{"abcd", plainStyle}}); got != "\x1b[1;1H\x1b[Kabcd" {
 		t.Errorf("it writes %q", got)
+	}
+}
+
+func TestTheViewSaysThatTheDatabaseDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	v := viewOf()
+	v.now = v.now.Add(10 * time.Second)
+	if got := texts(v.rows(80, 24)); !strings.Contains(got, "\nas it was 10s ago: the database has not answered since\n") {
+		t.Errorf("it is %s", got)
 	}
 }
