@@ -9,7 +9,7 @@ help: ## this list
 
 .PHONY: test
 test: ## every test, with the race detector, on real servers; gets the servers it needs
-	./scripts/with-servers env CGO_ENABLED=1 go test -race -count=1 -parallel 4 -timeout 15m $(ARGS) ./...
+	./scripts/with-servers env CGO_ENABLED=1 go test -race -count=1 -timeout 15m $(ARGS) ./...
 
 .PHONY: bench
 bench: ## what locks cost beside the bare driver, as ratios, and what sqllock run does

@@ -94,7 +94,7 @@ func TestALockThatWillEndSoonIsToldBefore(t *testing.T) {
 	t.Parallel()
 	db := withTables(t, sqltest.Postgres(t))
 	events := make(chan sqllock.Event, 100)
-	l := newLocker(t, db.DB, leasetable.WithTTL(2*time.Second), leasetable.WithHook(func(e sqllock.Event) { events <- e }))
+	l := newLocker(t, db.DB, leasetable.WithTTL(4*time.Second), leasetable.WithHook(func(e sqllock.Event) { events <- e }))
 	lease := take(t, l, "x")
 	tx, err := db.Beginx()
 	if err != nil {
