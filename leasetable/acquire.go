@@ -18,7 +18,7 @@ import (
 // A name that others hold together with another limit is a *[LimitError].
 //
 // The tables being missing is sqllock.ErrSchema; a server or session that cannot write is
-// sqllock.ErrReadOnly. When ctx ends while a statement is under way, TryAcquire returns 0.1 s later at the latest.
+// sqllock.ErrReadOnly. When ctx ends while a statement is under way, TryAcquire may return some 0.1 s later.
 func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
 	return l.acquire(ctx, acquiring, name, opts, (*attempt).try)
 }
@@ -140,8 +140,11 @@ func (a *attempt) claim() (*Lease, error) {
 	hopeful := a.store.dialect != schema.SQLite || a.meet != nil
 	if hopeful && a.meet == nil && !a.place() {
 		reviews := t.reviewsBegun()
-		o, tried := a.takeLone(t)
-		if o.token != 0 || o.err != nil {
+		o, tried := a.takeHere(t)
+		switch {
+		case a.left:
+			return nil, context.Cause(a.ctx)
+		case o.token != 0 || o.err != nil:
 			return a.accept(t, o, reviews)
 		}
 		hopeful = !tried
@@ -153,19 +156,55 @@ func (a *attempt) claim() (*Lease, error) {
 // connection is cut, which costs that, and a new lease: it is unknown whether it took the name.
 const cutAfter = 100 * time.Millisecond
 
-// takeLone takes the name if it is free and no other goroutine asks for any, and reports whether that was tried.
-// The statement does not wait for the holder, so that it can run in the caller's goroutine; to hand it
-// to another one costs a tenth of it.
-func (a *attempt) takeLone(t *term) (o outcome, tried bool) {
-	ctx, cancel := context.WithTimeout(bound.To(a.closing, a.ctx), conflictTimeout)
-	defer cancel()
-	defer context.AfterFunc(a.ctx, func() { time.AfterFunc(cutAfter, cancel) })()
-	tried = a.store.takes.lone(func() { o.token, o.err = a.store.acquireFree(ctx, a.part(t.id)) })
-	if answered(o.err) { // to be repeated, maybe
+// takeHere takes the name if it is free, and reports whether that was tried. The statement does not wait for
+// the holder, so that its caller can await it, or run it; to hand it to another goroutine costs a tenth of it.
+func (a *attempt) takeHere(t *term) (o outcome, tried bool) {
+	if o, tried = a.takeLone(t); tried || a.rank.noted() != 0 {
+		return o, tried
+	}
+	p, takes := a.part(t.id), &a.store.takes
+	takes.join(bound.To(a.closing, a.ctx), p)
+	select {
+	case <-p.done:
+		return p.outcome()
+	case <-a.ctx.Done():
+	}
+	if takes.leave(p) {
+		return outcome{err: context.Cause(a.ctx)}, true
+	}
+	a.left = true
+	_ = a.hand(func() { // of a Locker that is closed the lease is ended
+		<-p.done
+		o, _ := p.outcome()
+		a.abandon(t, o)
+		a.over()
+	})
+	return o, true
+}
+
+// outcome is what a part that was run came to. It reports whether that is final: what the database undid because of
+// others is to be repeated, maybe.
+func (p *part) outcome() (o outcome, final bool) {
+	if answered(p.err) {
 		return outcome{}, false
 	}
-	o.unsure = o.err != nil
-	return o, tried
+	return outcome{token: p.took.Token, err: p.err, unsure: p.err != nil}, true
+}
+
+// takeLone does what takeHere does if no other goroutine asks for any name, by a statement of its own.
+func (a *attempt) takeLone(t *term) (o outcome, tried bool) {
+	var p *part
+	tried = a.store.takes.lone(func() {
+		ctx, cancel := context.WithTimeout(bound.To(a.closing, a.ctx), conflictTimeout)
+		defer cancel()
+		defer context.AfterFunc(a.ctx, func() { time.AfterFunc(cutAfter, cancel) })()
+		p = a.part(t.id)
+		p.took.Token, p.err = a.store.acquireFree(ctx, p)
+	})
+	if !tried {
+		return outcome{}, false
+	}
+	return p.outcome()
 }
 
 // claimOnTerm makes one attempt by f, on t, on which a claim has begun.

@@ -156,7 +156,7 @@ func (le *Lease) releaseBoth(ctx context.Context, at spot) error {
 	if trusted {
 		trusted, cause = at.next.trustedNow()
 	}
-	freed, err := at.term.free(ctx, func(ctx context.Context) (int64, error) {
+	freed, err := at.term.free(ctx, false, func(ctx context.Context) (int64, error) {
 		for _, t := range at.ends() {
 			p := &part{name: le.Name(), id: t.id, token: le.token, keep: le.keep}
 			if freed, err := t.store.frees.do(ctx, p, true); freed.Token != 0 || err != nil {
@@ -176,20 +176,18 @@ func (le *Lease) releaseBoth(ctx context.Context, at spot) error {
 }
 
 // release frees name as held with token, once keep has passed since it was acquired, and reports
-// whether it was held.
+// whether it was held. It is tried by a statement first that leaves out rows which somebody has locked.
 func (t *term) release(ctx context.Context, name string, token int64, keep time.Duration) (freed bool, err error) {
-	shared := false
-	return t.free(ctx, func(ctx context.Context) (int64, error) {
-		p := part{name: name, id: t.id, token: token, keep: keep}
-		if !shared { // at first, by a statement that leaves out rows that somebody has locked
-			shared = true
-			first := p
-			if freed, err := t.store.frees.do(ctx, &first, false); freed.Token != 0 || err != nil {
-				return t.freed(name, freed), err
-			}
-		}
-		freed, err := t.store.frees.do(ctx, &p, true)
-		return t.freed(name, freed), err
+	p := part{name: name, id: t.id, token: token, keep: keep}
+	first := p
+	took, err := t.store.frees.do(bound.To(t.locker.closing, ctx), &first, false)
+	if took.Token != 0 {
+		return t.freed(name, took) > 0, nil
+	}
+	return t.free(ctx, err != nil && !answered(err), func(ctx context.Context) (int64, error) {
+		again := p
+		took, err := t.store.frees.do(ctx, &again, true)
+		return t.freed(name, took), err
 	})
 }
 
@@ -205,16 +203,17 @@ func (t *term) freed(name string, took taken) int64 {
 
 // disown frees name whatever token it is held with, and reports whether it was held.
 func (t *term) disown(ctx context.Context, name string) (freed bool, err error) {
-	return t.free(ctx, func(ctx context.Context) (int64, error) {
+	return t.free(ctx, false, func(ctx context.Context) (int64, error) {
 		return t.store.change(ctx, &t.store.work, disown, []byte(name), t.id)
 	})
 }
 
 // free runs a statement that frees a name. An attempt whose answer was lost is repeated; when the
 // repetition then finds nothing to free while the lease is trusted, it was the first attempt that
-// freed it.
-func (t *term) free(ctx context.Context, statement func(context.Context) (int64, error)) (freed bool, err error) {
-	unanswered := false
+// freed it; there may have been one before that was unanswered.
+func (t *term) free(
+	ctx context.Context, unanswered bool, statement func(context.Context) (int64, error),
+) (freed bool, err error) {
 	err = retry(bound.To(t.locker.closing, ctx), releaseTimeout, func(ctx context.Context) error {
 		n, err := statement(ctx)
 		if err != nil {

@@ -137,6 +137,7 @@ func New(db *sqlx.DB, opts ...Option) (*Locker, error) {
 		return nil, err
 	}
 	store.durable = l.durable
+	store.takes.hand = l.hand
 	l.store = store
 	l.owner = column(l.owner)
 	host, _ := os.Hostname() // for people; a host without a name has no name to show

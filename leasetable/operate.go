@@ -65,7 +65,7 @@ func (l *Locker) Info(ctx context.Context, name string) (Info, error) {
 // are read, a thousand at a time; it is no snapshot.
 func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([]Info, error) {
 	const page = 1000
-	last := prefix + strings.Repeat("\xff", 1024) // a name has 1024 bytes at most
+	last := prefix + strings.Repeat("\xff", maxName)
 	var infos []Info
 	for from := prefix; ; {
 		var seen []sight

@@ -72,7 +72,7 @@ func (t *term) freeStray(ctx context.Context, stray strayPlace) error {
 
 // releasePlace frees the place of a lock, and reports whether it was held.
 func (t *term) releasePlace(ctx context.Context, name string, token int64) (freed bool, err error) {
-	return t.free(ctx, func(ctx context.Context) (int64, error) {
+	return t.free(ctx, false, func(ctx context.Context) (int64, error) {
 		return t.store.freePlace(ctx, name, t.id, token)
 	})
 }

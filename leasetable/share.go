@@ -22,11 +22,9 @@ type part struct {
 
 	metadata []byte // to attach
 
-	crowded bool // its statement was started while there were many callers
-
-	done chan struct{} // closed when p was run, or is to be run by its caller
+	ctx  context.Context //nolint:containedctx // its caller's, for a statement that it is the first of
+	done chan struct{}   // closed when p was run
 	// Written before done is closed:
-	lead bool // it is for this caller to run the next statement
 	took taken
 	err  error
 }
@@ -64,22 +62,27 @@ type taken struct {
 }
 
 // sharing has callers who come at the same time share a statement, and so a commit: those who come
-// while others run theirs go together when one of these has ended.
+// while others have theirs run go together when one of these has ended.
 type sharing struct {
 	*crowd
 	run     func(ctx context.Context, parts []*part) (map[string]taken, error)
-	patient bool // nobody goes alone
+	within  time.Duration // bounds a statement
+	patient bool          // nobody goes alone
 
 	running   int           // guarded by mu: statements
 	gathering bool          // guarded by mu: one of them is not sent yet: more callers are awaited
 	pace      time.Duration // guarded by mu: how long the last one for several took
 	queue     []*part       // guarded by mu: who waits for the next one
+	alarm     *time.Timer   // guarded by mu: has another one run for them if those that run take long
+	alarmed   bool          // guarded by mu: it is set
 }
 
 // crowd is what two sharings know of their callers together: those who were answered together come
 // together again, to the other one maybe. While there are many, one statement runs at a time, and the next one
 // is for all.
 type crowd struct {
+	hand func(f func()) error // runs f in another goroutine
+
 	mu    sync.Mutex
 	both  [2]*sharing // who waits in the first goes first
 	size  int         // guarded by mu: how many callers there were lately
@@ -90,22 +93,23 @@ type crowd struct {
 // newCrowd makes two sharings.
 func newCrowd(frees, takes *sharing) {
 	c := &crowd{both: [2]*sharing{frees, takes}}
-	frees.crowd, takes.crowd = c, c
+	for _, s := range c.both {
+		s.crowd = c
+		s.alarm = time.AfterFunc(time.Hour, s.ring)
+		s.alarm.Stop()
+	}
 }
 
 // A statement may wait for a row that somebody has locked. Others do not wait for one that takes much
-// longer than those before it: they run another one.
+// longer than those before it: another one is run for them.
 const (
-	maxRunning = 3
+	maxRunning = workConns - 1
 	mostPace   = 250 * time.Millisecond
 	mostGather = 500 * time.Microsecond
 )
 
 // slow is how long a statement may take before the next comer does not wait for it. The caller has mu.
 func (s *sharing) slow() time.Duration { return max(5*time.Millisecond, 2*s.pace) }
-
-// patience is how long one waits in any case. The caller has mu.
-func (s *sharing) patience() time.Duration { return max(20*time.Millisecond, 4*s.pace) }
 
 // mayStart reports whether a statement can start now. The caller has mu.
 func (s *sharing) mayStart() bool {
@@ -118,55 +122,25 @@ func (s *sharing) mayStart() bool {
 	return !s.patient && time.Since(s.began) > s.slow()
 }
 
-// start counts p's statement, which starts. The caller has mu.
-func (s *sharing) start(p *part) {
+// start counts a statement that starts, and reports whether it is for several, or would be. The caller has mu.
+func (s *sharing) start() (crowded bool) {
 	s.running++
 	s.began = time.Now()
-	if p.crowded = s.size > 1; p.crowded {
+	if crowded = s.size > 1; crowded {
 		s.busy++
 	}
+	return crowded
 }
 
-// do runs p, together with others unless that was done before. The first of those who had to wait runs the next statement.
+// do runs p, together with others unless that was done before.
 func (s *sharing) do(ctx context.Context, p *part, before bool) (taken, error) {
 	if (before || p.since != 0) && !s.patient {
 		return s.alone(ctx, p)
 	}
-	s.mu.Lock()
-	if s.mayStart() {
-		s.start(p)
-	} else {
-		p.done = make(chan struct{})
-		s.queue = append(s.queue, p)
-		patience := s.patience()
-		s.mu.Unlock()
-		if s.left(p, patience) {
-			return s.alone(ctx, p)
-		}
-		if !p.lead {
-			return p.took, p.err
-		}
-		s.mu.Lock()
+	if !s.lone(func() { s.serve(ctx, []*part{p}) }) {
+		s.join(ctx, p)
+		<-p.done
 	}
-	if p.crowded {
-		s.gather()
-	}
-	var parts []*part
-	parts, s.queue = p.withAlike(s.queue)
-	began := time.Now()
-	s.began = began
-	s.mu.Unlock()
-
-	s.serve(ctx, parts)
-	for _, other := range parts[1:] {
-		close(other.done)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(parts) > 1 {
-		s.pace = min(time.Since(began), mostPace)
-	}
-	s.ended(p, len(parts))
 	return p.took, p.err
 }
 
@@ -177,54 +151,135 @@ func (s *sharing) lone(f func()) bool {
 		s.mu.Unlock()
 		return false
 	}
-	p := new(part)
-	s.start(p)
+	crowded := s.start()
 	s.mu.Unlock()
 	f()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended(p, 1)
+	s.ended(crowded, 1)
+	s.leadOn()
 	return true
 }
 
-// ended counts p's statement, which was for so many callers, as ended. The caller has mu.
-func (s *sharing) ended(p *part, callers int) {
-	s.running--
-	if p.crowded {
-		s.busy--
-	}
-	s.size = min(max(callers+len(s.both[0].queue)+len(s.both[1].queue), s.size/2), maxShare)
-	for _, next := range s.both {
-		next.lead()
-	}
+// join has p run, by a statement for all who have come by then. Its end is that of p.done.
+func (s *sharing) join(ctx context.Context, p *part) {
+	p.ctx, p.done = ctx, make(chan struct{})
+	s.mu.Lock()
+	s.queue = append(s.queue, p)
+	s.leadOn()
 }
 
-// lead has the first of those who wait run a statement, if one can start. The caller has mu.
-func (s *sharing) lead() {
-	if len(s.queue) == 0 || !s.mayStart() {
+// leave takes p out of the queue, and reports whether it was there still.
+func (s *sharing) leave(p *part) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := len(s.queue)
+	s.queue = slices.DeleteFunc(s.queue, func(other *part) bool { return other == p })
+	return len(s.queue) < before
+}
+
+// next starts a statement for those who wait, if one can start. The caller has mu.
+func (c *crowd) next() (s *sharing, crowded bool) {
+	for _, s := range c.both {
+		switch {
+		case len(s.queue) == 0:
+		case s.mayStart():
+			return s, s.start()
+		case !s.patient && !s.alarmed:
+			s.alarmed = true
+			s.alarm.Reset(s.slow())
+		}
+	}
+	return nil, false
+}
+
+// ring has a statement run for those who wait for one that takes its time.
+func (s *sharing) ring() {
+	s.mu.Lock()
+	s.alarmed = false
+	s.leadOn()
+}
+
+// leadOn has another goroutine run statements for those who wait, if one can start. The caller has mu, and
+// has it no more.
+func (c *crowd) leadOn() {
+	s, crowded := c.next()
+	c.mu.Unlock()
+	if s == nil {
 		return
 	}
-	first := s.queue[0]
-	s.queue = slices.Delete(s.queue, 0, 1)
-	s.start(first)
-	first.lead = true
-	close(first.done)
+	lead := func() { s.lead(crowded) }
+	if c.hand(lead) != nil { // of a closed Locker every statement fails at once
+		lead()
+	}
 }
 
-// gather waits until as many have come as came lately, but not long beside what a statement takes. The caller
-// has mu.
-func (s *sharing) gather() {
+// lead runs a statement, which was started, and then others as long as somebody waits.
+func (s *sharing) lead(crowded bool) {
+	for s != nil {
+		s.mu.Lock()
+		if crowded {
+			s = s.gather()
+		}
+		var parts []*part
+		if len(s.queue) > 0 {
+			parts, s.queue = s.queue[0].withAlike(s.queue[1:])
+		}
+		began := time.Now()
+		s.began = began
+		s.mu.Unlock()
+
+		if len(parts) > 0 {
+			s.serve(parts[0].ctx, parts)
+		}
+		s.mu.Lock()
+		if len(parts) > 1 {
+			s.pace = min(time.Since(began), mostPace)
+		}
+		s.ended(crowded, len(parts))
+		var next *sharing
+		next, crowded = s.next()
+		s.mu.Unlock()
+		for _, p := range parts {
+			close(p.done)
+		}
+		s = next
+	}
+}
+
+// ended counts a statement, which was for so many callers, as ended. The caller has mu.
+func (s *sharing) ended(crowded bool, callers int) {
+	s.running--
+	if crowded {
+		s.busy--
+	}
+	s.size = min(max(callers+s.waiting(), s.size/2), maxShare)
+}
+
+// waiting is how many wait for the next statements. The caller has mu.
+func (c *crowd) waiting() int { return len(c.both[0].queue) + len(c.both[1].queue) }
+
+// gather waits until as many have come as came lately, but not long beside what a statement takes. It returns
+// whose turn it is then: so they all come to ask for the same. The caller has mu.
+func (s *sharing) gather() *sharing {
 	s.gathering = true
-	for end := time.Now().Add(min(s.pace/4, mostGather)); len(s.queue)+1 < s.size && time.Now().Before(end); {
+	for end := time.Now().Add(min(s.pace/4, mostGather)); s.waiting() < s.size && time.Now().Before(end); {
 		s.mu.Unlock()
 		runtime.Gosched()
 		s.mu.Lock()
 	}
 	s.gathering = false
+	if first := s.both[0]; first.running == 0 && len(first.queue) > 0 {
+		s.running--
+		first.running++
+		return first
+	}
+	return s
 }
 
 // serve runs a statement for parts, and notes what came of it.
 func (s *sharing) serve(ctx context.Context, parts []*part) {
+	ctx, cancel := context.WithTimeout(ctx, s.within)
+	defer cancel()
 	all, err := s.run(ctx, parts)
 	if len(parts) > 1 && answered(err) { // nothing was done because of one of them, maybe
 		all, err = nil, nil
@@ -240,31 +295,6 @@ func (p *part) tookOf(all map[string]taken) taken {
 		return took
 	}
 	return taken{} // another part of that name was freed
-}
-
-// left waits until p is done, and reports whether it has left the queue after a time instead.
-func (s *sharing) left(p *part, patience time.Duration) bool {
-	if s.patient {
-		<-p.done
-		return false
-	}
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-p.done:
-		return false
-	case <-timer.C:
-	}
-	s.mu.Lock()
-	i := slices.Index(s.queue, p)
-	if i >= 0 {
-		s.queue = slices.Delete(s.queue, i, i+1)
-	}
-	s.mu.Unlock()
-	if i < 0 {
-		<-p.done
-	}
-	return i >= 0
 }
 
 func (s *sharing) alone(ctx context.Context, p *part) (taken, error) {

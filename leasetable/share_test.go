@@ -176,6 +176,59 @@ func TestASharedStatementWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 	})
 }
 
+// What a shared statement takes for callers who leave before its answer is given back.
+func TestCallersWhoLeaveASharedStatementHoldNothing(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
+		other := newLocker(t, db.DB)
+		take(t, l, "kept")
+		const names = 40
+		for spared := range 4 { // that of the first, who is alone, and on MySQL and MariaDB one that looks before another one takes
+			p.spare(spared)
+			passOn := p.delayAnswerTo(hex.EncodeToString([]byte("late")))
+			ctx, leave := context.WithCancel(t.Context())
+			var all sync.WaitGroup
+			locks := make([]sqllock.Lock, names)
+			for i := range names {
+				all.Go(func() {
+					var err error
+					locks[i], err = l.TryAcquire(ctx, fmt.Sprint("late ", i))
+					if err != nil && !errors.Is(err, context.Canceled) {
+						t.Error(err)
+					}
+				})
+			}
+			everybody := make(chan struct{})
+			go func() {
+				all.Wait()
+				close(everybody)
+			}()
+			eventually(t, func() bool {
+				select {
+				case <-everybody: // all went alone, on PostgreSQL, where a name on its own goes as it is
+					return true
+				default:
+					return !p.isArmed()
+				}
+			})
+			leave()
+			<-everybody // before the answer comes
+			passOn()
+			for i := range names {
+				if locks[i] != nil {
+					if err := locks[i].Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+				if err := take(t, other, fmt.Sprint("late ", i)).Release(t.Context()); err != nil { // long before the lease ends
+					t.Error(err)
+				}
+			}
+		}
+	})
+}
+
 func TestASharedReleaseWhoseAnswerIsLostIsRepeated(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {

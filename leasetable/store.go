@@ -42,6 +42,7 @@ func newStore(db *sqlx.DB, d schema.Dialect, t schema.Tables) (*store, error) {
 	s := &store{dialect: d, texts: texts, elsewhere: c}
 	newCrowd(&s.frees, &s.takes)
 	s.takes.run, s.frees.run = s.takeMany, s.freeMany
+	s.takes.within, s.frees.within = conflictTimeout, attemptTimeout
 	// All writers of a SQLite file wait for each other: there a statement of one's own is no help.
 	s.takes.patient, s.frees.patient = d == schema.SQLite, d == schema.SQLite
 	s.work.open(c, db.DriverName(), d, workConns)
@@ -130,10 +131,13 @@ func (s *store) acquire(ctx context.Context, p *part) (token int64, err error) {
 	return s.claim(ctx, acquire, []byte(p.name), p.id, p.since, p.metadata)
 }
 
+// maxName is how many bytes a name has at most.
+const maxName = 1024
+
 // acquireFree takes a name that has a row and is free. It does not wait for a name that is held and locked.
 func (s *store) acquireFree(ctx context.Context, p *part) (token int64, err error) {
-	const longest = 1024 // bytes; MySQL cuts the end of its range to that, and looks the row up as `name = ?`
-	if s.dialect == schema.MySQL && len(p.name) < longest {
+	// MySQL cuts the end of its range to the length of a name, and looks the row of a longest one up as `name = ?`.
+	if s.dialect == schema.MySQL && len(p.name) < maxName {
 		return s.claim(ctx, acquireFree, p.metadata, p.since, p.id, []byte(p.name), []byte(p.name))
 	}
 	return s.acquire(ctx, p)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"net"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver of another database
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/oddserver"
 	"github.com/sqllock/sqllock/mysql"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -29,7 +29,7 @@ func TestErrorsOfConnectingTellNoPassword(t *testing.T) {
 			"wrong password":   {func(*gomysql.Config) {}, false},
 			"unknown user":     {func(c *gomysql.Config) { c.User = "nobody" }, false},
 			"unknown database": {func(c *gomysql.Config) { c.DBName = "nowhere" }, false},
-			"closed port":      {func(c *gomysql.Config) { c.Addr = freeAddress(t) }, true},
+			"closed port":      {func(c *gomysql.Config) { c.Addr = oddserver.FreeAddress(t) }, true},
 		} {
 			config, err := gomysql.ParseDSN(db.DSN)
 			if err != nil {
@@ -79,7 +79,7 @@ func TestAMalformedDSNIsNotRepeated(t *testing.T) {
 // A dead context sends nothing: not even a connection is opened.
 func TestADeadContextDoesNotConnect(t *testing.T) {
 	t.Parallel()
-	l := closing(t)(mysql.New("user@tcp(" + freeAddress(t) + ")/db"))
+	l := closing(t)(mysql.New("user@tcp(" + oddserver.FreeAddress(t) + ")/db"))
 	gone := errors.New("the caller has gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
@@ -103,14 +103,4 @@ func TestADBOfAnotherDriverIsRefused(t *testing.T) {
 	if _, err := mysql.FromDB(nil); err == nil {
 		t.Error("FromDB(nil): no error")
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

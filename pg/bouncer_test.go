@@ -1,7 +1,6 @@
 package pg_test
 
 import (
-	"net"
 	"testing"
 
 	"github.com/sqllock/sqllock/internal/locktest"
@@ -29,14 +28,4 @@ func TestAPoolerInBetweenIsRefused(t *testing.T) {
 func startBouncer(t *testing.T, db *sqltest.Database, mode string, settings ...string) string {
 	t.Helper()
 	return locktest.StartBouncer(t, db.DSN, mode, settings...)
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

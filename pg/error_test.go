@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/oddserver"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -30,7 +31,7 @@ func TestErrorsOfConnectingTellNoPassword(t *testing.T) {
 	at := func(host string, port uint16, user, database string) string {
 		return fmt.Sprintf("postgres://%s:%s@%s:%d/%s?sslmode=disable", user, secret, host, port, database)
 	}
-	closed := strings.TrimPrefix(freeAddress(t), "127.0.0.1:")
+	closed := strings.TrimPrefix(oddserver.FreeAddress(t), "127.0.0.1:")
 	for name, test := range map[string]struct {
 		dsn       string
 		retryable bool
@@ -79,7 +80,7 @@ func TestAMalformedDSNIsNotRepeated(t *testing.T) {
 // A dead context sends nothing: not even a connection is opened.
 func TestADeadContextDoesNotConnect(t *testing.T) {
 	t.Parallel()
-	l := closing(t)(pg.New("postgres://user@" + freeAddress(t) + "/db"))
+	l := closing(t)(pg.New("postgres://user@" + oddserver.FreeAddress(t) + "/db"))
 	gone := errors.New("the caller has gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
@@ -96,7 +97,7 @@ func TestADBOfAnotherKindIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := pgxpool.ParseConfig("postgres://nobody@" + freeAddress(t) + "/db")
+	config, err := pgxpool.ParseConfig("postgres://nobody@" + oddserver.FreeAddress(t) + "/db")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func StartGalera(t *testing.T, contact string) (server *sqltest.Server, address 
 	t.Helper()
 	library := galeraLibrary(t)
 	FromPrograms(t, sqltest.EngineMariaDB, "a cluster of containers has no network of its own")
-	address, others, files := freeAddress(t), freeAddress(t), freeAddress(t)
+	address, others, files := FreeAddress(t), FreeAddress(t), FreeAddress(t)
 	_, port, _ := net.SplitHostPort(address)
 	// A cut-off node is noticed within 2 s.
 	provider := "base_port=" + port + ";gmcast.listen_addr=tcp://" + address + ";ist.recv_addr=" + others + ";gcache.size=16M;" +
@@ -45,14 +45,4 @@ func galeraLibrary(t *testing.T) string {
 	}
 	t.Skip("Galera is not installed")
 	return ""
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
