@@ -195,9 +195,11 @@ func (p *part) outcome() (o outcome, final bool) {
 func (a *attempt) takeLone(t *term) (o outcome, tried bool) {
 	var p *part
 	tried = a.store.takes.lone(func() {
-		ctx, cancel := context.WithTimeout(bound.To(a.closing, a.ctx), conflictTimeout)
+		ctx, cancel := context.WithCancel(context.WithoutCancel(a.ctx))
 		defer cancel()
-		defer context.AfterFunc(a.ctx, func() { time.AfterFunc(cutAfter, cancel) })()
+		cut := time.AfterFunc(conflictTimeout, cancel)
+		defer cut.Stop()
+		defer context.AfterFunc(a.ctx, func() { cut.Reset(cutAfter) })()
 		p = a.part(t.id)
 		p.took.Token, p.err = a.store.acquireFree(ctx, p)
 	})

@@ -1,6 +1,7 @@
 package leasetable
 
 import (
+	"context"
 	"strings"
 	"time"
 )
@@ -45,4 +46,54 @@ func Strays(l *Locker) (n int) {
 		t.mu.Unlock()
 	}
 	return n
+}
+
+// Share makes a sharing whose statements are run by f, and returns what asks for a name.
+func Share(f func(names []string)) (ask func(name string) (done <-chan struct{})) {
+	frees, takes := new(sharing), new(sharing)
+	newCrowd(frees, takes)
+	takes.hand = func(lead func()) error {
+		go lead()
+		return nil
+	}
+	takes.within = time.Hour
+	takes.run = func(_ context.Context, parts []*part) (map[string]taken, error) {
+		names := make([]string, len(parts))
+		for i, p := range parts {
+			names[i] = p.name
+		}
+		f(names)
+		return nil, nil //nolint:nilnil // nothing was taken
+	}
+	return func(name string) <-chan struct{} {
+		p := &part{name: name}
+		takes.join(context.Background(), p)
+		return p.done
+	}
+}
+
+// TakeMany takes those of the names that are free for kept's lease, by a statement for many.
+func TakeMany(ctx context.Context, kept *Lease, names ...string) (tokens map[string]int64, err error) {
+	parts := make([]*part, len(names))
+	for i, name := range names {
+		parts[i] = &part{name: name, id: kept.at.term.id, metadata: []byte{}}
+	}
+	return tokensOf(kept.locker.store.takeMany(ctx, parts))
+}
+
+// FreeMany frees those of the names that kept's lease holds with these tokens.
+func FreeMany(ctx context.Context, kept *Lease, tokens map[string]int64) (freed map[string]int64, err error) {
+	var parts []*part
+	for name, token := range tokens {
+		parts = append(parts, &part{name: name, id: kept.at.term.id, token: token})
+	}
+	return tokensOf(kept.locker.store.freeMany(ctx, parts))
+}
+
+func tokensOf(all map[string]taken, err error) (map[string]int64, error) {
+	tokens := make(map[string]int64)
+	for name, t := range all {
+		tokens[name] = t.Token
+	}
+	return tokens, err
 }

@@ -3,6 +3,8 @@ package leasetable
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/jmoiron/sqlx"
 
@@ -22,12 +24,31 @@ func (s *store) takeMany(ctx context.Context, parts []*part) (took map[string]ta
 	case schema.SQLite:
 		return s.names(s.query(ctx, &s.work, acquireMany, jsonList(parts), p.id, p.metadata))
 	default:
+		return s.takeRows(ctx, parts)
+	}
+}
+
+// takeRows does what takeMany does on PostgreSQL. To lock the rows that nobody else has locked and then to change them
+// costs twice as much as to change them.
+func (s *store) takeRows(ctx context.Context, parts []*part) (took map[string]taken, err error) {
+	take := func(st statement, parts []*part) (took map[string]taken, err error) {
 		err = s.work.replicated(func() (err error) {
-			took, err = s.names(s.query(ctx, &s.work, acquireMany, array(parts, eachName), p.id, p.metadata))
+			took, err = s.names(s.query(ctx, &s.work, st, array(parts, eachName), parts[0].id, parts[0].metadata))
 			return err
 		})
 		return took, err
 	}
+	took, err = take(acquireMany, parts)
+	if len(took) == len(parts) || err != nil && !answered(err) {
+		return took, err
+	}
+	rest := slices.DeleteFunc(slices.Clone(parts), func(p *part) bool { return took[p.name].Token != 0 })
+	more, err := take(acquireUnlocked, rest)
+	if err != nil && len(took) > 0 { // whatever the database says: it has taken some
+		return nil, &dbError{err: err, transient: true}
+	}
+	maps.Copy(more, took)
+	return more, err
 }
 
 // freeMany frees the names of parts, which are alike, that are held as they say, and that nobody has locked.
@@ -46,7 +67,13 @@ func (s *store) freeMany(ctx context.Context, parts []*part) (freed map[string]t
 	case schema.SQLite:
 		return s.names(s.query(ctx, &s.work, releaseMany, jsonList(parts), p.id, p.keepUS()))
 	default:
-		return s.names(s.query(ctx, &s.work, releaseMany, array(parts, eachName), p.id, array(parts, "%[2]d"), p.keepUS(), s.commit(p)))
+		for _, st := range []statement{releaseMany, releaseUnlocked} {
+			freed, err = s.names(s.query(ctx, &s.work, st, array(parts, eachName), p.id, array(parts, "%[2]d"), p.keepUS(), s.commit(p)))
+			if !answered(err) {
+				break
+			}
+		}
+		return freed, err
 	}
 }
 

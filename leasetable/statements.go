@@ -39,6 +39,10 @@ const (
 	adopt       statement = "adopt"
 	acquireMany statement = "acquire_many"
 	releaseMany statement = "release_many"
+
+	acquireUnlocked statement = "acquire_unlocked" // PostgreSQL only
+	releaseUnlocked statement = "release_unlocked" // PostgreSQL only
+
 	freeMany    statement = "free_many" // MySQL only, as the next ones
 	knownMany   statement = "known_many"
 	takenMany   statement = "taken_many"
@@ -75,7 +79,7 @@ func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, er
 	case schema.MySQL:
 		names = append(names, acquireFree, freeMany, knownMany, takenMany, heldMany, insertMany, guardGalera, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
 	case schema.Postgres:
-		names = append(names, insert, acquirePlace)
+		names = append(names, insert, acquireUnlocked, releaseUnlocked, acquirePlace)
 	}
 	for _, s := range names {
 		text, err := files.ReadFile(fmt.Sprintf("sql/%s/%s.sql", d, s))

@@ -1,26 +1,9 @@
--- Takes the names $1, an array as text, for the lease $2 with the metadata $3, if they are absent or free, and neither kept after
--- their release nor in places, and returns those that it took. What decides is read from the rows that the
--- statement locks. It waits for no row that somebody else has locked, but for one that is just being inserted; all
--- who insert do so in the same order. The table is looked up by = ANY, and not joined with a function, so that no
--- plan, however old, compares every name with every row.
-WITH free AS (
-  SELECT k.name
-  FROM sqllock_lock k
-  WHERE k.name = ANY ($1::text::bytea[]) AND k.lease_id IS NULL AND k.places IS NULL AND coalesce(k.kept_until <= clock_timestamp(), true)
-  ORDER BY k.name
-  FOR UPDATE SKIP LOCKED
-), taken AS (
-  UPDATE sqllock_lock k
-  SET token = k.token + 1, lease_id = $2, acquired_at = clock_timestamp(), released_at = NULL, metadata = $3
-  FROM free
-  WHERE k.name = free.name AND k.lease_id IS NULL AND k.places IS NULL AND coalesce(k.kept_until <= clock_timestamp(), true)
-  RETURNING k.name, k.token
-), made AS (
-  INSERT INTO sqllock_lock (name, token, lease_id, acquired_at, metadata)
-  SELECT a.name, 1, $2, clock_timestamp(), $3
-  FROM unnest($1::text::bytea[]) a (name)
-  ORDER BY a.name
-  ON CONFLICT (name) DO NOTHING
-  RETURNING name, token
-)
-SELECT name, token, 0 FROM taken UNION ALL SELECT name, token, 0 FROM made
+-- Takes the names $1, an array as text, for the lease $2 with the metadata $3, if they have rows and are free, and neither kept after
+-- their release nor in places, and returns those that it took. It does not wait for the row of a name that is held, whoever has
+-- locked it, and if it would wait for another one for more than 1 ms, nothing is taken. The table is looked up by = ANY, and not
+-- joined with a function of many rows, so that no plan, however old, compares every name with every row.
+UPDATE sqllock_lock k
+SET token = k.token + 1, lease_id = $2, acquired_at = clock_timestamp(), released_at = NULL, metadata = $3
+FROM set_config('lock_timeout', '1', true)
+WHERE k.name = ANY ($1::text::bytea[]) AND k.lease_id IS NULL AND k.places IS NULL AND coalesce(k.kept_until <= clock_timestamp(), true)
+RETURNING k.name, k.token, 0

@@ -1,15 +1,12 @@
 -- Releases the names $1 that are held by the lease $2, each with its token of $3, two arrays as text, and keeps them until $4
 -- microseconds after they were acquired, if that is not null. It
 -- returns those that it released, and whether another process waits for them, which it wakes. $5 is the synchronous_commit, as
--- in release.sql. It waits for no row that somebody else has locked.
+-- in release.sql. If it would wait for a row for more than 1 ms, nothing is released.
 UPDATE sqllock_lock k
 SET lease_id = NULL, released_at = clock_timestamp(), kept_until = k.acquired_at + $4::bigint * interval '1 microsecond'
-FROM (
-  SELECT k.name
-  FROM unnest($1::text::bytea[], $3::text::bigint[]) r (name, token)
-  JOIN sqllock_lock k ON k.name = r.name AND k.lease_id = $2 AND k.token = r.token
-  FOR UPDATE OF k SKIP LOCKED
-) held, set_config('synchronous_commit', coalesce($5, current_setting('synchronous_commit')), true)
-WHERE k.name = held.name
+FROM unnest($1::text::bytea[], $3::text::bigint[]) r (name, token),
+  set_config('synchronous_commit', coalesce($5, current_setting('synchronous_commit')), true) a,
+  set_config('lock_timeout', '1', true) b
+WHERE k.name = r.name AND k.lease_id = $2 AND k.token = r.token
 RETURNING k.name, k.token,
   CASE WHEN k.wanted_until > clock_timestamp() THEN (pg_notify('sqllock', k.wanted_since || ' ' || encode(k.name, 'hex')) IS NOT NULL)::integer ELSE 0 END AS wanted

@@ -1,0 +1,25 @@
+-- Takes the names $1, an array as text, for the lease $2 with the metadata $3 as acquire_many.sql does, and those that are
+-- absent as well. What decides is read from the rows that the
+-- statement locks. It leaves out rows that somebody else has locked, and waits for none but one that is just being inserted; all
+-- who insert do so in the same order.
+WITH free AS (
+  SELECT k.name
+  FROM sqllock_lock k
+  WHERE k.name = ANY ($1::text::bytea[]) AND k.lease_id IS NULL AND k.places IS NULL AND coalesce(k.kept_until <= clock_timestamp(), true)
+  ORDER BY k.name
+  FOR UPDATE SKIP LOCKED
+), taken AS (
+  UPDATE sqllock_lock k
+  SET token = k.token + 1, lease_id = $2, acquired_at = clock_timestamp(), released_at = NULL, metadata = $3
+  FROM free
+  WHERE k.name = free.name AND k.lease_id IS NULL AND k.places IS NULL AND coalesce(k.kept_until <= clock_timestamp(), true)
+  RETURNING k.name, k.token
+), made AS (
+  INSERT INTO sqllock_lock (name, token, lease_id, acquired_at, metadata)
+  SELECT a.name, 1, $2, clock_timestamp(), $3
+  FROM unnest($1::text::bytea[]) a (name)
+  ORDER BY a.name
+  ON CONFLICT (name) DO NOTHING
+  RETURNING name, token
+)
+SELECT name, token, 0 FROM taken UNION ALL SELECT name, token, 0 FROM made
