@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sqllock/sqllock/sqltest"
@@ -16,7 +17,7 @@ import (
 func StartGalera(t *testing.T, contact string) (server *sqltest.Server, address string) {
 	t.Helper()
 	library := galeraLibrary(t)
-	FromPrograms(t, sqltest.EngineMariaDB, "a cluster of containers has no network of its own")
+	fromPrograms(t)
 	address, others, files := FreeAddress(t), FreeAddress(t), FreeAddress(t)
 	_, port, _ := net.SplitHostPort(address)
 	// A cut-off node is noticed within 2 s.
@@ -31,6 +32,18 @@ func StartGalera(t *testing.T, contact string) (server *sqltest.Server, address 
 		"slave-run-triggers-for-rbr=YES", // a test holds up a node by a trigger
 	)
 	return server, address
+}
+
+// fromPrograms has MariaDB's servers started from programs, or skips the test.
+func fromPrograms(t *testing.T) {
+	t.Helper()
+	const variable = "SQLTEST_MARIADB"
+	if from := os.Getenv(variable); strings.HasPrefix(from, "docker") {
+		t.Skipf("%s=%s: a cluster of containers has no network of its own", variable, from)
+	} else if from != "skip" && !strings.HasPrefix(from, "programs") {
+		t.Setenv(variable, "programs")
+		t.Setenv("SQLTEST_SKIP", "1")
+	}
 }
 
 func galeraLibrary(t *testing.T) string {
