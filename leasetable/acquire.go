@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -95,7 +95,12 @@ func (a *attempt) try() (*Lease, error) {
 // lease that others do not share, or has left a claim behind.
 func (a *attempt) inTurn(f func() (*Lease, error)) (*Lease, error) {
 	l, name, place := a.Locker, a.name, a.place() // a itself is larger than a lock, which keeps the function
-	a.over = sync.OnceFunc(func() { l.endTurn(name, place) })
+	var over atomic.Bool
+	a.over = func() {
+		if over.CompareAndSwap(false, true) {
+			l.endTurn(name, place)
+		}
+	}
 	lease, err := f()
 	if !a.left && (lease == nil || lease.place) {
 		a.over()
@@ -201,7 +206,7 @@ func (a *attempt) takeLone(t *term) (o outcome, tried bool) {
 		defer cut.Stop()
 		defer context.AfterFunc(a.ctx, func() { cut.Reset(cutAfter) })()
 		p = a.part(t.id)
-		p.took.Token, p.err = a.store.acquireFree(ctx, p)
+		p.took, p.err = a.store.acquireFree(ctx, p)
 	})
 	if !tried {
 		return outcome{}, false

@@ -48,8 +48,8 @@ func Strays(l *Locker) (n int) {
 	return n
 }
 
-// Share makes a sharing whose statements are run by f, and returns what asks for a name.
-func Share(f func(names []string)) (ask func(name string) (done <-chan struct{})) {
+// Share makes a sharing whose statements, for one name each, are run by f, and returns what asks for one.
+func Share(f func(name string)) (ask func(name string) (done <-chan struct{})) {
 	frees, takes := new(sharing), new(sharing)
 	newCrowd(frees, takes)
 	takes.hand = func(lead func()) error {
@@ -57,13 +57,9 @@ func Share(f func(names []string)) (ask func(name string) (done <-chan struct{})
 		return nil
 	}
 	takes.within = time.Hour
-	takes.run = func(_ context.Context, parts []*part) (map[string]taken, error) {
-		names := make([]string, len(parts))
-		for i, p := range parts {
-			names[i] = p.name
-		}
-		f(names)
-		return nil, nil //nolint:nilnil // nothing was taken
+	takes.one = func(_ context.Context, p *part) (taken, error) {
+		f(p.name)
+		return taken{}, nil
 	}
 	return func(name string) <-chan struct{} {
 		p := &part{name: name}

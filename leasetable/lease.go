@@ -178,14 +178,13 @@ func (le *Lease) releaseBoth(ctx context.Context, at spot) error {
 // release frees name as held with token, once keep has passed since it was acquired, and reports
 // whether it was held. It is tried by a statement first that leaves out rows which somebody has locked.
 func (t *term) release(ctx context.Context, name string, token int64, keep time.Duration) (freed bool, err error) {
-	p := part{name: name, id: t.id, token: token, keep: keep}
-	first := p
-	took, err := t.store.frees.do(bound.To(t.locker.closing, ctx), &first, false)
+	p := &part{name: name, id: t.id, token: token, keep: keep}
+	took, err := t.store.frees.do(bound.To(t.locker.closing, ctx), p, false)
 	if took.Token != 0 {
 		return t.freed(name, took) > 0, nil
 	}
 	return t.free(ctx, err != nil && !answered(err), func(ctx context.Context) (int64, error) {
-		again := p
+		again := *p
 		took, err := t.store.frees.do(ctx, &again, true)
 		return t.freed(name, took), err
 	})

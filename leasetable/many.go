@@ -14,10 +14,6 @@ import (
 // takeMany takes the names of parts, which are alike, that are free.
 func (s *store) takeMany(ctx context.Context, parts []*part) (took map[string]taken, err error) {
 	p := parts[0]
-	if len(parts) == 1 {
-		token, err := s.acquire(ctx, p)
-		return map[string]taken{p.name: {Token: token}}, err
-	}
 	switch s.dialect {
 	case schema.MySQL:
 		return s.takeEach(ctx, parts)
@@ -54,13 +50,6 @@ func (s *store) takeRows(ctx context.Context, parts []*part) (took map[string]ta
 // freeMany frees the names of parts, which are alike, that are held as they say, and that nobody has locked.
 func (s *store) freeMany(ctx context.Context, parts []*part) (freed map[string]taken, err error) {
 	p := parts[0]
-	if len(parts) == 1 {
-		freed, wanted, err := s.release(ctx, p)
-		if !freed {
-			return nil, err
-		}
-		return map[string]taken{p.name: {p.token, wanted}}, err
-	}
 	switch s.dialect {
 	case schema.MySQL:
 		return s.freeEach(ctx, parts)

@@ -65,7 +65,8 @@ type taken struct {
 // while others have theirs run go together when one of these has ended.
 type sharing struct {
 	*crowd
-	run     func(ctx context.Context, parts []*part) (map[string]taken, error)
+	one     func(ctx context.Context, p *part) (taken, error)
+	many    func(ctx context.Context, parts []*part) (map[string]taken, error)
 	within  time.Duration // bounds a statement
 	patient bool          // nobody goes alone
 
@@ -135,7 +136,7 @@ func (s *sharing) start() (crowded bool) {
 // do runs p, together with others unless that was done before.
 func (s *sharing) do(ctx context.Context, p *part, before bool) (taken, error) {
 	if (before || p.since != 0) && !s.patient {
-		return s.alone(ctx, p)
+		return s.one(ctx, p)
 	}
 	if !s.lone(func() { s.serve(ctx, []*part{p}) }) {
 		s.join(ctx, p)
@@ -280,8 +281,12 @@ func (s *sharing) gather() *sharing {
 func (s *sharing) serve(ctx context.Context, parts []*part) {
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
-	all, err := s.run(ctx, parts)
-	if len(parts) > 1 && answered(err) { // nothing was done because of one of them, maybe
+	if len(parts) == 1 {
+		parts[0].took, parts[0].err = s.one(ctx, parts[0])
+		return
+	}
+	all, err := s.many(ctx, parts)
+	if answered(err) { // nothing was done because of one of them, maybe
 		all, err = nil, nil
 	}
 	for _, p := range parts {
@@ -295,9 +300,4 @@ func (p *part) tookOf(all map[string]taken) taken {
 		return took
 	}
 	return taken{} // another part of that name was freed
-}
-
-func (s *sharing) alone(ctx context.Context, p *part) (taken, error) {
-	took, err := s.run(ctx, []*part{p})
-	return p.tookOf(took), err
 }

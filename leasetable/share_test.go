@@ -208,8 +208,8 @@ func TestAStatementThatTakesLongIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(*testing.T) {
 		block := make(chan struct{})
-		ask := leasetable.Share(func(names []string) {
-			if names[0] == "stuck" {
+		ask := leasetable.Share(func(name string) {
+			if name == "stuck" {
 				<-block
 			}
 		})

@@ -41,7 +41,8 @@ func newStore(db *sqlx.DB, d schema.Dialect, t schema.Tables) (*store, error) {
 	}
 	s := &store{dialect: d, texts: texts, elsewhere: c}
 	newCrowd(&s.frees, &s.takes)
-	s.takes.run, s.frees.run = s.takeMany, s.freeMany
+	s.takes.one, s.frees.one = s.acquire, s.release
+	s.takes.many, s.frees.many = s.takeMany, s.freeMany
 	s.takes.within, s.frees.within = conflictTimeout, attemptTimeout
 	// All writers of a SQLite file wait for each other: there a statement of one's own is no help.
 	s.takes.patient, s.frees.patient = d == schema.SQLite, d == schema.SQLite
@@ -107,10 +108,10 @@ func (s *store) change(ctx context.Context, p *pool, st statement, args ...any) 
 	return rows, classify(err)
 }
 
-// release runs the statement of that name. It reports whether the name was freed, and whether another
-// process waits for it.
-func (s *store) release(ctx context.Context, p *part) (freed, wanted bool, err error) {
+// release runs the statement of that name.
+func (s *store) release(ctx context.Context, p *part) (took taken, err error) {
 	keepUS := p.keepUS()
+	var freed bool
 	var n int64
 	switch s.dialect {
 	case schema.MySQL: // its placeholders have no numbers
@@ -120,25 +121,31 @@ func (s *store) release(ctx context.Context, p *part) (freed, wanted bool, err e
 	default:
 		freed, n, err = s.maybeNumber(ctx, &s.work, release, []byte(p.name), p.id, p.token, keepUS, s.commit(p))
 	}
-	return freed, n > 0, err
+	if freed {
+		took = taken{Token: p.token, Wanted: n > 0}
+	}
+	return took, err
 }
 
 // acquire runs the statement of that name.
-func (s *store) acquire(ctx context.Context, p *part) (token int64, err error) {
+func (s *store) acquire(ctx context.Context, p *part) (took taken, err error) {
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		return s.claim(ctx, acquire, []byte(p.name), p.metadata, p.id, []byte(p.name), p.metadata, p.since, p.id)
+		took.Token, err = s.claim(ctx, acquire, []byte(p.name), p.metadata, p.id, []byte(p.name), p.metadata, p.since, p.id)
+	} else {
+		took.Token, err = s.claim(ctx, acquire, []byte(p.name), p.id, p.since, p.metadata)
 	}
-	return s.claim(ctx, acquire, []byte(p.name), p.id, p.since, p.metadata)
+	return took, err
 }
 
 // maxName is how many bytes a name has at most.
 const maxName = 1024
 
 // acquireFree takes a name that has a row and is free. It does not wait for a name that is held and locked.
-func (s *store) acquireFree(ctx context.Context, p *part) (token int64, err error) {
+func (s *store) acquireFree(ctx context.Context, p *part) (took taken, err error) {
 	// MySQL cuts the end of its range to the length of a name, and looks the row of a longest one up as `name = ?`.
 	if s.dialect == schema.MySQL && len(p.name) < maxName {
-		return s.claim(ctx, acquireFree, p.metadata, p.since, p.id, []byte(p.name), []byte(p.name))
+		took.Token, err = s.claim(ctx, acquireFree, p.metadata, p.since, p.id, []byte(p.name), []byte(p.name))
+		return took, err
 	}
 	return s.acquire(ctx, p)
 }
@@ -146,7 +153,8 @@ func (s *store) acquireFree(ctx context.Context, p *part) (token int64, err erro
 // insert runs the statement of that name. On MySQL acquire inserts, too.
 func (s *store) insert(ctx context.Context, p *part) (token int64, err error) {
 	if s.dialect == schema.MySQL {
-		return s.acquire(ctx, p)
+		took, err := s.acquire(ctx, p)
+		return took.Token, err
 	}
 	return s.claim(ctx, insert, []byte(p.name), p.id, p.metadata)
 }
