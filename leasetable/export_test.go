@@ -10,8 +10,9 @@ import (
 func Waiting(l *Locker, name string) int { return l.turns.Waiting(name) }
 
 // Spoil has names look free on MySQL that are held, and the server refuse the statement that reads which of them were
-// taken for many.
+// taken for many. On MariaDB it has it refuse the statement, too, that needs neither.
 func Spoil(l *Locker) {
+	l.store.texts[acquireAtOnce] = "SELECT name FROM sqllock_nowhere"
 	l.store.texts[freeMany] = strings.Replace(l.store.texts[freeMany], "lease_id IS NULL", "token > 0", 1)
 	l.store.texts[takenMany] = "SELECT name, token FROM sqllock_nowhere WHERE name = ?"
 }
@@ -68,28 +69,69 @@ func Share(f func(name string)) (ask func(name string) (done <-chan struct{})) {
 	}
 }
 
-// TakeMany takes those of the names that are free for kept's lease, by a statement for many.
-func TakeMany(ctx context.Context, kept *Lease, names ...string) (tokens map[string]int64, err error) {
+// TakeMany takes those of names that are free, for l's lease, by the statements for many, and returns their tokens.
+func TakeMany(ctx context.Context, l *Locker, names []string) (map[string]int64, error) {
+	t, err := l.term(ctx, l.ttl)
+	if err != nil {
+		return nil, err
+	}
+	defer t.endClaim()
 	parts := make([]*part, len(names))
 	for i, name := range names {
-		parts[i] = &part{name: name, id: kept.at.term.id, metadata: []byte{}}
+		parts[i] = &part{name: name, id: t.id, metadata: []byte{}}
 	}
-	return tokensOf(kept.locker.store.takeMany(ctx, parts))
-}
-
-// FreeMany frees those of the names that kept's lease holds with these tokens.
-func FreeMany(ctx context.Context, kept *Lease, tokens map[string]int64) (freed map[string]int64, err error) {
-	var parts []*part
-	for name, token := range tokens {
-		parts = append(parts, &part{name: name, id: kept.at.term.id, token: token})
-	}
-	return tokensOf(kept.locker.store.freeMany(ctx, parts))
-}
-
-func tokensOf(all map[string]taken, err error) (map[string]int64, error) {
+	took, err := l.store.takeMany(ctx, parts)
 	tokens := make(map[string]int64)
-	for name, t := range all {
+	for name, t := range took {
 		tokens[name] = t.Token
 	}
 	return tokens, err
+}
+
+// FreeMany frees the names of leases by the statements for many. It returns those that it freed, and whether another process
+// waits for them.
+func FreeMany(ctx context.Context, l *Locker, leases []*Lease) (map[string]bool, error) {
+	parts := make([]*part, len(leases))
+	for i, le := range leases {
+		parts[i] = &part{name: le.Name(), id: le.spot().term.id, token: le.token}
+	}
+	freed, err := l.store.freeMany(ctx, parts)
+	wanted := make(map[string]bool, len(freed))
+	for name, t := range freed {
+		wanted[name] = t.Wanted
+	}
+	return wanted, err
+}
+
+// Explain has the server explain how it finds names in each of the statements that lock them. It returns the ways, by
+// statement.
+func Explain(ctx context.Context, l *Locker, names []string) (map[string]string, error) {
+	parts := make([]*part, len(names))
+	for i, name := range names {
+		parts[i] = &part{name: name, token: 1, id: make([]byte, 16)}
+	}
+	ways := make(map[string]string)
+	for _, st := range []statement{freeMany, acquireMany, heldMany, releaseMany, acquireAtOnce, releaseAtOnce} {
+		text := l.store.textFor(st, parts, "1")
+		at := strings.LastIndex(text, "\nUPDATE")
+		if at < 0 {
+			at = strings.LastIndex(text, "\nSELECT")
+		}
+		rows, err := l.store.work.QueryxContext(ctx, "EXPLAIN"+text[at:])
+		if err != nil {
+			return nil, err
+		}
+		for rows.Next() {
+			way := make(map[string]any)
+			if err := rows.MapScan(way); err != nil {
+				return nil, err
+			}
+			how, _ := way["type"].([]byte)
+			ways[string(st)] += string(how)
+		}
+		if err := rows.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return ways, nil
 }

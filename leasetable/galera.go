@@ -7,13 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// galeraConnector finds out whether its connections lead to a node of a Galera cluster, and has
+// galeraConnector finds out whether its connections lead to MariaDB, and to a node of a Galera cluster, and has
 // such a node catch up with what others have committed before each statement. Otherwise a Locker
 // whose connections lead to several nodes could look for what it has just taken on a node that does not
 // have it yet, and believe that it was lost.
 type galeraConnector struct {
 	driver.Connector
-	found *atomic.Bool
+	found   *atomic.Bool
+	mariadb *atomic.Bool
 }
 
 // Connect implements driver.Connector.
@@ -22,17 +23,28 @@ func (g galeraConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	is, err := isGalera(ctx, dc)
-	if is {
-		g.found.Store(true)
-		const allStatements = "SET SESSION wsrep_sync_wait = 7"
-		err = execOn(ctx, dc, allStatements)
-	}
-	if err != nil {
+	if err := g.find(ctx, dc); err != nil {
 		_ = dc.Close() // the first error says more
 		return nil, err
 	}
 	return dc, nil
+}
+
+func (g galeraConnector) find(ctx context.Context, dc driver.Conn) error {
+	maria, err := isMariaDB(ctx, dc)
+	if err != nil {
+		return err
+	}
+	if maria {
+		g.mariadb.Store(true)
+	}
+	galera, err := isGalera(ctx, dc)
+	if err != nil || !galera {
+		return err
+	}
+	g.found.Store(true)
+	const allStatements = "SET SESSION wsrep_sync_wait = 7"
+	return execOn(ctx, dc, allStatements)
 }
 
 // isGalera asks a server. MySQL does not know the variable.

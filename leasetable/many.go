@@ -2,9 +2,10 @@ package leasetable
 
 import (
 	"context"
-	"fmt"
+	"encoding/hex"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/jmoiron/sqlx"
 
@@ -24,12 +25,11 @@ func (s *store) takeMany(ctx context.Context, parts []*part) (took map[string]ta
 	}
 }
 
-// takeRows does what takeMany does on PostgreSQL. To lock the rows that nobody else has locked and then to change them
-// costs twice as much as to change them.
+// takeRows does what takeMany does on PostgreSQL.
 func (s *store) takeRows(ctx context.Context, parts []*part) (took map[string]taken, err error) {
 	take := func(st statement, parts []*part) (took map[string]taken, err error) {
 		err = s.work.replicated(func() (err error) {
-			took, err = s.names(s.query(ctx, &s.work, st, array(parts, eachName), parts[0].id, parts[0].metadata))
+			took, err = s.names(s.query(ctx, &s.work, st, array(parts, appendBytea), parts[0].id, parts[0].metadata))
 			return err
 		})
 		return took, err
@@ -57,7 +57,7 @@ func (s *store) freeMany(ctx context.Context, parts []*part) (freed map[string]t
 		return s.names(s.query(ctx, &s.work, releaseMany, jsonList(parts), p.id, p.keepUS()))
 	default:
 		for _, st := range []statement{releaseMany, releaseUnlocked} {
-			freed, err = s.names(s.query(ctx, &s.work, st, array(parts, eachName), p.id, array(parts, "%[2]d"), p.keepUS(), s.commit(p)))
+			freed, err = s.names(s.query(ctx, &s.work, st, array(parts, appendBytea), p.id, array(parts, appendToken), p.keepUS(), s.commit(p)))
 			if !answered(err) {
 				break
 			}
@@ -84,21 +84,31 @@ func (s *store) names(rows *sqlx.Rows, err error) (map[string]taken, error) {
 	return all, classify(rows.Err())
 }
 
-// listOf formats each part, its name being the first argument and its token the second, with commas between them.
-func listOf(parts []*part, format string) string {
-	var list []byte
+// appendList appends each part as add does, with commas between them.
+func appendList(b []byte, parts []*part, add func(b []byte, p *part) []byte) []byte {
 	for i, p := range parts {
 		if i > 0 {
-			list = append(list, ',')
+			b = append(b, ',')
 		}
-		list = fmt.Appendf(list, format, p.name, p.token)
+		b = add(b, p)
 	}
-	return string(list)
+	return b
 }
 
-func jsonList(parts []*part) string { return "[" + listOf(parts, `["%[1]x",%[2]d]`) + "]" }
+func appendToken(b []byte, p *part) []byte { return strconv.AppendInt(b, p.token, 10) }
+
+func jsonList(parts []*part) string {
+	return string(append(appendList([]byte{'['}, parts, func(b []byte, p *part) []byte {
+		b = append(hex.AppendEncode(append(b, `["`...), []byte(p.name)), `",`...)
+		return append(appendToken(b, p), ']')
+	}), ']'))
+}
 
 // array is an array of PostgreSQL as text, which every driver can send.
-func array(parts []*part, format string) string { return "{" + listOf(parts, format) + "}" }
+func array(parts []*part, add func(b []byte, p *part) []byte) string {
+	return string(append(appendList([]byte{'{'}, parts, add), '}'))
+}
 
-const eachName = `"\\x%[1]x"`
+func appendBytea(b []byte, p *part) []byte {
+	return append(hex.AppendEncode(append(b, `"\\x`...), []byte(p.name)), '"')
+}

@@ -3,7 +3,7 @@ package leasetable
 import (
 	"context"
 	"database/sql"
-	"fmt"
+	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,15 +18,14 @@ const duplicate = "mysql 1062"
 
 // takeEach does what takeMany does.
 func (s *store) takeEach(ctx context.Context, parts []*part) (map[string]taken, error) {
-	free, err := s.seen(ctx, freeMany, parts)
-	if err != nil {
-		return nil, err
+	took, done, err := s.atOnce(ctx, acquireAtOnce, parts)
+	if !done {
+		took, err = s.takeSeen(ctx, parts)
 	}
-	took, err := s.takeAsSeen(ctx, parts, free)
-	if err != nil || len(free) == len(parts) {
+	if err != nil || len(took) == len(parts) {
 		return took, err
 	}
-	rest := slices.DeleteFunc(slices.Clone(parts), func(p *part) bool { return free[p.name].Token != 0 })
+	rest := slices.DeleteFunc(slices.Clone(parts), func(p *part) bool { return took[p.name].Token != 0 })
 	known, err := s.seen(ctx, knownMany, rest)
 	absent := slices.DeleteFunc(rest, func(p *part) bool { return known[p.name].Token != 0 })
 	if err == nil && len(absent) > 0 {
@@ -48,12 +47,13 @@ func (s *store) takeEach(ctx context.Context, parts []*part) (map[string]taken, 
 	return took, nil
 }
 
-// takeAsSeen takes names of parts that were seen to be free.
-func (s *store) takeAsSeen(ctx context.Context, parts []*part, free map[string]taken) (map[string]taken, error) {
-	parts = as(free, parts)
-	if len(parts) == 0 {
-		return free, nil
+// takeSeen looks which names of parts are free, and takes those.
+func (s *store) takeSeen(ctx context.Context, parts []*part) (map[string]taken, error) {
+	free, err := s.seen(ctx, freeMany, parts)
+	if err != nil || len(free) == 0 {
+		return free, err
 	}
+	parts = as(free, parts)
 	result, err := s.runMany(ctx, acquireMany, parts)
 	if err != nil {
 		return nil, err
@@ -73,6 +73,9 @@ func (s *store) takeAsSeen(ctx context.Context, parts []*part, free map[string]t
 
 // freeEach does what freeMany does. A name that is lost between the two statements was held until then.
 func (s *store) freeEach(ctx context.Context, parts []*part) (map[string]taken, error) {
+	if freed, done, err := s.atOnce(ctx, releaseAtOnce, parts); done {
+		return freed, err
+	}
 	held, err := s.seen(ctx, heldMany, parts)
 	if err != nil || len(held) == 0 {
 		return nil, err
@@ -97,31 +100,63 @@ func as(seen map[string]taken, parts []*part) (all []*part) {
 
 // seen runs a statement that looks at the names of parts.
 func (s *store) seen(ctx context.Context, st statement, parts []*part) (map[string]taken, error) {
-	return s.names(s.work.QueryxContext(ctx, s.textFor(st, parts)))
+	return s.names(s.work.QueryxContext(ctx, s.textFor(st, parts, "")))
 }
 
 // runMany runs a statement that changes the names of parts.
 func (s *store) runMany(ctx context.Context, st statement, parts []*part) (sql.Result, error) {
-	result, err := s.work.ExecContext(ctx, s.textFor(st, parts))
+	result, err := s.work.ExecContext(ctx, s.textFor(st, parts, ""))
 	return result, classify(err)
 }
 
-// textFor is the text of a statement for parts, which are alike.
-func (s *store) textFor(st statement, parts []*part) string {
+// textFor is the text of a statement for parts, which are alike. The number is its own, if it has one.
+func (s *store) textFor(st statement, parts []*part, number string) string {
 	p := parts[0]
-	lease, metadata, keep := fmt.Sprintf("x'%x'", p.id), fmt.Sprintf("x'%x'", p.metadata), "NULL"
-	if p.keep > 0 {
-		keep = strconv.FormatInt(p.keep.Microseconds(), 10)
+	lease, metadata := literal(p.id), literal(p.metadata)
+	var b []byte
+	for rest := s.texts[st]; rest != ""; {
+		before, after, _ := strings.Cut(rest, "{")
+		what, after, _ := strings.Cut(after, "}")
+		b, rest = append(b, before...), after
+		switch what {
+		case "names":
+			b = appendList(b, parts, appendName)
+		case "rows":
+			b = appendList(b, parts, appendRow)
+			if len(parts) == 1 { // once more: of a single row MariaDB makes two conditions, and uses no index for them
+				b = appendRow(append(b, ','), p)
+			}
+		case "values":
+			b = appendList(b, parts, func(b []byte, p *part) []byte {
+				b = append(appendName(append(b, '('), p), ",1,"...)
+				return append(append(append(append(b, lease...), ','), metadata...), ",UTC_TIMESTAMP(6))"...)
+			})
+		case "lease":
+			b = append(b, lease...)
+		case "metadata":
+			b = append(b, metadata...)
+		case "keep":
+			b = appendKeep(b, p)
+		case "number":
+			b = append(b, number...)
+		}
 	}
-	row := "(x'%[1]x',%[2]d)"
-	if st == insertMany {
-		row = "(x'%[1]x',1," + lease + "," + metadata + ",UTC_TIMESTAMP(6))"
+	return string(b)
+}
+
+func literal(bytes []byte) string { return "x'" + hex.EncodeToString(bytes) + "'" }
+
+func appendName(b []byte, p *part) []byte {
+	return append(hex.AppendEncode(append(b, "x'"...), []byte(p.name)), '\'')
+}
+
+func appendRow(b []byte, p *part) []byte {
+	return append(appendToken(append(appendName(append(b, '('), p), ','), p), ')')
+}
+
+func appendKeep(b []byte, p *part) []byte {
+	if p.keep == 0 {
+		return append(b, "NULL"...)
 	}
-	return strings.NewReplacer(
-		"{names}", listOf(parts, "x'%[1]x'"),
-		"{rows}", listOf(parts, row),
-		"{lease}", lease,
-		"{metadata}", metadata,
-		"{keep}", keep,
-	).Replace(s.texts[st])
+	return strconv.AppendInt(b, p.keep.Microseconds(), 10)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -174,31 +173,6 @@ func TestASharedStatementWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 				}
 			}
 			t.Logf("%d answers lost, %d names asked for in vain", p.answersLost(), lost)
-		}
-	})
-}
-
-func TestAStatementForManyWaitsForNoLockedRow(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		l := newLocker(t, db.DB)
-		kept := take(t, l, "kept")
-		for _, name := range []string{"a", "b", "c"} {
-			release(t, take(t, l, name))
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		unpin := pin(t, db, "b")
-		tokens, err := leasetable.TakeMany(ctx, kept, "a", "b", "c", "new")
-		if want := map[string]int64{"a": 2, "c": 2, "new": 1}; err != nil || !maps.Equal(tokens, want) {
-			t.Fatalf("%v were taken, %v; want %v", tokens, err, want)
-		}
-		unpin()
-		pin(t, db, "a")
-		tokens["b"] = 1 // which is free
-		freed, err := leasetable.FreeMany(ctx, kept, tokens)
-		if want := map[string]int64{"c": 2, "new": 1}; err != nil || !maps.Equal(freed, want) {
-			t.Fatalf("%v were freed, %v; want %v", freed, err, want)
 		}
 	})
 }

@@ -48,8 +48,11 @@ const (
 	takenMany   statement = "taken_many"
 	heldMany    statement = "held_many"
 	insertMany  statement = "insert_many"
-	guardGalera statement = "guard_galera" // MySQL only
-	tell        statement = "tell"         // SQLite only
+	guardGalera statement = "guard_galera"
+	tell        statement = "tell" // SQLite only
+
+	acquireAtOnce statement = "acquire_at_once" // MySQL only, where it is MariaDB, as the next one
+	releaseAtOnce statement = "release_at_once"
 
 	lookPlaces   statement = "look_places"
 	listPlaces   statement = "list_places"
@@ -77,7 +80,7 @@ func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, er
 	case schema.SQLite:
 		names = append(names, insert, tell, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
 	case schema.MySQL:
-		names = append(names, acquireFree, freeMany, knownMany, takenMany, heldMany, insertMany, guardGalera, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
+		names = append(names, acquireFree, freeMany, knownMany, takenMany, heldMany, insertMany, guardGalera, acquireAtOnce, releaseAtOnce, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
 	case schema.Postgres:
 		names = append(names, insert, acquireUnlocked, releaseUnlocked, acquirePlace)
 	}

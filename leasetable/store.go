@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"encoding/hex"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -22,6 +23,8 @@ type store struct {
 	keep    pool // renewals, which nothing else may delay
 
 	takes, frees sharing
+
+	mistold atomic.Bool // a session did not keep what a statement had noted; see atOnce
 
 	elsewhere driver.Connector // for connections of neither
 	durable   bool             // releases are, too

@@ -1,4 +1,4 @@
--- Takes names that are absent: <rows> are they, the token, and the lease. If one is there, that is
+-- Takes names that are absent: <values> are they, the token, and the lease. If one is there, that is
 -- the error 1062, and none is taken.
 INSERT INTO sqllock_lock (name, token, lease_id, metadata, acquired_at)
-VALUES {rows}
+VALUES {values}

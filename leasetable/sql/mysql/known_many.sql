@@ -1,4 +1,4 @@
 -- Which of the names <names> are not absent.
 SELECT name, token, FALSE
-FROM sqllock_lock
+FROM sqllock_lock FORCE INDEX (PRIMARY)
 WHERE name IN ({names})

@@ -1,0 +1,111 @@
+package leasetable
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+// On MariaDB a statement can refuse to wait. So names are taken and freed there without a look, unless somebody
+// has locked one of their rows just then. Which ones they were the statement notes in a variable of the session.
+
+// isMariaDB asks a server. One that a proxy calls MySQL is treated so.
+func isMariaDB(ctx context.Context, dc driver.Conn) (bool, error) {
+	row, err := lastRow(ctx, dc, "SELECT VERSION()")
+	return len(row) == 1 && strings.Contains(fmt.Sprintf("%s", row[0]), "MariaDB"), err
+}
+
+// longestAtOnce is how many bytes a statement may have whose names are noted: each note is a copy of those before
+// it, and the server bounds their length.
+const longestAtOnce = 1 << 16
+
+// atOnce changes those of parts, which are alike, by a statement that waits for no row, and returns them with their tokens. It
+// reports whether that was done: otherwise nothing was changed, and somebody had a row locked, maybe.
+func (s *store) atOnce(ctx context.Context, st statement, parts []*part) (changed map[string]taken, done bool, err error) {
+	if !s.work.mariadb.Load() || s.work.galera.Load() || s.mistold.Load() {
+		return nil, false, nil
+	}
+	number := strconv.FormatUint(rand.Uint64(), 10) //nolint:gosec // not a secret
+	text := s.textFor(st, parts, number)
+	if len(text) > longestAtOnce {
+		return nil, false, nil
+	}
+	conn, result, err := s.execApart(ctx, text)
+	if err != nil {
+		return nil, !answered(err), err
+	}
+	defer conn.Close() // into the pool
+	rows, err := result.RowsAffected()
+	wanted, idErr := result.LastInsertId()
+	switch err = errors.Join(err, idErr); {
+	case err == nil && rows == 0:
+		return map[string]taken{}, true, nil
+	case err == nil && st == releaseAtOnce && rows == int64(len(parts)) && wanted == 0:
+		return asHeld(parts), true, nil
+	case err == nil:
+		var told string
+		if err = conn.QueryRowContext(ctx, "SELECT @told").Scan(&told); err == nil {
+			changed, err = readTold(told, number)
+		}
+	}
+	if err == nil && int64(len(changed)) != rows { // by a proxy that mixes sessions, maybe
+		s.mistold.Store(true)
+		err = fmt.Errorf("leasetable: %d rows were changed, and %d noted", rows, len(changed))
+	}
+	if err != nil { // whatever the database says: it has changed some
+		return nil, true, &dbError{err: err, transient: true}
+	}
+	return changed, true, nil
+}
+
+// execApart runs a statement, and returns its connection, too.
+func (s *store) execApart(ctx context.Context, text string) (conn *sql.Conn, result sql.Result, err error) {
+	for range 3 { // as database/sql does with connections that turn out to be dead before anything is sent
+		if conn, err = s.work.Conn(ctx); err != nil {
+			break
+		}
+		if result, err = conn.ExecContext(ctx, text); err == nil {
+			return conn, result, nil
+		}
+		_ = conn.Close() // the first error says more
+		if !errors.Is(err, driver.ErrBadConn) {
+			break
+		}
+	}
+	return nil, nil, classify(err)
+}
+
+func asHeld(parts []*part) map[string]taken {
+	all := make(map[string]taken, len(parts))
+	for _, p := range parts {
+		all[p.name] = taken{Token: p.token}
+	}
+	return all
+}
+
+// readTold reads what the statement with this number has noted: nothing, when the note is another one's.
+func readTold(told, number string) (map[string]taken, error) {
+	all := make(map[string]taken)
+	fields := strings.Split(told, " ")
+	if fields[0] != number {
+		return all, nil
+	}
+	for ; len(fields) > 3; fields = fields[3:] {
+		name, err := hex.DecodeString(fields[1])
+		if err != nil {
+			return nil, err
+		}
+		token, err := strconv.ParseInt(fields[2], 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		all[string(name)] = taken{Token: token, Wanted: fields[3] != "0"}
+	}
+	return all, nil
+}

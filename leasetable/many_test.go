@@ -1,0 +1,208 @@
+package leasetable_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// onMySQL runs a test on MySQL and MariaDB.
+func onMySQL(t *testing.T, test func(t *testing.T, db *sqltest.Database)) {
+	t.Helper()
+	two := maps.Clone(databases)
+	delete(two, "SQLite")
+	delete(two, "PostgreSQL")
+	on(t, two, test)
+}
+
+// pinAll locks the rows of names until the function is called that it returns.
+func pinAll(t *testing.T, db *sqltest.Database, names ...string) (unpin func()) {
+	t.Helper()
+	pins := make([]func(), len(names))
+	for i, name := range names {
+		pins[i] = pin(t, db, name)
+	}
+	return func() {
+		for _, unpin := range pins {
+			unpin()
+		}
+	}
+}
+
+// want says that another process waits for a name.
+func want(t *testing.T, db *sqltest.Database, name string) {
+	t.Helper()
+	soon := "UTC_TIMESTAMP(6) + INTERVAL 1 HOUR"
+	if db.Engine == sqltest.EnginePostgres {
+		soon = "clock_timestamp() + INTERVAL '1 hour'"
+	}
+	run(t, db, "UPDATE sqllock_lock SET wanted_since = 1, wanted_until = "+soon+" WHERE name = ?", []byte(name))
+}
+
+func TestAStatementForManyTakesWhatIsFreeAndNothingElse(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
+		names := []string{"free", "free\x00\xff", "held", "shared", "kept", "new", "locked", "locked and held"}
+		var held []*leasetable.Lease
+		for _, name := range names {
+			if name == "new" {
+				continue
+			}
+			var opts []sqllock.Option
+			switch name {
+			case "kept":
+				opts = append(opts, leasetable.WithHoldAtLeast(time.Hour))
+			case "shared":
+				opts = append(opts, leasetable.WithShared())
+			}
+			lock := take(t, other, name, opts...)
+			if name == "held" || name == "locked and held" {
+				held = append(held, lock)
+				continue
+			}
+			if err := lock.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		take(t, l, "connected")
+		unpin := pinAll(t, db, "locked", "locked and held")
+		free := map[string]int64{"free": 2, "free\x00\xff": 2, "new": 1}
+		for _, locked := range []bool{true, false} {
+			took, err := leasetable.TakeMany(t.Context(), l, names)
+			if err != nil || !maps.Equal(took, free) {
+				t.Errorf("with locked rows %t: took %v, %v", locked, took, err)
+			}
+			unpin()
+			free = map[string]int64{"locked": 2}
+		}
+		for _, lock := range held {
+			if err := lock.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestAStatementForManyTellsWhatItFreedAndWhatWasLost(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
+		leases := make([]*leasetable.Lease, 0, 7)
+		for _, name := range []string{"held", "held\x00\xff", "wanted", "forced", "forced and taken", "locked", "locked and lost"} {
+			leases = append(leases, take(t, l, name))
+		}
+		for _, name := range []string{"forced", "forced and taken", "locked and lost"} {
+			if _, err := other.ForceRelease(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stolen := take(t, other, "forced and taken")
+		want(t, db, "wanted")
+		free := func(expected map[string]bool) {
+			t.Helper()
+			freed, err := leasetable.FreeMany(t.Context(), l, leases)
+			if err != nil || !maps.Equal(freed, expected) {
+				t.Errorf("freed %v, not %v: %v", freed, expected, err)
+			}
+		}
+		unpin := pinAll(t, db, "locked", "locked and lost")
+		free(map[string]bool{"held": false, "held\x00\xff": false, "wanted": true})
+		unpin()
+		free(map[string]bool{"locked": false})
+		free(nil)
+		for i, name := range []string{"held", "locked"} { // all that was asked for, of which one is wanted
+			leases[i] = take(t, other, name)
+		}
+		leases = leases[:2]
+		want(t, db, "held")
+		free(map[string]bool{"held": true, "locked": false})
+		if err := stolen.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What such a statement changed, another one asks for.
+func TestNamesOfAStatementForManyWhoseNoteIsLostAreGivenBack(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, db *sqltest.Database) {
+		if db.Engine == sqltest.EngineMySQL {
+			t.Skip("here it looks before")
+		}
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
+		other := newLocker(t, db.DB)
+		names := make([]string, 20)
+		for i := range names {
+			names[i] = fmt.Sprint("name ", i)
+			if err := take(t, other, names[i]).Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		take(t, l, "connected")
+		p.loseAnswerTo("SELECT @told")
+		if all, err := sqllock.AcquireAll(t.Context(), l, names); err == nil {
+			err = all.Release(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		leases := make([]*leasetable.Lease, len(names))
+		for i, name := range names { // long before the lease ends
+			if err := take(t, other, name).Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			leases[i] = take(t, l, name)
+		}
+		if p.answersLost() != 1 {
+			t.Errorf("%d answers were lost", p.answersLost())
+		}
+		if _, err := other.ForceRelease(t.Context(), names[0]); err != nil {
+			t.Fatal(err)
+		}
+		p.loseAnswerTo("SELECT @told")
+		if freed, err := leasetable.FreeMany(t.Context(), l, leases); !sqllock.IsRetryable(err) {
+			t.Errorf("freed %v, %v", freed, err)
+		}
+		for i, lease := range leases {
+			if err := lease.Release(t.Context()); i > 0 && err == nil {
+				t.Errorf("%s was freed before", names[i])
+			}
+		}
+	})
+}
+
+// A scan of the table meets the rows that others have locked.
+func TestAStatementForManyReadsNoOtherRows(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB)
+		rows := make([]string, 2000)
+		for i := range rows {
+			rows[i] = fmt.Sprintf("('row %d', 1, UTC_TIMESTAMP(6))", i)
+		}
+		run(t, db, "INSERT INTO sqllock_lock (name, token, acquired_at) VALUES "+strings.Join(rows, ","))
+		names := make([]string, 1000)
+		for i := range names {
+			names[i] = fmt.Sprint("row ", i)
+		}
+		run(t, db, "ANALYZE TABLE sqllock_lock")
+		for _, n := range []int{1, 2, 300, len(names)} {
+			ways, err := leasetable.Explain(t.Context(), l, names[:n])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for statement, way := range ways {
+				if way != "range" && way != "const" && way != "" {
+					t.Errorf("%s finds %d names by %q", statement, n, way)
+				}
+			}
+		}
+	})
+}
