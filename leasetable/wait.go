@@ -40,8 +40,8 @@ func (a *attempt) wait() (*Lease, error) {
 }
 
 // afterOthers polls when other processes have had their chance.
-func (a *attempt) afterOthers() (*Lease, error) {
-	if err := a.manners.wait(a.ctx, a.name); err != nil {
+func (a *attempt) afterOthers() (lease *Lease, err error) {
+	if a.rank.last, err = a.manners.wait(a.ctx, a.name); err != nil {
 		return nil, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, err)
 	}
 	return a.poll()
@@ -59,7 +59,11 @@ func (a *attempt) poll() (lease *Lease, err error) {
 			a.rank.leave(a)
 		}
 	}()
-	lease, err = a.claim()
+	if a.rank.last {
+		lease, err = a.lookAndClaim()
+	} else {
+		lease, err = a.claim()
+	}
 	if err == nil || a.left {
 		return lease, err
 	}
@@ -87,6 +91,9 @@ func (a *attempt) poll() (lease *Lease, err error) {
 		}
 		first := false
 		if now == nil || a.rank.take(a) == nil {
+			if a.next() {
+				pause = firstPause
+			}
 			if first, err = a.rest(heard, a.still.untilOver(jitter(pause))); err != nil {
 				return nil, a.stillHeld(held, err)
 			}
@@ -109,6 +116,11 @@ func (a *attempt) longer(pause time.Duration) time.Duration {
 	return longer(pause)
 }
 
+// next reports whether a has waited longest for a name that goes from one to the next, and hears nothing of that.
+func (a *attempt) next() bool {
+	return a.still.moved && a.rank.first(a.still.sight) && !a.ears.hears()
+}
+
 // rest returns after a pause, or when the name was released, and then whether it is a's turn. Those who have
 // not waited longest let others go first.
 func (a *attempt) rest(heard <-chan int64, pause time.Duration) (first bool, err error) {
@@ -123,16 +135,21 @@ func (a *attempt) rest(heard <-chan int64, pause time.Duration) (first bool, err
 		if since >= a.rank.since {
 			return true, nil
 		}
-		return false, sleep(a.ctx, jitter(firstCome))
+		return false, a.letGo()
 	}
 }
 
-// lookAndClaim claims the name unless a look, which writes nothing, finds it held.
+// lookAndClaim claims the name unless a look, which writes nothing, finds it held. If somebody has waited longer, that one
+// has the time to take it first, once.
 func (a *attempt) lookAndClaim() (*Lease, error) {
 	seen, err := a.look()
-	if err == nil && !seen.taken() && a.rank.behind(seen) {
-		if err = sleep(a.ctx, jitter(firstCome)); err == nil {
+	for err == nil && !seen.taken() && a.rank.behind(seen) {
+		free := seen
+		if err = a.letGo(); err == nil {
 			seen, err = a.look()
+		}
+		if err == nil && seen.Token == free.Token {
+			a.rank.absent = free.WantedUS
 		}
 	}
 	if err != nil {
@@ -169,12 +186,14 @@ type still struct {
 	sight
 	since time.Time
 	over  time.Time // when it will be, unless it is renewed
+	moved bool      // the name had another token when it was seen before
 }
 
 func (s *still) see(seen sight) {
 	if s.since.IsZero() || !bytes.Equal(s.LeaseID, seen.LeaseID) || s.Renewals != seen.Renewals {
 		s.since = time.Now()
 	}
+	s.moved = s.Token != seen.Token && s.Token != 0
 	s.sight = seen
 	s.over = time.Now().Add(time.Duration(seen.RemainingUS) * time.Microsecond)
 }
@@ -204,6 +223,9 @@ func (a *attempt) look() (seen sight, err error) {
 // stillHeld is the error of a wait: when its context has ended, it says of the name as well that
 // it is held, if it was seen to be.
 func (a *attempt) stillHeld(held *sqllock.HeldError, err error) error {
+	if held == nil && a.rank.last { // others had their chance
+		held = &sqllock.HeldError{Name: a.name}
+	}
 	if held == nil || !bound.Ended(a.ctx) {
 		return err
 	}

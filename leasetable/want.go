@@ -3,6 +3,7 @@ package leasetable
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 const (
 	// wantTime is how long the others believe that somebody waits who has said so.
 	wantTime = 10 * time.Second
-	// firstCome is what who has waited longest is ahead of the others.
+	// firstCome is about how much who has waited longest, and is woken, is ahead of the others.
 	firstCome = 20 * time.Millisecond
 )
 
@@ -25,6 +26,8 @@ type rank struct {
 	since  int64     // by the database's clock, in microseconds since 1970
 	said   time.Time // when that was last written
 	unsaid bool      // it could not be written
+	last   bool      // this process had the name just now, and is behind all the others
+	absent int64     // since when the one waits, as the table says, who did not take the name when it had the time to
 }
 
 // take has the table say that a waits for the name, unless one who has waited longer is known to. It
@@ -53,6 +56,7 @@ func (r *rank) take(a *attempt) error {
 	})
 	if r.unsaid = err == nil && rows == 0; !r.unsaid {
 		r.said = time.Now()
+		a.still.WantedUS = r.since
 	} else if !again {
 		return errGone
 	}
@@ -80,8 +84,21 @@ func (r *rank) leave(a *attempt) {
 	})
 }
 
+// first reports whether nobody has waited longer, as a name was seen.
+func (r *rank) first(seen sight) bool { return r.since != 0 && seen.WantedUS == r.since }
+
 // behind reports whether somebody has waited longer, as a name was seen.
-func (r *rank) behind(seen sight) bool { return seen.WantedUS != 0 && seen.WantedUS < r.since }
+func (r *rank) behind(seen sight) bool {
+	longer := seen.WantedUS < r.since || r.since == 0 && r.last
+	return longer && seen.WantedUS != 0 && seen.WantedUS != r.absent
+}
+
+// letGo returns when who has waited longest has heard that the name is free, or looked. Of the others not everybody
+// looks at the same moment.
+func (a *attempt) letGo() error {
+	_, grace := a.shares()
+	return sleep(a.ctx, grace+rand.N(firstCome)) //nolint:gosec // jitter
+}
 
 // A process may pass a name on in memory for some time that another one waits for, and then leaves it to
 // others until they have heard of it, or looked.
@@ -89,7 +106,7 @@ func (l *Locker) shares() (turnTime, grace time.Duration) {
 	if l.dialect == schema.Postgres && !l.store.work.pooler.Load() {
 		return 25 * time.Millisecond, firstCome / 2
 	}
-	return 100 * time.Millisecond, lastPause + lastPause/2
+	return 50 * time.Millisecond, lastPause + lastPause/2
 }
 
 // manners is for which names this process lets others go first, and until when.
@@ -116,14 +133,14 @@ func (m *manners) giveWay(name string, d time.Duration) {
 	m.until[name] = now.Add(d)
 }
 
-// wait returns when others have had their chance, or ctx ends.
-func (m *manners) wait(ctx context.Context, name string) error {
+// wait returns when others have had their chance, or ctx ends, and reports whether there was one to be had.
+func (m *manners) wait(ctx context.Context, name string) (gaveWay bool, err error) {
 	m.mu.Lock()
 	until, found := m.until[name]
 	delete(m.until, name)
 	m.mu.Unlock()
 	if !found || !time.Now().Before(until) {
-		return nil
+		return found, nil
 	}
-	return sleep(ctx, time.Until(until))
+	return true, sleep(ctx, time.Until(until))
 }

@@ -166,6 +166,35 @@ func TestAProcessThatTakesALockAgainAndAgainGivesWay(t *testing.T) {
 	})
 }
 
+// The one who waits, since 42, never comes.
+func TestWhoHadANameLastLooksForSomebodyElseWhoTakesIt(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		until := "'2200-01-01'"
+		if db.Engine == sqltest.EngineSQLite {
+			until = "7258118400000000"
+		}
+		counted, statements := counting(t, db)
+		l := newLocker(t, counted, leasetable.WithTTL(time.Minute))
+		held := take(t, l, "x")
+		run(t, db, "UPDATE sqllock_lock SET wanted_since = 42, wanted_until = "+until)
+		if err := held.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		before := statements.n.Load()
+		again := <-acquiring(l, "x")
+		if again == nil {
+			t.Fatal("it waits for ever for one who is gone")
+		}
+		if n := statements.n.Load() - before; n < 3 {
+			t.Errorf("it has the name again by %d statements; want two looks and a claim", n)
+		}
+		if err := again.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestWhoWaitsIsNotedOnce(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
