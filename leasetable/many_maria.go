@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // On MariaDB a statement can refuse to wait. So names are taken and freed there without a look, unless somebody
@@ -31,6 +32,10 @@ func (s *store) atOnce(ctx context.Context, st statement, parts []*part) (change
 	if !s.work.mariadb.Load() || s.work.galera.Load() || s.mistold.Load() {
 		return nil, false, nil
 	}
+	known := false
+	if st == acquireAtOnce {
+		parts, known = s.freed.recall(parts)
+	}
 	number := strconv.FormatUint(rand.Uint64(), 10) //nolint:gosec // not a secret
 	text := s.textFor(st, parts, number)
 	if len(text) > longestAtOnce {
@@ -46,8 +51,10 @@ func (s *store) atOnce(ctx context.Context, st statement, parts []*part) (change
 	switch err = errors.Join(err, idErr); {
 	case err == nil && rows == 0:
 		return map[string]taken{}, true, nil
-	case err == nil && st == releaseAtOnce && rows == int64(len(parts)) && wanted == 0:
-		return asHeld(parts), true, nil
+	case err == nil && rows == int64(len(parts)) && known:
+		return withTokens(parts, 1), true, nil
+	case err == nil && rows == int64(len(parts)) && st == releaseAtOnce && wanted == 0:
+		return withTokens(parts, 0), true, nil
 	case err == nil:
 		var told string
 		if err = conn.QueryRowContext(ctx, "SELECT @told").Scan(&told); err == nil {
@@ -81,12 +88,52 @@ func (s *store) execApart(ctx context.Context, text string) (conn *sql.Conn, res
 	return nil, nil, classify(err)
 }
 
-func asHeld(parts []*part) map[string]taken {
+// withTokens is what became of names whose tokens rose by so much.
+func withTokens(parts []*part, by int64) map[string]taken {
 	all := make(map[string]taken, len(parts))
 	for _, p := range parts {
-		all[p.name] = taken{Token: p.token}
+		all[p.name] = taken{Token: p.token + by}
 	}
 	return all
+}
+
+// freedNames remembers the tokens of names that were freed lately: who takes all of them again, with these tokens,
+// need not be told which ones.
+type freedNames struct {
+	mu     sync.Mutex
+	tokens map[string]int64 // guarded by mu
+}
+
+const mostFreed = 4 * maxShare
+
+func (f *freedNames) remember(names map[string]taken) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.tokens == nil || len(f.tokens) > mostFreed {
+		f.tokens = make(map[string]int64)
+	}
+	for name, took := range names {
+		f.tokens[name] = took.Token
+	}
+}
+
+// recall returns parts with their tokens, if all are known, and forgets those.
+func (f *freedNames) recall(parts []*part) (with []*part, known bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	with = make([]*part, len(parts))
+	known = true
+	for i, p := range parts {
+		q := *p
+		q.token = f.tokens[p.name]
+		with[i] = &q
+		known = known && q.token != 0
+		delete(f.tokens, p.name)
+	}
+	if !known {
+		return parts, false
+	}
+	return with, true
 }
 
 // readTold reads what the statement with this number has noted: nothing, when the note is another one's.

@@ -3,15 +3,17 @@ package leasetable
 import (
 	"context"
 	"database/sql"
-	"encoding/hex"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // On MySQL and MariaDB an UPDATE does not tell which rows it changed, and waits for those that others
 // have locked. So one statement looks and a second changes what the first has seen: two round trips
-// and one commit. What the names are is written into their texts, as hexadecimal literals: to prepare them costs more.
+// and one commit. For a few names they are prepared; for more, that is no faster, and the names are written into
+// their texts.
+
+// few is for how many names a prepared statement is; the last one stands for those that are missing.
+const few = 16
 
 // duplicate is the error for a row that is there.
 const duplicate = "mysql 1062"
@@ -74,6 +76,7 @@ func (s *store) takeSeen(ctx context.Context, parts []*part) (map[string]taken, 
 // freeEach does what freeMany does. A name that is lost between the two statements was held until then.
 func (s *store) freeEach(ctx context.Context, parts []*part) (map[string]taken, error) {
 	if freed, done, err := s.atOnce(ctx, releaseAtOnce, parts); done {
+		s.freed.remember(freed)
 		return freed, err
 	}
 	held, err := s.seen(ctx, heldMany, parts)
@@ -100,63 +103,45 @@ func as(seen map[string]taken, parts []*part) (all []*part) {
 
 // seen runs a statement that looks at the names of parts.
 func (s *store) seen(ctx context.Context, st statement, parts []*part) (map[string]taken, error) {
-	return s.names(s.work.QueryxContext(ctx, s.textFor(st, parts, "")))
+	f := s.fill(st, parts)
+	if !f.marked {
+		return s.names(s.work.QueryxContext(ctx, string(f.text)))
+	}
+	stmt, err := s.work.stmt(ctx, st, string(f.text)) //nolint:sqlclosecheck // kept until the pool is closed
+	if err != nil {
+		return nil, classify(err)
+	}
+	return s.names(stmt.QueryxContext(ctx, f.args...))
 }
 
 // runMany runs a statement that changes the names of parts.
-func (s *store) runMany(ctx context.Context, st statement, parts []*part) (sql.Result, error) {
-	result, err := s.work.ExecContext(ctx, s.textFor(st, parts, ""))
+func (s *store) runMany(ctx context.Context, st statement, parts []*part) (result sql.Result, err error) {
+	f := s.fill(st, parts)
+	if !f.marked {
+		result, err = s.work.ExecContext(ctx, string(f.text))
+		return result, classify(err)
+	}
+	stmt, err := s.work.stmt(ctx, st, string(f.text)) //nolint:sqlclosecheck // kept until the pool is closed
+	if err != nil {
+		return nil, classify(err)
+	}
+	result, err = stmt.ExecContext(ctx, f.args...)
 	return result, classify(err)
+}
+
+// fill makes a statement for parts, which are alike.
+func (s *store) fill(st statement, parts []*part) *filling {
+	f := &filling{marked: len(parts) <= few && st != insertMany}
+	if f.marked {
+		parts = slices.Concat(parts, slices.Repeat(parts[len(parts)-1:], few-len(parts)))
+	}
+	f.fill(s.texts[st], parts, "")
+	return f
 }
 
 // textFor is the text of a statement for parts, which are alike. The number is its own, if it has one.
 func (s *store) textFor(st statement, parts []*part, number string) string {
-	p := parts[0]
-	lease, metadata := literal(p.id), literal(p.metadata)
-	var b []byte
-	for rest := s.texts[st]; rest != ""; {
-		before, after, _ := strings.Cut(rest, "{")
-		what, after, _ := strings.Cut(after, "}")
-		b, rest = append(b, before...), after
-		switch what {
-		case "names":
-			b = appendList(b, parts, appendName)
-		case "rows":
-			b = appendList(b, parts, appendRow)
-			if len(parts) == 1 { // once more: of a single row MariaDB makes two conditions, and uses no index for them
-				b = appendRow(append(b, ','), p)
-			}
-		case "values":
-			b = appendList(b, parts, func(b []byte, p *part) []byte {
-				b = append(appendName(append(b, '('), p), ",1,"...)
-				return append(append(append(append(b, lease...), ','), metadata...), ",UTC_TIMESTAMP(6))"...)
-			})
-		case "lease":
-			b = append(b, lease...)
-		case "metadata":
-			b = append(b, metadata...)
-		case "keep":
-			b = appendKeep(b, p)
-		case "number":
-			b = append(b, number...)
-		}
-	}
-	return string(b)
-}
-
-func literal(bytes []byte) string { return "x'" + hex.EncodeToString(bytes) + "'" }
-
-func appendName(b []byte, p *part) []byte {
-	return append(hex.AppendEncode(append(b, "x'"...), []byte(p.name)), '\'')
-}
-
-func appendRow(b []byte, p *part) []byte {
-	return append(appendToken(append(appendName(append(b, '('), p), ','), p), ')')
-}
-
-func appendKeep(b []byte, p *part) []byte {
-	if p.keep == 0 {
-		return append(b, "NULL"...)
-	}
-	return strconv.AppendInt(b, p.keep.Microseconds(), 10)
+	var f filling
+	f.fill(s.texts[st], parts, number)
+	return string(f.text)
 }

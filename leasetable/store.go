@@ -24,6 +24,7 @@ type store struct {
 
 	takes, frees sharing
 
+	freed   freedNames
 	mistold atomic.Bool // a session did not keep what a statement had noted; see atOnce
 
 	elsewhere driver.Connector // for connections of neither
