@@ -135,3 +135,9 @@ func Explain(ctx context.Context, l *Locker, names []string) (map[string]string,
 	}
 	return ways, nil
 }
+
+// SpoilRest has the server refuse the statement that takes those of many names which the first one did not.
+func SpoilRest(l *Locker) {
+	l.store.texts[acquireUnlocked] = "SELECT FROM sqllock_nowhere WHERE $1 || $2::bytea || $3::bytea IS NULL"
+	l.store.texts[insertMany] = "INSERT INTO sqllock_nowhere VALUES {values}"
+}

@@ -72,6 +72,32 @@ func TestAnAcquireWhoseCallerHasLeftIsGivenBack(t *testing.T) {
 	})
 }
 
+// Callers who have less time than it takes to connect leave a lease for those who come after them.
+func TestALeaseIsOpenedWhenItsCallerHasLeft(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, l := newLockerThrough(t, db)
+		passOn := p.delayAnswerTo("sqllock_lease")
+		ctx, leave := context.WithCancel(t.Context())
+		tried := make(chan error, 1)
+		go func() {
+			_, err := l.TryAcquire(ctx, "x")
+			tried <- err
+		}()
+		eventually(t, func() bool { return !p.isArmed() })
+		leave()
+		if err := <-tried; !errors.Is(err, context.Canceled) {
+			t.Errorf("TryAcquire: %v", err)
+		}
+		passOn()
+		eventually(t, func() bool { return count(t, db, "SELECT count(*) FROM sqllock_lease") == 1 })
+		release(t, take(t, l, "x"))
+		if n := count(t, db, "SELECT count(*) FROM sqllock_lease"); n != 1 {
+			t.Errorf("there are %d leases", n)
+		}
+	})
+}
+
 // Should the database ever say that a name was not taken, and have taken it, the name does not stay so.
 func TestANameThatWasTakenForNobodyIsGivenBack(t *testing.T) {
 	t.Parallel()

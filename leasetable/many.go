@@ -40,7 +40,10 @@ func (s *store) takeRows(ctx context.Context, parts []*part) (took map[string]ta
 	}
 	rest := slices.DeleteFunc(slices.Clone(parts), func(p *part) bool { return took[p.name].Token != 0 })
 	more, err := take(acquireUnlocked, rest)
-	if err != nil && len(took) > 0 { // whatever the database says: it has taken some
+	switch {
+	case answered(err) && len(took) > 0: // each of the rest asks for itself
+		return took, nil
+	case err != nil && len(took) > 0: // it has taken some, and others maybe
 		return nil, &dbError{err: err, transient: true}
 	}
 	maps.Copy(more, took)

@@ -37,7 +37,10 @@ func (s *store) takeEach(ctx context.Context, parts []*part) (map[string]taken, 
 			return took, nil
 		}
 	}
-	if err != nil && len(took) > 0 { // whatever the database says: it has taken some
+	if answered(err) && len(took) > 0 { // each of the rest asks for itself
+		return took, nil
+	}
+	if err != nil && len(took) > 0 { // it has taken some, and others maybe
 		return nil, &dbError{err: err, transient: true}
 	}
 	if err != nil {

@@ -214,6 +214,24 @@ func TestNamesOfAStatementForManyWhoseNoteIsLostAreGivenBack(t *testing.T) {
 	})
 }
 
+// A second statement takes new names, and may be refused, as the victim of a deadlock for one.
+func TestNamesThatWereTakenStayTakenWhenTheRestIsRefused(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB)
+		for _, name := range []string{"a", "b"} {
+			if err := take(t, l, name).Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		leasetable.SpoilRest(l)
+		took, err := leasetable.TakeMany(t.Context(), l, []string{"a", "b", "new"})
+		if free := map[string]int64{"a": 2, "b": 2}; err != nil || !maps.Equal(took, free) {
+			t.Errorf("took %v, %v", took, err)
+		}
+	})
+}
+
 // A scan of the table meets the rows that others have locked.
 func TestAStatementForManyReadsNoOtherRows(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/bound"
 )
 
 // term is one lease row of this Locker and the locks that hang on it. The goroutine keep renews
@@ -54,11 +55,43 @@ func (l *Locker) term(ctx context.Context, ttl time.Duration) (*term, error) {
 	if _, err := l.opening.Wait(ctx, ttl); err != nil {
 		return nil, err
 	}
-	defer l.opening.Done(ttl)
 	if t := l.current(ttl); t != nil { // opened while we waited
+		l.opening.Done(ttl)
 		return t, nil
 	}
-	return l.open(ctx, ttl, false)
+	return l.openInBackground(ctx, ttl)
+}
+
+// openInBackground opens a term, as the turn of opening one. That goes on when the caller leaves: to connect may take
+// longer than any caller has time.
+func (l *Locker) openInBackground(ctx context.Context, ttl time.Duration) (*term, error) {
+	type opened struct {
+		*term
+		err error
+	}
+	done, gone := make(chan opened), make(chan struct{})
+	err := l.start(func() {
+		defer l.opening.Done(ttl)
+		t, err := l.open(bound.To(l.closing, ctx), ttl, false)
+		select {
+		case done <- opened{t, err}:
+		case <-gone:
+			if err == nil {
+				t.endClaim()
+			}
+		}
+	})
+	if err != nil {
+		l.opening.Done(ttl)
+		return nil, err
+	}
+	select {
+	case o := <-done:
+		return o.term, o.err
+	case <-ctx.Done():
+		close(gone)
+		return nil, fmt.Errorf("%w: %w", errNoLease, context.Cause(ctx))
+	}
 }
 
 // open commits a lease row and returns its term, with a claim begun on it. One that is apart takes no
