@@ -13,7 +13,7 @@ test: ## every test, with the race detector, on real servers; gets the servers i
 
 .PHONY: bench
 bench: ## what locks cost beside the bare driver, as ratios, and what sqllock run does
-	./scripts/with-servers --first go test -run '^$$' -bench . -benchtime $(BENCHTIME) ./pg ./mysql ./leasetable ./cmd/sqllock
+	./scripts/with-servers --first go test -run '^$$' -bench . -benchtime $(BENCHTIME) $(BENCHFLAGS) ./pg ./mysql ./leasetable ./cmd/sqllock
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## go vet and golangci-lint

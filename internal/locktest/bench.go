@@ -184,12 +184,16 @@ func barePair(b *testing.B, bare Bare, name string) func() error {
 	}
 }
 
-// window is how long a benchmark runs that counts what happens in a time. What is compared takes
-// turns in it.
-const (
-	window = 2 * time.Second
-	turns  = 4
-)
+// window is how long a benchmark runs that counts what happens in a time. With -short it says nothing of speed.
+func window() time.Duration {
+	if testing.Short() {
+		return 200 * time.Millisecond
+	}
+	return 2 * time.Second
+}
+
+// turns is how many turns what is compared takes in a window.
+const turns = 4
 
 // once runs work a single time, whatever -benchtime is.
 func once(b *testing.B, work func()) {
@@ -228,7 +232,7 @@ func rate(b *testing.B, work []func() error) float64 {
 	var over atomic.Bool
 	var calls atomic.Int64
 	began := time.Now()
-	defer time.AfterFunc(window/turns, func() { over.Store(true) }).Stop()
+	defer time.AfterFunc(window()/turns, func() { over.Store(true) }).Stop()
 	inEach(b, len(work), func(i int) (err error) {
 		n := 0
 		for ; err == nil && !over.Load(); n++ {
@@ -269,7 +273,7 @@ func (o Bench) watch(b *testing.B) (peak func() float64) {
 	}
 	stop, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		tick := time.NewTicker(window / 20)
+		tick := time.NewTicker(window() / 20)
 		defer tick.Stop()
 		for {
 			select {

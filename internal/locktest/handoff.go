@@ -29,9 +29,9 @@ func (o Bench) handoff(b *testing.B) {
 		})
 		peak := o.watch(b)
 		r.start()
-		r.pause(window / 4)
+		r.pause(window() / 4)
 		r.count()
-		r.pause(window)
+		r.pause(window())
 		if err := r.stop(); err != nil {
 			b.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func (o Bench) handoff(b *testing.B) {
 		b.ReportMetric(percentile(r.gaps, 50), "p50-µs")
 		b.ReportMetric(percentile(r.gaps, 99), "p99-µs")
 		b.ReportMetric(unfairness(r.served), "max/min")
-		b.ReportMetric(float64(len(r.gaps))/window.Seconds(), "handoffs/s")
+		b.ReportMetric(float64(len(r.gaps))/window().Seconds(), "handoffs/s")
 	})
 }
 

@@ -90,7 +90,7 @@ func handOn(ctx context.Context, l Locker, in io.Reader, out io.Writer) error {
 
 // fairWindow is how long processes hand on a lock while it is counted how often each of them held it. Where nobody is
 // woken a process keeps the lock for 50 ms or more, so that all have had it once after half a second.
-const fairWindow = 3 * window
+func fairWindow() time.Duration { return 3 * window() }
 
 // processes has 8 processes with 8 waiters each hand on one lock, and before and after them 64
 // connections that wait in the server's own queue. "x-native" is how many times as many handoffs
@@ -114,15 +114,15 @@ func (o Bench) processes(b *testing.B) {
 		pinned[i] = queue(b)
 	}
 	once(b, func() {
-		native(b, pinned, window/4) // opens connections
-		handoffs := native(b, pinned, window/2)
+		native(b, pinned, window()/4) // opens connections
+		handoffs := native(b, pinned, window()/2)
 		peak := o.watch(b)
 		served := relayed(b, children)
 		most := peak()
-		handoffs += native(b, pinned, window/2)
-		perSecond := float64(sum(served)) / fairWindow.Seconds()
+		handoffs += native(b, pinned, window()/2)
+		perSecond := float64(sum(served)) / fairWindow().Seconds()
 		b.ReportMetric(perSecond, "handoffs/s")
-		b.ReportMetric(perSecond*window.Seconds()/float64(handoffs), "x-native")
+		b.ReportMetric(perSecond*window().Seconds()/float64(handoffs), "x-native")
 		b.ReportMetric(unfairness(served), "max/min")
 		b.ReportMetric(most/processes, "conns/process")
 	})
@@ -132,7 +132,7 @@ func (o Bench) processes(b *testing.B) {
 // all have been at it for some time.
 func relayed(b *testing.B, children []*process) (served []int) {
 	b.Helper()
-	for _, during := range []time.Duration{window / 4, fairWindow, 0} {
+	for _, during := range []time.Duration{window() / 4, fairWindow(), 0} {
 		for _, c := range children {
 			c.send()
 		}
