@@ -200,11 +200,9 @@ func (p *part) outcome() (o outcome, final bool) {
 func (a *attempt) takeLone(t *term) (o outcome, tried bool) {
 	var p *part
 	tried = a.store.takes.lone(func() {
-		ctx, cancel := context.WithCancel(context.WithoutCancel(a.ctx))
-		defer cancel()
-		cut := time.AfterFunc(conflictTimeout, cancel)
-		defer cut.Stop()
-		defer context.AfterFunc(a.ctx, func() { cut.Reset(cutAfter) })()
+		ctx, done := a.store.takes.timeouts.with(context.WithoutCancel(a.ctx), conflictTimeout)
+		defer done()
+		defer context.AfterFunc(a.ctx, func() { time.AfterFunc(cutAfter, done) })()
 		p = a.part(t.id)
 		p.took, p.err = a.store.acquireFree(ctx, p)
 	})
@@ -217,31 +215,24 @@ func (a *attempt) takeLone(t *term) (o outcome, tried bool) {
 // claimOnTerm makes one attempt by f, on t, on which a claim has begun.
 func (a *attempt) claimOnTerm(t *term, f func(context.Context) outcome) (*Lease, error) {
 	reviews := t.reviewsBegun()
-	answer := make(chan outcome)
-	gone := make(chan struct{})
 	// The statements do not end with the caller's context: to end one in the middle would leave
 	// open whether it took the name. Only closing the Locker does, and with it ends the lease.
-	err := a.hand(func() {
-		o := f(bound.To(a.closing, a.ctx))
-		select {
-		case answer <- o:
-		case <-gone:
+	var o outcome
+	var err error
+	o, a.left, err = orLeave(a.ctx, a.hand,
+		func() outcome { return f(bound.To(a.closing, a.ctx)) },
+		func(o outcome) {
 			a.abandon(t, o)
 			a.over()
-		}
-	})
-	if err != nil {
+		})
+	switch {
+	case err != nil:
 		t.endClaim()
 		return nil, err
-	}
-	select {
-	case o := <-answer:
-		return a.accept(t, o, reviews)
-	case <-a.ctx.Done():
-		a.left = true
-		close(gone)
+	case a.left:
 		return nil, context.Cause(a.ctx)
 	}
+	return a.accept(t, o, reviews)
 }
 
 // accept makes a lease of what a claim came to.

@@ -27,24 +27,33 @@ var durable = map[sqltest.Engine][]string{
 func BenchmarkLocker(b *testing.B) {
 	for _, engine := range []sqltest.Engine{sqltest.EnginePostgres, sqltest.EngineMySQL, sqltest.EngineMariaDB} {
 		b.Run(string(engine), func(b *testing.B) {
-			db := startDurable(b, engine)
-			locktest.Bench{
-				Locker: func(b *testing.B) locktest.Locker {
-					b.Helper()
-					l, err := leasetable.New(db.DB)
-					if err != nil {
-						b.Fatal(err)
-					}
-					b.Cleanup(func() { _ = l.Close() }) // the benchmark is over
-					return l
-				},
-				Bare:  func(b *testing.B) locktest.Bare { return newBare(b, db) },
-				Queue: func(b *testing.B) locktest.Bare { return newQueue(b, db) },
-				Child: func(job locktest.Job) []string {
-					return []string{jobEnv + "=" + strings.Join([]string{string(job), db.DriverName(), db.DSN}, " ")}
-				},
-			}.Run(b)
+			benchOn(b, startDurable(b, engine)).Run(b)
 		})
+	}
+}
+
+// BenchmarkDurableRelease has releases on PostgreSQL wait for the disk, too, as all do elsewhere.
+func BenchmarkDurableRelease(b *testing.B) {
+	benchOn(b, startDurable(b, sqltest.EnginePostgres), leasetable.WithDurableRelease()).RunFree(b)
+}
+
+func benchOn(b *testing.B, db *sqltest.Database, opts ...leasetable.Option) locktest.Bench {
+	b.Helper()
+	return locktest.Bench{
+		Locker: func(b *testing.B) locktest.Locker {
+			b.Helper()
+			l, err := leasetable.New(db.DB, opts...)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { _ = l.Close() }) // the benchmark is over
+			return l
+		},
+		Bare:  func(b *testing.B) locktest.Bare { return newBare(b, db) },
+		Queue: func(b *testing.B) locktest.Bare { return newQueue(b, db) },
+		Child: func(job locktest.Job) []string {
+			return []string{jobEnv + "=" + strings.Join([]string{string(job), db.DriverName(), db.DSN}, " ")}
+		},
 	}
 }
 

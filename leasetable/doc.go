@@ -80,7 +80,7 @@
 //
 // # Connections
 //
-// A Locker opens connections of its own, like those of the *sqlx.DB it is given: at most four
+// A Locker opens connections of its own, like those of the *sqlx.DB it is given: at most six
 // for its statements, one for renewals, which nothing else can delay, and on PostgreSQL, while goroutines wait
 // for other processes, one that hears of releases. It works behind a transaction pooler, where nothing is
 // heard, with pgx configured as for any other use there (default_query_exec_mode=exec).

@@ -101,8 +101,8 @@ const applySchema = "run `sqllock schema apply` with --db naming this database, 
 
 // classify says of a driver's error what a caller can act on.
 func classify(err error) error {
-	if err == nil {
-		return nil
+	if known := (*dbError)(nil); err == nil || errors.As(err, &known) {
+		return err
 	}
 	code := codeOf(err)
 	means := meanings[code]

@@ -3,7 +3,10 @@ package leasetable
 import (
 	"context"
 	"strings"
+	"testing"
 	"time"
+
+	"github.com/jmoiron/sqlx"
 )
 
 // Waiting is how many goroutines are in line for name.
@@ -49,7 +52,7 @@ func Strays(l *Locker) (n int) {
 	return n
 }
 
-// Share makes a sharing whose statements, for one name each, are run by f, and returns what asks for one.
+// Share makes a sharing whose statements are run by f, for one name after the other, and returns what asks for one.
 func Share(f func(name string)) (ask func(name string) (done <-chan struct{})) {
 	frees, takes := new(sharing), new(sharing)
 	newCrowd(frees, takes)
@@ -61,6 +64,12 @@ func Share(f func(name string)) (ask func(name string) (done <-chan struct{})) {
 	takes.one = func(_ context.Context, p *part) (taken, error) {
 		f(p.name)
 		return taken{}, nil
+	}
+	takes.many = func(_ context.Context, parts []*part) (map[string]taken, error) {
+		for _, p := range parts {
+			f(p.name)
+		}
+		return nil, nil
 	}
 	return func(name string) <-chan struct{} {
 		p := &part{name: name}
@@ -140,4 +149,37 @@ func Explain(ctx context.Context, l *Locker, names []string) (map[string]string,
 func SpoilRest(l *Locker) {
 	l.store.texts[acquireUnlocked] = "SELECT FROM sqllock_nowhere WHERE $1 || $2::bytea || $3::bytea IS NULL"
 	l.store.texts[insertMany] = "INSERT INTO sqllock_nowhere VALUES {values}"
+}
+
+// Work is the pool of connections for statements that take and free names.
+func Work(l *Locker) *sqlx.DB { return l.store.work.DB }
+
+// KnowsSocket reports whether l cuts its connections to MySQL off itself.
+func KnowsSocket(t *testing.T, l *Locker) (known bool) {
+	t.Helper()
+	conn, err := l.store.work.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()                // into the pool
+	_ = conn.Raw(func(dc any) error { // fails when this does
+		known = dc.(*mysqlConn).socket != nil
+		return nil
+	})
+	return known
+}
+
+// Timeout makes a context of those that statements have.
+func Timeout(ctx context.Context, d time.Duration) (context.Context, func()) {
+	return new(timeouts).with(ctx, d)
+}
+
+// WaitInVain waits to wait for a row, for which others wait.
+func WaitInVain(ctx context.Context) error {
+	p := newPatience()
+	for !p.full() {
+		_, _ = p.take(ctx)
+	}
+	_, err := p.take(ctx)
+	return classify(err)
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -65,16 +66,8 @@ func faketime(t *testing.T) string {
 			return found[0]
 		}
 	}
-	missing(t, "libfaketime")
+	locktest.Impossible(t, "libfaketime is not installed")
 	return ""
-}
-
-func missing(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s is not installed", what)
-	}
-	t.Skipf("%s is not installed", what)
 }
 
 // restartProgram gives the server's program the environment of the test.
@@ -108,7 +101,7 @@ var preload string
 func restartContainer(t *testing.T, c *clock, library string) func(context.Context, time.Duration) error {
 	t.Helper()
 	if _, err := exec.LookPath("docker"); err != nil {
-		missing(t, "the program docker")
+		locktest.Impossible(t, "the program docker is not installed")
 	}
 	const copied, file = "/usr/local/lib/libfaketime.so", "/dev/shm/clock"
 	ask := func(input string, args ...string) string {

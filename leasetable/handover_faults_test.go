@@ -3,7 +3,6 @@ package leasetable_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -135,16 +134,8 @@ func endWaiting(t *testing.T, db *sqltest.Database) {
 		count(t, db, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
 		return
 	}
-	if !waitsForRow(t, db) {
-		return
-	}
-	var ids []int64
-	if err := db.SelectContext(t.Context(), &ids, "SELECT ID FROM information_schema.PROCESSLIST "+
-		"WHERE DB = DATABASE() AND ID <> CONNECTION_ID() AND COMMAND IN ('Execute', 'Query')"); err != nil {
-		t.Fatal(err)
-	}
-	for _, id := range ids {
-		_, _ = db.ExecContext(t.Context(), fmt.Sprint("KILL ", id)) // it may have ended by itself
+	if waitsForRow(t, db) {
+		kill(t, db, "COMMAND IN ('Execute', 'Query')")
 	}
 }
 

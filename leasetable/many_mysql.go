@@ -107,28 +107,13 @@ func as(seen map[string]taken, parts []*part) (all []*part) {
 // seen runs a statement that looks at the names of parts.
 func (s *store) seen(ctx context.Context, st statement, parts []*part) (map[string]taken, error) {
 	f := s.fill(st, parts)
-	if !f.marked {
-		return s.names(s.work.QueryxContext(ctx, string(f.text)))
-	}
-	stmt, err := s.work.stmt(ctx, st, string(f.text)) //nolint:sqlclosecheck // kept until the pool is closed
-	if err != nil {
-		return nil, classify(err)
-	}
-	return s.names(stmt.QueryxContext(ctx, f.args...))
+	return s.names(s.work.QueryxContext(ctx, string(f.text), f.args...))
 }
 
 // runMany runs a statement that changes the names of parts.
-func (s *store) runMany(ctx context.Context, st statement, parts []*part) (result sql.Result, err error) {
+func (s *store) runMany(ctx context.Context, st statement, parts []*part) (sql.Result, error) {
 	f := s.fill(st, parts)
-	if !f.marked {
-		result, err = s.work.ExecContext(ctx, string(f.text))
-		return result, classify(err)
-	}
-	stmt, err := s.work.stmt(ctx, st, string(f.text)) //nolint:sqlclosecheck // kept until the pool is closed
-	if err != nil {
-		return nil, classify(err)
-	}
-	result, err = stmt.ExecContext(ctx, f.args...)
+	result, err := s.work.ExecContext(ctx, string(f.text), f.args...)
 	return result, classify(err)
 }
 

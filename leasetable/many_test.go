@@ -67,9 +67,7 @@ func TestAStatementForManyTakesWhatIsFreeAndNothingElse(t *testing.T) {
 				held = append(held, lock)
 				continue
 			}
-			if err := lock.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			release(t, lock)
 		}
 		take(t, l, "connected")
 		unpin := pinAll(t, db, "locked", "locked and held")
@@ -82,11 +80,7 @@ func TestAStatementForManyTakesWhatIsFreeAndNothingElse(t *testing.T) {
 			unpin()
 			free = map[string]int64{"locked": 2}
 		}
-		for _, lock := range held {
-			if err := lock.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}
+		release(t, held...)
 	})
 }
 
@@ -123,9 +117,7 @@ func TestAStatementForManyTellsWhatItFreedAndWhatWasLost(t *testing.T) {
 		leases = leases[:2]
 		want(t, db, "held")
 		free(map[string]bool{"held": true, "locked": false})
-		if err := stolen.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		release(t, stolen)
 	})
 }
 
@@ -135,7 +127,7 @@ func TestNamesThatWereFreedTogetherAreTakenAgain(t *testing.T) {
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
 		names := []string{"a", "b", "c", "d"}
-		for round := range int64(2) {
+		for round := range 2 {
 			leases := make([]*leasetable.Lease, len(names))
 			for i, name := range names {
 				leases[i] = take(t, l, name)
@@ -177,9 +169,7 @@ func TestNamesOfAStatementForManyWhoseNoteIsLostAreGivenBack(t *testing.T) {
 		names := make([]string, 20)
 		for i := range names {
 			names[i] = fmt.Sprint("name ", i)
-			if err := take(t, other, names[i]).Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			release(t, take(t, other, names[i]))
 		}
 		take(t, l, "connected")
 		p.loseAnswerTo("SELECT @told")
@@ -220,9 +210,7 @@ func TestNamesThatWereTakenStayTakenWhenTheRestIsRefused(t *testing.T) {
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB)
 		for _, name := range []string{"a", "b"} {
-			if err := take(t, l, name).Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			release(t, take(t, l, name))
 		}
 		leasetable.SpoilRest(l)
 		took, err := leasetable.TakeMany(t.Context(), l, []string{"a", "b", "new"})

@@ -42,7 +42,7 @@ func (s *sharing) host(ctx context.Context, all []any) {
 	for len(parts) > 0 {
 		var some []*part
 		some, parts = parts[0].withAlike(parts[1:])
-		s.serve(ctx, some)
+		s.serve(ctx, some, false)
 		for _, one := range some {
 			close(one.done)
 		}

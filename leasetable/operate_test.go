@@ -112,6 +112,12 @@ func endConnections(t *testing.T, db *sqltest.Database) {
 		count(t, db, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
 		return
 	}
+	kill(t, db, "TRUE")
+}
+
+// kill has MySQL or MariaDB end those of the other connections to the database of which a condition is true.
+func kill(t *testing.T, db *sqltest.Database, where string) {
+	t.Helper()
 	conn, err := db.Connx(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +125,7 @@ func endConnections(t *testing.T, db *sqltest.Database) {
 	defer conn.Close()
 	var ids []int64
 	if err := conn.SelectContext(t.Context(), &ids,
-		"SELECT ID FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND ID <> CONNECTION_ID()"); err != nil {
+		"SELECT ID FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND ID <> CONNECTION_ID() AND "+where); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range ids {

@@ -23,12 +23,14 @@ type baton struct {
 }
 
 // mayPass reports whether the name, which goroutines of this process wait for, should go from one to the next by
-// one statement, which raises the token, instead of being released: as long as no other process wants it.
+// one statement, which raises the token, instead of being released: as long as no other process wants it, and if the statement,
+// which may wait for the row, would not have to wait for others to do so.
 func (le *Lease) mayPass() bool {
 	turnTime, _ := le.locker.shares()
 	mine := !le.wanted || time.Since(le.since) < turnTime
 	alone := !le.place && !le.apart && len(le.was) == 0 // those in line have none of its terms
-	return mine && alone && le.keep == 0 && le.locker.turns.Waiting(le.Name()) > 0
+	soon := !le.locker.store.patience.full()
+	return mine && alone && soon && le.keep == 0 && le.locker.turns.Waiting(le.Name()) > 0
 }
 
 // pass gives the name, and its turn, to the first of those who wait for it in this process, and
@@ -91,24 +93,15 @@ func (a *attempt) receive(b baton) (*Lease, error) {
 
 // decline gives back a name that was passed on. A caller whose context ends does not wait for that.
 func (a *attempt) decline(b baton) error {
-	done, gone := make(chan struct{}), make(chan struct{})
-	err := a.start(func() {
-		a.abandon(b.term, outcome{token: b.token})
-		select {
-		case done <- struct{}{}:
-		case <-gone:
-			a.over()
-		}
-	})
-	if err != nil { // the Locker is closed, which ends the lease
-		return err
-	}
-	select {
-	case <-done:
-		return nil
-	case <-a.ctx.Done():
-		a.left = true
-		close(gone)
+	var err error
+	_, a.left, err = orLeave(a.ctx, a.start,
+		func() (nothing struct{}) {
+			a.abandon(b.term, outcome{token: b.token})
+			return nothing
+		},
+		func(struct{}) { a.over() })
+	if a.left {
 		return fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, context.Cause(a.ctx))
 	}
+	return err // the Locker is closed, which ends the lease
 }

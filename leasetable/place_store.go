@@ -2,9 +2,6 @@ package leasetable
 
 import (
 	"context"
-	"database/sql"
-
-	"github.com/jmoiron/sqlx"
 
 	"github.com/sqllock/sqllock/schema"
 )
@@ -29,7 +26,7 @@ func (s *store) takePlace(ctx context.Context, name string, seen sight, id []byt
 	if s.dialect == schema.Postgres {
 		return s.number(ctx, &s.work, acquirePlace, []byte(name), seen.Token, limit, seen.LeaseID, id)
 	}
-	err = s.together(ctx, []statement{firstPlace, nextPlace, addPlace}, func(run runner) (bool, error) {
+	err = s.together(ctx, func(run runner) (bool, error) {
 		var rows int64
 		var err error
 		if seen.Token == 0 {
@@ -88,7 +85,7 @@ func (s *store) forcePlaces(ctx context.Context, name string, token int64) (forc
 		n, err := s.number(ctx, &s.work, forcePlaces, []byte(name), token)
 		return n > 0, err
 	}
-	err = s.together(ctx, []statement{forcePlaces, tellPlaces, clearPlaces}, func(run runner) (bool, error) {
+	err = s.together(ctx, func(run runner) (bool, error) {
 		rows, err := run(forcePlaces, []byte(name), token)
 		if err != nil || rows == 0 {
 			return false, err
@@ -108,30 +105,19 @@ type runner func(st statement, args ...any) (int64, error)
 
 // together runs statements in one transaction, for the dialects that change two tables in no other way. It
 // commits if f reports that it has done something.
-func (s *store) together(ctx context.Context, sts []statement, f func(run runner) (bool, error)) error {
-	prepared := make(map[statement]*sqlx.Stmt)
-	if s.dialect == schema.MySQL { // beforehand: that may take another connection
-		for _, st := range sts {
-			stmt, err := s.work.stmt(ctx, st, s.texts[st]) //nolint:sqlclosecheck // kept until the pool is closed
-			if err != nil {
-				return classify(err)
-			}
-			prepared[st] = stmt
-		}
+func (s *store) together(ctx context.Context, f func(run runner) (bool, error)) error {
+	patient, err := s.patience.take(ctx)
+	if err != nil {
+		return err
 	}
+	defer patient()
 	tx, err := s.work.BeginTxx(ctx, nil)
 	if err != nil {
 		return classify(err)
 	}
 	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
 	run := func(st statement, args ...any) (int64, error) {
-		exec := func(args ...any) (sql.Result, error) {
-			if stmt := prepared[st]; stmt != nil {
-				return tx.StmtxContext(ctx, stmt).ExecContext(ctx, args...)
-			}
-			return tx.ExecContext(ctx, s.texts[st], args...)
-		}
-		result, err := exec(s.wire(args)...)
+		result, err := tx.ExecContext(ctx, s.texts[st], s.wire(args)...)
 		if err != nil {
 			return 0, classify(err)
 		}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"sync/atomic"
 
 	"github.com/jmoiron/sqlx"
@@ -24,16 +23,10 @@ type pool struct {
 	unreplicated atomic.Int64 // see replicated
 	galera       atomic.Bool  // one of them led to a Galera node
 	mariadb      atomic.Bool  // they lead to MariaDB
-
-	// prepared has the statements that were prepared on MySQL, whose driver otherwise makes
-	// three round trips of a statement with arguments. pgx prepares by itself, as the
-	// application configured it (behind a pooler: not at all).
-	mu       sync.Mutex
-	prepared map[statement]*sqlx.Stmt // guarded by mu
 }
 
 const (
-	workConns = 4
+	workConns = 6
 	keepConns = 1
 )
 
@@ -45,7 +38,6 @@ func (p *pool) open(c driver.Connector, driverName string, d schema.Dialect, con
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	p.DB = sqlx.NewDb(db, driverName)
-	p.prepared = make(map[statement]*sqlx.Stmt)
 }
 
 // settings make every connection behave alike whatever the DSN or the server's defaults say.
@@ -81,7 +73,8 @@ func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 			return nil, err
 		}
 	}
-	if s.dialect == schema.Postgres {
+	switch s.dialect {
+	case schema.Postgres:
 		direct, err := isDirect(ctx, dc)
 		if err != nil {
 			_ = dc.Close() // the first error says more
@@ -91,6 +84,13 @@ func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 			s.pool.pooler.Store(true)
 		}
 		countUnreplicated(dc, &s.pool.unreplicated)
+	case schema.MySQL:
+		mc, err := newMySQLConn(dc)
+		if err != nil {
+			_ = dc.Close() // the first error says more
+			return nil, err
+		}
+		dc = mc
 	}
 	s.pool.opened.Add(1)
 	return dc, nil
@@ -103,38 +103,6 @@ func execOn(ctx context.Context, dc driver.Conn, text string) error {
 	}
 	_, err := ex.ExecContext(ctx, text, nil)
 	return err
-}
-
-func (p *pool) close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, stmt := range p.prepared {
-		_ = stmt.Close() // fails when its connection has ended, and the statement with it
-	}
-	return p.Close()
-}
-
-// stmt returns st prepared.
-func (p *pool) stmt(ctx context.Context, st statement, text string) (*sqlx.Stmt, error) {
-	p.mu.Lock()
-	ready := p.prepared[st]
-	p.mu.Unlock()
-	if ready != nil {
-		return ready, nil
-	}
-	fresh, err := p.PreparexContext(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	if ready = p.prepared[st]; ready == nil {
-		p.prepared[st] = fresh
-	}
-	p.mu.Unlock()
-	if ready == nil {
-		return fresh, nil
-	}
-	return ready, fresh.Close() //nolint:sqlclosecheck // somebody else was first
 }
 
 // number asks the driver itself: database/sql starts a goroutine for every query whose context can end, and a

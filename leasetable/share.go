@@ -65,12 +65,15 @@ type taken struct {
 // while others have theirs run go together when one of these has ended.
 type sharing struct {
 	*crowd
-	one     func(ctx context.Context, p *part) (taken, error)
+	one     func(ctx context.Context, p *part) (taken, error) // may wait for a row that somebody has locked
+	again   func(ctx context.Context, p *part) (taken, error) // does what one does, and waits until it may wait
+	full    func() bool                                       // reports whether again would wait for that
 	many    func(ctx context.Context, parts []*part) (map[string]taken, error)
 	within  time.Duration // bounds a statement
 	patient bool          // nobody goes alone
 
 	running   int           // guarded by mu: statements
+	alone     time.Time     // guarded by mu: when the one of them began that may wait for a row; zero: none may
 	gathering bool          // guarded by mu: one of them is not sent yet: more callers are awaited
 	pace      time.Duration // guarded by mu: how long the last one for several took
 	queue     []*part       // guarded by mu: who waits for the next one
@@ -82,7 +85,8 @@ type sharing struct {
 // together again, to the other one maybe. While there are many, one statement runs at a time, and the next one
 // is for all.
 type crowd struct {
-	hand func(f func()) error // runs f in another goroutine
+	hand     func(f func()) error // runs f in another goroutine
+	timeouts timeouts             // of statements
 
 	mu    sync.Mutex
 	both  [2]*sharing // who waits in the first goes first
@@ -101,10 +105,10 @@ func newCrowd(frees, takes *sharing) {
 	}
 }
 
-// A statement may wait for a row that somebody has locked. Others do not wait for one that takes much
-// longer than those before it: another one is run for them.
+// A statement for one name may wait for a row that somebody has locked. Others do not wait for one that takes much
+// longer than those before it: another one is run for them, which waits for no row.
 const (
-	maxRunning = workConns - 1
+	maxRunning = 3
 	mostPace   = 250 * time.Millisecond
 	mostGather = 500 * time.Microsecond
 )
@@ -114,10 +118,14 @@ func (s *sharing) slow() time.Duration { return max(5*time.Millisecond, 2*s.pace
 
 // mayStart reports whether a statement can start now. The caller has mu.
 func (s *sharing) mayStart() bool {
+	running := s.running
+	if !s.alone.IsZero() && !s.patient && time.Since(s.alone) > s.slow() { // it does wait, as it seems
+		running--
+	}
 	switch {
 	case s.gathering || s.running == maxRunning:
 		return false
-	case s.running == 0 && s.busy == 0:
+	case running == 0 && s.busy == 0:
 		return true
 	}
 	return !s.patient && time.Since(s.began) > s.slow()
@@ -135,10 +143,10 @@ func (s *sharing) start() (crowded bool) {
 
 // do runs p, together with others unless that was done before.
 func (s *sharing) do(ctx context.Context, p *part, before bool) (taken, error) {
-	if (before || p.since != 0) && !s.patient {
-		return s.one(ctx, p)
+	if !s.patient && (before || p.since != 0 && !s.full()) { // for many, a statement leaves since when one waits as it is noted
+		return s.again(ctx, p)
 	}
-	if !s.lone(func() { s.serve(ctx, []*part{p}) }) {
+	if !s.lone(func() { s.serve(ctx, []*part{p}, true) }) {
 		s.join(ctx, p)
 		<-p.done
 	}
@@ -148,14 +156,16 @@ func (s *sharing) do(ctx context.Context, p *part, before bool) (taken, error) {
 // lone runs f, a statement for one caller, if nobody else is there, and reports whether it did.
 func (s *sharing) lone(f func()) bool {
 	s.mu.Lock()
-	if s.size > 1 || len(s.queue) > 0 || !s.mayStart() {
+	if s.size > 1 || len(s.queue) > 0 || !s.alone.IsZero() || !s.mayStart() {
 		s.mu.Unlock()
 		return false
 	}
 	crowded := s.start()
+	s.alone = s.began
 	s.mu.Unlock()
 	f()
 	s.mu.Lock()
+	s.alone = time.Time{}
 	s.ended(crowded, 1)
 	s.leadOn()
 	return true
@@ -227,12 +237,19 @@ func (s *sharing) lead(crowded bool) {
 		}
 		began := time.Now()
 		s.began = began
+		alone := len(parts) == 1 && !crowded && s.alone.IsZero()
+		if alone {
+			s.alone = began
+		}
 		s.mu.Unlock()
 
 		if len(parts) > 0 {
-			s.serve(parts[0].ctx, parts)
+			s.serve(parts[0].ctx, parts, alone)
 		}
 		s.mu.Lock()
+		if alone {
+			s.alone = time.Time{}
+		}
 		if len(parts) > 1 {
 			s.pace = min(time.Since(began), mostPace)
 		}
@@ -277,11 +294,11 @@ func (s *sharing) gather() *sharing {
 	return s
 }
 
-// serve runs a statement for parts, and notes what came of it.
-func (s *sharing) serve(ctx context.Context, parts []*part) {
-	ctx, cancel := context.WithTimeout(ctx, s.within)
-	defer cancel()
-	if len(parts) == 1 {
+// serve runs a statement for parts, and notes what came of it. That for one who is alone may wait for a row.
+func (s *sharing) serve(ctx context.Context, parts []*part, alone bool) {
+	ctx, done := s.timeouts.with(ctx, s.within)
+	defer done()
+	if alone {
 		parts[0].took, parts[0].err = s.one(ctx, parts[0])
 		return
 	}

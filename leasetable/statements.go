@@ -40,6 +40,7 @@ const (
 	acquireMany statement = "acquire_many"
 	releaseMany statement = "release_many"
 
+	releaseAsync    statement = "release_async"    // PostgreSQL only
 	acquireUnlocked statement = "acquire_unlocked" // PostgreSQL only
 	releaseUnlocked statement = "release_unlocked" // PostgreSQL only
 
@@ -82,7 +83,7 @@ func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, er
 	case schema.MySQL:
 		names = append(names, acquireFree, freeMany, knownMany, takenMany, heldMany, insertMany, guardGalera, acquireAtOnce, releaseAtOnce, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
 	case schema.Postgres:
-		names = append(names, insert, acquireUnlocked, releaseUnlocked, acquirePlace)
+		names = append(names, insert, releaseAsync, acquireUnlocked, releaseUnlocked, acquirePlace)
 	}
 	for _, s := range names {
 		text, err := files.ReadFile(fmt.Sprintf("sql/%s/%s.sql", d, s))

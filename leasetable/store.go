@@ -22,6 +22,8 @@ type store struct {
 	work    pool // acquisitions, releases and looks
 	keep    pool // renewals, which nothing else may delay
 
+	patience patience
+
 	takes, frees sharing
 
 	freed   freedNames
@@ -43,9 +45,11 @@ func newStore(db *sqlx.DB, d schema.Dialect, t schema.Tables) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &store{dialect: d, texts: texts, elsewhere: c}
+	s := &store{dialect: d, texts: texts, elsewhere: c, patience: newPatience()}
 	newCrowd(&s.frees, &s.takes)
 	s.takes.one, s.frees.one = s.acquire, s.release
+	s.takes.again, s.frees.again = s.again(s.acquire), s.again(s.release)
+	s.takes.full, s.frees.full = s.patience.full, s.patience.full
 	s.takes.many, s.frees.many = s.takeMany, s.freeMany
 	s.takes.within, s.frees.within = conflictTimeout, attemptTimeout
 	// All writers of a SQLite file wait for each other: there a statement of one's own is no help.
@@ -59,33 +63,22 @@ func newStore(db *sqlx.DB, d schema.Dialect, t schema.Tables) (*store, error) {
 }
 
 func (s *store) close() error {
-	return errors.Join(s.work.close(), s.keep.close())
+	return errors.Join(s.work.Close(), s.keep.Close())
 }
 
 // exec runs a statement.
 func (s *store) exec(ctx context.Context, p *pool, st statement, args ...any) (sql.Result, error) {
-	args = s.wire(args)
-	if s.dialect != schema.MySQL {
-		return p.ExecContext(ctx, s.texts[st], args...)
-	}
-	prepared, err := p.stmt(ctx, st, s.texts[st]) //nolint:sqlclosecheck // kept until the pool is closed
+	done, err := s.patiently(ctx, p, st)
 	if err != nil {
 		return nil, err
 	}
-	return prepared.ExecContext(ctx, args...)
+	defer done()
+	return p.ExecContext(ctx, s.texts[st], s.wire(args)...)
 }
 
 // query runs a statement that returns rows.
 func (s *store) query(ctx context.Context, p *pool, st statement, args ...any) (*sqlx.Rows, error) {
-	args = s.wire(args)
-	if s.dialect != schema.MySQL {
-		return p.QueryxContext(ctx, s.texts[st], args...)
-	}
-	prepared, err := p.stmt(ctx, st, s.texts[st]) //nolint:sqlclosecheck // kept until the pool is closed
-	if err != nil {
-		return nil, err
-	}
-	return prepared.QueryxContext(ctx, args...)
+	return p.QueryxContext(ctx, s.texts[st], s.wire(args)...)
 }
 
 // wire makes bytes safe to send. MariaDB takes them for text in the connection's character set,
@@ -117,13 +110,13 @@ func (s *store) release(ctx context.Context, p *part) (took taken, err error) {
 	keepUS := p.keepUS()
 	var freed bool
 	var n int64
-	switch s.dialect {
-	case schema.MySQL: // its placeholders have no numbers
+	switch {
+	case s.dialect == schema.MySQL: // its placeholders have no numbers
 		freed, n, err = s.changeNumber(ctx, &s.work, release, keepUS, []byte(p.name), p.id, p.token)
-	case schema.SQLite:
-		freed, n, err = s.maybeNumber(ctx, &s.work, release, []byte(p.name), p.id, p.token, keepUS)
+	case s.dialect == schema.Postgres && s.commit(p) != nil:
+		freed, n, err = s.maybeNumber(ctx, &s.work, releaseAsync, []byte(p.name), p.id, p.token)
 	default:
-		freed, n, err = s.maybeNumber(ctx, &s.work, release, []byte(p.name), p.id, p.token, keepUS, s.commit(p))
+		freed, n, err = s.maybeNumber(ctx, &s.work, release, []byte(p.name), p.id, p.token, keepUS)
 	}
 	if freed {
 		took = taken{Token: p.token, Wanted: n > 0}
@@ -157,7 +150,7 @@ func (s *store) acquireFree(ctx context.Context, p *part) (took taken, err error
 // insert runs the statement of that name. On MySQL acquire inserts, too.
 func (s *store) insert(ctx context.Context, p *part) (token int64, err error) {
 	if s.dialect == schema.MySQL {
-		took, err := s.acquire(ctx, p)
+		took, err := s.takes.again(ctx, p)
 		return took.Token, err
 	}
 	return s.claim(ctx, insert, []byte(p.name), p.id, p.metadata)
@@ -192,6 +185,11 @@ func (s *store) number(ctx context.Context, p *pool, st statement, args ...any) 
 
 // maybeNumber runs a statement that returns one number, and reports whether it did.
 func (s *store) maybeNumber(ctx context.Context, p *pool, st statement, args ...any) (found bool, n int64, err error) {
+	done, err := s.patiently(ctx, p, st)
+	if err != nil {
+		return false, 0, err
+	}
+	defer done()
 	for range 3 { // as database/sql does with connections that turn out to be dead before anything is sent
 		err = p.replicated(func() (err error) {
 			found, n, err = p.number(ctx, s.texts[st], s.wire(args))

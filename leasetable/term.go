@@ -69,29 +69,25 @@ func (l *Locker) openInBackground(ctx context.Context, ttl time.Duration) (*term
 		*term
 		err error
 	}
-	done, gone := make(chan opened), make(chan struct{})
-	err := l.start(func() {
-		defer l.opening.Done(ttl)
-		t, err := l.open(bound.To(l.closing, ctx), ttl, false)
-		select {
-		case done <- opened{t, err}:
-		case <-gone:
-			if err == nil {
-				t.endClaim()
+	o, left, err := orLeave(ctx, l.start,
+		func() opened {
+			defer l.opening.Done(ttl)
+			t, err := l.open(bound.To(l.closing, ctx), ttl, false)
+			return opened{t, err}
+		},
+		func(o opened) {
+			if o.err == nil {
+				o.endClaim()
 			}
-		}
-	})
-	if err != nil {
+		})
+	switch {
+	case err != nil:
 		l.opening.Done(ttl)
 		return nil, err
-	}
-	select {
-	case o := <-done:
-		return o.term, o.err
-	case <-ctx.Done():
-		close(gone)
+	case left:
 		return nil, fmt.Errorf("%w: %w", errNoLease, context.Cause(ctx))
 	}
+	return o.term, o.err
 }
 
 // open commits a lease row and returns its term, with a claim begun on it. One that is apart takes no

@@ -135,7 +135,7 @@ func (a *attempt) rest(heard <-chan int64, pause time.Duration) (first bool, err
 		if since >= a.rank.since {
 			return true, nil
 		}
-		return false, a.letGo()
+		return false, a.stepAside()
 	}
 }
 
@@ -145,7 +145,7 @@ func (a *attempt) lookAndClaim() (*Lease, error) {
 	seen, err := a.look()
 	for err == nil && !seen.taken() && a.rank.behind(seen) {
 		free := seen
-		if err = a.letGo(); err == nil {
+		if err = a.stepAside(); err == nil {
 			seen, err = a.look()
 		}
 		if err == nil && seen.Token == free.Token {

@@ -93,9 +93,9 @@ func (r *rank) behind(seen sight) bool {
 	return longer && seen.WantedUS != 0 && seen.WantedUS != r.absent
 }
 
-// letGo returns when who has waited longest has heard that the name is free, or looked. Of the others not everybody
+// stepAside returns when who has waited longest has heard that the name is free, or looked. Of the others not everybody
 // looks at the same moment.
-func (a *attempt) letGo() error {
+func (a *attempt) stepAside() error {
 	_, grace := a.shares()
 	return sleep(a.ctx, grace+rand.N(firstCome)) //nolint:gosec // jitter
 }

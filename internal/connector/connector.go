@@ -1,11 +1,13 @@
-// Package connector gets at the configuration of a *sql.DB, so that a Locker can open
-// connections of its own and leaves the application's pool alone.
+// Package connector gets at what database/sql and drivers keep to themselves: how a *sql.DB connects, so that a
+// Locker can open connections of its own and leaves the application's pool alone, and what a connection is made of.
 package connector
 
 import (
+	"crypto/tls"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"net"
 	"reflect"
 	"unsafe"
 )
@@ -20,17 +22,39 @@ func Of(db *sql.DB) (driver.Connector, error) {
 	if db == nil {
 		return nil, errors.New("sqllock: the *sql.DB is nil")
 	}
-	field := reflect.ValueOf(db).Elem().FieldByName("connector")
-	if !field.IsValid() || field.Type() != reflect.TypeFor[driver.Connector]() {
+	c, ok := field[driver.Connector](db, "connector")
+	if !ok {
 		return nil, errors.New("sqllock: this version of database/sql hides how the *sql.DB connects; " +
 			"open the Locker with a connection string instead")
 	}
-	c := *(*driver.Connector)(unsafe.Pointer(field.UnsafeAddr())) //nolint:gosec // type checked above, only read
 	if takesFromPool(c) {
 		return nil, errors.New("sqllock: this *sql.DB takes its connections from a *pgxpool.Pool, which locks " +
 			"would use up; give the pool itself to pg.FromPool, or open a *sql.DB from a connection string")
 	}
 	return c, nil
+}
+
+// Socket returns what a connection of MySQL's driver (1.10) sends and receives with, for who wants to cut it
+// off; to have the driver do that takes two changes of goroutines for every statement. It is nil if it is not known.
+func Socket(dc driver.Conn) net.Conn {
+	c, _ := field[net.Conn](dc, "netConn")
+	if t, ok := c.(*tls.Conn); ok {
+		return t.NetConn()
+	}
+	return c
+}
+
+// field reads a field, maybe an unexported one, of the struct that v points to, if it has one of that name and type.
+func field[T any](v any, name string) (value T, ok bool) {
+	p := reflect.ValueOf(v)
+	if p.Kind() != reflect.Pointer || p.Elem().Kind() != reflect.Struct {
+		return value, false
+	}
+	f := p.Elem().FieldByName(name)
+	if !f.IsValid() || f.Type() != reflect.TypeFor[T]() {
+		return value, false
+	}
+	return *(*T)(unsafe.Pointer(f.UnsafeAddr())), true //nolint:gosec // type checked above, only read
 }
 
 // takesFromPool reports whether c is the connector of pgx's stdlib.OpenDBFromPool.

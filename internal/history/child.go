@@ -35,6 +35,9 @@ const (
 	doGuard   = "guard"
 	doFence   = "fence"
 	doRelease = "release"
+	doExtend  = "extend" // and for how long
+	doExport  = "export" // and for how long
+	doAdopt   = "adopt"  // and a ticket
 
 	didTake    = "taken" // and the token, if locks have one
 	didRefuse  = "refused"
@@ -43,6 +46,8 @@ const (
 	didWrite   = "written"
 	isOutdone  = "outdone"
 	didRelease = "released"
+	didExtend  = "extended"
+	didExport  = "exported" // and a ticket
 )
 
 // Register is what holders write to. An error that matches sqllock.ErrLost or sqllock.ErrExpired
@@ -96,7 +101,7 @@ type client struct {
 
 // reply does what a worker is asked.
 func (c *client) reply(ctx context.Context, question string) string {
-	verb, name, _ := strings.Cut(question, " ")
+	verb, argument, _ := strings.Cut(question, " ")
 	limit := patience
 	if verb == doGuard || verb == doFence {
 		limit = writing
@@ -106,9 +111,9 @@ func (c *client) reply(ctx context.Context, question string) string {
 	var err error
 	switch verb {
 	case doTake:
-		return c.taken(ctx, c.locker.Acquire, name)
+		return c.taken(ctx, c.locker.Acquire, argument)
 	case doTry:
-		return c.taken(ctx, c.locker.TryAcquire, name)
+		return c.taken(ctx, c.locker.TryAcquire, argument)
 	case doCheck:
 		wait(ctx, notice)
 		if c.lock.Context().Err() == nil {
@@ -127,9 +132,23 @@ func (c *client) reply(ctx context.Context, question string) string {
 		if err = c.lock.Release(ctx); err == nil {
 			return didRelease
 		}
+	case doExtend:
+		if err = c.extend(ctx, argument); err == nil {
+			return didExtend
+		}
+	case doExport:
+		var ticket string
+		if ticket, err = c.export(ctx, argument); err == nil {
+			return didExport + " " + ticket
+		}
+	case doAdopt:
+		var lock sqllock.Lock
+		if lock, err = c.locker.(Mover).Adopt(ctx, argument); err == nil {
+			return c.took(lock)
+		}
 	}
 	switch {
-	case errors.Is(err, sqllock.ErrLost), errors.Is(err, sqllock.ErrExpired):
+	case errors.Is(err, sqllock.ErrLost), errors.Is(err, sqllock.ErrExpired), errors.Is(err, sqllock.ErrReleased):
 		return isLost
 	case errors.Is(err, ErrOutdone):
 		return isOutdone
@@ -142,15 +161,20 @@ func (c *client) taken(ctx context.Context, take func(context.Context, string, .
 	lock, err := take(ctx, name)
 	switch {
 	case err == nil:
-		c.lock = lock
-		if fenced, ok := lock.(interface{ Token() int64 }); ok {
-			return fmt.Sprint(didTake, " ", fenced.Token())
-		}
-		return didTake
+		return c.took(lock)
 	case errors.Is(err, sqllock.ErrHeld) || ctx.Err() != nil:
 		return didRefuse
 	}
 	return failed(err)
+}
+
+// took makes a lock the worker's.
+func (c *client) took(lock sqllock.Lock) string {
+	c.lock = lock
+	if fenced, ok := lock.(interface{ Token() int64 }); ok {
+		return fmt.Sprint(didTake, " ", fenced.Token())
+	}
+	return didTake
 }
 
 func failed(err error) string {

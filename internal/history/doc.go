@@ -19,6 +19,19 @@
 //   - outdone, as a register that compares tokens says: at some moment there was a later lock.
 //   - released (Release returned nil): it was held until some moment.
 //
+// Where locks can be extended and handed over (a [Mover]):
+//
+//   - extended: at some later moment it was held, and nobody else gets it for so long from the question on,
+//     whatever becomes of its holder, unless it is released.
+//   - exported: it was held until some moment, and its holder has it no more, though nobody may have
+//     adopted it yet. For the time of the ticket, from the question on, nobody else gets the name.
+//   - adopted: at some moment nobody had got the name since, and nobody had adopted the ticket; a lock of its own
+//     began, with the next token.
+//   - over (its context or an error said so, or an error said it of the ticket): at some moment somebody
+//     had followed, or what was promised had passed.
+//
+// An old holder is asked again, and a ticket that was adopted is tried again.
+//
 // Where locks have tokens, each is higher than that of the lock before. What was written is looked
 // at besides, by [CheckJournal]: whatever the clients were told, no line comes after one with a
 // higher token.
@@ -28,7 +41,8 @@
 // particular not when the server noticed. What is uncertain, such as the acquisition of a process
 // that was killed before it answered, claims nothing and is left out: what it may have taken it
 // never says it holds. A refusal claims nothing either, as the locks of the dead count as held for
-// a while; that every name comes free in the end is asked for separately.
+// a while; that every name comes free in the end is asked for separately. An extension, an export, an adoption or
+// a release of which nobody knows whether it was carried out ends what was promised before: from the question on.
 //
 // # What is forgiven
 //
@@ -38,7 +52,8 @@
 // its context is alive although somebody else may have the lock. So an answer "alive" about a lock
 // that was lost does not count from the moment the nemesis began to end a connection, whosever,
 // until a session TTL after the server said it was done. Nothing is forgiven to a process that was
-// stopped or cut off: its trust ends before the server ends its session.
+// stopped or cut off: its trust ends before the server ends its session. The TTL of a lock that was
+// extended is longer, and what was promised ends where forgiving begins.
 //
 // The same goes for a lease whose holder was not asked: it was released by force, or the server's
 // clock was set ahead. But tokens are for just that: what was written, and what was released, is

@@ -27,26 +27,36 @@ type History struct {
 // Lock is one lock of a history.
 type Lock struct {
 	h        *History
+	number   int // counts the locks of h, from 1
 	client   int
 	name     string
 	taken    Span
+	from     *Lock  // nil, or the one that was handed over
 	token    int64  // guarded by h.mu: 0 if it has none
 	alive    []Span // guarded by h.mu
 	wrote    []Span // guarded by h.mu
 	outdone  []Span // guarded by h.mu
+	over     []Span // guarded by h.mu
 	released *Span  // guarded by h.mu: nil unless Release returned nil
+
+	extended []*promise // guarded by h.mu
+	exported *promise   // guarded by h.mu: nil unless Export returned a ticket
 }
 
 // Taken records that a client took a lock.
 func (h *History) Taken(client int, name string, at Span) *Lock {
+	return h.add(&Lock{h: h, client: client, name: name, taken: at})
+}
+
+func (h *History) add(k *Lock) *Lock {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	k := &Lock{h: h, client: client, name: name, taken: at}
 	h.locks = append(h.locks, k)
+	k.number = len(h.locks)
 	if h.last == nil {
 		h.last = make(map[string]*Lock)
 	}
-	h.last[name] = k
+	h.last[k.name] = k
 	return k
 }
 
@@ -78,6 +88,13 @@ func (k *Lock) Outdone(at Span) {
 	k.outdone = append(k.outdone, at)
 }
 
+// Over records that the lock, or its ticket, was over.
+func (k *Lock) Over(at Span) {
+	k.h.mu.Lock()
+	defer k.h.mu.Unlock()
+	k.over = append(k.over, at)
+}
+
 // Released records that Release returned nil.
 func (k *Lock) Released(at Span) {
 	k.h.mu.Lock()
@@ -97,7 +114,7 @@ func (h *History) holder(name string) (client int, held bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	k := h.last[name]
-	if k == nil || k.released != nil {
+	if k == nil || k.released != nil || k.exported != nil {
 		return 0, false
 	}
 	return k.client, true
@@ -118,17 +135,23 @@ func (h *History) Draw(path string) error {
 func (h *History) operations() (ops []porcupine.Operation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for i, k := range h.locks {
-		mortal := k.released == nil
-		add := func(said kind, at Span) {
-			ops = append(ops, porcupine.Operation{
-				ClientId: k.client,
-				Input:    claim{kind: said, name: k.name, lock: i + 1, token: k.token, mortal: mortal},
-				Call:     int64(at.From),
-				Return:   int64(at.To),
-			})
+	for _, k := range h.locks {
+		mortal := k.released == nil && k.exported == nil
+		put := func(said kind, at Span, c claim) {
+			c.kind, c.name, c.lock, c.token, c.mortal, c.by = said, k.name, k.number, k.token, mortal, at.To
+			ops = append(ops, porcupine.Operation{ClientId: k.client, Input: c, Call: int64(at.From), Return: int64(at.To)})
 		}
-		add(taken, k.taken)
+		add := func(said kind, at Span) { put(said, at, claim{}) }
+		if k.from == nil {
+			add(taken, k.taken)
+		} else {
+			put(adopted, k.taken, claim{from: k.from.number})
+		}
+		for _, p := range k.extended {
+			if !mortal || !h.forgives(p.at) {
+				put(extended, p.at, claim{until: h.until(p)})
+			}
+		}
 		for _, at := range k.alive {
 			if !mortal || !h.forgives(at) {
 				add(alive, at)
@@ -140,7 +163,13 @@ func (h *History) operations() (ops []porcupine.Operation) {
 		for _, at := range k.outdone {
 			add(outdone, at)
 		}
-		if !mortal {
+		for _, at := range k.over {
+			add(over, at)
+		}
+		switch {
+		case k.exported != nil:
+			put(exported, k.exported.at, claim{until: h.until(k.exported)})
+		case !mortal:
 			add(released, *k.released)
 		}
 	}

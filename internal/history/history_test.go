@@ -11,14 +11,32 @@ import (
 
 const name = "the lock"
 
+// told is what the clients of a history were told.
+type told struct {
+	what string
+	told func(h *history.History)
+	want porcupine.CheckResult
+}
+
+func at(from, to time.Duration) history.Span { return history.Span{From: from, To: to} }
+
+func judge(t *testing.T, tests []told) {
+	t.Helper()
+	for _, test := range tests {
+		t.Run(test.what, func(t *testing.T) {
+			t.Parallel()
+			var h history.History
+			test.told(&h)
+			if got := h.Check(); got != test.want {
+				t.Errorf("the history is %s; want %s", got, test.want)
+			}
+		})
+	}
+}
+
 func TestWhatIsAndWhatIsNotOneHolderAtATime(t *testing.T) {
 	t.Parallel()
-	at := func(from, to time.Duration) history.Span { return history.Span{From: from, To: to} }
-	for _, test := range []struct {
-		what string
-		told func(h *history.History)
-		want porcupine.CheckResult
-	}{
+	judge(t, []told{
 		{"one after the other", func(h *history.History) {
 			a := h.Taken(0, name, at(0, 1))
 			a.Alive(at(2, 3))
@@ -139,16 +157,133 @@ func TestWhatIsAndWhatIsNotOneHolderAtATime(t *testing.T) {
 			b.Token(2)
 			b.Outdone(at(4, 5))
 		}, porcupine.Illegal},
-	} {
-		t.Run(test.what, func(t *testing.T) {
-			t.Parallel()
-			var h history.History
-			test.told(&h)
-			if got := h.Check(); got != test.want {
-				t.Errorf("the history is %s; want %s", got, test.want)
-			}
-		})
-	}
+	})
+}
+
+func TestWhatIsAndWhatIsNotAnExtensionOrAHandover(t *testing.T) {
+	t.Parallel()
+	judge(t, []told{
+		{"a lock is handed over", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			a.Token(1)
+			a.Exported(at(2, 3), 20)
+			b := a.Adopted(1, at(4, 5))
+			b.Token(2)
+			b.Wrote(at(6, 7))
+			b.Exported(at(8, 9), 20)
+			c := b.Adopted(0, at(10, 11))
+			c.Token(3)
+			c.Released(at(12, 13))
+		}, porcupine.Ok},
+		{"a stopped process says late that it is alive, and was so before the export", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			a.Alive(at(2, 9))
+			a.Exported(at(3, 4), 20)
+			a.Adopted(1, at(5, 6)).Alive(at(7, 8))
+		}, porcupine.Ok},
+		{"an old holder is alive besides who adopted its lock", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			a.Exported(at(2, 3), 20)
+			b := a.Adopted(1, at(4, 5))
+			a.Alive(at(6, 7))
+			b.Alive(at(6, 7))
+		}, porcupine.Illegal},
+		{"an old holder is alive while nobody has adopted its lock, and that is not forgiven", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			h.Forgive(at(0, 20))
+			a.Exported(at(2, 3), 20)
+			a.Alive(at(4, 5))
+		}, porcupine.Illegal},
+		{"an old holder writes", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			a.Exported(at(2, 3), 20)
+			a.Adopted(1, at(4, 5)).Wrote(at(8, 9))
+			a.Wrote(at(6, 7))
+		}, porcupine.Illegal},
+		{"who adopts has the old token", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			a.Token(1)
+			a.Exported(at(2, 3), 20)
+			a.Adopted(1, at(4, 5)).Token(1)
+		}, porcupine.Illegal},
+		{"a ticket is adopted twice", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			a.Exported(at(2, 3), 20)
+			a.Adopted(1, at(4, 7))
+			a.Adopted(2, at(5, 6))
+		}, porcupine.Illegal},
+		{"a lost lock is exported", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			h.Taken(1, name, at(2, 3))
+			a.Exported(at(4, 5), 20)
+		}, porcupine.Illegal},
+		{"a ticket is adopted after somebody took the name", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			a.Exported(at(2, 3), 1)
+			h.Taken(1, name, at(6, 7)).Released(at(8, 9))
+			a.Adopted(2, at(10, 11))
+		}, porcupine.Illegal},
+		{"a name is taken after the time of its ticket", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			a.Exported(at(2, 3), 20)
+			h.Taken(1, name, at(8, 22)).Alive(at(23, 24))
+			a.Over(at(25, 26))
+		}, porcupine.Ok},
+		{"a name is taken before the time of its ticket has passed", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			a.Exported(at(2, 3), 20)
+			h.Taken(1, name, at(8, 21))
+		}, porcupine.Illegal},
+		{"a name is freed by force that a ticket is for", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			a.Exported(at(2, 3), 20)
+			h.Forgive(at(6, 7))
+			h.Taken(1, name, at(8, 9))
+			a.Over(at(10, 11))
+		}, porcupine.Ok},
+		{"a ticket is worth nothing before its time has passed", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			a.Exported(at(2, 3), 20)
+			a.Over(at(4, 5))
+		}, porcupine.Illegal},
+		{"an adoption whose answer was lost is given back", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			a.Exported(at(2, 3), 20)
+			a.Void(4)
+			a.Over(at(6, 7))
+			h.Taken(1, name, at(8, 9))
+		}, porcupine.Ok},
+		{"a dead one's extended lock is taken over in time", func(h *history.History) {
+			h.Taken(0, name, at(0, 1)).Extended(at(2, 3), 10)
+			h.Taken(1, name, at(4, 12))
+		}, porcupine.Ok},
+		{"a dead one's extended lock is taken over too early", func(h *history.History) {
+			h.Taken(0, name, at(0, 1)).Extended(at(2, 3), 10)
+			h.Taken(1, name, at(4, 11))
+		}, porcupine.Illegal},
+		{"an extended lock is lost too early", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			a.Extended(at(2, 3), 10)
+			a.Over(at(4, 5))
+		}, porcupine.Illegal},
+		{"an extended lock is released", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			a.Extended(at(2, 3), 10)
+			a.Released(at(4, 5))
+			h.Taken(1, name, at(6, 7))
+		}, porcupine.Ok},
+		{"an extended lock is released, and nobody says so", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			a.Extended(at(2, 3), 10)
+			a.Void(4)
+			h.Taken(1, name, at(6, 7))
+		}, porcupine.Ok},
+		{"a lost lock is extended", func(h *history.History) {
+			a := h.Taken(0, name, at(0, 1))
+			h.Taken(1, name, at(2, 3))
+			a.Extended(at(4, 5), 10)
+		}, porcupine.Illegal},
+	})
 }
 
 func TestAStaleLineIsFound(t *testing.T) {

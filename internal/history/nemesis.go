@@ -70,11 +70,11 @@ func (n *nemesis) other(ctx context.Context, other Harm) error {
 	return other.Do(ctx, name)
 }
 
-// forgive begins to forgive, until a TTL after the returned function is called.
+// forgive begins to forgive, until the longest TTL after the returned function is called.
 func (n *nemesis) forgive() (end func()) {
 	began := time.Since(n.run.began)
 	return func() {
-		n.run.history.Forgive(Span{From: began, To: time.Since(n.run.began) + n.run.opts.TTL})
+		n.run.history.Forgive(Span{From: began, To: time.Since(n.run.began) + n.run.longest()})
 	}
 }
 
@@ -90,7 +90,7 @@ func (n *nemesis) kill(context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.run.processes[i] = next
+	n.run.put(i, next)
 	p.replace(next)
 	return nil
 }

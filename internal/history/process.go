@@ -18,6 +18,7 @@ import (
 
 // process is a child process, as its parent sees it.
 type process struct {
+	place   int
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	began   time.Time     // of the whole run: the clock
@@ -34,8 +35,8 @@ type answer struct {
 	at   time.Duration
 }
 
-// startProcess starts the test program as a child with as many workers.
-func startProcess(ctx context.Context, env []string, workers int, began time.Time) (*process, error) {
+// startProcess starts the test program as the child of a place, with as many workers.
+func startProcess(ctx context.Context, place int, env []string, workers int, began time.Time) (*process, error) {
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stderr = os.Stderr
@@ -45,7 +46,7 @@ func startProcess(ctx context.Context, env []string, workers int, began time.Tim
 		return nil, err
 	}
 	p := &process{
-		cmd: cmd, in: in, began: began, answers: make([]chan answer, workers),
+		place: place, cmd: cmd, in: in, began: began, answers: make([]chan answer, workers),
 		gone: make(chan struct{}), replaced: make(chan struct{}),
 	}
 	for i := range p.answers {

@@ -43,6 +43,7 @@ type Options struct {
 	Workers   int      // in each process, for each name
 	Names     []string // of the locks
 	Writes    bool     // the children call ServeWriters, and their holders write
+	Moves     bool     // besides, the children's Locker is a Mover; locks are extended, and handed over to another process
 
 	Kills, Stops, Cuts int // how many
 	Terminations       int // the Locker is a Terminator
@@ -69,7 +70,7 @@ type run struct {
 	began     time.Time
 	history   History
 	cables    []*locktest.Cable // by place; cut by the nemesis
-	processes []*process        // by place; the nemesis's own
+	processes []*process        // by place; the nemesis's own, which changes it with mu held
 
 	mu     sync.Mutex
 	counts map[string]int // guarded by mu: answers
@@ -92,6 +93,9 @@ func Run(t *testing.T, locker sqllock.Locker, opts Options, want porcupine.Check
 	}
 	if want == porcupine.Ok && r.counts[didRefuse] == 0 {
 		t.Error("nobody was refused: they did not contend")
+	}
+	if r.opts.Moves && (r.counts[didExtend] == 0 || r.counts[doAdopt+" "+didTake] == 0) {
+		t.Error("no lock was extended, or none was handed over: nothing was shown")
 	}
 	if r.opts.Last != nil {
 		if err := r.opts.Last(t.Context()); err != nil {
@@ -124,13 +128,12 @@ func (r *run) record(seed uint64) (done map[string]int) {
 	ctx, over := context.WithCancel(r.t.Context())
 	defer over()
 	var workers sync.WaitGroup
-	for client := range r.opts.Processes * r.perProcess() {
-		id := client % r.perProcess()
+	for i := range r.opts.Processes * r.workers() {
 		w := &worker{
-			run: r, client: client, id: id, name: r.opts.Names[id%len(r.opts.Names)],
-			rand: rand.New(rand.NewPCG(seed, uint64(client))),
+			run: r, id: i % r.perProcess(), name: r.opts.Names[i%len(r.opts.Names)],
+			rand: rand.New(rand.NewPCG(seed, uint64(i))),
 		}
-		p := r.processes[client/r.perProcess()]
+		p := r.processes[i/r.workers()]
 		workers.Go(func() { w.work(ctx, p) })
 	}
 	n := &nemesis{run: r, rand: rand.New(rand.NewPCG(seed, 1<<32)), done: make(map[string]int)}
@@ -188,7 +191,7 @@ func (r *run) start(i int) (*process, error) {
 	if r.cables != nil {
 		address = r.cables[i].Address()
 	}
-	p, err := startProcess(r.t.Context(), r.opts.Child(address), r.perProcess(), r.began)
+	p, err := startProcess(r.t.Context(), i, r.opts.Child(address), r.perProcess(), r.began)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +205,23 @@ func (r *run) start(i int) (*process, error) {
 	return p, nil
 }
 
-func (r *run) perProcess() int { return r.opts.Workers * len(r.opts.Names) }
+// workers is how many begin in each process.
+func (r *run) workers() int { return r.opts.Workers * len(r.opts.Names) }
+
+// perProcess is how many clients a process can have: its workers, or, where locks are handed over, all.
+func (r *run) perProcess() int {
+	if r.opts.Moves {
+		return r.opts.Processes * r.workers()
+	}
+	return r.workers()
+}
+
+// put has a process take the place of one that has ended.
+func (r *run) put(i int, next *process) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.processes[i] = next
+}
 
 func (r *run) count(what string) {
 	r.mu.Lock()

@@ -13,11 +13,10 @@ import (
 
 // worker is a client: a goroutine of whichever child process runs in its place.
 type worker struct {
-	run    *run
-	client int // counts the workers of all processes
-	id     int // counts those of one process
-	name   string
-	rand   *rand.Rand // its own
+	run  *run
+	id   int // counts those of one process, or, where locks are handed over, of all
+	name string
+	rand *rand.Rand // its own
 }
 
 // work goes on until the run is over.
@@ -46,52 +45,20 @@ func (w *worker) round(ctx context.Context, p *process) bool {
 		return false
 	}
 	text, token := withToken(text)
-	if w.said(verb, text); text != didTake {
+	if w.said(p, verb, text); text != didTake {
 		if text != didRefuse {
 			wait(ctx, 50*time.Millisecond) // the server is away, and has enough to do
 		}
 		w.pause(ctx)
 		return true
 	}
-	lock := w.run.history.Taken(w.client, w.name, at)
-	lock.Token(token)
-	for least := w.rand.IntN(4); least > 0 || text != isLost && p.keep.Load(); least-- {
-		w.pause(ctx)
-		verb = w.holding(p.keep.Load())
-		if text, at, ok = p.ask(w.id, verb); !ok {
-			w.run.count("died with it")
-			return false
-		}
-		switch w.said(verb, text); {
-		case text == isAlive:
-			lock.Alive(at)
-		case text == didWrite && verb == doGuard:
-			lock.Wrote(at)
-		case text == isOutdone:
-			lock.Outdone(at)
-			text = isLost
-		}
-	}
-	if text, at, ok = p.ask(w.id, doRelease); !ok {
-		w.run.count("died with it")
-		return false
-	}
-	if w.said(doRelease, text); text == didRelease {
-		lock.Released(at)
-	}
-	return true
+	h := &holding{worker: w, on: p, lock: w.run.history.Taken(w.client(p), w.name, at)}
+	h.lock.Token(token)
+	return h.hold(ctx) || h.on != p
 }
 
-// holding is what a holder is asked: to write, above all, when it is about to be stopped.
-func (w *worker) holding(kept bool) string {
-	switch {
-	case !w.run.opts.Writes:
-		return doCheck
-	case kept && w.rand.IntN(4) > 0:
-		return doGuard
-	}
-	return []string{doCheck, doGuard, doFence}[w.rand.IntN(3)]
-}
+// client is what the history calls the worker in a process.
+func (w *worker) client(p *process) int { return p.place*w.run.perProcess() + w.id }
 
 // withToken splits the answer to a question for a lock.
 func withToken(text string) (word string, token int64) {
@@ -103,14 +70,19 @@ func withToken(text string) (word string, token int64) {
 }
 
 // said counts an answer. An error is no claim, but can still be a mistake.
-func (w *worker) said(verb, text string) {
+func (w *worker) said(p *process, verb, text string) {
 	switch text {
-	case didTake, didRefuse, isAlive, didRelease:
-		w.run.told(text)
 	case isLost, didWrite, isOutdone:
 		w.run.told(verb + " " + text)
+	case didTake:
+		if verb != doTake && verb != doTry {
+			text = verb + " " + text
+		}
+		w.run.told(text)
+	case didRefuse, isAlive, didRelease, didExtend, didExport:
+		w.run.told(text)
 	default:
-		w.run.failed(fmt.Sprintf("process %d: %s %q: %s", w.client/w.run.perProcess(), verb, w.name, text))
+		w.run.failed(fmt.Sprintf("process %d: %s %q: %s", p.place, verb, w.name, text))
 	}
 }
 

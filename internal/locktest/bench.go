@@ -53,9 +53,7 @@ type Observer interface {
 // Run runs every benchmark. Those that run for a time of their own do so once, whatever
 // -benchtime is.
 func (o Bench) Run(b *testing.B) {
-	b.Run("AcquireRelease", o.pair)
-	b.Run("16Names", func(b *testing.B) { o.names(b, 16) })
-	b.Run("256Names", func(b *testing.B) { o.names(b, 256) })
+	o.RunFree(b)
 	b.Run("Handoff64Waiters", o.handoff)
 	if o.Child != nil {
 		b.Run("Handoff8Processes", o.processes)
@@ -65,6 +63,13 @@ func (o Bench) Run(b *testing.B) {
 	}
 	b.Run("KilledHolder", o.killed)
 	b.Run("5000Held", o.held)
+}
+
+// RunFree runs those benchmarks in which nobody waits.
+func (o Bench) RunFree(b *testing.B) {
+	b.Run("AcquireRelease", o.pair)
+	b.Run("16Names", func(b *testing.B) { o.names(b, 16) })
+	b.Run("256Names", func(b *testing.B) { o.names(b, 256) })
 }
 
 // pair takes and releases a free lock, again and again. "x-bare" is how many times as long as

@@ -1,9 +1,7 @@
 -- Releases the name $1 as held by the lease $2 with the token $3, and keeps it until $4
--- microseconds after it was acquired, if that is not null. The row stays, for its token. $5 is the
--- synchronous_commit of the release, or null for that of the session. It returns whether another process waits
--- for the name, which it wakes.
+-- microseconds after it was acquired, if that is not null. The row stays, for its token. It returns whether another
+-- process waits for the name, which it wakes.
 UPDATE sqllock_lock
 SET lease_id = NULL, released_at = clock_timestamp(), kept_until = acquired_at + $4::bigint * interval '1 microsecond'
-FROM set_config('synchronous_commit', coalesce($5, current_setting('synchronous_commit')), true)
 WHERE name = $1 AND lease_id = $2 AND token = $3
 RETURNING CASE WHEN wanted_until > clock_timestamp() THEN (pg_notify('sqllock', wanted_since || ' ' || encode(name, 'hex')) IS NOT NULL)::integer ELSE 0 END

@@ -1,7 +1,7 @@
 -- Releases the names $1 that are held by the lease $2, each with its token of $3, two arrays as text, and keeps them until $4
 -- microseconds after they were acquired, if that is not null. It
--- returns those that it released, and whether another process waits for them, which it wakes. $5 is the synchronous_commit, as
--- in release.sql. If it would wait for a row for more than 1 ms, nothing is released.
+-- returns those that it released, and whether another process waits for them, which it wakes. $5 is the
+-- synchronous_commit of the release, or null for that of the session. If it would wait for a row for more than 1 ms, nothing is released.
 UPDATE sqllock_lock k
 SET lease_id = NULL, released_at = clock_timestamp(), kept_until = k.acquired_at + $4::bigint * interval '1 microsecond'
 FROM unnest($1::text::bytea[], $3::text::bigint[]) r (name, token),

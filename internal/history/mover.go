@@ -1,0 +1,60 @@
+//go:build unix
+
+package history
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+// Mover is a Locker whose locks can be extended and handed over: each has the methods Extend and Export of
+// leasetable.Lease.
+type Mover interface {
+	sqllock.Locker
+	Adopt(ctx context.Context, ticket string) (sqllock.Lock, error)
+}
+
+func (c *client) extend(ctx context.Context, text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return err
+	}
+	return c.lock.(interface {
+		Extend(ctx context.Context, d time.Duration) error
+	}).Extend(ctx, d)
+}
+
+// export returns an error that matches sqllock.ErrReleased when there is no ticket and the lock is over,
+// whether it was over before or not.
+func (c *client) export(ctx context.Context, text string) (string, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return "", err
+	}
+	ticket, err := c.lock.(interface {
+		Export(ctx context.Context, valid time.Duration) (string, error)
+	}).Export(ctx, d)
+	if err != nil && c.lock.Context().Err() != nil {
+		err = errors.Join(err, sqllock.ErrReleased)
+	}
+	return ticket, err
+}
+
+// longest is the longest TTL that a lease can have: one that lasts for 3/2 TTL, which is the longest extension,
+// has 9/8 · 6/5 of that and up to an eighth more.
+func (r *run) longest() time.Duration {
+	if r.opts.Moves {
+		return 5 * r.opts.TTL / 2
+	}
+	return r.opts.TTL
+}
+
+// another is the process of a place that is not p's.
+func (r *run) another(p *process, random func(n int) int) *process {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.processes[(p.place+1+random(len(r.processes)-1))%len(r.processes)]
+}

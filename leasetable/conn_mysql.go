@@ -1,0 +1,131 @@
+package leasetable
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/sqllock/sqllock/internal/connector"
+)
+
+// mysqlConn does faster what MySQL's driver does with a connection. A statement with arguments is prepared once, and
+// stays so: the driver makes three round trips of it. And when the context of one that changes something ends, the
+// connection is cut off here: the driver changes goroutines twice for that, whether it ends or not.
+type mysqlConn struct {
+	mysqlDriverConn
+	socket   net.Conn // nil if it is not known
+	prepared map[string]driver.Stmt
+	cut      bool
+}
+
+type mysqlDriverConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+}
+
+func newMySQLConn(dc driver.Conn) (driver.Conn, error) {
+	c, ok := dc.(mysqlDriverConn)
+	if !ok {
+		return nil, fmt.Errorf("leasetable: the driver's connection %T cannot execute, query, prepare or begin with a context", dc)
+	}
+	return &mysqlConn{mysqlDriverConn: c, socket: connector.Socket(dc), prepared: make(map[string]driver.Stmt)}, nil
+}
+
+// stmt returns a statement prepared.
+func (c *mysqlConn) stmt(ctx context.Context, query string) (driver.Stmt, error) {
+	if ready := c.prepared[query]; ready != nil {
+		return ready, nil
+	}
+	fresh, err := c.PrepareContext(ctx, query)
+	if err == nil {
+		c.prepared[query] = fresh
+	}
+	return fresh, err
+}
+
+// ExecContext implements driver.ExecerContext.
+func (c *mysqlConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if len(args) == 0 {
+		return c.exec(ctx, func(ctx context.Context) (driver.Result, error) {
+			return c.mysqlDriverConn.ExecContext(ctx, query, nil)
+		})
+	}
+	stmt, err := c.stmt(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	ex, ok := stmt.(driver.StmtExecContext)
+	if !ok {
+		return nil, driver.ErrSkip // database/sql does it in its own way
+	}
+	return c.exec(ctx, func(ctx context.Context) (driver.Result, error) { return ex.ExecContext(ctx, args) })
+}
+
+// exec calls f, with a context that does not end if the connection can be cut off.
+func (c *mysqlConn) exec(ctx context.Context, f func(context.Context) (driver.Result, error)) (driver.Result, error) {
+	if c.socket == nil {
+		return f(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, c.end)
+	result, err := f(context.WithoutCancel(ctx))
+	if !stop() {
+		c.cut = true
+		if err != nil {
+			err = ctx.Err()
+		}
+	}
+	return result, err
+}
+
+// end has a statement fail. The driver logs one line of it, and one more if its socket is closed under it.
+func (c *mysqlConn) end() {
+	_ = c.socket.SetDeadline(time.Unix(1, 0)) // fails when it is closed
+	// The driver may set another deadline after that, if it has a timeout for reading.
+	time.AfterFunc(time.Second, func() { _ = c.socket.Close() })
+}
+
+// QueryContext implements driver.QueryerContext.
+func (c *mysqlConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if len(args) == 0 {
+		return c.mysqlDriverConn.QueryContext(ctx, query, nil)
+	}
+	stmt, err := c.stmt(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	q, ok := stmt.(driver.StmtQueryContext)
+	if !ok {
+		return nil, driver.ErrSkip // database/sql does it in its own way
+	}
+	return q.QueryContext(ctx, args)
+}
+
+// ResetSession implements driver.SessionResetter.
+func (c *mysqlConn) ResetSession(ctx context.Context) error {
+	if r, ok := c.mysqlDriverConn.(driver.SessionResetter); ok {
+		return r.ResetSession(ctx)
+	}
+	return nil
+}
+
+// IsValid implements driver.Validator.
+func (c *mysqlConn) IsValid() bool {
+	v, ok := c.mysqlDriverConn.(driver.Validator)
+	return !c.cut && (!ok || v.IsValid())
+}
+
+// CheckNamedValue implements driver.NamedValueChecker.
+func (c *mysqlConn) CheckNamedValue(nv *driver.NamedValue) error {
+	if ch, ok := c.mysqlDriverConn.(driver.NamedValueChecker); ok {
+		return ch.CheckNamedValue(nv)
+	}
+	return driver.ErrSkip
+}

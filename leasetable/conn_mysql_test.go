@@ -1,0 +1,57 @@
+package leasetable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// It fails, too, when the driver hides its socket, so that every statement waits for a goroutine twice.
+func TestAStatementOnMySQLEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	servers := map[string]func(sqltest.TB) *sqltest.Database{"MySQL": sqltest.MySQL, "MariaDB": sqltest.MariaDB}
+	on(t, servers, func(t *testing.T, db *sqltest.Database) {
+		counted, _ := counting(t, db)
+		lockers := map[string]*leasetable.Locker{
+			"plain":      newLocker(t, db.DB),
+			"of another": newLocker(t, counted), // driver, whose socket is not known
+		}
+		if db.Engine == sqltest.EngineMySQL { // the server has made itself a certificate
+			lockers["TLS"] = newLocker(t, open(t, db.DriverName(), strings.Replace(db.DSN, "?", "?tls=skip-verify&", 1)))
+		}
+		var mark int
+		for name, l := range lockers {
+			work := leasetable.Work(l)
+			if known := leasetable.KnowsSocket(t, l); known == (name == "of another") {
+				t.Errorf("%s: the socket is known: %v", name, known)
+			}
+			for seconds, args := range map[string][]any{"60": nil, "?": {60}} {
+				mark++
+				marked := fmt.Sprintf("/* %d */", mark)
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() {
+					_, err := work.ExecContext(ctx, "DO "+marked+" SLEEP("+seconds+")", args...)
+					ended <- err
+				}()
+				eventually(t, func() bool {
+					return count(t, db, "SELECT count(*) FROM information_schema.PROCESSLIST "+
+						"WHERE DB = DATABASE() AND ID <> CONNECTION_ID() AND INFO LIKE '%"+marked+"%'") > 0
+				})
+				cancel()
+				if err := <-ended; !errors.Is(err, context.Canceled) {
+					t.Errorf("%s, %s: %v", name, seconds, err)
+				}
+				kill(t, db, "INFO LIKE '%"+marked+"%'")
+				if _, err := work.ExecContext(t.Context(), "DO 1"); err != nil {
+					t.Errorf("%s, %s: %v", name, seconds, err)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package leasetable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// Names whose rows somebody keeps locked leave a connection to those who ask for others.
+func TestManyLockedRowsDelayNobodyElse(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l, dead := newLocker(t, db.DB), newLocker(t, db.DB, leasetable.WithTTL(2*time.Hour))
+		var names []string
+		var held []*leasetable.Lease
+		for i := range 4 {
+			free, mine, left := fmt.Sprint("free ", i), fmt.Sprint("held ", i), fmt.Sprint("left ", i)
+			names = append(names, free, mine, left)
+			release(t, take(t, l, free))
+			held = append(held, take(t, l, mine))
+			take(t, dead, left)
+		}
+		run(t, db, "UPDATE sqllock_lease SET expires_at = "+longAgo[db.Engine]+" WHERE ttl_us = 7200000000")
+		unpin := pinAll(t, db, names...)
+
+		ctx, cancel := context.WithCancel(t.Context())
+		stuck := make(chan string, len(names))
+		var all sync.WaitGroup
+		for _, lease := range held {
+			all.Go(func() {
+				_ = lease.Release(context.Background()) // gives up after some seconds
+				stuck <- lease.Name()
+			})
+		}
+		for _, name := range names {
+			if strings.HasPrefix(name, "held") {
+				continue
+			}
+			all.Go(func() {
+				if lock, err := l.Acquire(ctx, name); err == nil {
+					_ = lock.Release(context.Background()) // the database does it as well
+				}
+				stuck <- name
+			})
+		}
+		eventually(t, func() bool { return leasetable.Work(l).Stats().InUse >= 3 })
+		for range 40 {
+			release(t, take(t, l, "another"))
+		}
+		select {
+		case name := <-stuck:
+			t.Errorf("%s was sooner", name)
+		default:
+		}
+		cancel()
+		unpin()
+		all.Wait()
+	})
+}
+
+// Nor do they hold up a name that goroutines pass on, or wait for.
+func TestManyLockedRowsDelayNoPassing(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
+		var names []string
+		for i := range 8 {
+			names = append(names, fmt.Sprint("free ", i))
+			release(t, take(t, l, names[i]))
+		}
+		unpin := pinAll(t, db, names...)
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for _, name := range names {
+			all.Go(func() {
+				if lock, err := l.Acquire(ctx, name); err == nil {
+					_ = lock.Release(context.Background()) // the database does it as well
+				}
+			})
+		}
+		eventually(t, func() bool { return leasetable.Work(l).Stats().InUse >= 3 })
+
+		lease := take(t, l, "passed on")
+		followers := line(t, l, "passed on", 3)
+		for range 3 {
+			release(t, lease)
+			lease = <-followers
+		}
+		release(t, lease)
+
+		held := take(t, other, "waited for")
+		all.Go(func() {
+			lock, err := l.Acquire(t.Context(), "waited for")
+			if err == nil {
+				err = lock.Release(t.Context())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			cancel()
+		})
+		eventually(t, func() bool { return leasetable.Waits(l, "waited for") })
+		release(t, held)
+		<-ctx.Done()
+		unpin()
+		all.Wait()
+	})
+}
+
+// It is not the caller whose time was over.
+func TestWhoMayNotWaitForARowIsToAskAgain(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	err := leasetable.WaitInVain(ctx)
+	if !sqllock.IsRetryable(err) || errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
