@@ -1,6 +1,7 @@
 package leasetable
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -73,9 +74,8 @@ func (le *Lease) export(ctx context.Context, valid time.Duration) (string, error
 // token.
 func (le *Lease) handOver(ctx context.Context, id []byte) error {
 	l, t := le.locker, le.spot().term
-	trusted, cause := t.trustedNow()
-	if !trusted {
-		return errors.Join(le.release(ctx), cause, errLate)
+	if held, cause := le.heldUntilNow(t); !held { //nolint:contextcheck // the lock has a context of its own
+		return errors.Join(le.release(ctx), cmp.Or(cause, errLate))
 	}
 	there, unsure := false, false
 	err := retry(bound.To(l.closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {

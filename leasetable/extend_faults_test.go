@@ -83,6 +83,9 @@ func TestALockThatIsLostWhileItIsExtendedIsToldAndFree(t *testing.T) {
 		if err := <-extended; !errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("Extend: %v", err)
 		}
+		if err := lease.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Release: %v", err)
+		}
 		if token := take(t, newLocker(t, db.DB), "halfway").Token(); token != 2 { // long before its lease of hours ends
 			t.Errorf("the next holder has token %d", token)
 		}

@@ -280,6 +280,32 @@ func TestALostLockThatCannotBeReleasedFreesNobodyElse(t *testing.T) {
 	})
 }
 
+// What the holder was told stays true, whatever becomes of the row.
+func TestALockThatWasToldLostIsNotReleasedAsIfItHadBeenHeld(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB)
+		change := func(text string) {
+			run(t, db, "UPDATE sqllock_lock SET token = token "+text+" WHERE name = ?", []byte("x"))
+		}
+		for _, end := range []func(*leasetable.Lease) error{
+			func(lease *leasetable.Lease) error { return lease.Release(t.Context()) },
+			func(lease *leasetable.Lease) error { _, err := lease.Export(t.Context(), time.Hour); return err },
+		} {
+			lease := take(t, l, "x")
+			change("+ 1")
+			if err := lease.Verify(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+				t.Fatalf("Verify: %v", err)
+			}
+			change("- 1")
+			if err := end(lease); !errors.Is(err, sqllock.ErrLost) {
+				t.Errorf("at its end: %v", err)
+			}
+			release(t, take(t, l, "x"))
+		}
+	})
+}
+
 func TestAWaitOutlastsARowThatIsLockedForLong(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {

@@ -69,7 +69,6 @@ func TestNoLeaseIsHeldTwiceAndNoStaleHolderWrites(t *testing.T) {
 		c := newContest(t, withTables(t, sqltest.SQLite(t)))
 		c.opts.Server = ""
 		c.opts.Kills, c.opts.Stops = 3, 3
-		c.opts.Moves = false // now and then a release was told there that the lock was lost, which nobody had taken: see CHANGELOG
 		c.run(t)
 	})
 	for _, engine := range []sqltest.Engine{sqltest.EnginePostgres, sqltest.EngineMySQL, sqltest.EngineMariaDB} {

@@ -95,8 +95,8 @@ func newLease(ctx context.Context, t *term, name string, token int64, over func(
 func (le *Lease) release(ctx context.Context) error {
 	at := le.spot()
 	t := at.term
-	trusted, cause := t.trustedNow()
-	if t.locker.closing.Err() != nil { // Close ends the lease, if it had not ended before
+	trusted, cause := le.heldUntilNow(t) //nolint:contextcheck // the lock has a context of its own
+	if t.locker.closing.Err() != nil {   // Close ends the lease, if it had not ended before
 		le.leave()
 		return errors.Join(cause, sqllock.ErrClosed)
 	}
@@ -118,6 +118,15 @@ func (le *Lease) release(ctx context.Context) error {
 	defer t.detach(le)
 	defer le.leave()
 	return le.released(t, freed, err, trusted, cause)
+}
+
+// heldUntilNow reports, of a lock that is being released or handed over, whether the holder had it until then and the
+// database is sure to keep the lease at this moment, and why not if that is known.
+func (le *Lease) heldUntilNow(t *term) (bool, error) {
+	if told := context.Cause(le.Context()); !errors.Is(told, sqllock.ErrReleased) {
+		return false, told
+	}
+	return t.trustedNow()
 }
 
 // released says what a release came to. Before it the database was sure to keep the lease, or
@@ -152,7 +161,7 @@ func notConfirmed(err error) error {
 // releaseBoth frees a name of which it is not known whether it was moved: first where it was, for it
 // never comes back there.
 func (le *Lease) releaseBoth(ctx context.Context, at spot) error {
-	trusted, cause := at.term.trustedNow()
+	trusted, cause := le.heldUntilNow(at.term) //nolint:contextcheck // the lock has a context of its own
 	if trusted {
 		trusted, cause = at.next.trustedNow()
 	}

@@ -303,7 +303,7 @@ func (s *sharing) serve(ctx context.Context, parts []*part, alone bool) {
 		return
 	}
 	all, err := s.many(ctx, parts)
-	if answered(err) { // nothing was done because of one of them, maybe
+	if answered(err) && !s.patient { // nothing was done because of one of them, maybe: each goes on alone
 		all, err = nil, nil
 	}
 	for _, p := range parts {

@@ -325,3 +325,43 @@ func TestNamesThatWereTakenTogetherAndNotToldAreGivenBack(t *testing.T) {
 		}
 	})
 }
+
+// While somebody writes to a SQLite file, a statement for several names does nothing, and is repeated.
+func TestLocksThatAreReleasedTogetherWhileTheFileIsBusyAreNotLost(t *testing.T) {
+	t.Parallel()
+	db := withTables(t, sqltest.SQLite(t))
+	counted, statements := counting(t, db)
+	l, other := newLocker(t, counted), newLocker(t, db.DB)
+	names := []string{"a", "b", "c", "d"}
+	var locks []*leasetable.Lease
+	for _, name := range names {
+		locks = append(locks, take(t, l, name))
+	}
+	writer, err := db.Connx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	if _, err := writer.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	before := statements.n.Load()
+	var all sync.WaitGroup
+	for _, lock := range locks {
+		all.Go(func() {
+			if err := lock.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	eventually(t, func() bool { return statements.n.Load() >= before+6 }) // each waits for the file for a while
+	if _, err := writer.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
+	for _, name := range names {
+		if _, err := other.TryAcquire(t.Context(), name); err != nil {
+			t.Errorf("after its release: %v", err)
+		}
+	}
+}

@@ -126,12 +126,6 @@ func (h *History) Check() porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(model(), h.operations(), checkTimeout)
 }
 
-// Draw writes a page to the file at path that shows the history, and why it is illegal.
-func (h *History) Draw(path string) error {
-	_, info := porcupine.CheckOperationsVerbose(model(), h.operations(), checkTimeout)
-	return porcupine.VisualizePath(model(), info, path)
-}
-
 func (h *History) operations() (ops []porcupine.Operation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

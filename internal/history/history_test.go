@@ -1,6 +1,8 @@
 package history_test
 
 import (
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -284,6 +286,31 @@ func TestWhatIsAndWhatIsNotAnExtensionOrAHandover(t *testing.T) {
 			a.Extended(at(4, 5), 10)
 		}, porcupine.Illegal},
 	})
+}
+
+func TestAnIllegalHistoryIsExplained(t *testing.T) {
+	t.Parallel()
+	var h history.History
+	a := h.Taken(0, name, at(0, 1))
+	a.Token(7)
+	a.Released(at(9, 10))
+	h.Taken(0, "another", at(0, 1)).Released(at(2, 3))
+	b := h.Taken(1, name, at(2, 3))
+	b.Token(8)
+	b.Alive(at(4, 5))
+	why, err := h.Draw(filepath.Join(t.TempDir(), "drawing.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`0s to 1ns: client 0: "the lock": taken 1 (token 7)`,
+		`2ns to 3ns: client 1: "the lock": taken 3 (token 8): does not fit`,
+		`4ns to 5ns: client 1: "the lock": alive 3 (token 8): does not fit`,
+		`9ns to 10ns: client 0: "the lock": released 1 (token 7): does not fit`,
+	}
+	if !slices.Equal(why, want) {
+		t.Errorf("%q", why)
+	}
 }
 
 func TestAStaleLineIsFound(t *testing.T) {

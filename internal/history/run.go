@@ -104,7 +104,11 @@ func Run(t *testing.T, locker sqllock.Locker, opts Options, want porcupine.Check
 	}
 	if got != want {
 		path := filepath.Join(os.TempDir(), fmt.Sprintf("history-%x.html", seed))
-		t.Errorf("want %s; a drawing is in %s (%v)", want, path, r.history.Draw(path))
+		why, err := r.history.Draw(path)
+		t.Errorf("want %s; a drawing is in %s (%v)", want, path, err)
+		for _, text := range why {
+			t.Log(text)
+		}
 	}
 	r.mustBeFree()
 	if t.Failed() {
