@@ -74,8 +74,8 @@ func TestALockThatIsReleasedWhileItIsExtendedIsFree(t *testing.T) {
 func TestALockThatIsLostWhileItIsExtendedIsToldAndFree(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		lease, extended, passOn := halfway(t, db, 1500*time.Millisecond)
-		run(t, db, "DELETE FROM sqllock_lease WHERE ttl_us = 1500000")
+		lease, extended, passOn := halfway(t, db, 3*time.Second)
+		run(t, db, "DELETE FROM sqllock_lease WHERE ttl_us = 3000000")
 		if cause := await(t, lease, 30*time.Second); !errors.Is(cause, sqllock.ErrLost) {
 			t.Errorf("the holder was told %v", cause)
 		}

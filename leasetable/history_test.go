@@ -62,6 +62,11 @@ func (m mover) Adopt(ctx context.Context, ticket string) (sqllock.Lock, error) {
 	return lease, nil
 }
 
+func (m mover) Highest(ctx context.Context, name string) (int64, error) {
+	info, err := m.Info(ctx, name)
+	return info.Token, err
+}
+
 func TestNoLeaseIsHeldTwiceAndNoStaleHolderWrites(t *testing.T) {
 	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) {

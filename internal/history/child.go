@@ -48,6 +48,7 @@ const (
 	didRelease = "released"
 	didExtend  = "extended"
 	didExport  = "exported" // and a ticket
+	isMistaken = "mistaken" // a release said that somebody has the lock, and nobody had it
 )
 
 // Register is what holders write to. An error that matches sqllock.ErrLost or sqllock.ErrExpired
@@ -129,7 +130,7 @@ func (c *client) reply(ctx context.Context, question string) string {
 			return didWrite
 		}
 	case doRelease:
-		if err = c.lock.Release(ctx); err == nil {
+		if err = c.release(ctx); err == nil {
 			return didRelease
 		}
 	case doExtend:
@@ -152,6 +153,8 @@ func (c *client) reply(ctx context.Context, question string) string {
 		return isLost
 	case errors.Is(err, ErrOutdone):
 		return isOutdone
+	case errors.Is(err, errMistaken):
+		return isMistaken
 	}
 	return failed(err)
 }

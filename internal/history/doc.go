@@ -30,7 +30,8 @@
 //   - over (its context or an error said so, or an error said it of the ticket): at some moment somebody
 //     had followed, or what was promised had passed.
 //
-// An old holder is asked again, and a ticket that was adopted is tried again.
+// An old holder is asked again, and a ticket that was adopted is tried again. A release that says that the lock was
+// lost, when it cannot have expired, is compared with the table: there the token has risen.
 //
 // Where locks have tokens, each is higher than that of the lock before. What was written is looked
 // at besides, by [CheckJournal]: whatever the clients were told, no line comes after one with a

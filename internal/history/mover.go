@@ -10,11 +10,36 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Mover is a Locker whose locks can be extended and handed over: each has the methods Extend and Export of
-// leasetable.Lease.
+// Mover is a Locker whose locks can be extended and handed over: each has the methods Extend, Export, Token and Remaining
+// of leasetable.Lease.
 type Mover interface {
 	sqllock.Locker
 	Adopt(ctx context.Context, ticket string) (sqllock.Lock, error)
+	Highest(ctx context.Context, name string) (token int64, err error) // that name has had
+}
+
+var errMistaken = errors.New("nobody else had the lock")
+
+// release returns errMistaken when Release says that the lock was lost, before it can have expired, and nobody has had
+// it since.
+func (c *client) release(ctx context.Context) error {
+	mover, ok := c.locker.(Mover)
+	if !ok {
+		return c.lock.Release(ctx)
+	}
+	lease := c.lock.(interface {
+		Remaining() time.Duration
+		Token() int64
+	})
+	sure := time.Now().Add(lease.Remaining())
+	err := c.lock.Release(ctx)
+	if !errors.Is(err, sqllock.ErrLost) || time.Now().After(sure) {
+		return err
+	}
+	if token, otherwise := mover.Highest(ctx, c.lock.Name()); otherwise != nil || token > lease.Token() {
+		return err
+	}
+	return errMistaken
 }
 
 func (c *client) extend(ctx context.Context, text string) error {

@@ -81,6 +81,8 @@ func (w *worker) said(p *process, verb, text string) {
 		w.run.told(text)
 	case didRefuse, isAlive, didRelease, didExtend, didExport:
 		w.run.told(text)
+	case isMistaken:
+		w.run.t.Errorf("process %d: %s %q: the lock was said to be lost, and nobody else had it", p.place, verb, w.name)
 	default:
 		w.run.failed(fmt.Sprintf("process %d: %s %q: %s", p.place, verb, w.name, text))
 	}
