@@ -69,7 +69,8 @@ func (s *store) freeMany(ctx context.Context, parts []*part) (freed map[string]t
 	}
 }
 
-// names reads what became of names.
+// names reads what became of names. With an error nothing is known, whatever the rows say that came before it: the statement
+// may have been undone, or not be committed yet.
 func (s *store) names(rows *sqlx.Rows, err error) (map[string]taken, error) {
 	if err != nil {
 		return nil, classify(err)
@@ -84,7 +85,10 @@ func (s *store) names(rows *sqlx.Rows, err error) (map[string]taken, error) {
 		}
 		all[string(name)] = took
 	}
-	return all, classify(rows.Err())
+	if err := rows.Err(); err != nil {
+		return nil, classify(err)
+	}
+	return all, nil
 }
 
 // appendList appends each part as add does, with commas between them.

@@ -68,7 +68,10 @@ func (t *term) pass(ctx context.Context, name string, token int64, metadata stri
 		n, err = t.store.claim(ctx, pass, []byte(metadata), []byte(name), t.id, token)
 		return err
 	})
-	return n / 2, n%2 == 1, err
+	if err != nil { // also when there was an answer: a standby may not have the next token
+		return 0, false, err
+	}
+	return n / 2, n%2 == 1, nil
 }
 
 // receive makes a lease of a name that was passed on. If the term has ended, or is for another TTL,

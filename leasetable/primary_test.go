@@ -86,6 +86,44 @@ func TestAHolderOnAServerThatBecameReadOnlyIsToldInTime(t *testing.T) { //nolint
 
 var errGranted = errors.New("it was granted")
 
+func setStandbys(t *testing.T, db *sqltest.Database, standbys string) {
+	t.Helper()
+	run(t, db, "ALTER SYSTEM SET synchronous_standby_names = '"+standbys+"'")
+	run(t, db, "SELECT pg_reload_conf()")
+}
+
+// makeAbsent has commits wait for a standby that is not there.
+func makeAbsent(t *testing.T, db *sqltest.Database) {
+	t.Helper()
+	run(t, db, "CREATE TABLE IF NOT EXISTS probe (n integer)")
+	setStandbys(t, db, "absent")
+	for waited := false; !waited; { // it takes a moment until commits wait
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = db.ExecContext(t.Context(), "INSERT INTO probe VALUES (1)")
+		}()
+		eventually(t, func() bool {
+			select {
+			case <-done:
+				return true
+			default:
+				waited = endWait(t, db, "INSERT INTO probe")
+				return waited
+			}
+		})
+		<-done
+	}
+}
+
+// endWait ends the wait of statements for a standby, and reports whether there was one: the server says that they were done, with
+// a warning.
+func endWait(t *testing.T, db *sqltest.Database, statement string) bool {
+	t.Helper()
+	return count(t, db, `SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity
+		WHERE wait_event = 'SyncRep' AND query LIKE '%`+statement+`%' AND pid <> pg_backend_pid()`) > 0
+}
+
 // With synchronous replication a commit that no standby confirms is not durable: who asked is told
 // nothing, and then that there was no answer, and the transaction is committed on this server only.
 func TestWhatNoStandbyConfirmsIsNotHeld(t *testing.T) { //nolint:paralleltest // one server at a time
@@ -94,36 +132,7 @@ func TestWhatNoStandbyConfirmsIsNotHeld(t *testing.T) { //nolint:paralleltest //
 	const ttl = 3 * time.Second
 	l := newLocker(t, db.DB, leasetable.WithTTL(ttl))
 	lease := take(t, l, "held before")
-	run(t, db, "CREATE TABLE probe (n integer)")
-	set := func(standbys string) {
-		run(t, db, "ALTER SYSTEM SET synchronous_standby_names = '"+standbys+"'")
-		run(t, db, "SELECT pg_reload_conf()")
-	}
-	endWait := func(statement string) bool {
-		return count(t, db, `SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity
-			WHERE wait_event = 'SyncRep' AND query LIKE '%`+statement+`%' AND pid <> pg_backend_pid()`) > 0
-	}
-	makeAbsent := func() {
-		set("absent")
-		for waited := false; !waited; { // it takes a moment until commits wait
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				_, _ = db.ExecContext(t.Context(), "INSERT INTO probe VALUES (1)")
-			}()
-			eventually(t, func() bool {
-				select {
-				case <-done:
-					return true
-				default:
-					waited = endWait("INSERT INTO probe")
-					return waited
-				}
-			})
-			<-done
-		}
-	}
-	makeAbsent()
+	makeAbsent(t, db)
 	began, told := time.Now(), make(chan time.Duration, 1)
 	context.AfterFunc(lease.Context(), func() { told <- time.Since(began) })
 	lock, err := l.TryAcquire(t.Context(), "unconfirmed")
@@ -135,10 +144,10 @@ func TestWhatNoStandbyConfirmsIsNotHeld(t *testing.T) { //nolint:paralleltest //
 		t.Errorf("after %v the holder was told %v", after, cause)
 	}
 
-	set("")
+	setStandbys(t, db, "")
 	other := newLocker(t, db.DB)
 	take(t, other, "has a lease")
-	makeAbsent()
+	makeAbsent(t, db)
 	cancelled := make(chan error, 1)
 	go func() { // the server says that it was done, with a warning
 		lock, err := other.TryAcquire(context.Background(), "forced through")
@@ -147,14 +156,36 @@ func TestWhatNoStandbyConfirmsIsNotHeld(t *testing.T) { //nolint:paralleltest //
 		}
 		cancelled <- err
 	}()
-	eventually(t, func() bool { return endWait("INSERT INTO sqllock_lock") })
+	eventually(t, func() bool { return endWait(t, db, "INSERT INTO sqllock_lock") })
 	if err := <-cancelled; errors.Is(err, errGranted) || !sqllock.IsRetryable(err) {
 		t.Errorf("what no standby confirmed, since somebody ended the wait: %v", err)
 	}
-	set("")
+	setStandbys(t, db, "")
 	take(t, other, "forced through")
 	take(t, other, "unconfirmed")
 	take(t, other, "held before")
+}
+
+// The next token of a name must not be told to who has it next before a standby has it.
+func TestWhatNoStandbyConfirmsIsNotPassedOn(t *testing.T) { //nolint:paralleltest // one server at a time
+	server := sqltest.Start(t, sqltest.EnginePostgres)
+	db := withTables(t, server.Database(t))
+	l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+	lease := take(t, l, "x")
+	next := make(chan *leasetable.Lease)
+	go func() { next <- take(t, l, "x") }()
+	eventually(t, func() bool { return leasetable.Waiting(l, "x") == 1 })
+	makeAbsent(t, db)
+	released := make(chan error)
+	go func() { released <- lease.Release(context.Background()) }()
+	eventually(t, func() bool { return endWait(t, db, "Passes on the name") })
+	setStandbys(t, db, "")
+	if err := <-released; err != nil {
+		t.Errorf("Release: %v", err)
+	}
+	if token := (<-next).Token(); token != 3 {
+		t.Errorf("the next holder has token %d", token)
+	}
 }
 
 // What the server's settings say of transactions does not matter either.

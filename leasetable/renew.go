@@ -128,7 +128,7 @@ func (t *term) extend(sent time.Time) (locks int) {
 // not need. The statement with the lost answer may still be under way, so a name that is not
 // held is looked at again, until the term ends.
 func (t *term) chaseStrays() {
-	for pause := firstPause; ; pause = min(2*pause, t.ttl/3) {
+	for pause := firstPause; ; pause = min(2*pause, t.ttl/3, attemptTimeout) {
 		t.mu.Lock()
 		strays := slices.Clone(t.strays)
 		t.mu.Unlock()
