@@ -101,8 +101,7 @@ func (c *cluster) record(t *testing.T) {
 	contest.opts.Server = ""
 	var started atomic.Int64
 	contest.opts.Child = func(string) []string {
-		db := c.nodes[int(started.Add(1))%len(c.nodes)]
-		return []string{contenderEnv + "=" + db.DriverName() + " " + db.DSN}
+		return contest.contender(c.nodes[int(started.Add(1))%len(c.nodes)].DSN)
 	}
 	node := 0
 	contest.add("nodes cut off", 2, func(context.Context, string) error {

@@ -20,28 +20,33 @@ import (
 )
 
 // contenderEnv makes this test binary a child of a history: a process that takes locks, and writes
-// while it holds them, on the database that the variable names ("driver dsn").
+// while it holds them, on the database that the variable names ("driver ttl dsn").
 const contenderEnv = "SQLLOCK_TEST_CONTENDER"
 
 const historyTTL = 1500 * time.Millisecond
 
 func contend() int {
 	_ = mysql.SetLogger(&mysql.NopLogger{}) // which says of every connection that it was ended
-	driverName, dsn, _ := strings.Cut(os.Getenv(contenderEnv), " ")
-	if err := contendOn(driverName, dsn); err != nil {
+	driverName, rest, _ := strings.Cut(os.Getenv(contenderEnv), " ")
+	ttl, dsn, _ := strings.Cut(rest, " ")
+	if err := contendOn(driverName, ttl, dsn); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
 }
 
-func contendOn(driverName, dsn string) error {
+func contendOn(driverName, ttlText, dsn string) error {
+	ttl, err := time.ParseDuration(ttlText)
+	if err != nil {
+		return err
+	}
 	db, err := sqlx.Open(driverName, dsn)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	l, err := leasetable.New(db, leasetable.WithTTL(historyTTL))
+	l, err := leasetable.New(db, leasetable.WithTTL(ttl))
 	if err != nil {
 		return err
 	}
@@ -115,7 +120,7 @@ func newContest(t *testing.T, db *sqltest.Database) *contest {
 			if address != "" {
 				dsn = strings.Replace(dsn, addressOf(db), address, 1)
 			}
-			return []string{contenderEnv + "=" + db.DriverName() + " " + dsn}
+			return c.contender(dsn)
 		},
 	}
 	if db.Engine != sqltest.EngineSQLite {
@@ -133,6 +138,11 @@ func newContest(t *testing.T, db *sqltest.Database) *contest {
 	return c
 }
 
+// contender is the environment of a child.
+func (c *contest) contender(dsn string) []string {
+	return []string{fmt.Sprintf("%s=%s %v %s", contenderEnv, c.db.DriverName(), c.opts.TTL, dsn)}
+}
+
 func (c *contest) add(what string, times int, do func(ctx context.Context, name string) error) {
 	c.opts.Others = append(c.opts.Others, history.Harm{What: what, Times: times, Do: do})
 }
@@ -140,8 +150,13 @@ func (c *contest) add(what string, times int, do func(ctx context.Context, name 
 // run runs the history, and looks at what was written.
 func (c *contest) run(t *testing.T) {
 	t.Helper()
-	history.Run(t, c.locker, c.opts, porcupine.Ok)
+	h := history.Run(t, c.locker, c.opts, porcupine.Ok)
 	journal := (&register{db: open(t, c.db.DriverName(), c.db.DSN)}).journal(t) // none of the connections that were ended
+	for i, line := range journal {
+		if name, guarded := strings.CutPrefix(line.Name, guardedKey); guarded {
+			journal[i].Limit = h.Limit(name, line.Token)
+		}
+	}
 	if err := history.CheckJournal(journal); err != nil {
 		t.Error(err)
 	}
@@ -151,7 +166,7 @@ func (c *contest) run(t *testing.T) {
 		lines[kind]++
 	}
 	t.Logf("%s: lines of the journal: %v", c.db.Server, lines)
-	if lines["guarded"] == 0 || lines["fenced"] == 0 {
+	if together := c.opts.Limits != nil; lines["guarded"] == 0 || lines["fenced"] == 0 && !together { // whose tokens order nothing
 		t.Error("nobody wrote: nothing was shown")
 	}
 }

@@ -29,8 +29,8 @@ const notice = 2 * time.Millisecond
 // What a child process is asked, a line each: "WORKER take NAME", "WORKER check" and so on. It
 // answers "WORKER" and one of the words below, or what went wrong.
 const (
-	doTake    = "take" // Acquire
-	doTry     = "try"  // TryAcquire
+	doTake    = "take" // Acquire; and a name, and a limit
+	doTry     = "try"  // TryAcquire; the same
 	doCheck   = "check"
 	doGuard   = "guard"
 	doFence   = "fence"
@@ -160,12 +160,13 @@ func (c *client) reply(ctx context.Context, question string) string {
 }
 
 // taken takes a lock.
-func (c *client) taken(ctx context.Context, take func(context.Context, string, ...sqllock.Option) (sqllock.Lock, error), name string) string {
-	lock, err := take(ctx, name)
+func (c *client) taken(ctx context.Context, take func(context.Context, string, ...sqllock.Option) (sqllock.Lock, error), argument string) string {
+	name, opts := c.wanted(argument)
+	lock, err := take(ctx, name, opts...)
 	switch {
 	case err == nil:
 		return c.took(lock)
-	case errors.Is(err, sqllock.ErrHeld) || ctx.Err() != nil:
+	case errors.Is(err, sqllock.ErrHeld) || ctx.Err() != nil || c.unfit(err):
 		return didRefuse
 	}
 	return failed(err)

@@ -6,7 +6,8 @@
 // it takes a lock, looks whether the lock's context is alive, and releases it; one that runs
 // [ServeWriters] also writes to a [Register] meanwhile. The parent tells it what to do and
 // records, on one clock, when it asked and when it read the answer. [History] turns the record
-// into operations, and porcupine looks for an order of them in which no two locks overlap.
+// into operations, and porcupine looks for an order of them in which no two locks overlap, or no
+// more than may be held together.
 //
 // # What is claimed
 //
@@ -44,6 +45,11 @@
 // never says it holds. A refusal claims nothing either, as the locks of the dead count as held for
 // a while; that every name comes free in the end is asked for separately. An extension, an export, an adoption or
 // a release of which nobody knows whether it was carried out ends what was promised before: from the question on.
+//
+// Where several hold a name together (a [Sharer]), there are never more of them than each of them asked for, a reader and a
+// writer are not among them at the same time, and tokens rise from each that was taken to the next. A line of the journal
+// may then come after one with a higher token, if both locks could be held at the same time; but no more write by turns
+// than can hold the name.
 //
 // # What is forgiven
 //

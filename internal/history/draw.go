@@ -12,7 +12,7 @@ import (
 // the end of the longest order that was found, and the first answers that do not fit.
 func (h *History) Draw(path string) (why []string, err error) {
 	ops := h.operations()
-	_, info := porcupine.CheckOperationsVerbose(model(), ops, checkTimeout)
+	_, info := porcupine.CheckOperationsVerbose(h.model(), ops, checkTimeout)
 	orders := info.PartialLinearizationsOperations()
 	for i, part := range byName(ops) {
 		longest := slices.MaxFunc(append(orders[i], nil), func(a, b []porcupine.Operation) int { return len(a) - len(b) })
@@ -29,7 +29,7 @@ func (h *History) Draw(path string) (why []string, err error) {
 			why = append(why, inWords(op)+": does not fit")
 		}
 	}
-	return why, porcupine.VisualizePath(model(), info, path)
+	return why, porcupine.VisualizePath(h.model(), info, path)
 }
 
 func inWords(op porcupine.Operation) string {
@@ -37,6 +37,9 @@ func inWords(op porcupine.Operation) string {
 	text := fmt.Sprintf("%v to %v: client %d: %q: %s %d", time.Duration(op.Call), time.Duration(op.Return), op.ClientId, c.name, c.kind, c.lock)
 	if c.token != 0 {
 		text += fmt.Sprintf(" (token %d)", c.token)
+	}
+	if c.limit != 0 {
+		text += fmt.Sprintf(" with a limit of %d", c.limit)
 	}
 	if c.until != 0 {
 		text += fmt.Sprintf(" until %v", c.until)

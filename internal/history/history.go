@@ -32,6 +32,7 @@ type Lock struct {
 	name     string
 	taken    Span
 	from     *Lock  // nil, or the one that was handed over
+	limit    int    // guarded by h.mu: 0 if it was not taken together with others
 	token    int64  // guarded by h.mu: 0 if it has none
 	alive    []Span // guarded by h.mu
 	wrote    []Span // guarded by h.mu
@@ -123,7 +124,16 @@ func (h *History) holder(name string) (client int, held bool) {
 // Check reports whether the locks can have been held one at a time: porcupine.Ok or
 // porcupine.Illegal, or porcupine.Unknown if that could not be found out.
 func (h *History) Check() porcupine.CheckResult {
-	return porcupine.CheckOperationsTimeout(model(), h.operations(), checkTimeout)
+	return porcupine.CheckOperationsTimeout(h.model(), h.operations(), checkTimeout)
+}
+
+func (h *History) model() porcupine.Model {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.locks) > 0 && h.locks[0].limit > 0 {
+		return together()
+	}
+	return model()
 }
 
 func (h *History) operations() (ops []porcupine.Operation) {
@@ -131,6 +141,7 @@ func (h *History) operations() (ops []porcupine.Operation) {
 	defer h.mu.Unlock()
 	for _, k := range h.locks {
 		mortal := k.released == nil && k.exported == nil
+		first := len(ops)
 		put := func(said kind, at Span, c claim) {
 			c.kind, c.name, c.lock, c.token, c.mortal, c.by = said, k.name, k.number, k.token, mortal, at.To
 			ops = append(ops, porcupine.Operation{ClientId: k.client, Input: c, Call: int64(at.From), Return: int64(at.To)})
@@ -166,6 +177,7 @@ func (h *History) operations() (ops []porcupine.Operation) {
 		case !mortal:
 			add(released, *k.released)
 		}
+		k.foresee(ops[first:])
 	}
 	return ops
 }

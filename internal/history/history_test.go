@@ -321,10 +321,10 @@ func TestAStaleLineIsFound(t *testing.T) {
 		stale   bool
 	}{
 		{"nothing was written", nil, false},
-		{"tokens rise", []history.Line{{name, 1, 10}, {name, 1, 10}, {name, 2, 11}, {name, 4, 10}}, false},
-		{"each name has its own", []history.Line{{name, 3, 10}, {"another", 1, 11}, {name, 4, 10}}, false},
-		{"a token falls", []history.Line{{name, 1, 10}, {"another", 1, 10}, {name, 2, 11}, {name, 1, 10}}, true},
-		{"two have one token", []history.Line{{name, 1, 10}, {name, 1, 11}}, true},
+		{"tokens rise", []history.Line{{Name: name, Token: 1, Process: 10}, {Name: name, Token: 1, Process: 10}, {Name: name, Token: 2, Process: 11}, {Name: name, Token: 4, Process: 10}}, false},
+		{"each name has its own", []history.Line{{Name: name, Token: 3, Process: 10}, {Name: "another", Token: 1, Process: 11}, {Name: name, Token: 4, Process: 10}}, false},
+		{"a token falls", []history.Line{{Name: name, Token: 1, Process: 10}, {Name: "another", Token: 1, Process: 10}, {Name: name, Token: 2, Process: 11}, {Name: name, Token: 1, Process: 10}}, true},
+		{"two have one token", []history.Line{{Name: name, Token: 1, Process: 10}, {Name: name, Token: 1, Process: 11}}, true},
 	} {
 		if err := history.CheckJournal(test.journal); (err != nil) != test.stale {
 			t.Errorf("%s: %v", test.what, err)

@@ -7,22 +7,60 @@ type Line struct {
 	Name    string
 	Token   int64
 	Process int
+
+	// Limit is how many could hold the name together with who wrote; see [Lock.Together]. If it is 0 nobody could.
+	Limit int
 }
 
 // CheckJournal looks at the lines of a register, in the order of their commits. It returns an error
-// if one is stale: written after a line of a higher token for the same name. One token is one
-// process's.
+// if one is stale: written after a line of a higher token for the same name, unless both could hold that
+// together. One token is one process's, and from its first line to its last no more than the limit are
+// in use.
 func CheckJournal(journal []Line) error {
-	last := make(map[string]Line)
+	type lock struct {
+		name  string
+		token int64
+	}
+	last := make(map[lock]int)
 	for i, line := range journal {
-		before := last[line.Name]
-		switch {
-		case line.Token < before.Token:
-			return fmt.Errorf("line %d is stale: %+v came after %+v", i, line, before)
-		case line.Token == before.Token && line.Process != before.Process:
+		last[lock{line.Name, line.Token}] = i
+	}
+	highest := make(map[string]map[int]Line) // by name and limit
+	inUse := make(map[string]map[int64]Line) // by name and token
+	for i, line := range journal {
+		if highest[line.Name] == nil {
+			highest[line.Name], inUse[line.Name] = make(map[int]Line), make(map[int64]Line)
+		}
+		highest, inUse := highest[line.Name], inUse[line.Name]
+		for limit, before := range highest {
+			if line.Token < before.Token && (limit <= 1 || limit != line.Limit) {
+				return fmt.Errorf("line %d is stale: %+v came after %+v", i, line, before)
+			}
+		}
+		if line.Token > highest[line.Limit].Token {
+			highest[line.Limit] = line
+		}
+		if before, ok := inUse[line.Token]; ok && line.Process != before.Process {
 			return fmt.Errorf("line %d has a token of somebody else: %+v came after %+v", i, line, before)
 		}
-		last[line.Name] = line
+		if inUse[line.Token] = line; line.Limit > 1 && len(inUse) > line.Limit {
+			return fmt.Errorf("line %d is of one too many: %+v", i, inUse)
+		}
+		if last[lock{line.Name, line.Token}] == i {
+			delete(inUse, line.Token)
+		}
 	}
 	return nil
+}
+
+// Limit is that of the lock of a name that had a token, or 0.
+func (h *History) Limit(name string, token int64) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, k := range h.locks {
+		if k.name == name && k.token == token {
+			return k.limit
+		}
+	}
+	return 0
 }

@@ -33,10 +33,14 @@ type claim struct {
 	token  int64 // the lock's, or 0
 	mortal bool  // the lock was not released, and so ended nobody knows when
 	from   int   // the lock that was adopted
+	limit  int   // of a lock that was taken together with others, or 0
+	left   int   // claims that follow a lock that was taken and say that it was held; if there is a limit
 
 	by    time.Duration // when the answer was there
 	until time.Duration // when the lock, or its ticket, may end at the earliest
 }
+
+func (c claim) words() string { return fmt.Sprintf("%s %d (token %d)", c.kind, c.lock, c.token) }
 
 // holder is the state of a name.
 type holder struct {
@@ -62,10 +66,7 @@ func model() porcupine.Model {
 		Step: func(state, input, _ any) (bool, any) {
 			return step(state.(holder), input.(claim))
 		},
-		DescribeOperation: func(input, _ any) string {
-			c := input.(claim)
-			return fmt.Sprintf("%s %d (token %d)", c.kind, c.lock, c.token)
-		},
+		DescribeOperation: func(input, _ any) string { return input.(claim).words() },
 		DescribeState: func(state any) string {
 			return fmt.Sprintf("%+v", state)
 		},

@@ -45,6 +45,10 @@ type Options struct {
 	Writes    bool     // the children call ServeWriters, and their holders write
 	Moves     bool     // besides, the children's Locker is a Mover; locks are extended, and handed over to another process
 
+	// Limits are those that each name is asked for with, one or another, if several can hold it together; see
+	// [Lock.Together]. The children's Locker is a Sharer. Locks are not moved.
+	Limits map[string][]int
+
 	Kills, Stops, Cuts int // how many
 	Terminations       int // the Locker is a Terminator
 	Others             []Harm
@@ -78,8 +82,8 @@ type run struct {
 	heard  int            // guarded by mu: answers that were no errors
 }
 
-// Run records a history and checks it. In the end it makes sure that every name comes free.
-func Run(t *testing.T, locker sqllock.Locker, opts Options, want porcupine.CheckResult) {
+// Run records a history, checks it, and returns it. In the end it makes sure that every name comes free.
+func Run(t *testing.T, locker sqllock.Locker, opts Options, want porcupine.CheckResult) *History {
 	t.Helper()
 	seed := rand.Uint64()
 	r := &run{t: t, opts: opts, locker: locker, began: time.Now(), counts: make(map[string]int)}
@@ -114,6 +118,7 @@ func Run(t *testing.T, locker sqllock.Locker, opts Options, want porcupine.Check
 	if t.Failed() {
 		t.Logf("seed %#x", seed)
 	}
+	return &r.history
 }
 
 // record lets the workers work until the nemesis has done its work, and returns what that was.

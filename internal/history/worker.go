@@ -39,7 +39,8 @@ func (w *worker) round(ctx context.Context, p *process) bool {
 	if w.rand.IntN(4) == 0 {
 		verb = doTry
 	}
-	text, at, ok := p.ask(w.id, verb+" "+w.name)
+	limit := w.limit()
+	text, at, ok := p.ask(w.id, verb+" "+withLimit(w.name, limit))
 	if !ok {
 		w.run.count("unanswered")
 		return false
@@ -54,6 +55,7 @@ func (w *worker) round(ctx context.Context, p *process) bool {
 	}
 	h := &holding{worker: w, on: p, lock: w.run.history.Taken(w.client(p), w.name, at)}
 	h.lock.Token(token)
+	h.lock.Together(limit)
 	return h.hold(ctx) || h.on != p
 }
 

@@ -1,0 +1,50 @@
+package leasetable_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/history"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+var _ history.Sharer = mover{}
+
+func (m mover) Together(limit int) sqllock.Option {
+	if limit == history.Any {
+		return leasetable.WithShared()
+	}
+	return leasetable.WithLimit(limit)
+}
+
+func (m mover) Unfit(err error) bool {
+	var limit *leasetable.LimitError
+	return errors.As(err, &limit)
+}
+
+func TestNoNameIsHeldByTooManyAndNoStaleHolderWrites(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		c := newContest(t, db)
+		c.opts.TTL, c.opts.Moves = time.Second, false
+		c.opts.Processes, c.opts.Workers = 3, 2
+		c.opts.Names = []string{"a", "b", "c"}
+		c.opts.Limits = map[string][]int{
+			"a": {3},                           // a semaphore
+			"b": {history.Any, history.Any, 1}, // readers and writers
+			"c": {2, 3, history.Any, 1},        // who can hold it beside others of their kind only
+		}
+		for i := range c.opts.Others {
+			c.opts.Others[i].Times = 1
+		}
+		c.opts.Kills, c.opts.Stops = 1, 1
+		if db.Engine != sqltest.EngineSQLite {
+			c.opts.Cuts = 1
+			c.add("ends of connections", 1, c.endConnections)
+		}
+		c.run(t)
+	})
+}
