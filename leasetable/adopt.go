@@ -39,7 +39,7 @@ func (a *attempt) adopt(from ticket) (*Lease, error) {
 		return nil, errPlace
 	}
 	a.over, a.apart = func() {}, true
-	t, err := a.open(a.ctx, a.choice.ttl, true)
+	t, err := a.openApart(a.ctx, a.choice.ttl)
 	if err != nil {
 		return nil, err
 	}

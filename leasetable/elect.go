@@ -110,10 +110,11 @@ func lost(err error) bool {
 	return errors.Is(err, sqllock.ErrLost) || errors.Is(err, sqllock.ErrExpired)
 }
 
-// Leader reports who leads, and whether anybody does, by a read that writes nothing.
+// Leader reports who leads, and whether anybody does, by a read that writes nothing. Who has resigned does not, though the name
+// may be kept ([WithHoldAtLeast]).
 func (e *Elector) Leader(ctx context.Context) (leader sqllock.Holder, led bool, err error) {
 	seen, err := e.locker.inspect(ctx, e.name)
-	if err != nil || !seen.live() { // who holds it together with others does not lead
+	if err != nil || seen.LeaseID == nil || !seen.live() { // who holds it together with others, or has resigned, does not lead
 		return sqllock.Holder{}, false, err
 	}
 	return seen.holder(), true, nil

@@ -76,7 +76,7 @@ func (le *Lease) extend(ctx context.Context, d time.Duration) error {
 func (le *Lease) moveTo(ctx context.Context, ttl, d time.Duration) (err error) {
 	var n *term
 	if le.apart {
-		n, err = le.locker.open(ctx, ttl, true)
+		n, err = le.locker.openApart(ctx, ttl)
 	} else {
 		n, err = le.locker.term(ctx, ttl)
 	}

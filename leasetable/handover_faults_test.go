@@ -3,6 +3,7 @@ package leasetable_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -207,5 +208,63 @@ func TestALostAnswerToAnAcquisitionDoesNotFreeWhatWasAdopted(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	})
+}
+
+// lockLeases keeps everybody from changing leases, and from opening one, until the function is called.
+func lockLeases(t *testing.T, db *sqltest.Database) (unlock func()) {
+	t.Helper()
+	tx, err := db.BeginTxx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock = sync.OnceFunc(func() { _ = tx.Rollback() }) // an unlocked table needs no more
+	t.Cleanup(unlock)
+	statement := "SELECT id FROM sqllock_lease FOR UPDATE" // and the gaps between them
+	if db.Engine == sqltest.EnginePostgres {
+		statement = "LOCK TABLE sqllock_lease IN EXCLUSIVE MODE"
+	}
+	if _, err := tx.ExecContext(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+	return unlock
+}
+
+// The lease of its own that it needs is opened on the connection of all renewals, and the server may have no other left.
+func TestWhoLeavesWhileALeaseIsOpenedDoesNotEndTheConnectionOfRenewals(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l, network := breakably(t, db, leasetable.WithTTL(time.Hour))
+		network.set(false)
+		other := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		held, adopted := take(t, l, "held"), takeOn(t, l, export(t, take(t, other, "adopted"), time.Hour))
+		ticket := export(t, take(t, other, "x"), time.Hour)
+		for what, call := range map[string]func(ctx context.Context) error{
+			"Extend": func(ctx context.Context) error { return adopted.Extend(ctx, 10*time.Hour) },
+			"Adopt": func(ctx context.Context) error {
+				_, err := l.Adopt(ctx, ticket)
+				return err
+			},
+		} {
+			unlock := lockLeases(t, db)
+			ctx, leave := context.WithCancel(t.Context())
+			left := make(chan error, 1)
+			go func() { left <- call(ctx) }()
+			eventually(t, func() bool { return waitsForRow(t, db) })
+			leave()
+			if err := <-left; !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", what, err)
+			}
+			unlock()
+			network.set(true)
+			if err := held.Renew(t.Context()); err != nil {
+				t.Errorf("a renewal after somebody had left %s: %v", what, err)
+			}
+			network.set(false)
+		}
+		if err := errors.Join(held.Release(t.Context()), adopted.Release(t.Context())); err != nil {
+			t.Error(err)
+		}
+		takeOn(t, other, ticket) // it is still good
 	})
 }

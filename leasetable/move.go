@@ -140,6 +140,8 @@ func (le *Lease) move(n *term) error {
 		le.leave()
 	default:
 		le.leaveStrays(map[moved][]*term{unknown: {t, n}, stayed: {t}, arrived: {n}}[how]...)
+		t.detach(le) // the other one, which has not ended, is not kept for a lock that is over
+		n.detach(le)
 	}
 	return context.Cause(le.Context())
 }

@@ -141,3 +141,32 @@ func TestObserversAreToldOfTroubleAndThenAgainWhoLeads(t *testing.T) {
 		}
 	})
 }
+
+// While the name is only kept after its leader's resignation others are kept from leading, and nobody leads.
+func TestWhoHasResignedLeadsNoMoreThoughTheNameIsKept(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		e, err := leasetable.NewElector(newLocker(t, db.DB), "x", leasetable.WithHoldAtLeast(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		told, _ := observe(t, e)
+		mustBeTold := func(token int64) {
+			t.Helper()
+			if s := receive(t, told); s.err != nil || s.leader.Token != token {
+				t.Errorf("observers are told %v, %v; want the token %d", s.leader, s.err, token)
+			}
+		}
+		mustBeTold(0)
+		if err := e.Run(t.Context(), func(_ context.Context, lease *leasetable.Lease) error {
+			mustBeTold(lease.Token())
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if leader, led, err := e.Leader(t.Context()); led || err != nil {
+			t.Fatalf("after the resignation %v leads: %v, %v", leader, led, err)
+		}
+		mustBeTold(0)
+	})
+}

@@ -59,20 +59,29 @@ func (l *Locker) term(ctx context.Context, ttl time.Duration) (*term, error) {
 		l.opening.Done(ttl)
 		return t, nil
 	}
-	return l.openInBackground(ctx, ttl)
+	return l.openInBackground(ctx, ttl, func() { l.opening.Done(ttl) })
 }
 
-// openInBackground opens a term, as the turn of opening one. That goes on when the caller leaves: to connect may take
-// longer than any caller has time.
-func (l *Locker) openInBackground(ctx context.Context, ttl time.Duration) (*term, error) {
+// openApart opens a term that takes no other claims.
+func (l *Locker) openApart(ctx context.Context, ttl time.Duration) (*term, error) {
+	return l.openInBackground(ctx, ttl, nil)
+}
+
+// openInBackground opens a term, as the turn of opening one that over gives up, or one that is apart. That goes on
+// when the caller leaves: to connect may take longer than any caller has time, and the connection is that of all renewals.
+func (l *Locker) openInBackground(ctx context.Context, ttl time.Duration, over func()) (*term, error) {
 	type opened struct {
 		*term
 		err error
 	}
+	apart := over == nil
+	if apart {
+		over = func() {}
+	}
 	o, left, err := orLeave(ctx, l.start,
 		func() opened {
-			defer l.opening.Done(ttl)
-			t, err := l.open(bound.To(l.closing, ctx), ttl, false)
+			defer over()
+			t, err := l.open(bound.To(l.closing, ctx), ttl, apart)
 			return opened{t, err}
 		},
 		func(o opened) {
@@ -82,7 +91,7 @@ func (l *Locker) openInBackground(ctx context.Context, ttl time.Duration) (*term
 		})
 	switch {
 	case err != nil:
-		l.opening.Done(ttl)
+		over()
 		return nil, err
 	case left:
 		return nil, fmt.Errorf("%w: %w", errNoLease, context.Cause(ctx))
