@@ -266,7 +266,7 @@ func (a *attempt) abandon(t *term, o outcome) {
 		o.unsure = err != nil
 	}
 	if o.unsure {
-		t.leaveStray(a.name)
+		t.leaveStray(a.name, 0)
 	}
 }
 

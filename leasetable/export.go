@@ -87,7 +87,7 @@ func (le *Lease) handOver(ctx context.Context, id []byte) error {
 	case err != nil && !unsure: // it is where it was
 		return errors.Join(fmt.Errorf("released instead: %w", err), le.release(ctx))
 	case err != nil && l.closing.Err() == nil:
-		le.leaveStrays(t)
+		le.leaveStrays(0, t)
 		err = fmt.Errorf("not confirmed, and given back in the background: %w", err)
 	case err != nil:
 		err = sqllock.ErrClosed

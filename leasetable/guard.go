@@ -162,7 +162,7 @@ func (le *Lease) check(ctx context.Context) error {
 		for _, t := range was { // a failover forgot the move, and there nobody else would free it
 			if le.isOn(t, seen) {
 				le.End(errTaken)
-				le.leaveStrays(t)
+				le.leaveStrays(0, t)
 			}
 		}
 		le.lose(errTaken)

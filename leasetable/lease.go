@@ -139,7 +139,7 @@ func (le *Lease) released(t *term, freed bool, err error, trusted bool, cause er
 		t.leavePlace(le.Name(), le.token)
 		return notConfirmed(err)
 	case err != nil:
-		mine := le.leaveStrays(t)
+		mine := le.leaveStrays(le.keep, t)
 		if _, ended := t.trustedNow(); !mine && ended == nil { // the lock alone was lost: the table had said so
 			return errTaken
 		}
@@ -179,7 +179,7 @@ func (le *Lease) releaseBoth(ctx context.Context, at spot) error {
 		defer t.detach(le)
 	}
 	if err != nil {
-		le.leaveStrays(at.next)
+		le.leaveStrays(le.keep, at.next)
 	}
 	return le.released(at.term, freed, err, trusted, cause)
 }
@@ -212,7 +212,7 @@ func (t *term) freed(name string, took taken) int64 {
 // disown frees name whatever token it is held with, and reports whether it was held.
 func (t *term) disown(ctx context.Context, name string) (freed bool, err error) {
 	return t.free(ctx, false, func(ctx context.Context) (int64, error) {
-		return t.store.change(ctx, &t.store.work, disown, []byte(name), t.id)
+		return t.store.disown(ctx, name, t.id, 0)
 	})
 }
 

@@ -1,5 +1,7 @@
 package leasetable
 
+import "time"
+
 // leave gives up the turn of the name, once nobody needs it.
 func (le *Lease) leave() {
 	le.mu.Lock()
@@ -20,10 +22,10 @@ func (le *Lease) letGo() {
 	}
 }
 
-// leaveStrays has terms free the name by their id, whatever its token. Only who has the turn may say so: when it
+// leaveStrays has terms free the name by their id, whatever its token, and keep it as a release does. Only who has the turn may say so: when it
 // was given up, another goroutine can have the name by the same id, and this lock was known to be nowhere;
 // then it reports false.
-func (le *Lease) leaveStrays(terms ...*term) (mine bool) {
+func (le *Lease) leaveStrays(keep time.Duration, terms ...*term) (mine bool) {
 	le.mu.Lock()
 	mine = le.kept > 0 || !le.left
 	if mine {
@@ -34,7 +36,7 @@ func (le *Lease) leaveStrays(terms ...*term) (mine bool) {
 		return false
 	}
 	for _, t := range terms {
-		t.leaveStray(le.Name())
+		t.leaveStray(le.Name(), keep)
 	}
 	le.letGo()
 	return true

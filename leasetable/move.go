@@ -139,7 +139,7 @@ func (le *Lease) move(n *term) error {
 	case how == gone:
 		le.leave()
 	default:
-		le.leaveStrays(map[moved][]*term{unknown: {t, n}, stayed: {t}, arrived: {n}}[how]...)
+		le.leaveStrays(0, map[moved][]*term{unknown: {t, n}, stayed: {t}, arrived: {n}}[how]...)
 		t.detach(le) // the other one, which has not ended, is not kept for a lock that is over
 		n.detach(le)
 	}

@@ -32,7 +32,8 @@ func option(set func(*choice)) sqllock.Option {
 
 // WithHoldAtLeast keeps the name taken after its Release, until d after it was acquired, by the
 // database's clock: what N machines start at about the same time runs once, however short it is.
-// While it is kept it has no owner. It is free at once when the lock ends in another way.
+// While it is kept it has no owner. It is free at once when the lock ends in another way. A Release that was not
+// confirmed, and is repeated in the background, keeps it as well.
 func WithHoldAtLeast(d time.Duration) sqllock.Option {
 	return option(func(c *choice) { c.keep = d })
 }

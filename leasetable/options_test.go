@@ -55,6 +55,31 @@ func TestANameIsKeptForAtLeastSoLong(t *testing.T) {
 	})
 }
 
+// Nor does a release that has to be repeated in the background free it sooner.
+func TestANameIsKeptThoughItsReleaseWasNotConfirmed(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		lock, err := newLocker(t, db.DB).TryAcquire(t.Context(), "x", leasetable.WithHoldAtLeast(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		unpin := pin(t, db, "x")
+		ctx, leave := context.WithCancel(t.Context())
+		released := make(chan error)
+		go func() { released <- lock.Release(ctx) }()
+		eventually(t, func() bool { return waitsForRow(t, db) })
+		leave()
+		if err := <-released; err == nil {
+			t.Error("the release was confirmed")
+		}
+		unpin()
+		eventually(t, func() bool { return leaseRows(t, db) == 0 }) // it is needed until then
+		if held := mustBeHeld(t, newLocker(t, db.DB), "x"); time.Until(held.Until) < 50*time.Minute {
+			t.Errorf("it is kept until %v", held.Until)
+		}
+	})
+}
+
 func TestAWaitGivesUpEarly(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {

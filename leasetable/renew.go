@@ -45,7 +45,7 @@ func (t *term) keep() {
 // for a TTL.
 func (t *term) finishUnused() bool {
 	t.mu.Lock()
-	unused := t.claims == 0 && len(t.locks) == 0 && (t.retired || time.Since(t.used) > t.ttl)
+	unused := t.claims == 0 && len(t.locks) == 0 && (t.retired || time.Since(t.used) > t.ttl) && !slices.ContainsFunc(t.strays, (*stray).pending)
 	if unused {
 		t.retired = true // from here on no claim begins
 	}
@@ -122,32 +122,6 @@ func (t *term) extend(sent time.Time) (locks int) {
 		t.setTimers()
 	}
 	return len(t.locks)
-}
-
-// chaseStrays frees names that a lost answer may have left held, on a connection that renewals do
-// not need. The statement with the lost answer may still be under way, so a name that is not
-// held is looked at again, until the term ends.
-func (t *term) chaseStrays() {
-	for pause := firstPause; ; pause = min(2*pause, t.ttl/3, attemptTimeout) {
-		t.mu.Lock()
-		strays := slices.Clone(t.strays)
-		t.mu.Unlock()
-		for _, name := range strays {
-			var freed int64
-			err := once(t.locker.closing, attemptTimeout, func(ctx context.Context) (err error) {
-				freed, err = t.store.change(ctx, &t.store.work, disown, []byte(name), t.id)
-				return err
-			})
-			if err == nil && freed > 0 {
-				t.mu.Lock()
-				t.strays = slices.DeleteFunc(t.strays, func(stray string) bool { return stray == name })
-				t.mu.Unlock()
-			}
-		}
-		if !t.rest(pause) {
-			return
-		}
-	}
 }
 
 // rest returns after about a pause whether the term goes on, and its Locker.

@@ -124,6 +124,15 @@ func (s *store) release(ctx context.Context, p *part) (took taken, err error) {
 	return took, err
 }
 
+// disown runs the statement of that name.
+func (s *store) disown(ctx context.Context, name string, id []byte, keep time.Duration) (freed int64, err error) {
+	p := &part{keep: keep}
+	if s.dialect == schema.MySQL { // its placeholders have no numbers
+		return s.change(ctx, &s.work, disown, p.keepUS(), []byte(name), id)
+	}
+	return s.change(ctx, &s.work, disown, []byte(name), id, p.keepUS())
+}
+
 // acquire runs the statement of that name.
 func (s *store) acquire(ctx context.Context, p *part) (took taken, err error) {
 	if s.dialect == schema.MySQL { // its placeholders have no numbers

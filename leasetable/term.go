@@ -30,7 +30,7 @@ type term struct {
 	locks    map[*Lease]struct{} // guarded by mu: the locks that are held
 	claims   int                 // guarded by mu: claims under way
 	retired  bool                // guarded by mu: takes no new claims
-	strays   []string            // guarded by mu: names that a lost answer may have left held
+	strays   []*stray            // guarded by mu: names that a lost answer may have left held
 	chasing  bool                // guarded by mu: somebody looks after the strays
 	used     time.Time           // guarded by mu: when a claim last began or a lock last ended
 	cause    error               // guarded by mu: why the term ended
@@ -267,21 +267,6 @@ func (t *term) detach(le *Lease) {
 	delete(t.locks, le)
 	t.used = time.Now()
 	t.nudgeIfRetired()
-}
-
-// leaveStray notes that name may be held by this lease though nobody knows: an answer was lost.
-// The lease takes no new locks, so that the name and the lease id together mean only the stray;
-// chaseStrays releases it, and the end of the lease does so for good.
-func (t *term) leaveStray(name string) {
-	t.mu.Lock()
-	t.strays = append(t.strays, name)
-	first := !t.chasing
-	t.chasing = true
-	t.mu.Unlock()
-	t.retire()
-	if first {
-		_ = t.locker.start(t.chaseStrays) // of a closed Locker the lease is ended
-	}
 }
 
 // retire has the term take no new locks, and end when it has none.
