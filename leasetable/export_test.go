@@ -102,7 +102,7 @@ func TakeMany(ctx context.Context, l *Locker, names []string) (map[string]int64,
 func FreeMany(ctx context.Context, l *Locker, leases []*Lease) (map[string]bool, error) {
 	parts := make([]*part, len(leases))
 	for i, le := range leases {
-		parts[i] = &part{name: le.Name(), id: le.spot().term.id, token: le.token}
+		parts[i] = &part{name: le.Name(), id: le.spot().term.id, token: le.token, keep: le.keep}
 	}
 	freed, err := l.store.freeMany(ctx, parts)
 	wanted := make(map[string]bool, len(freed))
@@ -183,3 +183,6 @@ func WaitInVain(ctx context.Context) error {
 	_, err := p.take(ctx)
 	return classify(err)
 }
+
+// LockerOf is the Locker that le is of.
+func LockerOf(le *Lease) *Locker { return le.locker }

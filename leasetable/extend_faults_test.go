@@ -66,6 +66,31 @@ func TestALockThatIsReleasedWhileItIsExtendedIsFree(t *testing.T) {
 		if err := errors.Join(next.(*leasetable.Lease).Verify(t.Context()), next.Release(t.Context())); err != nil {
 			t.Errorf("the next holder: %v", err)
 		}
+		release(t, take(t, leasetable.LockerOf(lease), "halfway"))
+	})
+}
+
+// The name has moved on, to a lease that lives for hours.
+func TestALockThatCannotBeReleasedWhileItIsExtendedIsFreedLater(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
+		take(t, l, "also") // the lease goes on for this one
+		lease := take(t, l, "halfway")
+		before := leaseOf(t, db, "halfway")
+		t.Cleanup(p.delayAnswerTo(onWire(db, []byte("halfway"))))
+		extended := make(chan error, 1)
+		go func() { extended <- lease.Extend(context.Background(), 10*time.Hour) }()
+		eventually(t, func() bool { return !bytes.Equal(leaseOf(t, db, "halfway"), before) })
+		p.switchTo("127.0.0.1:1") // where nobody listens
+		if err := lease.Release(t.Context()); err == nil || errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Release of a lock whose Locker is cut off: %v", err)
+		}
+		if err := <-extended; !errors.Is(err, sqllock.ErrReleased) {
+			t.Errorf("Extend of a lock that was released: %v", err)
+		}
+		p.switchTo(addressOf(db))
+		release(t, take(t, newLocker(t, db.DB), "halfway"))
 	})
 }
 
@@ -83,12 +108,12 @@ func TestALockThatIsLostWhileItIsExtendedIsToldAndFree(t *testing.T) {
 		if err := <-extended; !errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("Extend: %v", err)
 		}
-		eventually(t, func() bool { return leaseRows(t, db) == 0 }) // nothing hangs on the other lease: it is not renewed for ever
-		if err := lease.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
-			t.Errorf("Release: %v", err)
-		}
+		eventually(t, func() bool { return leaseRows(t, db) == 0 })               // nothing hangs on the other lease: it is not renewed for ever
 		if token := take(t, newLocker(t, db.DB), "halfway").Token(); token != 2 { // long before its lease of hours ends
 			t.Errorf("the next holder has token %d", token)
+		}
+		if err := lease.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Release: %v", err)
 		}
 	})
 }

@@ -255,23 +255,24 @@ func TestALockThatCannotBeReleasedHoldsUpNoRenewal(t *testing.T) {
 func TestALostLockThatCannotBeReleasedFreesNobodyElse(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		l, other := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
-		lost := take(t, l, "pinned")
-		if _, err := other.ForceRelease(t.Context(), "pinned"); err != nil {
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
+		other := newLocker(t, db.DB)
+		lost := take(t, l, "cut off")
+		if _, err := other.ForceRelease(t.Context(), "cut off"); err != nil {
 			t.Fatal(err)
 		}
 		if err := lost.Verify(t.Context()); !errors.Is(err, sqllock.ErrLost) {
 			t.Fatal(err)
 		}
-		next := take(t, l, "pinned")
-		unpin := pin(t, db, "pinned")
+		next := take(t, l, "cut off")
+		p.switchTo("127.0.0.1:1") // where nobody listens
 		if err := lost.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("Release: %v", err)
 		}
-		unpin()
+		p.switchTo(addressOf(db))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := other.Acquire(ctx, "pinned"); !errors.Is(err, sqllock.ErrHeld) {
+		if _, err := other.Acquire(ctx, "cut off"); !errors.Is(err, sqllock.ErrHeld) {
 			t.Errorf("Acquire: %v", err)
 		}
 		if err := next.Verify(t.Context()); err != nil {

@@ -1,6 +1,7 @@
 package leasetable_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -62,4 +63,25 @@ func TestANameWhoseReleaseACrashForgotIsFreedByItsOwner(t *testing.T) { //nolint
 			t.Error(err)
 		}
 	}
+}
+
+// What a lost answer may have left is looked for again and again: meanwhile somebody else has the name.
+func TestANameThatMayHaveBeenTakenIsFreedUnderNobodyElse(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
+		take(t, l, "kept") // the lease goes on for this one
+		word := onWire(db, []byte("unanswered"))
+		p.loseAnswerTo(word)
+		if _, err := l.TryAcquire(t.Context(), "unanswered"); err == nil { // it finds no row
+			t.Fatal("the answer was not lost")
+		}
+		next := take(t, newLocker(t, db.DB), "unanswered")
+		lost := p.answersLost()
+		p.loseAnswerTo(word)
+		eventually(t, func() bool { return p.answersLost() > lost }) // of a statement that was carried out
+		if err := errors.Join(next.Verify(t.Context()), next.Release(t.Context())); err != nil || next.Token() != 1 {
+			t.Errorf("the holder, with token %d: %v", next.Token(), err)
+		}
+	})
 }

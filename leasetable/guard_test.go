@@ -234,3 +234,47 @@ func TestATryDoesNotWaitForAGuardedTransaction(t *testing.T) {
 		}
 	})
 }
+
+// The table says otherwise, of which nobody has told the holder yet: either of the lease and the token is enough.
+func TestAHolderDoesNothingWithALockThatIsNotItsOwn(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "other")
+		guard := func(lease *leasetable.Lease) error {
+			tx, err := db.BeginTxx(t.Context(), nil)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = tx.Rollback() }() // it is not committed
+			return lease.Guard(t.Context(), leasetable.SQLTx(tx))
+		}
+		end := func(lease *leasetable.Lease) error { return lease.Release(t.Context()) }
+		for what, test := range map[string]struct {
+			opts []sqllock.Option
+			do   func(*leasetable.Lease) error
+		}{
+			"guard":           {do: guard},
+			"guard a place":   {[]sqllock.Option{leasetable.WithShared()}, guard},
+			"release":         {do: end},
+			"release a place": {[]sqllock.Option{leasetable.WithShared()}, end},
+			"release later":   {[]sqllock.Option{leasetable.WithHoldAtLeast(time.Minute)}, end},
+			"extend":          {do: func(lease *leasetable.Lease) error { return lease.Extend(t.Context(), 10*time.Hour) }},
+			"note":            {do: func(lease *leasetable.Lease) error { return lease.SetMetadata(t.Context(), []byte("new")) }},
+			"export": {do: func(lease *leasetable.Lease) error {
+				_, err := lease.Export(t.Context(), time.Hour)
+				return err
+			}},
+		} {
+			for change, arg := range map[string]any{"token = ?": 7, "lease_id = ?": leaseOf(t, db, "other")} {
+				name := what + change
+				lease := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), name, test.opts...)
+				for _, table := range []string{"sqllock_lock", "sqllock_place"} {
+					run(t, db, "UPDATE "+table+" SET "+change+" WHERE name = ?", arg, []byte(name))
+				}
+				if err := test.do(lease); !errors.Is(err, sqllock.ErrLost) {
+					t.Errorf("%s, with another %s: %v", what, change, err)
+				}
+			}
+		}
+	})
+}

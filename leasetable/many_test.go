@@ -55,12 +55,12 @@ func TestAStatementForManyTakesWhatIsFreeAndNothingElse(t *testing.T) {
 			if name == "new" {
 				continue
 			}
-			var opts []sqllock.Option
+			opts := []sqllock.Option{leasetable.WithMetadata([]byte("of the last holder"))}
 			switch name {
 			case "kept":
 				opts = append(opts, leasetable.WithHoldAtLeast(time.Hour))
 			case "shared":
-				opts = append(opts, leasetable.WithShared())
+				opts = []sqllock.Option{leasetable.WithShared()}
 			}
 			lock := take(t, other, name, opts...)
 			if name == "held" || name == "locked and held" {
@@ -76,6 +76,11 @@ func TestAStatementForManyTakesWhatIsFreeAndNothingElse(t *testing.T) {
 			took, err := leasetable.TakeMany(t.Context(), l, names)
 			if err != nil || !maps.Equal(took, free) {
 				t.Errorf("with locked rows %t: took %v, %v", locked, took, err)
+			}
+			for name := range took {
+				if h, held, err := other.Inspect(t.Context(), name); err != nil || !held || h.Metadata != "" {
+					t.Errorf("the holder of %q is shown as %+v, %t, %v", name, h, held, err)
+				}
 			}
 			unpin()
 			free = map[string]int64{"locked": 2}
@@ -118,6 +123,38 @@ func TestAStatementForManyTellsWhatItFreedAndWhatWasLost(t *testing.T) {
 		want(t, db, "held")
 		free(map[string]bool{"held": true, "locked": false})
 		release(t, stolen)
+	})
+}
+
+func TestNamesThatAreFreedTogetherAreKeptForAtLeastSoLong(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		other := newLocker(t, db.DB)
+		names := []string{"a", "b", "locked"}
+		for range 2 { // at first a row is locked
+			l := newLocker(t, db.DB)
+			leases := make([]*leasetable.Lease, len(names))
+			for i, name := range names {
+				leases[i] = take(t, l, name, leasetable.WithHoldAtLeast(time.Hour))
+			}
+			unpin := pin(t, db, "locked")
+			if len(names) == 2 {
+				unpin()
+			}
+			freed, err := leasetable.FreeMany(t.Context(), l, leases)
+			if err != nil || len(freed) != 2 {
+				t.Fatalf("freed %v, %v", freed, err)
+			}
+			unpin()
+			names = []string{"a", "b"}
+			for _, name := range names {
+				mustBeHeld(t, other, name)
+				if was, err := other.ForceRelease(t.Context(), name); err != nil || was.Holder.Owner != "" {
+					t.Errorf("ForceRelease of a kept name: %+v, %v", was, err)
+				}
+			}
+			release(t, leases[2:]...)
+		}
 	})
 }
 

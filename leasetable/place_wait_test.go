@@ -278,3 +278,22 @@ func TestNeverDoMoreHoldANameThanMay(t *testing.T) {
 		}
 	})
 }
+
+func TestOneWhoWasAloneKeepsNobodyOutAfterwards(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB)
+		shared := take(t, l, "x", leasetable.WithShared())
+		alone := acquire(t.Context(), t, newLocker(t, db.DB), sqllock.WithTTL(time.Hour))
+		eventually(t, func() bool { return isWanted(t, db) })
+		release(t, shared)
+		lease := <-alone
+		if lease == nil {
+			return
+		}
+		if isWanted(t, db) {
+			t.Error("who has the name alone is noted to wait for it")
+		}
+		release(t, lease)
+	})
+}

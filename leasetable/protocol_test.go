@@ -153,6 +153,64 @@ func TestCloseLeavesNothingHeld(t *testing.T) {
 	})
 }
 
+// Whoever gets the name, in whatever way, has it since then; and since then it is kept (WithHoldAtLeast).
+func TestEveryHolderIsShownSinceItsOwnAcquisition(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l, other := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
+		longAgo := "'2000-01-01'"
+		if db.Engine == sqltest.EngineSQLite {
+			longAgo = "0"
+		}
+		age := func() { run(t, db, "UPDATE sqllock_lock SET acquired_at = "+longAgo) }
+		lease := take(t, l, "x")
+		for _, next := range []struct {
+			how string
+			get func()
+		}{
+			{"that was free", func() { release(t, lease); lease = take(t, l, "x") }},
+			{"that somebody had locked", func() {
+				release(t, lease)
+				if db.Engine == sqltest.EngineSQLite { // which locks no rows
+					lease = take(t, l, "x")
+					return
+				}
+				unpin := pin(t, db, "x")
+				waiting := acquiring(l, "x")
+				eventually(t, func() bool { return waitsForRow(t, db) })
+				unpin()
+				lease = (<-waiting).(*leasetable.Lease)
+			}},
+			{"that was passed on", func() {
+				waiting := acquiring(l, "x")
+				eventually(t, func() bool { return leasetable.Waiting(l, "x") == 1 })
+				release(t, lease)
+				lease = (<-waiting).(*leasetable.Lease)
+			}},
+			{"that was handed over", func() { lease = takeOn(t, other, export(t, lease, time.Hour)) }},
+			{"that was shared", func() {
+				release(t, lease)
+				release(t, take(t, other, "x", leasetable.WithShared()))
+				age()
+				lease = take(t, l, "x")
+			}},
+			{"that was taken with others", func() {
+				release(t, lease)
+				if took, err := leasetable.TakeMany(t.Context(), l, []string{"x", "y"}); err != nil || took["x"] == 0 {
+					t.Fatal(took, err)
+				}
+			}},
+			{"of a dead holder", func() { bury(t, db, "x"); take(t, other, "x") }},
+		} {
+			age()
+			next.get()
+			if h, held, err := other.Inspect(t.Context(), "x"); err != nil || !held || h.Since.Year() < 2020 {
+				t.Errorf("the holder of a name %s is shown as %+v, %t, %v", next.how, h, held, err)
+			}
+		}
+	})
+}
+
 // The trap: a contender that has seen the lease expired waits for a row while the holder renews.
 func TestARenewalThatComesFirstKeepsTheLock(t *testing.T) {
 	t.Parallel()
@@ -185,6 +243,36 @@ func TestARenewalThatComesFirstKeepsTheLock(t *testing.T) {
 		}
 		if err := <-tried; !errors.Is(err, sqllock.ErrHeld) {
 			t.Errorf("a contender met a renewal: %v; want ErrHeld", err)
+		}
+	})
+}
+
+// A contender that has seen the lease gone waits for the row while somebody else takes the name over.
+func TestATakeoverThatComesSecondTakesNothing(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x")
+		take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "other")
+		b := newLocker(t, db.DB)
+		bury(t, db, "x")
+		tx, err := db.BeginTxx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.ExecContext(t.Context(), tx.Rebind("UPDATE sqllock_lock SET lease_id = ?, token = 2 WHERE name = ?"), leaseOf(t, db, "other"), []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		tried := make(chan error, 1)
+		go func() {
+			_, err := b.TryAcquire(context.Background(), "x")
+			tried <- err
+		}()
+		eventually(t, func() bool { return waitsForRow(t, db) })
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-tried; !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("a contender met a takeover: %v; want ErrHeld", err)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package leasetable_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -60,6 +61,18 @@ func TestALiveHolderOutlastsAWaiterWhateverTheClockSays(t *testing.T) {
 	})
 }
 
+// The database's clock was set ahead, maybe, and a takeover is on its way.
+func TestALeaseThatHasExpiredIsNotRenewed(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		lease := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x")
+		run(t, db, "UPDATE sqllock_lease SET expires_at = created_at")
+		if err := lease.Renew(t.Context()); !errors.Is(err, sqllock.ErrLost) || lease.Context().Err() == nil {
+			t.Errorf("Renew: %v", err)
+		}
+	})
+}
+
 func TestRenewAndRemaining(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -115,4 +128,43 @@ func TestALockThatWillEndSoonIsToldBefore(t *testing.T) {
 			return
 		}
 	}
+}
+
+// The waiter has seen the lease stand still for its TTL, which is renewed before it can be ended.
+func TestARenewalThatComesFirstKeepsALeaseThatStoodStill(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		// Nobody renews in the background meanwhile: the row has the only truth.
+		lease := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x")
+		run(t, db, "UPDATE sqllock_lease SET ttl_us = 200000")
+		tx, err := db.BeginTxx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.ExecContext(t.Context(), tx.Rebind("UPDATE sqllock_lease SET renewals = 7, ttl_us = 3600000000 WHERE id = ?"), leaseOf(t, db, "x")); err != nil {
+			t.Fatal(err)
+		}
+		waiter := newLocker(t, db.DB)
+		ctx, cancel := context.WithCancel(t.Context())
+		waited := make(chan error, 1)
+		go func() {
+			_, err := waiter.Acquire(ctx, "x")
+			waited <- err
+		}()
+		eventually(t, func() bool { return waitsForRow(t, db) })
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() bool { return !waitsForRow(t, db) })
+		if n := count(t, db, "SELECT count(*) FROM sqllock_lease WHERE renewals = 7"); n != 1 {
+			t.Error("a lease that was renewed was ended")
+		}
+		cancel()
+		if err := <-waited; !errors.Is(err, context.Canceled) {
+			t.Errorf("Acquire: %v", err)
+		}
+		if err := lease.Verify(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }

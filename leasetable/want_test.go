@@ -275,3 +275,25 @@ func TestAWaiterThatStopsListeningLeavesTheNextOneItsEars(t *testing.T) {
 		t.Error("somebody listens still")
 	}
 }
+
+func TestWhoHasTheNameIsNotNotedToWaitForIt(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		for how, end := range map[string]func(*leasetable.Lease){
+			"released": func(lease *leasetable.Lease) { release(t, lease) },
+			"buried":   func(lease *leasetable.Lease) { bury(t, db, lease.Name()) },
+		} {
+			lease := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), how)
+			next := acquiring(newLocker(t, db.DB), how)
+			eventually(t, func() bool { return wanted(t, db) })
+			end(lease)
+			if <-next == nil {
+				t.Fatal("the waiter failed")
+			}
+			if wanted(t, db) {
+				t.Errorf("the next holder of the name that was %s is noted to wait for it", how)
+			}
+			run(t, db, "UPDATE sqllock_lock SET wanted_until = NULL")
+		}
+	})
+}
