@@ -115,6 +115,37 @@ func TestAServerWithoutRoomForALockIsErrLimit(t *testing.T) {
 	mustRelease(t, mustAcquire(t, newLocker(t, db), "a"))
 }
 
+// A share that is tried for takes room for its key and for the gate's. Where there is room for only one of
+// them it is refused and neither is left: a gate that somebody shares lets no writer pass.
+func TestAShareThatLacksRoomForItsGateLeavesNothing(t *testing.T) {
+	t.Parallel()
+	srv := sqltest.Start(t, sqltest.EnginePostgres, "max_locks_per_transaction=10", "max_connections=20", "autovacuum=off")
+	db := srv.Database(t)
+	db.SetMaxOpenConns(1)
+	mustHold(t, db, nil) // from now on it is connected
+	l, other := newLocker(t, db), newLocker(t, db)
+	mustRelease(t, mustTry(t, l, "a")) // it is connected, too
+	var locks []sqllock.Lock
+	for {
+		lock, err := other.TryAcquire(t.Context(), fmt.Sprint("lock ", len(locks)))
+		if err != nil {
+			mustBeFull(t, err)
+			break
+		}
+		locks = append(locks, lock)
+	}
+	mustRelease(t, locks[0])
+	locks = locks[1:]
+	for _, option := range []sqllock.Option{pg.WithKey(7), pg.WithPair(7, 7)} {
+		_, err := l.TryAcquire(t.Context(), "it", option, pg.WithShared())
+		mustBeFull(t, err)
+		mustHold(t, db, locks)
+		_, err = l.Acquire(t.Context(), "it", option, pg.WithShared())
+		mustBeFull(t, err)
+		mustHold(t, db, locks)
+	}
+}
+
 // mustBeFull checks the error of a server whose table of locks is full.
 func mustBeFull(t *testing.T, err error) {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -128,6 +129,9 @@ func (i image) removeOrphans(ctx context.Context) error {
 func (i image) remove(ctx context.Context, id string) error {
 	err := i.pool.Client.RemoveContainer(dc.RemoveContainerOptions{ID: id, Force: true, RemoveVolumes: true, Context: ctx})
 	if gone := (*dc.NoSuchContainer)(nil); errors.As(err, &gone) {
+		return nil
+	}
+	if answer := (*dc.Error)(nil); errors.As(err, &answer) && answer.Status == http.StatusConflict { // somebody else removes it
 		return nil
 	}
 	return err

@@ -16,11 +16,12 @@ type session[K comparable] struct {
 	conn    Conn[K]
 	resumer resumer[K] // conn, if it is one
 	Config[K]
-	bell   chan struct{}     // has room for one ring: something changed that next looks at
-	done   chan struct{}     // closed when the session has ended and every lock on it was told
-	ended  func(*session[K]) // called after the connection was closed
-	pinged time.Time         // when the last heartbeat was sent; written by the goroutine, when it does not wait
-	taken  []*call[K]        // the goroutine's own: room for what take returns
+	bell    chan struct{}     // has room for one ring: something changed that next looks at
+	done    chan struct{}     // closed when the session has ended and every lock on it was told
+	ended   func(*session[K]) // called after the connection was closed
+	pinged  time.Time         // when the last heartbeat was sent; written by the goroutine, when it does not wait
+	checked time.Time         // when the last heartbeat was sent that came through; the goroutine's own
+	taken   []*call[K]        // the goroutine's own: room for what take returns
 
 	mu        sync.Mutex
 	queue     []*call[K]         // guarded by mu: what the goroutine is to do next
@@ -49,14 +50,15 @@ type session[K comparable] struct {
 // at the given time.
 func start[K comparable](conn Conn[K], config Config[K], sent time.Time, ended func(*session[K])) *session[K] {
 	s := &session[K]{
-		conn:   conn,
-		Config: config,
-		bell:   make(chan struct{}, 1),
-		done:   make(chan struct{}),
-		ended:  ended,
-		pinged: sent,
-		held:   make(map[K]*lock[K]),
-		alone:  true,
+		conn:    conn,
+		Config:  config,
+		bell:    make(chan struct{}, 1),
+		done:    make(chan struct{}),
+		ended:   ended,
+		pinged:  sent,
+		checked: sent,
+		held:    make(map[K]*lock[K]),
+		alone:   true,
 	}
 	s.resumer, _ = conn.(resumer[K])
 	patience, cancel := context.WithCancel(context.Background())

@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -95,12 +97,26 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// ping is the heartbeat.
+// ping is the heartbeat. The server can answer it with an error that has nothing to do with the session:
+// somebody cancelled whatever it was doing. It confirms nothing, costs no lock, and is sent again while what
+// the last one said can be relied on.
 func (s *session[K]) ping() error {
 	s.pinged = time.Now()
-	err := s.work(false, s.conn.Ping)
-	if err == nil {
+	var said error // what the server said instead of an answer
+	err := s.work(false, func(ctx context.Context) error {
+		err := s.conn.Ping(ctx)
+		if err != nil && !s.conn.Broken(err) && !errors.Is(err, sqllock.ErrRefused) {
+			said = err
+		}
+		return err
+	})
+	switch {
+	case err == nil:
+		s.checked = s.pinged
 		s.Events.Renewed(s.patience, time.Since(s.pinged), s.locks())
+	case said != nil && errors.Is(err, said) && time.Now().Before(s.Timing.trust(s.checked)):
+		s.Events.Log(s.patience, slog.LevelDebug, "lock session: the heartbeat is sent again", slog.Any("err", err))
+		return nil
 	}
 	return err
 }
@@ -108,7 +124,11 @@ func (s *session[K]) ping() error {
 // watch waits until a caller comes, the connection dies or a heartbeat is due, and sends the
 // heartbeat.
 func (s *session[K]) watch() error {
-	due := s.trustedUntil().Add(s.Timing.Heartbeat + s.Timing.margin() - s.Timing.TTL)
+	trusted := s.trustedUntil()
+	due := trusted.Add(s.Timing.Heartbeat + s.Timing.margin() - s.Timing.TTL)
+	if again := s.pinged.Add(s.Timing.Heartbeat / 8); due.Before(again) { // the last one was answered with an error
+		due = earlier(again, trusted)
+	}
 	ctx, cancel := context.WithDeadline(s.patience, due)
 	defer cancel()
 

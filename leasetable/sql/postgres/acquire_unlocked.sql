@@ -6,7 +6,6 @@ WITH free AS (
   SELECT k.name
   FROM sqllock_lock k
   WHERE k.name = ANY ($1::text::bytea[]) AND k.lease_id IS NULL AND k.places IS NULL AND coalesce(k.kept_until <= clock_timestamp(), true)
-  ORDER BY k.name
   FOR UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE sqllock_lock k
