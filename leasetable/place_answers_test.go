@@ -142,21 +142,13 @@ func TestATakeoverOfAllPlacesWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 func TestAPlaceThatCannotBeReleasedAtOnceIsReleasedLater(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		l := newLocker(t, db.DB, leasetable.WithTTL(2*time.Minute))
-		pinned, also := take(t, l, "x", leasetable.WithLimit(2)), take(t, l, "x", leasetable.WithLimit(2))
-		tx, err := db.BeginTxx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(2*time.Minute))
+		place, also := take(t, l, "x", leasetable.WithLimit(2)), take(t, l, "x", leasetable.WithLimit(2))
+		p.switchTo("127.0.0.1:1") // where nobody listens
+		if err := place.Release(t.Context()); err == nil || errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Release of a place without a network: %v; want that it was not confirmed", err)
 		}
-		if err := pinned.Guard(t.Context(), leasetable.SQLTx(tx)); err != nil {
-			t.Fatal(err)
-		}
-		if err := pinned.Release(t.Context()); err == nil || errors.Is(err, sqllock.ErrLost) {
-			t.Errorf("Release of a place that is guarded: %v; want that it was not confirmed", err)
-		}
-		if err := tx.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		p.switchTo(addressOf(db))
 		take(t, newLocker(t, db.DB), "x", leasetable.WithLimit(2))
 		if err := also.Verify(t.Context()); err != nil {
 			t.Error(err)

@@ -41,6 +41,7 @@
 //	                     docker, or docker:IMAGE
 //	                     programs, or programs:FOLDER
 //	                     skip: tests of this engine are skipped
+//	SQLTEST_SQLITE=skip  tests of SQLite are skipped, which needs no server
 //	SQLTEST_SKIP=1     a test that finds no server is skipped, not failed
 //	SQLTEST_KEEP=1     the database of a failed test is kept, and its DSN logged
 //

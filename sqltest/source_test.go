@@ -57,6 +57,9 @@ func TestAnEngineCanBeLeftOut(t *testing.T) { //nolint:paralleltest // sets the 
 			t.Errorf("%s=skip: skipped %q, failed %q", variable, tb.skipped, tb.fatal)
 		}
 	}
+	if tb := openIn(t, sqltest.SQLite, "SQLTEST_SQLITE", "skip"); !strings.Contains(tb.skipped, "SQLTEST_SQLITE") {
+		t.Errorf("SQLTEST_SQLITE=skip: skipped %q, failed %q", tb.skipped, tb.fatal)
+	}
 }
 
 func TestThePasswordOfAGivenDSNIsNeverShown(t *testing.T) {

@@ -15,7 +15,9 @@ import (
 // failed and SQLTEST_KEEP is set.
 func SQLite(tb TB) *Database {
 	tb.Helper()
-
+	if os.Getenv("SQLTEST_SQLITE") == "skip" {
+		tb.Skipf("sqltest: SQLTEST_SQLITE=skip: not tested on SQLite")
+	}
 	dir, err := os.MkdirTemp("", "sqltest-sqlite-")
 	if err != nil {
 		tb.Fatalf("sqltest: a folder for the SQLite file: %v", err)
