@@ -62,6 +62,7 @@ func (t *term) freeUnknown(ctx context.Context) error {
 			err = checkSoon(ctx, le)
 		case seen.Place:
 			_, err = t.store.freePlace(ctx, name, t.id, seen.Token)
+		case t.isStray(name): // which chaseStrays frees, and knows for how long it is to be kept
 		default:
 			_, err = t.release(ctx, name, seen.Token, 0)
 		}

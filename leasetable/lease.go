@@ -91,7 +91,7 @@ func newLease(ctx context.Context, t *term, name string, token int64, over func(
 //
 // Any other error means that the database did not confirm within releaseTimeout. The lease then
 // takes no new locks and goes on trying in the background; at the latest the name is free when
-// the lease expires.
+// the lease expires, which for a name that is to be kept is renewed for as long as that.
 func (le *Lease) release(ctx context.Context) error {
 	at := le.spot()
 	t := at.term

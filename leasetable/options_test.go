@@ -64,12 +64,7 @@ func TestANameIsKeptThoughItsReleaseWasNotConfirmed(t *testing.T) {
 			t.Fatal(err)
 		}
 		unpin := pin(t, db, "x")
-		ctx, leave := context.WithCancel(t.Context())
-		released := make(chan error)
-		go func() { released <- lock.Release(ctx) }()
-		eventually(t, func() bool { return waitsForRow(t, db) })
-		leave()
-		if err := <-released; err == nil {
+		if err := lock.Release(t.Context()); err == nil { // it gives up
 			t.Error("the release was confirmed")
 		}
 		unpin()
@@ -78,6 +73,19 @@ func TestANameIsKeptThoughItsReleaseWasNotConfirmed(t *testing.T) {
 			t.Errorf("it is kept until %v", held.Until)
 		}
 	})
+}
+
+// The lease is renewed for the sake of a name that is to be kept, but not for ever.
+func TestANameThatCannotBeFreedIsHeldNoLongerThanItIsToBeKept(t *testing.T) {
+	t.Parallel()
+	db := withTables(t, sqltest.Postgres(t))
+	lock := take(t, newLocker(t, db.DB, leasetable.WithTTL(3*time.Second)), "x", leasetable.WithHoldAtLeast(time.Second))
+	run(t, db, "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$")
+	run(t, db, "CREATE TRIGGER no BEFORE UPDATE ON sqllock_lock FOR EACH ROW EXECUTE FUNCTION no()")
+	if err := lock.Release(t.Context()); err == nil {
+		t.Error("the release was confirmed")
+	}
+	eventually(t, func() bool { return leaseRows(t, db) == 0 })
 }
 
 func TestAWaitGivesUpEarly(t *testing.T) {
@@ -105,6 +113,29 @@ func TestAWaitGivesUpEarly(t *testing.T) {
 		}()
 		if err := errors.Join(short.Release(t.Context()), <-next); err != nil {
 			t.Errorf("Acquire of what would expire in time: %v", err)
+		}
+	})
+}
+
+// Its owner, who connects again, also looks for names whose release the database forgot.
+func TestANameIsKeptThoughItsOwnerWasCutOffWhenItWasReleased(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
+		also, lock := take(t, l, "also"), take(t, l, "x", leasetable.WithHoldAtLeast(time.Hour))
+		p.switchTo("127.0.0.1:1") // where nobody listens
+		if err := lock.Release(t.Context()); err == nil {
+			t.Error("the release was confirmed")
+		}
+		before := p.inVain()
+		eventually(t, func() bool { return p.inVain() > before+8 }) // the pauses before the release is repeated grow
+		p.switchTo(addressOf(db))
+		eventually(t, func() bool { return also.Renew(t.Context()) == nil })
+		eventually(t, func() bool {
+			return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE lease_id IS NOT NULL") == 1
+		})
+		if held := mustBeHeld(t, newLocker(t, db.DB), "x"); time.Until(held.Until) < 50*time.Minute {
+			t.Errorf("it is kept until %v", held.Until)
 		}
 	})
 }

@@ -172,8 +172,7 @@ func TestWhatNoStandbyConfirmsIsNotPassedOn(t *testing.T) { //nolint:paralleltes
 	db := withTables(t, server.Database(t))
 	l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 	lease := take(t, l, "x")
-	next := make(chan *leasetable.Lease)
-	go func() { next <- take(t, l, "x") }()
+	next := acquiring(l, "x")
 	eventually(t, func() bool { return leasetable.Waiting(l, "x") == 1 })
 	makeAbsent(t, db)
 	released := make(chan error)
@@ -183,7 +182,7 @@ func TestWhatNoStandbyConfirmsIsNotPassedOn(t *testing.T) { //nolint:paralleltes
 	if err := <-released; err != nil {
 		t.Errorf("Release: %v", err)
 	}
-	if token := (<-next).Token(); token != 3 {
+	if token := (<-next).(*leasetable.Lease).Token(); token != 3 {
 		t.Errorf("the next holder has token %d", token)
 	}
 }

@@ -28,6 +28,7 @@ type proxy struct {
 	spared  int                   // guarded by mu: requests with the word that are left out
 	late    chan struct{}         // guarded by mu: nil, or closed when the answer is to be passed on
 	lost    int                   // guarded by mu: answers dropped
+	vain    int                   // guarded by mu: connections of clients for whom no server listened
 }
 
 // through returns a DSN that leads to db through a new proxy.
@@ -82,6 +83,9 @@ func (p *proxy) serve(client net.Conn) {
 	}()
 	server, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", address)
 	if err != nil {
+		p.mu.Lock()
+		p.vain++
+		p.mu.Unlock()
 		return
 	}
 	drop := make(chan chan struct{}, 1) // has the answer's late
@@ -168,6 +172,12 @@ func (p *proxy) answersLost() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.lost
+}
+
+func (p *proxy) inVain() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.vain
 }
 
 // onWire is how bytes show in a request: as they are, or in hex on MySQL.

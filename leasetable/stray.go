@@ -10,19 +10,20 @@ import (
 type stray struct {
 	name  string
 	keep  time.Duration // see WithHoldAtLeast
+	until time.Time     // when it is kept no more, at the latest
 	asked bool          // guarded by the term's mu: the database has answered to its release
 }
 
 // pending reports whether the name is to be kept, and may not be yet. The caller has the term's mu.
-func (s *stray) pending() bool { return s.keep > 0 && !s.asked }
+func (s *stray) pending() bool { return !s.asked && time.Now().Before(s.until) }
 
 // leaveStray notes that name may be held by this lease though nobody knows: an answer was lost.
 // The lease takes no new locks, so that the name and the lease id together mean only the stray;
 // chaseStrays releases it, and the end of the lease does so for good. A name that is to be kept after that needs the
-// lease until the database has answered.
+// lease until the database has answered, but no longer than it is to be kept.
 func (t *term) leaveStray(name string, keep time.Duration) {
 	t.mu.Lock()
-	t.strays = append(t.strays, &stray{name: name, keep: keep})
+	t.strays = append(t.strays, &stray{name: name, keep: keep, until: time.Now().Add(keep)})
 	first := !t.chasing
 	t.chasing = true
 	t.mu.Unlock()
@@ -54,6 +55,13 @@ func (t *term) chaseStrays() {
 			return
 		}
 	}
+}
+
+// isStray reports whether name is one of the strays.
+func (t *term) isStray(name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.ContainsFunc(t.strays, func(s *stray) bool { return s.name == name })
 }
 
 // found notes that the database was asked to release a stray, and whether it was held.

@@ -191,7 +191,10 @@ func (c *conn) Holder(ctx context.Context, name string) (sqllock.Holder, bool, e
 func (c *conn) Ping(ctx context.Context) error {
 	var readOnly string
 	if err := c.sc.QueryRowContext(ctx, pingSQL).Scan(&readOnly); err != nil {
-		return fmt.Errorf("the connection ended: %w", err)
+		if c.Broken(err) {
+			return fmt.Errorf("the connection ended: %w", err)
+		}
+		return err
 	}
 	if isSet(readOnly) {
 		return errReadOnly

@@ -35,7 +35,7 @@ func TestAnErrorOfOneHeartbeatCostsNoLock(t *testing.T) {
 		defer wasteful.Close()
 		locktest.Heartbeat(t, func(t *testing.T, hook func(sqllock.Event), logger *slog.Logger) locktest.Locker {
 			t.Helper()
-			return closing(t)(mysql.New(config.FormatDSN(), mysql.WithHook(hook), mysql.WithLogger(logger), mysql.WithSessionTTL(3*time.Second)))
+			return closing(t)(mysql.New(config.FormatDSN(), mysql.WithHook(hook), mysql.WithLogger(logger), mysql.WithSessionTTL(6*time.Second)))
 		}, func(t *testing.T) {
 			t.Helper()
 			for err = nil; err == nil; {

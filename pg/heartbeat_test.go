@@ -17,7 +17,7 @@ func TestAnErrorOfOneHeartbeatCostsNoLock(t *testing.T) {
 	dsn := asRole(t, db)
 	locktest.Heartbeat(t, func(t *testing.T, hook func(sqllock.Event), logger *slog.Logger) locktest.Locker {
 		t.Helper()
-		return closing(t)(pg.New(dsn, pg.WithHook(hook), pg.WithLogger(logger), pg.WithSessionTTL(3*time.Second)))
+		return closing(t)(pg.New(dsn, pg.WithHook(hook), pg.WithLogger(logger), pg.WithSessionTTL(6*time.Second)))
 	}, func(t *testing.T) {
 		t.Helper()
 		statement(t, db, "REVOKE EXECUTE ON FUNCTION pg_is_in_recovery() FROM PUBLIC")
