@@ -150,14 +150,27 @@ func TestLsListsSessionLocksWithoutTables(t *testing.T) {
 		same(t, got, want)
 		same(t, listed(t, e, "ls", "--kind", "session", "bus"))
 		start(t, e, "run", "--kind", "session", "busy", "--", "true")
-		for deadline := time.Now().Add(patience); len(got) == 1 && got[0].Waiters == 0 && time.Now().Before(deadline); {
-			got = listed(t, e, "ls", "--kind", "session", "busy")
+		until := func(done func() bool) { // who waits does so again and again, with pauses
+			for deadline := time.Now().Add(patience); !done() && time.Now().Before(deadline); {
+			}
+		}
+		waited := func(name string) (got []jsonEntry) {
+			until(func() bool {
+				got = listed(t, e, "ls", "--kind", "session", name)
+				return len(got) != 1 || got[0].Waiters > 0
+			})
+			return got
 		}
 		want.Waiters = 1
-		same(t, got, want)
-		contains(t, call(t, e, 0, nil, "ls", "--kind", "session", "busy"), "SINCE LEFT WAITING", "- 1")
+		same(t, waited("busy"), want)
+		var out string
+		until(func() bool {
+			out = call(t, e, 0, nil, "ls", "--kind", "session", "busy")
+			return strings.HasSuffix(out, " 1\n")
+		})
+		contains(t, out, "SINCE LEFT WAITING", "- 1")
 		want.Name = ""
-		same(t, listed(t, e, "ls", "--kind", "session", serverName), want)
+		same(t, waited(serverName), want)
 	})
 }
 
