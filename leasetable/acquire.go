@@ -18,7 +18,7 @@ import (
 // A name that others hold together with another limit is a *[LimitError].
 //
 // The tables being missing is sqllock.ErrSchema; a server or session that cannot write is
-// sqllock.ErrReadOnly. When ctx ends while a statement is under way, TryAcquire may return some 0.1 s later.
+// sqllock.ErrReadOnly. When ctx ends while a statement is under way, TryAcquire may return some 0.2 s later.
 func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
 	return l.acquire(ctx, acquiring, name, opts, (*attempt).try)
 }
@@ -157,10 +157,6 @@ func (a *attempt) claim() (*Lease, error) {
 	return a.claimOnTerm(t, func(ctx context.Context) outcome { return a.claimOn(ctx, t, hopeful) })
 }
 
-// cutAfter is how long after the end of its caller's context a statement may still be answered. Then its
-// connection is cut, which costs that, and a new lease: it is unknown whether it took the name.
-const cutAfter = 100 * time.Millisecond
-
 // takeHere takes the name if it is free, and reports whether that was tried. The statement does not wait for
 // the holder, so that its caller can await it, or run it; to hand it to another goroutine costs a tenth of it.
 func (a *attempt) takeHere(t *term) (o outcome, tried bool) {
@@ -200,14 +196,21 @@ func (p *part) outcome() (o outcome, final bool) {
 func (a *attempt) takeLone(t *term) (o outcome, tried bool) {
 	var p *part
 	tried = a.store.takes.lone(func() {
-		ctx, done := a.store.takes.timeouts.with(context.WithoutCancel(a.ctx), conflictTimeout)
+		// When its caller leaves, the statement may still be answered for a while. Then its connection is cut, which
+		// costs that, and a new lease: it is unknown whether it took the name.
+		ctx, done := a.store.takes.timeouts.with(leaver{a.ctx}, conflictTimeout)
 		defer done()
-		defer context.AfterFunc(a.ctx, func() { time.AfterFunc(cutAfter, done) })()
+		if ctx.Err() != nil {
+			return
+		}
 		p = a.part(t.id)
 		p.took, p.err = a.store.acquireFree(ctx, p)
 	})
-	if !tried {
+	switch {
+	case !tried:
 		return outcome{}, false
+	case p == nil: // nothing was sent
+		return outcome{err: context.Cause(a.ctx)}, true
 	}
 	return p.outcome()
 }

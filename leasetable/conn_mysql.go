@@ -74,7 +74,7 @@ func (c *mysqlConn) exec(ctx context.Context, f func(context.Context) (driver.Re
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, c.end)
+	stop := afterFunc(ctx, c.end)
 	result, err := f(context.WithoutCancel(ctx))
 	if !stop() {
 		c.cut = true

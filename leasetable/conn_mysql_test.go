@@ -40,8 +40,8 @@ func TestAStatementOnMySQLEndsWithItsContext(t *testing.T) {
 					ended <- err
 				}()
 				eventually(t, func() bool {
-					return count(t, db, "SELECT count(*) FROM information_schema.PROCESSLIST "+
-						"WHERE DB = DATABASE() AND ID <> CONNECTION_ID() AND INFO LIKE '%"+marked+"%'") > 0
+					return count(t, db, "SELECT count(*) FROM "+processes+
+						" WHERE DB = DATABASE() AND ID <> CONNECTION_ID() AND INFO LIKE '%"+marked+"%'") > 0
 				})
 				cancel()
 				if err := <-ended; !errors.Is(err, context.Canceled) {

@@ -15,7 +15,10 @@ import (
 // BenchmarkHeld holds 10,000 locks on one Locker. "x-one" is how many times as long a renewal takes as with one
 // lock; "B/lock" and "goroutines/lock" are what the process has more.
 func BenchmarkHeld(b *testing.B) {
-	const locks, together = 10_000, 50
+	locks, together := 10_000, 50
+	if testing.Short() {
+		locks = 100
+	}
 	for _, engine := range []sqltest.Engine{sqltest.EnginePostgres, sqltest.EngineMySQL, sqltest.EngineMariaDB} {
 		b.Run(string(engine), func(b *testing.B) {
 			db := startDurable(b, engine)
@@ -32,8 +35,8 @@ func BenchmarkHeld(b *testing.B) {
 					after, running := use()
 					b.Logf("%s: %d locks", db.Server, len(held))
 					defer runtime.KeepAlive(held)
-					defer b.ReportMetric(float64(after-bytes)/locks, "B/lock")
-					defer b.ReportMetric(float64(running-goroutines)/locks, "goroutines/lock")
+					defer b.ReportMetric(float64(after-bytes)/float64(locks), "B/lock")
+					defer b.ReportMetric(float64(running-goroutines)/float64(locks), "goroutines/lock")
 				}
 				lock, err := l.TryAcquire(b.Context(), name)
 				if err != nil {
@@ -99,7 +102,10 @@ func BenchmarkKilledHolder(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer l.Close()
-			const kills = 5
+			kills := 5
+			if testing.Short() {
+				kills = 1
+			}
 			most := -holderTTL
 			for done := false; b.Loop(); done = true { // once, whatever -benchtime is
 				for range kills {

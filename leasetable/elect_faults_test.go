@@ -114,7 +114,8 @@ func TestACampaignOutlastsItsLease(t *testing.T) {
 	})
 }
 
-func TestALeaderThatIsCutOffLeadsAgainWhenItIsNot(t *testing.T) { //nolint:paralleltest // one server at a time
+func TestALeaderThatIsCutOffLeadsAgainWhenItIsNot(t *testing.T) {
+	t.Parallel()
 	onDedicated(t, func(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
 		c := campaign(t, newElector(t, newLocker(t, db.DB, leasetable.WithTTL(2*time.Second))))
 		first := c.mustLead(t)

@@ -186,3 +186,41 @@ func WaitInVain(ctx context.Context) error {
 
 // LockerOf is the Locker that le is of.
 func LockerOf(le *Lease) *Locker { return le.locker }
+
+// TakeLate takes the one place of a name as it was seen before the claim was given up, and returns its token, or 0.
+func TakeLate(ctx context.Context, l *Locker, name string) (token int64, err error) {
+	seen, err := l.store.look(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	if err := l.store.raise(ctx, name, seen.Token); err != nil {
+		return 0, err
+	}
+	return l.store.takePlace(ctx, name, seen, make([]byte, 16), 1)
+}
+
+// KnownToken is the token that l knows of a name that it took by it or has freed, or 0.
+func KnownToken(l *Locker, name string) int64 {
+	known := &l.store.known
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	return known.tokens[name]
+}
+
+// TakeTooLate takes a name as a lone caller does who has left meanwhile, and reports whether it is unknown what came of it.
+func TakeTooLate(ctx context.Context, l *Locker, name string) (unsure bool, err error) {
+	t, err := l.term(ctx, l.ttl)
+	if err != nil {
+		return false, err
+	}
+	defer t.endClaim()
+	ctx, leave := context.WithCancel(ctx)
+	leave()
+	o, _ := (&attempt{Locker: l, ctx: ctx, name: name}).takeLone(t)
+	return o.unsure, o.err
+}
+
+// ForcePlaces frees all places of a name that still has a token.
+func ForcePlaces(ctx context.Context, l *Locker, name string, token int64) (forced bool, err error) {
+	return l.store.forcePlaces(ctx, name, token)
+}

@@ -1,6 +1,7 @@
 package leasetable_test
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 	"time"
@@ -37,7 +38,27 @@ func TestANameWhoseReleaseTheDatabaseForgotIsFreedByItsOwner(t *testing.T) {
 	})
 }
 
-func TestANameWhoseReleaseACrashForgotIsFreedByItsOwner(t *testing.T) { //nolint:paralleltest // one server at a time
+// While the names of a lease are compared with the locks that are known, it must take no more of them.
+func TestALeaseThatIsOnAnotherConnectionTakesNoMoreNames(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		kept := take(t, l, "kept")
+		db.SetMaxIdleConns(0) // of those that are ended none is used again
+		endConnections(t, db)
+		eventually(t, func() bool {
+			_, err := l.Info(t.Context(), "next") // on another connection than renewals
+			return err == nil && kept.Renew(t.Context()) == nil
+		})
+		take(t, l, "next")
+		if bytes.Equal(leaseOf(t, db, "kept"), leaseOf(t, db, "next")) {
+			t.Error("the lease has taken another name")
+		}
+	})
+}
+
+func TestANameWhoseReleaseACrashForgotIsFreedByItsOwner(t *testing.T) {
+	t.Parallel()
 	server := sqltest.Start(t, sqltest.EnginePostgres, "wal_writer_delay=10s", "fsync=on")
 	db := withTables(t, server.Database(t))
 	l := newLocker(t, db.DB, leasetable.WithTTL(30*time.Second))

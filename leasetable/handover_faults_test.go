@@ -155,6 +155,13 @@ func TestALockThatIsNotExportedIsHeldAsBefore(t *testing.T) {
 				t.Errorf("Export for %v succeeded", valid)
 			}
 		}
+		again := take(t, l, "again")
+		run(t, db, "ALTER TABLE sqllock_lease RENAME TO elsewhere")
+		if _, err := again.Export(t.Context(), time.Minute); !errors.Is(err, sqllock.ErrSchema) {
+			t.Errorf("Export without a table: %v", err)
+		}
+		run(t, db, "ALTER TABLE elsewhere RENAME TO sqllock_lease")
+		takeOn(t, other, export(t, again, time.Hour))
 		if err := errors.Join(lease.Context().Err(), lease.Verify(t.Context())); err != nil {
 			t.Error(err)
 		}

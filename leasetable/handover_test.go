@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -108,6 +109,23 @@ func TestALockOutlivesItsProcessByATicket(t *testing.T) {
 		if token := takeOn(t, l, ticket).Token(); token != 2 {
 			t.Errorf("the next holder has token %d", token)
 		}
+	})
+}
+
+func TestALockThatWasHandedOverIsNoneThatARenewalIsFor(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		var locks atomic.Int64
+		l := newLocker(t, db.DB, leasetable.WithTTL(3*time.Second), leasetable.WithHook(func(e sqllock.Event) {
+			if e.Kind == "renewed" {
+				locks.Store(int64(e.Locks))
+			}
+		}))
+		kept, given := take(t, l, "kept"), take(t, l, "given")
+		eventually(t, func() bool { return locks.Load() == 2 })
+		export(t, given, time.Hour)
+		eventually(t, func() bool { return locks.Load() == 1 })
+		release(t, kept)
 	})
 }
 

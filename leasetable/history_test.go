@@ -188,7 +188,7 @@ func (c *contest) endConnections(ctx context.Context, _ string) error {
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1) // which is not one of them
-	list, end := "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()", "KILL %d"
+	list, end := "SELECT id FROM "+processes+" WHERE db = DATABASE() AND id <> CONNECTION_ID()", "KILL %d"
 	if c.db.Engine == sqltest.EnginePostgres {
 		list, end = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()", "SELECT pg_terminate_backend(%d)"
 	}

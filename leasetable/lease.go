@@ -13,7 +13,7 @@ import (
 	"github.com/sqllock/sqllock/internal/hold"
 )
 
-// releaseTimeout bounds a release.
+// releaseTimeout bounds the repetitions of a release.
 const releaseTimeout = 5 * time.Second
 
 // Lease is a lock of this package.
@@ -89,7 +89,7 @@ func newLease(ctx context.Context, t *term, name string, token int64, over func(
 // was held until now, ErrExpired if its deadline had passed but nobody had taken it, ErrLost if
 // somebody had.
 //
-// Any other error means that the database did not confirm within releaseTimeout. The lease then
+// Any other error means that the database did not confirm within some 8 s. The lease then
 // takes no new locks and goes on trying in the background; at the latest the name is free when
 // the lease expires, which for a name that is to be kept is renewed for as long as that.
 func (le *Lease) release(ctx context.Context) error {

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // On MariaDB a statement can refuse to wait. So names are taken and freed there without a look, unless somebody
@@ -34,7 +33,7 @@ func (s *store) atOnce(ctx context.Context, st statement, parts []*part) (change
 	}
 	known := false
 	if st == acquireAtOnce {
-		parts, known = s.freed.recall(parts)
+		parts, known = s.known.recall(parts)
 	}
 	number := strconv.FormatUint(rand.Uint64(), 10) //nolint:gosec // not a secret
 	text := s.textFor(st, parts, number)
@@ -95,45 +94,6 @@ func withTokens(parts []*part, by int64) map[string]taken {
 		all[p.name] = taken{Token: p.token + by}
 	}
 	return all
-}
-
-// freedNames remembers the tokens of names that were freed lately: who takes all of them again, with these tokens,
-// need not be told which ones.
-type freedNames struct {
-	mu     sync.Mutex
-	tokens map[string]int64 // guarded by mu
-}
-
-const mostFreed = 4 * maxShare
-
-func (f *freedNames) remember(names map[string]taken) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.tokens == nil || len(f.tokens) > mostFreed {
-		f.tokens = make(map[string]int64)
-	}
-	for name, took := range names {
-		f.tokens[name] = took.Token
-	}
-}
-
-// recall returns parts with their tokens, if all are known, and forgets those.
-func (f *freedNames) recall(parts []*part) (with []*part, known bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	with = make([]*part, len(parts))
-	known = true
-	for i, p := range parts {
-		q := *p
-		q.token = f.tokens[p.name]
-		with[i] = &q
-		known = known && q.token != 0
-		delete(f.tokens, p.name)
-	}
-	if !known {
-		return parts, false
-	}
-	return with, true
 }
 
 // readTold reads what the statement with this number has noted: nothing, when the note is another one's.

@@ -79,7 +79,9 @@ func (s *store) takeSeen(ctx context.Context, parts []*part) (map[string]taken, 
 // freeEach does what freeMany does. A name that is lost between the two statements was held until then.
 func (s *store) freeEach(ctx context.Context, parts []*part) (map[string]taken, error) {
 	if freed, done, err := s.atOnce(ctx, releaseAtOnce, parts); done {
-		s.freed.remember(freed)
+		if parts[0].keep == 0 {
+			s.known.remember(freed)
+		}
 		return freed, err
 	}
 	held, err := s.seen(ctx, heldMany, parts)

@@ -105,6 +105,65 @@ func TestALockThatWasFreedByForceBeforeItsAnswerCameIsLost(t *testing.T) {
 	})
 }
 
+// A renewal that tells of forced releases has every lock looked at, and so has the next one.
+func TestEveryForcedReleaseIsToldByOneRenewal(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		admin := newLocker(t, db.DB)
+		kept := take(t, l, "kept")
+		for range 2 {
+			var lost []*leasetable.Lease
+			for i := range 10 {
+				lost = append(lost, take(t, l, fmt.Sprint(i)))
+			}
+			for _, lease := range lost {
+				if _, err := admin.ForceRelease(t.Context(), lease.Name()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := kept.Renew(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, lease := range lost {
+				if cause := await(t, lease, 30*time.Second); !errors.Is(cause, sqllock.ErrLost) {
+					t.Errorf("the lock ended with %v", cause)
+				}
+				if err := lease.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+					t.Errorf("Release: %v", err)
+				}
+			}
+		}
+		if err := errors.Join(kept.Context().Err(), kept.Release(t.Context())); err != nil {
+			t.Errorf("the lock that is nobody else's: %v", err)
+		}
+	})
+}
+
+func TestALookAtALockThatFailsIsRepeatedWithTheNextRenewal(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
+		kept, lost := take(t, l, "kept"), take(t, l, "unanswered")
+		if _, err := newLocker(t, db.DB).ForceRelease(t.Context(), "unanswered"); err != nil {
+			t.Fatal(err)
+		}
+		p.loseAnswerTo(onWire(db, []byte("unanswered")))
+		if err := kept.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() bool { return p.answersLost() == 1 })
+		eventually(t, func() bool { return kept.Renew(t.Context()) == nil && lost.Context().Err() != nil })
+		if cause := context.Cause(lost.Context()); !errors.Is(cause, sqllock.ErrLost) {
+			t.Errorf("the lock ended with %v", cause)
+		}
+	})
+}
+
+// processes is the table of sessions on MySQL and MariaDB. MySQL's information_schema.PROCESSLIST fails while any session's
+// statement has a parameter that is not UTF-8, such as the id of a lease.
+const processes = "/*!80022 performance_schema.processlist */ /*M! information_schema.PROCESSLIST */"
+
 // endConnections ends every other connection to the database.
 func endConnections(t *testing.T, db *sqltest.Database) {
 	t.Helper()
@@ -125,7 +184,7 @@ func kill(t *testing.T, db *sqltest.Database, where string) {
 	defer conn.Close()
 	var ids []int64
 	if err := conn.SelectContext(t.Context(), &ids,
-		"SELECT ID FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND ID <> CONNECTION_ID() AND "+where); err != nil {
+		"SELECT ID FROM "+processes+" WHERE DB = DATABASE() AND ID <> CONNECTION_ID() AND "+where); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range ids {

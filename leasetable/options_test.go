@@ -11,6 +11,26 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
+func TestANameThatIsKeptIsNotPassedOnBefore(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB)
+		const keep = time.Second
+		began := time.Now()
+		lock, err := l.TryAcquire(t.Context(), "x", leasetable.WithHoldAtLeast(keep))
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := line(t, l, "x", 1)
+		if err := lock.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if lease := <-next; time.Since(began) < keep || lease.Token() != 2 {
+			t.Errorf("after %v the next holder has token %d", time.Since(began), lease.Token())
+		}
+	})
+}
+
 func TestANameIsKeptForAtLeastSoLong(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {

@@ -65,6 +65,32 @@ func TestANamePassesFromOneWaiterToTheNextWithAHigherToken(t *testing.T) {
 	})
 }
 
+func TestWhoWaitsWithAnotherTTLGetsALeaseOfThat(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		lease := take(t, l, "x")
+		next := make(chan *leasetable.Lease, 1)
+		go func() {
+			lock, err := l.Acquire(context.Background(), "x", sqllock.WithTTL(3*time.Hour))
+			if err != nil {
+				t.Error(err)
+			}
+			le, _ := lock.(*leasetable.Lease)
+			next <- le
+		}()
+		eventually(t, func() bool { return leasetable.Waiting(l, "x") == 1 })
+		release(t, lease)
+		if lease = <-next; lease == nil {
+			t.FailNow()
+		}
+		if left := lease.Remaining(); left < 2*time.Hour || lease.Token() < 2 {
+			t.Errorf("a lock for 3 h, with token %d, has %v left", lease.Token(), left)
+		}
+		release(t, lease)
+	})
+}
+
 func TestAHandoverWhoseAnswerIsLostHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -96,6 +122,7 @@ func TestAHandoverWhoseAnswerIsLostHoldsNothingUp(t *testing.T) {
 				t.Error(err)
 			}
 		}
+		eventually(t, func() bool { return leaseRows(t, db) == 1 }) // the lease before is ended, as nothing uses it
 		take(t, newLocker(t, db.DB), "unanswered")
 	})
 }

@@ -35,7 +35,7 @@ func (p patience) full() bool { return len(p) == cap(p) }
 func (s *store) patiently(ctx context.Context, p *pool, st statement) (done func(), err error) {
 	waits := p == &s.work && s.dialect != schema.SQLite
 	switch st {
-	case acquire, acquireFree, release, releaseAsync: // see sharing
+	case acquire, acquireFree, acquireKnown, release, releaseAsync, releaseKnown, releaseKnownAsync: // see sharing
 		waits = false
 	case grant, want, wantNoMore, clearPlace: // a new row, or none that is locked
 		waits = false

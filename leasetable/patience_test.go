@@ -115,6 +115,44 @@ func TestManyLockedRowsDelayNoPassing(t *testing.T) {
 	})
 }
 
+// Who waits for them is told when the Locker is closed, and nothing stays held.
+func TestManyLockedRowsDelayNoClose(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		var names []string
+		var held []*leasetable.Lease
+		for i := range 8 {
+			free, mine := fmt.Sprint("free ", i), fmt.Sprint("held ", i)
+			names = append(names, free, mine)
+			release(t, take(t, l, free))
+			held = append(held, take(t, l, mine))
+		}
+		unpin := pinAll(t, db, names...)
+		var all sync.WaitGroup
+		for i, lease := range held {
+			all.Go(func() { _ = lease.Release(context.Background()) }) // the row is locked
+			all.Go(func() {
+				if lock, err := l.Acquire(context.Background(), fmt.Sprint("free ", i)); !errors.Is(err, sqllock.ErrClosed) {
+					t.Errorf("Acquire = %v, %v", lock, err)
+				}
+			})
+		}
+		eventually(t, func() bool { return leasetable.Work(l).Stats().InUse >= 3 })
+		if err := l.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		all.Wait()
+		unpin()
+		other := newLocker(t, db.DB)
+		for _, name := range names { // long before the leases expire
+			if lock := <-acquiring(other, name); lock == nil {
+				t.Errorf("%s was not acquired", name)
+			}
+		}
+	})
+}
+
 // It is not the caller whose time was over.
 func TestWhoMayNotWaitForARowIsToAskAgain(t *testing.T) {
 	t.Parallel()

@@ -52,6 +52,23 @@ func TestAClaimOfAPlaceWhoseAnswerIsLostTakesNoPlace(t *testing.T) {
 	})
 }
 
+// However late it comes.
+func TestAClaimOfAPlaceThatWasGivenUpTakesNoPlace(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB)
+		release(t, take(t, l, "in places", leasetable.WithLimit(1)), take(t, l, "whole"))
+		for _, name := range []string{"in places", "whole", "new"} {
+			if token, err := leasetable.TakeLate(t.Context(), l, name); token != 0 || err != nil {
+				t.Errorf("%s: token %d, %v", name, token, err)
+			}
+		}
+		if n := count(t, db, "SELECT count(*) FROM sqllock_place"); n != 0 {
+			t.Errorf("%d places were taken", n)
+		}
+	})
+}
+
 // Others of the process ask with the same lease, and see the same token, as the one whose answer is lost.
 func TestALostAnswerCostsNobodyElseItsPlace(t *testing.T) {
 	t.Parallel()

@@ -269,8 +269,8 @@ func waitForRow(t *testing.T, db *sqltest.Database) int {
 	if db.Engine == sqltest.EnginePostgres {
 		return count(t, db, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
 	}
-	return count(t, db, "SELECT count(*) FROM information_schema.PROCESSLIST "+
-		"WHERE DB = DATABASE() AND ID <> CONNECTION_ID() AND COMMAND IN ('Execute', 'Query')")
+	return count(t, db, "SELECT count(*) FROM "+processes+
+		" WHERE DB = DATABASE() AND ID <> CONNECTION_ID() AND COMMAND IN ('Execute', 'Query')")
 }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }

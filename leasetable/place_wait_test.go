@@ -194,6 +194,20 @@ func TestAWaiterThatDiedKeepsOthersOutForSomeSecondsOnly(t *testing.T) {
 	})
 }
 
+func TestWhoIsKeptOutByAWaiterAloneIsToldOfNoHolder(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB)
+		release(t, take(t, l, "x", leasetable.WithShared()))
+		run(t, db, "UPDATE sqllock_lock SET exclusive_wanted_until = "+soonOver[db.Engine])
+		_, err := l.TryAcquire(t.Context(), "x", leasetable.WithShared())
+		var held *sqllock.HeldError
+		if err != nil && (!errors.As(err, &held) || held.Holder != sqllock.Holder{}) { // nil: the second is over
+			t.Errorf("TryAcquire = %v", err)
+		}
+	})
+}
+
 var soonOver = map[sqltest.Engine]string{
 	sqltest.EnginePostgres: "now() + interval '1 second'", sqltest.EngineSQLite: "CAST(unixepoch('subsec') * 1000000 AS INTEGER) + 1000000",
 	sqltest.EngineMySQL: "UTC_TIMESTAMP(6) + INTERVAL 1 SECOND", sqltest.EngineMariaDB: "UTC_TIMESTAMP(6) + INTERVAL 1 SECOND",
@@ -211,6 +225,38 @@ func TestAWaitForAPlaceGivesUpEarly(t *testing.T) {
 			var held *sqllock.HeldError
 			if !errors.As(err, &held) || held.Holder.Token != one.Token() {
 				t.Errorf("Acquire: %v", err)
+			}
+		}
+	})
+}
+
+func TestGivingUpEarlyLooksAtThoseInTheWayOnly(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		for name, ttls := range map[string][]time.Duration{"a": {time.Hour, time.Minute}, "b": {time.Minute, time.Hour}} {
+			for _, ttl := range ttls {
+				take(t, newLocker(t, db.DB, leasetable.WithTTL(ttl)), name, leasetable.WithLimit(2))
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			l := newLocker(t, db.DB)
+			alone := make(chan error, 1)
+			go func() {
+				_, err := l.Acquire(ctx, name, leasetable.WithGiveUpEarly()) // takes both
+				alone <- err
+			}()
+			if err := <-alone; !errors.Is(err, sqllock.ErrHeld) || errors.Is(err, context.Canceled) {
+				t.Errorf("%s, alone: %v", name, err)
+			}
+			waits := make(chan error, 1)
+			go func() {
+				_, err := l.Acquire(ctx, name, leasetable.WithGiveUpEarly(), leasetable.WithLimit(2)) // takes one
+				waits <- err
+			}()
+			eventually(t, func() bool { return leasetable.Waits(l, name) })
+			cancel()
+			if err := <-waits; !errors.Is(err, context.Canceled) {
+				t.Errorf("%s, with a place: %v", name, err)
 			}
 		}
 	})

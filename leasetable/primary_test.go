@@ -55,7 +55,8 @@ func asApplication(t *testing.T, db *sqltest.Database) string {
 }
 
 // A failover can leave a holder with the old primary, which is read-only then.
-func TestAHolderOnAServerThatBecameReadOnlyIsToldInTime(t *testing.T) { //nolint:paralleltest // one server at a time
+func TestAHolderOnAServerThatBecameReadOnlyIsToldInTime(t *testing.T) {
+	t.Parallel()
 	onDedicated(t, func(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 		const ttl = 3 * time.Second
 		l := newLocker(t, open(t, db.DriverName(), asApplication(t, db)), leasetable.WithTTL(ttl))
@@ -126,7 +127,8 @@ func endWait(t *testing.T, db *sqltest.Database, statement string) bool {
 
 // With synchronous replication a commit that no standby confirms is not durable: who asked is told
 // nothing, and then that there was no answer, and the transaction is committed on this server only.
-func TestWhatNoStandbyConfirmsIsNotHeld(t *testing.T) { //nolint:paralleltest // one server at a time
+func TestWhatNoStandbyConfirmsIsNotHeld(t *testing.T) {
+	t.Parallel()
 	server := sqltest.Start(t, sqltest.EnginePostgres)
 	db := withTables(t, server.Database(t))
 	const ttl = 3 * time.Second
@@ -145,29 +147,33 @@ func TestWhatNoStandbyConfirmsIsNotHeld(t *testing.T) { //nolint:paralleltest //
 	}
 
 	setStandbys(t, db, "")
-	other := newLocker(t, db.DB)
-	take(t, other, "has a lease")
-	makeAbsent(t, db)
-	cancelled := make(chan error, 1)
-	go func() { // the server says that it was done, with a warning
-		lock, err := other.TryAcquire(context.Background(), "forced through")
-		if err == nil {
-			err = errors.Join(errGranted, lock.Release(context.Background()))
+	for name, statement := range map[string]string{"forced through": "INSERT INTO sqllock_lock", "known": "Takes for the lease $1, with the metadata $2, the name"} {
+		other := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		release(t, take(t, other, "known")) // with the lease, which cannot be opened afterwards
+		makeAbsent(t, db)
+		cancelled := make(chan error, 1)
+		go func() { // the server says that it was done, with a warning
+			lock, err := other.TryAcquire(context.Background(), name)
+			if err == nil {
+				err = errors.Join(errGranted, lock.Release(context.Background()))
+			}
+			cancelled <- err
+		}()
+		eventually(t, func() bool { return endWait(t, db, statement) })
+		if err := <-cancelled; errors.Is(err, errGranted) || !sqllock.IsRetryable(err) {
+			t.Errorf("what no standby confirmed, since somebody ended the wait: %v", err)
 		}
-		cancelled <- err
-	}()
-	eventually(t, func() bool { return endWait(t, db, "INSERT INTO sqllock_lock") })
-	if err := <-cancelled; errors.Is(err, errGranted) || !sqllock.IsRetryable(err) {
-		t.Errorf("what no standby confirmed, since somebody ended the wait: %v", err)
+		setStandbys(t, db, "")
+		release(t, take(t, other, name))
 	}
-	setStandbys(t, db, "")
-	take(t, other, "forced through")
+	other := newLocker(t, db.DB)
 	take(t, other, "unconfirmed")
 	take(t, other, "held before")
 }
 
 // The next token of a name must not be told to who has it next before a standby has it.
-func TestWhatNoStandbyConfirmsIsNotPassedOn(t *testing.T) { //nolint:paralleltest // one server at a time
+func TestWhatNoStandbyConfirmsIsNotPassedOn(t *testing.T) {
+	t.Parallel()
 	server := sqltest.Start(t, sqltest.EnginePostgres)
 	db := withTables(t, server.Database(t))
 	l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
@@ -188,14 +194,16 @@ func TestWhatNoStandbyConfirmsIsNotPassedOn(t *testing.T) { //nolint:paralleltes
 }
 
 // What the server's settings say of transactions does not matter either.
-func TestTheServersOddDefaultsDoNoHarm(t *testing.T) { //nolint:paralleltest // one server at a time
+func TestTheServersOddDefaultsDoNoHarm(t *testing.T) {
+	t.Parallel()
 	defaults := map[sqltest.Engine][]string{
 		sqltest.EnginePostgres: {"default_transaction_isolation=serializable", "timezone=America/Bogota"},
 		sqltest.EngineMySQL:    {"transaction-isolation=SERIALIZABLE", "autocommit=OFF", "default-time-zone=-05:00"},
 		sqltest.EngineMariaDB:  {"transaction-isolation=SERIALIZABLE", "autocommit=OFF", "default-time-zone=-05:00"},
 	}
-	for engine, settings := range defaults { //nolint:paralleltest // see above
+	for engine, settings := range defaults {
 		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
 			server := sqltest.Start(t, engine, settings...)
 			db := withTables(t, server.Database(t))
 			l := newLocker(t, db.DB, leasetable.WithTTL(time.Second))

@@ -298,8 +298,8 @@ func waitsForRow(t *testing.T, db *sqltest.Database) bool {
 	if db.Engine == sqltest.EnginePostgres {
 		return count(t, db, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
 	}
-	const running = "SELECT count(*) FROM information_schema.PROCESSLIST " +
-		"WHERE DB = DATABASE() AND ID <> CONNECTION_ID() AND COMMAND IN ('Execute', 'Query')"
+	const running = "SELECT count(*) FROM " + processes +
+		" WHERE DB = DATABASE() AND ID <> CONNECTION_ID() AND COMMAND IN ('Execute', 'Query')"
 	for range 20 {
 		if count(t, db, running) == 0 {
 			return false

@@ -40,9 +40,13 @@ const (
 	acquireMany statement = "acquire_many"
 	releaseMany statement = "release_many"
 
-	releaseAsync    statement = "release_async"    // PostgreSQL only
-	acquireUnlocked statement = "acquire_unlocked" // PostgreSQL only
-	releaseUnlocked statement = "release_unlocked" // PostgreSQL only
+	acquireKnown statement = "acquire_known" // PostgreSQL and MariaDB only, as the next one
+	releaseKnown statement = "release_known"
+
+	releaseAsync      statement = "release_async" // PostgreSQL only, as the next ones
+	acquireUnlocked   statement = "acquire_unlocked"
+	releaseUnlocked   statement = "release_unlocked"
+	releaseKnownAsync statement = "release_known_async"
 
 	freeMany    statement = "free_many" // MySQL only, as the next ones
 	knownMany   statement = "known_many"
@@ -81,9 +85,9 @@ func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, er
 	case schema.SQLite:
 		names = append(names, insert, tell, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
 	case schema.MySQL:
-		names = append(names, acquireFree, freeMany, knownMany, takenMany, heldMany, insertMany, guardGalera, acquireAtOnce, releaseAtOnce, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
+		names = append(names, acquireFree, freeMany, knownMany, takenMany, heldMany, insertMany, guardGalera, acquireAtOnce, releaseAtOnce, acquireKnown, releaseKnown, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
 	case schema.Postgres:
-		names = append(names, insert, releaseAsync, acquireUnlocked, releaseUnlocked, acquirePlace)
+		names = append(names, insert, releaseAsync, acquireUnlocked, releaseUnlocked, acquireKnown, releaseKnown, releaseKnownAsync, acquirePlace)
 	}
 	for _, s := range names {
 		text, err := files.ReadFile(fmt.Sprintf("sql/%s/%s.sql", d, s))

@@ -26,7 +26,7 @@ type store struct {
 
 	takes, frees sharing
 
-	freed   freedNames
+	known   knownTokens
 	mistold atomic.Bool // a session did not keep what a statement had noted; see atOnce
 
 	elsewhere driver.Connector // for connections of neither
@@ -107,19 +107,23 @@ func (s *store) change(ctx context.Context, p *pool, st statement, args ...any) 
 
 // release runs the statement of that name.
 func (s *store) release(ctx context.Context, p *part) (took taken, err error) {
+	if took, err = s.releaseKnown(ctx, p); took.Token != 0 || err != nil {
+		return took, err
+	}
 	keepUS := p.keepUS()
 	var freed bool
 	var n int64
 	switch {
 	case s.dialect == schema.MySQL: // its placeholders have no numbers
 		freed, n, err = s.changeNumber(ctx, &s.work, release, keepUS, []byte(p.name), p.id, p.token)
-	case s.dialect == schema.Postgres && s.commit(p) != nil:
+	case s.commit(p) != nil:
 		freed, n, err = s.maybeNumber(ctx, &s.work, releaseAsync, []byte(p.name), p.id, p.token)
 	default:
 		freed, n, err = s.maybeNumber(ctx, &s.work, release, []byte(p.name), p.id, p.token, keepUS)
 	}
 	if freed {
 		took = taken{Token: p.token, Wanted: n > 0}
+		s.noteFreed(p, took.Wanted)
 	}
 	return took, err
 }
@@ -148,6 +152,9 @@ const maxName = 1024
 
 // acquireFree takes a name that has a row and is free. It does not wait for a name that is held and locked.
 func (s *store) acquireFree(ctx context.Context, p *part) (took taken, err error) {
+	if took, err = s.acquireKnown(ctx, p); took.Token != 0 || err != nil {
+		return took, err
+	}
 	// MySQL cuts the end of its range to the length of a name, and looks the row of a longest one up as `name = ?`.
 	if s.dialect == schema.MySQL && len(p.name) < maxName {
 		took.Token, err = s.claim(ctx, acquireFree, p.metadata, p.since, p.id, []byte(p.name), []byte(p.name))
@@ -212,10 +219,10 @@ func (s *store) maybeNumber(ctx context.Context, p *pool, st statement, args ...
 }
 
 // commit is the synchronous_commit of a statement that frees names on PostgreSQL, or nil for that of the
-// session. What a crash of the server forgets of it, the owner finds out when it connects again, unless
+// session, as on other databases. What a crash of the server forgets of it, the owner finds out when it connects again, unless
 // a pooler hides that. A name that is to be kept has to be found so.
 func (s *store) commit(p *part) any {
-	if s.durable || s.work.pooler.Load() || s.keep.pooler.Load() || p.keep > 0 {
+	if s.dialect != schema.Postgres || s.durable || s.work.pooler.Load() || s.keep.pooler.Load() || p.keep > 0 {
 		return nil
 	}
 	return "off"

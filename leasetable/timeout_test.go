@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
 )
 
 func TestATimeoutEndsItsContext(t *testing.T) {
@@ -24,18 +26,105 @@ func TestATimeoutEndsItsContext(t *testing.T) {
 	}
 }
 
-func TestATimeoutEndsWithItsParentAndWhenItIsNeededNoMore(t *testing.T) {
+func TestATimeoutEndsAfterItsCallerAndWhenItIsNeededNoMore(t *testing.T) {
 	t.Parallel()
-	parent, cancel := context.WithCancel(t.Context())
-	ctx, done := leasetable.Timeout(parent, time.Hour)
+	caller, leave := context.WithCancel(t.Context())
+	ctx, done := leasetable.Timeout(caller, time.Hour)
 	defer done()
-	other, done := leasetable.Timeout(parent, 0)
+	other, done := leasetable.Timeout(caller, 200*time.Millisecond)
 	done()
 	if ctx.Err() != nil || !errors.Is(other.Err(), context.Canceled) {
 		t.Errorf("%v, %v", ctx.Err(), other.Err())
 	}
-	cancel()
-	if !errors.Is(ctx.Err(), context.Canceled) {
-		t.Error(ctx.Err())
+	leave()
+	<-ctx.Done()
+	late, done := leasetable.Timeout(caller, time.Hour)
+	done()
+	<-late.Done()
+	<-other.Done()
+	for _, ended := range []context.Context{ctx, other, late} {
+		if !errors.Is(ended.Err(), context.Canceled) {
+			t.Error(ended.Err())
+		}
 	}
+	later, done := leasetable.Timeout(t.Context(), 300*time.Millisecond)
+	defer done()
+	<-later.Done()
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		t.Errorf("later it ended with %v", ctx.Err())
+	}
+}
+
+// Whose deadline has passed is not taken for one who left.
+func TestATimeoutEndsAsItsCallerDid(t *testing.T) {
+	t.Parallel()
+	caller, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
+	defer cancel()
+	for _, d := range []time.Duration{150 * time.Millisecond, time.Hour} {
+		ctx, done := leasetable.Timeout(caller, d)
+		defer done()
+		<-ctx.Done()
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			t.Errorf("after %v: %v", d, ctx.Err())
+		}
+	}
+}
+
+func TestTheEndOfATimeoutCallsWhoAsksForIt(t *testing.T) {
+	t.Parallel()
+	ctx, end := leasetable.Timeout(t.Context(), time.Hour)
+	called := make(chan string, 3)
+	first := context.AfterFunc(ctx, func() { called <- "first" })
+	second := context.AfterFunc(ctx, func() { called <- "second" })
+	third := context.AfterFunc(ctx, func() { called <- "third" })
+	if !second() || second() {
+		t.Error("one that has not ended is not stopped once")
+	}
+	end()
+	got := map[string]bool{<-called: true, <-called: true}
+	if !got["first"] || !got["third"] || first() || third() {
+		t.Errorf("called were %v", got)
+	}
+	late := context.AfterFunc(ctx, func() { called <- "late" })
+	if by := <-called; by != "late" || late() {
+		t.Errorf("called was %s", by)
+	}
+}
+
+// It has not lost an answer, which would cost its lease.
+func TestALoneCallerWhoHasLeftSendsNothing(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB)
+		if unsure, err := leasetable.TakeTooLate(t.Context(), l, "x"); unsure || !errors.Is(err, context.Canceled) {
+			t.Errorf("%v; it is unknown whether the name was taken: %v", err, unsure)
+		}
+	})
+}
+
+// Its statement is cut, which is not a failure of the database.
+func TestALoneCallerWhoLeavesIsToldThatItDid(t *testing.T) {
+	t.Parallel()
+	db := withTables(t, sqltest.Postgres(t))
+	l := newLocker(t, db.DB)
+	release(t, take(t, l, "x"))
+	tx := db.MustBeginTx(t.Context(), nil)
+	if _, err := tx.Exec("SELECT FROM sqllock_lock FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	told := make(chan error)
+	go func() {
+		_, err := l.TryAcquire(ctx, "x")
+		told <- err
+	}()
+	eventually(t, func() bool { return waitsForRow(t, db) })
+	leave()
+	if err := <-told; !errors.Is(err, context.Canceled) || sqllock.IsRetryable(err) {
+		t.Errorf("TryAcquire = %v", err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Error(err)
+	}
+	take(t, newLocker(t, db.DB), "x")
 }

@@ -61,40 +61,50 @@ func TestAReleaseWakesWhoWaitsInAnotherProcess(t *testing.T) {
 	}
 }
 
+// durably has releases wait for the disk, or not.
+var durably = map[string][]leasetable.Option{"by default": nil, "durably": {leasetable.WithDurableRelease()}}
+
 func TestOnlyAReleaseThatSomebodyWaitsForNotifies(t *testing.T) {
 	t.Parallel()
-	db := withTables(t, sqltest.Postgres(t))
-	conn, err := pgx.Connect(t.Context(), db.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	if _, err := conn.Exec(t.Context(), "LISTEN sqllock"); err != nil {
-		t.Fatal(err)
-	}
-	heard := func() string {
-		t.Helper()
-		n, err := conn.WaitForNotification(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n.Payload
-	}
-	l := newLocker(t, db.DB)
-	if err := take(t, l, "x").Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-	run(t, db, "SELECT pg_notify('sqllock', 'the end')")
-	if said := heard(); said != "the end" {
-		t.Errorf("a release that nobody waits for says %q", said)
-	}
-	lease := take(t, l, "x")
-	run(t, db, "UPDATE sqllock_lock SET wanted_until = now() + interval '1 minute', wanted_since = 42")
-	if err := lease.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if said, want := heard(), "42 "+hex.EncodeToString([]byte("x")); said != want {
-		t.Errorf("a release that somebody waits for says %q; want %q", said, want)
+	for name, opts := range durably {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := withTables(t, sqltest.Postgres(t))
+			conn, err := pgx.Connect(t.Context(), db.DSN)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close(context.Background())
+			if _, err := conn.Exec(t.Context(), "LISTEN sqllock"); err != nil {
+				t.Fatal(err)
+			}
+			heard := func() string {
+				t.Helper()
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				n, err := conn.WaitForNotification(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n.Payload
+			}
+			l := newLocker(t, db.DB, opts...)
+			for range 2 { // the second time its token is known
+				release(t, take(t, l, "x"))
+			}
+			run(t, db, "SELECT pg_notify('sqllock', 'the end')")
+			if said := heard(); said != "the end" {
+				t.Errorf("a release that nobody waits for says %q", said)
+			}
+			for range 2 {
+				lease := take(t, l, "x")
+				run(t, db, "UPDATE sqllock_lock SET wanted_until = now() + interval '1 minute', wanted_since = 42")
+				release(t, lease)
+				if said, want := heard(), "42 "+hex.EncodeToString([]byte("x")); said != want {
+					t.Errorf("a release that somebody waits for says %q; want %q", said, want)
+				}
+			}
+		})
 	}
 }
 
@@ -210,6 +220,9 @@ func TestWhoWaitsIsNotedOnce(t *testing.T) {
 			if i == 0 {
 				eventually(t, func() bool { return wanted(t, db) })
 				first = since()
+				if count(t, db, "SELECT count(exclusive_wanted_until) FROM sqllock_lock") != 0 {
+					t.Error("those who hold the name together are kept out, of whom there are none")
+				}
 			}
 			eventually(t, func() bool { return leasetable.Waits(l, "x") })
 		}
@@ -241,14 +254,11 @@ func TestReleasesAreDurableWhereTheyMustBe(t *testing.T) {
 	}{
 		"by default":    {nil, nil, "off"},
 		"as asked for":  {[]leasetable.Option{leasetable.WithDurableRelease()}, nil, "on"},
-		"for long, too": {nil, []sqllock.Option{leasetable.WithHoldAtLeast(time.Minute)}, "on"},
+		"for long, too": {nil, []sqllock.Option{leasetable.WithHoldAtLeast(time.Microsecond)}, "on"},
 	} {
-		lock, err := newLocker(t, db.DB, test.options...).TryAcquire(t.Context(), name, test.acquire...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := lock.Release(t.Context()); err != nil {
-			t.Error(err)
+		l := newLocker(t, db.DB, test.options...)
+		for range 2 { // the second time its token is known
+			release(t, take(t, l, name, test.acquire...))
 		}
 		var got string
 		if err := db.GetContext(t.Context(), &got, "SELECT convert_from(metadata, 'UTF8') FROM sqllock_lock WHERE name = $1", []byte(name)); err != nil {

@@ -93,13 +93,13 @@ func yes(ctx context.Context, s *sql.Stmt, name string) error {
 type observer struct{ conn *sql.Conn }
 
 func (o observer) Connections(ctx context.Context) (n int, err error) {
-	err = o.conn.QueryRowContext(ctx, "SELECT COUNT(*) - 1 FROM information_schema.PROCESSLIST WHERE DB = DATABASE()").Scan(&n)
+	err = o.conn.QueryRowContext(ctx, "SELECT COUNT(*) - 1 FROM "+processes+" WHERE DB = DATABASE()").Scan(&n)
 	return n, err
 }
 
 func (o observer) Waiting(ctx context.Context) (n int, err error) {
 	err = o.conn.QueryRowContext(ctx,
-		"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND STATE = 'User lock'").Scan(&n)
+		"SELECT COUNT(*) FROM "+processes+" WHERE DB = DATABASE() AND STATE = 'User lock'").Scan(&n)
 	return n, err
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/session"
+	"github.com/sqllock/sqllock/internal/version"
 )
 
 // open connects, refuses a server that would not keep a lock, and sets up the session.
@@ -125,10 +126,11 @@ func (c *conn) probe(ctx context.Context) (map[string]string, error) {
 func refuse(variables map[string]string) error {
 	const useLease = "use a lease (package leasetable)"
 	set := func(name string) bool { return isSet(variables[name]) }
+	_, older := version.OlderMySQL(variables["version"])
 	switch {
-	case tooOld(variables["version"]):
+	case older:
 		return &sqllock.RefusedError{
-			Seen:    "the server is older than MySQL 8.0.4 and MariaDB 10.6, and has no JSON_TABLE: " + variables["version"],
+			Seen:    "the server is older than MySQL 8.0.22 and MariaDB 10.6, and lacks what the statements need: " + variables["version"],
 			Instead: "use a later one, or " + useLease,
 		}
 	case set("wsrep_on"):
@@ -145,19 +147,6 @@ func refuse(variables map[string]string) error {
 		return errReadOnly
 	}
 	return nil
-}
-
-// tooOld reports whether the server is older than the statements need.
-func tooOld(version string) bool {
-	var major, minor, patch int
-	if _, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); err != nil {
-		return false // it will say itself what it does not know
-	}
-	older := func(a, b, c int) bool { return slices.Compare([]int{major, minor, patch}, []int{a, b, c}) < 0 }
-	if strings.Contains(version, "MariaDB") {
-		return older(10, 6, 0)
-	}
-	return older(8, 0, 4)
 }
 
 var errReadOnly = &sqllock.RefusedError{

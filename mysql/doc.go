@@ -42,7 +42,7 @@
 //
 // Before it grants anything, a Locker refuses (sqllock.ErrRefused) a server where GET_LOCK would
 // not exclude others: a read-only server, a Galera node, a member of a replication group; and servers before
-// MySQL 8.0.4 and MariaDB 10.6. A replica that can be written to cannot be told from a primary. A server
+// MySQL 8.0.22 and MariaDB 10.6. A replica that can be written to cannot be told from a primary. A server
 // that becomes read-only ends the locks within a second.
 // A proxy that shares server connections between clients cannot be recognised; do not use
 // session locks through one.

@@ -2,6 +2,7 @@ package mysql_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -58,6 +59,48 @@ func TestInspectSaysTheOwnerAndHowManyWait(t *testing.T) {
 				mustRelease(t, out.lock)
 			}
 		}
+	})
+}
+
+func TestTheHolderIsSeenWhileAStatementHasAParameterThatIsNotUTF8(t *testing.T) {
+	t.Parallel()
+	onEachThatShows(t, func(t *testing.T, db *sqltest.Database) {
+		t.Helper()
+		l := newLocker(t, db)
+		lock := mustTry(t, l, "a")
+		ctx, cancel := bounded(t)
+		defer cancel()
+		other, err := db.Connx(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var id int
+		if err := other.GetContext(ctx, &id, "SELECT CONNECTION_ID()"); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			defer other.Close()
+			_, _ = other.ExecContext(ctx, "SELECT SLEEP(600), ?", []byte("\x8a$\xfd")) // until it is killed
+		}()
+		eventually(t, "the statement runs", func() bool {
+			return ask[int](t, db, "SELECT COUNT(*) FROM "+processes+" WHERE DB = DATABASE() AND STATE = 'User sleep'") == 1
+		})
+		if seen, held, err := l.Inspect(ctx, "a"); err != nil || !held || seen.Address == "" {
+			t.Errorf("Inspect = %v, %t, %v", seen, held, err)
+		}
+		if infos, err := l.List(ctx); err != nil || len(infos) == 0 {
+			t.Errorf("List = %v, %v", infos, err)
+		}
+		if _, err := newLocker(t, db).TryAcquire(ctx, "a"); !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("TryAcquire = %v", err)
+		}
+		if _, err := db.ExecContext(ctx, fmt.Sprint("KILL ", id)); err != nil {
+			t.Error(err)
+		}
+		<-ended
+		mustRelease(t, lock)
 	})
 }
 

@@ -175,7 +175,8 @@ func want(op, name string, opts []sqllock.Option) (w session.Want[string], err e
 
 // Inspect reports which connection holds the lock called name, in this process or another, and
 // whether any does. The rest is known as far as the user may see it:
-//   - Address: for connections of the same user, and with the privilege PROCESS for all.
+//   - Address: for connections of the same user, and with the privilege PROCESS for all. MySQL shows none with
+//     performance_schema=OFF.
 //   - Owner: the attribute program_name, for connections of the same user, and with SELECT on
 //     performance_schema.session_connect_attrs for all.
 //   - Waiters: with SELECT on performance_schema.metadata_locks; a Locker counts as one, however many of

@@ -76,8 +76,8 @@ func TestAWaitThatIsKilledFailsAndHoldsNothing(t *testing.T) {
 				waiting := waitFor(ctx, t, db, l, "a")
 				eventually(t, "the wait is hit", func() bool {
 					var ids []int
-					if err := db.SelectContext(ctx, &ids, `SELECT ID FROM information_schema.PROCESSLIST
-						WHERE DB = DATABASE() AND STATE = 'User lock'`); err != nil {
+					if err := db.SelectContext(ctx, &ids,
+						"SELECT ID FROM "+processes+" WHERE DB = DATABASE() AND STATE = 'User lock'"); err != nil {
 						t.Fatal(err)
 					}
 					for _, id := range ids {

@@ -72,17 +72,21 @@ func onEach(t *testing.T, test func(t *testing.T, db *sqltest.Database)) {
 	})
 }
 
+// processes is the table of sessions. MySQL's information_schema.PROCESSLIST fails while any session's statement has a parameter
+// that is not UTF-8.
+const processes = "/*!80022 performance_schema.processlist */ /*M! information_schema.PROCESSLIST */"
+
 // sessionsOn counts the connections to db, without those that it has itself.
 func sessionsOn(t *testing.T, db *sqltest.Database) (n int) {
 	t.Helper()
 	db.SetMaxOpenConns(1)
-	return ask[int](t, db, "SELECT COUNT(*) - 1 FROM information_schema.PROCESSLIST WHERE DB = DATABASE()")
+	return ask[int](t, db, "SELECT COUNT(*) - 1 FROM "+processes+" WHERE DB = DATABASE()")
 }
 
 // waitersOn counts the sessions that wait in the server's queues, for whichever lock.
 func waitersOn(t *testing.T, db *sqltest.Database) int {
 	t.Helper()
-	return ask[int](t, db, "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND STATE = 'User lock'")
+	return ask[int](t, db, "SELECT COUNT(*) FROM "+processes+" WHERE DB = DATABASE() AND STATE = 'User lock'")
 }
 
 // holderOf returns the connection that holds a lock, or 0.

@@ -18,7 +18,7 @@ func TestServersThatWouldNotExcludeOthersAreRefused(t *testing.T) {
 		{"read_only", "1", "read-only"},
 		{"read_only", "NO_LOCK", "read-only"}, // of MariaDB 12
 		{"version", "5.7.44-log", "older"},
-		{"version", "8.0.3-rc", "older"},
+		{"version", "8.0.21", "older"},
 		{"version", "10.5.29-MariaDB", "older"},
 	} {
 		mustSayWhy(t, mysql.Refuse(map[string]string{test.variable: test.value}), test.seen)
@@ -27,7 +27,7 @@ func TestServersThatWouldNotExcludeOthersAreRefused(t *testing.T) {
 		{},
 		{"wsrep_on": "OFF", "read_only": "OFF", "group_replication_group_name": ""},
 		{"wsrep_on": "0", "read_only": "off"},
-		{"version": "8.0.4"},
+		{"version": "8.0.22"},
 		{"version": "10.6.0-MariaDB-log"},
 		{"version": "something else"},
 	} {

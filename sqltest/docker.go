@@ -240,5 +240,15 @@ func (c *container) end(ctx context.Context, signal dc.Signal) error {
 	return err
 }
 
-func (c *container) pause(context.Context) error  { return c.client().PauseContainer(c.run.Name) }
+// pause stops all processes of a container. Docker gives up, and has them go on, if that takes it too long: where processors
+// are few and busy.
+func (c *container) pause(ctx context.Context) error {
+	for tries := 5; ; tries-- {
+		err := c.client().PauseContainer(c.run.Name)
+		if err == nil || tries == 0 || ctx.Err() != nil || !strings.Contains(err.Error(), "unable to freeze") {
+			return err
+		}
+	}
+}
+
 func (c *container) resume(context.Context) error { return c.client().UnpauseContainer(c.run.Name) }

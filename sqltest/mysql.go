@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
 )
 
 // mysqlLike is MySQL or MariaDB.
@@ -120,26 +121,32 @@ func (mysqlLike) sessions(ctx context.Context, db *sql.DB, database string) ([]s
 	return found, nil
 }
 
+// connection is a session as the server lists it.
+type connection struct {
+	ID      int64          `db:"Id"`
+	User    string         `db:"User"`
+	Host    string         `db:"Host"`
+	DB      sql.NullString `db:"db"`
+	Command string         `db:"Command"`
+	Info    sql.NullString `db:"Info"`
+}
+
+// processes returns the sessions of a database. MySQL's information_schema.PROCESSLIST fails while any session's statement
+// has a parameter that is not UTF-8; SHOW does not.
 func processes(ctx context.Context, db *sql.DB, database string) (ids []int64, described []string, err error) {
-	rows, err := db.QueryContext(ctx, `
-		SELECT id, user, host, command, COALESCE(LEFT(info, 200), '')
-		FROM information_schema.processlist
-		WHERE db = ? AND id <> CONNECTION_ID()
-		ORDER BY id`, database)
-	if err != nil {
+	var all []connection
+	if err := sqlx.NewDb(db, "mysql").Unsafe().SelectContext(ctx, &all, "SHOW FULL PROCESSLIST"); err != nil {
 		return nil, nil, err
 	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var id int64
-		var user, host, command, info string
-		if err := rows.Scan(&id, &user, &host, &command, &info); err != nil {
-			return nil, nil, err
+	for _, p := range all {
+		if p.DB.String != database {
+			continue
 		}
-		ids = append(ids, id)
-		described = append(described, fmt.Sprintf("connection %d (%s from %s), %s, statement: %s", id, user, host, command, info))
+		ids = append(ids, p.ID)
+		described = append(described, fmt.Sprintf("connection %d (%s from %s), %s, statement: %s",
+			p.ID, p.User, p.Host, p.Command, strings.ToValidUTF8(fmt.Sprintf("%.200s", p.Info.String), "?")))
 	}
-	return ids, described, rows.Err()
+	return ids, described, nil
 }
 
 // drop ends the sessions first: one of them in an open transaction would block

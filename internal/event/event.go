@@ -57,10 +57,15 @@ func (s Sink) Expiring(ctx context.Context, left time.Duration, locks int) {
 	}
 }
 
+// The log comes first: a hook may take its time.
 func (s Sink) tell(ctx context.Context, level slog.Level, e sqllock.Event) {
+	s.log(ctx, level, e)
 	if s.Hook != nil {
 		s.Hook(e)
 	}
+}
+
+func (s Sink) log(ctx context.Context, level slog.Level, e sqllock.Event) {
 	if s.Logger == nil || !s.Logger.Enabled(ctx, level) {
 		return
 	}

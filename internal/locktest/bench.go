@@ -110,7 +110,7 @@ func (o Bench) names(b *testing.B, n int) {
 			perSecond[0] += rate(b, ours) / turns
 			perSecond[1] += rate(b, bare) / turns
 		}
-		b.ReportMetric(peak(), "conns")
+		o.counted(b, peak(), "conns")
 		b.ReportMetric(perSecond[0], "pairs/s")
 		b.ReportMetric(perSecond[0]/perSecond[1], "x-16-bare")
 	})
@@ -143,7 +143,7 @@ func (o Bench) held(b *testing.B) {
 		b.ReportMetric(float64(time.Since(began).Milliseconds()), "ms-to-take")
 		b.ReportMetric(float64(inUse()-bytes)/locks, "B/lock")
 		b.ReportMetric(float64(runtime.NumGoroutine()-running)/locks, "goroutines/lock")
-		b.ReportMetric(peak(), "conns")
+		o.counted(b, peak(), "conns")
 
 		var spent [2]time.Duration
 		v.round(b, &spent) // opens the other connection
@@ -260,6 +260,14 @@ func inEach(b *testing.B, n int, f func(i int) error) {
 	all.Wait()
 	if err := errors.Join(errs...); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// counted reports what an Observer has counted.
+func (o Bench) counted(b *testing.B, n float64, unit string) {
+	b.Helper()
+	if o.Observer != nil {
+		b.ReportMetric(n, unit)
 	}
 }
 

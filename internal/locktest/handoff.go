@@ -5,11 +5,13 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/sqllock/sqllock/internal/turn"
 )
 
 // handoff has 64 goroutines wait for one lock of one Locker. A handoff is from when Release is
-// called until the next holder has the lock. The statements are those of the Locker's whole
-// life, opening its connections included.
+// called until the next holder has the lock; "x-in-memory" is how many times as many there are as of a queue
+// that asks no database. The statements are those of the Locker's whole life, opening its connections included.
 func (o Bench) handoff(b *testing.B) {
 	statements := func() int {
 		if o.Observer == nil {
@@ -23,28 +25,41 @@ func (o Bench) handoff(b *testing.B) {
 	}
 	before := statements()
 	once(b, func() {
+		var queue turn.Queue[string, struct{}]
+		inMemory := relayOf64(b, func(ctx context.Context, _ int) (func(context.Context) error, error) {
+			_, err := queue.Wait(ctx, "relay")
+			return func(context.Context) error { queue.Done("relay"); return nil }, err
+		})
 		l := o.Locker(b)
-		r := newRelay(b.Context(), 64, func(ctx context.Context, _ int) (func(context.Context) error, error) {
+		peak := o.watch(b)
+		r := relayOf64(b, func(ctx context.Context, _ int) (func(context.Context) error, error) {
 			return acquire(ctx, l, "relay")
 		})
-		peak := o.watch(b)
-		r.start()
-		r.pause(window() / 4)
-		r.count()
-		r.pause(window())
-		if err := r.stop(); err != nil {
-			b.Fatal(err)
-		}
-		b.ReportMetric(peak(), "conns")
+		o.counted(b, peak(), "conns")
+		b.ReportMetric(float64(len(r.gaps))/float64(len(inMemory.gaps)), "x-in-memory")
 		if err := l.Close(); err != nil {
 			b.Fatal(err)
 		}
-		b.ReportMetric(float64(statements()-before)/float64(r.taken), "statements/handoff")
+		o.counted(b, float64(statements()-before)/float64(r.taken), "statements/handoff")
 		b.ReportMetric(percentile(r.gaps, 50), "p50-µs")
 		b.ReportMetric(percentile(r.gaps, 99), "p99-µs")
 		b.ReportMetric(unfairness(r.served), "max/min")
 		b.ReportMetric(float64(len(r.gaps))/window().Seconds(), "handoffs/s")
 	})
+}
+
+// relayOf64 has 64 runners hand on a lock for a while.
+func relayOf64(b *testing.B, take func(ctx context.Context, runner int) (func(context.Context) error, error)) *relay {
+	b.Helper()
+	r := newRelay(b.Context(), 64, take)
+	r.start()
+	r.pause(window() / 4)
+	r.count()
+	r.pause(window())
+	if err := r.stop(); err != nil {
+		b.Fatal(err)
+	}
+	return r
 }
 
 func acquire(ctx context.Context, l Locker, name string) (release func(context.Context) error, err error) {

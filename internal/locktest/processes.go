@@ -124,7 +124,7 @@ func (o Bench) processes(b *testing.B) {
 		b.ReportMetric(perSecond, "handoffs/s")
 		b.ReportMetric(perSecond*window().Seconds()/float64(handoffs), "x-native")
 		b.ReportMetric(unfairness(served), "max/min")
-		b.ReportMetric(most/processes, "conns/process")
+		o.counted(b, most/processes, "conns/process")
 	})
 }
 

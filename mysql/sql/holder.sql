@@ -1,4 +1,5 @@
--- Who holds the lock. Without the PROCESS privilege only one's own connections are shown.
+-- Who holds the lock. Without the PROCESS privilege only one's own connections are shown. MySQL's
+-- information_schema.PROCESSLIST fails while any session's statement has a parameter that is not UTF-8.
 SELECT h.id, COALESCE(p.HOST, '')
 FROM (SELECT IS_USED_LOCK(?) AS id) h
-LEFT JOIN information_schema.PROCESSLIST p ON p.ID = h.id
+LEFT JOIN /*!80022 performance_schema.processlist */ /*M! information_schema.PROCESSLIST */ p ON p.ID = h.id

@@ -3,11 +3,11 @@ package doctor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/version"
 	"github.com/sqllock/sqllock/mysql"
 )
 
@@ -33,17 +33,14 @@ func mysqlServer(ctx context.Context, p *patient) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	name, oldest := "MySQL "+server.Version, "8.0"
-	if strings.Contains(server.Version, "MariaDB") {
-		name, oldest = server.Version, "10.6"
+	name := server.Version
+	if !strings.Contains(name, "MariaDB") {
+		name = "MySQL " + name
 	}
-	var major, minor, wantMajor, wantMinor int
-	_, _ = fmt.Sscanf(server.Version, "%d.%d", &major, &minor) // of another form it is not old
-	_, _ = fmt.Sscanf(oldest, "%d.%d", &wantMajor, &wantMinor)
 	if p.engine = relative(server.Version + " " + server.Comment); p.engine != "" {
 		return notTested(p.engine, server.Version), nil
 	}
-	if major != 0 && (major < wantMajor || major == wantMajor && minor < wantMinor) {
+	if oldest, older := version.OlderMySQL(server.Version); older {
 		return beware("use version "+oldest+" or later", "%s is older than what sqllock is made for", name), nil
 	}
 	return fine("%s, %s", name, strings.Trim(server.Comment, "()")), nil // Debian's is in brackets
@@ -61,7 +58,7 @@ func mysqlProxy(ctx context.Context, p *patient) (Finding, error) {
 	if err := conn.GetContext(ctx, &short, "SELECT CONNECTION_ID()"); err != nil {
 		return Finding{}, err
 	}
-	if err := conn.GetContext(ctx, &long, "SELECT ID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()"); err != nil {
+	if err := conn.GetContext(ctx, &long, "SELECT CONNECTION_ID() FROM DUAL WHERE CONNECTION_ID() > 0"); err != nil {
 		return Finding{}, err
 	}
 	if short != long {
@@ -118,10 +115,19 @@ func mysqlCluster(ctx context.Context, p *patient) (Finding, error) {
 }
 
 func mysqlReplication(ctx context.Context, p *patient) (Finding, error) {
-	var replicas int
-	err := p.DB.GetContext(ctx, &replicas, "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'")
-	if err != nil {
+	// MySQL's information_schema.PROCESSLIST fails while any session's statement has a parameter that is not UTF-8, and
+	// that of performance_schema is empty where this is off.
+	var sessions []struct {
+		Command string `db:"Command"`
+	}
+	if err := p.DB.Unsafe().SelectContext(ctx, &sessions, "SHOW PROCESSLIST"); err != nil {
 		return Finding{}, err
+	}
+	replicas := 0
+	for _, s := range sessions {
+		if strings.HasPrefix(s.Command, "Binlog Dump") {
+			replicas++
+		}
 	}
 	s, err := p.pairs(ctx, "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_status'")
 	if err != nil {

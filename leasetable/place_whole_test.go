@@ -1,0 +1,70 @@
+package leasetable_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// refusals are the statements that have changes of a table fail, and be made again. Elsewhere than on PostgreSQL those were not the
+// first ones of their transactions.
+func refusals(db *sqltest.Database, event, table string) (refuse, allow string) {
+	body := "SIGNAL SQLSTATE '45000'"
+	switch db.Engine {
+	case sqltest.EnginePostgres:
+		return "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;" +
+			"CREATE TRIGGER refuse BEFORE " + event + " ON " + table + " FOR EACH ROW EXECUTE FUNCTION refuse()", "DROP FUNCTION refuse CASCADE"
+	case sqltest.EngineSQLite:
+		body = "BEGIN SELECT RAISE(ABORT, 'no'); END"
+	}
+	return "CREATE TRIGGER refuse BEFORE " + event + " ON " + table + " FOR EACH ROW " + body, "DROP TRIGGER refuse"
+}
+
+func TestAPlaceIsTakenAsAWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l, limit := newLocker(t, db.DB), leasetable.WithLimit(3)
+		release(t, take(t, newLocker(t, db.DB), "x", limit))
+		refuse, allow := refusals(db, "INSERT", "sqllock_place")
+		run(t, db, refuse)
+		for _, name := range []string{"x", "new"} {
+			if _, err := l.TryAcquire(t.Context(), name, limit); err == nil || errors.Is(err, sqllock.ErrHeld) {
+				t.Errorf("%s: the error is %v", name, err)
+			}
+		}
+		run(t, db, allow)
+		for _, name := range []string{"x", "new"} {
+			if info, err := l.Info(t.Context(), name); err != nil || info.Held {
+				t.Errorf("%s: %+v, %v", name, info, err)
+			}
+			release(t, take(t, newLocker(t, db.DB), name, limit))
+		}
+	})
+}
+
+func TestAllPlacesAreFreedByForceOrNone(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l, admin := newLocker(t, db.DB), newLocker(t, db.DB)
+		lease := take(t, l, "x", leasetable.WithLimit(3))
+		refuse, allow := refusals(db, "UPDATE", "sqllock_lease") // where word is left for the holder
+		run(t, db, refuse)
+		if _, err := admin.ForceRelease(t.Context(), "x"); err == nil {
+			t.Error("ForceRelease: no error")
+		}
+		run(t, db, allow)
+		if info, err := admin.Info(t.Context(), "x"); err != nil || info.Token != lease.Token() || len(info.Holders) != 1 {
+			t.Errorf("Info = %+v, %v", info, err)
+		}
+		if forced, err := leasetable.ForcePlaces(t.Context(), admin, "x", lease.Token()-1); forced || err != nil {
+			t.Errorf("places were freed of which somebody has taken one in between: %t, %v", forced, err)
+		}
+		if err := lease.Verify(t.Context()); err != nil {
+			t.Error(err)
+		}
+		release(t, lease)
+	})
+}
