@@ -155,28 +155,27 @@ func (s *process) kill(ctx context.Context) error {
 	return await(ctx, 5*time.Millisecond, func() (bool, error) {
 		// Until it is collected, its process id looks alive to the next server.
 		collected, _ := exited(s.cmd)
-		return collected && !slices.ContainsFunc(all, isRunning), nil
+		return collected && !slices.ContainsFunc(all, isAlive), nil
 	})
 }
 
 // pause stops the parent first, so that the children cannot become more.
 func (s *process) pause(ctx context.Context) error {
-	if err := s.signal(syscall.SIGSTOP, s.cmd.Process.Pid); err != nil {
+	if err := s.freeze(ctx, s.cmd.Process.Pid); err != nil {
 		return err
 	}
-	var stopped []int
+	return s.freeze(ctx, s.children()...)
+}
+
+// freeze returns when none of the processes runs any more.
+func (s *process) freeze(ctx context.Context, pids ...int) error {
+	for _, pid := range pids {
+		if err := s.signal(syscall.SIGSTOP, pid); err != nil {
+			return err
+		}
+	}
 	return await(ctx, 5*time.Millisecond, func() (bool, error) {
-		children := s.children()
-		if slices.Equal(stopped, children) {
-			return true, nil
-		}
-		stopped = children
-		for _, pid := range children {
-			if err := s.signal(syscall.SIGSTOP, pid); err != nil {
-				return false, err
-			}
-		}
-		return len(children) == 0, nil
+		return !slices.ContainsFunc(pids, func(pid int) bool { return isAlive(pid) && stateOf(pid) != "T" }), nil
 	})
 }
 
@@ -216,8 +215,23 @@ func (s *process) children() []int {
 	return pids
 }
 
-// isRunning is false for a process that is dead and not yet collected.
-func isRunning(pid int) bool { return argsOf(pid) != "" }
+// isAlive is false for a process that holds nothing any more, not even memory
+// that it shared with others: its arguments are gone before that.
+func isAlive(pid int) bool {
+	state := stateOf(pid)
+	return state != "" && state != "Z"
+}
+
+// stateOf is the letter that ps has for the state of a process: T if it is
+// stopped, Z if it is dead and not yet collected. It is empty if it is gone.
+func stateOf(pid int) string {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil && !isDir("/proc/self") {
+		return fmt.Sprintf("%.1s", bytes.TrimSpace(ps("-o", "state=", "-p", strconv.Itoa(pid))))
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return fmt.Sprintf("%.1s", state)
+}
 
 // argsOf is the command line of a process, empty if it is gone or dead.
 func argsOf(pid int) string {
