@@ -14,7 +14,7 @@ import (
 
 const (
 	counters    = 8
-	rounds      = 200
+	rounds      = 50
 	deployers   = 6
 	lostNothing = "the processes without a lock lost no update: the test proves nothing"
 	createOnce  = "CREATE TABLE migrated (id INT NOT NULL PRIMARY KEY)"
