@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -323,7 +324,7 @@ func (a *attempt) claimOn(ctx context.Context, t *term, hopeful bool) (o outcome
 		// The lease is over. A renewal that comes before its burial keeps it alive, and one
 		// that comes after finds no row.
 		if !seen.Gone {
-			buried, err := a.bury(ctx, bury, seen.LeaseID)
+			buried, err := a.bury(ctx, bury, row{seen.LeaseID})
 			if err != nil || !buried {
 				o.err = err
 				return o
@@ -380,7 +381,7 @@ func (a *attempt) take(ctx context.Context, statement func(context.Context) (tok
 func (a *attempt) bury(ctx context.Context, st statement, args ...any) (bool, error) {
 	var rows int64
 	err := retryConflicts(ctx, func(ctx context.Context) (err error) {
-		rows, err = a.store.change(ctx, &a.store.work, st, args...)
+		rows, err = a.store.change(ctx, &a.store.work, st, slices.Clone(args)...)
 		return err
 	})
 	return rows > 0, err

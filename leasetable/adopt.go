@@ -75,7 +75,7 @@ func (s *store) adopt(ctx context.Context, from ticket, id, metadata []byte) (to
 	if metadata != nil {
 		attach = metadata
 	}
-	args := []any{id, from.Token + 1, attach, from.Name, from.Lease, from.Token}
+	args := []any{id, from.Token + 1, attach, row{from.Name}, from.Lease, from.Token}
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
 		args = append(args, id, from.Token+1)
 	}

@@ -103,7 +103,7 @@ func (le *Lease) handOver(ctx context.Context, id []byte) error {
 func (l *Locker) endRow(id []byte, within time.Duration) {
 	_ = l.start(func() { // otherwise it expires
 		_ = retry(l.closing, within, func(ctx context.Context) error {
-			_, err := l.store.change(ctx, &l.store.work, end, id)
+			_, err := l.store.change(ctx, &l.store.work, end, row{id})
 			return err
 		})
 	})

@@ -177,10 +177,11 @@ func Timeout(ctx context.Context, d time.Duration) (context.Context, func()) {
 // WaitInVain waits to wait for a row, for which others wait.
 func WaitInVain(ctx context.Context) error {
 	p := newPatience()
+	locked := func() bool { return false }
 	for !p.full() {
-		_, _ = p.take(ctx)
+		_, _ = p.take(ctx, locked)
 	}
-	_, err := p.take(ctx)
+	_, err := p.take(ctx, locked)
 	return classify(err)
 }
 

@@ -38,7 +38,7 @@ func (le *Lease) setMetadata(ctx context.Context, metadata []byte) error {
 	return le.settled(ctx, func(ctx context.Context, t *term) error {
 		var token int64
 		err := retry(bound.To(le.locker.closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
-			token, err = t.store.claim(ctx, note, metadata, []byte(le.Name()), t.id, le.token)
+			token, err = t.store.claim(ctx, note, metadata, row{[]byte(le.Name())}, t.id, le.token)
 			return err
 		})
 		if err == nil && token == 0 {

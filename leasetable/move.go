@@ -181,7 +181,7 @@ func (le *Lease) tryMove(t, n *term) (how moved, err error) {
 
 // move moves a name from one lease to another, and reports whether it is there now.
 func (s *store) move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error) {
-	args := []any{to, []byte(name), token, from}
+	args := []any{to, row{[]byte(name)}, token, from}
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
 		args = append(args, to)
 	}

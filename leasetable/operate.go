@@ -195,7 +195,7 @@ func (l *Locker) ask(ctx context.Context, op, name string, f func(context.Contex
 // force frees a name as it was seen, and leaves word for its lease. It reports whether the name
 // was still as seen.
 func (s *store) force(ctx context.Context, name string, seen sight) (bool, error) {
-	args := []any{[]byte(name), seen.LeaseID, seen.Token}
+	args := []any{row{[]byte(name)}, seen.LeaseID, seen.Token}
 	switch s.dialect {
 	case schema.MySQL:
 		rows, err := s.change(ctx, &s.work, force, args...)
@@ -215,7 +215,7 @@ func (s *store) forceSQLite(ctx context.Context, args []any) (bool, error) {
 		return false, classify(err)
 	}
 	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
-	result, err := tx.ExecContext(ctx, s.texts[force], args...)
+	result, err := tx.ExecContext(ctx, s.texts[force], s.wire(args)...)
 	if err != nil {
 		return false, classify(err)
 	}

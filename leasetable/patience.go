@@ -3,6 +3,7 @@ package leasetable
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/sqllock/sqllock/schema"
 )
@@ -12,27 +13,54 @@ import (
 // somebody keeps locked holds up nobody who asks for another one.
 const mostPatient = workConns - 3
 
+// firstAsked is when it is asked first whether a statement would wait at all.
+const firstAsked = 50 * time.Millisecond
+
 // patience is for who runs a statement that may wait for a row.
-type patience chan struct{}
+type patience struct {
+	waits chan struct{} // has room for who may wait
+	asks  chan struct{} // has room for one who need not, or asks
+}
 
-func newPatience() patience { return make(patience, mostPatient) }
+func newPatience() patience {
+	return patience{waits: make(chan struct{}, mostPatient), asks: make(chan struct{}, 1)}
+}
 
-// take waits until a statement may wait for a row. Then done is to be called when that has ended.
-func (p patience) take(ctx context.Context) (done func(), err error) {
-	select {
-	case p <- struct{}{}:
-		return func() { <-p }, nil
-	case <-ctx.Done():
-		err := fmt.Errorf("%w: %d statements wait for rows that are kept locked", errSlow, mostPatient)
-		return nil, &dbError{err: err, answered: true, transient: true}
+// take waits until a statement may wait for a row, or need not, as unlocked reports, which is asked now and
+// then, ever less often. Then done is to be called when the statement has ended.
+func (p patience) take(ctx context.Context, unlocked func() bool) (done func(), err error) {
+	timer := time.NewTimer(firstAsked)
+	defer timer.Stop()
+	var asks chan struct{} // nil until it is time to ask
+	for pause := 2 * firstAsked; ; {
+		select {
+		case p.waits <- struct{}{}:
+			return func() { <-p.waits }, nil
+		case <-timer.C:
+			asks = p.asks
+		case asks <- struct{}{}:
+			if unlocked() {
+				return func() { <-p.asks }, nil
+			}
+			<-p.asks
+			asks = nil
+			timer.Reset(pause)
+			pause *= 2
+		case <-ctx.Done():
+			err := fmt.Errorf("%w: %d statements wait for rows that are kept locked", errSlow, mostPatient)
+			return nil, &dbError{err: err, answered: true, transient: true}
+		}
 	}
 }
 
 // full reports whether a statement would have to wait until it may.
-func (p patience) full() bool { return len(p) == cap(p) }
+func (p patience) full() bool { return len(p.waits) == cap(p.waits) }
+
+// row is an argument of a statement that says which row it may wait for.
+type row struct{ key any }
 
 // patiently waits until st may be run on p.
-func (s *store) patiently(ctx context.Context, p *pool, st statement) (done func(), err error) {
+func (s *store) patiently(ctx context.Context, p *pool, st statement, args ...any) (done func(), err error) {
 	waits := p == &s.work && s.dialect != schema.SQLite
 	switch st {
 	case acquire, acquireFree, acquireKnown, release, releaseAsync, releaseKnown, releaseKnownAsync: // see sharing
@@ -43,13 +71,40 @@ func (s *store) patiently(ctx context.Context, p *pool, st statement) (done func
 	if !waits {
 		return func() {}, nil
 	}
-	return s.patience.take(ctx)
+	return s.patience.take(ctx, func() bool { return s.unlocked(ctx, st, args) })
+}
+
+// unlocked reports whether nobody has the row locked that st may wait for. On PostgreSQL that of a name has to be there: one that is
+// just being inserted cannot be seen. Who inserts it waits for a moment only.
+func (s *store) unlocked(ctx context.Context, st statement, args []any) bool {
+	var keys []any
+	for _, arg := range args {
+		if r, ok := arg.(row); ok {
+			keys = append(keys, r.key)
+		}
+	}
+	if keys == nil {
+		return st == insert
+	}
+	find := unlocked
+	switch st {
+	case bury, buryStill, end:
+		find = unlockedLease
+	case releasePlace:
+		find = unlockedPlace
+	}
+	rows, err := s.query(ctx, &s.work, find, keys...)
+	if err != nil {
+		return false
+	}
+	defer rows.Close()
+	return rows.Next()
 }
 
 // again returns one for names that it was tried with before.
 func (s *store) again(one func(context.Context, *part) (taken, error)) func(context.Context, *part) (taken, error) {
 	return func(ctx context.Context, p *part) (taken, error) {
-		done, err := s.patience.take(ctx)
+		done, err := s.patience.take(ctx, func() bool { return s.unlocked(ctx, acquire, []any{row{[]byte(p.name)}}) })
 		if err != nil {
 			return taken{}, err
 		}

@@ -18,7 +18,7 @@ import (
 func TestManyLockedRowsDelayNobodyElse(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		l, dead := newLocker(t, db.DB), newLocker(t, db.DB, leasetable.WithTTL(2*time.Hour))
+		l, dead, alone := newLocker(t, db.DB), newLocker(t, db.DB, leasetable.WithTTL(2*time.Hour)), newLocker(t, db.DB, leasetable.WithTTL(3*time.Hour))
 		var names []string
 		var held []*leasetable.Lease
 		for i := range 4 {
@@ -28,7 +28,20 @@ func TestManyLockedRowsDelayNobodyElse(t *testing.T) {
 			held = append(held, take(t, l, mine))
 			take(t, dead, left)
 		}
-		run(t, db, "UPDATE sqllock_lease SET expires_at = "+longAgo[db.Engine]+" WHERE ttl_us = 7200000000")
+		for i := range 6 {
+			take(t, alone, fmt.Sprint("followed ", i))
+		}
+		run(t, db, "UPDATE sqllock_lease SET expires_at = "+longAgo[db.Engine]+" WHERE ttl_us >= 7200000000")
+		release(t, take(t, l, "shared", leasetable.WithLimit(2)))
+		tx, err := db.BeginTxx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 6 {
+			if err := take(t, dead, fmt.Sprint("guarded ", i), leasetable.WithShared(), sqllock.WithTTL(time.Minute)).Guard(t.Context(), leasetable.SQLTx(tx)); err != nil {
+				t.Fatal(err)
+			}
+		}
 		unpin := pinAll(t, db, names...)
 
 		ctx, cancel := context.WithCancel(t.Context())
@@ -51,10 +64,28 @@ func TestManyLockedRowsDelayNobodyElse(t *testing.T) {
 				stuck <- name
 			})
 		}
+		for i := range 6 {
+			all.Go(func() { _, _ = l.ForceRelease(ctx, fmt.Sprint("guarded ", i)) })
+		}
 		eventually(t, func() bool { return leasetable.Work(l).Stats().InUse >= 3 })
 		for range 40 {
 			release(t, take(t, l, "another"))
 		}
+		var followers sync.WaitGroup
+		for i := range 6 {
+			followers.Go(func() {
+				lock, err := l.Acquire(t.Context(), fmt.Sprint("followed ", i))
+				if err == nil {
+					err = lock.Release(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		followers.Wait()
+		release(t, take(t, l, "shared", leasetable.WithLimit(2)))
+		release(t, take(t, l, "shared")) // alone, in the row of those before
 		select {
 		case name := <-stuck:
 			t.Errorf("%s was sooner", name)
@@ -62,7 +93,52 @@ func TestManyLockedRowsDelayNobodyElse(t *testing.T) {
 		}
 		cancel()
 		unpin()
+		_ = tx.Rollback()
 		all.Wait()
+	})
+}
+
+// Names that somebody has inserted, and not committed, are like locked rows that cannot be seen.
+func TestManyNamesThatAreBeingInsertedDelayNobodyElse(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB)
+		tx, err := db.BeginTxx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		defer all.Wait()
+		defer cancel()
+		var names []string
+		for i := range 12 {
+			names = append(names, fmt.Sprint("new ", i))
+			if _, err := tx.ExecContext(t.Context(), db.Rebind("INSERT INTO sqllock_lock (name, token, acquired_at) VALUES (?, 0, CURRENT_TIMESTAMP)"), []byte(names[i])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stuck := make(chan error, len(names))
+		for _, name := range names {
+			all.Go(func() {
+				lock, err := l.Acquire(ctx, name)
+				if err == nil {
+					_ = lock.Release(context.Background()) // the database does it as well
+				}
+				stuck <- err
+			})
+		}
+		eventually(t, func() bool { return leasetable.Work(l).Stats().InUse >= 3 })
+		for i := range 10 {
+			release(t, take(t, l, fmt.Sprint("another ", i)))
+			release(t, take(t, l, "same"))
+		}
+		select {
+		case err := <-stuck:
+			t.Errorf("one of them was sooner: %v", err)
+		default:
+		}
 	})
 }
 

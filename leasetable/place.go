@@ -102,7 +102,7 @@ func (a *attempt) endDead(ctx context.Context, t *term, seen sight) (bool, error
 	case bytes.Equal(seen.LeaseID, t.id): // ends by itself
 		return false, nil
 	}
-	return a.bury(ctx, bury, seen.LeaseID)
+	return a.bury(ctx, bury, row{seen.LeaseID})
 }
 
 // clearDead clears so many of the places that were seen and whose leases are over, and reports whether it did: not
@@ -175,7 +175,7 @@ func (a *attempt) convert(ctx context.Context, t *term, seen sight) (o outcome, 
 		return o, tried
 	}
 	return a.take(ctx, func(ctx context.Context) (int64, error) {
-		return a.store.claim(ctx, convert, t.id, bytesOf(a.metadata), []byte(a.name), seen.Token)
+		return a.store.claim(ctx, convert, t.id, bytesOf(a.metadata), row{[]byte(a.name)}, seen.Token)
 	}), true
 }
 

@@ -24,9 +24,9 @@ func (s *store) lookPlaces(ctx context.Context, name string) (seen sight, err er
 // not. The token is the next one after the one that was seen, whatever becomes of the answer.
 func (s *store) takePlace(ctx context.Context, name string, seen sight, id []byte, limit int) (token int64, err error) {
 	if s.dialect == schema.Postgres {
-		return s.number(ctx, &s.work, acquirePlace, []byte(name), seen.Token, limit, seen.LeaseID, id)
+		return s.number(ctx, &s.work, acquirePlace, row{[]byte(name)}, seen.Token, limit, seen.LeaseID, id)
 	}
-	err = s.together(ctx, func(run runner) (bool, error) {
+	err = s.together(ctx, row{[]byte(name)}, func(run runner) (bool, error) {
 		var rows int64
 		var err error
 		if seen.Token == 0 {
@@ -49,7 +49,7 @@ func (s *store) takePlace(ctx context.Context, name string, seen sight, id []byt
 
 // freePlace frees a place, and returns how many that were: one or none.
 func (s *store) freePlace(ctx context.Context, name string, id []byte, token int64) (int64, error) {
-	return s.change(ctx, &s.work, releasePlace, []byte(name), id, token)
+	return s.change(ctx, &s.work, releasePlace, row{[]byte(name)}, id, row{token})
 }
 
 // clearPlace clears the place of a lease that is over, and reports whether it did: a guarded transaction keeps it.
@@ -60,7 +60,7 @@ func (s *store) clearPlace(ctx context.Context, name string, place sight) (bool,
 
 // raise makes sure that nobody takes a place any more on the condition that the name has this token.
 func (s *store) raise(ctx context.Context, name string, token int64) error {
-	args := []any{[]byte(name), token}
+	args := []any{row{[]byte(name)}, token}
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
 		args = append(args, token)
 	}
@@ -70,9 +70,9 @@ func (s *store) raise(ctx context.Context, name string, token int64) error {
 
 // wantAlone keeps others from joining those who hold the name together, for so long; nil: no longer.
 func (s *store) wantAlone(ctx context.Context, name string, us any) error {
-	args := []any{[]byte(name), us}
+	args := []any{row{[]byte(name)}, us}
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		args = []any{us, []byte(name)}
+		args = []any{us, row{[]byte(name)}}
 	}
 	_, err := s.change(ctx, &s.work, wantAlone, args...)
 	return err
@@ -85,7 +85,7 @@ func (s *store) forcePlaces(ctx context.Context, name string, token int64) (forc
 		n, err := s.number(ctx, &s.work, forcePlaces, []byte(name), token)
 		return n > 0, err
 	}
-	err = s.together(ctx, func(run runner) (bool, error) {
+	err = s.together(ctx, nil, func(run runner) (bool, error) {
 		rows, err := run(forcePlaces, []byte(name), token)
 		if err != nil || rows == 0 {
 			return false, err
@@ -104,9 +104,9 @@ func (s *store) forcePlaces(ctx context.Context, name string, token int64) (forc
 type runner func(st statement, args ...any) (int64, error)
 
 // together runs statements in one transaction, for the dialects that change two tables in no other way. It
-// commits if f reports that it has done something.
-func (s *store) together(ctx context.Context, f func(run runner) (bool, error)) error {
-	patient, err := s.patience.take(ctx)
+// commits if f reports that it has done something. They may wait for the row key, or for any if that is nil.
+func (s *store) together(ctx context.Context, key any, f func(run runner) (bool, error)) error {
+	patient, err := s.patience.take(ctx, func() bool { return s.unlocked(ctx, nextPlace, []any{key}) })
 	if err != nil {
 		return err
 	}

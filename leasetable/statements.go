@@ -19,7 +19,7 @@ const (
 	end         statement = "end"
 	acquire     statement = "acquire"
 	acquireFree statement = "acquire_free" // MySQL only
-	insert      statement = "insert"       // not MySQL
+	insert      statement = "insert"       // PostgreSQL only
 	look        statement = "look"
 	bury        statement = "bury"
 	buryStill   statement = "bury_still"
@@ -47,6 +47,10 @@ const (
 	acquireUnlocked   statement = "acquire_unlocked"
 	releaseUnlocked   statement = "release_unlocked"
 	releaseKnownAsync statement = "release_known_async"
+
+	unlocked      statement = "unlocked" // not SQLite, as the next ones
+	unlockedLease statement = "unlocked_lease"
+	unlockedPlace statement = "unlocked_place"
 
 	freeMany    statement = "free_many" // MySQL only, as the next ones
 	knownMany   statement = "known_many"
@@ -83,11 +87,14 @@ func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, er
 	names = append(names, lookPlaces, listPlaces, releasePlace, clearPlace, guardPlace, convert, raise, wantAlone, forcePlaces)
 	switch d {
 	case schema.SQLite:
-		names = append(names, insert, tell, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
+		names = append(names, tell, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
 	case schema.MySQL:
 		names = append(names, acquireFree, freeMany, knownMany, takenMany, heldMany, insertMany, guardGalera, acquireAtOnce, releaseAtOnce, acquireKnown, releaseKnown, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
 	case schema.Postgres:
 		names = append(names, insert, releaseAsync, acquireUnlocked, releaseUnlocked, acquireKnown, releaseKnown, releaseKnownAsync, acquirePlace)
+	}
+	if d != schema.SQLite {
+		names = append(names, unlocked, unlockedLease, unlockedPlace)
 	}
 	for _, s := range names {
 		text, err := files.ReadFile(fmt.Sprintf("sql/%s/%s.sql", d, s))

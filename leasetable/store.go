@@ -68,7 +68,7 @@ func (s *store) close() error {
 
 // exec runs a statement.
 func (s *store) exec(ctx context.Context, p *pool, st statement, args ...any) (sql.Result, error) {
-	done, err := s.patiently(ctx, p, st)
+	done, err := s.patiently(ctx, p, st, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -81,14 +81,15 @@ func (s *store) query(ctx context.Context, p *pool, st statement, args ...any) (
 	return p.QueryxContext(ctx, s.texts[st], s.wire(args)...)
 }
 
-// wire makes bytes safe to send. MariaDB takes them for text in the connection's character set,
+// wire makes arguments fit to send. MariaDB takes bytes for text in the connection's character set,
 // and stored the first bytes of an emoji, alone, as an empty name: there they go as hex.
 func (s *store) wire(args []any) []any {
-	if s.dialect != schema.MySQL {
-		return args
-	}
 	for i, arg := range args {
-		if b, ok := arg.([]byte); ok && b != nil {
+		if r, ok := arg.(row); ok {
+			arg = r.key
+			args[i] = arg
+		}
+		if b, ok := arg.([]byte); ok && b != nil && s.dialect == schema.MySQL {
 			args[i] = hex.EncodeToString(b)
 		}
 	}
@@ -132,9 +133,9 @@ func (s *store) release(ctx context.Context, p *part) (took taken, err error) {
 func (s *store) disown(ctx context.Context, name string, id []byte, keep time.Duration) (freed int64, err error) {
 	p := &part{keep: keep}
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		return s.change(ctx, &s.work, disown, p.keepUS(), []byte(name), id)
+		return s.change(ctx, &s.work, disown, p.keepUS(), row{[]byte(name)}, id)
 	}
-	return s.change(ctx, &s.work, disown, []byte(name), id, p.keepUS())
+	return s.change(ctx, &s.work, disown, row{[]byte(name)}, id, p.keepUS())
 }
 
 // acquire runs the statement of that name.
@@ -163,21 +164,26 @@ func (s *store) acquireFree(ctx context.Context, p *part) (took taken, err error
 	return s.acquire(ctx, p)
 }
 
-// insert runs the statement of that name. On MySQL acquire inserts, too.
+// insert takes a name that is absent. But on PostgreSQL acquire inserts, too.
 func (s *store) insert(ctx context.Context, p *part) (token int64, err error) {
-	if s.dialect == schema.MySQL {
-		took, err := s.takes.again(ctx, p)
-		return took.Token, err
+	var took taken
+	switch s.dialect {
+	case schema.MySQL:
+		took, err = s.takes.again(ctx, p)
+	case schema.SQLite:
+		took, err = s.takes.do(ctx, p, false)
+	default:
+		return s.claim(ctx, insert, []byte(p.name), p.id, p.metadata)
 	}
-	return s.claim(ctx, insert, []byte(p.name), p.id, p.metadata)
+	return took.Token, err
 }
 
 // takeover runs the statement of that name.
 func (s *store) takeover(ctx context.Context, p *part, dead []byte) (token int64, err error) {
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		return s.claim(ctx, takeover, p.id, p.metadata, p.since, []byte(p.name), dead)
+		return s.claim(ctx, takeover, p.id, p.metadata, p.since, row{[]byte(p.name)}, dead)
 	}
-	return s.claim(ctx, takeover, p.id, []byte(p.name), dead, p.since, p.metadata)
+	return s.claim(ctx, takeover, p.id, row{[]byte(p.name)}, dead, p.since, p.metadata)
 }
 
 // claim runs a statement that may grant a name and returns the token, or 0 if it did not.
@@ -201,7 +207,7 @@ func (s *store) number(ctx context.Context, p *pool, st statement, args ...any) 
 
 // maybeNumber runs a statement that returns one number, and reports whether it did.
 func (s *store) maybeNumber(ctx context.Context, p *pool, st statement, args ...any) (found bool, n int64, err error) {
-	done, err := s.patiently(ctx, p, st)
+	done, err := s.patiently(ctx, p, st, args...)
 	if err != nil {
 		return false, 0, err
 	}

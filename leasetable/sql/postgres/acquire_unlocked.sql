@@ -1,7 +1,8 @@
 -- Takes the names $1, an array as text, for the lease $2 with the metadata $3 as acquire_many.sql does, and those that are
 -- absent as well. What decides is read from the rows that the
--- statement locks. It leaves out rows that somebody else has locked, and waits for none but one that is just being inserted; all
--- who insert do so in the same order, and insert no name that they see: that would wait for whoever changes its row.
+-- statement locks. It leaves out rows that somebody else has locked, and waits for none but one that is just being inserted; if one
+-- takes more than 100 ms, nothing is taken. All who insert do so in the same order, and insert no name that they see: that would wait for
+-- whoever changes its row.
 WITH free AS (
   SELECT k.name
   FROM sqllock_lock k
@@ -16,7 +17,7 @@ WITH free AS (
 ), made AS (
   INSERT INTO sqllock_lock (name, token, lease_id, acquired_at, metadata)
   SELECT a.name, 1, $2, clock_timestamp(), $3
-  FROM unnest($1::text::bytea[]) a (name)
+  FROM unnest($1::text::bytea[]) a (name), set_config('lock_timeout', '100', true)
   WHERE a.name NOT IN (SELECT k.name FROM sqllock_lock k WHERE k.name = ANY ($1::text::bytea[]))
   ORDER BY a.name
   ON CONFLICT (name) DO NOTHING

@@ -1,5 +1,0 @@
--- Takes the name ?1, which is absent, for the lease ?2 with the metadata ?3.
-INSERT INTO sqllock_lock (name, token, lease_id, acquired_at, metadata)
-VALUES (?1, 1, ?2, CAST(unixepoch('subsec') * 1000000 AS INTEGER), ?3)
-ON CONFLICT (name) DO NOTHING
-RETURNING token
