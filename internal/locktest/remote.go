@@ -137,7 +137,7 @@ func (r remote) waiter(t *testing.T, before func()) {
 	if took > r.TTL+promptly {
 		t.Errorf("somebody else had the lock only %v after its release", took)
 	}
-	far.mustSay(t, "failed")
+	far.mustSayWithin(t, 2*soon, "failed") // one who had waited for a while tries to connect again, for 15 s
 	r.heal(t, far)
 	mustLive(t, next)
 	mustRelease(t, next)
@@ -199,15 +199,20 @@ func report(out io.Writer, err error) {
 	case errors.Is(err, sqllock.ErrHeld):
 		word = "is held"
 	}
-	fmt.Fprintf(out, "%d %s: %v\n", now, word, err)
+	fmt.Fprintf(out, "%d %s: %q\n", now, word, fmt.Sprint(err)) // of one line
 }
 
 // mustSay waits for a report, and returns when it was made.
 func (p *process) mustSay(t *testing.T, want string) time.Time {
 	t.Helper()
+	return p.mustSayWithin(t, soon, want)
+}
+
+func (p *process) mustSayWithin(t *testing.T, within time.Duration, want string) time.Time {
+	t.Helper()
 	said := make(chan string, 1)
 	go func() { said <- p.line() }()
-	line := receive(t, said, soon, fmt.Sprintf("the child process to say %q", want))
+	line := receive(t, said, within, fmt.Sprintf("the child process to say %q", want))
 	at, what, _ := strings.Cut(line, " ")
 	ns, err := strconv.ParseInt(at, 10, 64)
 	if word, _, _ := strings.Cut(what, ":"); err != nil || word != want {
