@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -324,7 +323,7 @@ func (a *attempt) claimOn(ctx context.Context, t *term, hopeful bool) (o outcome
 		// The lease is over. A renewal that comes before its burial keeps it alive, and one
 		// that comes after finds no row.
 		if !seen.Gone {
-			buried, err := a.bury(ctx, bury, row{seen.LeaseID})
+			buried, err := a.bury(ctx, bury, seen.LeaseID)
 			if err != nil || !buried {
 				o.err = err
 				return o
@@ -378,10 +377,10 @@ func (a *attempt) take(ctx context.Context, statement func(context.Context) (tok
 }
 
 // bury ends a lease that has expired, or stood still, and reports whether it was this call that did.
-func (a *attempt) bury(ctx context.Context, st statement, args ...any) (bool, error) {
+func (a *attempt) bury(ctx context.Context, st statement, id []byte, more ...any) (bool, error) {
 	var rows int64
 	err := retryConflicts(ctx, func(ctx context.Context) (err error) {
-		rows, err = a.store.change(ctx, &a.store.work, st, slices.Clone(args)...)
+		rows, err = a.store.change(ctx, &a.store.work, st, append([]any{row{id}}, more...)...)
 		return err
 	})
 	return rows > 0, err

@@ -71,6 +71,11 @@ func (s *store) patiently(ctx context.Context, p *pool, st statement, args ...an
 	if !waits {
 		return func() {}, nil
 	}
+	return s.mayWait(ctx, st, args...)
+}
+
+// mayWait waits until st may wait for a row, or need not; see patience.take.
+func (s *store) mayWait(ctx context.Context, st statement, args ...any) (done func(), err error) {
 	return s.patience.take(ctx, func() bool { return s.unlocked(ctx, st, args) })
 }
 
@@ -83,7 +88,7 @@ func (s *store) unlocked(ctx context.Context, st statement, args []any) bool {
 			keys = append(keys, r.key)
 		}
 	}
-	if keys == nil {
+	if keys == nil || s.dialect == schema.SQLite { // which locks no rows
 		return st == insert
 	}
 	find := unlocked
@@ -104,7 +109,7 @@ func (s *store) unlocked(ctx context.Context, st statement, args []any) bool {
 // again returns one for names that it was tried with before.
 func (s *store) again(one func(context.Context, *part) (taken, error)) func(context.Context, *part) (taken, error) {
 	return func(ctx context.Context, p *part) (taken, error) {
-		done, err := s.patience.take(ctx, func() bool { return s.unlocked(ctx, acquire, []any{row{[]byte(p.name)}}) })
+		done, err := s.mayWait(ctx, acquire, row{[]byte(p.name)})
 		if err != nil {
 			return taken{}, err
 		}

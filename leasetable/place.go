@@ -102,7 +102,7 @@ func (a *attempt) endDead(ctx context.Context, t *term, seen sight) (bool, error
 	case bytes.Equal(seen.LeaseID, t.id): // ends by itself
 		return false, nil
 	}
-	return a.bury(ctx, bury, row{seen.LeaseID})
+	return a.bury(ctx, bury, seen.LeaseID)
 }
 
 // clearDead clears so many of the places that were seen and whose leases are over, and reports whether it did: not

@@ -106,7 +106,7 @@ type runner func(st statement, args ...any) (int64, error)
 // together runs statements in one transaction, for the dialects that change two tables in no other way. It
 // commits if f reports that it has done something. They may wait for the row key, or for any if that is nil.
 func (s *store) together(ctx context.Context, key any, f func(run runner) (bool, error)) error {
-	patient, err := s.patience.take(ctx, func() bool { return s.unlocked(ctx, nextPlace, []any{key}) })
+	patient, err := s.mayWait(ctx, nextPlace, key)
 	if err != nil {
 		return err
 	}

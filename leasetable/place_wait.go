@@ -56,7 +56,7 @@ func (a *attempt) endStill() (ended bool, err error) {
 			continue
 		}
 		ended = true
-		if _, err := a.bury(a.ctx, buryStill, row{s.LeaseID}, s.Renewals); err != nil {
+		if _, err := a.bury(a.ctx, buryStill, s.LeaseID, s.Renewals); err != nil {
 			return ended, err
 		}
 	}

@@ -164,7 +164,7 @@ func (s *store) acquireFree(ctx context.Context, p *part) (took taken, err error
 	return s.acquire(ctx, p)
 }
 
-// insert takes a name that is absent. But on PostgreSQL acquire inserts, too.
+// insert takes a name that is absent. Except on PostgreSQL acquire inserts, too.
 func (s *store) insert(ctx context.Context, p *part) (token int64, err error) {
 	var took taken
 	switch s.dialect {
