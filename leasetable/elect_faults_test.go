@@ -99,7 +99,7 @@ func (f writerFunc) Write(p []byte) (int, error) {
 func TestACampaignOutlastsItsLease(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		l := newLocker(t, db.DB, leasetable.WithTTL(time.Second))
+		l := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL))
 		if err := take(t, l, "x").Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestACampaignOutlastsItsLease(t *testing.T) {
 func TestALeaderThatIsCutOffLeadsAgainWhenItIsNot(t *testing.T) {
 	t.Parallel()
 	onDedicated(t, func(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
-		c := campaign(t, newElector(t, newLocker(t, db.DB, leasetable.WithTTL(2*time.Second))))
+		c := campaign(t, newElector(t, newLocker(t, db.DB, leasetable.WithTTL(3*time.Second))))
 		first := c.mustLead(t)
 		server.Pause()
 		first.mustEnd(t, sqllock.ErrExpired)

@@ -199,7 +199,7 @@ func TestALeaderThatIsDeposedCampaignsAgainWhenItsWorkHasReturned(t *testing.T) 
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		renewed, hook := onRenewal()
-		l, admin := newLocker(t, db.DB, leasetable.WithTTL(time.Second), hook), newLocker(t, db.DB)
+		l, admin := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL), hook), newLocker(t, db.DB)
 		take(t, l, "y") // renewals go on for this one
 		c := campaign(t, newElector(t, l))
 		first := c.mustLead(t)
@@ -230,12 +230,12 @@ func TestALeaderThatIsCancelledLeadsUntilItsWorkHasReturned(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		renewed, hook := onRenewal()
-		a := campaign(t, newElector(t, newLocker(t, db.DB, leasetable.WithTTL(time.Second), hook)))
+		a := campaign(t, newElector(t, newLocker(t, db.DB, leasetable.WithTTL(survivingTTL), hook)))
 		first := a.mustLead(t)
-		b := campaign(t, newElector(t, newLocker(t, db.DB, leasetable.WithTTL(time.Second))))
+		b := campaign(t, newElector(t, newLocker(t, db.DB, leasetable.WithTTL(survivingTTL))))
 		a.cancel(errStop)
 		first.mustEnd(t, errStop)
-		for range 5 { // more than a TTL
+		for range 4 { // more than a TTL
 			receive(t, renewed)
 			b.mustNotLead(t)
 		}

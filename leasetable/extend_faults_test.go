@@ -99,7 +99,7 @@ func TestALockThatCannotBeReleasedWhileItIsExtendedIsFreedLater(t *testing.T) {
 func TestALockThatIsLostWhileItIsExtendedIsToldAndFree(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		lease, extended, passOn := halfway(t, db, 3*time.Second)
+		lease, extended, passOn := halfway(t, db, survivingTTL)
 		run(t, db, "DELETE FROM sqllock_lease WHERE ttl_us = 3000000")
 		if cause := await(t, lease, 30*time.Second); !errors.Is(cause, sqllock.ErrLost) {
 			t.Errorf("the holder was told %v", cause)
@@ -155,7 +155,7 @@ func TestALockEndsWithTheLeaseThatItIsExtendedBy(t *testing.T) {
 func TestAnExtensionThatIsNotAnsweredIsFoundOutInTheBackground(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		l := newLocker(t, db.DB, leasetable.WithTTL(3*time.Second))
+		l := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL))
 		lease := take(t, l, "pinned")
 		unpin := pin(t, db, "pinned")
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -163,7 +163,7 @@ func TestAnExtensionThatIsNotAnsweredIsFoundOutInTheBackground(t *testing.T) {
 		if err := lease.Extend(ctx, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Extend of a row that is locked: %v", err)
 		}
-		if left := lease.Remaining(); left == 0 || left > 3*time.Second {
+		if left := lease.Remaining(); left == 0 || left > survivingTTL {
 			t.Errorf("%v are left while nothing is known", left)
 		}
 		unpin()
@@ -202,7 +202,7 @@ func TestAMoveThatTheDatabaseForgotIsLostAndTheNameFreed(t *testing.T) {
 func TestAMoveThatTheDatabaseForgotIsToldBeforeTheNameIsFreed(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		l, other := newLocker(t, db.DB, leasetable.WithTTL(3*time.Second)), newLocker(t, db.DB)
+		l, other := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL)), newLocker(t, db.DB)
 		also := take(t, l, "also")
 		lease := take(t, l, "x")
 		before := leaseOf(t, db, "x")
@@ -223,7 +223,7 @@ func TestAMoveThatTheDatabaseForgotIsToldBeforeTheNameIsFreed(t *testing.T) {
 func TestALockIsKnownWhileItIsExtended(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		lease, extended, passOn := halfway(t, db, 3*time.Second)
+		lease, extended, passOn := halfway(t, db, survivingTTL)
 		endConnections(t, db)
 		renew := func() error { return lease.Renew(t.Context()) }
 		if err := errors.Join(insist(t.Context(), renew), insist(t.Context(), renew)); err != nil { // on new connections

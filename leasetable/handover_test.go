@@ -116,7 +116,7 @@ func TestALockThatWasHandedOverIsNoneThatARenewalIsFor(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		var locks atomic.Int64
-		l := newLocker(t, db.DB, leasetable.WithTTL(3*time.Second), leasetable.WithHook(func(e sqllock.Event) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL), leasetable.WithHook(func(e sqllock.Event) {
 			if e.Kind == "renewed" {
 				locks.Store(int64(e.Locks))
 			}

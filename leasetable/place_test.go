@@ -285,8 +285,7 @@ func TestCloseFreesPlaces(t *testing.T) {
 func TestAForcedReleaseTakesAllPlacesAndIsTold(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
-		const ttl = 1500 * time.Millisecond
-		a, b := newLocker(t, db.DB, leasetable.WithTTL(ttl), leasetable.WithOwner("a")), newLocker(t, db.DB, leasetable.WithTTL(ttl))
+		a, b := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL), leasetable.WithOwner("a")), newLocker(t, db.DB, leasetable.WithTTL(survivingTTL))
 		admin := newLocker(t, db.DB)
 		shared := leasetable.WithShared()
 		all := []*leasetable.Lease{take(t, a, "x", shared), take(t, b, "x", shared), take(t, a, "x", shared)}

@@ -74,7 +74,7 @@ func TestAHeldNameTellsItsHolder(t *testing.T) {
 func TestOneRenewalKeepsAllLocks(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
-		l := newLocker(t, db.DB, leasetable.WithTTL(1500*time.Millisecond))
+		l := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL))
 		leases := make([]*leasetable.Lease, 50)
 		for i := range leases {
 			leases[i] = take(t, l, fmt.Sprint(i))
@@ -122,7 +122,7 @@ func TestEveryTTLHasItsOwnLease(t *testing.T) {
 func TestAnUnusedLeaseIsEnded(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
-		l := newLocker(t, db.DB, leasetable.WithTTL(time.Second))
+		l := newLocker(t, db.DB, leasetable.WithTTL(3*time.Second))
 		if err := take(t, l, "x").Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -306,6 +306,37 @@ func waitsForRow(t *testing.T, db *sqltest.Database) bool {
 		}
 	}
 	return true
+}
+
+// withoutWaiting runs f, and fails if a statement in the test's database has waited for a row for a second meanwhile. One that
+// waits for a row that somebody keeps locked does so for two.
+func withoutWaiting(t *testing.T, db *sqltest.Database, f func()) {
+	t.Helper()
+	waits := `SELECT count(*) FROM information_schema.INNODB_TRX t JOIN ` + processes + ` p ON p.ID = t.trx_mysql_thread_id
+		WHERE p.DB = DATABASE() AND t.trx_state = 'LOCK WAIT' AND t.trx_wait_started < NOW() - INTERVAL 1 SECOND`
+	if db.Engine == sqltest.EnginePostgres {
+		waits = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+			AND wait_event_type = 'Lock' AND query_start < clock_timestamp() - interval '1 second'`
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+			if count(t, db, waits) > 0 {
+				t.Error("a statement waits for a row")
+				<-done
+				return
+			}
+		}
+	}
 }
 
 // eventually asks again and again until done.

@@ -19,7 +19,7 @@ const stubborn = `trap "" TERM; exec 3<&0; cat <&3 & echo ready; wait`
 func TestALostLeaseEndsTheCommandAndWhatItStarted(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, db testPlace) {
-		p := start(t, on(t, db.url), "run", "--ttl", "900ms", "--kill-after", "100ms", "x", "--", "sh", "-c", stubborn)
+		p := start(t, on(t, db.url), "run", "--ttl", "6s", "--kill-after", "100ms", "x", "--", "sh", "-c", stubborn)
 		p.expect("ready")
 		_, err := db.ExecContext(t.Context(), "DELETE FROM sqllock_lease")
 		must(t, err)
@@ -54,7 +54,7 @@ func TestALostSessionEndsTheCommandAndWhatItStarted(t *testing.T) {
 func TestALostLockLetsTheCommandEndByItself(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	p := start(t, on(t, db.url), "run", "--ttl", "900ms", "--kill-after", "1h", "x", "--", os.Args[0], "act", "5", "1")
+	p := start(t, on(t, db.url), "run", "--ttl", "6s", "--kill-after", "1h", "x", "--", os.Args[0], "act", "5", "1")
 	p.expect("ready")
 	_, err := db.ExecContext(t.Context(), "DELETE FROM sqllock_lease")
 	must(t, err)
@@ -205,7 +205,7 @@ func TestAKilledHolderLetsTheNextIn(t *testing.T) {
 	}
 	onEach(t, func(t *testing.T, db testPlace) {
 		t.Helper()
-		kill(t, db, "--ttl", "1s")
+		kill(t, db, "--ttl", "5s")
 		if db.Engine != "sqlite" {
 			kill(t, db, "--kind", "session")
 		}

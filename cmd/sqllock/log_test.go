@@ -78,7 +78,7 @@ func TestVerboseSaysWhatHappensToTheLock(t *testing.T) {
 func TestVerboseSaysWhyTheLockWasLost(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	p := start(t, on(t, db.url), "run", "-v", "--log-format", "json", "--ttl", "900ms", "x", "--", "sh", "-c", "echo ready; exec cat")
+	p := start(t, on(t, db.url), "run", "-v", "--log-format", "json", "--ttl", "6s", "x", "--", "sh", "-c", "echo ready; exec cat")
 	p.expect("ready")
 	_, err := db.ExecContext(t.Context(), "DELETE FROM sqllock_lease")
 	must(t, err)

@@ -10,7 +10,7 @@ func TestAReleaseByForceIsToldToTheHolderOfALease(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
-		p := held(t, e, "--ttl", "900ms", "x")
+		p := held(t, e, "--ttl", "6s", "x")
 		call(t, e, 64, []string{"nothing was released", "next renewal", "not stopped", "--force"}, "release", "x")
 		call(t, e, 75, []string{"is held by"}, "run", "--wait", "0", "x", "--", "true")
 
@@ -35,7 +35,7 @@ func TestAReleaseByForceNamesAllWhoHeldTheLeaseTogether(t *testing.T) {
 	onEach(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
 		for i, flags := range [][]string{{"--shared"}, {"--limit", "3"}} {
-			name, flags := flags[0], append(flags, "--ttl", "900ms", "--", flags[0])
+			name, flags := flags[0], append(flags, "--ttl", "6s", "--", flags[0])
 			all := []*process{held(t, e, flags...), held(t, e, flags...)}
 			out := call(t, e, 0, nil, "release", "--force", "--", name)
 			for i, p := range all {

@@ -104,7 +104,7 @@ func TestALostLockEndsACommandOnATerminal(t *testing.T) {
 	screen, tty := terminal(t)
 	// sqllock shares its group with the shell, which must not be hit.
 	cmd, shows := onTerminal(t, screen, tty, on(t, db.url), "sh", "-c",
-		`"$0" run --ttl 900ms --kill-after 100ms x -- sh -c 'trap "" TERM; echo ready; read x'; echo code $?; exit 9`, binary)
+		`"$0" run --ttl 6s --kill-after 100ms x -- sh -c 'trap "" TERM; echo ready; read x'; echo code $?; exit 9`, binary)
 	shows("ready")
 	_, err := db.ExecContext(t.Context(), "DELETE FROM sqllock_lease")
 	must(t, err)
@@ -148,7 +148,7 @@ func TestACommandThatWasStoppedForTooLongIsEnded(t *testing.T) {
 	t.Parallel()
 	screen, tty := terminal(t)
 	cmd, shows := onTerminal(t, screen, tty, on(t, sqliteFile(t).url), "sh", "-c",
-		`set -m; "$0" run --ttl 900ms x -- sh -c 'echo ready; read line; echo got $line'; echo; "$0" run x -- echo the next; fg; echo code $?`, binary)
+		`set -m; "$0" run --ttl 3s x -- sh -c 'echo ready; read line; echo got $line'; echo; "$0" run x -- echo the next; fg; echo code $?`, binary)
 	shows("ready")
 	_, err := screen.WriteString("\x1a")
 	must(t, err)
