@@ -135,8 +135,23 @@ type outcome struct {
 	err    error
 }
 
-// claim makes one attempt in the database. The error is a *HeldError when the name is held.
+// claim makes one attempt in the database. The error is a *HeldError when the name is held. When the lease that the name was to
+// hang on ended meanwhile (a stalled machine, a failover), that says nothing of the name: there is another lease.
 func (a *attempt) claim() (*Lease, error) {
+	for {
+		lease, err := a.claimOnce()
+		if !errors.As(err, new(*overError)) || a.ctx.Err() != nil || a.closing.Err() != nil {
+			return lease, err
+		}
+	}
+}
+
+// overError says why the lease ended that a name was taken by. The name was given back.
+type overError struct{ error }
+
+func (e *overError) Unwrap() error { return e.error }
+
+func (a *attempt) claimOnce() (*Lease, error) {
 	t, err := a.term(a.ctx, a.choice.ttl)
 	if err != nil {
 		return nil, err
@@ -251,7 +266,7 @@ func (a *attempt) accept(t *term, o outcome, reviews int) (*Lease, error) {
 	lease.keep, lease.place, lease.apart = a.keep, o.place, a.apart
 	if err := t.attach(lease, reviews); err != nil { // the term ended while the answer was on its way
 		a.abandon(t, o)
-		return nil, err
+		return nil, &overError{err}
 	}
 	return lease, nil
 }

@@ -114,17 +114,15 @@ func TestACampaignOutlastsItsLease(t *testing.T) {
 	})
 }
 
-func TestALeaderThatIsCutOffLeadsAgainWhenItIsNot(t *testing.T) {
-	t.Parallel()
-	onDedicated(t, func(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
-		c := campaign(t, newElector(t, newLocker(t, db.DB, leasetable.WithTTL(3*time.Second))))
-		first := c.mustLead(t)
-		server.Pause()
-		first.mustEnd(t, sqllock.ErrExpired)
-		first.end <- nil
-		server.Resume()
-		if second := c.mustLead(t); second.lease.Token() <= first.lease.Token() {
-			t.Errorf("token %d after %d", second.lease.Token(), first.lease.Token())
-		}
-	})
+func leaderIsCutOff(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
+	t.Helper()
+	c := campaign(t, newElector(t, newLocker(t, db.DB, leasetable.WithTTL(3*time.Second))))
+	first := c.mustLead(t)
+	server.Pause()
+	first.mustEnd(t, sqllock.ErrExpired)
+	first.end <- nil
+	server.Resume()
+	if second := c.mustLead(t); second.lease.Token() <= first.lease.Token() {
+		t.Errorf("token %d after %d", second.lease.Token(), first.lease.Token())
+	}
 }

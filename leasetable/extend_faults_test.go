@@ -100,7 +100,7 @@ func TestALockThatIsLostWhileItIsExtendedIsToldAndFree(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		lease, extended, passOn := halfway(t, db, survivingTTL)
-		run(t, db, "DELETE FROM sqllock_lease WHERE ttl_us = 3000000")
+		run(t, db, "DELETE FROM sqllock_lease WHERE ttl_us = 6000000")
 		if cause := await(t, lease, 30*time.Second); !errors.Is(cause, sqllock.ErrLost) {
 			t.Errorf("the holder was told %v", cause)
 		}

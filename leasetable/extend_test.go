@@ -118,11 +118,11 @@ func TestWhatIsSureAlreadyIsNotExtended(t *testing.T) {
 func TestALockIsExtendedByARenewalIfThatIsEnough(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
-		l := newLocker(t, db.DB, leasetable.WithTTL(time.Minute))
+		l := newLocker(t, db.DB, leasetable.WithTTL(30*time.Second))
 		lease := take(t, l, "x")
-		const d = 49 * time.Second // a second less than it begins with
+		const d = 22 * time.Second // three less than it begins with
 		eventually(t, func() bool { return lease.Remaining() < d })
-		if err := lease.Extend(t.Context(), d); err != nil || lease.Remaining() < d-20*time.Second {
+		if err := lease.Extend(t.Context(), d); err != nil || lease.Remaining() < d-10*time.Second {
 			t.Errorf("Extend: %v, %v", err, lease.Remaining())
 		}
 		if n := leaseRows(t, db); n != 1 {

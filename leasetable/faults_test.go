@@ -150,57 +150,41 @@ func TestARenewalWhoseAnswerIsLostIsRepeated(t *testing.T) {
 	})
 }
 
-// onDedicated runs a test on a server of its own, of every kind, side by side.
-func onDedicated(t *testing.T, test func(t *testing.T, server *sqltest.Server, db *sqltest.Database)) {
+func serverHangs(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
 	t.Helper()
-	for _, engine := range []sqltest.Engine{sqltest.EnginePostgres, sqltest.EngineMySQL, sqltest.EngineMariaDB} {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			server := sqltest.Start(t, engine)
-			test(t, server, withTables(t, server.Database(t)))
-		})
+	const ttl = 12 * time.Second
+	l := newLocker(t, db.DB, leasetable.WithTTL(ttl))
+	lease := take(t, l, "x")
+	server.Pause()
+	// What was confirmed last was sent before this. The holder is told ⅙ TTL before the server could let another in;
+	// half of that is for timers that are late.
+	before := time.AfterFunc(ttl-ttl/12, func() {})
+	if cause := await(t, lease, time.Minute); !errors.Is(cause, sqllock.ErrExpired) {
+		t.Errorf("the lock ended with %v", cause)
+	}
+	if !before.Stop() {
+		t.Error("the holder was told too late")
+	}
+	server.Resume()
+	take(t, newLocker(t, db.DB), "x") // as soon as it has expired for the database too
+	if err := lease.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+		t.Errorf("Release of a lock that somebody took: %v", err)
 	}
 }
 
-func TestAServerThatHangsEndsTheLockBeforeItsLeaseExpires(t *testing.T) {
-	t.Parallel()
-	onDedicated(t, func(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
-		const ttl = 12 * time.Second
-		l := newLocker(t, db.DB, leasetable.WithTTL(ttl))
-		lease := take(t, l, "x")
-		server.Pause()
-		// What was confirmed last was sent before this. The holder is told ⅙ TTL before the server could let another in;
-		// half of that is for timers that are late.
-		before := time.AfterFunc(ttl-ttl/12, func() {})
-		if cause := await(t, lease, time.Minute); !errors.Is(cause, sqllock.ErrExpired) {
-			t.Errorf("the lock ended with %v", cause)
-		}
-		if !before.Stop() {
-			t.Error("the holder was told too late")
-		}
-		server.Resume()
-		take(t, newLocker(t, db.DB), "x") // as soon as it has expired for the database too
-		if err := lease.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
-			t.Errorf("Release of a lock that somebody took: %v", err)
-		}
-	})
-}
-
-func TestALeaseSurvivesARestartOfTheServer(t *testing.T) {
-	t.Parallel()
-	onDedicated(t, func(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
-		l := newLocker(t, db.DB, leasetable.WithTTL(time.Minute), leasetable.WithOwner("survivor"))
-		lease := take(t, l, "x")
-		server.Kill()
-		server.Start()
-		h := mustBeHeld(t, newLocker(t, db.DB), "x")
-		if h.Owner != "survivor" || lease.Context().Err() != nil {
-			t.Errorf("after the restart the holder is %v, the lock's end %v", h, context.Cause(lease.Context()))
-		}
-		if err := lease.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
+func serverRestarts(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
+	t.Helper()
+	l := newLocker(t, db.DB, leasetable.WithTTL(time.Minute), leasetable.WithOwner("survivor"))
+	lease := take(t, l, "x")
+	server.Kill()
+	server.Start()
+	h := mustBeHeld(t, newLocker(t, db.DB), "x")
+	if h.Owner != "survivor" || lease.Context().Err() != nil {
+		t.Errorf("after the restart the holder is %v, the lock's end %v", h, context.Cause(lease.Context()))
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestAServerThatStallsDoesNotHoldUpAnAttemptForEver(t *testing.T) {
@@ -373,16 +357,14 @@ func TestCloseDoesNotWaitForAStatementThatHangs(t *testing.T) {
 	})
 }
 
-func TestALockReleasedWhileTheServerIsAwayIsFreeWhenItIsBack(t *testing.T) {
-	t.Parallel()
-	onDedicated(t, func(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
-		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
-		lease := take(t, l, "x")
-		server.Kill()
-		if err := lease.Release(t.Context()); err == nil {
-			t.Error("a server that is away confirmed a release")
-		}
-		server.Start()
-		take(t, newLocker(t, db.DB), "x")
-	})
+func serverIsAway(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
+	t.Helper()
+	l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+	lease := take(t, l, "x")
+	server.Kill()
+	if err := lease.Release(t.Context()); err == nil {
+		t.Error("a server that is away confirmed a release")
+	}
+	server.Start()
+	take(t, newLocker(t, db.DB), "x")
 }

@@ -34,7 +34,9 @@ func (p *pool) open(c driver.Connector, driverName string, d schema.Dialect, con
 	if d == schema.MySQL {
 		c = galeraConnector{c, &p.galera, &p.mariadb}
 	}
-	db := sql.OpenDB(&settledConnector{Connector: c, dialect: d, pool: p})
+	settled := &settledConnector{Connector: c, dialect: d, pool: p}
+	settled.dialer = newDialer(settled.settle)
+	db := sql.OpenDB(settled)
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	p.DB = sqlx.NewDb(db, driverName)
@@ -59,10 +61,21 @@ type settledConnector struct {
 	driver.Connector
 	dialect schema.Dialect
 	pool    *pool
+	dialer  *dialer
 }
 
-// Connect implements driver.Connector.
+// Connect implements driver.Connector. What it opens goes on when ctx ends.
 func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	return s.dialer.dial(ctx)
+}
+
+// Close implements io.Closer, which database/sql calls when the pool is closed.
+func (s *settledConnector) Close() error {
+	s.dialer.close()
+	return nil
+}
+
+func (s *settledConnector) settle(ctx context.Context) (driver.Conn, error) {
 	dc, err := s.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -94,6 +107,15 @@ func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	s.pool.opened.Add(1)
 	return dc, nil
+}
+
+// connected returns when there is a connection.
+func (p *pool) connected(ctx context.Context) error {
+	conn, err := p.Conn(ctx)
+	if err != nil {
+		return classify(err)
+	}
+	return conn.Close() // into the pool
 }
 
 func execOn(ctx context.Context, dc driver.Conn, text string) error {

@@ -55,32 +55,30 @@ func asApplication(t *testing.T, db *sqltest.Database) string {
 }
 
 // A failover can leave a holder with the old primary, which is read-only then.
-func TestAHolderOnAServerThatBecameReadOnlyIsToldInTime(t *testing.T) {
-	t.Parallel()
-	onDedicated(t, func(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
-		const ttl = 3 * time.Second
-		l := newLocker(t, open(t, db.DriverName(), asApplication(t, db)), leasetable.WithTTL(ttl))
-		lease := take(t, l, "x")
-		writable := makeReadOnly(t, db)
-		var err error
-		eventually(t, func() bool { // sessions of PostgreSQL hear of it one after the other
-			var lock sqllock.Lock
-			if lock, err = l.TryAcquire(t.Context(), "y"); err == nil {
-				_ = lock.Release(t.Context()) // it may be read-only now
-			}
-			return err != nil
-		})
-		if !errors.Is(err, sqllock.ErrReadOnly) {
-			t.Errorf("TryAcquire: %v; want ErrReadOnly", err)
+func serverBecomesReadOnly(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
+	t.Helper()
+	const ttl = 3 * time.Second
+	l := newLocker(t, open(t, db.DriverName(), asApplication(t, db)), leasetable.WithTTL(ttl))
+	lease := take(t, l, "x")
+	writable := makeReadOnly(t, db)
+	var err error
+	eventually(t, func() bool { // sessions of PostgreSQL hear of it one after the other
+		var lock sqllock.Lock
+		if lock, err = l.TryAcquire(t.Context(), "y"); err == nil {
+			_ = lock.Release(t.Context()) // it may be read-only now
 		}
-		if cause := await(t, lease, time.Minute); !errors.Is(cause, sqllock.ErrExpired) {
-			t.Errorf("the lock ended with %v", cause)
-		}
-		writable()
-		if token := take(t, newLocker(t, db.DB), "x").Token(); token != 2 {
-			t.Errorf("the next holder has token %d", token)
-		}
+		return err != nil
 	})
+	if !errors.Is(err, sqllock.ErrReadOnly) {
+		t.Errorf("TryAcquire: %v; want ErrReadOnly", err)
+	}
+	if cause := await(t, lease, time.Minute); !errors.Is(cause, sqllock.ErrExpired) {
+		t.Errorf("the lock ended with %v", cause)
+	}
+	writable()
+	if token := take(t, newLocker(t, db.DB), "x").Token(); token != 2 {
+		t.Errorf("the next holder has token %d", token)
+	}
 }
 
 var errGranted = errors.New("it was granted")
@@ -125,10 +123,8 @@ func endWait(t *testing.T, db *sqltest.Database, statement string) bool {
 
 // With synchronous replication a commit that no standby confirms is not durable: who asked is told
 // nothing, and then that there was no answer, and the transaction is committed on this server only.
-func TestWhatNoStandbyConfirmsIsNotHeld(t *testing.T) {
-	t.Parallel()
-	server := sqltest.Start(t, sqltest.EnginePostgres)
-	db := withTables(t, server.Database(t))
+func noStandbyConfirms(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
+	t.Helper()
 	const ttl = 3 * time.Second
 	l := newLocker(t, db.DB, leasetable.WithTTL(ttl))
 	lease := take(t, l, "held before")
@@ -167,10 +163,8 @@ func TestWhatNoStandbyConfirmsIsNotHeld(t *testing.T) {
 }
 
 // The next token of a name must not be told to who has it next before a standby has it.
-func TestWhatNoStandbyConfirmsIsNotPassedOn(t *testing.T) {
-	t.Parallel()
-	server := sqltest.Start(t, sqltest.EnginePostgres)
-	db := withTables(t, server.Database(t))
+func noStandbyConfirmsWhatIsPassedOn(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
+	t.Helper()
 	l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 	lease := take(t, l, "x")
 	next := acquiring(l, "x")
@@ -189,46 +183,72 @@ func TestWhatNoStandbyConfirmsIsNotPassedOn(t *testing.T) {
 }
 
 // What the server's settings say of transactions does not matter either.
-func TestTheServersOddDefaultsDoNoHarm(t *testing.T) {
-	t.Parallel()
-	defaults := map[sqltest.Engine][]string{
-		sqltest.EnginePostgres: {"default_transaction_isolation=serializable", "timezone=America/Bogota"},
-		sqltest.EngineMySQL:    {"transaction-isolation=SERIALIZABLE", "autocommit=OFF", "default-time-zone=-05:00"},
-		sqltest.EngineMariaDB:  {"transaction-isolation=SERIALIZABLE", "autocommit=OFF", "default-time-zone=-05:00"},
+func oddDefaults(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
+	t.Helper()
+	set, undo := []string{
+		"SET GLOBAL transaction_isolation = 'SERIALIZABLE'", "SET GLOBAL autocommit = 0", "SET GLOBAL time_zone = '-05:00'",
+	}, []string{
+		"SET GLOBAL time_zone = 'SYSTEM'", "SET GLOBAL autocommit = 1", "SET GLOBAL transaction_isolation = 'REPEATABLE-READ'",
 	}
-	for engine, settings := range defaults {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			server := sqltest.Start(t, engine, settings...)
-			db := withTables(t, server.Database(t))
-			l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
-			lease := take(t, l, "x")
-			h := mustBeHeld(t, newLocker(t, open(t, db.DriverName(), withZone(db, 5))), "x")
-			if left := time.Until(h.Until); left < 59*time.Minute || left > 61*time.Minute {
-				t.Errorf("a lease of an hour has %v left", left)
-			}
-			sane := *db // for what the test itself does
-			sane.DB = open(t, db.DriverName(), with(db, map[sqltest.Engine]string{
-				sqltest.EnginePostgres: "default_transaction_isolation=read%20committed",
-				sqltest.EngineMySQL:    "autocommit=1&transaction_isolation=%27READ-COMMITTED%27",
-				sqltest.EngineMariaDB:  "autocommit=1&tx_isolation=%27READ-COMMITTED%27",
-			}[engine]))
-			if err := lease.Renew(t.Context()); err != nil || count(t, &sane, "SELECT max(renewals) FROM sqllock_lease") != 1 {
-				t.Errorf("Renew, which was to be committed: %v", err)
-			}
-			if err := lease.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
-			locktest.Counter(t, sane.DB.DB, func(t *testing.T) locktest.Locker {
-				t.Helper()
-				l, err := leasetable.New(db.DB)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return l
-			})
-		})
+	sane := *db // for what the test itself does
+	settings := "autocommit=1&transaction_isolation=%27READ-COMMITTED%27"
+	switch db.Engine {
+	case sqltest.EngineMariaDB:
+		settings = "autocommit=1&tx_isolation=%27READ-COMMITTED%27"
+		set[0], undo[2] = "SET GLOBAL tx_isolation = 'SERIALIZABLE'", "SET GLOBAL tx_isolation = 'REPEATABLE-READ'"
+	case sqltest.EnginePostgres:
+		settings = "default_transaction_isolation=read%20committed"
+		set, undo = []string{
+			"ALTER SYSTEM SET default_transaction_isolation = serializable", "ALTER SYSTEM SET timezone = 'America/Bogota'", "SELECT pg_reload_conf()",
+		}, []string{
+			"ALTER SYSTEM RESET default_transaction_isolation", "ALTER SYSTEM RESET timezone", "SELECT pg_reload_conf()",
+		}
 	}
+	sane.DB = open(t, db.DriverName(), with(db, settings))
+	for _, statement := range set {
+		run(t, &sane, statement)
+	}
+	defer func() {
+		for _, statement := range undo {
+			run(t, &sane, statement)
+		}
+	}()
+	odd := open(t, db.DriverName(), db.DSN)
+	eventually(t, func() bool { // a server of PostgreSQL takes a moment
+		var isolation string
+		show := "SELECT @@SESSION.transaction_isolation"
+		switch db.Engine {
+		case sqltest.EngineMariaDB:
+			show = "SELECT @@SESSION.tx_isolation"
+		case sqltest.EnginePostgres:
+			show = "SHOW transaction_isolation"
+		}
+		if err := odd.GetContext(t.Context(), &isolation, show); err != nil {
+			t.Fatal(err)
+		}
+		return strings.EqualFold(isolation, "serializable")
+	})
+
+	l := newLocker(t, odd, leasetable.WithTTL(time.Hour))
+	lease := take(t, l, "x")
+	h := mustBeHeld(t, newLocker(t, open(t, db.DriverName(), withZone(db, 5))), "x")
+	if left := time.Until(h.Until); left < 59*time.Minute || left > 61*time.Minute {
+		t.Errorf("a lease of an hour has %v left", left)
+	}
+	if err := lease.Renew(t.Context()); err != nil || count(t, &sane, "SELECT max(renewals) FROM sqllock_lease") != 1 {
+		t.Errorf("Renew, which was to be committed: %v", err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	locktest.Counter(t, sane.DB.DB, func(t *testing.T) locktest.Locker {
+		t.Helper()
+		l, err := leasetable.New(odd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	})
 }
 
 // withZone returns db's DSN for sessions that are so many hours ahead of UTC.

@@ -1,0 +1,43 @@
+package leasetable_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// What stops, kills or pauses a server, or changes its settings, has a server of each kind to itself, one after the other: to
+// start one takes longer than most of it.
+func TestOnAServerOfItsOwn(t *testing.T) {
+	t.Parallel()
+	type story struct {
+		name string
+		run  func(*testing.T, *sqltest.Server, *sqltest.Database)
+	}
+	all := []story{
+		{"a server that hangs ends the lock before its lease expires", serverHangs},
+		{"a lease survives a restart of the server", serverRestarts},
+		{"a lock released while the server is away is free when it is back", serverIsAway},
+		{"a leader that is cut off leads again when it is not", leaderIsCutOff},
+		{"a holder on a server that became read-only is told", serverBecomesReadOnly},
+		{"the server's odd defaults do no harm", oddDefaults},
+	}
+	postgres := []story{
+		{"what no standby confirms is not held", noStandbyConfirms},
+		{"what no standby confirms is not passed on", noStandbyConfirmsWhatIsPassedOn},
+	}
+	for engine, more := range map[sqltest.Engine][]story{
+		sqltest.EnginePostgres: postgres, sqltest.EngineMySQL: nil, sqltest.EngineMariaDB: nil,
+	} {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			server := sqltest.Start(t, engine)
+			for _, s := range append(slices.Clip(all), more...) {
+				if !t.Run(s.name, func(t *testing.T) { s.run(t, server, withTables(t, server.Database(t))) }) {
+					t.Fatal("the server may not be as the others expect it")
+				}
+			}
+		})
+	}
+}
