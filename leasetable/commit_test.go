@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -33,6 +34,7 @@ func atCommitOfSeveral(t *testing.T, db *sqltest.Database, what string) {
 
 func TestNamesOfAStatementWhoseCommitFailsAreNeitherHeldNorFreed(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for _, code := range []string{
 		"40001", // a transaction was not serializable
 		"54000", // the queue of notifications was full
@@ -97,6 +99,7 @@ func (tryOnly) Acquire(context.Context, string, ...sqllock.Option) (sqllock.Lock
 
 func TestNamesOfAStatementThatIsCommittedAfterItsConnectionBrokeAreGivenBack(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := withTables(t, sqltest.Postgres(t))
 	p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 	other := newLocker(t, db.DB)
@@ -149,6 +152,7 @@ func TestNamesOfAStatementThatIsCommittedAfterItsConnectionBrokeAreGivenBack(t *
 // With a journal that is rolled back, whoever reads a SQLite file keeps others from committing.
 func TestLocksThatAreReleasedTogetherWhileSomebodyReadsAreFreeAfterwards(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	file := filepath.Join(t.TempDir(), "x.db")
 	db := withTables(t, &sqltest.Database{DB: open(t, "sqlite", "file:"+file+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(DELETE)")})
 	counted, statements := counting(t, db)

@@ -1,12 +1,16 @@
 package leasetable_test
 
 import (
+	"bytes"
 	"fmt"
-	"runtime"
+	"runtime/pprof"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -45,42 +49,57 @@ func takeAll(t *testing.T, l *leasetable.Locker, prefix string, n int) sqllock.L
 	return all
 }
 
-// Not parallel: it counts goroutines.
-func TestTenThousandLocksAreKeptByOneStatementAndNoGoroutines(t *testing.T) { //nolint:paralleltest // see above
-	for name, open := range databases { //nolint:paralleltest // see above
-		t.Run(name, func(t *testing.T) {
-			db := withTables(t, open(t))
-			counted, statements := counting(t, db)
-			type renewal struct{ locks, statements int64 }
-			renewals := make(chan renewal, 1000)
-			l := newLocker(t, counted, leasetable.WithTTL(4500*time.Millisecond), leasetable.WithHook(func(e sqllock.Event) {
-				if e.Kind == "renewed" {
-					renewals <- renewal{int64(e.Locks), statements.n.Load()}
-				}
-			}))
-			const perBatch = 1000
-			locks := 10 * perBatch
-			if testing.Short() {
-				locks = perBatch
+func TestTenThousandLocksAreKeptByOneStatementAndNoGoroutines(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		// Goroutines have the labels of those that started them.
+		pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("test", t.Name())))
+		counted, statements := counting(t, db)
+		type renewal struct{ locks, statements int64 }
+		renewals := make(chan renewal, 1000)
+		l := newLocker(t, counted, leasetable.WithTTL(survivingTTL), leasetable.WithHook(func(e sqllock.Event) {
+			if e.Kind == "renewed" {
+				renewals <- renewal{int64(e.Locks), statements.n.Load()}
 			}
-			take(t, l, "connected")
-			goroutines := runtime.NumGoroutine()
-			for i := range locks / perBatch {
-				takeAll(t, l, fmt.Sprint("batch ", i), perBatch) // freed with the lease
+		}))
+		const perBatch, locks = 1000, 10_000
+		take(t, l, "connected")
+		goroutines := goroutinesOf(t)
+		for i := range locks / perBatch {
+			takeAll(t, l, fmt.Sprint("batch ", i), perBatch) // freed with the lease
+		}
+		eventually(t, func() bool { return goroutinesOf(t) <= goroutines+20 }) // of connections
+		held := statements.n.Load()
+		var last renewal
+		for last.statements <= held { // renewals that came before
+			last = <-renewals
+		}
+		for range 2 {
+			next := <-renewals
+			if next.locks != locks+1 || next.statements != last.statements+1 {
+				t.Errorf("%d statements renewed %d locks", next.statements-last.statements, next.locks)
 			}
-			eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines+20 }) // of connections, and of the runtime
-			held := statements.n.Load()
-			var last renewal
-			for last.statements <= held { // renewals that came before
-				last = <-renewals
-			}
-			for range 2 {
-				next := <-renewals
-				if next.locks != int64(locks)+1 || next.statements != last.statements+1 {
-					t.Errorf("%d statements renewed %d locks", next.statements-last.statements, next.locks)
-				}
-				last = next
-			}
-		})
+			last = next
+		}
+	})
+}
+
+// goroutinesOf counts those with the label of a test.
+func goroutinesOf(t *testing.T) (n int) {
+	t.Helper()
+	var profile bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
+		t.Fatal(err)
 	}
+	same := 0 // as the profile says before their labels
+	label := fmt.Sprintf("%q:%q", "test", t.Name())
+	for line := range strings.Lines(profile.String()) {
+		if count, _, ok := strings.Cut(line, " @ "); ok {
+			same, _ = strconv.Atoi(count)
+		} else if strings.HasPrefix(line, "# labels: ") && strings.Contains(line, label) {
+			n += same
+		}
+	}
+	return n
 }

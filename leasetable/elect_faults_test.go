@@ -15,6 +15,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -64,6 +65,7 @@ func breakably(t *testing.T, db *sqltest.Database, opts ...leasetable.Option) (*
 
 func TestACampaignOutlastsADatabaseThatIsAway(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l, network := breakably(t, db)
 		c := campaign(t, newElector(t, l))
@@ -98,6 +100,7 @@ func (f writerFunc) Write(p []byte) (int, error) {
 // The name is granted on a lease that is known to be over when the grant is told.
 func TestACampaignOutlastsItsLease(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL))
 		if err := take(t, l, "x").Release(t.Context()); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/schema"
 	"github.com/sqllock/sqllock/sqltest"
@@ -141,6 +142,7 @@ func (l leadership) mustEnd(t *testing.T, cause error) {
 
 func TestOneLeadsAtATime(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		lockers := []*leasetable.Locker{newLocker(t, db.DB), newLocker(t, db.DB), newLocker(t, db.DB)}
 		ctx := bounded(t)
@@ -182,6 +184,7 @@ func TestOneLeadsAtATime(t *testing.T) {
 
 func TestAKilledLeaderIsFollowed(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		h := startHolder(t, db)
 		if got := h.line(t); got != "held 1" {
@@ -197,6 +200,7 @@ func TestAKilledLeaderIsFollowed(t *testing.T) {
 
 func TestALeaderThatIsDeposedCampaignsAgainWhenItsWorkHasReturned(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		renewed, hook := onRenewal()
 		l, admin := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL), hook), newLocker(t, db.DB)
@@ -228,6 +232,7 @@ func TestALeaderThatIsDeposedCampaignsAgainWhenItsWorkHasReturned(t *testing.T) 
 
 func TestALeaderThatIsCancelledLeadsUntilItsWorkHasReturned(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		renewed, hook := onRenewal()
 		a := campaign(t, newElector(t, newLocker(t, db.DB, leasetable.WithTTL(survivingTTL), hook)))
@@ -265,6 +270,7 @@ func TestALeaderThatIsCancelledLeadsUntilItsWorkHasReturned(t *testing.T) {
 
 func TestALeaderThatReturnsResigns(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		e := newElector(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)))
 		next := newLocker(t, db.DB)
@@ -303,6 +309,7 @@ func TestALeaderThatReturnsResigns(t *testing.T) {
 
 func TestACampaignEndsWithItsContextOrItsLocker(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		leading, waiting := newLocker(t, db.DB), newLocker(t, db.DB)
 		leader := campaign(t, newElector(t, leading))
@@ -333,6 +340,7 @@ func TestACampaignEndsWithItsContextOrItsLocker(t *testing.T) {
 
 func TestWhatWillNotPassEndsACampaign(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		e := newElector(t, newLocker(t, db.DB, leasetable.WithTables(schema.Tables{Prefix: "missing_"})))
 		err := e.Run(bounded(t), func(context.Context, *leasetable.Lease) error { return nil })
@@ -351,6 +359,7 @@ func TestWhatWillNotPassEndsACampaign(t *testing.T) {
 
 func TestAnElectorRefusesWhatCannotBe(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	l := newLocker(t, withTables(t, sqltest.SQLite(t)).DB)
 	if _, err := leasetable.NewElector(nil, "x"); err == nil {
 		t.Error("an Elector without a Locker")
@@ -384,6 +393,7 @@ func TestAnElectorRefusesWhatCannotBe(t *testing.T) {
 
 func TestALeaderThatDiedLeadsForTheTTLOfItsElector(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		e, err := leasetable.NewElector(newLocker(t, db.DB), "x", sqllock.WithTTL(time.Hour))
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 
 func TestWhatHappensToLocksIsTold(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		locktest.Events(t, func(t *testing.T, hook func(sqllock.Event), logger *slog.Logger) locktest.Locker {
 			t.Helper()

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
 func TestAnExtensionWhoseAnswerIsLostIsRepeated(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db)
 		lease := take(t, l, "unanswered")
@@ -50,6 +52,7 @@ func halfway(t *testing.T, db *sqltest.Database, ttl time.Duration) (
 
 func TestALockThatIsReleasedWhileItIsExtendedIsFree(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		lease, extended, passOn := halfway(t, db, time.Hour)
 		if err := lease.Release(t.Context()); err != nil {
@@ -73,6 +76,7 @@ func TestALockThatIsReleasedWhileItIsExtendedIsFree(t *testing.T) {
 // The name has moved on, to a lease that lives for hours.
 func TestALockThatCannotBeReleasedWhileItIsExtendedIsFreedLater(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		take(t, l, "also") // the lease goes on for this one
@@ -98,6 +102,7 @@ func TestALockThatCannotBeReleasedWhileItIsExtendedIsFreedLater(t *testing.T) {
 // left where nobody frees it.
 func TestALockThatIsLostWhileItIsExtendedIsToldAndFree(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		lease, extended, passOn := halfway(t, db, survivingTTL)
 		run(t, db, "DELETE FROM sqllock_lease WHERE ttl_us = 6000000")
@@ -121,6 +126,7 @@ func TestALockThatIsLostWhileItIsExtendedIsToldAndFree(t *testing.T) {
 // It is the other lease that ends, the one to which the lock may have moved.
 func TestALockEndsWithTheLeaseThatItIsExtendedBy(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		take(t, l, "also")
@@ -154,6 +160,7 @@ func TestALockEndsWithTheLeaseThatItIsExtendedBy(t *testing.T) {
 
 func TestAnExtensionThatIsNotAnsweredIsFoundOutInTheBackground(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL))
 		lease := take(t, l, "pinned")
@@ -177,6 +184,7 @@ func TestAnExtensionThatIsNotAnsweredIsFoundOutInTheBackground(t *testing.T) {
 // An asynchronous failover can forget that the name was moved, too.
 func TestAMoveThatTheDatabaseForgotIsLostAndTheNameFreed(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		take(t, l, "also")
@@ -201,6 +209,7 @@ func TestAMoveThatTheDatabaseForgotIsLostAndTheNameFreed(t *testing.T) {
 // somebody else can have it, however long the next renewal of its lease is off.
 func TestAMoveThatTheDatabaseForgotIsToldBeforeTheNameIsFreed(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l, other := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL)), newLocker(t, db.DB)
 		also := take(t, l, "also")
@@ -222,6 +231,7 @@ func TestAMoveThatTheDatabaseForgotIsToldBeforeTheNameIsFreed(t *testing.T) {
 // Nor does it take a lock for forgotten that hangs on two leases.
 func TestALockIsKnownWhileItIsExtended(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		lease, extended, passOn := halfway(t, db, survivingTTL)
 		endConnections(t, db)
@@ -242,6 +252,7 @@ func TestALockIsKnownWhileItIsExtended(t *testing.T) {
 
 func TestAReleaseInTheMiddleOfAnExtensionWakesWhoWaits(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := withTables(t, sqltest.Postgres(t))
 	lease, _, _ := halfway(t, db, time.Hour)
 	other := newLocker(t, db.DB)

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
 func TestAnAcquireWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		other := newLocker(t, db.DB)
@@ -48,6 +50,7 @@ func TestAnAcquireWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 // The statement took the name, and its answer does not come.
 func TestAnAcquireWhoseCallerHasLeftIsGivenBack(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		other := newLocker(t, db.DB)
@@ -75,6 +78,7 @@ func TestAnAcquireWhoseCallerHasLeftIsGivenBack(t *testing.T) {
 // Callers who have less time than it takes to connect leave a lease for those who come after them.
 func TestALeaseIsOpenedWhenItsCallerHasLeft(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db)
 		passOn := p.delayAnswerTo("sqllock_lease")
@@ -101,6 +105,7 @@ func TestALeaseIsOpenedWhenItsCallerHasLeft(t *testing.T) {
 // Should the database ever say that a name was not taken, and have taken it, the name does not stay so.
 func TestANameThatWasTakenForNobodyIsGivenBack(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		kept := take(t, l, "kept")
@@ -119,6 +124,7 @@ func TestANameThatWasTakenForNobodyIsGivenBack(t *testing.T) {
 
 func TestAReleaseWhoseAnswerIsLostIsConfirmedByAnother(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		lease := take(t, l, "unanswered")
@@ -134,6 +140,7 @@ func TestAReleaseWhoseAnswerIsLostIsConfirmedByAnother(t *testing.T) {
 
 func TestARenewalWhoseAnswerIsLostIsRepeated(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(2*survivingTTL))
 		lease := take(t, l, "x")
@@ -189,6 +196,7 @@ func serverRestarts(t *testing.T, server *sqltest.Server, db *sqltest.Database) 
 
 func TestAServerThatStallsDoesNotHoldUpAnAttemptForEver(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := withTables(t, sqltest.Postgres(t))
 	l := newLocker(t, db.DB, leasetable.WithTTL(time.Second))
 	tx, err := db.BeginTxx(t.Context(), nil)
@@ -221,6 +229,7 @@ func pin(t *testing.T, db *sqltest.Database, name string) (unpin func()) {
 
 func TestALockThatCannotBeReleasedHoldsUpNoRenewal(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(2*time.Minute))
 		pinned := take(t, l, "pinned")
@@ -247,6 +256,7 @@ func TestALockThatCannotBeReleasedHoldsUpNoRenewal(t *testing.T) {
 // Its turn went to another goroutine when the loss was told, who has the name by the same lease.
 func TestALostLockThatCannotBeReleasedFreesNobodyElse(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		other := newLocker(t, db.DB)
@@ -277,6 +287,7 @@ func TestALostLockThatCannotBeReleasedFreesNobodyElse(t *testing.T) {
 // What the holder was told stays true, whatever becomes of the row.
 func TestALockThatWasToldLostIsNotReleasedAsIfItHadBeenHeld(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB)
 		change := func(text string) {
@@ -302,6 +313,7 @@ func TestALockThatWasToldLostIsNotReleasedAsIfItHadBeenHeld(t *testing.T) {
 
 func TestAWaitOutlastsARowThatIsLockedForLong(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(time.Second))
 		if err := take(t, l, "x").Release(t.Context()); err != nil {
@@ -331,6 +343,7 @@ func TestAWaitOutlastsARowThatIsLockedForLong(t *testing.T) {
 
 func TestCloseDoesNotWaitForAStatementThatHangs(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		if err := take(t, l, "x").Release(t.Context()); err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -13,6 +14,7 @@ import (
 // A failover or a crash can forget a release, and the owner's lease lives on.
 func TestANameWhoseReleaseTheDatabaseForgotIsFreedByItsOwner(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(3*time.Second))
 		kept, forgotten := take(t, l, "kept"), take(t, l, "forgotten")
@@ -41,6 +43,7 @@ func TestANameWhoseReleaseTheDatabaseForgotIsFreedByItsOwner(t *testing.T) {
 // While the names of a lease are compared with the locks that are known, it must take no more of them.
 func TestALeaseThatIsOnAnotherConnectionTakesNoMoreNames(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		kept := take(t, l, "kept")
@@ -59,6 +62,7 @@ func TestALeaseThatIsOnAnotherConnectionTakesNoMoreNames(t *testing.T) {
 
 func TestANameWhoseReleaseACrashForgotIsFreedByItsOwner(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	server := sqltest.Start(t, sqltest.EnginePostgres, "wal_writer_delay=10s", "fsync=on")
 	db := withTables(t, server.Database(t))
 	l := newLocker(t, db.DB, leasetable.WithTTL(30*time.Second))
@@ -89,6 +93,7 @@ func TestANameWhoseReleaseACrashForgotIsFreedByItsOwner(t *testing.T) {
 // What a lost answer may have left is looked for again and again: meanwhile somebody else has the name.
 func TestANameThatMayHaveBeenTakenIsFreedUnderNobodyElse(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		take(t, l, "kept") // the lease goes on for this one

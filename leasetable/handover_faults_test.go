@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
 func TestAnExportWhoseAnswerIsLostIsRepeated(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		lease := take(t, l, "unanswered")
@@ -30,6 +32,7 @@ func TestAnExportWhoseAnswerIsLostIsRepeated(t *testing.T) {
 
 func TestAnAdoptionWhoseAnswerIsLostIsFoundOut(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		other := newLocker(t, db.DB)
@@ -54,6 +57,7 @@ func TestAnAdoptionWhoseAnswerIsLostIsFoundOut(t *testing.T) {
 // The adoption is carried out after its caller has left.
 func TestAnAdoptionWhoseCallerHasLeftIsGivenBack(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		other := newLocker(t, db.DB)
@@ -80,6 +84,7 @@ func TestAnAdoptionWhoseCallerHasLeftIsGivenBack(t *testing.T) {
 
 func TestAnExportThatIsNotConfirmedGivesTheNameBack(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		take(t, l, "also") // the lease goes on for this one
@@ -99,6 +104,7 @@ func TestAnExportThatIsNotConfirmedGivesTheNameBack(t *testing.T) {
 // No statement that was to move the name is left on the server.
 func TestAnExportWhoseConnectionsEndGivesTheNameBack(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		take(t, l, "also") // the lease goes on for this one
@@ -142,6 +148,7 @@ func endWaiting(t *testing.T, db *sqltest.Database) {
 
 func TestALockThatIsNotExportedIsHeldAsBefore(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
 		lease := take(t, l, "x")
@@ -185,6 +192,7 @@ func TestALockThatIsNotExportedIsHeldAsBefore(t *testing.T) {
 // An acquisition whose answer is lost is undone by name and lease: what was adopted hangs on a lease of its own.
 func TestALostAnswerToAnAcquisitionDoesNotFreeWhatWasAdopted(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		for _, d := range []time.Duration{0, 10 * time.Hour} {
 			p, dsn := through(t, db)
@@ -240,6 +248,7 @@ func lockLeases(t *testing.T, db *sqltest.Database) (unlock func()) {
 // The lease of its own that it needs is opened on the connection of all renewals, and the server may have no other left.
 func TestWhoLeavesWhileALeaseIsOpenedDoesNotEndTheConnectionOfRenewals(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l, network := breakably(t, db, leasetable.WithTTL(time.Hour))
 		network.set(false)

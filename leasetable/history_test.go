@@ -15,6 +15,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/history"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -74,6 +75,7 @@ func (m mover) Highest(ctx context.Context, name string) (int64, error) {
 
 func TestNoLeaseIsHeldTwiceAndNoStaleHolderWrites(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	t.Run("SQLite", func(t *testing.T) {
 		t.Parallel()
 		c := newContest(t, withTables(t, sqltest.SQLite(t)))

@@ -15,6 +15,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/sqllock/sqllock/internal/history"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -130,6 +131,7 @@ func (h *holder) signal(t *testing.T, s syscall.Signal) {
 
 func TestAKilledHolderIsFollowedWhenItsLeaseExpires(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		h := startHolder(t, db)
 		if got := h.line(t); got != "held 1" {
@@ -147,6 +149,7 @@ func TestAKilledHolderIsFollowedWhenItsLeaseExpires(t *testing.T) {
 
 func TestAStoppedHolderLearnsOfItsEndBeforeAnythingSucceeds(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		h := startHolder(t, db)
 		if got := h.line(t); got != "held 1" {
@@ -168,6 +171,7 @@ func TestAStoppedHolderLearnsOfItsEndBeforeAnythingSucceeds(t *testing.T) {
 // it goes on, as somebody does who looks before he writes and not while.
 func TestAStoppedHolderWritesWhatIsStaleUnlessItIsGuardedOrFenced(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		to := newRegister(t, db, "x")
 		h := startHolder(t, db)

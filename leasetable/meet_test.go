@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -26,6 +27,7 @@ func (r routes) Acquire(ctx context.Context, name string, opts ...sqllock.Option
 
 func TestNamesOfSeveralLockersAreEachTakenInTheirDatabase(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		dbs := []*sqltest.Database{db, withTables(t, sqltest.SQLite(t))}
 		r := routes{newLocker(t, dbs[0].DB), newLocker(t, dbs[1].DB)}
@@ -63,6 +65,7 @@ func TestNamesOfSeveralLockersAreEachTakenInTheirDatabase(t *testing.T) {
 // A caller who does not wait for its names leaves none of them held.
 func TestNamesOfACallerWhoLeavesAreGivenBack(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
 		names := make([]string, 50)

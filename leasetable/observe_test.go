@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -45,6 +46,7 @@ func observe(t *testing.T, e *leasetable.Elector) (<-chan sighting, func()) {
 
 func TestObserversAreToldEveryChangeOnce(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		renewed, hook := onRenewal()
 		campaigning := newLocker(t, db.DB,
@@ -99,6 +101,7 @@ func TestObserversAreToldEveryChangeOnce(t *testing.T) {
 
 func TestObserversAreToldOfTroubleAndThenAgainWhoLeads(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		lease := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x")
 		l, network := breakably(t, db)
@@ -145,6 +148,7 @@ func TestObserversAreToldOfTroubleAndThenAgainWhoLeads(t *testing.T) {
 // While the name is only kept after its leader's resignation others are kept from leading, and nobody leads.
 func TestWhoHasResignedLeadsNoMoreThoughTheNameIsKept(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		e, err := leasetable.NewElector(newLocker(t, db.DB), "x", leasetable.WithHoldAtLeast(time.Hour))
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -35,6 +36,7 @@ func line(t *testing.T, l *leasetable.Locker, name string, waiters int) <-chan *
 
 func TestANamePassesFromOneWaiterToTheNextWithAHigherToken(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB)
 		other := newLocker(t, db.DB)
@@ -67,6 +69,7 @@ func TestANamePassesFromOneWaiterToTheNextWithAHigherToken(t *testing.T) {
 
 func TestWhoWaitsWithAnotherTTLGetsALeaseOfThat(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		lease := take(t, l, "x")
@@ -93,6 +96,7 @@ func TestWhoWaitsWithAnotherTTLGetsALeaseOfThat(t *testing.T) {
 
 func TestAHandoverWhoseAnswerIsLostHoldsNothingUp(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		lease := take(t, l, "unanswered")
@@ -129,6 +133,7 @@ func TestAHandoverWhoseAnswerIsLostHoldsNothingUp(t *testing.T) {
 
 func TestANameIsNotPassedOnToWhoHasLeft(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		for range 50 {
@@ -157,6 +162,7 @@ func TestANameIsNotPassedOnToWhoHasLeft(t *testing.T) {
 
 func TestANameOfALostLeaseIsNotPassedOn(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l, admin := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
 		lease := take(t, l, "x")
@@ -185,6 +191,7 @@ func TestANameOfALostLeaseIsNotPassedOn(t *testing.T) {
 // However often goroutines of one process pass a name on, another process gets it, too.
 func TestANameIsNotPassedOnForEver(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
 		ctx, cancel := context.WithCancel(t.Context())

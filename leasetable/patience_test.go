@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -17,6 +18,7 @@ import (
 // Names whose rows somebody keeps locked leave a connection to those who ask for others.
 func TestManyLockedRowsDelayNobodyElse(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l, dead, alone := newLocker(t, db.DB), newLocker(t, db.DB, leasetable.WithTTL(2*time.Hour)), newLocker(t, db.DB, leasetable.WithTTL(3*time.Hour))
 		var names []string
@@ -101,6 +103,7 @@ func TestManyLockedRowsDelayNobodyElse(t *testing.T) {
 // Names that somebody has inserted, and not committed, are like locked rows that cannot be seen.
 func TestManyNamesThatAreBeingInsertedDelayNobodyElse(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB)
 		tx, err := db.BeginTxx(t.Context(), nil)
@@ -145,6 +148,7 @@ func TestManyNamesThatAreBeingInsertedDelayNobodyElse(t *testing.T) {
 // Nor do they hold up a name that goroutines pass on, or wait for.
 func TestManyLockedRowsDelayNoPassing(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
 		var names []string
@@ -194,6 +198,7 @@ func TestManyLockedRowsDelayNoPassing(t *testing.T) {
 // Who waits for them is told when the Locker is closed, and nothing stays held.
 func TestManyLockedRowsDelayNoClose(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		var names []string
@@ -232,6 +237,7 @@ func TestManyLockedRowsDelayNoClose(t *testing.T) {
 // It is not the caller whose time was over.
 func TestWhoMayNotWaitForARowIsToAskAgain(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
 	err := leasetable.WaitInVain(ctx)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -14,6 +15,7 @@ import (
 // On MySQL and MariaDB the answers to the statement that adds the place, and to the commit.
 func TestAClaimOfAPlaceWhoseAnswerIsLostTakesNoPlace(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		other := newLocker(t, db.DB)
@@ -55,6 +57,7 @@ func TestAClaimOfAPlaceWhoseAnswerIsLostTakesNoPlace(t *testing.T) {
 // However late it comes.
 func TestAClaimOfAPlaceThatWasGivenUpTakesNoPlace(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB)
 		release(t, take(t, l, "in places", leasetable.WithLimit(1)), take(t, l, "whole"))
@@ -72,6 +75,7 @@ func TestAClaimOfAPlaceThatWasGivenUpTakesNoPlace(t *testing.T) {
 // Others of the process ask with the same lease, and see the same token, as the one whose answer is lost.
 func TestALostAnswerCostsNobodyElseItsPlace(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		take(t, l, "kept")
@@ -113,6 +117,7 @@ func TestALostAnswerCostsNobodyElseItsPlace(t *testing.T) {
 
 func TestAReleaseOfAPlaceWhoseAnswerIsLostIsConfirmedByAnother(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		lease := take(t, l, "unanswered", leasetable.WithLimit(1))
@@ -129,6 +134,7 @@ func TestAReleaseOfAPlaceWhoseAnswerIsLostIsConfirmedByAnother(t *testing.T) {
 // Who takes the whole of a name has it by its lease, as after any other acquisition of it.
 func TestATakeoverOfAllPlacesWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		take(t, l, "kept")
@@ -158,6 +164,7 @@ func TestATakeoverOfAllPlacesWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 // A holder whose place cannot be freed just now holds up no renewal, and its place comes free.
 func TestAPlaceThatCannotBeReleasedAtOnceIsReleasedLater(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(2*time.Minute))
 		place, also := take(t, l, "x", leasetable.WithLimit(2)), take(t, l, "x", leasetable.WithLimit(2))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -21,6 +22,7 @@ func expire(t *testing.T, db *sqltest.Database, lease *leasetable.Lease) {
 
 func TestThePlaceOfADeadHolderIsTakenOverAndNoOther(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		a, b, c := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB), newLocker(t, db.DB)
 		two := leasetable.WithLimit(2)
@@ -74,6 +76,7 @@ func TestThePlaceOfADeadHolderIsTakenOverAndNoOther(t *testing.T) {
 
 func TestDeadPlacesOfAnotherLimitAreFollowedByAll(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		a := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		for range 3 {
@@ -93,6 +96,7 @@ func TestDeadPlacesOfAnotherLimitAreFollowedByAll(t *testing.T) {
 // A name that is always shared collects nothing of those who died with it.
 func TestDeadPlacesThatAreInNobodysWayAreCleared(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		for range 3 {
 			dead := newLocker(t, db.DB)
@@ -109,6 +113,7 @@ func TestDeadPlacesThatAreInNobodysWayAreCleared(t *testing.T) {
 
 func TestAClockThatWasSetBackDoesNotKeepADeadPlace(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		const ttl = 1500 * time.Millisecond
 		dead := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x", leasetable.WithLimit(1))
@@ -129,6 +134,7 @@ func TestAClockThatWasSetBackDoesNotKeepADeadPlace(t *testing.T) {
 
 func TestATakeoverOfAPlaceWaitsForAGuardedTransaction(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEveryTx(t, func(t *testing.T, db *sqltest.Database, begin func(*testing.T) guarded) {
 		if db.Engine == sqltest.EngineSQLite {
 			t.Skip("readers of a SQLite file pin nothing")
@@ -182,6 +188,7 @@ func TestATakeoverOfAPlaceWaitsForAGuardedTransaction(t *testing.T) {
 
 func TestAStaleHolderOfAPlaceWritesNothing(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEveryTx(t, func(t *testing.T, db *sqltest.Database, begin func(*testing.T) guarded) {
 		before := count(t, db, "SELECT count(*) FROM written")
 		one := leasetable.WithLimit(1)
@@ -229,6 +236,7 @@ func TestAStaleHolderOfAPlaceWritesNothing(t *testing.T) {
 // Both have looked, and wait for the row of the name: what they saw is over for one of them.
 func TestOfTwoWhoSawTheSameRoomOneHasIt(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		one := []sqllock.Option{leasetable.WithLimit(1)}
 		for _, pair := range [][2][]sqllock.Option{{one, one}, {one, nil}, {nil, nil}} {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/history"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -27,6 +28,7 @@ func (m mover) Unfit(err error) bool {
 
 func TestNoNameIsHeldByTooManyAndNoStaleHolderWrites(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		c := newContest(t, db)
 		c.opts.TTL, c.opts.Moves = time.Second, false

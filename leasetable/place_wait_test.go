@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -38,6 +39,7 @@ func isWanted(t *testing.T, db *sqltest.Database) bool {
 
 func TestThoseInLineBehindOneWhoIsAloneShareTheNameAfterIt(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
 		alone := take(t, l, "x")
@@ -63,6 +65,7 @@ func TestThoseInLineBehindOneWhoIsAloneShareTheNameAfterIt(t *testing.T) {
 
 func TestAPlaceThatComesFreeIsTakenByWhoWaits(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		a, b := newLocker(t, db.DB), newLocker(t, db.DB)
 		two := leasetable.WithLimit(2)
@@ -92,6 +95,7 @@ func TestAPlaceThatComesFreeIsTakenByWhoWaits(t *testing.T) {
 // Those who share come and go in two processes, so that there is always one of them.
 func TestOneWhoWaitsToBeAloneIsNotStarved(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -142,6 +146,7 @@ func TestOneWhoWaitsToBeAloneIsNotStarved(t *testing.T) {
 
 func TestWhoGivesUpWaitingLeavesNothing(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		a, b := newLocker(t, db.DB), newLocker(t, db.DB)
 		shared := take(t, a, "x", leasetable.WithShared())
@@ -182,6 +187,7 @@ func TestWhoGivesUpWaitingLeavesNothing(t *testing.T) {
 // Nobody takes back what a waiter wanted that was killed.
 func TestAWaiterThatDiedKeepsOthersOutForSomeSecondsOnly(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB)
 		take(t, l, "x", leasetable.WithShared())
@@ -196,6 +202,7 @@ func TestAWaiterThatDiedKeepsOthersOutForSomeSecondsOnly(t *testing.T) {
 
 func TestWhoIsKeptOutByAWaiterAloneIsToldOfNoHolder(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB)
 		release(t, take(t, l, "x", leasetable.WithShared()))
@@ -215,6 +222,7 @@ var soonOver = map[sqltest.Engine]string{
 
 func TestAWaitForAPlaceGivesUpEarly(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		one := take(t, l, "x", leasetable.WithLimit(1))
@@ -232,6 +240,7 @@ func TestAWaitForAPlaceGivesUpEarly(t *testing.T) {
 
 func TestGivingUpEarlyLooksAtThoseInTheWayOnly(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		for name, ttls := range map[string][]time.Duration{"a": {time.Hour, time.Minute}, "b": {time.Minute, time.Hour}} {
 			for _, ttl := range ttls {
@@ -265,6 +274,7 @@ func TestGivingUpEarlyLooksAtThoseInTheWayOnly(t *testing.T) {
 // What is counted here is what the database does not say of itself.
 func TestNeverDoMoreHoldANameThanMay(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		const lockers, goroutines, rounds, limit = 3, 5, 12, 3
 		var sharing, alone atomic.Int64
@@ -327,6 +337,7 @@ func TestNeverDoMoreHoldANameThanMay(t *testing.T) {
 
 func TestOneWhoWasAloneKeepsNobodyOutAfterwards(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB)
 		shared := take(t, l, "x", leasetable.WithShared())

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -11,6 +12,7 @@ import (
 // start one takes longer than most of it.
 func TestOnAServerOfItsOwn(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	type story struct {
 		name string
 		run  func(*testing.T, *sqltest.Server, *sqltest.Database)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -18,6 +19,7 @@ import (
 // Names that are asked for at the same time share a statement, and each its own answer.
 func TestNamesThatAreAskedForTogetherAreEachTheirOwn(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
 		const names, rounds = 90, 5
@@ -77,6 +79,7 @@ func TestNamesThatAreAskedForTogetherAreEachTheirOwn(t *testing.T) {
 // A row that somebody has locked, in a transaction that takes its time, delays its own name only.
 func TestALockedRowDelaysNobodyElse(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB)
 		for _, name := range []string{"a", "b"} {
@@ -135,6 +138,7 @@ func TestALockedRowDelaysNobodyElse(t *testing.T) {
 // Of a shared statement whose answer is lost nobody holds anything.
 func TestASharedStatementWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		other := newLocker(t, db.DB)
@@ -180,6 +184,7 @@ func TestASharedStatementWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 // One is enough to wait for a statement that takes its time: nobody has to come after it.
 func TestAStatementThatTakesLongIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	synctest.Test(t, func(*testing.T) {
 		block := make(chan struct{})
 		ask := leasetable.Share(func(name string) {
@@ -198,6 +203,7 @@ func TestAStatementThatTakesLongIsNotWaitedFor(t *testing.T) {
 // What a shared statement takes for callers who leave before its answer is given back.
 func TestCallersWhoLeaveASharedStatementHoldNothing(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		other := newLocker(t, db.DB)
@@ -250,6 +256,7 @@ func TestCallersWhoLeaveASharedStatementHoldNothing(t *testing.T) {
 
 func TestASharedReleaseWhoseAnswerIsLostIsRepeated(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		other := newLocker(t, db.DB)
@@ -291,6 +298,7 @@ func TestASharedReleaseWhoseAnswerIsLostIsRepeated(t *testing.T) {
 // refused, the rest is taken all the same.
 func TestNamesThatWereTakenTogetherAndNotToldAreGivenBack(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		if db.Engine == sqltest.EnginePostgres {
 			t.Skip("here it is one statement")
@@ -329,6 +337,7 @@ func TestNamesThatWereTakenTogetherAndNotToldAreGivenBack(t *testing.T) {
 // While somebody writes to a SQLite file, a statement for several names does nothing, and is repeated.
 func TestLocksThatAreReleasedTogetherWhileTheFileIsBusyAreNotLost(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := withTables(t, sqltest.SQLite(t))
 	counted, statements := counting(t, db)
 	l, other := newLocker(t, counted), newLocker(t, db.DB)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -20,6 +21,7 @@ var inAnHour = map[sqltest.Engine]string{
 
 func TestAClockThatWasSetBackDoesNotKeepADeadHolder(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		h := startHolder(t, db)
 		if got := h.line(t); got != "held 1" {
@@ -38,6 +40,7 @@ func TestAClockThatWasSetBackDoesNotKeepADeadHolder(t *testing.T) {
 
 func TestALiveHolderOutlastsAWaiterWhateverTheClockSays(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		const ttl = 3 * time.Second
 		holder := newLocker(t, db.DB, leasetable.WithTTL(ttl))
@@ -64,6 +67,7 @@ func TestALiveHolderOutlastsAWaiterWhateverTheClockSays(t *testing.T) {
 // The database's clock was set ahead, maybe, and a takeover is on its way.
 func TestALeaseThatHasExpiredIsNotRenewed(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		lease := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x")
 		run(t, db, "UPDATE sqllock_lease SET expires_at = created_at")
@@ -75,6 +79,7 @@ func TestALeaseThatHasExpiredIsNotRenewed(t *testing.T) {
 
 func TestRenewAndRemaining(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		const ttl = time.Hour
 		l := newLocker(t, db.DB, leasetable.WithTTL(ttl))
@@ -105,6 +110,7 @@ func TestRenewAndRemaining(t *testing.T) {
 
 func TestALockThatWillEndSoonIsToldBefore(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := withTables(t, sqltest.Postgres(t))
 	events := make(chan sqllock.Event, 100)
 	l := newLocker(t, db.DB, leasetable.WithTTL(4*time.Second), leasetable.WithHook(func(e sqllock.Event) { events <- e }))
@@ -133,6 +139,7 @@ func TestALockThatWillEndSoonIsToldBefore(t *testing.T) {
 // The waiter has seen the lease stand still for its TTL, which is renewed before it can be ended.
 func TestARenewalThatComesFirstKeepsALeaseThatStoodStill(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		// Nobody renews in the background meanwhile: the row has the only truth.
 		lease := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x")

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -15,6 +16,7 @@ import (
 // nobody in the process from other ones.
 func TestWaitingForGuardedNamesKeepsNoConnection(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		holder, waiter := newLocker(t, db.DB), newLocker(t, db.DB)
 		ctx, cancel := context.WithCancel(t.Context())

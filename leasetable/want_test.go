@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -35,6 +36,7 @@ func acquiring(l *leasetable.Locker, name string) <-chan sqllock.Lock {
 
 func TestAReleaseWakesWhoWaitsInAnotherProcess(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := withTables(t, sqltest.Postgres(t))
 	lockers := []*leasetable.Locker{newLocker(t, db.DB), newLocker(t, db.DB)}
 	for _, l := range lockers {
@@ -66,6 +68,7 @@ var durably = map[string][]leasetable.Option{"by default": nil, "durably": {leas
 
 func TestOnlyAReleaseThatSomebodyWaitsForNotifies(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for name, opts := range durably {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -111,6 +114,7 @@ func TestOnlyAReleaseThatSomebodyWaitsForNotifies(t *testing.T) {
 // What is not heard is looked for.
 func TestAWaiterThatHearsNothingGetsTheLockAllTheSame(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		a, b := newLocker(t, db.DB), newLocker(t, db.DB)
 		lease := take(t, a, "x")
@@ -138,6 +142,7 @@ func TestAWaiterThatHearsNothingGetsTheLockAllTheSame(t *testing.T) {
 // Who takes a lock again and again lets another process go first that waits.
 func TestAProcessThatTakesALockAgainAndAgainGivesWay(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		busy := newLocker(t, db.DB)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -179,6 +184,7 @@ func TestAProcessThatTakesALockAgainAndAgainGivesWay(t *testing.T) {
 // The one who waits, since 42, never comes.
 func TestWhoHadANameLastLooksForSomebodyElseWhoTakesIt(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		until := "'2200-01-01'"
 		if db.Engine == sqltest.EngineSQLite {
@@ -207,6 +213,7 @@ func TestWhoHadANameLastLooksForSomebodyElseWhoTakesIt(t *testing.T) {
 
 func TestWhoWaitsIsNotedOnce(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		lease := take(t, newLocker(t, db.DB), "x")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -243,6 +250,7 @@ func TestWhoWaitsIsNotedOnce(t *testing.T) {
 // The settings of a pooler's sessions are left alone.
 func TestReleasesAreDurableWhereTheyMustBe(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := withTables(t, sqltest.Postgres(t))
 	run(t, db, `CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
 		$$ BEGIN new.metadata = convert_to(current_setting('synchronous_commit'), 'UTF8'); RETURN new; END $$`)
@@ -273,6 +281,7 @@ func TestReleasesAreDurableWhereTheyMustBe(t *testing.T) {
 // A waiter whose claim goes on without it may stop listening after the next one has begun to.
 func TestAWaiterThatStopsListeningLeavesTheNextOneItsEars(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	l := newLocker(t, withTables(t, sqltest.Postgres(t)).DB)
 	gone := leasetable.Listen(l, "x")
 	next := leasetable.Listen(l, "x")
@@ -288,6 +297,7 @@ func TestAWaiterThatStopsListeningLeavesTheNextOneItsEars(t *testing.T) {
 
 func TestWhoHasTheNameIsNotNotedToWaitForIt(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		for how, end := range map[string]func(*leasetable.Lease){
 			"released": func(lease *leasetable.Lease) { release(t, lease) },

@@ -5,10 +5,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/sqllock/sqllock/internal/locktest"
 )
 
 func TestBenchMeasuresAndLeavesNothing(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	measure := func(t *testing.T, db testPlace, kind, names string) {
 		t.Helper()
 		var got struct {
@@ -64,6 +67,7 @@ func (db testPlace) isEmpty(t *testing.T) {
 
 func TestASignalEndsBenchAndLeavesNothing(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db testPlace) {
 		for sig, test := range map[syscall.Signal]struct{ duration, when string }{
 			syscall.SIGINT:  {"1h", "COUNT(*) = 1"},    // at the first thing
@@ -80,6 +84,7 @@ func TestASignalEndsBenchAndLeavesNothing(t *testing.T) {
 
 func TestBenchDoesNotWaitForTheRowsOfOthers(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db testPlace) {
 		if db.Engine == "sqlite" {
 			t.Skip("it has no locks of rows")
@@ -96,12 +101,14 @@ func TestBenchDoesNotWaitForTheRowsOfOthers(t *testing.T) {
 
 func TestBenchWithoutTables(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := servers["PostgreSQL"](t)
 	call(t, on(t, db.DSN), 69, []string{"sqllock schema apply"}, "bench", "--duration", "10ms")
 }
 
 func TestBenchInATable(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	code, stdout, stderr := runHere(t, env{"SQLLOCK_DB": sqliteFile(t).url}, "bench", "--duration", "10ms")
 	if code != 0 || stderr != "" || !strings.Contains(stdout, "SQLite ") || !strings.Contains(stdout, "round trip, SELECT 1") {
 		t.Errorf("code %d, stdout %s, stderr %s", code, stdout, stderr)
@@ -115,6 +122,7 @@ func TestBenchInATable(t *testing.T) {
 
 func TestBars(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for share, want := range map[float64]string{0: "▏", 1: "████", 0.5: "██", 0.65: "██▋", 0.001: "▏"} {
 		if got := bar(share, 4); got != want {
 			t.Errorf("%v is %s, want %s", share, got, want)

@@ -7,10 +7,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sqllock/sqllock/internal/locktest"
 )
 
 func TestTheCommandOfAKilledHolderIsKilled(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	holder := held(t, on(t, sqliteFile(t).url), "x") // waits for the end of its stdin, which does not come
 	must(t, holder.cmd.Process.Kill())
 	holder.exit()
@@ -27,6 +30,7 @@ func isStopped(t *testing.T, pid string) bool {
 
 func TestACommandIsStoppedTogetherWithItsHolder(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	p := start(t, on(t, sqliteFile(t).url), "run", "x", "--", "sh", "-c", "echo $$; exec cat")
 	pid := p.line()
 	for range 2 {
@@ -53,6 +57,7 @@ func TestACommandIsStoppedTogetherWithItsHolder(t *testing.T) {
 // A password is to be seen only where the user has put it.
 func TestOtherProcessesSeeNoPassword(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	file := sqliteFile(t).url[len("sqlite:"):]
 	named := "SQLLOCK_DB='sqlite:" + file + "' # s3cr3t"
 	dotenv := t.TempDir() + "/locks.env"

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/mysql"
 )
 
@@ -18,6 +19,7 @@ const stubborn = `trap "" TERM; exec 3<&0; cat <&3 & echo ready; wait`
 
 func TestALostLeaseEndsTheCommandAndWhatItStarted(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db testPlace) {
 		p := start(t, on(t, db.url), "run", "--ttl", "6s", "--kill-after", "100ms", "x", "--", "sh", "-c", stubborn)
 		p.expect("ready")
@@ -30,6 +32,7 @@ func TestALostLeaseEndsTheCommandAndWhatItStarted(t *testing.T) {
 
 func TestALostSessionEndsTheCommandAndWhatItStarted(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db testPlace) {
 		p := start(t, on(t, db.url), "run", "--kind", "session", "--kill-after", "100ms", "x", "--", "sh", "-c", stubborn)
 		p.expect("ready")
@@ -53,6 +56,7 @@ func TestALostSessionEndsTheCommandAndWhatItStarted(t *testing.T) {
 
 func TestALostLockLetsTheCommandEndByItself(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqliteFile(t)
 	p := start(t, on(t, db.url), "run", "--ttl", "6s", "--kill-after", "1h", "x", "--", os.Args[0], "act", "5", "1")
 	p.expect("ready")
@@ -64,6 +68,7 @@ func TestALostLockLetsTheCommandEndByItself(t *testing.T) {
 
 func TestALossThatOnlyTheReleaseSeesIsALoss(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqliteFile(t)
 	for script, test := range map[string]struct {
 		code int
@@ -86,6 +91,7 @@ func TestALossThatOnlyTheReleaseSeesIsALoss(t *testing.T) {
 
 func TestSignalsAreTheCommands(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqliteFile(t)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2} {
 		p := start(t, on(t, db.url), "run", "x", "--", os.Args[0], "act", "7", "2")
@@ -106,6 +112,7 @@ func TestSignalsAreTheCommands(t *testing.T) {
 
 func TestAChangedWindowIsTheCommands(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	p := start(t, on(t, sqliteFile(t).url), "run", "x", "--", "sh", "-c", `trap "echo changed" WINCH; exec 3<&0; cat <&3 >&2 & echo ready; wait`)
 	p.expect("ready")
 	must(t, p.cmd.Process.Signal(syscall.SIGWINCH))
@@ -117,6 +124,7 @@ func TestAChangedWindowIsTheCommands(t *testing.T) {
 // What sqllock says is read by a program that has ended.
 func TestSqllockIsNotEndedByWhatItCannotSay(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqliteFile(t)
 	holder := held(t, on(t, db.url), "x")
 	r, w, err := os.Pipe()
@@ -135,6 +143,7 @@ func TestSqllockIsNotEndedByWhatItCannotSay(t *testing.T) {
 
 func TestSignalsReachWhatTheCommandStarted(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	p := start(t, on(t, sqliteFile(t).url), "run", "x", "--", "sh", "-c", `"$0" act 0 1; exit 8`, os.Args[0])
 	p.expect("ready")
 	must(t, p.cmd.Process.Signal(syscall.SIGHUP)) // which ends the shell, too
@@ -146,6 +155,7 @@ func TestSignalsReachWhatTheCommandStarted(t *testing.T) {
 
 func TestAnIgnoredSignalStaysIgnored(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqliteFile(t)
 	// As nohup does.
 	p := start(t, on(t, db.url), "run", "outer", "--", "sh", "-c", `trap "" HUP; echo $$; exec "$0" run x -- sh -c 'echo ready; cat; echo done'`, binary)
@@ -161,6 +171,7 @@ func TestAnIgnoredSignalStaysIgnored(t *testing.T) {
 
 func TestASignalEndsTheWaitForTheLock(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db testPlace) {
 		holder := held(t, on(t, db.url), "x")
 		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
@@ -179,6 +190,7 @@ func TestASignalEndsTheWaitForTheLock(t *testing.T) {
 
 func TestASignalEndsTheWaitForASessionLock(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := servers["PostgreSQL"](t)
 	holder := held(t, on(t, db.DSN), "--kind", "session", "x")
 	p := start(t, on(t, db.DSN), "run", "--kind", "session", "x", "--", "echo", "not run")
@@ -192,6 +204,7 @@ func TestASignalEndsTheWaitForASessionLock(t *testing.T) {
 
 func TestAKilledHolderLetsTheNextIn(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	kill := func(t *testing.T, db testPlace, flags ...string) {
 		t.Helper()
 		e := on(t, db.url)

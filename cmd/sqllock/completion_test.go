@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/sqllock/sqllock/internal/locktest"
 )
 
 // complete returns what a shell would offer for the last of these words, and what it does besides.
@@ -24,6 +26,7 @@ const (
 
 func TestCompletion(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for words, want := range map[string]string{
 		"sch":                        "schema " + nofile,
 		"help ex":                    "exit-codes " + nofile,
@@ -57,6 +60,7 @@ func TestCompletion(t *testing.T) {
 
 func TestCompletionOfNames(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
 		for _, command := range []string{"run", "ls", "show", "release", "watch"} {
@@ -84,6 +88,7 @@ func TestCompletionOfNames(t *testing.T) {
 
 func TestCompletionOfNamesSaysNothingOfADatabaseThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for _, url := range []string{"postgres://me:s3cret@127.0.0.1:1/x", "mysql://me:s3cret@127.0.0.1:1/x", "postgres://me:s3cret/@127.0.0.1/x"} {
 		p := start(t, on(t, url), "__complete", "run", "--db", url, "")
 		if got := string(p.rest()); got != nofile+"\n" {
@@ -97,6 +102,7 @@ func TestCompletionOfNamesSaysNothingOfADatabaseThatDoesNotAnswer(t *testing.T) 
 
 func TestCompletionScripts(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		code, stdout, stderr := runHere(t, clean(t), "completion", shell)
 		if code != 0 || stderr != "" || !strings.Contains(stdout, "__complete") {

@@ -15,11 +15,13 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/schema"
 )
 
 func TestAMySQLURLBecomesTheDriversOwn(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for named, want := range map[string]gomysql.Config{
 		"mysql://u:p@h/d":          {User: "u", Passwd: "p", Addr: "h:3306", DBName: "d"},
 		"mariadb://u@h:3307/d":     {User: "u", Addr: "h:3307", DBName: "d"},
@@ -64,6 +66,7 @@ func configOf(t *testing.T, db *database) *gomysql.Config {
 
 func TestPostgresURLs(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for _, named := range []string{
 		"postgres://u:p%40%2F@h:5433/d?application_name=x", "postgresql://u:p%40%2F@h:5433/d?application_name=x",
 		"Postgres://u:p%40%2F@h:5433/d?application_name=x", "host=h port=5433 user=u password=p@/ dbname=d application_name=x",
@@ -98,6 +101,7 @@ func postgresConfigOf(t *testing.T, db *database) pgx.ConnConfig {
 
 func TestSQLitePathsAreTakenAsTheyStand(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for _, name := range []string{"plain.db", "a b.db", "a?b=c&d.db", "a#b.db", "a%20b.db", "a%.db", "é🔒.db", "a'b\"c.db", "file:x.db", "a:b.db"} {
 		for _, prefix := range []string{"sqlite:", "SQLite:", "sqlite://"} {
 			dir := t.TempDir()
@@ -134,6 +138,7 @@ func TestARelativeSQLitePath(t *testing.T) {
 
 func TestTheStateFile(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for _, test := range []struct {
 		environ []string
 		want    string
@@ -156,6 +161,7 @@ func TestTheStateFile(t *testing.T) {
 
 func TestBadDatabasesListTheForms(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for _, named := range []string{
 		"locks", "locks.db", "/var/lib/locks.db", "file:locks.db", "sqlite", "oracle://h/d", "redis://h", "http://h/", "://", " ", "tcp", "user@host",
 	} {
@@ -186,6 +192,7 @@ func TestBadDatabasesListTheForms(t *testing.T) {
 
 func TestADatabaseThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	nobody := closedPort(t)
 	for named, says := range map[string]string{
 		"postgres://u:p@" + nobody + "/d": "refused",
@@ -209,6 +216,7 @@ func TestADatabaseThatCannotBeUsed(t *testing.T) {
 
 func TestAServerThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	var config net.ListenConfig
 	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0") // the system accepts, and nobody speaks
 	must(t, err)
@@ -242,6 +250,7 @@ func closedPort(t *testing.T) string {
 
 func TestAPasswordIsNeverShown(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	const part = "s3cr3t"           // of every password
 	at := func(dsn string) string { // the server's address
 		if u, err := url.Parse(dsn); err == nil && u.Host != "" {

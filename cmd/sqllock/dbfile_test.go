@@ -5,10 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sqllock/sqllock/internal/locktest"
 )
 
 func TestAFileNamesTheDatabase(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for text, want := range map[string]string{
 		"postgres://h/d":                                    "postgres://h/d",
 		"  postgres://h/d \r\nmore\n":                       "postgres://h/d",
@@ -50,6 +53,7 @@ func TestAFileNamesTheDatabase(t *testing.T) {
 
 func TestEveryCommandReadsTheFile(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "locks.env")
 	must(t, os.WriteFile(file, []byte("SQLLOCK_DB=sqlite:"+filepath.Join(dir, "x.db")+"\n"), 0o600))
@@ -66,6 +70,7 @@ func TestEveryCommandReadsTheFile(t *testing.T) {
 
 func TestMissingTablesAreMadeByTheFile(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := servers["PostgreSQL"](t)
 	file := filepath.Join(t.TempDir(), "url")
 	must(t, os.WriteFile(file, []byte(db.DSN), 0o600))
@@ -74,6 +79,7 @@ func TestMissingTablesAreMadeByTheFile(t *testing.T) {
 
 func TestAFileThatCannotBeRead(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	large := filepath.Join(t.TempDir(), "large")
 	must(t, os.WriteFile(large, make([]byte, mostOfFile+1), 0o600))
 	for name, says := range map[string]string{
@@ -93,6 +99,7 @@ func TestAFileThatCannotBeRead(t *testing.T) {
 
 func TestAPasswordThatEverybodyCanRead(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	file := filepath.Join(t.TempDir(), "locks.env")
 	for _, test := range []struct {
 		named string

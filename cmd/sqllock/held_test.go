@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 )
 
 func TestANameStaysTakenForAtLeast(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
 		call(t, e, 3, nil, "run", "--at-least", "1h", "failed", "--", "sh", "-c", "exit 3")
@@ -29,6 +31,7 @@ func TestANameStaysTakenForAtLeast(t *testing.T) {
 
 func TestANameIsNotKeptForACommandThatCannotStart(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqliteFile(t)
 	script := filepath.Join(t.TempDir(), "script")
 	must(t, os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700))
@@ -51,6 +54,7 @@ func (l late) TryAcquire(ctx context.Context, name string, opts ...sqllock.Optio
 
 func TestANameIsNotKeptForAWaitThatASignalEnds(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	file := sqliteFile(t)
 	db, err := openURL(file.url)
 	must(t, err)
@@ -68,6 +72,7 @@ func TestANameIsNotKeptForAWaitThatASignalEnds(t *testing.T) {
 
 func TestTheExitCodeForAHeldLockIsTheCallers(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
 		holder := held(t, e, "busy")
@@ -85,6 +90,7 @@ func TestTheExitCodeForAHeldLockIsTheCallers(t *testing.T) {
 
 func TestAHeldSessionLockHasTheCallersExitCodeToo(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
 		holder := held(t, e, "--kind", "session", "busy")
@@ -95,6 +101,7 @@ func TestAHeldSessionLockHasTheCallersExitCodeToo(t *testing.T) {
 
 func TestWaitingInVainIsGivenUpEarly(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
 		holder := held(t, e, "--ttl", "1h", "busy")
@@ -111,6 +118,7 @@ func TestWaitingInVainIsGivenUpEarly(t *testing.T) {
 
 func TestNHoldTheLockTogether(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
 		try := func(code int, says []string, flags ...string) {
@@ -134,6 +142,7 @@ func TestNHoldTheLockTogether(t *testing.T) {
 
 func TestSharesExcludeOneWhoHoldsTheLockAlone(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	share := func(t *testing.T, db testPlace, flags ...string) {
 		t.Helper()
 		e := on(t, db.url)
@@ -168,6 +177,7 @@ func TestSharesExcludeOneWhoHoldsTheLockAlone(t *testing.T) {
 
 func TestTheHolderIsCalledAsItWants(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
 		named := func(flags ...string) {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/sqllock/sqllock/internal/locktest"
 )
 
 // logged is all that a program said with --log-format json, every line of it.
@@ -38,6 +40,7 @@ func mustLog(t *testing.T, stderr string, messages ...string) (found []map[strin
 
 func TestVerboseSaysWhatHappensToTheLock(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	story := func(t *testing.T, db testPlace, kind string) {
 		t.Helper()
 		e := on(t, db.url)
@@ -77,6 +80,7 @@ func TestVerboseSaysWhatHappensToTheLock(t *testing.T) {
 
 func TestVerboseSaysWhyTheLockWasLost(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqliteFile(t)
 	p := start(t, on(t, db.url), "run", "-v", "--log-format", "json", "--ttl", "6s", "x", "--", "sh", "-c", "echo ready; exec cat")
 	p.expect("ready")
@@ -99,6 +103,7 @@ func TestVerboseSaysWhyTheLockWasLost(t *testing.T) {
 
 func TestVerboseTextIsSafeAndNamesTheProgram(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqliteFile(t)
 	p := start(t, on(t, db.url), "run", "-v", "a\x1b[2J\nb", "--", "true")
 	if code := p.exit(); code != 0 {
@@ -117,6 +122,7 @@ func TestVerboseTextIsSafeAndNamesTheProgram(t *testing.T) {
 
 func TestFinalErrorsAreJSONToo(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqliteFile(t)
 	e := on(t, db.url)
 	holder := held(t, e, "busy\u202e")

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/sqllock/sqllock/internal/locktest"
 )
 
 // gate stands between sqllock and its database until it is closed: then the database is gone.
@@ -71,6 +73,7 @@ func (g *gate) close() {
 
 func TestADatabaseThatGoesAway(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
 		call(t, e, 0, nil, "schema", "apply")

@@ -1,9 +1,14 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/sqllock/sqllock/internal/locktest"
+)
 
 func TestPurgeDeletesWhatKilledProcessesHaveLeft(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
 		dead, live := held(t, e, "--ttl", "1h", "dead"), held(t, e, "--ttl", "1h", "live")

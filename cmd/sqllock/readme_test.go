@@ -7,11 +7,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/sqllock/sqllock/internal/locktest"
 )
 
 // The README's commands are run as they stand there, but for what they run under the lock.
 func TestTheREADMEsCommandsWork(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := servers["PostgreSQL"](t)
 	file := filepath.Join(t.TempDir(), "sqllock.env")
 	must(t, os.WriteFile(file, []byte("SQLLOCK_DB="+db.DSN+"\n"), 0o600))

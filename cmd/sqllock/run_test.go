@@ -9,10 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sqllock/sqllock/internal/locktest"
 )
 
 func TestRunNeedsNoDatabase(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	e := clean(t)
 	if out := call(t, e, 0, nil, "run", "hello", "--", "echo", "hi"); out != "hi\n" {
 		t.Errorf("wrote %q, want hi", out)
@@ -29,6 +32,7 @@ func TestRunNeedsNoDatabase(t *testing.T) {
 
 func TestRunGivesBackTheCommandsExitCode(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqliteFile(t)
 	plain := filepath.Join(t.TempDir(), "plain")
 	must(t, os.WriteFile(plain, []byte("not a program"), 0o600))
@@ -57,6 +61,7 @@ func TestRunGivesBackTheCommandsExitCode(t *testing.T) {
 
 func TestACommandThatCannotStartLeavesNothingHeld(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqliteFile(t)
 	script := filepath.Join(t.TempDir(), "script")
 	must(t, os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700))
@@ -66,6 +71,7 @@ func TestACommandThatCannotStartLeavesNothingHeld(t *testing.T) {
 
 func TestRunPassesStreamsThrough(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	data := make([]byte, 5<<20)
 	_, _ = rand.Read(data)
 	p := start(t, clean(t), "run", "streams", "--", "sh", "-c", "cat; echo done >&2")
@@ -83,6 +89,7 @@ func TestRunPassesStreamsThrough(t *testing.T) {
 
 func TestRunPassesStreamsThroughThatAreNoFiles(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	var out, errs bytes.Buffer
 	m := &Main{
 		Stdin: strings.NewReader("in"), Stdout: &out, Stderr: &errs,
@@ -96,6 +103,7 @@ func TestRunPassesStreamsThroughThatAreNoFiles(t *testing.T) {
 
 func TestAHeldLockIsAnExitCodeAndNamesItsHolder(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	host, err := os.Hostname()
 	must(t, err)
 	onEach(t, func(t *testing.T, db testPlace) {
@@ -115,6 +123,7 @@ func TestAHeldLockIsAnExitCodeAndNamesItsHolder(t *testing.T) {
 
 func TestAHeldSessionLockIsAnExitCodeAndNamesItsHolder(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
 		holder := held(t, e, "--kind", "session", "busy")
@@ -128,6 +137,7 @@ func TestAHeldSessionLockIsAnExitCodeAndNamesItsHolder(t *testing.T) {
 
 func TestRunWaitsForTheLock(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
 		holder := held(t, e, "busy")
@@ -149,6 +159,7 @@ const exclusive = `mkdir "$0/inside" || exit 1; ls "$0" >/dev/null; echo x >>"$0
 
 func TestCommandsNeverOverlap(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	crowd := func(t *testing.T, db testPlace, flags ...string) {
 		t.Helper()
 		const processes, rounds = 8, 3
@@ -196,6 +207,7 @@ func TestCommandsNeverOverlap(t *testing.T) {
 
 func TestCommandsNeverOverlapInAFileThatIsNotThereYet(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	dir, e := t.TempDir(), clean(t)
 	var all []*process
 	for range 8 {
@@ -213,6 +225,7 @@ func TestCommandsNeverOverlapInAFileThatIsNotThereYet(t *testing.T) {
 
 func TestNamesAreAnyBytes(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db testPlace) {
 		names := []string{"Zoë 🔒 ضفدع", "'; DROP TABLE sqllock_lock; --", "a", "A", "a ", "\xff\xfe", "x\ny", "--wait", strings.Repeat("n", 1024)}
 		for _, name := range names {
@@ -225,6 +238,7 @@ func TestNamesAreAnyBytes(t *testing.T) {
 
 func TestKindSessionIsRefusedOnSQLite(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	says := []string{"SQLite has no sessions"}
 	call(t, clean(t), 64, says, "run", "--kind", "session", "x", "--", "true")
 	call(t, on(t, sqliteFile(t).url), 64, says, "run", "--kind", "session", "x", "--", "true")
@@ -232,6 +246,7 @@ func TestKindSessionIsRefusedOnSQLite(t *testing.T) {
 
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	e := clean(t)
 	e["SQLLOCK_DB"] = "sqlite:" + filepath.Join(t.TempDir(), "x.db")
 	for _, test := range []struct {
@@ -275,6 +290,7 @@ func TestUsageErrors(t *testing.T) {
 
 func TestHelpHasTheExitCodesAndTheDatabases(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for _, command := range []string{"", "--help", "run --help", "schema", "ls --help", "show --help", "release --help", "purge --help", "bench --help", "watch --help", "doctor --help"} {
 		code, stdout, stderr := runHere(t, nil, strings.Fields(command)...)
 		if code != 0 || stderr != "" {
@@ -299,6 +315,7 @@ func TestHelpHasTheExitCodesAndTheDatabases(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for _, arg := range []string{"version", "--version"} {
 		code, stdout, _ := runHere(t, nil, arg)
 		if code != 0 || !strings.HasPrefix(stdout, "sqllock ") || !strings.Contains(stdout, "lease tables version 1") {
@@ -309,6 +326,7 @@ func TestVersion(t *testing.T) {
 
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqliteFile(t)
 	for _, args := range [][]string{{"version"}, {"completion", "bash"}, {"schema", "print", "--dialect", "mysql"}, {"ls", "--json"}, {"show", "x"}, {"purge"}} {
 		r, w := io.Pipe()

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/term"
+
+	"github.com/sqllock/sqllock/internal/locktest"
 )
 
 // resize tells a terminal, and the programs on it, how large it is.
@@ -37,6 +39,7 @@ func reads(t *testing.T, screen *os.File) func(want string) {
 
 func TestTheLiveViewLeavesTheTerminalAsItWas(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for name, end := range map[string]struct {
 		key    string
 		signal os.Signal
@@ -105,6 +108,7 @@ func TestTheLiveViewLeavesTheTerminalAsItWas(t *testing.T) {
 
 func TestTheLiveViewOnATerminalThatDoesNotKnowItsSize(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	screen, tty := terminal(t)
 	resize(t, tty, 0, 0)
 	e := on(t, sqliteFile(t).url)

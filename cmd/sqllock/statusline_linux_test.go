@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sqllock/sqllock/internal/locktest"
 )
 
 // shownUntil reads what is shown until there is this text, and returns all of it.
@@ -24,6 +26,7 @@ func shownUntil(t *testing.T, screen *os.File, want string) string {
 
 func TestAWaitOnATerminalIsShownAndErased(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	show := func(t *testing.T, db testPlace, kind, last string) {
 		t.Helper()
 		e := on(t, db.url)
@@ -51,6 +54,7 @@ func TestAWaitOnATerminalIsShownAndErased(t *testing.T) {
 
 func TestAWaitInTheBackgroundIsNotShown(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	e := on(t, sqliteFile(t).url)
 	e["TERM"] = "xterm"
 	holder := held(t, e, "busy")
@@ -65,6 +69,7 @@ func TestAWaitInTheBackgroundIsNotShown(t *testing.T) {
 
 func TestAWaitIsNotShownAmongJSON(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqliteFile(t)
 	e := on(t, db.url)
 	holder := held(t, e, "busy")
@@ -80,6 +85,7 @@ func TestAWaitIsNotShownAmongJSON(t *testing.T) {
 
 func TestBenchShowsHowFarItIsOnATerminal(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	e := on(t, sqliteFile(t).url)
 	e["TERM"] = "xterm"
 	screen, tty := terminal(t)

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/sqllock/sqllock/internal/locktest"
 )
 
 // terminal gives a test a terminal of its own: what is written to the first is typed, and what
@@ -71,6 +73,7 @@ func onTerminal(t *testing.T, screen, tty *os.File, e env, args ...string) (*exe
 
 func TestTheCommandReadsFromTheTerminal(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	screen, tty := terminal(t)
 	cmd, shows := onTerminal(t, screen, tty, on(t, sqliteFile(t).url), binary, "run", "x", "--", "sh", "-c", "echo ready; read line; echo got $line")
 	shows("ready")
@@ -82,6 +85,7 @@ func TestTheCommandReadsFromTheTerminal(t *testing.T) {
 
 func TestKeysThatInterruptReachTheCommandOnce(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	screen, tty := terminal(t)
 	cmd, shows := onTerminal(t, screen, tty, on(t, sqliteFile(t).url), binary, "run", "x", "--", os.Args[0], "act", "7", "3")
 	shows("ready")
@@ -100,6 +104,7 @@ func TestKeysThatInterruptReachTheCommandOnce(t *testing.T) {
 
 func TestALostLockEndsACommandOnATerminal(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqliteFile(t)
 	screen, tty := terminal(t)
 	// sqllock shares its group with the shell, which must not be hit.
@@ -117,6 +122,7 @@ func TestALostLockEndsACommandOnATerminal(t *testing.T) {
 // The command's own input is a pipe then: it asks the terminal for keys, as less and ssh do.
 func TestTheCommandReadsKeysThoughItsInputIsAPipe(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	screen, tty := terminal(t)
 	cmd, shows := onTerminal(t, screen, tty, on(t, sqliteFile(t).url), "sh", "-c",
 		`echo text | "$0" run x -- sh -c 'cat; stty -echo </dev/tty; echo ready; read key </dev/tty; stty echo </dev/tty; echo got $key'`, binary)
@@ -130,6 +136,7 @@ func TestTheCommandReadsKeysThoughItsInputIsAPipe(t *testing.T) {
 
 func TestACommandIsStoppedByAKeyAndContinuedByItsShell(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	screen, tty := terminal(t)
 	cmd, shows := onTerminal(t, screen, tty, on(t, sqliteFile(t).url), "sh", "-c",
 		`set -m; "$0" run x -- sh -c 'echo ready; read line; echo got $line'; echo; echo stopped; fg; echo code $?`, binary)
@@ -146,6 +153,7 @@ func TestACommandIsStoppedByAKeyAndContinuedByItsShell(t *testing.T) {
 
 func TestACommandThatWasStoppedForTooLongIsEnded(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	screen, tty := terminal(t)
 	cmd, shows := onTerminal(t, screen, tty, on(t, sqliteFile(t).url), "sh", "-c",
 		`set -m; "$0" run --ttl 3s x -- sh -c 'echo ready; read line; echo got $line'; echo; "$0" run x -- echo the next; fg; echo code $?`, binary)
@@ -159,6 +167,7 @@ func TestACommandThatWasStoppedForTooLongIsEnded(t *testing.T) {
 
 func TestACommandRunsInTheBackgroundOfAShell(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	screen, tty := terminal(t)
 	cmd, shows := onTerminal(t, screen, tty, on(t, sqliteFile(t).url), "sh", "-c",
 		`set -m; "$0" run x -- sh -c 'echo behind; exit 5' & wait $!; echo code $?`, binary)

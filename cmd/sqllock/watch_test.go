@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sqllock/sqllock/internal/locktest"
 )
 
 // watches starts sqllock watch, and returns it and a function that waits for the next event.
@@ -34,6 +36,7 @@ func (p *process) happensTo(name, event string, token int) string {
 
 func TestWatchPrintsWhatHappensToLeases(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
 		first := held(t, e, "--ttl", "1h", "app/x")
@@ -67,6 +70,7 @@ func TestWatchPrintsWhatHappensToLeases(t *testing.T) {
 
 func TestWatchPrintsWhatHappensToSessionLocks(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db testPlace) {
 		if db.Engine == "mariadb" {
 			return // which does not show them, unless it was set up to
@@ -97,6 +101,7 @@ func TestWatchPrintsWhatHappensToSessionLocks(t *testing.T) {
 // A connection that is cut is opened again, and the events go on.
 func TestWatchOutlivesItsConnections(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := servers["PostgreSQL"](t)
 	e := on(t, db.DSN)
 	call(t, e, 0, nil, "schema", "apply")
@@ -120,6 +125,7 @@ func TestWatchOutlivesItsConnections(t *testing.T) {
 
 func TestWatchRefusesWhatItCannotDo(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	e := on(t, sqliteFile(t).url)
 	call(t, e, 64, []string{"usage: sqllock watch"}, "watch", "a", "b")
 	call(t, e, 64, []string{"--interval is less than 200ms"}, "watch", "--interval", "100ms")

@@ -8,6 +8,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/schema"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -104,6 +105,7 @@ func number(t *testing.T, db *sqltest.Database, query string) (n int) {
 
 func TestProcessesThatLockLoseNoUpdate(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database, kind string) {
 		run(t, db, "CREATE TABLE counter (n INT NOT NULL)", "INSERT INTO counter (n) VALUES (0)")
 		runWorkers(t, counters, "count", "none", db)
@@ -120,6 +122,7 @@ func TestProcessesThatLockLoseNoUpdate(t *testing.T) {
 
 func TestOfProcessesThatDeployTogetherOneMigrates(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database, kind string) {
 		run(t, db, "CREATE TABLE migrations (id INT NOT NULL)")
 		runWorkers(t, deployers, "migrate", kind, db)
