@@ -7,10 +7,25 @@ GOLANGCI_LINT := bin/golangci-lint-2.15.0
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-# leasetable takes longest, and so comes first. SQLite is C as Go, whose pointers take half of its time to check.
+# The race detector leaves out SQLite, which is C as Go: it took half of the time. Most tests wait most of the time, so more of
+# them run at once than there are processors. leasetable takes longest, and so comes first.
+GO_TEST = env CGO_ENABLED=1 go test -race -gcflags=modernc.org/...=-race=false -count=1 -parallel 8 -timeout 20m
+CONFORMANCE = ^(TestConformance|TestSessionLocks|TestCounter)
+
+.PHONY: check
+check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit tests and conformance on the servers that are here
+	go vet ./...
+	$(GOLANGCI_LINT) run --new ./...
+	$(GO_TEST) $$(go list ./... | grep -vE '/(pg|mysql|leasetable|sqltest|schema|cmd/sqllock|internal/(acceptance|examples))$$')
+	SQLTEST_SKIP=1 ./scripts/with-servers --here $(GO_TEST) -short -run '$(CONFORMANCE)' ./pg ./mysql ./leasetable
+
 .PHONY: test
 test: ## every test, with the race detector, on real servers; gets the servers it needs
-	./scripts/with-servers env CGO_ENABLED=1 go test -race -gcflags='modernc.org/...=-d=checkptr=0' -count=1 -timeout 20m $(ARGS) ./leasetable ./...
+	./scripts/with-servers $(GO_TEST) $(ARGS) ./leasetable ./...
+
+.PHONY: soak
+soak: ## for an hour: long histories, faults and clock steps, again and again; MINUTES=n for so many
+	./scripts/with-servers --first ./scripts/soak $(MINUTES)
 
 .PHONY: bench
 bench: ## what locks cost beside the bare driver, as ratios, and what sqllock run does

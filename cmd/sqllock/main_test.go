@@ -47,7 +47,7 @@ func testAll(m *testing.M) int {
 	if err == nil {
 		defer func() { _ = os.RemoveAll(dir) }()
 		binary = filepath.Join(dir, "sqllock")
-		build := exec.CommandContext(context.Background(), "go", "build", raceFlag, "-o", binary, ".")
+		build := exec.CommandContext(context.Background(), "go", "build", raceFlag, withoutSQLite, "-o", binary, ".")
 		build.Stdout, build.Stderr = os.Stderr, os.Stderr
 		err = build.Run()
 	}

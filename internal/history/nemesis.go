@@ -17,10 +17,10 @@ type nemesis struct {
 	done map[string]int // how often what
 }
 
-// work does all that it is to do, in a random order, and again until enough answers were heard.
+// work does all that it is to do, in a random order, and again until enough was heard.
 func (n *nemesis) work(ctx context.Context, answers int) error {
 	harms := n.harms()
-	for again := true; again; again = n.run.answers() < answers && len(harms) > 0 && ctx.Err() == nil {
+	for again := true; again; again = !n.run.enough(answers) && len(harms) > 0 && ctx.Err() == nil {
 		n.rand.Shuffle(len(harms), func(i, j int) { harms[i], harms[j] = harms[j], harms[i] })
 		for _, harm := range harms {
 			wait(ctx, 100*time.Millisecond+time.Duration(n.rand.Int64N(int64(200*time.Millisecond))))
