@@ -2,6 +2,7 @@ package leasetable
 
 import (
 	"context"
+	"database/sql/driver"
 	"strings"
 	"testing"
 	"time"
@@ -225,3 +226,17 @@ func TakeTooLate(ctx context.Context, l *Locker, name string) (unsure bool, err 
 func ForcePlaces(ctx context.Context, l *Locker, name string, token int64) (forced bool, err error) {
 	return l.store.forcePlaces(ctx, name, token)
 }
+
+// Dialer opens the connections of a Locker.
+type Dialer struct{ d *dialer }
+
+// NewDialer returns a Dialer that connects by a function.
+func NewDialer(connect func(context.Context) (driver.Conn, error)) Dialer {
+	return Dialer{newDialer(connect)}
+}
+
+// Dial waits for a connection.
+func (d Dialer) Dial(ctx context.Context) (driver.Conn, error) { return d.d.dial(ctx) }
+
+// Close ends what is under way.
+func (d Dialer) Close() { d.d.close() }

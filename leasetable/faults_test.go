@@ -102,6 +102,40 @@ func TestALeaseIsOpenedWhenItsCallerHasLeft(t *testing.T) {
 	})
 }
 
+// A stall or a failover can end the lease that a name was taken by before its taker hears of it: that says nothing of the name.
+func TestAClaimWhoseOwnLeaseEndedBeginsAgain(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		for how, acquire := range map[string]func(*leasetable.Locker) (sqllock.Lock, error){
+			"Acquire":    func(l *leasetable.Locker) (sqllock.Lock, error) { return l.Acquire(t.Context(), "x") },
+			"TryAcquire": func(l *leasetable.Locker) (sqllock.Lock, error) { return l.TryAcquire(t.Context(), "x") },
+		} {
+			p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
+			release(t, take(t, l, "x"))
+			other := take(t, l, "on the same lease")
+			passOn := p.delayAnswerTo(onWire(db, []byte("x")))
+			taken := make(chan sqllock.Lock, 1)
+			go func() {
+				lock, err := acquire(l)
+				if err != nil {
+					t.Errorf("%s: %v", how, err)
+				}
+				taken <- lock
+			}()
+			eventually(t, func() bool { return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE lease_id IS NOT NULL") == 2 })
+			run(t, db, "DELETE FROM sqllock_lease")
+			if err := other.Renew(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+				t.Errorf("Renew: %v", err)
+			}
+			passOn()
+			if lock := <-taken; lock != nil {
+				release(t, lock.(*leasetable.Lease))
+			}
+		}
+	})
+}
+
 // Should the database ever say that a name was not taken, and have taken it, the name does not stay so.
 func TestANameThatWasTakenForNobodyIsGivenBack(t *testing.T) {
 	t.Parallel()
