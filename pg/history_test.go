@@ -20,7 +20,7 @@ const (
 	pooledHistoryJob = "pooled history" // with a Locker that does not mind a pooler
 )
 
-const historyTTL = 2 * time.Second
+const historyTTL = 3 * time.Second
 
 func TestNoLockIsHeldTwiceWhateverHappensToItsHolders(t *testing.T) {
 	t.Parallel()
