@@ -20,9 +20,6 @@ func TestAServerOfOnesOwn(t *testing.T) {
 			const connections = 12 // and one for an administrator
 			srv := sqltest.Start(t, engine, fmt.Sprint("max_connections=", connections))
 			t.Logf("server: %s", srv)
-			t.Run("without a free connection is ErrLimit", func(t *testing.T) { //nolint:paralleltest // see above
-				locktest.Connections(t, database{srv.Database(t)}, connections+1)
-			})
 			t.Run("may limit the time of statements", func(t *testing.T) { //nolint:paralleltest // see above
 				limitsTime(t, srv.Database(t))
 			})
@@ -31,6 +28,9 @@ func TestAServerOfOnesOwn(t *testing.T) {
 			})
 			t.Run("goes away", func(t *testing.T) { //nolint:paralleltest // see above
 				locktest.GoesAway(t, srv, database{srv.Database(t)})
+			})
+			t.Run("without a free connection is ErrLimit", func(t *testing.T) { //nolint:paralleltest // see above
+				locktest.Connections(t, database{srv.Database(t)}, connections+1)
 			})
 		})
 	}

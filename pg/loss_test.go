@@ -37,14 +37,14 @@ func TestAServerOfOnesOwn(t *testing.T) {
 	const connections = 12
 	srv := sqltest.Start(t, sqltest.EnginePostgres, fmt.Sprint("max_connections=", connections), "max_prepared_transactions=1")
 	t.Logf("server: %s", srv)
-	t.Run("without a free connection is ErrLimit", func(t *testing.T) { //nolint:paralleltest // see above
-		locktest.Connections(t, database{srv.Database(t)}, connections)
-	})
 	t.Run("does not terminate a prepared transaction", func(t *testing.T) { //nolint:paralleltest // see above
 		doesNotTerminatePrepared(t, srv.Database(t))
 	})
 	t.Run("goes away", func(t *testing.T) { //nolint:paralleltest // see above
 		locktest.GoesAway(t, srv, database{srv.Database(t)})
+	})
+	t.Run("without a free connection is ErrLimit", func(t *testing.T) { //nolint:paralleltest // see above
+		locktest.Connections(t, database{srv.Database(t)}, connections)
 	})
 }
 

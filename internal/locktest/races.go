@@ -13,9 +13,9 @@ import (
 )
 
 // races has a release and a cancellation meet at the grant of a lock, 10,000 times (500 with
-// -short) or as often as 20 s allow, and looks at what is left.
+// -short) or as often as 30 s allow, and looks at what is left.
 func races(t *testing.T, s sessions) {
-	const names, lockers, most = 16, 4, 20 * time.Second
+	const names, lockers, most = 16, 4, 30 * time.Second
 	rounds := 10_000
 	if testing.Short() {
 		rounds = 500
