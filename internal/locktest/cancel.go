@@ -31,7 +31,7 @@ func (s suite) cancelledWait(t *testing.T) {
 		w := startWaiter(ctx, b, t.Name())
 		w.mustBlock(t)
 		cancel(errGone)
-		out := w.result(t, soon)
+		out := w.result(t)
 		if out.lock != nil {
 			t.Fatal("there is a lock")
 		}
@@ -52,7 +52,7 @@ func (s suite) cancelledInLine(t *testing.T) {
 	second := startWaiter(bounded(t), l, t.Name())
 	second.mustBlock(t)
 	cancel(errGone)
-	mustMatch(t, first.result(t, soon).err, errGone, sqllock.ErrHeld)
+	mustMatch(t, first.result(t).err, errGone, sqllock.ErrHeld)
 
 	MustLive(t, lock)
 	MustRelease(t, lock)
@@ -65,7 +65,7 @@ func (s suite) waitDeadline(t *testing.T) {
 	mustWaitInVain(t, func(ctx context.Context) error {
 		w := startWaiter(ctx, b, t.Name())
 		<-ctx.Done()
-		return w.result(t, soon).err
+		return w.result(t).err
 	})
 	MustRelease(t, lock)
 	mustBecomeFree(t, s.locker(t), t.Name())
@@ -107,7 +107,7 @@ func (s suite) cancelledAtTheGrant(t *testing.T) {
 		if err := lock.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if out := w.result(t, soon); out.err == nil {
+		if out := w.result(t); out.err == nil {
 			granted++
 			MustLive(t, out.lock)
 			MustBeHeld(t, c, t.Name())

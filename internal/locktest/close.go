@@ -43,7 +43,7 @@ func (s suite) closeWhileWaiting(t *testing.T) {
 	inLine.mustBlock(t)
 	mustClose(t, b)
 	for _, w := range []waiter{elsewhere, inLine} {
-		err := w.result(t, soon).err
+		err := w.result(t).err
 		mustMatch(t, err, sqllock.ErrClosed)
 		if sqllock.IsRetryable(err) {
 			t.Errorf("IsRetryable(%v) = true", err)

@@ -39,7 +39,7 @@ func Events(
 		waiting := startWaiter(bounded(t), l, "it")
 		waiting.mustBlock(t)
 		MustRelease(t, lock)
-		lock = waiting.result(t, soon).lock
+		lock = waiting.result(t).lock
 		Eventually(t, "the acquisition is told", func() bool { return told.last("acquired").Took > 0 })
 		if told.last("waited").Kind == "" {
 			MustRelease(t, lock)

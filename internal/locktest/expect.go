@@ -185,14 +185,14 @@ func startWaiter(ctx context.Context, l sqllock.Locker, name string) waiter {
 }
 
 // result waits until the Acquire has returned.
-func (w waiter) result(t *testing.T, within time.Duration) outcome {
+func (w waiter) result(t *testing.T) outcome {
 	t.Helper()
-	return receive(t, w.done, within, "the end of Acquire")
+	return receive(t, w.done, soon, "the end of Acquire")
 }
 
 func (w waiter) mustGet(t *testing.T) sqllock.Lock {
 	t.Helper()
-	out := w.result(t, soon)
+	out := w.result(t)
 	if out.err != nil {
 		t.Fatalf("Acquire: %v", out.err)
 	}

@@ -49,7 +49,7 @@ func waitEnds(t *testing.T, s sessions, session bool) {
 		s.EndWaits(t, "a", session)
 		return len(waiting.done) > 0
 	})
-	if out := waiting.result(t, soon); out.err == nil || errors.Is(out.err, sqllock.ErrLost) {
+	if out := waiting.result(t); out.err == nil || errors.Is(out.err, sqllock.ErrLost) {
 		t.Fatalf("Acquire = %v, %v", out.lock, out.err)
 	}
 	MustLive(t, lock)

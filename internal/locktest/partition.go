@@ -137,7 +137,7 @@ func (p parted) waiter(t *testing.T, before func()) {
 	next := MustAcquire(t, p.other, "a")
 	MustBeHeld(t, p.near, "a")
 	cancel(errGone)
-	if out := waiting.result(t, soon); out.err == nil {
+	if out := waiting.result(t); out.err == nil {
 		t.Errorf("the waiter that is cut off has the lock (it lives: %t)", out.lock.Context().Err() == nil)
 	}
 	MustLive(t, next)

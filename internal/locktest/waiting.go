@@ -29,7 +29,7 @@ func (s suite) wake(t *testing.T, holder, waiter Locker) {
 		w.mustBlock(t)
 		MustLive(t, lock)
 		if len(w.done) > 0 {
-			t.Fatalf("Acquire returned while the lock is held: %v", w.result(t, soon).err)
+			t.Fatalf("Acquire returned while the lock is held: %v", w.result(t).err)
 		}
 		MustRelease(t, lock)
 		next := w.mustGet(t)
