@@ -100,13 +100,7 @@ func mustBecomeFree(t *testing.T, l sqllock.Locker, name string) {
 // deadline can pass before anybody was seen to hold the lock; then it is tried with a later one.
 func mustWaitInVain(t *testing.T, acquire func(ctx context.Context) error) {
 	t.Helper()
-	mustWaitInVainFor(t, shortly, acquire)
-}
-
-// mustWaitInVainFor waits for at least so long.
-func mustWaitInVainFor(t *testing.T, least time.Duration, acquire func(ctx context.Context) error) {
-	t.Helper()
-	for d := least; ; d *= 2 {
+	for d := shortly; ; d *= 2 {
 		err := acquire(endingIn(t, d))
 		mustMatch(t, err, context.DeadlineExceeded)
 		if errors.Is(err, sqllock.ErrHeld) {
