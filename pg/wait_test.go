@@ -45,7 +45,7 @@ func TestCancelsThatMeetAnAttemptLeaveNothingHeld(t *testing.T) {
 	db := sqltest.Postgres(t)
 	l := newLocker(t, db)
 	keep := mustTry(t, l, "keep")
-	ctx, stop := bounded(t)
+	ctx, stop := context.WithTimeout(t.Context(), 2*soon)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
