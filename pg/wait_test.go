@@ -55,7 +55,7 @@ func TestCancelsThatMeetAnAttemptLeaveNothingHeld(t *testing.T) {
 		}
 	}()
 	hit := 0
-	for began := time.Now(); ctx.Err() == nil && (hit < 5 || hit < 50 && time.Since(began) < 3*time.Second); { // a busy machine is slow to hit
+	for began := time.Now(); ctx.Err() == nil && (hit == 0 || hit < 50 && time.Since(began) < 3*time.Second); { // a busy machine is slow to hit
 		lock, err := l.TryAcquire(t.Context(), "a")
 		if err != nil {
 			hit++
