@@ -1,7 +1,6 @@
 package mysql_test
 
 import (
-	"database/sql"
 	"testing"
 	"time"
 
@@ -29,19 +28,8 @@ func TestSessionLocksFromADB(t *testing.T) {
 		t.Helper()
 		locktest.Exercise(t, func(t *testing.T) locktest.Locker {
 			t.Helper()
-			return closing(t)(mysql.FromDB(busyDB(t, db)))
+			return closing(t)(mysql.FromDB(locktest.BusyPool(t, "mysql", db.DSN), mysql.WithSessionTTL(time.Hour)))
 		}, options(db))
-	})
-}
-
-func TestACounterThatOnlyTheLockGuardsIsExact(t *testing.T) {
-	t.Parallel()
-	onEach(t, func(t *testing.T, db *sqltest.Database) {
-		t.Helper()
-		locktest.Counter(t, db.DB.DB, func(t *testing.T) locktest.Locker {
-			t.Helper()
-			return newLocker(t, db)
-		})
 	})
 }
 
@@ -51,21 +39,4 @@ func options(db *sqltest.Database) locktest.Options {
 		Waiting:     func(t *testing.T, _ string) int { t.Helper(); return waitersOn(t, db) },
 		Unsupported: sqllock.WithTTL(time.Minute),
 	}
-}
-
-// busyDB is a *sql.DB of size 1 whose connection is in a transaction until the test ends.
-func busyDB(t *testing.T, db *sqltest.Database) *sql.DB {
-	t.Helper()
-	small, err := sql.Open("mysql", db.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = small.Close() })
-	small.SetMaxOpenConns(1)
-	tx, err := small.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = tx.Rollback() })
-	return small
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/sqllock/sqllock/internal/history"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -40,9 +41,12 @@ func TestNoLockIsHeldTwiceWhereGoroutinesHandItOver(t *testing.T) {
 
 func contenders(t *testing.T, db *sqltest.Database) history.Options {
 	t.Helper()
+	database := database{db}
 	return history.Options{
-		Server: parse(t, db.DSN).Addr,
-		Child:  func(address string) []string { return childEnv(at(t, db, address), historyTTL, historyJob) },
-		TTL:    historyTTL, Processes: 4, Workers: 1, Names: []string{"a", "b"},
+		Server: database.Access(t).Address,
+		Child: func(address string) []string {
+			return childEnv(database.DSN(t, locktest.Access{Address: address}), historyTTL, historyJob)
+		},
+		TTL: historyTTL, Processes: 4, Workers: 1, Names: []string{"a", "b"},
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqllock/sqllock/mysql"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -36,7 +36,7 @@ func TestEverySettingOfTheDSNLeavesALockWhole(t *testing.T) {
 					separator = "&"
 				}
 				dsn := db.DSN + separator + setting
-				holdAndWait(t, closing(t)(mysql.New(dsn)), closing(t)(mysql.New(dsn)), setting)
+				locktest.LeftWhole(t, database{db}, dsn, setting)
 			})
 		}
 	})

@@ -1,32 +1,30 @@
 package mysql_test
 
 import (
-	"errors"
 	"os"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
-	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/mysql"
 	"github.com/sqllock/sqllock/sqltest"
 )
-
-// soon bounds everything that has to happen.
-const soon = 15 * time.Second
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childDSN) != "" {
 		os.Exit(child())
 	}
+	locktest.MostTestsWait()
 	goleak.VerifyTestMain(m)
 }
 
-// newLocker opens a Locker on db and closes it at the end of the test.
+// newLocker opens a Locker on db and closes it at the end of the test. Its session TTL ends in no test: what was left
+// held is found out.
 func newLocker(tb testing.TB, db *sqltest.Database, opts ...mysql.Option) *mysql.Locker {
 	tb.Helper()
-	return closing(tb)(mysql.New(db.DSN, opts...))
+	return closing(tb)(mysql.New(db.DSN, append([]mysql.Option{mysql.WithSessionTTL(time.Hour)}, opts...)...))
 }
 
 func closing(tb testing.TB) func(*mysql.Locker, error) *mysql.Locker {
@@ -41,37 +39,13 @@ func closing(tb testing.TB) func(*mysql.Locker, error) *mysql.Locker {
 	}
 }
 
-func mustTry(t *testing.T, l sqllock.Locker, name string) sqllock.Lock {
-	t.Helper()
-	lock, err := l.TryAcquire(t.Context(), name)
-	if err != nil {
-		t.Fatalf("TryAcquire: %v", err)
-	}
-	return lock
-}
-
-func mustBeHeld(t *testing.T, l sqllock.Locker, name string) {
-	t.Helper()
-	if _, err := l.TryAcquire(t.Context(), name); !errors.Is(err, sqllock.ErrHeld) {
-		t.Fatalf("TryAcquire of a held lock: %v", err)
-	}
-}
-
-// mustAcquire waits for a lock, but not for ever.
-func mustAcquire(t *testing.T, l sqllock.Locker, name string) sqllock.Lock {
-	t.Helper()
-	ctx, cancel := bounded(t)
-	defer cancel()
-	lock, err := l.Acquire(ctx, name)
-	if err != nil {
-		t.Fatalf("Acquire: %v", err)
-	}
-	return lock
-}
-
-func mustRelease(t *testing.T, lock sqllock.Lock) {
-	t.Helper()
-	if err := lock.Release(t.Context()); err != nil {
-		t.Fatalf("Release: %v", err)
-	}
-}
+// What tests of every server use.
+var (
+	mustTry     = locktest.MustTry
+	mustBeHeld  = locktest.MustBeHeld
+	mustAcquire = locktest.MustAcquire
+	mustRelease = locktest.MustRelease
+	mustLive    = locktest.MustLive
+	mustBeLost  = locktest.MustBeLost
+	eventually  = locktest.Eventually
+)

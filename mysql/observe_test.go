@@ -1,76 +1,25 @@
 package mysql_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"testing"
-	"time"
 
-	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/mysql"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-func bounded(t *testing.T) (context.Context, context.CancelFunc) {
-	t.Helper()
-	return context.WithTimeout(t.Context(), soon)
-}
-
-// eventually asks again and again until done.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	ctx, cancel := bounded(t)
-	defer cancel()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("waited %v until %s", soon, what)
-		}
-	}
-}
-
-// mustBeLost waits until a lock ends and returns how long that took.
-func mustBeLost(t *testing.T, lock sqllock.Lock) time.Duration {
-	t.Helper()
-	began := time.Now()
-	select {
-	case <-lock.Context().Done():
-	case <-time.After(soon):
-		t.Fatalf("the holder was not told within %v", soon)
-	}
-	if cause := context.Cause(lock.Context()); !errors.Is(cause, sqllock.ErrLost) {
-		t.Fatalf("the lock ended with %v", cause)
-	}
-	took := time.Since(began)
-	if err := lock.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
-		t.Fatalf("Release of a lost lock: %v", err)
-	}
-	return took
-}
-
-func mustLive(t *testing.T, lock sqllock.Lock) {
-	t.Helper()
-	if lock.Context().Err() != nil {
-		t.Fatalf("the lock %q has ended: %v", lock.Name(), context.Cause(lock.Context()))
-	}
-}
-
 // onEach runs a test on MySQL and on MariaDB.
 func onEach(t *testing.T, test func(t *testing.T, db *sqltest.Database)) {
 	t.Helper()
-	t.Run("MySQL", func(t *testing.T) {
-		t.Parallel()
-		test(t, sqltest.MySQL(t))
-	})
-	t.Run("MariaDB", func(t *testing.T) {
-		t.Parallel()
-		test(t, sqltest.MariaDB(t))
-	})
+	for name, open := range servers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t))
+		})
+	}
 }
+
+var servers = map[string]func(sqltest.TB) *sqltest.Database{"MySQL": sqltest.MySQL, "MariaDB": sqltest.MariaDB}
 
 // processes is the table of sessions. MySQL's information_schema.PROCESSLIST fails while any session's statement has a parameter
 // that is not UTF-8.
@@ -119,22 +68,4 @@ func statement(t *testing.T, db *sqltest.Database, query string) {
 	if _, err := db.ExecContext(t.Context(), query); err != nil {
 		t.Fatal(err)
 	}
-}
-
-type outcome struct {
-	lock sqllock.Lock
-	err  error
-}
-
-// waitFor acquires in another goroutine, and returns when the wait is in the server's queue.
-func waitFor(ctx context.Context, t *testing.T, db *sqltest.Database, l sqllock.Locker, name string) <-chan outcome {
-	t.Helper()
-	before := waitersOn(t, db)
-	out := make(chan outcome, 1)
-	go func() {
-		lock, err := l.Acquire(ctx, name)
-		out <- outcome{lock, err}
-	}()
-	eventually(t, "the wait is in the server's queue", func() bool { return waitersOn(t, db) > before })
-	return out
 }

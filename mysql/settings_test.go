@@ -1,13 +1,11 @@
 package mysql_test
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/mysql"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -33,45 +31,23 @@ func TestSettingsInTheDSNDoNotHurt(t *testing.T) {
 					separator = "&"
 				}
 				dsn := db.DSN + separator + setting
-				holdAndWait(t, closing(t)(mysql.New(dsn)), closing(t)(mysql.New(dsn)), setting)
+				locktest.LeftWhole(t, database{db}, dsn, setting)
 			})
 		}
 	})
 }
 
-func TestAGlobalTimeLimitDoesNotHurt(t *testing.T) {
+func TestAnOptionOutOfRangeIsAnError(t *testing.T) {
 	t.Parallel()
-	for engine, limit := range map[sqltest.Engine]string{
-		sqltest.EngineMySQL:   "SET GLOBAL max_execution_time = 200",
-		sqltest.EngineMariaDB: "SET GLOBAL max_statement_time = 0.2",
+	for name, option := range map[string]mysql.Option{
+		"a session TTL that is too short":       mysql.WithSessionTTL(3*time.Second - 1),
+		"a negative number of connections":      mysql.WithMaxConnections(-1),
+		"no connection":                         mysql.WithMaxConnections(0),
+		"one connection, and none to wait on":   mysql.WithMaxConnections(1),
+		"more connections than a server can be": mysql.WithMaxConnections(1001),
 	} {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			db := sqltest.Start(t, engine).Database(t)
-			statement(t, db, limit)
-			holdAndWait(t, newLocker(t, db), newLocker(t, db), "a")
-		})
-	}
-}
-
-// holdAndWait holds a lock for longer than the limits of these tests while another waits for it.
-func holdAndWait(t *testing.T, holder, waiter sqllock.Locker, name string) {
-	t.Helper()
-	lock := mustTry(t, holder, name)
-	mustBeHeld(t, waiter, name)
-	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
-	defer cancel()
-	if _, err := waiter.Acquire(ctx, name); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, sqllock.ErrHeld) {
-		t.Fatalf("Acquire of a held lock = %v; want that its context ended", err)
-	}
-	mustLive(t, lock)
-	mustRelease(t, lock)
-	mustRelease(t, mustAcquire(t, waiter, name))
-}
-
-func TestASessionTTLThatIsTooShortIsAnError(t *testing.T) {
-	t.Parallel()
-	if _, err := mysql.New("user@tcp(localhost)/any", mysql.WithSessionTTL(3*time.Second-1)); err == nil {
-		t.Error("no error")
+		if _, err := mysql.New("user@tcp(localhost)/any", option); err == nil {
+			t.Errorf("%s: no error", name)
+		}
 	}
 }

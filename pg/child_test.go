@@ -16,7 +16,6 @@ import (
 	"github.com/sqllock/sqllock/internal/history"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/pg"
-	"github.com/sqllock/sqllock/sqltest"
 )
 
 // The variables that make the test program a process of its own.
@@ -80,20 +79,10 @@ func race(l *pg.Locker) error {
 	return nil
 }
 
-// process is another process that holds "the lock".
+// process is another process.
 type process struct {
 	*exec.Cmd
 	lines *bufio.Scanner
-	ask   func()
-}
-
-func startHolder(t *testing.T, db *sqltest.Database, ttl time.Duration) process {
-	t.Helper()
-	p := startProcess(t, db.DSN, ttl, "hold")
-	if line := p.line(); line != "held" {
-		t.Fatalf("the other process says %q", line)
-	}
-	return p
 }
 
 func startProcess(t *testing.T, dsn string, ttl time.Duration, job string) process {
@@ -101,12 +90,11 @@ func startProcess(t *testing.T, dsn string, ttl time.Duration, job string) proce
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv(dsn, ttl, job)...)
 	cmd.Stderr = os.Stderr
-	in, errIn := cmd.StdinPipe()
 	out, errOut := cmd.StdoutPipe()
-	if err := errors.Join(errIn, errOut, cmd.Start()); err != nil {
+	if err := errors.Join(errOut, cmd.Start()); err != nil {
 		t.Fatal(err)
 	}
-	p := process{Cmd: cmd, lines: bufio.NewScanner(out), ask: func() { _, _ = in.Write([]byte("\n")) }}
+	p := process{Cmd: cmd, lines: bufio.NewScanner(out)}
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -131,51 +119,8 @@ func (p process) signal(t *testing.T, sig syscall.Signal) {
 	}
 }
 
-func TestAKilledProcessFreesItsLockAtOnce(t *testing.T) {
+// Processes that hold a lock alone are stopped on every server.
+func TestAStoppedProcessLosesItsShare(t *testing.T) {
 	t.Parallel()
-	db := sqltest.Postgres(t)
-	holder := startHolder(t, db, 15*time.Second)
-	l := newLocker(t, db)
-	mustBeHeld(t, l, "the lock")
-	ctx, cancel := bounded(t)
-	defer cancel()
-	next := waitFor(ctx, t, db, l, "the lock")
-	began := time.Now()
-	holder.signal(t, syscall.SIGKILL)
-	out := <-next
-	if out.err != nil {
-		t.Fatal(out.err)
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("the waiter had the lock %v after the kill", took)
-	}
-	mustRelease(t, out.lock)
-}
-
-// The server frees the lock of a process that is stopped for longer than the session TTL, and
-// the process learns of it before anything that it does with the lock succeeds.
-func TestAStoppedProcessLosesItsLock(t *testing.T) {
-	t.Parallel()
-	for _, job := range []string{"hold", "hold shares"} {
-		t.Run(job, func(t *testing.T) {
-			t.Parallel()
-			db := sqltest.Postgres(t)
-			holder := startProcess(t, db.DSN, 2*time.Second, job)
-			if line := holder.line(); line != "held" {
-				t.Fatalf("the other process says %q", line)
-			}
-			l := newLocker(t, db)
-			mustBeHeld(t, l, "the lock")
-			holder.signal(t, syscall.SIGSTOP)
-			next := mustAcquire(t, l, "the lock")
-
-			holder.ask() // answered first thing after it goes on
-			holder.signal(t, syscall.SIGCONT)
-			if got, want := holder.line(), "lost=true ended=true"; got != want {
-				t.Errorf("the stopped process says %q; want %q", got, want)
-			}
-			mustLive(t, next)
-			mustRelease(t, next)
-		})
-	}
+	locktest.Stopped(t, newDatabase(t), "hold shares")
 }

@@ -1,7 +1,6 @@
 package pg_test
 
 import (
-	"database/sql"
 	"testing"
 	"time"
 
@@ -28,7 +27,7 @@ func TestSessionLocksFromAPool(t *testing.T) {
 	db := sqltest.Postgres(t)
 	locktest.Exercise(t, func(t *testing.T) locktest.Locker {
 		t.Helper()
-		return closing(t)(pg.FromPool(onlyConnectionBusy(t, db)))
+		return closing(t)(pg.FromPool(onlyConnectionBusy(t, db), pg.WithSessionTTL(time.Hour)))
 	}, options(db))
 }
 
@@ -37,17 +36,8 @@ func TestSessionLocksFromADB(t *testing.T) {
 	db := sqltest.Postgres(t)
 	locktest.Exercise(t, func(t *testing.T) locktest.Locker {
 		t.Helper()
-		return closing(t)(pg.FromDB(busyDB(t, db)))
+		return closing(t)(pg.FromDB(locktest.BusyPool(t, "pgx", db.DSN), pg.WithSessionTTL(time.Hour)))
 	}, options(db))
-}
-
-func TestACounterThatOnlyTheLockGuardsIsExact(t *testing.T) {
-	t.Parallel()
-	db := sqltest.Postgres(t)
-	locktest.Counter(t, db.DB.DB, func(t *testing.T) locktest.Locker {
-		t.Helper()
-		return newLocker(t, db)
-	})
 }
 
 func options(db *sqltest.Database) locktest.Options {
@@ -77,21 +67,4 @@ func onlyConnectionBusy(t *testing.T, db *sqltest.Database) *pgxpool.Pool {
 	}
 	t.Cleanup(busy.Release)
 	return pool
-}
-
-// busyDB is a *sql.DB of size 1 whose connection is in a transaction until the test ends.
-func busyDB(t *testing.T, db *sqltest.Database) *sql.DB {
-	t.Helper()
-	small, err := sql.Open("pgx", db.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = small.Close() })
-	small.SetMaxOpenConns(1)
-	tx, err := small.BeginTx(t.Context(), nil) //nolint:usetesting // ends with the test
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = tx.Rollback() })
-	return small
 }

@@ -20,7 +20,7 @@ const (
 	pooledHistoryJob = "pooled history" // with a Locker that does not mind a pooler
 )
 
-const historyTTL = 2 * time.Second
+const historyTTL = 3 * time.Second
 
 func TestNoLockIsHeldTwiceWhateverHappensToItsHolders(t *testing.T) {
 	t.Parallel()
@@ -47,7 +47,8 @@ func TestBehindAPoolerThatIsNotRefusedALockIsHeldTwice(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
 	opts := contenders(t, startBouncer(t, db, "transaction", "default_pool_size = 1"), pooledHistoryJob)
-	opts.Calm = time.Second
+	opts.Processes = 2 // each that sets up its session there disturbs the others
+	opts.Calm = 5 * time.Second
 	history.Run(t, newLocker(t, db), opts, porcupine.Illegal)
 }
 

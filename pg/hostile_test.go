@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqllock/sqllock/pg"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -36,7 +36,7 @@ func TestEverySettingOfTheDSNLeavesALockWhole(t *testing.T) {
 			key, value, _ := strings.Cut(setting, "=")
 			query.Set(key, value)
 			u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20")
-			holdAndWait(t, closing(t)(pg.New(u.String())), closing(t)(pg.New(u.String())))
+			locktest.LeftWhole(t, database{db}, u.String(), "a")
 		})
 	}
 }
@@ -57,5 +57,5 @@ func TestSettingsOfTheRoleLeaveALockWhole(t *testing.T) {
 	statement(t, db, "ALTER ROLE "+role+" SET statement_timeout = '200ms'")
 	u := parse(t, db.DSN)
 	u.User = url.UserPassword(role, "secret")
-	holdAndWait(t, closing(t)(pg.New(u.String())), closing(t)(pg.New(u.String())))
+	locktest.LeftWhole(t, database{db}, u.String(), "a")
 }

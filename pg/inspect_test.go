@@ -3,45 +3,19 @@ package pg_test
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-func TestInspectSaysHowManyWait(t *testing.T) {
+func TestInspectSaysTheOwnerAndHowManyWait(t *testing.T) {
 	t.Parallel()
-	db := sqltest.Postgres(t)
-	l := newLocker(t, db, pg.WithOwner("accounts"))
-	lock := mustTry(t, l, "a")
-	ctx, cancel := bounded(t)
-	defer cancel()
-	one := waitFor(ctx, t, db, newLocker(t, db), "a")
-	two := waitFor(ctx, t, db, newLocker(t, db), "a")
-	var seen sqllock.Holder
-	eventually(t, "both waiters are seen", func() bool { // each leaves the queue for a moment now and then
-		var err error
-		if seen, _, err = l.Inspect(ctx, "a"); err != nil {
-			t.Fatal(err)
-		}
-		return seen.Waiters == 2
-	})
-	if seen.Owner != "accounts" || seen.Session != int64(holderOf(t, db, "a")) || !strings.Contains(seen.String(), "2 waiting") {
-		t.Errorf("the holder is %v", seen)
-	}
-	mustRelease(t, lock)
-	for range 2 {
-		select {
-		case out := <-one:
-			mustRelease(t, out.lock)
-		case out := <-two:
-			mustRelease(t, out.lock)
-		}
-	}
+	locktest.Inspect(t, newDatabase(t))
 }
 
 func TestListShowsEveryAdvisoryLockOfTheDatabase(t *testing.T) {
@@ -87,50 +61,6 @@ func TestListShowsEveryAdvisoryLockOfTheDatabase(t *testing.T) {
 	}
 }
 
-func TestTerminateFreesTheLockForAWaiterAndTellsItsHolder(t *testing.T) {
-	t.Parallel()
-	db := sqltest.Postgres(t)
-	holder, l := newLocker(t, db), newLocker(t, db)
-	lock := mustTry(t, holder, "a")
-	session := int64(holderOf(t, db, "a"))
-	ctx, cancel := bounded(t)
-	defer cancel()
-	waiting := waitFor(ctx, t, db, newLocker(t, db), "a")
-	ended, held, err := l.Terminate(ctx, "a")
-	if err != nil || !held || ended.Session != session {
-		t.Fatalf("Terminate = %+v, %t, %v; want session %d", ended, held, err, session)
-	}
-	mustBeLost(t, lock)
-	out := <-waiting
-	if out.err != nil {
-		t.Fatal(out.err)
-	}
-	mustRelease(t, out.lock)
-	mustRelease(t, mustTry(t, holder, "a"))
-}
-
-func TestTerminateOfAFreeLockEndsNothing(t *testing.T) {
-	t.Parallel()
-	db := sqltest.Postgres(t)
-	lock := mustTry(t, newLocker(t, db), "other")
-	if ended, held, err := newLocker(t, db).Terminate(t.Context(), "a"); err != nil || held || ended != (sqllock.Holder{}) {
-		t.Errorf("Terminate = %+v, %t, %v", ended, held, err)
-	}
-	mustRelease(t, lock)
-}
-
-func TestALockerDoesNotTerminateItself(t *testing.T) {
-	t.Parallel()
-	db := sqltest.Postgres(t)
-	l := newLocker(t, db)
-	lock := mustTry(t, l, "a")
-	if _, held, err := l.Terminate(t.Context(), "a"); err == nil || held || !strings.Contains(err.Error(), "Release") {
-		t.Errorf("Terminate = %t, %v", held, err)
-	}
-	mustLive(t, lock)
-	mustRelease(t, lock)
-}
-
 // Such a role sees who holds a lock, but neither where it is nor since when, and may not end it.
 func TestARoleWithoutPrivilegesInspectsAndListsButCannotTerminate(t *testing.T) {
 	t.Parallel()
@@ -159,10 +89,5 @@ func asRole(t *testing.T, db *sqltest.Database) string {
 	role := ask[string](t, db, "SELECT current_database()::text") + "_visitor"
 	statement(t, db, "CREATE ROLE "+role+" LOGIN PASSWORD 'visitor'")
 	t.Cleanup(func() { _, _ = db.Exec("DROP ROLE " + role) })
-	dsn, err := url.Parse(db.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dsn.User = url.UserPassword(role, "visitor")
-	return dsn.String()
+	return database{db}.DSN(t, locktest.Access{User: role, Password: "visitor"})
 }

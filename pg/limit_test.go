@@ -3,7 +3,6 @@ package pg_test
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -14,32 +13,19 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-func TestALockerKeepsToItsLimits(t *testing.T) {
+// Both fill the server, one after the other.
+func TestAServerWithAFullTableOfLocks(t *testing.T) {
 	t.Parallel()
-	db := sqltest.Postgres(t)
-	locktest.Limits(t, func(t *testing.T, n int) locktest.Locker {
-		t.Helper()
-		return newLocker(t, db, pg.WithMaxConnections(n))
-	}, func(t *testing.T) int { t.Helper(); return sessionsOn(t, db) }, 600)
-	for _, n := range []int{-1, 0, 1, 1001} {
-		if _, err := pg.New(db.DSN, pg.WithMaxConnections(n)); err == nil {
-			t.Errorf("WithMaxConnections(%d): no error", n)
-		}
-	}
-}
-
-func TestAServerWithoutAFreeConnectionIsErrLimit(t *testing.T) {
-	t.Parallel()
-	const connections = 12
-	db := sqltest.Start(t, sqltest.EnginePostgres, fmt.Sprint("max_connections=", connections)).Database(t)
-	locktest.Connections(t, func(t *testing.T) locktest.Locker { t.Helper(); return newLocker(t, db) }, connections)
+	srv := sqltest.Start(t, sqltest.EnginePostgres, "max_locks_per_transaction=10", "max_connections=20", "autovacuum=off")
+	t.Run("is ErrLimit", func(t *testing.T) { isErrLimitWhenFull(t, srv.Database(t)) })  //nolint:paralleltest // see above
+	t.Run("leaves nothing of a share that lacks room for its gate", func(t *testing.T) { //nolint:paralleltest // see above
+		leavesNothingWhenFull(t, srv.Database(t))
+	})
 }
 
 // A server whose table of locks is full lets nobody in either.
-func TestAServerWithoutRoomForALockIsErrLimit(t *testing.T) {
-	t.Parallel()
-	srv := sqltest.Start(t, sqltest.EnginePostgres, "max_locks_per_transaction=10", "max_connections=20", "autovacuum=off")
-	db := srv.Database(t)
+func isErrLimitWhenFull(t *testing.T, db *sqltest.Database) {
+	t.Helper()
 	db.SetMaxOpenConns(1)
 	mustHold(t, db, nil) // from now on it is connected
 	l, other := newLocker(t, db), newLocker(t, db)
@@ -117,10 +103,8 @@ func TestAServerWithoutRoomForALockIsErrLimit(t *testing.T) {
 
 // A share that is tried for takes room for its key and for the gate's. Where there is room for only one of
 // them it is refused and neither is left: a gate that somebody shares lets no writer pass.
-func TestAShareThatLacksRoomForItsGateLeavesNothing(t *testing.T) {
-	t.Parallel()
-	srv := sqltest.Start(t, sqltest.EnginePostgres, "max_locks_per_transaction=10", "max_connections=20", "autovacuum=off")
-	db := srv.Database(t)
+func leavesNothingWhenFull(t *testing.T, db *sqltest.Database) {
+	t.Helper()
 	db.SetMaxOpenConns(1)
 	mustHold(t, db, nil) // from now on it is connected
 	l, other := newLocker(t, db), newLocker(t, db)
@@ -174,7 +158,6 @@ func TestAWaitWithoutAConnectionOfItsOwnPolls(t *testing.T) {
 	role := ask[string](t, db, "SELECT current_database()") // roles belong to the whole server
 	statement(t, db, "CREATE ROLE "+role+" LOGIN PASSWORD 'one' CONNECTION LIMIT 1")
 	t.Cleanup(func() { _, _ = db.Exec("DROP ROLE " + role) })
-	dsn := parse(t, db.DSN)
-	dsn.User = url.UserPassword(role, "one")
-	locktest.MustWaitWithOneConnection(t, newLocker(t, db), closing(t)(pg.New(dsn.String())))
+	dsn := database{db}.DSN(t, locktest.Access{User: role, Password: "one"})
+	locktest.MustWaitWithOneConnection(t, newLocker(t, db), closing(t)(pg.New(dsn)))
 }

@@ -1,85 +1,61 @@
 package pg_test
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
 	"testing"
-	"time"
 
-	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-func TestATerminatedBackendIsNoticedAtOnceAndCostsItsOwnLocksOnly(t *testing.T) {
-	t.Parallel()
-	db := sqltest.Postgres(t)
-	l, elsewhere := newLocker(t, db), newLocker(t, db)
-	// "b" was waited for, and so is on a connection of its own.
-	a, b := mustTry(t, l, "a"), mustTry(t, elsewhere, "b")
-	ctx, cancel := bounded(t)
-	defer cancel()
-	waiting := waitFor(ctx, t, db, l, "b")
-	mustRelease(t, b)
-	out := <-waiting
-	if out.err != nil {
-		t.Fatal(out.err)
-	}
-	c := mustTry(t, elsewhere, "c")
-
-	terminate(t, db, "a")
-	if took := mustBeLost(t, a); took > 2*time.Second {
-		t.Errorf("the holder was told after %v", took)
-	} else {
-		t.Logf("the holder was told after %v", took)
-	}
-	mustLive(t, out.lock)
-	mustLive(t, c)
-	again := mustAcquire(t, l, "a")
-	mustBeHeld(t, elsewhere, "a")
-	mustRelease(t, again)
-	mustRelease(t, out.lock)
-	mustRelease(t, c)
-}
-
-// A lock is not silently taken again: the holder is told even if it asks for something else
-// before the end of the connection was noticed.
-func TestALostLockIsNotTakenAgainBehindItsHoldersBack(t *testing.T) {
+// A session is pinged when it was idle for 5 s: heartbeats could tell of six losses, one after the other, within
+// the bound of this test.
+func TestTheEndOfASessionIsToldBeforeAHeartbeatIsDue(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
 	l := newLocker(t, db)
-	a := mustTry(t, l, "a")
-	terminate(t, db, "a")
-	b := mustAcquire(t, l, "b")
-	mustBeLost(t, a)
-	mustLive(t, b)
-	mustRelease(t, b)
+	ctx, cancel := bounded(t)
+	defer cancel()
+	for round := range 15 {
+		lock := mustAcquire(t, l, "a")
+		terminate(t, db, "a")
+		select {
+		case <-lock.Context().Done():
+		case <-ctx.Done():
+			t.Fatalf("%d losses were told within %v", round, soon)
+		}
+		mustBeLost(t, lock)
+	}
 }
 
-func TestAServerThatGoesAway(t *testing.T) {
+// One server for what takes one of the test's own, one after the other.
+func TestAServerOfOnesOwn(t *testing.T) {
 	t.Parallel()
-	const ttl = 3 * time.Second
-	srv := sqltest.Start(t, sqltest.EnginePostgres)
+	const connections = 12
+	srv := sqltest.Start(t, sqltest.EnginePostgres, fmt.Sprint("max_connections=", connections), "max_prepared_transactions=1")
 	t.Logf("server: %s", srv)
-	db := srv.Database(t)
-	l := newLocker(t, db, pg.WithSessionTTL(ttl))
+	t.Run("does not terminate a prepared transaction", func(t *testing.T) { //nolint:paralleltest // see above
+		doesNotTerminatePrepared(t, srv.Database(t))
+	})
+	t.Run("goes away", func(t *testing.T) { //nolint:paralleltest // see above
+		locktest.GoesAway(t, srv, database{srv.Database(t)})
+	})
+	t.Run("without a free connection is ErrLimit", func(t *testing.T) { //nolint:paralleltest // see above
+		locktest.Connections(t, database{srv.Database(t)}, connections)
+	})
+}
 
-	lock := mustTry(t, l, "a")
-	srv.Pause()
-	if took := mustBeLost(t, lock); took >= ttl {
-		t.Errorf("paused: the holder was told after %v; the server could free the lock after %v", took, ttl)
+func doesNotTerminatePrepared(t *testing.T, db *sqltest.Database) {
+	t.Helper()
+	statement(t, db, "BEGIN; SELECT pg_advisory_xact_lock("+strconv.FormatInt(pg.Key("a"), 10)+"); PREPARE TRANSACTION 'it'")
+	l := newLocker(t, db)
+	mustBeHeld(t, l, "a")
+	if _, ended, err := l.Terminate(t.Context(), "a"); ended || err == nil || !strings.Contains(err.Error(), "ROLLBACK PREPARED") {
+		t.Errorf("Terminate: %t, %v", ended, err)
 	}
-	srv.Resume()
-	lock = mustAcquire(t, l, "a")
-
-	srv.Kill()
-	mustBeLost(t, lock)
-	if _, err := l.TryAcquire(t.Context(), "a"); err == nil || !sqllock.IsRetryable(err) {
-		t.Errorf("killed: TryAcquire = %v; want an error that may be retried", err)
-	}
-	srv.Start()
-	lock = mustAcquire(t, l, "a")
-
-	srv.Stop()
-	mustBeLost(t, lock)
-	srv.Start()
-	mustRelease(t, mustAcquire(t, l, "a"))
+	statement(t, db, "ROLLBACK PREPARED 'it'")
+	mustRelease(t, mustTry(t, l, "a"))
 }

@@ -2,10 +2,8 @@ package pg_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/pg"
@@ -15,48 +13,6 @@ import (
 func bounded(t *testing.T) (context.Context, context.CancelFunc) {
 	t.Helper()
 	return context.WithTimeout(t.Context(), soon)
-}
-
-// eventually asks again and again until done.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	ctx, cancel := bounded(t)
-	defer cancel()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("waited %v until %s", soon, what)
-		}
-	}
-}
-
-// mustBeLost waits until a lock ends and returns how long that took.
-func mustBeLost(t *testing.T, lock sqllock.Lock) time.Duration {
-	t.Helper()
-	began := time.Now()
-	select {
-	case <-lock.Context().Done():
-	case <-time.After(soon):
-		t.Fatalf("the holder was not told within %v", soon)
-	}
-	if cause := context.Cause(lock.Context()); !errors.Is(cause, sqllock.ErrLost) {
-		t.Fatalf("the lock ended with %v", cause)
-	}
-	took := time.Since(began)
-	if err := lock.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
-		t.Fatalf("Release of a lost lock: %v", err)
-	}
-	return took
-}
-
-func mustLive(t *testing.T, lock sqllock.Lock) {
-	t.Helper()
-	if lock.Context().Err() != nil {
-		t.Fatalf("the lock %q has ended: %v", lock.Name(), context.Cause(lock.Context()))
-	}
 }
 
 // sessionsOn counts the connections of Lockers to db.
@@ -80,10 +36,10 @@ func locksOn(t *testing.T, db *sqltest.Database) int {
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
 }
 
-// holderOf returns the backend that holds a lock.
+// holderOf returns the backend that holds a lock, or 0.
 func holderOf(t *testing.T, db *sqltest.Database, name string) int {
 	t.Helper()
-	return ask[int](t, db, inLocks("l.pid", "l.granted"), pg.Key(name))
+	return ask[int](t, db, "SELECT COALESCE(("+inLocks("l.pid", "l.granted")+"), 0)", pg.Key(name))
 }
 
 func inLocks(what, which string) string {

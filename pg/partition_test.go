@@ -15,65 +15,25 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-func TestPartitions(t *testing.T) {
-	t.Parallel()
-	locktest.Partitions(t, func(t *testing.T) locktest.Parted {
-		db := sqltest.Postgres(t)
-		return locktest.Parted{
-			Server: parse(t, db.DSN).Host,
-			NewLocker: func(t *testing.T, address string) locktest.Locker {
-				t.Helper()
-				return closing(t)(pg.New(at(t, db, address), pg.WithSessionTTL(2*time.Second)))
-			},
-			Waiting:  func(t *testing.T, name string) int { t.Helper(); return waitersFor(t, db, name) },
-			Sessions: func(t *testing.T) int { t.Helper(); return sessionsOn(t, db) },
-		}
-	})
-}
-
-func TestProcessesThatAreCutOff(t *testing.T) {
-	t.Parallel()
-	const ttl = 2 * time.Second
-	locktest.Remotes(t, func(t *testing.T) locktest.Remote {
-		db := sqltest.Postgres(t)
-		return locktest.Remote{
-			Server:    parse(t, db.DSN).Host,
-			TTL:       ttl,
-			NewLocker: func(t *testing.T) locktest.Locker { t.Helper(); return newLocker(t, db) },
-			Child: func(t *testing.T, address string, job locktest.Job) []string {
-				t.Helper()
-				return childEnv(at(t, db, address), ttl, string(job))
-			},
-			Waiting: func(t *testing.T, name string) int { t.Helper(); return waitersFor(t, db, name) },
-		}
-	})
-}
-
 // Where there is no idle_session_timeout, TCP has to notice that the other end is gone. That takes
 // a server whose own connections are cut, without a relay in between.
 func TestProcessesThatAreCutOffFromAnOldServer(t *testing.T) {
 	t.Parallel()
-	const ttl = 2 * time.Second
-	srv := sqltest.Start(t, sqltest.EnginePostgres, "listen_addresses=*")
-	if !strings.Contains(srv.Database(t).Server, "programs") {
+	if strings.Contains(sqltest.Postgres(t).Server, "docker") {
 		t.Skip("a server in a container listens on an address of its own")
 	}
-	locktest.Remotes(t, func(t *testing.T) locktest.Remote {
-		db := srv.Database(t)
-		statement(t, db, `DO $$ BEGIN EXECUTE format('COPY (SELECT ''host all all 198.18.0.0/15 trust'') TO PROGRAM %L',
-			'cat >> ' || current_setting('hba_file')); END $$`)
-		statement(t, db, "SELECT pg_reload_conf()")
-		return locktest.Remote{
-			Server:    parse(t, db.DSN).Host,
-			Direct:    true,
-			TTL:       ttl,
-			NewLocker: func(t *testing.T) locktest.Locker { t.Helper(); return newLocker(t, db) },
-			Child: func(t *testing.T, address string, job locktest.Job) []string {
-				t.Helper()
-				return append(childEnv(at(t, db, address), ttl, string(job)), childOld+"=yes")
-			},
-			Waiting: func(t *testing.T, name string) int { t.Helper(); return waitersFor(t, db, name) },
-		}
+	srv := sqltest.Start(t, sqltest.EnginePostgres, "listen_addresses=*")
+	if !strings.Contains(srv.String(), "programs") {
+		t.Skip("a server in a container listens on an address of its own")
+	}
+	db := srv.Database(t)
+	statement(t, db, `DO $$ BEGIN EXECUTE format('COPY (SELECT ''host all all 198.18.0.0/15 trust'') TO PROGRAM %L',
+		'cat >> ' || current_setting('hba_file')); END $$`)
+	statement(t, db, "SELECT pg_reload_conf()")
+	locktest.Remotes(t, locktest.Remote{
+		Open:   func(t *testing.T) locktest.Database { t.Helper(); return database{srv.Database(t)} },
+		Direct: true,
+		Env:    []string{childOld + "=yes"},
 	})
 }
 
@@ -83,7 +43,7 @@ func TestAWaiterThatIsCutOffAsItIsGrantedTheLockIsSoonOutOfTheWay(t *testing.T) 
 	t.Parallel()
 	db := sqltest.Postgres(t)
 	cable := locktest.NewCable(t, "127.0.0.1", parse(t, db.DSN).Host)
-	cutOff := closing(t)(pg.New(at(t, db, cable.Address()), pg.WithSessionTTL(time.Hour)))
+	cutOff := closing(t)(pg.New(database{db}.DSN(t, locktest.Access{Address: cable.Address()}), pg.WithSessionTTL(time.Hour)))
 	lock := mustTry(t, newLocker(t, db), "it")
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan outcome, 1)
@@ -106,7 +66,7 @@ func TestCallersWhoHaveLeftDoNotFillTheirSession(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
 	cable := locktest.NewCable(t, "127.0.0.1", parse(t, db.DSN).Host)
-	l := closing(t)(pg.New(at(t, db, cable.Address()), pg.WithMaxConnections(2))) // one of them for waits
+	l := closing(t)(pg.New(database{db}.DSN(t, locktest.Access{Address: cable.Address()}), pg.WithMaxConnections(2))) // one of them for waits
 	mustRelease(t, mustTry(t, l, "it"))
 	cable.Cut()
 	for range 2 { // together more than a session holds, but not at any moment
@@ -131,14 +91,6 @@ func TestCallersWhoHaveLeftDoNotFillTheirSession(t *testing.T) {
 	if out := <-next; out.err != nil {
 		t.Error(out.err)
 	}
-}
-
-// at is the DSN of db with another address.
-func at(t *testing.T, db *sqltest.Database, address string) string {
-	t.Helper()
-	u := parse(t, db.DSN)
-	u.Host = address
-	return u.String()
 }
 
 func parse(t *testing.T, dsn string) *url.URL {

@@ -20,7 +20,7 @@ func TestLocksBehindAPoolerThatPoolsSessions(t *testing.T) {
 	db := sqltest.Postgres(t)
 	dsn := startBouncer(t, db, "session", "default_pool_size = 40")
 	pooled := func() *pg.Locker {
-		return closing(t)(pg.New(dsn, pg.WithSessionPooling(), pg.WithSessionTTL(5*time.Second)))
+		return closing(t)(pg.New(dsn, pg.WithSessionPooling(), pg.WithSessionTTL(time.Hour)))
 	}
 	a, b, direct := pooled(), pooled(), newLocker(t, db)
 
@@ -53,7 +53,7 @@ func TestTheLockOfAClientThatDiesBehindAPoolerIsFreed(t *testing.T) {
 	u := parse(t, dsn)
 	cable := locktest.NewCable(t, "127.0.0.1", u.Host)
 	u.Host = cable.Address()
-	holder := closing(t)(pg.New(u.String(), pg.WithSessionPooling(), pg.WithSessionTTL(2*time.Second)))
+	holder := closing(t)(pg.New(u.String(), pg.WithSessionPooling(), pg.WithSessionTTL(3*time.Second)))
 	lock := mustTry(t, holder, "it")
 	cable.Cut() // the pooler hears nothing more, and no end either
 	mustBeLost(t, lock)

@@ -37,15 +37,6 @@ func TestServersThatWouldNotKeepALockAreRefused(t *testing.T) {
 	}
 }
 
-func TestAStandbyIsRefused(t *testing.T) {
-	t.Parallel()
-	db := startStandby(t)
-	mustRefuse(t, newLocker(t, db), "standby")
-	if n := locksOn(t, db); n != 0 {
-		t.Errorf("%d locks are held after a refusal", n)
-	}
-}
-
 // mustRefuse checks that a Locker takes no lock, and says why and what to do instead.
 func mustRefuse(t *testing.T, l sqllock.Locker, seen string) {
 	t.Helper()

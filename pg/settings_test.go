@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -27,7 +28,7 @@ func TestTimeLimitsOfTheDatabaseDoNotHurt(t *testing.T) {
 		name := ask[string](t, db, "SELECT current_database()")
 		statement(t, db, "ALTER DATABASE "+name+" SET "+setting)
 	}
-	holdAndWait(t, newLocker(t, db), newLocker(t, db))
+	locktest.LeftWhole(t, database{db}, db.DSN, "a")
 }
 
 func TestTimeLimitsInTheDSNDoNotHurt(t *testing.T) {
@@ -37,33 +38,22 @@ func TestTimeLimitsInTheDSNDoNotHurt(t *testing.T) {
 	if strings.Contains(db.DSN, "?") {
 		separator = "&"
 	}
-	dsn := db.DSN + separator + "statement_timeout=150&lock_timeout=100&idle_session_timeout=500&default_transaction_isolation=serializable"
-	holdAndWait(t, closing(t)(pg.New(dsn)), closing(t)(pg.New(dsn)))
-	for _, mode := range []string{"simple_protocol", "exec", "describe_exec", "cache_describe"} {
-		dsn := db.DSN + separator + "default_query_exec_mode=" + mode
-		holdAndWait(t, closing(t)(pg.New(dsn)), closing(t)(pg.New(dsn)))
-	}
+	locktest.LeftWhole(t, database{db},
+		db.DSN+separator+"statement_timeout=150&lock_timeout=100&idle_session_timeout=500&default_transaction_isolation=serializable", "a")
 }
 
-// holdAndWait holds a lock for longer than the limits of these tests while another waits for it.
-func holdAndWait(t *testing.T, holder, waiter sqllock.Locker) {
-	t.Helper()
-	lock := mustTry(t, holder, "a")
-	mustBeHeld(t, waiter, "a")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	if _, err := waiter.Acquire(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, sqllock.ErrHeld) {
-		t.Fatalf("Acquire of a held lock = %v; want that its context ended", err)
-	}
-	mustLive(t, lock)
-	mustRelease(t, lock)
-	mustRelease(t, mustAcquire(t, waiter, "a"))
-}
-
-func TestASessionTTLThatIsTooShortIsAnError(t *testing.T) {
+func TestAnOptionOutOfRangeIsAnError(t *testing.T) {
 	t.Parallel()
-	if _, err := pg.New("postgres://localhost/any", pg.WithSessionTTL(time.Second-1)); err == nil {
-		t.Error("no error")
+	for name, option := range map[string]pg.Option{
+		"a session TTL that is too short":       pg.WithSessionTTL(time.Second - 1),
+		"a negative number of connections":      pg.WithMaxConnections(-1),
+		"no connection":                         pg.WithMaxConnections(0),
+		"one connection, and none to wait on":   pg.WithMaxConnections(1),
+		"more connections than a server can be": pg.WithMaxConnections(1001),
+	} {
+		if _, err := pg.New("postgres://localhost/any", option); err == nil {
+			t.Errorf("%s: no error", name)
+		}
 	}
 }
 
@@ -89,14 +79,15 @@ func TestTheEncodingOfTheDatabaseDoesNotMatter(t *testing.T) {
 
 func TestAWaitOutlastsAShortSessionTTL(t *testing.T) {
 	t.Parallel()
+	const ttl = 3 * time.Second
 	db := sqltest.Postgres(t)
-	holder := newLocker(t, db)
-	lock := mustTry(t, holder, "x")
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	lock := mustTry(t, newLocker(t, db), "x")
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err := newLocker(t, db, pg.WithSessionTTL(time.Second)).Acquire(ctx, "x")
-	if !errors.Is(err, sqllock.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a wait of three session TTLs: %v", err)
+	waiting := waitFor(ctx, t, db, newLocker(t, db, pg.WithSessionTTL(ttl)), "x")
+	time.AfterFunc(3*ttl, cancel)
+	if out := <-waiting; !errors.Is(out.err, sqllock.ErrHeld) || !errors.Is(out.err, context.Canceled) {
+		t.Errorf("a wait of three session TTLs: %v", out.err)
 	}
 	mustRelease(t, lock)
 }

@@ -105,9 +105,13 @@ func startStandby(t *testing.T) *sqltest.Database {
 	return db
 }
 
-func TestATransactionOnAStandbyIsRefused(t *testing.T) {
+func TestAStandbyIsRefused(t *testing.T) {
 	t.Parallel()
 	db := startStandby(t)
+	mustRefuse(t, newLocker(t, db), "standby")
+	if n := locksOn(t, db); n != 0 {
+		t.Errorf("%d locks are held after a refusal", n)
+	}
 	for _, tx := range []transaction{begin(t, db.DSN), beginSQL(t, db)} {
 		mustRefuseTx(t, tx, "standby")
 		if n := locksOn(t, db); n != 0 {

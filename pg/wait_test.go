@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
-	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -39,34 +38,6 @@ func TestTheHolderCanCreateAnIndexConcurrentlyWhileOthersWait(t *testing.T) {
 	mustRelease(t, out.lock)
 }
 
-func TestAWaitThatIsKilledFailsAndHoldsNothing(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]string{"terminated": "pg_terminate_backend", "cancelled": "pg_cancel_backend"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			db := sqltest.Postgres(t)
-			l := newLocker(t, db)
-			lock, other := mustTry(t, newLocker(t, db), "a"), mustTry(t, l, "other")
-			ctx, cancel := bounded(t)
-			defer cancel()
-			waiting := waitFor(ctx, t, db, l, "a")
-			eventually(t, "the wait is hit", func() bool {
-				_ = ask[int](t, db, inLocks("count("+end+"(l.pid))", "NOT l.granted"), pg.Key("a"))
-				return len(waiting) > 0
-			})
-			if out := <-waiting; out.err == nil || errors.Is(out.err, sqllock.ErrLost) {
-				t.Fatalf("Acquire = %v, %v", out.lock, out.err)
-			}
-			mustLive(t, lock)
-			mustLive(t, other)
-			mustRelease(t, lock)
-			mustRelease(t, other)
-			eventually(t, "nobody holds or waits", func() bool { return locksOn(t, db) == 0 })
-			mustRelease(t, mustTry(t, l, "a"))
-		})
-	}
-}
-
 // An error does not mean that the lock is not held, and must not cost the other locks of the
 // session more than their holders are told.
 func TestCancelsThatMeetAnAttemptLeaveNothingHeld(t *testing.T) {
@@ -74,17 +45,18 @@ func TestCancelsThatMeetAnAttemptLeaveNothingHeld(t *testing.T) {
 	db := sqltest.Postgres(t)
 	l := newLocker(t, db)
 	keep := mustTry(t, l, "keep")
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, stop := bounded(t)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		for ctx.Err() == nil {
-			_, _ = db.ExecContext(ctx, `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+			_, _ = db.ExecContext(ctx, `SELECT pg_cancel_backend(pid), pg_sleep(0.0005)
+				FROM pg_stat_activity CROSS JOIN generate_series(1, 50)
 				WHERE datname = current_database() AND application_name LIKE 'sqllock/%'`)
 		}
 	}()
 	hit := 0
-	for began := time.Now(); time.Since(began) < 3*time.Second && hit < 50; {
+	for began := time.Now(); ctx.Err() == nil && (hit == 0 || hit < 50 && time.Since(began) < 3*time.Second); { // a busy machine is slow to hit
 		lock, err := l.TryAcquire(t.Context(), "a")
 		if err != nil {
 			hit++
@@ -115,7 +87,7 @@ func TestSessionsThatEndAgainAndAgainLeaveNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
 	lockers := []sqllock.Locker{newLocker(t, db), newLocker(t, db)}
-	ctx, cancel := bounded(t)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var busy sync.WaitGroup
 	var taken atomic.Int64
@@ -151,10 +123,4 @@ func TestSessionsThatEndAgainAndAgainLeaveNobodyWaiting(t *testing.T) {
 		})
 	}
 	eventually(t, "nobody holds or waits", func() bool { return locksOn(t, db) == 0 })
-}
-
-func TestHoldsAsLongAsASliceOfAWaitStarveNobody(t *testing.T) {
-	t.Parallel()
-	db := sqltest.Postgres(t)
-	locktest.MustServeAll(t, func(t *testing.T) locktest.Locker { t.Helper(); return newLocker(t, db) }, 390*time.Millisecond)
 }

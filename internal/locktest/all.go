@@ -20,20 +20,20 @@ func (s suite) allNames(t *testing.T) {
 		t.Errorf("Name() = %q; want %q", all.Name(), want)
 	}
 	for _, name := range []string{x, y, z} {
-		mustBeHeld(t, b, name)
+		MustBeHeld(t, b, name)
 	}
-	mustLive(t, all)
-	mustRelease(t, all)
-	mustRelease(t, all)
+	MustLive(t, all)
+	MustRelease(t, all)
+	MustRelease(t, all)
 	for _, name := range []string{x, y, z} {
-		mustRelease(t, mustTry(t, b, name))
+		MustRelease(t, MustTry(t, b, name))
 	}
 }
 
 func (s suite) allOrNothing(t *testing.T) {
 	a, b := s.twoLockers(t)
 	x, y, z := t.Name()+"/x", t.Name()+"/y", t.Name()+"/z"
-	lock := mustTry(t, b, y)
+	lock := MustTry(t, b, y)
 	mustWaitInVain(t, func(ctx context.Context) error {
 		all, err := sqllock.AcquireAll(ctx, a, []string{x, y, z})
 		if all != nil {
@@ -41,9 +41,9 @@ func (s suite) allOrNothing(t *testing.T) {
 		}
 		return err
 	})
-	mustRelease(t, mustTry(t, b, x))
-	mustRelease(t, mustTry(t, b, z))
-	mustRelease(t, lock)
+	MustRelease(t, MustTry(t, b, x))
+	MustRelease(t, MustTry(t, b, z))
+	MustRelease(t, lock)
 	mustBecomeFree(t, s.locker(t), y)
 }
 

@@ -24,12 +24,7 @@ func StartBouncer(t *testing.T, dsn, mode string, settings ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_ = listener.Close() // now the port is free
+	address := freeAddress(t)
 	host, port, _ := net.SplitHostPort(address)
 	database := strings.TrimPrefix(server.Path, "/")
 	password, _ := server.User.Password()

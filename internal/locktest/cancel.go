@@ -17,57 +17,57 @@ func (s suite) deadContext(t *testing.T) {
 			t.Fatal("there is a lock")
 		}
 		mustMatch(t, err, errGone)
-		mustRelease(t, mustTry(t, b, t.Name()))
-		mustRelease(t, mustTry(t, a, t.Name()))
+		MustRelease(t, MustTry(t, b, t.Name()))
+		MustRelease(t, MustTry(t, a, t.Name()))
 	}
 }
 
 func (s suite) cancelledWait(t *testing.T) {
 	a, b := s.twoLockers(t)
-	lock := mustTry(t, a, t.Name())
-	mustBeHeld(t, b, t.Name())
+	lock := MustTry(t, a, t.Name())
+	MustBeHeld(t, b, t.Name())
 	for range 3 {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		w := startWaiter(ctx, b, t.Name())
 		w.mustBlock(t)
 		cancel(errGone)
-		out := w.result(t, promptly)
+		out := w.result(t)
 		if out.lock != nil {
 			t.Fatal("there is a lock")
 		}
 		mustMatch(t, out.err, errGone)
 	}
-	mustLive(t, lock)
-	mustRelease(t, lock)
+	MustLive(t, lock)
+	MustRelease(t, lock)
 	mustBecomeFree(t, s.locker(t), t.Name())
 	mustBecomeFree(t, b, t.Name())
 }
 
 func (s suite) cancelledInLine(t *testing.T) {
 	l := s.locker(t)
-	lock := mustTry(t, l, t.Name())
+	lock := MustTry(t, l, t.Name())
 	ctx, cancel := context.WithCancelCause(t.Context())
 	first := startWaiter(ctx, l, t.Name())
 	first.mustBlock(t)
 	second := startWaiter(bounded(t), l, t.Name())
 	second.mustBlock(t)
 	cancel(errGone)
-	mustMatch(t, first.result(t, promptly).err, errGone, sqllock.ErrHeld)
+	mustMatch(t, first.result(t).err, errGone, sqllock.ErrHeld)
 
-	mustLive(t, lock)
-	mustRelease(t, lock)
-	mustRelease(t, second.mustGet(t))
+	MustLive(t, lock)
+	MustRelease(t, lock)
+	MustRelease(t, second.mustGet(t))
 }
 
 func (s suite) waitDeadline(t *testing.T) {
 	a, b := s.twoLockers(t)
-	lock := mustTry(t, a, t.Name())
+	lock := MustTry(t, a, t.Name())
 	mustWaitInVain(t, func(ctx context.Context) error {
 		w := startWaiter(ctx, b, t.Name())
 		<-ctx.Done()
-		return w.result(t, promptly).err
+		return w.result(t).err
 	})
-	mustRelease(t, lock)
+	MustRelease(t, lock)
 	mustBecomeFree(t, s.locker(t), t.Name())
 }
 
@@ -78,13 +78,13 @@ func (s suite) cancelledAtTheGrant(t *testing.T) {
 	granted := 0
 	const rounds = 60
 	for round := range rounds {
-		lock := mustAcquire(t, a, t.Name())
+		lock := MustAcquire(t, a, t.Name())
 		ctx, cancel := context.WithCancelCause(t.Context())
 		t.Cleanup(func() { cancel(nil) })
 		w := startWaiter(ctx, b, t.Name())
 		w.mustBlock(t)
 		if s.opts.Waiting != nil {
-			eventually(t, "somebody waits", func() bool { return s.opts.Waiting(t, t.Name()) > 0 })
+			Eventually(t, "somebody waits", func() bool { return s.opts.Waiting(t, t.Name()) > 0 })
 		}
 		var both sync.WaitGroup
 		switch round % 6 {
@@ -107,11 +107,11 @@ func (s suite) cancelledAtTheGrant(t *testing.T) {
 		if err := lock.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if out := w.result(t, promptly); out.err == nil {
+		if out := w.result(t); out.err == nil {
 			granted++
-			mustLive(t, out.lock)
-			mustBeHeld(t, c, t.Name())
-			mustRelease(t, out.lock)
+			MustLive(t, out.lock)
+			MustBeHeld(t, c, t.Name())
+			MustRelease(t, out.lock)
 		} else {
 			mustMatch(t, out.err, errGone)
 		}

@@ -8,7 +8,7 @@ import (
 
 func (s suite) useAfterClose(t *testing.T) {
 	used, unused := s.twoLockers(t)
-	mustRelease(t, mustTry(t, used, t.Name()))
+	MustRelease(t, MustTry(t, used, t.Name()))
 	for _, l := range []Locker{used, unused} {
 		mustClose(t, l)
 		_, err := l.TryAcquire(bounded(t), t.Name())
@@ -24,33 +24,33 @@ func (s suite) useAfterClose(t *testing.T) {
 
 func (s suite) closeWhileHeld(t *testing.T) {
 	a, b := s.twoLockers(t)
-	lock, other := mustTry(t, a, t.Name()), mustTry(t, b, t.Name()+"/other")
-	mustBeHeld(t, b, t.Name())
+	lock, other := MustTry(t, a, t.Name()), MustTry(t, b, t.Name()+"/other")
+	MustBeHeld(t, b, t.Name())
 	mustClose(t, a)
 	mustBeOver(t, lock, sqllock.ErrClosed)
 	mustMatch(t, lock.Release(t.Context()), sqllock.ErrClosed)
 	mustBecomeFree(t, b, t.Name())
-	mustLive(t, other) // another Locker's
-	mustRelease(t, other)
+	MustLive(t, other) // another Locker's
+	MustRelease(t, other)
 }
 
 func (s suite) closeWhileWaiting(t *testing.T) {
 	a, b := s.twoLockers(t)
-	lock := mustTry(t, a, t.Name())
-	mustBeHeld(t, b, t.Name())
+	lock := MustTry(t, a, t.Name())
+	MustBeHeld(t, b, t.Name())
 	elsewhere, inLine := startWaiter(bounded(t), b, t.Name()), startWaiter(bounded(t), b, t.Name())
 	elsewhere.mustBlock(t)
 	inLine.mustBlock(t)
 	mustClose(t, b)
 	for _, w := range []waiter{elsewhere, inLine} {
-		err := w.result(t, promptly).err
+		err := w.result(t).err
 		mustMatch(t, err, sqllock.ErrClosed)
 		if sqllock.IsRetryable(err) {
 			t.Errorf("IsRetryable(%v) = true", err)
 		}
 	}
-	mustLive(t, lock)
-	mustRelease(t, lock)
+	MustLive(t, lock)
+	MustRelease(t, lock)
 	mustBecomeFree(t, s.locker(t), t.Name())
 }
 

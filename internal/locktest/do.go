@@ -13,20 +13,20 @@ var errWork = errors.New("the work failed")
 func (s suite) doHolds(t *testing.T) {
 	a, b := s.twoLockers(t)
 	err := sqllock.Do(bounded(t), a, t.Name(), func(ctx context.Context) error {
-		mustBeHeld(t, b, t.Name())
+		MustBeHeld(t, b, t.Name())
 		return ctx.Err()
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustRelease(t, mustTry(t, b, t.Name()))
+	MustRelease(t, MustTry(t, b, t.Name()))
 }
 
 func (s suite) doError(t *testing.T) {
 	a, b := s.twoLockers(t)
 	err := sqllock.Do(bounded(t), a, t.Name(), func(context.Context) error { return errWork })
 	mustMatch(t, err, errWork)
-	mustRelease(t, mustTry(t, b, t.Name()))
+	MustRelease(t, MustTry(t, b, t.Name()))
 }
 
 func (s suite) doPanic(t *testing.T) {
@@ -39,7 +39,7 @@ func (s suite) doPanic(t *testing.T) {
 		}()
 		_ = sqllock.Do(bounded(t), a, t.Name(), func(context.Context) error { panic("at work") })
 	}()
-	mustRelease(t, mustTry(t, b, t.Name()))
+	MustRelease(t, MustTry(t, b, t.Name()))
 }
 
 func (s suite) doLost(t *testing.T) {
@@ -67,24 +67,24 @@ func (s suite) doCancelled(t *testing.T) {
 	err := sqllock.Do(ctx, a, t.Name(), func(ctx context.Context) error {
 		cancel(errGone)
 		mustMatch(t, context.Cause(ctx), errGone)
-		mustBeHeld(t, b, t.Name()) // until the function has returned
+		MustBeHeld(t, b, t.Name()) // until the function has returned
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustRelease(t, mustTry(t, b, t.Name()))
+	MustRelease(t, MustTry(t, b, t.Name()))
 }
 
 func (s suite) doHeld(t *testing.T) {
 	a, b := s.twoLockers(t)
-	lock := mustTry(t, a, t.Name())
+	lock := MustTry(t, a, t.Name())
 	mustWaitInVain(t, func(ctx context.Context) error {
 		return sqllock.Do(ctx, b, t.Name(), func(context.Context) error {
 			t.Error("the function ran")
 			return nil
 		})
 	})
-	mustLive(t, lock)
-	mustRelease(t, lock)
+	MustLive(t, lock)
+	MustRelease(t, lock)
 }

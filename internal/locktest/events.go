@@ -25,24 +25,24 @@ func Events(
 	l := newLocker(t, told.add, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	other := newLocker(t, nil, nil)
 
-	lock := mustTry(t, l, "it")
+	lock := MustTry(t, l, "it")
 	told.mustBe(t, "acquired it")
-	mustBeHeld(t, other, "it")
-	mustRelease(t, lock)
+	MustBeHeld(t, other, "it")
+	MustRelease(t, lock)
 	told.mustBe(t, "released it")
-	mustRelease(t, lock)
+	MustRelease(t, lock)
 
 	// On a busy machine the wait can begin after the release: then it is none.
 	for told.last("waited").Kind == "" {
 		told.forget()
-		lock = mustTry(t, other, "it")
+		lock = MustTry(t, other, "it")
 		waiting := startWaiter(bounded(t), l, "it")
 		waiting.mustBlock(t)
-		mustRelease(t, lock)
-		lock = waiting.result(t, soon).lock
-		eventually(t, "the acquisition is told", func() bool { return told.last("acquired").Took > 0 })
+		MustRelease(t, lock)
+		lock = waiting.result(t).lock
+		Eventually(t, "the acquisition is told", func() bool { return told.last("acquired").Took > 0 })
 		if told.last("waited").Kind == "" {
-			mustRelease(t, lock)
+			MustRelease(t, lock)
 		}
 	}
 	if took := told.last("waited").Took; took <= 0 || took > told.last("acquired").Took {
@@ -51,18 +51,14 @@ func Events(
 	told.mustBe(t, "waited it", "acquired it")
 
 	opts.Lose(t, "it")
-	select {
-	case <-lock.Context().Done():
-	case <-bounded(t).Done():
-		t.Fatal("the loss was not told")
-	}
+	mustEnd(t, lock, sqllock.ErrLost)
 	told.mustBe(t, "lost it: "+sqllock.ErrLost.Error())
 	mustMatch(t, lock.Release(t.Context()), sqllock.ErrLost)
 	if line := log.find("level=WARN", "lock lost", "lock=it"); line == "" {
 		t.Errorf("the loss is not in the log:\n%s", log.String())
 	}
 
-	lock = mustAcquire(t, other, "it")
+	lock = MustAcquire(t, other, "it")
 	mustWaitInVain(t, func(ctx context.Context) error {
 		_, err := l.Acquire(ctx, "it")
 		return err
@@ -70,16 +66,23 @@ func Events(
 	if e := told.last("waited"); !errors.Is(e.Err, context.DeadlineExceeded) {
 		t.Errorf("a wait in vain ended with %v", e.Err)
 	}
-	mustRelease(t, lock)
+	MustRelease(t, lock)
 	told.forget()
 
-	mustTry(t, l, "kept")
-	eventually(t, "a heartbeat was told", func() bool { return told.last("renewed").Locks == 1 })
+	MustTry(t, l, "kept")
+	Eventually(t, "a heartbeat was told", func() bool { return told.last("renewed").Locks == 1 })
 	mustClose(t, l)
 	told.mustBe(t, "acquired kept", "released kept: "+sqllock.ErrClosed.Error())
 	if log.find("level=WARN", "kept") != "" {
 		t.Errorf("closing is a warning in the log:\n%s", log.String())
 	}
+}
+
+func toldEvents(t *testing.T, s sessions) {
+	Events(t, func(t *testing.T, hook func(sqllock.Event), logger *slog.Logger) Locker {
+		t.Helper()
+		return open(t, s, Settings{Hook: hook, Logger: logger})
+	}, Options{Lose: s.End})
 }
 
 // events collects what a hook is told.
@@ -117,7 +120,7 @@ func (e *events) last(kind string) (last sqllock.Event) {
 func (e *events) mustBe(t *testing.T, want ...string) {
 	t.Helper()
 	var got []string
-	eventually(t, "the events are told", func() bool {
+	Eventually(t, "the events are told", func() bool {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		got = nil

@@ -12,48 +12,48 @@ import (
 
 func (s suite) oneHolder(t *testing.T) {
 	a, b := s.twoLockers(t)
-	lock := mustTry(t, a, t.Name())
+	lock := MustTry(t, a, t.Name())
 	if lock.Name() != t.Name() {
 		t.Errorf("Name() = %q", lock.Name())
 	}
-	mustBeHeld(t, b, t.Name())
+	MustBeHeld(t, b, t.Name())
 	mustWaitInVain(t, func(ctx context.Context) error {
 		_, err := b.Acquire(ctx, t.Name())
 		return err
 	})
-	mustLive(t, lock)
+	MustLive(t, lock)
 
-	mustRelease(t, lock)
+	MustRelease(t, lock)
 	// Not TryAcquire: what the wait that has ended may still be granted is given back in the
 	// background.
-	other := mustAcquire(t, b, t.Name())
-	mustBeHeld(t, a, t.Name())
-	mustRelease(t, other)
+	other := MustAcquire(t, b, t.Name())
+	MustBeHeld(t, a, t.Name())
+	MustRelease(t, other)
 }
 
 func (s suite) noReentry(t *testing.T) {
 	l := s.locker(t)
-	lock := mustTry(t, l, t.Name())
-	mustBeHeld(t, l, t.Name())
+	lock := MustTry(t, l, t.Name())
+	MustBeHeld(t, l, t.Name())
 	mustWaitInVain(t, func(ctx context.Context) error {
 		_, err := l.Acquire(ctx, t.Name())
 		return err
 	})
 
 	// The refused ones gave nothing back that was not theirs.
-	mustLive(t, lock)
-	mustBeHeld(t, s.locker(t), t.Name())
-	mustRelease(t, lock)
+	MustLive(t, lock)
+	MustBeHeld(t, s.locker(t), t.Name())
+	MustRelease(t, lock)
 }
 
 func (s suite) differentNames(t *testing.T) {
 	a, b := s.twoLockers(t)
-	one, two := mustTry(t, a, t.Name()+"/one"), mustTry(t, b, t.Name()+"/two")
-	mustBeHeld(t, b, t.Name()+"/one")
-	mustBeHeld(t, a, t.Name()+"/two")
-	mustRelease(t, one)
-	mustBeHeld(t, a, t.Name()+"/two")
-	mustRelease(t, two)
+	one, two := MustTry(t, a, t.Name()+"/one"), MustTry(t, b, t.Name()+"/two")
+	MustBeHeld(t, b, t.Name()+"/one")
+	MustBeHeld(t, a, t.Name()+"/two")
+	MustRelease(t, one)
+	MustBeHeld(t, a, t.Name()+"/two")
+	MustRelease(t, two)
 }
 
 func (s suite) unsupported(t *testing.T) {
@@ -65,7 +65,7 @@ func (s suite) unsupported(t *testing.T) {
 	mustMatch(t, err, sqllock.ErrUnsupported)
 	_, err = l.Acquire(bounded(t), t.Name(), s.opts.Unsupported)
 	mustMatch(t, err, sqllock.ErrUnsupported)
-	mustRelease(t, mustTry(t, s.locker(t), t.Name()))
+	MustRelease(t, MustTry(t, s.locker(t), t.Name()))
 }
 
 func (s suite) manyNames(t *testing.T) {

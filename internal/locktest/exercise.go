@@ -28,7 +28,8 @@ type Options struct {
 }
 
 // Exercise tests a backend. Each call of newLocker gives another Locker on the same database,
-// as another process would have; the suite closes it.
+// as another process would have; the suite closes it. What a Locker leaves held is found out where sessions and
+// leases last for longer than the 30 s that the suite waits.
 func Exercise(t *testing.T, newLocker func(t *testing.T) Locker, opts Options) {
 	t.Helper()
 	s := suite{newLocker: newLocker, opts: opts}

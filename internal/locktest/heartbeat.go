@@ -3,40 +3,35 @@ package locktest
 import (
 	"log/slog"
 	"testing"
-
-	"github.com/sqllock/sqllock"
+	"time"
 )
 
 // Heartbeat checks that a heartbeat that the server answers with an error ends no lock while the session
-// is trusted, and does when that goes on. After refuse the server answers all statements of the
-// Locker so, until relent.
-func Heartbeat(
-	t *testing.T, newLocker func(t *testing.T, hook func(sqllock.Event), logger *slog.Logger) Locker, refuse, relent func(t *testing.T),
-) {
+// is trusted, and does when that goes on. After refuse the server answers all statements of Lockers with
+// that DSN so, until relent.
+func Heartbeat(t *testing.T, db Database, dsn string, refuse, relent func(t *testing.T)) {
 	t.Helper()
 	var told events
 	var log syncBuffer
-	l := newLocker(t, told.add, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-	lock := mustTry(t, l, "it")
+	l := open(t, db, Settings{
+		DSN: dsn, TTL: endless, Hook: told.add, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	lock := MustTry(t, l, "it")
 	refuse(t)
-	eventually(t, "a heartbeat was refused", func() bool {
-		mustLive(t, lock)
+	Eventually(t, "a heartbeat was refused", func() bool {
+		MustLive(t, lock)
 		return log.find("heartbeat is sent again") != ""
 	})
 	relent(t)
 	told.forget()
-	eventually(t, "a heartbeat was answered", func() bool { return told.last("renewed").Locks == 1 })
-	mustLive(t, lock)
-	mustRelease(t, lock)
+	Eventually(t, "a heartbeat was answered", func() bool { return told.last("renewed").Locks == 1 })
+	MustLive(t, lock)
+	MustRelease(t, lock)
 
-	lock = mustTry(t, l, "it")
+	l = open(t, db, Settings{DSN: dsn, TTL: 3 * time.Second})
+	lock = MustTry(t, l, "it")
 	refuse(t)
-	select {
-	case <-lock.Context().Done():
-	case <-bounded(t).Done():
-		t.Fatal("the loss was not told")
-	}
-	mustMatch(t, lock.Release(t.Context()), sqllock.ErrLost)
+	MustBeLost(t, lock)
 	relent(t)
-	mustRelease(t, mustAcquire(t, l, "it"))
+	MustRelease(t, MustAcquire(t, l, "it"))
 }

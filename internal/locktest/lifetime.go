@@ -9,36 +9,36 @@ import (
 
 func (s suite) releaseTwice(t *testing.T) {
 	a, b := s.twoLockers(t)
-	lock := mustTry(t, a, t.Name())
-	mustRelease(t, lock)
-	other := mustTry(t, b, t.Name())
-	mustRelease(t, lock)
-	mustBeHeld(t, a, t.Name()) // the second release was not other's
-	mustLive(t, other)
-	mustRelease(t, other)
+	lock := MustTry(t, a, t.Name())
+	MustRelease(t, lock)
+	other := MustTry(t, b, t.Name())
+	MustRelease(t, lock)
+	MustBeHeld(t, a, t.Name()) // the second release was not other's
+	MustLive(t, other)
+	MustRelease(t, other)
 }
 
 func (s suite) releaseDeadContext(t *testing.T) {
 	a, b := s.twoLockers(t)
-	lock := mustTry(t, a, t.Name())
+	lock := MustTry(t, a, t.Name())
 	if err := lock.Release(deadContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	mustRelease(t, mustTry(t, b, t.Name()))
+	MustRelease(t, MustTry(t, b, t.Name()))
 }
 
 func (s suite) releaseConcurrently(t *testing.T) {
 	a, b := s.twoLockers(t)
-	lock := mustTry(t, a, t.Name())
+	lock := MustTry(t, a, t.Name())
 	inParallel(t, 8, func(ctx context.Context, _ int) error { return lock.Release(ctx) })
 	mustBeOver(t, lock, sqllock.ErrReleased)
-	mustRelease(t, mustTry(t, b, t.Name()))
+	MustRelease(t, MustTry(t, b, t.Name()))
 }
 
 func (s suite) endsBeforeNext(t *testing.T) {
 	a, b := s.twoLockers(t)
 	for range 5 {
-		lock := mustAcquire(t, a, t.Name())
+		lock := MustAcquire(t, a, t.Name())
 		seen := make(chan error, 1)
 		go func() {
 			next, err := b.Acquire(bounded(t), t.Name())
@@ -51,7 +51,7 @@ func (s suite) endsBeforeNext(t *testing.T) {
 			}
 			seen <- next.Release(t.Context())
 		}()
-		mustRelease(t, lock)
+		MustRelease(t, lock)
 		if err := receive(t, seen, soon, "the next holder"); err != nil {
 			t.Fatal(err)
 		}
@@ -74,23 +74,23 @@ func (s suite) contextValues(t *testing.T) {
 		if _, has := lock.Context().Deadline(); has {
 			t.Error("the lock's context has the acquisition's deadline")
 		}
-		mustLive(t, lock)
-		mustBeHeld(t, l, t.Name())
-		mustRelease(t, lock)
+		MustLive(t, lock)
+		MustBeHeld(t, l, t.Name())
+		MustRelease(t, lock)
 	}
 }
 
 func (s suite) takeAgain(t *testing.T) {
 	l := s.locker(t)
 	for range 20 {
-		mustRelease(t, mustTry(t, l, t.Name()))
-		mustRelease(t, mustAcquire(t, l, t.Name()))
+		MustRelease(t, MustTry(t, l, t.Name()))
+		MustRelease(t, MustAcquire(t, l, t.Name()))
 	}
 }
 
 func (s suite) lost(t *testing.T) {
 	l := s.locker(t)
-	lock := mustTry(t, l, t.Name())
+	lock := MustTry(t, l, t.Name())
 	s.lose(t, t.Name())
 	mustEnd(t, lock, sqllock.ErrLost)
 	err := lock.Release(t.Context())
@@ -103,17 +103,17 @@ func (s suite) lost(t *testing.T) {
 
 func (s suite) acquireAfterLoss(t *testing.T) {
 	a, b := s.twoLockers(t)
-	lock := mustTry(t, a, t.Name())
+	lock := MustTry(t, a, t.Name())
 	s.lose(t, t.Name())
 	// The same Locker goes by what it knows: once it is told, the name is free for it too.
 	mustEnd(t, lock, sqllock.ErrLost)
-	again := mustAcquire(t, a, t.Name())
-	mustLive(t, again)
-	mustBeHeld(t, b, t.Name())
+	again := MustAcquire(t, a, t.Name())
+	MustLive(t, again)
+	MustBeHeld(t, b, t.Name())
 
 	// The end of the lost one must not be the end of its successor.
 	mustMatch(t, lock.Release(t.Context()), sqllock.ErrLost)
-	mustLive(t, again)
-	mustBeHeld(t, b, t.Name())
-	mustRelease(t, again)
+	MustLive(t, again)
+	MustBeHeld(t, b, t.Name())
+	MustRelease(t, again)
 }

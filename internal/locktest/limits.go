@@ -12,14 +12,13 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Limits tests the bounds of a session Locker. newLocker returns one of at most so many
-// connections, on one database, where connections counts those of all Lockers.
-func Limits(
-	t *testing.T, newLocker func(t *testing.T, connections int) Locker, connections func(t *testing.T) int, locksPerConnection int,
-) {
-	t.Helper()
-	s := suite{newLocker: func(t *testing.T) Locker { t.Helper(); return newLocker(t, 20) }}
-
+// limits tests the bounds of a Locker.
+func limits(t *testing.T, db sessions) {
+	newLocker := func(t *testing.T, connections int) Locker {
+		t.Helper()
+		return open(t, db, Settings{Connections: connections})
+	}
+	s := suite{newLocker: db.locker}
 	t.Run("waits for more names than there are connections to wait on all end with the lock", func(t *testing.T) {
 		const names, limit = 6, 4
 		holder := s.locker(t)
@@ -28,21 +27,21 @@ func Limits(
 		held := make([]sqllock.Lock, names)
 		waiters := make([]waiter, names)
 		for i := range names {
-			held[i] = mustTry(t, holder, name(i))
+			held[i] = MustTry(t, holder, name(i))
 			waiters[i] = startWaiter(bounded(t), l, name(i))
 		}
 		for _, w := range waiters {
 			w.mustBlock(t)
 		}
-		if n := connections(t); n > limit+1 { // and the holder's one
+		if n := db.Sessions(t); n > limit+1 { // and the holder's one
 			t.Errorf("%d connections", n)
 		}
 		for i, lock := range held {
-			mustRelease(t, lock)
+			MustRelease(t, lock)
 			next := waiters[i].mustGet(t)
-			mustBeHeld(t, holder, name(i))
+			MustBeHeld(t, holder, name(i))
 			if i%2 == 0 {
-				mustRelease(t, next) // the others keep their connections
+				MustRelease(t, next) // the others keep their connections
 			}
 		}
 		if err := l.Close(); err != nil {
@@ -66,7 +65,7 @@ func Limits(
 			})
 		}
 		for range 5 {
-			mustRelease(t, mustAcquire(t, b, t.Name()))
+			MustRelease(t, MustAcquire(t, b, t.Name()))
 		}
 		cancel()
 		busy.Wait()
@@ -75,8 +74,8 @@ func Limits(
 	t.Run("more locks than the connections may hold are ErrLimit and cost no lock", func(t *testing.T) {
 		l := newLocker(t, 2)
 		name := func(i int) string { return fmt.Sprintf("%s/%d", t.Name(), i) }
-		locks := make([]sqllock.Lock, locksPerConnection)
-		inParallel(t, locksPerConnection, func(ctx context.Context, i int) (err error) {
+		locks := make([]sqllock.Lock, db.server.LocksPerConnection)
+		inParallel(t, db.server.LocksPerConnection, func(ctx context.Context, i int) (err error) {
 			locks[i], err = l.TryAcquire(ctx, name(i))
 			return err
 		})
@@ -87,27 +86,26 @@ func Limits(
 		}
 		_, err = l.Acquire(t.Context(), "one more")
 		mustMatch(t, err, sqllock.ErrLimit)
-		mustRelease(t, locks[0])
-		mustRelease(t, mustTry(t, l, "one more"))
+		MustRelease(t, locks[0])
+		MustRelease(t, MustTry(t, l, "one more"))
 		for _, lock := range locks[1:] {
-			mustLive(t, lock)
+			MustLive(t, lock)
 		}
-		inParallel(t, locksPerConnection-1, func(ctx context.Context, i int) error { return locks[i+1].Release(ctx) })
+		inParallel(t, db.server.LocksPerConnection-1, func(ctx context.Context, i int) error { return locks[i+1].Release(ctx) })
 	})
 }
 
-// MustServeAll lets Lockers take turns at a lock that each holds for as long as is given, until
-// each had it some times. Holders fall into step with waiters when that is about as long as a
-// waiter stands in the server's queue at a time.
-func MustServeAll(t *testing.T, newLocker func(t *testing.T) Locker, hold time.Duration) {
-	t.Helper()
+// serveAll lets Lockers take turns at a lock that each holds for about as long as a waiter stands in the server's
+// queue at a time, until each had it some times. Holders could fall into step with waiters.
+func serveAll(t *testing.T, s sessions) {
 	const lockers, times = 3, 3
-	ctx, cancel := context.WithTimeout(t.Context(), 8*lockers*times*hold)
+	hold := s.server.Slice
+	ctx, cancel := context.WithTimeout(t.Context(), 8*lockers*times*hold+soon)
 	defer cancel()
 	var served [lockers]atomic.Int32
 	var all sync.WaitGroup
 	for i := range lockers {
-		l := newLocker(t)
+		l := s.open(t)
 		all.Go(func() {
 			for ctx.Err() == nil {
 				lock, err := l.Acquire(ctx, t.Name())
@@ -142,18 +140,19 @@ func MustServeAll(t *testing.T, newLocker func(t *testing.T) Locker, hold time.D
 // lock of holder's.
 func MustWaitWithOneConnection(t *testing.T, holder, l sqllock.Locker) {
 	t.Helper()
-	lock := mustTry(t, holder, t.Name())
-	mustBeHeld(t, l, t.Name())
+	lock := MustTry(t, holder, t.Name())
+	MustBeHeld(t, l, t.Name())
 	waiting := startWaiter(bounded(t), l, t.Name())
 	waiting.mustBlock(t)
-	mustRelease(t, lock)
-	mustRelease(t, waiting.mustGet(t))
+	MustRelease(t, lock)
+	MustRelease(t, waiting.mustGet(t))
 }
 
 // Connections tests what Lockers say of a server that gives out at most so many connections, and
 // what that costs.
-func Connections(t *testing.T, newLocker func(t *testing.T) Locker, most int) {
+func Connections(t *testing.T, db Database, most int) {
 	t.Helper()
+	newLocker := func(t *testing.T) Locker { t.Helper(); return open(t, db, Settings{}) }
 	var lockers []Locker
 	var locks []sqllock.Lock
 	for {
@@ -173,21 +172,21 @@ func Connections(t *testing.T, newLocker func(t *testing.T) Locker, most int) {
 	}
 	t.Logf("%d Lockers have a connection of a server that gives %d", len(locks), most)
 	for _, lock := range locks {
-		mustLive(t, lock)
+		MustLive(t, lock)
 	}
 	if err := lockers[0].Close(); err != nil {
 		t.Fatal(err)
 	}
 	late := newLocker(t)
-	eventually(t, "the server lets somebody in", func() bool {
+	Eventually(t, "the server lets somebody in", func() bool {
 		lock, err := late.TryAcquire(t.Context(), t.Name())
 		if err == nil {
-			mustRelease(t, lock)
+			MustRelease(t, lock)
 		}
 		return err == nil
 	})
 	for _, lock := range locks[1:] {
-		mustRelease(t, lock)
+		MustRelease(t, lock)
 	}
 }
 

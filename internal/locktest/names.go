@@ -26,19 +26,19 @@ func (s suite) hostileNames(t *testing.T) {
 	locks := make([]sqllock.Lock, 0, len(names))
 	for _, name := range names {
 		// That it is free proves that it is none of those before it.
-		lock := mustTry(t, a, name)
+		lock := MustTry(t, a, name)
 		if lock.Name() != name {
 			t.Errorf("Name() = %q; want %q", lock.Name(), name)
 		}
 		locks = append(locks, lock)
 	}
 	for _, name := range names {
-		mustBeHeld(t, b, name)
+		MustBeHeld(t, b, name)
 	}
 	for _, lock := range locks {
-		mustLive(t, lock)
-		mustRelease(t, lock)
-		mustRelease(t, mustTry(t, b, lock.Name()))
+		MustLive(t, lock)
+		MustRelease(t, lock)
+		MustRelease(t, MustTry(t, b, lock.Name()))
 	}
 }
 

@@ -12,20 +12,18 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Races has a release and a cancellation meet at the grant of a lock, 10,000 times (500 with
-// -short) or as often as 45 s allow, and looks at what is left. Nobody else uses the database: waiting counts who waits
-// on the server, for whichever lock, and sessions the connections of Lockers.
-func Races(t *testing.T, newLocker func(t *testing.T) Locker, waiting, sessions func(t *testing.T) int) {
-	t.Helper()
-	const names, lockers, most = 16, 4, 45 * time.Second
+// races has a release and a cancellation meet at the grant of a lock, 10,000 times (500 with
+// -short) or as often as 30 s allow, and looks at what is left.
+func races(t *testing.T, s sessions) {
+	const names, lockers, most = 16, 4, 30 * time.Second
 	rounds := 10_000
 	if testing.Short() {
 		rounds = 500
 	}
-	r := &races{}
+	r := &race{}
 	all := make([]Locker, lockers) // one half holds, the other half waits
 	for i := range all {
-		all[i] = newLocker(t)
+		all[i] = s.open(t)
 	}
 	began := time.Now()
 	var running sync.WaitGroup
@@ -44,34 +42,34 @@ func Races(t *testing.T, newLocker func(t *testing.T) Locker, waiting, sessions 
 	rounds = min(rounds, int(r.begun.Load()))
 	granted := int(r.granted.Load())
 	t.Logf("%d of %d waits were granted, %d of them when they were cancelled already; a wait lasts %v; %v", granted, rounds, r.late.Load(), time.Duration(r.usual.Load()), time.Since(began))
-	if granted < rounds/20 || granted > rounds-rounds/20 {
+	if granted < rounds/100 || granted > rounds-rounds/100 {
 		t.Errorf("%d of %d waits were granted: they and their ends did not meet", granted, rounds)
 	}
 
-	fresh := newLocker(t)
+	fresh := s.open(t)
 	for i := range names {
-		mustRelease(t, mustAcquire(t, fresh, nameOf(t, i)))
+		MustRelease(t, MustAcquire(t, fresh, nameOf(t, i)))
 	}
-	eventually(t, "nobody waits on the server", func() bool { return waiting(t) == 0 })
-	eventually(t, "the connections are few", func() bool { return sessions(t) <= 2*(lockers+1) })
+	Eventually(t, "nobody waits on the server", func() bool { return s.Locks(t) == 0 })
+	Eventually(t, "the connections are few", func() bool { return s.Sessions(t) <= 2*(lockers+1) })
 	for _, l := range append(all, fresh) {
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	eventually(t, "no connection is left", func() bool { return sessions(t) == 0 })
+	Eventually(t, "no connection is left", func() bool { return s.Sessions(t) == 0 })
 }
 
 func nameOf(t *testing.T, i int) string { return t.Name() + "/" + string(rune('A'+i)) }
 
-type races struct {
+type race struct {
 	begun, granted, late atomic.Int64 // rounds; waits that were granted; of those, cancelled already
 	usual                atomic.Int64 // how long a wait lasts that is not cancelled, in nanoseconds
 }
 
 // round has the waiter wait for a lock of the holder's, which is released at some time before
 // or after the wait is in the server's queue. The wait is cancelled some time later or earlier.
-func (r *races) round(ctx context.Context, holder, waiter Locker, name string) error {
+func (r *race) round(ctx context.Context, holder, waiter Locker, name string) error {
 	bound, stop := context.WithTimeout(ctx, 2*soon)
 	defer stop()
 	lock, err := holder.Acquire(bound, name)
@@ -117,7 +115,7 @@ func (r *races) round(ctx context.Context, holder, waiter Locker, name string) e
 }
 
 // give releases a lock, of which it has first seen now and then that it is held.
-func (r *races) give(ctx context.Context, lock sqllock.Lock, other Locker) error {
+func (r *race) give(ctx context.Context, lock sqllock.Lock, other Locker) error {
 	if rand.IntN(8) == 0 {
 		if _, err := other.TryAcquire(ctx, lock.Name()); !errors.Is(err, sqllock.ErrHeld) {
 			return errors.Join(errors.New("a lock that was granted is not held"), err)

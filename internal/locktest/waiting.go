@@ -23,32 +23,32 @@ func (s suite) wakeLocal(t *testing.T) {
 func (s suite) wake(t *testing.T, holder, waiter Locker) {
 	t.Helper()
 	for range 3 {
-		lock := mustTry(t, holder, t.Name())
-		mustBeHeld(t, waiter, t.Name())
+		lock := MustTry(t, holder, t.Name())
+		MustBeHeld(t, waiter, t.Name())
 		w := startWaiter(bounded(t), waiter, t.Name())
 		w.mustBlock(t)
-		mustLive(t, lock)
+		MustLive(t, lock)
 		if len(w.done) > 0 {
-			t.Fatalf("Acquire returned while the lock is held: %v", w.result(t, soon).err)
+			t.Fatalf("Acquire returned while the lock is held: %v", w.result(t).err)
 		}
-		mustRelease(t, lock)
+		MustRelease(t, lock)
 		next := w.mustGet(t)
-		mustLive(t, next)
-		mustBeHeld(t, holder, t.Name())
-		mustRelease(t, next)
+		MustLive(t, next)
+		MustBeHeld(t, holder, t.Name())
+		MustRelease(t, next)
 	}
 }
 
 func (s suite) localOrder(t *testing.T) {
 	l := s.locker(t)
-	lock := mustTry(t, l, t.Name())
+	lock := MustTry(t, l, t.Name())
 	waiters := make([]waiter, 8)
 	for i := range waiters {
 		waiters[i] = startWaiter(bounded(t), l, t.Name())
 		waiters[i].mustBlock(t)
 	}
 	for i, w := range waiters {
-		mustRelease(t, lock)
+		MustRelease(t, lock)
 		lock = w.mustGet(t)
 		for j, later := range waiters[i+1:] {
 			if len(later.done) > 0 {
@@ -56,7 +56,7 @@ func (s suite) localOrder(t *testing.T) {
 			}
 		}
 	}
-	mustRelease(t, lock)
+	MustRelease(t, lock)
 }
 
 // everybodyServed has several processes with several goroutines each, all of which want the

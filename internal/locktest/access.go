@@ -1,0 +1,148 @@
+package locktest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+// Secret is a password that no error may repeat.
+const Secret = "s3cr3t"
+
+func noPassword(t *testing.T, s sessions) {
+	own := s.Access(t).Password
+	for name, test := range map[string]struct {
+		access    Access
+		retryable bool
+	}{
+		"wrong password":   {Access{Password: Secret}, false},
+		"unknown user":     {Access{User: "nobody", Password: Secret}, false},
+		"unknown database": {Access{Database: "nowhere"}, false},
+		"closed port":      {Access{Password: Secret, Address: freeAddress(t)}, true},
+	} {
+		l := open(t, s, Settings{DSN: s.DSN(t, test.access)})
+		_, err := l.TryAcquire(bounded(t), "a")
+		if err == nil {
+			t.Errorf("%s: no error", name)
+			continue
+		}
+		if strings.Contains(err.Error(), Secret) || own != "" && strings.Contains(err.Error(), own) {
+			t.Errorf("%s: the error contains the password: %v", name, err)
+		}
+		if got := sqllock.IsRetryable(err); got != test.retryable {
+			t.Errorf("%s: IsRetryable(%v) = %t", name, err, got)
+		}
+		if _, again := l.Acquire(bounded(t), "a"); again == nil {
+			t.Errorf("%s: Acquire: no error", name)
+		}
+	}
+}
+
+func malformedDSN(t *testing.T, s sessions) {
+	for _, dsn := range s.server.Malformed {
+		l, err := s.New(Settings{DSN: dsn})
+		if err == nil {
+			_ = l.Close()
+			t.Errorf("the DSN %q: no error", dsn)
+			continue
+		}
+		for e := err; e != nil; e = errors.Unwrap(e) {
+			if strings.Contains(e.Error(), Secret) {
+				t.Errorf("the error contains the password: %v", e)
+			}
+		}
+	}
+}
+
+// doNotConnect shows that a dead context sends nothing: not even a connection is opened.
+func doNotConnect(t *testing.T, s sessions) {
+	l := open(t, s, Settings{DSN: s.DSN(t, Access{Address: freeAddress(t)})})
+	_, err := l.TryAcquire(deadContext(t), "a")
+	var unavailable interface{ Retryable() bool }
+	if !errors.Is(err, errGone) || errors.As(err, &unavailable) {
+		t.Errorf("TryAcquire = %v", err)
+	}
+}
+
+// freeAddress is one that nobody listens at.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// LeftWhole holds a lock, for longer than most time limits, while another waits for it. Both Lockers have a DSN of
+// whose settings each could hurt somebody. On a busy machine a limit of the server can hit a session before it is set
+// up: then its caller tries again.
+func LeftWhole(t *testing.T, db Database, dsn, name string) {
+	t.Helper()
+	holder, waiter := open(t, db, Settings{DSN: dsn}), open(t, db, Settings{DSN: dsn})
+	var lock sqllock.Lock
+	mustAtLast(t, nil, func(ctx context.Context) (err error) {
+		lock, err = holder.TryAcquire(ctx, name)
+		return err
+	})
+	mustAtLast(t, sqllock.ErrHeld, func(ctx context.Context) error {
+		_, err := waiter.TryAcquire(ctx, name)
+		return err
+	})
+	mustAtLast(t, context.DeadlineExceeded, func(ctx context.Context) error {
+		_, err := waiter.Acquire(ctx, name)
+		if !errors.Is(err, sqllock.ErrHeld) {
+			return fmt.Errorf("nobody was seen to hold the lock: %v", err) //nolint:errorlint // not to be matched
+		}
+		return err
+	})
+	MustLive(t, lock)
+	MustRelease(t, lock)
+	MustRelease(t, MustAcquire(t, waiter, name))
+}
+
+// mustAtLast tries several times, each for longer than most time limits, until what is done returns an error.
+func mustAtLast(t *testing.T, want error, do func(ctx context.Context) error) {
+	t.Helper()
+	for d := 1500 * time.Millisecond; ; d *= 2 {
+		err := do(endingIn(t, d))
+		if errors.Is(err, want) {
+			return
+		}
+		if d > soon {
+			t.Fatalf("the error is %v; want %v", err, want)
+		}
+	}
+}
+
+// SmallPool is a pool of one connection.
+func SmallPool(t *testing.T, driver, dsn string) *sql.DB {
+	t.Helper()
+	small, err := sql.Open(driver, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = small.Close() })
+	small.SetMaxOpenConns(1)
+	return small
+}
+
+// BusyPool is a pool of one connection, which is in a transaction until the test ends.
+func BusyPool(t *testing.T, driver, dsn string) *sql.DB {
+	t.Helper()
+	small := SmallPool(t, driver, dsn)
+	tx, err := small.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() })
+	return small
+}

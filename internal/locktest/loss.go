@@ -1,0 +1,103 @@
+package locktest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+// sessionEnds has the server end a session. The session TTL is far away: the holder is told because its connection was
+// seen to end, by whoever watches it or by a heartbeat.
+func sessionEnds(t *testing.T, s sessions) {
+	l, elsewhere := s.open(t), s.open(t)
+	// "b" was waited for, and so is on a connection of its own.
+	a, b := MustTry(t, l, "a"), MustTry(t, elsewhere, "b")
+	waiting := startWaiting(bounded(t), t, s, l, "b")
+	MustRelease(t, b)
+	waitedFor := waiting.mustGet(t)
+	c := MustTry(t, elsewhere, "c")
+
+	s.End(t, "a")
+	MustBeLost(t, a)
+	MustLive(t, waitedFor)
+	MustLive(t, c)
+	again := MustAcquire(t, l, "a")
+	MustBeHeld(t, elsewhere, "a")
+	MustRelease(t, again)
+	MustRelease(t, waitedFor)
+	MustRelease(t, c)
+}
+
+// notTakenAgain has a holder ask for something else before the end of its connection was noticed.
+func notTakenAgain(t *testing.T, s sessions) {
+	l := s.open(t)
+	a := MustTry(t, l, "a")
+	s.End(t, "a")
+	b := MustAcquire(t, l, "b")
+	MustBeLost(t, a)
+	MustLive(t, b)
+	MustRelease(t, b)
+}
+
+func waitEnds(t *testing.T, s sessions, session bool) {
+	l := s.open(t)
+	lock, other := MustTry(t, s.open(t), "a"), MustTry(t, l, "other")
+	waiting := startWaiting(bounded(t), t, s, l, "a")
+	Eventually(t, "the wait is hit", func() bool {
+		s.EndWaits(t, "a", session)
+		return len(waiting.done) > 0
+	})
+	if out := waiting.result(t); out.err == nil || errors.Is(out.err, sqllock.ErrLost) {
+		t.Fatalf("Acquire = %v, %v", out.lock, out.err)
+	}
+	MustLive(t, lock)
+	MustLive(t, other)
+	MustRelease(t, lock)
+	MustRelease(t, other)
+	Eventually(t, "nobody holds or waits", func() bool { return s.Holder(t, "a") == 0 && s.Locks(t) == 0 })
+	MustRelease(t, MustTry(t, l, "a"))
+}
+
+// Machine is a server that a test has for itself.
+type Machine interface {
+	Pause()
+	Resume()
+	Kill()
+	Stop()
+	Start()
+}
+
+// GoesAway tests what a Locker makes of a server that is paused, killed and stopped.
+func GoesAway(t *testing.T, machine Machine, db Database) {
+	t.Helper()
+	const ttl = 18 * time.Second // of which the last sixth is between the news and the end of the lock
+	l := open(t, db, Settings{TTL: ttl})
+
+	lock := MustAcquire(t, l, "a")
+	machine.Pause()
+	couldBeFree := time.NewTimer(ttl)
+	defer couldBeFree.Stop()
+	select {
+	case <-lock.Context().Done():
+	case <-couldBeFree.C:
+		t.Errorf("paused: the holder was not told when the server could free the lock, after %v", ttl)
+	}
+	MustBeLost(t, lock)
+	machine.Resume()
+	lock = MustAcquire(t, l, "a")
+
+	machine.Kill()
+	MustBeLost(t, lock)
+	if _, err := l.TryAcquire(bounded(t), "a"); err == nil || !sqllock.IsRetryable(err) {
+		t.Errorf("killed: TryAcquire = %v; want an error that may be retried", err)
+	}
+	machine.Start()
+	lock = MustAcquire(t, l, "a")
+
+	machine.Stop()
+	MustBeLost(t, lock)
+	machine.Start()
+	MustRelease(t, MustAcquire(t, l, "a"))
+}

@@ -1,0 +1,152 @@
+package locktest
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+// Server is a server of session locks, as [Sessions] sees it.
+type Server struct {
+	// Open creates a database that nobody else uses, and that ends with the test.
+	Open func(t *testing.T) Database
+
+	Driver             string // of database/sql
+	LocksPerConnection int
+	Slice              time.Duration // about how long a waiter stands in the server's queue at a time
+	Malformed          []string      // DSNs with Secret in them that cannot be parsed
+}
+
+// Database is a database on such a server.
+type Database interface {
+	Pool() *sql.DB
+	Access(t *testing.T) Access                            // of its DSN
+	DSN(t *testing.T, other Access) string                 // with something else in it
+	New(s Settings) (SessionLocker, error)                 // opens a Locker
+	Child(dsn string, ttl time.Duration, job Job) []string // the environment that makes the test program a child process
+
+	Waiting(t *testing.T, name string) int  // counts the sessions in the server's queue for a lock, or, on MySQL, for any
+	Locks(t *testing.T) int                 // counts the sessions that wait for any lock, and, on PostgreSQL, those that hold one
+	Sessions(t *testing.T) int              // counts the connections of Lockers
+	Holder(t *testing.T, name string) int64 // says which session holds a lock; 0 is none
+	End(t *testing.T, name string)          // ends the session that holds a lock
+
+	// EndWaits ends the sessions that wait for a lock, or only their statements.
+	EndWaits(t *testing.T, name string, sessions bool)
+}
+
+// Access is parts of a DSN. Instead of the database's own, an empty one is just that.
+type Access struct{ Address, User, Password, Database string } // the address is host:port
+
+// Settings is how a Locker is opened.
+type Settings struct {
+	DSN         string        // instead of the database's own
+	DB          *sql.DB       // instead of a DSN
+	TTL         time.Duration // by default it ends in no test
+	Owner       string
+	Connections int
+	Hook        func(sqllock.Event)
+	Logger      *slog.Logger
+}
+
+// endless is a session TTL that ends in no test: what was left held is found out, and whoever is told of a loss, or
+// gets a lock, owes that to something else.
+const endless = time.Hour
+
+// SessionTTL is the session TTL that the settings ask for.
+func (s Settings) SessionTTL() time.Duration { return cmp.Or(s.TTL, endless) }
+
+// SessionLocker is a Locker that also shows and ends other holders.
+type SessionLocker interface {
+	Locker
+	Inspect(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Holder, bool, error)
+	Terminate(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Holder, bool, error)
+}
+
+// Sessions tests what is the same of session locks on every server, besides what [Exercise] tests. Each test has a
+// database of its own.
+func Sessions(t *testing.T, server Server) {
+	t.Helper()
+	t.Run("partitions", func(t *testing.T) {
+		t.Parallel()
+		partitions(t, server.Open)
+	})
+	t.Run("processes that are cut off", func(t *testing.T) {
+		t.Parallel()
+		Remotes(t, Remote{Open: server.Open})
+	})
+	for name, test := range map[string]func(*testing.T, sessions){
+		"locks that were free share one connection":                                   shareOneConnection,
+		"a wait has a connection until its lock is released":                          waitHasConnection,
+		"a pool of one keeps working while locks are held and waited for":             poolOfOne,
+		"a Locker keeps to its limits":                                                limits,
+		"a lock of another database is another lock":                                  anotherDatabase,
+		"a counter that only the lock guards is exact":                                func(t *testing.T, s sessions) { Counter(t, s.Pool(), s.locker) },
+		"holds as long as a slice of a wait starve nobody":                            serveAll,
+		"what happens to locks is told":                                               toldEvents,
+		"ten thousand cancels at the grant leave nothing":                             races,
+		"errors of connecting tell no password":                                       noPassword,
+		"a malformed DSN is not repeated":                                             malformedDSN,
+		"a dead context does not connect":                                             doNotConnect,
+		"the holder is known":                                                         holderIsKnown,
+		"Terminate frees the lock for a waiter and tells its holder":                  terminate,
+		"Terminate of a free lock ends nothing":                                       terminateFree,
+		"a Locker does not terminate itself":                                          terminateItself,
+		"a session that is ended is noticed and costs its own locks only":             sessionEnds,
+		"a lost lock is not taken again behind its holder's back":                     notTakenAgain,
+		"a wait whose session is ended fails and holds nothing":                       func(t *testing.T, s sessions) { waitEnds(t, s, true) },
+		"a wait whose statement is ended fails and holds nothing":                     func(t *testing.T, s sessions) { waitEnds(t, s, false) },
+		"a killed process frees its lock at once":                                     killedProcess,
+		"a stopped process loses its lock, and knows before it does anything with it": func(t *testing.T, s sessions) { Stopped(t, s, JobHold) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, sessions{server.Open(t), server})
+		})
+	}
+}
+
+// sessions is one database on a server.
+type sessions struct {
+	Database
+	server Server
+}
+
+// open opens a Locker, and closes it at the end of the test.
+func open(t *testing.T, db Database, s Settings) SessionLocker {
+	t.Helper()
+	l, err := db.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return l
+}
+
+func (s sessions) open(t *testing.T) SessionLocker {
+	t.Helper()
+	return open(t, s, Settings{})
+}
+
+func (s sessions) locker(t *testing.T) Locker {
+	t.Helper()
+	return s.open(t)
+}
+
+// startWaiting acquires in another goroutine, and returns when one wait more is in the server's queue.
+func startWaiting(ctx context.Context, t *testing.T, db Database, l sqllock.Locker, name string) waiter {
+	t.Helper()
+	before := db.Waiting(t, name)
+	w := startWaiter(ctx, l, name)
+	Eventually(t, "the wait is in the server's queue", func() bool { return db.Waiting(t, name) > before })
+	return w
+}

@@ -1,0 +1,64 @@
+package mysql_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// One server for what takes one of the test's own, one after the other.
+func TestAServerOfOnesOwn(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []sqltest.Engine{sqltest.EngineMySQL, sqltest.EngineMariaDB} {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			const connections = 12 // and one for an administrator
+			srv := sqltest.Start(t, engine, fmt.Sprint("max_connections=", connections))
+			t.Logf("server: %s", srv)
+			t.Run("may limit the time of statements", func(t *testing.T) { //nolint:paralleltest // see above
+				limitsTime(t, srv.Database(t))
+			})
+			t.Run("becomes read-only", func(t *testing.T) { //nolint:paralleltest // see above
+				becomesReadOnly(t, srv.Database(t))
+			})
+			t.Run("goes away", func(t *testing.T) { //nolint:paralleltest // see above
+				locktest.GoesAway(t, srv, database{srv.Database(t)})
+			})
+			t.Run("without a free connection is ErrLimit", func(t *testing.T) { //nolint:paralleltest // see above
+				locktest.Connections(t, database{srv.Database(t)}, connections+1)
+			})
+		})
+	}
+}
+
+func limitsTime(t *testing.T, db *sqltest.Database) {
+	t.Helper()
+	variable, limit := "max_execution_time", "200"
+	if db.Engine == sqltest.EngineMariaDB {
+		variable, limit = "max_statement_time", "0.2"
+	}
+	statement(t, db, "SET GLOBAL "+variable+" = "+limit)
+	locktest.LeftWhole(t, database{db}, db.DSN, "a")
+	statement(t, db, "SET GLOBAL "+variable+" = 0")
+}
+
+func becomesReadOnly(t *testing.T, db *sqltest.Database) {
+	t.Helper()
+	l := newLocker(t, db)
+	lock := mustTry(t, l, "a")
+	statement(t, db, "SET GLOBAL read_only = 1")
+	mustBeLost(t, lock)
+	if !errors.Is(context.Cause(lock.Context()), sqllock.ErrRefused) {
+		t.Errorf("the lock ended with %v", context.Cause(lock.Context()))
+	}
+	_, err := newLocker(t, db).TryAcquire(t.Context(), "a")
+	mustSayWhy(t, err, "read-only")
+	statement(t, db, "SET GLOBAL read_only = 0")
+	mustRelease(t, mustTry(t, l, "a"))
+	mustRelease(t, mustAcquire(t, newLocker(t, db), "a"))
+}
