@@ -7,9 +7,8 @@ GOLANGCI_LINT := bin/golangci-lint-2.15.0
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-# The race detector leaves out SQLite, which is C as Go: it took half of the time. Most tests wait most of the time, so more of
-# them run at once than there are processors. leasetable takes longest, and so comes first.
-GO_TEST = env CGO_ENABLED=1 go test -race -gcflags=modernc.org/...=-race=false -count=1 -parallel 8 -timeout 20m
+# The race detector leaves out SQLite, which is C as Go: it took half of the time. leasetable takes longest, and so comes first.
+GO_TEST = env CGO_ENABLED=1 go test -race -gcflags=modernc.org/...=-race=false -count=1 -timeout 20m
 CONFORMANCE = ^(TestConformance|TestSessionLocks|TestCounter)
 
 .PHONY: check

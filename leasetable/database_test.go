@@ -2,12 +2,9 @@ package leasetable_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
-	"runtime"
-	"strconv"
 	"testing"
 	"time"
 
@@ -36,18 +33,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	mostTestsWait()
+	locktest.MostTestsWait()
 	goleak.VerifyTestMain(m)
-}
-
-// mostTestsWait has more of them run at a time than there are processors, unless -parallel was given.
-func mostTestsWait() {
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
-		_ = flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0))))
-	}
 }
 
 // onEvery runs a test on an empty database of every kind, with the lease tables.

@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/schema"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -29,6 +30,7 @@ func TestMain(m *testing.M) {
 		os.Exit(act(os.Args[2:]))
 	}
 	hearSignals()
+	locktest.MostTestsWait()
 	os.Exit(testAll(m))
 }
 
