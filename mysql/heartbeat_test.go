@@ -12,6 +12,7 @@ import (
 // The server tells a user who has asked too much to wait for the next hour.
 func TestAnErrorOfOneHeartbeatCostsNoLock(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db *sqltest.Database) {
 		t.Helper()
 		dsn := limitedUser(t, db, "MAX_QUERIES_PER_HOUR 300")

@@ -18,6 +18,7 @@ const historyTTL = 3 * time.Second
 
 func TestNoLockIsHeldTwiceWhateverHappensToItsHolders(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db *sqltest.Database) {
 		t.Helper()
 		opts := contenders(t, db)
@@ -30,6 +31,7 @@ func TestNoLockIsHeldTwiceWhateverHappensToItsHolders(t *testing.T) {
 // taken without a statement, and so by what is known of the connection.
 func TestNoLockIsHeldTwiceWhereGoroutinesHandItOver(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db *sqltest.Database) {
 		t.Helper()
 		opts := contenders(t, db)

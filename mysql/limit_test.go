@@ -10,6 +10,7 @@ import (
 
 func TestAUserWithoutAFreeConnectionIsErrLimit(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db *sqltest.Database) {
 		t.Helper()
 		dsn := limitedUser(t, db, "MAX_USER_CONNECTIONS 1")

@@ -14,6 +14,7 @@ import (
 // One server for what takes one of the test's own, one after the other.
 func TestAServerOfOnesOwn(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for _, engine := range []sqltest.Engine{sqltest.EngineMySQL, sqltest.EngineMariaDB} {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()

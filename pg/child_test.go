@@ -122,5 +122,6 @@ func (p process) signal(t *testing.T, sig syscall.Signal) {
 // Processes that hold a lock alone are stopped on every server.
 func TestAStoppedProcessLosesItsShare(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	locktest.Stopped(t, newDatabase(t), "hold shares")
 }

@@ -13,6 +13,7 @@ import (
 // What happens to locks that are held alone is told on every server.
 func TestWhatHappensToSharesIsTold(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	locktest.Events(t, func(t *testing.T, hook func(sqllock.Event), logger *slog.Logger) locktest.Locker {
 		t.Helper()

@@ -9,6 +9,7 @@ import (
 
 func TestAnErrorOfOneHeartbeatCostsNoLock(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	locktest.Heartbeat(t, database{db}, asRole(t, db), func(t *testing.T) {
 		t.Helper()

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sqllock/sqllock/internal/history"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -24,6 +25,7 @@ const historyTTL = 3 * time.Second
 
 func TestNoLockIsHeldTwiceWhateverHappensToItsHolders(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	opts := contenders(t, db.DSN, historyJob)
 	opts.Kills, opts.Stops, opts.Cuts, opts.Terminations = 3, 2, 2, 3
@@ -34,6 +36,7 @@ func TestNoLockIsHeldTwiceWhateverHappensToItsHolders(t *testing.T) {
 // taken without a statement, and so by what is known of the connection.
 func TestNoLockIsHeldTwiceWhereGoroutinesHandItOver(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	opts := contenders(t, db.DSN, historyJob)
 	opts.Workers = 3
@@ -45,6 +48,7 @@ func TestNoLockIsHeldTwiceWhereGoroutinesHandItOver(t *testing.T) {
 // the check can fail.
 func TestBehindAPoolerThatIsNotRefusedALockIsHeldTwice(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	opts := contenders(t, startBouncer(t, db, "transaction", "default_pool_size = 1"), pooledHistoryJob)
 	opts.Processes = 2 // each that sets up its session there disturbs the others

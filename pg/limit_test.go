@@ -16,6 +16,7 @@ import (
 // Both fill the server, one after the other.
 func TestAServerWithAFullTableOfLocks(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	srv := sqltest.Start(t, sqltest.EnginePostgres, "max_locks_per_transaction=10", "max_connections=20", "autovacuum=off")
 	t.Run("is ErrLimit", func(t *testing.T) { isErrLimitWhenFull(t, srv.Database(t)) })  //nolint:paralleltest // see above
 	t.Run("leaves nothing of a share that lacks room for its gate", func(t *testing.T) { //nolint:paralleltest // see above
@@ -154,6 +155,7 @@ func mustHold(t *testing.T, db *sqltest.Database, locks []sqllock.Lock) {
 
 func TestAWaitWithoutAConnectionOfItsOwnPolls(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	role := ask[string](t, db, "SELECT current_database()") // roles belong to the whole server
 	statement(t, db, "CREATE ROLE "+role+" LOGIN PASSWORD 'one' CONNECTION LIMIT 1")

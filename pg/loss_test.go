@@ -15,6 +15,7 @@ import (
 // the bound of this test.
 func TestTheEndOfASessionIsToldBeforeAHeartbeatIsDue(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	l := newLocker(t, db)
 	ctx, cancel := bounded(t)
@@ -34,6 +35,7 @@ func TestTheEndOfASessionIsToldBeforeAHeartbeatIsDue(t *testing.T) {
 // One server for what takes one of the test's own, one after the other.
 func TestAServerOfOnesOwn(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	const connections = 12
 	srv := sqltest.Start(t, sqltest.EnginePostgres, fmt.Sprint("max_connections=", connections), "max_prepared_transactions=1")
 	t.Logf("server: %s", srv)

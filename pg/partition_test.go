@@ -19,6 +19,7 @@ import (
 // a server whose own connections are cut, without a relay in between.
 func TestProcessesThatAreCutOffFromAnOldServer(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	if strings.Contains(sqltest.Postgres(t).Server, "docker") {
 		t.Skip("a server in a container listens on an address of its own")
 	}
@@ -41,6 +42,7 @@ func TestProcessesThatAreCutOffFromAnOldServer(t *testing.T) {
 // granted the lock just then, and the answer did not arrive.
 func TestAWaiterThatIsCutOffAsItIsGrantedTheLockIsSoonOutOfTheWay(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	cable := locktest.NewCable(t, "127.0.0.1", parse(t, db.DSN).Host)
 	cutOff := closing(t)(pg.New(database{db}.DSN(t, locktest.Access{Address: cable.Address()}), pg.WithSessionTTL(time.Hour)))
@@ -64,6 +66,7 @@ func TestAWaiterThatIsCutOffAsItIsGrantedTheLockIsSoonOutOfTheWay(t *testing.T) 
 // Callers who have left a server that does not answer are no locks.
 func TestCallersWhoHaveLeftDoNotFillTheirSession(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	cable := locktest.NewCable(t, "127.0.0.1", parse(t, db.DSN).Host)
 	l := closing(t)(pg.New(database{db}.DSN(t, locktest.Access{Address: cable.Address()}), pg.WithMaxConnections(2))) // one of them for waits

@@ -17,6 +17,7 @@ import (
 
 func TestLocksBehindAPoolerThatPoolsSessions(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	dsn := startBouncer(t, db, "session", "default_pool_size = 40")
 	pooled := func() *pg.Locker {
@@ -48,6 +49,7 @@ func TestLocksBehindAPoolerThatPoolsSessions(t *testing.T) {
 
 func TestTheLockOfAClientThatDiesBehindAPoolerIsFreed(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	dsn := startBouncer(t, db, "session")
 	u := parse(t, dsn)
@@ -63,6 +65,7 @@ func TestTheLockOfAClientThatDiesBehindAPoolerIsFreed(t *testing.T) {
 // The caller's word is not enough.
 func TestAPoolerThatDoesNotPoolSessionsIsRefusedAllTheSame(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for name, test := range map[string]struct {
 		mode     string
 		settings []string

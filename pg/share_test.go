@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -105,6 +106,7 @@ func TestAShareThatIsNoLongerWaitedForIsNotTaken(t *testing.T) {
 // The server gives a session that has a share any more of them, also while others wait.
 func TestSharesThatKeepComingDoNotStarveAnybody(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for _, who := range []string{"the same process", "another process"} {
 		t.Run(who, func(t *testing.T) {
 			t.Parallel()
@@ -255,6 +257,7 @@ const longHold = 600 * time.Millisecond
 
 func TestReadersWhoHoldForLongDoNotStarveAWriter(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	ctx, cancel := bounded(t)
 	defer cancel()
@@ -297,6 +300,7 @@ func TestReadersWhoHoldForLongDoNotStarveAWriter(t *testing.T) {
 
 func TestReadersAndWritersAtRandom(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	var readers, writers atomic.Int32
 	check := func(what string) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -108,6 +109,7 @@ func (d *delayer) arm(word string) {
 // news of it. Nobody has that lock: one goroutine gets it anew, and no second one beside it.
 func TestAStallBetweenGrantAndAnswerLetsOneIn(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	d, dsn := delay(t, db)
 	d.arm("\x00sqllock_try\x00") // as in a Bind, not as in the Parse of the set-up

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -42,6 +43,7 @@ func TestTheHolderCanCreateAnIndexConcurrentlyWhileOthersWait(t *testing.T) {
 // session more than their holders are told.
 func TestCancelsThatMeetAnAttemptLeaveNothingHeld(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	l := newLocker(t, db)
 	keep := mustTry(t, l, "keep")
@@ -85,6 +87,7 @@ func TestCancelsThatMeetAnAttemptLeaveNothingHeld(t *testing.T) {
 // goes on, and nothing is left.
 func TestSessionsThatEndAgainAndAgainLeaveNobodyWaiting(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	lockers := []sqllock.Locker{newLocker(t, db), newLocker(t, db)}
 	ctx, cancel := context.WithCancel(t.Context())

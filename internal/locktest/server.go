@@ -72,43 +72,57 @@ type SessionLocker interface {
 // database of its own.
 func Sessions(t *testing.T, server Server) {
 	t.Helper()
-	t.Run("partitions", func(t *testing.T) {
-		t.Parallel()
-		partitions(t, server.Open)
-	})
-	t.Run("processes that are cut off", func(t *testing.T) {
-		t.Parallel()
-		Remotes(t, Remote{Open: server.Open})
-	})
-	for name, test := range map[string]func(*testing.T, sessions){
-		"locks that were free share one connection":                                   shareOneConnection,
-		"a wait has a connection until its lock is released":                          waitHasConnection,
-		"a pool of one keeps working while locks are held and waited for":             poolOfOne,
-		"a Locker keeps to its limits":                                                limits,
-		"a lock of another database is another lock":                                  anotherDatabase,
-		"a counter that only the lock guards is exact":                                func(t *testing.T, s sessions) { Counter(t, s.Pool(), s.locker) },
-		"holds as long as a slice of a wait starve nobody":                            serveAll,
-		"what happens to locks is told":                                               toldEvents,
-		"ten thousand cancels at the grant leave nothing":                             races,
-		"errors of connecting tell no password":                                       noPassword,
-		"a malformed DSN is not repeated":                                             malformedDSN,
-		"a dead context does not connect":                                             doNotConnect,
-		"the holder is known":                                                         holderIsKnown,
-		"Terminate frees the lock for a waiter and tells its holder":                  terminate,
-		"Terminate of a free lock ends nothing":                                       terminateFree,
-		"a Locker does not terminate itself":                                          terminateItself,
-		"a session that is ended is noticed and costs its own locks only":             sessionEnds,
-		"a lost lock is not taken again behind its holder's back":                     notTakenAgain,
-		"a wait whose session is ended fails and holds nothing":                       func(t *testing.T, s sessions) { waitEnds(t, s, true) },
-		"a wait whose statement is ended fails and holds nothing":                     func(t *testing.T, s sessions) { waitEnds(t, s, false) },
-		"a killed process frees its lock at once":                                     killedProcess,
-		"a stopped process loses its lock, and knows before it does anything with it": func(t *testing.T, s sessions) { Stopped(t, s, JobHold) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, sessions{server.Open(t), server})
-		})
+	type story struct {
+		name string
+		run  func(*testing.T, sessions)
 	}
+	each := func(t *testing.T, stories []story) {
+		t.Helper()
+		for _, story := range stories {
+			t.Run(story.name, func(t *testing.T) {
+				t.Parallel()
+				story.run(t, sessions{server.Open(t), server})
+			})
+		}
+	}
+	each(t, []story{
+		{"locks that were free share one connection", shareOneConnection},
+		{"a wait has a connection until its lock is released", waitHasConnection},
+		{"a pool of one keeps working while locks are held and waited for", poolOfOne},
+		{"a lock of another database is another lock", anotherDatabase},
+		{"a counter that only the lock guards is exact", func(t *testing.T, s sessions) { Counter(t, s.Pool(), s.locker) }},
+		{"errors of connecting tell no password", noPassword},
+		{"the holder is known", holderIsKnown},
+		{"Terminate frees the lock for a waiter and tells its holder", terminate},
+		{"Terminate of a free lock ends nothing", terminateFree},
+		{"a Locker does not terminate itself", terminateItself},
+		{"a session that is ended is noticed and costs its own locks only", sessionEnds},
+		{"a wait whose session is ended fails and holds nothing", func(t *testing.T, s sessions) { waitEnds(t, s, true) }},
+		{"a wait whose statement is ended fails and holds nothing", func(t *testing.T, s sessions) { waitEnds(t, s, false) }},
+	})
+	t.Run("on whatever version", func(t *testing.T) {
+		t.Parallel()
+		OncePerEngine(t)
+		t.Run("partitions", func(t *testing.T) {
+			t.Parallel()
+			partitions(t, server.Open)
+		})
+		t.Run("processes that are cut off", func(t *testing.T) {
+			t.Parallel()
+			Remotes(t, Remote{Open: server.Open})
+		})
+		each(t, []story{
+			{"a Locker keeps to its limits", limits},
+			{"holds as long as a slice of a wait starve nobody", serveAll},
+			{"what happens to locks is told", toldEvents},
+			{"ten thousand cancels at the grant leave nothing", races},
+			{"a malformed DSN is not repeated", malformedDSN},
+			{"a dead context does not connect", doNotConnect},
+			{"a lost lock is not taken again behind its holder's back", notTakenAgain},
+			{"a killed process frees its lock at once", killedProcess},
+			{"a stopped process loses its lock, and knows before it does anything with it", func(t *testing.T, s sessions) { Stopped(t, s, JobHold) }},
+		})
+	})
 }
 
 // sessions is one database on a server.
