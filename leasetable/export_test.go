@@ -222,6 +222,11 @@ func TakeTooLate(ctx context.Context, l *Locker, name string) (unsure bool, err 
 	return o.unsure, o.err
 }
 
+// Force frees a name that is held by a lease with a token.
+func Force(ctx context.Context, l *Locker, name string, lease []byte, token int64) (forced bool, err error) {
+	return l.store.force(ctx, name, sight{LeaseID: lease, Token: token})
+}
+
 // ForcePlaces frees all places of a name that still has a token.
 func ForcePlaces(ctx context.Context, l *Locker, name string, token int64) (forced bool, err error) {
 	return l.store.forcePlaces(ctx, name, token)

@@ -93,8 +93,8 @@ func TestAStatementForManyTellsWhatItFreedAndWhatWasLost(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
-		leases := make([]*leasetable.Lease, 0, 7)
-		for _, name := range []string{"held", "held\x00\xff", "wanted", "forced", "forced and taken", "locked", "locked and lost"} {
+		leases := make([]*leasetable.Lease, 0, 8)
+		for _, name := range []string{"held", "held\x00\xff", "wanted", "forced", "forced and taken", "with another token", "locked", "locked and lost"} {
 			leases = append(leases, take(t, l, name))
 		}
 		for _, name := range []string{"forced", "forced and taken", "locked and lost"} {
@@ -103,6 +103,7 @@ func TestAStatementForManyTellsWhatItFreedAndWhatWasLost(t *testing.T) {
 			}
 		}
 		stolen := take(t, other, "forced and taken")
+		run(t, db, "UPDATE sqllock_lock SET token = token + 1 WHERE name = ?", []byte("with another token")) // and the same lease
 		want(t, db, "wanted")
 		free := func(expected map[string]bool) {
 			t.Helper()

@@ -106,6 +106,27 @@ func TestALockThatWasFreedByForceBeforeItsAnswerCameIsLost(t *testing.T) {
 	})
 }
 
+// A name that changed hands since it was looked at is left to who has it now.
+func TestAForcedReleaseTakesANameFromTheHolderThatWasSeen(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l, admin := newLocker(t, db.DB), newLocker(t, db.DB)
+		lease := take(t, l, "x")
+		id := leaseOf(t, db, "x")
+		for _, seen := range []struct {
+			lease []byte
+			token int64
+		}{{id, lease.Token() + 1}, {[]byte("another lease"), lease.Token()}} {
+			if forced, err := leasetable.Force(t.Context(), admin, "x", seen.lease, seen.token); forced || err != nil {
+				t.Errorf("seen with %q and token %d: %t, %v", seen.lease, seen.token, forced, err)
+			}
+		}
+		if forced, err := leasetable.Force(t.Context(), admin, "x", id, lease.Token()); !forced || err != nil {
+			t.Errorf("as it is: %t, %v", forced, err)
+		}
+	})
+}
+
 // A renewal that tells of forced releases has every lock looked at, and so has the next one.
 func TestEveryForcedReleaseIsToldByOneRenewal(t *testing.T) {
 	t.Parallel()

@@ -219,17 +219,19 @@ func TestARenewalThatComesFirstKeepsTheLock(t *testing.T) {
 		a := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		b := newLocker(t, db.DB)
 		take(t, a, "x")
+		take(t, b, "of b")
+		id := leaseOf(t, db, "x")
 		twoHours := map[sqltest.Engine]string{sqltest.EnginePostgres: "interval '2 hours'"}[db.Engine]
 		if twoHours == "" {
 			twoHours = "INTERVAL 2 HOUR"
 		}
-		run(t, db, "UPDATE sqllock_lease SET expires_at = expires_at - "+twoHours)
+		run(t, db, "UPDATE sqllock_lease SET expires_at = expires_at - "+twoHours+" WHERE id = ?", id)
 
 		tx, err := db.BeginTxx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tx.ExecContext(t.Context(), "UPDATE sqllock_lease SET expires_at = expires_at + "+twoHours); err != nil {
+		if _, err := tx.ExecContext(t.Context(), tx.Rebind("UPDATE sqllock_lease SET expires_at = expires_at + "+twoHours+" WHERE id = ?"), id); err != nil {
 			t.Fatal(err)
 		}
 		tried := make(chan error, 1)
