@@ -225,3 +225,6 @@ func TakeTooLate(ctx context.Context, l *Locker, name string) (unsure bool, err 
 func ForcePlaces(ctx context.Context, l *Locker, name string, token int64) (forced bool, err error) {
 	return l.store.forcePlaces(ctx, name, token)
 }
+
+// Join makes le one of the locks of the lease that another one hangs on, as a move does.
+func Join(le, other *Lease) error { return other.spot().term.join(le) }
