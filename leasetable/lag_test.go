@@ -53,10 +53,14 @@ func newLagging(t *testing.T, opts ...leasetable.Option) (*lags, *leasetable.Loc
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &lags{Connector: plain, next: make(map[string][]lag), sent: make(map[string][]time.Time)}
+	s := newLags(plain)
 	lagging := sqlx.NewDb(sql.OpenDB(s), "sqlite")
 	t.Cleanup(func() { _ = lagging.Close() }) // whatever it says, the test is over
 	return s, newLocker(t, lagging, opts...)
+}
+
+func newLags(c driver.Connector) *lags {
+	return &lags{Connector: c, next: make(map[string][]lag), sent: make(map[string][]time.Time)}
 }
 
 // delay has the next statements with a word take so long, and those that come after them as long as the last.
