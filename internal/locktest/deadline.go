@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 	"time"
 
@@ -13,6 +14,9 @@ import (
 type Answered struct {
 	Server    string // host:port
 	NewLocker func(t *testing.T, address string, ttl time.Duration) Locker
+
+	// Dialling opens a Locker that dials in a way of its own.
+	Dialling func(t *testing.T, dial func(ctx context.Context, network, address string) (net.Conn, error), ttl time.Duration) Locker
 
 	Ask  string // is in the request that asks for the lock "late", and in no other of a session that is open
 	Ping string // is in the request that finds out whether a new session can be trusted, and in no earlier one
@@ -25,6 +29,7 @@ func Deadlines(t *testing.T, open func(t *testing.T) Answered) {
 	for name, test := range map[string]func(Answered, *testing.T){
 		"a holder that hears no more is told before its session can end": Answered.silence,
 		"a session that is opened too slowly is not used":                Answered.slowness,
+		"a holder whose driver hangs is told all the same":               Answered.hang,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -134,6 +139,25 @@ func (a Answered) slowness(t *testing.T) {
 	}
 	mustLive(t, out.lock)
 	mustRelease(t, out.lock)
+}
+
+// hang is that of a driver, for ever.
+func (a Answered) hang(t *testing.T) {
+	const ttl = 3 * time.Second
+	j := &jam{done: make(chan struct{})}
+	l := a.Dialling(t, j.dial, ttl)
+	t.Cleanup(j.end) // before the Locker is closed
+	var lock sqllock.Lock
+	eventually(t, "a lock that lived when the driver began to hang", func() bool {
+		var err error
+		if lock, err = l.TryAcquire(bounded(t), "late"); err != nil {
+			return false
+		}
+		j.begin()
+		return true
+	})
+	await(t, lock.Context().Done(), "the holder to be told")
+	mustMatch(t, context.Cause(lock.Context()), sqllock.ErrLost)
 }
 
 // await waits for what has to happen.
