@@ -147,6 +147,8 @@ func (a Answered) hang(t *testing.T) {
 	j := &jam{done: make(chan struct{})}
 	l := a.Dialling(t, j.dial, ttl)
 	t.Cleanup(j.end) // before the Locker is closed
+	mustRelease(t, mustTry(t, l, "warm"))
+	await(t, time.After(ttl/6), "the deadline to be another than the first one")
 	var lock sqllock.Lock
 	eventually(t, "a lock that lived when the driver began to hang", func() bool {
 		var err error
