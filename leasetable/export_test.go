@@ -2,6 +2,7 @@ package leasetable
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -228,3 +229,18 @@ func ForcePlaces(ctx context.Context, l *Locker, name string, token int64) (forc
 
 // Join makes le one of the locks of the lease that another one hangs on, as a move does.
 func Join(le, other *Lease) error { return other.spot().term.join(le) }
+
+// Retry is retry.
+func Retry(ctx context.Context, within time.Duration, f func(context.Context) error) error {
+	return retry(ctx, within, f)
+}
+
+// RetryConflicts is retryConflicts.
+func RetryConflicts(ctx context.Context, f func(context.Context) error) error {
+	return retryConflicts(ctx, f)
+}
+
+// Failure is an error of the database: one that is worth another attempt or is not, and that the database answered with or not.
+func Failure(transient, answered bool) error {
+	return &dbError{err: errors.New("the database failed"), transient: transient, answered: answered}
+}
