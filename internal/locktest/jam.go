@@ -23,9 +23,9 @@ func (j *jam) begin() { j.begun.Store(true) }
 
 // end has all that hangs fail.
 func (j *jam) end() {
-	close(j.done)
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	close(j.done)
 	for _, c := range j.conns {
 		_ = c.Close()
 	}
@@ -38,6 +38,12 @@ func (j *jam) dial(ctx context.Context, network, address string) (net.Conn, erro
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	select {
+	case <-j.done: // a driver may mean to cancel what hung
+		_ = c.Close()
+		return nil, net.ErrClosed
+	default:
+	}
 	j.conns = append(j.conns, c)
 	return jammed{c, j}, nil
 }
