@@ -21,7 +21,7 @@ const (
 )
 
 // rounds is how often a test repeats what two timers decide that are due at the same time: they go off in any order.
-const rounds = 50
+const rounds = 20
 
 func want(name string) session.Want[string] { return session.Want[string]{Name: name, Key: name} }
 
