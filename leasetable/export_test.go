@@ -3,6 +3,7 @@ package leasetable
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -245,3 +246,21 @@ func (d Dialer) Dial(ctx context.Context) (driver.Conn, error) { return d.d.dial
 
 // Close ends what is under way.
 func (d Dialer) Close() { d.d.close() }
+
+// Join makes le one of the locks of the lease that another one hangs on, as a move does.
+func Join(le, other *Lease) error { return other.spot().term.join(le) }
+
+// Retry is retry.
+func Retry(ctx context.Context, within time.Duration, f func(context.Context) error) error {
+	return retry(ctx, within, f)
+}
+
+// RetryConflicts is retryConflicts.
+func RetryConflicts(ctx context.Context, f func(context.Context) error) error {
+	return retryConflicts(ctx, f)
+}
+
+// Failure is an error of the database: one that is worth another attempt or is not, and that the database answered with or not.
+func Failure(transient, answered bool) error {
+	return &dbError{err: errors.New("the database failed"), transient: transient, answered: answered}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -11,62 +12,73 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
+// tick is how much too late at most such a context ends; a caller's end is seen at one tick and acted upon at the next.
+const tick = 100 * time.Millisecond
+
 func TestATimeoutEndsItsContext(t *testing.T) {
 	t.Parallel()
-	const d = 150 * time.Millisecond
-	began := time.Now()
-	ctx, done := leasetable.Timeout(t.Context(), d)
-	defer done()
-	child, cancel := context.WithCancel(ctx)
-	defer cancel()
-	<-child.Done()
-	if after := time.Since(began); after < d || !errors.Is(ctx.Err(), context.DeadlineExceeded) ||
-		!errors.Is(context.Cause(child), context.DeadlineExceeded) {
-		t.Errorf("after %v: %v", after, ctx.Err())
+	for _, d := range []time.Duration{time.Millisecond, tick, 150 * time.Millisecond, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			ctx, done := leasetable.Timeout(t.Context(), d)
+			defer done()
+			child, cancel := context.WithCancel(ctx)
+			defer cancel()
+			<-child.Done()
+			if after := time.Since(began); after < d || after > d+tick {
+				t.Errorf("one of %v ended after %v", d, after)
+			}
+			if !errors.Is(ctx.Err(), context.DeadlineExceeded) || !errors.Is(context.Cause(child), context.DeadlineExceeded) {
+				t.Errorf("it ended with %v, and its child with %v", ctx.Err(), context.Cause(child))
+			}
+		})
 	}
 }
 
 func TestATimeoutEndsAfterItsCallerAndWhenItIsNeededNoMore(t *testing.T) {
 	t.Parallel()
-	caller, leave := context.WithCancel(t.Context())
-	ctx, done := leasetable.Timeout(caller, time.Hour)
-	defer done()
-	other, done := leasetable.Timeout(caller, 200*time.Millisecond)
-	done()
-	if ctx.Err() != nil || !errors.Is(other.Err(), context.Canceled) {
-		t.Errorf("%v, %v", ctx.Err(), other.Err())
-	}
-	leave()
-	<-ctx.Done()
-	late, done := leasetable.Timeout(caller, time.Hour)
-	done()
-	<-late.Done()
-	<-other.Done()
-	for _, ended := range []context.Context{ctx, other, late} {
-		if !errors.Is(ended.Err(), context.Canceled) {
-			t.Error(ended.Err())
+	synctest.Test(t, func(t *testing.T) {
+		caller, leave := context.WithCancel(t.Context())
+		ctx, end := leasetable.Timeout(caller, time.Hour)
+		defer end()
+		other, done := leasetable.Timeout(caller, 200*time.Millisecond)
+		done()
+		if ctx.Err() != nil || !errors.Is(other.Err(), context.Canceled) {
+			t.Errorf("%v, %v", ctx.Err(), other.Err())
 		}
-	}
-	later, done := leasetable.Timeout(t.Context(), 300*time.Millisecond)
-	defer done()
-	<-later.Done()
-	if !errors.Is(ctx.Err(), context.Canceled) {
-		t.Errorf("later it ended with %v", ctx.Err())
-	}
+		leave()
+		left := time.Now()
+		<-ctx.Done()
+		if after := time.Since(left); after > 2*tick {
+			t.Errorf("it ended %v after its caller had left", after)
+		}
+		late, done := leasetable.Timeout(caller, time.Hour)
+		done()
+		<-late.Done()
+		<-other.Done()
+		pass(time.Hour) // and it stays so
+		for _, ended := range []context.Context{ctx, other, late} {
+			if !errors.Is(ended.Err(), context.Canceled) {
+				t.Error(ended.Err())
+			}
+		}
+	})
 }
 
 // Whose deadline has passed is not taken for one who left.
 func TestATimeoutEndsAsItsCallerDid(t *testing.T) {
 	t.Parallel()
-	caller, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
-	defer cancel()
 	for _, d := range []time.Duration{150 * time.Millisecond, time.Hour} {
-		ctx, done := leasetable.Timeout(caller, d)
-		defer done()
-		<-ctx.Done()
-		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			t.Errorf("after %v: %v", d, ctx.Err())
-		}
+		synctest.Test(t, func(t *testing.T) {
+			caller, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
+			defer cancel()
+			ctx, done := leasetable.Timeout(caller, d)
+			defer done()
+			<-ctx.Done()
+			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				t.Errorf("after %v: %v", d, ctx.Err())
+			}
+		})
 	}
 }
 

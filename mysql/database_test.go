@@ -55,7 +55,12 @@ func (d database) DSN(t *testing.T, other locktest.Access) string {
 
 func (d database) config(t *testing.T) *gomysql.Config {
 	t.Helper()
-	config, err := gomysql.ParseDSN(d.db.DSN)
+	return parse(t, d.db.DSN)
+}
+
+func parse(t *testing.T, dsn string) *gomysql.Config {
+	t.Helper()
+	config, err := gomysql.ParseDSN(dsn)
 	if err != nil {
 		t.Fatal(err)
 	}

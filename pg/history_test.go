@@ -52,7 +52,6 @@ func TestBehindAPoolerThatIsNotRefusedALockIsHeldTwice(t *testing.T) {
 	db := sqltest.Postgres(t)
 	opts := contenders(t, startBouncer(t, db, "transaction", "default_pool_size = 1"), pooledHistoryJob)
 	opts.Processes = 2 // each that sets up its session there disturbs the others
-	opts.Calm = 5 * time.Second
 	history.Run(t, newLocker(t, db), opts, porcupine.Illegal)
 }
 

@@ -20,7 +20,10 @@ type nemesis struct {
 // work does all that it is to do, in a random order, and again until enough was heard.
 func (n *nemesis) work(ctx context.Context, answers int) error {
 	harms := n.harms()
-	for again := true; again; again = !n.run.enough(answers) && len(harms) > 0 && ctx.Err() == nil {
+	for again := true; again; again = !n.run.enough(answers) && ctx.Err() == nil {
+		if len(harms) == 0 {
+			wait(ctx, time.Second)
+		}
 		n.rand.Shuffle(len(harms), func(i, j int) { harms[i], harms[j] = harms[j], harms[i] })
 		for _, harm := range harms {
 			wait(ctx, 100*time.Millisecond+time.Duration(n.rand.Int64N(int64(200*time.Millisecond))))
@@ -30,7 +33,6 @@ func (n *nemesis) work(ctx context.Context, answers int) error {
 			n.done[harm.what]++
 		}
 	}
-	wait(ctx, n.run.opts.Calm)
 	return nil
 }
 

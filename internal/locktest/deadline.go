@@ -1,0 +1,175 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+// Answered is a server whose answers can be kept back.
+type Answered struct {
+	Server    string // host:port
+	NewLocker func(t *testing.T, address string, ttl time.Duration) Locker
+
+	// Dialling opens a Locker that dials in a way of its own.
+	Dialling func(t *testing.T, dial func(ctx context.Context, network, address string) (net.Conn, error), ttl time.Duration) Locker
+
+	Ask  string // is in the request that asks for the lock "late", and in no other of a session that is open
+	Ping string // is in the request that finds out whether a new session can be trusted, and in no earlier one
+}
+
+// Deadlines tests until when a holder trusts a session whose answers come late: it is told before the server can end that,
+// counted from when the last statement was sent that was answered.
+func Deadlines(t *testing.T, open func(t *testing.T) Answered) {
+	t.Helper()
+	for name, test := range map[string]func(Answered, *testing.T){
+		"a holder that hears no more is told before its session can end": Answered.silence,
+		"a session that is opened too slowly is not used":                Answered.slowness,
+		"a holder whose driver hangs is told all the same":               Answered.hang,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(open(t), t)
+		})
+	}
+}
+
+// silence lasts until the deadline. A machine that is slow just then shows nothing: it is tried again.
+func (a Answered) silence(t *testing.T) {
+	for range 5 {
+		if a.toldInTime(t) {
+			return
+		}
+	}
+	t.Skip("this machine was too slow to tell one second from the next")
+}
+
+// toldInTime compares two timers of this process: that of the session, and one that was set before the session's last
+// statement was sent and goes off a second after the deadline, when the server keeps the session for another second. It
+// reports whether they could be compared.
+func (a Answered) toldInTime(t *testing.T) (valid bool) {
+	const (
+		ttl     = 12 * time.Second // the deadline is after 10 s
+		control = 11 * time.Second
+		late    = 3 * time.Second        // is the answer
+		slack   = 300 * time.Millisecond // for what takes no time otherwise
+	)
+	h := newHush(t, a.Server)
+	near, far := a.NewLocker(t, a.Server, ttl), a.NewLocker(t, h.address(), ttl)
+	MustRelease(t, MustTry(t, far, "warm")) // the session is open
+	seen := h.keepAnswerTo(a.Ask)
+
+	began, timer := time.Now(), time.NewTimer(control)
+	defer timer.Stop()
+	asked := make(chan outcome, 1)
+	go func() {
+		lock, err := far.TryAcquire(endingIn(t, time.Minute), "late")
+		asked <- outcome{lock, err}
+	}()
+	await(t, seen, "the request")
+	if time.Since(began) > slack {
+		h.fallSilent()
+		<-asked
+		return false
+	}
+	Eventually(t, "the server has granted the lock", func() bool {
+		lock, err := near.TryAcquire(bounded(t), "late")
+		if err == nil {
+			MustRelease(t, lock) // that overtook the request, which may fail now
+		}
+		return errors.Is(err, sqllock.ErrHeld)
+	})
+	await(t, time.After(late-time.Since(began)), "the answer to be late")
+	h.fallSilent()
+	out := <-asked
+	if out.err != nil {
+		if time.Since(began) > late+slack || errors.Is(out.err, sqllock.ErrHeld) {
+			return false
+		}
+		t.Fatal(out.err)
+	}
+	select {
+	case <-out.lock.Context().Done():
+		if time.Since(began) >= control {
+			return false
+		}
+		mustEnd(t, out.lock, sqllock.ErrLost)
+		return true
+	case <-timer.C:
+	}
+	switch overdue := time.Since(began) - control; {
+	case out.lock.Context().Err() != nil, overdue > slack:
+		return false
+	default:
+		t.Fatalf("the holder was not told %v after the last statement was sent; the server may end the session after %v", control, ttl)
+		return false
+	}
+}
+
+// slowness is that of the answer on which the trust in a new session rests.
+func (a Answered) slowness(t *testing.T) {
+	const (
+		ttl     = 6 * time.Second
+		trusted = 5 * time.Second
+	)
+	h := newHush(t, a.Server)
+	l := a.NewLocker(t, h.address(), ttl)
+	seen := h.keepAnswerTo(a.Ping)
+	asked := make(chan outcome, 1)
+	go func() {
+		lock, err := l.TryAcquire(endingIn(t, time.Minute), "late")
+		asked <- outcome{lock, err}
+	}()
+	await(t, seen, "the request")
+	await(t, time.After(trusted), "the answer to be late")
+	h.passOn()
+	out := <-asked
+	if errors.Is(out.err, context.DeadlineExceeded) {
+		t.Skip("this machine was too slow to open a session")
+	}
+	if out.err != nil {
+		t.Fatal(out.err)
+	}
+	if h.connections() < 2 {
+		t.Error("the lock is on a session that was not to be trusted when it was open")
+	}
+	MustLive(t, out.lock)
+	MustRelease(t, out.lock)
+}
+
+// hang is that of a driver, for ever.
+func (a Answered) hang(t *testing.T) {
+	const ttl = 3 * time.Second
+	j := &jam{done: make(chan struct{})}
+	l := a.Dialling(t, j.dial, ttl)
+	t.Cleanup(j.end) // before the Locker is closed
+	MustRelease(t, MustTry(t, l, "warm"))
+	await(t, time.After(ttl/6), "the deadline to be another than the first one")
+	var lock sqllock.Lock
+	Eventually(t, "a lock that lived when the driver began to hang", func() bool {
+		var err error
+		if lock, err = l.TryAcquire(bounded(t), "late"); err != nil {
+			return false
+		}
+		j.begin()
+		return true
+	})
+	await(t, lock.Context().Done(), "the holder to be told")
+	mustMatch(t, context.Cause(lock.Context()), sqllock.ErrLost)
+}
+
+// await waits for what has to happen.
+func await[T any](t *testing.T, c <-chan T, what string) {
+	t.Helper()
+	timer := time.NewTimer(time.Minute)
+	defer timer.Stop()
+	select {
+	case <-c:
+	case <-timer.C:
+		t.Fatalf("waited a minute for %s", what)
+	}
+}

@@ -1,0 +1,129 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+func TestThoseWhoComeWhileAStatementIsUnderWayShareTheNext(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		l := s.newLocker(t)
+		mustTry(t, l, "kept")
+		s.delay(runs, lag{answer: time.Second}, lag{})
+		names := []string{"first", "a", "b", "c", "d", "e"}
+		failed := make(chan error, len(names))
+		for _, name := range names {
+			go func() {
+				_, err := l.TryAcquire(t.Context(), want(name))
+				failed <- err
+			}()
+			synctest.Wait() // it is in the queue
+		}
+		for range names {
+			if err := <-failed; err != nil {
+				t.Error(err)
+			}
+		}
+		var asked [][]string
+		for _, sent := range s.statements(runs)[1:] {
+			asked = append(asked, sent.keys)
+		}
+		if want := [][]string{names[:1], names[1:]}; fmt.Sprint(asked) != fmt.Sprint(want) {
+			t.Errorf("the statements asked for %v; want %v", asked, want)
+		}
+	})
+}
+
+func TestACallerWhoLeavesHasNothingAndCostsNobodyALock(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		l := s.newLocker(t)
+		kept := mustTry(t, l, "kept")
+		s.delay(runs, lag{answer: 2 * time.Second}, lag{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		if _, err := l.TryAcquire(ctx, want("x")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a caller who left: %v", err)
+		}
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("it left after %v", took)
+		}
+		if !s.isHeld("x") {
+			t.Fatal("the server has not granted the lock")
+		}
+		pass(time.Second)
+		synctest.Wait()
+		if s.isHeld("x") {
+			t.Error("what nobody has is held")
+		}
+		if err := kept.Context().Err(); err != nil {
+			t.Error(context.Cause(kept.Context()))
+		}
+	})
+}
+
+func TestThoseWhoWaitInOneProcessGetTheLockInTheirOrder(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		const waiters = 20 // more than get it without a statement
+		l := s.newLocker(t)
+		lock := mustTry(t, l, "x")
+		var order []int
+		got := make(chan sqllock.Lock)
+		for i := range waiters {
+			go func() {
+				lock, err := l.Acquire(t.Context(), want("x"))
+				if err != nil {
+					t.Error(err)
+				}
+				order = append(order, i)
+				got <- lock
+			}()
+			synctest.Wait()
+		}
+		for range waiters {
+			if err := lock.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			lock = <-got
+		}
+		if !slices.IsSorted(order) {
+			t.Errorf("they got it in the order %v", order)
+		}
+	})
+}
+
+func TestCloseGivesAStatementThatHangsASecond(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		l := s.newLocker(t)
+		lock := mustTry(t, l, "x")
+		s.delay(runs, lag{hangs: true})
+		failed := make(chan error, 1)
+		go func() {
+			_, err := l.TryAcquire(t.Context(), want("y"))
+			failed <- err
+		}()
+		synctest.Wait()
+		began := time.Now()
+		l.Close()
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("Close took %v", took)
+		}
+		if cause := context.Cause(lock.Context()); !errors.Is(cause, sqllock.ErrClosed) {
+			t.Errorf("the lock ended with: %v", cause)
+		}
+		if err := <-failed; !errors.Is(err, sqllock.ErrClosed) {
+			t.Errorf("the caller was told: %v", err)
+		}
+	})
+}

@@ -1,0 +1,201 @@
+package leasetable_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/leasetable"
+)
+
+// A holder is told before anybody else can have its lock: 5/6 of the TTL after the last statement was sent that the
+// database confirmed, however late the answer came. In virtual time that is exact.
+
+const (
+	virtualTTL = 30 * time.Second
+	trustedFor = 25 * time.Second // 5/6 of it
+)
+
+// rounds is how often a test repeats what two timers decide that are due at the same time: they go off in any order.
+const rounds = 50
+
+// mustEndWith waits for the end of a lock, which comes exactly when the database was last sure to keep the lease: by the
+// statement with a word of which there were so many before.
+func (s *lags) mustEndWith(t *testing.T, lock sqllock.Lock, word string, before int) {
+	t.Helper()
+	select {
+	case <-lock.Context().Done():
+	case <-time.After(10 * virtualTTL):
+		t.Fatal("the lock did not end")
+	}
+	if late := time.Since(s.sentAt(t, word, before).Add(trustedFor)); late != 0 {
+		t.Errorf("the lock ended %v after its deadline", late)
+	}
+	if cause := context.Cause(lock.Context()); !errors.Is(cause, sqllock.ErrExpired) {
+		t.Errorf("the lock ended with: %v", cause)
+	}
+}
+
+func TestALockEndsASixthOfTheTTLBeforeItsLeaseCountedFromWhenThatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for _, slow := range []lag{
+		{},
+		{answer: 2 * time.Second},
+		{request: 2 * time.Second},
+		{request: time.Second, answer: time.Second},
+		{answer: 24 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			db, l := newLagging(t, leasetable.WithTTL(virtualTTL))
+			db.delay(granting, slow)
+			db.delay(renewing, lag{lost: true})
+			db.mustEndWith(t, take(t, l, "x"), granting, 0)
+		})
+	}
+}
+
+func TestARenewalMovesTheDeadlineByWhenItWasSentHoweverLateItsAnswerIs(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for _, slow := range []lag{{}, {answer: time.Second}, {request: time.Second}, {request: 500 * time.Millisecond, answer: 2 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			db, l := newLagging(t, leasetable.WithTTL(virtualTTL))
+			db.delay(renewing, lag{}, slow, lag{lost: true})
+			lock := take(t, l, "x")
+			db.mustEndWith(t, lock, renewing, 1)
+			if db.count(renewing) < 4 {
+				t.Error("a renewal that was lost was not repeated")
+			}
+		})
+	}
+}
+
+func TestARenewalThatItsHolderAsksForMovesTheDeadlineByWhenItWasSent(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		db, l := newLagging(t, leasetable.WithTTL(virtualTTL))
+		db.delay(renewing, lag{answer: 2 * time.Second}, lag{lost: true})
+		lock := take(t, l, "x")
+		pass(3 * time.Second)
+		if err := lock.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if left := lock.Remaining(); left != trustedFor-2*time.Second {
+			t.Errorf("after a renewal that took 2 s the lock is sure to last for %v", left)
+		}
+		db.mustEndWith(t, lock, renewing, 0)
+	})
+}
+
+func TestAnErrorIsNoNewsOfALease(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		db, l := newLagging(t, leasetable.WithTTL(virtualTTL))
+		lock := take(t, l, "x")
+		db.delay(renewing, lag{lost: true}, lag{lost: true}, lag{lost: true}, lag{})
+		pass(10 * virtualTTL)
+		if err := lock.Context().Err(); err != nil {
+			t.Errorf("renewals went on, and the lock ended with: %v", context.Cause(lock.Context()))
+		}
+	})
+}
+
+// mustNotBeOver is for what a claim gave whose answer came when the lease was over for its holder: nothing, or a lock that
+// hangs on another lease.
+func mustNotBeOver(t *testing.T, lock sqllock.Lock, err error) {
+	t.Helper()
+	synctest.Wait() // for all that is due at this moment
+	if err == nil && lock.Context().Err() != nil {
+		t.Fatalf("a lock was given that is over: %v", context.Cause(lock.Context()))
+	}
+	if err != nil && !errors.Is(err, sqllock.ErrExpired) {
+		t.Fatalf("no lock was given: %v; want ErrExpired", err)
+	}
+}
+
+func TestAnAnswerThatComesAtTheDeadlineGivesNoLock(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for _, after := range []time.Duration{0, time.Second} {
+		for range rounds {
+			synctest.Test(t, func(t *testing.T) {
+				db, l := newLagging(t, leasetable.WithTTL(virtualTTL))
+				db.delay(renewing, lag{lost: true})
+				take(t, l, "x")
+				pass(trustedFor - time.Second)
+				db.delay(taking, lag{answer: time.Second + after})
+				lock, err := l.TryAcquire(t.Context(), "y")
+				if got := time.Since(db.sentAt(t, granting, 0)); got != trustedFor+after {
+					t.Fatalf("the answer came after %v", got)
+				}
+				mustNotBeOver(t, lock, err)
+			})
+		}
+	}
+}
+
+func TestALeaseThatIsAnsweredAtItsDeadlineGivesNoLock(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for range rounds {
+		synctest.Test(t, func(t *testing.T) {
+			db, l := newLagging(t, leasetable.WithTTL(virtualTTL))
+			db.delay(granting, lag{answer: trustedFor}, lag{})
+			lock, err := l.TryAcquire(t.Context(), "x")
+			mustNotBeOver(t, lock, err)
+			if err != nil { // and the next one is not held up by it
+				lock, err = l.TryAcquire(t.Context(), "y")
+				mustNotBeOver(t, lock, err)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestNoClaimBeginsOnALeaseAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for range rounds {
+		synctest.Test(t, func(t *testing.T) {
+			db, l := newLagging(t, leasetable.WithTTL(virtualTTL))
+			db.delay(renewing, lag{lost: true})
+			take(t, l, "x")
+			pass(trustedFor)
+			lock, err := l.TryAcquire(t.Context(), "y") // by another lease
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustNotBeOver(t, lock, err)
+		})
+	}
+}
+
+func TestNoLockMovesToALeaseAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for range rounds {
+		synctest.Test(t, func(t *testing.T) {
+			db, l := newLagging(t, leasetable.WithTTL(virtualTTL))
+			db.delay(renewing, lag{lost: true})
+			short := take(t, l, "x")
+			long := take(t, l, "y", sqllock.WithTTL(2*virtualTTL))
+			pass(trustedFor)
+			if leasetable.Join(long, short) == nil {
+				t.Fatal("a lock joined those of a lease that was over")
+			}
+			synctest.Wait()
+			if err := long.Context().Err(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,149 @@
+package leasetable_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/schema"
+)
+
+// Words that are in one kind of statement on SQLite only.
+const (
+	granting = "INSERT INTO sqllock_lease"
+	renewing = "SET renewals = renewals + 1"
+	taking   = "INSERT INTO sqllock_lock"
+)
+
+// lag is how long a statement takes, in the virtual time of a bubble. The driver does not look at its context: like one
+// that hangs, or a process that was stopped.
+type lag struct {
+	request time.Duration // until the database has it
+	answer  time.Duration // until the answer of the database is here
+	lost    bool          // the answer never comes, and the statement ends with its context
+}
+
+// lags delays the statements of the connections of a pool, and notes when they were sent.
+type lags struct {
+	driver.Connector
+
+	mu   sync.Mutex
+	next map[string][]lag       // guarded by mu: by the word of a statement; the last one stays
+	sent map[string][]time.Time // guarded by mu
+}
+
+// newLagging opens a Locker on a SQLite file, in the bubble that t runs in. The file's clock hardly moves.
+func newLagging(t *testing.T, opts ...leasetable.Option) (*lags, *leasetable.Locker) {
+	t.Helper()
+	const cheap = "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)"
+	db := open(t, "sqlite", "file:"+filepath.Join(t.TempDir(), "x.db")+cheap)
+	if err := schema.Apply(t.Context(), db.DB, schema.SQLite, schema.Tables{}); err != nil {
+		t.Fatal(err)
+	}
+	plain, err := connector.Of(db.DB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newLags(plain)
+	lagging := sqlx.NewDb(sql.OpenDB(s), "sqlite")
+	t.Cleanup(func() { _ = lagging.Close() }) // whatever it says, the test is over
+	return s, newLocker(t, lagging, opts...)
+}
+
+func newLags(c driver.Connector) *lags {
+	return &lags{Connector: c, next: make(map[string][]lag), sent: make(map[string][]time.Time)}
+}
+
+// delay has the next statements with a word take so long, and those that come after them as long as the last.
+func (s *lags) delay(word string, next ...lag) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next[word] = next
+}
+
+// sentAt is when the statement with a word was sent of which there were so many before.
+func (s *lags) sentAt(t *testing.T, word string, before int) time.Time {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.sent[word]) <= before {
+		t.Fatalf("%d statements were sent with %q", len(s.sent[word]), word)
+	}
+	return s.sent[word][before]
+}
+
+// count is how many statements with a word were sent.
+func (s *lags) count(word string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.sent[word])
+}
+
+// begin is called when a statement is sent.
+func (s *lags) begin(text string) (l lag) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, word := range []string{granting, renewing, taking} {
+		if !strings.Contains(text, word) {
+			continue
+		}
+		s.sent[word] = append(s.sent[word], time.Now())
+		if next := s.next[word]; len(next) > 0 {
+			l = next[0]
+			s.next[word] = next[min(1, len(next)-1):]
+		}
+	}
+	return l
+}
+
+// Connect implements driver.Connector.
+func (s *lags) Connect(ctx context.Context) (driver.Conn, error) {
+	dc, err := s.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return lagging{dc.(driven), s}, nil
+}
+
+type lagging struct {
+	driven
+	s *lags
+}
+
+// ExecContext implements driver.ExecerContext.
+func (d lagging) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	return lagged(ctx, d.s.begin(query), func() (driver.Result, error) { return d.driven.ExecContext(ctx, query, args) })
+}
+
+// QueryContext implements driver.QueryerContext.
+func (d lagging) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	return lagged(ctx, d.s.begin(query), func() (driver.Rows, error) { return d.driven.QueryContext(ctx, query, args) })
+}
+
+func lagged[T any](ctx context.Context, l lag, run func() (T, error)) (T, error) {
+	pass(l.request)
+	if l.lost {
+		var nothing T
+		<-ctx.Done()
+		return nothing, ctx.Err()
+	}
+	v, err := run()
+	pass(l.answer)
+	return v, err
+}
+
+// pass lets virtual time pass.
+func pass(d time.Duration) {
+	if d > 0 {
+		<-time.After(d)
+	}
+}
