@@ -22,6 +22,10 @@ check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit te
 test: ## every test, with the race detector, on real servers; gets the servers it needs
 	./scripts/with-servers $(GO_TEST) $(ARGS) ./leasetable ./...
 
+.PHONY: mutate
+mutate: ## takes out one condition after the other, and shows that a test turns red; NAMES="a b" for some
+	./scripts/with-servers --first ./scripts/mutate $(NAMES)
+
 .PHONY: soak
 soak: ## for an hour: long histories, faults and clock steps, again and again; MINUTES=n for so many
 	./scripts/with-servers --first ./scripts/soak $(MINUTES)

@@ -26,7 +26,7 @@ type dialer struct {
 	mu      sync.Mutex
 	dialing []time.Time     // guarded by mu: since when each connection is being opened that no caller has
 	waiting []chan<- dialed // guarded by mu: the callers, first come first served; each has room for its connection
-	ready   []driver.Conn   // guarded by mu: connections whose callers had left
+	ready   []*dialed       // guarded by mu: connections whose callers had left
 }
 
 type dialed struct {
@@ -49,10 +49,10 @@ func (d *dialer) dial(ctx context.Context) (driver.Conn, error) {
 		return nil, driver.ErrBadConn
 	}
 	if n := len(d.ready); n > 0 {
-		conn := d.ready[n-1]
+		got := d.ready[n-1]
 		d.ready = d.ready[:n-1]
 		d.mu.Unlock()
-		return conn, nil
+		return got.conn, nil
 	}
 	d.waiting = append(d.waiting, answer)
 	now := time.Now()
@@ -105,7 +105,8 @@ func (d *dialer) run(began time.Time) {
 		d.mu.Unlock()
 		return
 	}
-	d.ready = append(d.ready, conn)
+	got := &dialed{conn: conn}
+	d.ready = append(d.ready, got)
 	d.mu.Unlock()
 
 	timer := time.NewTimer(connectTimeout)
@@ -115,7 +116,7 @@ func (d *dialer) run(began time.Time) {
 	case <-d.life.Done():
 	}
 	d.mu.Lock()
-	i = slices.Index(d.ready, conn)
+	i = slices.Index(d.ready, got)
 	if i >= 0 {
 		d.ready = slices.Delete(d.ready, i, i+1)
 	}
