@@ -132,7 +132,7 @@ func TestAnAnswerThatComesAtTheDeadlineGivesNoLock(t *testing.T) {
 				pass(trustedFor - time.Second)
 				db.delay(taking, lag{answer: time.Second + after})
 				lock, err := l.TryAcquire(t.Context(), "y")
-				if got := time.Since(db.sentAt(t, granting, 0)); got != trustedFor+after {
+				if got := time.Since(db.sentAt(t, granting, 0)); got < trustedFor+after {
 					t.Fatalf("the answer came after %v", got)
 				}
 				mustNotBeOver(t, lock, err)
