@@ -56,31 +56,27 @@ func TestTenThousandLocksAreKeptByOneStatementAndNoGoroutines(t *testing.T) {
 		// Goroutines have the labels of those that started them.
 		pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("test", t.Name())))
 		counted, statements := counting(t, db)
-		type renewal struct{ locks, statements int64 }
-		renewals := make(chan renewal, 1000)
-		l := newLocker(t, counted, leasetable.WithTTL(survivingTTL), leasetable.WithHook(func(e sqllock.Event) {
+		renewed := make(chan int, 1)
+		l := newLocker(t, counted, leasetable.WithTTL(time.Hour), leasetable.WithHook(func(e sqllock.Event) {
 			if e.Kind == "renewed" {
-				renewals <- renewal{int64(e.Locks), statements.n.Load()}
+				renewed <- e.Locks
 			}
 		}))
 		const perBatch, locks = 1000, 10_000
-		take(t, l, "connected")
+		lease := take(t, l, "connected")
 		goroutines := goroutinesOf(t)
 		for i := range locks / perBatch {
 			takeAll(t, l, fmt.Sprint("batch ", i), perBatch) // freed with the lease
 		}
 		eventually(t, func() bool { return goroutinesOf(t) <= goroutines+20 }) // of connections
-		held := statements.n.Load()
-		var last renewal
-		for last.statements <= held { // renewals that came before
-			last = <-renewals
-		}
-		for range 2 {
-			next := <-renewals
-			if next.locks != locks+1 || next.statements != last.statements+1 {
-				t.Errorf("%d statements renewed %d locks", next.statements-last.statements, next.locks)
+		for range 3 {
+			before := statements.n.Load()
+			if err := lease.Renew(t.Context()); err != nil {
+				t.Fatal(err)
 			}
-			last = next
+			if n, sent := <-renewed, statements.n.Load()-before; n != locks+1 || sent != 1 {
+				t.Errorf("%d statements renewed %d locks", sent, n)
+			}
 		}
 	})
 }

@@ -54,6 +54,7 @@ func (l *Locker[K]) wait(ctx context.Context, w Want[K]) (got *lock[K], err erro
 			}
 		}
 		var ended *endedError
+		proven = proven || errors.Is(err, ErrSilent)
 		if got != nil || !proven || !errors.As(err, &ended) || !ended.Retryable() {
 			return got, leftHeld(ctx, w.Name, err)
 		}

@@ -127,3 +127,26 @@ func TestCloseGivesAStatementThatHangsASecond(t *testing.T) {
 		}
 	})
 }
+
+func TestAWaitThatTheServerTookForSilentBeginsAgain(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		l, other := s.newLocker(t), s.newLocker(t)
+		held := mustTry(t, other, "x")
+		s.mu.Lock()
+		s.deaf = 3
+		s.mu.Unlock()
+		taken := make(chan error, 1)
+		go func() {
+			_, err := l.Acquire(t.Context(), want("x"))
+			taken <- err
+		}()
+		pass(5 * time.Second)
+		if err := held.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := <-taken; err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -33,6 +33,7 @@ type server struct {
 	resumes bool // its connections are such that another caller can wait for an answer, as those to PostgreSQL
 
 	mu    sync.Mutex
+	deaf  int                    // guarded by mu: how many of the next waits it takes for silent
 	holds map[string]*conn       // guarded by mu: who has a key
 	next  map[string][]lag       // guarded by mu: by the kind of a statement; the last one stays
 	sent  map[string][]statement // guarded by mu
@@ -187,6 +188,14 @@ func keysOf(ops []*session.Op[string]) (keys []string) {
 // Wait implements session.Conn: it looks every now and then.
 func (c *conn) Wait(ctx context.Context, op *session.Op[string], _ time.Duration) error {
 	until, _ := ctx.Deadline()
+	c.mu.Lock()
+	silent := c.deaf > 0
+	c.deaf = max(0, c.deaf-1)
+	c.mu.Unlock()
+	if silent {
+		c.end()
+		return session.ErrSilent
+	}
 	for range 10 {
 		if err := c.send(waits, until, []string{op.Key}, func() { c.do([]*session.Op[string]{op}) }); err != nil || op.Done {
 			return err
