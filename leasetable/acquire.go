@@ -18,7 +18,8 @@ import (
 // A name that others hold together with another limit is a *[LimitError].
 //
 // The tables being missing is sqllock.ErrSchema; a server or session that cannot write is
-// sqllock.ErrReadOnly. When ctx ends while a statement is under way, TryAcquire may return some 0.2 s later.
+// sqllock.ErrReadOnly. When ctx ends while a statement is under way, TryAcquire may return some 0.2 s later. Where there is no
+// connection yet, connecting may take 15 s.
 func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
 	return l.acquire(ctx, acquiring, name, opts, (*attempt).try)
 }
@@ -46,6 +47,7 @@ type attempt struct {
 	rank   rank   // among those of other processes who wait
 	apart  bool   // it has not got the turn of the name
 	left   bool   // a claim goes on in the background, and gives up the turn at its end
+	again  bool   // the lease of the last claim ended first, and what it took was given back
 
 	others map[string]still // the leases that hold it together, by id
 	wanted bool             // others may have been kept from joining them
@@ -135,21 +137,17 @@ type outcome struct {
 	err    error
 }
 
-// claim makes one attempt in the database. The error is a *HeldError when the name is held. When the lease that the name was to
-// hang on ended meanwhile (a stalled machine, a failover), that says nothing of the name: there is another lease.
-func (a *attempt) claim() (*Lease, error) {
-	for {
-		lease, err := a.claimOnce()
-		if !errors.As(err, new(*overError)) || a.ctx.Err() != nil || a.closing.Err() != nil {
-			return lease, err
+// claim makes one attempt in the database. The error is a *HeldError when the name is held. If the claim's own lease ends first
+// (a stalled machine, a failover), the name may still be free: it is claimed again with a new lease.
+func (a *attempt) claim() (lease *Lease, err error) {
+	for range claimRounds {
+		a.again = false
+		if lease, err = a.claimOnce(); !a.again || a.ctx.Err() != nil {
+			break
 		}
 	}
+	return lease, err
 }
-
-// overError says why the lease ended that a name was taken by. The name was given back.
-type overError struct{ error }
-
-func (e *overError) Unwrap() error { return e.error }
 
 func (a *attempt) claimOnce() (*Lease, error) {
 	t, err := a.term(a.ctx, a.choice.ttl)
@@ -265,19 +263,19 @@ func (a *attempt) accept(t *term, o outcome, reviews int) (*Lease, error) {
 	lease := newLease(a.ctx, t, a.name, o.token, a.over)
 	lease.keep, lease.place, lease.apart = a.keep, o.place, a.apart
 	if err := t.attach(lease, reviews); err != nil { // the term ended while the answer was on its way
-		a.abandon(t, o)
-		return nil, &overError{err}
+		a.again = a.abandon(t, o)
+		return nil, err
 	}
 	return lease, nil
 }
 
 // abandon ends a claim that gives the caller nothing: what was or may have been taken is given
-// back.
-func (a *attempt) abandon(t *term, o outcome) {
+// back. It reports whether that was confirmed, or, of a place, is no matter for another claim.
+func (a *attempt) abandon(t *term, o outcome) bool {
 	defer t.endClaim()
 	if o.place {
 		a.abandonPlace(t, o)
-		return
+		return true
 	}
 	if o.token != 0 {
 		_, err := t.release(context.WithoutCancel(a.ctx), a.name, o.token, 0)
@@ -286,9 +284,10 @@ func (a *attempt) abandon(t *term, o outcome) {
 	if o.unsure {
 		t.leaveStray(a.name, 0)
 	}
+	return !o.unsure
 }
 
-// claimRounds bounds how often a claim starts again because the name changed hands under it.
+// claimRounds bounds how often a claim starts again because the name changed hands, or its own lease ended, under it.
 const claimRounds = 5
 
 // claimOn takes the name for t's lease. One who is hopeful does not look before whether it is free.

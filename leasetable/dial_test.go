@@ -2,6 +2,7 @@ package leasetable_test
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 // slowServer answers each attempt to connect after some time, with the next of its errors.
 type slowServer struct {
 	after  time.Duration
+	hangs  int64 // how many of the first attempts do for ever
 	errs   []error
 	tried  atomic.Int64
 	closed atomic.Int64
@@ -33,8 +35,12 @@ func (c *slowConn) Close() error {
 
 func (s *slowServer) connect(ctx context.Context) (driver.Conn, error) {
 	number := s.tried.Add(1) - 1
+	after := time.After(s.after)
+	if number < s.hangs {
+		after = nil
+	}
 	select {
-	case <-time.After(s.after):
+	case <-after:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -141,7 +147,7 @@ func TestAConnectionThatNobodyTakesIsClosed(t *testing.T) {
 				t.Errorf("after a second: %v", err)
 			}
 			<-time.After(time.Second + rest)
-			if early := rest > 15*time.Second; early != (s.closed.Load() == 1) {
+			if early := rest > 3*time.Second; early != (s.closed.Load() == 1) {
 				t.Errorf("after %v %d were closed", rest, s.closed.Load())
 			}
 		})
@@ -150,6 +156,53 @@ func TestAConnectionThatNobodyTakesIsClosed(t *testing.T) {
 		}
 	}
 }
+
+// With one connection, as renewals have, nobody else asks for another.
+func TestACallerWhoWaitsHasAnotherConnectionTriedFor(t *testing.T) {
+	t.Parallel()
+	s := &slowServer{after: 5 * time.Second}
+	dialing(t, s, func(t *testing.T, dial func(time.Duration) (driver.Conn, error)) {
+		began := time.Now()
+		if _, err := dial(time.Minute); err != nil || time.Since(began) != 5*time.Second || s.tried.Load() != 2 {
+			t.Errorf("after %v, by %d attempts: %v", time.Since(began), s.tried.Load(), err)
+		}
+	})
+}
+
+func TestAPoolOfOneConnectionOutlastsADialThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowServer{hangs: 1}
+		d := leasetable.NewDialer(s.connect)
+		db := sql.OpenDB(dialingConnector{d})
+		db.SetMaxOpenConns(1)
+		began := time.Now()
+		opening := make(chan error, 1)
+		go func() { opening <- leasetable.Connected(t.Context(), db) }() // of a lease
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+		defer cancel()
+		conn, err := db.Conn(ctx) // for a renewal of another one
+		if err != nil || time.Since(began) > 4*time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		} else if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-opening; err != nil {
+			t.Error(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+		d.Close()
+	})
+}
+
+// dialingConnector connects by a Dialer.
+type dialingConnector struct{ leasetable.Dialer }
+
+func (c dialingConnector) Connect(ctx context.Context) (driver.Conn, error) { return c.Dial(ctx) }
+func (c dialingConnector) Driver() driver.Driver                            { return nil }
 
 func TestAServerThatIsSilentEndsAnAttempt(t *testing.T) {
 	t.Parallel()

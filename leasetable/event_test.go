@@ -3,7 +3,6 @@ package leasetable_test
 import (
 	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
@@ -17,7 +16,7 @@ func TestWhatHappensToLocksIsTold(t *testing.T) {
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		locktest.Events(t, func(t *testing.T, hook func(sqllock.Event), logger *slog.Logger) locktest.Locker {
 			t.Helper()
-			return newLocker(t, db.DB, leasetable.WithHook(hook), leasetable.WithLogger(logger), leasetable.WithTTL(3*time.Second))
+			return newLocker(t, db.DB, leasetable.WithHook(hook), leasetable.WithLogger(logger), leasetable.WithTTL(survivingTTL))
 		}, locktest.Options{Lose: func(t *testing.T, name string) { t.Helper(); bury(t, db, name) }})
 	})
 }

@@ -2,6 +2,7 @@ package leasetable
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"strings"
@@ -263,4 +264,9 @@ func RetryConflicts(ctx context.Context, f func(context.Context) error) error {
 // Failure is an error of the database: one that is worth another attempt or is not, and that the database answered with or not.
 func Failure(transient, answered bool) error {
 	return &dbError{err: errors.New("the database failed"), transient: transient, answered: answered}
+}
+
+// Connected waits for a connection of a pool as the opening of a lease does.
+func Connected(ctx context.Context, db *sql.DB) error {
+	return once(ctx, connectTimeout, (&pool{DB: sqlx.NewDb(db, "pgx")}).connected)
 }

@@ -16,7 +16,7 @@ func TestANameWhoseReleaseTheDatabaseForgotIsFreedByItsOwner(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		l := newLocker(t, db.DB, leasetable.WithTTL(3*time.Second))
+		l := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL))
 		kept, forgotten := take(t, l, "kept"), take(t, l, "forgotten")
 		if err := forgotten.Release(t.Context()); err != nil {
 			t.Fatal(err)
@@ -76,7 +76,7 @@ func TestANameWhoseReleaseACrashForgotIsFreedByItsOwner(t *testing.T) {
 	if n := count(t, db, "SELECT count(*) FROM sqllock_lock WHERE lease_id IS NOT NULL"); n != 2 {
 		t.Skip("the crash forgot nothing")
 	}
-	if err := kept.Renew(t.Context()); err != nil { // on a new connection
+	if err := insist(t.Context(), func() error { return kept.Renew(t.Context()) }); err != nil { // on a new connection
 		t.Fatal(err)
 	}
 	next := take(t, newLocker(t, db.DB), "forgotten")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -108,10 +109,11 @@ func untilAnswered(t *testing.T, f func() error) {
 
 func TestALeaseOutlastsTheTrustInItsFirstAnswer(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
-		l, late := belated(t, db, leasetable.WithOwner(marginOwner))
 		var lock *leasetable.Lease
 		untilAnswered(t, func() error {
+			l, late := belated(t, db, leasetable.WithOwner(marginOwner)) // which has no lease yet
 			return late([]byte(marginOwner), granting, func() error {
 				got, err := l.TryAcquire(t.Context(), "x")
 				if err == nil {
@@ -126,6 +128,7 @@ func TestALeaseOutlastsTheTrustInItsFirstAnswer(t *testing.T) {
 
 func TestALeaseOutlastsTheTrustInTheAnswerToARenewal(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l, late := belated(t, db)
 		lock := take(t, l, "x")

@@ -66,7 +66,11 @@ type settledConnector struct {
 
 // Connect implements driver.Connector. What it opens goes on when ctx ends.
 func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	return s.dialer.dial(ctx)
+	conn, err := s.dialer.dial(ctx)
+	if err == nil {
+		s.pool.opened.Add(1) // what is used from now on may lead to another server
+	}
+	return conn, err
 }
 
 // Close implements io.Closer, which database/sql calls when the pool is closed.
@@ -105,17 +109,24 @@ func (s *settledConnector) settle(ctx context.Context) (driver.Conn, error) {
 		}
 		dc = mc
 	}
-	s.pool.opened.Add(1)
 	return dc, nil
 }
 
-// connected returns when there is a connection.
+// connected returns when there is a connection. It asks again and again, so that others have their turn, as renewals on the only
+// connection of a pool; the dial goes on meanwhile.
 func (p *pool) connected(ctx context.Context) error {
-	conn, err := p.Conn(ctx)
-	if err != nil {
-		return classify(err)
+	for {
+		err := once(ctx, attemptTimeout, func(ctx context.Context) error {
+			conn, err := p.Conn(ctx)
+			if err != nil {
+				return classify(err)
+			}
+			return conn.Close() // into the pool
+		})
+		if !errors.Is(err, errSlow) || ctx.Err() != nil {
+			return err
+		}
 	}
-	return conn.Close() // into the pool
 }
 
 func execOn(ctx context.Context, dc driver.Conn, text string) error {

@@ -24,7 +24,7 @@ func TestALockWhoseAnswerIsKnownTooLateIsNotGiven(t *testing.T) {
 	if dsn, is := locktest.StalledChild(); is {
 		s := &locktest.Staller{}
 		db := openStalling(t, dsn, s)
-		l := newLocker(t, db, leasetable.WithTTL(2*time.Second))
+		l := newLocker(t, db, leasetable.WithTTL(5*time.Second))
 		word := onWire(&sqltest.Database{Engine: engineOf(dsn)}, []byte(metadata))
 		locktest.ServeStalls(l, s, word, leasetable.WithMetadata([]byte(metadata)))
 		return

@@ -126,13 +126,10 @@ func (l *Locker) open(ctx context.Context, ttl time.Duration, apart bool) (*term
 	return t, nil
 }
 
-// openTimeout bounds how long a connection is waited for to open a lease on.
-const openTimeout = 2 * connectTimeout
-
 // grant commits a lease row. It returns when the statement was sent.
 func (l *Locker) grant(ctx context.Context, p *pool, id []byte, ttl, within time.Duration) (sent time.Time, err error) {
 	// The statement has less time than connecting may take.
-	if err := once(ctx, openTimeout, p.connected); err != nil {
+	if err := once(ctx, connectTimeout, p.connected); err != nil {
 		return sent, fmt.Errorf("%w: %w", errNoLease, err)
 	}
 	err = retryConflicts(ctx, func(ctx context.Context) error {

@@ -12,9 +12,10 @@ import (
 // A process is stopped, for longer than the session TTL, when it has read that a lock is its own, and knows it not yet.
 func TestALockWhoseAnswerIsKnownTooLateIsNotGiven(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	if dsn, is := locktest.StalledChild(); is {
 		s := &locktest.Staller{}
-		l := dialling(t, dsn, s.Dial, mysql.WithSessionTTL(3*time.Second))
+		l := dialling(t, dsn, s.Dial, mysql.WithSessionTTL(5*time.Second))
 		locktest.ServeStalls(l, s, mysql.ServerName(parse(t, dsn).DBName, "stalled"))
 		return
 	}

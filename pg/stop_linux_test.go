@@ -15,7 +15,7 @@ func TestALockWhoseAnswerIsKnownTooLateIsNotGiven(t *testing.T) {
 	locktest.OncePerEngine(t)
 	if dsn, is := locktest.StalledChild(); is {
 		s := &locktest.Staller{}
-		l := dialling(t, dsn, s.Dial, pg.WithSessionTTL(2*time.Second), pg.WithOwner("stalled"))
+		l := dialling(t, dsn, s.Dial, pg.WithSessionTTL(5*time.Second), pg.WithOwner("stalled"))
 		locktest.ServeStalls(l, s, "\x00sqllock_try\x00") // as in a Bind
 		return
 	}

@@ -36,7 +36,7 @@ func partitions(t *testing.T, database func(t *testing.T) Database) {
 
 // partedTTL is the session TTL of those that are cut off. The last sixth of it is between the news of the loss and the
 // end of the lock, and a busy machine needs some of that.
-const partedTTL = 12 * time.Second
+const partedTTL = 18 * time.Second
 
 type parted struct {
 	Database

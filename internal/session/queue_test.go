@@ -150,3 +150,24 @@ func TestAWaitThatTheServerTookForSilentBeginsAgain(t *testing.T) {
 		}
 	})
 }
+
+func TestAWaitEndsAtTheInstantThatItsCallerLeaves(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		l, other := s.newLocker(t), s.newLocker(t)
+		held := mustTry(t, other, "x")
+		s.delay(waits, lag{answer: 10 * time.Second})
+		ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		if _, err := l.Acquire(ctx, want("x")); !errors.Is(err, sqllock.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Acquire: %v", err)
+		}
+		if took := time.Since(began); took != 250*time.Millisecond {
+			t.Errorf("it left after %v", took)
+		}
+		if err := held.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
