@@ -24,7 +24,7 @@ import (
 // database that the variable names ("driver dsn"), until its standard input ends.
 const holderEnv = "SQLLOCK_TEST_HOLDER"
 
-const holderTTL = 3 * time.Second // a busy machine stops the holder for one
+const holderTTL = survivingTTL
 
 // holdForParent is the holder's main function. It prints "held TOKEN"; for each word that it
 // reads it writes to the register, extends, exports or releases, and prints what that returned.

@@ -79,7 +79,7 @@ func TestTheEncodingOfTheDatabaseDoesNotMatter(t *testing.T) {
 
 func TestAWaitOutlastsAShortSessionTTL(t *testing.T) {
 	t.Parallel()
-	const ttl = 3 * time.Second
+	const ttl = 5 * time.Second
 	db := sqltest.Postgres(t)
 	lock := mustTry(t, newLocker(t, db), "x")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -90,9 +90,9 @@ func (w *worker) said(p *process, verb, text string) {
 	}
 }
 
-// pause lets up to 10 ms pass.
+// pause lets up to 20 ms pass.
 func (w *worker) pause(ctx context.Context) {
-	wait(ctx, time.Duration(w.rand.Int64N(int64(10*time.Millisecond))))
+	wait(ctx, time.Duration(w.rand.Int64N(int64(20*time.Millisecond))))
 }
 
 // wait lets a time pass.

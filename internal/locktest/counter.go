@@ -14,7 +14,7 @@ import (
 // written by separate statements. Without the lock, which is shown first, updates are lost.
 func Counter(t *testing.T, db *sql.DB, newLocker func(t *testing.T) Locker) {
 	t.Helper()
-	const lockers, rounds = 8, 50
+	const lockers, rounds = 8, 30
 	c := counter{db}
 	c.exec(t, "CREATE TABLE counter (n INT NOT NULL)")
 	c.exec(t, "INSERT INTO counter (n) VALUES (0)")
