@@ -1,6 +1,7 @@
 package leasetable
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -264,6 +265,17 @@ func RetryConflicts(ctx context.Context, f func(context.Context) error) error {
 // Failure is an error of the database: one that is worth another attempt or is not, and that the database answered with or not.
 func Failure(transient, answered bool) error {
 	return &dbError{err: errors.New("the database failed"), transient: transient, answered: answered}
+}
+
+// RenewLease renews a lease, if it is one of l's.
+func RenewLease(ctx context.Context, l *Locker, id []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for t := range l.all {
+		if bytes.Equal(t.id, id) {
+			go func() { _ = t.renewNow(ctx) }() // a loss is told by the lock
+		}
+	}
 }
 
 // Connected waits for a connection of a pool as the opening of a lease does.

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		os.Exit(act(os.Args[2:]))
 	}
 	hearSignals()
-	locktest.MostTestsWait()
+	locktest.MostTestsWait(3)
 	os.Exit(testAll(m))
 }
 
