@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
 func TestAStoppedHolderThatExtendedItsLockKeepsIt(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		h := startHolder(t, db)
 		if got := h.line(t); got != "held 1" {
@@ -117,6 +119,7 @@ func TestWhatIsSureAlreadyIsNotExtended(t *testing.T) {
 // What is not sure any more, and a renewal makes so, needs no other lease.
 func TestALockIsExtendedByARenewalIfThatIsEnough(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(30*time.Second))
 		lease := take(t, l, "x")

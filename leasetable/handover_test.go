@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -89,6 +90,7 @@ func TestALockIsHandedOverWithTheNextTokenAndOnce(t *testing.T) {
 
 func TestALockOutlivesItsProcessByATicket(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		h := startHolder(t, db)
 		if got := h.line(t); got != "held 1" {
@@ -114,6 +116,7 @@ func TestALockOutlivesItsProcessByATicket(t *testing.T) {
 
 func TestALockThatWasHandedOverIsNoneThatARenewalIsFor(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		var locks atomic.Int64
 		l := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL), leasetable.WithHook(func(e sqllock.Event) {

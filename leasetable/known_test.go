@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -121,6 +122,7 @@ func TestANameWhoseTokenIsKnownIsFreedOnlyByItsHolder(t *testing.T) {
 
 func TestAStatementByTokenWhoseAnswerIsLostIsFoundOut(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	for name, opts := range durably {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

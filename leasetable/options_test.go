@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -78,6 +79,7 @@ func TestANameIsKeptForAtLeastSoLong(t *testing.T) {
 // Nor does a release that has to be repeated in the background free it sooner.
 func TestANameIsKeptThoughItsReleaseWasNotConfirmed(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		lock, err := newLocker(t, db.DB).TryAcquire(t.Context(), "x", leasetable.WithHoldAtLeast(time.Hour))
 		if err != nil {
@@ -140,6 +142,7 @@ func TestAWaitGivesUpEarly(t *testing.T) {
 // Its owner, who connects again, also looks for names whose release the database forgot.
 func TestANameIsKeptThoughItsOwnerWasCutOffWhenItWasReleased(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		also, lock := take(t, l, "also"), take(t, l, "x", leasetable.WithHoldAtLeast(time.Hour))

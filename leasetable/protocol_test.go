@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -73,6 +74,7 @@ func TestAHeldNameTellsItsHolder(t *testing.T) {
 
 func TestOneRenewalKeepsAllLocks(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL))
 		leases := make([]*leasetable.Lease, 50)
@@ -121,6 +123,7 @@ func TestEveryTTLHasItsOwnLease(t *testing.T) {
 
 func TestAnUnusedLeaseIsEnded(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(3*time.Second))
 		if err := take(t, l, "x").Release(t.Context()); err != nil {

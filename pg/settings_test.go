@@ -79,6 +79,7 @@ func TestTheEncodingOfTheDatabaseDoesNotMatter(t *testing.T) {
 
 func TestAWaitOutlastsAShortSessionTTL(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	const ttl = 5 * time.Second
 	db := sqltest.Postgres(t)
 	lock := mustTry(t, newLocker(t, db), "x")
