@@ -10,7 +10,7 @@ import (
 
 // What stops, kills or pauses a server, or changes its settings, has a server of each kind to itself, one after the other: to
 // start one takes longer than most of it.
-func TestOnAServerOfItsOwn(t *testing.T) {
+func TestAServerOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	type story struct {
