@@ -50,10 +50,7 @@ func TestManyLockedRowsDelayNobodyElse(t *testing.T) {
 		stuck := make(chan string, len(names))
 		var all sync.WaitGroup
 		for _, lease := range held {
-			all.Go(func() {
-				_ = lease.Release(context.Background()) // gives up after some seconds
-				stuck <- lease.Name()
-			})
+			all.Go(func() { _ = lease.Release(context.Background()) }) // gives up after some seconds, and the others do not
 		}
 		for _, name := range names {
 			if strings.HasPrefix(name, "held") {
