@@ -47,7 +47,7 @@ type attempt struct {
 	rank   rank   // among those of other processes who wait
 	apart  bool   // it has not got the turn of the name
 	left   bool   // a claim goes on in the background, and gives up the turn at its end
-	again  bool   // the lease of the last claim ended first, and what it took was given back
+	again  bool   // the lease of the last claim ended first, and another claim may follow
 
 	others map[string]still // the leases that hold it together, by id
 	wanted bool             // others may have been kept from joining them
@@ -149,6 +149,7 @@ func (a *attempt) claim() (lease *Lease, err error) {
 	return lease, err
 }
 
+// claimOnce claims the name with one lease. It sets a.again if that lease ended first.
 func (a *attempt) claimOnce() (*Lease, error) {
 	t, err := a.term(a.ctx, a.choice.ttl)
 	if err != nil {
@@ -270,7 +271,8 @@ func (a *attempt) accept(t *term, o outcome, reviews int) (*Lease, error) {
 }
 
 // abandon ends a claim that gives the caller nothing: what was or may have been taken is given
-// back. It reports whether that was confirmed, or, of a place, is no matter for another claim.
+// back. It reports whether another claim may follow at once: a name that was not
+// confirmed to be free could still hang on the old lease. Places do not exclude each other like that.
 func (a *attempt) abandon(t *term, o outcome) bool {
 	defer t.endClaim()
 	if o.place {
