@@ -20,6 +20,12 @@
 // another connection then, and behind a pooler, where it is not, at Release. Acquire what matters with
 // synchronous commits.
 //
+// If the old primary goes on serving after an asynchronous failover, there are two databases. A holder that is still
+// connected to the old one renews there and is told nothing, and another process acquires the name on the new one: an
+// election has two leaders until the old primary stops. Synchronous replication closes this, since no renewal is confirmed
+// without the standby, and so does fencing of the old primary. A guard ([Lease.Guard]) keeps what is written in the
+// database right, since the old primary's writes are lost; a token does so elsewhere.
+//
 // # Tokens
 //
 // Every acquisition of a name gets a higher token than all before it, because the row of a name

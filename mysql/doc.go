@@ -13,7 +13,9 @@
 //     counted on this process's monotonic clock from the sending of the last confirmed
 //     statement.
 //
-// GET_LOCK does not survive a failover, and nothing is written to a table.
+// GET_LOCK does not survive a failover, and nothing is written to a table. So no replication protects it: a holder that is
+// still connected to an old primary which can still be written to after another server was promoted is told nothing, while
+// others take the lock on the new primary. Only fencing of the old primary closes that gap; to set it read-only does.
 //
 // # Connections
 //
@@ -26,7 +28,7 @@
 // performance_schema.session_connect_attrs.
 //
 // The goroutines of one process that want the same lock wait in memory, first come first served,
-// and hand it over without asking the server. After 16 times or 20 ms another process has its turn
+// and hand it over without asking the server. After 8 times or 20 ms another process has its turn
 // if one waits. To hand a lock over is to release it on what is known of the connection: if the server
 // ended it since the last heartbeat, Release still returns nil, and the next is told of the loss.
 //

@@ -18,7 +18,9 @@
 //     off, a little later than the TTL, and a process that is merely stopped keeps its locks until it goes on. A Locker
 //     logs a warning when it first meets such a server.
 //
-// An advisory lock does not survive a failover, and nothing is written to a table.
+// An advisory lock does not survive a failover, and nothing is written to a table. So synchronous replication does not
+// protect it: a holder that is still connected to an old primary which goes on serving after a standby was promoted is told
+// nothing, while others take the lock on the new primary. Only fencing of the old primary closes that gap.
 //
 // # Connections
 //
@@ -30,7 +32,7 @@
 // with an application_name that begins with "sqllock/".
 //
 // The goroutines of one process that want the same lock wait in memory, first come first served,
-// and hand it over without asking the server. After 16 times or 20 ms another process has its turn
+// and hand it over without asking the server. After 8 times or 20 ms another process has its turn
 // if one waits. To hand a lock over is to release it on what is known of the connection: if the server
 // ended it milliseconds ago, Release still returns nil, and the next is told of the loss.
 //
