@@ -12,7 +12,7 @@ type Option func(*Options)
 // Options is what a Locker reads from a list of Option.
 type Options struct {
 	TTL     time.Duration // 0: the Locker's own
-	Backend any           // what an option of one backend's package sets; the other backends refuse it
+	Backend any           // what an option of one backend's package sets; the other backends refuse it, and say what %v prints
 
 	// Meet is nil, or set by AcquireAll for a backend that can take several names by one statement.
 	// Each of its acquisitions comes with a part of its own. The first waits until the others have come, or have

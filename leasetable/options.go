@@ -22,6 +22,9 @@ type choice struct {
 	metadata []byte // nil: none was given
 }
 
+// String is what another backend's error calls these options.
+func (choice) String() string { return "an option of package leasetable" }
+
 func option(set func(*choice)) sqllock.Option {
 	return func(o *sqllock.Options) {
 		c, _ := o.Backend.(choice)
@@ -54,7 +57,7 @@ func choose(opts []sqllock.Option) (c choice, err error) {
 	c.ttl, c.meet = o.TTL, o.Meet
 	switch {
 	case o.Backend != nil && !ok:
-		err = fmt.Errorf("%w, a lease: %T", sqllock.ErrUnsupported, o.Backend)
+		err = fmt.Errorf("%w, a lease: %v", sqllock.ErrUnsupported, o.Backend)
 	case c.keep < 0:
 		err = fmt.Errorf("leasetable: a name cannot be held for at least %v", c.keep)
 	default:

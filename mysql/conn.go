@@ -40,8 +40,9 @@ func newConn(sc *sql.Conn, s *socket) *conn {
 	return c
 }
 
-// errNull is GET_LOCK's NULL: it ran out of memory, was killed, or hit a time limit.
-var errNull = errors.New("GET_LOCK returned NULL")
+// errNull is GET_LOCK's NULL.
+var errNull = errors.New("the server did not take the lock: the statement was killed or hit a time limit of the server, " +
+	"or the server has no memory for another lock (GET_LOCK answered NULL)")
 
 // prepare makes a statement of the driver's own: database/sql would spend as much time on a
 // call as the server does.

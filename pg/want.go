@@ -13,6 +13,9 @@ type choice struct {
 	shared bool
 }
 
+// String is what another backend's error calls these options.
+func (choice) String() string { return "an option of package pg" }
+
 func choose(set func(*choice)) sqllock.Option {
 	return func(o *sqllock.Options) {
 		c, _ := o.Backend.(choice)
@@ -51,7 +54,7 @@ func want(op, name string, opts []sqllock.Option) (w session.Want[key], err erro
 	}
 	c, ok := backend.(choice)
 	if backend != nil && !ok {
-		return w, &sqllock.OpError{Op: op, Name: name, Err: fmt.Errorf("%w on PostgreSQL: %T", sqllock.ErrUnsupported, backend)}
+		return w, &sqllock.OpError{Op: op, Name: name, Err: fmt.Errorf("%w on PostgreSQL: %v", sqllock.ErrUnsupported, backend)}
 	}
 	w = session.Want[key]{Name: name, Key: key{n: Key(name)}, Shared: c.shared}
 	if c.key != nil {

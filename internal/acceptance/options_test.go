@@ -1,0 +1,54 @@
+package acceptance_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+	_ "modernc.org/sqlite"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/mysql"
+	"github.com/sqllock/sqllock/pg"
+)
+
+// No server is there: an option is refused before anybody connects.
+func TestAnOptionOfAnotherKindOfLockIsNamed(t *testing.T) {
+	t.Parallel()
+	db, err := sqlx.Open("sqlite", filepath.Join(t.TempDir(), "db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	leases, err := leasetable.New(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	postgres, err := pg.New("postgres://localhost/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	maria, err := mysql.New("tcp(localhost)/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = errors.Join(leases.Close(), postgres.Close(), maria.Close()) })
+	for _, c := range []struct {
+		locker sqllock.Locker
+		option sqllock.Option
+		named  string
+	}{
+		{leases, pg.WithShared(), "an option of package pg"},
+		{maria, pg.WithKey(1), "an option of package pg"},
+		{postgres, leasetable.WithLimit(3), "an option of package leasetable"},
+		{maria, leasetable.WithShared(), "an option of package leasetable"},
+	} {
+		_, err := c.locker.TryAcquire(t.Context(), "x", c.option)
+		if !errors.Is(err, sqllock.ErrUnsupported) || !strings.HasSuffix(err.Error(), ": "+c.named) {
+			t.Errorf("%v; want ErrUnsupported that ends in %q", err, c.named)
+		}
+	}
+}
