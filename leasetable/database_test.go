@@ -80,7 +80,7 @@ func withTables(t *testing.T, db *sqltest.Database) *sqltest.Database {
 }
 
 // survivingTTL is for locks that have to outlast some renewals, also on a machine that is busy for seconds.
-const survivingTTL = 6 * time.Second
+const survivingTTL = 10 * time.Second
 
 // newLocker opens a Locker that is closed at the end of the test.
 func newLocker(t *testing.T, db *sqlx.DB, opts ...leasetable.Option) *leasetable.Locker {

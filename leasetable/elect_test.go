@@ -26,7 +26,7 @@ var (
 // bounded is a context for what has to happen.
 func bounded(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -37,7 +37,7 @@ func receive[T any](t *testing.T, ch <-chan T) (v T) {
 	select {
 	case v = <-ch:
 	case <-bounded(t).Done():
-		t.Fatal("waited 30 s for what did not happen")
+		t.Fatal("waited a minute for what did not happen")
 	}
 	return v
 }

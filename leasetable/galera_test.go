@@ -169,7 +169,7 @@ func (c *cluster) lag(t *testing.T) {
 	resume := c.hold(t, 2)
 	t.Cleanup(resume)
 	taken := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	go func() {
 		lock, err := here.Acquire(ctx, "lag")

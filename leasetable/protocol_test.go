@@ -347,7 +347,7 @@ func withoutWaiting(t *testing.T, db *sqltest.Database, f func()) {
 // eventually asks again and again until done.
 func eventually(t *testing.T, done func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -355,7 +355,7 @@ func eventually(t *testing.T, done func() bool) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatal("waited 30 s for what did not happen")
+			t.Fatal("waited a minute for what did not happen")
 		}
 	}
 }

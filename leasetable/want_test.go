@@ -51,7 +51,7 @@ func TestAReleaseWakesWhoWaitsInAnotherProcess(t *testing.T) {
 		}
 		select {
 		case held = <-next:
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("nobody was woken")
 		}
 		if held == nil {
@@ -83,7 +83,7 @@ func TestOnlyAReleaseThatSomebodyWaitsForNotifies(t *testing.T) {
 			}
 			heard := func() string {
 				t.Helper()
-				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				n, err := conn.WaitForNotification(ctx)
 				if err != nil {
@@ -132,7 +132,7 @@ func TestAWaiterThatHearsNothingGetsTheLockAllTheSame(t *testing.T) {
 			if err := lock.Release(t.Context()); err != nil {
 				t.Error(err)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("the waiter did not look")
 		}
 		_ = lease.Release(t.Context()) // it was lost

@@ -22,7 +22,7 @@ import (
 )
 
 // soon bounds everything that has to happen.
-const soon = 30 * time.Second
+const soon = time.Minute
 
 // shownWithin is for how long a history goes on, on a machine that is slow, until it has shown what it is for.
 const shownWithin = 3 * time.Minute

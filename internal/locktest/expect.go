@@ -16,7 +16,7 @@ import (
 const (
 	// soon bounds everything that has to happen, on a machine that does many other things. What was left held is found
 	// out where sessions and leases last longer.
-	soon = 30 * time.Second
+	soon = time.Minute
 	// shortly is for a wait that is meant to be in vain.
 	shortly = 150 * time.Millisecond
 )
