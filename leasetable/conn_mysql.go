@@ -5,6 +5,8 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/sqllock/sqllock/internal/connector"
@@ -34,6 +36,25 @@ func newMySQLConn(dc driver.Conn) (driver.Conn, error) {
 		return nil, fmt.Errorf("leasetable: the driver's connection %T cannot execute, query, prepare or begin with a context", dc)
 	}
 	return &mysqlConn{mysqlDriverConn: c, socket: connector.Socket(dc), prepared: make(map[string]driver.Stmt)}, nil
+}
+
+// plainRows are rows whose columns are called so, and not after their tables, too, as columnsWithAlias in the DSN has it.
+type plainRows struct{ driver.Rows }
+
+func plain(rows driver.Rows, err error) (driver.Rows, error) {
+	if err != nil {
+		return nil, err
+	}
+	return plainRows{rows}, nil
+}
+
+// Columns implements driver.Rows.
+func (r plainRows) Columns() []string {
+	columns := slices.Clone(r.Rows.Columns())
+	for i, column := range columns {
+		columns[i] = column[strings.LastIndexByte(column, '.')+1:]
+	}
+	return columns
 }
 
 // stmt returns a statement prepared.
@@ -95,7 +116,7 @@ func (c *mysqlConn) end() {
 // QueryContext implements driver.QueryerContext.
 func (c *mysqlConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if len(args) == 0 {
-		return c.mysqlDriverConn.QueryContext(ctx, query, nil)
+		return plain(c.mysqlDriverConn.QueryContext(ctx, query, nil))
 	}
 	stmt, err := c.stmt(ctx, query)
 	if err != nil {
@@ -105,7 +126,7 @@ func (c *mysqlConn) QueryContext(ctx context.Context, query string, args []drive
 	if !ok {
 		return nil, driver.ErrSkip // database/sql does it in its own way
 	}
-	return q.QueryContext(ctx, args)
+	return plain(q.QueryContext(ctx, args))
 }
 
 // ResetSession implements driver.SessionResetter.

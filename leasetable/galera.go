@@ -4,45 +4,25 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
-	"sync/atomic"
 )
 
-// galeraConnector finds out whether its connections lead to MariaDB, and to a node of a Galera cluster, and has
+// findGalera finds out whether a connection, which has its settings, leads to MariaDB, and to a node of a Galera cluster, and has
 // such a node catch up with what others have committed before each statement. Otherwise a Locker
 // whose connections lead to several nodes could look for what it has just taken on a node that does not
 // have it yet, and believe that it was lost.
-type galeraConnector struct {
-	driver.Connector
-	found   *atomic.Bool
-	mariadb *atomic.Bool
-}
-
-// Connect implements driver.Connector.
-func (g galeraConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	dc, err := g.Connector.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := g.find(ctx, dc); err != nil {
-		_ = dc.Close() // the first error says more
-		return nil, err
-	}
-	return dc, nil
-}
-
-func (g galeraConnector) find(ctx context.Context, dc driver.Conn) error {
+func (p *pool) findGalera(ctx context.Context, dc driver.Conn) error {
 	maria, err := isMariaDB(ctx, dc)
 	if err != nil {
 		return err
 	}
 	if maria {
-		g.mariadb.Store(true)
+		p.mariadb.Store(true)
 	}
 	galera, err := isGalera(ctx, dc)
 	if err != nil || !galera {
 		return err
 	}
-	g.found.Store(true)
+	p.galera.Store(true)
 	const allStatements = "SET SESSION wsrep_sync_wait = 7"
 	return execOn(ctx, dc, allStatements)
 }

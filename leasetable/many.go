@@ -78,7 +78,7 @@ func (s *store) names(rows *sqlx.Rows, err error) (map[string]taken, error) {
 	defer rows.Close()
 	all := make(map[string]taken)
 	for rows.Next() { // to the end: the commit, and its failure, come after the rows
-		var name []byte
+		var name raw
 		var took taken
 		if err := rows.Scan(&name, &took.Token, &took.Wanted); err != nil {
 			return nil, classify(err)

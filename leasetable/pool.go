@@ -31,9 +31,6 @@ const (
 )
 
 func (p *pool) open(c driver.Connector, driverName string, d schema.Dialect, conns int) {
-	if d == schema.MySQL {
-		c = galeraConnector{c, &p.galera, &p.mariadb}
-	}
 	settled := &settledConnector{Connector: c, dialect: d, pool: p}
 	settled.dialer = newDialer(settled.settle)
 	db := sql.OpenDB(settled)
@@ -47,11 +44,16 @@ func (p *pool) open(c driver.Connector, driverName string, d schema.Dialect, con
 // of its own there, and under a stricter isolation level it fails cleanly and is retried.
 var settings = map[schema.Dialect][]string{
 	schema.MySQL: {
-		"SET SESSION autocommit = 1",
+		// What a statement means, which rows it returns, and when it is committed, may depend on all of these: with
+		// completion_type = CHAIN the end of a transaction begins another one, which nothing would ever commit.
+		"SET SESSION sql_mode = 'TRADITIONAL', NAMES utf8mb4, autocommit = 1, completion_type = 0" +
+			", sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0" +
+			// Time limits that are meant for the application's statements must not hit ours.
+			", innodb_lock_wait_timeout = 2 /*!80000 , max_execution_time = 0 */" +
+			// MariaDB makes a table of a long list of names, and may read through that of the locks to find those. A
+			// variable that a statement makes is a constant to it: see many_maria.go.
+			"/*M! , max_statement_time = 0, in_predicate_conversion_threshold = 0, @told = '-' */",
 		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-		// MariaDB makes a table of a long list of names, and may read through that of the locks to find those. A
-		// variable that a statement makes is a constant to it: see many_maria.go.
-		"SET SESSION innodb_lock_wait_timeout = 2 /*M! , in_predicate_conversion_threshold = 0, @told = '' */",
 	},
 	schema.SQLite: {"PRAGMA busy_timeout = 100"},
 }
@@ -103,6 +105,9 @@ func (s *settledConnector) settle(ctx context.Context) (driver.Conn, error) {
 		countUnreplicated(dc, &s.pool.unreplicated)
 	case schema.MySQL:
 		mc, err := newMySQLConn(dc)
+		if err == nil {
+			err = s.pool.findGalera(ctx, dc)
+		}
 		if err != nil {
 			_ = dc.Close() // the first error says more
 			return nil, err

@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -260,10 +262,10 @@ func (s *store) changeNumber(ctx context.Context, p *pool, st statement, args ..
 
 // sight is what look and list show of a name, and of each of those who hold it together.
 type sight struct {
-	Name        []byte `db:"name"` // of list only
+	Name        []byte `db:"-"` // of list only; sights scans it, as the next ones
 	Token       int64  `db:"token"`
-	LeaseID     []byte `db:"lease_id"` // nil: released, or never taken
-	Gone        bool   `db:"gone"`     // the lease is over for good
+	LeaseID     []byte `db:"-"`    // nil: released, or never taken
+	Gone        bool   `db:"gone"` // the lease is over for good
 	Owner       string `db:"owner"`
 	Host        string `db:"host"`
 	PID         int    `db:"pid"`
@@ -273,13 +275,32 @@ type sight struct {
 	TTLUS       int64  `db:"ttl_us"`
 	Renewals    int64  `db:"renewals"`
 	WantedUS    int64  `db:"wanted_us"` // of look and list: since when another process waits for the name; 0: none is known to
-	Metadata    []byte `db:"metadata"`
+	Metadata    []byte `db:"-"`
 
 	// Of a name that several hold together, or held last: how many can, 0 for any number.
 	Places  sql.NullInt64 `db:"places"`
 	AloneUS int64         `db:"alone_us"` // for how long nobody joins them
 	Place   bool          `db:"place"`    // the row is that of one of them
 	places  []sight       // those rows, by their tokens; of lookPlaces only
+}
+
+// raw is bytes that a statement returns as they are or, on PostgreSQL, as text in hex: what it makes of bytes in a text protocol depends on
+// bytea_output.
+type raw []byte
+
+// Scan implements sql.Scanner.
+func (r *raw) Scan(from any) (err error) {
+	switch from := from.(type) {
+	case nil:
+		*r = nil
+	case []byte:
+		*r = slices.Clone(from)
+	case string:
+		*r, err = hex.DecodeString(from)
+	default:
+		err = fmt.Errorf("leasetable: the driver gives %T for bytes", from)
+	}
+	return err
 }
 
 // look reads who holds a name; a name that was never taken looks free.
@@ -302,11 +323,17 @@ func (s *store) sights(ctx context.Context, st statement, args ...any) (all []si
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var seen sight
-		if err := rows.StructScan(&seen); err != nil {
+		var row struct {
+			sight
+			Name     raw `db:"name"`
+			LeaseID  raw `db:"lease_id"`
+			Metadata raw `db:"metadata"`
+		}
+		if err := rows.StructScan(&row); err != nil {
 			return nil, classify(err)
 		}
-		all = append(all, seen)
+		row.sight.Name, row.sight.LeaseID, row.sight.Metadata = row.Name, row.LeaseID, row.Metadata
+		all = append(all, row.sight)
 	}
 	return all, classify(rows.Err())
 }

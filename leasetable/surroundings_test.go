@@ -2,8 +2,13 @@ package leasetable_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"maps"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +16,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/schema"
 	"github.com/sqllock/sqllock/sqltest"
@@ -34,66 +40,281 @@ func open(t *testing.T, driverName, dsn string) *sqlx.DB {
 	return db
 }
 
-func TestTheDSNsOddSettingsDoNoHarm(t *testing.T) {
+func TestLeasesAreAsEverWhateverTheSettings(t *testing.T) {
 	t.Parallel()
-	isolation := map[sqltest.Engine]string{
-		sqltest.EngineMySQL:   "transaction_isolation='SERIALIZABLE'",
-		sqltest.EngineMariaDB: "tx_isolation='SERIALIZABLE'",
-	}
-	zone := url.QueryEscape("'+05:00'")
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		dsns := map[string]string{
-			"serializable":    with(db, isolation[db.Engine]),
-			"no autocommit":   with(db, "autocommit=0"),
-			"found rows":      with(db, "clientFoundRows=true&interpolateParams=true"),
-			"another zone":    with(db, "time_zone="+zone+"&loc="+url.QueryEscape("America/Caracas")),
-			"a zone behind":   with(db, "time_zone="+url.QueryEscape("'-05:00'")),
-			"repeatable read": with(db, strings.Replace(isolation[db.Engine], "SERIALIZABLE", "REPEATABLE-READ", 1)),
-			"latin1, ANSI":    with(db, "charset=latin1&sql_mode=ANSI"),
-			"no parseTime":    strings.ReplaceAll(db.DSN, "parseTime=true", "parseTime=false"),
-			"read committed?": with(db, strings.Replace(isolation[db.Engine], "SERIALIZABLE", "READ-UNCOMMITTED", 1)),
-		}
+		var odd locktest.Odd
 		if db.Engine == sqltest.EnginePostgres {
-			dsns = map[string]string{
-				"serializable":    with(db, "default_transaction_isolation=serializable"),
-				"repeatable read": with(db, "default_transaction_isolation=repeatable%20read"),
-				"another zone":    with(db, "timezone=Asia/Karachi"),
-				"a zone behind":   with(db, "timezone=America/Bogota"),
-				"read committed?": with(db, "default_transaction_isolation=read%20uncommitted"),
-				"simple protocol": with(db, "default_query_exec_mode=simple_protocol"),
-				"exec":            with(db, "default_query_exec_mode=exec"),
-			}
+			odd = locktest.OddPostgres()
+			odd.Together = append(odd.Together, "client_encoding=LATIN1", "client_encoding=SQL_ASCII")
+		} else {
+			odd = locktest.OddMySQL(t, db.DB.DB)
 		}
-		plain := newLocker(t, db.DB)
-		for what, dsn := range dsns {
-			odd := newLocker(t, open(t, db.DriverName(), dsn))
-			lease := take(t, odd, what)
-			h := mustBeHeld(t, plain, what)
-			if left := time.Until(h.Until); left < 0 || left > time.Minute {
-				t.Errorf("%s: a lease of 15 s has %v left", what, left)
+		odd.Each(t, db.DSN, func(t *testing.T, dsn, setting string) {
+			at := surroundings{db: db, pool: open(t, db.DriverName(), dsn), name: setting + ": \x00\xff'\"\\%_`é☕"}
+			at.pool.SetMaxIdleConns(-1) // those that the server ends are the application's concern
+			owner := "Zoë of " + setting
+			if strings.Contains(setting, "client_encoding") { // in which text of the application's means something else, too
+				owner = "Zoe of " + setting
 			}
-			mustBeHeld(t, odd, what)
-			if err := lease.Release(t.Context()); err != nil {
-				t.Errorf("%s: %v", what, err)
+			at.odd = newLocker(t, at.pool, leasetable.WithTTL(time.Hour), leasetable.WithOwner(owner))
+			at.plain = newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+			at.holdAndSee(t, owner)
+			at.handOver(t)
+			at.moveOn(t)
+			at.together(t)
+			at.many(t)
+			at.keep(t)
+			at.guard(t)
+			at.takeOver(t)
+			if !strings.Contains(setting, "max_join_size=1") { // with which the application cannot read the catalogue
+				at.apply(t)
 			}
-			kept := take(t, plain, what)
-			mustBeHeld(t, odd, what)
-			if kept.Token() != 2 {
-				t.Errorf("%s: the second token is %d", what, kept.Token())
-			}
-			two := leasetable.WithLimit(2)
-			first, second := take(t, odd, what+"!", two), take(t, plain, what+"!", two)
-			if _, err := odd.TryAcquire(t.Context(), what+"!", two); !errors.Is(err, sqllock.ErrHeld) {
-				t.Errorf("%s: a third of two: %v", what, err)
-			}
-			release(t, first, second)
-			release(t, take(t, odd, what+"!"))
-			mustRise(t, first, second, take(t, odd, what+"!", two))
-			if was, err := odd.ForceRelease(t.Context(), what+"!"); err != nil || !was.Held {
-				t.Errorf("%s: ForceRelease: %+v, %v", what, was, err)
-			}
-		}
+		})
 	})
+}
+
+// surroundings are a database, and settings of connections to it.
+type surroundings struct {
+	db         *sqltest.Database
+	pool       *sqlx.DB           // with the settings
+	odd, plain *leasetable.Locker // with and without them
+	name       string             // of a lock; others begin with it
+}
+
+func (s surroundings) holdAndSee(t *testing.T, owner string) {
+	t.Helper()
+	const metadata = "\x00\xff'\"\\é☕"
+	lease := take(t, s.odd, s.name, leasetable.WithMetadata([]byte(metadata)))
+	mustBeHeld(t, s.odd, s.name)
+	if h := mustBeHeld(t, s.plain, s.name); h.Owner != owner || h.Metadata != metadata || h.Token != 1 || time.Until(h.Until) < 50*time.Minute {
+		t.Errorf("the holder is shown as %+v", h)
+	}
+	if err := errors.Join(lease.Renew(t.Context()), lease.Verify(t.Context()), lease.SetMetadata(t.Context(), nil)); err != nil {
+		t.Error(err)
+	}
+	if h := mustBeHeld(t, s.odd, s.name); h.Owner != owner || h.Metadata != "" {
+		t.Errorf("the holder sees itself as %+v", h)
+	}
+	both := make([][]leasetable.Info, 2)
+	for i, l := range []*leasetable.Locker{s.odd, s.plain} {
+		infos, err := l.List(t.Context(), s.name)
+		if err != nil || len(infos) != 1 {
+			t.Fatalf("List: %+v, %v", infos, err)
+		}
+		infos[0].Holder.Until = time.Time{} // it is counted from when it was asked for
+		both[i] = infos
+	}
+	if !reflect.DeepEqual(both[0], both[1]) || both[0][0].Name != s.name || both[0][0].Holder.Owner != owner {
+		t.Errorf("List: %+v and %+v", both[0], both[1])
+	}
+	release(t, lease)
+}
+
+// handOver has a name go from one holder to the next in one process and in two.
+func (s surroundings) handOver(t *testing.T) {
+	t.Helper()
+	leases := []*leasetable.Lease{take(t, s.odd, s.name)}
+	next := line(t, s.odd, s.name, 2)
+	for n := range 3 {
+		lease := leases[n]
+		if h := mustBeHeld(t, s.plain, s.name); h.Token != lease.Token() {
+			t.Errorf("token %d is seen as %d", lease.Token(), h.Token)
+		}
+		if err := lease.Verify(t.Context()); err != nil {
+			t.Errorf("token %d: %v", lease.Token(), err)
+		}
+		if n == 2 {
+			break
+		}
+		release(t, lease)
+		if lease = <-next; lease == nil {
+			t.FailNow()
+		}
+		leases = append(leases, lease)
+	}
+	for _, l := range []*leasetable.Locker{s.plain, s.odd} {
+		next := line(t, l, s.name, 1)
+		eventually(t, func() bool {
+			info, err := l.Info(t.Context(), s.name)
+			return err == nil && !info.WantedSince.IsZero()
+		})
+		release(t, leases[len(leases)-1])
+		lease := <-next
+		if lease == nil {
+			t.FailNow()
+		}
+		leases = append(leases, lease)
+	}
+	release(t, leases[len(leases)-1])
+	mustRise(t, leases...)
+}
+
+// moveOn has a lease extended, and carried to another process.
+func (s surroundings) moveOn(t *testing.T) {
+	t.Helper()
+	lease := take(t, s.odd, s.name)
+	if err := lease.Extend(t.Context(), 3*time.Hour); err != nil || lease.Remaining() < 2*time.Hour {
+		t.Errorf("Extend: %v; %v are left", err, lease.Remaining())
+	}
+	ticket, err := lease.Export(t.Context(), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	adopted, err := s.plain.Adopt(t.Context(), ticket, leasetable.WithMetadata([]byte("adopted")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ticket, err = adopted.Export(t.Context(), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.odd.Adopt(t.Context(), ticket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := mustBeHeld(t, s.plain, s.name); h.Metadata != "adopted" {
+		t.Errorf("adopted twice: %+v", h)
+	}
+	mustRise(t, lease, adopted, again)
+	release(t, again)
+}
+
+// together has several hold a name, and then one alone.
+func (s surroundings) together(t *testing.T) {
+	t.Helper()
+	two := leasetable.WithLimit(2)
+	first, second := take(t, s.odd, s.name+"!", two), take(t, s.plain, s.name+"!", two)
+	for _, l := range []*leasetable.Locker{s.odd, s.plain} {
+		if _, err := l.TryAcquire(t.Context(), s.name+"!", two); !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("a third of two: %v", err)
+		}
+		infos, err := l.List(t.Context(), s.name+"!")
+		if err != nil || len(infos) != 1 || len(infos[0].Holders) != 2 || infos[0].Limit != 2 {
+			t.Errorf("two of two: %+v, %v", infos, err)
+		}
+	}
+	release(t, first, second)
+	alone := take(t, s.odd, s.name+"!")
+	release(t, alone)
+	third := take(t, s.odd, s.name+"!", two)
+	mustRise(t, first, second, alone, third)
+	if was, err := s.odd.ForceRelease(t.Context(), s.name+"!"); err != nil || !was.Held {
+		t.Errorf("ForceRelease: %+v, %v", was, err)
+	}
+	release(t, take(t, s.plain, s.name+"!", leasetable.WithShared()))
+}
+
+// many takes many names at once, for which there are other statements.
+func (s surroundings) many(t *testing.T) {
+	t.Helper()
+	for _, n := range []int{3, 40} {
+		names := make([]string, n)
+		want := make(map[string]int64)
+		for i := range names {
+			names[i] = fmt.Sprint(s.name, " of ", n, ": ", i)
+			want[names[i]] = 1
+		}
+		l := newLocker(t, s.pool, leasetable.WithTTL(time.Hour))
+		if took, err := leasetable.TakeMany(t.Context(), l, names); err != nil || !maps.Equal(took, want) {
+			t.Errorf("took %v, %v", took, err)
+		}
+		if took, err := leasetable.TakeMany(t.Context(), s.plain, names); err != nil || len(took) != 0 {
+			t.Errorf("took %v that are held, %v", took, err)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		var leases []*leasetable.Lease
+		for _, name := range names {
+			leases = append(leases, take(t, s.odd, name))
+		}
+		freed, err := leasetable.FreeMany(t.Context(), s.odd, leases)
+		if err != nil || len(freed) != n {
+			t.Errorf("freed %v, %v", freed, err)
+		}
+	}
+}
+
+// keep has a name kept after its release, until that is forced.
+func (s surroundings) keep(t *testing.T) {
+	t.Helper()
+	lease := take(t, s.odd, s.name, leasetable.WithHoldAtLeast(time.Hour))
+	release(t, lease)
+	mustBeHeld(t, s.odd, s.name)
+	mustBeHeld(t, s.plain, s.name)
+	if was, err := s.odd.ForceRelease(t.Context(), s.name); err != nil || !was.Held {
+		t.Errorf("ForceRelease: %+v, %v", was, err)
+	}
+	next := take(t, s.plain, s.name)
+	mustRise(t, lease, next)
+	release(t, next)
+}
+
+// guard has a transaction of the application's guarded, in which the name cannot be taken over.
+func (s surroundings) guard(t *testing.T) {
+	t.Helper()
+	for _, opts := range [][]sqllock.Option{nil, {leasetable.WithShared()}} {
+		name := fmt.Sprint(s.name, opts != nil)
+		lease := take(t, s.odd, name, opts...)
+		tx, err := s.pool.BeginTxx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(lease.Guard(t.Context(), leasetable.SQLTx(tx)), tx.Commit()); err != nil {
+			t.Errorf("Guard: %v", err)
+		}
+		if _, err := s.plain.ForceRelease(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		tx, err = s.pool.BeginTxx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Guard(t.Context(), leasetable.SQLTx(tx)); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Guard of a name that was taken away: %v", err)
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// takeOver has a name taken from a dead holder, and the dead lease deleted.
+func (s surroundings) takeOver(t *testing.T) {
+	t.Helper()
+	dead := newLocker(t, s.db.DB, leasetable.WithTTL(time.Hour))
+	lease := take(t, dead, s.name)
+	run(t, s.db, "UPDATE sqllock_lease SET expires_at = created_at WHERE id = ?", leaseOf(t, s.db, s.name))
+	next := take(t, s.odd, s.name)
+	mustRise(t, lease, next)
+	release(t, next)
+	take(t, newLocker(t, s.db.DB, leasetable.WithTTL(time.Hour)), s.name+"?")
+	run(t, s.db, "UPDATE sqllock_lease SET expires_at = created_at WHERE id = ?", leaseOf(t, s.db, s.name+"?"))
+	if _, err := s.odd.Purge(t.Context(), 0); err != nil {
+		t.Errorf("Purge: %v", err)
+	}
+	if info, err := s.odd.Info(t.Context(), s.name+"?"); err != nil || info.Held || !info.Expired {
+		t.Errorf("after a purge: %+v, %v", info, err)
+	}
+}
+
+// apply makes other tables.
+func (s surroundings) apply(t *testing.T) {
+	t.Helper()
+	d, err := schema.DialectOf(s.db.DriverName())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(s.name))
+	tables := schema.Tables{Prefix: "t" + hex.EncodeToString(sum[:6]) + "_"}
+	eventually(t, func() bool { // a limit of time in the DSN hits those who wait for each other
+		err = schema.Apply(t.Context(), s.pool.DB, d, tables)
+		return err == nil || errors.Is(err, sqllock.ErrSchema)
+	})
+	if err := errors.Join(err, schema.Check(t.Context(), s.pool.DB, d, tables), schema.Check(t.Context(), s.db.DB.DB, d, tables)); err != nil {
+		t.Error(err)
+	}
+	release(t, take(t, newLocker(t, s.pool, leasetable.WithTables(tables)), "x"))
 }
 
 func TestADatabaseThatCannotBeWrittenIsReadOnly(t *testing.T) {

@@ -66,7 +66,7 @@ func isOneOf(err error, numbers ...uint16) bool {
 }
 
 func (c *conn) setUp(ctx context.Context, ttl time.Duration, wide bool) error {
-	if _, err := c.sc.ExecContext(ctx, charsetSQL); err != nil {
+	if _, err := c.sc.ExecContext(ctx, modesSQL); err != nil {
 		return err
 	}
 	variables, err := c.probe(ctx)
@@ -84,14 +84,7 @@ func (c *conn) setUp(ctx context.Context, ttl time.Duration, wide bool) error {
 	}
 	c.ttl = ttl
 	seconds := int64((ttl + time.Second - 1) / time.Second)
-	if _, err := c.sc.ExecContext(ctx, settingsSQL, seconds); err != nil {
-		return err
-	}
-	noLimit := noLimitMySQL
-	if strings.Contains(variables["version"], "MariaDB") {
-		noLimit = noLimitMariaDB
-	}
-	if _, err := c.sc.ExecContext(ctx, noLimit); err != nil {
+	if _, err := c.sc.ExecContext(ctx, ttlSQL, seconds); err != nil {
 		return err
 	}
 	if c.getLock, err = c.prepare(ctx, getLockSQL); err != nil {

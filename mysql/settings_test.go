@@ -1,39 +1,41 @@
 package mysql_test
 
 import (
-	"strings"
+	"context"
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/mysql"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// Settings that are meant for the application's statements, and limits shorter than a wait is.
-func TestSettingsInTheDSNDoNotHurt(t *testing.T) {
+func TestSessionLocksAreAsEverWhateverTheSettings(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, db *sqltest.Database) {
-		t.Helper()
-		limit := "max_execution_time=200"
+		odd := locktest.OddMySQL(t, db.DB.DB).Join(locktest.Odd{Together: []string{"maxAllowedPacket=1024"}})
 		if db.Engine == sqltest.EngineMariaDB {
-			limit = "max_statement_time=0.2"
+			odd.Together = append(odd.Together, "tx_read_only=1")
+		} else {
+			odd.Together = append(odd.Together, "transaction_read_only=1")
 		}
-		for _, setting := range []string{
-			limit, "autocommit=0", "wait_timeout=1", "lock_wait_timeout=1", "innodb_lock_wait_timeout=1",
-			"readTimeout=300ms&writeTimeout=300ms", "interpolateParams=true", "clientFoundRows=true", "multiStatements=true",
-			"sql_mode=%27ANSI%27", "parseTime=true", "collation=utf8mb4_bin",
-		} {
-			t.Run(setting, func(t *testing.T) {
-				t.Parallel()
-				separator := "?"
-				if strings.Contains(db.DSN, "?") {
-					separator = "&"
-				}
-				dsn := db.DSN + separator + setting
-				locktest.LeftWhole(t, database{db}, dsn, setting)
-			})
-		}
+		locktest.UnderSettings(t, database{db}, "mysql", odd, func(ctx context.Context, l locktest.SessionLocker) error {
+			_, err := l.(*mysql.Locker).List(ctx)
+			if errors.Is(err, sqllock.ErrUnsupported) { // a MariaDB that does not show its locks
+				return nil
+			}
+			return err
+		})
+	})
+}
+
+// New does not use these of its DSN.
+func TestTimeoutsOfTheDSNAreLongerThanAWait(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database) {
+		locktest.LeftWhole(t, database{db}, locktest.WithSetting(db.DSN, "readTimeout=1ms&writeTimeout=1s"), "a")
 	})
 }
 

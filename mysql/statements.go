@@ -4,18 +4,14 @@ import _ "embed"
 
 // The statements, one a file.
 var (
-	//go:embed sql/charset.sql
-	charsetSQL string
+	//go:embed sql/modes.sql
+	modesSQL string
 	//go:embed sql/probe.sql
 	probeSQL string
 	//go:embed sql/session.sql
 	sessionSQL string
-	//go:embed sql/settings.sql
-	settingsSQL string
-	//go:embed sql/no_limit_mysql.sql
-	noLimitMySQL string
-	//go:embed sql/no_limit_mariadb.sql
-	noLimitMariaDB string
+	//go:embed sql/ttl.sql
+	ttlSQL string
 	//go:embed sql/get_lock.sql
 	getLockSQL string
 	//go:embed sql/release_lock.sql

@@ -10,36 +10,108 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jmoiron/sqlx"
+
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// Limits that are meant for the application's statements, and are shorter than a wait is.
-func TestTimeLimitsOfTheDatabaseDoNotHurt(t *testing.T) {
+func TestSessionLocksAreAsEverWhateverTheSettings(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
-	for _, setting := range []string{
-		"statement_timeout = '150ms'", "lock_timeout = '100ms'", "idle_in_transaction_session_timeout = '100ms'",
-		"idle_session_timeout = '500ms'", "default_transaction_isolation = 'serializable'", "default_transaction_read_only = on",
-		"client_min_messages = 'debug1'",
-	} {
-		name := ask[string](t, db, "SELECT current_database()")
-		statement(t, db, "ALTER DATABASE "+name+" SET "+setting)
-	}
-	locktest.LeftWhole(t, database{db}, db.DSN, "a")
+	odd := locktest.OddPostgres().Join(locktest.Odd{
+		Alone: []string{
+			"default_query_exec_mode=simple_protocol&standard_conforming_strings=off&client_encoding=SQL_ASCII&DateStyle=German",
+			"statement_timeout=150&lock_timeout=100&idle_session_timeout=500&default_transaction_isolation=serializable",
+		},
+		Together: []string{
+			"idle_session_timeout=50", "idle_in_transaction_session_timeout=1", "default_transaction_read_only=on", "client_encoding=SQL_ASCII",
+			"client_encoding=LATIN1", "search_path=nowhere", "check_function_bodies=off", "connect_timeout=2",
+			"options=-c search_path=nowhere -c lock_timeout=1 -c default_transaction_read_only=on",
+		},
+	})
+	locktest.UnderSettings(t, database{db}, "pgx", odd, func(ctx context.Context, l locktest.SessionLocker) error {
+		_, err := l.(*pg.Locker).List(ctx)
+		return err
+	})
 }
 
-func TestTimeLimitsInTheDSNDoNotHurt(t *testing.T) {
+func TestTransactionLocksAreAsEverWhateverTheSettings(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
-	separator := "?"
-	if strings.Contains(db.DSN, "?") {
-		separator = "&"
+	odd := locktest.OddPostgres().Join(locktest.Odd{Together: []string{
+		"default_transaction_read_only=on", "client_encoding=LATIN1", "search_path=nowhere",
+	}})
+	odd.Each(t, db.DSN, func(t *testing.T, dsn, setting string) {
+		name := setting + ": \x00\xff'\"\\%_`é☕"
+		pool := sqlx.MustOpen("pgx", dsn)
+		t.Cleanup(func() { _ = pool.Close() })
+		begin := func() *sqlx.Tx {
+			tx, err := pool.BeginTxx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = tx.Rollback() })
+			return tx
+		}
+		plain := newLocker(t, db)
+		for _, lock := range []func(context.Context, pg.Tx, string, ...sqllock.Option) error{pg.LockTx, pg.TryLockTx} {
+			first, second := begin(), begin()
+			if err := lock(t.Context(), pg.SQLTx(first.Tx), name); err != nil {
+				t.Fatal(err)
+			}
+			mustBeHeld(t, plain, name)
+			if err := pg.TryLockTx(t.Context(), pg.SQLTx(second.Tx), name); !errors.Is(err, sqllock.ErrHeld) {
+				t.Errorf("TryLockTx of a lock that is held: %v", err)
+			}
+			if err := errors.Join(first.Commit(), pg.TryLockTx(t.Context(), pg.SQLTx(second.Tx), name), second.Rollback()); err != nil {
+				t.Error(err)
+			}
+			mustRelease(t, mustTry(t, plain, name))
+		}
+	})
+}
+
+// hostile are settings of which each hurts somebody who takes locks as the application works.
+var hostile = []string{
+	"lock_timeout=1", "idle_session_timeout=50", "idle_in_transaction_session_timeout=1", "statement_timeout=200",
+	"default_transaction_isolation=serializable", "default_transaction_read_only=on", "default_transaction_deferrable=on",
+	"client_encoding=SQL_ASCII", "search_path=nowhere", "standard_conforming_strings=off", "client_connection_check_interval=1",
+	"DateStyle=SQL, DMY", "bytea_output=escape", "client_min_messages=debug1",
+}
+
+// A DBA sets these for a database or a role, and its sessions do not know.
+func TestSettingsOfTheDatabaseAndTheRoleLeaveALockWhole(t *testing.T) {
+	t.Parallel()
+	for _, of := range []string{"DATABASE", "ROLE"} {
+		t.Run(of, func(t *testing.T) {
+			t.Parallel()
+			db := sqltest.Postgres(t)
+			name, dsn := ask[string](t, db, "SELECT current_database()"), db.DSN
+			if of == "ROLE" {
+				name += "_role"
+				statement(t, db, "CREATE ROLE "+name+" LOGIN PASSWORD 'secret'")
+				t.Cleanup(func() { _, _ = db.Exec("DROP ROLE " + name) }) //nolint:usetesting // its context has ended
+				u := parse(t, dsn)
+				u.User = url.UserPassword(name, "secret")
+				dsn = u.String()
+			}
+			for _, setting := range hostile {
+				key, value, _ := strings.Cut(setting, "=")
+				statement(t, db, "ALTER "+of+" "+name+" SET "+key+" = '"+value+"'")
+			}
+			locktest.LeftWhole(t, database{db}, dsn, "a")
+		})
 	}
-	locktest.LeftWhole(t, database{db},
-		db.DSN+separator+"statement_timeout=150&lock_timeout=100&idle_session_timeout=500&default_transaction_isolation=serializable", "a")
+}
+
+// It is for pg.New only, which makes no pool.
+func TestALimitOfAPoolInTheDSNIsNone(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	locktest.LeftWhole(t, database{db}, locktest.WithSetting(db.DSN, "pool_max_conns=1"), "a")
 }
 
 func TestAnOptionOutOfRangeIsAnError(t *testing.T) {

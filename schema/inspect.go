@@ -15,7 +15,7 @@ import (
 //go:embed catalog
 var catalog embed.FS
 
-const versionSQL = `SELECT COALESCE(MAX(version), 0) FROM sqllock_version`
+const versionSQL = `SELECT COALESCE(MAX(version), 0) FROM sqllock_version LIMIT 1`
 
 // displayWidth is what MariaDB, and MySQL before 8.0.19, add to the type of an integer.
 var displayWidth = regexp.MustCompile(`^(bigint|int)\(\d+\)`)
@@ -94,11 +94,14 @@ func (f *found) describe(ctx context.Context, q querier, query string, args ...a
 	defer func() { _ = rows.Close() }() // rows.Err has told
 	table := &foundTable{columns: make(map[string]foundColumn), indexed: make(map[string]bool)}
 	for rows.Next() {
-		var item, name string
+		var item string
+		var maybeName, maybeType sql.NullString // '' is NULL for MariaDB with the mode EMPTY_STRING_IS_NULL
 		var column foundColumn
-		if err := rows.Scan(&item, &name, &column.typ, &column.nullable, &column.hasDefault); err != nil {
+		if err := rows.Scan(&item, &maybeName, &maybeType, &column.nullable, &column.hasDefault); err != nil {
 			return nil, err
 		}
+		name := maybeName.String
+		column.typ = maybeType.String
 		switch item {
 		case "place":
 			f.place = true

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -186,6 +187,9 @@ func openMySQL(config *gomysql.Config) (*database, error) {
 			return nil, errors.New("the MySQL URL or DSN has a user or a password among its parameters: they stand before the @, as in user:password@…")
 		}
 	}
+	// These would have answers cut off, and columns called in other ways.
+	config.ColumnsWithAlias = false
+	maps.DeleteFunc(config.Params, func(key, _ string) bool { return strings.EqualFold(key, "sql_select_limit") })
 	if config.Timeout == 0 {
 		config.Timeout = connectTimeout
 	}

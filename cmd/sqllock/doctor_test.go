@@ -90,16 +90,21 @@ func mustFind(t *testing.T, db string, want diagnosis) {
 func TestTheDoctorFindsPlainDatabasesWell(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, db testPlace) {
-		mustFind(t, db.url, map[sqltest.Engine]diagnosis{
-			sqltest.EnginePostgres: {lease: ok, session: ok, transaction: ok, says: []string{"PostgreSQL"}},
-			sqltest.EngineMySQL:    {lease: ok, session: ok, transaction: bad, says: []string{"MySQL"}},
-			sqltest.EngineMariaDB: {
-				code: 78, lease: ok, session: ok, transaction: bad,
-				unwell: levels{"holders": warn}, says: []string{"MariaDB", "performance_schema"},
-			},
-			sqltest.EngineSQLite: {lease: ok, session: bad, transaction: bad, says: []string{"SQLite", "wal"}},
-		}[db.Engine])
+		mustFind(t, db.url, wellAt(db.Engine))
 	})
+}
+
+// wellAt is what there is to say of a plain database with tables.
+func wellAt(engine sqltest.Engine) diagnosis {
+	return map[sqltest.Engine]diagnosis{
+		sqltest.EnginePostgres: {lease: ok, session: ok, transaction: ok, says: []string{"PostgreSQL"}},
+		sqltest.EngineMySQL:    {lease: ok, session: ok, transaction: bad, says: []string{"MySQL"}},
+		sqltest.EngineMariaDB: {
+			code: 78, lease: ok, session: ok, transaction: bad,
+			unwell: levels{"holders": warn}, says: []string{"MariaDB", "performance_schema"},
+		},
+		sqltest.EngineSQLite: {lease: ok, session: bad, transaction: bad, says: []string{"SQLite", "wal"}},
+	}[engine]
 }
 
 func TestTheDoctorMissesTheTables(t *testing.T) {

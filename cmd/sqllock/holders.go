@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -130,9 +131,9 @@ func (db *database) serverName(ctx context.Context, name string) (string, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	var database string
-	err := db.GetContext(ctx, &database, "SELECT COALESCE(DATABASE(), '')")
-	return mysql.ServerName(database, name), err
+	var database sql.NullString
+	err := db.GetContext(ctx, &database, "SELECT DATABASE()")
+	return mysql.ServerName(database.String, name), err
 }
 
 // named picks the session locks whose names on the server begin with prefix, and that which is

@@ -1,7 +1,7 @@
 -- Settings of a dedicated session, those that this version of the server has. $1 is the session
 -- TTL in milliseconds, $2 the application_name, $3 whether the server has no idle_session_timeout:
 -- then TCP's own means find out that the client is gone, no sooner than after the TTL. Time limits
--- meant for the application's statements must not hit ours.
+-- meant for the application's statements must not hit ours. pgx reads and writes text in these ways only.
 SELECT set_config(name, value, false)
 FROM (VALUES
   ('application_name', $2::text),
@@ -12,6 +12,9 @@ FROM (VALUES
   ('client_connection_check_interval', '0'),
   ('default_transaction_isolation', 'read committed'),
   ('search_path', 'pg_catalog'),
+  ('client_encoding', 'UTF8'),
+  ('standard_conforming_strings', 'on'),
+  ('DateStyle', 'ISO, MDY'),
   ('idle_session_timeout', CASE WHEN $3::boolean THEN '0' ELSE $1::int::text END),
   ('tcp_user_timeout', CASE WHEN $3::boolean THEN $1::int::text END),
   ('tcp_keepalives_idle', CASE WHEN $3::boolean THEN ceil($1::int / 2e3)::text END),

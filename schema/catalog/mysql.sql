@@ -1,6 +1,7 @@
 -- What one table (its name, three times) of the current database is made of, and
 -- whether there is a current database. The names are compared for equality,
--- for only then does MariaDB open one table and not all of them.
+-- for only then does MariaDB open one table and not all of them. The session may have
+-- limited the rows of a SELECT that has no limit.
 SELECT 'place' AS item, '' AS name, '' AS type, 0 AS nullable, 0 AS has_default
 FROM DUAL
 WHERE DATABASE() IS NOT NULL
@@ -21,3 +22,4 @@ UNION ALL
 SELECT IF(index_name = 'PRIMARY', 'primary', 'index'), column_name, '', 0, 0
 FROM information_schema.statistics
 WHERE table_schema = DATABASE() AND table_name = ? AND (seq_in_index = 1 OR index_name = 'PRIMARY')
+LIMIT 10000

@@ -2,8 +2,8 @@
 -- metadata and the lease; the name; the metadata, since when the one was noted to wait that takes it, and the
 -- lease. What decides is read from the row that the statement locks; the subquery
 -- only spares a busy name the lock. The token comes back as the insert id, which is 0 when the row
--- turned out to be held. MySQL and MariaDB assign from left to right, so that lease_id, which
--- decides, is last.
+-- turned out to be held. What decides is assigned last: MySQL and MariaDB
+-- assign from left to right, or all at once.
 INSERT INTO sqllock_lock (name, token, acquired_at, metadata, lease_id)
 SELECT UNHEX(?), LAST_INSERT_ID(1), UTC_TIMESTAMP(6), UNHEX(?), UNHEX(?)
 FROM (SELECT 1) one

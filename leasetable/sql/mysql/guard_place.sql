@@ -2,5 +2,6 @@
 -- cleared before. acquired_at is in no index: see guard.sql.
 SELECT 1 + 0 * YEAR(acquired_at)
 FROM sqllock_place FORCE INDEX (PRIMARY)
-WHERE name = UNHEX(?) AND lease_id = UNHEX(?) AND token = ?
+WHERE name = UNHEX(CONVERT(? USING ascii)) AND lease_id = UNHEX(CONVERT(? USING ascii)) AND token = ?
+LIMIT 1
 LOCK IN SHARE MODE

@@ -6,4 +6,4 @@ UPDATE sqllock_lock k
 SET token = k.token + 1, lease_id = $2, acquired_at = clock_timestamp(), released_at = NULL, metadata = $3
 FROM set_config('lock_timeout', '1', true)
 WHERE k.name = ANY ($1::text::bytea[]) AND k.lease_id IS NULL AND k.places IS NULL AND coalesce(k.kept_until <= clock_timestamp(), true)
-RETURNING k.name, k.token, 0
+RETURNING encode(k.name, 'hex'), k.token, 0

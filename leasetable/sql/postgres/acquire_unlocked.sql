@@ -23,4 +23,4 @@ WITH free AS (
   ON CONFLICT (name) DO NOTHING
   RETURNING name, token
 )
-SELECT name, token, 0 FROM taken UNION ALL SELECT name, token, 0 FROM made
+SELECT encode(name, 'hex'), token, 0 FROM taken UNION ALL SELECT encode(name, 'hex'), token, 0 FROM made

@@ -1,7 +1,7 @@
 -- Who holds the names from one to another, the first so many; see look.sql.
-SELECT k.name,
+SELECT encode(k.name, 'hex') AS name,
        k.token,
-       k.lease_id,
+       encode(k.lease_id, 'hex') AS lease_id,
        k.lease_id IS NOT NULL AND l.id IS NULL AS gone,
        coalesce(l.owner, '') AS owner,
        coalesce(l.host, '') AS host,
@@ -12,7 +12,7 @@ SELECT k.name,
        coalesce(l.ttl_us, 0) AS ttl_us,
        coalesce(l.renewals, 0) AS renewals,
        CASE WHEN k.wanted_until > clock_timestamp() THEN k.wanted_since ELSE 0 END AS wanted_us,
-       k.metadata,
+       encode(k.metadata, 'hex') AS metadata,
        k.places
 FROM sqllock_lock k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id

@@ -1,7 +1,7 @@
 -- Who has the places of the names from one to another, both included; see look_places.sql.
-SELECT p.name,
+SELECT encode(p.name, 'hex') AS name,
        p.token,
-       p.lease_id,
+       encode(p.lease_id, 'hex') AS lease_id,
        l.id IS NULL AS gone,
        coalesce(l.owner, '') AS owner,
        coalesce(l.host, '') AS host,

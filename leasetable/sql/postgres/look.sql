@@ -2,7 +2,7 @@
 -- are never used again: a lease that is referred to and gone is over for good.
 -- Of a name without a lease the end is until when it is kept after its release.
 SELECT k.token,
-       k.lease_id,
+       encode(k.lease_id, 'hex') AS lease_id,
        k.lease_id IS NOT NULL AND l.id IS NULL AS gone,
        coalesce(l.owner, '') AS owner,
        coalesce(l.host, '') AS host,
@@ -13,7 +13,7 @@ SELECT k.token,
        coalesce(l.ttl_us, 0) AS ttl_us,
        coalesce(l.renewals, 0) AS renewals,
        CASE WHEN k.wanted_until > clock_timestamp() THEN k.wanted_since ELSE 0 END AS wanted_us,
-       k.metadata,
+       encode(k.metadata, 'hex') AS metadata,
        k.places
 FROM sqllock_lock k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id

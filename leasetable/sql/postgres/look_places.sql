@@ -2,7 +2,7 @@
 -- so that the places are those that were taken up to the token of the first row.
 SELECT false AS place,
        k.token,
-       k.lease_id,
+       encode(k.lease_id, 'hex') AS lease_id,
        k.lease_id IS NOT NULL AND l.id IS NULL AS gone,
        coalesce(l.owner, '') AS owner,
        coalesce(l.host, '') AS host,
@@ -20,7 +20,7 @@ WHERE k.name = $1
 UNION ALL
 SELECT true,
        p.token,
-       p.lease_id,
+       encode(p.lease_id, 'hex'),
        l.id IS NULL,
        coalesce(l.owner, ''),
        coalesce(l.host, ''),

@@ -8,5 +8,5 @@ FROM unnest($1::text::bytea[], $3::text::bigint[]) r (name, token),
   set_config('synchronous_commit', coalesce($5, current_setting('synchronous_commit')), true) a,
   set_config('lock_timeout', '1', true) b
 WHERE k.name = r.name AND k.lease_id = $2 AND k.token = r.token
-RETURNING k.name, k.token,
+RETURNING encode(k.name, 'hex'), k.token,
   CASE WHEN k.wanted_until > clock_timestamp() THEN (pg_notify('sqllock', k.wanted_since || ' ' || encode(k.name, 'hex')) IS NOT NULL)::integer ELSE 0 END AS wanted

@@ -8,5 +8,5 @@ FROM (
   FOR UPDATE OF k SKIP LOCKED
 ) held, set_config('synchronous_commit', coalesce($5, current_setting('synchronous_commit')), true)
 WHERE k.name = held.name
-RETURNING k.name, k.token,
+RETURNING encode(k.name, 'hex'), k.token,
   CASE WHEN k.wanted_until > clock_timestamp() THEN (pg_notify('sqllock', k.wanted_since || ' ' || encode(k.name, 'hex')) IS NOT NULL)::integer ELSE 0 END AS wanted

@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS sqllock_lock (
     wanted_since BIGINT         NULL COMMENT 'since when it does that has waited longest, in microseconds since 1970',
     places      BIGINT          NULL COMMENT 'how many may hold the name together, each with a row of its own in the table of places; 0: any number; NULL: the name is for one holder',
     exclusive_wanted_until DATETIME(6) NULL COMMENT 'until when nobody else joins those who hold the name together, because somebody waits to hold it alone, UTC',
-    metadata    VARBINARY(1024) NOT NULL DEFAULT '' COMMENT 'whatever the holder attached, opaque',
+    metadata    VARBINARY(1024) NOT NULL DEFAULT x'' COMMENT 'whatever the holder attached, opaque',
     PRIMARY KEY (name)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
   COMMENT='sqllock: which lease holds which name. Rows stay after release: the token must only rise.';

@@ -173,7 +173,7 @@ const createSQL = `
 SELECT EXISTS (SELECT 1 FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE = 'CREATE' AND GRANTEE = me)
     OR EXISTS (SELECT 1 FROM information_schema.SCHEMA_PRIVILEGES
                WHERE PRIVILEGE_TYPE = 'CREATE' AND GRANTEE = me AND DATABASE() LIKE TABLE_SCHEMA)
-FROM (SELECT CONCAT("'", REPLACE(CURRENT_USER(), '@', "'@'"), "'") AS me) AS who`
+FROM (SELECT CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''') AS me) AS who`
 
 func mysqlCreate(ctx context.Context, p *patient) (Finding, error) {
 	var may bool
