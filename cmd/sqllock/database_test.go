@@ -317,9 +317,9 @@ func TestCommandsWorkBehindATransactionPooler(t *testing.T) {
 		if out := call(t, e, 0, nil, "run", "it", "--", "echo", "hi"); out != "hi\n" {
 			t.Errorf("the command says %q", out)
 		}
-		holder := held(t, e, "--metadata", "by hand", "held")
-		call(t, e, exitHeld, nil, "run", "--wait", "0", "held", "--", "echo", "no")
-		if out := call(t, e, 0, nil, "ls"); !strings.Contains(out, "held") {
+		holder := held(t, e, "held")
+		call(t, e, exitHeld, []string{"held"}, "run", "--wait", "0", "held", "--", "echo", "no")
+		if out := call(t, e, 0, nil, "ls", "--kind", "lease"); !strings.Contains(out, "held") {
 			t.Errorf("ls says %q", out)
 		}
 		must(t, holder.stdin.Close())
