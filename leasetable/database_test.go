@@ -145,31 +145,35 @@ func run(t *testing.T, db *sqltest.Database, statement string, args ...any) {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	onEvery(t, func(t *testing.T, db *sqltest.Database) {
-		var mu sync.Mutex
-		var lockers []*leasetable.Locker // guarded by mu
-		locktest.Exercise(t, func(t *testing.T) locktest.Locker {
+	onEvery(t, func(t *testing.T, db *sqltest.Database) { conform(t, db, db.DB) })
+}
+
+// conform exercises Lockers on a database that they reach by a pool.
+func conform(t *testing.T, db *sqltest.Database, pool *sqlx.DB) {
+	t.Helper()
+	var mu sync.Mutex
+	var lockers []*leasetable.Locker // guarded by mu
+	locktest.Exercise(t, func(t *testing.T) locktest.Locker {
+		t.Helper()
+		l, err := leasetable.New(pool, leasetable.WithTTL(time.Hour)) // so what is left held is not free because it expired
+		if err != nil {
+			t.Fatal(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		lockers = append(lockers, l)
+		return l
+	}, locktest.Options{
+		Lose: func(t *testing.T, name string) {
 			t.Helper()
-			l, err := leasetable.New(db.DB, leasetable.WithTTL(time.Hour)) // so what is left held is not free because it expired
-			if err != nil {
-				t.Fatal(err)
-			}
+			id := leaseOf(t, db, name)
+			run(t, db, "DELETE FROM sqllock_lease WHERE id = ?", id)
 			mu.Lock()
 			defer mu.Unlock()
-			lockers = append(lockers, l)
-			return l
-		}, locktest.Options{
-			Lose: func(t *testing.T, name string) {
-				t.Helper()
-				id := leaseOf(t, db, name)
-				run(t, db, "DELETE FROM sqllock_lease WHERE id = ?", id)
-				mu.Lock()
-				defer mu.Unlock()
-				for _, l := range lockers { // whose next renewal is far away
-					leasetable.RenewLease(t.Context(), l, id)
-				}
-			},
-		})
+			for _, l := range lockers { // whose next renewal is far away
+				leasetable.RenewLease(t.Context(), l, id)
+			}
+		},
 	})
 }
 

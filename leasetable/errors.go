@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/connector"
 )
 
 // dbError is an error of a statement.
@@ -56,6 +57,8 @@ var meanings = map[string]meaning{
 	"08003": interrupted,
 	"08006": interrupted,
 	"08P01": interrupted,
+	"26000": refused, // the statement is not prepared in this session
+	"42P05": refused, // it is already
 	"42P01": noTable,
 	"42703": noTable,
 	"3F000": noTable,
@@ -110,6 +113,8 @@ func classify(err error) error {
 	means := meanings[code]
 	e := &dbError{err: err, answered: means.answered, transient: means.transient}
 	switch {
+	case connector.Misprepared(err):
+		e.err = fmt.Errorf("%w; %s", err, connector.PrepareNothing)
 	case means == noTable:
 		e.err = fmt.Errorf("%w; %s: %w", sqllock.ErrSchema, applySchema, err)
 	case means.is != nil:

@@ -158,6 +158,9 @@ func SpoilRest(l *Locker) {
 // Work is the pool of connections for statements that take and free names.
 func Work(l *Locker) *sqlx.DB { return l.store.work.DB }
 
+// BehindPooler reports whether l knows of a pooler in between.
+func BehindPooler(l *Locker) bool { return l.store.work.pooler.Load() || l.store.keep.pooler.Load() }
+
 // KnowsSocket reports whether l cuts its connections to MySQL off itself.
 func KnowsSocket(t *testing.T, l *Locker) (known bool) {
 	t.Helper()

@@ -3,19 +3,30 @@ package leasetable
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
+	"io"
 	"reflect"
+	"slices"
+	"sync/atomic"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/connector"
 )
 
 // What a connection of pgx can do and database/sql does not know of is reached without pgx itself,
-// for the user brings the driver. (The linker keeps methods whose names are constants.)
+// for the user brings the driver.
 
 // pgxConn returns the *pgx.Conn of a connection, if it has one.
-func pgxConn(dc driver.Conn) (conn reflect.Value, ok bool) {
-	method := reflect.ValueOf(dc).MethodByName("Conn")
-	if !method.IsValid() || method.Type().NumIn() != 0 || method.Type().NumOut() != 1 || method.Type().Out(0).String() != "*pgx.Conn" {
-		return conn, false
-	}
-	return method.Call(nil)[0], true
+func pgxConn(dc driver.Conn) (conn reflect.Value, ok bool) { return connector.Pgx(dc) }
+
+// pgxServer is what a *pgconn.PgConn knows of the session that it leads to.
+type pgxServer interface {
+	PID() uint32    // the process, as the client was told when it connected
+	TxStatus() byte // of the last answer
+}
+
+func serverOf(conn reflect.Value) (server pgxServer, ok bool) {
+	return reflect.TypeAssert[pgxServer](conn.MethodByName("PgConn").Call(nil)[0])
 }
 
 // waiterOf returns what waits for a notification on a connection of pgx.
@@ -38,11 +49,148 @@ func isDirect(ctx context.Context, dc driver.Conn) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	told := conn.MethodByName("PgConn").Call(nil)[0].MethodByName("PID").Call(nil)[0].Uint()
-	row, err := lastRow(ctx, dc, "SELECT pg_backend_pid()")
+	server, ok := serverOf(conn)
+	mode := connector.Unprepared(dc)
+	if !ok || mode == nil {
+		return false, nil
+	}
+	row, err := lastRow(ctx, dc, "SELECT pg_backend_pid()", driver.NamedValue{Ordinal: 1, Value: mode})
 	if len(row) != 1 || err != nil {
 		return false, err
 	}
 	pid, _ := row[0].(int64)
-	return pid == int64(told), nil
+	return pid == int64(server.PID()), nil
+}
+
+// postgresConn runs single statements on a connection of pgx, each of them a transaction of its own, and makes sure that it
+// was one. It prepares nothing on a connection that is not known to lead to PostgreSQL itself: a pooler may give each
+// statement another session, where what was prepared is not known, or is there already. That they do not tell of each other's
+// statements is found out by the error, too: then the statement has done nothing, and is run again.
+type postgresConn struct {
+	pgxDriverConn
+	server     pgxServer
+	unprepared any // the first argument of a statement that is not to be prepared
+	prepares   bool
+	pooler     *atomic.Bool // is set when there is one
+}
+
+// pgxDriverConn is what a connection of pgx can do that statements need. There are no transactions on it.
+type pgxDriverConn interface {
+	driver.Conn
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.NamedValueChecker
+	driver.SessionResetter
+}
+
+// newPostgresConn makes one of a connection that was just opened. That of another driver stays as it is.
+func newPostgresConn(ctx context.Context, dc driver.Conn, pooler *atomic.Bool) (driver.Conn, error) {
+	direct, err := isDirect(ctx, dc)
+	if err != nil {
+		return nil, err
+	}
+	if !direct {
+		pooler.Store(true)
+	}
+	c, ok := dc.(pgxDriverConn)
+	if !ok {
+		return dc, nil
+	}
+	conn, ok := pgxConn(dc)
+	if !ok {
+		return dc, nil
+	}
+	server, ok := serverOf(conn)
+	if !ok {
+		return dc, nil
+	}
+	unprepared := connector.Unprepared(dc)
+	return &postgresConn{pgxDriverConn: c, server: server, unprepared: unprepared, prepares: direct || unprepared == nil, pooler: pooler}, nil
+}
+
+// arguments are those of a statement for pgx.
+func (c *postgresConn) arguments(args []driver.NamedValue) []driver.NamedValue {
+	if c.prepares {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), 0, driver.NamedValue{Value: c.unprepared})
+}
+
+// misled reports whether a statement did nothing because it was prepared in another session, or by somebody else in this one. From
+// then on nothing is prepared.
+func (c *postgresConn) misled(err error) bool {
+	if err == nil || !c.prepares || c.unprepared == nil || !connector.Misprepared(err) {
+		return false
+	}
+	c.prepares = false
+	c.pooler.Store(true)
+	return true
+}
+
+// ExecContext implements driver.ExecerContext.
+func (c *postgresConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	result, err := c.pgxDriverConn.ExecContext(ctx, query, c.arguments(args))
+	if c.misled(err) {
+		result, err = c.pgxDriverConn.ExecContext(ctx, query, c.arguments(args))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result, c.committed()
+}
+
+// QueryContext implements driver.QueryerContext.
+func (c *postgresConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := c.pgxDriverConn.QueryContext(ctx, query, c.arguments(args))
+	if c.misled(err) {
+		rows, err = c.pgxDriverConn.QueryContext(ctx, query, c.arguments(args))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return postgresRows{rows, c}, nil
+}
+
+// IsValid implements driver.Validator: a connection on which a transaction was left open is closed.
+func (c *postgresConn) IsValid() bool { return c.committed() == nil }
+
+// committed fails after a statement that left a transaction open.
+func (c *postgresConn) committed() error {
+	if c.server.TxStatus() == 'I' {
+		return nil
+	}
+	return errUncommitted
+}
+
+// errUncommitted is the error of a statement that was answered, and not committed: pgpool-II does so in raw mode, of which the
+// client sees nothing else. What was done is undone when the connection is closed; until then it may yet be done.
+var errUncommitted = &dbError{err: &sqllock.RefusedError{
+	Seen: "what is between here and PostgreSQL leaves statements uncommitted: one that was alone left a transaction open (pgpool-II " +
+		"does so with backend_clustering_mode = 'raw' or 'slony')",
+	Instead: "connect to PostgreSQL itself, by PgBouncer, or by pgpool-II with backend_clustering_mode = 'streaming_replication'",
+}}
+
+// postgresRows are the rows of a statement, and the end of it.
+type postgresRows struct {
+	driver.Rows
+	conn *postgresConn
+}
+
+// Next implements driver.Rows.
+func (r postgresRows) Next(to []driver.Value) error {
+	err := r.Rows.Next(to)
+	if errors.Is(err, io.EOF) {
+		if err := r.conn.committed(); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// Close implements driver.Rows.
+func (r postgresRows) Close() error {
+	if err := r.Rows.Close(); err != nil {
+		return err
+	}
+	return r.conn.committed()
 }

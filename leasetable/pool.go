@@ -94,15 +94,13 @@ func (s *settledConnector) settle(ctx context.Context) (driver.Conn, error) {
 	}
 	switch s.dialect {
 	case schema.Postgres:
-		direct, err := isDirect(ctx, dc)
+		countUnreplicated(dc, &s.pool.unreplicated)
+		pc, err := newPostgresConn(ctx, dc, &s.pool.pooler)
 		if err != nil {
 			_ = dc.Close() // the first error says more
 			return nil, err
 		}
-		if !direct {
-			s.pool.pooler.Store(true)
-		}
-		countUnreplicated(dc, &s.pool.unreplicated)
+		dc = pc
 	case schema.MySQL:
 		mc, err := newMySQLConn(dc)
 		if err == nil {

@@ -27,9 +27,7 @@ const applyLock = 0x73716c6c6f636b00
 // A database that is busy, or another migration that runs at the same time, is tried again
 // for up to ten seconds.
 //
-// A transaction pooler may be in between. One that does not know prepared statements
-// (PgBouncer before 1.21) needs what every use of pgx needs there, such as
-// default_query_exec_mode=exec in the DSN; this holds for Check, too.
+// A transaction pooler may be in between: with pgx as the driver, nothing is prepared; this holds for Check, too.
 func Apply(ctx context.Context, db *sql.DB, d Dialect, t Tables) error {
 	if err := t.Validate(d); err != nil {
 		return err

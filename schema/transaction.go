@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+
+	"github.com/sqllock/sqllock/internal/connector"
 )
 
 // reading calls fn so that the connection goes back to the pool with no transaction open,
@@ -41,18 +43,70 @@ func transact(ctx context.Context, db *sql.DB, d Dialect, readOnly bool, fn func
 		// INSERT at READ COMMITTED, and CREATE TABLE ends the transaction anyway.
 		opts.Isolation = sql.LevelReadCommitted
 	}
+	var mode any
+	if d == Postgres {
+		var err error
+		if mode, err = unprepared(ctx, db); err != nil {
+			return fmt.Errorf("schema: connect: %w", err)
+		}
+	}
 	tx, err := db.BeginTx(ctx, opts)
 	if err != nil {
 		return fmt.Errorf("schema: begin: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }() // does nothing after Commit
-	if err := fn(tx); err != nil {
+	if err := fn(modal{tx, mode}); err != nil {
+		if connector.Misprepared(err) {
+			return fmt.Errorf("%w; %s", err, connector.PrepareNothing)
+		}
 		return err
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("schema: commit: %w", err)
 	}
 	return nil
+}
+
+// unprepared returns what connector.Unprepared does of the connections of db.
+func unprepared(ctx context.Context, db *sql.DB) (mode any, err error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }() // into the pool
+	err = conn.Raw(func(dc any) error {
+		mode = connector.Unprepared(dc)
+		return nil
+	})
+	return mode, err
+}
+
+// modal is a transaction whose statements have the mode as their first argument, unless it is nil.
+type modal struct {
+	tx   *sql.Tx
+	mode any
+}
+
+func (m modal) args(args []any) []any {
+	if m.mode == nil {
+		return args
+	}
+	return append([]any{m.mode}, args...)
+}
+
+// ExecContext implements querier.
+func (m modal) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return m.tx.ExecContext(ctx, query, m.args(args)...)
+}
+
+// QueryContext implements querier.
+func (m modal) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return m.tx.QueryContext(ctx, query, m.args(args)...)
+}
+
+// QueryRowContext implements querier.
+func (m modal) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	return m.tx.QueryRowContext(ctx, query, m.args(args)...)
 }
 
 // immediately calls fn in a SQLite transaction that takes the write lock as it begins: one

@@ -73,6 +73,7 @@ func (b *bench) run(cmd *cobra.Command, _ []string) (err error) {
 	if err != nil {
 		return err
 	}
+	b.db.prepareIfDirect(cmd.Context())
 	defer b.db.close()
 	l, err := b.locker(lookTTL)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/schema"
 )
 
 // part is one of the things that are measured.
@@ -118,18 +120,22 @@ func (b *bench) writes(ctx context.Context) (sample, error) {
 		return sample{}, err
 	}
 	defer func() { _ = conn.Close() }()
-	query := b.tables.Rewrite(b.db.dialect, "UPDATE sqllock_lock SET token = token + 1 WHERE name = ?")
-	stmt, err := conn.PreparexContext(ctx, b.db.Rebind(query))
-	if err != nil {
-		return sample{}, err
-	}
-	defer func() { _ = stmt.Close() }()
+	query := b.db.Rebind(b.tables.Rewrite(b.db.dialect, "UPDATE sqllock_lock SET token = token + 1 WHERE name = ?"))
 	row := []byte(b.mine + firstName)
+	write := func(ctx context.Context) (sql.Result, error) { return conn.ExecContext(ctx, query, row) }
+	if b.db.dialect != schema.Postgres { // where pgx prepares it by itself, unless a pooler is in between
+		stmt, err := conn.PreparexContext(ctx, query)
+		if err != nil {
+			return sample{}, err
+		}
+		defer func() { _ = stmt.Close() }()
+		write = func(ctx context.Context) (sql.Result, error) { return stmt.ExecContext(ctx, row) }
+	}
 	return b.repeat(ctx, 1, timed(func(ctx context.Context, _ int) error {
-		if _, err := stmt.ExecContext(ctx, row); err != nil {
+		if _, err := write(ctx); err != nil {
 			return err
 		}
-		_, err := stmt.ExecContext(ctx, row)
+		_, err := write(ctx)
 		return err
 	}))
 }

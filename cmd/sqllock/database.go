@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/doctor"
 	"github.com/sqllock/sqllock/internal/event"
 	"github.com/sqllock/sqllock/schema"
 )
@@ -35,7 +36,7 @@ type database struct {
 	*sqlx.DB
 	dialect  schema.Dialect
 	folder   string          // to be made before the database is used; empty: none
-	postgres *pgx.ConnConfig // of PostgreSQL
+	postgres *pgx.ConnConfig // of PostgreSQL, as the URL has it
 	mysql    *gomysql.Config // of MySQL and MariaDB
 	events   event.Sink      // is told what happens to the locks of Lockers
 }
@@ -144,7 +145,29 @@ func openPostgres(dsn string) (*database, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "sqllock"
 	}
-	return &database{DB: sqlx.NewDb(stdlib.OpenDB(*config), "pgx"), dialect: schema.Postgres, postgres: config}, nil
+	return &database{DB: sqlx.NewDb(stdlib.OpenDB(*preparingNothing(config)), "pgx"), dialect: schema.Postgres, postgres: config}, nil
+}
+
+// preparingNothing is a configuration by which pgx prepares no statements: a pooler may give each of them another session, and to
+// prepare one that runs once takes a round trip.
+func preparingNothing(config *pgx.ConnConfig) *pgx.ConnConfig {
+	config = config.Copy()
+	if config.DefaultQueryExecMode != pgx.QueryExecModeSimpleProtocol { // which somebody asked for, and prepares nothing either
+		config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	}
+	return config
+}
+
+// prepareIfDirect opens a PostgreSQL database anew as a Go program does by the same URL, which prepares its statements, unless a pooler is
+// in between, or it cannot be reached.
+func (db *database) prepareIfDirect(ctx context.Context) {
+	if db.dialect != schema.Postgres {
+		return
+	}
+	if between, err := doctor.BehindPooler(ctx, db.DB); err == nil && !between {
+		db.close()
+		db.DB = sqlx.NewDb(stdlib.OpenDB(*db.postgres), "pgx")
+	}
 }
 
 // openMySQLURL turns a URL into what the driver knows. Its query is the driver's parameters.

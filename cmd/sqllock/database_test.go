@@ -17,6 +17,7 @@ import (
 	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/schema"
+	"github.com/sqllock/sqllock/sqltest"
 )
 
 func TestAMySQLURLBecomesTheDriversOwn(t *testing.T) {
@@ -301,5 +302,30 @@ func TestAPasswordIsNeverShown(t *testing.T) {
 				t.Errorf("%s: %q: code %d, stdout %q, stderr %q", named, args, code, stdout, stderr)
 			}
 		}
+	}
+}
+
+// What one client prepares in a session of the pooler others meet there.
+func TestCommandsWorkBehindATransactionPooler(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	db := sqltest.Postgres(t)
+	e := on(t, locktest.StartBouncer(t, db.DSN, "transaction", "default_pool_size = 2", "server_round_robin = 1"))
+	for range 2 {
+		call(t, e, 0, nil, "schema", "apply")
+		call(t, e, 0, nil, "schema", "check")
+		if out := call(t, e, 0, nil, "run", "it", "--", "echo", "hi"); out != "hi\n" {
+			t.Errorf("the command says %q", out)
+		}
+		holder := held(t, e, "held")
+		call(t, e, exitHeld, []string{"held"}, "run", "--wait", "0", "held", "--", "echo", "no")
+		if out := call(t, e, 0, nil, "ls", "--kind", "lease"); !strings.Contains(out, "held") {
+			t.Errorf("ls says %q", out)
+		}
+		must(t, holder.stdin.Close())
+		holder.rest()
+		holder.exits(0)
+		call(t, e, 0, nil, "purge")
+		call(t, e, 0, nil, "bench", "--duration", "50ms")
 	}
 }

@@ -7,13 +7,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/jmoiron/sqlx"
 	"github.com/spf13/cobra"
 
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/doctor"
-	"github.com/sqllock/sqllock/schema"
 )
 
 const doctorHelp = `Asks the database whether it can be trusted with locks, and says line by line what it found:
@@ -62,9 +58,8 @@ func (e *exam) run(cmd *cobra.Command, _ []string) error {
 	if err := e.tables.Validate(db.dialect); err != nil {
 		return fail(exitUsage, err)
 	}
-	prepares := db.stopPreparing()
 	report := doctor.Examine(cmd.Context(), doctor.Target{
-		DB: db.DB, Dialect: db.dialect, Tables: e.tables, Prepares: prepares, Now: db.now,
+		DB: db.DB, Dialect: db.dialect, Tables: e.tables, Now: db.now,
 		Open: func(ctx context.Context) error {
 			return errors.Join(db.prepare(ctx, e.tables), db.PingContext(ctx))
 		},
@@ -83,23 +78,6 @@ func (e *exam) run(cmd *cobra.Command, _ []string) error {
 		return &exitError{code: exitMind}
 	}
 	return nil
-}
-
-// stopPreparing has pgx prepare no statements from now on, which not every pooler can stand, and
-// reports whether it did.
-func (db *database) stopPreparing() bool {
-	if db.dialect != schema.Postgres {
-		return false
-	}
-	mode := db.postgres.DefaultQueryExecMode
-	if mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol {
-		return false
-	}
-	db.close()
-	config := db.postgres.Copy()
-	config.DefaultQueryExecMode = pgx.QueryExecModeExec
-	db.DB = sqlx.NewDb(stdlib.OpenDB(*config), "pgx")
-	return true
 }
 
 var marks = map[doctor.Level]string{doctor.OK: "✓", doctor.Warn: "!", doctor.Fail: "✗"}

@@ -140,22 +140,43 @@ func TestTheDoctorRecognisesWhatAPoolerPools(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
 	call(t, on(t, db.DSN), 0, nil, "schema", "apply")
-	const exec = "&default_query_exec_mode=exec"
 	for _, test := range []struct {
-		mode, query string
-		want        diagnosis
+		mode string
+		want diagnosis
 	}{
-		{"session", "", diagnosis{lease: ok, session: warn, transaction: ok, unwell: levels{"pooler": warn}, absent: []string{"prepared"}}},
-		{"transaction", exec, diagnosis{lease: ok, session: bad, transaction: ok, unwell: levels{"pooler": warn}, absent: []string{"prepared"}}},
-		{"transaction", "", diagnosis{lease: warn, session: bad, transaction: ok, unwell: levels{"pooler": warn, "prepared": warn}}},
+		{"session", diagnosis{lease: ok, session: warn, transaction: ok, unwell: levels{"pooler": warn}}},
+		{"transaction", diagnosis{lease: ok, session: bad, transaction: ok, unwell: levels{"pooler": warn}}},
 		// Whether the tables are right is asked in a transaction, which there are none of.
-		{"statement", exec, diagnosis{lease: warn, session: bad, transaction: bad, unwell: levels{"pooler": warn, "tables": warn}}},
+		{"statement", diagnosis{lease: warn, session: bad, transaction: bad, unwell: levels{"pooler": warn, "tables": warn}}},
 	} {
-		t.Run(test.mode+test.query, func(t *testing.T) {
+		t.Run(test.mode, func(t *testing.T) {
 			t.Parallel()
 			test.want.code = 78
 			test.want.says = []string{"pools " + test.mode + "s"}
-			mustFind(t, locktest.StartBouncer(t, db.DSN, test.mode)+test.query, test.want)
+			mustFind(t, locktest.StartBouncer(t, db.DSN, test.mode), test.want)
+		})
+	}
+}
+
+func TestTheDoctorRecognisesPgpool(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	db := sqltest.Postgres(t)
+	call(t, on(t, db.DSN), 0, nil, "schema", "apply")
+	undone := diagnosis{code: 69, lease: bad, session: bad, transaction: bad, unwell: levels{"pooler": bad, "write": bad}}
+	apart := diagnosis{code: 69, lease: bad, session: bad, transaction: bad, unwell: levels{"pooler": bad}}
+	for mode, want := range map[string]diagnosis{
+		"raw":                   undone,
+		"slony":                 undone,
+		"native_replication":    apart,
+		"snapshot_isolation":    apart,
+		"streaming_replication": {code: 78, lease: ok, session: warn, transaction: ok, unwell: levels{"pooler": warn}},
+		"logical_replication":   {code: 78, lease: ok, session: warn, transaction: ok, unwell: levels{"pooler": warn}},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			want.says = []string{"pgpool-II", mode}
+			mustFind(t, locktest.StartPgpool(t, db.DSN, mode), want)
 		})
 	}
 }

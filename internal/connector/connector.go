@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"net"
 	"reflect"
 	"unsafe"
@@ -43,6 +44,57 @@ func Socket(dc driver.Conn) net.Conn {
 	}
 	return c
 }
+
+// Pgx returns the *pgx.Conn of what has one: a connection of pgx that database/sql uses, or a transaction of pgx. It
+// is reached without pgx itself, for the user brings the driver. (The linker keeps methods whose names are constants.)
+func Pgx(of any) (conn reflect.Value, ok bool) {
+	method := reflect.ValueOf(of).MethodByName("Conn")
+	if !method.IsValid() || method.Type().NumIn() != 0 || method.Type().NumOut() != 1 || method.Type().Out(0).String() != "*pgx.Conn" {
+		return conn, false
+	}
+	conn = method.Call(nil)[0]
+	return conn, !conn.IsNil()
+}
+
+// Unprepared returns what has pgx prepare nothing for a statement, if it is the first of its arguments, and run it in one
+// round trip: behind a pooler, another session may answer the next one. Of what has no *pgx.Conn it is nil.
+func Unprepared(of any) (mode any) {
+	conn, ok := Pgx(of)
+	if !ok {
+		return nil
+	}
+	now := conn.MethodByName("Config").Call(nil)[0].Elem().FieldByName("DefaultQueryExecMode")
+	if !now.IsValid() || !now.CanInt() {
+		return nil
+	}
+	named := func(mode reflect.Value, name string) bool {
+		s, ok := reflect.TypeAssert[fmt.Stringer](mode)
+		return ok && s.String() == name
+	}
+	if named(now, "simple protocol") { // which somebody asked for
+		return now.Interface()
+	}
+	const modes = 5
+	for n := range int64(modes) {
+		mode := reflect.New(now.Type()).Elem()
+		if mode.SetInt(n + 1); named(mode, "exec") {
+			return mode.Interface()
+		}
+	}
+	return nil
+}
+
+// Misprepared reports whether err is PostgreSQL's answer to a statement that is not prepared in this session, but in another one, or
+// is prepared already, by somebody else: a pooler is in between, and the statement has done nothing.
+func Misprepared(err error) bool {
+	const noSuchStatement, suchAStatement = "26000", "42P05"
+	var answer interface{ SQLState() string }
+	return errors.As(err, &answer) && (answer.SQLState() == noSuchStatement || answer.SQLState() == suchAStatement)
+}
+
+// PrepareNothing is what to do about that.
+const PrepareNothing = "a pooler in between gives this connection now one session, now another: have the driver prepare nothing " +
+	"(of pgx: default_query_exec_mode=exec in the URL), or let the pooler keep prepared statements (PgBouncer: max_prepared_statements)"
 
 // field reads a field, maybe an unexported one, of the struct that v points to, if it has one of that name and type.
 func field[T any](v any, name string) (value T, ok bool) {

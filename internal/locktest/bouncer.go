@@ -15,11 +15,14 @@ import (
 )
 
 // StartBouncer starts a PgBouncer, with lines for its configuration, in front of the server of a
-// PostgreSQL database and returns a DSN that goes through it. Without the program the test is skipped; with
-// CI=true it fails.
+// PostgreSQL database and returns a DSN that goes through it. It keeps no prepared statements. Without the program the test is
+// skipped; with CI=true it fails.
 func StartBouncer(t *testing.T, dsn, mode string, settings ...string) string {
 	t.Helper()
-	program := bouncerProgram(t)
+	program := findProgram(t, "pgbouncer")
+	if keepsPrepared(t, program) {
+		settings = append([]string{"max_prepared_statements = 0"}, settings...)
+	}
 	server, err := url.Parse(dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +62,28 @@ pool_mode = %s
 			t.Logf("pgbouncer says:\n%s", log.String())
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	awaitListener(t, program, address)
+	return fmt.Sprintf("postgres://anybody@%s/%s?sslmode=disable", address, database)
+}
+
+// keepsPrepared reports whether a PgBouncer can keep prepared statements, as it can since 1.21.
+func keepsPrepared(t *testing.T, program string) bool {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), program, "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(string(out), "PgBouncer %d.%d", &major, &minor); err != nil {
+		t.Fatalf("the version of pgbouncer: %q: %v", out, err)
+	}
+	return major > 1 || minor >= 21
+}
+
+// awaitListener waits until a program that was started listens.
+func awaitListener(t *testing.T, program, address string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -67,23 +91,23 @@ pool_mode = %s
 		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		if err == nil {
 			_ = c.Close()
-			return fmt.Sprintf("postgres://anybody@%s/%s?sslmode=disable", address, database)
+			return
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatal("pgbouncer does not listen:", err)
+			t.Fatalf("%s does not listen: %v", program, err)
 		}
 	}
 }
 
-func bouncerProgram(t *testing.T) string {
+func findProgram(t *testing.T, name string) string {
 	t.Helper()
-	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer"} {
+	for _, name := range []string{name, "/usr/sbin/" + name} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
 	}
-	Impossible(t, "pgbouncer is not installed")
+	Impossible(t, name+" is not installed")
 	return ""
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/stdlib"
+
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/schema"
 )
@@ -107,16 +109,44 @@ func write(ctx context.Context, p *patient) (Finding, error) {
 		return Finding{}, nil
 	}
 	for _, statement := range writes {
-		_, err := p.DB.ExecContext(ctx, p.Tables.Rewrite(p.Dialect, statement))
+		statement = p.Tables.Rewrite(p.Dialect, statement)
+		var err error
+		if p.Dialect == schema.Postgres {
+			err = p.writeAlone(ctx, statement)
+		} else {
+			_, err = p.DB.ExecContext(ctx, statement)
+		}
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return Finding{}, err
+		case errors.Is(err, errUncommitted):
+			return bad("connect to PostgreSQL itself", "%s", oneLine(err)), nil
 		case err != nil:
 			return bad("let this user SELECT, INSERT, UPDATE and DELETE in the tables, on a server that can be written to",
 				"leases cannot be written: %s", oneLine(err)), nil
 		}
 	}
 	return fine("this user may read and write the tables"), nil
+}
+
+var errUncommitted = errors.New("what is between here and PostgreSQL leaves statements uncommitted: one that was alone left a transaction open")
+
+// writeAlone runs a statement of writes as leases do, with an argument, and looks whether it was committed.
+func (p *patient) writeAlone(ctx context.Context, statement string) error {
+	conn, err := p.DB.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // into the pool, or if a transaction is open away
+	if _, err := conn.ExecContext(ctx, strings.Replace(statement, "1 = 0", "$1", 1), false); err != nil {
+		return err
+	}
+	return conn.Raw(func(dc any) error {
+		if sc, ok := dc.(*stdlib.Conn); ok && sc.Conn().PgConn().TxStatus() != 'I' {
+			return errUncommitted
+		}
+		return nil
+	})
 }
 
 // create says whether this user may create tables, which matters where there are none.

@@ -24,9 +24,6 @@ type Target struct {
 	Tables  schema.Tables
 	Open    func(context.Context) error              // connects; it makes the file and the tables of SQLite
 	Now     func(context.Context) (time.Time, error) // by the clock of the database
-
-	// Prepares says that other commands, by the same URL, prepare statements on PostgreSQL.
-	Prepares bool
 }
 
 // patient is a database that is being examined, and what is known of it.
@@ -116,7 +113,7 @@ func (p *patient) note(id string, concerns kind, f Finding) {
 	f.ID = id
 	p.Findings = append(p.Findings, f)
 	for _, k := range []kind{lease, session, transaction} {
-		if concerns&k != 0 {
+		if (concerns|f.also)&k != 0 {
 			p.depends[k] = append(p.depends[k], f)
 		}
 	}

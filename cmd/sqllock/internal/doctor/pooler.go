@@ -1,13 +1,16 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/jmoiron/sqlx"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/pg"
@@ -27,7 +30,10 @@ func postgresPooler(ctx context.Context, p *patient) (Finding, error) {
 	if p.engine != "" {
 		return Finding{}, nil // it numbers its sessions in its own way
 	}
-	between, err := p.isBetween(ctx)
+	if f, err := p.pgpool(ctx); err != nil || f.Level != "" {
+		return f, err
+	}
+	between, err := BehindPooler(ctx, p.DB)
 	switch {
 	case err != nil:
 		return Finding{}, err
@@ -44,17 +50,73 @@ func postgresPooler(ctx context.Context, p *patient) (Finding, error) {
 		return beware(direct+"; in Go, pg.WithSessionPooling",
 			"one that pools sessions is in between, and frees the locks of those who leave"), nil
 	case poolsTransactions:
-		return beware(direct+" or transaction locks",
+		return beware(direct+" or transaction locks; what a Go program prepares itself needs default_query_exec_mode=exec in its URL, "+
+			"or a pooler that keeps prepared statements",
 			"one that pools transactions is in between: a session, and its locks, is now one's and then another's"), nil
 	}
 	return beware(direct+"; a lease cannot guard a transaction here",
 		"one that pools statements is in between: there are no transactions"), nil
 }
 
-// isBetween compares the session that a connection was told of when it was opened with the one
+// pgpool recognises pgpool-II, which names the session of the server as the server does. It answers this itself, and passes it on
+// unless it is a simple query.
+func (p *patient) pgpool(ctx context.Context) (Finding, error) {
+	var version string
+	err := p.DB.QueryRowContext(ctx, "SHOW pool_version", pgx.QueryExecModeSimpleProtocol).Scan(&version)
+	const noSuchSetting = "42704"
+	var answer *pgconn.PgError
+	switch {
+	case errors.As(err, &answer) && answer.Code == noSuchSetting:
+		return Finding{}, nil
+	case err != nil:
+		return Finding{}, err
+	}
+	rows, err := p.DB.QueryContext(ctx, "SHOW pool_status", pgx.QueryExecModeSimpleProtocol)
+	if err != nil {
+		return Finding{}, err
+	}
+	defer func() { _ = rows.Close() }() // Err has told
+	mode := ""
+	for rows.Next() {
+		var item, value, about string
+		if err := rows.Scan(&item, &value, &about); err != nil {
+			return Finding{}, err
+		}
+		if item == "backend_clustering_mode" {
+			mode = cmp.Or(pgpoolModes[value], value)
+		}
+	}
+	return judgePgpool(version, mode), rows.Err()
+}
+
+// pgpoolModes are the values of backend_clustering_mode, as pgpool-II numbers them.
+var pgpoolModes = map[string]string{
+	"1": "streaming_replication", "2": "native_replication", "3": "logical_replication", "4": "slony", "5": "raw", "6": "snapshot_isolation",
+}
+
+func judgePgpool(version, mode string) Finding {
+	var f Finding
+	switch mode {
+	case "raw", "slony":
+		f = bad("connect to PostgreSQL itself, or set backend_clustering_mode = 'streaming_replication'",
+			"pgpool-II %s in %s mode is in between: it leaves statements uncommitted, and says that they are done", version, mode)
+		f.also = every
+	case "native_replication", "snapshot_isolation":
+		f = bad("connect to one PostgreSQL itself, always the same one",
+			"pgpool-II %s in %s mode is in between: it has each server decide for itself who holds a lock, by its own clock", version, mode)
+		f.also = every
+	default:
+		f = beware("connect to the primary itself for session locks",
+			"pgpool-II %s in %s mode is in between: it says where statements go, and keeps the sessions of those who leave", version, cmp.Or(mode, "an unknown"))
+		f.also = session
+	}
+	return f
+}
+
+// BehindPooler compares the session that a connection was told of when it was opened with the one
 // that answers.
-func (p *patient) isBetween(ctx context.Context) (between bool, err error) {
-	conn, err := p.DB.Conn(ctx)
+func BehindPooler(ctx context.Context, db *sqlx.DB) (between bool, err error) {
+	conn, err := db.Conn(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -93,12 +155,4 @@ func (p *patient) pooling(ctx context.Context) (pooling, error) {
 		return noPooler, err
 	}
 	return poolsSessions, nil
-}
-
-func postgresPrepared(_ context.Context, p *patient) (Finding, error) {
-	if p.Prepares && (p.pooler == poolsTransactions || p.pooler == poolsStatements) {
-		return beware("add default_query_exec_mode=exec to the URL (?… or &…)",
-			"statements that are prepared in one session are not known in the next, unless the pooler takes care of that"), nil
-	}
-	return Finding{}, nil
 }

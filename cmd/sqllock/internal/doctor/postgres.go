@@ -10,7 +10,6 @@ import (
 var postgresChecks = []check{
 	{"server", every, postgresServer},
 	{"pooler", none, postgresPooler},
-	{"prepared", lease, postgresPrepared},
 	{"role", lease, postgresRole},
 	{"replication", lease, postgresReplication},
 	{"idle", session, postgresIdle},

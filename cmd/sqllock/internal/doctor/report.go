@@ -25,6 +25,8 @@ type Finding struct {
 	Level  Level  `json:"level"`
 	Text   string `json:"text"`
 	Advice string `json:"advice,omitempty"` // what to do; empty when all is well
+
+	also kind // locks that depend on it, besides those that depend on every answer to the question
 }
 
 // Report is what was found, and which kinds of lock are safe: the IDs of the verdicts are those of
