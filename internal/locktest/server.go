@@ -99,8 +99,8 @@ func Sessions(t *testing.T, server Server) {
 		{"a Locker does not terminate itself", terminateItself},
 		{"a session that is ended is noticed and costs its own locks only", sessionEnds},
 		{"the end of a session is told though no heartbeat is due", func(t *testing.T, s sessions) {
-			toldAtOnce(t, s, Settings{})
-			toldAtOnce(t, s, Settings{DB: SmallPool(t, s.server.Driver, s.DSN(t, Access{}))})
+			ToldAtOnce(t, s, Settings{})
+			ToldAtOnce(t, s, Settings{DB: SmallPool(t, s.server.Driver, s.DSN(t, Access{}))})
 		}},
 		{"a wait whose session is ended fails and holds nothing", func(t *testing.T, s sessions) { waitEnds(t, s, true) }},
 		{"a wait whose statement is ended fails and holds nothing", func(t *testing.T, s sessions) { waitEnds(t, s, false) }},
