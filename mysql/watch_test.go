@@ -8,12 +8,14 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	gomysql "github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/internal/session"
 	"github.com/sqllock/sqllock/mysql"
@@ -52,6 +54,77 @@ func TestTheEndOfASessionIsToldWhateverTheTimeoutForReading(t *testing.T) {
 		config.ReadTimeout = 3 * time.Second
 		locktest.ToldAtOnce(t, database{db}, locktest.Settings{DB: locktest.SmallPool(t, "mysql", config.FormatDSN())})
 	})
+}
+
+// lastWords passes on what a client and its server say, until the server is made to say something and to hang up.
+type lastWords struct {
+	listener net.Listener
+	say      chan []byte // to the first client
+}
+
+func newLastWords(t *testing.T, server string) *lastWords {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &lastWords{listener: listener, say: make(chan []byte)}
+	var running sync.WaitGroup
+	running.Go(func() { w.serve(t, server) })
+	t.Cleanup(func() {
+		_ = listener.Close()
+		running.Wait()
+	})
+	return w
+}
+
+func (w *lastWords) serve(t *testing.T, server string) {
+	t.Helper()
+	client, err := w.listener.Accept()
+	if err != nil {
+		return
+	}
+	defer client.Close()
+	upstream, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer upstream.Close()
+	go func() { _, _ = io.Copy(upstream, client) }()
+	go func() { _, _ = io.Copy(client, upstream) }()
+	select {
+	case words := <-w.say:
+		if _, err := client.Write(words); err != nil {
+			t.Error(err)
+		}
+	case <-t.Context().Done():
+	}
+}
+
+// As a server does that ends a session because of its timeout, or is shut down: it says so first, in a packet that looks
+// like an answer or not, and the heartbeat that asks what it means is answered by that.
+func TestTheEndOfASessionIsToldWhateverTheServerSaysFirst(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for number, name := range []string{"not an answer", "like an answer"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onEach(t, func(t *testing.T, db *sqltest.Database) {
+				t.Helper()
+				w := newLastWords(t, database{db}.config(t).Addr)
+				dsn := database{db}.DSN(t, locktest.Access{Address: w.listener.Addr().String()})
+				l := closing(t)(mysql.New(dsn, mysql.WithSessionTTL(time.Hour), mysql.WithHeartbeat(time.Hour)))
+				locks := []sqllock.Lock{mustTry(t, l, "a"), mustTry(t, l, "b")}
+				const clientInteractionTimeout = "\xbf\x0f"
+				said := "\xff" + clientInteractionTimeout + "#HY000the client was silent"
+				w.say <- []byte(string([]byte{byte(len(said)), 0, 0, byte(number)}) + said)
+				for _, lock := range locks {
+					mustBeLost(t, lock)
+				}
+			})
+		})
+	}
 }
 
 // sockets are both ends of a connection, of every kind that is watched.
