@@ -28,8 +28,7 @@
 // counted on this process's own monotonic clock, from the moment the last confirmed
 // statement was sent, and lies before the one that the server counts. When the server
 // itself ends the session (it was restarted, or somebody terminated the connection), the
-// holder is told as soon as the driver notices: on PostgreSQL within milliseconds, on MySQL
-// and MariaDB within the heartbeat.
+// holder is told within milliseconds; on Windows, for MySQL and MariaDB, within a second.
 //
 // Locks are not re-entrant: a second acquisition of a held name waits (Acquire) or fails
 // (TryAcquire), also within one process.

@@ -21,7 +21,8 @@ import (
 type conn struct {
 	sc       *sql.Conn
 	socket   *socket
-	id       int64 // CONNECTION_ID()
+	watcher  *watcher // nil: its end is seen by the heartbeat only
+	id       int64    // CONNECTION_ID()
 	ttl      time.Duration
 	database string
 	uncut    context.Context //nolint:containedctx // the connection's own: ends when Cut is called
@@ -200,13 +201,6 @@ func (c *conn) Ping(ctx context.Context) error {
 	if isSet(readOnly) {
 		return errReadOnly
 	}
-	return nil
-}
-
-// Watch implements session.Conn. The driver has no way to read an idle connection: its end is
-// seen by the heartbeat.
-func (c *conn) Watch(ctx context.Context) error {
-	<-ctx.Done()
 	return nil
 }
 

@@ -93,8 +93,10 @@ func (c *conn) setUp(ctx context.Context, ttl time.Duration, wide bool) error {
 	if c.releaseLock, err = c.prepare(ctx, releaseLockSQL); err != nil {
 		return err
 	}
-	c.many, err = c.prepare(ctx, manySQL)
-	return err
+	if c.many, err = c.prepare(ctx, manySQL); err != nil {
+		return err
+	}
+	return c.watch()
 }
 
 func (c *conn) probe(ctx context.Context) (map[string]string, error) {

@@ -72,6 +72,9 @@ func (d database) New(s locktest.Settings) (locktest.SessionLocker, error) {
 	if s.Owner != "" {
 		opts = append(opts, mysql.WithOwner(s.Owner))
 	}
+	if s.Heartbeat != 0 {
+		opts = append(opts, mysql.WithHeartbeat(s.Heartbeat))
+	}
 	if s.Connections != 0 {
 		opts = append(opts, mysql.WithMaxConnections(s.Connections))
 	}

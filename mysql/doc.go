@@ -6,7 +6,10 @@
 //   - Release.
 //   - The end of the connection that it was taken on: the process ended, the connection broke,
 //     the server restarted or failed over, or somebody killed the connection. The lock's
-//     context ends with sqllock.ErrLost at the next heartbeat, of which there is one a second.
+//     context ends with sqllock.ErrLost, within milliseconds where the socket of an idle connection
+//     can be watched: on Linux, macOS and other Unix systems, over TCP, a Unix socket or TLS. Elsewhere
+//     (Windows, a dialler of one's own whose connections are neither the net package's nor crypto/tls on
+//     those) at the next heartbeat, of which there is one a second.
 //   - The session TTL: the server ends a session that it has not heard of for so long
 //     (wait_timeout), and so frees the locks of a process that is stopped or cut off. The
 //     lock's context ends with sqllock.ErrLost when nothing was confirmed for 5/6 of the TTL,
@@ -30,7 +33,7 @@
 // The goroutines of one process that want the same lock wait in memory, first come first served,
 // and hand it over without asking the server. After 8 times or 20 ms another process has its turn
 // if one waits. To hand a lock over is to release it on what is known of the connection: if the server
-// ended it since the last heartbeat, Release still returns nil, and the next is told of the loss.
+// ended it and that was not seen yet, Release still returns nil, and the next is told of the loss.
 //
 // A wait blocks in the server's own queue in slices of one or two seconds. A waiter that was cut off
 // leaves the queue at the end of its slice; if the lock is granted to it before, it is free when the

@@ -25,6 +25,7 @@ const locksPerSession = 1000
 type Locker struct {
 	db       *sql.DB // the Locker's own: keeps no idle connection and has no limit
 	ttl      time.Duration
+	idle     time.Duration // at the longest, before a heartbeat
 	owner    string
 	sessions int
 	wide     bool // names belong to the whole server
@@ -120,13 +121,13 @@ func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 }
 
 func newLocker(opts []Option, connect func(owner string) (driver.Connector, error)) (*Locker, error) {
-	l := &Locker{ttl: 15 * time.Second, owner: session.DefaultOwner(), sessions: 20}
+	l := &Locker{ttl: 15 * time.Second, idle: time.Second, owner: session.DefaultOwner(), sessions: 20}
 	for _, opt := range opts {
 		opt(l)
 	}
 	// wait_timeout counts whole seconds, a slice of a wait takes one, and a heartbeat a second
 	// finds a dead connection.
-	timing, err := session.NewTiming(l.ttl, 3*time.Second, time.Second)
+	timing, err := session.NewTiming(l.ttl, 3*time.Second, l.idle)
 	if err != nil {
 		return nil, err
 	}

@@ -55,6 +55,9 @@ func (d database) New(s locktest.Settings) (locktest.SessionLocker, error) {
 	if s.Owner != "" {
 		opts = append(opts, pg.WithOwner(s.Owner))
 	}
+	if s.Heartbeat != 0 {
+		opts = append(opts, pg.WithHeartbeat(s.Heartbeat))
+	}
 	if s.Connections != 0 {
 		opts = append(opts, pg.WithMaxConnections(s.Connections))
 	}

@@ -2,6 +2,7 @@ package pg
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -20,4 +21,9 @@ func AsBefore14() Option {
 			return nil
 		}
 	}
+}
+
+// WithHeartbeat has the Locker send heartbeats no more often than once in d.
+func WithHeartbeat(d time.Duration) Option {
+	return func(l *Locker) { l.idle = d }
 }

@@ -26,6 +26,7 @@ const locksPerSession = 600
 type Locker struct {
 	connect  func(context.Context) (*pgx.Conn, error)
 	ttl      time.Duration
+	idle     time.Duration // at the longest, before a heartbeat
 	owner    string
 	sessions int
 	pooled   bool                                            // a pooler in between is said to pool sessions
@@ -115,12 +116,12 @@ func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 }
 
 func newLocker(connect func(context.Context) (*pgx.Conn, error), opts []Option) (*Locker, error) {
-	l := &Locker{connect: connect, ttl: 15 * time.Second, owner: session.DefaultOwner(), sessions: 20}
+	l := &Locker{connect: connect, ttl: 15 * time.Second, idle: 5 * time.Second, owner: session.DefaultOwner(), sessions: 20}
 	l.admit = l.refuse
 	for _, opt := range opts {
 		opt(l)
 	}
-	timing, err := session.NewTiming(l.ttl, time.Second, 5*time.Second)
+	timing, err := session.NewTiming(l.ttl, time.Second, l.idle)
 	if err != nil {
 		return nil, err
 	}

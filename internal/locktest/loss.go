@@ -30,6 +30,30 @@ func sessionEnds(t *testing.T, s sessions) {
 	MustRelease(t, c)
 }
 
+// ToldAtOnce has the server end a session with several locks, and then one that its lock was waited for on. No heartbeat
+// is due while the test runs, and nobody uses the Locker: who tells of the loss has watched an idle connection.
+func ToldAtOnce(t *testing.T, db Database, settings Settings) {
+	t.Helper()
+	settings.Heartbeat = endless
+	l, elsewhere := open(t, db, settings), open(t, db, Settings{})
+	before := MustTry(t, elsewhere, "waited for")
+	waiting := startWaiting(bounded(t), t, db, l, "waited for")
+	MustRelease(t, before)
+	waitedFor := waiting.mustGet(t)
+
+	locks := []sqllock.Lock{MustTry(t, l, "a"), MustTry(t, l, "b"), MustTry(t, l, "c")}
+	ended := time.Now()
+	db.End(t, "a")
+	for _, lock := range locks {
+		MustBeLost(t, lock)
+	}
+	t.Logf("%d locks were told within %v", len(locks), time.Since(ended))
+	MustLive(t, waitedFor)
+	db.End(t, "waited for")
+	MustBeLost(t, waitedFor)
+	MustRelease(t, MustAcquire(t, l, "a"))
+}
+
 // notTakenAgain has a holder ask for something else before the end of its connection was noticed.
 func notTakenAgain(t *testing.T, s sessions) {
 	l := s.open(t)

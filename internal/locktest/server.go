@@ -48,6 +48,7 @@ type Settings struct {
 	DSN         string        // instead of the database's own
 	DB          *sql.DB       // instead of a DSN
 	TTL         time.Duration // by default it ends in no test
+	Heartbeat   time.Duration // at most a third of the TTL; by default the Locker's own
 	Owner       string
 	Connections int
 	Hook        func(sqllock.Event)
@@ -97,6 +98,10 @@ func Sessions(t *testing.T, server Server) {
 		{"Terminate of a free lock ends nothing", terminateFree},
 		{"a Locker does not terminate itself", terminateItself},
 		{"a session that is ended is noticed and costs its own locks only", sessionEnds},
+		{"the end of a session is told though no heartbeat is due", func(t *testing.T, s sessions) {
+			ToldAtOnce(t, s, Settings{})
+			ToldAtOnce(t, s, Settings{DB: SmallPool(t, s.server.Driver, s.DSN(t, Access{}))})
+		}},
 		{"a wait whose session is ended fails and holds nothing", func(t *testing.T, s sessions) { waitEnds(t, s, true) }},
 		{"a wait whose statement is ended fails and holds nothing", func(t *testing.T, s sessions) { waitEnds(t, s, false) }},
 	})

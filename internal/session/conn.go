@@ -63,8 +63,8 @@ type Conn[K comparable] interface {
 	// locks, and restarts the server's count of its idle time.
 	Ping(ctx context.Context) error
 
-	// Watch returns an error as soon as the connection is known to be dead, and nil when ctx
-	// ends; the Conn is usable then.
+	// Watch returns an error as soon as the connection is known to be dead, ErrDoubt when it may be, and nil when
+	// ctx ends; the Conn is usable then.
 	Watch(ctx context.Context) error
 
 	// Cut makes the Run under way, and every later one, fail soon. Any goroutine may call it.
@@ -86,6 +86,9 @@ type resumer[K comparable] interface {
 // ErrSilent is what an error of a Wait matches if the server ended the session because it had not heard of it for a moment: its
 // process was slow, and the wait begins again.
 var ErrSilent = errors.New("the server had not heard of the session in time")
+
+// ErrDoubt says that something came on an idle connection that may be its end: a Ping tells.
+var ErrDoubt = errors.New("the connection may have ended")
 
 // ErrLate says that the answer has not come yet.
 var ErrLate = errors.New("the answer has not come yet")

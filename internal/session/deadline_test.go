@@ -245,3 +245,54 @@ func TestNobodyHasALockBeforeItsHolderThatIsCutOffWasTold(t *testing.T) {
 		}
 	})
 }
+
+// errEnd is what is seen of a connection that has ended.
+var errEnd = errors.New("it has ended")
+
+func TestAllLocksOfASessionAreToldWhenItsEndIsSeen(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		l := s.newLocker(t)
+		locks := []sqllock.Lock{mustTry(t, l, "x"), mustTry(t, l, "y")}
+		pass(ttl / 10) // no heartbeat is due for long
+		seen := time.Now()
+		s.holder("x").seen <- errEnd
+		for _, lock := range locks {
+			mustEndAt(t, lock, func() time.Time { return seen })
+			if cause := context.Cause(lock.Context()); !errors.Is(cause, errEnd) {
+				t.Errorf("the lock ended with: %v", cause)
+			}
+		}
+	})
+}
+
+func TestAConnectionInDoubtIsPingedAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, lives := range []bool{true, false} {
+		onBoth(t, func(t *testing.T, s *server) {
+			lock := mustTry(t, s.newLocker(t), "x")
+			pass(ttl / 10) // no heartbeat is due for long
+			seen, before, c := time.Now(), len(s.statements(pings)), s.holder("x")
+			if !lives {
+				c.end()
+			}
+			c.seen <- session.ErrDoubt
+			if !lives {
+				mustEndAt(t, lock, func() time.Time { return seen })
+				return
+			}
+			synctest.Wait()
+			all := s.statements(pings)
+			if len(all) != before+1 || !all[before].at.Equal(seen) {
+				t.Fatalf("%d pings were sent", len(all)-before)
+			}
+			if err := context.Cause(lock.Context()); err != nil {
+				t.Fatal(err)
+			}
+			pass(ttl)
+			if err := context.Cause(lock.Context()); err != nil {
+				t.Errorf("later the lock ended with %v", err)
+			}
+		})
+	}
+}

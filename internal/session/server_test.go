@@ -65,7 +65,7 @@ func (s *server) newLocker(t *testing.T) *session.Locker[string] {
 }
 
 func (s *server) open(context.Context) (session.Conn[string], error) {
-	c := &conn{server: s, cut: make(chan struct{})}
+	c := &conn{server: s, seen: make(chan error, 1), cut: make(chan struct{})}
 	c.idle = time.AfterFunc(s.ttl, c.end)
 	if s.resumes {
 		return &resuming{conn: c}, nil
@@ -101,12 +101,20 @@ func (s *server) cutOff(key string) {
 	s.holds[key].off = true
 }
 
+// holder is the session that has a key.
+func (s *server) holder(key string) *conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.holds[key]
+}
+
 // conn is a session on the server.
 type conn struct {
 	*server
 	idle *time.Timer
-	over bool // guarded by server.mu
-	off  bool // guarded by server.mu: cut off from the server
+	seen chan error // what is seen of it while it is idle
+	over bool       // guarded by server.mu
+	off  bool       // guarded by server.mu: cut off from the server
 
 	cutOnce sync.Once
 	cut     chan struct{} // closed when the connection is cut
@@ -230,8 +238,12 @@ func (c *conn) Ping(ctx context.Context) error {
 
 // Watch implements session.Conn.
 func (c *conn) Watch(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
+	select {
+	case err := <-c.seen:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // Cut implements session.Conn.

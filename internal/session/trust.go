@@ -121,7 +121,7 @@ func (s *session[K]) ping() error {
 	return err
 }
 
-// watch waits until a caller comes, the connection dies or a heartbeat is due, and sends the
+// watch waits until a caller comes, the connection dies or may have died, or a heartbeat is due, and sends the
 // heartbeat.
 func (s *session[K]) watch() error {
 	trusted := s.trustedUntil()
@@ -145,7 +145,7 @@ func (s *session[K]) watch() error {
 	s.mu.Lock()
 	s.interrupt = nil
 	s.mu.Unlock()
-	if err != nil || time.Now().Before(due) {
+	if doubt := errors.Is(err, ErrDoubt); !doubt && (err != nil || time.Now().Before(due)) {
 		return err
 	}
 	return s.ping()

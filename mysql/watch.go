@@ -1,0 +1,106 @@
+package mysql
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/session"
+)
+
+// watcher notices that the server ends an idle connection. It waits in the runtime's poller, and takes no byte from the
+// driver. The driver cannot read meanwhile; no statement is sent before wait has returned.
+type watcher struct {
+	socket  net.Conn
+	raw     syscall.RawConn
+	doubted time.Time // when the server last spoke without being asked
+}
+
+// doubtEvery is the shortest time between two doubts. A server that goes on to speak without being asked costs a
+// statement in that time, and is watched by heartbeats only for the rest of it.
+const doubtEvery = time.Second
+
+// errSpoke says that there is something to read on an idle connection.
+var errSpoke = errors.New("the server spoke without being asked")
+
+// newWatcher returns nil for a socket that cannot be watched. One of another type may have read ahead, or have deadlines of
+// its own kind.
+func newWatcher(socket net.Conn) *watcher {
+	var raw syscall.RawConn
+	var err error
+	switch c := socket.(type) {
+	case *net.TCPConn:
+		raw, err = c.SyscallConn()
+	case *net.UnixConn:
+		raw, err = c.SyscallConn()
+	}
+	if !canPeek || raw == nil || err != nil {
+		return nil
+	}
+	return &watcher{socket: socket, raw: raw}
+}
+
+// watch has the end of the connection noticed between statements, if its socket is known.
+func (c *conn) watch() error {
+	if c.socket.Conn != nil {
+		c.watcher = newWatcher(c.socket.Conn)
+		return nil
+	}
+	return c.sc.Raw(func(dc any) error {
+		c.watcher = newWatcher(connector.Socket(dc.(driver.Conn)))
+		return nil
+	})
+}
+
+// wait returns nil when ctx ends, errSpoke when there is something to read, and another error when the connection has
+// ended. The socket has no deadline for reading then.
+func (w *watcher) wait(ctx context.Context) error {
+	if err := w.socket.SetReadDeadline(time.Time{}); err != nil { // the driver leaves its own, if it has a timeout
+		return err
+	}
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(interrupted)
+		_ = w.socket.SetReadDeadline(time.Unix(1, 0)) // fails on a closed socket only
+	})
+	err := peek(w.raw)
+	if stop() {
+		return err
+	}
+	<-interrupted // the deadline is set, and not later
+	if errReset := w.socket.SetReadDeadline(time.Time{}); errReset != nil {
+		return errReset
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errSpoke) { // what it said is for the next statement
+		return nil
+	}
+	return err
+}
+
+// Watch implements session.Conn. What a server says without being asked is why it ends the session, or, in TLS, a ticket or a
+// key that the driver is to read; what comes after it is not seen.
+func (c *conn) Watch(ctx context.Context) error {
+	if c.watcher == nil {
+		<-ctx.Done()
+		return nil
+	}
+	err := c.watcher.wait(ctx)
+	switch now := time.Now(); {
+	case err == nil:
+		return nil
+	case !errors.Is(err, errSpoke):
+		return fmt.Errorf("the connection ended: %w", err)
+	case now.Sub(c.watcher.doubted) < doubtEvery:
+		<-ctx.Done()
+		return nil
+	default:
+		c.watcher.doubted = now
+		return session.ErrDoubt
+	}
+}
