@@ -89,7 +89,12 @@
 // A Locker opens connections of its own, like those of the *sqlx.DB it is given: at most six
 // for its statements, one for renewals, which nothing else can delay, and on PostgreSQL, while goroutines wait
 // for other processes, one that hears of releases. It works behind a transaction pooler, where nothing is
-// heard, with pgx configured as for any other use there (default_query_exec_mode=exec).
+// heard, with the plain URL: on a connection of pgx that is not known to lead to PostgreSQL itself nothing is prepared. A
+// driver that wraps pgx hides that, and needs default_query_exec_mode=exec in its URL; so does, for [Lease.Guard], a connection
+// of the caller's, unless the pooler keeps prepared statements.
+//
+// What leaves a statement of its own uncommitted, as pgpool-II does in raw mode, is refused (sqllock.ErrRefused) by the statement that
+// shows it, which may not be the first one.
 //
 // # Galera
 //

@@ -53,6 +53,9 @@ func PgxTx[R interface{ Scan(to ...any) error }](tx interface {
 //
 // End tx before Release: it waits for tx as everybody does, and says after 5 s that it was not confirmed.
 //
+// Behind a pooler of transactions the connection of tx needs what every use of its driver needs there: with pgx
+// default_query_exec_mode=exec, unless the pooler keeps prepared statements.
+//
 // After an error tx must be rolled back. It matches sqllock.ErrLost when the name is somebody else's.
 // A lock whose context has ended is not asked about.
 //

@@ -227,7 +227,7 @@ func TestPgpoolThatLeavesStatementsUncommittedIsRefused(t *testing.T) {
 			dsn := locktest.StartPgpool(t, db.DSN, mode)
 			direct := newLocker(t, db.DB)
 			refused := 0
-			for range 10 {
+			for range 8 {
 				l := newLocker(t, open(t, "pgx", dsn), leasetable.WithTTL(time.Hour))
 				for i := range 3 {
 					name := fmt.Sprint("x", i)
@@ -245,7 +245,7 @@ func TestPgpoolThatLeavesStatementsUncommittedIsRefused(t *testing.T) {
 				}
 			}
 			if refused == 0 {
-				t.Error("nothing was refused")
+				t.Error("nothing was refused: does this version of pgpool-II commit?")
 			}
 		})
 	}

@@ -51,7 +51,8 @@
 // Before it grants anything, a Locker refuses (sqllock.ErrRefused) a server where an advisory
 // lock would not exclude others: a connection pooler in between, unless it is said to pool sessions
 // ([WithSessionPooling]) and a test does not find otherwise, a standby, CockroachDB, and PostgreSQL
-// before version 12. Connections of a *sql.DB that send cancel requests (pgx's
+// before version 12. It does not recognise pgpool-II, which shows clients the process of the server as the server
+// does; sqllock doctor does. Connections of a *sql.DB that send cancel requests (pgx's
 // CancelRequestContextWatcherHandler) are sqllock.ErrUnsupported.
 //
 // # Shared locks
