@@ -149,6 +149,25 @@ func Explain(ctx context.Context, l *Locker, names []string) (map[string]string,
 	return ways, nil
 }
 
+// Statements returns the texts of the statements of l's database, by their names.
+func Statements(l *Locker) map[string]string {
+	texts := make(map[string]string)
+	for st, text := range l.store.texts {
+		texts[string(st)] = text
+	}
+	return texts
+}
+
+// BreakOff closes the socket of a connection of l's under the driver, which does not know that, and has just used it.
+func BreakOff(ctx context.Context, l *Locker) error {
+	conn, err := l.store.work.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() // into the pool
+	return conn.Raw(func(dc any) error { return dc.(*postgresConn).socket.Close() })
+}
+
 // SpoilRest has the server refuse the statement that takes those of many names which the first one did not.
 func SpoilRest(l *Locker) {
 	l.store.texts[acquireUnlocked] = "SELECT FROM sqllock_nowhere WHERE $1 || $2::bytea || $3::bytea IS NULL"

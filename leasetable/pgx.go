@@ -32,17 +32,12 @@ func waiterOf(dc driver.Conn) func(ctx context.Context) (payload string, err err
 }
 
 // isDirect reports whether a connection is known to lead to PostgreSQL itself, and not to a pooler:
-// the process that serves it is the one that it was told of when it was opened.
+// the process that serves it is the one that it was told of when it was opened. Of such a session lookUpByIndexIn is true.
 func isDirect(ctx context.Context, dc driver.Conn) (bool, error) {
 	conn, ok := pgxConn(dc)
 	if !ok {
 		return false, nil
 	}
 	told := conn.MethodByName("PgConn").Call(nil)[0].MethodByName("PID").Call(nil)[0].Uint()
-	row, err := lastRow(ctx, dc, "SELECT pg_backend_pid()")
-	if len(row) != 1 || err != nil {
-		return false, err
-	}
-	pid, _ := row[0].(int64)
-	return pid == int64(told), nil
+	return lookUpByIndexIn(ctx, dc, told)
 }
