@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -130,7 +131,7 @@ func Explain(ctx context.Context, l *Locker, names []string) (map[string]string,
 		if at < 0 {
 			at = strings.LastIndex(text, "\nSELECT")
 		}
-		rows, err := l.store.work.QueryxContext(ctx, "EXPLAIN"+text[at:])
+		rows, err := l.store.work.QueryxContext(ctx, "EXPLAIN FORMAT=TRADITIONAL"+text[at:])
 		if err != nil {
 			return nil, err
 		}
@@ -138,6 +139,9 @@ func Explain(ctx context.Context, l *Locker, names []string) (map[string]string,
 			way := make(map[string]any)
 			if err := rows.MapScan(way); err != nil {
 				return nil, err
+			}
+			if _, ok := way["type"]; !ok {
+				return nil, fmt.Errorf("%s is not explained: %v", st, way)
 			}
 			how, _ := way["type"].([]byte)
 			ways[string(st)] += string(how)
