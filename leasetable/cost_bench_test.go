@@ -137,3 +137,56 @@ func BenchmarkKilledHolder(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkNewNames has 16 goroutines take and free 10,000 names that are new to a fresh database, and then again. "x-again" is how many times
+// as long the first round takes.
+func BenchmarkNewNames(b *testing.B) {
+	names, together := 10_000, 16
+	if testing.Short() {
+		names = 160
+	}
+	for _, engine := range []sqltest.Engine{sqltest.EnginePostgres, sqltest.EngineMySQL, sqltest.EngineMariaDB} {
+		b.Run(string(engine), func(b *testing.B) {
+			for done := false; b.Loop(); done = true { // once, whatever -benchtime is
+				if done {
+					continue
+				}
+				l, err := leasetable.New(startDurable(b, engine).DB)
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer l.Close()
+				var spent [2]time.Duration
+				for round := range spent {
+					began := time.Now()
+					useAll(b, l, names, together)
+					spent[round] = time.Since(began)
+				}
+				b.Logf("%v, and again %v", spent[0], spent[1])
+				b.ReportMetric(0, "ns/op") // of both together; says nothing
+				b.ReportMetric(float64(spent[0])/float64(spent[1]), "x-again")
+			}
+		})
+	}
+}
+
+// useAll takes and frees so many names, some at the same time.
+func useAll(b *testing.B, l *leasetable.Locker, names, together int) {
+	b.Helper()
+	var all sync.WaitGroup
+	for g := range together {
+		all.Go(func() {
+			for i := g; i < names; i += together {
+				lock, err := l.TryAcquire(b.Context(), fmt.Sprint("name ", i))
+				if err == nil {
+					err = lock.Release(b.Context())
+				}
+				if err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}

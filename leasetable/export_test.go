@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -130,7 +131,7 @@ func Explain(ctx context.Context, l *Locker, names []string) (map[string]string,
 		if at < 0 {
 			at = strings.LastIndex(text, "\nSELECT")
 		}
-		rows, err := l.store.work.QueryxContext(ctx, "EXPLAIN"+text[at:])
+		rows, err := l.store.work.QueryxContext(ctx, "EXPLAIN FORMAT=TRADITIONAL"+text[at:])
 		if err != nil {
 			return nil, err
 		}
@@ -138,6 +139,9 @@ func Explain(ctx context.Context, l *Locker, names []string) (map[string]string,
 			way := make(map[string]any)
 			if err := rows.MapScan(way); err != nil {
 				return nil, err
+			}
+			if _, ok := way["type"]; !ok {
+				return nil, fmt.Errorf("%s is not explained: %v", st, way)
 			}
 			how, _ := way["type"].([]byte)
 			ways[string(st)] += string(how)
@@ -147,6 +151,25 @@ func Explain(ctx context.Context, l *Locker, names []string) (map[string]string,
 		}
 	}
 	return ways, nil
+}
+
+// Statements returns the texts of the statements of l's database, by their names.
+func Statements(l *Locker) map[string]string {
+	texts := make(map[string]string)
+	for st, text := range l.store.texts {
+		texts[string(st)] = text
+	}
+	return texts
+}
+
+// BreakOff closes the socket of a connection of l's under the driver, which does not know that, and has just used it.
+func BreakOff(ctx context.Context, l *Locker) error {
+	conn, err := l.store.work.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() // into the pool
+	return conn.Raw(func(dc any) error { return dc.(*postgresConn).socket.Close() })
 }
 
 // SpoilRest has the server refuse the statement that takes those of many names which the first one did not.

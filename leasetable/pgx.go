@@ -5,9 +5,11 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
+	"net"
 	"reflect"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/connector"
@@ -43,23 +45,17 @@ func waiterOf(dc driver.Conn) func(ctx context.Context) (payload string, err err
 }
 
 // isDirect reports whether a connection is known to lead to PostgreSQL itself, and not to a pooler:
-// the process that serves it is the one that it was told of when it was opened.
+// the process that serves it is the one that it was told of when it was opened. Of such a session lookUpByIndexIn is true.
 func isDirect(ctx context.Context, dc driver.Conn) (bool, error) {
 	conn, ok := pgxConn(dc)
 	if !ok {
 		return false, nil
 	}
 	server, ok := serverOf(conn)
-	mode := connector.Unprepared(dc)
-	if !ok || mode == nil {
+	if !ok {
 		return false, nil
 	}
-	row, err := lastRow(ctx, dc, "SELECT pg_backend_pid()", driver.NamedValue{Ordinal: 1, Value: mode})
-	if len(row) != 1 || err != nil {
-		return false, err
-	}
-	pid, _ := row[0].(int64)
-	return pid == int64(server.PID()), nil
+	return lookUpByIndexIn(ctx, dc, server.PID())
 }
 
 // postgresConn runs single statements on a connection of pgx, each of them a transaction of its own, and makes sure that it
@@ -72,11 +68,16 @@ type postgresConn struct {
 	unprepared any // the first argument of a statement that is not to be prepared
 	prepares   bool
 	pooler     *atomic.Bool // is set when there is one
+
+	socket    net.Conn
+	lastReset *time.Time // the driver's; nil: it is not known
 }
 
 // pgxDriverConn is what a connection of pgx can do that statements need. There are no transactions on it.
 type pgxDriverConn interface {
 	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
 	driver.ExecerContext
 	driver.QueryerContext
 	driver.NamedValueChecker
@@ -105,7 +106,11 @@ func newPostgresConn(ctx context.Context, dc driver.Conn, pooler *atomic.Bool) (
 		return dc, nil
 	}
 	unprepared := connector.Unprepared(dc)
-	return &postgresConn{pgxDriverConn: c, server: server, unprepared: unprepared, prepares: direct || unprepared == nil, pooler: pooler}, nil
+	socket, _ := conn.MethodByName("PgConn").Call(nil)[0].MethodByName("Conn").Call(nil)[0].Interface().(net.Conn)
+	return &postgresConn{
+		pgxDriverConn: c, server: server, unprepared: unprepared, prepares: direct || unprepared == nil, pooler: pooler,
+		socket: socket, lastReset: connector.LastReset(dc),
+	}, nil
 }
 
 // arguments are those of a statement for pgx.
@@ -139,11 +144,16 @@ func (c *postgresConn) ExecContext(ctx context.Context, query string, args []dri
 	return result, c.committed()
 }
 
-// QueryContext implements driver.QueryerContext.
+// QueryContext implements driver.QueryerContext. A query that surely was not sent is for another connection, as the driver has it with
+// what ExecContext executes.
 func (c *postgresConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	rows, err := c.pgxDriverConn.QueryContext(ctx, query, c.arguments(args))
 	if c.misled(err) {
 		rows, err = c.pgxDriverConn.QueryContext(ctx, query, c.arguments(args))
+	}
+	var unsent interface{ SafeToRetry() bool }
+	if errors.As(err, &unsent) && unsent.SafeToRetry() && ctx.Err() == nil {
+		return nil, driver.ErrBadConn
 	}
 	if err != nil {
 		return nil, err

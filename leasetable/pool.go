@@ -40,7 +40,7 @@ func (p *pool) open(c driver.Connector, driverName string, d schema.Dialect, con
 }
 
 // settings make every connection behave alike whatever the DSN or the server's defaults say.
-// On PostgreSQL a session may be a pooler's and is left alone: each statement is a transaction
+// On PostgreSQL a session may be a pooler's and is left alone, but see lookUpByIndexIn: each statement is a transaction
 // of its own there, and under a stricter isolation level it fails cleanly and is retried.
 var settings = map[schema.Dialect][]string{
 	schema.MySQL: {

@@ -27,6 +27,7 @@ type proxy struct {
 	word    string                // guarded by mu: "" when not armed
 	spared  int                   // guarded by mu: requests with the word that are left out
 	late    chan struct{}         // guarded by mu: nil, or closed when the answer is to be passed on
+	asked   int                   // guarded by mu: requests
 	lost    int                   // guarded by mu: answers dropped
 	vain    int                   // guarded by mu: connections of clients for whom no server listened
 }
@@ -121,6 +122,7 @@ func (p *proxy) serve(client net.Conn) {
 			return
 		}
 		p.mu.Lock()
+		p.asked++
 		if p.word != "" && strings.Contains(string(buf[:n]), p.word) {
 			if p.spared == 0 {
 				p.word = ""
@@ -166,6 +168,13 @@ func (p *proxy) switchTo(server string) {
 	for client := range p.clients {
 		_ = client.Close()
 	}
+}
+
+// requests is how often something was sent to the server at once: how many round trips there were.
+func (p *proxy) requests() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked
 }
 
 func (p *proxy) answersLost() int {

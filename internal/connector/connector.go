@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"reflect"
+	"time"
 	"unsafe"
 )
 
@@ -96,17 +97,39 @@ func Misprepared(err error) bool {
 const PrepareNothing = "a pooler in between gives this connection now one session, now another: have the driver prepare nothing " +
 	"(of pgx: default_query_exec_mode=exec in the URL), or let the pooler keep prepared statements (PgBouncer: max_prepared_statements)"
 
+// LastReset returns where a connection of pgx's stdlib (5.12) notes when it was last taken from its pool. If that was more than a second
+// ago the driver asks the server for a sign of life, which is a round trip, before the connection is used. It is nil if it is not
+// known, or if the application decides that itself, by stdlib.OptionShouldPing.
+func LastReset(dc driver.Conn) *time.Time {
+	at := pointer[time.Time](dc, "lastResetSessionTime")
+	if at != nil {
+		if decides := reflect.ValueOf(dc).Elem().FieldByName("shouldPing"); decides.Kind() == reflect.Func && !decides.IsNil() {
+			return nil
+		}
+	}
+	return at
+}
+
 // field reads a field, maybe an unexported one, of the struct that v points to, if it has one of that name and type.
 func field[T any](v any, name string) (value T, ok bool) {
+	p := pointer[T](v, name)
+	if p == nil {
+		return value, false
+	}
+	return *p, true
+}
+
+// pointer returns where that field is, or nil.
+func pointer[T any](v any, name string) *T {
 	p := reflect.ValueOf(v)
 	if p.Kind() != reflect.Pointer || p.Elem().Kind() != reflect.Struct {
-		return value, false
+		return nil
 	}
 	f := p.Elem().FieldByName(name)
 	if !f.IsValid() || f.Type() != reflect.TypeFor[T]() {
-		return value, false
+		return nil
 	}
-	return *(*T)(unsafe.Pointer(f.UnsafeAddr())), true //nolint:gosec // type checked above, only read
+	return (*T)(unsafe.Pointer(f.UnsafeAddr())) //nolint:gosec // type checked above
 }
 
 // takesFromPool reports whether c is the connector of pgx's stdlib.OpenDBFromPool.

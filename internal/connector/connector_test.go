@@ -69,3 +69,14 @@ func TestANilDBIsAnError(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// This fails when pgx keeps that elsewhere.
+func TestWherePgxNotesTheLastUseOfAConnectionIsFound(t *testing.T) {
+	t.Parallel()
+	if connector.LastReset(&stdlib.Conn{}) == nil {
+		t.Error("not found")
+	}
+	if connector.LastReset(nil) != nil {
+		t.Error("found in nothing")
+	}
+}

@@ -1,5 +1,6 @@
 -- Takes the places of the name $1 away from all who have one, if its token is still $2, as it was when they were looked at,
--- and leaves word for their leases. The token rises: who has just seen it takes no place.
+-- and leaves word for their leases. The token rises: who has just seen it takes no place. The leases are looked up as the names in
+-- acquire_many.sql.
 WITH raised AS (
   UPDATE sqllock_lock
   SET token = token + 1, released_at = clock_timestamp()
@@ -9,6 +10,6 @@ WITH raised AS (
   DELETE FROM sqllock_place WHERE name = $1 AND EXISTS (SELECT FROM raised)
   RETURNING lease_id
 ), told AS (
-  UPDATE sqllock_lease SET changes = changes + 1 WHERE id IN (SELECT lease_id FROM freed)
+  UPDATE sqllock_lease SET changes = changes + 1 WHERE id = ANY (ARRAY(SELECT lease_id FROM freed)) AND id BETWEEN '' AND decode(repeat('ff', 1025), 'hex')
 )
 SELECT count(*) FROM raised

@@ -1,5 +1,6 @@
 -- Who holds the name $1. A lease row was committed before a lock row could refer to it, and ids
 -- are never used again: a lease that is referred to and gone is over for good.
+-- The limit has the lease looked up, and its table not joined, whatever its statistics say.
 -- Of a name without a lease the end is until when it is kept after its release.
 SELECT k.token,
        encode(k.lease_id, 'hex') AS lease_id,
@@ -16,5 +17,5 @@ SELECT k.token,
        encode(k.metadata, 'hex') AS metadata,
        k.places
 FROM sqllock_lock k
-LEFT JOIN sqllock_lease l ON l.id = k.lease_id
+LEFT JOIN LATERAL (SELECT * FROM sqllock_lease WHERE id = k.lease_id LIMIT 1) l ON true
 WHERE k.name = $1

@@ -15,7 +15,7 @@ SELECT false AS place,
        k.places,
        coalesce((extract(epoch FROM k.exclusive_wanted_until - clock_timestamp()) * 1000000)::bigint, 0) AS alone_us
 FROM sqllock_lock k
-LEFT JOIN sqllock_lease l ON l.id = k.lease_id
+LEFT JOIN LATERAL (SELECT * FROM sqllock_lease WHERE id = k.lease_id LIMIT 1) l ON true
 WHERE k.name = $1
 UNION ALL
 SELECT true,
@@ -33,6 +33,6 @@ SELECT true,
        NULL,
        0
 FROM sqllock_place p
-LEFT JOIN sqllock_lease l ON l.id = p.lease_id
+LEFT JOIN LATERAL (SELECT * FROM sqllock_lease WHERE id = p.lease_id LIMIT 1) l ON true
 WHERE p.name = $1
 ORDER BY place, token

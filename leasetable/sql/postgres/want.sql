@@ -4,4 +4,4 @@
 UPDATE sqllock_lock
 SET wanted_since = CASE WHEN wanted_until > clock_timestamp() THEN least(wanted_since, $2) ELSE $2 END,
     wanted_until = clock_timestamp() + $3::bigint * interval '1 microsecond'
-WHERE name IN (SELECT name FROM sqllock_lock WHERE name = $1 AND lease_id IS NOT NULL FOR UPDATE SKIP LOCKED)
+WHERE name = $1 AND EXISTS (SELECT FROM sqllock_lock WHERE name = $1 AND lease_id IS NOT NULL FOR UPDATE SKIP LOCKED)

@@ -1,0 +1,102 @@
+package leasetable_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// A connection that nobody has used for a second is one that drivers have doubts about.
+func beIdle() { <-time.After(1500 * time.Millisecond) }
+
+func TestAPauseCostsNoRoundTrip(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
+		use := func() (requests int) {
+			before := p.requests()
+			release(t, take(t, l, "x"))
+			return p.requests() - before
+		}
+		for range 3 { // then all statements are prepared
+			use()
+		}
+		at := use()
+		beIdle()
+		if after := use(); at != 2 || after != at {
+			t.Errorf("to take and free a name takes %d round trips, and %d after a pause", at, after)
+		}
+		lease := take(t, l, "y")
+		renew := func() (requests int) {
+			before := p.requests()
+			if err := lease.Renew(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return p.requests() - before
+		}
+		renew()
+		beIdle()
+		if n := renew(); n != 1 {
+			t.Errorf("a renewal after a pause takes %d round trips", n)
+		}
+	})
+}
+
+func TestAConnectionThatEndedInAPauseIsReplaced(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for how, end := range map[string]func(*testing.T, *proxy, *sqltest.Database){
+		"the network ended it": func(_ *testing.T, p *proxy, db *sqltest.Database) { p.switchTo(addressOf(db)) },
+		"the server ended it":  func(t *testing.T, _ *proxy, db *sqltest.Database) { endConnections(t, db) },
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			onServers(t, func(t *testing.T, db *sqltest.Database) {
+				p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
+				for range 3 {
+					release(t, take(t, l, "x"))
+				}
+				end(t, p, db)
+				beIdle()
+				lock, err := l.TryAcquire(t.Context(), "x")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if token := lock.(*leasetable.Lease).Token(); token != 4 {
+					t.Errorf("the fourth holder has the token %d", token)
+				}
+			})
+		})
+	}
+}
+
+// What was surely not sent cannot have been done.
+func TestAStatementThatCouldNotBeSentIsSentOnAnotherConnection(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	db := withTables(t, sqltest.Postgres(t))
+	l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+	release(t, take(t, l, "x"))
+	breakOff := func() {
+		t.Helper()
+		if err := leasetable.BreakOff(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	breakOff()
+	lock, err := l.TryAcquire(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token := lock.(*leasetable.Lease).Token(); token != 2 {
+		t.Errorf("the second holder has the token %d", token)
+	}
+	breakOff()
+	if took, err := leasetable.TakeMany(t.Context(), l, []string{"y", "z"}); err != nil || len(took) != 2 {
+		t.Errorf("took %v, %v", took, err)
+	}
+}
