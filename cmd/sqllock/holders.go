@@ -35,6 +35,7 @@ type entry struct {
 	limit      int  // so many can hold it; 0: one, or any number
 
 	wantedSince time.Time // since when somebody waits for it; of leases
+	taken       time.Time // when it was last taken, by whomever; of leases
 	sqllock.Holder
 }
 
@@ -59,7 +60,7 @@ func (e entry) soon(now time.Time) bool {
 func leaseEntries(infos []leasetable.Info) []entry {
 	var entries []entry
 	for _, info := range infos {
-		e := entry{name: info.Name, kind: kindLease, state: stateFree, wantedSince: info.WantedSince, Holder: info.Holder}
+		e := entry{name: info.Name, kind: kindLease, state: stateFree, wantedSince: info.WantedSince, taken: info.Taken, Holder: info.Holder}
 		switch {
 		case info.Expired:
 			e.state = stateExpired

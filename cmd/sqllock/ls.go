@@ -10,7 +10,8 @@ import (
 )
 
 const lsHelp = `Lists who holds which lock, and which leases have expired without anybody following. Names that
-are free are left out. With PREFIX it lists the leases whose names begin with it; a server has
+are free are left out: they were released, their holder has ended in an orderly way, or it died and
+was forgotten (sqllock purge). With PREFIX it lists the leases whose names begin with it; a server has
 only hashes of the names of session locks, so of them only the one that is called PREFIX is found,
 and those whose hash begins with it.
 
