@@ -22,10 +22,10 @@ type part struct {
 	run   func(ctx context.Context) (sample, error)
 }
 
-// sample is how long calls took, and all of them together.
+// sample is how long calls took, and how many were under way at any time.
 type sample struct {
-	took    []time.Duration
-	elapsed time.Duration
+	took   []time.Duration
+	atOnce int
 }
 
 // What is measured with how many.
@@ -84,7 +84,7 @@ func (b *bench) repeat(ctx context.Context, n int, f func(ctx context.Context, i
 		})
 	}
 	all.Wait()
-	s.elapsed = time.Since(began)
+	s.atOnce = n
 	return s, context.Cause(ctx)
 }
 
@@ -147,7 +147,8 @@ func (b *bench) pairs(ctx context.Context, l locker, names int) (sample, error) 
 	return b.repeat(ctx, names, timed(func(ctx context.Context, i int) error { return b.pair(ctx, l, strconv.Itoa(i)) }))
 }
 
-// handoff has several Lockers, which know nothing of each other, wait for one lock.
+// handoff has several Lockers, which know nothing of each other, wait for one lock that each gives back at once. As soon
+// as all are connected every handoff counts, also one to the Locker that had the lock: so there is always one under way.
 func (b *bench) handoff(ctx context.Context) (s sample, err error) {
 	var lockers [runners]locker
 	for i := range lockers {
@@ -160,23 +161,27 @@ func (b *bench) handoff(ctx context.Context) (s sample, err error) {
 	}
 	var (
 		mu       sync.Mutex
-		last     = -1      // guarded by mu: who had the lock last
-		released time.Time // guarded by mu: when that one began to release it
+		had      = make(map[int]bool) // guarded by mu: who had the lock, and so is connected
+		released time.Time            // guarded by mu: when the last one began to release it, since all are connected
 	)
-	return b.repeat(ctx, runners, func(ctx context.Context, i int) (took time.Duration, err error) {
+	s, err = b.repeat(ctx, runners, func(ctx context.Context, i int) (took time.Duration, err error) {
 		lock, err := lockers[i].Acquire(ctx, b.mine+"handoff")
 		if err != nil {
 			return 0, err
 		}
 		mu.Lock()
 		now := time.Now()
-		if last >= 0 && last != i { // otherwise nobody handed it over
+		if !released.IsZero() {
 			took = now.Sub(released)
 		}
-		last, released = i, now
+		if had[i] = true; len(had) == runners {
+			released = now
+		}
 		mu.Unlock()
 		return took, lock.Release(ctx)
 	})
+	s.atOnce = 1
+	return s, err
 }
 
 // renewal holds many locks.

@@ -124,34 +124,23 @@ func keyName(key int64, pair bool) string {
 	return fmt.Sprintf("key %d", key)
 }
 
-// serverName is what the server calls the session lock of a name: a hash, which does not tell it.
-func (db *database) serverName(ctx context.Context, name string) (string, error) {
-	if db.dialect == schema.Postgres {
-		return keyName(pg.Key(name), false), nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	var database string
-	err := db.GetContext(ctx, &database, "SELECT COALESCE(DATABASE(), '')")
-	return mysql.ServerName(database, name), err
-}
-
-// named picks the session locks whose names on the server begin with prefix, and that which is
-// called prefix itself.
+// named picks the session locks whose names begin with prefix, if these are known, or their names on the server, and
+// that which is called prefix itself.
 func (db *database) named(ctx context.Context, entries []entry, prefix string) ([]entry, error) {
 	if prefix == "" || len(entries) == 0 {
 		return entries, nil
 	}
-	exact, err := db.serverName(ctx, prefix)
+	serverName, err := db.serverNames(ctx)
 	if err != nil {
 		return nil, err
 	}
+	exact := serverName(prefix)
 	var picked []entry
 	for _, e := range entries {
 		if e.serverName == exact {
 			e.name = prefix
 		}
-		if e.name != "" || strings.HasPrefix(e.serverName, prefix) {
+		if e.name != "" && strings.HasPrefix(e.name, prefix) || strings.HasPrefix(e.serverName, prefix) {
 			picked = append(picked, e)
 		}
 	}
