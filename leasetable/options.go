@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -54,7 +55,8 @@ func choose(opts []sqllock.Option) (c choice, err error) {
 	c.ttl, c.meet = o.TTL, o.Meet
 	switch {
 	case o.Backend != nil && !ok:
-		err = fmt.Errorf("%w, a lease: %T", sqllock.ErrUnsupported, o.Backend)
+		of, _, _ := strings.Cut(fmt.Sprintf("%T", o.Backend), ".")
+		err = fmt.Errorf("%w, a lease: it is of package %s", sqllock.ErrUnsupported, of)
 	case c.keep < 0:
 		err = fmt.Errorf("leasetable: a name cannot be held for at least %v", c.keep)
 	default:

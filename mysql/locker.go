@@ -168,7 +168,8 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Optio
 func want(op, name string, opts []sqllock.Option) (w session.Want[string], err error) {
 	backend, err := session.CheckArgs(op, name, opts)
 	if err == nil && backend != nil {
-		err = &sqllock.OpError{Op: op, Name: name, Err: fmt.Errorf("%w on MySQL and MariaDB: %T", sqllock.ErrUnsupported, backend)}
+		err = &sqllock.OpError{Op: op, Name: name, Err: fmt.Errorf("%w on MySQL and MariaDB: it is of package %s",
+			sqllock.ErrUnsupported, session.PackageOf(backend))}
 	}
 	return session.Want[string]{Name: name, Key: name}, err
 }

@@ -51,7 +51,7 @@ func want(op, name string, opts []sqllock.Option) (w session.Want[key], err erro
 	}
 	c, ok := backend.(choice)
 	if backend != nil && !ok {
-		return w, &sqllock.OpError{Op: op, Name: name, Err: fmt.Errorf("%w on PostgreSQL: %T", sqllock.ErrUnsupported, backend)}
+		return w, &sqllock.OpError{Op: op, Name: name, Err: fmt.Errorf("%w on PostgreSQL: it is of package %s", sqllock.ErrUnsupported, session.PackageOf(backend))}
 	}
 	w = session.Want[key]{Name: name, Key: key{n: Key(name)}, Shared: c.shared}
 	if c.key != nil {

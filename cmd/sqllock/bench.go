@@ -20,7 +20,7 @@ const benchHelp = `Measures what this database can do with locks, from this mach
   - a free lock acquired and released, again and again
   - the same with 16 names at once
   - the handoff of a lock among four who wait for it as processes do, and give it back at once: the
-    time from the beginning of the release until the next one has it, or the same one again
+    time from the beginning of the release until another one has it
   - the renewal of 1,000 locks of one holder: of a lease as often as can be, of session locks the
     heartbeats of their connections as they come
 

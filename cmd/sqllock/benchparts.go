@@ -147,8 +147,8 @@ func (b *bench) pairs(ctx context.Context, l locker, names int) (sample, error) 
 	return b.repeat(ctx, names, timed(func(ctx context.Context, i int) error { return b.pair(ctx, l, strconv.Itoa(i)) }))
 }
 
-// handoff has several Lockers, which know nothing of each other, wait for one lock that each gives back at once. As soon
-// as all are connected every handoff counts, also one to the Locker that had the lock: so there is always one under way.
+// handoff has several Lockers, which know nothing of each other, wait for one lock. Who had it asks again when another one
+// has it, and so there is always one handoff under way, as soon as all are connected.
 func (b *bench) handoff(ctx context.Context) (s sample, err error) {
 	var lockers [runners]locker
 	for i := range lockers {
@@ -159,10 +159,13 @@ func (b *bench) handoff(ctx context.Context) (s sample, err error) {
 		defer func() { _ = l.Close() }() // it holds nothing any more
 		lockers[i] = l
 	}
+	end := time.Now().Add(b.duration)
 	var (
 		mu       sync.Mutex
-		had      = make(map[int]bool) // guarded by mu: who had the lock, and so is connected
-		released time.Time            // guarded by mu: when the last one began to release it, since all are connected
+		had      = make(map[int]bool)  // guarded by mu: who had the lock, and so is connected
+		last     int                   // guarded by mu: who had it last
+		released time.Time             // guarded by mu: when that one began to release it
+		taken    = make(chan struct{}) // guarded by mu: closed when the next one has it
 	)
 	s, err = b.repeat(ctx, runners, func(ctx context.Context, i int) (took time.Duration, err error) {
 		lock, err := lockers[i].Acquire(ctx, b.mine+"handoff")
@@ -171,14 +174,25 @@ func (b *bench) handoff(ctx context.Context) (s sample, err error) {
 		}
 		mu.Lock()
 		now := time.Now()
-		if !released.IsZero() {
+		if len(had) == runners && last != i {
 			took = now.Sub(released)
 		}
-		if had[i] = true; len(had) == runners {
-			released = now
-		}
+		close(taken)
+		next := make(chan struct{})
+		had[i], last, released, taken = true, i, now, next
 		mu.Unlock()
-		return took, lock.Release(ctx)
+		if err := lock.Release(ctx); err != nil {
+			return 0, err
+		}
+		over := time.NewTimer(time.Until(end)) // then it may be the only one that still asks
+		defer over.Stop()
+		select {
+		case <-next:
+		case <-over.C:
+		case <-b.over:
+		case <-ctx.Done():
+		}
+		return took, nil
 	})
 	s.atOnce = 1
 	return s, err

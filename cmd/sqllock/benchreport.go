@@ -61,19 +61,22 @@ func (r *report) print(w io.Writer) error {
 	line("", "COUNT", "MEDIAN", "99 %", "MEAN", "PER SECOND")
 	for _, one := range r.Results {
 		medians[one.Name] = one.Median
-		perSecond := unknown
-		if one.PerSecond > 0 {
-			perSecond = thousands(int64(one.PerSecond))
+		perSecond := thousands(int64(one.PerSecond))
+		switch {
+		case one.PerSecond == 0:
+			perSecond = unknown
+		case one.PerSecond < 100:
+			perSecond = threeDigits(one.PerSecond)
 		}
 		line(one.title, thousands(int64(one.Count)), shortTime(one.Median), shortTime(one.P99), shortTime(one.Mean), perSecond)
 	}
-	_, _ = fmt.Fprintf(&b, "\nCOUNT calls were measured; MEDIAN, 99 %% and MEAN are the time that one took. PER SECOND\n"+
-		"is 1 / MEAN, or %d / MEAN of the %d names.\n", namesAtOnce, namesAtOnce)
-	_, _ = fmt.Fprintf(&b, "\nTo acquire and release a lock takes as long as %s round trips", threeDigits(medians["pair"]/medians["round_trip"]))
+	_, _ = fmt.Fprintf(&b, "\nMEDIAN, 99 %% and MEAN are of the times that COUNT calls took, each alone.\n"+
+		"PER SECOND is 1 / MEAN, or %d / MEAN of the %d names.\n", namesAtOnce, namesAtOnce)
+	_, _ = fmt.Fprintf(&b, "\nBy the medians, a lock is acquired and released in the time of %s round trips", threeDigits(medians["pair"]/medians["round_trip"]))
 	if writes, ok := medians["two_writes"]; ok {
-		_, _ = fmt.Fprintf(&b, ", or\n%s times as long as two bare writes", threeDigits(medians["pair"]/writes))
+		_, _ = fmt.Fprintf(&b, ", or\n%s times that of two bare writes", threeDigits(medians["pair"]/writes))
 	}
-	b.WriteString(" (MEDIAN).\n")
+	b.WriteString(".\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -317,6 +317,30 @@ func TestADatabaseThatCannotBeUsed(t *testing.T) {
 	}
 }
 
+// pgx tries TLS first, which this server does not have, and without it is told that the password is wrong.
+func TestAWrongPasswordIsWhatIsSaid(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	u, err := url.Parse(wrongPassword(t, servers["PostgreSQL"](t), "s3cr3t"))
+	must(t, err)
+	query := u.Query()
+	query.Set("sslmode", "prefer")
+	u.RawQuery = query.Encode()
+	for _, args := range [][]string{
+		{"ls"},
+		{"run", "x", "--", "true"},
+		{"run", "--kind", "session", "x", "--", "true"},
+		{"schema", "check"},
+		{"doctor"},
+	} {
+		code, stdout, stderr := runHere(t, env{"SQLLOCK_DB": u.String(), "PATH": os.Getenv("PATH")}, args...)
+		said := strings.Join(strings.Fields(stdout+stderr), " ")
+		if code != 69 || !strings.Contains(said, "password authentication failed") || strings.Contains(said, "tls error") {
+			t.Errorf("%q: code %d, it said %s", args, code, said)
+		}
+	}
+}
+
 func TestAServerThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -43,9 +43,9 @@ sqllock and the group until SIGCONT. On a terminal the command gets what keys se
 SIGINT and SIGQUIT are not passed on.
 
 While it waits and standard error is a terminal, sqllock says there for whom, since when and how
-long is left. With --verbose it says which database it is, and what happens to the lock: who is waited for, that it was
-acquired, after how long and with which token, that a renewal is overdue or the lock lost, and
-why, the exit code of the command, and how long the lock was held when it was released. With
+long is left. With --verbose it says which database it is and what happens to the lock: who is
+waited for, that it was acquired, after how long and with which token, that a renewal is overdue or
+the lock lost, and why, the exit code of the command, and how long the lock was held. With
 --log-format json all that sqllock itself says there is one JSON object a line, with time, level
 and msg, also the error it ends with, which has its exit_code; the waiting is not shown then.
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,6 +28,20 @@ func TestAServersTablesAreMadeOnlyByThoseWhoAsk(t *testing.T) {
 		call(t, e, 69, []string{"other_"}, "run", "--prefix", "other_", "x", "--", "true")
 		call(t, e, 0, nil, "schema", "apply", "--prefix", "other_")
 		call(t, e, 0, nil, "run", "--prefix", "other_", "x", "--", "true")
+	})
+}
+
+func TestMissingTablesAreAdvisedOnce(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db testPlace) {
+		for _, args := range [][]string{{"run", "x", "--", "true"}, {"ls", "--kind", "lease"}, {"show", "--kind", "lease", "x"}, {"purge"}, {"release", "--force", "x"}} {
+			e := on(t, db.url)
+			e["PATH"] = os.Getenv("PATH")
+			code, _, stderr := runHere(t, e, args...)
+			if code != 69 || strings.Count(stderr, "schema apply") != 1 || strings.Contains(stderr, "schema.Apply") || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%q: code %d, stderr %q", args, code, stderr)
+			}
+		}
 	})
 }
 

@@ -60,6 +60,7 @@ SQLLOCK_DB is there if it was set, for other calls of sqllock; --db and --db-fil
 
 const environmentHelp = `sqllock reads
   SQLLOCK_DB        the database, unless --db or --db-file names it
+  DATABASE_URL      not for the database: that it is set is said when none is named
   PGHOST, PGUSER, PGPASSWORD, PGPASSFILE, PGSSLMODE and others of PostgreSQL's own variables,
                     for what the name of a PostgreSQL database leaves open
   XDG_STATE_HOME, HOME, on Windows LocalAppData

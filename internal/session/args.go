@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/sqllock/sqllock"
 )
@@ -23,6 +24,12 @@ func CheckArgs(op, name string, opts []sqllock.Option) (backend any, err error) 
 		return nil, &sqllock.OpError{Op: op, Name: name, Err: err}
 	}
 	return o.Backend, nil
+}
+
+// PackageOf is the name of the package whose option a backend is from.
+func PackageOf(backend any) string {
+	name, _, _ := strings.Cut(fmt.Sprintf("%T", backend), ".")
+	return name
 }
 
 // DefaultOwner is what a Locker calls itself unless told otherwise: program@host:pid.
