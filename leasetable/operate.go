@@ -16,12 +16,18 @@ type Info struct {
 	Token int64 // the highest that the name has had; 0: it was never taken
 	Held  bool  // by a lease that has not expired, or kept after its release
 
-	// Expired says that nobody has released the name, and that its lease is over: the holder was killed or cut off, or has
-	// lost it, and nobody has followed yet. A name that is neither Held nor Expired is free.
+	// Expired says that nobody has released the name, and that its lease has expired: the holder was killed or cut off, or
+	// has lost it, and nobody has followed yet. A name that is neither Held nor Expired is free: it was released, or the
+	// row of its lease is gone, which the end of its Locker deletes, and Purge, and who begins to take over a dead
+	// holder's names. Which of these it was cannot be told.
 	Expired bool
 
+	// Taken is when the name was last taken, by the database's clock; zero: never. A name that one holds alone and that is
+	// free with a token that is higher by one, but was not taken since, was released by force.
+	Taken time.Time
+
 	// Holder is who holds the name, or held it by a lease that has expired and was not followed
-	// by another. It is zero when the name was released, or its lease is gone; while the name is
+	// by another. It is zero when the name is free; while the name is
 	// kept after its release (WithHoldAtLeast), only Token, Since, Until and Metadata are known.
 	Holder sqllock.Holder
 
@@ -95,9 +101,12 @@ func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([
 }
 
 func (s sight) info() Info {
-	info := Info{Name: string(s.Name), Token: s.Token, Held: s.taken(), Expired: s.LeaseID != nil && !s.taken()}
-	if s.taken() || s.LeaseID != nil && !s.Gone {
+	info := Info{Name: string(s.Name), Token: s.Token, Held: s.taken(), Expired: s.LeaseID != nil && !s.Gone && !s.taken()}
+	if info.Held || info.Expired {
 		info.Holder = s.holder()
+	}
+	if s.AcquiredUS != 0 {
+		info.Taken = time.UnixMicro(s.AcquiredUS)
 	}
 	if s.WantedUS != 0 && !s.Places.Valid {
 		info.WantedSince = time.UnixMicro(s.WantedUS)
@@ -126,8 +135,8 @@ func (l *Locker) listTogether(ctx context.Context, prefix string, seen []sight) 
 }
 
 // ForceRelease frees name, whoever holds it, and returns what the name was: of those who held it together all lose
-// it. If the name was free, or never taken, nothing happens. Otherwise its
-// token rises. A holder's context ends with sqllock.ErrLost at its next renewal, which comes
+// it. If the name was released, or never taken, nothing happens. Otherwise, also when it is free because the row of
+// its lease is gone, its token rises. A holder's context ends with sqllock.ErrLost at its next renewal, which comes
 // within a third of its TTL; until then the next holder and it may both be at work, and only what
 // compares tokens, or is guarded, is safe. After an error the name may have been freed, if the
 // connection broke or ctx ended.

@@ -279,7 +279,7 @@ func TestListShowsWhoseStateOrOwnerIsAskedFor(t *testing.T) {
 			want   string
 		}{
 			{"", []leasetable.ListOption{leasetable.OnlyHeld()}, "held by it, held by other, kept"},
-			{"", []leasetable.ListOption{leasetable.OnlyExpired()}, "of the dead, of the lost"},
+			{"", []leasetable.ListOption{leasetable.OnlyExpired()}, "of the dead"},
 			{"", []leasetable.ListOption{leasetable.OnlyOwner("it")}, "held by it, of the dead"},
 			{"", []leasetable.ListOption{leasetable.OnlyOwner("it"), leasetable.OnlyHeld()}, "held by it"},
 			{"", []leasetable.ListOption{leasetable.OnlyOwner("")}, "kept"},
@@ -335,6 +335,52 @@ func TestPurgeDeletesLeasesThatAreLongDead(t *testing.T) {
 		}
 		if err := live.Verify(t.Context()); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// A holder that closes its Locker leaves the names to a lease that is gone; so does one that died, once it is purged.
+func TestNamesWhoseLeaseIsGoneAreFree(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		admin := newLocker(t, db.DB)
+		is := func(name string, held, expired bool) {
+			t.Helper()
+			info, err := admin.Info(t.Context(), name)
+			if err != nil || info.Held != held || info.Expired != expired || (info.Holder != sqllock.Holder{}) != (held || expired) || info.Taken.IsZero() {
+				t.Errorf("Info of %s = %+v, %v; want it held %t and expired %t", name, info, err, held, expired)
+			}
+			if _, heldNow, err := admin.Inspect(t.Context(), name); heldNow != held || err != nil {
+				t.Errorf("Inspect of %s: held %t, %v", name, heldNow, err)
+			}
+			infos, err := admin.List(t.Context(), name, leasetable.OnlyExpired())
+			if err != nil || (len(infos) == 1) != expired {
+				t.Errorf("expired names: %+v, %v; want it there: %t", infos, err, expired)
+			}
+		}
+		closed, dead := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB, leasetable.WithTTL(2*time.Hour))
+		take(t, closed, "of the closed")
+		take(t, dead, "of the dead")
+		is("of the closed", true, false)
+		if err := closed.Close(); err != nil {
+			t.Fatal(err)
+		}
+		is("of the closed", false, false)
+
+		run(t, db, "UPDATE sqllock_lease SET expires_at = "+longAgo[db.Engine]+" WHERE ttl_us = 7200000000")
+		is("of the dead", false, true)
+		if n, err := admin.Purge(t.Context(), time.Hour); n != 1 || err != nil {
+			t.Errorf("Purge = %d, %v", n, err)
+		}
+		is("of the dead", false, false)
+
+		lease := take(t, admin, "forced")
+		if _, err := admin.ForceRelease(t.Context(), "forced"); err != nil {
+			t.Fatal(err)
+		}
+		is("forced", false, false)
+		if info, err := admin.Info(t.Context(), "forced"); err != nil || info.Token != lease.Token()+1 {
+			t.Errorf("a name that was released by force: %+v, %v", info, err)
 		}
 	})
 }

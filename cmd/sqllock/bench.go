@@ -19,8 +19,8 @@ const benchHelp = `Measures what this database can do with locks, from this mach
   - for leases, two bare statements that write a row each, and commit
   - a free lock acquired and released, again and again
   - the same with 16 names at once
-  - the handoff of a lock between four who wait for it as processes do: the time from the release
-    until the next one has it
+  - the handoff of a lock among four who wait for it as processes do, and give it back at once: the
+    time from the beginning of the release until another one has it
   - the renewal of 1,000 locks of one holder: of a lease as often as can be, of session locks the
     heartbeats of their connections as they come
 
@@ -29,8 +29,12 @@ users of a busy server will notice. Its names begin with "sqllock bench/" and ar
 At the end, also after Ctrl-C, its locks are released and the rows of its names deleted. If it is
 killed with SIGKILL they stay, and sqllock ls shows them as expired.
 
+Of each there is how many were measured, the median, the 99th percentile and the mean of the times
+that one took, and how many there were a second, which is 1 / mean, or 16 / mean of the 16 names.
+
 --json prints one object: server, kind, duration_seconds, and results, an array of objects with the
-fields name, count, median_seconds, p99_seconds, and per_second where it was as fast as can be.`
+fields name, count, at_once, median_seconds, p99_seconds, mean_seconds, and per_second where it was
+as fast as can be: at_once / mean_seconds.`
 
 // benchGrace is for what is under way at a signal.
 const benchGrace = time.Second

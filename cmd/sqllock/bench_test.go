@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,6 +24,8 @@ func TestBenchMeasuresAndLeavesNothing(t *testing.T) {
 				Count     int
 				Median    float64  `json:"median_seconds"`
 				P99       float64  `json:"p99_seconds"`
+				Mean      float64  `json:"mean_seconds"`
+				AtOnce    float64  `json:"at_once"`
 				PerSecond *float64 `json:"per_second"`
 			}
 		}
@@ -32,8 +35,11 @@ func TestBenchMeasuresAndLeavesNothing(t *testing.T) {
 		for _, r := range got.Results {
 			all = append(all, r.Name)
 			paced := kind == kindSession && r.Name == "renewal_1000_locks"
-			if r.Count < 1 || r.Median <= 0 || r.P99 < r.Median || (r.PerSecond == nil) != paced {
+			if r.Count < 1 || r.Mean <= 0 || r.AtOnce < 1 || r.Median <= 0 || r.P99 < r.Median || (r.PerSecond == nil) != paced {
 				t.Errorf("not measured: %+v", r)
+			}
+			if r.PerSecond != nil && math.Abs(*r.PerSecond*r.Mean-r.AtOnce) > 1e-6*r.AtOnce {
+				t.Errorf("a mean of %v s and %v a second do not agree: %s", r.Mean, *r.PerSecond, r.Name)
 			}
 		}
 		if strings.Join(all, " ") != names {

@@ -24,10 +24,10 @@ type part struct {
 	run   func(ctx context.Context) (sample, error)
 }
 
-// sample is how long calls took, and all of them together.
+// sample is how long calls took, and how many were under way at any time.
 type sample struct {
-	took    []time.Duration
-	elapsed time.Duration
+	took   []time.Duration
+	atOnce int
 }
 
 // What is measured with how many.
@@ -86,7 +86,7 @@ func (b *bench) repeat(ctx context.Context, n int, f func(ctx context.Context, i
 		})
 	}
 	all.Wait()
-	s.elapsed = time.Since(began)
+	s.atOnce = n
 	return s, context.Cause(ctx)
 }
 
@@ -153,7 +153,8 @@ func (b *bench) pairs(ctx context.Context, l locker, names int) (sample, error) 
 	return b.repeat(ctx, names, timed(func(ctx context.Context, i int) error { return b.pair(ctx, l, strconv.Itoa(i)) }))
 }
 
-// handoff has several Lockers, which know nothing of each other, wait for one lock.
+// handoff has several Lockers, which know nothing of each other, wait for one lock. Who had it asks again when another one
+// has it, and so there is always one handoff under way, as soon as all are connected.
 func (b *bench) handoff(ctx context.Context) (s sample, err error) {
 	var lockers [runners]locker
 	for i := range lockers {
@@ -164,25 +165,43 @@ func (b *bench) handoff(ctx context.Context) (s sample, err error) {
 		defer func() { _ = l.Close() }() // it holds nothing any more
 		lockers[i] = l
 	}
+	end := time.Now().Add(b.duration)
 	var (
 		mu       sync.Mutex
-		last     = -1      // guarded by mu: who had the lock last
-		released time.Time // guarded by mu: when that one began to release it
+		had      = make(map[int]bool)  // guarded by mu: who had the lock, and so is connected
+		last     int                   // guarded by mu: who had it last
+		released time.Time             // guarded by mu: when that one began to release it
+		taken    = make(chan struct{}) // guarded by mu: closed when the next one has it
 	)
-	return b.repeat(ctx, runners, func(ctx context.Context, i int) (took time.Duration, err error) {
+	s, err = b.repeat(ctx, runners, func(ctx context.Context, i int) (took time.Duration, err error) {
 		lock, err := lockers[i].Acquire(ctx, b.mine+"handoff")
 		if err != nil {
 			return 0, err
 		}
 		mu.Lock()
 		now := time.Now()
-		if last >= 0 && last != i { // otherwise nobody handed it over
+		if len(had) == runners && last != i {
 			took = now.Sub(released)
 		}
-		last, released = i, now
+		close(taken)
+		next := make(chan struct{})
+		had[i], last, released, taken = true, i, now, next
 		mu.Unlock()
-		return took, lock.Release(ctx)
+		if err := lock.Release(ctx); err != nil {
+			return 0, err
+		}
+		over := time.NewTimer(time.Until(end)) // then it may be the only one that still asks
+		defer over.Stop()
+		select {
+		case <-next:
+		case <-over.C:
+		case <-b.over:
+		case <-ctx.Done():
+		}
+		return took, nil
 	})
+	s.atOnce = 1
+	return s, err
 }
 
 // renewal holds many locks.

@@ -20,52 +20,61 @@ type report struct {
 type result struct {
 	Name      string  `json:"name"`
 	Count     int     `json:"count"`
+	AtOnce    int     `json:"at_once"`
 	Median    float64 `json:"median_seconds"`
 	P99       float64 `json:"p99_seconds"`
+	Mean      float64 `json:"mean_seconds"`
 	PerSecond float64 `json:"per_second,omitempty"`
 
 	title string
 }
 
-// add adds what a part has measured, at least once.
+// add adds what a part has measured, at least once. What there is of it in a second is counted over the time that the calls
+// took, which so many shared: so it is what the mean says.
 func (r *report) add(p part, s sample) {
 	slices.Sort(s.took)
 	percentile := func(n int) float64 { return s.took[(len(s.took)-1)*n/100].Seconds() }
-	one := result{Name: p.name, Count: len(s.took), Median: percentile(50), P99: percentile(99), title: p.title}
+	var all time.Duration
+	for _, took := range s.took {
+		all += took
+	}
+	one := result{
+		Name: p.name, Count: len(s.took), AtOnce: s.atOnce, Median: percentile(50), P99: percentile(99),
+		Mean: all.Seconds() / float64(len(s.took)), title: p.title,
+	}
 	if !p.paced {
-		one.PerSecond = float64(len(s.took)) / s.elapsed.Seconds()
+		one.PerSecond = float64(s.atOnce) / one.Mean
 	}
 	r.Results = append(r.Results, one)
 }
 
 const widestName = len("the same, 16 names at once")
 
-// print prints a table with a chart of the medians, 80 columns wide.
+// print prints a table, 80 columns wide.
 func (r *report) print(w io.Writer) error {
-	const width = 19 // of the longest bar
-	slowest := 0.0
 	medians := make(map[string]float64)
-	for _, one := range r.Results {
-		slowest = max(slowest, one.Median)
-		medians[one.Name] = one.Median
-	}
 	var b strings.Builder
-	line := func(name, median, p99, perSecond, chart string) {
-		text := fmt.Sprintf("%-*s  %8s  %8s  %11s  %s", widestName, name, median, p99, perSecond, chart)
-		b.WriteString(strings.TrimRight(text, " ") + "\n")
+	line := func(name string, numbers ...any) {
+		_, _ = fmt.Fprintf(&b, "%-*s  %7s  %8s  %8s  %8s  %10s\n", append([]any{widestName, name}, numbers...)...)
 	}
 	_, _ = fmt.Fprintf(&b, "%s, %ss, %v for each line\n\n", printable(r.Server), r.Kind, time.Duration(r.Duration*float64(time.Second)))
-	line("", "MEDIAN", "99 %", "PER SECOND", "MEDIAN")
+	line("", "COUNT", "MEDIAN", "99 %", "MEAN", "PER SECOND")
 	for _, one := range r.Results {
-		perSecond := unknown
-		if one.PerSecond > 0 {
-			perSecond = thousands(int64(one.PerSecond))
+		medians[one.Name] = one.Median
+		perSecond := thousands(int64(one.PerSecond))
+		switch {
+		case one.PerSecond == 0:
+			perSecond = unknown
+		case one.PerSecond < 100:
+			perSecond = threeDigits(one.PerSecond)
 		}
-		line(one.title, shortTime(one.Median), shortTime(one.P99), perSecond, bar(one.Median/slowest, width))
+		line(one.title, thousands(int64(one.Count)), shortTime(one.Median), shortTime(one.P99), shortTime(one.Mean), perSecond)
 	}
-	_, _ = fmt.Fprintf(&b, "\nTo acquire and release a lock takes as long as %s round trips", threeDigits(medians["pair"]/medians["round_trip"]))
+	_, _ = fmt.Fprintf(&b, "\nMEDIAN, 99 %% and MEAN are of the times that COUNT calls took, each alone.\n"+
+		"PER SECOND is 1 / MEAN, or %d / MEAN of the %d names.\n", namesAtOnce, namesAtOnce)
+	_, _ = fmt.Fprintf(&b, "\nBy the medians, a lock is acquired and released in the time of %s round trips", threeDigits(medians["pair"]/medians["round_trip"]))
 	if writes, ok := medians["two_writes"]; ok {
-		_, _ = fmt.Fprintf(&b, ", or\n%s times as long as two bare writes", threeDigits(medians["pair"]/writes))
+		_, _ = fmt.Fprintf(&b, ", or\n%s times that of two bare writes", threeDigits(medians["pair"]/writes))
 	}
 	b.WriteString(".\n")
 	_, err := io.WriteString(w, b.String())

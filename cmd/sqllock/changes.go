@@ -14,7 +14,7 @@ const (
 	eventExpiring  = "expiring"   // it was not renewed in time
 	eventRenewed   = "renewed"    // after that
 	eventExpired   = "expired"    // the holder has lost it, and nobody has followed
-	eventReleased  = "released"
+	eventReleased  = "released"   // or what cannot be told
 	eventTakenAway = "taken away" // from its holder, by force
 	eventKept      = "kept"       // released, and not yet free
 	eventFree      = "free"       // no longer kept, or the dead holder was forgotten
@@ -105,7 +105,7 @@ func stayed(o, n entry, read, at time.Time) string {
 	switch {
 	case n.state == o.state && n.soon(at) == o.soon(read):
 		return ""
-	case n.state == stateExpired:
+	case n.state == stateExpired, n.state == stateFree && o.state == stateHeld && o.ranOut(read, at):
 		return eventExpired
 	case n.state == stateKept:
 		return eventKept
@@ -119,24 +119,33 @@ func stayed(o, n entry, read, at time.Time) string {
 	return eventRenewed
 }
 
-// left tells what became of a holder who is not known any more, as far as that can be told.
+// left tells what became of a holder who is not known any more, as far as that can be told: that its lease ran out
+// only if it was over when the next one took the lock, and that it was taken away only if nobody took the lock since.
 func left(o entry, now []entry, read, at time.Time) string {
-	together, followed := o.shared || o.limit > 0, len(now) > 0 && now[0].state != stateFree
-	if followed && !together {
-		at = now[0].Since
-	}
+	followed := len(now) > 0 && now[0].state != stateFree
 	switch {
 	case o.state == stateExpired && followed:
 		return "" // which was told before
 	case o.state != stateHeld:
 		return eventFree
-	case o.ranOut(read, at):
-		return eventExpired
-	case len(now) > 0 && !followed && !together: // the token has risen, though nobody has taken it
+	case o.shared || o.limit > 0 || len(now) == 0:
+	case !o.precedes(now[0]): // others have had it since
+		return eventReleased
+	case !followed && now[0].taken.Equal(o.taken): // the token has risen, though nobody has taken it
 		return eventTakenAway
+	case followed:
+		at = now[0].Since
+	default:
+		at = now[0].taken
+	}
+	if o.ranOut(read, at) {
+		return eventExpired
 	}
 	return eventReleased
 }
+
+// precedes reports whether n has the token that follows that of e: nobody had the lease in between.
+func (e entry) precedes(n entry) bool { return n.Token == e.Token+1 }
 
 // come tells who holds a lock that did not before, and whether more wait for it.
 func come(old, now []entry, before reading) (all []change) {
@@ -145,14 +154,15 @@ func come(old, now []entry, before reading) (all []change) {
 			continue
 		}
 		event := eventTaken
-		switch overtaken := func(o entry) bool { return o.ranOut(before.now, n.Since) }; {
+		alone := !n.shared && n.limit == 0
+		switch overtaken := func(o entry) bool { return alone && o.precedes(n) && o.ranOut(before.now, n.Since) }; {
 		case n.state == stateExpired:
 			event = eventExpired
 		case n.state == stateKept:
 			event = eventKept
 		case !before.known[n.kind]:
 			event = eventHeld
-		case !n.shared && n.limit == 0 && slices.ContainsFunc(old, overtaken):
+		case slices.ContainsFunc(old, overtaken):
 			event = eventTakenOver
 		}
 		all = append(all, change{event, n})

@@ -13,13 +13,13 @@ func TestTheDifferenceOfTwoReadingsIsWhatHappened(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	at := func(seconds float64) time.Time { return start.Add(time.Duration(seconds * 1e9)) }
 	lease := func(token int64, state string, since, until float64) entry {
-		return entry{name: "x", kind: kindLease, state: state, Holder: sqllock.Holder{
+		return entry{name: "x", kind: kindLease, state: state, taken: at(since), Holder: sqllock.Holder{
 			Token: token, Since: at(since), Until: at(until), TTL: 15 * time.Second,
 		}}
 	}
 	held := func(token int64, since, until float64) entry { return lease(token, stateHeld, since, until) }
-	free := func(token int64) entry {
-		return entry{name: "x", kind: kindLease, state: stateFree, Holder: sqllock.Holder{Token: token}}
+	free := func(token int64, taken float64) entry {
+		return entry{name: "x", kind: kindLease, state: stateFree, taken: at(taken), Holder: sqllock.Holder{Token: token}}
 	}
 	shared := func(e entry) entry { e.shared = true; return e }
 	wanted := func(e entry) entry { e.wantedSince = start; return e }
@@ -40,9 +40,15 @@ func TestTheDifferenceOfTwoReadingsIsWhatHappened(t *testing.T) {
 		{"nothing", read(0, held(1, -9, 10)), read(1, held(1, -9, 10)), nil},
 		{"a renewal", read(0, held(1, -9, 10)), read(1, held(1, -9, 15)), nil},
 		{"an acquisition", read(0), read(1, held(1, 0.5, 15)), []string{eventTaken}},
-		{"a release", read(0, held(1, -9, 10)), read(1, free(1)), []string{eventReleased}},
+		{"a release", read(0, held(1, -9, 10)), read(1, free(1, -9)), []string{eventReleased}},
 		{"a release, and the next one", read(0, held(1, -9, 10)), read(1, held(2, 0.5, 15)), []string{eventReleased, eventTaken}},
-		{"a release by force", read(0, held(1, -9, 10)), read(1, free(2)), []string{eventTakenAway}},
+		{"a release, and one who was quick", read(0, held(1, -9, 10)), read(1, free(2, 0.5)), []string{eventReleased}},
+		{"two who were quick", read(0, held(1, -9, 10)), read(1, free(3, 0.5)), []string{eventReleased}},
+		{"two who were quick, long after", read(0, held(1, -9, 0.5)), read(1, held(3, 0.8, 15)), []string{eventReleased, eventTaken}},
+		{"one who was quick after a death", read(0, held(1, -9, 0.5)), read(1, free(2, 0.7)), []string{eventExpired}},
+		{"one who was quick, and a time that has passed", read(0, held(1, -9, 0.5)), read(1, free(2, 0.4)), []string{eventReleased}},
+		{"a death, and the end of its lease", read(0, held(1, -9, 0.5)), read(1, free(1, -9)), []string{eventExpired}},
+		{"a release by force", read(0, held(1, -9, 10)), read(1, free(2, -9)), []string{eventTakenAway}},
 		{"a late renewal", read(0, held(1, -9, 7.6)), read(1, held(1, -9, 7.6)), []string{eventExpiring}},
 		{"one that came after all", read(0, held(1, -9, 2)), read(1, held(1, -9, 16)), []string{eventRenewed}},
 		{"the death of a holder", read(0, held(1, -9, 0.5)), read(1, lease(1, stateExpired, -9, 0.5)), []string{eventExpired}},
@@ -50,9 +56,9 @@ func TestTheDifferenceOfTwoReadingsIsWhatHappened(t *testing.T) {
 		{"both", read(0, held(1, -9, 0.5)), read(1, held(2, 0.6, 15)), []string{eventExpired, eventTakenOver}},
 		{"a release just before it", read(0, held(1, -9, 0.5)), read(1, held(2, 0.4, 15)), []string{eventReleased, eventTaken}},
 		{"what may have been renewed and released", read(0, held(1, -9, 5)), read(60, held(2, 50, 70)), []string{eventReleased, eventTaken}},
-		{"a dead holder that was forgotten", read(0, lease(1, stateExpired, -9, -1)), read(1, free(1)), []string{eventFree}},
+		{"a dead holder that was forgotten", read(0, lease(1, stateExpired, -9, -1)), read(1, free(1, -9)), []string{eventFree}},
 		{"a name that is kept", read(0, held(1, -9, 10)), read(1, lease(1, stateKept, -9, 5)), []string{eventKept}},
-		{"the end of that", read(0, lease(1, stateKept, -9, 0.5)), read(1, free(1)), []string{eventFree}},
+		{"the end of that", read(0, lease(1, stateKept, -9, 0.5)), read(1, free(1, -9)), []string{eventFree}},
 		{"a wait", read(0, held(1, -9, 10)), read(1, wanted(held(1, -9, 10))), []string{eventWaitedFor}},
 		{"a wait that goes on", read(0, wanted(held(1, -9, 10))), read(1, wanted(held(2, 0.5, 15))), []string{eventReleased, eventTaken}},
 		{"one of two who share", read(0, shared(held(1, -9, 10)), shared(held(2, -9, 10))), read(1, shared(held(1, -9, 10))), []string{eventReleased}},

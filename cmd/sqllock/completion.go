@@ -86,7 +86,7 @@ func (m *Main) completeName(p *place, then cobra.ShellCompDirective) cobra.Compl
 func (m *Main) leaseNames(cmd *cobra.Command, p *place, start string) (names []cobra.Completion) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
-	db, err := m.openDatabase(cmd, p)
+	db, err := m.findDatabase(cmd, p)
 	if err != nil {
 		return nil
 	}

@@ -6,12 +6,15 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,16 +38,31 @@ const connectTimeout = 15 * time.Second
 type database struct {
 	*sqlx.DB
 	dialect  schema.Dialect
-	folder   string          // to be made before the database is used; empty: none
+	file     string          // of SQLite
+	folder   string          // of a file of the user's own, to be made before the database is used; empty: it was named
 	postgres *pgx.ConnConfig // of PostgreSQL, as the URL has it
 	mysql    *gomysql.Config // of MySQL and MariaDB
 	events   event.Sink      // is told what happens to the locks of Lockers
 }
 
-// openDatabase opens what --db or --db-file names, or SQLLOCK_DB, or else the file of the user's own.
+// openDatabase opens the database that findDatabase finds, and says so if nobody has named it: who meant a server would
+// lock nobody out.
+func (m *Main) openDatabase(cmd *cobra.Command, p *place) (*database, error) {
+	db, err := m.findDatabase(cmd, p)
+	if err == nil && db.folder != "" {
+		text := "no database is named, so locks are in a file of your own, " + db.file + ", which only your processes on this machine share"
+		if m.getenv("DATABASE_URL") != "" {
+			text += "; DATABASE_URL is set, but not read: set SQLLOCK_DB to it if it is meant"
+		}
+		m.warn(errors.New(text))
+	}
+	return db, err
+}
+
+// findDatabase opens what --db or --db-file names, or SQLLOCK_DB, or else the file of the user's own.
 //
 // No error repeats a part of the URL, or a text of a parser, which may: it may be a password.
-func (m *Main) openDatabase(cmd *cobra.Command, p *place) (*database, error) {
+func (m *Main) findDatabase(cmd *cobra.Command, p *place) (*database, error) {
 	named, err := m.named(cmd, p)
 	if err != nil {
 		return nil, fail(exitUsage, err)
@@ -74,7 +92,7 @@ func (m *Main) named(cmd *cobra.Command, p *place) (string, error) {
 	case given("db-file"):
 		named, err := readDatabaseFile(p.file)
 		if err == nil && exposed(p.file, named) {
-			m.note(errExposed)
+			m.warn(errExposed)
 		}
 		return named, err
 	case given("db") && p.url == "": // --db "$UNSET" must not mean a lock that nobody else sees
@@ -82,7 +100,39 @@ func (m *Main) named(cmd *cobra.Command, p *place) (string, error) {
 	case given("db"):
 		return p.url, nil
 	}
-	return m.getenv("SQLLOCK_DB"), nil
+	named, set := m.lookupEnv("SQLLOCK_DB")
+	if set && named == "" { // a missing secret of CI is such a variable
+		return "", errors.New("SQLLOCK_DB is set, but empty: unset it to lock by a file of this machine only; " + urlForms)
+	}
+	return named, nil
+}
+
+// attrs says which database it is, without secrets.
+func (db *database) attrs() []any {
+	switch db.dialect {
+	case schema.SQLite:
+		return []any{slog.String("engine", "SQLite"), slog.String("file", db.file)}
+	case schema.MySQL:
+		return []any{slog.String("engine", "MySQL"), slog.String("address", db.mysql.Addr), slog.String("database", db.mysql.DBName)}
+	}
+	return []any{
+		slog.String("engine", "PostgreSQL"), slog.String("address", strings.Join(postgresHosts(db.postgres), ",")),
+		slog.String("database", db.postgres.Database),
+	}
+}
+
+// postgresHosts are the addresses that a URL names, or sockets, in its order. Some are tried with TLS and without.
+func postgresHosts(config *pgx.ConnConfig) (hosts []string) {
+	add := func(host string, port uint16) {
+		if at := net.JoinHostPort(host, strconv.Itoa(int(port))); !slices.Contains(hosts, at) {
+			hosts = append(hosts, at)
+		}
+	}
+	add(config.Host, config.Port)
+	for _, other := range config.Fallbacks {
+		add(other.Host, other.Port)
+	}
+	return hosts
 }
 
 const urlForms = "the database is named by postgres://user:password@host/database, host=… dbname=…, " +
@@ -276,6 +326,7 @@ func openSQLite(path string) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
+	file := path
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") { // C:/…
 		path = "/" + path
@@ -290,7 +341,7 @@ func openSQLite(path string) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &database{DB: db, dialect: schema.SQLite}, nil
+	return &database{DB: db, dialect: schema.SQLite, file: file}, nil
 }
 
 // close closes what schema used. There is nothing to do about an error.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/url"
 	"os"
@@ -160,6 +161,108 @@ func TestTheStateFile(t *testing.T) {
 	}
 }
 
+// A variable that is empty is the trace of a secret that is missing: locks that nobody else sees are not meant.
+func TestAnEmptyVariableNamesNoDatabase(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for _, args := range [][]string{
+		{"run", "x", "--", "echo", "ran"},
+		{"ls"},
+		{"show", "x"},
+		{"watch"},
+		{"release", "--force", "x"},
+		{"purge"},
+		{"doctor"},
+		{"bench"},
+		{"schema", "apply"},
+		{"schema", "check"},
+		{"schema", "print"},
+	} {
+		e := clean(t)
+		e["SQLLOCK_DB"] = ""
+		code, stdout, stderr := runHere(t, e, args...)
+		if code != 64 || stdout != "" || !strings.Contains(stderr, "SQLLOCK_DB is set, but empty") || !strings.Contains(stderr, urlForms) {
+			t.Errorf("%q: code %d, stdout %q, stderr %q; want 64", args, code, stdout, stderr)
+		}
+		if left, err := os.ReadDir(e["HOME"]); err != nil || len(left) > 0 {
+			t.Errorf("%q: has left %v, %v", args, left, err)
+		}
+	}
+	e := env{"SQLLOCK_DB": "", "PATH": os.Getenv("PATH")}
+	if code, _, stderr := runHere(t, e, "run", "--db", sqliteFile(t).url, "x", "--", "true"); code != 0 || stderr != "" {
+		t.Errorf("with --db: code %d, stderr %q", code, stderr)
+	}
+}
+
+func TestAFileThatNobodyHasNamedIsTold(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	e := clean(t)
+	e["PATH"] = os.Getenv("PATH")
+	file := filepath.Join(e["XDG_STATE_HOME"], "sqllock", "sqllock.db")
+	run := []string{"run", "x", "--", "true"}
+	for _, args := range [][]string{run, {"purge"}, {"show", "x"}, {"schema", "check"}} {
+		code, _, stderr := runHere(t, e, args...)
+		if code != 0 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, file) || strings.Contains(stderr, "DATABASE_URL") {
+			t.Errorf("%q: code %d, stderr %q, want a line with %s", args, code, stderr, file)
+		}
+	}
+	e["DATABASE_URL"] = "postgres://u:s3cr3t@h/d"
+	if _, _, stderr := runHere(t, e, run...); !strings.Contains(stderr, "DATABASE_URL is set, but not read") || strings.Contains(stderr, "s3cr3t") {
+		t.Errorf("with DATABASE_URL: %q", stderr)
+	}
+	_, _, stderr := runHere(t, e, append([]string{"run", "--log-format", "json"}, run[1:]...)...)
+	if said := mustLog(t, stderr, file); said[0]["level"] != "WARN" || said[0]["exit_code"] != nil {
+		t.Errorf("as JSON: %s", stderr)
+	}
+	if code, _, stderr := runHere(t, e, "run", "--db", "sqlite:"+file, "x", "--", "true"); code != 0 || stderr != "" {
+		t.Errorf("of a file that is named: code %d, stderr %q", code, stderr)
+	}
+	if code, _, stderr := runHere(t, e, "schema", "print"); code != 0 || stderr != "" {
+		t.Errorf("where no file is used: code %d, stderr %q", code, stderr)
+	}
+}
+
+func TestVerboseNamesTheDatabase(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEach(t, func(t *testing.T, db testPlace) {
+		e := on(t, db.url)
+		e["PATH"] = os.Getenv("PATH")
+		code, _, stderr := runHere(t, e, "run", "-v", "--log-format", "json", "x", "--", "true")
+		if code != 0 {
+			t.Errorf("exit code %d, stderr %s", code, stderr)
+		}
+		said := mustLog(t, stderr, "database", "lock acquired")[0]
+		if db.Engine == "sqlite" {
+			if said["engine"] != "SQLite" || "sqlite:"+said["file"].(string) != db.url {
+				t.Errorf("it says %v of %s", said, db.url)
+			}
+			return
+		}
+		opened, err := openURL(db.url)
+		must(t, err)
+		defer opened.close()
+		password := ""
+		if opened.postgres != nil {
+			password = opened.postgres.Password
+		} else {
+			password = opened.mysql.Passwd
+		}
+		address, _ := said["address"].(string)
+		name, _ := said["database"].(string)
+		if !strings.Contains(db.url, address) || !strings.HasSuffix(strings.SplitN(db.url, "?", 2)[0], "/"+name) || name == "" || strings.Contains(stderr, password) {
+			t.Errorf("it says %v, in %s", said, stderr)
+		}
+	})
+	db, err := openURL("postgres://u:s3cr3t@a:5432,b:5433,a:5432/d")
+	must(t, err)
+	defer db.close()
+	if got := fmt.Sprint(db.attrs()); got != "[engine=PostgreSQL address=a:5432,b:5433 database=d]" {
+		t.Errorf("of several hosts it says %s", got)
+	}
+}
+
 func TestBadDatabasesListTheForms(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -211,6 +314,30 @@ func TestADatabaseThatCannotBeUsed(t *testing.T) {
 			if code != 69 || !strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("%s: %v: code %d, stderr %q, want 69 and %q", named, args, code, stderr, says)
 			}
+		}
+	}
+}
+
+// pgx tries TLS first, which this server does not have, and without it is told that the password is wrong.
+func TestAWrongPasswordIsWhatIsSaid(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	u, err := url.Parse(wrongPassword(t, servers["PostgreSQL"](t), "s3cr3t"))
+	must(t, err)
+	query := u.Query()
+	query.Set("sslmode", "prefer")
+	u.RawQuery = query.Encode()
+	for _, args := range [][]string{
+		{"ls"},
+		{"run", "x", "--", "true"},
+		{"run", "--kind", "session", "x", "--", "true"},
+		{"schema", "check"},
+		{"doctor"},
+	} {
+		code, stdout, stderr := runHere(t, env{"SQLLOCK_DB": u.String(), "PATH": os.Getenv("PATH")}, args...)
+		said := strings.Join(strings.Fields(stdout+stderr), " ")
+		if code != 69 || !strings.Contains(said, "password authentication failed") || strings.Contains(said, "tls error") {
+			t.Errorf("%q: code %d, it said %s", args, code, said)
 		}
 	}
 }

@@ -18,13 +18,14 @@ const doctorHelp = `Asks the database whether it can be trusted with locks, and 
   !  something is to be known or to be done, for some kinds of lock at least
   ✗  leases do not work here: the database cannot be reached or written to, or has no tables
 
-and then which kinds of lock are safe here, and why. Nothing is changed, but for the file and the
+and then which kinds of lock are safe here, and why; a - marks those that this database does not
+have. Nothing is changed, but for the file and the
 tables of SQLite, which are made as by every command. The exit code is 0 if all is ✓, 78 if there is
 a !, and 69 if there is a ✗ among what was found; the verdicts on kinds of lock do not count.
 
 With --json the output is an object with two arrays, "findings" and "verdicts", of objects:
   id      what it is about; of a verdict the kind of lock: lease, session or transaction
-  level   "ok", "warn" or "fail"
+  level   "ok", "warn" or "fail"; of a verdict also "none": the database has no such locks
   text    what was found
   advice  what to do; left out when there is nothing to do`
 
@@ -58,12 +59,16 @@ func (e *exam) run(cmd *cobra.Command, _ []string) error {
 	if err := e.tables.Validate(db.dialect); err != nil {
 		return fail(exitUsage, err)
 	}
-	report := doctor.Examine(cmd.Context(), doctor.Target{
+	target := doctor.Target{
 		DB: db.DB, Dialect: db.dialect, Tables: e.tables, Now: db.now,
 		Open: func(ctx context.Context) error {
 			return errors.Join(db.prepare(ctx, e.tables), db.PingContext(ctx))
 		},
-	})
+	}
+	if config := db.postgres; config != nil {
+		target.Hosts, target.AsksRole, target.ConnectTimeout = postgresHosts(config), config.ValidateConnect != nil, config.ConnectTimeout
+	}
+	report := doctor.Examine(cmd.Context(), target)
 	if e.json {
 		err = writeJSON(e.Stdout, report, "  ")
 	} else {
@@ -80,7 +85,7 @@ func (e *exam) run(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-var marks = map[doctor.Level]string{doctor.OK: "✓", doctor.Warn: "!", doctor.Fail: "✗"}
+var marks = map[doctor.Level]string{doctor.OK: "✓", doctor.Warn: "!", doctor.Fail: "✗", doctor.None: "-"}
 
 // printReport prints a report for people, in lines of 80 characters unless a word is longer.
 func printReport(w io.Writer, r doctor.Report) error {

@@ -21,6 +21,7 @@ const (
 	ok   = doctor.OK
 	warn = doctor.Warn
 	bad  = doctor.Fail
+	none = doctor.None
 )
 
 // levels are what is found, by what it is about.
@@ -90,7 +91,11 @@ func mustFind(t *testing.T, db string, want diagnosis) {
 func TestTheDoctorFindsPlainDatabasesWell(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, db testPlace) {
-		mustFind(t, db.url, wellAt(db.Engine))
+		well := wellAt(db.Engine)
+		if db.Engine == sqltest.EngineMySQL || db.Engine == sqltest.EngineMariaDB {
+			well.says = append(well.says, "transactions are REPEATABLE-READ, ")
+		}
+		mustFind(t, db.url, well)
 	})
 }
 
@@ -98,12 +103,12 @@ func TestTheDoctorFindsPlainDatabasesWell(t *testing.T) {
 func wellAt(engine sqltest.Engine) diagnosis {
 	return map[sqltest.Engine]diagnosis{
 		sqltest.EnginePostgres: {lease: ok, session: ok, transaction: ok, says: []string{"PostgreSQL"}},
-		sqltest.EngineMySQL:    {lease: ok, session: ok, transaction: bad, says: []string{"MySQL"}},
+		sqltest.EngineMySQL:    {lease: ok, session: ok, transaction: none, says: []string{"MySQL"}},
 		sqltest.EngineMariaDB: {
-			code: 78, lease: ok, session: ok, transaction: bad,
+			code: 78, lease: ok, session: ok, transaction: none,
 			unwell: levels{"holders": warn}, says: []string{"MariaDB", "performance_schema"},
 		},
-		sqltest.EngineSQLite: {lease: ok, session: bad, transaction: bad, says: []string{"SQLite", "wal"}},
+		sqltest.EngineSQLite: {lease: ok, session: none, transaction: none, says: []string{"SQLite", "wal"}},
 	}[engine]
 }
 
@@ -111,7 +116,7 @@ func TestTheDoctorMissesTheTables(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db testPlace) {
 		want := diagnosis{
-			code: 69, lease: bad, session: ok, transaction: bad,
+			code: 69, lease: bad, session: ok, transaction: none,
 			unwell: levels{"tables": bad}, absent: []string{"write"}, says: []string{"sqllock schema apply"},
 		}
 		switch db.Engine {
@@ -129,11 +134,45 @@ func TestTheDoctorRecognisesAStandby(t *testing.T) {
 	server := sqltest.Start(t, sqltest.EnginePostgres)
 	db := server.Database(t)
 	call(t, on(t, db.DSN), 0, nil, "schema", "apply")
+	_, err := db.ExecContext(t.Context(), "ALTER SYSTEM SET synchronous_standby_names = 'another'") // the primary's, which is copied
+	must(t, err)
 	oddserver.MakeStandby(t, server, db)
 	mustFind(t, db.DSN, diagnosis{
-		code: 69, lease: bad, session: bad, transaction: bad,
+		code: 69, lease: bad, session: bad, transaction: bad, absent: []string{"replication"},
 		unwell: levels{"role": bad, "write": bad}, says: []string{"standby", "connect to the primary"},
 	})
+	for _, statement := range []string{"ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()"} { // or nothing can be dropped
+		_, err := db.ExecContext(t.Context(), statement)
+		must(t, err)
+	}
+}
+
+func TestTheDoctorAdvisesOnSeveralHosts(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	db := sqltest.Postgres(t)
+	call(t, on(t, db.DSN), 0, nil, "schema", "apply")
+	u, err := url.Parse(db.DSN)
+	must(t, err)
+	closed, query := closedPort(t), u.RawQuery
+	u.Host = closed + "," + u.Host
+	for _, test := range []struct {
+		query, advice string
+		level         doctor.Level
+	}{
+		{"", "add target_session_attrs=read-write and connect_timeout=2 to the URL", warn},
+		{"&target_session_attrs=any&connect_timeout=3", "add target_session_attrs=read-write to the URL", warn},
+		{"&target_session_attrs=primary", "add connect_timeout=2 to the URL", warn},
+		{"&target_session_attrs=read-write&connect_timeout=3", closed + ", ", ok},
+	} {
+		u.RawQuery = query + test.query
+		want := diagnosis{lease: ok, session: ok, transaction: ok, says: []string{test.advice}}
+		if test.level != ok {
+			want.code, want.unwell = 78, levels{"hosts": test.level}
+		}
+		mustFind(t, u.String(), want)
+	}
+	mustFind(t, db.DSN, diagnosis{lease: ok, session: ok, transaction: ok, absent: []string{"hosts"}})
 }
 
 func TestTheDoctorRecognisesWhatAPoolerPools(t *testing.T) {
@@ -186,7 +225,7 @@ func TestTheDoctorRecognisesGalera(t *testing.T) { //nolint:paralleltest // Star
 	db := server.Database(t)
 	call(t, on(t, db.DSN), 0, nil, "schema", "apply")
 	mustFind(t, db.DSN, diagnosis{
-		code: 78, lease: warn, session: bad, transaction: bad,
+		code: 78, lease: warn, session: bad, transaction: none,
 		unwell: levels{"cluster": warn}, absent: []string{"holders"}, says: []string{"a Galera node"},
 	})
 }
@@ -208,7 +247,7 @@ func TestTheDoctorRecognisesAServerThatIsReadOnlyOrAReplica(t *testing.T) {
 		db := sqltest.Start(t, sqltest.EngineMariaDB, "read-only=ON").Database(t)
 		call(t, on(t, db.DSN), 0, nil, "schema", "apply") // which root may all the same
 		mustFind(t, db.DSN, diagnosis{
-			code: 69, lease: bad, session: bad, transaction: bad,
+			code: 69, lease: bad, session: bad, transaction: none,
 			unwell: levels{"role": bad}, absent: []string{"holders"}, says: []string{"SET GLOBAL read_only = OFF"},
 		})
 		for _, statement := range []string{"SET GLOBAL read_only = OFF", "CHANGE MASTER TO MASTER_HOST = '127.0.0.1'"} {
@@ -216,7 +255,7 @@ func TestTheDoctorRecognisesAServerThatIsReadOnlyOrAReplica(t *testing.T) {
 			must(t, err)
 		}
 		mustFind(t, db.DSN, diagnosis{
-			code: 78, lease: warn, session: warn, transaction: bad,
+			code: 78, lease: warn, session: warn, transaction: none,
 			unwell: levels{"role": warn, "holders": warn}, says: []string{"a replica, although it can be written to"},
 		})
 	})
@@ -254,7 +293,7 @@ func TestTheDoctorOfAUserWhoMayDoLittle(t *testing.T) {
 			_, err := db.ExecContext(t.Context(), statement)
 			must(t, err)
 		}
-		want := diagnosis{code: 69, lease: bad, session: ok, transaction: bad, unwell: levels{"write": bad}, says: []string{"denied", "need not"}}
+		want := diagnosis{code: 69, lease: bad, session: ok, transaction: none, unwell: levels{"write": bad}, says: []string{"denied", "need not"}}
 		if db.Engine == sqltest.EnginePostgres {
 			u, err := url.Parse(db.DSN)
 			must(t, err)

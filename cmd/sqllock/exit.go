@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/errtext"
 )
 
 // The exit codes that are sqllock's own; where sysexits.h has one that fits, it is that.
@@ -84,8 +86,5 @@ func message(err error) string {
 	if err == nil || errors.As(err, &e) && e.err == nil {
 		return ""
 	}
-	text := strings.TrimPrefix(err.Error(), prefix)
-	return prefix + printable(strings.Join(strings.FieldsFunc(text, func(r rune) bool {
-		return r == '\n' || r == '\r' || r == '\t'
-	}), " "))
+	return prefix + printable(strings.TrimPrefix(errtext.Line(err), prefix))
 }

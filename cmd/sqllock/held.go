@@ -33,6 +33,7 @@ func (r *run) heldBy(ctx context.Context, l locker, err error) error {
 			holder, held = now, true
 		}
 	}
+	holder = unsigned(r.name, holder)
 	if r.wait.ends() {
 		holder.Waiters = 0 // the server may still count the one that has given up
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -36,6 +35,7 @@ type entry struct {
 	limit      int  // so many can hold it; 0: one, or any number
 
 	wantedSince time.Time // since when somebody waits for it; of leases
+	taken       time.Time // when it was last taken, by whomever; of leases
 	sqllock.Holder
 }
 
@@ -60,7 +60,7 @@ func (e entry) soon(now time.Time) bool {
 func leaseEntries(infos []leasetable.Info) []entry {
 	var entries []entry
 	for _, info := range infos {
-		e := entry{name: info.Name, kind: kindLease, state: stateFree, wantedSince: info.WantedSince, Holder: info.Holder}
+		e := entry{name: info.Name, kind: kindLease, state: stateFree, wantedSince: info.WantedSince, taken: info.Taken, Holder: info.Holder}
 		switch {
 		case info.Expired:
 			e.state = stateExpired
@@ -124,34 +124,23 @@ func keyName(key int64, pair bool) string {
 	return fmt.Sprintf("key %d", key)
 }
 
-// serverName is what the server calls the session lock of a name: a hash, which does not tell it.
-func (db *database) serverName(ctx context.Context, name string) (string, error) {
-	if db.dialect == schema.Postgres {
-		return keyName(pg.Key(name), false), nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	var database sql.NullString
-	err := db.GetContext(ctx, &database, "SELECT DATABASE()")
-	return mysql.ServerName(database.String, name), err
-}
-
-// named picks the session locks whose names on the server begin with prefix, and that which is
-// called prefix itself.
+// named picks the session locks whose names begin with prefix, if these are known, or their names on the server, and
+// that which is called prefix itself.
 func (db *database) named(ctx context.Context, entries []entry, prefix string) ([]entry, error) {
 	if prefix == "" || len(entries) == 0 {
 		return entries, nil
 	}
-	exact, err := db.serverName(ctx, prefix)
+	serverName, err := db.serverNames(ctx)
 	if err != nil {
 		return nil, err
 	}
+	exact := serverName(prefix)
 	var picked []entry
 	for _, e := range entries {
 		if e.serverName == exact {
 			e.name = prefix
 		}
-		if e.name != "" || strings.HasPrefix(e.serverName, prefix) {
+		if e.name != "" && strings.HasPrefix(e.name, prefix) || strings.HasPrefix(e.serverName, prefix) {
 			picked = append(picked, e)
 		}
 	}

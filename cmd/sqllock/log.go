@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/errtext"
 )
 
 // The values of --log-format.
@@ -33,6 +34,9 @@ func forScripts(_ []string, a slog.Attr) slog.Attr {
 func forPeople(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindTime {
 		return slog.Time(a.Key, a.Value.Time().UTC())
+	}
+	if err, ok := a.Value.Any().(error); ok {
+		return slog.String(a.Key, errtext.Line(err))
 	}
 	return a
 }
@@ -68,6 +72,15 @@ func (m *Main) note(err error) {
 	default:
 		_, _ = io.WriteString(m.Stderr, text+"\n") // there is nowhere else to say that this failed
 	}
+}
+
+// warn says on stderr what is no failure.
+func (m *Main) warn(err error) {
+	if m.logFormat == logJSON {
+		m.logger(m.Stderr).Warn(strings.TrimPrefix(message(err), prefix))
+		return
+	}
+	_, _ = io.WriteString(m.Stderr, message(err)+"\n") // see note
 }
 
 // holderAttr has what is known of a holder, named as in the JSON of other commands.

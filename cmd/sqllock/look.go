@@ -62,5 +62,8 @@ func (s *search) listSessions(ctx context.Context, db *database, locker sessionL
 	if err != nil {
 		return nil, err
 	}
+	if err := db.tellNames(ctx, entries); err != nil {
+		return nil, err
+	}
 	return db.named(ctx, entries, s.prefix)
 }

@@ -10,9 +10,12 @@ import (
 )
 
 const lsHelp = `Lists who holds which lock, and which leases have expired without anybody following. Names that
-are free are left out. With PREFIX it lists the leases whose names begin with it; a server has
-only hashes of the names of session locks, so of them only the one that is called PREFIX is found,
-and those whose hash begins with it.
+are free are left out: they were released, their holder has ended in an orderly way, or it died and
+was forgotten (sqllock purge). With PREFIX it lists the locks whose names begin with it.
+
+A server has only hashes of the names of session locks. The names that sqllock run takes are known
+from what its sessions call themselves, if name and owner are short and in ASCII. Of other names
+PREFIX finds the one that is called so, and those whose hash begins with it.
 
   SINCE    how long ago the lock was taken; for a session lock, how long ago its session began
   LEFT     when the lease expires unless it is renewed; "kept": it was released, but not yet free
@@ -21,8 +24,8 @@ and those whose hash begins with it.
 
 HOST/PID of a session lock is the address of its client and the number of its session. Session
 locks are those of the database on PostgreSQL and of the whole server on MySQL and MariaDB, whoever
-took them. MariaDB shows them only with performance_schema. Long texts are shortened, and what is
-not printable is quoted; --json has everything.`
+took them. MariaDB shows them, and their owners, only with performance_schema. Long texts are
+shortened, and what is not printable is quoted; --json has everything.`
 
 const jsonHelp = `With --json the output is an array of objects, one for each holder. A field that is not known is
 left out.
@@ -75,7 +78,7 @@ func (l *ls) run(cmd *cobra.Command, args []string) error {
 	case l.json:
 		return fail(exitOutput, printJSON(l.Stdout, seen.entries, seen.now))
 	case len(seen.entries) == 0:
-		l.note(errors.New("there are no such locks"))
+		l.note(seen.nothing())
 		return nil
 	}
 	return fail(exitOutput, printTable(l.Stdout, seen.entries, seen.now))

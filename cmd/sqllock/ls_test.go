@@ -148,7 +148,8 @@ func TestLsListsSessionLocksWithoutTables(t *testing.T) {
 			Session: got[0].Session, Address: got[0].Address, Owner: got[0].Owner,
 		}
 		same(t, got, want)
-		same(t, listed(t, e, "ls", "--kind", "session", "bus"))
+		same(t, listed(t, e, "ls", "--kind", "session", "bus"), want)
+		same(t, listed(t, e, "ls", "--kind", "session", "busier"))
 		start(t, e, "run", "--kind", "session", "busy", "--", "true")
 		until := func(done func() bool) { // who waits does so again and again, with pauses
 			for deadline := time.Now().Add(patience); !done() && time.Now().Before(deadline); {
@@ -169,9 +170,53 @@ func TestLsListsSessionLocksWithoutTables(t *testing.T) {
 			return strings.HasSuffix(out, " 1\n")
 		})
 		contains(t, out, "SINCE LEFT WAITING", "- 1")
-		want.Name = ""
 		same(t, waited(serverName), want)
 	})
+}
+
+func TestLsKnowsWhatSqllockCallsItsSessionLocks(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db testPlace) {
+		if db.Engine == "mariadb" {
+			return // which shows neither
+		}
+		e := on(t, db.url)
+		session := []string{"--kind", "session"}
+		long := strings.Repeat("n", mostSigned)
+		for name, owner := range map[string]string{"nightly (eu) /x": "migrate (0042)", "night": "x", long: "the boss"} {
+			p := held(t, e, append(session, "--owner", owner, name)...)
+			got := listed(t, e, append([]string{"ls", name}, session...)...)
+			if len(got) < 1 || got[len(got)-1].Name != name || got[len(got)-1].Owner != owner {
+				t.Errorf("of %q it knows %+v", name, got)
+			}
+			if got := listed(t, e, append([]string{"show", name}, session...)...); len(got) != 1 || got[0].Owner != owner {
+				t.Errorf("of %q alone it knows %+v", name, got)
+			}
+			who := "held by " + owner + ", session"
+			call(t, e, 75, []string{who}, append(append([]string{"run", "--wait", "0"}, session...), name, "--", "true")...)
+			if name == long { // it is found by its hash only
+				if got := listed(t, e, append([]string{"ls", name[1:]}, session...)...); len(got) != 0 {
+					t.Errorf("of a long name it knows %+v", got)
+				}
+			} else if got := listed(t, e, append([]string{"ls", "night"}, session...)...); len(got) != 1 || got[0].Name != name || got[0].Owner != owner {
+				t.Errorf("of the locks that begin with night it knows %+v", got)
+			}
+			p.letGo()
+		}
+	})
+}
+
+// MariaDB does not show who holds session locks, unless it was set up to: that is not that there are none.
+func TestLsSaysWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	db := servers["MariaDB"](t)
+	e := on(t, db.DSN)
+	call(t, e, 0, nil, "schema", "apply")
+	held(t, e, "--kind", "session", "busy")
+	code, stdout, stderr := runHere(t, e, "ls")
+	if code != 0 || stdout != "" || strings.Contains(stderr, "no such locks") || !strings.Contains(stderr, "no such leases; of session locks it is not known\n") {
+		t.Errorf("code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
 }
 
 // Such a user, which most programs are, cannot list session locks on MySQL.

@@ -40,11 +40,16 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 
 // getenv returns the value of an environment variable, or nothing.
 func (m *Main) getenv(key string) string {
-	value := ""
+	value, _ := m.lookupEnv(key)
+	return value
+}
+
+// lookupEnv returns the value of an environment variable, and whether it is set.
+func (m *Main) lookupEnv(key string) (value string, set bool) {
 	for _, pair := range m.Environ {
 		if k, v, ok := strings.Cut(pair, "="); ok && k == key {
-			value = v
+			value, set = v, true
 		}
 	}
-	return value
+	return value, set
 }

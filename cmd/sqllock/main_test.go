@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -82,11 +83,14 @@ type process struct {
 // env is the environment of a program, on top of the test's own.
 type env map[string]string
 
+// unset are the variables of the environment of the tests that programs under test do not have.
+var unset = []string{"SQLLOCK_DB", "DATABASE_URL"}
+
 // clean is the environment of a user who has set up nothing.
 func clean(t *testing.T) env {
 	t.Helper()
 	home := t.TempDir()
-	return env{"HOME": home, "XDG_STATE_HOME": filepath.Join(home, "state"), "SQLLOCK_DB": ""}
+	return env{"HOME": home, "XDG_STATE_HOME": filepath.Join(home, "state")}
 }
 
 // on is the environment of a user of a database.
@@ -103,7 +107,11 @@ func start(t *testing.T, e env, args ...string) *process {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	p := &process{t: t, cmd: exec.CommandContext(ctx, binary, args...), cancel: cancel}
 	t.Cleanup(p.stop)
-	p.cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // a second at each exit otherwise
+	environ := slices.DeleteFunc(os.Environ(), func(pair string) bool {
+		key, _, _ := strings.Cut(pair, "=")
+		return slices.Contains(unset, key)
+	})
+	p.cmd.Env = append(environ, "GORACE=atexit_sleep_ms=0") // a second at each exit otherwise
 	for k, v := range e {
 		p.cmd.Env = append(p.cmd.Env, k+"="+v)
 	}

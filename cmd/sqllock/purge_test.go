@@ -21,7 +21,8 @@ func TestPurgeDeletesWhatKilledProcessesHaveLeft(t *testing.T) {
 			}
 		}
 		same(t, listed(t, e, "ls", "--held", "--kind", "lease"), leaseOf(t, live, "live"))
-		same(t, listed(t, e, "ls", "--expired"), jsonEntry{Name: "dead", Kind: kindLease, State: stateExpired, Token: 1})
+		same(t, listed(t, e, "ls", "--expired"))
+		same(t, listed(t, e, "show", "--kind", "lease", "dead"), jsonEntry{Name: "dead", Kind: kindLease, State: stateFree, Token: 1})
 		live.letGo()
 	})
 }

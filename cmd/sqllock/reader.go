@@ -46,6 +46,17 @@ type reading struct {
 	missing []error         // why others were not
 }
 
+// nothing says that there are no entries, of what is known.
+func (s reading) nothing() error {
+	switch {
+	case len(s.missing) == 0:
+		return errors.New("there are no such locks")
+	case s.known[kindLease]:
+		return errors.New("there are no such leases; of session locks it is not known")
+	}
+	return errors.New("there are no such session locks; of leases it is not known")
+}
+
 // open returns a reader. Nothing was asked yet, but of an SQLite file.
 func (l *look) open(cmd *cobra.Command, from sources) (_ *reader, err error) {
 	db, err := l.openDatabase(cmd, &l.place)

@@ -150,7 +150,7 @@ func (r *release) session(cmd *cobra.Command, db *database) (string, error) {
 	case !ended:
 		return fmt.Sprintf("session lock %s was free", quoted(r.name)), nil
 	}
-	text := fmt.Sprintf("session lock %s was taken by ending the session of %s", quoted(r.name), printable(holder.String()))
+	text := fmt.Sprintf("session lock %s was taken by ending the session of %s", quoted(r.name), printable(unsigned(r.name, holder).String()))
 	if left := r.left(cmd.Context(), db, locker); left > 0 {
 		text += fmt.Sprintf("\nit is still shared by others: %d; each call ends one of them", left)
 	}

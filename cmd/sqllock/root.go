@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sqllock/sqllock/schema"
 )
@@ -55,15 +57,58 @@ func (m *Main) rootCommand() *cobra.Command {
 
 // plain matches a word that may be shown: a mistyped command or flag, and not a database URL or
 // password in the wrong place.
-var plain = regexp.MustCompile(`^(unknown flag: --)?[a-z-]+$`)
+var plain = regexp.MustCompile(`^[a-z-]+$`)
 
-// flagError hides what may be a part of a database URL.
-func flagError(_ *cobra.Command, err error) error {
-	text := err.Error()
-	if strings.HasPrefix(text, "unknown") && !plain.MatchString(text) || strings.ContainsAny(text, "@=") || strings.Contains(text, "://") {
-		return errors.New("the flags cannot be understood; see sqllock --help")
+// flagError says which flag is wrong, and what it takes. It hides what may be a part of a database URL.
+func flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	var unknown *pflag.NotExistError
+	switch {
+	case errors.As(err, &invalid):
+		return badValue(invalid)
+	case errors.As(err, &unknown):
+		return fmt.Errorf("%s; see %s --help", unknownFlag(cmd.Flags(), unknown), cmd.CommandPath())
+	case strings.ContainsAny(err.Error(), "@=") || strings.Contains(err.Error(), "://"):
+		return fmt.Errorf("an argument that begins with -- has no name of a flag; see %s --help", cmd.CommandPath())
 	}
 	return err
+}
+
+// badValue says of the value of a flag what it should be.
+func badValue(err *pflag.InvalidValueError) error {
+	flag, value := err.GetFlag(), " "+strconv.Quote(err.GetValue())
+	if strings.ContainsAny(value, "@=") || strings.Contains(value, "://") {
+		value = ""
+	}
+	is := "it is " + map[string]string{"int": "a whole number", "duration": "a time such as 90s, 5m or 1h", "bool": "true or false"}[flag.Value.Type()]
+	if cause := err.Unwrap(); is == "it is " && cause != nil {
+		is = cause.Error()
+	}
+	return fmt.Errorf("invalid argument%s for %q flag: %s", value, "--"+flag.Name, is)
+}
+
+// unknownFlag says of a flag that is not known what may have been meant.
+func unknownFlag(flags *pflag.FlagSet, err *pflag.NotExistError) string {
+	name, dashes := err.GetSpecifiedName(), "--"
+	if letters, _, _ := strings.Cut(err.GetSpecifiedShortnames(), "="); letters != "" {
+		if flags.Lookup(letters) != nil {
+			return fmt.Sprintf("unknown flag: -%s; it is --%s", letters, letters)
+		}
+		name, dashes = letters, "-"
+	}
+	if plain.MatchString(name) && (dashes == "--" || len(name) == 1) {
+		return "unknown flag: " + dashes + name
+	}
+	begins := ""
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if strings.HasPrefix(name, flag.Name) && len(flag.Name) > len(begins) {
+			begins = flag.Name
+		}
+	})
+	if begins != "" {
+		return fmt.Sprintf("unknown flag that begins as --%s does: a blank or a = stands after that", begins)
+	}
+	return "a flag is not known"
 }
 
 // noArguments refuses arguments, without showing a database URL that was meant for --db.
@@ -103,12 +148,12 @@ func (p *place) checkTables(kind string) error {
 
 // schemaError says which command makes the tables, as this one was called.
 func (p *place) schemaError(err error) error {
-	command := "sqllock schema apply --db …"
+	command := "sqllock schema apply"
 	switch {
 	case p.file != "":
-		command = "sqllock schema apply --db-file …"
-	case p.url == "":
-		command = "sqllock schema apply (the database is that of SQLLOCK_DB)"
+		command += " --db-file …"
+	case p.url != "":
+		command += " --db …"
 	}
 	if p.tables.Prefix != "" {
 		command += " --prefix " + p.tables.Prefix
@@ -116,15 +161,18 @@ func (p *place) schemaError(err error) error {
 	if p.tables.Schema != "" {
 		command += " --schema " + p.tables.Schema
 	}
-	return fmt.Errorf("the tables are missing in this database, or are of another version; create them with: %s\n(%w)", command, lastOf(err))
+	if p.file == "" && p.url == "" {
+		command += " (the database is that of SQLLOCK_DB)"
+	}
+	return fmt.Errorf("the tables are missing in this database, or are of another version; create them with: %s (%w)", command, lastOf(err))
 }
 
-// lastOf is the last of several errors that err is made of: what the database said, without the advice before it.
+// lastOf is the last of all errors that err is made of: what the database said, without the advice before it.
 func lastOf(err error) error {
 	var several interface{ Unwrap() []error }
-	if !errors.As(err, &several) {
-		return err
+	for errors.As(err, &several) {
+		all := several.Unwrap()
+		err = all[len(all)-1]
 	}
-	all := several.Unwrap()
-	return all[len(all)-1]
+	return err
 }

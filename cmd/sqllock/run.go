@@ -43,9 +43,9 @@ sqllock and the group until SIGCONT. On a terminal the command gets what keys se
 SIGINT and SIGQUIT are not passed on.
 
 While it waits and standard error is a terminal, sqllock says there for whom, since when and how
-long is left. With --verbose it says what happens to the lock: who is waited for, that it was
-acquired, after how long and with which token, that a renewal is overdue or the lock lost, and
-why, the exit code of the command, and how long the lock was held when it was released. With
+long is left. With --verbose it says which database it is and what happens to the lock: who is
+waited for, that it was acquired, after how long and with which token, that a renewal is overdue or
+the lock lost, and why, the exit code of the command, and how long the lock was held. With
 --log-format json all that sqllock itself says there is one JSON object a line, with time, level
 and msg, also the error it ends with, which has its exit_code; the waiting is not shown then.
 
@@ -105,6 +105,7 @@ func (r *run) run(cmd *cobra.Command, args []string) error {
 	if r.verbose {
 		r.log = r.logger(r.line)
 		db.events.Logger = r.log
+		r.log.Info("database", db.attrs()...)
 	}
 	l, err := r.locker(db)
 	if err != nil {
@@ -124,7 +125,7 @@ func (r *run) run(cmd *cobra.Command, args []string) error {
 
 func (r *run) locker(db *database) (locker, error) {
 	if r.kind == kindSession {
-		return db.session(r.ttl, r.holder(), r.shared)
+		return db.session(r.ttl, db.signed(r.holder(), r.name), r.shared)
 	}
 	return db.lease(r.tables, r.ttl, r.holder())
 }

@@ -17,10 +17,11 @@ func TestRunNeedsNoDatabase(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	e := clean(t)
-	if out := call(t, e, 0, nil, "run", "hello", "--", "echo", "hi"); out != "hi\n" {
+	folder := filepath.Join(e["XDG_STATE_HOME"], "sqllock")
+	says := []string{"no database is named", filepath.Join(folder, "sqllock.db")}
+	if out := call(t, e, 0, says, "run", "hello", "--", "echo", "hi"); out != "hi\n" {
 		t.Errorf("wrote %q, want hi", out)
 	}
-	folder := filepath.Join(e["XDG_STATE_HOME"], "sqllock")
 	info, err := os.Stat(folder)
 	must(t, err)
 	if info.Mode().Perm() != 0o700 {
@@ -74,7 +75,7 @@ func TestRunPassesStreamsThrough(t *testing.T) {
 	locktest.OncePerEngine(t)
 	data := make([]byte, 5<<20)
 	_, _ = rand.Read(data)
-	p := start(t, clean(t), "run", "streams", "--", "sh", "-c", "cat; echo done >&2")
+	p := start(t, on(t, sqliteFile(t).url), "run", "streams", "--", "sh", "-c", "cat; echo done >&2")
 	go func() {
 		_, _ = p.stdin.Write(data)
 		_ = p.stdin.Close()
@@ -214,7 +215,7 @@ func TestCommandsNeverOverlapInAFileThatIsNotThereYet(t *testing.T) {
 		all = append(all, start(t, e, "run", "crowd", "--", "sh", "-c", exclusive, dir))
 	}
 	for _, p := range all {
-		p.exits(0)
+		p.exits(0, "no database is named")
 	}
 	lines, err := os.ReadFile(filepath.Join(dir, "count"))
 	must(t, err)
@@ -240,7 +241,6 @@ func TestKindSessionIsRefusedOnSQLite(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	says := []string{"SQLite has no sessions"}
-	call(t, clean(t), 64, says, "run", "--kind", "session", "x", "--", "true")
 	call(t, on(t, sqliteFile(t).url), 64, says, "run", "--kind", "session", "x", "--", "true")
 }
 

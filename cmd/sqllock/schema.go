@@ -35,7 +35,7 @@ func (m *Main) schemaPrintCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := schema.Dialect(dialect)
 			if !cmd.Flags().Changed("dialect") {
-				db, err := m.openDatabase(cmd, &p)
+				db, err := m.findDatabase(cmd, &p)
 				if err != nil {
 					return err
 				}

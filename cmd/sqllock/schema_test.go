@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,6 +31,20 @@ func TestAServersTablesAreMadeOnlyByThoseWhoAsk(t *testing.T) {
 	})
 }
 
+func TestMissingTablesAreAdvisedOnce(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db testPlace) {
+		for _, args := range [][]string{{"run", "x", "--", "true"}, {"ls", "--kind", "lease"}, {"show", "--kind", "lease", "x"}, {"purge"}, {"release", "--force", "x"}} {
+			e := on(t, db.url)
+			e["PATH"] = os.Getenv("PATH")
+			code, _, stderr := runHere(t, e, args...)
+			if code != 69 || strings.Count(stderr, "schema apply") != 1 || strings.Contains(stderr, "schema.Apply") || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%q: code %d, stderr %q", args, code, stderr)
+			}
+		}
+	})
+}
+
 func TestTablesInASchemaOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	db := servers["PostgreSQL"](t)
@@ -50,9 +65,12 @@ func TestSQLitesTablesAreMadeByThemselves(t *testing.T) {
 	call(t, on(t, url), 0, nil, "schema", "check")
 
 	e := clean(t)
-	call(t, e, 0, nil, "schema", "apply", "--prefix", "p_")
-	call(t, e, 0, nil, "schema", "check", "--prefix", "p_")
-	call(t, e, 69, []string{"is missing"}, "schema", "check")
+	own := []string{"no database is named"}
+	call(t, e, 0, own, "schema", "apply", "--prefix", "p_")
+	call(t, e, 0, own, "schema", "check", "--prefix", "p_")
+	if code, _, stderr := runHere(t, e, "schema", "check"); code != 69 || !strings.Contains(stderr, "is missing") {
+		t.Errorf("code %d, stderr %q", code, stderr)
+	}
 }
 
 func TestPrintAsksNoDatabase(t *testing.T) {

@@ -69,18 +69,18 @@ func (s *show) lease(ctx context.Context, locker *leasetable.Locker) ([]leasetab
 
 // session inspects the lock; on PostgreSQL it lists all, because several may share it.
 func (s *show) session(ctx context.Context, db *database, locker sessionLocker) ([]entry, error) {
-	serverName, err := db.serverName(ctx, s.name)
+	serverName, err := db.serverNames(ctx)
 	if err != nil {
 		return nil, err
 	}
-	none := entry{name: s.name, serverName: serverName, kind: kindSession, state: stateFree}
+	none := entry{name: s.name, serverName: serverName(s.name), kind: kindSession, state: stateFree}
 	if _, ok := locker.(*pg.Locker); ok {
 		return s.sharers(ctx, locker, none)
 	}
 	one := none
 	holder, held, err := locker.Inspect(ctx, s.name)
 	if held {
-		one.state, one.Holder = stateHeld, holder
+		one.state, one.Holder = stateHeld, unsigned(s.name, holder)
 	}
 	return []entry{one}, err
 }
@@ -89,7 +89,7 @@ func (s *show) session(ctx context.Context, db *database, locker sessionLocker) 
 func (s *show) sharers(ctx context.Context, locker sessionLocker, none entry) ([]entry, error) {
 	entries, err := holdersOf(ctx, locker, none.serverName)
 	for i := range entries {
-		entries[i].name = s.name
+		entries[i].name, entries[i].Holder = s.name, unsigned(s.name, entries[i].Holder)
 	}
 	if err == nil && len(entries) == 0 {
 		entries = []entry{none}

@@ -18,7 +18,9 @@ without export, quotes and a comment behind it; nothing is expanded.
 
 Without any, it is an SQLite file in your state folder ($XDG_STATE_HOME/sqllock/sqllock.db,
 or ~/.local/state; on macOS ~/Library/Application Support, on Windows %LocalAppData%), which
-locks out your own processes on this machine only.
+locks out your own processes on this machine only. That is said on stderr; name the file
+(sqlite:PATH) to have nothing said. A SQLLOCK_DB that is set and empty, as of a secret that is
+missing, is an error. DATABASE_URL and its like are not read.
 
 The tables of leases are created by themselves on SQLite; on a server by sqllock schema apply.`
 
@@ -40,6 +42,8 @@ that sqllock keeps open while the command runs:
   cut off          the command is told to end; free after --ttl at most
   server restarts  lost: the command is told to end
   has              no token; --shared on PostgreSQL
+  is shown         by what its session calls itself, to those who may see that: application_name, or the
+                   attribute program_name of MySQL and MariaDB, has the owner and, if short, the name
 
 Take a session lock for something short, such as a migration; a lease for what takes long, has to
 outlast a restart of the database, or writes where a token is compared. Neither keeps out the other.`
@@ -56,6 +60,7 @@ SQLLOCK_DB is there if it was set, for other calls of sqllock; --db and --db-fil
 
 const environmentHelp = `sqllock reads
   SQLLOCK_DB        the database, unless --db or --db-file names it
+  DATABASE_URL      not for the database: that it is set is said when none is named
   PGHOST, PGUSER, PGPASSWORD, PGPASSFILE, PGSSLMODE and others of PostgreSQL's own variables,
                     for what the name of a PostgreSQL database leaves open
   XDG_STATE_HOME, HOME, on Windows LocalAppData

@@ -74,7 +74,10 @@ func (v view) summary() string {
 // table has a row for each holder, as many as there is room for.
 func (v view) table(width, room int) []row {
 	entries := slices.DeleteFunc(slices.Clone(v.seen.entries), func(e entry) bool { return e.state == stateFree })
-	if len(entries) == 0 {
+	switch {
+	case len(entries) == 0 && len(v.seen.missing) > 0:
+		return []row{{"nobody holds a lock of those that can be shown", plainStyle}}
+	case len(entries) == 0:
 		return []row{{"nobody holds a lock", plainStyle}}
 	}
 	hidden := 0

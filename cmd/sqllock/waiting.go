@@ -54,6 +54,7 @@ func (w *waiting) look(ctx context.Context) {
 	asking, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	holder, _, err := w.l.Inspect(asking, w.name)
+	holder = unsigned(w.name, holder)
 	if err == nil {
 		var now time.Time
 		now, err = w.db.now(asking)

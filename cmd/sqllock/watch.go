@@ -28,10 +28,11 @@ the name of the lock, the event and the holder. It begins with the locks that ar
   renewed      and then it was
   expired      the holder has lost its lease: it was killed, cut off or stopped
   taken over   by a new holder, after the lease of another had expired
-  released     by its holder; or, of session locks and shared ones, lost or taken away
-  taken away   by sqllock release --force
+  released     by its holder, as far as can be told: of session locks, of shared ones, and of a lease
+               that several have had since the answer before, it may have been lost or taken away
+  taken away   by sqllock release --force, and nobody has taken it since
   kept         released, but not yet free (--at-least)
-  free         no longer kept or expired
+  free         no longer kept, or no longer expired: the dead holder was forgotten (sqllock purge)
 
 It asks every --interval, two questions on connections that it keeps. What begins and ends
 between two answers is not seen. A database that does not answer is asked again, which is said.`

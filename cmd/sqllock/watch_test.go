@@ -68,6 +68,23 @@ func TestWatchPrintsWhatHappensToLeases(t *testing.T) {
 	})
 }
 
+// What happens while the program is stopped happens between two of its readings.
+func TestWatchTakesAQuickHolderForNoForce(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEach(t, func(t *testing.T, db testPlace) {
+		e := on(t, db.url)
+		first := held(t, e, "--ttl", "1h", "x")
+		w, next := watches(t, e)
+		next(first.happensTo("x", eventHeld, 1))
+		must(t, w.cmd.Process.Signal(syscall.SIGSTOP))
+		first.letGo()
+		call(t, e, 0, nil, "run", "x", "--", "true")
+		must(t, w.cmd.Process.Signal(syscall.SIGCONT))
+		next(first.happensTo("x", eventReleased, 1))
+	})
+}
+
 func TestWatchPrintsWhatHappensToSessionLocks(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

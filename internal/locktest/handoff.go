@@ -9,8 +9,9 @@ import (
 	"github.com/sqllock/sqllock/internal/turn"
 )
 
-// handoff has 64 goroutines wait for one lock of one Locker. A handoff is from when Release is
-// called until the next holder has the lock; "x-in-memory" is how many times as many there are as of a queue
+// handoff has 64 goroutines wait for one lock of one Locker, who hold it for a millisecond each. A handoff is from when
+// Release is called until the next holder has the lock, and how many there are in a second counts the holds in between;
+// "x-in-memory" is how many times as many there are as of a queue
 // that asks no database. The statements are those of the Locker's whole life, opening its connections included.
 func (o Bench) handoff(b *testing.B) {
 	statements := func() int {

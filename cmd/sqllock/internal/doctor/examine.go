@@ -8,6 +8,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/errtext"
 	"github.com/sqllock/sqllock/schema"
 )
 
@@ -24,6 +25,12 @@ type Target struct {
 	Tables  schema.Tables
 	Open    func(context.Context) error              // connects; it makes the file and the tables of SQLite
 	Now     func(context.Context) (time.Time, error) // by the clock of the database
+
+	// Of PostgreSQL: the addresses that the URL names, whether it asks for a primary or another kind of server, and how
+	// long connecting to one of them may take.
+	Hosts          []string
+	AsksRole       bool
+	ConnectTimeout time.Duration
 }
 
 // patient is a database that is being examined, and what is known of it.
@@ -120,7 +127,7 @@ func (p *patient) note(id string, concerns kind, f Finding) {
 }
 
 // oneLine is the text of an error without its line breaks.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+func oneLine(err error) string { return strings.Join(strings.Fields(errtext.Line(err)), " ") }
 
 // settings reads settings of the server. Those that it does not have are left out.
 func (p *patient) settings(ctx context.Context, names ...string) (map[string]string, error) {

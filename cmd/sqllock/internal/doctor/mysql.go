@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -165,7 +166,7 @@ func mysqlConnections(ctx context.Context, p *patient) (Finding, error) {
 func mysqlDefaults(ctx context.Context, p *patient) (Finding, error) {
 	s, err := p.settings(ctx, "transaction_isolation", "tx_isolation", "time_zone", "autocommit")
 	return fine("transactions are %s, autocommit is %s, the time zone is %s: locks set what they need",
-		s["transaction_isolation"]+s["tx_isolation"], s["autocommit"], s["time_zone"]), err
+		cmp.Or(s["transaction_isolation"], s["tx_isolation"]), s["autocommit"], s["time_zone"]), err
 }
 
 // createSQL sees what is granted to the user, and not what comes by a role.

@@ -10,6 +10,7 @@ import (
 var postgresChecks = []check{
 	{"server", every, postgresServer},
 	{"pooler", none, postgresPooler},
+	{"hosts", none, postgresHosts},
 	{"role", lease, postgresRole},
 	{"replication", lease, postgresReplication},
 	{"idle", session, postgresIdle},
@@ -58,8 +59,8 @@ func postgresRole(ctx context.Context, p *patient) (Finding, error) {
 
 func postgresReplication(ctx context.Context, p *patient) (Finding, error) {
 	var standbys int
-	err := p.DB.GetContext(ctx, &standbys, "SELECT count(*) FROM pg_stat_replication")
-	if err != nil {
+	err := p.DB.GetContext(ctx, &standbys, "SELECT CASE WHEN pg_is_in_recovery() THEN -1 ELSE (SELECT count(*) FROM pg_stat_replication) END")
+	if err != nil || standbys < 0 { // what its primary waits for, a standby does not know
 		return Finding{}, err
 	}
 	s, err := p.settings(ctx, "synchronous_standby_names", "synchronous_commit")

@@ -17,6 +17,7 @@ const (
 	OK   Level = "ok"
 	Warn Level = "warn" // something is to be known or to be done, for some kinds of lock at least
 	Fail Level = "fail" // leases do not work here
+	None Level = "none" // of a verdict: this database has no such locks
 )
 
 // Finding is the answer to one question.
@@ -46,7 +47,7 @@ func worst(findings []Finding) Finding {
 	})
 }
 
-var levels = []Level{OK, Warn, Fail}
+var levels = []Level{None, OK, Warn, Fail}
 
 func fine(format string, args ...any) Finding {
 	return Finding{Level: OK, Text: fmt.Sprintf(format, args...)}
@@ -54,6 +55,11 @@ func fine(format string, args ...any) Finding {
 
 func beware(advice, format string, args ...any) Finding {
 	return Finding{Level: Warn, Text: fmt.Sprintf(format, args...), Advice: advice}
+}
+
+// absent is the verdict on locks that a database does not have.
+func absent(advice, format string, args ...any) Finding {
+	return Finding{Level: None, Text: fmt.Sprintf(format, args...), Advice: advice}
 }
 
 func bad(advice, format string, args ...any) Finding {

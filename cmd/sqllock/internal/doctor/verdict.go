@@ -31,7 +31,7 @@ func judgeLease(_ context.Context, p *patient) (Finding, error) {
 
 func judgeSession(ctx context.Context, p *patient) (Finding, error) {
 	if p.Dialect == schema.SQLite {
-		return bad(insteadALease, "SQLite has no sessions that could hold a lock"), nil
+		return absent(insteadALease, "SQLite has no sessions that could hold a lock"), nil
 	}
 	err := p.trySession(ctx)
 	var refused *sqllock.RefusedError
@@ -49,7 +49,7 @@ func judgeSession(ctx context.Context, p *patient) (Finding, error) {
 
 func judgeTransaction(ctx context.Context, p *patient) (Finding, error) {
 	if p.Dialect != schema.Postgres {
-		return bad(insteadALease, "only PostgreSQL has locks that end with a transaction"), nil
+		return absent(insteadALease, "only PostgreSQL has locks that end with a transaction"), nil
 	}
 	tx, err := p.DB.BeginTx(ctx, nil)
 	if err == nil {

@@ -1,0 +1,72 @@
+// Package errtext puts errors into words for people: on one line, and what tells most first.
+package errtext
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Line is the text of an error on one line.
+func Line(err error) string {
+	text := err.Error()
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		text = strings.Replace(text, connect.Error(), attempts(connect.Error()), 1)
+	}
+	return endings.ReplaceAllString(oneLine(text), "$1")
+}
+
+// endings matches the end of a time, by a context, with what came of it in the contexts that were made of that one.
+var endings = regexp.MustCompile(`(context deadline exceeded|context canceled)(?:: context (?:deadline exceeded|canceled))+`)
+
+// attempts sorts what pgx says of its attempts to connect: a line for each address, with TLS and without. What a
+// server has answered comes first, and is all there is to say of TLS that another attempt did without.
+func attempts(text string) string {
+	head, rest, several := strings.Cut(text, "\n")
+	if !several {
+		return text
+	}
+	var answers, others, noTLS []string
+	for line := range strings.Lines(rest) {
+		line = strings.TrimSpace(line)
+		list := &others
+		switch {
+		case line == "":
+			continue
+		case strings.Contains(line, "SQLSTATE"):
+			list = &answers
+		case strings.HasSuffix(line, "tls error: server refused TLS connection"):
+			list = &noTLS
+		}
+		if !slices.Contains(*list, line) {
+			*list = append(*list, line)
+		}
+	}
+	all := append(answers, others...)
+	if len(all) == 0 {
+		all = noTLS
+	}
+	return head + " " + strings.Join(all, "; ")
+}
+
+// oneLine joins the lines of a text.
+func oneLine(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }), " ")
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		if so := b.String(); strings.HasSuffix(so, ":") || strings.HasSuffix(so, ";") {
+			b.WriteString(" ")
+		} else if so != "" {
+			b.WriteString("; ")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}

@@ -1,0 +1,4 @@
+package errtext
+
+// Attempts is for tests.
+var Attempts = attempts

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/mysql"
+	"github.com/sqllock/sqllock/pg"
+	"github.com/sqllock/sqllock/schema"
+)
+
+// mostSigned is what PostgreSQL keeps of an application_name, without the "sqllock/" before it.
+const mostSigned = 63 - len("sqllock/")
+
+// signed is what a session that is to hold a lock calls itself: the owner and, where that comes through, the name, of
+// which a server has only a hash.
+func (db *database) signed(owner, name string) string {
+	text := owner + signature(name)
+	inTheWay := func(r rune) bool {
+		return r < ' ' || r > '~' || db.dialect == schema.MySQL && strings.ContainsRune(",:", r) // see connectMySQL
+	}
+	if len(text) > mostSigned || strings.ContainsFunc(name, inTheWay) {
+		return owner
+	}
+	return text
+}
+
+func signature(name string) string { return " (" + name + ")" }
+
+// unsigned is the holder of the lock called name without the name in what its session calls itself.
+func unsigned(name string, h sqllock.Holder) sqllock.Holder {
+	h.Owner = strings.TrimSuffix(h.Owner, signature(name))
+	return h
+}
+
+// tellNames gives session locks the names that their sessions call them by, if what the server calls them is made of these.
+func (db *database) tellNames(ctx context.Context, entries []entry) error {
+	var serverName func(name string) string
+	for i := range entries {
+		e := &entries[i]
+		for at := range e.Owner {
+			if !strings.HasPrefix(e.Owner[at:], " (") || !strings.HasSuffix(e.Owner, ")") {
+				continue
+			}
+			if serverName == nil {
+				var err error
+				if serverName, err = db.serverNames(ctx); err != nil {
+					return err
+				}
+			}
+			if name := e.Owner[at+2 : len(e.Owner)-1]; serverName(name) == e.serverName {
+				e.name, e.Owner = name, e.Owner[:at]
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// serverNames returns what makes of a name what the server calls the session lock of that name: a hash, which does not
+// tell it.
+func (db *database) serverNames(ctx context.Context) (func(name string) string, error) {
+	if db.dialect == schema.Postgres {
+		return func(name string) string { return keyName(pg.Key(name), false) }, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	var database sql.NullString
+	err := db.GetContext(ctx, &database, "SELECT DATABASE()")
+	return func(name string) string { return mysql.ServerName(database.String, name) }, err
+}
