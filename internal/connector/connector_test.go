@@ -5,9 +5,11 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -78,5 +80,26 @@ func TestWherePgxNotesTheLastUseOfAConnectionIsFound(t *testing.T) {
 	}
 	if connector.LastReset(nil) != nil {
 		t.Error("found in nothing")
+	}
+}
+
+func TestWhatIsNotOfPgxHasNoModeOfPgx(t *testing.T) {
+	t.Parallel()
+	for _, of := range []any{plain{}, &sql.Tx{}, struct{ Conn func() }{}} {
+		if mode := connector.Unprepared(of); mode != nil {
+			t.Errorf("Unprepared(%T) = %v", of, mode)
+		}
+	}
+}
+
+func TestAStatementThatWasPreparedElsewhereIsRecognised(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]bool{"26000": true, "42P05": true, "42P01": false} {
+		if got := connector.Misprepared(fmt.Errorf("look: %w", &pgconn.PgError{Code: code})); got != want {
+			t.Errorf("Misprepared(%s) = %v", code, got)
+		}
+	}
+	if connector.Misprepared(driver.ErrBadConn) || connector.Misprepared(nil) {
+		t.Error("an error without a code is one")
 	}
 }
