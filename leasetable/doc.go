@@ -20,6 +20,11 @@
 // another connection then, and behind a pooler, where it is not, at Release. Acquire what matters with
 // synchronous commits.
 //
+// # While the database cannot be used
+//
+// [Locker.Acquire] and [Elector.Run] wait on while the database cannot be reached, restarts, has no connection left or is a standby, until
+// their context ends, and tell the logger and the hook; see sqllock.Locker.
+//
 // # Tokens
 //
 // Every acquisition of a name gets a higher token than all before it, because the row of a name

@@ -97,8 +97,8 @@ func Sessions(t *testing.T, server Server) {
 		{"Terminate of a free lock ends nothing", terminateFree},
 		{"a Locker does not terminate itself", terminateItself},
 		{"a session that is ended is noticed and costs its own locks only", sessionEnds},
-		{"a wait whose session is ended fails and holds nothing", func(t *testing.T, s sessions) { waitEnds(t, s, true) }},
-		{"a wait whose statement is ended fails and holds nothing", func(t *testing.T, s sessions) { waitEnds(t, s, false) }},
+		{"a wait whose session is ended begins again", waitBeginsAgain},
+		{"a wait whose statement is ended fails and holds nothing", waitEnds},
 	})
 	t.Run("on whatever version", func(t *testing.T) {
 		t.Parallel()
