@@ -16,7 +16,7 @@ import (
 // TryAcquire implements sqllock.Locker. The *sqllock.HeldError names the holder, its token and
 // when its lease expires. A name whose lease is over is taken over at once.
 //
-// A name that others hold together with another limit is a *[LimitError].
+// A name that others hold together, with a limit or without one, and that is asked for the other way, is a *[LimitError].
 //
 // The tables being missing is sqllock.ErrSchema; a server or session that cannot write is
 // sqllock.ErrReadOnly. When ctx ends while a statement is under way, TryAcquire may return some 0.2 s later. Where there is no

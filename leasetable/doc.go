@@ -36,7 +36,7 @@
 // # Several holders
 //
 // With [WithShared] any number of holders have a name together, and exclude one who acquires it without, as
-// readers exclude a writer; with [WithLimit] at most so many do. Each is a *Lease with a token of its own,
+// readers exclude a writer; with [WithLimit] at most so many do, by the smallest limit of those who have it. Each is a *Lease with a token of its own,
 // higher than that of whoever came before, alone or not, and each ends by itself as above: a dead one
 // leaves its place to the next and not more. While somebody waits to have the name alone, nobody joins those
 // who have it; a waiter that died stands in the way of that for 5 s.

@@ -32,9 +32,9 @@ command ends and whether it succeeds or fails: what cron starts on many machines
 same time runs once. It is free before if the lock was lost or sqllock was killed, and at once
 if the command could not be started.
 
-With --limit N up to N hold a lease together; all have to ask with the same N. With --shared
-any number hold the lock together, and nobody holds it alone meanwhile: leases, and session
-locks on PostgreSQL. Each of them has a token of its own.
+With --limit N up to N hold a lease together; while they ask with different N, the smallest N of
+those who hold it counts. With --shared any number hold the lock together, and nobody holds it
+alone meanwhile: leases, and session locks on PostgreSQL. Each of them has a token of its own.
 
 When the lock is lost, the command is sent SIGTERM and, --kill-after later, SIGKILL, and so is
 every process in its process group. When its input or output is a terminal it shares the group

@@ -30,7 +30,7 @@ SELECT true,
        coalesce((extract(epoch FROM l.expires_at - clock_timestamp()) * 1000000)::bigint, 0),
        coalesce(l.ttl_us, 0),
        coalesce(l.renewals, 0),
-       NULL,
+       p.places,
        0
 FROM sqllock_place p
 LEFT JOIN sqllock_lease l ON l.id = p.lease_id
