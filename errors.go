@@ -133,8 +133,11 @@ func (e *RefusedError) Error() string {
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 
 // IsRetryable reports whether the same call may succeed later without anything being
-// changed: the lock is held, the connection broke, the server was busy or restarting. A closed
-// Locker stays closed, whoever held the lock.
+// changed: the lock is held, the connection broke or could not be opened, the server is busy, restarting, full, or
+// a standby or read-only, as during a failover. A wrong password, a database or tables that are not there, and what one is not
+// allowed to do, are for somebody to mend. A closed Locker stays closed, whoever held the lock.
+//
+// Acquire goes on waiting after such an error while its context lives, except for ErrLimit by the Locker's own limits.
 func IsRetryable(err error) bool {
 	if errors.Is(err, ErrClosed) {
 		return false

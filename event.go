@@ -6,8 +6,10 @@ import "time"
 // metrics and traces.
 //
 //   - "acquired": Took is the time since it was asked for.
-//   - "waited": a call of Acquire found the lock held; its wait is over after Took. Err is why it
+//   - "waited": a call of Acquire found the lock held, or the database not to be used; its wait is over after Took. Err is why it
 //     was in vain, or nil: then "acquired" follows.
+//   - "retrying": a call of Acquire has met Err after Took, which may be over soon, and goes on. It is told when
+//     such trouble begins, by one call of those that meet it.
 //   - "released": by Release, or with Err when the Locker was closed. Took is how long it was held.
 //   - "lost": the lock ended before its release, because of Err, after it was held for Took.
 //   - "expiring": a renewal is overdue, and Locks locks, of leases, are "lost" after Took unless one is

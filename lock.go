@@ -12,6 +12,12 @@ type Locker interface {
 	// the life of the lock. When ctx ends the error matches both ErrHeld, if somebody was
 	// seen to hold the lock, and context.Cause(ctx).
 	//
+	// It also waits, trying again after up to 3 s, while the database cannot be used: it cannot be reached, restarts,
+	// has no connection left, or is a standby or read-only, as in a failover; so with a ctx that does not end it waits for
+	// ever for a host that does not exist. The logger (Warn) and the hook ("retrying") are told, and when ctx ends the error matches what
+	// was met last, instead of ErrHeld. What somebody has to mend ends the wait at once, such as a wrong password, missing tables or
+	// a server that is refused for what it is; see IsRetryable.
+	//
 	// On any error nothing is held. What the server may have granted while the caller left
 	// is given back in the background; the Locker's Close waits for that.
 	Acquire(ctx context.Context, name string, opts ...Option) (Lock, error)

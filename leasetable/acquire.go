@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // TryAcquire implements sqllock.Locker. The *sqllock.HeldError names the holder, its token and
 // when its lease expires. A name whose lease is over is taken over at once.
 //
-// A name that others hold together with another limit is a *[LimitError].
+// A name that others hold together, with a limit or without one, and that is asked for the other way, is a *[LimitError].
 //
 // The tables being missing is sqllock.ErrSchema; a server or session that cannot write is
 // sqllock.ErrReadOnly. When ctx ends while a statement is under way, TryAcquire may return some 0.2 s later. Where there is no
@@ -24,7 +25,9 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Op
 	return l.acquire(ctx, acquiring, name, opts, (*attempt).try)
 }
 
-// Acquire implements sqllock.Locker, with the errors of TryAcquire. While the name is held it
+// Acquire implements sqllock.Locker, with the errors of TryAcquire except for those that can be over soon: it goes on while the database
+// cannot be used, as sqllock.Locker says, sqllock.ErrReadOnly by a server included, and begins again with another lease when its own ends
+// before the name is confirmed to be its. What an attempt may have taken whose answer was lost is given back. While the name is held it
 // is looked at, by a read that writes nothing, after pauses that grow to about 50 ms; so a name is
 // taken that much later than it was released. On PostgreSQL, by pgx and not behind a pooler, a release wakes
 // who waits, and what is looked for is what ends a lock in another way.
@@ -41,8 +44,9 @@ type attempt struct {
 	ctx  context.Context //nolint:containedctx // the call's own
 	name string
 	choice
+	began  time.Time
 	over   func() // gives up the turn of the name; only the first call counts
-	waited bool   // the name was seen held, and waited for
+	waited bool   // the name was seen held, or the database could not be asked
 	still  still  // the lease that holds it
 	rank   rank   // among those of other processes who wait
 	apart  bool   // it has not got the turn of the name
@@ -65,19 +69,32 @@ func (l *Locker) acquire(
 		c.ttl = l.ttl
 	}
 	began := time.Now()
-	a := &attempt{Locker: l, name: name, choice: c, ctx: ctx}
+	a := &attempt{Locker: l, name: name, choice: c, ctx: ctx, began: began}
 	err = errors.Join(sqllock.CheckName(name), err, checkTTL(c.ttl), context.Cause(ctx))
 	var lease *Lease
 	if err == nil {
 		lease, err = how(a)
 	}
 	if err != nil {
+		l.leaveReadOnly(err)
 		err = &sqllock.OpError{Op: op, Name: name, Err: l.because(ctx, err)}
 		l.events.Asked(ctx, name, began, a.waited, nil, err)
 		return nil, err
 	}
 	l.events.Asked(ctx, name, began, a.waited, lease.Hold, nil)
 	return lease, nil
+}
+
+// leaveReadOnly closes the connections that are not in use if err says that they lead to a server which cannot write: after a
+// failover the way to the primary is another one.
+func (l *Locker) leaveReadOnly(err error) {
+	if !errors.Is(err, sqllock.ErrReadOnly) {
+		return
+	}
+	for p, most := range map[*pool]int{&l.store.work: workConns, &l.store.keep: keepConns} {
+		p.SetMaxIdleConns(-1)
+		p.SetMaxIdleConns(most)
+	}
 }
 
 // try takes the name if it is free or its lease is over. A place is asked for out of turn: another goroutine that
@@ -138,13 +155,17 @@ type outcome struct {
 }
 
 // claim makes one attempt in the database. The error is a *HeldError when the name is held. If the claim's own lease ends first
-// (a stalled machine, a failover), the name may still be free: it is claimed again with a new lease.
+// (a stalled machine, a failover), the name may still be free: it is claimed again with a new lease. That this lease was lost is
+// not what its caller is told, who had no lock.
 func (a *attempt) claim() (lease *Lease, err error) {
 	for range claimRounds {
 		a.again = false
 		if lease, err = a.claimOnce(); !a.again || a.ctx.Err() != nil {
 			break
 		}
+	}
+	if lost(err) {
+		err = &dbError{err: fmt.Errorf("the lease that the name was claimed by has ended: %v", err), transient: true} //nolint:errorlint // see above
 	}
 	return lease, err
 }

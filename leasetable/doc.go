@@ -26,6 +26,11 @@
 // without the standby, and so does fencing of the old primary. A guard ([Lease.Guard]) keeps what is written in the
 // database right, since the old primary's writes are lost; a token does so elsewhere.
 //
+// # While the database cannot be used
+//
+// [Locker.Acquire] and [Elector.Run] wait on while the database cannot be reached, restarts, has no connection left or is a standby, until
+// their context ends, and tell the logger and the hook; see sqllock.Locker.
+//
 // # Tokens
 //
 // Every acquisition of a name gets a higher token than all before it, because the row of a name
@@ -37,7 +42,7 @@
 // # Several holders
 //
 // With [WithShared] any number of holders have a name together, and exclude one who acquires it without, as
-// readers exclude a writer; with [WithLimit] at most so many do. Each is a *Lease with a token of its own,
+// readers exclude a writer; with [WithLimit] at most so many do, by the smallest limit of those who have it. Each is a *Lease with a token of its own,
 // higher than that of whoever came before, alone or not, and each ends by itself as above: a dead one
 // leaves its place to the next and not more. While somebody waits to have the name alone, nobody joins those
 // who have it; a waiter that died stands in the way of that for 5 s.

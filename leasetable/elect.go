@@ -41,7 +41,7 @@ func NewElector(l *Locker, name string, opts ...sqllock.Option) (*Elector, error
 	return &Elector{locker: l, name: name, opts: opts}, nil
 }
 
-// mostPause bounds the pauses of a campaign that meets trouble.
+// mostPause bounds the pauses between campaigns.
 const mostPause = 3 * time.Second
 
 // Run campaigns, that is, waits for the name, and calls lead while this process leads. The lease
@@ -60,10 +60,10 @@ const mostPause = 3 * time.Second
 // Run returns the errors of lead and of resigning, joined: nil means that lead succeeded, and led
 // until it returned. If resigning is not confirmed, nobody leads until the lease ends.
 //
-// A campaign goes on after errors that sqllock.IsRetryable says yes to, such as a database that is
-// away, with pauses that grow to about 3 s; the Locker's logger is told (Warn). Run returns any other error, and then lead
-// was not called or has returned: sqllock.ErrSchema, sqllock.ErrReadOnly, which a failover can
-// bring too, sqllock.ErrClosed. When ctx ends during a campaign, the error matches its cause.
+// A campaign waits as [Locker.Acquire] does, and so outlasts a database that is away, that restarts or is read-only, as in
+// a failover. Run returns what does not end by waiting, and then lead was not called or has returned: sqllock.ErrSchema, a wrong
+// password, sqllock.ErrClosed. When ctx ends during a campaign, the error matches its cause, and what the trouble was, if there
+// was any.
 func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, lease *Lease) error) error {
 	const op = "campaign for"
 	if lead == nil {
@@ -91,8 +91,7 @@ func (e *Elector) campaign(
 ) (again bool, err error) {
 	lock, err := e.locker.Acquire(ctx, e.name, e.opts...)
 	if err != nil {
-		// Also a lease that was over when the answer came: another one is opened.
-		return sqllock.IsRetryable(err) || lost(err) && !errors.Is(err, sqllock.ErrClosed), err
+		return false, err
 	}
 	defer func() { err = errors.Join(err, lock.Release(ctx)) }()
 

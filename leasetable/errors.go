@@ -2,6 +2,7 @@ package leasetable
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"reflect"
@@ -17,27 +18,31 @@ type dbError struct {
 	err       error
 	answered  bool // the database said that the statement did nothing; otherwise it may have
 	transient bool // the same statement may succeed later
+	passing   bool // the server cannot do it for the moment: the same call may succeed in seconds
 }
 
 func (e *dbError) Error() string { return e.err.Error() }
 func (e *dbError) Unwrap() error { return e.err }
 
 // Retryable implements the question of sqllock.IsRetryable.
-func (e *dbError) Retryable() bool { return e.transient }
+func (e *dbError) Retryable() bool { return e.transient || e.passing }
 
 // meaning is what a code of a database says of the statement that got it.
 type meaning struct {
 	is        error // the sentinel a caller looks for
 	answered  bool
 	transient bool
+	passing   bool
 }
 
 var (
-	conflict    = meaning{answered: true, transient: true} // undone because of others
-	interrupted = meaning{transient: true}                 // the session ended, or the commit is in doubt
-	refused     = meaning{answered: true}
-	noTable     = meaning{answered: true, is: sqllock.ErrSchema}
-	readOnly    = meaning{answered: true, is: sqllock.ErrReadOnly}
+	conflict     = meaning{answered: true, transient: true}                // undone because of others
+	interrupted  = meaning{transient: true}                                // the session ended, or the commit is in doubt
+	unready      = meaning{answered: true, transient: true, passing: true} // it lets nobody in for the moment
+	refused      = meaning{answered: true}
+	noTable      = meaning{answered: true, is: sqllock.ErrSchema}
+	readOnly     = meaning{answered: true, passing: true, is: sqllock.ErrReadOnly} // a standby may be the primary soon
+	readOnlyFile = meaning{answered: true, is: sqllock.ErrReadOnly}
 )
 
 // meanings has the codes that mean something here. Of any other it is left open whether the
@@ -48,8 +53,8 @@ var meanings = map[string]meaning{
 	"40P01": conflict, // deadlock
 	"55P03": conflict, // lock_timeout
 	"57014": conflict, // cancelled, or statement_timeout
-	"53300": conflict, // too many connections
-	"57P03": conflict, // the server is starting up
+	"53300": unready,  // too many connections
+	"57P03": unready,  // the server is starting up, or shutting down
 	"57P01": interrupted,
 	"57P02": interrupted,
 	"57P05": interrupted,
@@ -72,13 +77,17 @@ var meanings = map[string]meaning{
 	"mysql 1213": conflict, // deadlock; on Galera a conflict at commit
 	"mysql 1205": conflict, // lock wait timeout
 	"mysql 1020": conflict, // the row changed under the statement: MariaDB with innodb_snapshot_isolation, the default from 11.6
-	"mysql 1040": conflict, // too many connections
-	"mysql 1203": conflict,
+	"mysql 1040": unready,  // too many connections
+	"mysql 1203": unready,
+	"mysql 1226": unready,     // as many as this user may have
+	"mysql 3032": unready,     // offline mode
 	"mysql 1461": conflict,    // max_prepared_stmt_count
 	"mysql 3024": conflict,    // max_execution_time, which is for what only reads
 	"mysql 1053": interrupted, // the server shuts down
 	"mysql 1317": interrupted, // KILL QUERY
 	"mysql 1927": interrupted, // KILL, MariaDB
+	"mysql 3169": interrupted, // KILL, MySQL
+	"mysql 4031": interrupted, // idle for too long
 	"mysql 1969": interrupted, // max_statement_time
 	"mysql 1047": interrupted, // a Galera node that is not primary
 	"mysql 1180": interrupted, // an error during COMMIT
@@ -96,7 +105,7 @@ var meanings = map[string]meaning{
 	// SQLite: primary result codes.
 	"sqlite 5": conflict, // busy
 	"sqlite 6": conflict, // locked
-	"sqlite 8": readOnly,
+	"sqlite 8": readOnlyFile,
 	"sqlite 1": noTable, // our statements are right, so a table or a column is missing
 }
 
@@ -111,7 +120,8 @@ func classify(err error) error {
 	}
 	code := codeOf(err)
 	means := meanings[code]
-	e := &dbError{err: err, answered: means.answered, transient: means.transient}
+	e := &dbError{err: err, answered: means.answered, transient: means.transient, passing: means.passing}
+	var untrusted *tls.CertificateVerificationError
 	switch {
 	case connector.Misprepared(err):
 		e.err = fmt.Errorf("%w; %s", err, connector.PrepareNothing)
@@ -123,7 +133,7 @@ func classify(err error) error {
 		// Ours: the caller's own deadline is told apart by the caller's context.
 		e.err = fmt.Errorf("%w: %v", errSlow, err) //nolint:errorlint // not the caller's deadline
 		e.transient = true
-	case code == "" && !errors.Is(err, context.Canceled):
+	case code == "" && !errors.Is(err, context.Canceled) && !errors.As(err, &untrusted):
 		e.transient = true // the connection broke, or could not be opened
 	}
 	return e

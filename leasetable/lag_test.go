@@ -19,9 +19,10 @@ import (
 
 // Words that are in one kind of statement on SQLite only.
 const (
-	granting = "INSERT INTO sqllock_lease"
-	renewing = "SET renewals = renewals + 1"
-	taking   = "INSERT INTO sqllock_lock"
+	granting  = "INSERT INTO sqllock_lease"
+	renewing  = "SET renewals = renewals + 1"
+	taking    = "INSERT INTO sqllock_lock"
+	releasing = "SET lease_id = NULL"
 )
 
 // lag is how long a statement takes, in the virtual time of a bubble. The driver does not look at its context: like one
@@ -92,7 +93,7 @@ func (s *lags) count(word string) int {
 func (s *lags) begin(text string) (l lag) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, word := range []string{granting, renewing, taking} {
+	for _, word := range []string{granting, renewing, taking, releasing} {
 		if !strings.Contains(text, word) {
 			continue
 		}

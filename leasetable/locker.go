@@ -19,6 +19,7 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/event"
+	"github.com/sqllock/sqllock/internal/trouble"
 	"github.com/sqllock/sqllock/internal/turn"
 	"github.com/sqllock/sqllock/schema"
 )
@@ -41,6 +42,7 @@ type Locker struct {
 	ears    ears
 	manners manners
 	placing turn.Queue[string, struct{}] // one claim on a place of a name at a time
+	met     trouble.Trouble              // with the database
 	moves   turn.Queue[*Lease, struct{}] // one who may move a lock at a time
 
 	clearing atomic.Bool // some goroutine clears dead places

@@ -111,9 +111,11 @@ func (s sight) info() Info {
 	if s.WantedUS != 0 && !s.Places.Valid {
 		info.WantedSince = time.UnixMicro(s.WantedUS)
 	}
-	for _, holder := range s.together() {
-		info.Holders, info.Limit = append(info.Holders, holder.holder()), int(s.Places.Int64)
+	together := s.together()
+	for _, holder := range together {
+		info.Holders = append(info.Holders, holder.holder())
 	}
+	info.Limit = limitOf(together)
 	return info
 }
 

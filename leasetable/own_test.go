@@ -21,8 +21,9 @@ func TestAServerOfOnesOwn(t *testing.T) {
 		{"a server that hangs ends the lock before its lease expires", serverHangs},
 		{"a lease survives a restart of the server", serverRestarts},
 		{"a lock released while the server is away is free when it is back", serverIsAway},
+		{"waits and campaigns outlast a restart of the server", serverRestartsUnderWaits},
 		{"a leader that is cut off leads again when it is not", leaderIsCutOff},
-		{"a holder on a server that became read-only is told", serverBecomesReadOnly},
+		{"a holder on a server that became read-only is told, and waits outlast it", serverBecomesReadOnly},
 		{"the server's odd defaults do no harm", oddDefaults},
 	}
 	postgres := []story{

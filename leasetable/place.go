@@ -3,6 +3,7 @@ package leasetable
 import (
 	"bytes"
 	"context"
+	"slices"
 	"time"
 )
 
@@ -84,14 +85,42 @@ func (a *attempt) makeRoom(ctx context.Context, t *term, seen sight) (ready bool
 	if seen.LeaseID != nil { // who held the name alone; its row is changed together with the claim
 		return a.endDead(ctx, t, seen)
 	}
-	excess := 0
-	switch dead := seen.dead(); {
-	case len(dead) == len(seen.places) && seen.Places.Int64 != int64(a.limit):
-		excess = len(dead) // a guard of one of them knows of another limit
-	case a.limit > 0:
-		excess = len(seen.places) - a.limit + 1
+	left := slices.Clone(seen.places)
+	for _, p := range seen.dead() { // a transaction that one of them guards goes on as if it lived
+		if a.fits(left) {
+			break
+		}
+		cleared, err := a.clear(ctx, t, p)
+		if err != nil {
+			return false, err
+		}
+		if cleared {
+			left = slices.DeleteFunc(left, func(other sight) bool { return other.Token == p.Token })
+		}
 	}
-	return a.clearDead(ctx, t, seen, excess)
+	return a.fits(left), nil
+}
+
+// fits reports whether one more can hold the name beside those who have these places: fewer do than it asks for, and than each of
+// them has asked for. Those without a limit and those with one do not hold it together.
+func (c choice) fits(places []sight) bool {
+	for _, p := range places {
+		limit := p.Places.Int64
+		if (limit == 0) != (c.limit == 0) || limit > 0 && int64(len(places)) >= limit {
+			return false
+		}
+	}
+	return c.limit == 0 || len(places) < c.limit
+}
+
+// limitOf is how many may hold a name together by those who do, or 0 for any number.
+func limitOf(places []sight) (limit int) {
+	for _, p := range places {
+		if n := int(p.Places.Int64); n > 0 && (limit == 0 || n < limit) {
+			limit = n
+		}
+	}
+	return limit
 }
 
 // endDead makes sure that a lease which has expired is over for good, and reports whether it is.
@@ -112,18 +141,7 @@ func (a *attempt) clearDead(ctx context.Context, t *term, seen sight, n int) (do
 		if n <= 0 {
 			break
 		}
-		over, err := a.endDead(ctx, t, p)
-		if err != nil {
-			return false, err
-		}
-		if !over {
-			continue
-		}
-		var cleared bool
-		err = retryConflicts(ctx, func(ctx context.Context) (err error) {
-			cleared, err = a.store.clearPlace(ctx, a.name, p)
-			return err
-		})
+		cleared, err := a.clear(ctx, t, p)
 		if err != nil {
 			return false, err
 		}
@@ -132,6 +150,19 @@ func (a *attempt) clearDead(ctx context.Context, t *term, seen sight, n int) (do
 		}
 	}
 	return n <= 0, nil
+}
+
+// clear clears the place of a lease that is over, if it can.
+func (a *attempt) clear(ctx context.Context, t *term, p sight) (cleared bool, err error) {
+	over, err := a.endDead(ctx, t, p)
+	if err != nil || !over {
+		return false, err
+	}
+	err = retryConflicts(ctx, func(ctx context.Context) (err error) {
+		cleared, err = a.store.clearPlace(ctx, a.name, p)
+		return err
+	})
+	return cleared, err
 }
 
 // mostCleared bounds how many dead places are cleared at a time.

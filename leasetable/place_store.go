@@ -38,7 +38,7 @@ func (s *store) takePlace(ctx context.Context, name string, seen sight, id []byt
 			return false, err
 		}
 		token = seen.Token + 1
-		_, err = run(addPlace, []byte(name), token, id)
+		_, err = run(addPlace, []byte(name), token, id, limit)
 		return true, err
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -111,7 +112,7 @@ func TestThoseWhoShareAndOneWhoIsAloneExcludeEachOther(t *testing.T) {
 	})
 }
 
-func TestAnotherLimitIsRefusedWhileTheNameIsHeld(t *testing.T) {
+func TestAShareOfASemaphoreIsRefusedAndAPlaceAmongShares(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		a, b := newLocker(t, db.DB), newLocker(t, db.DB)
@@ -129,17 +130,14 @@ func TestAnotherLimitIsRefusedWhileTheNameIsHeld(t *testing.T) {
 				}
 			}
 		}
-		two := take(t, a, "x", leasetable.WithLimit(2))
-		refused(a, 3, 2, two.Token(), leasetable.WithLimit(3))
-		refused(b, 0, 2, two.Token(), leasetable.WithShared())
-		_, err := tryPlace(t, b, leasetable.WithLimit(3))
-		if err == nil || !strings.Contains(err.Error(), "limit of 3") || !strings.Contains(err.Error(), "limit of 2") {
+		three, two := take(t, a, "x", leasetable.WithLimit(3)), take(t, a, "x", leasetable.WithLimit(2))
+		refused(a, 0, 2, three.Token(), leasetable.WithShared())
+		refused(b, 0, 2, three.Token(), leasetable.WithShared())
+		_, err := tryPlace(t, b, leasetable.WithShared())
+		if err == nil || !strings.Contains(err.Error(), "without a limit") || !strings.Contains(err.Error(), "limit of 2") {
 			t.Errorf("%v does not say both", err)
 		}
-		release(t, two)
-		three := take(t, b, "x", leasetable.WithLimit(3))
-		refused(a, 2, 3, three.Token(), leasetable.WithLimit(2))
-		release(t, three)
+		release(t, two, three)
 		shared := take(t, b, "x", leasetable.WithShared())
 		refused(a, 2, 0, shared.Token(), leasetable.WithLimit(2))
 
@@ -158,6 +156,69 @@ func TestAnotherLimitIsRefusedWhileTheNameIsHeld(t *testing.T) {
 		if err := <-waiting; !errors.Is(err, sqllock.ErrHeld) || !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
+	})
+}
+
+func TestOfDifferentLimitsTheSmallestCounts(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		a, b := newLocker(t, db.DB), newLocker(t, db.DB)
+		refused := func(limits ...int) {
+			t.Helper()
+			for _, l := range []*leasetable.Locker{a, b} {
+				for _, n := range limits {
+					if _, err := tryPlace(t, l, leasetable.WithLimit(n)); !errors.Is(err, sqllock.ErrHeld) {
+						t.Errorf("with a limit of %d: %v; want ErrHeld", n, err)
+					}
+				}
+			}
+		}
+		with := func(l *leasetable.Locker, n int) *leasetable.Lease {
+			t.Helper()
+			lease, err := tryPlace(t, l, leasetable.WithLimit(n))
+			if err != nil {
+				t.Fatalf("with a limit of %d: %v", n, err)
+			}
+			return lease
+		}
+		mustShow := func(limit, holders int) {
+			t.Helper()
+			if info, err := a.Info(t.Context(), "x"); err != nil || info.Limit != limit || len(info.Holders) != holders {
+				t.Errorf("Info = %+v, %v; want %d of %d", info, err, holders, limit)
+			}
+		}
+		// From three to two: the new ones come in when fewer than two are left, and the old ones as long.
+		old := []*leasetable.Lease{with(a, 3), with(b, 3), with(a, 3)}
+		refused(2, 3)
+		release(t, old[0])
+		refused(2)
+		mustShow(3, 2)
+		release(t, old[1])
+		next := with(b, 2)
+		refused(2, 3, 100, 1)
+		mustShow(2, 2)
+		release(t, old[2])
+		last := with(a, 3)
+		refused(2, 3)
+		// From two to three: when the last one with two has gone.
+		release(t, next)
+		all := []*leasetable.Lease{last, with(b, 3), with(a, 3)}
+		mustShow(3, 3)
+		refused(2, 3, 4)
+		release(t, all...)
+		release(t, with(a, 1))
+	})
+}
+
+func TestTheLimitsOfTheDeadDoNotCount(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		a, b := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
+		dead := take(t, a, "x", leasetable.WithLimit(1))
+		expire(t, db, dead)
+		two := take(t, b, "x", leasetable.WithLimit(2))
+		release(t, take(t, b, "x", leasetable.WithLimit(2)), two)
 	})
 }
 

@@ -1,7 +1,9 @@
 package leasetable
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -16,17 +18,17 @@ func (a *attempt) blocked(seen sight) bool {
 	if !a.place() {
 		return seen.taken()
 	}
-	others := len(seen.together())
-	return seen.live() || a.mismatch(seen) != nil || a.limit > 0 && others >= a.limit || seen.wantedAlone() > 0
+	return seen.live() || !a.fits(seen.together()) || seen.wantedAlone() > 0
 }
 
-// mismatch is the error for a name that others hold together with another limit.
+// mismatch is the error for a name that others hold together with a limit if this is asked for without one, or the other way round.
 func (a *attempt) mismatch(seen sight) error {
 	others := seen.together()
-	if !a.place() || len(others) == 0 || seen.Places.Int64 == int64(a.limit) {
+	held := limitOf(others)
+	if !a.place() || len(others) == 0 || (held == 0) == (a.limit == 0) {
 		return nil
 	}
-	return &LimitError{Asked: a.limit, Held: int(seen.Places.Int64), Holder: others[0].holder()}
+	return &LimitError{Asked: a.limit, Held: held, Holder: others[0].holder()}
 }
 
 // watch remembers the leases that hold a name together as they were seen; see still.
@@ -66,14 +68,12 @@ func (a *attempt) endStill() (ended bool, err error) {
 // lasts is for how long what was seen is in the way unless it is released before.
 func (a *attempt) lasts(seen sight) time.Duration {
 	us := seen.RemainingUS
-	for i, p := range seen.together() {
-		switch {
-		case i == 0:
-			us = p.RemainingUS
-		case a.place(): // one of them is enough
-			us = min(us, p.RemainingUS)
-		default:
-			us = max(us, p.RemainingUS)
+	together := seen.together()
+	slices.SortFunc(together, func(a, b sight) int { return cmp.Compare(a.RemainingUS, b.RemainingUS) })
+	for i, p := range together {
+		us = p.RemainingUS
+		if a.place() && a.fits(together[i+1:]) {
+			break
 		}
 	}
 	return time.Duration(us) * time.Microsecond

@@ -16,18 +16,21 @@ func WithShared() sqllock.Option {
 	return option(func(c *choice) { c.shared = true })
 }
 
-// WithLimit has at most n holders hold the name together: a semaphore, and otherwise like [WithShared]. All
-// have to ask with the same n while anybody holds the name; it may change when nobody does.
-// Otherwise, or for WithShared while it is held with a limit, the error is a *[LimitError].
+// WithLimit has at most n holders hold the name together: a semaphore, and otherwise like [WithShared]. While holders
+// with different limits hold it, the smallest of them counts: a deployment that changes n can go on beside the old one, and
+// a greater n counts as soon as nobody holds the name with a smaller one. Those who came before a smaller n stay; who asks for that
+// waits until fewer are left.
+//
+// It does not go together with WithShared: to ask for the one while the name is held with the other is a *[LimitError].
 func WithLimit(n int) sqllock.Option {
 	return option(func(c *choice) { c.limited, c.limit = true, n })
 }
 
-// LimitError says that others hold the name together, but with another limit than it was asked for with. Waiting
-// does not help as long as they hold it, so Acquire does not wait.
+// LimitError says that others hold the name together, with [WithLimit], while it was asked for with [WithShared], or the other
+// way round: one of them is a mistake. Acquire does not wait.
 type LimitError struct {
 	Asked  int            // the n of WithLimit, or 0 for WithShared
-	Held   int            // the same of those who hold it
+	Held   int            // the smallest n of those who hold it, or 0
 	Holder sqllock.Holder // the one who has held it for longest
 }
 

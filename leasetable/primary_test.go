@@ -58,7 +58,8 @@ func asApplication(t *testing.T, db *sqltest.Database) string {
 func serverBecomesReadOnly(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	t.Helper()
 	const ttl = 9 * time.Second
-	l := newLocker(t, open(t, db.DriverName(), asApplication(t, db)), leasetable.WithTTL(ttl))
+	asUser := asApplication(t, db)
+	l := newLocker(t, open(t, db.DriverName(), asUser), leasetable.WithTTL(ttl))
 	lease := take(t, l, "x")
 	writable := makeReadOnly(t, db)
 	var err error
@@ -72,8 +73,32 @@ func serverBecomesReadOnly(t *testing.T, _ *sqltest.Server, db *sqltest.Database
 	if !errors.Is(err, sqllock.ErrReadOnly) {
 		t.Errorf("TryAcquire: %v; want ErrReadOnly", err)
 	}
+	eventually(t, func() bool { // of the connections none is kept: the primary may be elsewhere
+		_, err := l.TryAcquire(t.Context(), "y")
+		return errors.Is(err, sqllock.ErrReadOnly) && leasetable.Work(l).Stats().Idle == 0
+	})
+	app := open(t, db.DriverName(), asUser)
+	met, told := onTrouble()
+	waiting := acquiring(newLocker(t, app, told), "z")
+	if err := receive(t, met); !errors.Is(err, sqllock.ErrReadOnly) {
+		t.Errorf("a wait met %v; want ErrReadOnly", err)
+	}
+	met, told = onTrouble()
+	elector, err := leasetable.NewElector(newLocker(t, app, told), "leader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	campaigning := campaign(t, elector)
+	if err := receive(t, met); !errors.Is(err, sqllock.ErrReadOnly) {
+		t.Errorf("a campaign met %v; want ErrReadOnly", err)
+	}
 	mustBeToldWithin(t, lease, ttl) // what was confirmed last was sent before
+	if len(waiting)+len(campaigning.ended) > 0 {
+		t.Error("a wait or a campaign ended because the server cannot write")
+	}
 	writable()
+	mustGet(t, waiting)
+	campaigning.mustLead(t)
 	if token := take(t, newLocker(t, db.DB), "x").Token(); token != 2 {
 		t.Errorf("the next holder has token %d", token)
 	}

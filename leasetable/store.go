@@ -277,7 +277,8 @@ type sight struct {
 	WantedUS    int64  `db:"wanted_us"` // of look and list: since when another process waits for the name; 0: none is known to
 	Metadata    []byte `db:"-"`
 
-	// Of a name that several hold together, or held last: how many can, 0 for any number.
+	// Of a name that several hold together, or held last, and of each of them: how many can, as who came last, or that one,
+	// has asked; 0 for any number.
 	Places  sql.NullInt64 `db:"places"`
 	AloneUS int64         `db:"alone_us"` // for how long nobody joins them
 	Place   bool          `db:"place"`    // the row is that of one of them

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/trouble"
 )
 
 // wait takes the name as soon as it is free or its lease is over.
@@ -25,7 +26,10 @@ func (a *attempt) wait() (*Lease, error) {
 		}
 	}
 	b, err := a.turns.WaitWith(a.ctx, a.name, string(a.metadata))
-	if err != nil {
+	switch {
+	case err != nil && a.met.Last() != nil && !a.holds(a.name): // who has the turn waits for the database
+		return nil, a.met.With(err)
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, err)
 	}
 	return a.inTurn(func() (*Lease, error) {
@@ -47,9 +51,30 @@ func (a *attempt) afterOthers() (lease *Lease, err error) {
 	return a.poll()
 }
 
+// holds reports whether a lock of this Locker has the name.
+func (l *Locker) holds(name string) bool {
+	for _, t := range l.everyTerm() {
+		if t.holds(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *term) holds(name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for le := range t.locks {
+		if le.Name() == name {
+			return true
+		}
+	}
+	return false
+}
+
 // poll asks for the name again and again, after pauses that grow. A claim that is not answered is
-// repeated as well: it may wait for a row that somebody else has locked. A database that cannot
-// be asked is borne with for as long as a TTL, once the name was seen held.
+// repeated as well: it may wait for a row that somebody else has locked. A database that cannot be used, or a lease that ends
+// under a claim, is no reason to give up: what an earlier claim may have taken is given back by the name of its lease.
 func (a *attempt) poll() (lease *Lease, err error) {
 	defer func() {
 		if err != nil {
@@ -64,37 +89,52 @@ func (a *attempt) poll() (lease *Lease, err error) {
 	} else {
 		lease, err = a.claim()
 	}
-	if err == nil || a.left {
-		return lease, err
+	if a.left {
+		return nil, err
 	}
 	var heard <-chan int64
 	stop := func() {}
 	defer func() { stop() }()
-	var held *sqllock.HeldError
-	for pause, answered := firstPause, time.Now(); err != nil; pause = a.longer(pause) {
+	var held *sqllock.HeldError // the last that was heard is that the name is held
+	var outage trouble.Pause
+	for pause := firstPause; err != nil; pause = a.longer(pause) {
 		now := (*sqllock.HeldError)(nil)
+		rest := time.Duration(0)
 		switch {
 		case errors.As(err, &now):
-			if held == nil {
+			if heard == nil {
 				heard, stop = a.ears.listen(a.name)
 			}
-			held, answered, a.waited = now, time.Now(), true
+			held, outage, a.waited = now, 0, true
+			a.met.Over()
 			if a.early && a.outlasts(a.still.sight) {
 				return nil, held
 			}
 			a.wantAlone()
 		case a.left:
 			return nil, a.stillHeld(held, err)
-		case errors.Is(err, errSlow) && !errors.Is(err, errNoLease):
-		case held == nil || !sqllock.IsRetryable(err) || time.Since(answered) > a.choice.ttl:
+		case held != nil && errors.Is(err, errSlow) && !errors.Is(err, errNoLease):
+		case !sqllock.IsRetryable(err):
 			return nil, a.stillHeld(held, err)
+		default:
+			if a.met.Meet(err) {
+				a.events.Retrying(a.ctx, a.name, a.began, err)
+			}
+			a.leaveReadOnly(err)
+			held, a.waited = nil, true
+			stop() // the connection for that may have ended, too
+			heard, stop = nil, func() {}
+			rest, pause = outage.Next(), firstPause
 		}
 		first := false
 		if now == nil || a.rank.take(a) == nil {
 			if a.next() {
 				pause = firstPause
 			}
-			if first, err = a.rest(heard, a.still.untilOver(jitter(pause))); err != nil {
+			if rest == 0 {
+				rest = jitter(pause)
+			}
+			if first, err = a.rest(heard, a.still.untilOver(rest)); err != nil {
 				return nil, a.stillHeld(held, err)
 			}
 		}
@@ -104,6 +144,7 @@ func (a *attempt) poll() (lease *Lease, err error) {
 			lease, err = a.lookAndClaim()
 		}
 	}
+	a.met.Over()
 	return lease, nil
 }
 
@@ -221,13 +262,19 @@ func (a *attempt) look() (seen sight, err error) {
 }
 
 // stillHeld is the error of a wait: when its context has ended, it says of the name as well that
-// it is held, if it was seen to be.
+// it is held, if it was seen to be, and otherwise what the trouble with the database was.
 func (a *attempt) stillHeld(held *sqllock.HeldError, err error) error {
-	if held == nil && a.rank.last { // others had their chance
+	met := a.met.Last() != nil
+	if held == nil && a.rank.last && !met { // others had their chance
 		held = &sqllock.HeldError{Name: a.name}
 	}
-	if held == nil || !bound.Ended(a.ctx) {
+	switch {
+	case !bound.Ended(a.ctx):
 		return err
+	case held != nil:
+		return fmt.Errorf("%w: %w", held, context.Cause(a.ctx))
+	case met:
+		return a.met.With(context.Cause(a.ctx))
 	}
-	return fmt.Errorf("%w: %w", held, context.Cause(a.ctx))
+	return err
 }

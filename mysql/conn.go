@@ -204,10 +204,17 @@ func (c *conn) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Broken implements session.Conn: after an answer of the server the connection still works.
+// Broken implements session.Conn: after an answer of the server the connection still works, unless it is that the server, or the
+// session, is being ended.
 func (c *conn) Broken(err error) bool {
+	const (
+		shutdown       = 1053
+		killed         = 3169
+		killedMaria    = 1927
+		idleForTooLong = 4031
+	)
 	var answer *gomysql.MySQLError
-	return !errors.As(err, &answer) && !errors.Is(err, errNull)
+	return !errors.As(err, &answer) && !errors.Is(err, errNull) || isOneOf(err, shutdown, killed, killedMaria, idleForTooLong)
 }
 
 // Close implements session.Conn. The connection is closed, not given back to a pool; what

@@ -22,7 +22,7 @@ func (l *Locker) open(ctx context.Context) (session.Conn[string], error) {
 	sc, err := l.db.Conn(connecting)
 	if err != nil {
 		if tooMany(err) {
-			return nil, &session.LimitError{Err: err}
+			return nil, &session.LimitError{Err: err, OfServer: true}
 		}
 		return nil, &session.UnavailableError{Err: err, Permanent: notLetIn(err)}
 	}
@@ -39,15 +39,27 @@ func (l *Locker) open(ctx context.Context) (session.Conn[string], error) {
 	return c, nil
 }
 
-// notLetIn reports whether the server does not know this user, password or database.
+// notLetIn reports whether the server will not let this client in as long as nothing is changed: it does not know this user,
+// password or database, or the two do not agree on how to connect.
 func notLetIn(err error) bool {
 	const (
 		accessDenied         = 1045
 		accessDeniedNoSecret = 1698
+		accountLocked        = 3118
+		accountLockedMaria   = 4151
 		databaseAccessDenied = 1044
+		hostNotAllowed       = 1130
+		passwordExpired      = 1862
 		unknownDatabase      = 1049
+		wrongAuthentication  = 1251
 	)
-	return isOneOf(err, accessDenied, accessDeniedNoSecret, databaseAccessDenied, unknownDatabase)
+	for _, final := range []error{gomysql.ErrNoTLS, gomysql.ErrOldPassword, gomysql.ErrCleartextPassword, gomysql.ErrNativePassword, gomysql.ErrUnknownPlugin} {
+		if errors.Is(err, final) {
+			return true
+		}
+	}
+	return isOneOf(err, accessDenied, accessDeniedNoSecret, accountLocked, accountLockedMaria, databaseAccessDenied,
+		hostNotAllowed, passwordExpired, unknownDatabase, wrongAuthentication)
 }
 
 // tooMany reports whether the server, or the user, has no connection left.
@@ -144,10 +156,11 @@ func refuse(variables map[string]string) error {
 	return nil
 }
 
-var errReadOnly = &sqllock.RefusedError{
+// A replica may be the primary soon.
+var errReadOnly = &session.PassingRefusalError{Refused: &sqllock.RefusedError{
 	Seen:    "the server is read-only, and so probably a replica whose locks its primary does not know",
 	Instead: "connect to the primary",
-}
+}}
 
 func isSet(variable string) bool {
 	return variable != "" && variable != "0" && !strings.EqualFold(variable, "OFF")

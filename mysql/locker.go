@@ -156,7 +156,9 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Op
 	return l.engine.TryAcquire(ctx, w)
 }
 
-// Acquire implements sqllock.Locker.
+// Acquire implements sqllock.Locker. A wait whose connection ends, as when the server restarts, begins again on another one, and
+// so does one on a server that is read-only for now; its place in the queue is lost. When the Locker itself holds as many
+// locks as it may (sqllock.ErrLimit) it does not wait.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
 	w, err := want("acquire", name, opts)
 	if err != nil {

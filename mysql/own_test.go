@@ -30,6 +30,9 @@ func TestAServerOfOnesOwn(t *testing.T) {
 			t.Run("goes away", func(t *testing.T) { //nolint:paralleltest // see above
 				locktest.GoesAway(t, srv, database{srv.Database(t)})
 			})
+			t.Run("goes away under waits", func(t *testing.T) { //nolint:paralleltest // see above
+				locktest.WaitsOutlast(t, srv, database{srv.Database(t)})
+			})
 			t.Run("without a free connection is ErrLimit", func(t *testing.T) { //nolint:paralleltest // see above
 				locktest.Connections(t, database{srv.Database(t)}, connections+1)
 			})
@@ -59,7 +62,7 @@ func becomesReadOnly(t *testing.T, db *sqltest.Database) {
 	}
 	_, err := newLocker(t, db).TryAcquire(t.Context(), "a")
 	mustSayWhy(t, err, "read-only")
-	statement(t, db, "SET GLOBAL read_only = 0")
+	locktest.OutlastsReadOnly(t, database{db}, func() { statement(t, db, "SET GLOBAL read_only = 0") })
 	mustRelease(t, mustTry(t, l, "a"))
 	mustRelease(t, mustAcquire(t, newLocker(t, db), "a"))
 }

@@ -211,7 +211,7 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited time.Durati
 	batch.ExecParams(waitEndSQL, nil, nil, nil, nil)
 	results, err := c.pc.PgConn().ExecBatch(ctx, &batch).ReadAll()
 	if err != nil {
-		return withSilence(withLimit(err))
+		return withLimit(err)
 	}
 	last := results[len(results)-1].Rows
 	if len(last) != 1 {
@@ -222,16 +222,6 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited time.Durati
 		err = c.keepIdle(ctx)
 	}
 	op.Done = taken && err == nil
-	return withSilence(err)
-}
-
-// withSilence tells of a session that the server ended because it was silent for longer than waitIdle.
-func withSilence(err error) error {
-	const idleSessionTimeout = "57P05"
-	var said *pgconn.PgError
-	if errors.As(err, &said) && said.Code == idleSessionTimeout {
-		return fmt.Errorf("%w: %w", session.ErrSilent, err)
-	}
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -136,22 +137,28 @@ func ascii(r rune) rune {
 	return r
 }
 
-// notLetIn reports whether the server does not know this user, password or database.
+// notLetIn reports whether the server will not let this client in as long as nothing is changed: it does not know this user,
+// password (28) or database (3D), or one may not connect to that (42, 55000), or it does not understand a setting (22, 42, 0A).
 func notLetIn(err error) bool {
 	var answer *pgconn.PgError
-	return errors.As(err, &answer) && (strings.HasPrefix(answer.Code, "28") || answer.Code == "3D000")
+	if !errors.As(err, &answer) || len(answer.Code) < len("28") {
+		return false
+	}
+	return slices.Contains([]string{"0A", "22", "28", "3D", "42"}, answer.Code[:2]) || answer.Code == "55000"
 }
 
-var errStandby = &sqllock.RefusedError{
+// A standby may be the primary soon.
+var errStandby = &session.PassingRefusalError{Refused: &sqllock.RefusedError{
 	Seen:    "the server is a standby, whose advisory locks its primary does not know",
 	Instead: "connect to the primary",
-}
+}}
 
 // withLimit recognises that the server has no connection (53300) or no lock (53200) left.
 func withLimit(err error) error {
 	var answer *pgconn.PgError
-	if errors.As(err, &answer) && (answer.Code == "53300" || answer.Code == "53200") {
-		return &session.LimitError{Err: err}
+	const tooManyConnections, outOfMemory = "53300", "53200"
+	if errors.As(err, &answer) && (answer.Code == tooManyConnections || answer.Code == outOfMemory) {
+		return &session.LimitError{Err: err, OfServer: answer.Code == tooManyConnections}
 	}
 	return err
 }

@@ -24,6 +24,9 @@ func TestAServerOfOnesOwn(t *testing.T) {
 	t.Run("goes away", func(t *testing.T) { //nolint:paralleltest // see above
 		locktest.GoesAway(t, srv, database{srv.Database(t)})
 	})
+	t.Run("goes away under waits", func(t *testing.T) { //nolint:paralleltest // see above
+		locktest.WaitsOutlast(t, srv, database{srv.Database(t)})
+	})
 	t.Run("without a free connection is ErrLimit", func(t *testing.T) { //nolint:paralleltest // see above
 		locktest.Connections(t, database{srv.Database(t)}, connections)
 	})

@@ -76,6 +76,7 @@ var wantedTables = []wantedTable{
 			{name: "name", kind: kindBytes},
 			{name: "token", kind: kindInt},
 			{name: "lease_id", kind: kindID},
+			{name: "places", kind: kindInt},
 			{name: "acquired_at", kind: kindTime},
 		},
 		key: 2,

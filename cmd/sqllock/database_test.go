@@ -306,13 +306,34 @@ func TestADatabaseThatCannotBeUsed(t *testing.T) {
 		for _, args := range [][]string{
 			{"schema", "check"},
 			{"schema", "apply"},
-			{"run", "x", "--", "true"},
 			{"run", "--wait", "0", "x", "--", "true"},
-			{"run", "--wait", "10s", "x", "--", "true"},
 		} {
 			code, _, stderr := runHere(t, env{"SQLLOCK_DB": named}, args...)
 			if code != 69 || !strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("%s: %v: code %d, stderr %q, want 69 and %q", named, args, code, stderr, says)
+			}
+		}
+	}
+	for _, wait := range []string{"forever", "1h"} { // no wait makes a folder
+		code, _, stderr := runHere(t, env{"SQLLOCK_DB": "sqlite:/no/such/folder/x.db"}, "run", "--wait", wait, "x", "--", "true")
+		if code != 69 || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("a file that cannot be opened: code %d, stderr %q", code, stderr)
+		}
+	}
+}
+
+func TestADatabaseThatStaysAwayIsTheErrorOfAWait(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	nobody := closedPort(t)
+	for _, named := range []string{"postgres://u:p@" + nobody + "/d", "mysql://u:p@" + nobody + "/d"} {
+		for _, kind := range []string{"lease", "session"} {
+			code, _, stderr := runHere(t, env{"SQLLOCK_DB": named}, "run", "--kind", kind, "--wait", "300ms", "x", "--", "true")
+			first, last, _ := strings.Cut(stderr, "\n")
+			if code != 69 || !strings.HasPrefix(first, "sqllock: waiting: the database cannot be used for now: ") ||
+				!strings.Contains(last, `lock "x" was not taken (waited 300ms), since the database could not be used: `) ||
+				strings.Count(stderr, "refused") != 2 || strings.Count(stderr, "\n") != 2 {
+				t.Errorf("%s, %s: code %d, stderr %q", named, kind, code, stderr)
 			}
 		}
 	}
@@ -352,10 +373,10 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 	at := listener.Addr().String()
 	for _, named := range []string{"postgres://u:p@" + at + "/d?connect_timeout=1", "mysql://u:p@" + at + "/d?timeout=300ms"} {
 		for _, args := range [][]string{
-			{"run", "x", "--", "true"},
+			{"run", "--wait", "3s", "x", "--", "true"},
 			{"run", "--wait", "0", "x", "--", "true"},
 			{"run", "--wait", "100ms", "x", "--", "true"},
-			{"run", "--kind", "session", "x", "--", "true"},
+			{"run", "--kind", "session", "--wait", "3s", "x", "--", "true"},
 			{"run", "--kind", "session", "--wait", "0", "x", "--", "true"},
 		} {
 			code, _, stderr := runHere(t, env{"SQLLOCK_DB": named}, args...)
@@ -410,13 +431,13 @@ func TestAPasswordIsNeverShown(t *testing.T) {
 		must(t, os.WriteFile(plain, []byte(named), 0o600))
 		must(t, os.WriteFile(dotenv, []byte("PASSWORD="+named+"\nSQLLOCK_DB="+named), 0o600))
 		for _, args := range [][]string{
-			{"run", "x", "--", "true"},
-			{"run", "--db-file", plain, "x", "--", "true"},
-			{"run", "--db-file", dotenv, "x", "--", "true"},
-			{"run", "--db-file", named, "x", "--", "true"},
+			{"run", "--wait", "20ms", "x", "--", "true"},
+			{"run", "--wait", "0", "--db-file", plain, "x", "--", "true"},
+			{"run", "--wait", "0", "--db-file", dotenv, "x", "--", "true"},
+			{"run", "--wait", "0", "--db-file", named, "x", "--", "true"},
 			{"schema", "check", "--db-file" + named},
 			{"run", "--kind", "session", "--wait", "0", "x", "--", "true"},
-			{"run", "-v", "--log-format", "json", "x", "--", "true"},
+			{"run", "--wait", "20ms", "-v", "--log-format", "json", "x", "--", "true"},
 			{"schema", "check", "--db=" + named},
 			{"doctor"},
 			{"schema", "check", named},

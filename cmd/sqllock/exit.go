@@ -32,8 +32,8 @@ func exitCodes() string {
 	own := func(code int, meaning string) { add(strconv.Itoa(code), meaning) }
 	add("n", "the command's own, whatever it is")
 	add(fmt.Sprintf("%d+n", exitSignal), "the command was ended by signal n, or sqllock was while no command ran")
-	own(exitUsage, "wrong usage: an argument, a lock name or a database URL is not valid; or others hold the\n         lock with another --limit, or with --shared, than was asked for")
-	own(exitUnavailable, "the database cannot be used: not reached, refused, or without the tables")
+	own(exitUsage, "wrong usage: an argument, a lock name or a database URL is not valid; or others hold the\n         lock with --shared while it was asked for with --limit, or the other way round")
+	own(exitUnavailable, "the database cannot be used: not reached, also within --wait, refused, or without the tables")
 	own(exitOutput, "the output could not be written")
 	own(exitHeld, "somebody else holds the lock, also when --wait was over; --on-held names another code")
 	own(exitLost, "the lock was lost while the command ran; the command was ended, unless it was over")

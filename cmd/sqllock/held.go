@@ -73,7 +73,7 @@ func (r *run) waited(early bool) string {
 	return ""
 }
 
-// limitError is the error for a lock that others hold together, but with another limit.
+// limitError is the error for a lock that others hold together, with a limit or without one, but that was asked for the other way.
 func (r *run) limitError(err *leasetable.LimitError) error {
 	flag := func(limit int) string {
 		if limit == 0 {

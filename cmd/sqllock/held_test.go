@@ -130,13 +130,19 @@ func TestNHoldTheLockTogether(t *testing.T) {
 		full := []string{"is held by sqllock run sh"}
 		try(75, full, "--limit", "2")
 		try(75, full)
+		try(75, full, "--limit", "3")
 		const same = "everybody has to ask for the same"
-		try(64, []string{"asked for with --limit 3, and is held with --limit 2 by sqllock run sh", same}, "--limit", "3")
-		try(64, []string{"asked for with --shared, and is held with --limit 2", same}, "--shared", "--on-held", "0")
+		try(64, []string{"asked for with --shared, and is held with --limit 2 by sqllock run sh", same}, "--shared", "--on-held", "0")
 		one.letGo()
 		try(0, nil, "--limit", "2")
+		three := held(t, e, "--limit", "3", "pool") // a deployment that changes the limit
+		try(75, full, "--limit", "3")
 		two.letGo()
+		four := held(t, e, "--limit", "3", "pool")
+		try(75, full, "--limit", "2")
 		try(0, nil, "--limit", "3")
+		three.letGo()
+		four.letGo()
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/sqltest"
 )
 
 // gate stands between sqllock and its database until it is closed: then the database is gone.
@@ -23,15 +24,32 @@ type gate struct {
 // behind returns the URL of a database that can go away.
 func behind(t *testing.T, db testPlace) (url string, away func()) {
 	t.Helper()
+	url, at := gateway(t, db)
+	return url, openGate(t, db, at).close
+}
+
+// gateway returns the URL of a database behind a gate at an address, which is yet to be opened.
+func gateway(t *testing.T, db testPlace) (url, at string) {
+	t.Helper()
+	at = closedPort(t)
+	return strings.Replace(db.url, serverOf(db), at, 1), at
+}
+
+// serverOf is the address of a server.
+func serverOf(db testPlace) string {
 	_, rest, _ := strings.Cut(db.url, "127.0.0.1:")
-	server := "127.0.0.1:" + rest[:strings.IndexAny(rest, ")/")]
+	return "127.0.0.1:" + rest[:strings.IndexAny(rest, ")/")]
+}
+
+func openGate(t *testing.T, db testPlace, at string) *gate {
+	t.Helper()
 	var config net.ListenConfig
-	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	listener, err := config.Listen(t.Context(), "tcp", at)
 	must(t, err)
-	g := &gate{listener: listener, server: server}
+	g := &gate{listener: listener, server: serverOf(db)}
 	g.running.Go(g.accept)
 	t.Cleanup(g.close)
-	return strings.Replace(db.url, server, listener.Addr().String(), 1), g.close
+	return g
 }
 
 func (g *gate) accept() {
@@ -71,6 +89,52 @@ func (g *gate) close() {
 	g.running.Wait()
 }
 
+func TestAWaitOutlastsADatabaseThatIsAway(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db testPlace) {
+		e := on(t, db.url)
+		call(t, e, 0, nil, "schema", "apply")
+		for name, flags := range map[string][]string{
+			"lease": {"--wait", "80s", "--ttl", "1m"}, "session": {"--wait", "forever", "--kind", "session", "--ttl", "1m"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				url, at := gateway(t, db)
+				run := append(append([]string{"run"}, flags...), name, "--", "sh", "-c", "echo held; exec cat")
+				atFirst := start(t, on(t, url), run...)
+				atFirst.says("waiting: the database cannot be used for now: ")
+				g := openGate(t, db, at)
+				atFirst.expect("held")
+				must(t, atFirst.stdin.Close())
+				atFirst.exits(0, "refused")
+
+				holder := held(t, e, append(flags, name)...)
+				waiter := start(t, on(t, url), run...)
+				if name == "lease" {
+					waiter.waits(db)
+				} else {
+					db.until(t, 1, waitingSession[db.Engine])
+				}
+				g.close()
+				waiter.says("waiting: the database cannot be used for now: ")
+				openGate(t, db, at)
+				holder.letGo()
+				waiter.expect("held")
+				must(t, waiter.stdin.Close())
+				waiter.exits(0, "the database cannot be used for now")
+			})
+		}
+	})
+}
+
+var waitingSession = map[sqltest.Engine]string{
+	sqltest.EnginePostgres: `SELECT COUNT(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+		WHERE l.locktype = 'advisory' AND NOT l.granted AND d.datname = current_database()`,
+	sqltest.EngineMySQL:   "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND state = 'User lock'",
+	sqltest.EngineMariaDB: "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND state = 'User lock'",
+}
+
 func TestADatabaseThatGoesAway(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -99,7 +163,7 @@ func TestADatabaseThatGoesAway(t *testing.T) {
 
 				url, away = behind(t, db)
 				other := held(t, e, append(flags, "busy")...)
-				waiter := start(t, on(t, url), run("-v", "busy", "--", "echo", "not run")...)
+				waiter := start(t, on(t, url), run("-v", "--wait", "12s", "busy", "--", "echo", "not run")...)
 				waiter.says("waiting for the lock")
 				away()
 				if code := waiter.exit(); code != 69 {

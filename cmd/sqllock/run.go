@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os/exec"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +18,10 @@ import (
 
 const runHelp = `Takes the lock NAME, runs COMMAND with the standard input, output and error of sqllock, and
 releases the lock when COMMAND ends. While somebody else holds the lock, sqllock waits, unless
---wait says otherwise.
+--wait says otherwise. So it does while the database cannot be reached, restarts, has no
+connection left or is a standby, also at first, and says so once: a failover keeps no job from
+being run. With --wait 0, and for what does not pass by itself, such as a wrong password or
+missing tables, it ends at once.
 
 The lock is a lease by default: a row of a table, renewed while the command runs, and free
 --ttl after sqllock was killed or cut off. With --kind session it is an advisory lock (GET_LOCK
@@ -27,9 +32,9 @@ command ends and whether it succeeds or fails: what cron starts on many machines
 same time runs once. It is free before if the lock was lost or sqllock was killed, and at once
 if the command could not be started.
 
-With --limit N up to N hold a lease together; all have to ask with the same N. With --shared
-any number hold the lock together, and nobody holds it alone meanwhile: leases, and session
-locks on PostgreSQL. Each of them has a token of its own.
+With --limit N up to N hold a lease together; while they ask with different N, the smallest N of
+those who hold it counts. With --shared any number hold the lock together, and nobody holds it
+alone meanwhile: leases, and session locks on PostgreSQL. Each of them has a token of its own.
 
 When the lock is lost, the command is sent SIGTERM and, --kill-after later, SIGKILL, and so is
 every process in its process group. When its input or output is a terminal it shares the group
@@ -67,6 +72,7 @@ type run struct {
 	request
 	line *statusLine
 	log  *slog.Logger
+	told sync.Once // what the wait outlasts
 }
 
 func (m *Main) runCommand() *cobra.Command {
@@ -106,6 +112,8 @@ func (r *run) run(cmd *cobra.Command, args []string) error {
 		r.log = r.logger(r.line)
 		db.events.Logger = r.log
 		r.log.Info("database", db.attrs()...)
+	} else {
+		db.events.Hook = r.tellTrouble
 	}
 	l, err := r.locker(db)
 	if err != nil {
@@ -174,12 +182,33 @@ func (r *run) acquire(ctx context.Context, db *database, l locker) (lock sqllock
 		return lock, nil
 	case errors.As(err, &limit):
 		return nil, fail(exitUsage, r.limitError(limit))
+	case ctx.Err() == nil && waiting.Err() != nil && !errors.Is(err, sqllock.ErrHeld) && sqllock.IsRetryable(err): // trouble, to the end
+		op := (*sqllock.OpError)(nil)
+		if errors.As(err, &op) {
+			err = op.Err // what was to be done is said
+		}
+		return nil, fail(exitUnavailable, fmt.Errorf("lock %q was not taken%s, since the database could not be used: %w", r.name, r.waited(false), err))
 	case ctx.Err() == nil && (errors.Is(err, sqllock.ErrHeld) || waiting.Err() != nil):
 		return nil, r.heldBy(ctx, l, err)
 	case errors.Is(err, sqllock.ErrSchema):
 		return nil, fail(exitUnavailable, r.schemaError(err))
 	}
 	return nil, fail(exitUnavailable, err)
+}
+
+// tellTrouble says once that the wait goes on though the database cannot be used. With --verbose the Locker's log says it.
+func (r *run) tellTrouble(e sqllock.Event) {
+	if e.Kind != "retrying" {
+		return
+	}
+	r.told.Do(func() {
+		const what = "waiting: the database cannot be used for now"
+		if r.logFormat == logJSON {
+			r.logger(r.line).Warn(what, slog.String("lock", e.Name), slog.Any("err", e.Err))
+			return
+		}
+		_, _ = io.WriteString(r.line, message(fmt.Errorf("%s: %w", what, e.Err))+"\n") // there is nowhere else to say that this failed
+	})
 }
 
 // hold runs the command under the lock, and releases it.
@@ -205,12 +234,18 @@ func (r *run) hold(ctx context.Context, l locker, lock sqllock.Lock, path string
 		c.end(r.killAfter, signals.signals)
 	}
 	r.log.LogAttrs(ctx, slog.LevelInfo, "command ended", slog.Int("exit_code", c.code()))
-	released := lock.Release(ctx)
+	released := context.Cause(lock.Context()) //nolint:contextcheck // it is about the lock's
+	if !lost(released) {                      // of one that is lost there is nothing to release: the database may be out of reach
+		released = lock.Release(ctx)
+	}
 	if released == nil {
 		r.log.LogAttrs(ctx, slog.LevelInfo, "lock released", slog.String("lock", r.name), slog.Duration("held", time.Since(taken)))
 	}
 	return outcome(c.code(), ended, released)
 }
+
+// lost reports whether err says that the lock ended before its release.
+func lost(err error) bool { return errors.Is(err, sqllock.ErrLost) || errors.Is(err, sqllock.ErrExpired) }
 
 // logAcquired says that the lock was taken. What else happens to it, its Locker says.
 func (r *run) logAcquired(ctx context.Context, lock sqllock.Lock, took time.Duration) {
@@ -223,7 +258,6 @@ func (r *run) logAcquired(ctx context.Context, lock sqllock.Lock, took time.Dura
 
 // outcome decides how sqllock ends after the command has ended with a code.
 func outcome(code int, ended, release error) error {
-	lost := func(err error) bool { return errors.Is(err, sqllock.ErrLost) || errors.Is(err, sqllock.ErrExpired) }
 	switch {
 	case lost(ended):
 		return fail(exitLost, fmt.Errorf("the command was ended: %w", ended))

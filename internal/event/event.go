@@ -43,6 +43,13 @@ func (s Sink) Asked(ctx context.Context, name string, began time.Time, waited bo
 	})
 }
 
+// Retrying tells that an acquisition which began at the given time has met err, and goes on.
+func (s Sink) Retrying(ctx context.Context, name string, began time.Time, err error) {
+	if !s.deaf() {
+		s.tell(ctx, slog.LevelWarn, sqllock.Event{Kind: "retrying", Name: name, Took: time.Since(began), Err: err})
+	}
+}
+
 // Renewed tells that the server confirmed what so many locks live on.
 func (s Sink) Renewed(ctx context.Context, took time.Duration, locks int) {
 	if !s.deaf() {

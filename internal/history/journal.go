@@ -33,7 +33,7 @@ func CheckJournal(journal []Line) error {
 		}
 		highest, inUse := highest[line.Name], inUse[line.Name]
 		for limit, before := range highest {
-			if line.Token < before.Token && (limit <= 1 || limit != line.Limit) {
+			if line.Token < before.Token && (limit <= 1 || line.Limit <= 1 || (limit == Any) != (line.Limit == Any)) {
 				return fmt.Errorf("line %d is stale: %+v came after %+v", i, line, before)
 			}
 		}
@@ -43,8 +43,11 @@ func CheckJournal(journal []Line) error {
 		if before, ok := inUse[line.Token]; ok && line.Process != before.Process {
 			return fmt.Errorf("line %d has a token of somebody else: %+v came after %+v", i, line, before)
 		}
-		if inUse[line.Token] = line; line.Limit > 1 && len(inUse) > line.Limit {
-			return fmt.Errorf("line %d is of one too many: %+v", i, inUse)
+		inUse[line.Token] = line
+		for _, other := range inUse {
+			if other.Limit > 1 && len(inUse) > other.Limit {
+				return fmt.Errorf("line %d is of one too many: %+v", i, inUse)
+			}
 		}
 		if last[lock{line.Name, line.Token}] == i {
 			delete(inUse, line.Token)

@@ -11,8 +11,8 @@ import (
 // Any is the limit of a name that any number hold together.
 const Any = math.MaxInt
 
-// Together records that the lock was asked for with a limit: so many may hold its name at a time, if all of them
-// have asked for it with the same one. Who asks with 1 is alone. All locks of a history have a limit, or none has.
+// Together records that the lock was asked for with a limit: so many may hold its name at a time, or as many as the smallest limit
+// of those who do. Who asks with Any holds it only beside others who do, and who asks with 1 is alone. All locks of a history have a limit, or none has.
 func (k *Lock) Together(limit int) {
 	k.h.mu.Lock()
 	defer k.h.mu.Unlock()
@@ -50,7 +50,7 @@ func together() porcupine.Model {
 	}
 }
 
-// enter is what such a lock is: taken while there is room among those of the same limit, with a higher token than all
+// enter is what such a lock is: taken while there is room by its limit and by that of each who holds it, with a higher token than all
 // before. One that was not released may have ended at any time after its last claim, and makes room right then:
 // what others are told does not need it to be held for longer.
 func enter(now room, c claim) (bool, room) {
@@ -58,7 +58,9 @@ func enter(now room, c claim) (bool, room) {
 	switch c.kind {
 	case taken:
 		rises := c.token == 0 || c.token > now.token
-		others := slices.ContainsFunc(now.held, func(s seat) bool { return s.limit != c.limit })
+		others := slices.ContainsFunc(now.held, func(s seat) bool {
+			return (s.limit == Any) != (c.limit == Any) || len(now.held) >= s.limit
+		})
 		next := room{held: slices.Clone(now.held), token: max(now.token, c.token)}
 		if c.left > 0 {
 			next.held = append(next.held, seat{c.lock, c.limit, c.left})

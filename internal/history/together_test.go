@@ -94,6 +94,23 @@ func TestWhatIsAndWhatIsNotSoManyHoldersAtATime(t *testing.T) {
 			a := with(h, 0, 2, 1, at(0, 1))
 			with(h, 1, 3, 2, at(2, 3))
 			a.Alive(at(4, 5))
+		}, porcupine.Ok},
+		{"one of three beside two of two", func(h *history.History) {
+			a, b := with(h, 0, 2, 1, at(0, 1)), with(h, 1, 2, 2, at(0, 1))
+			with(h, 2, 3, 3, at(2, 3))
+			a.Alive(at(4, 5))
+			b.Alive(at(4, 5))
+		}, porcupine.Illegal},
+		{"one of two beside two of three", func(h *history.History) {
+			a, b := with(h, 0, 3, 1, at(0, 1)), with(h, 1, 3, 2, at(0, 1))
+			with(h, 2, 2, 3, at(2, 3))
+			a.Alive(at(4, 5))
+			b.Alive(at(4, 5))
+		}, porcupine.Illegal},
+		{"one of two beside a reader", func(h *history.History) {
+			a := with(h, 0, history.Any, 1, at(0, 1))
+			with(h, 1, 2, 2, at(2, 3))
+			a.Alive(at(4, 5))
 		}, porcupine.Illegal},
 		{"two of two have the same token", func(h *history.History) {
 			with(h, 0, 2, 1, at(0, 1))
@@ -130,6 +147,7 @@ func TestALineThatIsOneTooManyIsFound(t *testing.T) {
 		return journal
 	}
 	two := map[int64]int{1: 2, 2: 2, 3: 2, 4: 2}
+	mixed := map[int64]int{1: 2, 2: 3, 3: 3, 4: history.Any}
 	readers := map[int64]int{1: history.Any, 2: history.Any, 3: 1, 4: history.Any}
 	for _, test := range []struct {
 		what    string
@@ -140,6 +158,9 @@ func TestALineThatIsOneTooManyIsFound(t *testing.T) {
 		{"one follows another", lines(two, 1, 2, 1, 3, 2, 3, 4, 3), false},
 		{"one began to write late", lines(two, 3, 3, 1, 1), false},
 		{"three by turns", lines(two, 1, 2, 3, 1, 2), true},
+		{"two of two and three by turns", lines(mixed, 1, 2, 1, 2), false},
+		{"three by turns, one of whom allows for two", lines(mixed, 2, 3, 1, 2, 3), true},
+		{"one of three before a reader, and after it", lines(mixed, 2, 4, 2), true},
 		{"readers, a writer, a reader", lines(readers, 2, 1, 2, 1, 3, 4), false},
 		{"a reader after the next writer", lines(readers, 1, 2, 3, 1), true},
 		{"a reader that had not written yet after the next writer", lines(readers, 2, 3, 1), true},

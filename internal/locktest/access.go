@@ -39,8 +39,19 @@ func noPassword(t *testing.T, s sessions) {
 		if got := sqllock.IsRetryable(err); got != test.retryable {
 			t.Errorf("%s: IsRetryable(%v) = %t", name, err, got)
 		}
-		if _, again := l.Acquire(bounded(t), "a"); again == nil {
-			t.Errorf("%s: Acquire: no error", name)
+		wait := soon
+		if test.retryable { // it waits to the end
+			wait = shortly
+		}
+		_, err = l.Acquire(endingIn(t, wait), "a")
+		for ; test.retryable && !sqllock.IsRetryable(err) && wait < soon; wait *= 2 { // a busy machine had not even tried
+			_, err = l.Acquire(endingIn(t, wait), "a")
+		}
+		if err == nil || errors.Is(err, context.DeadlineExceeded) != test.retryable || sqllock.IsRetryable(err) != test.retryable {
+			t.Errorf("%s: Acquire: %v", name, err)
+		}
+		if err != nil && strings.Contains(err.Error(), Secret) {
+			t.Errorf("%s: the error of Acquire contains the password: %v", name, err)
 		}
 	}
 }

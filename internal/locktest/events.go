@@ -103,6 +103,9 @@ func (e *events) forget() {
 	e.all = nil
 }
 
+// has reports whether there was an event of a kind.
+func (e *events) has(kind string) bool { return e.last(kind).Kind != "" }
+
 // last returns the last event of a kind.
 func (e *events) last(kind string) (last sqllock.Event) {
 	e.mu.Lock()

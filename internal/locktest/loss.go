@@ -65,12 +65,34 @@ func notTakenAgain(t *testing.T, s sessions) {
 	MustRelease(t, b)
 }
 
-func waitEnds(t *testing.T, s sessions, session bool) {
+// waitBeginsAgain has a session ended that waits.
+func waitBeginsAgain(t *testing.T, s sessions) {
+	var told events
+	l := open(t, s, Settings{Hook: told.add})
+	lock, other := MustTry(t, s.open(t), "a"), MustTry(t, l, "other")
+	waiting := startWaiting(endingIn(t, 2*soon), t, s, l, "a")
+	Eventually(t, "the wait is hit", func() bool {
+		s.EndWaits(t, "a", true)
+		return told.has("retrying")
+	})
+	Eventually(t, "it waits again", func() bool { return s.Waiting(t, "a") > 0 })
+	if len(waiting.done) > 0 {
+		t.Fatalf("Acquire: %v", waiting.result(t).err)
+	}
+	MustLive(t, lock)
+	MustLive(t, other)
+	MustRelease(t, lock)
+	MustRelease(t, waiting.mustGet(t))
+	MustRelease(t, other)
+	Eventually(t, "nobody holds or waits", func() bool { return s.Holder(t, "a") == 0 && s.Locks(t) == 0 })
+}
+
+func waitEnds(t *testing.T, s sessions) {
 	l := s.open(t)
 	lock, other := MustTry(t, s.open(t), "a"), MustTry(t, l, "other")
 	waiting := startWaiting(bounded(t), t, s, l, "a")
 	Eventually(t, "the wait is hit", func() bool {
-		s.EndWaits(t, "a", session)
+		s.EndWaits(t, "a", false)
 		return len(waiting.done) > 0
 	})
 	if out := waiting.result(t); out.err == nil || errors.Is(out.err, sqllock.ErrLost) {

@@ -102,8 +102,8 @@ func Sessions(t *testing.T, server Server) {
 			ToldAtOnce(t, s, Settings{})
 			ToldAtOnce(t, s, Settings{DB: SmallPool(t, s.server.Driver, s.DSN(t, Access{}))})
 		}},
-		{"a wait whose session is ended fails and holds nothing", func(t *testing.T, s sessions) { waitEnds(t, s, true) }},
-		{"a wait whose statement is ended fails and holds nothing", func(t *testing.T, s sessions) { waitEnds(t, s, false) }},
+		{"a wait whose session is ended begins again", waitBeginsAgain},
+		{"a wait whose statement is ended fails and holds nothing", waitEnds},
 	})
 	t.Run("on whatever version", func(t *testing.T) {
 		t.Parallel()

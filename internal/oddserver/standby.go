@@ -2,13 +2,15 @@ package oddserver
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// MakeStandby restarts a PostgreSQL server as a standby until the test ends. db is a database on it.
-func MakeStandby(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
+// MakeStandby restarts a PostgreSQL server as a standby until the test ends, or the function is called that it returns. db is
+// a database on it.
+func MakeStandby(t *testing.T, server *sqltest.Server, db *sqltest.Database) (promote func()) {
 	t.Helper()
 	var folder string
 	if err := db.Get(&folder, "SHOW data_directory"); err != nil {
@@ -21,10 +23,12 @@ func MakeStandby(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
 	db.SetMaxIdleConns(0) // none is left from before the restart
 	server.Stop()
 	server.Start()
-	t.Cleanup(func() { // so that the database can be dropped
+	promote = sync.OnceFunc(func() {
 		var promoted bool
 		if err := db.Get(&promoted, "SELECT pg_promote()"); err != nil || !promoted {
 			t.Errorf("the standby was not promoted: %v", err)
 		}
 	})
+	t.Cleanup(promote) // so that the database can be dropped
+	return promote
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/trouble"
 )
 
 // pollEvery is about how often a lock is tried for when there is no session left to wait on.
@@ -31,33 +32,91 @@ func (l *Locker[K]) try(ctx context.Context, w Want[K]) (got *lock[K], err error
 	return got, err
 }
 
+// untilTaken tries for w, and then waits for it. Its caller has the turn of the key. What can be over soon, such as a restart of the
+// server, does not end it: then it begins again, on other sessions. What the old ones may have been granted ends with
+// them. It reports whether it had to wait.
+func (l *Locker[K]) untilTaken(ctx context.Context, w Want[K], contended bool) (got *lock[K], waited bool, err error) {
+	v := &vigil{began: time.Now(), held: contended}
+	for {
+		if !contended {
+			got, err = l.try(ctx, w)
+		}
+		if err == nil && got == nil {
+			waited = true
+			l.seenHeld(v)
+			got, err = l.wait(ctx, w, v)
+		}
+		if err == nil {
+			l.met.Over()
+			return got, waited, nil
+		}
+		if l.over(ctx) != nil || !passing(err) {
+			break
+		}
+		if l.met.Meet(err) {
+			l.Events.Retrying(ctx, w.Name, v.began, err)
+		}
+		waited, contended, v.held = true, false, false
+		if err = l.sleep(ctx, v.pause.Next()); err != nil {
+			break
+		}
+	}
+	if bound.Ended(ctx) && l.closing.Err() == nil {
+		err = l.left(ctx, w.Name, v.held, err)
+	}
+	return nil, waited, err
+}
+
+// vigil is a wait for a lock.
+type vigil struct {
+	began time.Time
+	held  bool          // the last that was heard is that somebody holds the lock
+	pause trouble.Pause // after what was met last
+}
+
+// seenHeld notes that the server has answered: somebody holds the lock.
+func (l *Locker[K]) seenHeld(v *vigil) {
+	v.held, v.pause = true, 0
+	l.met.Over()
+}
+
+// passing reports whether err is about what can be over soon, without anything being changed here.
+func passing(err error) bool {
+	var limit *LimitError
+	if errors.As(err, &limit) {
+		return limit.OfServer
+	}
+	return sqllock.IsRetryable(err)
+}
+
 // wait waits for a key that somebody was seen to hold. The lock then lives on the session that
 // it was waited for on.
-func (l *Locker[K]) wait(ctx context.Context, w Want[K]) (got *lock[K], err error) {
-	began := time.Now()
+func (l *Locker[K]) wait(ctx context.Context, w Want[K], v *vigil) (*lock[K], error) {
 	for {
-		s, reused, err := l.sessionApart(ctx)
-		if err != nil {
-			return nil, leftHeld(ctx, w.Name, err)
-		}
-		if s == nil {
+		var got *lock[K]
+		s, _, err := l.sessionApart(ctx)
+		switch {
+		case err != nil:
+			return nil, err
+		case s == nil:
 			got, err = l.poll(ctx, w)
-			if got != nil || err != nil {
-				return got, leftHeld(ctx, w.Name, err)
-			}
-			continue
+		default:
+			got, err = l.slices(ctx, w, s, v)
 		}
-		proven := reused // a session that worked, and ends now, is replaced
-		for got == nil && err == nil {
-			if got, err = l.slice(ctx, w, s, time.Since(began)); err == nil {
-				proven = true
-			}
+		if got != nil || err != nil {
+			return got, err
 		}
-		var ended *endedError
-		proven = proven || errors.Is(err, ErrSilent)
-		if got != nil || !proven || !errors.As(err, &ended) || !ended.Retryable() {
-			return got, leftHeld(ctx, w.Name, err)
+		l.seenHeld(v)
+	}
+}
+
+// slices waits for w on a session apart until it is taken.
+func (l *Locker[K]) slices(ctx context.Context, w Want[K], s *session[K], v *vigil) (got *lock[K], err error) {
+	for {
+		if got, err = l.slice(ctx, w, s, time.Since(v.began)); got != nil || err != nil {
+			return got, err
 		}
+		l.seenHeld(v)
 	}
 }
 
@@ -93,23 +152,34 @@ func (l *Locker[K]) slice(ctx context.Context, w Want[K], s *session[K], waited 
 // poll lets some time pass and tries for key on a shared session: the Locker has no session
 // left to wait on.
 func (l *Locker[K]) poll(ctx context.Context, w Want[K]) (*lock[K], error) {
-	pause := time.NewTimer(pollEvery/2 + rand.N(pollEvery)) //nolint:gosec // jitter
+	if err := l.sleep(ctx, pollEvery/2+rand.N(pollEvery)); err != nil { //nolint:gosec // jitter
+		return nil, err
+	}
+	return l.try(ctx, w)
+}
+
+// sleep returns nil after d, or why nothing more is to be done for a caller if that comes first.
+func (l *Locker[K]) sleep(ctx context.Context, d time.Duration) error {
+	pause := time.NewTimer(d)
 	defer pause.Stop()
 	select {
 	case <-pause.C:
-		return l.try(ctx, w)
+		return nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	case <-l.closing.Done():
-		return nil, sqllock.ErrClosed
+		return sqllock.ErrClosed
 	}
 }
 
-// leftHeld is the error of a wait for a lock that somebody was seen to hold: what happened, or,
-// when ctx has ended, that. What a driver says then tells only that some context ended.
-func leftHeld(ctx context.Context, name string, err error) error {
-	if err == nil || !bound.Ended(ctx) {
-		return err
+// left is the error of a wait whose ctx has ended: of a lock that somebody was seen to hold that it is held, and otherwise
+// what was the trouble. What a driver says then tells only that some context ended.
+func (l *Locker[K]) left(ctx context.Context, name string, held bool, err error) error {
+	switch {
+	case held:
+		return fmt.Errorf("%w: %w", &sqllock.HeldError{Name: name}, context.Cause(ctx))
+	case l.met.Last() != nil:
+		return l.met.With(context.Cause(ctx))
 	}
-	return fmt.Errorf("%w: %w", &sqllock.HeldError{Name: name}, context.Cause(ctx))
+	return err
 }

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,5 +45,20 @@ func (e *UnavailableError) Error() string { return "cannot connect: " + e.Err.Er
 // Unwrap returns the driver's error.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
+// Retryable implements the question of sqllock.IsRetryable. A certificate that is not trusted is not in an hour.
+func (e *UnavailableError) Retryable() bool {
+	var untrusted *tls.CertificateVerificationError
+	return !e.Permanent && !errors.As(e.Err, &untrusted)
+}
+
+// PassingRefusalError refuses a server because of a state that may be over soon: during a failover a standby becomes the primary, or
+// a proxy leads to it.
+type PassingRefusalError struct{ Refused *sqllock.RefusedError }
+
+func (e *PassingRefusalError) Error() string { return e.Refused.Error() }
+
+// Unwrap returns the *sqllock.RefusedError.
+func (e *PassingRefusalError) Unwrap() error { return e.Refused }
+
 // Retryable implements the question of sqllock.IsRetryable.
-func (e *UnavailableError) Retryable() bool { return !e.Permanent }
+func (e *PassingRefusalError) Retryable() bool { return true }

@@ -83,10 +83,6 @@ type resumer[K comparable] interface {
 	Resume(until time.Time, ops []*Op[K]) error
 }
 
-// ErrSilent is what an error of a Wait matches if the server ended the session because it had not heard of it for a moment: its
-// process was slow, and the wait begins again.
-var ErrSilent = errors.New("the server had not heard of the session in time")
-
 // ErrDoubt says that something came on an idle connection that may be its end: a Ping tells.
 var ErrDoubt = errors.New("the connection may have ended")
 

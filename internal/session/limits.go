@@ -26,12 +26,15 @@ func (n Limits) shared() int { return n.Sessions - n.apart() }
 
 // full is the error when every session has as many locks as it may.
 func (n Limits) full() error {
-	return &LimitError{fmt.Errorf("this Locker holds as many locks as its %d connections may: %d each", n.shared(), n.Locks)}
+	return &LimitError{Err: fmt.Errorf("this Locker holds as many locks as its %d connections may: %d each", n.shared(), n.Locks)}
 }
 
 // LimitError says that no more locks or connections are to be had, of the Locker or of its
 // server; it matches sqllock.ErrLimit.
-type LimitError struct{ Err error }
+type LimitError struct {
+	Err      error
+	OfServer bool // the server has no connection left: it has again when somebody else closes one
+}
 
 func (e *LimitError) Error() string { return "limit reached: " + e.Err.Error() }
 

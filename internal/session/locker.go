@@ -10,6 +10,7 @@ import (
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/event"
 	"github.com/sqllock/sqllock/internal/hold"
+	"github.com/sqllock/sqllock/internal/trouble"
 	"github.com/sqllock/sqllock/internal/turn"
 )
 
@@ -26,6 +27,7 @@ type Config[K comparable] struct {
 type Locker[K comparable] struct {
 	Config[K]
 	turns turn.Queue[K, baton[K]]
+	met   trouble.Trouble // with the server
 
 	closing context.Context //nolint:containedctx // ends, with ErrClosed, when Close is called
 	close   context.CancelCauseFunc
@@ -72,7 +74,7 @@ func (l *Locker[K]) TryAcquire(ctx context.Context, w Want[K]) (sqllock.Lock, er
 	return l.tell(ctx, w, began, false, h, err)
 }
 
-// Acquire waits for w.
+// Acquire waits for w, also while the server cannot be used.
 func (l *Locker[K]) Acquire(ctx context.Context, w Want[K]) (sqllock.Lock, error) {
 	began := time.Now()
 	var h *hold.Hold
@@ -133,6 +135,9 @@ func (l *Locker[K]) waitTurn(ctx context.Context, w Want[K]) (got *lock[K], wait
 	defer cancel()
 	b, err := l.turns.Wait(inLine, w.Key)
 	if err != nil {
+		if !l.holds(w.Key) && l.met.Last() != nil && bound.Ended(ctx) { // who has the turn waits for the server
+			return nil, true, l.met.With(err)
+		}
 		return nil, true, fmt.Errorf("%w: %w", l.heldHere(w), err)
 	}
 	if err := l.over(ctx); err != nil {
@@ -158,18 +163,10 @@ func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b baton[K]) (got *lo
 		}
 		b.s.tell(l.Timing.silence()) // has ended, or must: nobody here has its key any more
 	}
-	if !b.contended {
-		got, err = l.try(ctx, w)
-	}
-	if err == nil && got == nil {
-		waited = true
-		got, err = l.wait(ctx, w)
-	}
-	if err != nil {
+	if got, waited, err = l.untilTaken(ctx, w, b.contended); err != nil {
 		l.turns.Done(w.Key)
-		return nil, waited, err
 	}
-	return got, waited, nil
+	return got, waited, err
 }
 
 func (l *Locker[K]) newLock(ctx context.Context, w Want[K], s *session[K], since time.Time) *lock[K] {

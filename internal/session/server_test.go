@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/event"
 	"github.com/sqllock/sqllock/internal/session"
 )
 
@@ -33,7 +34,10 @@ type server struct {
 	resumes bool // its connections are such that another caller can wait for an answer, as those to PostgreSQL
 
 	mu    sync.Mutex
+	away  []error                // guarded by mu: what comes of the next attempts to open a session; the last one stays
+	opens []time.Time            // guarded by mu: when those were
 	deaf  int                    // guarded by mu: how many of the next waits it takes for silent
+	conns []*conn                // guarded by mu: all that were opened
 	holds map[string]*conn       // guarded by mu: who has a key
 	next  map[string][]lag       // guarded by mu: by the kind of a statement; the last one stays
 	sent  map[string][]statement // guarded by mu
@@ -54,19 +58,39 @@ func newServer(ttl time.Duration) *server {
 // newLocker opens a Locker on s, which is closed at the end of the test.
 func (s *server) newLocker(t *testing.T) *session.Locker[string] {
 	t.Helper()
+	return s.newLockerTold(t, nil)
+}
+
+// newLockerTold opens one that tells hook what happens.
+func (s *server) newLockerTold(t *testing.T, hook func(sqllock.Event)) *session.Locker[string] {
+	t.Helper()
 	timing, errTiming := session.NewTiming(s.ttl, time.Second, time.Hour)
 	limits, errLimits := session.NewLimits(4, 100)
 	if err := errors.Join(errTiming, errLimits); err != nil {
 		t.Fatal(err)
 	}
-	l := session.New(session.Config[string]{Open: s.open, Timing: timing, Limits: limits})
+	l := session.New(session.Config[string]{Open: s.open, Timing: timing, Limits: limits, Events: event.Sink{Hook: hook}})
 	t.Cleanup(l.Close)
 	return l
 }
 
 func (s *server) open(context.Context) (session.Conn[string], error) {
+	s.mu.Lock()
+	var err error
+	if len(s.away) > 0 {
+		err = s.away[0]
+		s.away = s.away[min(1, len(s.away)-1):]
+	}
+	s.opens = append(s.opens, time.Now())
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
 	c := &conn{server: s, seen: make(chan error, 1), cut: make(chan struct{})}
 	c.idle = time.AfterFunc(s.ttl, c.end)
+	s.mu.Lock()
+	s.conns = append(s.conns, c)
+	s.mu.Unlock()
 	if s.resumes {
 		return &resuming{conn: c}, nil
 	}
@@ -78,6 +102,25 @@ func (s *server) delay(kind string, next ...lag) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next[kind] = next
+}
+
+// goAway ends every session, and has the next attempts to open one end so, and those that come after them as the last.
+func (s *server) goAway(next ...error) {
+	s.mu.Lock()
+	s.away = next
+	conns := s.conns
+	s.conns = nil
+	s.mu.Unlock()
+	for _, c := range conns {
+		c.end()
+	}
+}
+
+// opened is when it was attempted to open a session.
+func (s *server) opened() []time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.opens)
 }
 
 // statements are those of a kind that were sent.
@@ -202,7 +245,7 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[string], _ time.Duration
 	c.mu.Unlock()
 	if silent {
 		c.end()
-		return session.ErrSilent
+		return errBroken
 	}
 	for range 10 {
 		if err := c.send(waits, until, []string{op.Key}, func() { c.do([]*session.Op[string]{op}) }); err != nil || op.Done {

@@ -15,7 +15,7 @@ import (
 type share[K comparable] struct {
 	want     Want[K]
 	tried    chan struct{} // closed when the first try is over
-	inTheWay error         // written before tried is closed: who holds the lock
+	inTheWay error         // written before tried is closed: who holds the lock, or trouble that may be over soon
 	settled  chan struct{} // closed when there is lock or err
 	lock     *lock[K]      // written before settled is closed, as is err
 	err      error
@@ -69,12 +69,9 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Ho
 				return l.share(ctx, w, wait)
 			}
 		case <-ctx.Done():
-			err := context.Cause(ctx)
-			if waited {
-				err = fmt.Errorf("%w: %w", &sqllock.HeldError{Name: w.Name}, err)
-			}
+			held := waited && l.met.Last() == nil && errors.Is(s.inTheWay, sqllock.ErrHeld)
 			_ = l.leave(ctx, s)
-			return nil, waited, err
+			return nil, waited, l.left(ctx, w.Name, held, context.Cause(ctx))
 		}
 	}
 }
@@ -191,7 +188,7 @@ func (l *Locker[K]) newShare(w Want[K]) *share[K] {
 // settle acquires the share. It does not wait when none of its members does.
 func (l *Locker[K]) settle(ctx context.Context, s *share[K]) {
 	lock, err := l.tryTurn(ctx, s.want)
-	if errors.Is(err, sqllock.ErrHeld) {
+	if err != nil && passing(err) {
 		s.inTheWay = err
 	}
 	close(s.tried)

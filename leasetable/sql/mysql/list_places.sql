@@ -9,7 +9,8 @@ SELECT p.name,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', p.acquired_at) AS acquired_us,
        COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', l.expires_at), 0) AS expires_us,
        COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_at), 0) AS remaining_us,
-       COALESCE(l.ttl_us, 0) AS ttl_us
+       COALESCE(l.ttl_us, 0) AS ttl_us,
+       p.places
 FROM sqllock_place p
 LEFT JOIN sqllock_lease l ON l.id = p.lease_id
 WHERE p.name >= UNHEX(?) AND p.name <= UNHEX(?)

@@ -30,7 +30,7 @@ SELECT TRUE,
        COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_at), 0),
        COALESCE(l.ttl_us, 0),
        COALESCE(l.renewals, 0),
-       NULL,
+       p.places,
        0
 FROM sqllock_place p
 LEFT JOIN sqllock_lease l ON l.id = p.lease_id

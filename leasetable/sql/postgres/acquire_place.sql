@@ -1,4 +1,4 @@
--- Takes a place of the name $1 for the lease $5, of $3 in all, if the name is as it was seen: with the
+-- Takes a place of the name $1 for the lease $5, of $3 in all at most, if the name is as it was seen: with the
 -- token $2 and held by the lease $4, which is over, or none if that is null. Every acquisition raises the token,
 -- so nobody has taken a place since. What decides is read from the row that the statement locks.
 WITH claimed AS (
@@ -9,6 +9,6 @@ WITH claimed AS (
   WHERE k.token = $2 AND k.lease_id IS NOT DISTINCT FROM $4::bytea
   RETURNING token
 )
-INSERT INTO sqllock_place (name, token, lease_id, acquired_at)
-SELECT $1, token, $5::bytea, clock_timestamp() FROM claimed
+INSERT INTO sqllock_place (name, token, lease_id, places, acquired_at)
+SELECT $1, token, $5::bytea, $3::bigint, clock_timestamp() FROM claimed
 RETURNING token

@@ -9,7 +9,8 @@ SELECT encode(p.name, 'hex') AS name,
        (extract(epoch FROM p.acquired_at) * 1000000)::bigint AS acquired_us,
        coalesce((extract(epoch FROM l.expires_at) * 1000000)::bigint, 0) AS expires_us,
        coalesce((extract(epoch FROM l.expires_at - clock_timestamp()) * 1000000)::bigint, 0) AS remaining_us,
-       coalesce(l.ttl_us, 0) AS ttl_us
+       coalesce(l.ttl_us, 0) AS ttl_us,
+       p.places
 FROM sqllock_place p
 LEFT JOIN sqllock_lease l ON l.id = p.lease_id
 WHERE p.name >= $1 AND p.name <= $2

@@ -30,7 +30,7 @@ SELECT true,
        coalesce((extract(epoch FROM l.expires_at - clock_timestamp()) * 1000000)::bigint, 0),
        coalesce(l.ttl_us, 0),
        coalesce(l.renewals, 0),
-       NULL,
+       p.places,
        0
 FROM sqllock_place p
 LEFT JOIN LATERAL (SELECT * FROM sqllock_lease WHERE id = p.lease_id LIMIT 1) l ON true

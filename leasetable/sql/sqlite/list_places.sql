@@ -9,7 +9,8 @@ SELECT p.name,
        p.acquired_at AS acquired_us,
        coalesce(l.expires_at, 0) AS expires_us,
        coalesce(l.expires_at - CAST(unixepoch('subsec') * 1000000 AS INTEGER), 0) AS remaining_us,
-       coalesce(l.ttl_us, 0) AS ttl_us
+       coalesce(l.ttl_us, 0) AS ttl_us,
+       p.places
 FROM sqllock_place p
 LEFT JOIN sqllock_lease l ON l.id = p.lease_id
 WHERE p.name >= ?1 AND p.name <= ?2

@@ -30,7 +30,7 @@ SELECT 1,
        coalesce(l.expires_at - CAST(unixepoch('subsec') * 1000000 AS INTEGER), 0),
        coalesce(l.ttl_us, 0),
        coalesce(l.renewals, 0),
-       NULL,
+       p.places,
        0
 FROM sqllock_place p
 LEFT JOIN sqllock_lease l ON l.id = p.lease_id

@@ -54,7 +54,7 @@ COMMENT ON COLUMN sqllock_lock.released_at IS 'when the name was last released, 
 COMMENT ON COLUMN sqllock_lock.kept_until IS 'until when the name is not free though it was released, by the database''s clock';
 COMMENT ON COLUMN sqllock_lock.wanted_until IS 'until when another process is thought to wait for the name, by the database''s clock; a hint that decides nothing';
 COMMENT ON COLUMN sqllock_lock.wanted_since IS 'since when it does that has waited longest, in microseconds since 1970';
-COMMENT ON COLUMN sqllock_lock.places IS 'how many may hold the name together, each with a row of its own in the table of places; 0: any number; NULL: the name is for one holder';
+COMMENT ON COLUMN sqllock_lock.places IS 'how many may hold the name together, as who came last has asked, each with a row of its own in the table of places; 0: any number; NULL: the name is for one holder';
 COMMENT ON COLUMN sqllock_lock.exclusive_wanted_until IS 'until when nobody else joins those who hold the name together, because somebody waits to hold it alone';
 COMMENT ON COLUMN sqllock_lock.metadata IS 'whatever the holder attached, opaque';
 
@@ -64,6 +64,7 @@ CREATE TABLE IF NOT EXISTS sqllock_place (
     name        bytea       NOT NULL,
     token       bigint      NOT NULL,
     lease_id    bytea       NOT NULL,
+    places      bigint      NOT NULL,
     acquired_at timestamptz NOT NULL,
     PRIMARY KEY (name, token)
 );
@@ -72,6 +73,7 @@ COMMENT ON TABLE sqllock_place IS 'sqllock: who holds a name together with other
 COMMENT ON COLUMN sqllock_place.name IS 'the name, byte for byte, as in the table of locks';
 COMMENT ON COLUMN sqllock_place.token IS 'fencing token of this holder: what that of the name was when it came';
 COMMENT ON COLUMN sqllock_place.lease_id IS 'the lease that has the place; of a lease that is gone: dead, to be cleared';
+COMMENT ON COLUMN sqllock_place.places IS 'how many may hold the name together at most, as its holder has asked; the smallest of a name counts; 0: any number';
 COMMENT ON COLUMN sqllock_place.acquired_at IS 'when the place was acquired, by the database''s clock';
 
 -- For the purge of dead leases. Names have no other index than their key: what a release changes

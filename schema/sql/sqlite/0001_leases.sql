@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS sqllock_lock (
     kept_until  INTEGER,                      -- until when the name is not free though it was released
     wanted_until INTEGER,                     -- until when another process is thought to wait for the name; a hint that decides nothing
     wanted_since INTEGER,                     -- since when it does that has waited longest
-    places      INTEGER,                      -- how many may hold the name together; 0: any number; NULL: it is for one holder
+    places      INTEGER,                      -- how many may hold the name together, as who came last has asked; 0: any number; NULL: it is for one holder
     exclusive_wanted_until INTEGER,           -- until when nobody joins them, because somebody waits to hold it alone
     metadata    BLOB    NOT NULL DEFAULT x''  -- whatever the holder attached, opaque
 ) STRICT, WITHOUT ROWID;
@@ -41,6 +41,7 @@ CREATE TABLE IF NOT EXISTS sqllock_place (
     name        BLOB    NOT NULL, -- the name, byte for byte, as in sqllock_lock
     token       INTEGER NOT NULL, -- fencing token of this holder: what sqllock_lock.token was when it came
     lease_id    BLOB    NOT NULL, -- the lease that has the place; of a lease that is gone: dead, to be cleared
+    places      INTEGER NOT NULL, -- how many may hold the name together at most, as its holder has asked; the smallest of a name counts; 0: any number
     acquired_at INTEGER NOT NULL, -- when the place was acquired
     PRIMARY KEY (name, token)
 ) STRICT, WITHOUT ROWID;

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/sqllock/sqllock"
+)
+
+// lostLock is a lock whose database is out of reach.
+type lostLock struct {
+	*testing.T
+	ctx context.Context //nolint:containedctx // the lock's own
+}
+
+func (l lostLock) Name() string             { return "x" }
+func (l lostLock) Context() context.Context { return l.ctx }
+
+func (l lostLock) Release(context.Context) error {
+	l.Error("a lock that was lost is released, which takes some seconds if the database cannot be reached")
+	return sqllock.ErrLost
+}
+
+// noLocker stands for a Locker, which is not used.
+type noLocker struct{ locker }
+
+func TestALockThatWasLostIsNotReleased(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []error{sqllock.ErrLost, sqllock.ErrExpired} {
+		ctx, lose := context.WithCancelCause(t.Context())
+		in, out := io.Pipe()
+		m := &Main{
+			Stdin: strings.NewReader(""), Stderr: io.Discard, Environ: []string{"PATH=" + os.Getenv("PATH")},
+			Stdout: out, // tells that the command runs
+		}
+		r := &run{Main: m, request: request{name: "x", command: []string{"sh", "-c", "echo runs; exec sleep 1000"}, killAfter: patience}, log: slog.New(slog.DiscardHandler)}
+		signals := newRelay()
+		go func() {
+			_, _ = fmt.Fscanln(in, new(string))
+			lose(fmt.Errorf("%w: of a sudden", lost))
+			_, _ = io.Copy(io.Discard, in)
+		}()
+		err := r.hold(t.Context(), noLocker{}, lostLock{t, ctx}, "/bin/sh", signals)
+		signals.stop()
+		_ = out.Close()
+		if codeOf(err) != exitLost {
+			t.Errorf("it ended with %v", err)
+		}
+	}
+}

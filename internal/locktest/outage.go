@@ -1,0 +1,47 @@
+package locktest
+
+import (
+	"testing"
+
+	"github.com/sqllock/sqllock"
+)
+
+// WaitsOutlast tests that waits for session locks go on while their server is away, in the middle and at first.
+func WaitsOutlast(t *testing.T, machine Machine, db Database) {
+	t.Helper()
+	for _, end := range []func(){machine.Kill, machine.Stop} {
+		lock := MustAcquire(t, open(t, db, Settings{}), "a")
+		var told, toldLate events
+		waiting := startWaiting(endingIn(t, 4*soon), t, db, open(t, db, Settings{Hook: told.add}), "a")
+		end()
+		late := startWaiter(endingIn(t, 4*soon), open(t, db, Settings{Hook: toldLate.add}), "b")
+		MustBeLost(t, lock)
+		Eventually(t, "both waits have met it", func() bool { return told.has("retrying") && toldLate.has("retrying") })
+		if n := len(waiting.done) + len(late.done); n > 0 {
+			t.Fatalf("%d of 2 waits ended with their server", n)
+		}
+		machine.Start()
+		MustRelease(t, waiting.mustGet(t))
+		MustRelease(t, late.mustGet(t))
+	}
+}
+
+// OutlastsReadOnly tests that a wait goes on while its server is a standby or read-only, as in a failover, until it is the primary.
+func OutlastsReadOnly(t *testing.T, db Database, promote func()) {
+	t.Helper()
+	var told events
+	l := open(t, db, Settings{Hook: told.add})
+	if _, err := l.TryAcquire(bounded(t), "a"); !sqllock.IsRetryable(err) {
+		t.Errorf("TryAcquire: %v; it should be retryable", err)
+	} else {
+		mustMatch(t, err, sqllock.ErrRefused)
+	}
+	waiting := startWaiter(endingIn(t, 4*soon), l, "a")
+	Eventually(t, "the wait has met it", func() bool { return told.has("retrying") })
+	mustMatch(t, told.last("retrying").Err, sqllock.ErrRefused)
+	if len(waiting.done) > 0 {
+		t.Fatal("the wait has ended")
+	}
+	promote()
+	MustRelease(t, waiting.mustGet(t))
+}

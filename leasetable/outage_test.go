@@ -1,0 +1,146 @@
+package leasetable_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// onTrouble returns a channel that gets what a Locker's acquisitions outlast, and the option for it.
+func onTrouble() (<-chan error, leasetable.Option) {
+	met := make(chan error, 100)
+	return met, leasetable.WithHook(func(e sqllock.Event) {
+		if e.Kind == "retrying" {
+			met <- e.Err
+		}
+	})
+}
+
+// mustGet waits for the lock of acquiring.
+func mustGet(t *testing.T, got <-chan sqllock.Lock) *leasetable.Lease {
+	t.Helper()
+	lock := receive(t, got)
+	if lock == nil {
+		t.Fatal("Acquire failed")
+	}
+	return lock.(*leasetable.Lease)
+}
+
+func serverRestartsUnderWaits(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
+	t.Helper()
+	lease := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "busy")
+	metBusy, told := onTrouble()
+	busy := acquiring(newLocker(t, db.DB, told), "busy")
+	eventually(t, func() bool { return wanted(t, db) })
+	server.Kill()
+	receive(t, metBusy)
+	metFree, told := onTrouble() // its server is away at first
+	free := acquiring(newLocker(t, db.DB, told), "free")
+	receive(t, metFree)
+	metLeader, told := onTrouble()
+	leader := campaign(t, newElector(t, newLocker(t, db.DB, told)))
+	receive(t, metLeader)
+	if len(busy)+len(free)+len(leader.ended) > 0 {
+		t.Error("a wait or a campaign ended with the server")
+	}
+	server.Start()
+	mustGet(t, free)
+	leader.mustLead(t)
+	release(t, lease)
+	if token := mustGet(t, busy).Token(); token != lease.Token()+1 {
+		t.Errorf("token %d after %d", token, lease.Token())
+	}
+}
+
+func TestAWaitOutlastsADatabaseThatIsAwayAtFirst(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		met, told := onTrouble()
+		l, network := breakably(t, db, told)
+		if _, err := l.TryAcquire(t.Context(), "x"); !errors.Is(err, errAway) {
+			t.Errorf("TryAcquire: %v", err)
+		}
+		first, second := acquiring(l, "x"), acquiring(l, "y")
+		if err := receive(t, met); !errors.Is(err, errAway) {
+			t.Errorf("it met %v", err)
+		}
+		eventually(t, func() bool { return len(network.inVain()) >= 12 })
+		if len(met) > 0 {
+			t.Error("each attempt is told")
+		}
+		network.set(false)
+		release(t, mustGet(t, first), mustGet(t, second))
+	})
+}
+
+func TestAWaitThatEndsInTroubleSaysWhatItWas(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		for _, opts := range [][]sqllock.Option{nil, {leasetable.WithShared()}} {
+			met, told := onTrouble()
+			l, network := breakably(t, db, told)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			ended := make(chan error, 2)
+			for range cap(ended) { // the second one in line behind the first
+				go func() {
+					_, err := l.Acquire(ctx, "x", opts...)
+					ended <- err
+				}()
+			}
+			receive(t, met)
+			cancel(errStop)
+			for range cap(ended) {
+				if err := receive(t, ended); !errors.Is(err, errStop) || !errors.Is(err, errAway) || errors.Is(err, sqllock.ErrHeld) || !sqllock.IsRetryable(err) {
+					t.Errorf("Acquire: %v", err)
+				}
+			}
+			network.set(false)
+			take(t, l, "x", opts...)
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// A machine may be so slow for a while that every lease is over before its claim is answered.
+func TestAWaitOutlastsItsOwnLeases(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	const shortTTL, late = 3 * time.Second, 4 * time.Second
+	for name, releases := range map[string][]lag{
+		"that are released": {{}},
+		"that are not":      {{lost: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				db, l := newLagging(t, leasetable.WithTTL(shortTTL))
+				claims := make([]lag, 12)
+				for i := range claims {
+					claims[i].answer = late
+				}
+				db.delay(taking, append(claims, lag{})...)
+				db.delay(releasing, releases...)
+				_, err := l.TryAcquire(t.Context(), "x")
+				if !sqllock.IsRetryable(err) || errors.Is(err, sqllock.ErrExpired) || errors.Is(err, sqllock.ErrLost) {
+					t.Errorf("TryAcquire: %v", err)
+				}
+				lock, err := l.Acquire(t.Context(), "x")
+				mustNotBeOver(t, lock, err)
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
