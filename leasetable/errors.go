@@ -51,7 +51,7 @@ var meanings = map[string]meaning{
 	"57P03": conflict, // the server is starting up
 	"57P01": interrupted,
 	"57P02": interrupted,
-	"57P05": interrupted,
+	"57P05": conflict, // idle_session_timeout: the session had ended before the statement came
 	"08000": interrupted,
 	"08003": interrupted,
 	"08006": interrupted,
