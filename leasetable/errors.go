@@ -57,7 +57,7 @@ var meanings = map[string]meaning{
 	"57P03": unready,  // the server is starting up, or shutting down
 	"57P01": interrupted,
 	"57P02": interrupted,
-	"57P05": interrupted,
+	"57P05": conflict, // idle_session_timeout: the session had ended before the statement came
 	"08000": interrupted,
 	"08003": interrupted,
 	"08006": interrupted,

@@ -46,7 +46,7 @@ var settings = map[schema.Dialect][]string{
 	schema.MySQL: {
 		// What a statement means, which rows it returns, and when it is committed, may depend on all of these: with
 		// completion_type = CHAIN the end of a transaction begins another one, which nothing would ever commit.
-		"SET SESSION sql_mode = 'TRADITIONAL', NAMES utf8mb4, autocommit = 1, completion_type = 0" +
+		"SET SESSION sql_mode = TRADITIONAL, NAMES utf8mb4, autocommit = 1, completion_type = 0" +
 			", sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0" +
 			// Time limits that are meant for the application's statements must not hit ours.
 			", innodb_lock_wait_timeout = 2 /*!80000 , max_execution_time = 0 */" +

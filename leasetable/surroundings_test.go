@@ -53,9 +53,9 @@ func TestLeasesAreAsEverWhateverTheSettings(t *testing.T) {
 		odd.Each(t, db.DSN, func(t *testing.T, dsn, setting string) {
 			at := surroundings{db: db, pool: open(t, db.DriverName(), dsn), name: setting + ": \x00\xff'\"\\%_`é☕"}
 			at.pool.SetMaxIdleConns(-1) // those that the server ends are the application's concern
-			owner := "Zoë of " + setting
+			owner := "Zoë ☕"
 			if strings.Contains(setting, "client_encoding") { // in which text of the application's means something else, too
-				owner = "Zoe of " + setting
+				owner = "Zoe"
 			}
 			at.odd = newLocker(t, at.pool, leasetable.WithTTL(time.Hour), leasetable.WithOwner(owner))
 			at.plain = newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
@@ -134,7 +134,15 @@ func (s surroundings) handOver(t *testing.T) {
 		leases = append(leases, lease)
 	}
 	for _, l := range []*leasetable.Locker{s.plain, s.odd} {
-		next := line(t, l, s.name, 1)
+		next := make(chan *leasetable.Lease, 1)
+		go func() {
+			lock, err := l.Acquire(context.Background(), s.name)
+			if err != nil {
+				t.Error(err)
+			}
+			lease, _ := lock.(*leasetable.Lease)
+			next <- lease
+		}()
 		eventually(t, func() bool {
 			info, err := l.Info(t.Context(), s.name)
 			return err == nil && !info.WantedSince.IsZero()
@@ -307,6 +315,11 @@ func (s surroundings) apply(t *testing.T) {
 	}
 	sum := sha256.Sum256([]byte(s.name))
 	tables := schema.Tables{Prefix: "t" + hex.EncodeToString(sum[:6]) + "_"}
+	defer func() {
+		if err != nil {
+			t.Error(err)
+		}
+	}()
 	eventually(t, func() bool { // a limit of time in the DSN hits those who wait for each other
 		err = schema.Apply(t.Context(), s.pool.DB, d, tables)
 		return err == nil || errors.Is(err, sqllock.ErrSchema)

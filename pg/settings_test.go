@@ -27,9 +27,9 @@ func TestSessionLocksAreAsEverWhateverTheSettings(t *testing.T) {
 			"statement_timeout=150&lock_timeout=100&idle_session_timeout=500&default_transaction_isolation=serializable",
 		},
 		Together: []string{
-			"idle_session_timeout=50", "idle_in_transaction_session_timeout=1", "default_transaction_read_only=on", "client_encoding=SQL_ASCII",
+			"idle_session_timeout=50", "idle_in_transaction_session_timeout=1", "default_transaction_read_only=on&target_session_attrs=any", "client_encoding=SQL_ASCII",
 			"client_encoding=LATIN1", "search_path=nowhere", "check_function_bodies=off", "connect_timeout=2",
-			"options=-c search_path=nowhere -c lock_timeout=1 -c default_transaction_read_only=on",
+			"options=-c search_path=nowhere -c lock_timeout=1 -c default_transaction_read_only=on&target_session_attrs=any",
 		},
 	})
 	locktest.UnderSettings(t, database{db}, "pgx", odd, func(ctx context.Context, l locktest.SessionLocker) error {
@@ -42,7 +42,7 @@ func TestTransactionLocksAreAsEverWhateverTheSettings(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
 	odd := locktest.OddPostgres().Join(locktest.Odd{Together: []string{
-		"default_transaction_read_only=on", "client_encoding=LATIN1", "search_path=nowhere",
+		"default_transaction_read_only=on&target_session_attrs=any", "client_encoding=LATIN1", "search_path=nowhere",
 	}})
 	odd.Each(t, db.DSN, func(t *testing.T, dsn, setting string) {
 		name := setting + ": \x00\xff'\"\\%_`é☕"

@@ -20,6 +20,13 @@ const versionSQL = `SELECT COALESCE(MAX(version), 0) FROM sqllock_version LIMIT 
 // displayWidth is what MariaDB, and MySQL before 8.0.19, add to the type of an integer.
 var displayWidth = regexp.MustCompile(`^(bigint|int)\(\d+\)`)
 
+// plainType returns a type as it is called whatever the modes of the session: PostgreSQL quotes it with quote_all_identifiers, and
+// MariaDB says that a text is compared by its bytes with MYSQL40 and the like.
+func plainType(typ string) string {
+	typ = strings.TrimSuffix(strings.ReplaceAll(strings.ToLower(typ), `"`, ""), " binary")
+	return displayWidth.ReplaceAllString(typ, "$1")
+}
+
 // querier is a connection or a transaction.
 type querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
@@ -108,7 +115,7 @@ func (f *found) describe(ctx context.Context, q querier, query string, args ...a
 		case "table":
 			table.exists, table.odd = true, column.typ
 		case "column":
-			column.typ = displayWidth.ReplaceAllString(strings.ToLower(column.typ), "$1")
+			column.typ = plainType(column.typ)
 			table.columns[name] = column
 		case "primary":
 			table.primary = append(table.primary, name)

@@ -260,9 +260,11 @@ func openMySQL(config *gomysql.Config) (*database, error) {
 			return nil, errors.New("the MySQL URL or DSN has a user or a password among its parameters: they stand before the @, as in user:password@…")
 		}
 	}
-	// These would have answers cut off, and columns called in other ways.
+	// These would have columns called in other ways, answers cut off, and transactions begun that nobody ends.
 	config.ColumnsWithAlias = false
-	maps.DeleteFunc(config.Params, func(key, _ string) bool { return strings.EqualFold(key, "sql_select_limit") })
+	maps.DeleteFunc(config.Params, func(key, _ string) bool {
+		return strings.EqualFold(key, "sql_select_limit") || strings.EqualFold(key, "completion_type")
+	})
 	if config.Timeout == 0 {
 		config.Timeout = connectTimeout
 	}

@@ -13,7 +13,7 @@ func TestCommandsWorkAsEverWhateverTheSettings(t *testing.T) {
 	onServers(t, func(t *testing.T, db testPlace) {
 		settings := []string{
 			"default_query_exec_mode=exec&bytea_output=escape&standard_conforming_strings=off&DateStyle=SQL, DMY",
-			"default_query_exec_mode=simple_protocol&bytea_output=escape&TimeZone=Asia/Karachi&default_transaction_isolation=serializable",
+			"default_query_exec_mode=simple_protocol&bytea_output=escape&TimeZone=Asia/Karachi&application_name=mine",
 		}
 		if db.Engine != sqltest.EnginePostgres {
 			everyMode := locktest.OddMySQL(t, db.DB.DB).Alone[0]

@@ -93,9 +93,11 @@ func WithSetting(dsn, setting string) string {
 func OddMySQL(t *testing.T, db *sql.DB) Odd {
 	t.Helper()
 	modes, isolation, mariaDB := modesOf(t, db)
+	all := strings.Split(strings.Join(modes, ","), ",")
+	slices.Sort(all)
 	o := Odd{
 		Alone: []string{
-			"sql_mode='" + strings.Join(modes, ",") + "'", "columnsWithAlias=true", "autocommit=0", "completion_type=1",
+			"sql_mode='" + strings.Join(slices.Compact(all), ",") + "'", "columnsWithAlias=true", "autocommit=0", "completion_type=1",
 			"completion_type=2", "sql_select_limit=0", "collation_connection=utf16_bin", "max_join_size=1&sql_big_selects=0",
 			"clientFoundRows=true&interpolateParams=true&multiStatements=true", "wait_timeout=1&interactive_timeout=1",
 		},
@@ -150,7 +152,7 @@ func modesOf(t *testing.T, db *sql.DB) (modes []string, isolation string, mariaD
 		if err := conn.QueryRowContext(t.Context(), "SELECT @@sql_mode").Scan(&mode); err != nil {
 			t.Fatal(err)
 		}
-		if mode != "" {
+		if mode != "" && mode != "NOT_USED" {
 			modes = append(modes, mode)
 		}
 	}
@@ -174,7 +176,7 @@ func OddPostgres() Odd {
 		Alone: []string{
 			"default_query_exec_mode=simple_protocol&bytea_output=escape&DateStyle=SQL, DMY",
 			"default_query_exec_mode=exec&bytea_output=escape&standard_conforming_strings=off&DateStyle=SQL, DMY",
-			"default_transaction_isolation=serializable", "idle_session_timeout=500ms", "lock_timeout=1", "statement_timeout=900",
+			"default_transaction_isolation=serializable", "idle_session_timeout=2s", "lock_timeout=1", "statement_timeout=900",
 		},
 		Together: []string{
 			"default_query_exec_mode=cache_describe", "default_query_exec_mode=describe_exec", "default_query_exec_mode=cache_statement",
@@ -184,7 +186,7 @@ func OddPostgres() Odd {
 			"quote_all_identifiers=on", "DateStyle=SQL, DMY", "IntervalStyle=sql_standard", "TimeZone=Asia/Karachi", "TimeZone=America/Bogota",
 			"extra_float_digits=0", "client_min_messages=debug1", "idle_in_transaction_session_timeout=1s",
 			"client_connection_check_interval=1", "application_name=mine", "target_session_attrs=read-write",
-			"search_path=public, pg_catalog", "search_path=pg_catalog, public", "enable_seqscan=off&enable_indexscan=off&enable_bitmapscan=off",
+			"search_path=public, pg_catalog", "enable_seqscan=off&enable_indexscan=off&enable_bitmapscan=off",
 			"plan_cache_mode=force_generic_plan", "plan_cache_mode=force_custom_plan", "jit=on&jit_above_cost=0", "work_mem=64",
 			"row_security=off", "synchronous_commit=off", "log_statement=all", "deadlock_timeout=10",
 			"options=-c timezone=Asia/Tokyo -c bytea_output=escape",

@@ -1,25 +1,25 @@
 -- What one table (its name, three times) of the current database is made of, and
 -- whether there is a current database. The names are compared for equality,
 -- for only then does MariaDB open one table and not all of them. The session may have
--- limited the rows of a SELECT that has no limit.
+-- limited the rows of a SELECT that has no limit, and literals may be in any character set.
 SELECT 'place' AS item, '' AS name, '' AS type, 0 AS nullable, 0 AS has_default
 FROM DUAL
 WHERE DATABASE() IS NOT NULL
 UNION ALL
 SELECT 'table', '',
-       CASE WHEN table_type <> 'BASE TABLE' THEN 'not an ordinary table'
-            WHEN engine <> 'InnoDB' THEN CONCAT('stored by ', engine, ', not by InnoDB, and needs transactions')
+       CASE WHEN table_type <> _ascii'BASE TABLE' THEN 'not an ordinary table'
+            WHEN engine <> _ascii'InnoDB' THEN CONCAT('stored by ', engine, ', not by InnoDB, and needs transactions')
             ELSE '' END,
        0, 0
 FROM information_schema.tables
 WHERE table_schema = DATABASE() AND table_name = ?
 UNION ALL
-SELECT 'column', column_name, column_type, is_nullable = 'YES', column_default IS NOT NULL
+SELECT 'column', column_name, column_type, is_nullable = _ascii'YES', column_default IS NOT NULL
 FROM information_schema.columns
 WHERE table_schema = DATABASE() AND table_name = ?
 UNION ALL
 -- All columns of the primary key, and the first column of any other index.
-SELECT IF(index_name = 'PRIMARY', 'primary', 'index'), column_name, '', 0, 0
+SELECT IF(index_name = _ascii'PRIMARY', 'primary', 'index'), column_name, '', 0, 0
 FROM information_schema.statistics
-WHERE table_schema = DATABASE() AND table_name = ? AND (seq_in_index = 1 OR index_name = 'PRIMARY')
+WHERE table_schema = DATABASE() AND table_name = ? AND (seq_in_index = 1 OR index_name = _ascii'PRIMARY')
 LIMIT 10000
