@@ -170,21 +170,22 @@ func BenchmarkNewNames(b *testing.B) {
 	}
 }
 
-// useAll takes and frees so many names, some at the same time.
+// useAll takes and frees so many names, each of some goroutines its own, all at once.
 func useAll(b *testing.B, l *leasetable.Locker, names, together int) {
 	b.Helper()
 	var all sync.WaitGroup
 	for g := range together {
+		var its []string
+		for i := g; i < names; i += together {
+			its = append(its, fmt.Sprint("name ", i))
+		}
 		all.Go(func() {
-			for i := g; i < names; i += together {
-				lock, err := l.TryAcquire(b.Context(), fmt.Sprint("name ", i))
-				if err == nil {
-					err = lock.Release(b.Context())
-				}
-				if err != nil {
-					b.Error(err)
-					return
-				}
+			lock, err := sqllock.AcquireAll(b.Context(), l, its)
+			if err == nil {
+				err = lock.Release(b.Context())
+			}
+			if err != nil {
+				b.Error(err)
 			}
 		})
 	}
