@@ -3,6 +3,8 @@ package session_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -293,6 +295,27 @@ func TestAConnectionInDoubtIsPingedAtOnce(t *testing.T) {
 			if err := context.Cause(lock.Context()); err != nil {
 				t.Errorf("later the lock ended with %v", err)
 			}
+		})
+	}
+}
+
+func TestWhatWaitedForASessionThatEndsGoesToAnotherOne(t *testing.T) {
+	t.Parallel()
+	for range rounds {
+		onBoth(t, func(t *testing.T, s *server) {
+			l := s.newLocker(t)
+			mustTry(t, l, "x")
+			s.cutOff("x")
+			pass(trustedFor / 2) // a heartbeat is not answered
+			var all sync.WaitGroup
+			for i := range 90 {
+				all.Go(func() {
+					if _, err := l.TryAcquire(t.Context(), want(fmt.Sprint(i))); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
 		})
 	}
 }

@@ -49,12 +49,12 @@ func (s *session[K]) end(err error) (locks int, first bool) {
 		lock.over(lock.want.Key)
 	}
 	s.held = nil
+	close(s.done) // first: those who are told next look for another session
 	for _, c := range s.queue {
 		c.err = &endedError{err}
 		close(c.done)
 	}
 	s.queue = nil
-	close(s.done)
 	s.ring()
 	return locks, true
 }
