@@ -72,9 +72,9 @@ func (r *report) print(w io.Writer) error {
 	}
 	_, _ = fmt.Fprintf(&b, "\nMEDIAN, 99 %% and MEAN are of the times that COUNT calls took, each alone.\n"+
 		"PER SECOND is 1 / MEAN, or %d / MEAN of the %d names.\n", namesAtOnce, namesAtOnce)
-	_, _ = fmt.Fprintf(&b, "\nBy the medians, a lock is acquired and released in the time of %s round trips", threeDigits(medians["pair"]/medians["round_trip"]))
+	_, _ = fmt.Fprintf(&b, "\nBy the medians, to acquire and release a lock takes %s round trips", threeDigits(medians["pair"]/medians["round_trip"]))
 	if writes, ok := medians["two_writes"]; ok {
-		_, _ = fmt.Fprintf(&b, ", or\n%s times that of two bare writes", threeDigits(medians["pair"]/writes))
+		_, _ = fmt.Fprintf(&b, ", or\n%s times two bare writes", threeDigits(medians["pair"]/writes))
 	}
 	b.WriteString(".\n")
 	_, err := io.WriteString(w, b.String())

@@ -45,6 +45,26 @@ func (e entry) ranOut(read, at time.Time) bool {
 	return e.state == stateExpired || !e.Until.IsZero() && !at.Before(e.Until) && at.Before(read.Add(e.TTL))
 }
 
+// settled has dead holders for one reading longer than the database. Who takes a lock over deletes the dead lease first,
+// and so the lock can look free in between.
+func settled(before, after reading) reading {
+	after.entries = slices.Clone(after.entries)
+	for i, n := range after.entries {
+		dead := func(o entry) bool {
+			return o.lock() == n.lock() && o.is(n) && !o.forgotten &&
+				(o.state == stateExpired || o.state == stateHeld && o.ranOut(before.now, after.now))
+		}
+		if n.kind != kindLease || n.state != stateFree {
+			continue
+		}
+		if old := slices.IndexFunc(before.entries, dead); old >= 0 {
+			after.entries[i] = before.entries[old]
+			after.entries[i].state, after.entries[i].forgotten = stateExpired, true
+		}
+	}
+	return after
+}
+
 // changes tells what happened between two readings. What began and ended in between is not seen,
 // and a kind of lock that was not read is not compared.
 func changes(before, after reading) (all []change) {
@@ -105,7 +125,7 @@ func stayed(o, n entry, read, at time.Time) string {
 	switch {
 	case n.state == o.state && n.soon(at) == o.soon(read):
 		return ""
-	case n.state == stateExpired, n.state == stateFree && o.state == stateHeld && o.ranOut(read, at):
+	case n.state == stateExpired:
 		return eventExpired
 	case n.state == stateKept:
 		return eventKept

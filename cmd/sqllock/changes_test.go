@@ -22,6 +22,7 @@ func TestTheDifferenceOfTwoReadingsIsWhatHappened(t *testing.T) {
 		return entry{name: "x", kind: kindLease, state: stateFree, taken: at(taken), Holder: sqllock.Holder{Token: token}}
 	}
 	shared := func(e entry) entry { e.shared = true; return e }
+	forgotten := func(e entry) entry { e.forgotten = true; return e }
 	wanted := func(e entry) entry { e.wantedSince = start; return e }
 	session := func(id int64, waiters int) entry {
 		return entry{serverName: "key 1", kind: kindSession, state: stateHeld, Holder: sqllock.Holder{Session: id, Waiters: waiters}}
@@ -56,7 +57,10 @@ func TestTheDifferenceOfTwoReadingsIsWhatHappened(t *testing.T) {
 		{"both", read(0, held(1, -9, 0.5)), read(1, held(2, 0.6, 15)), []string{eventExpired, eventTakenOver}},
 		{"a release just before it", read(0, held(1, -9, 0.5)), read(1, held(2, 0.4, 15)), []string{eventReleased, eventTaken}},
 		{"what may have been renewed and released", read(0, held(1, -9, 5)), read(60, held(2, 50, 70)), []string{eventReleased, eventTaken}},
-		{"a dead holder that was forgotten", read(0, lease(1, stateExpired, -9, -1)), read(1, free(1, -9)), []string{eventFree}},
+		{"a dead holder that is forgotten now", read(0, lease(1, stateExpired, -9, -1)), read(1, free(1, -9)), nil},
+		{"one that was forgotten before", read(0, forgotten(lease(1, stateExpired, -9, -1))), read(1, free(1, -9)), []string{eventFree}},
+		{"one that was forgotten by who follows", read(0, forgotten(lease(1, stateExpired, -9, -1))), read(1, held(2, 0.5, 15)), []string{eventTakenOver}},
+		{"one that was forgotten, and is not listed", read(0, forgotten(lease(1, stateExpired, -9, -1))), read(1), []string{eventFree}},
 		{"a name that is kept", read(0, held(1, -9, 10)), read(1, lease(1, stateKept, -9, 5)), []string{eventKept}},
 		{"the end of that", read(0, lease(1, stateKept, -9, 0.5)), read(1, free(1, -9)), []string{eventFree}},
 		{"a wait", read(0, held(1, -9, 10)), read(1, wanted(held(1, -9, 10))), []string{eventWaitedFor}},
@@ -71,7 +75,7 @@ func TestTheDifferenceOfTwoReadingsIsWhatHappened(t *testing.T) {
 		{"and shown again", unread, read(2, session(7, 0)), []string{eventHeld}},
 	} {
 		var got []string
-		for _, c := range changes(test.before, test.after) {
+		for _, c := range changes(test.before, settled(test.before, test.after)) {
 			got = append(got, c.event)
 		}
 		if !slices.Equal(got, test.want) {

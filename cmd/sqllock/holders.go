@@ -36,6 +36,7 @@ type entry struct {
 
 	wantedSince time.Time // since when somebody waits for it; of leases
 	taken       time.Time // when it was last taken, by whomever; of leases
+	forgotten   bool      // the holder is dead, and the database knows of it no more; see settled
 	sqllock.Holder
 }
 

@@ -175,8 +175,9 @@ func (w *watch) follow(a answer, answers <-chan answer, signals *relay) (err err
 		case a.err != nil:
 			err = d.trouble(a.err)
 		default:
-			err = d.show(a.reading, changes(before, a.reading))
-			before = a.reading
+			seen := settled(before, a.reading)
+			err = d.show(seen, changes(before, seen))
+			before = seen
 		}
 		if err != nil {
 			return fail(exitOutput, err)
