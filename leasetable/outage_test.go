@@ -97,6 +97,7 @@ func TestAWaitThatEndsInTroubleSaysWhatItWas(t *testing.T) {
 				}()
 			}
 			receive(t, met)
+			eventually(t, func() bool { return leasetable.Waiting(l, "x") == 1 })
 			cancel(errStop)
 			for range cap(ended) {
 				if err := receive(t, ended); !errors.Is(err, errStop) || !errors.Is(err, errAway) || errors.Is(err, sqllock.ErrHeld) || !sqllock.IsRetryable(err) {

@@ -128,6 +128,7 @@ func TestAWaitThatEndsInTroubleSaysWhatItWas(t *testing.T) {
 				t.Errorf("it ended after %v", took)
 			}
 			s.goAway(nil)
+			synctest.Wait()
 			mustTry(t, l, "x")
 		})
 	}
