@@ -187,7 +187,7 @@ func OddPostgres() Odd {
 			"extra_float_digits=0", "client_min_messages=debug1", "idle_in_transaction_session_timeout=1s",
 			"client_connection_check_interval=1", "application_name=mine", "target_session_attrs=read-write",
 			"search_path=public, pg_catalog", "enable_seqscan=off&enable_indexscan=off&enable_bitmapscan=off",
-			"plan_cache_mode=force_generic_plan", "plan_cache_mode=force_custom_plan", "jit=on&jit_above_cost=0", "work_mem=64",
+			"plan_cache_mode=force_generic_plan", "plan_cache_mode=force_custom_plan", "jit=on", "work_mem=64",
 			"row_security=off", "synchronous_commit=off", "log_statement=all", "deadlock_timeout=10",
 			"options=-c timezone=Asia/Tokyo -c bytea_output=escape",
 		},
