@@ -71,6 +71,7 @@ var meanings = map[string]meaning{
 	"mysql 1020": conflict, // the row changed under the statement: MariaDB with innodb_snapshot_isolation, the default from 11.6
 	"mysql 1040": conflict, // too many connections
 	"mysql 1203": conflict,
+	"mysql 1226": conflict,    // no connection for this user, or a quota of his
 	"mysql 1461": conflict,    // max_prepared_stmt_count
 	"mysql 3024": conflict,    // max_execution_time, which is for what only reads
 	"mysql 1053": interrupted, // the server shuts down

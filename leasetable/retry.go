@@ -40,13 +40,13 @@ const conflictTimeout = 10 * time.Second
 
 // retryConflicts calls f again, for some time, when the database undid it because of others: a
 // deadlock, a serialization failure, a busy file. It is for what takes a lock, which a caller can
-// ask for again.
+// ask for again. Who has no connection at all is told at once.
 func retryConflicts(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, conflictTimeout)
 	defer cancel()
 	for pause := firstPause; ; pause = longer(pause) {
 		err := f(ctx)
-		if e := (*dbError)(nil); !errors.As(err, &e) || !e.transient || !e.answered || sleep(ctx, jitter(pause)) != nil {
+		if e := (*dbError)(nil); !errors.As(err, &e) || !e.transient || !e.answered || full(err) || sleep(ctx, jitter(pause)) != nil {
 			return err
 		}
 	}
