@@ -16,26 +16,18 @@ import (
 // stays so: the driver makes three round trips of it. And when the context of one that changes something ends, the
 // connection is cut off here: the driver changes goroutines twice for that, whether it ends or not.
 type mysqlConn struct {
-	mysqlDriverConn
+	driverConn
 	socket   net.Conn // nil if it is not known
 	prepared map[string]driver.Stmt
 	cut      bool
 }
 
-type mysqlDriverConn interface {
-	driver.Conn
-	driver.ConnBeginTx
-	driver.ConnPrepareContext
-	driver.ExecerContext
-	driver.QueryerContext
-}
-
 func newMySQLConn(dc driver.Conn) (driver.Conn, error) {
-	c, ok := dc.(mysqlDriverConn)
+	c, ok := dc.(driverConn)
 	if !ok {
 		return nil, fmt.Errorf("leasetable: the driver's connection %T cannot execute, query, prepare or begin with a context", dc)
 	}
-	return &mysqlConn{mysqlDriverConn: c, socket: connector.Socket(dc), prepared: make(map[string]driver.Stmt)}, nil
+	return &mysqlConn{driverConn: c, socket: connector.Socket(dc), prepared: make(map[string]driver.Stmt)}, nil
 }
 
 // plainRows are rows whose columns are called so, and not after their tables, too, as columnsWithAlias in the DSN has it.
@@ -73,7 +65,7 @@ func (c *mysqlConn) stmt(ctx context.Context, query string) (driver.Stmt, error)
 func (c *mysqlConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if len(args) == 0 {
 		return c.exec(ctx, func(ctx context.Context) (driver.Result, error) {
-			return c.mysqlDriverConn.ExecContext(ctx, query, nil)
+			return c.driverConn.ExecContext(ctx, query, nil)
 		})
 	}
 	stmt, err := c.stmt(ctx, query)
@@ -116,7 +108,7 @@ func (c *mysqlConn) end() {
 // QueryContext implements driver.QueryerContext.
 func (c *mysqlConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if len(args) == 0 {
-		return plain(c.mysqlDriverConn.QueryContext(ctx, query, nil))
+		return plain(c.driverConn.QueryContext(ctx, query, nil))
 	}
 	stmt, err := c.stmt(ctx, query)
 	if err != nil {
@@ -131,7 +123,7 @@ func (c *mysqlConn) QueryContext(ctx context.Context, query string, args []drive
 
 // ResetSession implements driver.SessionResetter.
 func (c *mysqlConn) ResetSession(ctx context.Context) error {
-	if r, ok := c.mysqlDriverConn.(driver.SessionResetter); ok {
+	if r, ok := c.driverConn.(driver.SessionResetter); ok {
 		return r.ResetSession(ctx)
 	}
 	return nil
@@ -139,13 +131,13 @@ func (c *mysqlConn) ResetSession(ctx context.Context) error {
 
 // IsValid implements driver.Validator.
 func (c *mysqlConn) IsValid() bool {
-	v, ok := c.mysqlDriverConn.(driver.Validator)
+	v, ok := c.driverConn.(driver.Validator)
 	return !c.cut && (!ok || v.IsValid())
 }
 
 // CheckNamedValue implements driver.NamedValueChecker.
 func (c *mysqlConn) CheckNamedValue(nv *driver.NamedValue) error {
-	if ch, ok := c.mysqlDriverConn.(driver.NamedValueChecker); ok {
+	if ch, ok := c.driverConn.(driver.NamedValueChecker); ok {
 		return ch.CheckNamedValue(nv)
 	}
 	return driver.ErrSkip

@@ -3,6 +3,7 @@ package leasetable_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,6 +104,40 @@ func TestAnErrorIsNoNewsOfALease(t *testing.T) {
 		pass(10 * virtualTTL)
 		if err := lock.Context().Err(); err != nil {
 			t.Errorf("renewals went on, and the lock ended with: %v", context.Cause(lock.Context()))
+		}
+	})
+}
+
+// To connect again takes nearly all the time that is left after the first renewal that is not answered in time.
+func TestAConnectionForTheNextRenewalIsOpenedWhenAnAnswerIsLate(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		db, l := newLagging(t, leasetable.WithTTL(virtualTTL))
+		lock := take(t, l, "x")
+		db.connectIn(trustedFor - 10*time.Second - 2800*time.Millisecond)
+		db.delay(renewing, lag{lost: true}, lag{})
+		pass(2 * trustedFor)
+		if err := lock.Context().Err(); err != nil {
+			t.Errorf("the lock ended with: %v", context.Cause(lock.Context()))
+		}
+		if n := db.count(renewing); n < 3 {
+			t.Errorf("%d renewals", n)
+		}
+	})
+}
+
+func TestALeaseThatEndedBecauseConnectingTookTooLongSaysSo(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		db, l := newLagging(t, leasetable.WithTTL(virtualTTL))
+		db.connectIn(14 * time.Second)
+		lock := take(t, l, "x")
+		db.delay(renewing, lag{lost: true})
+		err := await(t, lock, 2*virtualTTL)
+		if !errors.Is(err, sqllock.ErrExpired) || !strings.Contains(err.Error(), "a TTL of 42s would do") {
+			t.Errorf("the lock ended with: %v", err)
 		}
 	})
 }

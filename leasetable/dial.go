@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	connectTimeout = 15 * time.Second // bounds one dial; that of sessions is openTimeout in internal/session
+	connectTimeout = 15 * time.Second // bounds one dial; that of sessions is OpenTimeout in internal/session
 	slowDial       = 3 * time.Second  // after which a caller who still waits has another dial started beside it
 	readyTime      = 3 * time.Second  // for which a connection is kept that nobody waits for any more
+	renewableTime  = 20 * time.Second // the same where the next renewal will need it
 	mostDials      = 6                // under way at once
 )
 
@@ -19,6 +20,8 @@ const (
 // may. A dial whose caller has left serves the next caller.
 type dialer struct {
 	connect func(ctx context.Context) (driver.Conn, error)
+	hurry   func() time.Duration // instead of slowDial, if it is less; nil or 0: there is no hurry
+	rest    time.Duration        // for which a connection is kept that nobody waits for any more
 
 	life    context.Context //nolint:containedctx // ends with close
 	end     context.CancelFunc
@@ -28,6 +31,7 @@ type dialer struct {
 	dialing []time.Time     // guarded by mu: start times of the dials under way
 	waiting []chan<- dialed // guarded by mu: the callers, first come first served; each has room for its connection
 	ready   []*dialed       // guarded by mu: connections whose callers had left
+	took    time.Duration   // guarded by mu: the last dial that succeeded
 }
 
 type dialed struct {
@@ -36,7 +40,7 @@ type dialed struct {
 }
 
 func newDialer(connect func(context.Context) (driver.Conn, error)) *dialer {
-	d := &dialer{connect: connect}
+	d := &dialer{connect: connect, rest: readyTime}
 	d.life, d.end = context.WithCancel(context.Background())
 	return d
 }
@@ -44,6 +48,7 @@ func newDialer(connect func(context.Context) (driver.Conn, error)) *dialer {
 // dial waits for a connection. There is a dial for each caller who waits; one that is slow does not count.
 func (d *dialer) dial(ctx context.Context) (driver.Conn, error) {
 	answer := make(chan dialed, 1)
+	pause := d.slow()
 	d.mu.Lock()
 	if d.life.Err() != nil {
 		d.mu.Unlock()
@@ -56,10 +61,10 @@ func (d *dialer) dial(ctx context.Context) (driver.Conn, error) {
 		return got.conn, nil
 	}
 	d.waiting = append(d.waiting, answer)
-	d.startDials() //nolint:contextcheck // dials outlast their callers
+	d.startDials(pause) //nolint:contextcheck // dials outlast their callers
 	d.mu.Unlock()
 
-	slow := time.NewTicker(slowDial)
+	slow := time.NewTicker(pause)
 	defer slow.Stop()
 	for {
 		select {
@@ -67,7 +72,7 @@ func (d *dialer) dial(ctx context.Context) (driver.Conn, error) {
 			return got.conn, got.err
 		case <-slow.C:
 			d.mu.Lock()
-			d.startDials() //nolint:contextcheck // see above
+			d.startDials(pause) //nolint:contextcheck // see above
 			d.mu.Unlock()
 		case <-ctx.Done():
 			if d.leave(answer) {
@@ -90,19 +95,58 @@ func (d *dialer) leave(answer chan<- dialed) bool {
 	return i >= 0
 }
 
-// startDials starts a dial for each caller that has none which is not slow. The caller holds mu.
-func (d *dialer) startDials() {
+// slow is how long a dial may take before another one is started beside it: longer than the last one took.
+func (d *dialer) slow() time.Duration {
+	if d.hurry != nil {
+		if hurry := d.hurry(); hurry > 0 {
+			return min(slowDial, max(hurry, 2*d.lastTook()))
+		}
+	}
+	return slowDial
+}
+
+// lastTook is how long the last dial took that succeeded.
+func (d *dialer) lastTook() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.took
+}
+
+// startDials starts a dial for each caller that has none which is not slow. The more are under way, the longer they are waited for: a
+// server that is slow because it is busy is not helped by more of them. The caller holds mu.
+func (d *dialer) startDials(slow time.Duration) {
 	now := time.Now()
 	fresh := 0
-	for _, began := range d.dialing {
-		if now.Sub(began) < slowDial {
+	for i, began := range d.dialing {
+		if now.Sub(began) < slow<<i {
 			fresh++
 		}
 	}
 	for ; fresh < len(d.waiting) && len(d.dialing) < mostDials && d.life.Err() == nil; fresh++ {
-		d.dialing = append(d.dialing, now)
-		d.running.Go(func() { d.run(now) })
+		d.start(now)
 	}
+}
+
+// start starts a dial. The caller holds mu.
+func (d *dialer) start(now time.Time) {
+	d.dialing = append(d.dialing, now)
+	d.running.Go(func() { d.run(now) })
+}
+
+// prepare starts a dial for a caller who is to come, unless there is one for whom nobody waits.
+func (d *dialer) prepare() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.dialing) <= len(d.waiting) && len(d.ready) == 0 && len(d.dialing) < mostDials && d.life.Err() == nil {
+		d.start(time.Now())
+	}
+}
+
+// hasReady reports whether there is a connection for the next caller.
+func (d *dialer) hasReady() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.ready) > 0
 }
 
 // run opens a connection for the first caller who waits then, or keeps it ready for a while.
@@ -111,8 +155,11 @@ func (d *dialer) run(began time.Time) {
 	defer cancel()
 	conn, err := d.connect(ctx)
 
-	got := &dialed{conn, err}
+	got, slow := &dialed{conn, err}, d.slow()
 	d.mu.Lock()
+	if err == nil {
+		d.took = time.Since(began)
+	}
 	i := slices.Index(d.dialing, began)
 	d.dialing = slices.Delete(d.dialing, i, i+1)
 	spare := len(d.waiting) == 0 && err == nil
@@ -122,14 +169,14 @@ func (d *dialer) run(began time.Time) {
 	case len(d.waiting) > 0:
 		d.waiting[0] <- *got
 		d.waiting = slices.Delete(d.waiting, 0, 1)
-		d.startDials() // for those whom mostDials held up
+		d.startDials(slow) // for those whom mostDials held up
 	}
 	d.mu.Unlock()
 	if !spare {
 		return
 	}
 
-	timer := time.NewTimer(readyTime)
+	timer := time.NewTimer(d.rest)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -143,6 +190,17 @@ func (d *dialer) run(began time.Time) {
 	d.mu.Unlock()
 	if i >= 0 {
 		_ = conn.Close() // nobody has used it
+	}
+}
+
+// drop closes what nobody took.
+func (d *dialer) drop() {
+	d.mu.Lock()
+	ready := d.ready
+	d.ready = nil
+	d.mu.Unlock()
+	for _, got := range ready {
+		_ = got.conn.Close() // nobody has used it
 	}
 }
 

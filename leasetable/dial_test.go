@@ -214,3 +214,29 @@ func TestAServerThatIsSilentEndsAnAttempt(t *testing.T) {
 		}
 	})
 }
+
+// Where a lease is short the next renewal cannot wait for as long as others can.
+func TestBesideASlowConnectionForAShortLeaseAnotherIsTriedForSooner(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowServer{hangs: 2}
+		d := leasetable.NewDialer(s.connect)
+		d.Hurry(100 * time.Millisecond)
+		began := time.Now()
+		if _, err := d.Dial(t.Context()); err != nil || time.Since(began) != 300*time.Millisecond { // 100 ms, and twice that
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		d.Close()
+	})
+}
+
+// A server that is slow because many connect is not helped by more who do.
+func TestBesideSlowConnectionsEverFewerOthersAreTriedFor(t *testing.T) {
+	t.Parallel()
+	s := &slowServer{after: 14 * time.Second}
+	dialing(t, s, func(t *testing.T, dial func(time.Duration) (driver.Conn, error)) {
+		if _, err := dial(time.Minute); err != nil || s.tried.Load() != 3 {
+			t.Errorf("%d attempts: %v", s.tried.Load(), err)
+		}
+	})
+}

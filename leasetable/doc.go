@@ -101,6 +101,16 @@
 // What leaves a statement of its own uncommitted, as pgpool-II does in raw mode, is refused (sqllock.ErrRefused) by the statement that
 // shows it, which may not be the first one.
 //
+// One connection is enough. Where the server has no other one, or opening it takes longer than a second, statements
+// borrow the connection for renewals one after the other, do not wait for locked rows on it for long, and let a renewal go first. What is not
+// needed is given back: a connection after 5 s, the last one when the Locker holds nothing and has asked for nothing for so
+// long, or for a second where the server is full. A Locker that holds a lock keeps one.
+//
+// A lease survives the end of all its connections if there is time to connect again and renew it: half of the TTL at worst, when
+// they end as a renewal is due. On a network that is about twelve round trips, and some more with TLS, so the TTL should be
+// at least 30 times the round trip: 15 s are enough for 500 ms, 3 s for 100 ms. A lease that ended because it was shorter says so.
+// A TTL is not refused for that: a connection that took long to open may say more of a busy machine than of the network.
+//
 // # Galera
 //
 // On a Galera cluster the Lockers may be on all nodes, and a Locker's connections on several. A node that

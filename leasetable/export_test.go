@@ -193,7 +193,7 @@ func KnowsSocket(t *testing.T, l *Locker) (known bool) {
 	}
 	defer conn.Close()                // into the pool
 	_ = conn.Raw(func(dc any) error { // fails when this does
-		known = dc.(*mysqlConn).socket != nil
+		known = dc.(*tracked).driverConn.(*mysqlConn).socket != nil
 		return nil
 	})
 	return known
@@ -269,6 +269,9 @@ func NewDialer(connect func(context.Context) (driver.Conn, error)) Dialer {
 	return Dialer{newDialer(connect)}
 }
 
+// Hurry has another connection tried for after d, and not only after some seconds.
+func (d Dialer) Hurry(after time.Duration) { d.d.hurry = func() time.Duration { return after } }
+
 // Dial waits for a connection.
 func (d Dialer) Dial(ctx context.Context) (driver.Conn, error) { return d.d.dial(ctx) }
 
@@ -307,4 +310,15 @@ func RenewLease(ctx context.Context, l *Locker, id []byte) {
 // Connected waits for a connection of a pool as the opening of a lease does.
 func Connected(ctx context.Context, db *sql.DB) error {
 	return once(ctx, connectTimeout, (&pool{DB: sqlx.NewDb(db, "pgx")}).connected)
+}
+
+// Renewing reports whether a statement is under way on the connection for renewals.
+func Renewing(l *Locker) bool { return l.store.keep.Stats().InUse > 0 }
+
+// Pools opens the pools of a Locker, for its work and for renewals, whose leases are sure to last for some time.
+func Pools(c driver.Connector, sure, ttl time.Duration) (work, keep *sqlx.DB, closePools func() error) {
+	s := &store{}
+	s.open(c, "pgx")
+	s.keep.loan.leases = func() keeping { return keeping{sure: sure, ttl: ttl} }
+	return s.work.DB, s.keep.DB, s.close
 }

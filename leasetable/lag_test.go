@@ -40,6 +40,8 @@ type lags struct {
 	mu   sync.Mutex
 	next map[string][]lag       // guarded by mu: by the word of a statement; the last one stays
 	sent map[string][]time.Time // guarded by mu
+
+	connecting time.Duration // guarded by mu: takes so long
 }
 
 // newLagging opens a Locker on a SQLite file, in the bubble that t runs in. The file's clock hardly moves.
@@ -69,6 +71,13 @@ func (s *lags) delay(word string, next ...lag) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next[word] = next
+}
+
+// connectIn has new connections take so long.
+func (s *lags) connectIn(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.connecting = d
 }
 
 // sentAt is when the statement with a word was sent of which there were so many before.
@@ -108,6 +117,16 @@ func (s *lags) begin(text string) (l lag) {
 
 // Connect implements driver.Connector.
 func (s *lags) Connect(ctx context.Context) (driver.Conn, error) {
+	s.mu.Lock()
+	connecting := s.connecting
+	s.mu.Unlock()
+	if connecting > 0 {
+		select {
+		case <-time.After(connecting):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	dc, err := s.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err

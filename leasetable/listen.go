@@ -18,9 +18,6 @@ const channel = "sqllock"
 // deafPause is after how long who hears of releases looks all the same.
 const deafPause = 250 * time.Millisecond
 
-// idleTime is for how long a connection listens that nobody needs.
-const idleTime = time.Minute
-
 // ears hear of the names that are released on PostgreSQL, on one connection for all who wait in this
 // process, which is opened when the first of them does. What is heard is a hint that may not come. Behind a pooler
 // nobody listens.
@@ -33,9 +30,11 @@ type ears struct {
 	mu      sync.Mutex
 	waiting map[string]chan int64 // guarded by mu: of each name that somebody waits for; has room for one
 	running bool                  // guarded by mu
+	stop    func()                // guarded by mu: ends what runs
 	hearing bool                  // guarded by mu: it was heard that it hears
 	deaf    bool                  // guarded by mu: a pooler or another driver is between
 	failed  time.Time             // guarded by mu: when it last ended
+	crowded time.Time             // guarded by mu: when the server was full
 	quiet   time.Time             // guarded by mu: since when nobody waits
 }
 
@@ -52,7 +51,7 @@ func (e *ears) listen(name string) (heard <-chan int64, stop func()) {
 	}
 	c := make(chan int64, 1) // one waits for a name at a time
 	e.waiting[name] = c
-	if !e.running && !e.deaf && time.Since(e.failed) > time.Second {
+	if !e.running && !e.deaf && time.Since(e.failed) > time.Second && time.Since(e.crowded) > idleTime {
 		e.running = e.start(e.run) == nil
 	}
 	return c, func() {
@@ -76,14 +75,20 @@ func (e *ears) hears() bool {
 func (e *ears) run() {
 	ctx, cancel := context.WithCancel(e.closing)
 	defer cancel()
+	e.mu.Lock()
+	e.stop = cancel
+	e.mu.Unlock()
 	defer func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.running, e.hearing, e.failed = false, false, time.Now()
 	}()
-	connecting, connected := context.WithTimeout(ctx, attemptTimeout)
+	connecting, connected := context.WithTimeout(ctx, connectTimeout)
 	dc, err := e.connect(connecting)
 	connected()
+	if full(err) {
+		e.giveUp()
+	}
 	if err != nil {
 		return
 	}
@@ -124,6 +129,16 @@ func (e *ears) begin(ctx context.Context, dc driver.Conn) error {
 }
 
 var errDeaf = errors.New("nothing is heard on this connection")
+
+// giveUp ends listening for some time: the server is full, and who waits looks all the same.
+func (e *ears) giveUp() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.crowded = time.Now()
+	if e.stop != nil {
+		e.stop()
+	}
+}
 
 func (e *ears) unused() bool {
 	e.mu.Lock()

@@ -65,7 +65,7 @@ type Option func(*Locker)
 
 // WithTTL sets how long a lock outlives its last renewal, unless an acquisition says otherwise
 // (sqllock.WithTTL). The default is 15 s, the least 200 ms. A shorter one frees the locks of a
-// dead process sooner, and loses those of one that merely stalls.
+// dead process sooner, and loses those of one that merely stalls, or has to connect again: it should be at least 30 round trips.
 func WithTTL(ttl time.Duration) Option {
 	return func(l *Locker) { l.ttl = ttl }
 }
@@ -148,6 +148,9 @@ func New(db *sqlx.DB, opts ...Option) (*Locker, error) {
 	if l.dialect == schema.Postgres {
 		l.ears = ears{connect: l.store.elsewhere.Connect, start: l.start, closing: l.closing, pause: deafPause}
 	}
+	store.keep.loan.leases = l.keeping
+	store.keep.dialer.hurry = func() time.Duration { return l.keeping().ttl / 6 }
+	store.keep.loan.told, store.work.loan.told = l.ears.giveUp, l.ears.giveUp
 	return l, nil
 }
 
@@ -181,6 +184,18 @@ func (l *Locker) everyTerm() []*term {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Keys(l.all))
+}
+
+// keeping is what the leases need of the connection for renewals.
+func (l *Locker) keeping() (k keeping) {
+	for _, t := range l.everyTerm() {
+		sure, pace := t.sureBy()
+		if k.ttl == 0 {
+			k.sure, k.ttl = sure, t.ttl
+		}
+		k.sure, k.ttl, k.pace = min(k.sure, sure), min(k.ttl, t.ttl), max(k.pace, pace)
+	}
+	return k
 }
 
 // Inspect reports who holds name by a lease that has not expired, and whether anybody does. Of a

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -17,6 +18,19 @@ import (
 // pool is a small private connection pool.
 type pool struct {
 	*sqlx.DB
+	*findings
+	dialect schema.Dialect
+	dialer  *dialer
+	conns   int
+	latest  atomic.Int64 // the number of the latest connection that was used
+	tracked atomic.Int64 // how many connections are its own
+
+	loan   loan
+	health health
+}
+
+// findings are what was found out by connections of both pools: one runs statements on those of the other.
+type findings struct {
 	opened atomic.Int64 // counts the connections
 	pooler atomic.Bool  // one of them was not known to lead to PostgreSQL itself
 
@@ -30,13 +44,24 @@ const (
 	keepConns = 1
 )
 
+// idleTime is for how long a connection is kept that nobody needs: others may have none.
+const idleTime = 5 * time.Second
+
 func (p *pool) open(c driver.Connector, driverName string, d schema.Dialect, conns int) {
 	settled := &settledConnector{Connector: c, dialect: d, pool: p}
-	settled.dialer = newDialer(settled.settle)
+	p.dialer = newDialer(settled.settle)
+	p.dialect, p.conns = d, conns
 	db := sql.OpenDB(settled)
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	p.DB = sqlx.NewDb(db, driverName)
+}
+
+// giveBack closes the connections that nobody uses.
+func (p *pool) giveBack() {
+	p.dialer.drop()
+	p.SetMaxIdleConns(0)
+	p.SetMaxIdleConns(p.conns)
 }
 
 // settings make every connection behave alike whatever the DSN or the server's defaults say.
@@ -63,21 +88,52 @@ type settledConnector struct {
 	driver.Connector
 	dialect schema.Dialect
 	pool    *pool
-	dialer  *dialer
 }
 
-// Connect implements driver.Connector. What it opens goes on when ctx ends.
+// Connect implements driver.Connector. What it opens goes on when ctx ends. It may be a connection of the other pool.
 func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := s.dialer.dial(ctx)
-	if err == nil {
-		s.pool.opened.Add(1) // what is used from now on may lead to another server
+	p := s.pool
+	switch {
+	case ctx.Value(borrowing{}) != nil:
+		return nil, errNotLent
+	case p.borrowsFirst():
+		return p.borrow(driver.ErrBadConn)
 	}
-	return conn, err
+	if err := p.refused(); err != nil {
+		return p.borrow(err)
+	}
+	wait, cancel := p.patience(ctx)
+	defer cancel()
+	conn, err := p.dialer.dial(wait)
+	switch {
+	case err == nil:
+		return p.track(conn), nil
+	case wait.Err() != nil && ctx.Err() == nil:
+		return p.borrow(errConnecting)
+	case full(err):
+		p.noteFull(err)
+		return p.borrow(err)
+	}
+	return nil, err
+}
+
+// narrow has who needs a connection wait for one of those that there are, for some time, and reports whether there are any.
+func (p *pool) narrow() bool {
+	n := int(p.tracked.Load())
+	if n == 0 {
+		return false
+	}
+	p.SetMaxOpenConns(n)
+	time.AfterFunc(idleTime, func() {
+		p.SetMaxOpenConns(p.conns)
+		p.SetMaxIdleConns(p.conns)
+	})
+	return true
 }
 
 // Close implements io.Closer, which database/sql calls when the pool is closed.
 func (s *settledConnector) Close() error {
-	s.dialer.close()
+	s.pool.dialer.close()
 	return nil
 }
 

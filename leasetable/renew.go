@@ -19,9 +19,12 @@ var errUnused = errors.New("the lease is not in use")
 // keep renews the term every third of its TTL, whatever number of locks hang on it. It returns
 // when the term has ended.
 func (t *term) keep() {
+	defer t.giveBack()
 	defer t.deleteRow()
-	timer := time.NewTimer(t.ttl / 3)
+	timer := time.NewTimer(t.ttl/3 - time.Since(t.began)) // began does not change any more
 	defer timer.Stop()
+	unused := time.NewTicker(idleTime / 4)
+	defer unused.Stop()
 	for {
 		due := false
 		select {
@@ -29,23 +32,29 @@ func (t *term) keep() {
 			return
 		case <-timer.C:
 			due = true
+		case <-unused.C:
 		case <-t.wake:
 		}
 		if t.finishUnused() {
 			return
 		}
 		if due {
+			began := time.Now()
 			t.renew()
-			timer.Reset(t.ttl / 3)
+			timer.Reset(t.ttl/3 - time.Since(began)) // on a slow network the answer took some of it
 		}
 	}
 }
 
+// crowdedTime is how long a lease is kept at least where others may have no connection.
+const crowdedTime = time.Second
+
 // finishUnused ends a term that holds nothing and will not soon: it is retired, or was not used
-// for a TTL.
+// for some time, a TTL at most. Where the server has no connection left, others have their turn.
 func (t *term) finishUnused() bool {
 	t.mu.Lock()
-	unused := t.claims == 0 && len(t.locks) == 0 && (t.retired || time.Since(t.used) > t.ttl) && !slices.ContainsFunc(t.strays, (*stray).pending)
+	spent := t.retired || time.Since(t.used) > min(t.ttl, idleTime) || t.store.lacks() && time.Since(t.began) > crowdedTime
+	unused := t.claims == 0 && len(t.locks) == 0 && spent && !slices.ContainsFunc(t.strays, (*stray).pending)
 	if unused {
 		t.retired = true // from here on no claim begins
 	}
@@ -54,6 +63,21 @@ func (t *term) finishUnused() bool {
 		t.finish(errUnused)
 	}
 	return unused
+}
+
+// giveBack closes the connection for renewals, if there are none any more.
+func (t *term) giveBack() {
+	l := t.locker
+	l.mu.Lock()
+	last := len(l.all) == 0
+	l.mu.Unlock()
+	if !last {
+		return
+	}
+	l.store.keep.giveBack()
+	if l.store.lacks() {
+		l.store.work.giveBack()
+	}
 }
 
 // renew extends the lease. An error is no news of the lease, and the renewal is repeated until the
@@ -92,8 +116,12 @@ func (t *term) renewNow(ctx context.Context) error {
 func (t *term) renewOnce(ctx context.Context) error {
 	var there bool
 	var changes int64
+	limit, patience := t.patience()
+	// The first sign of trouble is an answer that is late.
+	trouble := time.AfterFunc(patience, t.store.keep.prepare)
+	defer trouble.Stop()
 	sent := time.Now()
-	err := once(ctx, min(t.ttl/4, attemptTimeout), func(ctx context.Context) (err error) {
+	err := once(ctx, limit, func(ctx context.Context) (err error) {
 		there, changes, err = t.store.renew(ctx, t.id)
 		return err
 	})
@@ -104,9 +132,17 @@ func (t *term) renewOnce(ctx context.Context) error {
 		t.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost))
 	default:
 		t.locker.events.Renewed(ctx, time.Since(sent), t.extend(sent))
-		t.reviewIfChanged(news{changes, t.store.keep.opened.Load()})
+		t.reviewIfChanged(news{changes, t.store.keep.latest.Load()})
 	}
 	return nil
+}
+
+// patience is how long an attempt to renew may take, and after what time of it another connection is opened for the next one. On a slow
+// network the last renewal says what an answer takes.
+func (t *term) patience() (limit, patience time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return max(min(t.ttl/4, attemptTimeout), 3*t.pace), max(t.ttl/12, 2*t.pace)
 }
 
 // extend moves the deadline after a renewal sent at the given time was confirmed. A process that
@@ -117,6 +153,7 @@ func (t *term) extend(sent time.Time) (locks int) {
 	if t.cause != nil {
 		return 0
 	}
+	t.pace = time.Since(sent)
 	if trusted := sent.Add(t.ttl - t.margin()); trusted.After(t.trusted) { // two renewals may overtake each other
 		t.trusted = trusted
 		t.setTimers()

@@ -47,6 +47,7 @@ func newStore(db *sqlx.DB, d schema.Dialect, t schema.Tables) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
+	c = connector.Sharing(c, connectTimeout)
 	s := &store{dialect: d, texts: texts, elsewhere: c, patience: newPatience()}
 	newCrowd(&s.frees, &s.takes)
 	s.takes.one, s.frees.one = s.acquire, s.release
@@ -56,13 +57,26 @@ func newStore(db *sqlx.DB, d schema.Dialect, t schema.Tables) (*store, error) {
 	s.takes.within, s.frees.within = conflictTimeout, attemptTimeout
 	// All writers of a SQLite file wait for each other: there a statement of one's own is no help.
 	s.takes.patient, s.frees.patient = d == schema.SQLite, d == schema.SQLite
-	s.work.open(c, db.DriverName(), d, workConns)
-	s.work.SetConnMaxIdleTime(time.Minute)
-	// The connection for renewals is opened with the first lease, and stays: when the server has
-	// none left, it is too late to ask for one.
-	s.keep.open(c, db.DriverName(), d, keepConns)
+	s.open(c, db.DriverName())
 	return s, nil
 }
+
+// open opens the pools.
+func (s *store) open(c driver.Connector, driverName string) {
+	found := new(findings)
+	s.work.findings, s.keep.findings = found, found
+	s.work.loan.from, s.keep.loan.from = &s.keep, &s.work
+	s.keep.loan.turn = make(chan struct{}, 1)
+	s.work.open(c, driverName, s.dialect, workConns)
+	s.work.SetConnMaxIdleTime(idleTime)
+	// The connection for renewals is opened with the first lease, and stays as long as there is one: when the server has
+	// none left, it is too late to ask for one.
+	s.keep.open(c, driverName, s.dialect, keepConns)
+	s.keep.dialer.rest = renewableTime
+}
+
+// lacks reports whether the server had no connection left lately.
+func (s *store) lacks() bool { return s.work.lacks() || s.keep.lacks() }
 
 func (s *store) close() error {
 	return errors.Join(s.work.Close(), s.keep.Close())

@@ -41,6 +41,9 @@ type term struct {
 	reviewed  news // guarded by mu: what was known when every lock was last looked at
 	reviewing bool // guarded by mu: that is under way
 	reviews   int  // guarded by mu: how often that has begun
+
+	began time.Time     // when the row was sent
+	pace  time.Duration // guarded by mu: how long the last renewal took, or the row
 }
 
 // margin is how long before the lease could expire the holder stops trusting it.
@@ -120,6 +123,7 @@ func (l *Locker) open(ctx context.Context, ttl time.Duration, apart bool) (*term
 	if err != nil {
 		return nil, err
 	}
+	t.began, t.pace = sent, time.Since(sent)
 	if err := l.adopt(t, sent); err != nil {
 		return nil, err
 	}
@@ -141,6 +145,9 @@ func (l *Locker) grant(ctx context.Context, p *pool, id []byte, ttl, within time
 		})
 	})
 	if err != nil {
+		if within < attemptTimeout && errors.Is(err, errSlow) && ctx.Err() == nil {
+			err = fmt.Errorf("%w within the %v that a TTL of %v leaves: it has to be longer here", err, within, ttl)
+		}
 		return sent, fmt.Errorf("%w: %w", errNoLease, err)
 	}
 	return sent, nil
@@ -169,7 +176,7 @@ func (l *Locker) adopt(t *term, sent time.Time) error {
 	t.trusted = sent.Add(t.ttl - t.margin())
 	t.deadline, t.warning = time.AfterFunc(t.ttl, t.expire), time.AfterFunc(t.ttl, t.warn)
 	t.setTimers()
-	t.reviewed = news{connection: l.store.keep.opened.Load()}
+	t.reviewed = news{connection: l.store.keep.latest.Load()}
 	t.mu.Unlock()
 	if !t.retired {
 		l.terms[t.ttl] = t
@@ -282,9 +289,9 @@ func (t *term) retire() {
 	t.locker.forget(t, false)
 }
 
-// nudgeIfRetired makes keep look whether a retired term can end. The caller holds mu.
+// nudgeIfRetired makes keep look whether a retired term can end, or one whose connection others need. The caller holds mu.
 func (t *term) nudgeIfRetired() {
-	if t.retired {
+	if t.retired || t.store.lacks() {
 		select {
 		case t.wake <- struct{}{}:
 		default:
@@ -319,19 +326,36 @@ func (t *term) warn() {
 
 // sure is for how long the database is sure to keep the lease without another renewal.
 func (t *term) sure() time.Duration {
+	sure, _ := t.sureBy()
+	return sure
+}
+
+// sureBy is what sure is, and how long the last renewal took.
+func (t *term) sureBy() (sure, pace time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.cause != nil {
-		return 0
+		return 0, t.pace
 	}
-	return max(0, time.Until(t.trusted))
+	return max(0, time.Until(t.trusted)), t.pace
 }
 
 // expire ends the term at its deadline.
 func (t *term) expire() {
 	if trusted, _ := t.trustedNow(); !trusted {
-		t.finish(errLate)
+		t.finish(t.late())
 	}
+}
+
+// late is errLate, and says what TTL would do if that was too short to connect again.
+func (t *term) late() error {
+	took, left := t.store.keep.dialer.lastTook(), t.ttl/2 // see reconnecting in doc.go
+	if _, patience := t.patience(); took+patience <= left {
+		return errLate
+	}
+	least := (3 * took).Round(time.Millisecond)
+	return fmt.Errorf("%w: connecting takes %v here, and the TTL of %v leaves %v for it; a TTL of %v would do",
+		errLate, took.Round(time.Millisecond), t.ttl, left, least)
 }
 
 // errNoLease comes before why there is no term to claim on.

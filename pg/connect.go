@@ -34,6 +34,7 @@ func connectAs(ctx context.Context, config *pgxpool.Config) (*pgx.Conn, error) {
 			return nil, err
 		}
 	}
+	connector.ShareTime(cc, session.OpenTimeout)
 	pc, err := pgx.ConnectConfig(ctx, cc)
 	if err != nil || config.AfterConnect == nil {
 		return pc, err
@@ -55,6 +56,7 @@ func connectLike(db *sql.DB) (func(context.Context) (*pgx.Conn, error), error) {
 		return nil, fmt.Errorf("sqllock: the driver of this *sql.DB is %T; session locks on PostgreSQL need "+
 			"github.com/jackc/pgx/v5/stdlib, or a connection string for pg.New", c.Driver())
 	}
+	c = connector.Sharing(c, session.OpenTimeout)
 	return func(ctx context.Context) (*pgx.Conn, error) {
 		dc, err := c.Connect(ctx)
 		if err != nil {

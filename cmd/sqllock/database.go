@@ -26,12 +26,13 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/doctor"
+	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/internal/event"
 	"github.com/sqllock/sqllock/schema"
 )
 
 // connectTimeout bounds the opening of a connection unless the URL says otherwise: a server
-// that does not answer is to be an error, not a wait.
+// that does not answer is to be an error, not a wait. Several hosts share it.
 const connectTimeout = 15 * time.Second
 
 // database is a database that was named. Nothing is connected until it is used.
@@ -189,7 +190,7 @@ func openPostgres(dsn string) (*database, error) {
 		return nil, errors.New("the PostgreSQL URL cannot be parsed; it should look like postgres://user:password@host:5432/database, " +
 			"with what is special in the password percent-encoded")
 	}
-	if config.ConnectTimeout == 0 {
+	if config.ConnectTimeout == 0 && !connector.ShareTime(config, connectTimeout) {
 		config.ConnectTimeout = connectTimeout
 	}
 	if config.RuntimeParams["application_name"] == "" {

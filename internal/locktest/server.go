@@ -112,6 +112,14 @@ func Sessions(t *testing.T, server Server) {
 			t.Parallel()
 			partitions(t, server.Open)
 		})
+		t.Run("a slow network", func(t *testing.T) {
+			t.Parallel()
+			db := server.Open(t)
+			OnSlowNetworks(t, db.Access(t).Address, func(t *testing.T, n *SlowNetwork) {
+				far := Settings{DSN: db.DSN(t, Access{Address: n.Address()})}
+				SlowLocks(t, open(t, db, far), open(t, db, far), open(t, db, Settings{}))
+			})
+		})
 		t.Run("processes that are cut off", func(t *testing.T) {
 			t.Parallel()
 			Remotes(t, Remote{Open: server.Open})

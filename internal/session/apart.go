@@ -59,7 +59,7 @@ func (l *Locker[K]) sessionApart(ctx context.Context) (s *session[K], reused boo
 
 // openApart opens a session apart for somebody who takes it from o.done, or has left.
 func (l *Locker[K]) openApart(o *opening[K], left chan struct{}) {
-	ctx, cancel := context.WithTimeout(l.closing, openTimeout)
+	ctx, cancel := context.WithTimeout(l.closing, OpenTimeout)
 	defer cancel()
 	if o.s, o.err = l.newSession(ctx, l.forgetApart); o.err != nil {
 		l.mu.Lock()

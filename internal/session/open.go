@@ -10,8 +10,8 @@ import (
 	"github.com/sqllock/sqllock/internal/bound"
 )
 
-// openTimeout bounds the opening of a session, whatever its caller's context does.
-const openTimeout = 15 * time.Second
+// OpenTimeout bounds the opening of a session, whatever its caller's context does.
+const OpenTimeout = 15 * time.Second
 
 // opening is the opening of a session.
 type opening[K comparable] struct {
@@ -124,7 +124,7 @@ func (l *Locker[K]) alive() bool {
 
 func (l *Locker[K]) openShared(o *opening[K]) {
 	defer close(o.done)
-	ctx, cancel := context.WithTimeout(l.closing, openTimeout)
+	ctx, cancel := context.WithTimeout(l.closing, OpenTimeout)
 	defer cancel()
 	o.s, o.err = l.newSession(ctx, l.forget)
 	l.mu.Lock()

@@ -1,0 +1,116 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+// Crowd tests Lockers of a user to whom the server gives only so many connections, and who may need more than one each.
+func Crowd(t *testing.T, newLocker func(t *testing.T) Locker, connections int) {
+	t.Helper()
+	t.Run("as many Lockers as connections hold a lock each", func(t *testing.T) { //nolint:paralleltest // they share the connections
+		locks := make([]sqllock.Lock, connections)
+		inCrowd(t, newLocker, connections, func(ctx context.Context, l Locker, i int) (err error) {
+			locks[i], err = acquireInCrowd(ctx, l, fmt.Sprint(t.Name(), i))
+			return err
+		}, func(ctx context.Context, l Locker, i int) error {
+			for j := range 20 { // beside the one that is held
+				another, err := acquireInCrowd(ctx, l, fmt.Sprint(t.Name(), i, "/", j))
+				if err != nil {
+					return err
+				}
+				if err := another.Release(ctx); err != nil {
+					return err
+				}
+			}
+			if err := locks[i].Context().Err(); err != nil {
+				return fmt.Errorf("a lock has ended: %w", context.Cause(locks[i].Context()))
+			}
+			return locks[i].Release(ctx)
+		})
+	})
+	t.Run("more Lockers than connections are served in turn", func(t *testing.T) { //nolint:paralleltest // they share the connections
+		inCrowd(t, newLocker, 2*connections, func(ctx context.Context, l Locker, i int) error {
+			for range 3 {
+				lock, err := acquireInCrowd(ctx, l, fmt.Sprint(t.Name(), i))
+				if err != nil {
+					return err
+				}
+				if err := lock.Release(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	t.Run("who gets none is told at once", func(t *testing.T) { //nolint:paralleltest // they share the connections
+		for range connections {
+			l := newLocker(t)
+			lock, err := acquireInCrowd(bounded(t), l, fmt.Sprint(t.Name(), time.Now().UnixNano()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { MustRelease(t, lock) })
+		}
+		began := time.Now()
+		for range 3 {
+			lock, err := newLocker(t).TryAcquire(t.Context(), t.Name())
+			if err == nil {
+				t.Fatalf("%s was taken without a connection", lock.Name())
+			}
+			if !sqllock.IsRetryable(err) || errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the error of a server without a free connection is %v; it should be retryable", err)
+			}
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("to be told took %v", took)
+		}
+	})
+}
+
+// inCrowd has so many Lockers do something at the same time, and go on when all have done it.
+func inCrowd(t *testing.T, newLocker func(*testing.T) Locker, lockers int, steps ...func(ctx context.Context, l Locker, i int) error) {
+	t.Helper()
+	all := make([]Locker, lockers)
+	for i := range all {
+		all[i] = newLocker(t)
+	}
+	ctx := endingIn(t, 2*soon)
+	for _, step := range steps {
+		var running sync.WaitGroup
+		for i, l := range all {
+			running.Go(func() {
+				if err := step(ctx, l, i); err != nil {
+					t.Errorf("Locker %d: %v", i, err)
+				}
+			})
+		}
+		running.Wait()
+	}
+	for _, l := range all {
+		if err := l.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}
+}
+
+// acquireInCrowd acquires a free name as soon as there is a connection.
+func acquireInCrowd(ctx context.Context, l Locker, name string) (sqllock.Lock, error) {
+	for {
+		lock, err := l.Acquire(ctx, name)
+		if err == nil || !sqllock.IsRetryable(err) || ctx.Err() != nil {
+			return lock, err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package leasetable_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// newFar opens a Locker on a network.
+func newFar(t *testing.T, db *sqltest.Database, n *locktest.SlowNetwork, opts ...leasetable.Option) *leasetable.Locker {
+	t.Helper()
+	return newLocker(t, open(t, db.DriverName(), strings.Replace(db.DSN, addressOf(db), n.Address(), 1)), opts...)
+}
+
+func TestLeasesWorkOnASlowNetwork(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		locktest.OnSlowNetworks(t, addressOf(db), func(t *testing.T, n *locktest.SlowNetwork) {
+			locktest.SlowLocks(t, newFar(t, db, n), newFar(t, db, n), newLocker(t, db.DB))
+		})
+	})
+}
+
+// With the least TTL that survives that: see the package documentation.
+func TestALeaseSurvivesTheEndOfAllConnectionsOnASlowNetwork(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		locktest.OnSlowNetworks(t, addressOf(db), func(t *testing.T, n *locktest.SlowNetwork) {
+			l := newFar(t, db, n, leasetable.WithTTL(max(survivingTTL, 30*n.RoundTrip)))
+			lock := take(t, l, t.Name())
+			eventually(t, func() bool { return lock.Context().Err() != nil || leasetable.Renewing(l) })
+			n.EndAll() // when a renewal is due
+			left := lock.Remaining()
+			eventually(t, func() bool { return lock.Context().Err() != nil || lock.Remaining() > left })
+			if err := lock.Context().Err(); err != nil {
+				t.Fatal(await(t, lock, time.Minute))
+			}
+			release(t, lock)
+		})
+	})
+}
+
+// Where an answer takes longer than a quarter of the TTL. That leaves less than a second to a machine that is busy.
+func TestALeaseIsRenewedOnASlowNetwork(t *testing.T) {
+	t.Parallel()
+	if !locktest.Long() {
+		t.Skip("for make soak")
+	}
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		n := locktest.NewSlowNetwork(t, addressOf(db), 800*time.Millisecond)
+		lock := take(t, newFar(t, db, n, leasetable.WithTTL(6200*time.Millisecond)), t.Name())
+		left := lock.Remaining()
+		eventually(t, func() bool { return lock.Context().Err() != nil || lock.Remaining() > left })
+		if err := lock.Context().Err(); err != nil {
+			t.Fatal(await(t, lock, time.Minute))
+		}
+		release(t, lock)
+	})
+}
