@@ -33,13 +33,24 @@ func StartPgpool(t *testing.T, dsn, mode string) string {
 	var config strings.Builder
 	for _, setting := range [][2]string{
 		{"backend_clustering_mode", mode},
-		{"listen_addresses", "127.0.0.1"}, {"port", port}, {"pcp_listen_addresses", "127.0.0.1"}, {"pcp_port", controlPort},
-		{"socket_dir", folder}, {"pcp_socket_dir", folder}, {"wd_ipc_socket_dir", folder},
-		{"logdir", folder}, {"pid_file_name", filepath.Join(folder, "pid")},
-		{"backend_hostname0", server.Hostname()}, {"backend_port0", server.Port()}, {"backend_flag0", "DISALLOW_TO_FAILOVER"},
+		{"listen_addresses", "127.0.0.1"},
+		{"port", port},
+		{"pcp_listen_addresses", "127.0.0.1"},
+		{"pcp_port", controlPort},
+		{"socket_dir", folder},
+		{"pcp_socket_dir", folder},
+		{"wd_ipc_socket_dir", folder},
+		{"logdir", folder},
+		{"pid_file_name", filepath.Join(folder, "pid")},
+		{"backend_hostname0", server.Hostname()},
+		{"backend_port0", server.Port()},
+		{"backend_flag0", "DISALLOW_TO_FAILOVER"},
 		{"allow_clear_text_frontend_auth", "on"}, // it has no passwords of its own
-		{"sr_check_user", server.User.Username()}, {"sr_check_password", password},
-		{"num_init_children", "40"}, {"max_pool", "1"}, {"memqcache_total_size", "1MB"},
+		{"sr_check_user", server.User.Username()},
+		{"sr_check_password", password},
+		{"num_init_children", "40"},
+		{"max_pool", "1"},
+		{"memqcache_total_size", "1MB"},
 	} {
 		fmt.Fprintf(&config, "%s = '%s'\n", setting[0], setting[1])
 	}
