@@ -245,7 +245,9 @@ func (r *run) hold(ctx context.Context, l locker, lock sqllock.Lock, path string
 }
 
 // lost reports whether err says that the lock ended before its release.
-func lost(err error) bool { return errors.Is(err, sqllock.ErrLost) || errors.Is(err, sqllock.ErrExpired) }
+func lost(err error) bool {
+	return errors.Is(err, sqllock.ErrLost) || errors.Is(err, sqllock.ErrExpired)
+}
 
 // logAcquired says that the lock was taken. What else happens to it, its Locker says.
 func (r *run) logAcquired(ctx context.Context, lock sqllock.Lock, took time.Duration) {
