@@ -39,6 +39,7 @@ var (
 	conflict     = meaning{answered: true, transient: true}                // undone because of others
 	interrupted  = meaning{transient: true}                                // the session ended, or the commit is in doubt
 	unready      = meaning{answered: true, transient: true, passing: true} // it lets nobody in for the moment
+	noRoom       = meaning{answered: true, transient: true, passing: true, is: sqllock.ErrLimit}
 	refused      = meaning{answered: true}
 	noTable      = meaning{answered: true, is: sqllock.ErrSchema}
 	readOnly     = meaning{answered: true, passing: true, is: sqllock.ErrReadOnly} // a standby may be the primary soon
@@ -53,7 +54,7 @@ var meanings = map[string]meaning{
 	"40P01": conflict, // deadlock
 	"55P03": conflict, // lock_timeout
 	"57014": conflict, // cancelled, or statement_timeout
-	"53300": unready,  // too many connections
+	"53300": noRoom,   // too many connections
 	"57P03": unready,  // the server is starting up, or shutting down
 	"57P01": interrupted,
 	"57P02": interrupted,
@@ -77,9 +78,9 @@ var meanings = map[string]meaning{
 	"mysql 1213": conflict, // deadlock; on Galera a conflict at commit
 	"mysql 1205": conflict, // lock wait timeout
 	"mysql 1020": conflict, // the row changed under the statement: MariaDB with innodb_snapshot_isolation, the default from 11.6
-	"mysql 1040": unready,  // too many connections
-	"mysql 1203": unready,
-	"mysql 1226": unready,     // as many as this user may have
+	"mysql 1040": noRoom,   // too many connections
+	"mysql 1203": noRoom,
+	"mysql 1226": noRoom,      // as many as this user may have
 	"mysql 3032": unready,     // offline mode
 	"mysql 1461": conflict,    // max_prepared_stmt_count
 	"mysql 3024": conflict,    // max_execution_time, which is for what only reads

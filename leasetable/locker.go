@@ -258,10 +258,10 @@ func (l *Locker) because(ctx context.Context, err error) error {
 	case bound.Ended(ctx):
 		cause = context.Cause(ctx)
 	}
-	if cause == nil || errors.Is(err, cause) {
+	if cause == nil {
 		return err
 	}
-	return fmt.Errorf("%w: %w", cause, err)
+	return bound.WithCause(cause, err)
 }
 
 // hand has f, which ends soon, run by a goroutine that did the like before, if one has nothing to do, and

@@ -3,6 +3,8 @@ package bound
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 )
 
@@ -38,4 +40,15 @@ func Ended(ctx context.Context) bool {
 		<-ctx.Done()
 	}
 	return ctx.Err() != nil
+}
+
+// WithCause puts the cause of a context's end before an error that came of it, unless that says no more than that a context has ended.
+func WithCause(cause, err error) error {
+	switch {
+	case errors.Is(err, cause):
+		return err
+	case err.Error() == context.Canceled.Error(), err.Error() == context.DeadlineExceeded.Error():
+		return cause
+	}
+	return fmt.Errorf("%w: %w", cause, err)
 }

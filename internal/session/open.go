@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -38,7 +37,7 @@ func (l *Locker[K]) onShared(ctx context.Context, f func(*session[K]) error) err
 		case ctx.Err() != nil && cut:
 			return context.Cause(ctx)
 		case ctx.Err() != nil:
-			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+			return bound.WithCause(context.Cause(ctx), err)
 		case again && !cut:
 			return err
 		}
