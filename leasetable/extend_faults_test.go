@@ -105,7 +105,7 @@ func TestALockThatIsLostWhileItIsExtendedIsToldAndFree(t *testing.T) {
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		lease, extended, passOn := halfway(t, db, survivingTTL)
-		run(t, db, "DELETE FROM sqllock_lease WHERE ttl_us = 6000000")
+		run(t, db, "DELETE FROM sqllock_lease WHERE ttl_us = ?", survivingTTL.Microseconds())
 		if cause := await(t, lease, time.Minute); !errors.Is(cause, sqllock.ErrLost) {
 			t.Errorf("the holder was told %v", cause)
 		}

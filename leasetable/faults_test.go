@@ -269,7 +269,7 @@ func TestALockThatCannotBeReleasedHoldsUpNoRenewal(t *testing.T) {
 			t.Errorf("Release of a row that is locked: %v; want that it was not confirmed", err)
 		}
 		eventually(t, func() bool {
-			return count(t, db, "SELECT renewals FROM sqllock_lease WHERE ttl_us = 6000000") >= 4
+			return count(t, db, fmt.Sprint("SELECT renewals FROM sqllock_lease WHERE ttl_us = ", survivingTTL.Microseconds())) >= 4
 		})
 		if err := lock.Context().Err(); err != nil {
 			t.Errorf("another lock ended: %v", context.Cause(lock.Context()))

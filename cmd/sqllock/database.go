@@ -193,6 +193,7 @@ func openPostgres(dsn string) (*database, error) {
 	if config.ConnectTimeout == 0 && !connector.ShareTime(config, connectTimeout) {
 		config.ConnectTimeout = connectTimeout
 	}
+	delete(config.RuntimeParams, "standard_conforming_strings") // the simple protocol of pgx, by which the doctor asks, is for its default
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "sqllock"
 	}
