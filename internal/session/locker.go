@@ -135,17 +135,22 @@ func (l *Locker[K]) waitTurn(ctx context.Context, w Want[K]) (got *lock[K], wait
 	defer cancel()
 	b, err := l.turns.Wait(inLine, w.Key)
 	if err != nil {
-		if !l.holds(w.Key) && l.met.Last() != nil && bound.Ended(ctx) { // who has the turn waits for the server
-			return nil, true, l.met.With(err)
-		}
-		return nil, true, fmt.Errorf("%w: %w", l.heldHere(w), err)
+		return nil, true, l.leftInLine(ctx, w, l.heldHere(w), err)
 	}
 	if err := l.over(ctx); err != nil {
 		l.decline(w.Key, b)
-		return nil, true, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: w.Name}, err)
+		return nil, true, l.leftInLine(ctx, w, &sqllock.HeldError{Name: w.Name}, err)
 	}
 	got, _, err = l.acquire(ctx, w, b)
 	return got, true, err
+}
+
+// leftInLine is the error of a caller who left the line: that the lock is held, unless the one who had the turn waited for the server.
+func (l *Locker[K]) leftInLine(ctx context.Context, w Want[K], held *sqllock.HeldError, err error) error {
+	if !l.holds(w.Key) && l.met.Last() != nil && bound.Ended(ctx) {
+		return l.met.With(err)
+	}
+	return fmt.Errorf("%w: %w", held, err)
 }
 
 // acquire takes a key whose turn is the caller's. It reports whether it had to wait.
