@@ -184,7 +184,7 @@ func OddPostgres() Odd {
 			"default_transaction_isolation=repeatable read", "default_transaction_isolation=read uncommitted", "default_transaction_deferrable=on",
 			"standard_conforming_strings=off", "backslash_quote=off", "bytea_output=escape", "array_nulls=off", "transform_null_equals=on",
 			"quote_all_identifiers=on", "DateStyle=SQL, DMY", "IntervalStyle=sql_standard", "TimeZone=Asia/Karachi", "TimeZone=America/Bogota",
-			"extra_float_digits=0", "client_min_messages=debug1", "idle_in_transaction_session_timeout=1s",
+			"extra_float_digits=0", "client_min_messages=debug1", "idle_in_transaction_session_timeout=30s",
 			"client_connection_check_interval=1", "application_name=mine", "target_session_attrs=read-write",
 			"search_path=public, pg_catalog", "enable_seqscan=off&enable_indexscan=off&enable_bitmapscan=off",
 			"plan_cache_mode=force_generic_plan", "plan_cache_mode=force_custom_plan", "jit=on", "work_mem=64",
