@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"reflect"
 	"time"
 
 	"github.com/sqllock/sqllock/internal/connector"
@@ -57,7 +58,7 @@ func newPostgresConn(dc driver.Conn) driver.Conn {
 	if lastReset == nil || !isPGX || !can {
 		return dc
 	}
-	socket, _ := conn.MethodByName("PgConn").Call(nil)[0].MethodByName("Conn").Call(nil)[0].Interface().(net.Conn)
+	socket, _ := reflect.TypeAssert[net.Conn](conn.MethodByName("PgConn").Call(nil)[0].MethodByName("Conn").Call(nil)[0])
 	return &postgresConn{postgresDriverConn: c, socket: socket, lastReset: lastReset}
 }
 
