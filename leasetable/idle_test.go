@@ -81,6 +81,13 @@ func TestAStatementThatCouldNotBeSentIsSentOnAnotherConnection(t *testing.T) {
 	db := withTables(t, sqltest.Postgres(t))
 	l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 	release(t, take(t, l, "x"))
+	takeBoth := func(names ...string) {
+		t.Helper()
+		if took, err := leasetable.TakeMany(t.Context(), l, names); err != nil || len(took) != len(names) {
+			t.Errorf("took %v, %v", took, err)
+		}
+	}
+	takeBoth("a", "b")
 	breakOff := func() {
 		t.Helper()
 		if err := leasetable.BreakOff(t.Context(), l); err != nil {
@@ -95,8 +102,7 @@ func TestAStatementThatCouldNotBeSentIsSentOnAnotherConnection(t *testing.T) {
 	if token := lock.(*leasetable.Lease).Token(); token != 2 {
 		t.Errorf("the second holder has the token %d", token)
 	}
+	takeBoth("c", "d") // then the statement is prepared on the other connection, too
 	breakOff()
-	if took, err := leasetable.TakeMany(t.Context(), l, []string{"y", "z"}); err != nil || len(took) != 2 {
-		t.Errorf("took %v, %v", took, err)
-	}
+	takeBoth("e", "f")
 }

@@ -106,7 +106,7 @@ func newPostgresConn(ctx context.Context, dc driver.Conn, pooler *atomic.Bool) (
 		return dc, nil
 	}
 	unprepared := connector.Unprepared(dc)
-	socket, _ := conn.MethodByName("PgConn").Call(nil)[0].MethodByName("Conn").Call(nil)[0].Interface().(net.Conn)
+	socket, _ := reflect.TypeAssert[net.Conn](conn.MethodByName("PgConn").Call(nil)[0].MethodByName("Conn").Call(nil)[0])
 	return &postgresConn{
 		pgxDriverConn: c, server: server, unprepared: unprepared, prepares: direct || unprepared == nil, pooler: pooler,
 		socket: socket, lastReset: connector.LastReset(dc),
