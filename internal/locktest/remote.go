@@ -112,7 +112,8 @@ func (r remote) waiterLeaves(t *testing.T) {
 	})
 }
 
-// waiter cuts a process off that waits, and releases the lock after it did what is given.
+// waiter cuts a process off that waits, and releases the lock after it did what is given. Another has the lock then. The
+// process waits on, and stands in the queue again when it is no longer cut off.
 func (r remote) waiter(t *testing.T, before func()) {
 	lock := MustTry(t, r.near, HeldByChild)
 	far := r.start(t)
@@ -121,8 +122,11 @@ func (r remote) waiter(t *testing.T, before func()) {
 	before()
 	MustRelease(t, lock)
 	next := MustAcquire(t, r.other, HeldByChild)
-	far.mustSayWithin(t, 2*soon, "failed") // one who had waited for a while tries to connect again, for 15 s
-	r.heal(t, far)
+	r.network.Heal(t)
+	r.queued(t)
+	far.send()
+	far.mustSay(t, "is held") // the wait, which was given up
+	far.mustSay(t, "is held")
 	MustLive(t, next)
 	MustRelease(t, next)
 }
@@ -189,14 +193,9 @@ func report(out io.Writer, err error) {
 // mustSay waits for a report, and returns when it was made.
 func (p *process) mustSay(t *testing.T, want string) time.Time {
 	t.Helper()
-	return p.mustSayWithin(t, soon, want)
-}
-
-func (p *process) mustSayWithin(t *testing.T, within time.Duration, want string) time.Time {
-	t.Helper()
 	said := make(chan string, 1)
 	go func() { said <- p.line() }()
-	line := receive(t, said, within, fmt.Sprintf("the child process to say %q", want))
+	line := receive(t, said, soon, fmt.Sprintf("the child process to say %q", want))
 	at, what, _ := strings.Cut(line, " ")
 	ns, err := strconv.ParseInt(at, 10, 64)
 	if word, _, _ := strings.Cut(what, ":"); err != nil || word != want {
