@@ -169,7 +169,7 @@ func BreakOff(ctx context.Context, l *Locker) error {
 		return err
 	}
 	defer conn.Close() // into the pool
-	return conn.Raw(func(dc any) error { return dc.(*postgresConn).socket.Close() })
+	return conn.Raw(func(dc any) error { return dc.(*tracked).driverConn.(*postgresConn).socket.Close() })
 }
 
 // SpoilRest has the server refuse the statement that takes those of many names which the first one did not.

@@ -42,7 +42,7 @@ func (r *request) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&r.shared, "shared", false, "hold it together with all others who ask with --shared")
 	flags.IntVar(&r.limit, "limit", 0, "hold it together with others, `N` at most (default: alone)")
 	flags.DurationVar(&r.atLeast, "at-least", 0, "`time` that NAME stays taken for, even if COMMAND ends sooner")
-	flags.Var(&r.wait, "wait", "longest `time` to wait for the lock, and for the database, 0 or forever")
+	flags.Var(&r.wait, "wait", "longest `time` to wait for lock and database, 0 or forever")
 	completeFlag(cmd, "wait", "0", "10s", "1m", "1h", forever)
 	flags.BoolVar(&r.giveUpEarly, "give-up-early", false, "do not wait for a lease that would outlast --wait")
 	flags.IntVar(&r.onHeld, "on-held", exitHeld, "exit `code` when somebody else holds it; with 0 nothing is said")
