@@ -110,15 +110,15 @@ func take(t *testing.T, l *leasetable.Locker, name string, opts ...sqllock.Optio
 }
 
 // await waits for the end of a lock.
-func await(t *testing.T, lease *leasetable.Lease, within time.Duration) error {
+func await(t *testing.T, lease *leasetable.Lease) error {
 	t.Helper()
-	timer := time.NewTimer(within)
+	timer := time.NewTimer(time.Minute)
 	defer timer.Stop()
 	select {
 	case <-lease.Context().Done():
 		return context.Cause(lease.Context())
 	case <-timer.C:
-		t.Fatalf("the lock %q is still held after %v", lease.Name(), within)
+		t.Fatalf("the lock %q is still held after a minute", lease.Name())
 		return nil
 	}
 }
@@ -128,7 +128,7 @@ func await(t *testing.T, lease *leasetable.Lease, within time.Duration) error {
 func mustBeToldWithin(t *testing.T, lease *leasetable.Lease, ttl time.Duration) {
 	t.Helper()
 	couldBeTaken := time.AfterFunc(ttl, func() {})
-	if cause := await(t, lease, time.Minute); !errors.Is(cause, sqllock.ErrExpired) {
+	if cause := await(t, lease); !errors.Is(cause, sqllock.ErrExpired) {
 		t.Errorf("the lock ended with %v", cause)
 	}
 	if !couldBeTaken.Stop() {

@@ -106,7 +106,7 @@ func TestALockThatIsLostWhileItIsExtendedIsToldAndFree(t *testing.T) {
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		lease, extended, passOn := halfway(t, db, survivingTTL)
 		run(t, db, "DELETE FROM sqllock_lease WHERE ttl_us = ?", survivingTTL.Microseconds())
-		if cause := await(t, lease, time.Minute); !errors.Is(cause, sqllock.ErrLost) {
+		if cause := await(t, lease); !errors.Is(cause, sqllock.ErrLost) {
 			t.Errorf("the holder was told %v", cause)
 		}
 		passOn()
@@ -146,7 +146,7 @@ func TestALockEndsWithTheLeaseThatItIsExtendedBy(t *testing.T) {
 		if err := long.(*leasetable.Lease).Renew(t.Context()); !errors.Is(err, sqllock.ErrLost) {
 			t.Fatalf("Renew of a lease that is gone: %v", err)
 		}
-		if cause := await(t, lease, time.Minute); !errors.Is(cause, sqllock.ErrLost) {
+		if cause := await(t, lease); !errors.Is(cause, sqllock.ErrLost) {
 			t.Errorf("the holder was told %v", cause)
 		}
 		unpin()

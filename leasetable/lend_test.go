@@ -33,11 +33,11 @@ func newStage() *stage {
 	return &stage{silent: make(map[int]bool), ended: make(map[int]bool), on: make(map[string]int)}
 }
 
-// tooMany is the error of a server that is full.
-type tooMany struct{}
+// tooManyError is the error of a server that is full.
+type tooManyError struct{}
 
-func (tooMany) Error() string    { return "too many connections" }
-func (tooMany) SQLState() string { return "53300" }
+func (tooManyError) Error() string    { return "too many connections" }
+func (tooManyError) SQLState() string { return "53300" }
 
 // Connect implements driver.Connector.
 func (s *stage) Connect(ctx context.Context) (driver.Conn, error) {
@@ -49,7 +49,7 @@ func (s *stage) Connect(ctx context.Context) (driver.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.most != 0 && s.open >= s.most {
-		return nil, tooMany{}
+		return nil, tooManyError{}
 	}
 	s.open++
 	s.number++
@@ -258,7 +258,7 @@ func TestWithoutAnyConnectionThatIsToldAtOnce(t *testing.T) {
 	s.most = -1
 	onStage(t, s, time.Minute, func(t *testing.T, work, keep *sqlx.DB) {
 		for _, db := range []*sqlx.DB{work, keep} {
-			if took, err := runOn(t, db, "0s", time.Minute); !errors.As(err, &tooMany{}) || took != 0 {
+			if took, err := runOn(t, db, "0s", time.Minute); !errors.As(err, &tooManyError{}) || took != 0 {
 				t.Errorf("after %v: %v", took, err)
 			}
 		}

@@ -28,7 +28,7 @@ func TestAForcedReleaseIsToldAtTheNextRenewal(t *testing.T) {
 		if next.Token() <= lease.Token()+1 {
 			t.Errorf("token %d after %d, and a forced release", next.Token(), lease.Token())
 		}
-		if cause := await(t, lease, time.Minute); !errors.Is(cause, sqllock.ErrLost) {
+		if cause := await(t, lease); !errors.Is(cause, sqllock.ErrLost) {
 			t.Errorf("the holder was told %v", cause)
 		}
 		if err := lease.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
@@ -64,7 +64,7 @@ func TestALockThatTheDatabaseForgotIsLost(t *testing.T) {
 		kept, forgotten := take(t, l, "kept"), take(t, l, "forgotten")
 		run(t, db, "UPDATE sqllock_lock SET lease_id = NULL, token = token - 1 WHERE name = ?", []byte("forgotten"))
 		endConnections(t, db)
-		if cause := await(t, forgotten, time.Minute); !errors.Is(cause, sqllock.ErrLost) {
+		if cause := await(t, forgotten); !errors.Is(cause, sqllock.ErrLost) {
 			t.Errorf("the holder was told %v", cause)
 		}
 		if err := errors.Join(kept.Context().Err(), kept.Release(t.Context())); err != nil {
@@ -99,7 +99,7 @@ func TestALockThatWasFreedByForceBeforeItsAnswerCameIsLost(t *testing.T) {
 		}
 		passOn()
 		if lock := <-taken; lock != nil {
-			if cause := await(t, lock.(*leasetable.Lease), time.Minute); !errors.Is(cause, sqllock.ErrLost) {
+			if cause := await(t, lock.(*leasetable.Lease)); !errors.Is(cause, sqllock.ErrLost) {
 				t.Errorf("the holder was told %v", cause)
 			}
 		}
@@ -148,7 +148,7 @@ func TestEveryForcedReleaseIsToldByOneRenewal(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, lease := range lost {
-				if cause := await(t, lease, time.Minute); !errors.Is(cause, sqllock.ErrLost) {
+				if cause := await(t, lease); !errors.Is(cause, sqllock.ErrLost) {
 					t.Errorf("the lock ended with %v", cause)
 				}
 				if err := lease.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {

@@ -40,13 +40,13 @@ func serverRestartsUnderWaits(t *testing.T, server *sqltest.Server, db *sqltest.
 	busy := acquiring(newLocker(t, db.DB, told), "busy")
 	eventually(t, func() bool { return wanted(t, db) })
 	server.Kill()
-	receive(t, metBusy)
+	_ = receive(t, metBusy)
 	metFree, told := onTrouble() // its server is away at first
 	free := acquiring(newLocker(t, db.DB, told), "free")
-	receive(t, metFree)
+	_ = receive(t, metFree)
 	metLeader, told := onTrouble()
 	leader := campaign(t, newElector(t, newLocker(t, db.DB, told)))
-	receive(t, metLeader)
+	_ = receive(t, metLeader)
 	if len(busy)+len(free)+len(leader.ended) > 0 {
 		t.Error("a wait or a campaign ended with the server")
 	}
@@ -96,7 +96,7 @@ func TestAWaitThatEndsInTroubleSaysWhatItWas(t *testing.T) {
 					ended <- err
 				}()
 			}
-			receive(t, met)
+			_ = receive(t, met)
 			eventually(t, func() bool { return leasetable.Waiting(l, "x") == 1 })
 			cancel(errStop)
 			for range cap(ended) {

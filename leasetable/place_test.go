@@ -360,7 +360,7 @@ func TestAForcedReleaseTakesAllPlacesAndIsTold(t *testing.T) {
 			t.Fatalf("the next has %v, %v", next, err)
 		}
 		for _, lease := range all {
-			if cause := await(t, lease, time.Minute); !errors.Is(cause, sqllock.ErrLost) {
+			if cause := await(t, lease); !errors.Is(cause, sqllock.ErrLost) {
 				t.Errorf("a holder was told %v", cause)
 			}
 			if err := lease.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {

@@ -67,7 +67,7 @@ func rowID(n int) []byte { return fmt.Appendf(nil, "%016d", n) }
 
 func manyRows(t *testing.T, db *sqltest.Database) {
 	t.Helper()
-	rows(t, db, 20_000)
+	rows(t, db, 5_000)
 }
 
 // rows makes so many names, each with a lease and a place of its own.

@@ -96,7 +96,7 @@ func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	switch {
 	case ctx.Value(borrowing{}) != nil:
 		return nil, errNotLent
-	case p.borrowsFirst():
+	case p.borrowsFirst(): //nolint:contextcheck // what it begins to open outlasts its callers
 		return p.borrow(driver.ErrBadConn)
 	}
 	if err := p.refused(); err != nil {

@@ -56,7 +56,7 @@ func TestLeasesWorkBehindATransactionPooler(t *testing.T) {
 	if was, err := direct.ForceRelease(t.Context(), "y"); err != nil || !was.Held {
 		t.Fatal(was, err)
 	}
-	if cause := await(t, forced, time.Minute); !errors.Is(cause, sqllock.ErrLost) {
+	if cause := await(t, forced); !errors.Is(cause, sqllock.ErrLost) {
 		t.Errorf("the holder was told %v", cause)
 	}
 	takeAll(t, holder, "all", 100)

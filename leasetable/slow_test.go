@@ -39,7 +39,7 @@ func TestALeaseSurvivesTheEndOfAllConnectionsOnASlowNetwork(t *testing.T) {
 			left := lock.Remaining()
 			eventually(t, func() bool { return lock.Context().Err() != nil || lock.Remaining() > left })
 			if err := lock.Context().Err(); err != nil {
-				t.Fatal(await(t, lock, time.Minute))
+				t.Fatal(await(t, lock))
 			}
 			release(t, lock)
 		})
@@ -59,7 +59,7 @@ func TestALeaseIsRenewedOnASlowNetwork(t *testing.T) {
 		left := lock.Remaining()
 		eventually(t, func() bool { return lock.Context().Err() != nil || lock.Remaining() > left })
 		if err := lock.Context().Err(); err != nil {
-			t.Fatal(await(t, lock, time.Minute))
+			t.Fatal(await(t, lock))
 		}
 		release(t, lock)
 	})

@@ -194,7 +194,7 @@ func TestASignalEndsTheWaitForASessionLock(t *testing.T) {
 	db := servers["PostgreSQL"](t)
 	holder := held(t, on(t, db.DSN), "--kind", "session", "x")
 	p := start(t, on(t, db.DSN), "run", "--kind", "session", "x", "--", "echo", "not run")
-	testPlace{Database: db}.until(t, 1, `SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+	testPlace{Database: db}.until(t, `SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
 	must(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	p.exits(128+15, "ended by a signal")

@@ -243,7 +243,7 @@ func TestVerboseNamesTheDatabase(t *testing.T) {
 		opened, err := openURL(db.url)
 		must(t, err)
 		defer opened.close()
-		password := ""
+		var password string
 		if opened.postgres != nil {
 			password = opened.postgres.Password
 		} else {

@@ -15,7 +15,7 @@ import (
 // lostLock is a lock whose database is out of reach.
 type lostLock struct {
 	*testing.T
-	ctx context.Context //nolint:containedctx // the lock's own
+	ctx context.Context
 }
 
 func (l lostLock) Name() string             { return "x" }

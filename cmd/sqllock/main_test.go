@@ -298,17 +298,17 @@ func sqliteFile(t *testing.T) testPlace {
 // waits returns when the process has its lease, and so has asked for the lock.
 func (p *process) waits(db testPlace) {
 	p.t.Helper()
-	db.until(p.t, 1, fmt.Sprintf("SELECT COUNT(*) FROM sqllock_lease WHERE pid = %d", p.cmd.Process.Pid))
+	db.until(p.t, fmt.Sprintf("SELECT COUNT(*) FROM sqllock_lease WHERE pid = %d", p.cmd.Process.Pid))
 }
 
-// until asks the database until it answers what is wanted.
-func (db testPlace) until(t *testing.T, want int, query string) {
+// until asks the database until it answers 1.
+func (db testPlace) until(t *testing.T, query string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for got := want + 1; got != want; {
+	for got := 0; got != 1; {
 		if err := db.GetContext(ctx, &got, query); err != nil {
-			t.Fatalf("%s: %v; the answer was %d, want %d", query, err, got, want)
+			t.Fatalf("%s: %v; the answer was %d, want 1", query, err, got)
 		}
 	}
 }

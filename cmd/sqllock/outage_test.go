@@ -114,7 +114,7 @@ func TestAWaitOutlastsADatabaseThatIsAway(t *testing.T) {
 				if name == "lease" {
 					waiter.waits(db)
 				} else {
-					db.until(t, 1, waitingSession[db.Engine])
+					db.until(t, waitingSession[db.Engine])
 				}
 				g.close()
 				waiter.says("waiting: the database cannot be used for now: ")

@@ -14,7 +14,7 @@ import (
 // Crowd tests Lockers of a user to whom the server gives only so many connections, and who may need more than one each.
 func Crowd(t *testing.T, newLocker func(t *testing.T) Locker, connections int) {
 	t.Helper()
-	t.Run("as many Lockers as connections hold a lock each", func(t *testing.T) { //nolint:paralleltest // they share the connections
+	t.Run("as many Lockers as connections hold a lock each", func(t *testing.T) {
 		locks := make([]sqllock.Lock, connections)
 		inCrowd(t, newLocker, connections, func(ctx context.Context, l Locker, i int) (err error) {
 			locks[i], err = acquireInCrowd(ctx, l, fmt.Sprint(t.Name(), i))
@@ -35,7 +35,7 @@ func Crowd(t *testing.T, newLocker func(t *testing.T) Locker, connections int) {
 			return locks[i].Release(ctx)
 		})
 	})
-	t.Run("more Lockers than connections are served in turn", func(t *testing.T) { //nolint:paralleltest // they share the connections
+	t.Run("more Lockers than connections are served in turn", func(t *testing.T) {
 		inCrowd(t, newLocker, 2*connections, func(ctx context.Context, l Locker, i int) error {
 			for range 3 {
 				lock, err := acquireInCrowd(ctx, l, fmt.Sprint(t.Name(), i))
@@ -49,7 +49,7 @@ func Crowd(t *testing.T, newLocker func(t *testing.T) Locker, connections int) {
 			return nil
 		})
 	})
-	t.Run("who gets none is told at once", func(t *testing.T) { //nolint:paralleltest // they share the connections
+	t.Run("who gets none is told at once", func(t *testing.T) {
 		for range connections {
 			l := newLocker(t)
 			lock, err := acquireInCrowd(bounded(t), l, fmt.Sprint(t.Name(), time.Now().UnixNano()))

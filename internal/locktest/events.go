@@ -103,8 +103,8 @@ func (e *events) forget() {
 	e.all = nil
 }
 
-// has reports whether there was an event of a kind.
-func (e *events) has(kind string) bool { return e.last(kind).Kind != "" }
+// retried reports whether a wait has met trouble.
+func (e *events) retried() bool { return e.last("retrying").Kind != "" }
 
 // last returns the last event of a kind.
 func (e *events) last(kind string) (last sqllock.Event) {

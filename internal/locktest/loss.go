@@ -73,7 +73,7 @@ func waitBeginsAgain(t *testing.T, s sessions) {
 	waiting := startWaiting(endingIn(t, 2*soon), t, s, l, "a")
 	Eventually(t, "the wait is hit", func() bool {
 		s.EndWaits(t, "a", true)
-		return told.has("retrying")
+		return told.retried()
 	})
 	Eventually(t, "it waits again", func() bool { return s.Waiting(t, "a") > 0 })
 	if len(waiting.done) > 0 {

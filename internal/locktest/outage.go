@@ -16,7 +16,7 @@ func WaitsOutlast(t *testing.T, machine Machine, db Database) {
 		end()
 		late := startWaiter(endingIn(t, 4*soon), open(t, db, Settings{Hook: toldLate.add}), "b")
 		MustBeLost(t, lock)
-		Eventually(t, "both waits have met it", func() bool { return told.has("retrying") && toldLate.has("retrying") })
+		Eventually(t, "both waits have met it", func() bool { return told.retried() && toldLate.retried() })
 		if n := len(waiting.done) + len(late.done); n > 0 {
 			t.Fatalf("%d of 2 waits ended with their server", n)
 		}
@@ -37,7 +37,7 @@ func OutlastsReadOnly(t *testing.T, db Database, promote func()) {
 		mustMatch(t, err, sqllock.ErrRefused)
 	}
 	waiting := startWaiter(endingIn(t, 4*soon), l, "a")
-	Eventually(t, "the wait has met it", func() bool { return told.has("retrying") })
+	Eventually(t, "the wait has met it", func() bool { return told.retried() })
 	mustMatch(t, told.last("retrying").Err, sqllock.ErrRefused)
 	if len(waiting.done) > 0 {
 		t.Fatal("the wait has ended")

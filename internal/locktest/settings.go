@@ -81,12 +81,12 @@ func WithSetting(dsn, setting string) string {
 	if strings.Contains(dsn, "?") {
 		separator = "&"
 	}
-	for part := range strings.SplitSeq(setting, "&") {
+	parts := strings.Split(setting, "&")
+	for i, part := range parts {
 		key, value, _ := strings.Cut(part, "=")
-		dsn += separator + key + "=" + strings.ReplaceAll(url.QueryEscape(value), "+", "%20")
-		separator = "&"
+		parts[i] = key + "=" + strings.ReplaceAll(url.QueryEscape(value), "+", "%20")
 	}
-	return dsn
+	return dsn + separator + strings.Join(parts, "&")
 }
 
 // OddMySQL is for MySQL and MariaDB. Every flag of sql_mode is among it that the server has.

@@ -35,13 +35,13 @@ func acquiring(ctx context.Context, l *session.Locker[string], w session.Want[st
 }
 
 // ways are a lock, and a share.
-func ways(name string) []session.Want[string] {
-	return []session.Want[string]{{Name: name, Key: name}, {Name: name, Key: name, Shared: true}}
+func ways() []session.Want[string] {
+	return []session.Want[string]{{Name: "x", Key: "x"}, {Name: "x", Key: "x", Shared: true}}
 }
 
 func TestAWaitOutlastsAServerThatIsAwayAtFirst(t *testing.T) {
 	t.Parallel()
-	for _, w := range ways("x") {
+	for _, w := range ways() {
 		for _, away := range []error{unreachable, standby, full} {
 			onBoth(t, func(t *testing.T, s *server) {
 				var told []sqllock.Event
@@ -82,7 +82,7 @@ func TestAWaitOutlastsAServerThatIsAwayAtFirst(t *testing.T) {
 
 func TestAWaitOutlastsARestartOfTheServer(t *testing.T) {
 	t.Parallel()
-	for _, w := range ways("x") {
+	for _, w := range ways() {
 		onBoth(t, func(t *testing.T, s *server) {
 			l, other := s.newLocker(t), s.newLocker(t)
 			held := mustTry(t, other, "x")
@@ -97,8 +97,8 @@ func TestAWaitOutlastsARestartOfTheServer(t *testing.T) {
 				t.Fatalf("Acquire: %v", (<-got).err)
 			}
 			s.goAway(unreachable, standby, nil)
-			if r := <-got; r.err != nil || !s.isHeld("x") {
-				t.Errorf("Acquire: %v; it is held: %t", r.err, s.isHeld("x"))
+			if r := <-got; r.err != nil || !s.isHeld() {
+				t.Errorf("Acquire: %v; it is held: %t", r.err, s.isHeld())
 			}
 		})
 	}
@@ -106,7 +106,7 @@ func TestAWaitOutlastsARestartOfTheServer(t *testing.T) {
 
 func TestAWaitThatEndsInTroubleSaysWhatItWas(t *testing.T) {
 	t.Parallel()
-	for _, w := range ways("x") {
+	for _, w := range ways() {
 		onBoth(t, func(t *testing.T, s *server) {
 			l, other := s.newLocker(t), s.newLocker(t)
 			mustTry(t, other, "x")
@@ -136,7 +136,7 @@ func TestAWaitThatEndsInTroubleSaysWhatItWas(t *testing.T) {
 
 func TestAWaitEndsWithWhatDoesNotPass(t *testing.T) {
 	t.Parallel()
-	for _, w := range ways("x") {
+	for _, w := range ways() {
 		for _, final := range []error{
 			&session.UnavailableError{Err: errPassword, Permanent: true},
 			&sqllock.RefusedError{Seen: "a pooler"},
@@ -155,7 +155,7 @@ func TestAWaitEndsWithWhatDoesNotPass(t *testing.T) {
 
 func TestAWaitInTroubleEndsWithItsLocker(t *testing.T) {
 	t.Parallel()
-	for _, w := range ways("x") {
+	for _, w := range ways() {
 		onBoth(t, func(t *testing.T, s *server) {
 			l := s.newLocker(t)
 			s.goAway(unreachable)
