@@ -33,6 +33,9 @@ func TestAnExtensionWhoseAnswerIsLostIsRepeated(t *testing.T) {
 	})
 }
 
+// renewedSoon is a TTL whose renewals come before a statement is given up that is not answered.
+const renewedSoon = 6 * time.Second
+
 // halfway extends a lock, and has the answer kept back: the name has moved and its holder does not know.
 func halfway(t *testing.T, db *sqltest.Database, ttl time.Duration) (
 	lease *leasetable.Lease, extended <-chan error, passOn func(),
@@ -104,8 +107,8 @@ func TestALockThatIsLostWhileItIsExtendedIsToldAndFree(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		lease, extended, passOn := halfway(t, db, survivingTTL)
-		run(t, db, "DELETE FROM sqllock_lease WHERE ttl_us = ?", survivingTTL.Microseconds())
+		lease, extended, passOn := halfway(t, db, renewedSoon)
+		run(t, db, "DELETE FROM sqllock_lease WHERE ttl_us = ?", renewedSoon.Microseconds())
 		if cause := await(t, lease); !errors.Is(cause, sqllock.ErrLost) {
 			t.Errorf("the holder was told %v", cause)
 		}
@@ -233,7 +236,7 @@ func TestALockIsKnownWhileItIsExtended(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		lease, extended, passOn := halfway(t, db, survivingTTL)
+		lease, extended, passOn := halfway(t, db, renewedSoon)
 		endConnections(t, db)
 		renew := func() error { return lease.Renew(t.Context()) }
 		if err := errors.Join(insist(t.Context(), renew), insist(t.Context(), renew)); err != nil { // on new connections

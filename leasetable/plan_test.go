@@ -84,11 +84,11 @@ func rows(t *testing.T, db *sqltest.Database, n int) {
 			id := fmt.Sprintf("'%s'", rowID(i))
 			locks = append(locks, fmt.Sprintf("(%s, 1, %s, %s)", id, id, now))
 			leases = append(leases, fmt.Sprintf("(%s, '', '', 1, 1, %s, %s)", id, now, now))
-			places = append(places, fmt.Sprintf("(%s, 1, %s, %s)", id, id, now))
+			places = append(places, fmt.Sprintf("(%s, 1, %s, 0, %s)", id, id, now))
 		}
 		run(t, db, "INSERT INTO sqllock_lock (name, token, lease_id, acquired_at) VALUES "+strings.Join(locks, ","))
 		run(t, db, "INSERT INTO sqllock_lease (id, owner, host, pid, ttl_us, created_at, expires_at) VALUES "+strings.Join(leases, ","))
-		run(t, db, "INSERT INTO sqllock_place (name, token, lease_id, acquired_at) VALUES "+strings.Join(places, ","))
+		run(t, db, "INSERT INTO sqllock_place (name, token, lease_id, places, acquired_at) VALUES "+strings.Join(places, ","))
 	}
 }
 

@@ -301,7 +301,7 @@ func (s surroundings) takeOver(t *testing.T) {
 	if _, err := s.odd.Purge(t.Context(), 0); err != nil {
 		t.Errorf("Purge: %v", err)
 	}
-	if info, err := s.odd.Info(t.Context(), s.name+"?"); err != nil || info.Held || !info.Expired {
+	if info, err := s.odd.Info(t.Context(), s.name+"?"); err != nil || info.Held || info.Expired {
 		t.Errorf("after a purge: %+v, %v", info, err)
 	}
 }
