@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -197,7 +198,15 @@ func serverHangs(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
 	l := newLocker(t, db.DB, leasetable.WithTTL(ttl))
 	lease := take(t, l, "x")
 	server.Pause()
+	tried := make(chan error, 1)
+	go func() {
+		_, err := l.TryAcquire(context.Background(), "y")
+		tried <- err
+	}()
 	mustBeToldWithin(t, lease, ttl) // what was confirmed last was sent before
+	if err := <-tried; err == nil || !strings.Contains(err.Error(), "does not answer a lone SELECT either") {
+		t.Errorf("TryAcquire on a server that hangs: %v", err)
+	}
 	server.Resume()
 	take(t, newLocker(t, db.DB), "x") // as soon as it has expired for the database too
 	if err := lease.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
@@ -235,6 +244,8 @@ func TestAServerThatStallsDoesNotHoldUpAnAttemptForEver(t *testing.T) {
 	}
 	if _, err := l.TryAcquire(context.Background(), "x"); !sqllock.IsRetryable(err) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("TryAcquire on a server that stalls: %v; want an error that may be retried, and is not the caller's deadline", err)
+	} else if !strings.Contains(err.Error(), "does answer a SELECT") {
+		t.Errorf("TryAcquire on a server that stalls does not say that the server answers: %v", err)
 	}
 }
 

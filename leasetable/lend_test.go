@@ -74,7 +74,12 @@ type staged struct {
 
 // Close implements driver.Conn.
 func (c *staged) Close() error {
-	c.server.set(func() { c.server.open-- })
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	c.server.open--
+	if c.server.ended[c.number] {
+		return errAway
+	}
 	return nil
 }
 
@@ -298,5 +303,16 @@ func TestAStatementThatWaitsLongForAConnectionBorrowsOne(t *testing.T) {
 		if took, err := runOn(t, work, "again", time.Minute); err != nil || took != 0 || s.on["again"] == s.on["renew"] {
 			t.Errorf("%v after %v on connection %d", err, took, s.on["again"])
 		}
+	})
+}
+
+// A driver may fail to take leave of a server that has ended the session.
+func TestAPoolClosesWithoutErrorWhatTheServerEnded(t *testing.T) {
+	t.Parallel()
+	s := newStage()
+	onStage(t, s, time.Minute, func(t *testing.T, work, keep *sqlx.DB) {
+		mustRunOn(t, keep, "renew")
+		mustRunOn(t, work, "work")
+		s.set(func() { s.ended[s.on["renew"]], s.ended[s.on["work"]] = true, true })
 	})
 }

@@ -248,8 +248,8 @@ func (l *Locker) bound(ctx context.Context) (context.Context, func()) {
 	return bound.By(ctx, l.closing)
 }
 
-// because puts the cause of ctx's end, if it has ended, before what the driver made of it. What
-// bound made ends some time after Close began.
+// because puts the cause of ctx's end, if it has ended, before what the driver made of it, and otherwise looks for the cause
+// of an answer that did not come. What bound made ends some time after Close began.
 func (l *Locker) because(ctx context.Context, err error) error {
 	var cause error
 	switch {
@@ -259,7 +259,7 @@ func (l *Locker) because(ctx context.Context, err error) error {
 		cause = context.Cause(ctx)
 	}
 	if cause == nil {
-		return err
+		return l.store.diagnose(ctx, err)
 	}
 	return bound.WithCause(cause, err)
 }

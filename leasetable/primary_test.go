@@ -155,6 +155,8 @@ func noStandbyConfirms(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	lock, err := l.TryAcquire(t.Context(), "unconfirmed")
 	if lock != nil || err == nil || errors.Is(err, sqllock.ErrHeld) {
 		t.Errorf("what no standby confirmed was acquired: %v, %v", lock, err)
+	} else if !strings.Contains(err.Error(), "synchronous_standby_names = absent") {
+		t.Errorf("the error does not name the standby that is missing: %v", err)
 	}
 	mustBeToldWithin(t, lease, ttl) // what was confirmed last was sent before makeAbsent
 

@@ -1,0 +1,37 @@
+package leasetable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sqllock/sqllock/schema"
+)
+
+// diagnoseTimeout bounds the question of [store.diagnose].
+const diagnoseTimeout = time.Second
+
+// diagnose says of a statement that was not answered whether the server answers another one, and on PostgreSQL whether commits
+// may be waiting for a synchronous standby. Other errors it returns as they are.
+func (s *store) diagnose(ctx context.Context, err error) error {
+	if !errors.Is(err, errSlow) || answered(err) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
+	defer cancel()
+	query := "SELECT ''"
+	if s.dialect == schema.Postgres {
+		query = "SELECT current_setting('synchronous_standby_names')"
+	}
+	var standbys string
+	switch asking := s.work.QueryRowContext(ctx, query).Scan(&standbys); {
+	case asking != nil && s.work.Stats().InUse == s.work.conns:
+		return fmt.Errorf("%w; all %d connections of this Locker wait for answers", err, s.work.conns)
+	case asking != nil:
+		return fmt.Errorf("%w; it does not answer a lone SELECT either", err)
+	case standbys != "":
+		return fmt.Errorf("%w; it does answer a SELECT: is a standby missing that commits wait for? synchronous_standby_names = %s", err, standbys)
+	}
+	return fmt.Errorf("%w; it does answer a SELECT", err)
+}
