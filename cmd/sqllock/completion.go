@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"regexp"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -62,10 +61,7 @@ func completeFiles(cmd *cobra.Command, flag string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)) // fails without the flag
 }
 
-const (
-	completionTimeout = time.Second
-	mostCompletions   = 200
-)
+const mostCompletions = 200
 
 // harmless matches a name that no shell and no terminal takes for anything else. Names are by others.
 var harmless = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./:@%+=,-]*$`)
@@ -84,7 +80,7 @@ func (m *Main) completeName(p *place, then cobra.ShellCompDirective) cobra.Compl
 }
 
 func (m *Main) leaseNames(cmd *cobra.Command, p *place, start string) (names []cobra.Completion) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), m.completionTime)
 	defer cancel()
 	db, err := m.findDatabase(cmd, p)
 	if err != nil {

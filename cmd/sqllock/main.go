@@ -11,11 +11,12 @@ import (
 	"context"
 	"io"
 	"os"
+	"time"
 	"strings"
 )
 
 func main() {
-	m := &Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ()}
+	m := &Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), completionTime: time.Second}
 	os.Exit(m.Run(context.Background(), os.Args[1:]))
 }
 
@@ -24,6 +25,8 @@ type Main struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Environ        []string // KEY=value, as os.Environ returns it
+
+	completionTime time.Duration // for the names that a shell completes
 
 	logFormat string // of what is said on stderr; empty: text
 }

@@ -240,7 +240,7 @@ func (p *process) letGo() {
 func runHere(t *testing.T, e env, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	m := &Main{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}
+	m := &Main{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, completionTime: time.Minute}
 	for k, v := range e {
 		m.Environ = append(m.Environ, k+"="+v)
 	}
