@@ -11,8 +11,8 @@ import (
 	"context"
 	"io"
 	"os"
-	"time"
 	"strings"
+	"time"
 )
 
 func main() {
