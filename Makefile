@@ -58,7 +58,7 @@ image: ## a Docker image of the command line, as sqllock
 	docker build -q -t sqllock --build-arg TARGETPLATFORM=linux/$(ARCH) -f Dockerfile bin/image
 
 .PHONY: captures
-captures: build ## what sqllock ls, watch and doctor show, in README.md
+captures: build ## what sqllock ls, watch and doctor show, in the documents
 	go run ./internal/captures
 
 .PHONY: clean

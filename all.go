@@ -11,17 +11,14 @@ import (
 // AcquireAll acquires every name, or none. It tries for all at once, which can share a statement. If one is held
 // it waits for one after the other, in sorted order, so that
 // two callers with overlapping names cannot block each other for ever; but when it has the first it
-// tries for all others at once. A name given twice is taken once.
-//
-// The Lock that it returns ends as soon as one of its parts does. Its Name is the sorted
-// names joined by commas. On any error nothing is held.
-func AcquireAll(ctx context.Context, l Locker, names []string, opts ...Option) (Lock, error) {
+// tries for all others at once. A name given twice is taken once. On any error nothing is held.
+func AcquireAll[L Lock](ctx context.Context, l Acquirer[L], names []string, opts ...Option) (*Locks[L], error) {
 	if len(names) == 0 {
 		return nil, &OpError{Op: "acquire all of", Err: errors.New("no names were given")}
 	}
 	sorted := slices.Compact(slices.Sorted(slices.Values(names)))
 
-	all := &allLock{name: strings.Join(sorted, ",")}
+	all := &Locks[L]{name: strings.Join(sorted, ",")}
 	// The lifetime context of a lock does not end with the context of its acquisition.
 	all.ctx, all.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	err := all.acquire(ctx, l, sorted, opts)
@@ -35,15 +32,31 @@ func AcquireAll(ctx context.Context, l Locker, names []string, opts ...Option) (
 	return all, nil
 }
 
-type allLock struct {
+// Locks is what [AcquireAll] acquired. It is a Lock itself, which ends as soon as one of its parts does.
+type Locks[L Lock] struct {
 	name   string
 	ctx    context.Context //nolint:containedctx // the lock's own lifetime
 	cancel context.CancelCauseFunc
-	parts  []Lock
+	parts  []L
+}
+
+// Name returns the sorted names joined by commas.
+func (a *Locks[L]) Name() string { return a.name }
+
+// Context is cancelled when the first of the parts ends, with its cause.
+func (a *Locks[L]) Context() context.Context { return a.ctx }
+
+// Parts returns a lock for each name, in the order of the sorted names.
+func (a *Locks[L]) Parts() []L { return slices.Clone(a.parts) }
+
+// Release releases every part, and joins what they say.
+func (a *Locks[L]) Release(ctx context.Context) error {
+	a.cancel(ErrReleased)
+	return errors.Join(releaseAll(ctx, a.parts)...)
 }
 
 // acquire takes names; what it has taken when it fails are the parts.
-func (a *allLock) acquire(ctx context.Context, l Locker, names []string, opts []Option) error {
+func (a *Locks[L]) acquire(ctx context.Context, l Acquirer[L], names []string, opts []Option) error {
 	if len(names) > 1 && a.try(ctx, l, names, opts) {
 		return a.lostMeanwhile() //nolint:contextcheck // asks the parts' own contexts
 	}
@@ -56,51 +69,15 @@ func (a *allLock) acquire(ctx context.Context, l Locker, names []string, opts []
 	return a.wait(ctx, l, names[1:], opts)
 }
 
-// Name implements Lock.
-func (a *allLock) Name() string { return a.name }
-
-// Context implements Lock.
-func (a *allLock) Context() context.Context { return a.ctx }
-
-// Release releases every part, and joins what they say.
-func (a *allLock) Release(ctx context.Context) error {
-	a.cancel(ErrReleased)
-	return errors.Join(a.release(ctx)...)
-}
-
-func (a *allLock) release(ctx context.Context) []error {
-	return together(len(a.parts), func(i int) error { return a.parts[i].Release(ctx) })
-}
-
 // try takes names if all are free, and reports whether they were.
-func (a *allLock) try(ctx context.Context, l Locker, names []string, opts []Option) bool {
-	rest := &allLock{parts: make([]Lock, len(names))}
-	group := newGroup(len(names))
-	errs := together(len(names), func(i int) (err error) {
-		m := &member{group: group}
-		defer m.end()
-		meet := func(o *Options) { o.Meet = m.meet }
-		rest.parts[i], err = l.TryAcquire(ctx, names[i], slices.Concat(opts, []Option{meet})...)
-		return err
-	})
-	if errors.Join(errs...) == nil {
-		a.parts = append(a.parts, rest.parts...)
-		return true
-	}
-	taken := 0
-	for i, err := range errs {
-		if err == nil {
-			rest.parts[taken] = rest.parts[i]
-			taken++
-		}
-	}
-	rest.parts = rest.parts[:taken]
-	rest.release(ctx) // what is not given back is waited for
-	return false
+func (a *Locks[L]) try(ctx context.Context, l Acquirer[L], names []string, opts []Option) bool {
+	parts, err := tryAll(ctx, l, names, opts)
+	a.parts = append(a.parts, parts...)
+	return err == nil
 }
 
 // wait takes one name after the other.
-func (a *allLock) wait(ctx context.Context, l Locker, names []string, opts []Option) error {
+func (a *Locks[L]) wait(ctx context.Context, l Acquirer[L], names []string, opts []Option) error {
 	for _, name := range names {
 		part, err := l.Acquire(ctx, name, opts...)
 		if err == nil {
@@ -114,19 +91,8 @@ func (a *allLock) wait(ctx context.Context, l Locker, names []string, opts []Opt
 	return nil
 }
 
-// together calls f for the numbers below n, at the same time.
-func together(n int, f func(i int) error) []error {
-	errs := make([]error, n)
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() { errs[i] = f(i) })
-	}
-	all.Wait()
-	return errs
-}
-
 // lostMeanwhile is checked after every wait: an earlier part may have ended during it.
-func (a *allLock) lostMeanwhile() error {
+func (a *Locks[L]) lostMeanwhile() error {
 	for _, part := range a.parts {
 		if part.Context().Err() != nil {
 			return &OpError{Op: "acquire all with", Name: part.Name(), Err: context.Cause(part.Context())}
@@ -137,7 +103,51 @@ func (a *allLock) lostMeanwhile() error {
 
 // giveUp releases every part. That one of them was lost is what failed the acquisition, or
 // changes nothing; any other error is returned.
-func (a *allLock) giveUp(ctx context.Context) error {
-	errs := a.release(ctx)
+func (a *Locks[L]) giveUp(ctx context.Context) error {
+	errs := releaseAll(ctx, a.parts)
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, ErrLost) || errors.Is(err, ErrExpired) })...)
+}
+
+// batchLocker is what an Acquirer may implement that can take several names by one statement: all or, with an error, none.
+type batchLocker[L Lock] interface {
+	TryAcquireAll(ctx context.Context, names []string, opts ...Option) ([]L, error)
+}
+
+// tryAll takes all names, or none.
+func tryAll[L Lock](ctx context.Context, l Acquirer[L], names []string, opts []Option) ([]L, error) {
+	if b, ok := l.(batchLocker[L]); ok {
+		return b.TryAcquireAll(ctx, names, opts...)
+	}
+	locks := make([]L, len(names))
+	errs := together(len(names), func(i int) (err error) {
+		locks[i], err = l.TryAcquire(ctx, names[i], opts...)
+		return err
+	})
+	err := errors.Join(errs...)
+	if err == nil {
+		return locks, nil
+	}
+	var taken []L
+	for i, err := range errs {
+		if err == nil {
+			taken = append(taken, locks[i])
+		}
+	}
+	releaseAll(ctx, taken) // what is not given back is waited for
+	return nil, err
+}
+
+func releaseAll[L Lock](ctx context.Context, locks []L) []error {
+	return together(len(locks), func(i int) error { return locks[i].Release(ctx) })
+}
+
+// together calls f for the numbers below n, at the same time.
+func together(n int, f func(i int) error) []error {
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = f(i) })
+	}
+	all.Wait()
+	return errs
 }

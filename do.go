@@ -5,7 +5,8 @@ import (
 	"errors"
 )
 
-// Do acquires name, calls fn and releases the lock, also when fn panics.
+// Do acquires name, calls fn and releases the lock, also when fn panics. It waits for the lock while ctx lives, or for as long as
+// [WithWait] says.
 //
 // The context given to fn ends when ctx ends or when the lock does, and context.Cause then
 // tells which. fn must return soon after that: once its lock is lost, somebody else may be
@@ -13,11 +14,34 @@ import (
 //
 // Do returns the error of the acquisition, or the errors of fn and of the release joined. So
 // a nil error means that fn ran, succeeded, and held the lock throughout.
-func Do(ctx context.Context, l Locker, name string, fn func(ctx context.Context) error, opts ...Option) (err error) { //nolint:contextcheck // also watches the lock's own context
+func Do[L Lock](ctx context.Context, l Acquirer[L], name string, fn func(ctx context.Context) error, opts ...Option) error {
+	return DoWith(ctx, l, name, func(ctx context.Context, _ L) error { return fn(ctx) }, opts...)
+}
+
+// DoWith is [Do] for an fn that uses the lock: the token of a lease, say, or its Guard. fn does not release it.
+func DoWith[L Lock](ctx context.Context, l Acquirer[L], name string, fn func(ctx context.Context, lock L) error, opts ...Option) error {
 	lock, err := l.Acquire(ctx, name, opts...)
 	if err != nil {
 		return err
 	}
+	return run(ctx, lock, fn)
+}
+
+// TryDo is [Do] if the lock is free, and otherwise does nothing: of N machines that start a job at the same time one runs it. It
+// reports whether it called fn. That somebody else holds the lock is no error: then it returns false and nil.
+func TryDo[L Lock](ctx context.Context, l Acquirer[L], name string, fn func(ctx context.Context) error, opts ...Option) (ran bool, err error) {
+	lock, err := l.TryAcquire(ctx, name, opts...)
+	switch {
+	case errors.Is(err, ErrHeld):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return true, run(ctx, lock, func(ctx context.Context, _ L) error { return fn(ctx) })
+}
+
+// run calls fn with a lock that is held, and releases it.
+func run[L Lock](ctx context.Context, lock L, fn func(ctx context.Context, lock L) error) (err error) {
 	defer func() { err = errors.Join(err, lock.Release(ctx)) }()
 
 	work, cancel := context.WithCancelCause(ctx)
@@ -25,5 +49,5 @@ func Do(ctx context.Context, l Locker, name string, fn func(ctx context.Context)
 	held := lock.Context()
 	stop := context.AfterFunc(held, func() { cancel(context.Cause(held)) }) //nolint:contextcheck // ends with the lock
 	defer stop()
-	return fn(work)
+	return fn(work, lock)
 }

@@ -1,6 +1,35 @@
-// Package sqllock is the vocabulary of locks for programs that already have a SQL
-// database: what a [Locker] and a [Lock] are, what ends a lock, and which errors say so.
-// The locks themselves live in the packages below it.
+// Package sqllock takes locks in the SQL database that a program already has: PostgreSQL, MySQL, MariaDB or SQLite.
+// This package has what all locks share: what a [Lock] is, what ends it, and which errors say so. Packages pg, mysql
+// and leasetable take the locks.
+//
+// # Use
+//
+// Every server migrates when it starts. One of them does the work, the others wait and find it done:
+//
+//	locker, err := pg.New("postgres://user:password@host:5432/database")
+//	if err != nil {
+//		return err
+//	}
+//	defer locker.Close()
+//
+//	return sqllock.Do(ctx, locker, "migrations", func(ctx context.Context) error {
+//		return migrate(ctx) // ctx ends if the lock is lost
+//	})
+//
+// Open one Locker per process, not one per lock. The three packages construct it in the same way: New takes a
+// connection string, FromDB a *sql.DB, FromConnector a driver.Connector, and pg.FromPool a pgx pool. A Locker opens
+// connections of its own and never takes one from the application's pool.
+//
+//   - [Do] waits for the lock, calls a function and releases the lock.
+//   - [DoWith] does the same and passes the lock to the function: its token, say, or its Guard.
+//   - [TryDo] calls the function if the lock is free, and otherwise skips it: a job that N machines start at the same
+//     time.
+//   - [AcquireAll] takes several names and cannot deadlock with another AcquireAll.
+//   - Acquire and TryAcquire of a Locker return the [Lock], for work that is no function.
+//   - [WithTTL] and [WithWait] are options for one acquisition. The packages have more.
+//
+// A function or a type that works with any kind of lock takes a [Locker]. A *pg.Locker and a *mysql.Locker are
+// Lockers. [AnyKind] makes one of a *leasetable.Locker.
 //
 // # Which lock, and what ends it
 //
@@ -9,10 +38,10 @@
 //	                            session timeout passes, or Release
 //	lease         leasetable    its expiry passes without renewal, or Release     works
 //
-// A session lock costs no table and is freed by the server as soon as the holder's
-// connection is gone. A lease is a row: it survives a restart of the database, works behind
-// every pooler, and carries a fencing token ([HeldError] shows it, leasetable.Lease.Token
-// returns it) that only ever rises.
+// A session lock needs no table. The server frees it as soon as the holder's connection is gone. A lease is a row. It
+// survives a restart of the database, works behind every pooler, and carries a fencing token that only ever rises:
+// leasetable.Lease.Token returns it, and [HeldError] shows it. pg.LockTx takes a third kind, a lock that lasts as
+// long as the caller's transaction.
 //
 // # The life of a lock
 //
@@ -23,18 +52,25 @@
 //	                                 │
 //	                                 └── the deadline passed unrenewed ─────▶ expired   ErrExpired
 //
-// Whatever ends a lock cancels its [Lock.Context] with the cause on the right. For Release
-// and for a deadline that happens before anybody else can hold the lock: the deadline is
-// counted on this process's own monotonic clock, from the moment the last confirmed
-// statement was sent, and lies before the one that the server counts. When the server
-// itself ends the session (it was restarted, or somebody terminated the connection), the
-// holder is told within milliseconds; on Windows, for MySQL and MariaDB, within a second.
+// Whatever ends a lock cancels its [Lock.Context], with the cause on the right. For Release and for a deadline that
+// happens before anybody else can hold the lock. The deadline is counted on this process's own monotonic clock, from
+// the moment the last confirmed statement was sent, and lies before the deadline that the server counts. When the
+// server itself ends the session (it was restarted, or somebody terminated the connection), the holder is told within
+// milliseconds; on Windows, for MySQL and MariaDB, within a second. Each package says what its locks do in a
+// failover, and while a machine is suspended.
 //
-// Locks are not re-entrant: a second acquisition of a held name waits (Acquire) or fails
-// (TryAcquire), also within one process.
+// Locks are not re-entrant. A second acquisition of a held name waits (Acquire) or fails (TryAcquire), also within
+// one process. A name is 1 to 1024 bytes, any bytes, compared byte by byte.
 //
-// # Use
+// # Errors
 //
-// [Do] runs a function while a lock is held and cancels the function's context when the
-// lock ends early. [AcquireAll] takes several names without risking a deadlock.
+// Match errors with errors.Is: [ErrHeld] when somebody else holds the lock, [ErrLost] and [ErrExpired] when it ended
+// before its release, [ErrRefused] when this kind of lock would not be safe on this server. A *[HeldError] says who
+// the holder is, as far as that is known. On any error of an acquisition nothing is held. [IsRetryable] says whether
+// the same call may succeed later; Acquire waits through such errors while its context lives.
+//
+// # Logs and metrics
+//
+// Each Locker takes a logger (WithLogger) and a hook (WithHook) that is told each [Event]. Package event has the
+// kinds.
 package sqllock

@@ -27,8 +27,8 @@ var (
 	// lock that was still held when its Locker was closed.
 	ErrClosed = errors.New("locker is closed")
 
-	// ErrRefused says that this kind of lock would not be safe on this server. The error is
-	// a *RefusedError.
+	// ErrRefused says that this kind of lock would not be safe on this server. The error's text says what was seen, and
+	// what to use instead.
 	ErrRefused = errors.New("refused")
 
 	// ErrSchema says that the lease tables are missing, or of another version. The error's
@@ -38,7 +38,8 @@ var (
 	// ErrReadOnly says that the server or the session cannot write.
 	ErrReadOnly = errors.New("database is read-only")
 
-	// ErrName says that a name is not a valid lock name; see CheckName.
+	// ErrName says that a name is not a valid lock name. A name is 1 to 1024 bytes, any bytes, compared byte by byte on every
+	// backend: there is no folding of case, no trimming and no Unicode normalisation.
 	ErrName = errors.New("invalid lock name")
 
 	// ErrLimit says that the Locker or its server has no more locks or connections to give.
@@ -117,20 +118,6 @@ func (h Holder) String() string {
 	add(h.Waiters != 0, "%d waiting", h.Waiters)
 	return strings.Join(parts, ", ")
 }
-
-// RefusedError says why a kind of lock is refused on a server; it matches ErrRefused.
-type RefusedError struct {
-	Seen    string // what was seen
-	Instead string // what to use instead
-}
-
-// Error says both.
-func (e *RefusedError) Error() string {
-	return fmt.Sprintf("refused: %s; %s", e.Seen, e.Instead)
-}
-
-// Is reports whether target is ErrRefused.
-func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 
 // IsRetryable reports whether the same call may succeed later without anything being
 // changed: the lock is held, the connection broke or could not be opened, the server is busy, restarting, full, or

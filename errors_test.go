@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/refusal"
 )
 
 type flaky bool
@@ -32,7 +33,7 @@ func TestWhatMayBeRetried(t *testing.T) {
 		"a connection that broke":     {fmt.Errorf("acquire: %w", flaky(true)), true},
 		"a password that is wrong":    {fmt.Errorf("acquire: %w", flaky(false)), false},
 		"an error that does not tell": {io.EOF, false},
-		"refused":                     {&sqllock.RefusedError{}, false},
+		"refused":                     {&refusal.Error{}, false},
 		"closed":                      {sqllock.ErrClosed, false},
 		"lost":                        {sqllock.ErrLost, false},
 	} {
@@ -63,7 +64,7 @@ func TestAHeldErrorNamesTheHolderAsFarAsItIsKnown(t *testing.T) {
 
 func TestARefusedErrorSaysWhatWasSeenAndWhatToUse(t *testing.T) {
 	t.Parallel()
-	err := &sqllock.RefusedError{Seen: "a pooler is in between", Instead: "use a lease"}
+	err := &refusal.Error{Seen: "a pooler is in between", Instead: "use a lease"}
 	if want := "refused: a pooler is in between; use a lease"; err.Error() != want || !errors.Is(err, sqllock.ErrRefused) {
 		t.Errorf("the error is %q; want %q", err, want)
 	}
@@ -78,19 +79,5 @@ func TestAnOpErrorQuotesAndShortensTheName(t *testing.T) {
 	long := (&sqllock.OpError{Op: "acquire", Name: strings.Repeat("x", 5000), Err: io.EOF}).Error()
 	if len(long) > 200 || !strings.Contains(long, "5000 bytes") {
 		t.Errorf("the error for a long name is %q", long)
-	}
-}
-
-func TestNames(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"a", "\x00", "\xff", " ", strings.Repeat("x", 1024)} {
-		if err := sqllock.CheckName(name); err != nil {
-			t.Errorf("CheckName(%.10q) = %v", name, err)
-		}
-	}
-	for _, name := range []string{"", strings.Repeat("x", 1025)} {
-		if err := sqllock.CheckName(name); !errors.Is(err, sqllock.ErrName) {
-			t.Errorf("CheckName(%.10q) = %v", name, err)
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package sqllock_test
 
 import (
+	"errors"
 	"go/ast"
 	"go/doc"
 	"go/parser"
@@ -18,7 +19,7 @@ const module = "github.com/sqllock/sqllock"
 // A reader learns the whole vocabulary at one sitting.
 func TestTheVocabularyIsSmall(t *testing.T) {
 	t.Parallel()
-	const limit = 25
+	const limit = 28
 	if names := exported(t); len(names) > limit {
 		t.Errorf("%d names are exported; the limit is %d: %v", len(names), limit, names)
 	}
@@ -91,6 +92,59 @@ func TestPackagesDependOnWhatTheyNeedOnly(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What another module tries to do to the inside does not compile.
+func TestTheInsideIsOutOfReach(t *testing.T) {
+	t.Parallel()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(folder, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := os.ReadFile("go.sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("go.mod", strings.Replace(string(mod), "module "+module, "module example.org/other", 1)+
+		"\nrequire "+module+" v0.0.0\nreplace "+module+" => "+here+"\n")
+	write("go.sum", string(sum))
+	const head = "package p\n\nimport (\n\t\"context\"\n\t\"" + module + "\"\n\t\"" + module + "/leasetable\"\n)\n\n" +
+		"func f(ctx context.Context, lease *leasetable.Lease, locker *leasetable.Locker, lock sqllock.Lock) {\n"
+	write("may/p.go", head+"\t_, _, _ = lease.Token(), lease.Release(ctx), lock.Release(ctx)\n\t_ = locker.Close()\n}\n")
+	tries := []string{
+		"lease.End(nil)", "lease.Watch(nil)", "lease.HandOver(ctx, \"\", nil, nil)", "lease.Hold = nil", "lease.hold = nil", "lock.End(nil)",
+		"_ = sqllock.Options{}", "_ = locker.store",
+	}
+	write("maynot/p.go", head+"\t"+strings.Join(tries, "\n\t")+"\n}\n")
+	write("imports/p.go", "package p\n\nimport _ \""+module+"/internal/hold\"\n")
+	build := func(what string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-e", what)
+		cmd.Dir = folder
+		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := build("./may"); err != nil {
+		t.Fatalf("what users do: %v\n%s", err, out)
+	}
+	if out, err := build("./maynot"); err == nil || strings.Count(out, "maynot/p.go:") < len(tries) {
+		t.Errorf("of %d tries some compile: %v\n%s", len(tries), err, out)
+	}
+	if out, err := build("./imports"); err == nil || !strings.Contains(out, "use of internal package") {
+		t.Errorf("an internal package is imported: %v\n%s", err, out)
 	}
 }
 

@@ -10,10 +10,11 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/lockname"
 	"github.com/sqllock/sqllock/schema"
 )
 
-// TryAcquire implements sqllock.Locker. The *sqllock.HeldError names the holder, its token and
+// TryAcquire implements sqllock.Acquirer. The *sqllock.HeldError names the holder, its token and
 // when its lease expires. A name whose lease is over is taken over at once.
 //
 // A name that others hold together, with a limit or without one, and that is asked for the other way, is a *[LimitError].
@@ -21,12 +22,12 @@ import (
 // The tables being missing is sqllock.ErrSchema; a server or session that cannot write is
 // sqllock.ErrReadOnly. When ctx ends while a statement is under way, TryAcquire may return some 0.2 s later. Where there is no
 // connection yet, connecting may take 15 s.
-func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
+func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (*Lease, error) {
 	return l.acquire(ctx, acquiring, name, opts, (*attempt).try)
 }
 
-// Acquire implements sqllock.Locker, with the errors of TryAcquire except for those that can be over soon: it goes on while the database
-// cannot be used, as sqllock.Locker says, sqllock.ErrReadOnly by a server included, and begins again with another lease when its own ends
+// Acquire implements sqllock.Acquirer, with the errors of TryAcquire except for those that can be over soon: it goes on while the database
+// cannot be used, as sqllock.Acquirer says, sqllock.ErrReadOnly by a server included, and begins again with another lease when its own ends
 // before the name is confirmed to be its. What an attempt may have taken whose answer was lost is given back. While the name is held it
 // is looked at, by a read that writes nothing, after pauses that grow to about 50 ms; so a name is
 // taken that much later than it was released. On PostgreSQL, by pgx and not behind a pooler, a release wakes
@@ -34,8 +35,8 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Op
 //
 // The goroutines of one Locker wait in memory, first come first served; the name passes from one to the next, and
 // of those who wait for another process one looks. Of several processes the one that has waited longest is ahead.
-func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
-	return l.acquire(ctx, acquiring, name, opts, (*attempt).wait)
+func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (*Lease, error) {
+	return l.acquire(ctx, acquiring, name, opts, (*attempt).waitAtMost)
 }
 
 // attempt is one call of TryAcquire, Acquire or Adopt.
@@ -61,7 +62,7 @@ const acquiring = "acquire"
 
 func (l *Locker) acquire(
 	ctx context.Context, op, name string, opts []sqllock.Option, how func(*attempt) (*Lease, error),
-) (sqllock.Lock, error) {
+) (*Lease, error) {
 	ctx, cancel := l.bound(ctx)
 	defer cancel()
 	c, err := choose(opts)
@@ -70,7 +71,7 @@ func (l *Locker) acquire(
 	}
 	began := time.Now()
 	a := &attempt{Locker: l, name: name, choice: c, ctx: ctx, began: began}
-	err = errors.Join(sqllock.CheckName(name), err, checkTTL(c.ttl), context.Cause(ctx))
+	err = errors.Join(lockname.Check(name), err, checkTTL(c.ttl), context.Cause(ctx))
 	var lease *Lease
 	if err == nil {
 		lease, err = how(a)
@@ -81,7 +82,7 @@ func (l *Locker) acquire(
 		l.events.Asked(ctx, name, began, a.waited, nil, err)
 		return nil, err
 	}
-	l.events.Asked(ctx, name, began, a.waited, lease.Hold, nil)
+	l.events.Asked(ctx, name, began, a.waited, lease.hold, nil)
 	return lease, nil
 }
 

@@ -25,11 +25,7 @@ func (l *Locker) Adopt(ctx context.Context, ticket string, opts ...sqllock.Optio
 	if err != nil {
 		return nil, &sqllock.OpError{Op: op, Name: string(t.Name), Err: err}
 	}
-	lock, err := l.acquire(ctx, op, string(t.Name), opts, func(a *attempt) (*Lease, error) { return a.adopt(t) }) //nolint:contextcheck // a has it
-	if err != nil {
-		return nil, err
-	}
-	return lock.(*Lease), nil
+	return l.acquire(ctx, op, string(t.Name), opts, func(a *attempt) (*Lease, error) { return a.adopt(t) }) //nolint:contextcheck // a has it
 }
 
 // adopt takes no turn of the name, which one may have in this process who polls for it. What that protects, the

@@ -42,12 +42,12 @@ func benchOn(b *testing.B, db *sqltest.Database, opts ...leasetable.Option) lock
 	return locktest.Bench{
 		Locker: func(b *testing.B) locktest.Locker {
 			b.Helper()
-			l, err := leasetable.New(db.DB, opts...)
+			l, err := leasetable.FromDB(db.DB.DB, opts...)
 			if err != nil {
 				b.Fatal(err)
 			}
 			b.Cleanup(func() { _ = l.Close() }) // the benchmark is over
-			return l
+			return ofAnyKind(l)
 		},
 		Bare:  func(b *testing.B) locktest.Bare { return newBare(b, db) },
 		Queue: func(b *testing.B) locktest.Bare { return newQueue(b, db) },
@@ -166,11 +166,11 @@ func doJob() error {
 		return err
 	}
 	defer db.Close()
-	l, err := leasetable.New(db)
+	l, err := fromDB(db)
 	if err != nil {
 		return err
 	}
-	return errors.Join(locktest.Job(job).Run(l, os.Stdin, os.Stdout), l.Close())
+	return errors.Join(locktest.Job(job).Run(ofAnyKind(l), os.Stdin, os.Stdout), l.Close())
 }
 
 var errNotOne = errors.New("not one row was changed")

@@ -93,7 +93,7 @@ func TestNamesOfAStatementWhoseCommitFailsAreNeitherHeldNorFreed(t *testing.T) {
 // tryOnly waits for nothing.
 type tryOnly struct{ *leasetable.Locker }
 
-func (tryOnly) Acquire(context.Context, string, ...sqllock.Option) (sqllock.Lock, error) {
+func (tryOnly) Acquire(context.Context, string, ...sqllock.Option) (*leasetable.Lease, error) {
 	return nil, errors.New("it is not waited for")
 }
 

@@ -24,7 +24,7 @@ func BenchmarkHeld(b *testing.B) {
 			db := startDurable(b, engine)
 			lockers := make([]*leasetable.Lease, 2)
 			for i, name := range []string{"one of many", "one"} {
-				l, err := leasetable.New(db.DB, leasetable.WithTTL(time.Hour))
+				l, err := leasetable.FromDB(db.DB.DB, leasetable.WithTTL(time.Hour))
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -42,7 +42,7 @@ func BenchmarkHeld(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				lockers[i] = lock.(*leasetable.Lease)
+				lockers[i] = lock
 			}
 			var spent [2]time.Duration
 			for b.Loop() {
@@ -97,7 +97,7 @@ func BenchmarkKilledHolder(b *testing.B) {
 	for _, engine := range []sqltest.Engine{sqltest.EnginePostgres, sqltest.EngineMySQL, sqltest.EngineMariaDB} {
 		b.Run(string(engine), func(b *testing.B) {
 			db := startDurable(b, engine)
-			l, err := leasetable.New(db.DB)
+			l, err := leasetable.FromDB(db.DB.DB)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -151,7 +151,7 @@ func BenchmarkNewNames(b *testing.B) {
 				if done {
 					continue
 				}
-				l, err := leasetable.New(startDurable(b, engine).DB)
+				l, err := leasetable.FromDB(startDurable(b, engine).DB.DB)
 				if err != nil {
 					b.Fatal(err)
 				}

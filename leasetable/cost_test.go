@@ -2,6 +2,7 @@ package leasetable_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"runtime/pprof"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
@@ -57,8 +59,8 @@ func TestTenThousandLocksAreKeptByOneStatementAndNoGoroutines(t *testing.T) {
 		pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("test", t.Name())))
 		counted, statements := counting(t, db)
 		renewed := make(chan int, 1)
-		l := newLocker(t, counted, leasetable.WithTTL(time.Hour), leasetable.WithHook(func(e sqllock.Event) {
-			if e.Kind == "renewed" {
+		l := newLocker(t, counted, leasetable.WithTTL(time.Hour), leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
+			if e.Kind == event.Renewed {
 				renewed <- e.Locks
 			}
 		}))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"sync"
@@ -82,10 +83,34 @@ func withTables(t *testing.T, db *sqltest.Database) *sqltest.Database {
 // survivingTTL is for locks that have to outlast some renewals, also on a machine that is busy for seconds.
 const survivingTTL = 10 * time.Second
 
+// fromDB opens a Locker, also on a driver of the tests' own.
+func fromDB(db *sqlx.DB, opts ...leasetable.Option) (*leasetable.Locker, error) {
+	d, err := schema.DialectOf(db.DriverName())
+	if err != nil {
+		return nil, err
+	}
+	return leasetable.FromDB(db.DB, append([]leasetable.Option{leasetable.WithDialect(d)}, opts...)...)
+}
+
+// anyKind is a Locker as the suites for all backends know it.
+type anyKind struct {
+	sqllock.Locker
+	io.Closer
+}
+
+func ofAnyKind(l *leasetable.Locker) locktest.Locker { return anyKind{sqllock.AnyKind(l), l} }
+
+// TryAcquireAll is what sqllock.AcquireAll looks for.
+func (k anyKind) TryAcquireAll(ctx context.Context, names []string, opts ...sqllock.Option) ([]sqllock.Lock, error) {
+	return k.Locker.(interface {
+		TryAcquireAll(ctx context.Context, names []string, opts ...sqllock.Option) ([]sqllock.Lock, error)
+	}).TryAcquireAll(ctx, names, opts...)
+}
+
 // newLocker opens a Locker that is closed at the end of the test.
 func newLocker(t *testing.T, db *sqlx.DB, opts ...leasetable.Option) *leasetable.Locker {
 	t.Helper()
-	l, err := leasetable.New(db, opts...)
+	l, err := fromDB(db, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +131,7 @@ func take(t *testing.T, l *leasetable.Locker, name string, opts ...sqllock.Optio
 	if err != nil {
 		t.Fatal(err)
 	}
-	return lock.(*leasetable.Lease)
+	return lock
 }
 
 // await waits for the end of a lock.
@@ -155,14 +180,14 @@ func conform(t *testing.T, db *sqltest.Database, pool *sqlx.DB) {
 	var lockers []*leasetable.Locker // guarded by mu
 	locktest.Exercise(t, func(t *testing.T) locktest.Locker {
 		t.Helper()
-		l, err := leasetable.New(pool, leasetable.WithTTL(time.Hour)) // so what is left held is not free because it expired
+		l, err := fromDB(pool, leasetable.WithTTL(time.Hour)) // so what is left held is not free because it expired
 		if err != nil {
 			t.Fatal(err)
 		}
 		mu.Lock()
 		defer mu.Unlock()
 		lockers = append(lockers, l)
-		return l
+		return ofAnyKind(l)
 	}, locktest.Options{
 		Lose: func(t *testing.T, name string) {
 			t.Helper()
@@ -182,11 +207,11 @@ func TestCounter(t *testing.T) {
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		locktest.Counter(t, db.DB.DB, func(t *testing.T) locktest.Locker {
 			t.Helper()
-			l, err := leasetable.New(db.DB)
+			l, err := leasetable.FromDB(db.DB.DB)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return l
+			return ofAnyKind(l)
 		})
 	})
 }

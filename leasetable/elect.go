@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/lockname"
 )
 
 // Elector has one leader at a time among all who campaign for a name, in any process: whoever
@@ -35,7 +36,7 @@ func NewElector(l *Locker, name string, opts ...sqllock.Option) (*Elector, error
 	if c.place() {
 		err = errors.Join(err, fmt.Errorf("%w: there is one leader", sqllock.ErrUnsupported))
 	}
-	if err := errors.Join(sqllock.CheckName(name), err, checkTTL(c.ttl)); err != nil {
+	if err := errors.Join(lockname.Check(name), err, checkTTL(c.ttl)); err != nil {
 		return nil, &sqllock.OpError{Op: "elect a leader by", Name: name, Err: err}
 	}
 	return &Elector{locker: l, name: name, opts: opts}, nil
@@ -89,16 +90,16 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, lease 
 func (e *Elector) campaign(
 	ctx context.Context, lead func(context.Context, *Lease) error,
 ) (again bool, err error) {
-	lock, err := e.locker.Acquire(ctx, e.name, e.opts...)
+	lease, err := e.locker.Acquire(ctx, e.name, e.opts...)
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, lock.Release(ctx)) }()
+	defer func() { err = errors.Join(err, lease.Release(ctx)) }()
 
-	work, cancel := bound.By(ctx, lock.Context())
+	work, cancel := bound.By(ctx, lease.Context())
 	defer cancel()
-	err = lead(work, lock.(*Lease))
-	if cause := context.Cause(lock.Context()); lost(cause) { //nolint:contextcheck // the lock's own
+	err = lead(work, lease)
+	if cause := context.Cause(lease.Context()); lost(cause) { //nolint:contextcheck // the lock's own
 		return true, errors.Join(err, cause)
 	}
 	return false, err

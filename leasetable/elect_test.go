@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/internal/option"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/schema"
 	"github.com/sqllock/sqllock/sqltest"
@@ -54,7 +56,7 @@ func newElector(t *testing.T, l *leasetable.Locker) *leasetable.Elector {
 // onRenewal returns a channel that gets something when a lock is renewed, and the option for it.
 func onRenewal() (<-chan struct{}, leasetable.Option) {
 	renewed := make(chan struct{})
-	return renewed, leasetable.WithHook(func(e sqllock.Event) {
+	return renewed, leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
 		if e.Kind != "renewed" || e.Locks == 0 {
 			return
 		}
@@ -372,8 +374,8 @@ func TestAnElectorRefusesWhatCannotBe(t *testing.T) {
 			t.Errorf("an Elector with a TTL of %v", ttl)
 		}
 	}
-	strange := func(o *sqllock.Options) { o.Backend = "another" }
-	if _, err := leasetable.NewElector(l, "x", strange); !errors.Is(err, sqllock.ErrUnsupported) {
+	strange := sqllock.Option(option.Of("another.Option", func(*int) {}))
+	if _, err := leasetable.NewElector(l, "x", strange); !errors.Is(err, sqllock.ErrUnsupported) || !strings.Contains(err.Error(), "another.Option") {
 		t.Errorf("an Elector with another backend's option: %v", err)
 	}
 	e := newElector(t, l)

@@ -1,6 +1,7 @@
 package leasetable_test
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 
@@ -14,9 +15,9 @@ func TestWhatHappensToLocksIsTold(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
-		locktest.Events(t, func(t *testing.T, hook func(sqllock.Event), logger *slog.Logger) locktest.Locker {
+		locktest.Events(t, func(t *testing.T, hook func(context.Context, sqllock.Event), logger *slog.Logger) locktest.Locker {
 			t.Helper()
-			return newLocker(t, db.DB, leasetable.WithHook(hook), leasetable.WithLogger(logger), leasetable.WithTTL(survivingTTL))
-		}, locktest.Options{Lose: func(t *testing.T, name string) { t.Helper(); bury(t, db, name) }})
+			return ofAnyKind(newLocker(t, db.DB, leasetable.WithHook(hook), leasetable.WithLogger(logger), leasetable.WithTTL(survivingTTL)))
+		}, locktest.Options{Kind: "lease", Lose: func(t *testing.T, name string) { t.Helper(); bury(t, db, name) }})
 	})
 }

@@ -59,7 +59,7 @@ func (le *Lease) export(ctx context.Context, valid time.Duration) (string, error
 	if _, err := l.grant(ctx, &l.store.work, id, valid, attemptTimeout); err != nil { // nothing refers to the row; it expires
 		return "", l.because(ctx, err)
 	}
-	ended, err := le.HandOver(ctx, exporting, errHandedOver, func(ctx context.Context) error { return le.handOver(ctx, id) })
+	ended, err := le.hold.HandOver(ctx, exporting, errHandedOver, func(ctx context.Context) error { return le.handOver(ctx, id) })
 	if !ended {
 		err = context.Cause(le.Context()) //nolint:contextcheck // the lock has a context of its own
 	}

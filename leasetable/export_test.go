@@ -318,7 +318,7 @@ func Renewing(l *Locker) bool { return l.store.keep.Stats().InUse > 0 }
 // Pools opens the pools of a Locker, for its work and for renewals, whose leases are sure to last for some time.
 func Pools(c driver.Connector, sure, ttl time.Duration) (work, keep *sqlx.DB, closePools func() error) {
 	s := &store{}
-	s.open(c, "pgx")
+	s.open(c)
 	s.keep.loan.leases = func() keeping { return keeping{sure: sure, ttl: ttl} }
 	return s.work.DB, s.keep.DB, s.close
 }

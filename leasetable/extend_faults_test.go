@@ -69,7 +69,7 @@ func TestALockThatIsReleasedWhileItIsExtendedIsFree(t *testing.T) {
 		if err := <-extended; !errors.Is(err, sqllock.ErrReleased) {
 			t.Errorf("Extend of a lock that was released: %v", err)
 		}
-		if err := errors.Join(next.(*leasetable.Lease).Verify(t.Context()), next.Release(t.Context())); err != nil {
+		if err := errors.Join(next.Verify(t.Context()), next.Release(t.Context())); err != nil {
 			t.Errorf("the next holder: %v", err)
 		}
 		release(t, take(t, leasetable.LockerOf(lease), "halfway"))
@@ -138,7 +138,7 @@ func TestALockEndsWithTheLeaseThatItIsExtendedBy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := long.(*leasetable.Lease).Extend(t.Context(), 10*time.Hour); err != nil { // makes the other lease
+		if err := long.Extend(t.Context(), 10*time.Hour); err != nil { // makes the other lease
 			t.Fatal(err)
 		}
 		unpin := pin(t, db, "pinned")
@@ -146,7 +146,7 @@ func TestALockEndsWithTheLeaseThatItIsExtendedBy(t *testing.T) {
 		go func() { extended <- lease.Extend(context.Background(), 10*time.Hour) }()
 		eventually(t, func() bool { return waitsForRow(t, db) })
 		run(t, db, "DELETE FROM sqllock_lease WHERE ttl_us > 3600000000")
-		if err := long.(*leasetable.Lease).Renew(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+		if err := long.Renew(t.Context()); !errors.Is(err, sqllock.ErrLost) {
 			t.Fatalf("Renew of a lease that is gone: %v", err)
 		}
 		if cause := await(t, lease); !errors.Is(cause, sqllock.ErrLost) {

@@ -69,7 +69,7 @@ func TestAnExtendedLockIsAsAnyOther(t *testing.T) {
 		if h := mustBeHeld(t, other, "first"); time.Until(h.Until) < d || h.Token != 1 {
 			t.Errorf("others see %v", h)
 		}
-		if err := errors.Join(first.Verify(t.Context()), first.SetMetadata(t.Context(), []byte("x")), first.Renew(t.Context())); err != nil {
+		if err := errors.Join(first.Verify(t.Context()), first.SetMetadata(t.Context(), "x"), first.Renew(t.Context())); err != nil {
 			t.Error(err)
 		}
 		if err := first.Extend(t.Context(), 3*d); err != nil || first.Remaining() < 3*d {
@@ -251,7 +251,7 @@ func TestExtensionsMeetReleasesAndNotes(t *testing.T) {
 				})
 			}
 			all.Go(func() {
-				if err := lease.SetMetadata(context.Background(), []byte("x")); err != nil && !errors.Is(err, sqllock.ErrReleased) {
+				if err := lease.SetMetadata(context.Background(), "x"); err != nil && !errors.Is(err, sqllock.ErrReleased) {
 					t.Errorf("SetMetadata: %v", err)
 				}
 			})

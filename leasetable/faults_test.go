@@ -108,15 +108,15 @@ func TestAClaimWhoseOwnLeaseEndedBeginsAgain(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		for how, acquire := range map[string]func(*leasetable.Locker) (sqllock.Lock, error){
-			"Acquire":    func(l *leasetable.Locker) (sqllock.Lock, error) { return l.Acquire(t.Context(), "x") },
-			"TryAcquire": func(l *leasetable.Locker) (sqllock.Lock, error) { return l.TryAcquire(t.Context(), "x") },
+		for how, acquire := range map[string]func(*leasetable.Locker) (*leasetable.Lease, error){
+			"Acquire":    func(l *leasetable.Locker) (*leasetable.Lease, error) { return l.Acquire(t.Context(), "x") },
+			"TryAcquire": func(l *leasetable.Locker) (*leasetable.Lease, error) { return l.TryAcquire(t.Context(), "x") },
 		} {
 			p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 			release(t, take(t, l, "x"))
 			other := take(t, l, "on the same lease")
 			passOn := p.delayAnswerTo(onWire(db, []byte("x")))
-			taken := make(chan sqllock.Lock, 1)
+			taken := make(chan *leasetable.Lease, 1)
 			go func() {
 				lock, err := acquire(l)
 				if err != nil {
@@ -131,7 +131,7 @@ func TestAClaimWhoseOwnLeaseEndedBeginsAgain(t *testing.T) {
 			}
 			passOn()
 			if lock := <-taken; lock != nil {
-				release(t, lock.(*leasetable.Lease))
+				release(t, lock)
 			}
 		}
 	})

@@ -50,7 +50,7 @@ func TestALeaseThatIsOnAnotherConnectionTakesNoMoreNames(t *testing.T) {
 		db.SetMaxIdleConns(0) // of those that are ended none is used again
 		endConnections(t, db)
 		eventually(t, func() bool {
-			_, err := l.Info(t.Context(), "next") // on another connection than renewals
+			_, err := l.Inspect(t.Context(), "next") // on another connection than renewals
 			return err == nil && kept.Renew(t.Context()) == nil
 		})
 		take(t, l, "next")

@@ -52,7 +52,7 @@ func (c *cluster) contend(t *testing.T) {
 						t.Errorf("node %d: %v", node, err)
 						continue
 					}
-					token := lock.(*leasetable.Lease).Token()
+					token := lock.Token()
 					if n := inside[i].Add(1); n != 1 {
 						t.Errorf("%d hold %s", n, lock.Name())
 					}
@@ -173,8 +173,8 @@ func (c *cluster) lag(t *testing.T) {
 	defer cancel()
 	go func() {
 		lock, err := here.Acquire(ctx, "lag")
-		if err == nil && lock.(*leasetable.Lease).Token() != lease.Token()+1 {
-			err = fmt.Errorf("token %d after %d", lock.(*leasetable.Lease).Token(), lease.Token())
+		if err == nil && lock.Token() != lease.Token()+1 {
+			err = fmt.Errorf("token %d after %d", lock.Token(), lease.Token())
 		}
 		taken <- err
 	}()

@@ -164,7 +164,7 @@ func (le *Lease) check(ctx context.Context) error {
 		le.mu.Unlock()
 		for _, t := range was { // a failover forgot the move, and there nobody else would free it
 			if le.isOn(t, seen) {
-				le.End(errTaken)
+				le.hold.End(errTaken)
 				le.leaveStrays(0, t)
 			}
 		}

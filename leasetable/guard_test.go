@@ -142,7 +142,7 @@ func TestATakeoverWaitsForAGuardedTransaction(t *testing.T) {
 		}
 		run(t, db, "UPDATE sqllock_lease SET renewals = renewals + 1") // waits for nothing
 		bury(t, db, t.Name())
-		taken := make(chan sqllock.Lock, 1)
+		taken := make(chan *leasetable.Lease, 1)
 		go func() {
 			lock, err := b.Acquire(context.Background(), t.Name())
 			if err != nil {
@@ -160,7 +160,7 @@ func TestATakeoverWaitsForAGuardedTransaction(t *testing.T) {
 		if err := tx.commit(); err != nil {
 			t.Fatal(err)
 		}
-		if lock := <-taken; lock != nil && lock.(*leasetable.Lease).Token() <= first.Token() {
+		if lock := <-taken; lock != nil && lock.Token() <= first.Token() {
 			t.Error("the token did not rise")
 		}
 	})
@@ -224,7 +224,7 @@ func TestATryDoesNotWaitForAGuardedTransaction(t *testing.T) {
 						t.Errorf("%.3q, with %.3q guarded: %v", name, guarded, err)
 					}
 					if err == nil {
-						release(t, lock.(*leasetable.Lease))
+						release(t, lock)
 					}
 				}
 			})
@@ -260,7 +260,7 @@ func TestAHolderDoesNothingWithALockThatIsNotItsOwn(t *testing.T) {
 			"release a place": {[]sqllock.Option{leasetable.WithShared()}, end},
 			"release later":   {[]sqllock.Option{leasetable.WithHoldAtLeast(time.Minute)}, end},
 			"extend":          {do: func(lease *leasetable.Lease) error { return lease.Extend(t.Context(), 10*time.Hour) }},
-			"note":            {do: func(lease *leasetable.Lease) error { return lease.SetMetadata(t.Context(), []byte("new")) }},
+			"note":            {do: func(lease *leasetable.Lease) error { return lease.SetMetadata(t.Context(), "new") }},
 			"export": {do: func(lease *leasetable.Lease) error {
 				_, err := lease.Export(t.Context(), time.Hour)
 				return err

@@ -71,13 +71,13 @@ func TestALockIsHandedOverWithTheNextTokenAndOnce(t *testing.T) {
 		mustBeUsed(t, other, ticket)
 		mustBeUsed(t, to, ticket)
 		eventually(t, func() bool { return count(t, db, "SELECT count(*) FROM sqllock_lease WHERE ttl_us = 60000000") == 0 })
-		if err := errors.Join(heir.Verify(t.Context()), heir.Renew(t.Context()), heir.SetMetadata(t.Context(), []byte("x")), heir.Extend(t.Context(), time.Hour)); err != nil {
+		if err := errors.Join(heir.Verify(t.Context()), heir.Renew(t.Context()), heir.SetMetadata(t.Context(), "x"), heir.Extend(t.Context(), time.Hour)); err != nil {
 			t.Error(err)
 		}
 		if left := heir.Remaining(); left < time.Hour {
 			t.Errorf("%v are left after Extend", left)
 		}
-		again := takeOn(t, other, export(t, heir, time.Minute), leasetable.WithMetadata([]byte("other")))
+		again := takeOn(t, other, export(t, heir, time.Minute), leasetable.WithMetadata("other"))
 		mustShow(t, to, "x", "other")
 		if err := again.Release(t.Context()); err != nil || again.Token() != 3 {
 			t.Errorf("Release of token %d: %v", again.Token(), err)
@@ -119,7 +119,7 @@ func TestALockThatWasHandedOverIsNoneThatARenewalIsFor(t *testing.T) {
 	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		var locks atomic.Int64
-		l := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL), leasetable.WithHook(func(e sqllock.Event) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL), leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
 			if e.Kind == "renewed" {
 				locks.Store(int64(e.Locks))
 			}

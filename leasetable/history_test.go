@@ -47,21 +47,26 @@ func contendOn(driverName, ttlText, dsn string) error {
 		return err
 	}
 	defer db.Close()
-	l, err := leasetable.New(db, leasetable.WithTTL(ttl))
+	l, err := fromDB(db, leasetable.WithTTL(ttl))
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	return history.ServeWriters(context.Background(), mover{l}, &register{db: db}, os.Stdin, os.Stdout)
+	return history.ServeWriters(context.Background(), newMover(l), &register{db: db}, os.Stdin, os.Stdout)
 }
 
 // mover is a Locker as a history needs it.
-type mover struct{ *leasetable.Locker }
+type mover struct {
+	sqllock.Locker
+	leases *leasetable.Locker
+}
+
+func newMover(l *leasetable.Locker) mover { return mover{sqllock.AnyKind(l), l} }
 
 var _ history.Mover = mover{}
 
 func (m mover) Adopt(ctx context.Context, ticket string) (sqllock.Lock, error) {
-	lease, err := m.Locker.Adopt(ctx, ticket)
+	lease, err := m.leases.Adopt(ctx, ticket)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +74,7 @@ func (m mover) Adopt(ctx context.Context, ticket string) (sqllock.Lock, error) {
 }
 
 func (m mover) Highest(ctx context.Context, name string) (int64, error) {
-	info, err := m.Info(ctx, name)
+	info, err := m.leases.Inspect(ctx, name)
 	return info.Token, err
 }
 
@@ -152,7 +157,7 @@ func (c *contest) add(what string, times int, do func(ctx context.Context, name 
 // run runs the history, and looks at what was written.
 func (c *contest) run(t *testing.T) {
 	t.Helper()
-	h := history.Run(t, c.locker, c.opts, porcupine.Ok)
+	h := history.Run(t, sqllock.AnyKind(c.locker), c.opts, porcupine.Ok)
 	journal := (&register{db: open(t, c.db.DriverName(), c.db.DSN)}).journal(t) // none of the connections that were ended
 	for i, line := range journal {
 		if name, guarded := strings.CutPrefix(line.Name, guardedKey); guarded {

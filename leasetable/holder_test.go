@@ -63,15 +63,11 @@ func holdForParent() {
 }
 
 func holdOn(db *sqlx.DB) (*leasetable.Lease, error) {
-	l, err := leasetable.New(db, leasetable.WithTTL(holderTTL), leasetable.WithOwner("the holder"))
+	l, err := fromDB(db, leasetable.WithTTL(holderTTL), leasetable.WithOwner("the holder"))
 	if err != nil {
 		return nil, err
 	}
-	lock, err := l.TryAcquire(context.Background(), "x")
-	if err != nil {
-		return nil, err
-	}
-	return lock.(*leasetable.Lease), nil
+	return l.TryAcquire(context.Background(), "x")
 }
 
 // holder is that process.

@@ -66,7 +66,7 @@ func TestAConnectionThatEndedInAPauseIsReplaced(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if token := lock.(*leasetable.Lease).Token(); token != 4 {
+				if token := lock.Token(); token != 4 {
 					t.Errorf("the fourth holder has the token %d", token)
 				}
 			})
@@ -99,7 +99,7 @@ func TestAStatementThatCouldNotBeSentIsSentOnAnotherConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if token := lock.(*leasetable.Lease).Token(); token != 2 {
+	if token := lock.Token(); token != 2 {
 		t.Errorf("the second holder has the token %d", token)
 	}
 	takeBoth("c", "d") // then the statement is prepared on the other connection, too

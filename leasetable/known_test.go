@@ -149,7 +149,7 @@ func TestAStatementByTokenWhoseAnswerIsLostIsFoundOut(t *testing.T) {
 				t.Errorf("TryAcquire: %v, %v; %d answers lost", lock, err, p.answersLost())
 			}
 			next := <-acquiring(newLocker(t, db.DB), "x")
-			if token := next.(*leasetable.Lease).Token(); token != 4 {
+			if token := next.Token(); token != 4 {
 				t.Errorf("the next token is %d", token)
 			}
 		})

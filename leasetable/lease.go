@@ -18,7 +18,7 @@ const releaseTimeout = 5 * time.Second
 
 // Lease is a lock of this package.
 type Lease struct {
-	*hold.Hold
+	hold   *hold.Hold
 	locker *Locker
 	token  int64
 	keep   time.Duration // see WithHoldAtLeast
@@ -36,6 +36,21 @@ type Lease struct {
 }
 
 var _ sqllock.Lock = (*Lease)(nil)
+
+// Name implements sqllock.Lock.
+func (le *Lease) Name() string { return le.hold.Name() }
+
+// Context implements sqllock.Lock: it is cancelled when the lock ends, for any reason, and context.Cause then matches
+// sqllock.ErrReleased, ErrLost or ErrExpired.
+func (le *Lease) Context() context.Context { return le.hold.Context() }
+
+// Release implements sqllock.Lock: it frees the name, or passes it on to the next goroutine of this Locker that waits for it.
+//
+// It returns nil if the lock was held until now, sqllock.ErrExpired if its deadline had passed but nobody had taken it,
+// and sqllock.ErrLost if somebody had. Any other error means that the database did not confirm within some 8 s. The release is then
+// repeated in the background; at the latest the name is free when the lease expires, which for a name that is to be
+// kept ([WithHoldAtLeast]) is renewed for as long as that.
+func (le *Lease) Release(ctx context.Context) error { return le.hold.Release(ctx) }
 
 // Token returns the fencing token: higher than that of every earlier acquisition of the name.
 func (le *Lease) Token() int64 { return le.token }
@@ -81,17 +96,11 @@ func (le *Lease) renew(ctx context.Context) error {
 // newLease makes the lock that was granted with token on t.
 func newLease(ctx context.Context, t *term, name string, token int64, over func()) *Lease {
 	le := &Lease{locker: t.locker, at: spot{term: t}, token: token, over: over, since: time.Now()}
-	le.Hold = hold.New(ctx, name, le.release)
+	le.hold = hold.New(ctx, name, le.release)
 	return le
 }
 
-// release frees the name in the table, or passes it on in this process. It returns nil if the lock
-// was held until now, ErrExpired if its deadline had passed but nobody had taken it, ErrLost if
-// somebody had.
-//
-// Any other error means that the database did not confirm within some 8 s. The lease then
-// takes no new locks and goes on trying in the background; at the latest the name is free when
-// the lease expires, which for a name that is to be kept is renewed for as long as that.
+// release does what Release says. The lease of a release that was not confirmed takes no new locks.
 func (le *Lease) release(ctx context.Context) error {
 	at := le.spot()
 	t := at.term

@@ -49,7 +49,7 @@ func (le *Lease) lose(cause error) {
 		held = t.drop(le) || held
 	}
 	if held {
-		le.End(cause)
+		le.hold.End(cause)
 		le.leave()
 	}
 }

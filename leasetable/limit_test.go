@@ -46,7 +46,7 @@ func TestFewConnectionsAreEnough(t *testing.T) {
 		pool := open(t, db.DriverName(), limited(t, db, connections))
 		locktest.Crowd(t, func(t *testing.T) locktest.Locker {
 			t.Helper()
-			return newLocker(t, pool, leasetable.WithTTL(survivingTTL))
+			return ofAnyKind(newLocker(t, pool, leasetable.WithTTL(survivingTTL)))
 		}, connections)
 	})
 }

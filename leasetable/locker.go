@@ -2,6 +2,7 @@ package leasetable
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,11 +15,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/bound"
-	"github.com/sqllock/sqllock/internal/event"
+	"github.com/sqllock/sqllock/internal/lockname"
+	"github.com/sqllock/sqllock/internal/observe"
 	"github.com/sqllock/sqllock/internal/trouble"
 	"github.com/sqllock/sqllock/internal/turn"
 	"github.com/sqllock/sqllock/schema"
@@ -36,7 +37,7 @@ type Locker struct {
 	durable bool // releases are, too
 	owner   string
 	host    string
-	events  event.Sink
+	events  observe.Sink
 	turns   turn.Queue[string, baton]           // one claim on a name at a time
 	opening turn.Queue[time.Duration, struct{}] // one new term of a TTL at a time
 	ears    ears
@@ -58,7 +59,7 @@ type Locker struct {
 	all   map[*term]struct{}      // guarded by mu: every term that has not ended
 }
 
-var _ sqllock.Locker = (*Locker)(nil)
+var _ sqllock.Acquirer[*Lease] = (*Locker)(nil)
 
 // Option sets up a Locker.
 type Option func(*Locker)
@@ -86,7 +87,7 @@ func WithLogger(logger *slog.Logger) Option {
 // called from many goroutines, at the same time too, and now and then after Close. What calls it
 // waits for it, renewals among them: a hook that is slow loses locks, and one that uses the Locker or
 // panics can hang it. Hand over to a channel what takes time.
-func WithHook(hook func(sqllock.Event)) Option {
+func WithHook(hook func(context.Context, sqllock.Event)) Option {
 	return func(l *Locker) { l.events.Hook = hook }
 }
 
@@ -103,17 +104,12 @@ func WithTables(t schema.Tables) Option {
 	return func(l *Locker) { l.tables = t }
 }
 
-// WithDialect sets the dialect of the database for a driver whose name does not tell.
+// WithDialect sets the dialect of the database for a driver that is not known, such as one that wraps another.
 func WithDialect(d schema.Dialect) Option {
 	return func(l *Locker) { l.dialect = d }
 }
 
-// New returns a Locker on the lease tables of db's database. It opens connections of its own, as
-// db does, and neither uses nor closes db. It connects when the first lock is asked for.
-func New(db *sqlx.DB, opts ...Option) (*Locker, error) {
-	if db == nil {
-		return nil, errors.New("leasetable: the *sqlx.DB is nil")
-	}
+func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
 	l := &Locker{
 		ttl:   15 * time.Second,
 		owner: filepath.Base(os.Args[0]),
@@ -128,13 +124,13 @@ func New(db *sqlx.DB, opts ...Option) (*Locker, error) {
 		return nil, err
 	}
 	if l.dialect == "" {
-		d, err := schema.DialectOf(db.DriverName())
+		d, err := dialectOf(c.Driver())
 		if err != nil {
-			return nil, fmt.Errorf("%w; use leasetable.WithDialect", err)
+			return nil, err
 		}
 		l.dialect = d
 	}
-	store, err := newStore(db, l.dialect, l.tables)
+	store, err := newStore(c, l.dialect, l.tables)
 	if err != nil {
 		return nil, err
 	}
@@ -144,6 +140,7 @@ func New(db *sqlx.DB, opts ...Option) (*Locker, error) {
 	l.owner = column(l.owner)
 	host, _ := os.Hostname() // for people; a host without a name has no name to show
 	l.host = column(host)
+	l.events.Locker = l.identity
 	l.closing, l.close = context.WithCancelCause(context.Background())
 	if l.dialect == schema.Postgres {
 		l.ears = ears{connect: l.store.elsewhere.Connect, start: l.start, closing: l.closing, pause: deafPause}
@@ -152,6 +149,15 @@ func New(db *sqlx.DB, opts ...Option) (*Locker, error) {
 	store.keep.dialer.hurry = func() time.Duration { return l.keeping().ttl / 6 }
 	store.keep.loan.told, store.work.loan.told = l.ears.giveUp, l.ears.giveUp
 	return l, nil
+}
+
+// identity says whose events those of l are.
+func (l *Locker) identity() event.Locker {
+	system := map[schema.Dialect]string{schema.Postgres: "postgresql", schema.MySQL: "mysql", schema.SQLite: "sqlite"}[l.dialect]
+	if l.store.work.mariadb.Load() {
+		system = "mariadb"
+	}
+	return event.Locker{Kind: "lease", System: system, Owner: l.owner}
 }
 
 // column fits text into the tables: valid UTF-8 without zero bytes, at most 255 bytes.
@@ -198,20 +204,9 @@ func (l *Locker) keeping() (k keeping) {
 	return k
 }
 
-// Inspect reports who holds name by a lease that has not expired, and whether anybody does. Of a
-// name that is kept after its release ([WithHoldAtLeast]) only Token, Since, Until and Metadata are known. Of those who
-// hold it together it is the one who came first; [Locker.List] has all.
-func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, held bool, err error) {
-	seen, err := l.inspect(ctx, name, opts...)
-	if err != nil || !seen.taken() {
-		return sqllock.Holder{}, false, err
-	}
-	return seen.holder(), true, nil
-}
-
 func (l *Locker) inspect(ctx context.Context, name string, opts ...sqllock.Option) (sight, error) {
 	_, err := choose(opts)
-	if err := errors.Join(sqllock.CheckName(name), err); err != nil {
+	if err := errors.Join(lockname.Check(name), err); err != nil {
 		return sight{}, &sqllock.OpError{Op: "inspect", Name: name, Err: err}
 	}
 	ctx, cancel := l.bound(ctx)

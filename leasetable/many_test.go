@@ -55,7 +55,7 @@ func TestAStatementForManyTakesWhatIsFreeAndNothingElse(t *testing.T) {
 			if name == "new" {
 				continue
 			}
-			opts := []sqllock.Option{leasetable.WithMetadata([]byte("of the last holder"))}
+			opts := []sqllock.Option{leasetable.WithMetadata("of the last holder")}
 			switch name {
 			case "kept":
 				opts = append(opts, leasetable.WithHoldAtLeast(time.Hour))
@@ -78,8 +78,8 @@ func TestAStatementForManyTakesWhatIsFreeAndNothingElse(t *testing.T) {
 				t.Errorf("with locked rows %t: took %v, %v", locked, took, err)
 			}
 			for name := range took {
-				if h, held, err := other.Inspect(t.Context(), name); err != nil || !held || h.Metadata != "" {
-					t.Errorf("the holder of %q is shown as %+v, %t, %v", name, h, held, err)
+				if info, err := other.Inspect(t.Context(), name); err != nil || !info.Held || info.Holder.Metadata != "" {
+					t.Errorf("%q is shown as %+v, %v", name, info, err)
 				}
 			}
 			unpin()

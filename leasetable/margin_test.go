@@ -117,7 +117,7 @@ func TestALeaseOutlastsTheTrustInItsFirstAnswer(t *testing.T) {
 			return late([]byte(marginOwner), granting, func() error {
 				got, err := l.TryAcquire(t.Context(), "x")
 				if err == nil {
-					lock = got.(*leasetable.Lease)
+					lock = got
 				}
 				return err
 			})

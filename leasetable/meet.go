@@ -1,22 +1,50 @@
 package leasetable
 
-import "context"
+import (
+	"context"
+	"errors"
+	"sync"
 
-// guest is a part that came to a meeting.
-type guest struct {
-	*part
-	of    *sharing // whose statement it is for
-	alone bool     // written before done is closed: it goes on by itself
+	"github.com/sqllock/sqllock"
+)
+
+// TryAcquireAll takes all names, if they are free, by statements that they share, or none. sqllock.AcquireAll uses it, and gives one
+// lock that ends as soon as one of them does. The leases are in the order of names, of which none may come twice. On any error nothing
+// is held; it joins what was said of each name.
+func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqllock.Option) ([]*Lease, error) {
+	leases := make([]*Lease, len(names))
+	errs := make([]error, len(names))
+	group := newGroup(len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() {
+			m := &member{group: group}
+			defer m.end()
+			leases[i], errs[i] = l.acquire(ctx, acquiring, name, opts, func(a *attempt) (*Lease, error) {
+				a.meet = m
+				return a.try()
+			})
+		})
+	}
+	all.Wait()
+	err := errors.Join(errs...)
+	if err == nil {
+		return leases, nil
+	}
+	for i, lease := range leases {
+		if errs[i] == nil {
+			all.Go(func() { _ = lease.Release(ctx) }) // what is not given back is waited for
+		}
+	}
+	all.Wait()
+	return nil, err
 }
 
-// meet runs p together with the other parts of an AcquireAll, and reports whether that was done: one who is not
+// meet runs p together with the other parts of a TryAcquireAll, and reports whether that was done: one who is not
 // awaited goes on by itself. So they share a statement however late some of their goroutines are.
-func (s *sharing) meet(
-	ctx context.Context, meet func(context.Context, any) ([]any, bool), p *part,
-) (took taken, done bool, err error) {
+func (s *sharing) meet(ctx context.Context, m *member, p *part) (took taken, done bool, err error) {
 	p.done = make(chan struct{})
-	me := &guest{part: p, of: s}
-	all, awaited := meet(ctx, me)
+	all, awaited := m.meet(ctx, p)
 	switch {
 	case !awaited:
 		return taken{}, false, nil
@@ -25,20 +53,11 @@ func (s *sharing) meet(
 	default:
 		s.host(ctx, all)
 	}
-	return p.took, !me.alone, p.err
+	return p.took, true, p.err
 }
 
-// host runs a statement for those who came.
-func (s *sharing) host(ctx context.Context, all []any) {
-	parts := make([]*part, 0, len(all))
-	for _, one := range all {
-		if g, ok := one.(*guest); ok && g.of == s {
-			parts = append(parts, g.part)
-		} else if ok { // the AcquireAll is on a Locker that has several, perhaps on other databases
-			g.alone = true
-			close(g.done)
-		}
-	}
+// host runs statements for those who came.
+func (s *sharing) host(ctx context.Context, parts []*part) {
 	for len(parts) > 0 {
 		var some []*part
 		some, parts = parts[0].withAlike(parts[1:])

@@ -17,11 +17,11 @@ type routes []*leasetable.Locker
 
 func (r routes) to(name string) *leasetable.Locker { return r[int(name[len(name)-1])%len(r)] }
 
-func (r routes) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
+func (r routes) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (*leasetable.Lease, error) {
 	return r.to(name).TryAcquire(ctx, name, opts...)
 }
 
-func (r routes) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
+func (r routes) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (*leasetable.Lease, error) {
 	return r.to(name).Acquire(ctx, name, opts...)
 }
 
@@ -88,12 +88,12 @@ func TestNamesOfACallerWhoLeavesAreGivenBack(t *testing.T) {
 			}()
 			mine := names[len(names)-1]
 			eventually(t, func() bool {
-				_, held, err := other.Inspect(t.Context(), mine)
+				info, err := other.Inspect(t.Context(), mine)
 				select {
 				case <-done:
 					return true
 				default:
-					return held || err != nil
+					return info.Held || err != nil
 				}
 			})
 			cancel()

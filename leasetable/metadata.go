@@ -6,27 +6,27 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/option"
 )
 
 // maxMetadata is what the column has room for.
 const maxMetadata = 1024
 
-// WithMetadata attaches metadata, of at most 1024 bytes, to the name: Inspect, List and a *sqllock.HeldError show
+// WithMetadata attaches metadata, any bytes but at most 1024 of them, to the name: Inspect, List and a *sqllock.HeldError show
 // it while the name is held, and while it is kept after its release (WithHoldAtLeast). Every
 // acquisition replaces what the one before attached, by nothing if it has none; [Locker.Adopt] alone leaves
 // what it finds unless it is given another. A name that several hold together has none ([WithShared]).
-func WithMetadata(metadata []byte) sqllock.Option {
-	metadata = append([]byte{}, metadata...)
-	return option(func(c *choice) { c.metadata = metadata })
+func WithMetadata(metadata string) sqllock.Option {
+	return option.Of("leasetable.WithMetadata", func(c *choice) { c.metadata = []byte(metadata) })
 }
 
 // SetMetadata replaces what is attached to the name, such as a note of progress, while this lease holds
 // it. ErrLost and ErrExpired say that the lock is over. After any other error the metadata is what it was, or
 // will be the new one: the answer may have been lost, or the statement still be under way.
-func (le *Lease) SetMetadata(ctx context.Context, metadata []byte) error {
+func (le *Lease) SetMetadata(ctx context.Context, metadata string) error {
 	err := checkMetadata(metadata)
 	if err == nil {
-		err = le.setMetadata(ctx, bytesOf(metadata))
+		err = le.setMetadata(ctx, []byte(metadata))
 	}
 	if err != nil {
 		return &sqllock.OpError{Op: "set the metadata of", Name: le.Name(), Err: err}
@@ -48,7 +48,7 @@ func (le *Lease) setMetadata(ctx context.Context, metadata []byte) error {
 	})
 }
 
-func checkMetadata(metadata []byte) error {
+func checkMetadata(metadata string) error {
 	if len(metadata) > maxMetadata {
 		return fmt.Errorf("leasetable: the metadata has %d bytes, the limit is %d", len(metadata), maxMetadata)
 	}

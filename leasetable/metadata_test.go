@@ -17,19 +17,19 @@ import (
 // takeWith acquires a name, which must be free, with metadata.
 func takeWith(t *testing.T, l *leasetable.Locker, name, metadata string) *leasetable.Lease {
 	t.Helper()
-	lock, err := l.TryAcquire(t.Context(), name, leasetable.WithMetadata([]byte(metadata)))
+	lock, err := l.TryAcquire(t.Context(), name, leasetable.WithMetadata(metadata))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return lock.(*leasetable.Lease)
+	return lock
 }
 
 // mustShow looks at the metadata of a name that is held, in every way there is.
 func mustShow(t *testing.T, l *leasetable.Locker, name, want string) {
 	t.Helper()
-	h, held, err := l.Inspect(t.Context(), name)
-	if err != nil || !held || h.Metadata != want {
-		t.Errorf("Inspect(%q) = %q, %t, %v; want %q", name, h.Metadata, held, err, want)
+	info, err := l.Inspect(t.Context(), name)
+	if err != nil || !info.Held || info.Holder.Metadata != want {
+		t.Errorf("Inspect(%q) = %+v, %v; want %q", name, info, err, want)
 	}
 	if h := mustBeHeld(t, l, name); h.Metadata != want {
 		t.Errorf("the *HeldError of %q has %q; want %q", name, h.Metadata, want)
@@ -55,8 +55,8 @@ func TestMetadataIsThatOfTheLastAcquisition(t *testing.T) {
 			if err := lease.Release(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if h, held, err := other.Inspect(t.Context(), name); err != nil || held || h != (sqllock.Holder{}) {
-				t.Errorf("after the release Inspect = %+v, %t, %v", h, held, err)
+			if info, err := other.Inspect(t.Context(), name); err != nil || info.Held || info.Holder != (sqllock.Holder{}) {
+				t.Errorf("after the release Inspect = %+v, %v", info, err)
 			}
 			lease = take(t, l, name)
 			mustShow(t, other, name, "")
@@ -81,7 +81,7 @@ func TestMetadataThatIsTooLongIsNotSent(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB)
-		long := make([]byte, 1025)
+		long := strings.Repeat("x", 1025)
 		if _, err := l.TryAcquire(t.Context(), "x", leasetable.WithMetadata(long)); err == nil || !strings.Contains(err.Error(), "1025 bytes") {
 			t.Errorf("TryAcquire: %v", err)
 		}
@@ -100,11 +100,11 @@ func TestMetadataIsShownWhileTheNameIsKept(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB)
-		lock, err := l.TryAcquire(t.Context(), "x", leasetable.WithHoldAtLeast(time.Hour), leasetable.WithMetadata([]byte("begun")))
+		lock, err := l.TryAcquire(t.Context(), "x", leasetable.WithHoldAtLeast(time.Hour), leasetable.WithMetadata("begun"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := lock.(*leasetable.Lease).SetMetadata(t.Context(), []byte("done")); err != nil {
+		if err := lock.SetMetadata(t.Context(), "done"); err != nil {
 			t.Error(err)
 		}
 		if err := lock.Release(t.Context()); err != nil {
@@ -162,13 +162,13 @@ func TestANameThatIsPassedOnHasTheMetadataOfItsNextHolder(t *testing.T) {
 			go func() {
 				var opts []sqllock.Option
 				if n%2 == 0 {
-					opts = append(opts, leasetable.WithMetadata([]byte(fmt.Sprint(n+1))))
+					opts = append(opts, leasetable.WithMetadata(fmt.Sprint(n+1)))
 				}
 				lock, err := l.Acquire(context.Background(), "x", opts...)
 				if err != nil {
 					t.Error(err)
 				}
-				next <- lock.(*leasetable.Lease)
+				next <- lock
 			}()
 			eventually(t, func() bool { return leasetable.Waiting(l, "x") == n+1 })
 		}
@@ -191,13 +191,13 @@ func TestANameThatIsPassedOnToTheSecondInLineHasItsMetadata(t *testing.T) {
 		lease := takeWith(t, l, "passed on", "holder")
 		ctx, leave := context.WithCancel(t.Context())
 		type result struct {
-			lock sqllock.Lock
+			lock *leasetable.Lease
 			err  error
 		}
 		results := make(chan result, 2)
 		for i, ctx := range []context.Context{ctx, context.Background()} {
 			go func() {
-				lock, err := l.Acquire(ctx, "passed on", leasetable.WithMetadata([]byte{'1' + byte(i)}))
+				lock, err := l.Acquire(ctx, "passed on", leasetable.WithMetadata(fmt.Sprint(i+1)))
 				results <- result{lock, err}
 			}()
 			eventually(t, func() bool { return leasetable.Waiting(l, "passed on") == i+1 })
@@ -227,19 +227,19 @@ func TestAHolderChangesItsMetadata(t *testing.T) {
 		lease := take(t, l, "x")
 		for _, metadata := range odd {
 			for range 2 { // the second time nothing changes
-				if err := lease.SetMetadata(t.Context(), []byte(metadata)); err != nil {
+				if err := lease.SetMetadata(t.Context(), metadata); err != nil {
 					t.Fatal(err)
 				}
 				mustShow(t, other, "x", metadata)
 			}
 		}
-		if err := lease.SetMetadata(t.Context(), nil); err != nil {
+		if err := lease.SetMetadata(t.Context(), ""); err != nil {
 			t.Error(err)
 		}
 		mustShow(t, other, "x", "")
 		dead, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := lease.SetMetadata(dead, []byte("never")); !errors.Is(err, context.Canceled) {
+		if err := lease.SetMetadata(dead, "never"); !errors.Is(err, context.Canceled) {
 			t.Errorf("SetMetadata with a dead context: %v", err)
 		}
 
@@ -247,7 +247,7 @@ func TestAHolderChangesItsMetadata(t *testing.T) {
 			t.Fatal(err)
 		}
 		next := takeWith(t, other, "x", "next")
-		if err := lease.SetMetadata(t.Context(), []byte("stale")); !errors.Is(err, sqllock.ErrLost) {
+		if err := lease.SetMetadata(t.Context(), "stale"); !errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("SetMetadata of a lock that was lost: %v", err)
 		}
 		if cause := context.Cause(lease.Context()); !errors.Is(cause, sqllock.ErrLost) {
@@ -257,7 +257,7 @@ func TestAHolderChangesItsMetadata(t *testing.T) {
 		if err := next.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := next.SetMetadata(t.Context(), nil); !errors.Is(err, sqllock.ErrReleased) {
+		if err := next.SetMetadata(t.Context(), ""); !errors.Is(err, sqllock.ErrReleased) {
 			t.Errorf("SetMetadata after Release: %v", err)
 		}
 	})
@@ -269,7 +269,7 @@ func TestMetadataWhoseAnswerIsLostIsSentAgain(t *testing.T) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		lease := take(t, l, "unanswered")
 		p.loseAnswerTo(onWire(db, []byte("unanswered")))
-		if err := lease.SetMetadata(t.Context(), []byte("noted")); err != nil || p.answersLost() != 1 {
+		if err := lease.SetMetadata(t.Context(), "noted"); err != nil || p.answersLost() != 1 {
 			t.Errorf("SetMetadata: %v; %d answers lost", err, p.answersLost())
 		}
 		mustShow(t, newLocker(t, db.DB), "unanswered", "noted")
@@ -282,15 +282,15 @@ func TestWhatIsOfOneHolderIsRefusedForAPlace(t *testing.T) {
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
 		for _, place := range []sqllock.Option{leasetable.WithShared(), leasetable.WithLimit(2)} {
-			for _, try := range []func(context.Context, string, ...sqllock.Option) (sqllock.Lock, error){l.TryAcquire, l.Acquire} {
-				if _, err := try(t.Context(), "x", place, leasetable.WithMetadata(nil)); !errors.Is(err, sqllock.ErrUnsupported) {
+			for _, try := range []func(context.Context, string, ...sqllock.Option) (*leasetable.Lease, error){l.TryAcquire, l.Acquire} {
+				if _, err := try(t.Context(), "x", place, leasetable.WithMetadata("")); !errors.Is(err, sqllock.ErrUnsupported) {
 					t.Errorf("with metadata: %v", err)
 				}
 			}
 			lease := take(t, l, "x", place)
 			_, err := lease.Export(t.Context(), time.Minute)
 			for what, err := range map[string]error{
-				"SetMetadata": lease.SetMetadata(t.Context(), nil), "Extend": lease.Extend(t.Context(), time.Second), "Export": err,
+				"SetMetadata": lease.SetMetadata(t.Context(), ""), "Extend": lease.Extend(t.Context(), time.Second), "Export": err,
 			} {
 				if !errors.Is(err, sqllock.ErrUnsupported) {
 					t.Errorf("%s: %v", what, err)
@@ -325,7 +325,7 @@ func TestNamesOfAnAcquireAllHaveMetadataOfAnyLength(t *testing.T) {
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB)
 		for _, metadata := range []string{"short", strings.Repeat("x", 128), strings.Repeat("y", 129), odd["long"]} {
-			all, err := sqllock.AcquireAll(t.Context(), l, []string{"a", "b", "c"}, leasetable.WithMetadata([]byte(metadata)))
+			all, err := sqllock.AcquireAll(t.Context(), l, []string{"a", "b", "c"}, leasetable.WithMetadata(metadata))
 			if err != nil {
 				t.Fatal(err)
 			}

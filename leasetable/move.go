@@ -129,7 +129,7 @@ func (le *Lease) move(n *term) error {
 		n.detach(le)
 	}
 	if how == gone {
-		le.End(errTaken)
+		le.hold.End(errTaken)
 	}
 	// A lock that was lost meanwhile, for one of the terms has ended, must not go on hanging on the other.
 	switch cause := context.Cause(le.Context()); {

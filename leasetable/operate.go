@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/lockname"
 	"github.com/sqllock/sqllock/schema"
 )
 
@@ -56,9 +57,10 @@ func OnlyOwner(owner string) ListOption {
 	return func(i Info) bool { return i.Holder != (sqllock.Holder{}) && i.Holder.Owner == owner }
 }
 
-// Info returns what the tables say of one name, which may never have been taken, with all who hold it.
-func (l *Locker) Info(ctx context.Context, name string) (Info, error) {
-	seen, err := l.inspect(ctx, name)
+// Inspect returns what the tables say of a name, which may never have been taken. Options of an acquisition change
+// nothing; those of another backend are an error.
+func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (Info, error) {
+	seen, err := l.inspect(ctx, name, opts...)
 	if err != nil {
 		return Info{}, err
 	}
@@ -144,7 +146,7 @@ func (l *Locker) listTogether(ctx context.Context, prefix string, seen []sight) 
 // connection broke or ctx ended.
 func (l *Locker) ForceRelease(ctx context.Context, name string) (was Info, err error) {
 	const op = "force the release of"
-	if err := sqllock.CheckName(name); err != nil {
+	if err := lockname.Check(name); err != nil {
 		return Info{}, &sqllock.OpError{Op: op, Name: name, Err: err}
 	}
 	err = l.ask(ctx, op, name, func(ctx context.Context) error {

@@ -82,7 +82,7 @@ func TestALockThatWasFreedByForceBeforeItsAnswerCameIsLost(t *testing.T) {
 		kept := take(t, l, "kept")
 		release(t, take(t, l, "late"))
 		passOn := p.delayAnswerTo(onWire(db, []byte("late")))
-		taken := make(chan sqllock.Lock, 1)
+		taken := make(chan *leasetable.Lease, 1)
 		go func() {
 			lock, err := l.TryAcquire(context.Background(), "late")
 			if err != nil {
@@ -99,7 +99,7 @@ func TestALockThatWasFreedByForceBeforeItsAnswerCameIsLost(t *testing.T) {
 		}
 		passOn()
 		if lock := <-taken; lock != nil {
-			if cause := await(t, lock.(*leasetable.Lease)); !errors.Is(cause, sqllock.ErrLost) {
+			if cause := await(t, lock); !errors.Is(cause, sqllock.ErrLost) {
 				t.Errorf("the holder was told %v", cause)
 			}
 		}
@@ -346,12 +346,9 @@ func TestNamesWhoseLeaseIsGoneAreFree(t *testing.T) {
 		admin := newLocker(t, db.DB)
 		is := func(name string, held, expired bool) {
 			t.Helper()
-			info, err := admin.Info(t.Context(), name)
+			info, err := admin.Inspect(t.Context(), name)
 			if err != nil || info.Held != held || info.Expired != expired || (info.Holder != sqllock.Holder{}) != (held || expired) || info.Taken.IsZero() {
-				t.Errorf("Info of %s = %+v, %v; want it held %t and expired %t", name, info, err, held, expired)
-			}
-			if _, heldNow, err := admin.Inspect(t.Context(), name); heldNow != held || err != nil {
-				t.Errorf("Inspect of %s: held %t, %v", name, heldNow, err)
+				t.Errorf("Inspect of %s = %+v, %v; want it held %t and expired %t", name, info, err, held, expired)
 			}
 			infos, err := admin.List(t.Context(), name, leasetable.OnlyExpired())
 			if err != nil || (len(infos) == 1) != expired {
@@ -379,7 +376,7 @@ func TestNamesWhoseLeaseIsGoneAreFree(t *testing.T) {
 			t.Fatal(err)
 		}
 		is("forced", false, false)
-		if info, err := admin.Info(t.Context(), "forced"); err != nil || info.Token != lease.Token()+1 {
+		if info, err := admin.Inspect(t.Context(), "forced"); err != nil || info.Token != lease.Token()+1 {
 			t.Errorf("a name that was released by force: %+v, %v", info, err)
 		}
 	})
@@ -397,7 +394,7 @@ func TestInfoSaysOfOneNameWhatListSaysOfAll(t *testing.T) {
 		if err := before.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		take(t, l, "alone", leasetable.WithMetadata([]byte("noted")))
+		take(t, l, "alone", leasetable.WithMetadata("noted"))
 		kept := take(t, l, "kept", leasetable.WithHoldAtLeast(time.Hour))
 		free := take(t, l, "free")
 		if err := errors.Join(kept.Release(t.Context()), free.Release(t.Context())); err != nil {
@@ -409,14 +406,14 @@ func TestInfoSaysOfOneNameWhatListSaysOfAll(t *testing.T) {
 			t.Fatalf("List = %+v, %v", all, err)
 		}
 		for _, want := range all {
-			if got, err := l.Info(t.Context(), want.Name); err != nil || !reflect.DeepEqual(got, want) {
-				t.Errorf("Info of %s = %+v, %v; List has %+v", want.Name, got, err, want)
+			if got, err := l.Inspect(t.Context(), want.Name); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("Inspect of %s = %+v, %v; List has %+v", want.Name, got, err, want)
 			}
 		}
-		if got, err := l.Info(t.Context(), "limite"); err != nil || !reflect.DeepEqual(got, leasetable.Info{Name: "limite"}) {
+		if got, err := l.Inspect(t.Context(), "limite"); err != nil || !reflect.DeepEqual(got, leasetable.Info{Name: "limite"}) {
 			t.Errorf("Info of a name that was never taken = %+v, %v", got, err)
 		}
-		if _, err := l.Info(t.Context(), ""); !errors.Is(err, sqllock.ErrName) {
+		if _, err := l.Inspect(t.Context(), ""); !errors.Is(err, sqllock.ErrName) {
 			t.Errorf("Info of no name: %v", err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
@@ -16,21 +17,21 @@ import (
 // onTrouble returns a channel that gets what a Locker's acquisitions outlast, and the option for it.
 func onTrouble() (<-chan error, leasetable.Option) {
 	met := make(chan error, 100)
-	return met, leasetable.WithHook(func(e sqllock.Event) {
-		if e.Kind == "retrying" {
+	return met, leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
+		if e.Kind == event.Retrying {
 			met <- e.Err
 		}
 	})
 }
 
 // mustGet waits for the lock of acquiring.
-func mustGet(t *testing.T, got <-chan sqllock.Lock) *leasetable.Lease {
+func mustGet(t *testing.T, got <-chan *leasetable.Lease) *leasetable.Lease {
 	t.Helper()
 	lock := receive(t, got)
 	if lock == nil {
 		t.Fatal("Acquire failed")
 	}
-	return lock.(*leasetable.Lease)
+	return lock
 }
 
 func serverRestartsUnderWaits(t *testing.T, server *sqltest.Server, db *sqltest.Database) {

@@ -27,7 +27,7 @@ func line(t *testing.T, l *leasetable.Locker, name string, waiters int) <-chan *
 				got <- nil
 				return
 			}
-			got <- lock.(*leasetable.Lease)
+			got <- lock
 		}()
 		eventually(t, func() bool { return leasetable.Waiting(l, name) == n+1 })
 	}
@@ -79,8 +79,7 @@ func TestWhoWaitsWithAnotherTTLGetsALeaseOfThat(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			le, _ := lock.(*leasetable.Lease)
-			next <- le
+			next <- lock
 		}()
 		eventually(t, func() bool { return leasetable.Waiting(l, "x") == 1 })
 		release(t, lease)

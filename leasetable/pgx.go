@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/refusal"
 )
 
 // What a connection of pgx can do and database/sql does not know of is reached without pgx itself,
@@ -174,7 +174,7 @@ func (c *postgresConn) committed() error {
 
 // errUncommitted is the error of a statement that was answered, and not committed: pgpool-II does so in raw mode, of which the
 // client sees nothing else. What was done is undone when the connection is closed; until then it may yet be done.
-var errUncommitted = &dbError{err: &sqllock.RefusedError{
+var errUncommitted = &dbError{err: &refusal.Error{
 	Seen: "what is between here and PostgreSQL leaves statements uncommitted: one that was alone left a transaction open (pgpool-II " +
 		"does so with backend_clustering_mode = 'raw' or 'slony')",
 	Instead: "connect to PostgreSQL itself, by PgBouncer, or by pgpool-II with backend_clustering_mode = 'streaming_replication'",

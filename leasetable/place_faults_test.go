@@ -160,7 +160,7 @@ func TestATakeoverOfAPlaceWaitsForAGuardedTransaction(t *testing.T) {
 			if _, err := c.TryAcquire(t.Context(), t.Name(), opts...); !errors.Is(err, sqllock.ErrHeld) {
 				t.Fatalf("%s was taken over while a transaction was guarded: %v", what, err)
 			}
-			taken := make(chan sqllock.Lock, 1)
+			taken := make(chan *leasetable.Lease, 1)
 			go func() {
 				lock, err := c.Acquire(context.Background(), t.Name(), opts...)
 				if err != nil {
@@ -178,7 +178,7 @@ func TestATakeoverOfAPlaceWaitsForAGuardedTransaction(t *testing.T) {
 			if lock == nil {
 				return
 			}
-			mustRise(t, dead, lock.(*leasetable.Lease))
+			mustRise(t, dead, lock)
 			if err := errors.Join(lock.Release(t.Context()), other.Release(t.Context())); err != nil {
 				t.Error(err)
 			}

@@ -21,7 +21,7 @@ func tryPlace(t *testing.T, l *leasetable.Locker, opts ...sqllock.Option) (*leas
 	if err != nil {
 		return nil, err
 	}
-	return lock.(*leasetable.Lease), nil
+	return lock, nil
 }
 
 func release(t *testing.T, leases ...*leasetable.Lease) {
@@ -183,7 +183,7 @@ func TestOfDifferentLimitsTheSmallestCounts(t *testing.T) {
 		}
 		mustShow := func(limit, holders int) {
 			t.Helper()
-			if info, err := a.Info(t.Context(), "x"); err != nil || info.Limit != limit || len(info.Holders) != holders {
+			if info, err := a.Inspect(t.Context(), "x"); err != nil || info.Limit != limit || len(info.Holders) != holders {
 				t.Errorf("Info = %+v, %v; want %d of %d", info, err, holders, limit)
 			}
 		}
@@ -299,8 +299,8 @@ func TestAllWhoHoldANameTogetherAreShown(t *testing.T) {
 		if z.Held || z.Holders != nil || z.Holder != (sqllock.Holder{}) {
 			t.Errorf("z is %+v", z)
 		}
-		if h, held, err := b.Inspect(t.Context(), "x"); err != nil || !held || h != x.Holder {
-			t.Errorf("Inspect = %v, %t, %v", h, held, err)
+		if info, err := b.Inspect(t.Context(), "x"); err != nil || !info.Held || info.Holder != x.Holder {
+			t.Errorf("Inspect = %+v, %v", info, err)
 		}
 		elector, err := leasetable.NewElector(a, "x")
 		if err != nil {
@@ -310,8 +310,8 @@ func TestAllWhoHoldANameTogetherAreShown(t *testing.T) {
 			t.Errorf("the leader by a name that several hold = %v, %t, %v", h, led, err)
 		}
 		release(t, one, two)
-		if _, held, err := b.Inspect(t.Context(), "x"); held || err != nil {
-			t.Errorf("Inspect of a free name: %t, %v", held, err)
+		if info, err := b.Inspect(t.Context(), "x"); info.Held || err != nil {
+			t.Errorf("Inspect of a free name: %+v, %v", info, err)
 		}
 	})
 }

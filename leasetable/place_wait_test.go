@@ -27,7 +27,7 @@ func acquire(ctx context.Context, t *testing.T, l *leasetable.Locker, opts ...sq
 			got <- nil
 			return
 		}
-		got <- lock.(*leasetable.Lease)
+		got <- lock
 	}()
 	return got
 }
@@ -280,12 +280,11 @@ func TestNeverDoMoreHoldANameThanMay(t *testing.T) {
 		var sharing, alone atomic.Int64
 		var mu sync.Mutex
 		tokens := make(map[int64]bool)
-		hold := func(n *atomic.Int64, most int64, other *atomic.Int64) func(lock sqllock.Lock) {
-			return func(lock sqllock.Lock) {
+		hold := func(n *atomic.Int64, most int64, other *atomic.Int64) func(lease *leasetable.Lease) {
+			return func(lease *leasetable.Lease) {
 				if n.Add(1) > most || other.Load() > 0 {
 					t.Errorf("%d share the name, %d hold it alone", sharing.Load(), alone.Load())
 				}
-				lease := lock.(*leasetable.Lease)
 				mu.Lock()
 				if tokens[lease.Token()] {
 					t.Errorf("token %d twice", lease.Token())

@@ -37,7 +37,7 @@ func TestAPlaceIsTakenAsAWholeOrNotAtAll(t *testing.T) {
 		}
 		run(t, db, allow)
 		for _, name := range []string{"x", "new"} {
-			if info, err := l.Info(t.Context(), name); err != nil || info.Held {
+			if info, err := l.Inspect(t.Context(), name); err != nil || info.Held {
 				t.Errorf("%s: %+v, %v", name, info, err)
 			}
 			release(t, take(t, newLocker(t, db.DB), name, limit))
@@ -56,7 +56,7 @@ func TestAllPlacesAreFreedByForceOrNone(t *testing.T) {
 			t.Error("ForceRelease: no error")
 		}
 		run(t, db, allow)
-		if info, err := admin.Info(t.Context(), "x"); err != nil || info.Token != lease.Token() || len(info.Holders) != 1 {
+		if info, err := admin.Inspect(t.Context(), "x"); err != nil || info.Token != lease.Token() || len(info.Holders) != 1 {
 			t.Errorf("Info = %+v, %v", info, err)
 		}
 		if forced, err := leasetable.ForcePlaces(t.Context(), admin, "x", lease.Token()-1); forced || err != nil {

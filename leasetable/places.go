@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/option"
 )
 
 // WithShared has any number of holders hold the name together, as readers do. They exclude one who acquires
@@ -13,7 +14,7 @@ import (
 // Each holder has a token of its own. [Lease.Guard] does not make the others wait. It does not go with
 // [WithHoldAtLeast] or [WithMetadata], nor does [Lease.Extend], [Lease.Export] or [Lease.SetMetadata] work: sqllock.ErrUnsupported.
 func WithShared() sqllock.Option {
-	return option(func(c *choice) { c.shared = true })
+	return option.Of("leasetable.WithShared", func(c *choice) { c.shared = true })
 }
 
 // WithLimit has at most n holders hold the name together: a semaphore, and otherwise like [WithShared]. While holders
@@ -23,11 +24,11 @@ func WithShared() sqllock.Option {
 //
 // It does not go together with WithShared: to ask for the one while the name is held with the other is a *[LimitError].
 func WithLimit(n int) sqllock.Option {
-	return option(func(c *choice) { c.limited, c.limit = true, n })
+	return option.Of("leasetable.WithLimit", func(c *choice) { c.limited, c.limit = true, n })
 }
 
 // LimitError says that others hold the name together, with [WithLimit], while it was asked for with [WithShared], or the other
-// way round: one of them is a mistake. Acquire does not wait.
+// way round: one of them is a mistake. Acquire does not wait. It matches sqllock.ErrLimit.
 type LimitError struct {
 	Asked  int            // the n of WithLimit, or 0 for WithShared
 	Held   int            // the smallest n of those who hold it, or 0
@@ -38,6 +39,9 @@ type LimitError struct {
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("asked for %s, and held %s by %s", limitText(e.Asked), limitText(e.Held), e.Holder)
 }
+
+// Is reports whether target is sqllock.ErrLimit.
+func (e *LimitError) Is(target error) bool { return target == sqllock.ErrLimit }
 
 func limitText(n int) string {
 	if n == 0 {

@@ -47,14 +47,14 @@ const (
 // idleTime is for how long a connection is kept that nobody needs: others may have none.
 const idleTime = 5 * time.Second
 
-func (p *pool) open(c driver.Connector, driverName string, d schema.Dialect, conns int) {
+func (p *pool) open(c driver.Connector, d schema.Dialect, conns int) {
 	settled := &settledConnector{Connector: c, dialect: d, pool: p}
 	p.dialer = newDialer(settled.settle)
 	p.dialect, p.conns = d, conns
 	db := sql.OpenDB(settled)
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
-	p.DB = sqlx.NewDb(db, driverName)
+	p.DB = sqlx.NewDb(db, "") // nothing is bound by name
 }
 
 // giveBack closes the connections that nobody uses.

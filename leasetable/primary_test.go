@@ -200,7 +200,7 @@ func noStandbyConfirmsWhatIsPassedOn(t *testing.T, _ *sqltest.Server, db *sqltes
 	if err := <-released; err != nil {
 		t.Errorf("Release: %v", err)
 	}
-	if token := (<-next).(*leasetable.Lease).Token(); token != 3 {
+	if token := (<-next).Token(); token != 3 {
 		t.Errorf("the next holder has token %d", token)
 	}
 }
@@ -266,11 +266,11 @@ func oddDefaults(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	}
 	locktest.Counter(t, sane.DB.DB, func(t *testing.T) locktest.Locker {
 		t.Helper()
-		l, err := leasetable.New(odd)
+		l, err := fromDB(odd)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return l
+		return ofAnyKind(l)
 	})
 }
 

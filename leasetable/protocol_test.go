@@ -51,8 +51,8 @@ func TestAHeldNameTellsItsHolder(t *testing.T) {
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		a := newLocker(t, db.DB, leasetable.WithOwner("the \xffowner\x00"), leasetable.WithTTL(time.Hour))
 		b := newLocker(t, db.DB)
-		if _, held, err := b.Inspect(t.Context(), "x"); held || err != nil {
-			t.Fatalf("Inspect of a free name: %v, %v", held, err)
+		if info, err := b.Inspect(t.Context(), "x"); info.Held || err != nil {
+			t.Fatalf("Inspect of a free name: %+v, %v", info, err)
 		}
 		lease := take(t, a, "x")
 		h := mustBeHeld(t, b, "x")
@@ -65,9 +65,9 @@ func TestAHeldNameTellsItsHolder(t *testing.T) {
 		if ago := time.Since(h.Since); ago < -time.Minute || ago > time.Minute {
 			t.Errorf("a lock taken just now was taken %v ago", ago)
 		}
-		inspected, held, err := b.Inspect(t.Context(), "x")
-		if err != nil || !held || inspected != h {
-			t.Errorf("Inspect = %+v, %v, %v; want what TryAcquire told: %+v", inspected, held, err, h)
+		info, err := b.Inspect(t.Context(), "x")
+		if err != nil || !info.Held || info.Holder != h {
+			t.Errorf("Inspect = %+v, %v; want what TryAcquire told: %+v", info, err, h)
 		}
 	})
 }
@@ -182,13 +182,13 @@ func TestEveryHolderIsShownSinceItsOwnAcquisition(t *testing.T) {
 				waiting := acquiring(l, "x")
 				eventually(t, func() bool { return waitsForRow(t, db) })
 				unpin()
-				lease = (<-waiting).(*leasetable.Lease)
+				lease = <-waiting
 			}},
 			{"that was passed on", func() {
 				waiting := acquiring(l, "x")
 				eventually(t, func() bool { return leasetable.Waiting(l, "x") == 1 })
 				release(t, lease)
-				lease = (<-waiting).(*leasetable.Lease)
+				lease = <-waiting
 			}},
 			{"that was handed over", func() { lease = takeOn(t, other, export(t, lease, time.Hour)) }},
 			{"that was shared", func() {
@@ -207,8 +207,8 @@ func TestEveryHolderIsShownSinceItsOwnAcquisition(t *testing.T) {
 		} {
 			age()
 			next.get()
-			if h, held, err := other.Inspect(t.Context(), "x"); err != nil || !held || h.Since.Year() < 2020 {
-				t.Errorf("the holder of a name %s is shown as %+v, %t, %v", next.how, h, held, err)
+			if info, err := other.Inspect(t.Context(), "x"); err != nil || !info.Held || info.Holder.Since.Year() < 2020 {
+				t.Errorf("a name %s is shown as %+v, %v", next.how, info, err)
 			}
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/clock"
 )
 
 // endTimeout is how long a Locker that is being closed tries to tell the database.
@@ -120,18 +121,19 @@ func (t *term) renewOnce(ctx context.Context) error {
 	// The first sign of trouble is an answer that is late.
 	trouble := time.AfterFunc(patience, t.store.keep.prepare)
 	defer trouble.Stop()
-	sent := time.Now()
+	sent := clock.Now()
 	err := once(ctx, limit, func(ctx context.Context) (err error) {
 		there, changes, err = t.store.renew(ctx, t.id)
 		return err
 	})
 	switch {
 	case err != nil:
+		t.locker.events.RenewalFailed(ctx, clock.Since(sent), t.held(), err)
 		return err
 	case !there:
 		t.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost))
 	default:
-		t.locker.events.Renewed(ctx, time.Since(sent), t.extend(sent))
+		t.locker.events.Renewed(ctx, clock.Since(sent), t.extend(sent))
 		t.reviewIfChanged(news{changes, t.store.keep.latest.Load()})
 	}
 	return nil
@@ -153,11 +155,18 @@ func (t *term) extend(sent time.Time) (locks int) {
 	if t.cause != nil {
 		return 0
 	}
-	t.pace = time.Since(sent)
+	t.pace = clock.Since(sent)
 	if trusted := sent.Add(t.ttl - t.margin()); trusted.After(t.trusted) { // two renewals may overtake each other
 		t.trusted = trusted
 		t.setTimers()
 	}
+	return len(t.locks)
+}
+
+// held is how many locks hang on the term.
+func (t *term) held() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	return len(t.locks)
 }
 
@@ -190,7 +199,7 @@ func (t *term) deleteRow() {
 	stop := context.AfterFunc(t.locker.closing, func() { time.AfterFunc(endTimeout, cancel) })
 	defer stop()
 	// When this fails the row has expired, or soon will: nobody renews it any more.
-	_ = retry(ctx, time.Until(expiry), func(ctx context.Context) error {
+	_ = retry(ctx, clock.Until(expiry), func(ctx context.Context) error {
 		_, err := t.store.change(ctx, &t.store.keep, end, t.id)
 		return err
 	})

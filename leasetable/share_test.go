@@ -44,7 +44,7 @@ func TestNamesThatAreAskedForTogetherAreEachTheirOwn(t *testing.T) {
 						t.Error(err)
 					case err == nil:
 						leases[i] = lock
-						if token := lock.(*leasetable.Lease).Token(); token != int64(round+1) {
+						if token := lock.Token(); token != int64(round+1) {
 							t.Errorf("round %d has token %d", round, token)
 						}
 					}

@@ -21,7 +21,7 @@ func TestLeasesWorkOnASlowNetwork(t *testing.T) {
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		locktest.OnSlowNetworks(t, addressOf(db), func(t *testing.T, n *locktest.SlowNetwork) {
-			locktest.SlowLocks(t, newFar(t, db, n), newFar(t, db, n), newLocker(t, db.DB))
+			locktest.SlowLocks(t, ofAnyKind(newFar(t, db, n)), ofAnyKind(newFar(t, db, n)), ofAnyKind(newLocker(t, db.DB)))
 		})
 	})
 }

@@ -113,7 +113,7 @@ func TestALockThatWillEndSoonIsToldBefore(t *testing.T) {
 	locktest.OncePerEngine(t)
 	db := withTables(t, sqltest.Postgres(t))
 	events := make(chan sqllock.Event, 100)
-	l := newLocker(t, db.DB, leasetable.WithTTL(18*time.Second), leasetable.WithHook(func(e sqllock.Event) { events <- e }))
+	l := newLocker(t, db.DB, leasetable.WithTTL(18*time.Second), leasetable.WithHook(func(_ context.Context, e sqllock.Event) { events <- e }))
 	lease := take(t, l, "x")
 	tx, err := db.Beginx()
 	if err != nil {

@@ -26,7 +26,7 @@ func TestALockWhoseAnswerIsKnownTooLateIsNotGiven(t *testing.T) {
 		db := openStalling(t, dsn, s)
 		l := newLocker(t, db, leasetable.WithTTL(5*time.Second))
 		word := onWire(&sqltest.Database{Engine: engineOf(dsn)}, []byte(metadata))
-		locktest.ServeStalls(l, s, word, leasetable.WithMetadata([]byte(metadata)))
+		locktest.ServeStalls(ofAnyKind(l), s, word, leasetable.WithMetadata(metadata))
 		return
 	}
 	onServers(t, func(t *testing.T, db *sqltest.Database) {

@@ -35,15 +35,11 @@ type store struct {
 	durable   bool             // releases are, too
 }
 
-func newStore(db *sqlx.DB, d schema.Dialect, t schema.Tables) (*store, error) {
+func newStore(c driver.Connector, d schema.Dialect, t schema.Tables) (*store, error) {
 	if err := t.Validate(d); err != nil {
 		return nil, err
 	}
 	texts, err := loadStatements(d, t)
-	if err != nil {
-		return nil, err
-	}
-	c, err := connector.Of(db.DB)
 	if err != nil {
 		return nil, err
 	}
@@ -57,21 +53,21 @@ func newStore(db *sqlx.DB, d schema.Dialect, t schema.Tables) (*store, error) {
 	s.takes.within, s.frees.within = conflictTimeout, attemptTimeout
 	// All writers of a SQLite file wait for each other: there a statement of one's own is no help.
 	s.takes.patient, s.frees.patient = d == schema.SQLite, d == schema.SQLite
-	s.open(c, db.DriverName())
+	s.open(c)
 	return s, nil
 }
 
 // open opens the pools.
-func (s *store) open(c driver.Connector, driverName string) {
+func (s *store) open(c driver.Connector) {
 	found := new(findings)
 	s.work.findings, s.keep.findings = found, found
 	s.work.loan.from, s.keep.loan.from = &s.keep, &s.work
 	s.keep.loan.turn = make(chan struct{}, 1)
-	s.work.open(c, driverName, s.dialect, workConns)
+	s.work.open(c, s.dialect, workConns)
 	s.work.SetConnMaxIdleTime(idleTime)
 	// The connection for renewals is opened with the first lease, and stays as long as there is one: when the server has
 	// none left, it is too late to ask for one.
-	s.keep.open(c, driverName, s.dialect, keepConns)
+	s.keep.open(c, s.dialect, keepConns)
 	s.keep.dialer.rest = renewableTime
 }
 

@@ -85,12 +85,12 @@ type surroundings struct {
 func (s surroundings) holdAndSee(t *testing.T, owner string) {
 	t.Helper()
 	const metadata = "\x00\xff'\"\\é☕"
-	lease := take(t, s.odd, s.name, leasetable.WithMetadata([]byte(metadata)))
+	lease := take(t, s.odd, s.name, leasetable.WithMetadata(metadata))
 	mustBeHeld(t, s.odd, s.name)
 	if h := mustBeHeld(t, s.plain, s.name); h.Owner != owner || h.Metadata != metadata || h.Token != 1 || time.Until(h.Until) < 50*time.Minute {
 		t.Errorf("the holder is shown as %+v", h)
 	}
-	if err := errors.Join(lease.Renew(t.Context()), lease.Verify(t.Context()), lease.SetMetadata(t.Context(), nil)); err != nil {
+	if err := errors.Join(lease.Renew(t.Context()), lease.Verify(t.Context()), lease.SetMetadata(t.Context(), "")); err != nil {
 		t.Error(err)
 	}
 	if h := mustBeHeld(t, s.odd, s.name); h.Owner != owner || h.Metadata != "" {
@@ -140,11 +140,10 @@ func (s surroundings) handOver(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			lease, _ := lock.(*leasetable.Lease)
-			next <- lease
+			next <- lock
 		}()
 		eventually(t, func() bool {
-			info, err := l.Info(t.Context(), s.name)
+			info, err := l.Inspect(t.Context(), s.name)
 			return err == nil && !info.WantedSince.IsZero()
 		})
 		release(t, leases[len(leases)-1])
@@ -169,7 +168,7 @@ func (s surroundings) moveOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	adopted, err := s.plain.Adopt(t.Context(), ticket, leasetable.WithMetadata([]byte("adopted")))
+	adopted, err := s.plain.Adopt(t.Context(), ticket, leasetable.WithMetadata("adopted"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +300,7 @@ func (s surroundings) takeOver(t *testing.T) {
 	if _, err := s.odd.Purge(t.Context(), 0); err != nil {
 		t.Errorf("Purge: %v", err)
 	}
-	if info, err := s.odd.Info(t.Context(), s.name+"?"); err != nil || info.Held || info.Expired {
+	if info, err := s.odd.Inspect(t.Context(), s.name+"?"); err != nil || info.Held || info.Expired {
 		t.Errorf("after a purge: %+v, %v", info, err)
 	}
 }
@@ -350,7 +349,7 @@ func TestMissingTablesAreErrSchemaWithTheCommand(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTables(schema.Tables{Prefix: "missing_"}))
-		for _, acquire := range []func(context.Context, string, ...sqllock.Option) (sqllock.Lock, error){l.TryAcquire, l.Acquire} {
+		for _, acquire := range []func(context.Context, string, ...sqllock.Option) (*leasetable.Lease, error){l.TryAcquire, l.Acquire} {
 			_, err := acquire(t.Context(), "x")
 			if !errors.Is(err, sqllock.ErrSchema) || !strings.Contains(err.Error(), "sqllock schema apply") {
 				t.Errorf("without tables: %v", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/clock"
 )
 
 // term is one lease row of this Locker and the locks that hang on it. The goroutine keep renews
@@ -25,7 +26,7 @@ type term struct {
 
 	mu       sync.Mutex
 	trusted  time.Time           // guarded by mu: until when the database is sure to keep the lease
-	deadline *time.Timer         // guarded by mu: ends the term at trusted
+	deadline *clock.Timer        // guarded by mu: ends the term at trusted
 	warning  *time.Timer         // guarded by mu: warns some time before
 	locks    map[*Lease]struct{} // guarded by mu: the locks that are held
 	claims   int                 // guarded by mu: claims under way
@@ -123,7 +124,7 @@ func (l *Locker) open(ctx context.Context, ttl time.Duration, apart bool) (*term
 	if err != nil {
 		return nil, err
 	}
-	t.began, t.pace = sent, time.Since(sent)
+	t.began, t.pace = clock.Plain(sent), clock.Since(sent)
 	if err := l.adopt(t, sent); err != nil {
 		return nil, err
 	}
@@ -137,7 +138,7 @@ func (l *Locker) grant(ctx context.Context, p *pool, id []byte, ttl, within time
 		return sent, fmt.Errorf("%w: %w", errNoLease, err)
 	}
 	err = retryConflicts(ctx, func(ctx context.Context) error {
-		sent = time.Now()
+		sent = clock.Now()
 		return once(ctx, min(within, attemptTimeout), func(ctx context.Context) error {
 			_, err := l.store.change(ctx, p, grant,
 				id, l.owner, l.host, os.Getpid(), ttl.Microseconds(), ttl.Microseconds())
@@ -172,9 +173,9 @@ func (l *Locker) adopt(t *term, sent time.Time) error {
 		return sqllock.ErrClosed
 	}
 	t.mu.Lock()
-	t.used = sent
+	t.used = clock.Plain(sent)
 	t.trusted = sent.Add(t.ttl - t.margin())
-	t.deadline, t.warning = time.AfterFunc(t.ttl, t.expire), time.AfterFunc(t.ttl, t.warn)
+	t.deadline, t.warning = clock.AfterFunc(t.trusted, t.expire), time.AfterFunc(t.ttl, t.warn)
 	t.setTimers()
 	t.reviewed = news{connection: l.store.keep.latest.Load()}
 	t.mu.Unlock()
@@ -202,7 +203,7 @@ func (l *Locker) forget(t *term, ended bool) {
 func (t *term) beginClaim() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.cause != nil || t.retired || !time.Now().Before(t.trusted) {
+	if t.cause != nil || t.retired || !clock.Now().Before(t.trusted) {
 		return false
 	}
 	t.claims++
@@ -227,7 +228,7 @@ func (t *term) attach(le *Lease, reviews int) error {
 	if t.cause != nil {
 		return t.cause
 	}
-	if !time.Now().Before(t.trusted) {
+	if !clock.Now().Before(t.trusted) {
 		return errLate
 	}
 	t.claims--
@@ -242,7 +243,7 @@ func (t *term) attach(le *Lease, reviews int) error {
 func (t *term) join(le *Lease) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.cause != nil || !time.Now().Before(t.trusted) {
+	if t.cause != nil || !clock.Now().Before(t.trusted) {
 		return errMoveOn
 	}
 	t.locks[le] = struct{}{}
@@ -304,20 +305,19 @@ func (t *term) nudgeIfRetired() {
 func (t *term) trustedNow() (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.cause == nil && time.Now().Before(t.trusted), t.cause
+	return t.cause == nil && clock.Now().Before(t.trusted), t.cause
 }
 
 // setTimers sets them by trusted. The caller holds mu.
 func (t *term) setTimers() {
-	left := time.Until(t.trusted)
-	t.deadline.Reset(left)
-	t.warning.Reset(left - t.ttl/4)
+	t.deadline.Reset(t.trusted)
+	t.warning.Reset(clock.Until(t.trusted) - t.ttl/4)
 }
 
 // warn tells that the locks will end soon unless a renewal is confirmed; one is overdue.
 func (t *term) warn() {
 	t.mu.Lock()
-	left, locks := time.Until(t.trusted), len(t.locks)
+	left, locks := clock.Until(t.trusted), len(t.locks)
 	t.mu.Unlock()
 	if locks > 0 && left > 0 {
 		t.locker.events.Expiring(context.Background(), left, locks)
@@ -337,7 +337,7 @@ func (t *term) sureBy() (sure, pace time.Duration) {
 	if t.cause != nil {
 		return 0, t.pace
 	}
-	return max(0, time.Until(t.trusted)), t.pace
+	return max(0, clock.Until(t.trusted)), t.pace
 }
 
 // expire ends the term at its deadline.
@@ -374,7 +374,7 @@ func (t *term) finish(cause error) {
 	t.deadline.Stop()
 	t.warning.Stop()
 	for le := range t.locks {
-		le.End(cause)
+		le.hold.End(cause)
 		le.leave()
 	}
 	clear(t.locks)
@@ -386,7 +386,7 @@ func (t *term) finish(cause error) {
 // context ends when the database is no longer sure to keep the lease, or the Locker is closed.
 func (t *term) context() (context.Context, context.CancelFunc) {
 	t.mu.Lock()
-	ctx, cancel := context.WithDeadline(context.Background(), t.trusted)
+	ctx, cancel := context.WithDeadline(context.Background(), clock.Plain(t.trusted))
 	t.mu.Unlock()
 	stop := context.AfterFunc(t.locker.closing, cancel)
 	return ctx, func() { stop(); cancel() }

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/lockname"
 )
 
 // ticket is what the text says that [Lease.Export] returns.
@@ -46,7 +46,7 @@ func readTicket(text string) (t ticket, err error) {
 	case len(t.Lease) != 16 || t.Token <= 0:
 		return ticket{}, errTicket
 	}
-	if err := sqllock.CheckName(string(t.Name)); err != nil {
+	if err := lockname.Check(string(t.Name)); err != nil {
 		return ticket{}, fmt.Errorf("%w: %w", errTicket, err)
 	}
 	return t, nil

@@ -12,7 +12,18 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/trouble"
+	"github.com/sqllock/sqllock/internal/waiting"
 )
+
+// waitAtMost is wait for as long as the options say.
+func (a *attempt) waitAtMost() (*Lease, error) {
+	return waiting.AtMost(a.ctx, a.choice.wait,
+		func(context.Context) (*Lease, error) { return a.try() },
+		func(ctx context.Context) (*Lease, error) {
+			a.ctx = ctx
+			return a.wait()
+		})
+}
 
 // wait takes the name as soon as it is free or its lease is over.
 func (a *attempt) wait() (*Lease, error) {

@@ -45,7 +45,7 @@ func TestWaitingForGuardedNamesKeepsNoConnection(t *testing.T) {
 			if err != nil {
 				t.Fatalf("after %d pairs: %v", pairs, err)
 			}
-			release(t, lock.(*leasetable.Lease))
+			release(t, lock)
 		}
 	})
 }

@@ -22,8 +22,8 @@ func wanted(t *testing.T, db *sqltest.Database) bool {
 }
 
 // acquiring calls Acquire in a goroutine.
-func acquiring(l *leasetable.Locker, name string) <-chan sqllock.Lock {
-	got := make(chan sqllock.Lock, 1)
+func acquiring(l *leasetable.Locker, name string) <-chan *leasetable.Lease {
+	got := make(chan *leasetable.Lease, 1)
 	go func() {
 		lock, err := l.Acquire(context.Background(), name)
 		if err != nil {

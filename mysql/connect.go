@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	gomysql "github.com/go-sql-driver/mysql"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/internal/session"
 	"github.com/sqllock/sqllock/internal/version"
 )
@@ -27,7 +29,7 @@ func (l *Locker) open(ctx context.Context) (session.Conn[string], error) {
 		return nil, &session.UnavailableError{Err: err, Permanent: notLetIn(err)}
 	}
 	c := newConn(sc, socket)
-	if err := c.setUp(ctx, l.ttl, l.wide); err != nil {
+	if err := c.setUp(ctx, l.ttl, l.wide, &l.mariadb); err != nil {
 		c.Close()
 		broken := c.Broken(err) && !errors.Is(err, sqllock.ErrRefused)
 		err = fmt.Errorf("set up a MySQL session: %w", err)
@@ -77,7 +79,7 @@ func isOneOf(err error, numbers ...uint16) bool {
 	return errors.As(err, &answer) && slices.Contains(numbers, answer.Number)
 }
 
-func (c *conn) setUp(ctx context.Context, ttl time.Duration, wide bool) error {
+func (c *conn) setUp(ctx context.Context, ttl time.Duration, wide bool, mariadb *atomic.Bool) error {
 	if _, err := c.sc.ExecContext(ctx, modesSQL); err != nil {
 		return err
 	}
@@ -88,6 +90,7 @@ func (c *conn) setUp(ctx context.Context, ttl time.Duration, wide bool) error {
 	if err := refuse(variables); err != nil {
 		return err
 	}
+	mariadb.Store(strings.Contains(variables["version"], "MariaDB"))
 	if err := c.sc.QueryRowContext(ctx, sessionSQL).Scan(&c.id, &c.database); err != nil {
 		return err
 	}
@@ -136,17 +139,17 @@ func refuse(variables map[string]string) error {
 	_, older := version.OlderMySQL(variables["version"])
 	switch {
 	case older:
-		return &sqllock.RefusedError{
+		return &refusal.Error{
 			Seen:    "the server is older than MySQL 8.0.22 and MariaDB 10.6, and lacks what the statements need: " + variables["version"],
 			Instead: "use a later one, or " + useLease,
 		}
 	case set("wsrep_on"):
-		return &sqllock.RefusedError{
+		return &refusal.Error{
 			Seen:    "the server is a Galera node (wsrep_on), and GET_LOCK is known to this node only",
 			Instead: useLease,
 		}
 	case set("group_replication_group_name"):
-		return &sqllock.RefusedError{
+		return &refusal.Error{
 			Seen:    "the server is a member of a replication group, and GET_LOCK is known to this member only",
 			Instead: useLease,
 		}
@@ -157,7 +160,7 @@ func refuse(variables map[string]string) error {
 }
 
 // A replica may be the primary soon.
-var errReadOnly = &session.PassingRefusalError{Refused: &sqllock.RefusedError{
+var errReadOnly = &session.PassingRefusalError{Refused: &refusal.Error{
 	Seen:    "the server is read-only, and so probably a replica whose locks its primary does not know",
 	Instead: "connect to the primary",
 }}

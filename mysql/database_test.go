@@ -2,6 +2,7 @@ package mysql_test
 
 import (
 	"cmp"
+	"context"
 	"database/sql"
 	"fmt"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	gomysql "github.com/go-sql-driver/mysql"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/mysql"
 	"github.com/sqllock/sqllock/sqltest"
@@ -79,9 +81,19 @@ func (d database) New(s locktest.Settings) (locktest.SessionLocker, error) {
 		opts = append(opts, mysql.WithMaxConnections(s.Connections))
 	}
 	if s.DB != nil {
-		return mysql.FromDB(s.DB, opts...)
+		l, err := mysql.FromDB(s.DB, opts...)
+		return shown{l}, err
 	}
-	return mysql.New(cmp.Or(s.DSN, d.db.DSN), opts...)
+	l, err := mysql.New(cmp.Or(s.DSN, d.db.DSN), opts...)
+	return shown{l}, err
+}
+
+// shown is a Locker as the suites for all servers know it.
+type shown struct{ *mysql.Locker }
+
+func (s shown) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Holder, bool, error) {
+	info, err := s.Locker.Inspect(ctx, name, opts...)
+	return info.Holder, info.Held, err
 }
 
 func (d database) Child(dsn string, ttl time.Duration, job locktest.Job) []string {

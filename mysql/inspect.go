@@ -8,20 +8,36 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// look asks who holds the lock called name, and what more the user may see.
-func (l *Locker) look(ctx context.Context, op, name string) (sqllock.Holder, bool, error) {
-	type answer struct {
-		holder sqllock.Holder
-		held   bool
+// Inspect reports which connection holds the lock called name, in this process or another, if any does. The rest is known as far as the user may see it:
+//   - Address: for connections of the same user, and with the privilege PROCESS for all. MySQL shows none with
+//     performance_schema=OFF.
+//   - Owner: the attribute program_name, for connections of the same user, and with SELECT on
+//     performance_schema.session_connect_attrs for all.
+//   - Waiters: with SELECT on performance_schema.metadata_locks; a Locker counts as one, however many of
+//     its goroutines wait. Zero may also mean that they cannot be seen.
+//
+// MariaDB shows Owner and Waiters only when it was started with performance_schema=ON, and Waiters
+// only while the instrument wait/lock/metadata/sql/mdl is enabled. Since is never known: no table
+// says when a connection began or took a lock.
+func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (Info, error) {
+	const op = "inspect"
+	if _, err := want(op, name, opts); err != nil {
+		return Info{}, err
 	}
-	a, err := session.Ask(ctx, l.engine, op, name, func(ctx context.Context, c session.Conn[string]) (a answer, err error) {
-		a.holder, a.held, err = c.Holder(ctx, name)
-		if err == nil && a.held {
-			err = c.(*conn).details(ctx, name, &a.holder)
+	return l.look(ctx, op, name)
+}
+
+// look asks who holds the lock called name, and what more the user may see.
+func (l *Locker) look(ctx context.Context, op, name string) (Info, error) {
+	return session.Ask(ctx, l.engine, op, name, func(ctx context.Context, c session.Conn[string]) (info Info, err error) {
+		mc := c.(*conn)
+		info = Info{Name: name, ServerName: ServerName(mc.database, name)}
+		info.Holder, info.Held, err = mc.Holder(ctx, name)
+		if err == nil && info.Held {
+			err = mc.details(ctx, name, &info.Holder)
 		}
-		return a, err
+		return info, err
 	})
-	return a.holder, a.held, err
 }
 
 // details adds what the statement that says who holds a lock does not: it takes ten times as long,

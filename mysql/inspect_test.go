@@ -65,8 +65,8 @@ func showsWhileNotUTF8(t *testing.T, db *sqltest.Database) {
 	eventually(t, "the statement runs", func() bool {
 		return ask[int](t, db, "SELECT COUNT(*) FROM "+processes+" WHERE DB = DATABASE() AND STATE = 'User sleep'") == 1
 	})
-	if seen, held, err := l.Inspect(ctx, "a"); err != nil || !held || seen.Address == "" {
-		t.Errorf("Inspect = %v, %t, %v", seen, held, err)
+	if info, err := l.Inspect(ctx, "a"); err != nil || !info.Held || info.Holder.Address == "" {
+		t.Errorf("Inspect = %+v, %v", info, err)
 	}
 	if infos, err := l.List(ctx); err != nil || len(infos) == 0 {
 		t.Errorf("List = %v, %v", infos, err)
@@ -117,8 +117,8 @@ func TestAUserWithoutPrivilegesInspectsButCannotListOrTerminate(t *testing.T) {
 		lock := mustTry(t, newLocker(t, db), "a")
 		l := closing(t)(mysql.New(asUser(t, db)))
 		want := sqllock.Holder{Session: int64(holderOf(t, db, "a"))}
-		if seen, held, err := l.Inspect(t.Context(), "a"); err != nil || !held || seen != want {
-			t.Errorf("Inspect = %+v, %t, %v; want %+v", seen, held, err, want)
+		if info, err := l.Inspect(t.Context(), "a"); err != nil || !info.Held || info.Holder != want {
+			t.Errorf("Inspect = %+v, %v; want %+v", info, err, want)
 		}
 		if infos, err := l.List(t.Context()); err == nil || !strings.Contains(err.Error(), "takes SELECT") {
 			t.Errorf("List = %+v, %v", infos, err)

@@ -12,9 +12,11 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// Info is a lock of GET_LOCK that a connection holds.
+// Info is what the server says of a lock of GET_LOCK.
 type Info struct {
-	ServerName string // what GET_LOCK was called with, in lower case on MySQL; compare it with ServerName
+	Name       string // as Inspect was asked; List does not know it
+	ServerName string // what GET_LOCK was called with, in lower case on MySQL as List tells it; compare it with ServerName
+	Held       bool   // by a connection
 	Holder     sqllock.Holder
 }
 
@@ -64,7 +66,7 @@ func (c *conn) list(ctx context.Context) (infos []Info, shown bool, err error) {
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var info Info
+		info := Info{Held: true}
 		h := &info.Holder
 		if err := rows.Scan(&info.ServerName, &h.Session, &h.Owner, &h.Address, &h.Waiters); err != nil {
 			return nil, false, err

@@ -8,13 +8,15 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	gomysql "github.com/go-sql-driver/mysql"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/connector"
-	"github.com/sqllock/sqllock/internal/event"
+	"github.com/sqllock/sqllock/internal/observe"
 	"github.com/sqllock/sqllock/internal/session"
 )
 
@@ -28,8 +30,9 @@ type Locker struct {
 	idle     time.Duration // at the longest, before a heartbeat
 	owner    string
 	sessions int
-	wide     bool // names belong to the whole server
-	events   event.Sink
+	wide     bool        // names belong to the whole server
+	mariadb  atomic.Bool // the server is one
+	events   observe.Sink
 	engine   *session.Locker[string]
 }
 
@@ -77,7 +80,7 @@ func WithLogger(logger *slog.Logger) Option {
 // called from many goroutines, at the same time too, and now and then after Close. What calls it
 // waits for it, renewals among them: a hook that is slow loses locks, and one that uses the Locker or
 // panics can hang it. Hand over to a channel what takes time.
-func WithHook(hook func(sqllock.Event)) Option {
+func WithHook(hook func(context.Context, sqllock.Event)) Option {
 	return func(l *Locker) { l.events.Hook = hook }
 }
 
@@ -111,11 +114,20 @@ func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
+	return FromConnector(c, opts...)
+}
+
+// FromConnector returns a Locker that connects by c, which github.com/go-sql-driver/mysql has made. A readTimeout of c's must be longer
+// than two seconds.
+func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
+	if err := connector.Check(c); err != nil {
+		return nil, err
+	}
 	switch c.Driver().(type) {
 	case gomysql.MySQLDriver, *gomysql.MySQLDriver:
 	default:
-		return nil, fmt.Errorf("sqllock: the driver of this *sql.DB is %T; session locks on MySQL and MariaDB need "+
-			"github.com/go-sql-driver/mysql", c.Driver())
+		return nil, fmt.Errorf("sqllock: the driver is %T; session locks on MySQL and MariaDB need github.com/go-sql-driver/mysql, and none of "+
+			"what wraps it: use mysql.New with a DSN, or mysql.FromConnector with a connector of that driver", c.Driver())
 	}
 	return newLocker(opts, func(string) (driver.Connector, error) { return c, nil })
 }
@@ -141,10 +153,20 @@ func newLocker(opts []Option, connect func(owner string) (driver.Connector, erro
 	}
 	l.db = sql.OpenDB(c)
 	l.db.SetMaxIdleConns(-1)
+	l.events.Locker = l.identity
 	l.engine = session.New(session.Config[string]{
 		Open: l.open, Timing: timing, Limits: limits, Owner: l.owner, Events: l.events,
 	})
 	return l, nil
+}
+
+// identity says whose events those of l are.
+func (l *Locker) identity() event.Locker {
+	system := "mysql"
+	if l.mariadb.Load() {
+		system = "mariadb"
+	}
+	return event.Locker{Kind: "session", System: system, Owner: l.owner}
 }
 
 // TryAcquire implements sqllock.Locker. The *sqllock.HeldError names the holding connection.
@@ -167,33 +189,10 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Optio
 	return l.engine.Acquire(ctx, w)
 }
 
-// want makes of a name and options what is asked for.
-func want(op, name string, opts []sqllock.Option) (w session.Want[string], err error) {
-	backend, err := session.CheckArgs(op, name, opts)
-	if err == nil && backend != nil {
-		err = &sqllock.OpError{Op: op, Name: name, Err: fmt.Errorf("%w on MySQL and MariaDB: %v", sqllock.ErrUnsupported, backend)}
-	}
-	return session.Want[string]{Name: name, Key: name}, err
-}
-
-// Inspect reports which connection holds the lock called name, in this process or another, and
-// whether any does. The rest is known as far as the user may see it:
-//   - Address: for connections of the same user, and with the privilege PROCESS for all. MySQL shows none with
-//     performance_schema=OFF.
-//   - Owner: the attribute program_name, for connections of the same user, and with SELECT on
-//     performance_schema.session_connect_attrs for all.
-//   - Waiters: with SELECT on performance_schema.metadata_locks; a Locker counts as one, however many of
-//     its goroutines wait. Zero may also mean that they cannot be seen.
-//
-// MariaDB shows Owner and Waiters only when it was started with performance_schema=ON, and Waiters
-// only while the instrument wait/lock/metadata/sql/mdl is enabled. Since is never known: no table
-// says when a connection began or took a lock.
-func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, held bool, err error) {
-	const op = "inspect"
-	if _, err := want(op, name, opts); err != nil {
-		return sqllock.Holder{}, false, err
-	}
-	return l.look(ctx, op, name)
+// want makes of a name and options what is asked for. This package has no options of its own.
+func want(op, name string, opts []sqllock.Option) (session.Want[string], error) {
+	_, wait, err := session.CheckArgs[struct{}](op, name, opts)
+	return session.Want[string]{Name: name, Key: name, Wait: wait}, err
 }
 
 // Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. It

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/mysql"
 )
 
@@ -39,7 +40,7 @@ func TestServersThatWouldNotExcludeOthersAreRefused(t *testing.T) {
 
 func mustSayWhy(t *testing.T, err error, seen string) {
 	t.Helper()
-	var refused *sqllock.RefusedError
+	var refused *refusal.Error
 	if !errors.Is(err, sqllock.ErrRefused) || !errors.As(err, &refused) {
 		t.Fatalf("the error is %v; want a *RefusedError", err)
 	}

@@ -24,8 +24,11 @@ func (l *Locker) Terminate(ctx context.Context, name string, opts ...sqllock.Opt
 		return sqllock.Holder{}, false, err
 	}
 	return l.engine.Terminate(ctx, name, session.Ender[string]{
-		Look: func(ctx context.Context, op string) (sqllock.Holder, bool, error) { return l.look(ctx, op, name) },
-		Is:   func(c session.Conn[string], id int64) bool { return c.(*conn).id == id },
+		Look: func(ctx context.Context, op string) (sqllock.Holder, bool, error) {
+			info, err := l.look(ctx, op, name)
+			return info.Holder, info.Held, err
+		},
+		Is: func(c session.Conn[string], id int64) bool { return c.(*conn).id == id },
 		End: func(ctx context.Context, c session.Conn[string], id int64) (bool, error) {
 			return c.(*conn).end(ctx, name, id)
 		},

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/internal/session"
 )
 
@@ -53,7 +54,7 @@ func (c *conn) prepare(ctx context.Context) error {
 		_, err := c.pc.PgConn().Prepare(ctx, name, sql, nil)
 		var answer *pgconn.PgError
 		if errors.As(err, &answer) && answer.Code == "42P05" {
-			return &sqllock.RefusedError{
+			return &refusal.Error{
 				Seen:    "the connection was given a session that another client had prepared statements in",
 				Instead: "set server_reset_query of the pooler in between to DISCARD ALL, or " + insteadOfPooler,
 			}
@@ -257,23 +258,27 @@ func (c *conn) keepIdle(ctx context.Context) error {
 
 // Holder implements session.Conn.
 func (c *conn) Holder(ctx context.Context, k key) (sqllock.Holder, bool, error) {
-	var (
-		holder sqllock.Holder
-		owner  string
-		since  *time.Time
-	)
-	err := c.pc.QueryRow(ctx, holderSQL, k.n, k.subid(), c.database).Scan(&holder.Session, &owner, &holder.Address, &since, &holder.Waiters)
+	info, err := c.look(ctx, k)
+	return info.Holder, info.Held, err
+}
+
+func (c *conn) look(ctx context.Context, k key) (Info, error) {
+	info := Info{Key: k.n, Pair: k.pair}
+	var since *time.Time
+	h := &info.Holder
+	err := c.pc.QueryRow(ctx, holderSQL, k.n, k.subid(), c.database).Scan(&info.Shared, &h.Session, &h.Owner, &h.Address, &since, &h.Waiters)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return sqllock.Holder{}, false, nil
+		return info, nil
 	}
 	if err != nil {
-		return sqllock.Holder{}, false, withLimit(err)
+		return Info{}, withLimit(err)
 	}
-	holder.Owner = strings.TrimPrefix(owner, "sqllock/")
+	info.Held = true
+	h.Owner = strings.TrimPrefix(h.Owner, "sqllock/")
 	if since != nil {
-		holder.Since = *since
+		h.Since = *since
 	}
-	return holder, true, nil
+	return info, nil
 }
 
 // Ping implements session.Conn.

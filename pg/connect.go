@@ -3,6 +3,7 @@ package pg
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,12 +20,14 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/internal/session"
 )
 
 // connectAs opens a connection as a pool with this configuration would.
 func connectAs(ctx context.Context, config *pgxpool.Config) (*pgx.Conn, error) {
 	cc := config.ConnConfig.Copy()
+	cc.Tracer = nil // heartbeats are none of the application's statements
 	// Other handlers let a statement go on for some time after its deadline.
 	cc.BuildContextWatcherHandler = func(pc *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.DeadlineContextWatcherHandler{Conn: pc.Conn()}
@@ -46,15 +49,35 @@ func connectAs(ctx context.Context, config *pgxpool.Config) (*pgx.Conn, error) {
 	return pc, nil
 }
 
+// Connector makes a connector of a pool, for leasetable.FromConnector, say. It connects as pool does, with its hooks BeforeConnect and
+// AfterConnect but without its tracer. It takes no connection from pool, and does not close it.
+func Connector(pool *pgxpool.Pool) driver.Connector {
+	config := pool.Config()
+	config.ConnConfig.Tracer = nil
+	var opts []stdlib.OptionOpenDB
+	if config.BeforeConnect != nil {
+		opts = append(opts, stdlib.OptionBeforeConnect(config.BeforeConnect))
+	}
+	if config.AfterConnect != nil {
+		opts = append(opts, stdlib.OptionAfterConnect(config.AfterConnect))
+	}
+	return stdlib.GetConnector(*config.ConnConfig, opts...)
+}
+
 // connectLike returns a function that opens a connection as db does.
 func connectLike(db *sql.DB) (func(context.Context) (*pgx.Conn, error), error) {
 	c, err := connector.Of(db)
 	if err != nil {
 		return nil, err
 	}
+	return connectBy(c)
+}
+
+// connectBy returns a function that opens a connection by c.
+func connectBy(c driver.Connector) (func(context.Context) (*pgx.Conn, error), error) {
 	if _, ok := c.Driver().(*stdlib.Driver); !ok {
-		return nil, fmt.Errorf("sqllock: the driver of this *sql.DB is %T; session locks on PostgreSQL need "+
-			"github.com/jackc/pgx/v5/stdlib, or a connection string for pg.New", c.Driver())
+		return nil, fmt.Errorf("sqllock: the driver is %T; session locks on PostgreSQL need pgx, and none of what wraps it: "+
+			"use pg.New with a connection string, pg.FromPool, or pg.FromConnector with a connector of github.com/jackc/pgx/v5/stdlib", c.Driver())
 	}
 	c = connector.Sharing(c, session.OpenTimeout)
 	return func(ctx context.Context) (*pgx.Conn, error) {
@@ -150,7 +173,7 @@ func notLetIn(err error) bool {
 }
 
 // A standby may be the primary soon.
-var errStandby = &session.PassingRefusalError{Refused: &sqllock.RefusedError{
+var errStandby = &session.PassingRefusalError{Refused: &refusal.Error{
 	Seen:    "the server is a standby, whose advisory locks its primary does not know",
 	Instead: "connect to the primary",
 }}
@@ -199,12 +222,12 @@ func (l *Locker) refuse(ctx context.Context, pc *pgx.Conn, is *server) error {
 	given := pc.PgConn().PID() // the process that the connection was told it talks to
 	switch {
 	case strings.Contains(is.fullName, "CockroachDB"):
-		return &sqllock.RefusedError{
+		return &refusal.Error{
 			Seen:    "the server is CockroachDB, whose advisory locks do nothing",
 			Instead: useLease,
 		}
 	case is.pid != strconv.FormatUint(uint64(given), 10) && !l.pooled:
-		return &sqllock.RefusedError{
+		return &refusal.Error{
 			Seen: fmt.Sprintf("a connection pooler is in between (the connection was given process id %d, "+
 				"statements run in %s), which may hand the session, and its locks, to somebody else", given, is.pid),
 			Instead: insteadOfPooler + ". If it pools sessions, say so (pg.WithSessionPooling)",
@@ -212,7 +235,7 @@ func (l *Locker) refuse(ctx context.Context, pc *pgx.Conn, is *server) error {
 	case is.standby:
 		return errStandby
 	case is.version < oldest:
-		return &sqllock.RefusedError{
+		return &refusal.Error{
 			Seen:    "the server is older than PostgreSQL 12: " + is.fullName,
 			Instead: "use a later one, or " + useLease,
 		}

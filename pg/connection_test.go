@@ -38,13 +38,13 @@ func TestConnectionsAndHoldersAreKnownByTheOwnersName(t *testing.T) {
 		if h.Owner != test.shown || h.Session != int64(holderOf(t, db, test.owner+" ")) || h.Since.IsZero() || h.Address == "" {
 			t.Errorf("the holder is %+v", h)
 		}
-		seen, isHeld, err := other.Inspect(t.Context(), test.owner+" ")
-		if err != nil || !isHeld || seen != h {
-			t.Errorf("Inspect = %+v, %t, %v; the failed try said %+v", seen, isHeld, err, h)
+		info, err := other.Inspect(t.Context(), test.owner+" ")
+		if err != nil || !info.Held || info.Holder != h {
+			t.Errorf("Inspect = %+v, %v; the failed try said %+v", info, err, h)
 		}
 		mustRelease(t, lock)
-		if _, isHeld, err := other.Inspect(t.Context(), test.owner+" "); err != nil || isHeld {
-			t.Errorf("Inspect of a free lock: %t, %v", isHeld, err)
+		if info, err := other.Inspect(t.Context(), test.owner+" "); err != nil || info.Held {
+			t.Errorf("Inspect of a free lock: %+v, %v", info, err)
 		}
 	}
 }

@@ -2,11 +2,13 @@ package pg_test
 
 import (
 	"cmp"
+	"context"
 	"database/sql"
 	"net/url"
 	"testing"
 	"time"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
@@ -62,9 +64,19 @@ func (d database) New(s locktest.Settings) (locktest.SessionLocker, error) {
 		opts = append(opts, pg.WithMaxConnections(s.Connections))
 	}
 	if s.DB != nil {
-		return pg.FromDB(s.DB, opts...)
+		l, err := pg.FromDB(s.DB, opts...)
+		return shown{l}, err
 	}
-	return pg.New(cmp.Or(s.DSN, d.db.DSN), opts...)
+	l, err := pg.New(cmp.Or(s.DSN, d.db.DSN), opts...)
+	return shown{l}, err
+}
+
+// shown is a Locker as the suites for all servers know it.
+type shown struct{ *pg.Locker }
+
+func (s shown) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Holder, bool, error) {
+	info, err := s.Locker.Inspect(ctx, name, opts...)
+	return info.Holder, info.Held, err
 }
 
 func (d database) Child(dsn string, ttl time.Duration, job locktest.Job) []string {

@@ -1,82 +1,117 @@
-// Package pg gives session locks on PostgreSQL, advisory locks on dedicated connections, and
+// Package pg takes locks on PostgreSQL: session locks, which are advisory locks on connections of a Locker's own, and
 // transaction locks in the caller's transactions.
+//
+// # Use
+//
+//	locker, err := pg.New("postgres://user:password@host:5432/database")
+//	if err != nil {
+//		return err
+//	}
+//	defer locker.Close()
+//
+//	return sqllock.Do(ctx, locker, "migrations", func(ctx context.Context) error {
+//		return migrate(ctx) // ctx ends if the lock is lost
+//	})
+//
+// [FromPool], [FromDB] and [FromConnector] make a Locker that connects as a pool, a *sql.DB or a connector does. Open
+// one Locker per process. For a lock that lasts as long as a transaction, no Locker is needed:
+//
+//	err := pg.LockTx(ctx, tx, "orders/17") // tx is a pgx.Tx; for a *sql.Tx it is pg.SQLTx(tx)
 //
 // # What ends a lock
 //
-// A lock lasts until the first of these:
+// A session lock lasts until the first of these:
 //   - Release.
-//   - The end of the connection that it was taken on: the process ended, the connection broke,
-//     the server restarted or failed over, or somebody called pg_terminate_backend. The
-//     lock's context ends with sqllock.ErrLost as soon as the connection's end is seen, which
-//     takes milliseconds on a connection that was closed.
-//   - The session TTL: the server ends a session that it has not heard of for so long
-//     (idle_session_timeout), and so frees the locks of a process that is stopped or cut
-//     off. A Locker pings its sessions every third of the TTL, but at least every 5 s, and the lock's context ends
-//     with sqllock.ErrLost when nothing was confirmed for 5/6 of it, counted on this
-//     process's monotonic clock from the sending of the last confirmed statement. PostgreSQL 12 and 13
-//     have no such timeout: there TCP keepalives and tcp_user_timeout free the locks of a client that was cut
-//     off, a little later than the TTL, and a process that is merely stopped keeps its locks until it goes on. A Locker
-//     logs a warning when it first meets such a server.
+//   - The end of the connection that it was taken on: the process ended, the connection broke, the server restarted
+//     or failed over, or somebody called pg_terminate_backend.
+//   - The session TTL ([WithSessionTTL]): the server ends a session that was silent for so long
+//     (idle_session_timeout). So it frees the locks of a process that is stopped or cut off.
 //
-// An advisory lock does not survive a failover, and nothing is written to a table. So synchronous replication does not
-// protect it: a holder that is still connected to an old primary which goes on serving after a standby was promoted is told
-// nothing, while others take the lock on the new primary. Only fencing of the old primary closes that gap.
+// PostgreSQL 12 and 13 have no idle_session_timeout. There TCP keepalives and tcp_user_timeout free the locks of a
+// client that was cut off, a little later than the TTL. A process that is merely stopped keeps its locks until it
+// goes on. A Locker logs a warning when it first meets such a server.
 //
-// # Connections
+// # What the holder is told
 //
-// A Locker opens connections of its own and never takes one from the application's pool: at most
-// 20, see [WithMaxConnections]. Locks that were free when they were asked for share one, 600 of them at most, and
-// what many goroutines ask for at the same time goes in one statement. A lock that another
-// process holds is waited for on a connection apart, where it then stays until it is released;
-// the connection is kept for the next wait for 5 s. The connections show up in pg_stat_activity
-// with an application_name that begins with "sqllock/".
+// When its connection ends, the lock's context ends with sqllock.ErrLost as soon as that is seen. For a connection
+// that was closed this takes milliseconds.
 //
-// The goroutines of one process that want the same lock wait in memory, first come first served,
-// and hand it over without asking the server. After 8 times or 20 ms another process has its turn
-// if one waits. To hand a lock over is to release it on what is known of the connection: if the server
-// ended it milliseconds ago, Release still returns nil, and the next is told of the loss.
+// A Locker sends a heartbeat on each session every third of the TTL, or every 5 s if that is sooner. When nothing was
+// confirmed for 5/6 of the TTL, the locks' contexts end with sqllock.ErrLost. The time is counted on this process's
+// monotonic clock, from the sending of the last confirmed statement, so the holder is told before the server frees
+// the lock.
 //
-// A wait blocks in the server's own queue in slices of at most 450 ms, so that the holder can run
-// CREATE INDEX CONCURRENTLY, which waits for every transaction that is older than itself. Who waits
-// holds another key meanwhile, the gate, or waits for that one: so the next holder is settled, and the
-// others' chances rise with the time that they wait. A waiter that is cut off is out of the way after a
-// second.
+// On Linux this deadline also passes while the machine is suspended, and the holder is told within a second of the
+// resume; elsewhere (macOS, Windows, BSD) Go's monotonic clock may stand still meanwhile, and the holder is told by
+// its next heartbeat.
 //
-// Two Lockers that each wait for what the other holds wait until a context ends: the locks are held
-// on other sessions than the waits, and the server sees no deadlock. Acquire several locks by
-// sqllock.AcquireAll.
+// # Failovers
+//
+// An advisory lock does not survive a failover, and nothing is written to a table. So synchronous replication does
+// not protect it. If the old primary goes on serving after a standby was promoted, a holder that is still connected
+// to it is told nothing, while others take the lock on the new primary. Only fencing of the old primary closes that
+// gap.
 //
 // # What is refused
 //
-// Before it grants anything, a Locker refuses (sqllock.ErrRefused) a server where an advisory
-// lock would not exclude others: a connection pooler in between, unless it is said to pool sessions
-// ([WithSessionPooling]) and a test does not find otherwise, a standby, CockroachDB, and PostgreSQL
-// before version 12. It does not recognise pgpool-II, which shows clients the process of the server as the server
-// does; sqllock doctor does. Connections of a *sql.DB that send cancel requests (pgx's
-// CancelRequestContextWatcherHandler) are sqllock.ErrUnsupported.
+// Before it grants anything, a Locker refuses (sqllock.ErrRefused) a server where an advisory lock would not exclude
+// others:
+//   - a connection pooler in between, unless it is said to pool sessions ([WithSessionPooling]) and a test does not
+//     find otherwise;
+//   - a standby;
+//   - CockroachDB;
+//   - PostgreSQL before version 12.
 //
-// # Shared locks
-//
-// [WithShared] takes a share of a lock. The goroutines of a Locker have one share on the server
-// together, since a session that has a share gets more of them past everybody who waits. Nobody
-// joins it while a goroutine, or another process, waits for the lock itself; the server is asked about
-// processes when the share is joined, every 20 ms at most.
+// It does not recognise pgpool-II, which shows clients the process of the server as the server does. The command
+// sqllock doctor does. Connections of a *sql.DB that send cancel requests (pgx's CancelRequestContextWatcherHandler)
+// are sqllock.ErrUnsupported.
 //
 // # Transaction locks
 //
-// [LockTx] and its kin take the same locks for a transaction of the caller's. Such a lock ends with
-// the transaction, needs no connection of its own, and works behind a pooler that pools transactions.
-// It has no context: what was done in the transaction is undone when its connection ends. At
-// REPEATABLE READ and above see the warning at LockTx.
+// [LockTx] and [TryLockTx] take the same locks for a transaction of the caller's. Such a lock ends with the
+// transaction, needs no connection of its own, and works behind a pooler that pools transactions. It has no context:
+// when its connection ends, what was done in the transaction is undone. At REPEATABLE READ and above see the warning
+// at LockTx.
 //
-// # Looking and ending
+// # Shared locks
 //
-// [Locker.Inspect] says who holds a lock and how many wait, [Locker.List] every advisory lock of
-// the database, by its key, and [Locker.Terminate] ends the session that holds one, with every lock
-// on it. Without pg_read_all_stats, Address and Since of other roles' sessions are not known.
+// [WithShared] takes a share of a lock. The goroutines of a Locker hold one share on the server together, because a
+// session that holds a share gets more of them past every waiter. Nobody joins that share while a goroutine, or
+// another process, waits for the whole lock. The server is asked about other processes when somebody joins, every 20
+// ms at most.
 //
 // # Keys
 //
-// A name becomes a 64-bit key, see [Key]; [WithKey] and [WithPair] take the keys of other programs. Advisory locks belong to one database of the server:
-// the same name in another database is another lock.
+// A name becomes a 64-bit key, see [Key]. [WithKey] and [WithPair] take the keys of other programs. Advisory locks
+// belong to one database of the server: the same name in another database is another lock.
+//
+// # Looking and ending
+//
+// [Locker.Inspect] says who holds a lock and how many wait. [Locker.List] returns every advisory lock of the
+// database, by its key. [Locker.Terminate] ends the session that holds a lock, with every lock on it. Without
+// pg_read_all_stats, Address and Since of other roles' sessions are not known.
+//
+// # What it costs
+//
+// A Locker opens connections of its own, at most 20 ([WithMaxConnections]), and never takes one from the
+// application's pool. In pg_stat_activity their application_name begins with "sqllock/".
+//
+// Locks that were free when they were asked for share one connection, 600 locks at most. Requests of many goroutines
+// at the same time go in one statement, as a batch. A wait for a lock that another process holds takes a dedicated
+// connection. The lock then stays on it until it is released, and the connection is kept for the next wait for 5 s.
+//
+// # How it works inside
+//
+// The goroutines of one process that want the same lock wait in a queue in memory, first come first served. A release
+// hands the lock to the next of them without asking the server. After 8 handoffs or 20 ms another process gets its
+// turn if one waits. A handoff relies on what is known of the connection: if the server ended it milliseconds ago,
+// Release still returns nil, and the next holder is told of the loss.
+//
+// A wait blocks in the server's own queue, in slices of at most 450 ms. So the holder can run CREATE INDEX
+// CONCURRENTLY, which waits for every transaction older than itself. Meanwhile a waiter holds a second key, the gate,
+// or waits for it. So the next holder is settled, and the chances of the other waiters rise with the time that they
+// wait. A waiter that is cut off is out of the way after a second.
+//
+// Two Lockers that each wait for what the other holds wait until a context ends: the locks are held on other sessions
+// than the waits, and the server sees no deadlock. Acquire several locks by sqllock.AcquireAll.
 package pg

@@ -1,6 +1,7 @@
 package pg_test
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 
@@ -15,7 +16,7 @@ func TestWhatHappensToSharesIsTold(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
-	locktest.Events(t, func(t *testing.T, hook func(sqllock.Event), logger *slog.Logger) locktest.Locker {
+	locktest.Events(t, func(t *testing.T, hook func(context.Context, sqllock.Event), logger *slog.Logger) locktest.Locker {
 		t.Helper()
 		l := newLocker(t, db, pg.WithHook(hook), pg.WithLogger(logger))
 		if hook == nil { // the other one, which keeps it out

@@ -68,10 +68,10 @@ func TestARoleWithoutPrivilegesInspectsAndListsButCannotTerminate(t *testing.T) 
 	lock := mustTry(t, newLocker(t, db, pg.WithOwner("accounts")), "a")
 	l := closing(t)(pg.New(asRole(t, db)))
 	want := sqllock.Holder{Owner: "accounts", Session: int64(holderOf(t, db, "a"))}
-	if seen, held, err := l.Inspect(t.Context(), "a"); err != nil || !held || seen != want {
-		t.Errorf("Inspect = %+v, %t, %v; want %+v", seen, held, err, want)
+	if info, err := l.Inspect(t.Context(), "a"); err != nil || info != (pg.Info{Name: "a", Key: pg.Key("a"), Held: true, Holder: want}) {
+		t.Errorf("Inspect = %+v, %v; want %+v", info, err, want)
 	}
-	if infos, err := l.List(t.Context()); err != nil || len(infos) != 1 || infos[0] != (pg.Info{Key: pg.Key("a"), Holder: want}) {
+	if infos, err := l.List(t.Context()); err != nil || len(infos) != 1 || infos[0] != (pg.Info{Key: pg.Key("a"), Held: true, Holder: want}) {
 		t.Errorf("List = %+v, %v", infos, err)
 	}
 	_, held, err := l.Terminate(t.Context(), "a")

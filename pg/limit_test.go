@@ -50,8 +50,8 @@ func isErrLimitWhenFull(t *testing.T, db *sqltest.Database) {
 	}
 	locktest.MustBeFull(t, newLocker(t, db)) // it cannot connect
 	mustHold(t, db, locks)
-	if holder, held, err := l.Inspect(t.Context(), locks[1].Name()); err != nil || !held || holder.Session == 0 {
-		t.Errorf("Inspect on a full server: %v, %t, %v", holder, held, err)
+	if info, err := l.Inspect(t.Context(), locks[1].Name()); err != nil || !info.Held || info.Holder.Session == 0 {
+		t.Errorf("Inspect on a full server: %+v, %v", info, err)
 	}
 	if infos, err := l.List(t.Context()); err != nil || len(infos) != len(locks) {
 		t.Errorf("List on a full server: %d locks, %v", len(infos), err)

@@ -11,11 +11,13 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// Info is an advisory lock that a session holds.
+// Info is what the server says of an advisory lock.
 type Info struct {
-	Key    int64 // the key; compare it with Key(name), as a hash does not tell the name
-	Pair   bool  // the key is a pair: int32(Key>>32) and int32(Key), a key space of its own
-	Shared bool  // others may share it
+	Name   string // as Inspect was asked; List does not know it, as a hash does not tell
+	Key    int64  // the key; compare it with Key(name)
+	Pair   bool   // the key is a pair: int32(Key>>32) and int32(Key), a key space of its own
+	Held   bool   // by a session, or a transaction
+	Shared bool   // the holder has a share, and others may have one
 	Holder sqllock.Holder
 }
 
@@ -35,6 +37,7 @@ func (c *conn) list(ctx context.Context) ([]Info, error) {
 	}
 	infos, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (info Info, err error) {
 		var since *time.Time
+		info.Held = true
 		h := &info.Holder
 		err = row.Scan(&info.Key, &info.Pair, &info.Shared, &h.Session, &h.Owner, &h.Address, &since, &h.Waiters)
 		h.Owner = strings.TrimPrefix(h.Owner, "sqllock/")

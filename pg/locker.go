@@ -3,6 +3,7 @@ package pg
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"log/slog"
 	"maps"
@@ -14,7 +15,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sqllock/sqllock"
-	"github.com/sqllock/sqllock/internal/event"
+	"github.com/sqllock/sqllock/event"
+	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/observe"
 	"github.com/sqllock/sqllock/internal/session"
 )
 
@@ -31,7 +34,7 @@ type Locker struct {
 	sessions int
 	pooled   bool                                            // a pooler in between is said to pool sessions
 	admit    func(context.Context, *pgx.Conn, *server) error // refuses servers; a field for tests
-	events   event.Sink
+	events   observe.Sink
 	warnOld  sync.Once
 	engine   *session.Locker[key]
 }
@@ -73,7 +76,7 @@ func WithLogger(logger *slog.Logger) Option {
 // called from many goroutines, at the same time too, and now and then after Close. What calls it
 // waits for it, renewals among them: a hook that is slow loses locks, and one that uses the Locker or
 // panics can hang it. Hand over to a channel what takes time.
-func WithHook(hook func(sqllock.Event)) Option {
+func WithHook(hook func(context.Context, sqllock.Event)) Option {
 	return func(l *Locker) { l.events.Hook = hook }
 }
 
@@ -94,7 +97,7 @@ func New(connString string, opts ...Option) (*Locker, error) {
 }
 
 // FromPool returns a Locker that connects as pool does, with its hooks BeforeConnect and
-// AfterConnect. It takes no connection from pool, and does not close it.
+// AfterConnect, but without its tracer. It takes no connection from pool, and does not close it.
 func FromPool(pool *pgxpool.Pool, opts ...Option) (*Locker, error) {
 	if pool == nil {
 		return nil, errors.New("sqllock: the *pgxpool.Pool is nil")
@@ -115,6 +118,18 @@ func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	return newLocker(connect, opts)
 }
 
+// FromConnector returns a Locker that connects by c, which github.com/jackc/pgx/v5/stdlib has made.
+func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
+	if err := connector.Check(c); err != nil {
+		return nil, err
+	}
+	connect, err := connectBy(c)
+	if err != nil {
+		return nil, err
+	}
+	return newLocker(connect, opts)
+}
+
 func newLocker(connect func(context.Context) (*pgx.Conn, error), opts []Option) (*Locker, error) {
 	l := &Locker{connect: connect, ttl: 15 * time.Second, idle: 5 * time.Second, owner: session.DefaultOwner(), sessions: 20}
 	l.admit = l.refuse
@@ -129,6 +144,7 @@ func newLocker(connect func(context.Context) (*pgx.Conn, error), opts []Option) 
 	if err != nil {
 		return nil, err
 	}
+	l.events.Locker = func() event.Locker { return event.Locker{Kind: "session", System: "postgresql", Owner: l.owner} }
 	l.engine = session.New(session.Config[key]{
 		Open: l.open, Timing: timing, Limits: limits, Owner: l.owner, Events: l.events,
 	})
@@ -153,19 +169,6 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Optio
 		return nil, err
 	}
 	return l.engine.Acquire(ctx, w)
-}
-
-// Inspect reports which session holds the lock called name, in this process or another, and
-// whether any does; of several that share it, one. Of the sessions of other roles
-// Address and Since are not known, unless one may read their statistics (pg_read_all_stats).
-// A Locker counts as one waiter, however many of its goroutines wait.
-func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, held bool, err error) {
-	const op = "inspect"
-	w, err := want(op, name, opts)
-	if err != nil {
-		return sqllock.Holder{}, false, err
-	}
-	return l.look(ctx, op, w)
 }
 
 // Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. It

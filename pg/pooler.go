@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/refusal"
 )
 
 // WithSessionPooling is the caller's word that a pooler in between gives every client a session
@@ -51,7 +51,7 @@ func (l *Locker) checkPooler(ctx context.Context, pc *pgx.Conn, pid string) erro
 			return context.Cause(ctx)
 		}
 	}
-	return &sqllock.RefusedError{
+	return &refusal.Error{
 		Seen:    "the connection pooler in between keeps the locks of a client that has left",
 		Instead: "set its server_reset_query to DISCARD ALL, or connect to the server itself",
 	}
@@ -102,7 +102,7 @@ func ping(ctx context.Context, pc *pgx.Conn) (pid string, err error) {
 func mustBeOn(ctx context.Context, pc *pgx.Conn, pid string) error {
 	now, err := ping(ctx, pc)
 	if err == nil && now != pid {
-		return &sqllock.RefusedError{
+		return &refusal.Error{
 			Seen:    fmt.Sprintf("a connection pooler in between ran statements of one client in the sessions %s and %s", pid, now),
 			Instead: insteadOfPooler,
 		}
@@ -111,7 +111,7 @@ func mustBeOn(ctx context.Context, pc *pgx.Conn, pid string) error {
 }
 
 func twoClients(pid string) error {
-	return &sqllock.RefusedError{
+	return &refusal.Error{
 		Seen:    fmt.Sprintf("a connection pooler in between gave the session %s to two clients at the same time", pid),
 		Instead: insteadOfPooler,
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -95,7 +95,7 @@ func TestAPoolerThatDoesNotPoolSessionsIsRefusedAllTheSame(t *testing.T) {
 					_, err = l.TryAcquire(t.Context(), fmt.Sprint("b", i))
 				}
 			}
-			var refused *sqllock.RefusedError
+			var refused *refusal.Error
 			if !errors.As(err, &refused) || !strings.Contains(refused.Seen, test.seen) || refused.Instead == "" {
 				t.Fatalf("the error is %v", err)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/pg"
 )
 
@@ -44,7 +45,7 @@ func mustRefuse(t *testing.T, l sqllock.Locker, seen string) {
 		"TryAcquire": l.TryAcquire, "Acquire": l.Acquire,
 	} {
 		_, err := acquire(t.Context(), "a")
-		var refused *sqllock.RefusedError
+		var refused *refusal.Error
 		if !errors.Is(err, sqllock.ErrRefused) || !errors.As(err, &refused) {
 			t.Fatalf("%s = %v; want a *RefusedError", name, err)
 		}

@@ -33,7 +33,7 @@ func TestSessionLocksAreAsEverWhateverTheSettings(t *testing.T) {
 		},
 	})
 	locktest.UnderSettings(t, database{db}, "pgx", odd, func(ctx context.Context, l locktest.SessionLocker) error {
-		_, err := l.(*pg.Locker).List(ctx)
+		_, err := l.(shown).List(ctx)
 		return err
 	})
 }

@@ -28,8 +28,11 @@ func (l *Locker) Terminate(ctx context.Context, name string, opts ...sqllock.Opt
 		return sqllock.Holder{}, false, err
 	}
 	return l.engine.Terminate(ctx, name, session.Ender[key]{
-		Look: func(ctx context.Context, op string) (sqllock.Holder, bool, error) { return l.look(ctx, op, w) },
-		Is:   func(c session.Conn[key], id int64) bool { return c.(*conn).pid == strconv.FormatInt(id, 10) },
+		Look: func(ctx context.Context, op string) (sqllock.Holder, bool, error) {
+			info, err := l.look(ctx, op, w)
+			return info.Holder, info.Held, err
+		},
+		Is: func(c session.Conn[key], id int64) bool { return c.(*conn).pid == strconv.FormatInt(id, 10) },
 		End: func(ctx context.Context, c session.Conn[key], id int64) (bool, error) {
 			return c.(*conn).end(ctx, w.Key, id)
 		},

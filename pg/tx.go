@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/internal/session"
 )
 
@@ -131,17 +132,17 @@ func (a *txArg) Value() (driver.Value, error) {
 func refuseTx(conn *pgconn.PgConn) error {
 	switch status := conn.TxStatus(); {
 	case conn.ParameterStatus("crdb_version") != "":
-		return &sqllock.RefusedError{
+		return &refusal.Error{
 			Seen:    "the server is CockroachDB, whose advisory locks do nothing",
 			Instead: "lock a row with SELECT … FOR UPDATE, or use a lease (package leasetable)",
 		}
 	case status == 'E':
-		return &sqllock.RefusedError{
+		return &refusal.Error{
 			Seen:    "the transaction has failed: a statement before this one had an error",
 			Instead: "roll back, all of it or to a savepoint, before the lock is taken",
 		}
 	case status != 'T':
-		return &sqllock.RefusedError{
+		return &refusal.Error{
 			Seen:    "the connection is not in a transaction, which somebody ended by hand; the lock would end with its statement",
 			Instead: "take it between Begin and Commit of the same transaction, or use a session lock (pg.New)",
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/internal/oddserver"
+	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -23,7 +24,7 @@ func mustRefuseTx(t *testing.T, tx pg.Tx, seen string) {
 	t.Helper()
 	for name, lock := range everyLockTx {
 		err := lock(t.Context(), tx, "a")
-		var refused *sqllock.RefusedError
+		var refused *refusal.Error
 		if !errors.Is(err, sqllock.ErrRefused) || !errors.As(err, &refused) {
 			t.Fatalf("%s = %v; want a *RefusedError", name, err)
 		}
@@ -109,7 +110,7 @@ func TestAStandbyIsRefused(t *testing.T) {
 	t.Parallel()
 	db, promote := startStandby(t)
 	_, err := newLocker(t, db).TryAcquire(t.Context(), "a")
-	var refused *sqllock.RefusedError
+	var refused *refusal.Error
 	if !errors.As(err, &refused) || !strings.Contains(refused.Seen, "standby") || refused.Instead == "" {
 		t.Errorf("TryAcquire: %v", err)
 	}

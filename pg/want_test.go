@@ -86,8 +86,8 @@ func TestARawKeyIsWhatOtherProgramsLock(t *testing.T) {
 			if _, err := l.TryAcquire(t.Context(), "raw", opts...); !errors.Is(err, sqllock.ErrHeld) {
 				t.Errorf("%s is held by another program; TryAcquire%s: %v", test.sql, shared, err)
 			}
-			if holder, held, err := l.Inspect(t.Context(), "raw", test.option); err != nil || !held || holder.Session == 0 {
-				t.Errorf("Inspect of %s: %v, %t, %v", test.sql, holder, held, err)
+			if info, err := l.Inspect(t.Context(), "raw", test.option); err != nil || !info.Held || info.Holder.Session == 0 {
+				t.Errorf("Inspect of %s: %+v, %v", test.sql, info, err)
 			}
 			if !other("advisory_unlock") {
 				t.Fatalf("%s was not held", test.sql)

@@ -16,8 +16,9 @@ const applyLock = 0x73716c6c6f636b00
 // is missing it only reads, so that a role without the right to create tables may call it.
 //
 // It never alters a table that exists, so it refuses with [sqllock.ErrSchema], before it has
-// changed anything, when a column is missing or different or when the tables are newer than
-// this release. It does not create a PostgreSQL schema either: one that does not exist is
+// changed anything, when a column is missing or different or when the tables are of a later
+// release that does not let this one use them. Where it does, Apply changes nothing and returns nil, so a program that is rolled back
+// starts. It does not create a PostgreSQL schema either: one that does not exist is
 // the same error, for a wrong name is likelier than a missing schema, and who may use a new
 // schema is for its owner to say. An index that is missing is built without CONCURRENTLY.
 //

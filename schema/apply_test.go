@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,19 @@ func TestApplyMayBeCalledAgain(t *testing.T) {
 		if len(versions) != 1 || versions[0] != schema.Version {
 			t.Errorf("versions %v, want [%d]", versions, schema.Version)
 		}
+	})
+}
+
+// So a program that is rolled back starts.
+func TestTablesOfALaterReleaseServeIfTheySaySo(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database, d schema.Dialect) {
+		apply(t.Context(), t, db.DB.DB, d, schema.Tables{})
+		exec(t, db.DB.DB,
+			fmt.Sprintf("INSERT INTO sqllock_version (version, lowest) VALUES (%d, %d)", schema.Version+1, schema.Version),
+			"ALTER TABLE sqllock_lock ADD COLUMN of_later INT")
+		must(t, schema.Check(t.Context(), db.DB.DB, d, schema.Tables{}))
+		must(t, schema.Apply(t.Context(), db.DB.DB, d, schema.Tables{}))
 	})
 }
 

@@ -49,7 +49,7 @@ var damages = map[schema.Dialect][]damage{
 	schema.SQLite: {
 		{"a missing index", []string{"DROP INDEX sqllock_lease_expires_idx"}, []string{"table sqllock_lease has no index that begins with expires_at", runApply}, true},
 		{"a text for bytes", []string{"DROP TABLE sqllock_lease", "CREATE TABLE sqllock_lease (id TEXT NOT NULL PRIMARY KEY, expires_at TEXT NOT NULL)"}, []string{"column sqllock_lease.id is text not null, and must be blob not null", "column sqllock_lease.owner (text not null) is missing"}, false},
-		{"a missing primary key", []string{"DROP TABLE sqllock_version", "CREATE TABLE sqllock_version (version INTEGER NOT NULL)", "INSERT INTO sqllock_version VALUES (1)"}, []string{"the primary key of table sqllock_version is not version"}, false},
+		{"a missing primary key", []string{"DROP TABLE sqllock_version", "CREATE TABLE sqllock_version (version INTEGER NOT NULL, lowest INTEGER NOT NULL)", "INSERT INTO sqllock_version VALUES (1, 1)"}, []string{"the primary key of table sqllock_version is not version"}, false},
 		{"a view", []string{"ALTER TABLE sqllock_lock RENAME TO other", "CREATE VIEW sqllock_lock AS SELECT * FROM other"}, []string{"table sqllock_lock is not an ordinary table"}, false},
 	},
 }
@@ -61,7 +61,7 @@ var commonDamages = []damage{
 	{"a missing column", []string{"ALTER TABLE sqllock_lock DROP COLUMN metadata"}, []string{"column sqllock_lock.metadata (", ") is missing", "never altered", "sqllock schema print"}, false},
 	{"a missing column and a missing table", []string{"ALTER TABLE sqllock_lock DROP COLUMN metadata", "DROP TABLE sqllock_lease"}, []string{"column sqllock_lock.metadata", "table sqllock_lease is missing", ", then " + runApply}, false},
 	{"an older version", []string{"DELETE FROM sqllock_version"}, []string{"the tables are version 0, this program needs version 1", runApply}, true},
-	{"a newer version", []string{"INSERT INTO sqllock_version (version) VALUES (3)"}, []string{"table sqllock_version says version 3, and this program knows version 1: upgrade this program"}, false},
+	{"a newer version", []string{"INSERT INTO sqllock_version (version, lowest) VALUES (3, 2)"}, []string{"table sqllock_version says version 3, which takes a program that knows version 2, and this one knows version 1: upgrade this program"}, false},
 }
 
 func TestCheckSaysWhatDiffersAndWhatMendsIt(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 type difference struct {
 	tables   Tables
 	newer    int      // version of tables that are too new; 0 if they are not
+	lowest   int      // that a program has to know for those
 	noPlace  string   // why no table can be created; empty if one can
 	missing  []string // what applying the files brings
 	mistakes []string // what applying the files does not mend
@@ -21,8 +22,10 @@ type difference struct {
 func compare(f *found, d Dialect, t Tables) *difference {
 	diff := &difference{tables: t}
 	if f.version > Version {
-		// What a later release wants of its tables is not known here.
-		diff.newer = f.version
+		// What a later release wants of its tables is not known here. It says itself whether an older program may use them.
+		if f.lowest > Version {
+			diff.newer, diff.lowest = f.version, f.lowest
+		}
 		return diff
 	}
 	if !f.place {
@@ -110,8 +113,8 @@ func (diff *difference) appliable() bool {
 // everything that differs and how to mend it.
 func (diff *difference) err() error {
 	if diff.newer != 0 {
-		return fmt.Errorf("%w: table %s says version %d, and this program knows version %d: upgrade this program",
-			sqllock.ErrSchema, diff.tables.display("version"), diff.newer, Version)
+		return fmt.Errorf("%w: table %s says version %d, which takes a program that knows version %d, and this one knows version %d: upgrade this program",
+			sqllock.ErrSchema, diff.tables.display("version"), diff.newer, diff.lowest, Version)
 	}
 	if diff.appliable() && len(diff.missing) == 0 {
 		return nil

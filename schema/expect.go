@@ -83,7 +83,7 @@ var wantedTables = []wantedTable{
 	},
 	{
 		name:    "version",
-		columns: []wantedColumn{{name: "version", kind: kindNumber}},
+		columns: []wantedColumn{{name: "version", kind: kindNumber}, {name: "lowest", kind: kindNumber}},
 	},
 }
 

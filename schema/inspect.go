@@ -15,7 +15,7 @@ import (
 //go:embed catalog
 var catalog embed.FS
 
-const versionSQL = `SELECT COALESCE(MAX(version), 0) FROM sqllock_version LIMIT 1`
+const versionSQL = `SELECT COALESCE(MAX(version), 0), COALESCE(MAX(lowest), 0) FROM sqllock_version LIMIT 1`
 
 // displayWidth is what MariaDB, and MySQL before 8.0.19, add to the type of an integer.
 var displayWidth = regexp.MustCompile(`^(bigint|int)\(\d+\)`)
@@ -55,6 +55,7 @@ type found struct {
 	place   bool // the schema, or the database, exists
 	tables  map[string]*foundTable
 	version int // 0 if unknown
+	lowest  int // version that a program has to know for them; 0 if unknown
 }
 
 // inspect reads the catalogue of the database. It changes nothing.
@@ -71,8 +72,10 @@ func inspect(ctx context.Context, q querier, d Dialect, t Tables) (*found, error
 		}
 		f.tables[wanted.name] = table
 	}
-	if _, ok := f.tables["version"].columns["version"]; ok {
-		if err := q.QueryRowContext(ctx, t.Rewrite(d, versionSQL)).Scan(&f.version); err != nil {
+	_, hasVersion := f.tables["version"].columns["version"]
+	_, hasLowest := f.tables["version"].columns["lowest"]
+	if hasVersion && hasLowest {
+		if err := q.QueryRowContext(ctx, t.Rewrite(d, versionSQL)).Scan(&f.version, &f.lowest); err != nil {
 			return nil, fmt.Errorf("schema: read the version in %s: %w", t.display("version"), err)
 		}
 	}

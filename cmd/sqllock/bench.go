@@ -160,7 +160,8 @@ func (b *bench) locker(ttl time.Duration) (locker, error) {
 	if b.kind == kindSession {
 		return b.db.session(ttl, operator+" bench", false)
 	}
-	return b.db.lease(b.tables, ttl, b.mine)
+	l, err := b.db.lease(b.tables, ttl, b.mine)
+	return anyKind(l), err
 }
 
 // isOver reports whether a signal has come.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/schema"
 )
@@ -207,8 +208,8 @@ func (b *bench) handoff(ctx context.Context) (s sample, err error) {
 // renewal holds many locks.
 func (b *bench) renewal(ctx context.Context) (s sample, err error) {
 	renewed := make(chan time.Duration, manyLocks)
-	b.db.events.Hook = func(e sqllock.Event) {
-		if e.Kind != "renewed" || e.Locks == 0 {
+	b.db.hook = func(_ context.Context, e sqllock.Event) {
+		if e.Kind != event.Renewed || e.Locks == 0 {
 			return
 		}
 		select {

@@ -25,9 +25,9 @@ import (
 	"github.com/spf13/cobra"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/doctor"
 	"github.com/sqllock/sqllock/internal/connector"
-	"github.com/sqllock/sqllock/internal/event"
 	"github.com/sqllock/sqllock/schema"
 )
 
@@ -43,7 +43,9 @@ type database struct {
 	folder   string          // of a file of the user's own, to be made before the database is used; empty: it was named
 	postgres *pgx.ConnConfig // of PostgreSQL, as the URL has it
 	mysql    *gomysql.Config // of MySQL and MariaDB
-	events   event.Sink      // is told what happens to the locks of Lockers
+
+	logger *slog.Logger                         // or nil; for Lockers, as is hook
+	hook   func(context.Context, sqllock.Event) // or nil
 }
 
 // openDatabase opens the database that findDatabase finds, and says so if nobody has named it: who meant a server would

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/lockname"
 	"github.com/sqllock/sqllock/internal/session"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/pg"
@@ -118,7 +119,7 @@ func (r *request) parse(cmd *cobra.Command, args []string) error {
 	case len(r.owner) > maxOwner:
 		return fmt.Errorf("--owner has %d bytes, the limit is %d", len(r.owner), maxOwner)
 	}
-	return errors.Join(r.checkTables(r.kind), r.checkTogether(given), sqllock.CheckName(r.name))
+	return errors.Join(r.checkTables(r.kind), r.checkTogether(given), lockname.Check(r.name))
 }
 
 // checkTogether refuses flags that make no sense together, and says which one to leave out.

@@ -25,7 +25,7 @@ func (r *run) heldBy(ctx context.Context, l locker, err error) error {
 	if holder.Owner == "" {
 		ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 		defer cancel()
-		now, heldNow, failure := l.Inspect(ctx, r.name)
+		now, heldNow, failure := l.holder(ctx, r.name)
 		if failure != nil && !held { // not even this was answered
 			return fail(exitUnavailable, fmt.Errorf("%w: %w", err, failure))
 		}

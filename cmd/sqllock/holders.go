@@ -12,8 +12,6 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable"
-	"github.com/sqllock/sqllock/mysql"
-	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/schema"
 )
 
@@ -91,7 +89,7 @@ func sessionEntries(ctx context.Context, l sessionLocker) ([]entry, error) {
 		entries = append(entries, entry{serverName: serverName, kind: kindSession, state: stateHeld, shared: shared, Holder: holder})
 	}
 	switch l := l.(type) {
-	case *pg.Locker:
+	case pgLocker:
 		infos, err := l.List(ctx)
 		if err != nil {
 			return nil, err
@@ -99,7 +97,7 @@ func sessionEntries(ctx context.Context, l sessionLocker) ([]entry, error) {
 		for _, info := range infos {
 			add(keyName(info.Key, info.Pair), info.Shared, info.Holder)
 		}
-	case *mysql.Locker:
+	case mysqlLocker:
 		infos, err := l.List(ctx)
 		if err != nil {
 			return nil, err

@@ -15,8 +15,40 @@ import (
 // locker is what the Lockers of every kind have.
 type locker interface {
 	sqllock.Locker
-	Inspect(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, held bool, err error)
+	holder(ctx context.Context, name string) (holder sqllock.Holder, held bool, err error)
 	Close() error
+}
+
+type leaseLocker struct {
+	sqllock.Locker
+	leases *leasetable.Locker
+}
+
+func anyKind(l *leasetable.Locker) locker { return leaseLocker{sqllock.AnyKind(l), l} }
+
+func (l leaseLocker) holder(ctx context.Context, name string) (sqllock.Holder, bool, error) {
+	info, err := l.leases.Inspect(ctx, name)
+	if err != nil || !info.Held {
+		return sqllock.Holder{}, false, err
+	}
+	return info.Holder, true, nil
+}
+
+// Close ends the leases.
+func (l leaseLocker) Close() error { return l.leases.Close() }
+
+type pgLocker struct{ *pg.Locker }
+
+func (l pgLocker) holder(ctx context.Context, name string) (sqllock.Holder, bool, error) {
+	info, err := l.Inspect(ctx, name)
+	return info.Holder, info.Held, err
+}
+
+type mysqlLocker struct{ *mysql.Locker }
+
+func (l mysqlLocker) holder(ctx context.Context, name string) (sqllock.Holder, bool, error) {
+	info, err := l.Inspect(ctx, name)
+	return info.Holder, info.Held, err
 }
 
 // The kinds of lock.
@@ -28,8 +60,8 @@ const (
 
 // lease returns a Locker for leases, which nothing was asked of yet.
 func (db *database) lease(t schema.Tables, ttl time.Duration, owner string) (*leasetable.Locker, error) {
-	return leasetable.New(db.DB, leasetable.WithTables(t), leasetable.WithTTL(ttl), leasetable.WithOwner(owner),
-		leasetable.WithLogger(db.events.Logger), leasetable.WithHook(db.events.Hook))
+	return leasetable.FromDB(db.DB.DB, leasetable.WithTables(t), leasetable.WithTTL(ttl), leasetable.WithOwner(owner),
+		leasetable.WithLogger(db.logger), leasetable.WithHook(db.hook))
 }
 
 // sessionLocker is what the Lockers of session locks have besides.
@@ -42,8 +74,8 @@ type sessionLocker interface {
 func (db *database) session(ttl time.Duration, owner string, shared bool) (sessionLocker, error) {
 	switch {
 	case db.dialect == schema.Postgres:
-		return pg.FromDB(db.DB.DB, pg.WithSessionTTL(ttl), pg.WithOwner(owner),
-			pg.WithLogger(db.events.Logger), pg.WithHook(db.events.Hook))
+		l, err := pg.FromDB(db.DB.DB, pg.WithSessionTTL(ttl), pg.WithOwner(owner), pg.WithLogger(db.logger), pg.WithHook(db.hook))
+		return pgLocker{l}, err
 	case db.dialect == schema.MySQL && shared:
 		return nil, errors.New("MySQL and MariaDB have no shared session locks: leave out --shared or --kind session")
 	case db.dialect == schema.MySQL:
@@ -52,7 +84,8 @@ func (db *database) session(ttl time.Duration, owner string, shared bool) (sessi
 			return nil, err
 		}
 		defer func() { _ = named.Close() }() // it has no connection: the Locker opens its own
-		return mysql.FromDB(named, mysql.WithSessionTTL(ttl), mysql.WithLogger(db.events.Logger), mysql.WithHook(db.events.Hook))
+		l, err := mysql.FromDB(named, mysql.WithSessionTTL(ttl), mysql.WithLogger(db.logger), mysql.WithHook(db.hook))
+		return mysqlLocker{l}, err
 	}
 	return nil, errors.New("SQLite has no sessions that could hold a lock: leave out --kind session, or name a server")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/sqllock/sqllock/internal/locktest"
 )
 
-// The README's commands are run as they stand there, but for what they run under the lock.
-func TestTheREADMEsCommandsWork(t *testing.T) {
+// The commands of the README and of docs are run as they stand there, but for what they run under the lock.
+func TestTheCommandsOfTheDocumentsWork(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	db := servers["PostgreSQL"](t)
@@ -20,9 +20,9 @@ func TestTheREADMEsCommandsWork(t *testing.T) {
 	must(t, os.WriteFile(file, []byte("SQLLOCK_DB="+db.DSN+"\n"), 0o600))
 	call(t, on(t, db.DSN), 0, nil, "schema", "apply")
 
-	commands := readmeCommands(t)
+	commands := documentedCommands(t)
 	if len(commands) < 10 {
-		t.Fatalf("the README has %d commands", len(commands))
+		t.Fatalf("there are %d commands", len(commands))
 	}
 	for _, command := range commands {
 		command = strings.ReplaceAll(command, "/etc/sqllock.env", file)
@@ -40,12 +40,16 @@ func TestTheREADMEsCommandsWork(t *testing.T) {
 	}
 }
 
-// readmeCommands finds the calls of sqllock: in the lines of shells, of cron, of systemd and of CI, and in a list of YAML.
-func readmeCommands(t *testing.T) (commands []string) {
+// documentedCommands finds the calls of sqllock: in the lines of shells, of cron, of systemd and of CI, and in a list of YAML.
+func documentedCommands(t *testing.T) (commands []string) {
 	t.Helper()
-	readme, err := os.ReadFile("../../README.md")
-	must(t, err)
-	blocks := regexp.MustCompile("(?s)\n```[a-z]+\n(.*?)```").FindAllSubmatch(readme, -1)
+	var text []byte
+	for _, document := range []string{"README.md", "docs/commands.md", "docs/operations.md"} {
+		part, err := os.ReadFile("../../" + document)
+		must(t, err)
+		text = append(text, part...)
+	}
+	blocks := regexp.MustCompile("(?s)\n```[a-z]+\n(.*?)```").FindAllSubmatch(text, -1)
 	line := regexp.MustCompile(`(?m)^(?:|\$ |[0-9* ]+/usr/local/bin/|ExecStart=/usr/local/bin/|.*run: )(sqllock .*)$`)
 	list := regexp.MustCompile(`(?m)^ *command: \[(sqllock, .*)\]$`)
 	for _, block := range blocks {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/lockname"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/schema"
@@ -80,7 +81,7 @@ func (r *release) parse(args []string) error {
 		return errors.New("usage: sqllock release --force [flags] NAME")
 	}
 	r.name = args[0]
-	if err := errors.Join(sqllock.CheckName(r.name), r.checkTables(r.kind)); err != nil {
+	if err := errors.Join(lockname.Check(r.name), r.checkTables(r.kind)); err != nil {
 		return err
 	}
 	switch {

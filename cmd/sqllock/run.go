@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/leasetable"
 )
 
@@ -110,10 +111,10 @@ func (r *run) run(cmd *cobra.Command, args []string) error {
 	r.line = r.statusLine()
 	if r.verbose {
 		r.log = r.logger(r.line)
-		db.events.Logger = r.log
+		db.logger = r.log
 		r.log.Info("database", db.attrs()...)
 	} else {
-		db.events.Hook = r.tellTrouble
+		db.hook = r.tellTrouble
 	}
 	l, err := r.locker(db)
 	if err != nil {
@@ -135,7 +136,8 @@ func (r *run) locker(db *database) (locker, error) {
 	if r.kind == kindSession {
 		return db.session(r.ttl, db.signed(r.holder(), r.name), r.shared)
 	}
-	return db.lease(r.tables, r.ttl, r.holder())
+	l, err := db.lease(r.tables, r.ttl, r.holder())
+	return anyKind(l), err
 }
 
 // take takes the lock. On any error nothing is held.
@@ -197,8 +199,8 @@ func (r *run) acquire(ctx context.Context, db *database, l locker) (lock sqllock
 }
 
 // tellTrouble says once that the wait goes on though the database cannot be used. With --verbose the Locker's log says it.
-func (r *run) tellTrouble(e sqllock.Event) {
-	if e.Kind != "retrying" {
+func (r *run) tellTrouble(_ context.Context, e sqllock.Event) {
+	if e.Kind != event.Retrying {
 		return
 	}
 	r.told.Do(func() {

@@ -6,9 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/lockname"
 	"github.com/sqllock/sqllock/leasetable"
-	"github.com/sqllock/sqllock/pg"
 )
 
 const showHelp = `Says all that is known of the lock NAME, as a lease and as a session lock: whether it is held, by
@@ -56,11 +55,11 @@ func (s *show) parse(args []string) error {
 		return errors.New("usage: sqllock show [flags] NAME")
 	}
 	s.name = args[0]
-	return errors.Join(sqllock.CheckName(s.name), s.checkTables(s.kind))
+	return errors.Join(lockname.Check(s.name), s.checkTables(s.kind))
 }
 
 func (s *show) lease(ctx context.Context, locker *leasetable.Locker) ([]leasetable.Info, error) {
-	info, err := locker.Info(ctx, s.name)
+	info, err := locker.Inspect(ctx, s.name)
 	if err != nil {
 		return nil, err
 	}
@@ -74,11 +73,11 @@ func (s *show) session(ctx context.Context, db *database, locker sessionLocker) 
 		return nil, err
 	}
 	none := entry{name: s.name, serverName: serverName(s.name), kind: kindSession, state: stateFree}
-	if _, ok := locker.(*pg.Locker); ok {
+	if _, ok := locker.(pgLocker); ok {
 		return s.sharers(ctx, locker, none)
 	}
 	one := none
-	holder, held, err := locker.Inspect(ctx, s.name)
+	holder, held, err := locker.holder(ctx, s.name)
 	if held {
 		one.state, one.Holder = stateHeld, unsigned(s.name, holder)
 	}

@@ -41,7 +41,7 @@ func TestShowHasAllHoldersAndTheMetadata(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
-		l, err := leasetable.New(db.DB, leasetable.WithOwner("it"), leasetable.WithTTL(time.Hour))
+		l, err := leasetable.FromDB(db.DB.DB, leasetable.WithOwner("it"), leasetable.WithTTL(time.Hour))
 		must(t, err)
 		t.Cleanup(func() { _ = l.Close() })
 		take := func(name string, opt sqllock.Option) {
@@ -51,7 +51,7 @@ func TestShowHasAllHoldersAndTheMetadata(t *testing.T) {
 		take("pool", leasetable.WithLimit(3))
 		take("pool", leasetable.WithLimit(3))
 		take("readers", leasetable.WithShared())
-		take("noted", leasetable.WithMetadata([]byte("\x1b[2Jrow 7\xff")))
+		take("noted", leasetable.WithMetadata("\x1b[2Jrow 7\xff"))
 
 		kind := []string{"show", "--kind", "lease"}
 		got := listed(t, e, append(kind, "pool")...)

@@ -53,7 +53,7 @@ func (w *waiting) look(ctx context.Context) {
 	w.looked = time.Now()
 	asking, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
-	holder, _, err := w.l.Inspect(asking, w.name)
+	holder, _, err := w.l.holder(asking, w.name)
 	holder = unsigned(w.name, holder)
 	if err == nil {
 		var now time.Time

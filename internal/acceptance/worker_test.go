@@ -79,8 +79,8 @@ func openLocker(db *sqlx.DB) (sqllock.Locker, func() error, error) {
 		l, err := mysql.FromDB(db.DB)
 		return l, func() error { return l.Close() }, err
 	case "lease pgx", "lease mysql", "lease sqlite":
-		l, err := leasetable.New(db)
-		return l, func() error { return l.Close() }, err
+		l, err := leasetable.FromDB(db.DB)
+		return sqllock.AnyKind(l), func() error { return l.Close() }, err
 	case "none pgx", "none mysql", "none sqlite":
 		return noLocker{}, func() error { return nil }, nil
 	default:

@@ -1,4 +1,4 @@
-// Command captures writes into README.md what sqllock ls, watch and doctor show: real output about
+// Command captures writes into README.md and docs/operations.md what sqllock ls, watch and doctor show: real output about
 // real processes that hold locks in a PostgreSQL that package sqltest starts. They run on machines
 // of other names by way of unshare(1), and tmux is the terminal. make captures runs it, on Linux.
 //
@@ -12,26 +12,28 @@ import (
 	"slices"
 )
 
-const readme = "README.md"
+var documents = []string{"README.md", "docs/operations.md"}
 
 func main() {
 	s := newStage()
 	defer s.end()
-	text, err := os.ReadFile(readme)
-	s.must(err)
 	captures := map[string]func(*stage) string{"ls": ls, "watch": watch, "doctor": doctor}
 	place := regexp.MustCompile(`(?s)(<!-- capture: (\w+) -->\n).*?(<!-- end of capture -->)`)
-	text = place.ReplaceAllFunc(text, func(old []byte) []byte {
-		parts := place.FindSubmatch(old)
-		name := string(parts[2])
-		if captures[name] == nil {
-			s.Fatalf("%s has a place for what nothing captures: %s", readme, name)
-		}
-		shown := captures[name](s)
-		_, _ = fmt.Fprintf(os.Stderr, "%s:\n%s", name, shown)
-		return slices.Concat(parts[1], fmt.Appendf(nil, "```console\n$ sqllock %s\n%s```\n", name, shown), parts[3])
-	})
-	s.must(os.WriteFile(readme, text, 0o600)) //nolint:gosec // a constant, and it has its permissions already
+	for _, document := range documents {
+		text, err := os.ReadFile(document) //nolint:gosec // a constant
+		s.must(err)
+		text = place.ReplaceAllFunc(text, func(old []byte) []byte {
+			parts := place.FindSubmatch(old)
+			name := string(parts[2])
+			if captures[name] == nil {
+				s.Fatalf("%s has a place for what nothing captures: %s", document, name)
+			}
+			shown := captures[name](s)
+			_, _ = fmt.Fprintf(os.Stderr, "%s:\n%s", name, shown)
+			return slices.Concat(parts[1], fmt.Appendf(nil, "```console\n$ sqllock %s\n%s```\n", name, shown), parts[3])
+		})
+		s.must(os.WriteFile(document, text, 0o600)) //nolint:gosec // a constant, and it has its permissions already
+	}
 }
 
 // scene has processes take locks: one that somebody waits for, a session lock, two places of three,

@@ -29,11 +29,19 @@ func Of(db *sql.DB) (driver.Connector, error) {
 		return nil, errors.New("sqllock: this version of database/sql hides how the *sql.DB connects; " +
 			"open the Locker with a connection string instead")
 	}
-	if takesFromPool(c) {
-		return nil, errors.New("sqllock: this *sql.DB takes its connections from a *pgxpool.Pool, which locks " +
-			"would use up; give the pool itself to pg.FromPool, or open a *sql.DB from a connection string")
+	return c, Check(c)
+}
+
+// Check refuses a connector that a Locker cannot use.
+func Check(c driver.Connector) error {
+	switch {
+	case c == nil:
+		return errors.New("sqllock: the driver.Connector is nil")
+	case takesFromPool(c):
+		return errors.New("sqllock: this connects by taking connections from a *pgxpool.Pool, which locks " +
+			"would use up; give the pool itself to pg.FromPool or pg.Connector, or use a connection string")
 	}
-	return c, nil
+	return nil
 }
 
 // Socket returns what a connection of MySQL's driver (1.10) sends and receives with, for who wants to cut it

@@ -5,11 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jmoiron/sqlx"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable"
@@ -17,78 +17,90 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// Only one of N servers that deploy at once migrates; the others wait, and find it done.
-func migrateOnce(ctx context.Context, db *sql.DB, migrate func(context.Context, *sql.DB) error) error {
-	locker, err := pg.FromDB(db) // connects like db does, and leaves db's pool alone
+// A migration at start-up. main calls start, which opens the one Locker of the process.
+func start(ctx context.Context, db *sql.DB, migrate, serve func(context.Context) error) error {
+	locker, err := pg.FromDB(db) // connects as db does, and takes no connection from its pool
 	if err != nil {
 		return err
 	}
 	defer locker.Close()
 
-	return sqllock.Do(ctx, locker, "migrations", func(ctx context.Context) error {
-		return migrate(ctx, db) // ctx ends if the lock is lost
+	if err := migrateOnce(ctx, locker, migrate); err != nil {
+		return err
+	}
+	return serve(ctx)
+}
+
+// Of N servers that deploy at once one migrates. The others wait, and find it done.
+func migrateOnce(ctx context.Context, locker sqllock.Locker, migrate func(context.Context) error) error {
+	return sqllock.Do(ctx, locker, "migrations", migrate) // the context of migrate ends when ctx ends or the lock is lost
+}
+
+// A cron job that every machine starts and one machine runs. The others skip it.
+func nightly(ctx context.Context, leases *leasetable.Locker, report func(context.Context) error) error {
+	ran, err := sqllock.TryDo(ctx, leases, "nightly report", report, leasetable.WithHoldAtLeast(time.Minute))
+	if err == nil && !ran {
+		slog.InfoContext(ctx, "skipped: another machine makes the nightly report")
+	}
+	return err
+}
+
+// A job with a fencing token and a guarded transaction.
+func publish(ctx context.Context, leases *leasetable.Locker, db *sql.DB, upload func(ctx context.Context, token int64) error) error {
+	return sqllock.DoWith(ctx, leases, "the report", func(ctx context.Context, lease *leasetable.Lease) error {
+		if err := upload(ctx, lease.Token()); err != nil { // the store refuses a lower token than it has seen
+			return err
+		}
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		if err := lease.Guard(ctx, leasetable.SQLTx(tx)); err != nil { // leasetable.PgxTx(tx) for a pgx.Tx
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE reports SET published = 1"); err != nil {
+			return err
+		}
+		return tx.Commit() // what the transaction wrote was written by the holder, or not at all
 	})
 }
 
-// A job that every machine starts, and one of them runs.
-func nightly(ctx context.Context, locker sqllock.Locker, job func(context.Context) error) error {
-	lock, err := locker.TryAcquire(ctx, "nightly report")
-	if errors.Is(err, sqllock.ErrHeld) {
-		return nil // another machine is at it; err says which
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(job(lock.Context()), lock.Release(ctx))
+// An indexer stores a Locker of any kind.
+type indexer struct {
+	locks sqllock.Locker // a *pg.Locker, a *mysql.Locker, or sqllock.AnyKind of a *leasetable.Locker
 }
 
-// A lease has a token that only ever rises: a store that refuses lower ones than it has seen
-// is safe from a holder that was paused for too long.
-func write(ctx context.Context, db *sqlx.DB, store func(token int64) error) error {
-	locker, err := leasetable.New(db) // PostgreSQL, MySQL, MariaDB or SQLite
-	if err != nil {
-		return err
-	}
-	defer locker.Close()
-
-	lock, err := locker.Acquire(ctx, "the store")
-	if err != nil {
-		return err
-	}
-	token := lock.(*leasetable.Lease).Token()
-	return errors.Join(store(token), lock.Release(ctx))
+func (x *indexer) rebuild(ctx context.Context, index string, build func(context.Context) error) error {
+	return sqllock.Do(ctx, x.locks, "index/"+index, build, sqllock.WithWait(10*time.Second))
 }
 
-// What a guarded transaction writes is written by the holder or not at all.
-func guarded(ctx context.Context, db *sqlx.DB, lease *leasetable.Lease) error {
-	tx, err := db.BeginTxx(ctx, nil)
+// A generic function takes a Locker of any kind as it is, and build gets the lock with its own type.
+func rebuildWith[L sqllock.Lock](ctx context.Context, locks sqllock.Acquirer[L], index string, build func(ctx context.Context, lock L) error) error {
+	return sqllock.DoWith(ctx, locks, "index/"+index, build, sqllock.WithWait(10*time.Second))
+}
+
+// An order is shipped once at a time. The lock ends with the transaction.
+func ship(ctx context.Context, tx pgx.Tx, order string) error {
+	if err := pg.LockTx(ctx, tx, "orders/"+order); err != nil { // pg.SQLTx(tx) for a *sql.Tx
+		return err
+	}
+	_, err := tx.Exec(ctx, "UPDATE orders SET shipped = now() WHERE id = $1", order)
+	return err
+}
+
+// One leader among all processes that campaign. If it dies or loses the lease, another one follows.
+func elect(ctx context.Context, leases *leasetable.Locker, lead func(ctx context.Context, lease *leasetable.Lease) error) error {
+	elector, err := leasetable.NewElector(leases, "the scheduler")
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback()
-	if err := lease.Guard(ctx, leasetable.SQLTx(tx)); err != nil { // leasetable.PgxTx(tx) for a pgx.Tx
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, "UPDATE reports SET done = 1"); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return elector.Run(ctx, lead) // the context of lead ends when ctx ends or another process may lead
 }
 
-// Of all processes that campaign one schedules, and another one when that has stopped or died.
-func elect(ctx context.Context, locker *leasetable.Locker, schedule func(ctx context.Context, token int64) error) error {
-	elector, err := leasetable.NewElector(locker, "the scheduler")
-	if err != nil {
-		return err
-	}
-	return elector.Run(ctx, func(ctx context.Context, lease *leasetable.Lease) error {
-		return schedule(ctx, lease.Token()) // ctx ends if another may lead
-	})
-}
-
-// The others see who leads, now and whenever it changes.
-func watch(ctx context.Context, locker *leasetable.Locker, told func(leader sqllock.Holder)) error {
-	elector, err := leasetable.NewElector(locker, "the scheduler")
+// The other processes see who leads, now and whenever it changes.
+func watch(ctx context.Context, leases *leasetable.Locker, told func(leader sqllock.Holder)) error {
+	elector, err := leasetable.NewElector(leases, "the scheduler")
 	if err != nil {
 		return err
 	}
@@ -101,42 +113,38 @@ func watch(ctx context.Context, locker *leasetable.Locker, told func(leader sqll
 	return context.Cause(ctx)
 }
 
-// A process that ends hands the lock to the one that follows it, and nobody else has it in between.
+// A process that ends hands its lock to the process that follows it. Nobody else has it in between.
 func handOver(ctx context.Context, lease *leasetable.Lease, send func(ticket string) error) error {
-	if err := lease.SetMetadata(ctx, []byte("half done")); err != nil { // the next holder finds it
+	if err := lease.SetMetadata(ctx, "half done"); err != nil { // the next holder finds it
 		return err
 	}
-	ticket, err := lease.Export(ctx, time.Minute) // it is free after that, unless somebody adopts it
+	ticket, err := lease.Export(ctx, time.Minute) // the name is free after that, unless a process adopts the ticket
 	if err != nil {
 		return err
 	}
 	return send(ticket)
 }
 
-// The one that follows, in another process, goes on with a higher token.
-func goOn(ctx context.Context, locker *leasetable.Locker, ticket string, work func(context.Context) error) error {
-	lease, err := locker.Adopt(ctx, ticket)
+// The process that follows goes on with a higher token.
+func goOn(ctx context.Context, leases *leasetable.Locker, ticket string, work func(context.Context) error) (err error) {
+	lease, err := leases.Adopt(ctx, ticket)
 	if err != nil {
 		return err
 	}
-	return errors.Join(work(lease.Context()), lease.Release(ctx))
+	defer func() { err = errors.Join(err, lease.Release(ctx)) }()
+
+	working, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(lease.Context(), func() { cancel(context.Cause(lease.Context())) })()
+	return work(working) // working ends when ctx ends or the lock is lost
 }
 
-// A holder that will stall for an hour, such as in a call that cannot be interrupted, makes sure of the lock before.
+// A holder that cannot renew for an hour, such as in a call that cannot be interrupted, extends the lock before.
 func stall(ctx context.Context, lease *leasetable.Lease, call func() error) error {
 	if err := lease.Extend(ctx, time.Hour); err != nil {
 		return err
 	}
 	return call()
-}
-
-// An order is shipped once at a time; the lock ends with the transaction.
-func ship(ctx context.Context, tx pgx.Tx, order string) error {
-	if err := pg.LockTx(ctx, tx, "orders/"+order); err != nil { // pg.SQLTx(tx) for a *sql.Tx
-		return err
-	}
-	_, err := tx.Exec(ctx, "UPDATE orders SET shipped = now() WHERE id = $1", order)
-	return err
 }
 
 func TestOnARealDatabase(t *testing.T) {

@@ -2,10 +2,11 @@ package examples_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
+	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/mysql"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/schema"
 	"github.com/sqllock/sqllock/sqltest"
@@ -39,110 +41,241 @@ func TestTheREADMEsGoCodeIsTheCompiledCode(t *testing.T) {
 	}
 }
 
-func TestTheExamplesDoWhatTheySay(t *testing.T) {
+func TestTheREADMEIsShort(t *testing.T) {
 	t.Parallel()
-	db := sqltest.Postgres(t)
-	if err := schema.Apply(t.Context(), db.DB.DB, schema.Postgres, schema.Tables{}); err != nil {
-		t.Fatal(err)
-	}
-	other, err := pg.New(db.DSN)
+	const limit = 250
+	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Close()
+	if lines := strings.Count(string(readme), "\n"); lines > limit {
+		t.Errorf("the README has %d lines; the limit is %d: what is for operators belongs in docs", lines, limit)
+	}
+}
 
-	err = migrateOnce(t.Context(), db.DB.DB, func(ctx context.Context, _ *sql.DB) error {
-		_, err := other.TryAcquire(ctx, "migrations")
-		return err
+// onEach runs a test on PostgreSQL and on MySQL, in an empty database that has the lease tables.
+func onEach(t *testing.T, test func(t *testing.T, db *sqltest.Database)) {
+	t.Helper()
+	for name, open := range map[string]func(sqltest.TB) *sqltest.Database{"PostgreSQL": sqltest.Postgres, "MySQL": sqltest.MySQL} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			d, err := schema.DialectOf(db.DriverName())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := schema.Apply(t.Context(), db.DB.DB, d, schema.Tables{}); err != nil {
+				t.Fatal(err)
+			}
+			test(t, db)
+		})
+	}
+}
+
+// leasesOf opens a Locker of leases, as another process does.
+func leasesOf(t *testing.T, db *sqltest.Database) *leasetable.Locker {
+	t.Helper()
+	locker, err := leasetable.FromDB(db.DB.DB)
+	return closing(t, locker, err)
+}
+
+// sessionsOf opens a Locker of session locks, as another process does.
+func sessionsOf(t *testing.T, db *sqltest.Database) sqllock.Locker {
+	t.Helper()
+	if db.Engine == sqltest.EngineMySQL {
+		locker, err := mysql.FromDB(db.DB.DB)
+		return closing(t, locker, err)
+	}
+	locker, err := pg.FromDB(db.DB.DB)
+	return closing(t, locker, err)
+}
+
+// closing closes a Locker, if it was opened, at the end of the test.
+func closing[L io.Closer](t *testing.T, locker L, err error) L {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := locker.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
 	})
-	if !errors.Is(err, sqllock.ErrHeld) {
-		t.Errorf("during a migration another one: %v", err)
-	}
+	return locker
+}
 
-	leases, err := leasetable.New(db.DB)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer leases.Close()
-	for _, locker := range []sqllock.Locker{leases, other} {
-		runs := 0
-		job := func(ctx context.Context) error {
-			runs++
-			return nightly(ctx, locker, func(context.Context) error { runs++; return nil })
-		}
-		if err := nightly(t.Context(), locker, job); err != nil || runs != 1 {
-			t.Errorf("the job ran %d times: %v", runs, err)
-		}
-	}
-
-	var tokens []int64
-	for range 2 {
-		err := write(t.Context(), db.DB, func(token int64) error { tokens = append(tokens, token); return nil })
-		if err != nil {
+func exec(t *testing.T, db *sqltest.Database, statements ...string) {
+	t.Helper()
+	for _, statement := range statements {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if tokens[1] <= tokens[0] {
-		t.Errorf("the tokens are %v", tokens)
-	}
+}
 
-	if _, err := db.ExecContext(t.Context(), "CREATE TABLE reports (done int); INSERT INTO reports VALUES (0)"); err != nil {
-		t.Fatal(err)
+func TestAServerMigratesBeforeItServes(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	var did []string
+	err := start(t.Context(), db.DB.DB,
+		func(context.Context) error { did = append(did, "migrate"); return nil },
+		func(context.Context) error { did = append(did, "serve"); return nil })
+	if err != nil || !slices.Equal(did, []string{"migrate", "serve"}) {
+		t.Errorf("start did %v: %v", did, err)
 	}
-	lock, err := leases.TryAcquire(t.Context(), "the report")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := guarded(t.Context(), db.DB, lock.(*leasetable.Lease)); err != nil {
-		t.Error(err)
-	}
-	if err := lock.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if err := guarded(t.Context(), db.DB, lock.(*leasetable.Lease)); !errors.Is(err, sqllock.ErrReleased) {
-		t.Errorf("after its release: %v", err)
-	}
+}
 
-	lock, err = leases.TryAcquire(t.Context(), "the move")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stall(t.Context(), lock.(*leasetable.Lease), func() error { return nil }); err != nil {
-		t.Error(err)
-	}
-	err = handOver(t.Context(), lock.(*leasetable.Lease), func(ticket string) error {
-		return goOn(t.Context(), leases, ticket, func(ctx context.Context) error {
-			who, held, err := leases.Inspect(ctx, "the move")
-			if !held || who.Metadata != "half done" {
-				t.Errorf("the lock that was handed over: %v, %t", who, held)
-			}
+func TestOneServerMigratesAtATime(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database) {
+		other := sessionsOf(t, db)
+		err := migrateOnce(t.Context(), sessionsOf(t, db), func(ctx context.Context) error {
+			_, err := other.TryAcquire(ctx, "migrations")
 			return err
 		})
-	})
-	if err != nil {
-		t.Error(err)
-	}
-
-	err = elect(t.Context(), leases, func(ctx context.Context, token int64) error {
-		watching, cancel := context.WithCancel(ctx)
-		err := watch(watching, leases, func(leader sqllock.Holder) {
-			if leader.Token != token {
-				t.Errorf("the leader is told as %v; it has token %d", leader, token)
-			}
-			cancel()
-		})
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("watch: %v", err)
+		if !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("during a migration another one: %v", err)
 		}
-		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+}
 
-	if _, err := db.ExecContext(t.Context(), "CREATE TABLE orders (id text, shipped timestamptz)"); err != nil {
-		t.Fatal(err)
-	}
+func TestACronJobIsSkippedWhenItIsHeld(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database) {
+		leases, other := leasesOf(t, db), leasesOf(t, db)
+		runs := 0
+		report := func(context.Context) error { runs++; return nil }
+		err := nightly(t.Context(), leases, func(ctx context.Context) error {
+			return errors.Join(report(ctx), nightly(ctx, other, report))
+		})
+		if err != nil || runs != 1 {
+			t.Errorf("while one machine runs it, it ran %d times: %v", runs, err)
+		}
+		if err := nightly(t.Context(), other, report); err != nil || runs != 1 {
+			t.Errorf("with a machine whose clock is late, it ran %d times: %v", runs, err)
+		}
+	})
+}
+
+func TestAJobHasATokenAndAGuardedTransaction(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database) {
+		exec(t, db, "CREATE TABLE reports (published INT NOT NULL)", "INSERT INTO reports VALUES (0)")
+		published := func() (n int) {
+			if err := db.GetContext(t.Context(), &n, "SELECT published FROM reports"); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		leases, operator := leasesOf(t, db), leasesOf(t, db)
+
+		err := publish(t.Context(), leases, db.DB.DB, func(ctx context.Context, _ int64) error {
+			_, err := operator.ForceRelease(ctx, "the report")
+			return err
+		})
+		if !errors.Is(err, sqllock.ErrLost) || published() != 0 {
+			t.Errorf("a job that lost its lease: %v; it published %d", err, published())
+		}
+
+		var tokens []int64
+		for range 2 {
+			err := publish(t.Context(), leases, db.DB.DB, func(_ context.Context, token int64) error {
+				tokens = append(tokens, token)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tokens[1] <= tokens[0] || published() != 1 {
+			t.Errorf("the tokens are %v; published is %d", tokens, published())
+		}
+	})
+}
+
+func TestAFunctionTakesAnyKindOfLock(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database) {
+		leases, sessions := leasesOf(t, db), sessionsOf(t, db)
+		for kind, locks := range map[string]sqllock.Locker{"session": sessions, "lease": sqllock.AnyKind(leases)} {
+			err := (&indexer{locks}).rebuild(t.Context(), "users", func(ctx context.Context) error {
+				_, err := locks.TryAcquire(ctx, "index/users")
+				return err
+			})
+			if !errors.Is(err, sqllock.ErrHeld) {
+				t.Errorf("%s: while an index is rebuilt: %v", kind, err)
+			}
+		}
+		err := rebuildWith(t.Context(), leases, "users", func(ctx context.Context, lease *leasetable.Lease) error {
+			return lease.Verify(ctx)
+		})
+		if err != nil {
+			t.Errorf("a generic function, with a lease: %v", err)
+		}
+		err = rebuildWith(t.Context(), sessions, "users", func(_ context.Context, lock sqllock.Lock) error {
+			return lock.Context().Err()
+		})
+		if err != nil {
+			t.Errorf("a generic function, with a session lock: %v", err)
+		}
+	})
+}
+
+func TestALockGoesFromOneProcessToAnother(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database) {
+		leases, other := leasesOf(t, db), leasesOf(t, db)
+		lease, err := leases.TryAcquire(t.Context(), "the move")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stall(t.Context(), lease, func() error { return nil }); err != nil {
+			t.Error(err)
+		}
+		err = handOver(t.Context(), lease, func(ticket string) error {
+			return goOn(t.Context(), other, ticket, func(ctx context.Context) error {
+				info, err := leases.Inspect(ctx, "the move")
+				if !info.Held || info.Holder.Metadata != "half done" {
+					t.Errorf("the lock that was handed over: %+v", info)
+				}
+				return err
+			})
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestOneProcessLeads(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db *sqltest.Database) {
+		leases, other := leasesOf(t, db), leasesOf(t, db)
+		err := elect(t.Context(), leases, func(ctx context.Context, lease *leasetable.Lease) error {
+			watching, cancel := context.WithCancel(ctx)
+			defer cancel()
+			err := watch(watching, other, func(leader sqllock.Holder) {
+				if leader.Token != lease.Token() {
+					t.Errorf("the leader is told as %v; it has token %d", leader, lease.Token())
+				}
+				cancel()
+			})
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("watch: %v", err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAnOrderIsShippedOnceAtATime(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	exec(t, db, "CREATE TABLE orders (id text, shipped timestamptz)")
+	other := sessionsOf(t, db)
 	conn, err := pgx.Connect(t.Context(), db.DSN)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/sqllock/sqllock/internal/bound"
 )
 
-// Hold implements sqllock.Lock.
+// Hold is a lock as its backend sees it. What a user gets is its Lock.
 type Hold struct {
 	name    string
 	ctx     context.Context //nolint:containedctx // the lock's own lifetime
@@ -22,7 +22,20 @@ type Hold struct {
 	err     error // what release said; written inside once
 }
 
-var _ sqllock.Lock = (*Hold)(nil)
+// Lock is the lock as a user sees it.
+func (h *Hold) Lock() sqllock.Lock { return lock{h} }
+
+// lock has the methods of a sqllock.Lock, and no others.
+type lock struct{ hold *Hold }
+
+// Name implements sqllock.Lock.
+func (l lock) Name() string { return l.hold.Name() }
+
+// Context implements sqllock.Lock.
+func (l lock) Context() context.Context { return l.hold.Context() }
+
+// Release implements sqllock.Lock.
+func (l lock) Release(ctx context.Context) error { return l.hold.Release(ctx) }
 
 // New begins the life of a lock that was granted. ctx is that of the acquisition: its values
 // are kept, its cancellation is not. release gives the lock back; it is called at most once,
@@ -40,10 +53,10 @@ func Under(ctx, parent context.Context, name string, release func(context.Contex
 	return h
 }
 
-// Name implements sqllock.Lock.
+// Name is that of sqllock.Lock.
 func (h *Hold) Name() string { return h.name }
 
-// Context implements sqllock.Lock.
+// Context is that of sqllock.Lock.
 func (h *Hold) Context() context.Context { return h.ctx }
 
 // End tells the holder that the lock is over. The first cause stays.
@@ -61,7 +74,7 @@ func (h *Hold) Watch(f func(err error)) {
 	})
 }
 
-// Release implements sqllock.Lock. The context is cancelled before the server is told, and so
+// Release is that of sqllock.Lock. The context is cancelled before the server is told, and so
 // before anybody else can hold the lock.
 func (h *Hold) Release(ctx context.Context) error {
 	return h.finish(ctx, "release", sqllock.ErrReleased, h.release)

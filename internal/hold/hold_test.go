@@ -3,6 +3,7 @@ package hold_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/sqllock/sqllock"
@@ -44,5 +45,17 @@ func TestTheFirstCauseStays(t *testing.T) {
 	}
 	if cause := context.Cause(h.Context()); !errors.Is(cause, sqllock.ErrLost) {
 		t.Errorf("the cause is %v", cause)
+	}
+}
+
+// Whoever has the lock of a user's cannot reach what is for backends.
+func TestTheLockOfAUserHasTheMethodsOfALockOnly(t *testing.T) {
+	t.Parallel()
+	h := hold.New(t.Context(), "name", func(context.Context) error { return nil })
+	if n, want := reflect.TypeOf(h.Lock()).NumMethod(), reflect.TypeFor[sqllock.Lock]().NumMethod(); n != want {
+		t.Errorf("it has %d methods, and a Lock has %d", n, want)
+	}
+	if h.Lock().Name() != "name" || h.Lock().Context() != h.Context() {
+		t.Error("it is another lock")
 	}
 }

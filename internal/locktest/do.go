@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/sqllock/sqllock"
 )
@@ -87,4 +88,74 @@ func (s suite) doHeld(t *testing.T) {
 	})
 	MustLive(t, lock)
 	MustRelease(t, lock)
+}
+
+func (s suite) doWith(t *testing.T) {
+	a, b := s.twoLockers(t)
+	err := sqllock.DoWith(bounded(t), a, t.Name(), func(ctx context.Context, lock sqllock.Lock) error {
+		MustBeHeld(t, b, lock.Name())
+		MustLive(t, lock)
+		return ctx.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	MustRelease(t, MustTry(t, b, t.Name()))
+}
+
+func (s suite) tryDo(t *testing.T) {
+	a, b := s.twoLockers(t)
+	ran, err := sqllock.TryDo(bounded(t), a, t.Name(), func(ctx context.Context) error {
+		again, err := sqllock.TryDo(ctx, b, t.Name(), func(context.Context) error { return errGone })
+		if again || err != nil {
+			t.Errorf("of a lock that is held TryDo = %t, %v", again, err)
+		}
+		return errWork
+	})
+	if !ran {
+		t.Error("TryDo has not run, it says")
+	}
+	mustMatch(t, err, errWork)
+	MustRelease(t, MustTry(t, b, t.Name()))
+
+	ran, err = sqllock.TryDo(bounded(t), a, "", func(context.Context) error { return errWork })
+	if ran {
+		t.Error("TryDo has run without a lock, it says")
+	}
+	mustMatch(t, err, sqllock.ErrName)
+}
+
+func (s suite) boundedWait(t *testing.T) {
+	a, b := s.twoLockers(t)
+	err := sqllock.Do(bounded(t), a, t.Name(), func(ctx context.Context) error { return ctx.Err() }, sqllock.WithWait(time.Millisecond))
+	if err != nil {
+		t.Errorf("a lock that is free: %v", err)
+	}
+	lock := MustTry(t, a, t.Name())
+	for _, wait := range []time.Duration{0, 100 * time.Millisecond} {
+		_, err := b.Acquire(bounded(t), t.Name(), sqllock.WithWait(wait))
+		mustMatch(t, err, sqllock.ErrHeld)
+		if !sqllock.IsRetryable(err) || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("after a wait of %v: %v; want an error that may be retried, and is not the caller's deadline", wait, err)
+		}
+	}
+	waiting := make(chan error, 1)
+	go func() {
+		waiting <- sqllock.Do(context.WithoutCancel(t.Context()), b, t.Name(), func(ctx context.Context) error {
+			_, bounds := ctx.Deadline()
+			if bounds {
+				t.Error("the work is bounded, too")
+			}
+			return errWork
+		}, sqllock.WithWait(soon))
+	}()
+	MustLive(t, lock)
+	MustRelease(t, lock)
+	mustMatch(t, receive(t, waiting, soon, "the end of the work"), errWork)
+
+	_, err = b.Acquire(bounded(t), t.Name(), sqllock.WithWait(-time.Second))
+	if err == nil || errors.Is(err, sqllock.ErrHeld) {
+		t.Errorf("with a negative wait: %v", err)
+	}
+	MustRelease(t, MustTry(t, a, t.Name()))
 }

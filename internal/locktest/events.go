@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 )
 
 // Events tests what a Locker tells its hook and its logger. newLocker gives Lockers on the same
 // database, of which opts says how to lose a lock.
 func Events(
 	t *testing.T,
-	newLocker func(t *testing.T, hook func(sqllock.Event), logger *slog.Logger) Locker,
+	newLocker func(t *testing.T, hook func(context.Context, sqllock.Event), logger *slog.Logger) Locker,
 	opts Options,
 ) {
 	t.Helper()
@@ -26,27 +27,32 @@ func Events(
 	other := newLocker(t, nil, nil)
 
 	lock := MustTry(t, l, "it")
+	if who := told.last(event.Acquired).Locker; who.Kind != opts.Kind || who.System == "" || who.Owner == "" {
+		t.Errorf("told by %+v", who)
+	}
 	told.mustBe(t, "acquired it")
 	MustBeHeld(t, other, "it")
+	MustBeHeld(t, l, "it")
+	told.mustBe(t, "failed it: sqllock: acquire \"it\": "+sqllock.ErrHeld.Error())
 	MustRelease(t, lock)
 	told.mustBe(t, "released it")
 	MustRelease(t, lock)
 
 	// On a busy machine the wait can begin after the release: then it is none.
-	for told.last("waited").Kind == "" {
+	for told.last(event.Waited).Kind == "" {
 		told.forget()
 		lock = MustTry(t, other, "it")
 		waiting := startWaiter(bounded(t), l, "it")
 		waiting.mustBlock(t)
 		MustRelease(t, lock)
 		lock = waiting.result(t).lock
-		Eventually(t, "the acquisition is told", func() bool { return told.last("acquired").Took > 0 })
-		if told.last("waited").Kind == "" {
+		Eventually(t, "the acquisition is told", func() bool { return told.last(event.Acquired).Took > 0 })
+		if told.last(event.Waited).Kind == "" {
 			MustRelease(t, lock)
 		}
 	}
-	if took := told.last("waited").Took; took <= 0 || took > told.last("acquired").Took {
-		t.Errorf("of an acquisition of %v, %v were waited for", told.last("acquired").Took, took)
+	if took := told.last(event.Waited).Took; took <= 0 || took > told.last(event.Acquired).Took {
+		t.Errorf("of an acquisition of %v, %v were waited for", told.last(event.Acquired).Took, took)
 	}
 	told.mustBe(t, "waited it", "acquired it")
 
@@ -63,14 +69,14 @@ func Events(
 		_, err := l.Acquire(ctx, "it")
 		return err
 	})
-	if e := told.last("waited"); !errors.Is(e.Err, context.DeadlineExceeded) {
+	if e := told.last(event.Waited); !errors.Is(e.Err, context.DeadlineExceeded) {
 		t.Errorf("a wait in vain ended with %v", e.Err)
 	}
 	MustRelease(t, lock)
 	told.forget()
 
 	MustTry(t, l, "kept")
-	Eventually(t, "a heartbeat was told", func() bool { return told.last("renewed").Locks == 1 })
+	Eventually(t, "a heartbeat was told", func() bool { return told.last(event.Renewed).Locks == 1 })
 	mustClose(t, l)
 	told.mustBe(t, "acquired kept", "released kept: "+sqllock.ErrClosed.Error())
 	if log.find("level=WARN", "kept") != "" {
@@ -79,10 +85,10 @@ func Events(
 }
 
 func toldEvents(t *testing.T, s sessions) {
-	Events(t, func(t *testing.T, hook func(sqllock.Event), logger *slog.Logger) Locker {
+	Events(t, func(t *testing.T, hook func(context.Context, sqllock.Event), logger *slog.Logger) Locker {
 		t.Helper()
 		return open(t, s, Settings{Hook: hook, Logger: logger})
-	}, Options{Lose: s.End})
+	}, Options{Lose: s.End, Kind: "session"})
 }
 
 // events collects what a hook is told.
@@ -91,10 +97,10 @@ type events struct {
 	all []sqllock.Event // guarded by mu
 }
 
-func (e *events) add(event sqllock.Event) {
+func (e *events) add(_ context.Context, told sqllock.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.all = append(e.all, event)
+	e.all = append(e.all, told)
 }
 
 func (e *events) forget() {
@@ -104,15 +110,15 @@ func (e *events) forget() {
 }
 
 // retried reports whether a wait has met trouble.
-func (e *events) retried() bool { return e.last("retrying").Kind != "" }
+func (e *events) retried() bool { return e.last(event.Retrying).Kind != "" }
 
 // last returns the last event of a kind.
-func (e *events) last(kind string) (last sqllock.Event) {
+func (e *events) last(kind event.Kind) (last sqllock.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, event := range e.all {
-		if event.Kind == kind {
-			last = event
+	for _, told := range e.all {
+		if told.Kind == kind {
+			last = told
 		}
 	}
 	return last
@@ -127,13 +133,13 @@ func (e *events) mustBe(t *testing.T, want ...string) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		got = nil
-		for _, event := range e.all {
-			if event.Kind == "renewed" {
+		for _, told := range e.all {
+			if told.Kind == event.Renewed {
 				continue
 			}
-			line := event.Kind + " " + event.Name
-			if event.Err != nil {
-				line += ": " + event.Err.Error()
+			line := string(told.Kind) + " " + told.Name
+			if told.Err != nil {
+				line += ": " + told.Err.Error()
 			}
 			got = append(got, line)
 		}

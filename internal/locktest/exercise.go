@@ -23,6 +23,9 @@ type Options struct {
 	// connection. It is called while nothing else uses the database.
 	Waiting func(t *testing.T, name string) int
 
+	// Kind is that of the Locker, as its events say it: "session" or "lease".
+	Kind string
+
 	// Unsupported is an option that means nothing to this kind of lock.
 	Unsupported sqllock.Option
 }
@@ -80,6 +83,9 @@ func Exercise(t *testing.T, newLocker func(t *testing.T) Locker, opts Options) {
 		{"Do cancels its function when the lock is lost", s.doLost},
 		{"Do cancels its function with the cause of its context", s.doCancelled},
 		{"Do does not run its function without the lock", s.doHeld},
+		{"DoWith gives the function the lock", s.doWith},
+		{"TryDo runs what is free, and says whether it did", s.tryDo},
+		{"WithWait bounds the waiting alone", s.boundedWait},
 
 		{"a closed Locker returns ErrClosed", s.useAfterClose},
 		{"closing ends the locks still held and frees their names", s.closeWhileHeld},

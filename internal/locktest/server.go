@@ -51,7 +51,7 @@ type Settings struct {
 	Heartbeat   time.Duration // at most a third of the TTL; by default the Locker's own
 	Owner       string
 	Connections int
-	Hook        func(sqllock.Event)
+	Hook        func(context.Context, sqllock.Event)
 	Logger      *slog.Logger
 }
 

@@ -6,25 +6,31 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/lockname"
+	"github.com/sqllock/sqllock/internal/option"
+	"github.com/sqllock/sqllock/internal/refusal"
+	"github.com/sqllock/sqllock/internal/waiting"
 )
 
-// CheckArgs validates what op was given for a session lock, and returns what the options of the
-// backend's own package say.
-func CheckArgs(op, name string, opts []sqllock.Option) (backend any, err error) {
-	var o sqllock.Options
-	for _, opt := range opts {
-		opt(&o)
-	}
-	err = sqllock.CheckName(name)
-	if err == nil && o.TTL != 0 {
-		err = fmt.Errorf("%w: a session lock has no TTL of its own; set WithSessionTTL on its Locker", sqllock.ErrUnsupported)
+// CheckArgs validates what op was given for a session lock of the backend whose options are a C, and returns what those say, and how
+// long to wait at most.
+func CheckArgs[C any](op, name string, opts []sqllock.Option) (c C, wait *time.Duration, err error) {
+	o, c, foreign := option.Read[C](opts)
+	err = errors.Join(lockname.Check(name), waiting.Check(o.Wait))
+	switch {
+	case err != nil:
+	case o.TTL != 0:
+		err = fmt.Errorf("%w: sqllock.WithTTL; a session lock has no TTL of its own: set WithSessionTTL on its Locker", sqllock.ErrUnsupported)
+	case foreign != "":
+		err = fmt.Errorf("%w: %s, which is not for a session lock of this database", sqllock.ErrUnsupported, foreign)
 	}
 	if err != nil {
-		return nil, &sqllock.OpError{Op: op, Name: name, Err: err}
+		return c, nil, &sqllock.OpError{Op: op, Name: name, Err: err}
 	}
-	return o.Backend, nil
+	return c, o.Wait, nil
 }
 
 // DefaultOwner is what a Locker calls itself unless told otherwise: program@host:pid.
@@ -53,11 +59,11 @@ func (e *UnavailableError) Retryable() bool {
 
 // PassingRefusalError refuses a server because of a state that may be over soon: during a failover a standby becomes the primary, or
 // a proxy leads to it.
-type PassingRefusalError struct{ Refused *sqllock.RefusedError }
+type PassingRefusalError struct{ Refused *refusal.Error }
 
 func (e *PassingRefusalError) Error() string { return e.Refused.Error() }
 
-// Unwrap returns the *sqllock.RefusedError.
+// Unwrap returns the *refusal.Error.
 func (e *PassingRefusalError) Unwrap() error { return e.Refused }
 
 // Retryable implements the question of sqllock.IsRetryable.

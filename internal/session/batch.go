@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/sqllock/sqllock/internal/clock"
 )
 
 // maxBatch bounds how much one statement is asked to do.
@@ -129,7 +131,7 @@ func (s *session[K]) attempt(b *batch[K]) (err error) {
 		for _, c := range b.calls {
 			b.ops = append(b.ops, &c.op)
 		}
-		b.sent = time.Now()
+		b.sent = clock.Now()
 		if b.until, err = s.limit(b.sent); err != nil {
 			return err
 		}
@@ -143,7 +145,7 @@ func (s *session[K]) attempt(b *batch[K]) (err error) {
 		case b.ctx == nil || b.ctx.Done() == nil:
 			err = s.conn.Run(until, until, b.ops)
 		case s.resumer != nil:
-			err = s.conn.Run(until, earlier(until, b.sent.Add(answerTime)), b.ops)
+			err = s.conn.Run(until, earlier(until, clock.Plain(b.sent.Add(answerTime))), b.ops)
 		default:
 			stop := context.AfterFunc(b.ctx, s.conn.Cut)
 			if err = s.conn.Run(until, until, b.ops); !stop() {

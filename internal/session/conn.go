@@ -25,6 +25,8 @@ type Want[K comparable] struct {
 	Name   string // what its callers call it
 	Key    K      // what the server calls it
 	Shared bool   // others may have it at the same time, if they share as well
+
+	Wait *time.Duration // how long Acquire waits at most; nil: as long as its context lives
 }
 
 func (w Want[K]) take() Op[K] { return Op[K]{Key: w.Key, Shared: w.Shared, Take: true} }

@@ -8,10 +8,11 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
-	"github.com/sqllock/sqllock/internal/event"
 	"github.com/sqllock/sqllock/internal/hold"
+	"github.com/sqllock/sqllock/internal/observe"
 	"github.com/sqllock/sqllock/internal/trouble"
 	"github.com/sqllock/sqllock/internal/turn"
+	"github.com/sqllock/sqllock/internal/waiting"
 )
 
 // Config is what a database sets up a Locker with.
@@ -20,7 +21,7 @@ type Config[K comparable] struct {
 	Timing Timing
 	Limits Limits
 	Owner  string // what the holders call themselves
-	Events event.Sink
+	Events observe.Sink
 }
 
 // Locker takes locks on sessions of its own.
@@ -61,34 +62,46 @@ func New[K comparable](config Config[K]) *Locker[K] {
 // TryAcquire takes w if it is free.
 func (l *Locker[K]) TryAcquire(ctx context.Context, w Want[K]) (sqllock.Lock, error) {
 	began := time.Now()
-	var h *hold.Hold
-	var err error
-	if w.Shared {
-		h, _, err = l.share(ctx, w, false)
-	} else {
-		var lock *lock[K]
-		if lock, err = l.tryTurn(ctx, w); err == nil {
-			h = lock.Hold
-		}
-	}
+	h, err := l.tryHold(ctx, w)
 	return l.tell(ctx, w, began, false, h, err)
 }
 
 // Acquire waits for w, also while the server cannot be used.
 func (l *Locker[K]) Acquire(ctx context.Context, w Want[K]) (sqllock.Lock, error) {
 	began := time.Now()
-	var h *hold.Hold
-	var waited bool
-	var err error
-	if w.Shared {
-		h, waited, err = l.share(ctx, w, true)
-	} else {
-		var lock *lock[K]
-		if lock, waited, err = l.waitTurn(ctx, w); err == nil {
-			h = lock.Hold
-		}
-	}
+	waited := false
+	h, err := waiting.AtMost(ctx, w.Wait,
+		func(ctx context.Context) (*hold.Hold, error) { return l.tryHold(ctx, w) },
+		func(ctx context.Context) (h *hold.Hold, err error) {
+			h, waited, err = l.waitHold(ctx, w)
+			return h, err
+		})
 	return l.tell(ctx, w, began, waited, h, err)
+}
+
+// tryHold takes w, or a share of it, if it is free.
+func (l *Locker[K]) tryHold(ctx context.Context, w Want[K]) (*hold.Hold, error) {
+	if w.Shared {
+		h, _, err := l.share(ctx, w, false)
+		return h, err
+	}
+	lock, err := l.tryTurn(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	return lock.Hold, nil
+}
+
+// waitHold waits for w, or a share of it, and reports whether it had to.
+func (l *Locker[K]) waitHold(ctx context.Context, w Want[K]) (*hold.Hold, bool, error) {
+	if w.Shared {
+		return l.share(ctx, w, true)
+	}
+	lock, waited, err := l.waitTurn(ctx, w)
+	if err != nil {
+		return nil, waited, err
+	}
+	return lock.Hold, waited, nil
 }
 
 // tell makes what was acquired, or not, an event and a result.
@@ -100,7 +113,7 @@ func (l *Locker[K]) tell(ctx context.Context, w Want[K], began time.Time, waited
 	if err != nil {
 		return nil, err
 	}
-	return h, nil
+	return h.Lock(), nil
 }
 
 // tryTurn takes w, and the turn of its key, if both are free.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/clock"
 )
 
 // OpenTimeout bounds the opening of a session, whatever its caller's context does.
@@ -155,7 +156,7 @@ func (l *Locker[K]) newSession(ctx context.Context, ended func(*session[K])) (_ 
 	if err != nil {
 		return nil, withCause(ctx, err)
 	}
-	sent := time.Now() // the trust in the session counts from here
+	sent := clock.Now() // the trust in the session counts from here
 	if err := conn.Ping(ctx); err != nil {
 		if conn.Broken(err) && !errors.Is(err, sqllock.ErrRefused) {
 			err = &UnavailableError{Err: err}

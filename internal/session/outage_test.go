@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/internal/session"
 )
 
@@ -15,7 +16,7 @@ var (
 	errRefused  = errors.New("connection refused")
 	errPassword = errors.New("wrong password")
 	unreachable = &session.UnavailableError{Err: errRefused}
-	standby     = &session.PassingRefusalError{Refused: &sqllock.RefusedError{Seen: "a standby"}}
+	standby     = &session.PassingRefusalError{Refused: &refusal.Error{Seen: "a standby"}}
 	full        = &session.LimitError{Err: errRefused, OfServer: true}
 )
 
@@ -45,7 +46,7 @@ func TestAWaitOutlastsAServerThatIsAwayAtFirst(t *testing.T) {
 		for _, away := range []error{unreachable, standby, full} {
 			onBoth(t, func(t *testing.T, s *server) {
 				var told []sqllock.Event
-				l := s.newLockerTold(t, func(e sqllock.Event) {
+				l := s.newLockerTold(t, func(_ context.Context, e sqllock.Event) {
 					if e.Kind == "retrying" {
 						told = append(told, e)
 					}
@@ -139,7 +140,7 @@ func TestAWaitEndsWithWhatDoesNotPass(t *testing.T) {
 	for _, w := range ways() {
 		for _, final := range []error{
 			&session.UnavailableError{Err: errPassword, Permanent: true},
-			&sqllock.RefusedError{Seen: "a pooler"},
+			&refusal.Error{Seen: "a pooler"},
 			&session.LimitError{Err: errors.New("this Locker's own")},
 		} {
 			onBoth(t, func(t *testing.T, s *server) {

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
-	"github.com/sqllock/sqllock/internal/event"
+	"github.com/sqllock/sqllock/event"
+	"github.com/sqllock/sqllock/internal/observe"
 	"github.com/sqllock/sqllock/internal/session"
 )
 
@@ -62,14 +63,14 @@ func (s *server) newLocker(t *testing.T) *session.Locker[string] {
 }
 
 // newLockerTold opens one that tells hook what happens.
-func (s *server) newLockerTold(t *testing.T, hook func(sqllock.Event)) *session.Locker[string] {
+func (s *server) newLockerTold(t *testing.T, hook func(context.Context, sqllock.Event)) *session.Locker[string] {
 	t.Helper()
 	timing, errTiming := session.NewTiming(s.ttl, time.Second, time.Hour)
 	limits, errLimits := session.NewLimits(4, 100)
 	if err := errors.Join(errTiming, errLimits); err != nil {
 		t.Fatal(err)
 	}
-	l := session.New(session.Config[string]{Open: s.open, Timing: timing, Limits: limits, Events: event.Sink{Hook: hook}})
+	l := session.New(session.Config[string]{Open: s.open, Timing: timing, Limits: limits, Events: observe.Sink{Hook: hook, Locker: func() event.Locker { return event.Locker{} }}})
 	t.Cleanup(l.Close)
 	return l
 }

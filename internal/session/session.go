@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/sqllock/sqllock/internal/clock"
 )
 
 // stopTimeout is how long a statement may go on after stop.
@@ -40,7 +42,7 @@ type session[K comparable] struct {
 	hurry     *time.Timer        // guarded by mu: cuts the statement under way some time after stop
 	err       error              // guarded by mu; does not change after done is closed
 	trusted   time.Time          // guarded by mu: until when the server is sure to keep the session
-	deadline  *time.Timer        // guarded by mu: ends the session at trusted, whatever it is doing
+	deadline  *clock.Timer       // guarded by mu: ends the session at trusted, whatever it is doing
 
 	patience context.Context //nolint:containedctx // the session's own: ends a statement under way long after stop
 	giveUp   context.CancelFunc
@@ -55,8 +57,8 @@ func start[K comparable](conn Conn[K], config Config[K], sent time.Time, ended f
 		bell:    make(chan struct{}, 1),
 		done:    make(chan struct{}),
 		ended:   ended,
-		pinged:  sent,
-		checked: sent,
+		pinged:  clock.Plain(sent),
+		checked: clock.Plain(sent),
 		held:    make(map[K]*lock[K]),
 		alone:   true,
 	}
@@ -67,7 +69,7 @@ func start[K comparable](conn Conn[K], config Config[K], sent time.Time, ended f
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trusted = config.Timing.trust(sent)
-	s.deadline = time.AfterFunc(time.Until(s.trusted), s.expire)
+	s.deadline = clock.AfterFunc(s.trusted, s.expire)
 	s.lull = time.AfterFunc(linger, s.hush)
 	go s.live()
 	return s

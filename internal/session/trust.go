@@ -3,17 +3,17 @@ package session
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/clock"
 )
 
 // confirm runs work while the session is trusted and, when it succeeded, extends the trust. The
 // clock is read again at the end: the process may have been stopped at any point. A session
 // that is free promises nothing to anybody, and is trusted anew before its work.
 func (s *session[K]) confirm(free bool, work func(until time.Time) error) error {
-	sent := time.Now()
+	sent := clock.Now()
 	if free {
 		s.trust(sent)
 	}
@@ -35,12 +35,12 @@ func (s *session[K]) limit(sent time.Time) (until time.Time, err error) {
 
 // confirmed is the rest of confirm, for work that began at the given time.
 func (s *session[K]) confirmed(sent, until time.Time, work func(until time.Time) error) error {
-	err := work(until)
+	err := work(clock.Plain(until))
 	if s.patience.Err() != nil {
 		return sqllock.ErrClosed
 	}
 	if err != nil {
-		if !time.Now().Before(until) {
+		if !clock.Now().Before(until) {
 			return s.Timing.silence()
 		}
 		return err
@@ -74,7 +74,7 @@ func (s *session[K]) trustedUntil() time.Time {
 	return s.trusted
 }
 
-func (s *session[K]) isTrusted() bool { return time.Now().Before(s.trustedUntil()) }
+func (s *session[K]) isTrusted() bool { return clock.Now().Before(s.trustedUntil()) }
 
 // expire ends the session at its deadline: a driver that hangs cannot keep the news back. The
 // timer is not set anew by every statement, but here.
@@ -86,7 +86,7 @@ func (s *session[K]) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil {
-		s.deadline.Reset(time.Until(s.trusted))
+		s.deadline.Reset(s.trusted)
 	}
 }
 
@@ -115,7 +115,7 @@ func (s *session[K]) ping() error {
 		s.checked = s.pinged
 		s.Events.Renewed(s.patience, time.Since(s.pinged), s.locks())
 	case said != nil && errors.Is(err, said) && time.Now().Before(s.Timing.trust(s.checked)):
-		s.Events.Log(s.patience, slog.LevelDebug, "lock session: the heartbeat is sent again", slog.Any("err", err))
+		s.Events.RenewalFailed(s.patience, time.Since(s.pinged), s.locks(), err)
 		return nil
 	}
 	return err
@@ -124,7 +124,7 @@ func (s *session[K]) ping() error {
 // watch waits until a caller comes, the connection dies or may have died, or a heartbeat is due, and sends the
 // heartbeat.
 func (s *session[K]) watch() error {
-	trusted := s.trustedUntil()
+	trusted := clock.Plain(s.trustedUntil())
 	due := trusted.Add(s.Timing.Heartbeat + s.Timing.margin() - s.Timing.TTL)
 	if again := s.pinged.Add(s.Timing.Heartbeat / 8); due.Before(again) { // the last one was answered with an error
 		due = earlier(again, trusted)

@@ -4,14 +4,14 @@
 -- pg_stat_activity reads other tables as well, and a full table of locks would not let it.
 -- Who waits stands in the queue of the lock or of its gate, see wait.sql.
 WITH l AS MATERIALIZED (
-  SELECT pid, granted, key = $1 AS itself
+  SELECT pid, granted, mode, key = $1 AS itself
   FROM pg_locks, LATERAL (SELECT (classid::bigint << 32) | objid::bigint AS key) k
   WHERE locktype = 'advisory'
     AND database = $3::bigint::oid
     AND key IN ($1::bigint, hashint8extended($1, 1))
     AND objsubid = $2::int
 )
-SELECT coalesce(l.pid, 0), coalesce(a.application_name, ''), coalesce(host(a.client_addr), ''), a.backend_start,
+SELECT l.mode = 'ShareLock', coalesce(l.pid, 0), coalesce(a.application_name, ''), coalesce(host(a.client_addr), ''), a.backend_start,
        (SELECT count(*) FROM l WHERE NOT granted)
 FROM l
 LEFT JOIN pg_stat_get_activity(coalesce(l.pid, 0)) a ON true

@@ -55,8 +55,9 @@ CREATE TABLE IF NOT EXISTS sqllock_place (
 -- One row per numbered file that has been applied; the highest is the version.
 CREATE TABLE IF NOT EXISTS sqllock_version (
     version INT NOT NULL COMMENT 'number of an applied file',
+    lowest  INT NOT NULL COMMENT 'programs that know this version, or a later one, work on the tables as the file leaves them',
     PRIMARY KEY (version)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
   COMMENT='sqllock: the numbered files applied to these tables; the highest is the version';
 
-INSERT IGNORE INTO sqllock_version (version) VALUES (1);
+INSERT IGNORE INTO sqllock_version (version, lowest) VALUES (1, 1);

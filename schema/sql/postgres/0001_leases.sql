@@ -82,10 +82,12 @@ CREATE INDEX IF NOT EXISTS sqllock_lease_expires_idx ON sqllock_lease (expires_a
 
 -- One row per numbered file that has been applied; the highest is the version.
 CREATE TABLE IF NOT EXISTS sqllock_version (
-    version integer NOT NULL PRIMARY KEY
+    version integer NOT NULL PRIMARY KEY,
+    lowest  integer NOT NULL
 );
 
 COMMENT ON TABLE sqllock_version IS 'sqllock: the numbered files applied to these tables; the highest is the version';
 COMMENT ON COLUMN sqllock_version.version IS 'number of an applied file';
+COMMENT ON COLUMN sqllock_version.lowest IS 'programs that know this version, or a later one, work on the tables as the file leaves them';
 
-INSERT INTO sqllock_version (version) VALUES (1) ON CONFLICT DO NOTHING;
+INSERT INTO sqllock_version (version, lowest) VALUES (1, 1) ON CONFLICT DO NOTHING;

@@ -51,7 +51,8 @@ CREATE INDEX IF NOT EXISTS sqllock_lease_expires_idx ON sqllock_lease (expires_a
 
 -- One row per numbered file that has been applied; the highest is the version.
 CREATE TABLE IF NOT EXISTS sqllock_version (
-    version INTEGER NOT NULL PRIMARY KEY -- number of an applied file
+    version INTEGER NOT NULL PRIMARY KEY, -- number of an applied file
+    lowest  INTEGER NOT NULL              -- programs that know this version, or a later one, work on the tables as the file leaves them
 ) STRICT;
 
-INSERT INTO sqllock_version (version) VALUES (1) ON CONFLICT DO NOTHING;
+INSERT INTO sqllock_version (version, lowest) VALUES (1, 1) ON CONFLICT DO NOTHING;

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/mysql"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/schema"
@@ -34,7 +35,7 @@ func judgeSession(ctx context.Context, p *patient) (Finding, error) {
 		return absent(insteadALease, "SQLite has no sessions that could hold a lock"), nil
 	}
 	err := p.trySession(ctx)
-	var refused *sqllock.RefusedError
+	var refused *refusal.Error
 	switch {
 	case errors.As(err, &refused) && p.pooler == poolsSessions:
 		return beware("connect to the server itself for sqllock run --kind session, which refuses every pooler",
@@ -56,7 +57,7 @@ func judgeTransaction(ctx context.Context, p *patient) (Finding, error) {
 		defer func() { _ = tx.Rollback() }() // it did nothing
 		err = pg.TryLockTx(ctx, pg.SQLTx(tx), unusedName())
 	}
-	var refused *sqllock.RefusedError
+	var refused *refusal.Error
 	switch {
 	case errors.As(err, &refused):
 		return bad(refused.Instead, "refused: %s", refused.Seen), nil

@@ -1,5 +1,5 @@
-// Package event tells a logger and a hook what happens to locks.
-package event
+// Package observe tells a logger and a hook what happens to locks.
+package observe
 
 import (
 	"context"
@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/hold"
 )
 
-// Sink is who is told. Both may be nil.
+// Sink is who is told, and by whom. Logger and Hook may be nil.
 type Sink struct {
 	Logger *slog.Logger
-	Hook   func(sqllock.Event)
+	Hook   func(context.Context, sqllock.Event)
+	Locker func() event.Locker
 }
 
 func (s Sink) deaf() bool { return s.Logger == nil && s.Hook == nil }
@@ -26,18 +28,19 @@ func (s Sink) Asked(ctx context.Context, name string, began time.Time, waited bo
 		return
 	}
 	if waited {
-		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: "waited", Name: name, Took: time.Since(began), Err: err})
+		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Waited, Name: name, Took: time.Since(began), Err: err})
 	}
 	if err != nil {
+		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Failed, Name: name, Took: time.Since(began), Err: err})
 		return
 	}
 	acquired := time.Now()
-	s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: "acquired", Name: name, Took: acquired.Sub(began)})
+	s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Acquired, Name: name, Took: acquired.Sub(began)})
 	h.Watch(func(err error) { //nolint:contextcheck // the lock has a context of its own
-		e := sqllock.Event{Kind: "lost", Name: name, Took: time.Since(acquired), Err: err}
+		e := sqllock.Event{Kind: event.Lost, Name: name, Took: time.Since(acquired), Err: err}
 		level := slog.LevelWarn
 		if err == nil || errors.Is(err, sqllock.ErrClosed) {
-			e.Kind, level = "released", slog.LevelDebug
+			e.Kind, level = event.Released, slog.LevelDebug
 		}
 		s.tell(h.Context(), level, e)
 	})
@@ -46,21 +49,28 @@ func (s Sink) Asked(ctx context.Context, name string, began time.Time, waited bo
 // Retrying tells that an acquisition which began at the given time has met err, and goes on.
 func (s Sink) Retrying(ctx context.Context, name string, began time.Time, err error) {
 	if !s.deaf() {
-		s.tell(ctx, slog.LevelWarn, sqllock.Event{Kind: "retrying", Name: name, Took: time.Since(began), Err: err})
+		s.tell(ctx, slog.LevelWarn, sqllock.Event{Kind: event.Retrying, Name: name, Took: time.Since(began), Err: err})
 	}
 }
 
 // Renewed tells that the server confirmed what so many locks live on.
 func (s Sink) Renewed(ctx context.Context, took time.Duration, locks int) {
 	if !s.deaf() {
-		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: "renewed", Took: took, Locks: locks})
+		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Renewed, Took: took, Locks: locks})
+	}
+}
+
+// RenewalFailed tells that the server did not confirm what so many locks live on.
+func (s Sink) RenewalFailed(ctx context.Context, took time.Duration, locks int, err error) {
+	if !s.deaf() {
+		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.RenewalFailed, Took: took, Locks: locks, Err: err})
 	}
 }
 
 // Expiring tells that so many locks end after the time that is left, unless they are renewed before.
 func (s Sink) Expiring(ctx context.Context, left time.Duration, locks int) {
 	if !s.deaf() {
-		s.tell(ctx, slog.LevelWarn, sqllock.Event{Kind: "expiring", Took: left, Locks: locks})
+		s.tell(ctx, slog.LevelWarn, sqllock.Event{Kind: event.Expiring, Took: left, Locks: locks})
 	}
 }
 
@@ -68,7 +78,8 @@ func (s Sink) Expiring(ctx context.Context, left time.Duration, locks int) {
 func (s Sink) tell(ctx context.Context, level slog.Level, e sqllock.Event) {
 	s.log(ctx, level, e)
 	if s.Hook != nil {
-		s.Hook(e)
+		e.Locker = s.Locker()
+		s.Hook(ctx, e)
 	}
 }
 
@@ -85,7 +96,7 @@ func (s Sink) log(ctx context.Context, level slog.Level, e sqllock.Event) {
 	if e.Err != nil {
 		attrs = append(attrs, slog.Any("err", e.Err))
 	}
-	s.Log(ctx, level, "lock "+e.Kind, attrs...)
+	s.Log(ctx, level, "lock "+string(e.Kind), attrs...)
 }
 
 // Log is for what is no event.

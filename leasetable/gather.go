@@ -1,19 +1,19 @@
-package sqllock
+package leasetable
 
 import (
 	"context"
 	"sync"
 )
 
-// group is what AcquireAll's goroutines do together: each brings its part, or ends without one, and
+// group is what TryAcquireAll's goroutines do together: each brings its part, or ends without one, and
 // the first who came acts for all.
 type group struct {
 	full chan struct{} // closed when nobody is awaited any more
 
 	mu      sync.Mutex
-	awaited int   // guarded by mu: members that have neither come nor ended
-	brought []any // guarded by mu: by those who came, in that order
-	left    bool  // guarded by mu: the first waits no longer
+	awaited int     // guarded by mu: members that have neither come nor ended
+	brought []*part // guarded by mu: by those who came, in that order
+	left    bool    // guarded by mu: the first waits no longer
 }
 
 func newGroup(members int) *group {
@@ -45,14 +45,15 @@ func (m *member) settle() bool {
 	return true
 }
 
-// meet implements Options.Meet.
-func (m *member) meet(ctx context.Context, part any) (all []any, awaited bool) {
+// meet comes with a part. The first who came waits until the others have come, or have ended, or ctx has, and gets all who came until
+// then, to act on them; the others get nothing, at once. One who comes again, or too late, is not awaited and goes on alone.
+func (m *member) meet(ctx context.Context, p *part) (all []*part, awaited bool) {
 	m.mu.Lock()
 	if m.left || !m.settle() {
 		m.mu.Unlock()
 		return nil, false
 	}
-	m.brought = append(m.brought, part)
+	m.brought = append(m.brought, p)
 	first := len(m.brought) == 1
 	m.mu.Unlock()
 	if !first {

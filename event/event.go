@@ -1,0 +1,36 @@
+// Package event has the words of what the hook of a Locker is told: see sqllock.Event.
+package event
+
+// Kind is what happened.
+type Kind string
+
+const (
+	// Acquired: a lock was acquired. Took is the time since it was asked for.
+	Acquired Kind = "acquired"
+	// Failed: an acquisition ended without a lock, because of Err, after Took.
+	Failed Kind = "failed"
+	// Waited: a call of Acquire found the lock held, or the database not to be used, and its wait is over after Took. Err is
+	// nil and Acquired follows, or Err says why the wait was in vain and Failed follows.
+	Waited Kind = "waited"
+	// Retrying: a call of Acquire has met Err after Took, which may be over soon, and goes on. It is told when such trouble
+	// begins, by one call of those that meet it.
+	Retrying Kind = "retrying"
+	// Released: a lock was given back by Release, or with Err when its Locker was closed. Took is how long it was held.
+	Released Kind = "released"
+	// Lost: a lock ended before its release, because of Err, after it was held for Took.
+	Lost Kind = "lost"
+	// Renewed: the server confirmed, after Took, the session or lease that Locks locks live on.
+	Renewed Kind = "renewed"
+	// RenewalFailed: the server did not confirm the session or lease that Locks locks live on, because of Err, after Took. It is
+	// asked again until the locks' deadline; a session that has ended is Lost at once instead.
+	RenewalFailed Kind = "renewal failed"
+	// Expiring: a renewal is overdue, and Locks locks, of leases, are Lost after Took unless one is confirmed.
+	Expiring Kind = "expiring"
+)
+
+// Locker says whose event it is.
+type Locker struct {
+	Kind   string // of its locks: "session" or "lease"
+	System string // the database: "postgresql", "mysql", "mariadb" or "sqlite"; "mysql" for MariaDB until it is connected
+	Owner  string // what the Locker calls itself
+}

@@ -1,0 +1,35 @@
+// Package waiting bounds how long an acquisition waits.
+package waiting
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+// Check refuses a time that nothing can wait for; nil is no bound.
+func Check(wait *time.Duration) error {
+	if wait != nil && *wait < 0 {
+		return fmt.Errorf("the time to wait is %v; it must not be negative", *wait)
+	}
+	return nil
+}
+
+// AtMost acquires an L. If wait is nil that is what acquire does, and otherwise what try does and, if the lock is held
+// or the database cannot be used, acquire, for what is left of the time then.
+func AtMost[L any](ctx context.Context, wait *time.Duration, try, acquire func(context.Context) (L, error)) (L, error) {
+	if wait == nil {
+		return acquire(ctx)
+	}
+	began := time.Now()
+	lock, err := try(ctx)
+	left := *wait - time.Since(began)
+	if err == nil || left <= 0 || ctx.Err() != nil || !sqllock.IsRetryable(err) {
+		return lock, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, left, fmt.Errorf("the wait of %v is over", *wait))
+	defer cancel()
+	return acquire(ctx)
+}

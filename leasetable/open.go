@@ -1,0 +1,85 @@
+package leasetable
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/schema"
+)
+
+// New returns a Locker on the lease tables of the database of a DSN: a URL that begins with postgres:// or keyword=value pairs for
+// PostgreSQL, user:password@tcp(host:3306)/database for MySQL and MariaDB, or a URL that begins with file: for SQLite. It connects when
+// the first lock is asked for. The program has to import the driver: github.com/jackc/pgx/v5/stdlib or github.com/lib/pq,
+// github.com/go-sql-driver/mysql, modernc.org/sqlite or github.com/mattn/go-sqlite3.
+func New(dsn string, opts ...Option) (*Locker, error) {
+	name, err := driverFor(dsn)
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open(name, dsn)
+	if err != nil { // whose text may repeat the DSN
+		return nil, fmt.Errorf("leasetable: the driver %q cannot parse the DSN", name)
+	}
+	defer db.Close() // it has no connection: the Locker opens its own
+	return FromDB(db, opts...)
+}
+
+// FromDB returns a Locker on the lease tables of db's database. It connects as db does, takes no connection from db's pool, and does not
+// close it. For a *sqlx.DB pass its field DB. The driver is one of those that [New] knows, or [WithDialect] says what it is for.
+func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
+	c, err := connector.Of(db)
+	if err != nil {
+		return nil, err
+	}
+	return newLocker(c, opts)
+}
+
+// FromConnector returns a Locker on the lease tables of the database that c connects to. pg.Connector makes a connector of a
+// *pgxpool.Pool.
+func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
+	if err := connector.Check(c); err != nil {
+		return nil, err
+	}
+	return newLocker(c, opts)
+}
+
+// keyword matches the beginning of a list of keyword=value pairs.
+var keyword = regexp.MustCompile(`^\s*\w+\s*=`)
+
+// driverFor returns a registered driver for what a DSN looks like.
+func driverFor(dsn string) (string, error) {
+	known, packages := []string{"mysql"}, "github.com/go-sql-driver/mysql"
+	switch {
+	case strings.HasPrefix(dsn, "postgres://"), strings.HasPrefix(dsn, "postgresql://"), keyword.MatchString(dsn):
+		known, packages = []string{"pgx", "pgx/v5", "postgres"}, "github.com/jackc/pgx/v5/stdlib"
+	case strings.HasPrefix(dsn, "file:"):
+		known, packages = []string{"sqlite", "sqlite3"}, "modernc.org/sqlite"
+	case !strings.Contains(dsn, "/"):
+		return "", errors.New("leasetable: the DSN looks like none that is known: postgres://user:password@host/database, " +
+			"user:password@tcp(host:3306)/database, or file:locks.db")
+	}
+	if i := slices.IndexFunc(known, func(name string) bool { return slices.Contains(sql.Drivers(), name) }); i >= 0 {
+		return known[i], nil
+	}
+	return "", fmt.Errorf("leasetable: no driver for this DSN is registered: import _ %q", packages)
+}
+
+// dialectOf tells the dialect from the type of a driver, for the user brings it.
+func dialectOf(d driver.Driver) (schema.Dialect, error) {
+	switch fmt.Sprintf("%T", d) {
+	case "*stdlib.Driver", "*pq.Driver", "pq.Driver":
+		return schema.Postgres, nil
+	case "*mysql.MySQLDriver", "mysql.MySQLDriver":
+		return schema.MySQL, nil
+	case "*sqlite.Driver", "*sqlite3.SQLiteDriver":
+		return schema.SQLite, nil
+	}
+	return "", fmt.Errorf("leasetable: the driver %T is not known: say by leasetable.WithDialect which database it is for; if it wraps pgx, "+
+		"use a Locker of the connector beneath it (FromConnector), so that statements are not prepared behind a pooler", d)
+}

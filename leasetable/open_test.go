@@ -1,0 +1,104 @@
+package leasetable_test
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"strings"
+	"testing"
+
+	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/schema"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+func TestALockerIsOpenedByADSNAPoolOrAConnector(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		pool, err := sql.Open(db.DriverName(), db.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = pool.Close() })
+		byDSN, err := leasetable.New(db.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byPool, err := leasetable.FromDB(pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := connector.Of(pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byConnector, err := leasetable.FromConnector(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, l := range []*leasetable.Locker{byDSN, byPool, byConnector} {
+			t.Cleanup(func() { _ = l.Close() })
+			if lease := take(t, l, "x"); lease.Token() != int64(i+1) {
+				t.Errorf("Locker %d has the token %d", i, lease.Token())
+			} else {
+				release(t, lease)
+			}
+		}
+		if n := pool.Stats().OpenConnections; n != 0 {
+			t.Errorf("%d connections of the pool are open", n)
+		}
+	})
+}
+
+func TestADSNThatCannotBeUsedIsAClearErrorWithoutThePassword(t *testing.T) {
+	t.Parallel()
+	for dsn, want := range map[string]string{
+		"":                                 "looks like none that is known",
+		"locks.db":                         "looks like none that is known",
+		"postgres://me:s3cret@host:port/x": "cannot parse",
+		"me:s3cret@tcp(host/x":             "cannot parse",
+	} {
+		l, err := leasetable.New(dsn)
+		if err == nil {
+			_, err = l.TryAcquire(t.Context(), "x")
+			_ = l.Close()
+		}
+		if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v; want %q", dsn, err, want)
+		}
+	}
+	if _, err := leasetable.FromDB(nil); err == nil {
+		t.Error("a Locker of no *sql.DB")
+	}
+	if _, err := leasetable.FromConnector(nil); err == nil {
+		t.Error("a Locker of no driver.Connector")
+	}
+}
+
+// wrapping is a driver that wraps another, as those for traces do.
+type wrapping struct{ driver.Connector }
+
+func (wrapping) Driver() driver.Driver { return wrappingDriver{} }
+
+type wrappingDriver struct{ driver.Driver }
+
+func TestADriverThatWrapsAnotherIsToldWhatToDo(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	db := withTables(t, sqltest.SQLite(t))
+	c, err := connector.Of(db.DB.DB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := leasetable.FromConnector(wrapping{c}); err == nil || !strings.Contains(err.Error(), "WithDialect") {
+		t.Errorf("without a dialect: %v", err)
+	}
+	l, err := leasetable.FromConnector(wrapping{c}, leasetable.WithDialect(schema.SQLite))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	release(t, take(t, l, "x"))
+}

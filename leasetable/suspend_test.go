@@ -1,0 +1,28 @@
+package leasetable_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	suspended "github.com/sqllock/sqllock/internal/clock"
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// It pretends that the machine of all tests was suspended, so it runs while there are no others.
+func TestALeaseIsOverAfterASuspensionOfTheMachine(t *testing.T) { //nolint:paralleltest // see above
+	locktest.OncePerEngine(t)
+	db := withTables(t, sqltest.SQLite(t))
+	lease := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x")
+	suspended.Pretend(40 * time.Minute)
+	if left := lease.Remaining(); left > 10*time.Minute || left == 0 {
+		t.Errorf("40 minutes after it was taken it has %v left", left)
+	}
+	suspended.Pretend(30 * time.Minute)
+	if cause := await(t, lease); !errors.Is(cause, sqllock.ErrExpired) {
+		t.Errorf("the holder was told %v", cause)
+	}
+}
