@@ -41,7 +41,7 @@ func TryDo[L Lock](ctx context.Context, l Acquirer[L], name string, fn func(ctx 
 }
 
 // run calls fn with a lock that is held, and releases it.
-func run[L Lock](ctx context.Context, lock L, fn func(ctx context.Context, lock L) error) (err error) {
+func run[L Lock](ctx context.Context, lock L, fn func(ctx context.Context, lock L) error) (err error) { //nolint:contextcheck // also watches the lock's own context
 	defer func() { err = errors.Join(err, lock.Release(ctx)) }()
 
 	work, cancel := context.WithCancelCause(ctx)

@@ -34,7 +34,7 @@ type Acquirer[L Lock] interface {
 	//
 	// It also waits, trying again after up to 3 s, while the database cannot be used: it cannot be reached, restarts,
 	// has no connection left, or is a standby or read-only, as in a failover; so with a ctx that does not end it waits for
-	// ever for a host that does not exist. The logger (Warn) and the hook ("retrying") are told, and when ctx ends the error matches what
+	// ever for a host that does not exist. The logger (Warn) and the hook (event.Retrying) are told, and when ctx ends the error matches what
 	// was met last, instead of ErrHeld. What somebody has to mend ends the wait at once, such as a wrong password, missing tables or
 	// a server that is refused for what it is; see IsRetryable.
 	//

@@ -5,26 +5,26 @@ package event
 type Kind string
 
 const (
-	// Acquired: a lock was acquired. Took is the time since it was asked for.
+	// Acquired means that a lock was acquired. Took is the time since it was asked for.
 	Acquired Kind = "acquired"
-	// Failed: an acquisition ended without a lock, because of Err, after Took.
+	// Failed means that an acquisition ended without a lock, because of Err, after Took.
 	Failed Kind = "failed"
-	// Waited: a call of Acquire found the lock held, or the database not to be used, and its wait is over after Took. Err is
+	// Waited means that a call of Acquire found the lock held, or the database not to be used, and its wait is over after Took. Err is
 	// nil and Acquired follows, or Err says why the wait was in vain and Failed follows.
 	Waited Kind = "waited"
-	// Retrying: a call of Acquire has met Err after Took, which may be over soon, and goes on. It is told when such trouble
+	// Retrying means that a call of Acquire has met Err after Took, which may be over soon, and goes on. It is told when such trouble
 	// begins, by one call of those that meet it.
 	Retrying Kind = "retrying"
-	// Released: a lock was given back by Release, or with Err when its Locker was closed. Took is how long it was held.
+	// Released means that a lock was given back by Release, or with Err when its Locker was closed. Took is how long it was held.
 	Released Kind = "released"
-	// Lost: a lock ended before its release, because of Err, after it was held for Took.
+	// Lost means that a lock ended before its release, because of Err, after it was held for Took.
 	Lost Kind = "lost"
-	// Renewed: the server confirmed, after Took, the session or lease that Locks locks live on.
+	// Renewed means that the server confirmed, after Took, the session or lease that Locks locks live on.
 	Renewed Kind = "renewed"
-	// RenewalFailed: the server did not confirm the session or lease that Locks locks live on, because of Err, after Took. It is
+	// RenewalFailed means that the server did not confirm the session or lease that Locks locks live on, because of Err, after Took. It is
 	// asked again until the locks' deadline; a session that has ended is Lost at once instead.
 	RenewalFailed Kind = "renewal failed"
-	// Expiring: a renewal is overdue, and Locks locks, of leases, are Lost after Took unless one is confirmed.
+	// Expiring means that a renewal is overdue, and Locks locks, of leases, are Lost after Took unless one is confirmed.
 	Expiring Kind = "expiring"
 )
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/internal/option"
 	"github.com/sqllock/sqllock/leasetable"
@@ -57,7 +58,7 @@ func newElector(t *testing.T, l *leasetable.Locker) *leasetable.Elector {
 func onRenewal() (<-chan struct{}, leasetable.Option) {
 	renewed := make(chan struct{})
 	return renewed, leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
-		if e.Kind != "renewed" || e.Locks == 0 {
+		if e.Kind != event.Renewed || e.Locks == 0 {
 			return
 		}
 		select {

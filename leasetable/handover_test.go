@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
@@ -120,7 +121,7 @@ func TestALockThatWasHandedOverIsNoneThatARenewalIsFor(t *testing.T) {
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		var locks atomic.Int64
 		l := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL), leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
-			if e.Kind == "renewed" {
+			if e.Kind == event.Renewed {
 				locks.Store(int64(e.Locks))
 			}
 		}))

@@ -81,16 +81,15 @@ func (m mover) Highest(ctx context.Context, name string) (int64, error) {
 func TestNoLeaseIsHeldTwiceAndNoStaleHolderWrites(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
+	// One history after the other: each keeps several processes busy.
 	t.Run("SQLite", func(t *testing.T) {
-		t.Parallel()
 		c := newContest(t, withTables(t, sqltest.SQLite(t)))
 		c.opts.Server = ""
 		c.opts.Kills, c.opts.Stops = 3, 3
 		c.run(t)
 	})
-	for _, engine := range []sqltest.Engine{sqltest.EnginePostgres, sqltest.EngineMySQL, sqltest.EngineMariaDB} {
+	for _, engine := range []sqltest.Engine{sqltest.EnginePostgres, sqltest.EngineMySQL, sqltest.EngineMariaDB} { //nolint:paralleltest // see above
 		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
 			server := sqltest.Start(t, engine)
 			c := newContest(t, withTables(t, server.Database(t)))
 			c.opts.Kills, c.opts.Stops, c.opts.Cuts = 2, 3, 1

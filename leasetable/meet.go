@@ -20,7 +20,7 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 		all.Go(func() {
 			m := &member{group: group}
 			defer m.end()
-			leases[i], errs[i] = l.acquire(ctx, acquiring, name, opts, func(a *attempt) (*Lease, error) {
+			leases[i], errs[i] = l.acquire(ctx, acquiring, name, opts, func(a *attempt) (*Lease, error) { //nolint:contextcheck // a has it
 				a.meet = m
 				return a.try()
 			})

@@ -29,24 +29,27 @@ func (m mover) Unfit(err error) bool {
 func TestNoNameIsHeldByTooManyAndNoStaleHolderWrites(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
-	onEvery(t, func(t *testing.T, db *sqltest.Database) {
-		c := newContest(t, db)
-		c.opts.TTL, c.opts.Moves = time.Second, false
-		c.opts.Processes, c.opts.Workers = 3, 2
-		c.opts.Names = []string{"a", "b", "c"}
-		c.opts.Limits = map[string][]int{
-			"a": {3},                           // a semaphore
-			"b": {history.Any, history.Any, 1}, // readers and writers
-			"c": {2, 3, history.Any, 1},        // of semaphores the smallest counts, beside readers there are none
-		}
-		for i := range c.opts.Others {
-			c.opts.Others[i].Times = 1
-		}
-		c.opts.Kills, c.opts.Stops = 1, 1
-		if db.Engine != sqltest.EngineSQLite {
-			c.opts.Cuts = 1
-			c.add("ends of connections", 1, c.endConnections)
-		}
-		c.run(t)
-	})
+	for name, open := range databases { //nolint:paralleltest // one after the other: each keeps several processes busy
+		t.Run(name, func(t *testing.T) {
+			db := withTables(t, open(t))
+			c := newContest(t, db)
+			c.opts.TTL, c.opts.Moves = time.Second, false
+			c.opts.Processes, c.opts.Workers = 3, 2
+			c.opts.Names = []string{"a", "b", "c"}
+			c.opts.Limits = map[string][]int{
+				"a": {3},                           // a semaphore
+				"b": {history.Any, history.Any, 1}, // readers and writers
+				"c": {2, 3, history.Any, 1},        // of semaphores the smallest counts, beside readers there are none
+			}
+			for i := range c.opts.Others {
+				c.opts.Others[i].Times = 1
+			}
+			c.opts.Kills, c.opts.Stops = 1, 1
+			if db.Engine != sqltest.EngineSQLite {
+				c.opts.Cuts = 1
+				c.add("ends of connections", 1, c.endConnections)
+			}
+			c.run(t)
+		})
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
@@ -127,7 +128,7 @@ func TestALockThatWillEndSoonIsToldBefore(t *testing.T) {
 		if e.Kind == "lost" {
 			t.Fatal("the lock was lost without a warning")
 		}
-		if e.Kind == "expiring" {
+		if e.Kind == event.Expiring {
 			if e.Locks != 1 || e.Took <= 0 || e.Took > 9*time.Second/2 || lease.Context().Err() != nil {
 				t.Errorf("%+v; the lock's end: %v", e, lease.Context().Err())
 			}

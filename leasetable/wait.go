@@ -18,10 +18,10 @@ import (
 // waitAtMost is wait for as long as the options say.
 func (a *attempt) waitAtMost() (*Lease, error) {
 	return waiting.AtMost(a.ctx, a.choice.wait,
-		func(context.Context) (*Lease, error) { return a.try() },
+		func(context.Context) (*Lease, error) { return a.try() }, //nolint:contextcheck // a has it
 		func(ctx context.Context) (*Lease, error) {
 			a.ctx = ctx
-			return a.wait()
+			return a.wait() //nolint:contextcheck // a has it
 		})
 }
 

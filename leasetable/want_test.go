@@ -42,7 +42,7 @@ func TestAReleaseWakesWhoWaitsInAnotherProcess(t *testing.T) {
 	for _, l := range lockers {
 		leasetable.LookNoMore(l)
 	}
-	held := sqllock.Lock(take(t, lockers[0], "x"))
+	held := take(t, lockers[0], "x")
 	for i := range 20 { // by looks alone it would take an hour, but for the first look of each
 		next := acquiring(lockers[(i+1)%2], "x")
 		eventually(t, func() bool { return wanted(t, db) && leasetable.Hears(lockers[(i+1)%2]) })

@@ -42,7 +42,7 @@ func mustSayWhy(t *testing.T, err error, seen string) {
 	t.Helper()
 	var refused *refusal.Error
 	if !errors.Is(err, sqllock.ErrRefused) || !errors.As(err, &refused) {
-		t.Fatalf("the error is %v; want a *RefusedError", err)
+		t.Fatalf("the error is %v; want a *refusal.Error", err)
 	}
 	passes := strings.HasPrefix(refused.Seen, "the server is read-only") // a replica may be promoted
 	if !strings.Contains(refused.Seen, seen) || refused.Instead == "" || sqllock.IsRetryable(err) != passes {

@@ -47,7 +47,7 @@ func mustRefuse(t *testing.T, l sqllock.Locker, seen string) {
 		_, err := acquire(t.Context(), "a")
 		var refused *refusal.Error
 		if !errors.Is(err, sqllock.ErrRefused) || !errors.As(err, &refused) {
-			t.Fatalf("%s = %v; want a *RefusedError", name, err)
+			t.Fatalf("%s = %v; want a *refusal.Error", name, err)
 		}
 		if !strings.Contains(refused.Seen, seen) || refused.Instead == "" {
 			t.Errorf("%s says %q", name, refused)

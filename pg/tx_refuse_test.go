@@ -26,7 +26,7 @@ func mustRefuseTx(t *testing.T, tx pg.Tx, seen string) {
 		err := lock(t.Context(), tx, "a")
 		var refused *refusal.Error
 		if !errors.Is(err, sqllock.ErrRefused) || !errors.As(err, &refused) {
-			t.Fatalf("%s = %v; want a *RefusedError", name, err)
+			t.Fatalf("%s = %v; want a *refusal.Error", name, err)
 		}
 		if !strings.Contains(refused.Seen, seen) || refused.Instead == "" {
 			t.Errorf("%s says %q", name, refused)

@@ -42,7 +42,7 @@ func TestATimerFiresSoonAfterASuspension(t *testing.T) { //nolint:paralleltest /
 		}
 		timer.Reset(clock.Now().Add(time.Minute))
 		timer.Stop()
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		if len(fired) > 0 {
 			t.Error("a timer that was stopped has fired")
 		}

@@ -144,7 +144,7 @@ func TestACronJobIsSkippedWhenItIsHeld(t *testing.T) {
 	onEach(t, func(t *testing.T, db *sqltest.Database) {
 		leases, other := leasesOf(t, db), leasesOf(t, db)
 		runs := 0
-		report := func(context.Context) error { runs++; return nil }
+		report := func(ctx context.Context) error { runs++; return ctx.Err() }
 		err := nightly(t.Context(), leases, func(ctx context.Context) error {
 			return errors.Join(report(ctx), nightly(ctx, other, report))
 		})
