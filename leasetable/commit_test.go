@@ -53,7 +53,7 @@ func TestNamesOfAStatementWhoseCommitFailsAreNeitherHeldNorFreed(t *testing.T) {
 			take(t, l, "kept")
 			atCommitOfSeveral(t, db, "RAISE 'no' USING ERRCODE = '"+code+"'")
 			var all sync.WaitGroup
-			locks := make([]sqllock.Lock, names)
+			locks := make([]*leasetable.Lease, names)
 			for i := range names {
 				all.Go(func() { locks[i], _ = l.TryAcquire(t.Context(), fmt.Sprint(i)) }) // or the error
 			}

@@ -61,9 +61,9 @@ func BenchmarkHeld(b *testing.B) {
 }
 
 // fill takes so many names, some at the same time.
-func fill(b *testing.B, l *leasetable.Locker, locks, together int) []sqllock.Lock {
+func fill(b *testing.B, l *leasetable.Locker, locks, together int) []*leasetable.Lease {
 	b.Helper()
-	held := make([]sqllock.Lock, locks)
+	held := make([]*leasetable.Lease, locks)
 	var all sync.WaitGroup
 	for g := range together {
 		all.Go(func() {

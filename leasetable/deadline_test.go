@@ -144,7 +144,7 @@ func TestALeaseThatEndedBecauseConnectingTookTooLongSaysSo(t *testing.T) {
 
 // mustNotBeOver is for what a claim gave whose answer came when the lease was over for its holder: nothing, or a lock that
 // hangs on another lease.
-func mustNotBeOver(t *testing.T, lock sqllock.Lock, err error) {
+func mustNotBeOver(t *testing.T, lock *leasetable.Lease, err error) {
 	t.Helper()
 	synctest.Wait() // for all that is due at this moment
 	if err == nil && lock.Context().Err() != nil {

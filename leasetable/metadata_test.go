@@ -121,7 +121,7 @@ func TestNamesThatAreTakenTogetherHaveEachTheirMetadata(t *testing.T) {
 		const names = 60
 		for round := range 3 {
 			var all sync.WaitGroup
-			leases := make([]sqllock.Lock, names)
+			leases := make([]*leasetable.Lease, names)
 			metadata := func(i int) string {
 				if i%3 == 0 {
 					return ""

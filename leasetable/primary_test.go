@@ -64,7 +64,7 @@ func serverBecomesReadOnly(t *testing.T, _ *sqltest.Server, db *sqltest.Database
 	writable := makeReadOnly(t, db)
 	var err error
 	eventually(t, func() bool { // sessions of PostgreSQL hear of it one after the other
-		var lock sqllock.Lock
+		var lock *leasetable.Lease
 		if lock, err = l.TryAcquire(t.Context(), "y"); err == nil {
 			_ = lock.Release(t.Context()) // it may be read-only now
 		}

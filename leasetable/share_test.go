@@ -25,7 +25,7 @@ func TestNamesThatAreAskedForTogetherAreEachTheirOwn(t *testing.T) {
 		const names, rounds = 90, 5
 		for round := range rounds {
 			var all sync.WaitGroup
-			leases := make([]sqllock.Lock, names)
+			leases := make([]*leasetable.Lease, names)
 			for i := range names {
 				name := fmt.Sprint(i)
 				if i%3 == 0 && round == 0 {
@@ -150,7 +150,7 @@ func TestASharedStatementWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 			p.spare(spared)
 			p.loseAnswerTo(hex.EncodeToString([]byte("unanswered")))
 			var all sync.WaitGroup
-			leases := make([]sqllock.Lock, names)
+			leases := make([]*leasetable.Lease, names)
 			for i := range names {
 				all.Go(func() {
 					var err error
@@ -214,7 +214,7 @@ func TestCallersWhoLeaveASharedStatementHoldNothing(t *testing.T) {
 			passOn := p.delayAnswerTo(hex.EncodeToString([]byte("late")))
 			ctx, leave := context.WithCancel(t.Context())
 			var all sync.WaitGroup
-			locks := make([]sqllock.Lock, names)
+			locks := make([]*leasetable.Lease, names)
 			for i := range names {
 				all.Go(func() {
 					var err error

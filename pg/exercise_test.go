@@ -44,6 +44,7 @@ func options(db *sqltest.Database) locktest.Options {
 	return locktest.Options{
 		Lose:        func(t *testing.T, name string) { t.Helper(); terminate(t, db, name) },
 		Waiting:     func(t *testing.T, name string) int { t.Helper(); return waitersFor(t, db, name) },
+		Kind:        "session",
 		Unsupported: sqllock.WithTTL(time.Minute),
 	}
 }

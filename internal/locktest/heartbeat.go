@@ -1,9 +1,10 @@
 package locktest
 
 import (
-	"log/slog"
 	"testing"
 	"time"
+
+	"github.com/sqllock/sqllock/event"
 )
 
 // Heartbeat checks that a heartbeat that the server answers with an error ends no lock while the session
@@ -12,19 +13,16 @@ import (
 func Heartbeat(t *testing.T, db Database, dsn string, refuse, relent func(t *testing.T)) {
 	t.Helper()
 	var told events
-	var log syncBuffer
-	l := open(t, db, Settings{
-		DSN: dsn, TTL: endless, Hook: told.add, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	})
+	l := open(t, db, Settings{DSN: dsn, TTL: endless, Hook: told.add})
 	lock := MustTry(t, l, "it")
 	refuse(t)
 	Eventually(t, "a heartbeat was refused", func() bool {
 		MustLive(t, lock)
-		return log.find("heartbeat is sent again") != ""
+		return told.last(event.RenewalFailed).Locks == 1
 	})
 	relent(t)
 	told.forget()
-	Eventually(t, "a heartbeat was answered", func() bool { return told.last("renewed").Locks == 1 })
+	Eventually(t, "a heartbeat was answered", func() bool { return told.last(event.Renewed).Locks == 1 })
 	MustLive(t, lock)
 	MustRelease(t, lock)
 
