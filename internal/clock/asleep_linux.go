@@ -11,25 +11,19 @@ const tells = true
 
 // asleep is for how long the machine was suspended since it was started: CLOCK_BOOTTIME goes on meanwhile, and CLOCK_MONOTONIC, by which
 // Go counts, does not (clock_gettime(2)).
+//
+// A process may be stopped between the two looks: then it comes out shorter, which the next look makes good.
 func asleep() time.Duration {
 	const (
 		monotonic = 1
 		boottime  = 7
-		tries     = 5
 	)
-	var d time.Duration
-	for range tries { // a process may be stopped between two of these
-		before, ok := read(monotonic)
-		boot, okBoot := read(boottime)
-		after, okAfter := read(monotonic)
-		if !ok || !okBoot || !okAfter {
-			return 0
-		}
-		if d = boot - after; after-before < time.Millisecond {
-			break
-		}
+	boot, ok := read(boottime)
+	now, okNow := read(monotonic)
+	if !ok || !okNow {
+		return 0
 	}
-	return d
+	return boot - now
 }
 
 func read(clock uintptr) (time.Duration, bool) {

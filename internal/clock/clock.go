@@ -16,7 +16,7 @@ const (
 	lookEvery = time.Second
 	// fresh is for how long nobody looks again.
 	fresh = 100 * time.Millisecond
-	// least is what counts as a suspension: the two clocks are not read at the same moment.
+	// least is what counts as a suspension: the clocks are not read at the same moment.
 	least = 50 * time.Millisecond
 )
 
@@ -34,7 +34,7 @@ func suspended() time.Duration {
 	now := int64(time.Since(began))
 	if since := time.Duration(now - looked.Load()); since < 0 || since >= fresh {
 		looked.Store(now)
-		if d := asleep() - baseline + time.Duration(pretends.Load()); (d - time.Duration(known.Load())).Abs() >= least {
+		if d := asleep() - baseline + time.Duration(pretends.Load()); d >= time.Duration(known.Load())+least { // it never falls
 			known.Store(int64(d))
 		}
 	}
