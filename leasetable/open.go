@@ -31,7 +31,8 @@ func New(dsn string, opts ...Option) (*Locker, error) {
 }
 
 // FromDB returns a Locker on the lease tables of db's database. It connects as db does, takes no connection from db's pool, and does not
-// close it. For a *sqlx.DB pass its field DB. The driver is one of those that [New] knows, or [WithDialect] says what it is for.
+// close it. For a *sqlx.DB pass its field DB. MySQL's driver writes lines of its own to stderr when a connection breaks, unless the
+// configuration of db has another Logger. The driver is one of those that [New] knows, or [WithDialect] says what it is for.
 func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	c, err := connector.Of(db)
 	if err != nil {

@@ -108,7 +108,8 @@ func New(dsn string, opts ...Option) (*Locker, error) {
 
 // FromDB returns a Locker that connects as db does, whose driver must be
 // github.com/go-sql-driver/mysql. It takes no connection from db's pool, and does not close it. For
-// a *sqlx.DB pass its field DB. A readTimeout of db's must be longer than two seconds.
+// a *sqlx.DB pass its field DB. The driver writes lines of its own to stderr when a connection breaks, unless the configuration of db has
+// another Logger. A readTimeout of db's must be longer than two seconds.
 func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	c, err := connector.Of(db)
 	if err != nil {
