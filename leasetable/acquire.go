@@ -46,16 +46,16 @@ type attempt struct {
 	name string
 	choice
 	began  time.Time
-	over   func() // gives up the turn of the name; only the first call counts
+	leaveQueue   func() // gives up the turn of the name; only the first call counts
 	waited bool   // the name was seen held, or the database could not be asked
-	still  still  // the lease that holds it
-	rank   rank   // among those of other processes who wait
-	apart  bool   // it has not got the turn of the name
-	left   bool   // a claim goes on in the background, and gives up the turn at its end
-	again  bool   // the lease of the last claim ended first, and another claim may follow
+	holding  observation  // the lease that holds it
+	priority   priority   // among those of other processes who wait
+	dedicated  bool   // it has not got the turn of the name
+	abandoned   bool   // a claim goes on in the background, and gives up the turn at its end
+	retry  bool   // the lease of the last claim ended first, and another claim may follow
 
-	others map[string]still // the leases that hold it together, by id
-	wanted bool             // others may have been kept from joining them
+	others map[string]observation // the leases that hold it together, by id
+	saidExclusive bool             // others may have been kept from joining them
 }
 
 const acquiring = "acquire"
@@ -78,7 +78,7 @@ func (l *Locker) acquire(
 	}
 	if err != nil {
 		l.leaveReadOnly(err)
-		err = &sqllock.OpError{Op: op, Name: name, Err: l.because(ctx, err)}
+		err = &sqllock.OpError{Op: op, Name: name, Err: l.withCause(ctx, err)}
 		l.events.Asked(ctx, name, began, a.waited, nil, err)
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (l *Locker) leaveReadOnly(err error) {
 	if !errors.Is(err, sqllock.ErrReadOnly) {
 		return
 	}
-	for p, most := range map[*pool]int{&l.store.work: workConns, &l.store.keep: keepConns} {
+	for p, most := range map[*pool]int{&l.store.work: workConns, &l.store.renewals: renewalConns} {
 		p.SetMaxIdleConns(-1)
 		p.SetMaxIdleConns(most)
 	}
@@ -101,11 +101,11 @@ func (l *Locker) leaveReadOnly(err error) {
 // try takes the name if it is free or its lease is over. A place is asked for out of turn: another goroutine that
 // asks for one may hold the turn, and leave enough.
 func (a *attempt) try() (*Lease, error) {
-	if a.place() {
-		a.over = func() {}
+	if a.permit() {
+		a.leaveQueue = func() {}
 		return a.claim()
 	}
-	if !a.turns.Try(a.name) {
+	if !a.queue.Try(a.name) {
 		return nil, a.heldHere()
 	}
 	return a.inTurn(a.claim)
@@ -114,24 +114,24 @@ func (a *attempt) try() (*Lease, error) {
 // inTurn runs f with the turn of the name, which was taken, and gives it up unless f returns a
 // lease that others do not share, or has left a claim behind.
 func (a *attempt) inTurn(f func() (*Lease, error)) (*Lease, error) {
-	l, name, place := a.Locker, a.name, a.place() // a itself is larger than a lock, which keeps the function
+	l, name, place := a.Locker, a.name, a.permit() // a itself is larger than a lock, which keeps the function
 	var over atomic.Bool
-	a.over = func() {
+	a.leaveQueue = func() {
 		if over.CompareAndSwap(false, true) {
 			l.endTurn(name, place)
 		}
 	}
 	lease, err := f()
-	if !a.left && (lease == nil || lease.place) {
-		a.over()
+	if !a.abandoned && (lease == nil || lease.permit) {
+		a.leaveQueue()
 	}
 	return lease, err
 }
 
 // endTurn gives up the turn of a name, which has room for others soon if it was for a place.
 func (l *Locker) endTurn(name string, place bool) {
-	if !place || !l.turns.Pass(name, baton{soon: true}) {
-		l.turns.Done(name)
+	if !place || !l.queue.Pass(name, handoff{retryNow: true}) {
+		l.queue.Done(name)
 	}
 }
 
@@ -139,9 +139,9 @@ func (l *Locker) endTurn(name string, place bool) {
 // holds the lock, or is waiting for it.
 func (a *attempt) heldHere() error {
 	held := &sqllock.HeldError{Name: a.name}
-	seen, err := a.look()
-	if err == nil && seen.taken() {
-		held.Holder = seen.holder()
+	state, err := a.read()
+	if err == nil && state.taken() {
+		held.Holder = state.holder()
 	}
 	return held
 }
@@ -149,9 +149,9 @@ func (a *attempt) heldHere() error {
 // outcome is what a claim came to.
 type outcome struct {
 	token  int64 // 0: the name was not taken
-	seen   sight // what holds the name, if it was not taken
-	place  bool  // it was for one of several places
-	unsure bool  // the answer of a statement that may have taken the name was lost
+	state   lockState // what holds the name, if it was not taken
+	permit  bool  // it was for one of several places
+	unknown bool  // the answer of a statement that may have taken the name was lost
 	err    error
 }
 
@@ -160,8 +160,8 @@ type outcome struct {
 // not what its caller is told, who had no lock.
 func (a *attempt) claim() (lease *Lease, err error) {
 	for range claimRounds {
-		a.again = false
-		if lease, err = a.claimOnce(); !a.again || a.ctx.Err() != nil {
+		a.retry = false
+		if lease, err = a.claimOnce(); !a.retry || a.ctx.Err() != nil {
 			break
 		}
 	}
@@ -173,120 +173,120 @@ func (a *attempt) claim() (lease *Lease, err error) {
 
 // claimOnce claims the name with one lease. It sets a.again if that lease ended first.
 func (a *attempt) claimOnce() (*Lease, error) {
-	t, err := a.term(a.ctx, a.choice.ttl)
+	ls, err := a.leaseFor(a.ctx, a.choice.ttl)
 	if err != nil {
 		return nil, err
 	}
 	// All writers of a SQLite file queue for one lock: there it is worth a look beforehand.
-	hopeful := a.store.dialect != schema.SQLite || a.meet != nil
-	if hopeful && a.meet == nil && !a.place() {
-		reviews := t.reviewsBegun()
-		o, tried := a.takeHere(t)
+	hopeful := a.store.dialect != schema.SQLite || a.member != nil
+	if hopeful && a.member == nil && !a.permit() {
+		reviews := ls.verificationsBegun()
+		o, tried := a.acquireShared(ls)
 		switch {
-		case a.left:
+		case a.abandoned:
 			return nil, context.Cause(a.ctx)
 		case o.token != 0 || o.err != nil:
-			return a.accept(t, o, reviews)
+			return a.accept(ls, o, reviews)
 		}
 		hopeful = !tried
 	}
-	return a.claimOnTerm(t, func(ctx context.Context) outcome { return a.claimOn(ctx, t, hopeful) })
+	return a.claimOnLease(ls, func(ctx context.Context) outcome { return a.claimOn(ctx, ls, hopeful) })
 }
 
 // takeHere takes the name if it is free, and reports whether that was tried. The statement does not wait for
 // the holder, so that its caller can await it, or run it; to hand it to another goroutine costs a tenth of it.
-func (a *attempt) takeHere(t *term) (o outcome, tried bool) {
-	if o, tried = a.takeLone(t); tried || a.rank.noted() != 0 {
+func (a *attempt) acquireShared(ls *lease) (o outcome, tried bool) {
+	if o, tried = a.acquireInline(ls); tried || a.priority.announcedSince() != 0 {
 		return o, tried
 	}
-	p, takes := a.part(t.id), &a.store.takes
-	takes.join(bound.To(a.closing, a.ctx), p)
+	req, takes := a.request(ls.id), &a.store.acquires
+	takes.join(bound.To(a.closing, a.ctx), req)
 	select {
-	case <-p.done:
-		return p.outcome()
+	case <-req.done:
+		return req.outcome()
 	case <-a.ctx.Done():
 	}
-	if takes.leave(p) {
+	if takes.leave(req) {
 		return outcome{err: context.Cause(a.ctx)}, true
 	}
-	a.left = true
+	a.abandoned = true
 	_ = a.hand(func() { // of a Locker that is closed the lease is ended
-		<-p.done
-		o, _ := p.outcome()
-		a.abandon(t, o)
-		a.over()
+		<-req.done
+		o, _ := req.outcome()
+		a.abandon(ls, o)
+		a.leaveQueue()
 	})
 	return o, true
 }
 
 // outcome is what a part that was run came to. It reports whether that is final: what the database undid because of
 // others is to be repeated, maybe.
-func (p *part) outcome() (o outcome, final bool) {
-	if answered(p.err) {
+func (req *request) outcome() (o outcome, final bool) {
+	if outcomeKnown(req.err) {
 		return outcome{}, false
 	}
-	return outcome{token: p.took.Token, err: p.err, unsure: p.err != nil}, true
+	return outcome{token: req.result.Token, err: req.err, unknown: req.err != nil}, true
 }
 
 // takeLone does what takeHere does if no other goroutine asks for any name, by a statement of its own.
-func (a *attempt) takeLone(t *term) (o outcome, tried bool) {
-	var p *part
-	tried = a.store.takes.lone(func() {
+func (a *attempt) acquireInline(ls *lease) (o outcome, tried bool) {
+	var req *request
+	tried = a.store.acquires.inline(func() {
 		// When its caller leaves, the statement may still be answered for a while. Then its connection is cut, which
 		// costs that, and a new lease: it is unknown whether it took the name.
-		ctx, done := a.store.takes.timeouts.with(leaver{a.ctx}, conflictTimeout)
+		ctx, done := a.store.acquires.timeouts.with(leaver{a.ctx}, conflictTimeout)
 		defer done()
 		if ctx.Err() != nil {
 			return
 		}
-		p = a.part(t.id)
-		p.took, p.err = a.store.acquireFree(ctx, p)
+		req = a.request(ls.id)
+		req.result, req.err = a.store.acquireFree(ctx, req)
 	})
 	switch {
 	case !tried:
 		return outcome{}, false
-	case p == nil: // nothing was sent
+	case req == nil: // nothing was sent
 		return outcome{err: context.Cause(a.ctx)}, true
 	}
-	return p.outcome()
+	return req.outcome()
 }
 
 // claimOnTerm makes one attempt by f, on t, on which a claim has begun.
-func (a *attempt) claimOnTerm(t *term, f func(context.Context) outcome) (*Lease, error) {
-	reviews := t.reviewsBegun()
+func (a *attempt) claimOnLease(ls *lease, f func(context.Context) outcome) (*Lease, error) {
+	reviews := ls.verificationsBegun()
 	// The statements do not end with the caller's context: to end one in the middle would leave
 	// open whether it took the name. Only closing the Locker does, and with it ends the lease.
 	var o outcome
 	var err error
-	o, a.left, err = orLeave(a.ctx, a.hand,
+	o, a.abandoned, err = orLeave(a.ctx, a.hand,
 		func() outcome { return f(bound.To(a.closing, a.ctx)) },
 		func(o outcome) {
-			a.abandon(t, o)
-			a.over()
+			a.abandon(ls, o)
+			a.leaveQueue()
 		})
 	switch {
 	case err != nil:
-		t.endClaim()
+		ls.endClaim()
 		return nil, err
-	case a.left:
+	case a.abandoned:
 		return nil, context.Cause(a.ctx)
 	}
-	return a.accept(t, o, reviews)
+	return a.accept(ls, o, reviews)
 }
 
 // accept makes a lease of what a claim came to.
-func (a *attempt) accept(t *term, o outcome, reviews int) (*Lease, error) {
+func (a *attempt) accept(ls *lease, o outcome, reviews int) (*Lease, error) {
 	if o.err != nil || o.token == 0 {
-		a.abandon(t, o)
+		a.abandon(ls, o)
 		if o.err != nil {
 			return nil, o.err
 		}
-		return nil, a.held(o.seen)
+		return nil, a.held(o.state)
 	}
-	lease := newLease(a.ctx, t, a.name, o.token, a.over)
-	lease.keep, lease.place, lease.apart = a.keep, o.place, a.apart
-	if err := t.attach(lease, reviews); err != nil { // the term ended while the answer was on its way
-		a.again = a.abandon(t, o)
+	lease := newLease(a.ctx, ls, a.name, o.token, a.leaveQueue)
+	lease.minHold, lease.permit, lease.dedicated = a.minHold, o.permit, a.dedicated
+	if err := ls.attach(lease, reviews); err != nil { // the term ended while the answer was on its way
+		a.retry = a.abandon(ls, o)
 		return nil, err
 	}
 	return lease, nil
@@ -295,112 +295,112 @@ func (a *attempt) accept(t *term, o outcome, reviews int) (*Lease, error) {
 // abandon ends a claim that gives the caller nothing: what was or may have been taken is given
 // back. It reports whether another claim may follow at once: a name that was not
 // confirmed to be free could still hang on the old lease. Places do not exclude each other like that.
-func (a *attempt) abandon(t *term, o outcome) bool {
-	defer t.endClaim()
-	if o.place {
-		a.abandonPlace(t, o)
+func (a *attempt) abandon(ls *lease, o outcome) bool {
+	defer ls.endClaim()
+	if o.permit {
+		a.abandonPermit(ls, o)
 		return true
 	}
 	if o.token != 0 {
-		_, err := t.release(context.WithoutCancel(a.ctx), a.name, o.token, 0)
-		o.unsure = err != nil
+		_, err := ls.release(context.WithoutCancel(a.ctx), a.name, o.token, 0)
+		o.unknown = err != nil
 	}
-	if o.unsure {
-		t.leaveStray(a.name, 0)
+	if o.unknown {
+		ls.leaveOrphan(a.name, 0)
 	}
-	return !o.unsure
+	return !o.unknown
 }
 
 // claimRounds bounds how often a claim starts again because the name changed hands, or its own lease ended, under it.
 const claimRounds = 5
 
 // claimOn takes the name for t's lease. One who is hopeful does not look before whether it is free.
-func (a *attempt) claimOn(ctx context.Context, t *term, hopeful bool) (o outcome) {
-	if a.place() {
-		return a.placeOn(ctx, t)
+func (a *attempt) claimOn(ctx context.Context, ls *lease, hopeful bool) (o outcome) {
+	if a.permit() {
+		return a.claimPermit(ctx, ls)
 	}
 	for round := range claimRounds {
 		if hopeful {
-			if o = a.takeFree(ctx, t.id, round > 0); o.token != 0 || o.err != nil {
+			if o = a.acquireFree(ctx, ls.id, round > 0); o.token != 0 || o.err != nil {
 				return o
 			}
 		}
 		o.err = once(ctx, attemptTimeout, func(ctx context.Context) (err error) {
-			o.seen, err = a.store.look(ctx, a.name)
+			o.state, err = a.store.read(ctx, a.name)
 			return err
 		})
 		if o.err != nil {
 			return o
 		}
-		seen := o.seen
-		if bytes.Equal(seen.LeaseID, t.id) { // and nobody here has it: whoever took it was told otherwise
-			o.unsure = true
+		state := o.state
+		if bytes.Equal(state.LeaseID, ls.id) { // and nobody here has it: whoever took it was told otherwise
+			o.unknown = true
 			return o
 		}
-		if seen.taken() {
+		if state.taken() {
 			return o
 		}
-		if seen.LeaseID == nil && seen.Places.Valid {
+		if state.LeaseID == nil && state.Permits.Valid {
 			var tried bool
-			o, tried = a.convert(ctx, t, seen)
-			if o.seen = seen; o.token != 0 || o.err != nil || !tried {
+			o, tried = a.convert(ctx, ls, state)
+			if o.state = state; o.token != 0 || o.err != nil || !tried {
 				return o
 			}
 			continue
 		}
-		if seen.Token == 0 { // absent
-			o = a.take(ctx, func(ctx context.Context) (int64, error) { return a.store.insert(ctx, a.part(t.id)) })
+		if state.Token == 0 { // absent
+			o = a.take(ctx, func(ctx context.Context) (int64, error) { return a.store.insert(ctx, a.request(ls.id)) })
 			if o.token != 0 || o.err != nil {
 				return o
 			}
 		}
-		if seen.LeaseID == nil {
+		if state.LeaseID == nil {
 			hopeful = true
 			continue
 		}
 		// The lease is over. A renewal that comes before its burial keeps it alive, and one
 		// that comes after finds no row.
-		if !seen.Gone {
-			buried, err := a.bury(ctx, bury, seen.LeaseID)
+		if !state.Gone {
+			buried, err := a.expireLease(ctx, expire, state.LeaseID)
 			if err != nil || !buried {
 				o.err = err
 				return o
 			}
 		}
 		o = a.take(ctx, func(ctx context.Context) (int64, error) {
-			return a.store.takeover(ctx, a.part(t.id), seen.LeaseID)
+			return a.store.takeover(ctx, a.request(ls.id), state.LeaseID)
 		})
 		if o.token != 0 || o.err != nil {
 			return o
 		}
-		o.seen = seen
+		o.state = state
 	}
 	return o
 }
 
 // part is what a wants of a statement that takes its name.
-func (a *attempt) part(id []byte) *part {
-	return &part{name: a.name, id: id, since: a.rank.noted(), metadata: bytesOf(a.metadata)}
+func (a *attempt) request(id []byte) *request {
+	return &request{name: a.name, id: id, since: a.priority.announcedSince(), metadata: bytesOf(a.metadata)}
 }
 
 // takeFree takes the name if it is free: by a statement that it shares with others, which does not wait
 // for a row that somebody has locked, unless that was done before.
-func (a *attempt) takeFree(ctx context.Context, id []byte, before bool) (o outcome) {
+func (a *attempt) acquireFree(ctx context.Context, id []byte, before bool) (o outcome) {
 	met := before
 	o.err = retryConflicts(ctx, func(ctx context.Context) error {
-		p := a.part(id)
-		if a.meet != nil && !met {
+		req := a.request(id)
+		if a.member != nil && !met {
 			met = true
-			took, done, err := a.store.takes.meet(ctx, a.meet, p)
-			if o.token = took.Token; done {
+			got, done, err := a.store.acquires.joinGroup(ctx, a.member, req)
+			if o.token = got.Token; done {
 				return err
 			}
 		}
-		took, err := a.store.takes.do(ctx, p, before)
-		o.token, before = took.Token, true
+		got, err := a.store.acquires.do(ctx, req, before)
+		o.token, before = got.Token, true
 		return err
 	})
-	o.unsure = o.err != nil && !answered(o.err)
+	o.unknown = o.err != nil && !outcomeKnown(o.err)
 	return o
 }
 
@@ -410,12 +410,12 @@ func (a *attempt) take(ctx context.Context, statement func(context.Context) (tok
 		o.token, err = statement(ctx)
 		return err
 	})
-	o.unsure = o.err != nil && !answered(o.err)
+	o.unknown = o.err != nil && !outcomeKnown(o.err)
 	return o
 }
 
 // bury ends a lease that has expired, or stood still, and reports whether it was this call that did.
-func (a *attempt) bury(ctx context.Context, st statement, id []byte, more ...any) (bool, error) {
+func (a *attempt) expireLease(ctx context.Context, st statement, id []byte, more ...any) (bool, error) {
 	var rows int64
 	err := retryConflicts(ctx, func(ctx context.Context) (err error) {
 		rows, err = a.store.change(ctx, &a.store.work, st, append([]any{row{id}}, more...)...)

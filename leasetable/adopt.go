@@ -31,15 +31,15 @@ func (l *Locker) Adopt(ctx context.Context, ticket string, opts ...sqllock.Optio
 // adopt takes no turn of the name, which one may have in this process who polls for it. What that protects, the
 // meaning of a name and a lease id together, this claim has by a lease of its own.
 func (a *attempt) adopt(from ticket) (*Lease, error) {
-	if a.place() {
-		return nil, errPlace
+	if a.permit() {
+		return nil, errPermit
 	}
-	a.over, a.apart = func() {}, true
-	t, err := a.openApart(a.ctx, a.choice.ttl)
+	a.leaveQueue, a.dedicated = func() {}, true
+	ls, err := a.openDedicated(a.ctx, a.choice.ttl)
 	if err != nil {
 		return nil, err
 	}
-	lease, err := a.claimOnTerm(t, func(ctx context.Context) outcome { return a.adoptOn(ctx, t, from) })
+	lease, err := a.claimOnLease(ls, func(ctx context.Context) outcome { return a.adoptOn(ctx, ls, from) })
 	if err != nil {
 		return nil, err
 	}
@@ -48,14 +48,14 @@ func (a *attempt) adopt(from ticket) (*Lease, error) {
 }
 
 // adoptOn repeats the statement until it is answered: the second time it finds what the first one did.
-func (a *attempt) adoptOn(ctx context.Context, t *term, from ticket) (o outcome) {
+func (a *attempt) adoptOn(ctx context.Context, ls *lease, from ticket) (o outcome) {
 	o.err = retry(ctx, conflictTimeout, func(ctx context.Context) (err error) {
-		o.token, err = a.store.adopt(ctx, from, t.id, a.metadata)
-		o.unsure = o.unsure || err != nil && !answered(err)
+		o.token, err = a.store.adopt(ctx, from, ls.id, a.metadata)
+		o.unknown = o.unknown || err != nil && !outcomeKnown(err)
 		return err
 	})
 	if o.err == nil {
-		o.unsure = false
+		o.unknown = false
 		if o.token == 0 {
 			o.err = errUsed
 		}

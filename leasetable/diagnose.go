@@ -15,7 +15,7 @@ const diagnoseTimeout = time.Second
 // diagnose says of a statement that was not answered whether the server answers another one, and on PostgreSQL whether commits
 // may be waiting for a synchronous standby. Other errors it returns as they are.
 func (s *store) diagnose(ctx context.Context, err error) error {
-	if !errors.Is(err, errSlow) || answered(err) {
+	if !errors.Is(err, errSlow) || outcomeKnown(err) {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)

@@ -33,7 +33,7 @@ func NewElector(l *Locker, name string, opts ...sqllock.Option) (*Elector, error
 	if c.ttl == 0 {
 		c.ttl = l.ttl
 	}
-	if c.place() {
+	if c.permit() {
 		err = errors.Join(err, fmt.Errorf("%w: there is one leader", sqllock.ErrUnsupported))
 	}
 	if err := errors.Join(lockname.Check(name), err, checkTTL(c.ttl)); err != nil {
@@ -113,11 +113,11 @@ func lost(err error) bool {
 // Leader reports who leads, and whether anybody does, by a read that writes nothing. Who has resigned does not, though the name
 // may be kept ([WithHoldAtLeast]).
 func (e *Elector) Leader(ctx context.Context) (leader sqllock.Holder, led bool, err error) {
-	seen, err := e.locker.inspect(ctx, e.name)
-	if err != nil || seen.LeaseID == nil || !seen.live() { // who holds it together with others, or has resigned, does not lead
+	state, err := e.locker.inspect(ctx, e.name)
+	if err != nil || state.LeaseID == nil || !state.live() { // who holds it together with others, or has resigned, does not lead
 		return sqllock.Holder{}, false, err
 	}
-	return seen.holder(), true, nil
+	return state.holder(), true, nil
 }
 
 // Observe tells who leads: at once, and again whenever that has changed. It looks after every

@@ -16,7 +16,7 @@ import (
 // dbError is an error of a statement.
 type dbError struct {
 	err       error
-	answered  bool // the database said that the statement did nothing; otherwise it may have
+	outcomeKnown  bool // the database said that the statement did nothing; otherwise it may have
 	transient bool // the same statement may succeed later
 	passing   bool // the server cannot do it for the moment: the same call may succeed in seconds
 }
@@ -30,20 +30,20 @@ func (e *dbError) Retryable() bool { return e.transient || e.passing }
 // meaning is what a code of a database says of the statement that got it.
 type meaning struct {
 	is        error // the sentinel a caller looks for
-	answered  bool
+	outcomeKnown  bool
 	transient bool
 	passing   bool
 }
 
 var (
-	conflict     = meaning{answered: true, transient: true}                // undone because of others
+	conflict     = meaning{outcomeKnown: true, transient: true}                // undone because of others
 	interrupted  = meaning{transient: true}                                // the session ended, or the commit is in doubt
-	unready      = meaning{answered: true, transient: true, passing: true} // it lets nobody in for the moment
-	noRoom       = meaning{answered: true, transient: true, passing: true, is: sqllock.ErrLimit}
-	refused      = meaning{answered: true}
-	noTable      = meaning{answered: true, is: sqllock.ErrSchema}
-	readOnly     = meaning{answered: true, passing: true, is: sqllock.ErrReadOnly} // a standby may be the primary soon
-	readOnlyFile = meaning{answered: true, is: sqllock.ErrReadOnly}
+	unready      = meaning{outcomeKnown: true, transient: true, passing: true} // it lets nobody in for the moment
+	noRoom       = meaning{outcomeKnown: true, transient: true, passing: true, is: sqllock.ErrLimit}
+	refused      = meaning{outcomeKnown: true}
+	noTable      = meaning{outcomeKnown: true, is: sqllock.ErrSchema}
+	readOnly     = meaning{outcomeKnown: true, passing: true, is: sqllock.ErrReadOnly} // a standby may be the primary soon
+	readOnlyFile = meaning{outcomeKnown: true, is: sqllock.ErrReadOnly}
 )
 
 // meanings has the codes that mean something here. Of any other it is left open whether the
@@ -121,7 +121,7 @@ func classify(err error) error {
 	}
 	code := codeOf(err)
 	means := meanings[code]
-	e := &dbError{err: err, answered: means.answered, transient: means.transient, passing: means.passing}
+	e := &dbError{err: err, outcomeKnown: means.outcomeKnown, transient: means.transient, passing: means.passing}
 	var untrusted *tls.CertificateVerificationError
 	switch {
 	case connector.Misprepared(err):
@@ -167,7 +167,7 @@ func codeOf(err error) string {
 }
 
 // answered reports whether err is the database's word that the statement did nothing.
-func answered(err error) bool {
+func outcomeKnown(err error) bool {
 	var e *dbError
-	return errors.As(err, &e) && e.answered
+	return errors.As(err, &e) && e.outcomeKnown
 }

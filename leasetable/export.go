@@ -47,7 +47,7 @@ func (le *Lease) export(ctx context.Context, valid time.Duration) (string, error
 	ctx, cancel := l.bound(ctx)
 	defer cancel()
 	if err := le.beginSettled(ctx); err != nil {
-		return "", l.because(ctx, err)
+		return "", l.withCause(ctx, err)
 	}
 	defer l.moves.Done(le)
 	id := make([]byte, 16)
@@ -57,7 +57,7 @@ func (le *Lease) export(ctx context.Context, valid time.Duration) (string, error
 		return "", err
 	}
 	if _, err := l.grant(ctx, &l.store.work, id, valid, attemptTimeout); err != nil { // nothing refers to the row; it expires
-		return "", l.because(ctx, err)
+		return "", l.withCause(ctx, err)
 	}
 	ended, err := le.hold.HandOver(ctx, exporting, errHandedOver, func(ctx context.Context) error { return le.handOver(ctx, id) })
 	if !ended {
@@ -73,28 +73,28 @@ func (le *Lease) export(ctx context.Context, valid time.Duration) (string, error
 // handOver moves the name to the lease of a ticket. A move that comes late, after the adoption, finds another
 // token.
 func (le *Lease) handOver(ctx context.Context, id []byte) error {
-	l, t := le.locker, le.spot().term
-	if held, cause := le.heldUntilNow(t); !held { //nolint:contextcheck // the lock has a context of its own
+	l, ls := le.locker, le.attachedTo().lease
+	if held, cause := le.heldUntilNow(ls); !held { //nolint:contextcheck // the lock has a context of its own
 		return errors.Join(le.release(ctx), cmp.Or(cause, errLate))
 	}
 	there, unsure := false, false
 	err := retry(bound.To(l.closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
-		there, err = l.store.move(ctx, le.Name(), le.token, t.id, id)
-		unsure = unsure || err != nil && !answered(err)
+		there, err = l.store.move(ctx, le.Name(), le.token, ls.id, id)
+		unsure = unsure || err != nil && !outcomeKnown(err)
 		return err
 	})
 	switch {
 	case err != nil && !unsure: // it is where it was
 		return errors.Join(fmt.Errorf("released instead: %w", err), le.release(ctx))
 	case err != nil && l.closing.Err() == nil:
-		le.leaveStrays(0, t)
+		le.leaveOrphans(0, ls)
 		err = fmt.Errorf("not confirmed, and given back in the background: %w", err)
 	case err != nil:
 		err = sqllock.ErrClosed
 	case !there:
 		err = errTaken
 	}
-	t.detach(le)
+	ls.detach(le)
 	le.leave()
 	return err
 }
@@ -103,7 +103,7 @@ func (le *Lease) handOver(ctx context.Context, id []byte) error {
 func (l *Locker) endRow(id []byte, within time.Duration) {
 	_ = l.start(func() { // otherwise it expires
 		_ = retry(l.closing, within, func(ctx context.Context) error {
-			_, err := l.store.change(ctx, &l.store.work, end, row{id})
+			_, err := l.store.change(ctx, &l.store.work, endLease, row{id})
 			return err
 		})
 	})

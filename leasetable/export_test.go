@@ -15,7 +15,7 @@ import (
 )
 
 // Waiting is how many goroutines are in line for name.
-func Waiting(l *Locker, name string) int { return l.turns.Waiting(name) }
+func Waiting(l *Locker, name string) int { return l.queue.Waiting(name) }
 
 // Spoil has names look free on MySQL that are held, and the server refuse the statement that reads which of them were
 // taken for many. On MariaDB it has it refuse the statement, too, that needs neither.
@@ -26,77 +26,77 @@ func Spoil(l *Locker) {
 }
 
 // LookNoMore has who hears of releases not look for them as well, for an hour.
-func LookNoMore(l *Locker) { l.ears.pause = time.Hour }
+func LookNoMore(l *Locker) { l.notifier.pause = time.Hour }
 
 // Hears reports whether l hears of releases.
-func Hears(l *Locker) bool { return l.ears.hears() }
+func Hears(l *Locker) bool { return l.notifier.subscribed() }
 
 // Listen is what a goroutine does that polls for name.
 func Listen(l *Locker, name string) (stop func()) {
-	_, stop = l.ears.listen(name)
+	_, stop = l.notifier.listen(name)
 	return stop
 }
 
 // Waits reports whether a goroutine of l polls for name.
 func Waits(l *Locker, name string) bool {
-	l.ears.mu.Lock()
-	defer l.ears.mu.Unlock()
-	_, waits := l.ears.waiting[name]
-	return waits || l.ears.connect == nil
+	l.notifier.mu.Lock()
+	defer l.notifier.mu.Unlock()
+	_, waits := l.notifier.waiting[name]
+	return waits || l.notifier.connect == nil
 }
 
 // Strays is how many places a lost answer may have left taken.
 func Strays(l *Locker) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for t := range l.all {
-		t.mu.Lock()
-		n += len(t.strayPlaces)
-		t.mu.Unlock()
+	for ls := range l.all {
+		ls.mu.Lock()
+		n += len(ls.orphanPermits)
+		ls.mu.Unlock()
 	}
 	return n
 }
 
 // Share makes a sharing whose statements are run by f, for one name after the other, and returns what asks for one.
 func Share(f func(name string)) (ask func(name string) (done <-chan struct{})) {
-	frees, takes := new(sharing), new(sharing)
-	newCrowd(frees, takes)
+	frees, takes := new(batcher), new(batcher)
+	newBatchers(frees, takes)
 	takes.hand = func(lead func()) error {
 		go lead()
 		return nil
 	}
 	takes.within = time.Hour
-	takes.one = func(_ context.Context, p *part) (taken, error) {
-		f(p.name)
-		return taken{}, nil
+	takes.one = func(_ context.Context, req *request) (result, error) {
+		f(req.name)
+		return result{}, nil
 	}
-	takes.many = func(_ context.Context, parts []*part) (map[string]taken, error) {
-		for _, p := range parts {
-			f(p.name)
+	takes.many = func(_ context.Context, reqs []*request) (map[string]result, error) {
+		for _, req := range reqs {
+			f(req.name)
 		}
 		return nil, nil
 	}
 	return func(name string) <-chan struct{} {
-		p := &part{name: name}
-		takes.join(context.Background(), p)
-		return p.done
+		req := &request{name: name}
+		takes.join(context.Background(), req)
+		return req.done
 	}
 }
 
 // TakeMany takes those of names that are free, for l's lease, by the statements for many, and returns their tokens.
 func TakeMany(ctx context.Context, l *Locker, names []string) (map[string]int64, error) {
-	t, err := l.term(ctx, l.ttl)
+	ls, err := l.leaseFor(ctx, l.ttl)
 	if err != nil {
 		return nil, err
 	}
-	defer t.endClaim()
-	parts := make([]*part, len(names))
+	defer ls.endClaim()
+	reqs := make([]*request, len(names))
 	for i, name := range names {
-		parts[i] = &part{name: name, id: t.id, metadata: []byte{}}
+		reqs[i] = &request{name: name, id: ls.id, metadata: []byte{}}
 	}
-	took, err := l.store.takeMany(ctx, parts)
+	got, err := l.store.acquireMany(ctx, reqs)
 	tokens := make(map[string]int64)
-	for name, t := range took {
+	for name, t := range got {
 		tokens[name] = t.Token
 	}
 	return tokens, err
@@ -105,14 +105,14 @@ func TakeMany(ctx context.Context, l *Locker, names []string) (map[string]int64,
 // FreeMany frees the names of leases by the statements for many. It returns those that it freed, and whether another process
 // waits for them.
 func FreeMany(ctx context.Context, l *Locker, leases []*Lease) (map[string]bool, error) {
-	parts := make([]*part, len(leases))
+	reqs := make([]*request, len(leases))
 	for i, le := range leases {
-		parts[i] = &part{name: le.Name(), id: le.spot().term.id, token: le.token, keep: le.keep}
+		reqs[i] = &request{name: le.Name(), id: le.attachedTo().lease.id, token: le.token, minHold: le.minHold}
 	}
-	freed, err := l.store.freeMany(ctx, parts)
+	freed, err := l.store.releaseMany(ctx, reqs)
 	wanted := make(map[string]bool, len(freed))
 	for name, t := range freed {
-		wanted[name] = t.Wanted
+		wanted[name] = t.HasWaiter
 	}
 	return wanted, err
 }
@@ -120,13 +120,13 @@ func FreeMany(ctx context.Context, l *Locker, leases []*Lease) (map[string]bool,
 // Explain has the server explain how it finds names in each of the statements that lock them. It returns the ways, by
 // statement.
 func Explain(ctx context.Context, l *Locker, names []string) (map[string]string, error) {
-	parts := make([]*part, len(names))
+	reqs := make([]*request, len(names))
 	for i, name := range names {
-		parts[i] = &part{name: name, token: 1, id: make([]byte, 16)}
+		reqs[i] = &request{name: name, token: 1, id: make([]byte, 16)}
 	}
 	ways := make(map[string]string)
 	for _, st := range []statement{freeMany, acquireMany, heldMany, releaseMany, acquireAtOnce, releaseAtOnce} {
-		text := l.store.textFor(st, parts, "1")
+		text := l.store.textFor(st, reqs, "1")
 		at := strings.LastIndex(text, "\nUPDATE")
 		if at < 0 {
 			at = strings.LastIndex(text, "\nSELECT")
@@ -182,7 +182,7 @@ func SpoilRest(l *Locker) {
 func Work(l *Locker) *sqlx.DB { return l.store.work.DB }
 
 // BehindPooler reports whether l knows of a pooler in between.
-func BehindPooler(l *Locker) bool { return l.store.work.pooler.Load() || l.store.keep.pooler.Load() }
+func BehindPooler(l *Locker) bool { return l.store.work.pooler.Load() || l.store.renewals.pooler.Load() }
 
 // KnowsSocket reports whether l cuts its connections to MySQL off itself.
 func KnowsSocket(t *testing.T, l *Locker) (known bool) {
@@ -206,12 +206,12 @@ func Timeout(ctx context.Context, d time.Duration) (context.Context, func()) {
 
 // WaitInVain waits to wait for a row, for which others wait.
 func WaitInVain(ctx context.Context) error {
-	p := newPatience()
+	p := newRowWaitLimiter()
 	locked := func() bool { return false }
-	for !p.full() {
-		_, _ = p.take(ctx, locked)
+	for !p.saturated() {
+		_, _ = p.acquire(ctx, locked)
 	}
-	_, err := p.take(ctx, locked)
+	_, err := p.acquire(ctx, locked)
 	return classify(err)
 }
 
@@ -220,14 +220,14 @@ func LockerOf(le *Lease) *Locker { return le.locker }
 
 // TakeLate takes the one place of a name as it was seen before the claim was given up, and returns its token, or 0.
 func TakeLate(ctx context.Context, l *Locker, name string) (token int64, err error) {
-	seen, err := l.store.look(ctx, name)
+	state, err := l.store.read(ctx, name)
 	if err != nil {
 		return 0, err
 	}
-	if err := l.store.raise(ctx, name, seen.Token); err != nil {
+	if err := l.store.bumpToken(ctx, name, state.Token); err != nil {
 		return 0, err
 	}
-	return l.store.takePlace(ctx, name, seen, make([]byte, 16), 1)
+	return l.store.acquirePermit(ctx, name, state, make([]byte, 16), 1)
 }
 
 // KnownToken is the token that l knows of a name that it took by it or has freed, or 0.
@@ -240,25 +240,25 @@ func KnownToken(l *Locker, name string) int64 {
 
 // TakeTooLate takes a name as a lone caller does who has left meanwhile, and reports whether it is unknown what came of it.
 func TakeTooLate(ctx context.Context, l *Locker, name string) (unsure bool, err error) {
-	t, err := l.term(ctx, l.ttl)
+	ls, err := l.leaseFor(ctx, l.ttl)
 	if err != nil {
 		return false, err
 	}
-	defer t.endClaim()
+	defer ls.endClaim()
 	ctx, leave := context.WithCancel(ctx)
 	leave()
-	o, _ := (&attempt{Locker: l, ctx: ctx, name: name}).takeLone(t)
-	return o.unsure, o.err
+	o, _ := (&attempt{Locker: l, ctx: ctx, name: name}).acquireInline(ls)
+	return o.unknown, o.err
 }
 
 // Force frees a name that is held by a lease with a token.
 func Force(ctx context.Context, l *Locker, name string, lease []byte, token int64) (forced bool, err error) {
-	return l.store.force(ctx, name, sight{LeaseID: lease, Token: token})
+	return l.store.force(ctx, name, lockState{LeaseID: lease, Token: token})
 }
 
 // ForcePlaces frees all places of a name that still has a token.
 func ForcePlaces(ctx context.Context, l *Locker, name string, token int64) (forced bool, err error) {
-	return l.store.forcePlaces(ctx, name, token)
+	return l.store.forcePermits(ctx, name, token)
 }
 
 // Dialer opens the connections of a Locker.
@@ -279,7 +279,7 @@ func (d Dialer) Dial(ctx context.Context) (driver.Conn, error) { return d.d.dial
 func (d Dialer) Close() { d.d.close() }
 
 // Join makes le one of the locks of the lease that another one hangs on, as a move does.
-func Join(le, other *Lease) error { return other.spot().term.join(le) }
+func Join(le, other *Lease) error { return other.attachedTo().lease.join(le) }
 
 // Retry is retry.
 func Retry(ctx context.Context, within time.Duration, f func(context.Context) error) error {
@@ -293,16 +293,16 @@ func RetryConflicts(ctx context.Context, f func(context.Context) error) error {
 
 // Failure is an error of the database: one that is worth another attempt or is not, and that the database answered with or not.
 func Failure(transient, answered bool) error {
-	return &dbError{err: errors.New("the database failed"), transient: transient, answered: answered}
+	return &dbError{err: errors.New("the database failed"), transient: transient, outcomeKnown: answered}
 }
 
 // RenewLease renews a lease, if it is one of l's.
 func RenewLease(ctx context.Context, l *Locker, id []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for t := range l.all {
-		if bytes.Equal(t.id, id) {
-			go func() { _ = t.renewNow(ctx) }() // a loss is told by the lock
+	for ls := range l.all {
+		if bytes.Equal(ls.id, id) {
+			go func() { _ = ls.renewNow(ctx) }() // a loss is told by the lock
 		}
 	}
 }
@@ -313,12 +313,12 @@ func Connected(ctx context.Context, db *sql.DB) error {
 }
 
 // Renewing reports whether a statement is under way on the connection for renewals.
-func Renewing(l *Locker) bool { return l.store.keep.Stats().InUse > 0 }
+func Renewing(l *Locker) bool { return l.store.renewals.Stats().InUse > 0 }
 
 // Pools opens the pools of a Locker, for its work and for renewals, whose leases are sure to last for some time.
 func Pools(c driver.Connector, sure, ttl time.Duration) (work, keep *sqlx.DB, closePools func() error) {
 	s := &store{}
 	s.open(c)
-	s.keep.loan.leases = func() keeping { return keeping{sure: sure, ttl: ttl} }
-	return s.work.DB, s.keep.DB, s.close
+	s.renewals.loan.leases = func() renewalNeeds { return renewalNeeds{sure: sure, ttl: ttl} }
+	return s.work.DB, s.renewals.DB, s.close
 }

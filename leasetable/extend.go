@@ -37,7 +37,7 @@ func (le *Lease) Extend(ctx context.Context, d time.Duration) error {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, conflictTimeout, &dbError{err: errSlow, transient: true})
 		defer cancel()
-		err = le.settled(ctx, func(ctx context.Context, _ *term) error { return le.extend(ctx, d) })
+		err = le.settled(ctx, func(ctx context.Context, _ *lease) error { return le.extend(ctx, d) })
 	}
 	if err != nil {
 		return &sqllock.OpError{Op: "extend", Name: le.Name(), Err: err}
@@ -51,14 +51,14 @@ const extendRounds = 5
 func (le *Lease) extend(ctx context.Context, d time.Duration) error {
 	for range extendRounds {
 		var err error
-		t := le.spot().term
+		ls := le.attachedTo().lease
 		switch {
 		case le.Context().Err() != nil:
 			return context.Cause(le.Context()) //nolint:contextcheck // the lock has a context of its own
-		case t.sure() >= d:
+		case ls.sure() >= d:
 			return nil
-		case t.ttl-t.margin() >= roomy(d):
-			err = t.renewNow(ctx)
+		case ls.ttl-ls.margin() >= roomy(d):
+			err = ls.renewNow(ctx)
 		default:
 			err = le.moveTo(ctx, ttlFor(d), d)
 		}
@@ -66,7 +66,7 @@ func (le *Lease) extend(ctx context.Context, d time.Duration) error {
 			return err
 		}
 	}
-	if le.spot().term.sure() >= d {
+	if le.attachedTo().lease.sure() >= d {
 		return nil
 	}
 	return &dbError{err: errSlow, transient: true}
@@ -74,11 +74,11 @@ func (le *Lease) extend(ctx context.Context, d time.Duration) error {
 
 // moveTo moves the lock to a term that is sure to last for d.
 func (le *Lease) moveTo(ctx context.Context, ttl, d time.Duration) (err error) {
-	var n *term
-	if le.apart {
-		n, err = le.locker.openApart(ctx, ttl)
+	var n *lease
+	if le.dedicated {
+		n, err = le.locker.openDedicated(ctx, ttl)
 	} else {
-		n, err = le.locker.term(ctx, ttl)
+		n, err = le.locker.leaseFor(ctx, ttl)
 	}
 	if err != nil {
 		return err

@@ -7,72 +7,72 @@ import (
 )
 
 // filling is a statement for many names, with these in its text, or with marks that its arguments stand for.
-type filling struct {
+type statementText struct {
 	text   []byte
 	marked bool
 	args   []any
 }
 
-func (f *filling) fill(text string, parts []*part, number string) {
-	p := parts[0]
+func (f *statementText) fill(text string, reqs []*request, number string) {
+	req := reqs[0]
 	for rest := text; rest != ""; {
 		before, after, _ := strings.Cut(rest, "{")
 		what, after, _ := strings.Cut(after, "}")
 		f.text, rest = append(f.text, before...), after
 		switch what {
 		case "names":
-			f.list(parts, func(p *part) { f.bytes([]byte(p.name)) })
+			f.list(reqs, func(req *request) { f.bytes([]byte(req.name)) })
 		case "match":
-			if p.token == 0 {
-				f.fill("name IN ({names})", parts, "")
+			if req.token == 0 {
+				f.fill("name IN ({names})", reqs, "")
 			} else {
-				f.fill("(name, token) IN ({rows})", parts, "")
+				f.fill("(name, token) IN ({rows})", reqs, "")
 			}
 		case "rows":
-			if len(parts) == 1 { // once more: of a single row MariaDB makes two conditions, and uses no index for them
-				parts = []*part{p, p}
+			if len(reqs) == 1 { // once more: of a single row MariaDB makes two conditions, and uses no index for them
+				reqs = []*request{req, req}
 			}
-			f.list(parts, func(p *part) {
+			f.list(reqs, func(req *request) {
 				f.write("(")
-				f.bytes([]byte(p.name))
+				f.bytes([]byte(req.name))
 				f.write(",")
-				f.number(p.token)
+				f.number(req.token)
 				f.write(")")
 			})
 		case "values":
-			f.list(parts, func(p *part) {
+			f.list(reqs, func(req *request) {
 				f.write("(")
-				f.bytes([]byte(p.name))
+				f.bytes([]byte(req.name))
 				f.write(",1,")
-				f.bytes(p.id)
+				f.bytes(req.id)
 				f.write(",")
-				f.bytes(p.metadata)
+				f.bytes(req.metadata)
 				f.write(",UTC_TIMESTAMP(6))")
 			})
 		case "lease":
-			f.bytes(p.id)
+			f.bytes(req.id)
 		case "metadata":
-			f.bytes(p.metadata)
+			f.bytes(req.metadata)
 		case "keep":
-			f.number(p.keepUS())
+			f.number(req.minHoldUS())
 		case "number":
 			f.write(number)
 		}
 	}
 }
 
-func (f *filling) list(parts []*part, add func(p *part)) {
-	for i, p := range parts {
+func (f *statementText) list(reqs []*request, add func(req *request)) {
+	for i, req := range reqs {
 		if i > 0 {
 			f.write(",")
 		}
-		add(p)
+		add(req)
 	}
 }
 
-func (f *filling) write(text string) { f.text = append(f.text, text...) }
+func (f *statementText) write(text string) { f.text = append(f.text, text...) }
 
-func (f *filling) bytes(b []byte) {
+func (f *statementText) bytes(b []byte) {
 	if f.marked { // in hex: see wire
 		f.write("UNHEX(?)")
 		f.args = append(f.args, hex.EncodeToString(b))
@@ -83,7 +83,7 @@ func (f *filling) bytes(b []byte) {
 }
 
 // number writes a number, or nil for NULL.
-func (f *filling) number(n any) {
+func (f *statementText) number(n any) {
 	switch {
 	case f.marked:
 		f.write("?")

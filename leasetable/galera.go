@@ -37,11 +37,11 @@ func isGalera(ctx context.Context, dc driver.Conn) (bool, error) {
 // wait for a lock on the row: it undoes the transaction, or not even that, for a transaction
 // that is about to commit is done once more afterwards if it has written nothing that the takeover wrote.
 // Of two that write the same row the second fails at its commit, so the guard writes it.
-func (le *Lease) guardGalera(ctx context.Context, tx Tx, t *term) (found bool, err error) {
-	s := t.store
+func (le *Lease) guardGalera(ctx context.Context, tx Tx, ls *lease) (found bool, err error) {
+	s := ls.store
 	for _, by := range []int64{1, -1} {
 		token := le.token + max(-by, 0)
-		result, err := tx.exec(ctx, s.texts[guardGalera], s.wire([]any{by, []byte(le.Name()), t.id, token}))
+		result, err := tx.exec(ctx, s.texts[guardGalera], s.wire([]any{by, []byte(le.Name()), ls.id, token}))
 		if err != nil {
 			return false, classify(err)
 		}

@@ -7,22 +7,22 @@ import (
 
 // group is what TryAcquireAll's goroutines do together: each brings its part, or ends without one, and
 // the first who came acts for all.
-type group struct {
+type rendezvous struct {
 	full chan struct{} // closed when nobody is awaited any more
 
 	mu      sync.Mutex
 	awaited int     // guarded by mu: members that have neither come nor ended
-	brought []*part // guarded by mu: by those who came, in that order
+	brought []*request // guarded by mu: by those who came, in that order
 	left    bool    // guarded by mu: the first waits no longer
 }
 
-func newGroup(members int) *group {
-	return &group{full: make(chan struct{}), awaited: members}
+func newGroup(members int) *rendezvous {
+	return &rendezvous{full: make(chan struct{}), awaited: members}
 }
 
 // member is one of them. Every member has to end.
 type member struct {
-	*group
+	*rendezvous
 	over bool // guarded by mu: it has come or ended
 }
 
@@ -47,13 +47,13 @@ func (m *member) settle() bool {
 
 // meet comes with a part. The first who came waits until the others have come, or have ended, or ctx has, and gets all who came until
 // then, to act on them; the others get nothing, at once. One who comes again, or too late, is not awaited and goes on alone.
-func (m *member) meet(ctx context.Context, p *part) (all []*part, awaited bool) {
+func (m *member) meet(ctx context.Context, req *request) (all []*request, awaited bool) {
 	m.mu.Lock()
 	if m.left || !m.settle() {
 		m.mu.Unlock()
 		return nil, false
 	}
-	m.brought = append(m.brought, p)
+	m.brought = append(m.brought, req)
 	first := len(m.brought) == 1
 	m.mu.Unlock()
 	if !first {

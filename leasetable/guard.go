@@ -82,8 +82,8 @@ func (le *Lease) guard(ctx context.Context, tx Tx) error {
 func (le *Lease) pin(ctx context.Context, tx Tx) error {
 	s := le.locker.store
 	on := le.pinOn
-	if s.keep.galera.Load() {
-		if le.place {
+	if s.renewals.galera.Load() {
+		if le.permit {
 			return fmt.Errorf("%w: to guard a place on a Galera node, where a lock on its row keeps nobody out", sqllock.ErrUnsupported)
 		}
 		if tx.exec != nil {
@@ -92,27 +92,27 @@ func (le *Lease) pin(ctx context.Context, tx Tx) error {
 	}
 	for {
 		le.mu.Lock()
-		at, was := le.at, le.was
+		at, was := le.at, le.previous
 		le.mu.Unlock()
-		for _, t := range append(at.ends(), was...) {
-			if found, err := on(ctx, tx, t); found || err != nil {
+		for _, ls := range append(at.ends(), was...) {
+			if found, err := on(ctx, tx, ls); found || err != nil {
 				return err
 			}
 		}
-		if le.spot() == at {
+		if le.attachedTo() == at {
 			return errTaken
 		}
 	}
 }
 
 // pinOn pins the name while t holds it, and reports whether it does.
-func (le *Lease) pinOn(ctx context.Context, tx Tx, t *term) (found bool, err error) {
+func (le *Lease) pinOn(ctx context.Context, tx Tx, ls *lease) (found bool, err error) {
 	var one int
 	st := guard
-	if le.place {
-		st = guardPlace
+	if le.permit {
+		st = guardPermit
 	}
-	err = tx.scan(ctx, t.store.texts[st], t.store.wire([]any{[]byte(le.Name()), t.id, le.token}), &one)
+	err = tx.scan(ctx, ls.store.texts[st], ls.store.wire([]any{[]byte(le.Name()), ls.id, le.token}), &one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -136,7 +136,7 @@ func (le *Lease) verify(ctx context.Context) error {
 	defer cancel()
 	if le.Context().Err() == nil {
 		if err := le.check(ctx); err != nil {
-			return le.locker.because(ctx, err)
+			return le.locker.withCause(ctx, err)
 		}
 	}
 	if le.Context().Err() != nil {
@@ -148,24 +148,24 @@ func (le *Lease) verify(ctx context.Context) error {
 // check looks whether the table still says that le holds its name, and otherwise ends it.
 func (le *Lease) check(ctx context.Context) error {
 	for {
-		at := le.spot()
-		seen, err := le.locker.store.look(ctx, le.Name())
+		at := le.attachedTo()
+		state, err := le.locker.store.read(ctx, le.Name())
 		if err != nil {
 			return err
 		}
-		if le.spot() != at { // it was moved, maybe after the look
+		if le.attachedTo() != at { // it was moved, maybe after the look
 			continue
 		}
-		if slices.ContainsFunc(at.ends(), func(t *term) bool { return le.isOn(t, seen) }) {
+		if slices.ContainsFunc(at.ends(), func(ls *lease) bool { return le.isOn(ls, state) }) {
 			return nil
 		}
 		le.mu.Lock()
-		was := le.was
+		was := le.previous
 		le.mu.Unlock()
-		for _, t := range was { // a failover forgot the move, and there nobody else would free it
-			if le.isOn(t, seen) {
+		for _, ls := range was { // a failover forgot the move, and there nobody else would free it
+			if le.isOn(ls, state) {
 				le.hold.End(errTaken)
-				le.leaveStrays(0, t)
+				le.leaveOrphans(0, ls)
 			}
 		}
 		le.lose(errTaken)
@@ -174,11 +174,11 @@ func (le *Lease) check(ctx context.Context) error {
 }
 
 // isOn reports whether the lock was seen on t.
-func (le *Lease) isOn(t *term, seen sight) bool {
-	if le.place {
-		return seen.has(t.id, le.token)
+func (le *Lease) isOn(ls *lease, state lockState) bool {
+	if le.permit {
+		return state.has(ls.id, le.token)
 	}
-	return seen.Token == le.token && bytes.Equal(seen.LeaseID, t.id)
+	return state.Token == le.token && bytes.Equal(state.LeaseID, ls.id)
 }
 
 var errTaken = fmt.Errorf("%w: the table says that somebody else took it", sqllock.ErrLost)

@@ -14,16 +14,16 @@ type knownTokens struct {
 	tokens map[string]int64 // guarded by mu
 }
 
-const mostKnown = 4 * maxShare
+const maxKnown = 4 * maxBatch
 
 // remember notes the tokens of names that were freed and that nobody was seen to wait for.
-func (k *knownTokens) remember(names map[string]taken) {
+func (k *knownTokens) remember(names map[string]result) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.makeRoom()
-	for name, took := range names {
-		if !took.Wanted {
-			k.tokens[name] = took.Token
+	for name, got := range names {
+		if !got.HasWaiter {
+			k.tokens[name] = got.Token
 		}
 	}
 }
@@ -38,26 +38,26 @@ func (k *knownTokens) note(name string, token int64) {
 
 // makeRoom forgets all if there are many. The caller has mu.
 func (k *knownTokens) makeRoom() {
-	if k.tokens == nil || len(k.tokens) > mostKnown {
+	if k.tokens == nil || len(k.tokens) > maxKnown {
 		k.tokens = make(map[string]int64)
 	}
 }
 
 // recall returns parts with their tokens, if all are known, and forgets those.
-func (k *knownTokens) recall(parts []*part) (with []*part, known bool) {
+func (k *knownTokens) recall(reqs []*request) (with []*request, known bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	with = make([]*part, len(parts))
+	with = make([]*request, len(reqs))
 	known = true
-	for i, p := range parts {
-		q := *p
-		q.token = k.tokens[p.name]
+	for i, req := range reqs {
+		q := *req
+		q.token = k.tokens[req.name]
 		with[i] = &q
 		known = known && q.token != 0
-		delete(k.tokens, p.name)
+		delete(k.tokens, req.name)
 	}
 	if !known {
-		return parts, false
+		return reqs, false
 	}
 	return with, true
 }
@@ -76,49 +76,49 @@ func (k *knownTokens) forget(name string) int64 {
 // long as no other process is seen to use it.
 
 // knows reports whether the database has such statements. On MySQL they would wait for a row that somebody has locked.
-func (s *store) knows() bool { return s.dialect == schema.Postgres || s.work.mariadb.Load() }
+func (s *store) hasKnownToken() bool { return s.dialect == schema.Postgres || s.work.mariadb.Load() }
 
 // acquireKnown takes a name that has the token it had when this process freed it.
-func (s *store) acquireKnown(ctx context.Context, p *part) (took taken, err error) {
-	if !s.knows() || p.since != 0 {
-		return taken{}, nil
+func (s *store) acquireKnown(ctx context.Context, req *request) (got result, err error) {
+	if !s.hasKnownToken() || req.since != 0 {
+		return result{}, nil
 	}
-	token := s.known.forget(p.name)
+	token := s.known.forget(req.name)
 	if token == 0 {
-		return taken{}, nil
+		return result{}, nil
 	}
-	return s.quietly(ctx, acquireKnown, p.name, token+1, p.id, p.metadata, []byte(p.name), token)
+	return s.changeKnown(ctx, acquireKnown, req.name, token+1, req.id, req.metadata, []byte(req.name), token)
 }
 
 // releaseKnown frees a name that was taken by acquireKnown and that nobody waits for.
-func (s *store) releaseKnown(ctx context.Context, p *part) (took taken, err error) {
-	if !s.knows() || p.keep > 0 || s.known.forget(p.name) != p.token {
-		return taken{}, nil
+func (s *store) releaseKnown(ctx context.Context, req *request) (got result, err error) {
+	if !s.hasKnownToken() || req.minHold > 0 || s.known.forget(req.name) != req.token {
+		return result{}, nil
 	}
 	st := releaseKnown
-	if s.commit(p) != nil {
+	if s.commit(req) != nil {
 		st = releaseKnownAsync
 	}
-	return s.quietly(ctx, st, p.name, p.token, []byte(p.name), p.id, p.token)
+	return s.changeKnown(ctx, st, req.name, req.token, []byte(req.name), req.id, req.token)
 }
 
 // quietly runs a statement that leaves a name with this token, or does nothing.
-func (s *store) quietly(ctx context.Context, st statement, name string, token int64, args ...any) (taken, error) {
+func (s *store) changeKnown(ctx context.Context, st statement, name string, token int64, args ...any) (result, error) {
 	var rows int64
 	err := s.work.replicated(func() (err error) {
 		rows, err = s.change(ctx, &s.work, st, args...)
 		return err
 	})
 	if err != nil || rows == 0 {
-		return taken{}, err
+		return result{}, err
 	}
 	s.known.note(name, token)
-	return taken{Token: token}, nil
+	return result{Token: token}, nil
 }
 
 // noteFreed notes the token of a name that was freed, if it can be taken again at once: it is not kept, and nobody was seen to wait for it.
-func (s *store) noteFreed(p *part, wanted bool) {
-	if s.knows() && p.keep == 0 && !wanted {
-		s.known.note(p.name, p.token)
+func (s *store) noteReleased(req *request, wanted bool) {
+	if s.hasKnownToken() && req.minHold == 0 && !wanted {
+		s.known.note(req.name, req.token)
 	}
 }

@@ -21,18 +21,18 @@ type Lease struct {
 	hold   *hold.Hold
 	locker *Locker
 	token  int64
-	keep   time.Duration // see WithHoldAtLeast
-	place  bool          // the name is held together with others; the turn is given up then
+	minHold   time.Duration // see WithHoldAtLeast
+	permit  bool          // the name is held together with others; the turn is given up then
 	since  time.Time     // when this process got the name
-	wanted bool          // another process waited for the name when it was passed on
-	over   func()        // gives up the turn of the name; only the first call counts
-	apart  bool          // it has not got the turn of the name, and terms of its own
+	hasWaiter bool          // another process waited for the name when it was passed on
+	leaveQueue   func()        // gives up the turn of the name; only the first call counts
+	dedicated  bool          // it has not got the turn of the name, and terms of its own
 
 	mu   sync.Mutex // is taken after that of a term
-	at   spot       // guarded by mu
-	was  []*term    // guarded by mu: those that it hung on before
-	kept int        // guarded by mu: how many need the turn, whether the lock is over or not
-	left bool       // guarded by mu: the turn is given up, or will be by the last of those
+	at   attachment       // guarded by mu
+	previous  []*lease    // guarded by mu: those that it hung on before
+	queueUsers int        // guarded by mu: how many need the turn, whether the lock is over or not
+	queueLeft bool       // guarded by mu: the turn is given up, or will be by the last of those
 }
 
 var _ sqllock.Lock = (*Lease)(nil)
@@ -62,8 +62,8 @@ func (le *Lease) Remaining() time.Duration {
 		return 0
 	}
 	left := time.Duration(math.MaxInt64)
-	for _, t := range le.spot().ends() {
-		left = min(left, t.sure())
+	for _, ls := range le.attachedTo().ends() {
+		left = min(left, ls.sure())
 	}
 	return left
 }
@@ -79,12 +79,12 @@ func (le *Lease) Renew(ctx context.Context) error {
 }
 
 func (le *Lease) renew(ctx context.Context) error {
-	t := le.spot().term
-	ctx, cancel := t.locker.bound(ctx)
+	ls := le.attachedTo().lease
+	ctx, cancel := ls.locker.bound(ctx)
 	defer cancel()
 	if le.Context().Err() == nil {
-		if err := t.renewNow(ctx); err != nil {
-			return t.locker.because(ctx, err)
+		if err := ls.renewNow(ctx); err != nil {
+			return ls.locker.withCause(ctx, err)
 		}
 	}
 	if le.Context().Err() != nil {
@@ -94,62 +94,62 @@ func (le *Lease) renew(ctx context.Context) error {
 }
 
 // newLease makes the lock that was granted with token on t.
-func newLease(ctx context.Context, t *term, name string, token int64, over func()) *Lease {
-	le := &Lease{locker: t.locker, at: spot{term: t}, token: token, over: over, since: time.Now()}
+func newLease(ctx context.Context, ls *lease, name string, token int64, over func()) *Lease {
+	le := &Lease{locker: ls.locker, at: attachment{lease: ls}, token: token, leaveQueue: over, since: time.Now()}
 	le.hold = hold.New(ctx, name, le.release)
 	return le
 }
 
 // release does what Release says. The lease of a release that was not confirmed takes no new locks.
 func (le *Lease) release(ctx context.Context) error {
-	at := le.spot()
-	t := at.term
-	trusted, cause := le.heldUntilNow(t) //nolint:contextcheck // the lock has a context of its own
-	if t.locker.closing.Err() != nil {   // Close ends the lease, if it had not ended before
+	at := le.attachedTo()
+	ls := at.lease
+	trusted, cause := le.heldUntilNow(ls) //nolint:contextcheck // the lock has a context of its own
+	if ls.locker.closing.Err() != nil {   // Close ends the lease, if it had not ended before
 		le.leave()
 		return errors.Join(cause, sqllock.ErrClosed)
 	}
-	if at.next != nil {
+	if at.pending != nil {
 		return le.releaseBoth(ctx, at)
 	}
-	if le.mayPass() {
-		if reviews, held := t.setOut(le); held {
-			return le.pass(ctx, t, reviews)
+	if le.mayHandOff() {
+		if reviews, held := ls.beginHandoff(le); held {
+			return le.handOff(ctx, ls, reviews)
 		}
 	}
 	var freed bool
 	var err error
-	if le.place {
-		freed, err = t.releasePlace(ctx, le.Name(), le.token)
+	if le.permit {
+		freed, err = ls.releasePermit(ctx, le.Name(), le.token)
 	} else {
-		freed, err = t.release(ctx, le.Name(), le.token, le.keep)
+		freed, err = ls.release(ctx, le.Name(), le.token, le.minHold)
 	}
-	defer t.detach(le)
+	defer ls.detach(le)
 	defer le.leave()
-	return le.released(t, freed, err, trusted, cause)
+	return le.released(ls, freed, err, trusted, cause)
 }
 
 // heldUntilNow reports, of a lock that is being released or handed over, whether the holder had it until then and the
 // database is sure to keep the lease at this moment, and why not if that is known.
-func (le *Lease) heldUntilNow(t *term) (bool, error) {
+func (le *Lease) heldUntilNow(ls *lease) (bool, error) {
 	if told := context.Cause(le.Context()); !errors.Is(told, sqllock.ErrReleased) {
 		return false, told
 	}
-	return t.trustedNow()
+	return ls.trustedNow()
 }
 
 // released says what a release came to. Before it the database was sure to keep the lease, or
 // the lease had ended.
-func (le *Lease) released(t *term, freed bool, err error, trusted bool, cause error) error {
+func (le *Lease) released(ls *lease, freed bool, err error, trusted bool, cause error) error {
 	switch {
-	case err != nil && t.locker.closing.Err() != nil:
+	case err != nil && ls.locker.closing.Err() != nil:
 		return errors.Join(cause, sqllock.ErrClosed)
-	case err != nil && le.place:
-		t.leavePlace(le.Name(), le.token)
+	case err != nil && le.permit:
+		ls.leaveOrphanPermit(le.Name(), le.token)
 		return notConfirmed(err)
 	case err != nil:
-		mine := le.leaveStrays(le.keep, t)
-		if _, ended := t.trustedNow(); !mine && ended == nil { // the lock alone was lost: the table had said so
+		mine := le.leaveOrphans(le.minHold, ls)
+		if _, ended := ls.trustedNow(); !mine && ended == nil { // the lock alone was lost: the table had said so
 			return errTaken
 		}
 		return notConfirmed(err)
@@ -169,78 +169,78 @@ func notConfirmed(err error) error {
 
 // releaseBoth frees a name of which it is not known whether it was moved: first where it was, for it
 // never comes back there.
-func (le *Lease) releaseBoth(ctx context.Context, at spot) error {
-	trusted, cause := le.heldUntilNow(at.term) //nolint:contextcheck // the lock has a context of its own
+func (le *Lease) releaseBoth(ctx context.Context, at attachment) error {
+	trusted, cause := le.heldUntilNow(at.lease) //nolint:contextcheck // the lock has a context of its own
 	if trusted {
-		trusted, cause = at.next.trustedNow()
+		trusted, cause = at.pending.trustedNow()
 	}
-	freed, err := at.term.free(ctx, false, func(ctx context.Context) (int64, error) {
-		for _, t := range at.ends() {
-			p := &part{name: le.Name(), id: t.id, token: le.token, keep: le.keep}
-			if freed, err := t.store.frees.do(ctx, p, true); freed.Token != 0 || err != nil {
-				return t.freed(le.Name(), freed), err
+	freed, err := at.lease.free(ctx, false, func(ctx context.Context) (int64, error) {
+		for _, ls := range at.ends() {
+			req := &request{name: le.Name(), id: ls.id, token: le.token, minHold: le.minHold}
+			if freed, err := ls.store.releases.do(ctx, req, true); freed.Token != 0 || err != nil {
+				return ls.noteReleased(le.Name(), freed), err
 			}
 		}
 		return 0, nil
 	})
 	defer le.leave()
-	for _, t := range at.ends() {
-		defer t.detach(le)
+	for _, ls := range at.ends() {
+		defer ls.detach(le)
 	}
 	if err != nil {
-		le.leaveStrays(le.keep, at.next)
+		le.leaveOrphans(le.minHold, at.pending)
 	}
-	return le.released(at.term, freed, err, trusted, cause)
+	return le.released(at.lease, freed, err, trusted, cause)
 }
 
 // release frees name as held with token, once keep has passed since it was acquired, and reports
 // whether it was held. It is tried by a statement first that leaves out rows which somebody has locked.
-func (t *term) release(ctx context.Context, name string, token int64, keep time.Duration) (freed bool, err error) {
-	p := &part{name: name, id: t.id, token: token, keep: keep}
-	took, err := t.store.frees.do(bound.To(t.locker.closing, ctx), p, false)
-	if took.Token != 0 {
-		return t.freed(name, took) > 0, nil
+func (ls *lease) release(ctx context.Context, name string, token int64, keep time.Duration) (freed bool, err error) {
+	req := &request{name: name, id: ls.id, token: token, minHold: keep}
+	got, err := ls.store.releases.do(bound.To(ls.locker.closing, ctx), req, false)
+	if got.Token != 0 {
+		return ls.noteReleased(name, got) > 0, nil
 	}
-	return t.free(ctx, err != nil && !answered(err), func(ctx context.Context) (int64, error) {
-		again := *p
-		took, err := t.store.frees.do(ctx, &again, true)
-		return t.freed(name, took), err
+	return ls.free(ctx, err != nil && !outcomeKnown(err), func(ctx context.Context) (int64, error) {
+		again := *req
+		got, err := ls.store.releases.do(ctx, &again, true)
+		return ls.noteReleased(name, got), err
 	})
 }
 
 // freed has this process leave a name alone that it has freed and another waits for, and returns how many
 // were freed.
-func (t *term) freed(name string, took taken) int64 {
-	if took.Wanted {
-		_, grace := t.locker.shares()
-		t.locker.manners.giveWay(name, grace)
+func (ls *lease) noteReleased(name string, got result) int64 {
+	if got.HasWaiter {
+		_, grace := ls.locker.shares()
+		ls.locker.yields.add(name, grace)
 	}
-	return min(took.Token, 1)
+	return min(got.Token, 1)
 }
 
 // disown frees name whatever token it is held with, and reports whether it was held.
-func (t *term) disown(ctx context.Context, name string) (freed bool, err error) {
-	return t.free(ctx, false, func(ctx context.Context) (int64, error) {
-		return t.store.disown(ctx, name, t.id, 0)
+func (ls *lease) releaseByLease(ctx context.Context, name string) (freed bool, err error) {
+	return ls.free(ctx, false, func(ctx context.Context) (int64, error) {
+		return ls.store.releaseByLease(ctx, name, ls.id, 0)
 	})
 }
 
 // free runs a statement that frees a name. An attempt whose answer was lost is repeated; when the
 // repetition then finds nothing to free while the lease is trusted, it was the first attempt that
 // freed it; there may have been one before that was unanswered.
-func (t *term) free(
+func (ls *lease) free(
 	ctx context.Context, unanswered bool, statement func(context.Context) (int64, error),
 ) (freed bool, err error) {
-	err = retry(bound.To(t.locker.closing, ctx), releaseTimeout, func(ctx context.Context) error {
+	err = retry(bound.To(ls.locker.closing, ctx), releaseTimeout, func(ctx context.Context) error {
 		n, err := statement(ctx)
 		if err != nil {
-			unanswered = unanswered || !answered(err)
+			unanswered = unanswered || !outcomeKnown(err)
 			return err
 		}
 		freed = n > 0
 		return nil
 	})
-	if trusted, _ := t.trustedNow(); err == nil && !freed && unanswered && trusted {
+	if trusted, _ := ls.trustedNow(); err == nil && !freed && unanswered && trusted {
 		freed = true
 	}
 	return freed, err

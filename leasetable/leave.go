@@ -6,9 +6,9 @@ import "time"
 func (le *Lease) leave() {
 	le.mu.Lock()
 	defer le.mu.Unlock()
-	le.left = true
-	if le.kept == 0 {
-		le.over()
+	le.queueLeft = true
+	if le.queueUsers == 0 {
+		le.leaveQueue()
 	}
 }
 
@@ -16,27 +16,27 @@ func (le *Lease) leave() {
 func (le *Lease) letGo() {
 	le.mu.Lock()
 	defer le.mu.Unlock()
-	le.kept--
-	if le.kept == 0 && le.left {
-		le.over()
+	le.queueUsers--
+	if le.queueUsers == 0 && le.queueLeft {
+		le.leaveQueue()
 	}
 }
 
 // leaveStrays has terms free the name by their id, whatever its token, and keep it as a release does. Only who has the turn may say so: when it
 // was given up, another goroutine can have the name by the same id, and this lock was known to be nowhere;
 // then it reports false.
-func (le *Lease) leaveStrays(keep time.Duration, terms ...*term) (mine bool) {
+func (le *Lease) leaveOrphans(keep time.Duration, terms ...*lease) (mine bool) {
 	le.mu.Lock()
-	mine = le.kept > 0 || !le.left
+	mine = le.queueUsers > 0 || !le.queueLeft
 	if mine {
-		le.kept++
+		le.queueUsers++
 	}
 	le.mu.Unlock()
 	if !mine {
 		return false
 	}
-	for _, t := range terms {
-		t.leaveStray(le.Name(), keep)
+	for _, ls := range terms {
+		ls.leaveOrphan(le.Name(), keep)
 	}
 	le.letGo()
 	return true
@@ -45,8 +45,8 @@ func (le *Lease) leaveStrays(keep time.Duration, terms ...*term) (mine bool) {
 // lose ends a lock that the database no longer knows of.
 func (le *Lease) lose(cause error) {
 	held := false
-	for _, t := range le.spot().ends() {
-		held = t.drop(le) || held
+	for _, ls := range le.attachedTo().ends() {
+		held = ls.drop(le) || held
 	}
 	if held {
 		le.hold.End(cause)

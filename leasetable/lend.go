@@ -22,7 +22,7 @@ type loan struct {
 
 	// Of the pool for renewals; others have none of these.
 	turn   chan struct{}  // has room for the one who borrows the connection
-	leases func() keeping // what it is needed for
+	leases func() renewalNeeds // what it is needed for
 
 	told func() // is called when the server is full
 
@@ -34,14 +34,14 @@ type loan struct {
 }
 
 // keeping is what is known of the leases of a Locker together. It is zero if there are none.
-type keeping struct {
+type renewalNeeds struct {
 	sure time.Duration // for how long they are sure to last
 	ttl  time.Duration // the shortest
 	pace time.Duration // the longest time that a renewal took last
 }
 
 // spare is for how long the connection for renewals can be lent, or 0 if it cannot: a statement that does not end in time costs the connection.
-func (k keeping) spare() time.Duration {
+func (k renewalNeeds) spare() time.Duration {
 	switch {
 	case k.ttl == 0:
 		return attemptTimeout
@@ -55,13 +55,13 @@ func (k keeping) spare() time.Duration {
 const fullPause = 400 * time.Millisecond
 
 // crowded are the codes of servers, and of poolers, that let nobody in for now.
-var crowded = map[string]bool{
+var limitCodes = map[string]bool{
 	"53300": true, "53200": true, "08P01": true, // PostgreSQL, when its table of locks is full, PgBouncer
 	"mysql 1040": true, "mysql 1203": true, "mysql 1226": true,
 }
 
 // full reports whether err says that the server, or a pooler, has no connection for this user.
-func full(err error) bool { return crowded[codeOf(err)] }
+func isFull(err error) bool { return limitCodes[codeOf(err)] }
 
 // renews reports whether p is for renewals.
 func (p *pool) renews() bool { return p.loan.turn != nil }
@@ -80,7 +80,7 @@ func (p *pool) refused() error {
 // noteFull notes that the server was full.
 func (p *pool) noteFull(err error) {
 	pause := fullPause
-	if ttl := p.keeping().ttl; ttl > 0 {
+	if ttl := p.renewalNeeds().ttl; ttl > 0 {
 		pause = min(pause, ttl/10)
 	}
 	lo := &p.loan
@@ -95,15 +95,15 @@ func (p *pool) noteFull(err error) {
 }
 
 // lacks reports whether there was no connection to be had lately.
-func (p *pool) lacks() bool {
+func (p *pool) limited() bool {
 	at := p.loan.at.Load()
 	return at != 0 && time.Since(time.Unix(0, at)) < idleTime
 }
 
 // keeping is what p is needed for, if it is for renewals.
-func (p *pool) keeping() keeping {
+func (p *pool) renewalNeeds() renewalNeeds {
 	if p.loan.leases == nil {
-		return keeping{}
+		return renewalNeeds{}
 	}
 	return p.loan.leases()
 }
@@ -111,7 +111,7 @@ func (p *pool) keeping() keeping {
 // borrowsFirst reports whether a renewal is to go by a connection of the other pool, which is there, and not wait for a new one. That
 // is being opened then.
 func (p *pool) borrowsFirst() bool {
-	if p.keeping().ttl == 0 || p.loan.from.Stats().Idle == 0 || p.dialer.hasReady() {
+	if p.renewalNeeds().ttl == 0 || p.loan.from.Stats().Idle == 0 || p.dialer.hasReady() {
 		return false
 	}
 	p.prepare()
@@ -129,11 +129,11 @@ func (p *pool) prepare() {
 const connectPatience = time.Second
 
 // errConnecting is the error of a statement that could not borrow one then. Nothing was sent.
-var errConnecting = &dbError{err: fmt.Errorf("%w: connecting is under way", errSlow), answered: true, transient: true}
+var errConnecting = &dbError{err: fmt.Errorf("%w: connecting is under way", errSlow), outcomeKnown: true, transient: true}
 
 // patience bounds ctx if there is a connection to borrow.
-func (p *pool) patience(ctx context.Context) (context.Context, context.CancelFunc) {
-	if p.renews() || !p.lenderOpen() || p.loan.from.keeping().spare() == 0 {
+func (p *pool) connectPatience(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.renews() || !p.lenderOpen() || p.loan.from.renewalNeeds().spare() == 0 {
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, connectPatience)
@@ -244,7 +244,7 @@ func (l *lent) hurry(ctx context.Context, c *tracked) error {
 	if !l.from.renews() {
 		return nil
 	}
-	spare := l.from.keeping().spare()
+	spare := l.from.renewalNeeds().spare()
 	if spare == 0 {
 		return l.why
 	}

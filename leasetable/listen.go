@@ -16,12 +16,12 @@ import (
 const channel = "sqllock"
 
 // deafPause is after how long who hears of releases looks all the same.
-const deafPause = 250 * time.Millisecond
+const subscribedPause = 250 * time.Millisecond
 
 // ears hear of the names that are released on PostgreSQL, on one connection for all who wait in this
 // process, which is opened when the first of them does. What is heard is a hint that may not come. Behind a pooler
 // nobody listens.
-type ears struct {
+type notifier struct {
 	connect func(ctx context.Context) (driver.Conn, error) // nil: there is nothing to hear
 	start   func(func()) error
 	closing context.Context //nolint:containedctx // the Locker's
@@ -31,8 +31,8 @@ type ears struct {
 	waiting map[string]chan int64 // guarded by mu: of each name that somebody waits for; has room for one
 	running bool                  // guarded by mu
 	stop    func()                // guarded by mu: ends what runs
-	hearing bool                  // guarded by mu: it was heard that it hears
-	deaf    bool                  // guarded by mu: a pooler or another driver is between
+	isSubscribed bool                  // guarded by mu: it was heard that it hears
+	unsupported    bool                  // guarded by mu: a pooler or another driver is between
 	failed  time.Time             // guarded by mu: when it last ended
 	crowded time.Time             // guarded by mu: when the server was full
 	quiet   time.Time             // guarded by mu: since when nobody waits
@@ -40,7 +40,7 @@ type ears struct {
 
 // listen returns where the releases of name will be heard of, each by since when the one has waited who has
 // waited longest.
-func (e *ears) listen(name string) (heard <-chan int64, stop func()) {
+func (e *notifier) listen(name string) (heard <-chan int64, stop func()) {
 	if e.connect == nil {
 		return nil, func() {}
 	}
@@ -51,7 +51,7 @@ func (e *ears) listen(name string) (heard <-chan int64, stop func()) {
 	}
 	c := make(chan int64, 1) // one waits for a name at a time
 	e.waiting[name] = c
-	if !e.running && !e.deaf && time.Since(e.failed) > time.Second && time.Since(e.crowded) > idleTime {
+	if !e.running && !e.unsupported && time.Since(e.failed) > time.Second && time.Since(e.crowded) > idleTime {
 		e.running = e.start(e.run) == nil
 	}
 	return c, func() {
@@ -65,14 +65,14 @@ func (e *ears) listen(name string) (heard <-chan int64, stop func()) {
 }
 
 // hears reports whether releases are heard of.
-func (e *ears) hears() bool {
+func (e *notifier) subscribed() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.hearing
+	return e.isSubscribed
 }
 
 // run listens until the Locker is closed, the connection ends, or nobody needs it any more.
-func (e *ears) run() {
+func (e *notifier) run() {
 	ctx, cancel := context.WithCancel(e.closing)
 	defer cancel()
 	e.mu.Lock()
@@ -81,12 +81,12 @@ func (e *ears) run() {
 	defer func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.running, e.hearing, e.failed = false, false, time.Now()
+		e.running, e.isSubscribed, e.failed = false, false, time.Now()
 	}()
 	connecting, connected := context.WithTimeout(ctx, connectTimeout)
 	dc, err := e.connect(connecting)
 	connected()
-	if full(err) {
+	if isFull(err) {
 		e.giveUp()
 	}
 	if err != nil {
@@ -104,7 +104,7 @@ func (e *ears) run() {
 		stop()
 		switch {
 		case err == nil:
-			e.hear(payload)
+			e.receive(payload)
 		case ctx.Err() != nil || !idle || e.unused():
 			return
 		}
@@ -112,13 +112,13 @@ func (e *ears) run() {
 }
 
 // begin has a connection listen. A pooler would give the session that does to others.
-func (e *ears) begin(ctx context.Context, dc driver.Conn) error {
+func (e *notifier) begin(ctx context.Context, dc driver.Conn) error {
 	direct, err := isDirect(ctx, dc)
 	if err == nil && !direct {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.deaf = true
-		return errDeaf
+		e.unsupported = true
+		return errUnsupportedNotify
 	}
 	for _, text := range []string{"LISTEN " + channel, "NOTIFY " + channel} { // the second is for itself
 		if err == nil {
@@ -128,10 +128,10 @@ func (e *ears) begin(ctx context.Context, dc driver.Conn) error {
 	return err
 }
 
-var errDeaf = errors.New("nothing is heard on this connection")
+var errUnsupportedNotify = errors.New("nothing is heard on this connection")
 
 // giveUp ends listening for some time: the server is full, and who waits looks all the same.
-func (e *ears) giveUp() {
+func (e *notifier) giveUp() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.crowded = time.Now()
@@ -140,16 +140,16 @@ func (e *ears) giveUp() {
 	}
 }
 
-func (e *ears) unused() bool {
+func (e *notifier) unused() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.waiting) == 0 && time.Since(e.quiet) > idleTime
 }
 
-func (e *ears) hear(payload string) {
+func (e *notifier) receive(payload string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.hearing = true
+	e.isSubscribed = true
 	number, text, _ := strings.Cut(payload, " ")
 	since, err := strconv.ParseInt(number, 10, 64)
 	name, errName := hex.DecodeString(text)

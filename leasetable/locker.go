@@ -38,12 +38,12 @@ type Locker struct {
 	owner   string
 	host    string
 	events  observe.Sink
-	turns   turn.Queue[string, baton]           // one claim on a name at a time
+	queue   turn.Queue[string, handoff]           // one claim on a name at a time
 	opening turn.Queue[time.Duration, struct{}] // one new term of a TTL at a time
-	ears    ears
-	manners manners
-	placing turn.Queue[string, struct{}] // one claim on a place of a name at a time
-	met     trouble.Trouble              // with the database
+	notifier    notifier
+	yields yields
+	claimingPermit turn.Queue[string, struct{}] // one claim on a place of a name at a time
+	outage     trouble.Trouble              // with the database
 	moves   turn.Queue[*Lease, struct{}] // one who may move a lock at a time
 
 	clearing atomic.Bool // some goroutine clears dead places
@@ -55,8 +55,8 @@ type Locker struct {
 	resting atomic.Int32   // how many those are
 
 	mu    sync.Mutex
-	terms map[time.Duration]*term // guarded by mu: the term of each TTL that takes new locks
-	all   map[*term]struct{}      // guarded by mu: every term that has not ended
+	leases map[time.Duration]*lease // guarded by mu: the term of each TTL that takes new locks
+	all   map[*lease]struct{}      // guarded by mu: every term that has not ended
 }
 
 var _ sqllock.Acquirer[*Lease] = (*Locker)(nil)
@@ -113,8 +113,8 @@ func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
 	l := &Locker{
 		ttl:   15 * time.Second,
 		owner: filepath.Base(os.Args[0]),
-		terms: make(map[time.Duration]*term),
-		all:   make(map[*term]struct{}),
+		leases: make(map[time.Duration]*lease),
+		all:   make(map[*lease]struct{}),
 		idle:  make(chan func()),
 	}
 	for _, opt := range opts {
@@ -135,19 +135,19 @@ func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
 		return nil, err
 	}
 	store.durable = l.durable
-	store.takes.hand = l.hand
+	store.acquires.hand = l.hand
 	l.store = store
-	l.owner = column(l.owner)
+	l.owner = truncate(l.owner)
 	host, _ := os.Hostname() // for people; a host without a name has no name to show
-	l.host = column(host)
+	l.host = truncate(host)
 	l.events.Locker = l.identity
 	l.closing, l.close = context.WithCancelCause(context.Background())
 	if l.dialect == schema.Postgres {
-		l.ears = ears{connect: l.store.elsewhere.Connect, start: l.start, closing: l.closing, pause: deafPause}
+		l.notifier = notifier{connect: l.store.elsewhere.Connect, start: l.start, closing: l.closing, pause: subscribedPause}
 	}
-	store.keep.loan.leases = l.keeping
-	store.keep.dialer.hurry = func() time.Duration { return l.keeping().ttl / 6 }
-	store.keep.loan.told, store.work.loan.told = l.ears.giveUp, l.ears.giveUp
+	store.renewals.loan.leases = l.renewalNeeds
+	store.renewals.dialer.hurry = func() time.Duration { return l.renewalNeeds().ttl / 6 }
+	store.renewals.loan.told, store.work.loan.told = l.notifier.giveUp, l.notifier.giveUp
 	return l, nil
 }
 
@@ -161,7 +161,7 @@ func (l *Locker) identity() event.Locker {
 }
 
 // column fits text into the tables: valid UTF-8 without zero bytes, at most 255 bytes.
-func column(text string) string {
+func truncate(text string) string {
 	text = strings.ReplaceAll(text, "\x00", "")
 	return strings.ToValidUTF8(text[:min(len(text), 255)], "")
 }
@@ -178,50 +178,50 @@ func checkTTL(ttl time.Duration) error {
 // few seconds, the locks are free when they expire. Closing again is harmless.
 func (l *Locker) Close() error {
 	l.close(sqllock.ErrClosed)
-	for _, t := range l.everyTerm() {
-		t.finish(sqllock.ErrClosed)
+	for _, ls := range l.everyLease() {
+		ls.finish(sqllock.ErrClosed)
 	}
 	l.running.Wait()
 	return l.store.close()
 }
 
 // everyTerm returns the terms that have not ended.
-func (l *Locker) everyTerm() []*term {
+func (l *Locker) everyLease() []*lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Keys(l.all))
 }
 
 // keeping is what the leases need of the connection for renewals.
-func (l *Locker) keeping() (k keeping) {
-	for _, t := range l.everyTerm() {
-		sure, pace := t.sureBy()
+func (l *Locker) renewalNeeds() (k renewalNeeds) {
+	for _, ls := range l.everyLease() {
+		sure, pace := ls.sureBy()
 		if k.ttl == 0 {
-			k.sure, k.ttl = sure, t.ttl
+			k.sure, k.ttl = sure, ls.ttl
 		}
-		k.sure, k.ttl, k.pace = min(k.sure, sure), min(k.ttl, t.ttl), max(k.pace, pace)
+		k.sure, k.ttl, k.pace = min(k.sure, sure), min(k.ttl, ls.ttl), max(k.pace, pace)
 	}
 	return k
 }
 
-func (l *Locker) inspect(ctx context.Context, name string, opts ...sqllock.Option) (sight, error) {
+func (l *Locker) inspect(ctx context.Context, name string, opts ...sqllock.Option) (lockState, error) {
 	_, err := choose(opts)
 	if err := errors.Join(lockname.Check(name), err); err != nil {
-		return sight{}, &sqllock.OpError{Op: "inspect", Name: name, Err: err}
+		return lockState{}, &sqllock.OpError{Op: "inspect", Name: name, Err: err}
 	}
 	ctx, cancel := l.bound(ctx)
 	defer cancel()
-	seen, err := l.store.look(ctx, name)
+	state, err := l.store.read(ctx, name)
 	if err != nil {
-		return sight{}, &sqllock.OpError{Op: "inspect", Name: name, Err: l.because(ctx, err)}
+		return lockState{}, &sqllock.OpError{Op: "inspect", Name: name, Err: l.withCause(ctx, err)}
 	}
-	return seen, nil
+	return state, nil
 }
 
 // taken reports whether leases hold the name that are not over, or the name is kept.
-func (s sight) taken() bool { return s.live() || len(s.together()) > 0 }
+func (s lockState) taken() bool { return s.live() || len(s.together()) > 0 }
 
-func (s sight) holder() sqllock.Holder {
+func (s lockState) holder() sqllock.Holder {
 	if together := s.together(); len(together) > 0 {
 		return together[0].holder()
 	}
@@ -245,7 +245,7 @@ func (l *Locker) bound(ctx context.Context) (context.Context, func()) {
 
 // because puts the cause of ctx's end, if it has ended, before what the driver made of it, and otherwise looks for the cause
 // of an answer that did not come. What bound made ends some time after Close began.
-func (l *Locker) because(ctx context.Context, err error) error {
+func (l *Locker) withCause(ctx context.Context, err error) error {
 	var cause error
 	switch {
 	case l.closing.Err() != nil:

@@ -13,55 +13,55 @@ import (
 )
 
 // takeMany takes the names of parts, which are alike, that are free.
-func (s *store) takeMany(ctx context.Context, parts []*part) (took map[string]taken, err error) {
-	p := parts[0]
+func (s *store) acquireMany(ctx context.Context, reqs []*request) (got map[string]result, err error) {
+	req := reqs[0]
 	switch s.dialect {
 	case schema.MySQL:
-		return s.takeEach(ctx, parts)
+		return s.acquireEach(ctx, reqs)
 	case schema.SQLite:
-		return s.names(s.query(ctx, &s.work, acquireMany, jsonList(parts), p.id, p.metadata))
+		return s.names(s.query(ctx, &s.work, acquireMany, jsonList(reqs), req.id, req.metadata))
 	default:
-		return s.takeRows(ctx, parts)
+		return s.acquireRows(ctx, reqs)
 	}
 }
 
 // takeRows does what takeMany does on PostgreSQL.
-func (s *store) takeRows(ctx context.Context, parts []*part) (took map[string]taken, err error) {
-	take := func(st statement, parts []*part) (took map[string]taken, err error) {
+func (s *store) acquireRows(ctx context.Context, reqs []*request) (got map[string]result, err error) {
+	take := func(st statement, reqs []*request) (got map[string]result, err error) {
 		err = s.work.replicated(func() (err error) {
-			took, err = s.names(s.query(ctx, &s.work, st, array(parts, appendBytea), parts[0].id, parts[0].metadata))
+			got, err = s.names(s.query(ctx, &s.work, st, array(reqs, appendBytea), reqs[0].id, reqs[0].metadata))
 			return err
 		})
-		return took, err
+		return got, err
 	}
-	took, err = take(acquireMany, parts)
-	if len(took) == len(parts) || err != nil && !answered(err) {
-		return took, err
+	got, err = take(acquireMany, reqs)
+	if len(got) == len(reqs) || err != nil && !outcomeKnown(err) {
+		return got, err
 	}
-	rest := slices.DeleteFunc(slices.Clone(parts), func(p *part) bool { return took[p.name].Token != 0 })
+	rest := slices.DeleteFunc(slices.Clone(reqs), func(req *request) bool { return got[req.name].Token != 0 })
 	more, err := take(acquireUnlocked, rest)
 	switch {
-	case answered(err) && len(took) > 0: // each of the rest asks for itself
-		return took, nil
-	case err != nil && len(took) > 0: // it has taken some, and others maybe
+	case outcomeKnown(err) && len(got) > 0: // each of the rest asks for itself
+		return got, nil
+	case err != nil && len(got) > 0: // it has taken some, and others maybe
 		return nil, &dbError{err: err, transient: true}
 	}
-	maps.Copy(more, took)
+	maps.Copy(more, got)
 	return more, err
 }
 
 // freeMany frees the names of parts, which are alike, that are held as they say, and that nobody has locked.
-func (s *store) freeMany(ctx context.Context, parts []*part) (freed map[string]taken, err error) {
-	p := parts[0]
+func (s *store) releaseMany(ctx context.Context, reqs []*request) (freed map[string]result, err error) {
+	req := reqs[0]
 	switch s.dialect {
 	case schema.MySQL:
-		return s.freeEach(ctx, parts)
+		return s.releaseEach(ctx, reqs)
 	case schema.SQLite:
-		return s.names(s.query(ctx, &s.work, releaseMany, jsonList(parts), p.id, p.keepUS()))
+		return s.names(s.query(ctx, &s.work, releaseMany, jsonList(reqs), req.id, req.minHoldUS()))
 	default:
 		for _, st := range []statement{releaseMany, releaseUnlocked} {
-			freed, err = s.names(s.query(ctx, &s.work, st, array(parts, appendBytea), p.id, array(parts, appendToken), p.keepUS(), s.commit(p)))
-			if !answered(err) {
+			freed, err = s.names(s.query(ctx, &s.work, st, array(reqs, appendBytea), req.id, array(reqs, appendToken), req.minHoldUS(), s.commit(req)))
+			if !outcomeKnown(err) {
 				break
 			}
 		}
@@ -71,19 +71,19 @@ func (s *store) freeMany(ctx context.Context, parts []*part) (freed map[string]t
 
 // names reads what became of names. With an error nothing is known, whatever the rows say that came before it: the statement
 // may have been undone, or not be committed yet.
-func (s *store) names(rows *sqlx.Rows, err error) (map[string]taken, error) {
+func (s *store) names(rows *sqlx.Rows, err error) (map[string]result, error) {
 	if err != nil {
 		return nil, classify(err)
 	}
 	defer rows.Close()
-	all := make(map[string]taken)
+	all := make(map[string]result)
 	for rows.Next() { // to the end: the commit, and its failure, come after the rows
 		var name raw
-		var took taken
-		if err := rows.Scan(&name, &took.Token, &took.Wanted); err != nil {
+		var got result
+		if err := rows.Scan(&name, &got.Token, &got.HasWaiter); err != nil {
 			return nil, classify(err)
 		}
-		all[string(name)] = took
+		all[string(name)] = got
 	}
 	if err := rows.Err(); err != nil {
 		return nil, classify(err)
@@ -92,30 +92,30 @@ func (s *store) names(rows *sqlx.Rows, err error) (map[string]taken, error) {
 }
 
 // appendList appends each part as add does, with commas between them.
-func appendList(b []byte, parts []*part, add func(b []byte, p *part) []byte) []byte {
-	for i, p := range parts {
+func appendList(b []byte, reqs []*request, add func(b []byte, req *request) []byte) []byte {
+	for i, req := range reqs {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = add(b, p)
+		b = add(b, req)
 	}
 	return b
 }
 
-func appendToken(b []byte, p *part) []byte { return strconv.AppendInt(b, p.token, 10) }
+func appendToken(b []byte, req *request) []byte { return strconv.AppendInt(b, req.token, 10) }
 
-func jsonList(parts []*part) string {
-	return string(append(appendList([]byte{'['}, parts, func(b []byte, p *part) []byte {
-		b = append(hex.AppendEncode(append(b, `["`...), []byte(p.name)), `",`...)
-		return append(appendToken(b, p), ']')
+func jsonList(reqs []*request) string {
+	return string(append(appendList([]byte{'['}, reqs, func(b []byte, req *request) []byte {
+		b = append(hex.AppendEncode(append(b, `["`...), []byte(req.name)), `",`...)
+		return append(appendToken(b, req), ']')
 	}), ']'))
 }
 
 // array is an array of PostgreSQL as text, which every driver can send.
-func array(parts []*part, add func(b []byte, p *part) []byte) string {
-	return string(append(appendList([]byte{'{'}, parts, add), '}'))
+func array(reqs []*request, add func(b []byte, req *request) []byte) string {
+	return string(append(appendList([]byte{'{'}, reqs, add), '}'))
 }
 
-func appendBytea(b []byte, p *part) []byte {
-	return append(hex.AppendEncode(append(b, `"\\x`...), []byte(p.name)), '"')
+func appendBytea(b []byte, req *request) []byte {
+	return append(hex.AppendEncode(append(b, `"\\x`...), []byte(req.name)), '"')
 }

@@ -27,33 +27,33 @@ const longestAtOnce = 1 << 16
 
 // atOnce changes those of parts, which are alike, by a statement that waits for no row, and returns them with their tokens. It
 // reports whether that was done: otherwise nothing was changed, and somebody had a row locked, maybe.
-func (s *store) atOnce(ctx context.Context, st statement, parts []*part) (changed map[string]taken, done bool, err error) {
-	if !s.work.mariadb.Load() || s.work.galera.Load() || s.mistold.Load() {
+func (s *store) atOnce(ctx context.Context, st statement, reqs []*request) (changed map[string]result, done bool, err error) {
+	if !s.work.mariadb.Load() || s.work.galera.Load() || s.unreliableNotes.Load() {
 		return nil, false, nil
 	}
 	known := false
 	if st == acquireAtOnce {
-		parts, known = s.known.recall(parts)
+		reqs, known = s.known.recall(reqs)
 	}
 	number := strconv.FormatUint(rand.Uint64(), 10) //nolint:gosec // not a secret
-	text := s.textFor(st, parts, number)
+	text := s.textFor(st, reqs, number)
 	if len(text) > longestAtOnce {
 		return nil, false, nil
 	}
-	conn, result, err := s.execApart(ctx, text)
+	conn, answer, err := s.execDedicated(ctx, text)
 	if err != nil {
-		return nil, !answered(err), err
+		return nil, !outcomeKnown(err), err
 	}
 	defer conn.Close() // into the pool
-	rows, err := result.RowsAffected()
-	wanted, idErr := result.LastInsertId()
+	rows, err := answer.RowsAffected()
+	wanted, idErr := answer.LastInsertId()
 	switch err = errors.Join(err, idErr); {
 	case err == nil && rows == 0:
-		return map[string]taken{}, true, nil
-	case err == nil && rows == int64(len(parts)) && known:
-		return withTokens(parts, 1), true, nil
-	case err == nil && rows == int64(len(parts)) && st == releaseAtOnce && wanted == 0:
-		return withTokens(parts, 0), true, nil
+		return map[string]result{}, true, nil
+	case err == nil && rows == int64(len(reqs)) && known:
+		return withTokens(reqs, 1), true, nil
+	case err == nil && rows == int64(len(reqs)) && st == releaseAtOnce && wanted == 0:
+		return withTokens(reqs, 0), true, nil
 	case err == nil:
 		var told string
 		if err = conn.QueryRowContext(ctx, "SELECT @told").Scan(&told); err == nil {
@@ -61,7 +61,7 @@ func (s *store) atOnce(ctx context.Context, st statement, parts []*part) (change
 		}
 	}
 	if err == nil && int64(len(changed)) != rows { // by a proxy that mixes sessions, maybe
-		s.mistold.Store(true)
+		s.unreliableNotes.Store(true)
 		err = fmt.Errorf("leasetable: %d rows were changed, and %d noted", rows, len(changed))
 	}
 	if err != nil { // whatever the database says: it has changed some
@@ -71,7 +71,7 @@ func (s *store) atOnce(ctx context.Context, st statement, parts []*part) (change
 }
 
 // execApart runs a statement, and returns its connection, too.
-func (s *store) execApart(ctx context.Context, text string) (conn *sql.Conn, result sql.Result, err error) {
+func (s *store) execDedicated(ctx context.Context, text string) (conn *sql.Conn, result sql.Result, err error) {
 	for range 3 { // as database/sql does with connections that turn out to be dead before anything is sent
 		if conn, err = s.work.Conn(ctx); err != nil {
 			break
@@ -88,17 +88,17 @@ func (s *store) execApart(ctx context.Context, text string) (conn *sql.Conn, res
 }
 
 // withTokens is what became of names whose tokens rose by so much.
-func withTokens(parts []*part, by int64) map[string]taken {
-	all := make(map[string]taken, len(parts))
-	for _, p := range parts {
-		all[p.name] = taken{Token: p.token + by}
+func withTokens(reqs []*request, by int64) map[string]result {
+	all := make(map[string]result, len(reqs))
+	for _, req := range reqs {
+		all[req.name] = result{Token: req.token + by}
 	}
 	return all
 }
 
 // readTold reads what the statement with this number has noted: nothing, when the note is another one's.
-func readTold(told, number string) (map[string]taken, error) {
-	all := make(map[string]taken)
+func readTold(told, number string) (map[string]result, error) {
+	all := make(map[string]result)
 	fields := strings.Split(told, " ")
 	if fields[0] != number {
 		return all, nil
@@ -112,7 +112,7 @@ func readTold(told, number string) (map[string]taken, error) {
 		if err != nil {
 			return nil, err
 		}
-		all[string(name)] = taken{Token: token, Wanted: fields[3] != "0"}
+		all[string(name)] = result{Token: token, HasWaiter: fields[3] != "0"}
 	}
 	return all, nil
 }

@@ -19,86 +19,86 @@ const few = 16
 const duplicate = "mysql 1062"
 
 // takeEach does what takeMany does.
-func (s *store) takeEach(ctx context.Context, parts []*part) (map[string]taken, error) {
-	took, done, err := s.atOnce(ctx, acquireAtOnce, parts)
+func (s *store) acquireEach(ctx context.Context, reqs []*request) (map[string]result, error) {
+	got, done, err := s.atOnce(ctx, acquireAtOnce, reqs)
 	if !done {
-		took, err = s.takeSeen(ctx, parts)
+		got, err = s.acquireRead(ctx, reqs)
 	}
-	if err != nil || len(took) == len(parts) {
-		return took, err
+	if err != nil || len(got) == len(reqs) {
+		return got, err
 	}
-	rest := slices.DeleteFunc(slices.Clone(parts), func(p *part) bool { return took[p.name].Token != 0 })
-	known, err := s.seen(ctx, knownMany, rest)
-	absent := slices.DeleteFunc(rest, func(p *part) bool { return known[p.name].Token != 0 })
+	rest := slices.DeleteFunc(slices.Clone(reqs), func(req *request) bool { return got[req.name].Token != 0 })
+	known, err := s.readMany(ctx, knownMany, rest)
+	absent := slices.DeleteFunc(rest, func(req *request) bool { return known[req.name].Token != 0 })
 	if err == nil && len(absent) > 0 {
-		slices.SortFunc(absent, func(p, q *part) int { return strings.Compare(p.name, q.name) }) // as everybody does
+		slices.SortFunc(absent, func(req, q *request) int { return strings.Compare(req.name, q.name) }) // as everybody does
 		_, err = s.runMany(ctx, insertMany, absent)
 		if codeOf(err) == duplicate {
-			return took, nil
+			return got, nil
 		}
 	}
-	if answered(err) && len(took) > 0 { // each of the rest asks for itself
-		return took, nil
+	if outcomeKnown(err) && len(got) > 0 { // each of the rest asks for itself
+		return got, nil
 	}
-	if err != nil && len(took) > 0 { // it has taken some, and others maybe
+	if err != nil && len(got) > 0 { // it has taken some, and others maybe
 		return nil, &dbError{err: err, transient: true}
 	}
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range absent {
-		took[p.name] = taken{Token: 1}
+	for _, req := range absent {
+		got[req.name] = result{Token: 1}
 	}
-	return took, nil
+	return got, nil
 }
 
 // takeSeen looks which names of parts are free, and takes those.
-func (s *store) takeSeen(ctx context.Context, parts []*part) (map[string]taken, error) {
-	free, err := s.seen(ctx, freeMany, parts)
+func (s *store) acquireRead(ctx context.Context, reqs []*request) (map[string]result, error) {
+	free, err := s.readMany(ctx, freeMany, reqs)
 	if err != nil || len(free) == 0 {
 		return free, err
 	}
-	parts = as(free, parts)
-	result, err := s.runMany(ctx, acquireMany, parts)
+	reqs = as(free, reqs)
+	changed, err := s.runMany(ctx, acquireMany, reqs)
 	if err != nil {
 		return nil, err
 	}
-	if n, err := result.RowsAffected(); err == nil && n == int64(len(parts)) {
+	if n, err := changed.RowsAffected(); err == nil && n == int64(len(reqs)) {
 		for name, t := range free {
-			free[name] = taken{Token: t.Token + 1}
+			free[name] = result{Token: t.Token + 1}
 		}
 		return free, nil
 	}
-	took, err := s.seen(ctx, takenMany, parts) // somebody else has taken some
+	got, err := s.readMany(ctx, takenMany, reqs) // somebody else has taken some
 	if err != nil {                            // whatever the database says: it has taken the others
 		return nil, &dbError{err: err, transient: true}
 	}
-	return took, nil
+	return got, nil
 }
 
 // freeEach does what freeMany does. A name that is lost between the two statements was held until then.
-func (s *store) freeEach(ctx context.Context, parts []*part) (map[string]taken, error) {
-	if freed, done, err := s.atOnce(ctx, releaseAtOnce, parts); done {
-		if parts[0].keep == 0 {
+func (s *store) releaseEach(ctx context.Context, reqs []*request) (map[string]result, error) {
+	if freed, done, err := s.atOnce(ctx, releaseAtOnce, reqs); done {
+		if reqs[0].minHold == 0 {
 			s.known.remember(freed)
 		}
 		return freed, err
 	}
-	held, err := s.seen(ctx, heldMany, parts)
+	held, err := s.readMany(ctx, heldMany, reqs)
 	if err != nil || len(held) == 0 {
 		return nil, err
 	}
-	if _, err := s.runMany(ctx, releaseMany, as(held, parts)); err != nil {
+	if _, err := s.runMany(ctx, releaseMany, as(held, reqs)); err != nil {
 		return nil, err
 	}
 	return held, nil
 }
 
 // as returns those of parts that were seen, with the tokens that they were seen with.
-func as(seen map[string]taken, parts []*part) (all []*part) {
-	for _, p := range parts {
-		if s, ok := seen[p.name]; ok {
-			q := *p
+func as(seen map[string]result, reqs []*request) (all []*request) {
+	for _, req := range reqs {
+		if s, ok := seen[req.name]; ok {
+			q := *req
 			q.token = s.Token
 			all = append(all, &q)
 		}
@@ -107,31 +107,31 @@ func as(seen map[string]taken, parts []*part) (all []*part) {
 }
 
 // seen runs a statement that looks at the names of parts.
-func (s *store) seen(ctx context.Context, st statement, parts []*part) (map[string]taken, error) {
-	f := s.fill(st, parts)
+func (s *store) readMany(ctx context.Context, st statement, reqs []*request) (map[string]result, error) {
+	f := s.fill(st, reqs)
 	return s.names(s.work.QueryxContext(ctx, string(f.text), f.args...))
 }
 
 // runMany runs a statement that changes the names of parts.
-func (s *store) runMany(ctx context.Context, st statement, parts []*part) (sql.Result, error) {
-	f := s.fill(st, parts)
+func (s *store) runMany(ctx context.Context, st statement, reqs []*request) (sql.Result, error) {
+	f := s.fill(st, reqs)
 	result, err := s.work.ExecContext(ctx, string(f.text), f.args...)
 	return result, classify(err)
 }
 
 // fill makes a statement for parts, which are alike.
-func (s *store) fill(st statement, parts []*part) *filling {
-	f := &filling{marked: len(parts) <= few && st != insertMany}
+func (s *store) fill(st statement, reqs []*request) *statementText {
+	f := &statementText{marked: len(reqs) <= few && st != insertMany}
 	if f.marked {
-		parts = slices.Concat(parts, slices.Repeat(parts[len(parts)-1:], few-len(parts)))
+		reqs = slices.Concat(reqs, slices.Repeat(reqs[len(reqs)-1:], few-len(reqs)))
 	}
-	f.fill(s.texts[st], parts, "")
+	f.fill(s.texts[st], reqs, "")
 	return f
 }
 
 // textFor is the text of a statement for parts, which are alike. The number is its own, if it has one.
-func (s *store) textFor(st statement, parts []*part, number string) string {
-	var f filling
-	f.fill(s.texts[st], parts, number)
+func (s *store) textFor(st statement, reqs []*request, number string) string {
+	var f statementText
+	f.fill(s.texts[st], reqs, number)
 	return string(f.text)
 }

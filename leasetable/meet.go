@@ -18,10 +18,10 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 	var all sync.WaitGroup
 	for i, name := range names {
 		all.Go(func() {
-			m := &member{group: group}
+			m := &member{rendezvous: group}
 			defer m.end()
 			leases[i], errs[i] = l.acquire(ctx, acquiring, name, opts, func(a *attempt) (*Lease, error) { //nolint:contextcheck // a has it
-				a.meet = m
+				a.member = m
 				return a.try()
 			})
 		})
@@ -42,26 +42,26 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 
 // meet runs p together with the other parts of a TryAcquireAll, and reports whether that was done: one who is not
 // awaited goes on by itself. So they share a statement however late some of their goroutines are.
-func (s *sharing) meet(ctx context.Context, m *member, p *part) (took taken, done bool, err error) {
-	p.done = make(chan struct{})
-	all, awaited := m.meet(ctx, p)
+func (s *batcher) joinGroup(ctx context.Context, m *member, req *request) (got result, done bool, err error) {
+	req.done = make(chan struct{})
+	all, awaited := m.meet(ctx, req)
 	switch {
 	case !awaited:
-		return taken{}, false, nil
+		return result{}, false, nil
 	case all == nil:
-		<-p.done // by the first, whose statement has an end of its own
+		<-req.done // by the first, whose statement has an end of its own
 	default:
-		s.host(ctx, all)
+		s.runFor(ctx, all)
 	}
-	return p.took, true, p.err
+	return req.result, true, req.err
 }
 
 // host runs statements for those who came.
-func (s *sharing) host(ctx context.Context, parts []*part) {
-	for len(parts) > 0 {
-		var some []*part
-		some, parts = parts[0].withAlike(parts[1:])
-		s.serve(ctx, some, false)
+func (s *batcher) runFor(ctx context.Context, reqs []*request) {
+	for len(reqs) > 0 {
+		var some []*request
+		some, reqs = reqs[0].withAlike(reqs[1:])
+		s.run(ctx, some, false)
 		for _, one := range some {
 			close(one.done)
 		}

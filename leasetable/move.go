@@ -11,28 +11,28 @@ import (
 )
 
 // spot is where a lock hangs. A lock only ever moves on to a term that it was never on.
-type spot struct {
-	term *term
-	next *term // nil, or where it hangs if a move was carried out whose answer is not known
+type attachment struct {
+	lease *lease
+	pending *lease // nil, or where it hangs if a move was carried out whose answer is not known
 }
 
-func (le *Lease) spot() spot {
+func (le *Lease) attachedTo() attachment {
 	le.mu.Lock()
 	defer le.mu.Unlock()
 	return le.at
 }
 
 // ends are the terms that the lock ends with: with the one that ends first.
-func (s spot) ends() []*term {
-	if s.next == nil {
-		return []*term{s.term}
+func (s attachment) ends() []*lease {
+	if s.pending == nil {
+		return []*lease{s.lease}
 	}
-	return []*term{s.term, s.next}
+	return []*lease{s.lease, s.pending}
 }
 
 // settled runs f with the term that the lock hangs on, while nothing else moves it, and returns why the
 // lock is over if it is. What f has begun goes on when the caller leaves.
-func (le *Lease) settled(ctx context.Context, f func(ctx context.Context, t *term) error) error {
+func (le *Lease) settled(ctx context.Context, f func(ctx context.Context, ls *lease) error) error {
 	l := le.locker
 	ctx, cancel := l.bound(ctx)
 	defer cancel()
@@ -41,7 +41,7 @@ func (le *Lease) settled(ctx context.Context, f func(ctx context.Context, t *ter
 	if err == nil {
 		err = l.start(func() {
 			defer l.moves.Done(le)
-			done <- f(ctx, le.spot().term)
+			done <- f(ctx, le.attachedTo().lease)
 		})
 		if err != nil {
 			l.moves.Done(le)
@@ -56,7 +56,7 @@ func (le *Lease) settled(ctx context.Context, f func(ctx context.Context, t *ter
 	}
 	switch {
 	case err != nil:
-		return l.because(ctx, err)
+		return l.withCause(ctx, err)
 	case le.Context().Err() != nil:
 		return context.Cause(le.Context()) //nolint:contextcheck // the lock has a context of its own
 	}
@@ -65,8 +65,8 @@ func (le *Lease) settled(ctx context.Context, f func(ctx context.Context, t *ter
 
 // beginSettled waits until nobody else can move the lock. Locker.moves.Done ends that.
 func (le *Lease) beginSettled(ctx context.Context) error {
-	if le.place {
-		return errPlace
+	if le.permit {
+		return errPermit
 	}
 	ctx, cancel := bound.By(ctx, le.Context())
 	defer cancel()
@@ -92,16 +92,16 @@ const (
 
 // move moves the lock to n, on which a claim has begun. Until the outcome is known the lock hangs on both
 // terms, and on every error it hangs where it did or is over. The caller is in settled.
-func (le *Lease) move(n *term) error {
+func (le *Lease) move(n *lease) error {
 	le.mu.Lock()
 	if le.Context().Err() != nil { // a Release that comes later finds both terms
 		le.mu.Unlock()
 		n.endClaim()
 		return context.Cause(le.Context())
 	}
-	t := le.at.term
-	le.at.next = n
-	le.kept++
+	ls := le.at.lease
+	le.at.pending = n
+	le.queueUsers++
 	le.mu.Unlock()
 	defer le.letGo()
 	defer n.endClaim()
@@ -109,21 +109,21 @@ func (le *Lease) move(n *term) error {
 	how := stayed
 	err := n.join(le)
 	if err == nil {
-		how, err = le.tryMove(t, n)
+		how, err = le.tryMove(ls, n)
 	}
 	le.mu.Lock()
 	switch how {
 	case unknown: // the release finds out
 	case arrived:
-		le.was = append(le.was, t)
-		le.at = spot{term: n}
+		le.previous = append(le.previous, ls)
+		le.at = attachment{lease: n}
 	case stayed, gone:
-		le.at.next = nil
+		le.at.pending = nil
 	}
 	le.mu.Unlock()
 	closed := how == unknown && le.Context().Err() == nil // then the end of the terms will tell
 	if how != stayed && !closed {
-		t.detach(le)
+		ls.detach(le)
 	}
 	if how != arrived && !closed {
 		n.detach(le)
@@ -139,8 +139,8 @@ func (le *Lease) move(n *term) error {
 	case how == gone:
 		le.leave()
 	default:
-		le.leaveStrays(0, map[moved][]*term{unknown: {t, n}, stayed: {t}, arrived: {n}}[how]...)
-		t.detach(le) // the other one, which has not ended, is not kept for a lock that is over
+		le.leaveOrphans(0, map[moved][]*lease{unknown: {ls, n}, stayed: {ls}, arrived: {n}}[how]...)
+		ls.detach(le) // the other one, which has not ended, is not kept for a lock that is over
 		n.detach(le)
 	}
 	return context.Cause(le.Context())
@@ -150,14 +150,14 @@ var errMoveOn = errors.New("the lease that the lock was to be moved to is over")
 
 // tryMove repeats the statement until it is answered, or the lock is over. One that comes late, after a release,
 // a handover or another move, finds the name elsewhere.
-func (le *Lease) tryMove(t, n *term) (how moved, err error) {
+func (le *Lease) tryMove(ls, n *lease) (how moved, err error) {
 	alive, stop := bound.By(le.locker.closing, le.Context())
 	defer stop()
 	began, unanswered := time.Now(), false
 	for pause := firstPause; ; pause = longer(pause) {
 		there := false
 		err = once(le.locker.closing, attemptTimeout, func(ctx context.Context) (err error) {
-			there, err = t.store.move(ctx, le.Name(), le.token, t.id, n.id)
+			there, err = ls.store.move(ctx, le.Name(), le.token, ls.id, n.id)
 			return err
 		})
 		switch {
@@ -166,7 +166,7 @@ func (le *Lease) tryMove(t, n *term) (how moved, err error) {
 		case err == nil:
 			return gone, errTaken
 		}
-		unanswered = unanswered || !answered(err)
+		unanswered = unanswered || !outcomeKnown(err)
 		if !unanswered && (!sqllock.IsRetryable(err) || time.Since(began) > conflictTimeout) {
 			return stayed, err
 		}

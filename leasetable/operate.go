@@ -53,19 +53,19 @@ func OnlyExpired() ListOption { return func(i Info) bool { return i.Expired } }
 
 // OnlyOwner leaves out names whose Holder is not owner ([WithOwner]).
 func OnlyOwner(owner string) ListOption {
-	owner = column(owner)
+	owner = truncate(owner)
 	return func(i Info) bool { return i.Holder != (sqllock.Holder{}) && i.Holder.Owner == owner }
 }
 
 // Inspect returns what the tables say of a name, which may never have been taken. Options of an acquisition change
 // nothing; those of another backend are an error.
 func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (Info, error) {
-	seen, err := l.inspect(ctx, name, opts...)
+	state, err := l.inspect(ctx, name, opts...)
 	if err != nil {
 		return Info{}, err
 	}
-	seen.Name = []byte(name)
-	return seen.info(), nil
+	state.Name = []byte(name)
+	return state.info(), nil
 }
 
 // List returns the names that begin with prefix, in the order of their bytes: those that are held,
@@ -76,9 +76,9 @@ func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([
 	last := prefix + strings.Repeat("\xff", maxName)
 	var infos []Info
 	for from := prefix; ; {
-		var seen []sight
+		var seen []lockState
 		err := l.ask(ctx, "list", prefix, func(ctx context.Context) (err error) {
-			seen, err = l.store.sights(ctx, list, []byte(from), []byte(last), page)
+			seen, err = l.store.states(ctx, list, []byte(from), []byte(last), page)
 			return err
 		})
 		if err != nil {
@@ -89,7 +89,7 @@ func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([
 			return nil, err
 		}
 		for _, s := range seen {
-			s.places = together[string(s.Name)]
+			s.permits = together[string(s.Name)]
 			info := s.info()
 			if !slices.ContainsFunc(only, func(meets ListOption) bool { return !meets(info) }) {
 				infos = append(infos, info)
@@ -102,7 +102,7 @@ func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([
 	}
 }
 
-func (s sight) info() Info {
+func (s lockState) info() Info {
 	info := Info{Name: string(s.Name), Token: s.Token, Held: s.taken(), Expired: s.LeaseID != nil && !s.Gone && !s.taken()}
 	if info.Held || info.Expired {
 		info.Holder = s.holder()
@@ -110,8 +110,8 @@ func (s sight) info() Info {
 	if s.AcquiredUS != 0 {
 		info.Taken = time.UnixMicro(s.AcquiredUS)
 	}
-	if s.WantedUS != 0 && !s.Places.Valid {
-		info.WantedSince = time.UnixMicro(s.WantedUS)
+	if s.WaiterUS != 0 && !s.Permits.Valid {
+		info.WantedSince = time.UnixMicro(s.WaiterUS)
 	}
 	together := s.together()
 	for _, holder := range together {
@@ -122,16 +122,16 @@ func (s sight) info() Info {
 }
 
 // listTogether reads who holds names together that were seen.
-func (l *Locker) listTogether(ctx context.Context, prefix string, seen []sight) (by map[string][]sight, err error) {
-	if !slices.ContainsFunc(seen, func(s sight) bool { return s.Places.Valid }) {
+func (l *Locker) listTogether(ctx context.Context, prefix string, seen []lockState) (by map[string][]lockState, err error) {
+	if !slices.ContainsFunc(seen, func(s lockState) bool { return s.Permits.Valid }) {
 		return nil, nil
 	}
-	var places []sight
+	var places []lockState
 	err = l.ask(ctx, "list", prefix, func(ctx context.Context) (err error) {
-		places, err = l.store.sights(ctx, listPlaces, seen[0].Name, seen[len(seen)-1].Name)
+		places, err = l.store.states(ctx, listPermits, seen[0].Name, seen[len(seen)-1].Name)
 		return err
 	})
-	by = make(map[string][]sight)
+	by = make(map[string][]lockState)
 	for _, p := range places {
 		by[string(p.Name)] = append(by[string(p.Name)], p)
 	}
@@ -151,19 +151,19 @@ func (l *Locker) ForceRelease(ctx context.Context, name string) (was Info, err e
 	}
 	err = l.ask(ctx, op, name, func(ctx context.Context) error {
 		for freed := false; !freed; { // somebody may take or release it meanwhile
-			seen, err := l.store.look(ctx, name)
+			state, err := l.store.read(ctx, name)
 			if err != nil {
 				return err
 			}
-			seen.Name = []byte(name)
-			was = seen.info()
+			state.Name = []byte(name)
+			was = state.info()
 			switch {
-			case seen.LeaseID == nil && !seen.taken():
+			case state.LeaseID == nil && !state.taken():
 				return nil
-			case len(seen.places) > 0:
-				freed, err = l.store.forcePlaces(ctx, name, seen.Token)
+			case len(state.permits) > 0:
+				freed, err = l.store.forcePermits(ctx, name, state.Token)
 			default:
-				freed, err = l.store.force(ctx, name, seen)
+				freed, err = l.store.force(ctx, name, state)
 			}
 			if err != nil {
 				return err
@@ -200,15 +200,15 @@ func (l *Locker) ask(ctx context.Context, op, name string, f func(context.Contex
 	ctx, cancel := l.bound(ctx)
 	defer cancel()
 	if err := retryConflicts(ctx, f); err != nil {
-		return &sqllock.OpError{Op: op, Name: name, Err: l.because(ctx, err)}
+		return &sqllock.OpError{Op: op, Name: name, Err: l.withCause(ctx, err)}
 	}
 	return nil
 }
 
 // force frees a name as it was seen, and leaves word for its lease. It reports whether the name
 // was still as seen.
-func (s *store) force(ctx context.Context, name string, seen sight) (bool, error) {
-	args := []any{row{[]byte(name)}, seen.LeaseID, seen.Token}
+func (s *store) force(ctx context.Context, name string, state lockState) (bool, error) {
+	args := []any{row{[]byte(name)}, state.LeaseID, state.Token}
 	switch s.dialect {
 	case schema.MySQL:
 		rows, err := s.change(ctx, &s.work, force, args...)
@@ -235,7 +235,7 @@ func (s *store) forceSQLite(ctx context.Context, args []any) (bool, error) {
 	if rows, err := result.RowsAffected(); err != nil || rows == 0 {
 		return false, classify(err)
 	}
-	if _, err := tx.ExecContext(ctx, s.texts[tell], args[1]); err != nil {
+	if _, err := tx.ExecContext(ctx, s.texts[notifyLease], args[1]); err != nil {
 		return false, classify(err)
 	}
 	return true, classify(tx.Commit())

@@ -13,10 +13,10 @@ import (
 // choice is what the options say about one acquisition.
 type choice struct {
 	ttl   time.Duration // 0: the Locker's own
-	keep  time.Duration
+	minHold  time.Duration
 	wait  *time.Duration // nil: as long as the context lives
 	early bool
-	meet  *member // of a call of TryAcquireAll, or nil
+	member  *member // of a call of TryAcquireAll, or nil
 
 	shared, limited bool // see WithShared and WithLimit
 	limit           int
@@ -29,7 +29,7 @@ type choice struct {
 // While it is kept it has no owner. It is free at once when the lock ends in another way. A Release that was not
 // confirmed, and is repeated in the background, keeps it as well.
 func WithHoldAtLeast(d time.Duration) sqllock.Option {
-	return option.Of("leasetable.WithHoldAtLeast", func(c *choice) { c.keep = d })
+	return option.Of("leasetable.WithHoldAtLeast", func(c *choice) { c.minHold = d })
 }
 
 // WithGiveUpEarly has Acquire fail at once, as TryAcquire does, when the lease that holds the name
@@ -45,10 +45,10 @@ func choose(opts []sqllock.Option) (c choice, err error) {
 	switch {
 	case foreign != "":
 		err = fmt.Errorf("%w: %s, which is not for a lease", sqllock.ErrUnsupported, foreign)
-	case c.keep < 0:
-		err = fmt.Errorf("leasetable: a name cannot be held for at least %v", c.keep)
+	case c.minHold < 0:
+		err = fmt.Errorf("leasetable: a name cannot be held for at least %v", c.minHold)
 	default:
-		err = errors.Join(waiting.Check(c.wait), c.checkPlaces(), checkMetadata(string(c.metadata)))
+		err = errors.Join(waiting.Check(c.wait), c.checkPermits(), checkMetadata(string(c.metadata)))
 	}
 	return c, err
 }

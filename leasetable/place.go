@@ -13,32 +13,32 @@ import (
 
 // placeOn takes a place of the name for t's lease. Claims of one process come one after the other: they
 // would be in each other's way.
-func (a *attempt) placeOn(ctx context.Context, t *term) (o outcome) {
-	o.place = true
-	if _, err := a.placing.Wait(a.ctx, a.name); err != nil { //nolint:contextcheck // nothing was taken yet: the caller may leave
+func (a *attempt) claimPermit(ctx context.Context, ls *lease) (o outcome) {
+	o.permit = true
+	if _, err := a.claimingPermit.Wait(a.ctx, a.name); err != nil { //nolint:contextcheck // nothing was taken yet: the caller may leave
 		o.err = err
 		return o
 	}
-	defer a.placing.Done(a.name)
+	defer a.claimingPermit.Done(a.name)
 	ctx, cancel := context.WithTimeout(ctx, conflictTimeout)
 	defer cancel()
 	unready, asked := 0, int64(0)
 	for pause := firstPause; ; pause = longer(pause) {
-		o.seen, o.err = a.lookAtPlaces(ctx)
-		if o.err == nil && asked != 0 && o.seen.has(t.id, asked) { // it was taken, whatever was answered
+		o.state, o.err = a.readPermits(ctx)
+		if o.err == nil && asked != 0 && o.state.has(ls.id, asked) { // it was taken, whatever was answered
 			o.token = asked
 			return o
 		}
-		if o.err != nil || a.blocked(o.seen) {
+		if o.err != nil || a.blocked(o.state) {
 			return o
 		}
-		if stray := (strayPlace{a.name, o.seen.Token + 1}); t.mayHave(stray) {
-			if o.err = t.freeStray(ctx, stray); o.err != nil {
+		if orphan := (orphanPermit{a.name, o.state.Token + 1}); ls.mayHave(orphan) {
+			if o.err = ls.releaseOrphanPermit(ctx, orphan); o.err != nil {
 				return o
 			}
 			continue
 		}
-		ready, err := a.makeRoom(ctx, t, o.seen)
+		ready, err := a.makeRoom(ctx, ls, o.state)
 		if err != nil {
 			o.err = err
 			return o
@@ -48,16 +48,16 @@ func (a *attempt) placeOn(ctx context.Context, t *term) (o outcome) {
 				return o
 			}
 		} else {
-			asked = o.seen.Token + 1
+			asked = o.state.Token + 1
 			o.err = retryConflicts(ctx, func(ctx context.Context) (err error) {
-				o.token, err = a.store.takePlace(ctx, a.name, o.seen, t.id, a.limit)
+				o.token, err = a.store.acquirePermit(ctx, a.name, o.state, ls.id, a.limit)
 				return err
 			})
-			if o.err != nil && !answered(o.err) { // noted before the next claim of this process begins
-				t.leavePlace(a.name, asked)
+			if o.err != nil && !outcomeKnown(o.err) { // noted before the next claim of this process begins
+				ls.leaveOrphanPermit(a.name, asked)
 			}
 			if o.token != 0 {
-				a.clearLater(ctx, t, o.seen)
+				a.clearLater(ctx, ls, o.state)
 			}
 			if o.token != 0 || o.err != nil {
 				return o
@@ -71,31 +71,31 @@ func (a *attempt) placeOn(ctx context.Context, t *term) (o outcome) {
 	}
 }
 
-func (a *attempt) lookAtPlaces(ctx context.Context) (seen sight, err error) {
+func (a *attempt) readPermits(ctx context.Context) (state lockState, err error) {
 	err = once(ctx, attemptTimeout, func(ctx context.Context) (err error) {
-		seen, err = a.store.lookPlaces(ctx, a.name)
+		state, err = a.store.readPermits(ctx, a.name)
 		return err
 	})
-	return seen, err
+	return state, err
 }
 
 // makeRoom ends what is over and in the way, as seen. It reports whether a place can be taken on the
 // condition that nobody has come since.
-func (a *attempt) makeRoom(ctx context.Context, t *term, seen sight) (ready bool, err error) {
-	if seen.LeaseID != nil { // who held the name alone; its row is changed together with the claim
-		return a.endDead(ctx, t, seen)
+func (a *attempt) makeRoom(ctx context.Context, ls *lease, state lockState) (ready bool, err error) {
+	if state.LeaseID != nil { // who held the name alone; its row is changed together with the claim
+		return a.endDead(ctx, ls, state)
 	}
-	left := slices.Clone(seen.places)
-	for _, p := range seen.dead() { // a transaction that one of them guards goes on as if it lived
+	left := slices.Clone(state.permits)
+	for _, p := range state.dead() { // a transaction that one of them guards goes on as if it lived
 		if a.fits(left) {
 			break
 		}
-		cleared, err := a.clear(ctx, t, p)
+		cleared, err := a.clear(ctx, ls, p)
 		if err != nil {
 			return false, err
 		}
 		if cleared {
-			left = slices.DeleteFunc(left, func(other sight) bool { return other.Token == p.Token })
+			left = slices.DeleteFunc(left, func(other lockState) bool { return other.Token == p.Token })
 		}
 	}
 	return a.fits(left), nil
@@ -103,9 +103,9 @@ func (a *attempt) makeRoom(ctx context.Context, t *term, seen sight) (ready bool
 
 // fits reports whether one more can hold the name beside those who have these places: fewer do than it asks for, and than each of
 // them has asked for. Those without a limit and those with one do not hold it together.
-func (c choice) fits(places []sight) bool {
+func (c choice) fits(places []lockState) bool {
 	for _, p := range places {
-		limit := p.Places.Int64
+		limit := p.Permits.Int64
 		if (limit == 0) != (c.limit == 0) || limit > 0 && int64(len(places)) >= limit {
 			return false
 		}
@@ -114,9 +114,9 @@ func (c choice) fits(places []sight) bool {
 }
 
 // limitOf is how many may hold a name together by those who do, or 0 for any number.
-func limitOf(places []sight) (limit int) {
+func limitOf(places []lockState) (limit int) {
 	for _, p := range places {
-		if n := int(p.Places.Int64); n > 0 && (limit == 0 || n < limit) {
+		if n := int(p.Permits.Int64); n > 0 && (limit == 0 || n < limit) {
 			limit = n
 		}
 	}
@@ -124,24 +124,24 @@ func limitOf(places []sight) (limit int) {
 }
 
 // endDead makes sure that a lease which has expired is over for good, and reports whether it is.
-func (a *attempt) endDead(ctx context.Context, t *term, seen sight) (bool, error) {
+func (a *attempt) endDead(ctx context.Context, ls *lease, state lockState) (bool, error) {
 	switch {
-	case seen.Gone:
+	case state.Gone:
 		return true, nil
-	case bytes.Equal(seen.LeaseID, t.id): // ends by itself
+	case bytes.Equal(state.LeaseID, ls.id): // ends by itself
 		return false, nil
 	}
-	return a.bury(ctx, bury, seen.LeaseID)
+	return a.expireLease(ctx, expire, state.LeaseID)
 }
 
 // clearDead clears so many of the places that were seen and whose leases are over, and reports whether it did: not
 // those whose holders guard a transaction that goes on, and not one whose lease was renewed after all.
-func (a *attempt) clearDead(ctx context.Context, t *term, seen sight, n int) (done bool, err error) {
-	for _, p := range seen.dead() {
+func (a *attempt) clearDead(ctx context.Context, ls *lease, state lockState, n int) (done bool, err error) {
+	for _, p := range state.dead() {
 		if n <= 0 {
 			break
 		}
-		cleared, err := a.clear(ctx, t, p)
+		cleared, err := a.clear(ctx, ls, p)
 		if err != nil {
 			return false, err
 		}
@@ -153,25 +153,25 @@ func (a *attempt) clearDead(ctx context.Context, t *term, seen sight, n int) (do
 }
 
 // clear clears the place of a lease that is over, if it can.
-func (a *attempt) clear(ctx context.Context, t *term, p sight) (cleared bool, err error) {
-	over, err := a.endDead(ctx, t, p)
+func (a *attempt) clear(ctx context.Context, ls *lease, p lockState) (cleared bool, err error) {
+	over, err := a.endDead(ctx, ls, p)
 	if err != nil || !over {
 		return false, err
 	}
 	err = retryConflicts(ctx, func(ctx context.Context) (err error) {
-		cleared, err = a.store.clearPlace(ctx, a.name, p)
+		cleared, err = a.store.clearPermit(ctx, a.name, p)
 		return err
 	})
 	return cleared, err
 }
 
 // mostCleared bounds how many dead places are cleared at a time.
-const mostCleared = 100
+const maxCleared = 100
 
 // clearLater clears places in the background whose leases are over and that are in nobody's way: of a name
 // that is always shared they would become ever more. One goroutine of a Locker does so.
-func (a *attempt) clearLater(ctx context.Context, t *term, seen sight) {
-	if len(seen.dead()) == 0 || !a.clearing.CompareAndSwap(false, true) {
+func (a *attempt) clearLater(ctx context.Context, ls *lease, state lockState) {
+	if len(state.dead()) == 0 || !a.clearing.CompareAndSwap(false, true) {
 		return
 	}
 	err := a.start(func() {
@@ -180,7 +180,7 @@ func (a *attempt) clearLater(ctx context.Context, t *term, seen sight) {
 		defer cancel()
 		// What fails is tried again by who comes next.
 		_ = once(ctx, attemptTimeout, func(ctx context.Context) error {
-			_, err := a.clearDead(ctx, t, seen, mostCleared)
+			_, err := a.clearDead(ctx, ls, state, maxCleared)
 			return err
 		})
 	})
@@ -190,32 +190,32 @@ func (a *attempt) clearLater(ctx context.Context, t *term, seen sight) {
 }
 
 // abandonPlace gives back a place that was taken.
-func (a *attempt) abandonPlace(t *term, o outcome) {
+func (a *attempt) abandonPermit(ls *lease, o outcome) {
 	if o.token == 0 {
 		return
 	}
-	if _, err := t.releasePlace(context.WithoutCancel(a.ctx), a.name, o.token); err != nil {
-		t.leavePlace(a.name, o.token)
+	if _, err := ls.releasePermit(context.WithoutCancel(a.ctx), a.name, o.token); err != nil {
+		ls.leaveOrphanPermit(a.name, o.token)
 	}
 }
 
 // convert takes for t's lease the whole of a name that was held together by several, when nobody does
 // any more. It reports whether that could be tried.
-func (a *attempt) convert(ctx context.Context, t *term, seen sight) (o outcome, tried bool) {
-	if tried, o.err = a.clearDead(ctx, t, seen, len(seen.places)); !tried || o.err != nil {
+func (a *attempt) convert(ctx context.Context, ls *lease, state lockState) (o outcome, tried bool) {
+	if tried, o.err = a.clearDead(ctx, ls, state, len(state.permits)); !tried || o.err != nil {
 		return o, tried
 	}
 	return a.take(ctx, func(ctx context.Context) (int64, error) {
-		return a.store.claim(ctx, convert, t.id, bytesOf(a.metadata), row{[]byte(a.name)}, seen.Token)
+		return a.store.claim(ctx, convert, ls.id, bytesOf(a.metadata), row{[]byte(a.name)}, state.Token)
 	}), true
 }
 
 // live reports whether the lease of a row is not over, or the name is kept.
-func (s sight) live() bool { return !s.Gone && s.RemainingUS > 0 }
+func (s lockState) live() bool { return !s.Gone && s.RemainingUS > 0 }
 
 // together returns those who hold the name together, the one who came first first.
-func (s sight) together() (live []sight) {
-	for _, p := range s.places {
+func (s lockState) together() (live []lockState) {
+	for _, p := range s.permits {
 		if p.live() {
 			live = append(live, p)
 		}
@@ -224,8 +224,8 @@ func (s sight) together() (live []sight) {
 }
 
 // dead returns the places whose leases are over.
-func (s sight) dead() (dead []sight) {
-	for _, p := range s.places {
+func (s lockState) dead() (dead []lockState) {
+	for _, p := range s.permits {
 		if !p.live() {
 			dead = append(dead, p)
 		}
@@ -234,8 +234,8 @@ func (s sight) dead() (dead []sight) {
 }
 
 // has reports whether a place is that of a lease with a token.
-func (s sight) has(id []byte, token int64) bool {
-	for _, p := range s.places {
+func (s lockState) has(id []byte, token int64) bool {
+	for _, p := range s.permits {
 		if p.Token == token && bytes.Equal(p.LeaseID, id) {
 			return true
 		}
@@ -244,4 +244,4 @@ func (s sight) has(id []byte, token int64) bool {
 }
 
 // wantedAlone is for how long nobody joins those who hold the name together.
-func (s sight) wantedAlone() time.Duration { return time.Duration(s.AloneUS) * time.Microsecond }
+func (s lockState) exclusiveWaiterFor() time.Duration { return time.Duration(s.ExclusiveUS) * time.Microsecond }

@@ -7,38 +7,38 @@ import (
 )
 
 // lookPlaces reads who holds a name, and all who hold it together.
-func (s *store) lookPlaces(ctx context.Context, name string) (seen sight, err error) {
+func (s *store) readPermits(ctx context.Context, name string) (state lockState, err error) {
 	args := []any{[]byte(name)}
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
 		args = append(args, []byte(name))
 	}
-	all, err := s.sights(ctx, lookPlaces, args...)
-	if err != nil || len(all) == 0 || all[0].Place {
-		return sight{}, err // places without a name were left by somebody who deleted its row
+	all, err := s.states(ctx, readPermits, args...)
+	if err != nil || len(all) == 0 || all[0].Permit {
+		return lockState{}, err // places without a name were left by somebody who deleted its row
 	}
-	all[0].places = all[1:]
+	all[0].permits = all[1:]
 	return all[0], nil
 }
 
 // takePlace takes a place of a name that is still as it was seen, and returns its token, or 0 if it is
 // not. The token is the next one after the one that was seen, whatever becomes of the answer.
-func (s *store) takePlace(ctx context.Context, name string, seen sight, id []byte, limit int) (token int64, err error) {
+func (s *store) acquirePermit(ctx context.Context, name string, state lockState, id []byte, limit int) (token int64, err error) {
 	if s.dialect == schema.Postgres {
-		return s.number(ctx, &s.work, acquirePlace, row{[]byte(name)}, seen.Token, limit, seen.LeaseID, id)
+		return s.number(ctx, &s.work, acquirePermit, row{[]byte(name)}, state.Token, limit, state.LeaseID, id)
 	}
-	err = s.together(ctx, row{[]byte(name)}, func(run runner) (bool, error) {
+	err = s.inTransaction(ctx, row{[]byte(name)}, func(run runner) (bool, error) {
 		var rows int64
 		var err error
-		if seen.Token == 0 {
-			rows, err = run(firstPlace, []byte(name), limit)
+		if state.Token == 0 {
+			rows, err = run(firstPermit, []byte(name), limit)
 		} else {
-			rows, err = run(nextPlace, limit, []byte(name), seen.Token, seen.LeaseID)
+			rows, err = run(nextPermit, limit, []byte(name), state.Token, state.LeaseID)
 		}
 		if err != nil || rows == 0 {
 			return false, err
 		}
-		token = seen.Token + 1
-		_, err = run(addPlace, []byte(name), token, id, limit)
+		token = state.Token + 1
+		_, err = run(addPermit, []byte(name), token, id, limit)
 		return true, err
 	})
 	if err != nil {
@@ -48,53 +48,53 @@ func (s *store) takePlace(ctx context.Context, name string, seen sight, id []byt
 }
 
 // freePlace frees a place, and returns how many that were: one or none.
-func (s *store) freePlace(ctx context.Context, name string, id []byte, token int64) (int64, error) {
-	return s.change(ctx, &s.work, releasePlace, row{[]byte(name)}, id, row{token})
+func (s *store) releasePermit(ctx context.Context, name string, id []byte, token int64) (int64, error) {
+	return s.change(ctx, &s.work, releasePermit, row{[]byte(name)}, id, row{token})
 }
 
 // clearPlace clears the place of a lease that is over, and reports whether it did: a guarded transaction keeps it.
-func (s *store) clearPlace(ctx context.Context, name string, place sight) (bool, error) {
-	rows, err := s.change(ctx, &s.work, clearPlace, []byte(name), place.LeaseID, place.Token)
+func (s *store) clearPermit(ctx context.Context, name string, place lockState) (bool, error) {
+	rows, err := s.change(ctx, &s.work, clearPermit, []byte(name), place.LeaseID, place.Token)
 	return rows > 0, err
 }
 
 // raise makes sure that nobody takes a place any more on the condition that the name has this token.
-func (s *store) raise(ctx context.Context, name string, token int64) error {
+func (s *store) bumpToken(ctx context.Context, name string, token int64) error {
 	args := []any{row{[]byte(name)}, token}
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
 		args = append(args, token)
 	}
-	_, err := s.change(ctx, &s.work, raise, args...)
+	_, err := s.change(ctx, &s.work, bumpToken, args...)
 	return err
 }
 
 // wantAlone keeps others from joining those who hold the name together, for so long; nil: no longer.
-func (s *store) wantAlone(ctx context.Context, name string, us any) error {
+func (s *store) noteExclusiveWaiter(ctx context.Context, name string, us any) error {
 	args := []any{row{[]byte(name)}, us}
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
 		args = []any{us, row{[]byte(name)}}
 	}
-	_, err := s.change(ctx, &s.work, wantAlone, args...)
+	_, err := s.change(ctx, &s.work, noteExclusiveWaiter, args...)
 	return err
 }
 
 // forcePlaces frees all places of a name, and leaves word for their leases. It reports whether nobody had taken
 // one since they were seen.
-func (s *store) forcePlaces(ctx context.Context, name string, token int64) (forced bool, err error) {
+func (s *store) forcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
 	if s.dialect == schema.Postgres {
-		n, err := s.number(ctx, &s.work, forcePlaces, []byte(name), token)
+		n, err := s.number(ctx, &s.work, forcePermits, []byte(name), token)
 		return n > 0, err
 	}
-	err = s.together(ctx, nil, func(run runner) (bool, error) {
-		rows, err := run(forcePlaces, []byte(name), token)
+	err = s.inTransaction(ctx, nil, func(run runner) (bool, error) {
+		rows, err := run(forcePermits, []byte(name), token)
 		if err != nil || rows == 0 {
 			return false, err
 		}
 		forced = true
-		if _, err := run(tellPlaces, []byte(name)); err != nil {
+		if _, err := run(notifyPermits, []byte(name)); err != nil {
 			return false, err
 		}
-		_, err = run(clearPlaces, []byte(name))
+		_, err = run(clearPermits, []byte(name))
 		return true, err
 	})
 	return forced && err == nil, err
@@ -105,8 +105,8 @@ type runner func(st statement, args ...any) (int64, error)
 
 // together runs statements in one transaction, for the dialects that change two tables in no other way. It
 // commits if f reports that it has done something. They may wait for the row key, or for any if that is nil.
-func (s *store) together(ctx context.Context, key any, f func(run runner) (bool, error)) error {
-	patient, err := s.mayWait(ctx, nextPlace, key)
+func (s *store) inTransaction(ctx context.Context, key any, f func(run runner) (bool, error)) error {
+	patient, err := s.mayWait(ctx, nextPermit, key)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // strayPlace is a place that a lost answer may have left taken: of the name, with the token.
-type strayPlace struct {
+type orphanPermit struct {
 	name  string
 	token int64
 }
@@ -14,65 +14,65 @@ type strayPlace struct {
 // leavePlace notes that this lease may have a place, or come to have it, though nobody knows. It has the place with
 // this token or not at all, so the lease can go on; but until that is settled it does not ask for the same place again,
 // which it could not tell from the stray.
-func (t *term) leavePlace(name string, token int64) {
-	t.mu.Lock()
-	t.strayPlaces = append(t.strayPlaces, strayPlace{name, token})
-	first := !t.chasingPlaces
-	t.chasingPlaces = true
-	t.mu.Unlock()
+func (ls *lease) leaveOrphanPermit(name string, token int64) {
+	ls.mu.Lock()
+	ls.orphanPermits = append(ls.orphanPermits, orphanPermit{name, token})
+	first := !ls.reapingPermits
+	ls.reapingPermits = true
+	ls.mu.Unlock()
 	if first {
-		_ = t.locker.start(t.chasePlaces) // of a closed Locker the lease is ended
+		_ = ls.locker.start(ls.reapPermits) // of a closed Locker the lease is ended
 	}
 }
 
 // mayHave reports whether this lease may have that place though nobody knows.
-func (t *term) mayHave(stray strayPlace) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Contains(t.strayPlaces, stray)
+func (ls *lease) mayHave(orphan orphanPermit) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return slices.Contains(ls.orphanPermits, orphan)
 }
 
 // chasePlaces frees those places, one after the other. The end of the lease does so for good.
-func (t *term) chasePlaces() {
-	for pause := firstPause; ; pause = min(2*pause, t.ttl/3) {
-		t.mu.Lock()
-		strays := slices.Clone(t.strayPlaces)
-		t.mu.Unlock()
-		for _, stray := range strays {
-			if t.freeStray(t.locker.closing, stray) != nil {
+func (ls *lease) reapPermits() {
+	for pause := firstPause; ; pause = min(2*pause, ls.ttl/3) {
+		ls.mu.Lock()
+		orphans := slices.Clone(ls.orphanPermits)
+		ls.mu.Unlock()
+		for _, orphan := range orphans {
+			if ls.releaseOrphanPermit(ls.locker.closing, orphan) != nil {
 				continue
 			}
-			t.mu.Lock()
-			t.strayPlaces = slices.DeleteFunc(t.strayPlaces, func(s strayPlace) bool { return s == stray })
-			t.mu.Unlock()
+			ls.mu.Lock()
+			ls.orphanPermits = slices.DeleteFunc(ls.orphanPermits, func(s orphanPermit) bool { return s == orphan })
+			ls.mu.Unlock()
 		}
-		t.mu.Lock()
-		t.chasingPlaces = len(t.strayPlaces) > 0
-		done := !t.chasingPlaces
-		t.mu.Unlock()
+		ls.mu.Lock()
+		ls.reapingPermits = len(ls.orphanPermits) > 0
+		done := !ls.reapingPermits
+		ls.mu.Unlock()
 		if done {
 			return
 		}
-		if !t.rest(pause) {
+		if !ls.pause(pause) {
 			return
 		}
 	}
 }
 
 // freeStray first has the statement fail that may still be under way, and then frees what it may have taken.
-func (t *term) freeStray(ctx context.Context, stray strayPlace) error {
+func (ls *lease) releaseOrphanPermit(ctx context.Context, orphan orphanPermit) error {
 	return once(ctx, attemptTimeout, func(ctx context.Context) error {
-		if err := t.store.raise(ctx, stray.name, stray.token-1); err != nil {
+		if err := ls.store.bumpToken(ctx, orphan.name, orphan.token-1); err != nil {
 			return err
 		}
-		_, err := t.store.freePlace(ctx, stray.name, t.id, stray.token)
+		_, err := ls.store.releasePermit(ctx, orphan.name, ls.id, orphan.token)
 		return err
 	})
 }
 
 // releasePlace frees the place of a lock, and reports whether it was held.
-func (t *term) releasePlace(ctx context.Context, name string, token int64) (freed bool, err error) {
-	return t.free(ctx, false, func(ctx context.Context) (int64, error) {
-		return t.store.freePlace(ctx, name, t.id, token)
+func (ls *lease) releasePermit(ctx context.Context, name string, token int64) (freed bool, err error) {
+	return ls.free(ctx, false, func(ctx context.Context) (int64, error) {
+		return ls.store.releasePermit(ctx, name, ls.id, token)
 	})
 }

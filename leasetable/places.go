@@ -51,22 +51,22 @@ func limitText(n int) string {
 }
 
 // checkPlaces refuses what does not go together.
-func (c choice) checkPlaces() error {
+func (c choice) checkPermits() error {
 	switch {
 	case c.shared && c.limited:
 		return fmt.Errorf("%w: WithShared and WithLimit at the same time", sqllock.ErrUnsupported)
 	case c.limited && c.limit < 1:
 		return fmt.Errorf("leasetable: a limit of %d holders; it must be at least 1", c.limit)
-	case c.place() && c.keep > 0:
+	case c.permit() && c.minHold > 0:
 		return fmt.Errorf("%w: WithHoldAtLeast of a name that several hold together", sqllock.ErrUnsupported)
-	case c.place() && c.metadata != nil:
+	case c.permit() && c.metadata != nil:
 		return fmt.Errorf("%w: WithMetadata of a name that several hold together", sqllock.ErrUnsupported)
 	}
 	return nil
 }
 
 // errPlace refuses what is for a name that one holds.
-var errPlace = fmt.Errorf("%w: several hold the name together", sqllock.ErrUnsupported)
+var errPermit = fmt.Errorf("%w: several hold the name together", sqllock.ErrUnsupported)
 
 // place reports whether the name is to be held together with others.
-func (c choice) place() bool { return c.shared || c.limited }
+func (c choice) permit() bool { return c.shared || c.limited }

@@ -41,7 +41,7 @@ type findings struct {
 
 const (
 	workConns = 6
-	keepConns = 1
+	renewalConns = 1
 )
 
 // idleTime is for how long a connection is kept that nobody needs: others may have none.
@@ -102,7 +102,7 @@ func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err := p.refused(); err != nil {
 		return p.borrow(err)
 	}
-	wait, cancel := p.patience(ctx)
+	wait, cancel := p.connectPatience(ctx)
 	defer cancel()
 	conn, err := p.dialer.dial(wait)
 	switch {
@@ -110,7 +110,7 @@ func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		return p.track(conn), nil
 	case wait.Err() != nil && ctx.Err() == nil:
 		return p.borrow(errConnecting)
-	case full(err):
+	case isFull(err):
 		p.noteFull(err)
 		return p.borrow(err)
 	}

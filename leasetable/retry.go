@@ -46,7 +46,7 @@ func retryConflicts(ctx context.Context, f func(context.Context) error) error {
 	defer cancel()
 	for pause := firstPause; ; pause = longer(pause) {
 		err := f(ctx)
-		if e := (*dbError)(nil); !errors.As(err, &e) || !e.transient || !e.answered || e.passing || full(err) || sleep(ctx, jitter(pause)) != nil {
+		if e := (*dbError)(nil); !errors.As(err, &e) || !e.transient || !e.outcomeKnown || e.passing || isFull(err) || sleep(ctx, jitter(pause)) != nil {
 			return err
 		}
 	}

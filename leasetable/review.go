@@ -3,7 +3,7 @@ package leasetable
 import "context"
 
 // news is what a renewal tells, besides that the lease lives, of what may have happened to its locks.
-type news struct {
+type changeMark struct {
 	changes    int64 // by forced releases
 	connection int64 // the number of the connection: another one may be to another server
 }
@@ -11,34 +11,34 @@ type news struct {
 // reviewIfChanged looks at every lock of the term when there is news since that was last done. What
 // an asynchronous failover forgot is found out that way, too. A review that fails is due again with
 // the next renewal.
-func (t *term) reviewIfChanged(now news) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if now == t.reviewed || t.reviewing {
+func (ls *lease) verifyIfChanged(now changeMark) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if now == ls.verified || ls.verifying {
 		return
 	}
-	if now.connection != t.reviewed.connection {
-		t.retired = true                    // freeForgotten has to know every lock of it
-		_ = t.locker.start(t.freeForgotten) // of a closed Locker the lease is ended
+	if now.connection != ls.verified.connection {
+		ls.retired = true                    // freeForgotten has to know every lock of it
+		_ = ls.locker.start(ls.freeForgotten) // of a closed Locker the lease is ended
 	}
-	t.reviewing = true
-	t.reviews++
-	if t.locker.start(func() { t.review(now) }) != nil {
-		t.reviewing = false // of a closed Locker every lock is over
+	ls.verifying = true
+	ls.verifications++
+	if ls.locker.start(func() { ls.verifyLocks(now) }) != nil {
+		ls.verifying = false // of a closed Locker every lock is over
 	}
 }
 
-func (t *term) review(now news) {
-	ctx := t.locker.closing
-	t.mu.Lock()
-	leases := make([]*Lease, 0, len(t.locks))
-	for le := range t.locks {
+func (ls *lease) verifyLocks(now changeMark) {
+	ctx := ls.locker.closing
+	ls.mu.Lock()
+	leases := make([]*Lease, 0, len(ls.locks))
+	for le := range ls.locks {
 		leases = append(leases, le)
 	}
-	t.mu.Unlock()
+	ls.mu.Unlock()
 	done := true
 	for _, le := range leases {
-		if trusted, _ := t.trustedNow(); !trusted {
+		if trusted, _ := ls.trustedNow(); !trusted {
 			break
 		}
 		if checkSoon(ctx, le) != nil {
@@ -46,21 +46,21 @@ func (t *term) review(now news) {
 			break
 		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.reviewing = false
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.verifying = false
 	if done {
-		t.reviewed = now
+		ls.verified = now
 	}
 }
 
 // reviewLate looks at a lock that a review has missed, because the answer to its acquisition was still on
 // its way.
-func (t *term) reviewLate(le *Lease) {
-	if checkSoon(t.locker.closing, le) != nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.reviewed = news{connection: -1} // look at all of them, with the next renewal
+func (ls *lease) verifyMissed(le *Lease) {
+	if checkSoon(ls.locker.closing, le) != nil {
+		ls.mu.Lock()
+		defer ls.mu.Unlock()
+		ls.verified = changeMark{connection: -1} // look at all of them, with the next renewal
 	}
 }
 
@@ -68,8 +68,8 @@ func checkSoon(ctx context.Context, le *Lease) error {
 	return once(ctx, attemptTimeout, le.check)
 }
 
-func (t *term) reviewsBegun() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.reviews
+func (ls *lease) verificationsBegun() int {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.verifications
 }

@@ -14,27 +14,27 @@ var files embed.FS
 type statement string
 
 const (
-	grant       statement = "grant"
+	openLease       statement = "grant"
 	renew       statement = "renew"
-	end         statement = "end"
+	endLease         statement = "end"
 	acquire     statement = "acquire"
 	acquireFree statement = "acquire_free" // MySQL only
 	insert      statement = "insert"       // PostgreSQL only
-	look        statement = "look"
-	bury        statement = "bury"
-	buryStill   statement = "bury_still"
+	readState        statement = "look"
+	expire        statement = "bury"
+	expireUnchanged   statement = "bury_still"
 	takeover    statement = "takeover"
 	release     statement = "release"
-	pass        statement = "pass"
-	disown      statement = "disown"
+	handOff        statement = "pass"
+	releaseByLease      statement = "disown"
 	guard       statement = "guard"
 	list        statement = "list"
 	purge       statement = "purge"
 	force       statement = "force"
-	want        statement = "want"
-	wantNoMore  statement = "want_no_more"
+	noteWaiter        statement = "want"
+	removeWaiter  statement = "want_no_more"
 	namesOf     statement = "names_of"
-	note        statement = "note"
+	setMetadata        statement = "note"
 	move        statement = "move"
 	adopt       statement = "adopt"
 	acquireMany statement = "acquire_many"
@@ -50,7 +50,7 @@ const (
 
 	unlocked      statement = "unlocked" // not SQLite, as the next ones
 	unlockedLease statement = "unlocked_lease"
-	unlockedPlace statement = "unlocked_place"
+	unlockedPermit statement = "unlocked_place"
 
 	freeMany    statement = "free_many" // MySQL only, as the next ones
 	knownMany   statement = "known_many"
@@ -58,43 +58,43 @@ const (
 	heldMany    statement = "held_many"
 	insertMany  statement = "insert_many"
 	guardGalera statement = "guard_galera"
-	tell        statement = "tell" // SQLite only
+	notifyLease        statement = "tell" // SQLite only
 
 	acquireAtOnce statement = "acquire_at_once" // MySQL only, where it is MariaDB, as the next one
 	releaseAtOnce statement = "release_at_once"
 
-	lookPlaces   statement = "look_places"
-	listPlaces   statement = "list_places"
-	releasePlace statement = "release_place"
-	clearPlace   statement = "clear_place"
-	guardPlace   statement = "guard_place"
+	readPermits   statement = "look_places"
+	listPermits   statement = "list_places"
+	releasePermit statement = "release_place"
+	clearPermit   statement = "clear_place"
+	guardPermit   statement = "guard_place"
 	convert      statement = "convert"
-	raise        statement = "raise"
-	wantAlone    statement = "want_alone"
-	forcePlaces  statement = "force_places"
-	acquirePlace statement = "acquire_place" // PostgreSQL only, which changes two tables in one statement
-	firstPlace   statement = "first_place"   // not PostgreSQL, as the next ones
-	nextPlace    statement = "next_place"
-	addPlace     statement = "add_place"
-	tellPlaces   statement = "tell_places"
-	clearPlaces  statement = "clear_places"
+	bumpToken        statement = "raise"
+	noteExclusiveWaiter    statement = "want_alone"
+	forcePermits  statement = "force_places"
+	acquirePermit statement = "acquire_place" // PostgreSQL only, which changes two tables in one statement
+	firstPermit   statement = "first_place"   // not PostgreSQL, as the next ones
+	nextPermit    statement = "next_place"
+	addPermit     statement = "add_place"
+	notifyPermits   statement = "tell_places"
+	clearPermits  statement = "clear_places"
 )
 
 // loadStatements reads the statements of a dialect and puts in the names of the tables.
 func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, error) {
 	texts := make(map[statement]string)
-	names := []statement{grant, renew, end, acquire, look, bury, buryStill, takeover, release, pass, disown, guard, list, purge, force, want, wantNoMore, namesOf, note, move, adopt, acquireMany, releaseMany}
-	names = append(names, lookPlaces, listPlaces, releasePlace, clearPlace, guardPlace, convert, raise, wantAlone, forcePlaces)
+	names := []statement{openLease, renew, endLease, acquire, readState, expire, expireUnchanged, takeover, release, handOff, releaseByLease, guard, list, purge, force, noteWaiter, removeWaiter, namesOf, setMetadata, move, adopt, acquireMany, releaseMany}
+	names = append(names, readPermits, listPermits, releasePermit, clearPermit, guardPermit, convert, bumpToken, noteExclusiveWaiter, forcePermits)
 	switch d {
 	case schema.SQLite:
-		names = append(names, tell, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
+		names = append(names, notifyLease, firstPermit, nextPermit, addPermit, notifyPermits, clearPermits)
 	case schema.MySQL:
-		names = append(names, acquireFree, freeMany, knownMany, takenMany, heldMany, insertMany, guardGalera, acquireAtOnce, releaseAtOnce, acquireKnown, releaseKnown, firstPlace, nextPlace, addPlace, tellPlaces, clearPlaces)
+		names = append(names, acquireFree, freeMany, knownMany, takenMany, heldMany, insertMany, guardGalera, acquireAtOnce, releaseAtOnce, acquireKnown, releaseKnown, firstPermit, nextPermit, addPermit, notifyPermits, clearPermits)
 	case schema.Postgres:
-		names = append(names, insert, releaseAsync, acquireUnlocked, releaseUnlocked, acquireKnown, releaseKnown, releaseKnownAsync, acquirePlace)
+		names = append(names, insert, releaseAsync, acquireUnlocked, releaseUnlocked, acquireKnown, releaseKnown, releaseKnownAsync, acquirePermit)
 	}
 	if d != schema.SQLite {
-		names = append(names, unlocked, unlockedLease, unlockedPlace)
+		names = append(names, unlocked, unlockedLease, unlockedPermit)
 	}
 	for _, s := range names {
 		text, err := files.ReadFile(fmt.Sprintf("sql/%s/%s.sql", d, s))

@@ -22,14 +22,14 @@ type store struct {
 	dialect schema.Dialect
 	texts   map[statement]string
 	work    pool // acquisitions, releases and looks
-	keep    pool // renewals, which nothing else may delay
+	renewals    pool // renewals, which nothing else may delay
 
-	patience patience
+	rowWaits rowWaitLimiter
 
-	takes, frees sharing
+	acquires, releases batcher
 
 	known   knownTokens
-	mistold atomic.Bool // a session did not keep what a statement had noted; see atOnce
+	unreliableNotes atomic.Bool // a session did not keep what a statement had noted; see atOnce
 
 	elsewhere driver.Connector // for connections of neither
 	durable   bool             // releases are, too
@@ -44,15 +44,15 @@ func newStore(c driver.Connector, d schema.Dialect, t schema.Tables) (*store, er
 		return nil, err
 	}
 	c = connector.Sharing(c, connectTimeout)
-	s := &store{dialect: d, texts: texts, elsewhere: c, patience: newPatience()}
-	newCrowd(&s.frees, &s.takes)
-	s.takes.one, s.frees.one = s.acquire, s.release
-	s.takes.again, s.frees.again = s.again(s.acquire), s.again(s.release)
-	s.takes.full, s.frees.full = s.patience.full, s.patience.full
-	s.takes.many, s.frees.many = s.takeMany, s.freeMany
-	s.takes.within, s.frees.within = conflictTimeout, attemptTimeout
+	s := &store{dialect: d, texts: texts, elsewhere: c, rowWaits: newRowWaitLimiter()}
+	newBatchers(&s.releases, &s.acquires)
+	s.acquires.one, s.releases.one = s.acquire, s.release
+	s.acquires.retry, s.releases.retry = s.retry(s.acquire), s.retry(s.release)
+	s.acquires.saturated, s.releases.saturated = s.rowWaits.saturated, s.rowWaits.saturated
+	s.acquires.many, s.releases.many = s.acquireMany, s.releaseMany
+	s.acquires.within, s.releases.within = conflictTimeout, attemptTimeout
 	// All writers of a SQLite file wait for each other: there a statement of one's own is no help.
-	s.takes.patient, s.frees.patient = d == schema.SQLite, d == schema.SQLite
+	s.acquires.serialized, s.releases.serialized = d == schema.SQLite, d == schema.SQLite
 	s.open(c)
 	return s, nil
 }
@@ -60,27 +60,27 @@ func newStore(c driver.Connector, d schema.Dialect, t schema.Tables) (*store, er
 // open opens the pools.
 func (s *store) open(c driver.Connector) {
 	found := new(findings)
-	s.work.findings, s.keep.findings = found, found
-	s.work.loan.from, s.keep.loan.from = &s.keep, &s.work
-	s.keep.loan.turn = make(chan struct{}, 1)
+	s.work.findings, s.renewals.findings = found, found
+	s.work.loan.from, s.renewals.loan.from = &s.renewals, &s.work
+	s.renewals.loan.turn = make(chan struct{}, 1)
 	s.work.open(c, s.dialect, workConns)
 	s.work.SetConnMaxIdleTime(idleTime)
 	// The connection for renewals is opened with the first lease, and stays as long as there is one: when the server has
 	// none left, it is too late to ask for one.
-	s.keep.open(c, s.dialect, keepConns)
-	s.keep.dialer.rest = renewableTime
+	s.renewals.open(c, s.dialect, renewalConns)
+	s.renewals.dialer.rest = renewableTime
 }
 
 // lacks reports whether the server had no connection left lately.
-func (s *store) lacks() bool { return s.work.lacks() || s.keep.lacks() }
+func (s *store) limited() bool { return s.work.limited() || s.renewals.limited() }
 
 func (s *store) close() error {
-	return errors.Join(s.work.Close(), s.keep.Close())
+	return errors.Join(s.work.Close(), s.renewals.Close())
 }
 
 // exec runs a statement.
 func (s *store) exec(ctx context.Context, p *pool, st statement, args ...any) (sql.Result, error) {
-	done, err := s.patiently(ctx, p, st, args...)
+	done, err := s.limitRowWait(ctx, p, st, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -119,83 +119,83 @@ func (s *store) change(ctx context.Context, p *pool, st statement, args ...any) 
 }
 
 // release runs the statement of that name.
-func (s *store) release(ctx context.Context, p *part) (took taken, err error) {
-	if took, err = s.releaseKnown(ctx, p); took.Token != 0 || err != nil {
-		return took, err
+func (s *store) release(ctx context.Context, req *request) (got result, err error) {
+	if got, err = s.releaseKnown(ctx, req); got.Token != 0 || err != nil {
+		return got, err
 	}
-	keepUS := p.keepUS()
+	keepUS := req.minHoldUS()
 	var freed bool
 	var n int64
 	switch {
 	case s.dialect == schema.MySQL: // its placeholders have no numbers
-		freed, n, err = s.changeNumber(ctx, &s.work, release, keepUS, []byte(p.name), p.id, p.token)
-	case s.commit(p) != nil:
-		freed, n, err = s.maybeNumber(ctx, &s.work, releaseAsync, []byte(p.name), p.id, p.token)
+		freed, n, err = s.changeNumber(ctx, &s.work, release, keepUS, []byte(req.name), req.id, req.token)
+	case s.commit(req) != nil:
+		freed, n, err = s.maybeNumber(ctx, &s.work, releaseAsync, []byte(req.name), req.id, req.token)
 	default:
-		freed, n, err = s.maybeNumber(ctx, &s.work, release, []byte(p.name), p.id, p.token, keepUS)
+		freed, n, err = s.maybeNumber(ctx, &s.work, release, []byte(req.name), req.id, req.token, keepUS)
 	}
 	if freed {
-		took = taken{Token: p.token, Wanted: n > 0}
-		s.noteFreed(p, took.Wanted)
+		got = result{Token: req.token, HasWaiter: n > 0}
+		s.noteReleased(req, got.HasWaiter)
 	}
-	return took, err
+	return got, err
 }
 
 // disown runs the statement of that name.
-func (s *store) disown(ctx context.Context, name string, id []byte, keep time.Duration) (freed int64, err error) {
-	p := &part{keep: keep}
+func (s *store) releaseByLease(ctx context.Context, name string, id []byte, keep time.Duration) (freed int64, err error) {
+	req := &request{minHold: keep}
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		return s.change(ctx, &s.work, disown, p.keepUS(), row{[]byte(name)}, id)
+		return s.change(ctx, &s.work, releaseByLease, req.minHoldUS(), row{[]byte(name)}, id)
 	}
-	return s.change(ctx, &s.work, disown, row{[]byte(name)}, id, p.keepUS())
+	return s.change(ctx, &s.work, releaseByLease, row{[]byte(name)}, id, req.minHoldUS())
 }
 
 // acquire runs the statement of that name.
-func (s *store) acquire(ctx context.Context, p *part) (took taken, err error) {
+func (s *store) acquire(ctx context.Context, req *request) (got result, err error) {
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		took.Token, err = s.claim(ctx, acquire, []byte(p.name), p.metadata, p.id, []byte(p.name), p.metadata, p.since, p.id)
+		got.Token, err = s.claim(ctx, acquire, []byte(req.name), req.metadata, req.id, []byte(req.name), req.metadata, req.since, req.id)
 	} else {
-		took.Token, err = s.claim(ctx, acquire, []byte(p.name), p.id, p.since, p.metadata)
+		got.Token, err = s.claim(ctx, acquire, []byte(req.name), req.id, req.since, req.metadata)
 	}
-	return took, err
+	return got, err
 }
 
 // maxName is how many bytes a name has at most.
 const maxName = 1024
 
 // acquireFree takes a name that has a row and is free. It does not wait for a name that is held and locked.
-func (s *store) acquireFree(ctx context.Context, p *part) (took taken, err error) {
-	if took, err = s.acquireKnown(ctx, p); took.Token != 0 || err != nil {
-		return took, err
+func (s *store) acquireFree(ctx context.Context, req *request) (got result, err error) {
+	if got, err = s.acquireKnown(ctx, req); got.Token != 0 || err != nil {
+		return got, err
 	}
 	// MySQL cuts the end of its range to the length of a name, and looks the row of a longest one up as `name = ?`.
-	if s.dialect == schema.MySQL && len(p.name) < maxName {
-		took.Token, err = s.claim(ctx, acquireFree, p.metadata, p.since, p.id, []byte(p.name), []byte(p.name))
-		return took, err
+	if s.dialect == schema.MySQL && len(req.name) < maxName {
+		got.Token, err = s.claim(ctx, acquireFree, req.metadata, req.since, req.id, []byte(req.name), []byte(req.name))
+		return got, err
 	}
-	return s.acquire(ctx, p)
+	return s.acquire(ctx, req)
 }
 
 // insert takes a name that is absent. Except on PostgreSQL acquire inserts, too.
-func (s *store) insert(ctx context.Context, p *part) (token int64, err error) {
-	var took taken
+func (s *store) insert(ctx context.Context, req *request) (token int64, err error) {
+	var got result
 	switch s.dialect {
 	case schema.MySQL:
-		took, err = s.takes.again(ctx, p)
+		got, err = s.acquires.retry(ctx, req)
 	case schema.SQLite:
-		took, err = s.takes.do(ctx, p, false)
+		got, err = s.acquires.do(ctx, req, false)
 	default:
-		return s.claim(ctx, insert, []byte(p.name), p.id, p.metadata)
+		return s.claim(ctx, insert, []byte(req.name), req.id, req.metadata)
 	}
-	return took.Token, err
+	return got.Token, err
 }
 
 // takeover runs the statement of that name.
-func (s *store) takeover(ctx context.Context, p *part, dead []byte) (token int64, err error) {
+func (s *store) takeover(ctx context.Context, req *request, dead []byte) (token int64, err error) {
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		return s.claim(ctx, takeover, p.id, p.metadata, p.since, row{[]byte(p.name)}, dead)
+		return s.claim(ctx, takeover, req.id, req.metadata, req.since, row{[]byte(req.name)}, dead)
 	}
-	return s.claim(ctx, takeover, p.id, row{[]byte(p.name)}, dead, p.since, p.metadata)
+	return s.claim(ctx, takeover, req.id, row{[]byte(req.name)}, dead, req.since, req.metadata)
 }
 
 // claim runs a statement that may grant a name and returns the token, or 0 if it did not.
@@ -219,7 +219,7 @@ func (s *store) number(ctx context.Context, p *pool, st statement, args ...any) 
 
 // maybeNumber runs a statement that returns one number, and reports whether it did.
 func (s *store) maybeNumber(ctx context.Context, p *pool, st statement, args ...any) (found bool, n int64, err error) {
-	done, err := s.patiently(ctx, p, st, args...)
+	done, err := s.limitRowWait(ctx, p, st, args...)
 	if err != nil {
 		return false, 0, err
 	}
@@ -239,8 +239,8 @@ func (s *store) maybeNumber(ctx context.Context, p *pool, st statement, args ...
 // commit is the synchronous_commit of a statement that frees names on PostgreSQL, or nil for that of the
 // session, as on other databases. What a crash of the server forgets of it, the owner finds out when it connects again, unless
 // a pooler hides that. A name that is to be kept has to be found so.
-func (s *store) commit(p *part) any {
-	if s.dialect != schema.Postgres || s.durable || s.work.pooler.Load() || s.keep.pooler.Load() || p.keep > 0 {
+func (s *store) commit(req *request) any {
+	if s.dialect != schema.Postgres || s.durable || s.work.pooler.Load() || s.renewals.pooler.Load() || req.minHold > 0 {
 		return nil
 	}
 	return "off"
@@ -250,9 +250,9 @@ func (s *store) commit(p *part) any {
 // lease was there.
 func (s *store) renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
 	if s.dialect != schema.MySQL {
-		return s.maybeNumber(ctx, &s.keep, renew, id)
+		return s.maybeNumber(ctx, &s.renewals, renew, id)
 	}
-	return s.changeNumber(ctx, &s.keep, renew, id)
+	return s.changeNumber(ctx, &s.renewals, renew, id)
 }
 
 // changeNumber runs a statement on MySQL that changes one row, if it finds it, and gives a number as the
@@ -271,7 +271,7 @@ func (s *store) changeNumber(ctx context.Context, p *pool, st statement, args ..
 }
 
 // sight is what look and list show of a name, and of each of those who hold it together.
-type sight struct {
+type lockState struct {
 	Name        []byte `db:"-"` // of list only; sights scans it, as the next ones
 	Token       int64  `db:"token"`
 	LeaseID     []byte `db:"-"`    // nil: released, or never taken
@@ -284,15 +284,15 @@ type sight struct {
 	RemainingUS int64  `db:"remaining_us"` // until then
 	TTLUS       int64  `db:"ttl_us"`
 	Renewals    int64  `db:"renewals"`
-	WantedUS    int64  `db:"wanted_us"` // of look and list: since when another process waits for the name; 0: none is known to
+	WaiterUS    int64  `db:"wanted_us"` // of look and list: since when another process waits for the name; 0: none is known to
 	Metadata    []byte `db:"-"`
 
 	// Of a name that several hold together, or held last, and of each of them: how many can, as who came last, or that one,
 	// has asked; 0 for any number.
-	Places  sql.NullInt64 `db:"places"`
-	AloneUS int64         `db:"alone_us"` // for how long nobody joins them
-	Place   bool          `db:"place"`    // the row is that of one of them
-	places  []sight       // those rows, by their tokens; of lookPlaces only
+	Permits  sql.NullInt64 `db:"places"`
+	ExclusiveUS int64         `db:"alone_us"` // for how long nobody joins them
+	Permit   bool          `db:"place"`    // the row is that of one of them
+	permits  []lockState       // those rows, by their tokens; of lookPlaces only
 }
 
 // raw is bytes that a statement returns as they are or, on PostgreSQL, as text in hex: what it makes of bytes in a text protocol depends on
@@ -315,19 +315,19 @@ func (r *raw) Scan(from any) (err error) {
 }
 
 // look reads who holds a name; a name that was never taken looks free.
-func (s *store) look(ctx context.Context, name string) (seen sight, err error) {
-	all, err := s.sights(ctx, look, []byte(name))
+func (s *store) read(ctx context.Context, name string) (state lockState, err error) {
+	all, err := s.states(ctx, readState, []byte(name))
 	if err != nil || len(all) == 0 {
-		return sight{}, err
+		return lockState{}, err
 	}
-	if all[0].Places.Valid {
-		return s.lookPlaces(ctx, name)
+	if all[0].Permits.Valid {
+		return s.readPermits(ctx, name)
 	}
 	return all[0], nil
 }
 
 // sights runs a statement that shows names.
-func (s *store) sights(ctx context.Context, st statement, args ...any) (all []sight, err error) {
+func (s *store) states(ctx context.Context, st statement, args ...any) (all []lockState, err error) {
 	rows, err := s.query(ctx, &s.work, st, args...)
 	if err != nil {
 		return nil, classify(err)
@@ -335,7 +335,7 @@ func (s *store) sights(ctx context.Context, st statement, args ...any) (all []si
 	defer rows.Close()
 	for rows.Next() {
 		var row struct {
-			sight
+			lockState
 			Name     raw `db:"name"`
 			LeaseID  raw `db:"lease_id"`
 			Metadata raw `db:"metadata"`
@@ -343,8 +343,8 @@ func (s *store) sights(ctx context.Context, st statement, args ...any) (all []si
 		if err := rows.StructScan(&row); err != nil {
 			return nil, classify(err)
 		}
-		row.sight.Name, row.sight.LeaseID, row.sight.Metadata = row.Name, row.LeaseID, row.Metadata
-		all = append(all, row.sight)
+		row.lockState.Name, row.lockState.LeaseID, row.lockState.Metadata = row.Name, row.LeaseID, row.Metadata
+		all = append(all, row.lockState)
 	}
 	return all, classify(rows.Err())
 }

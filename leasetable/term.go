@@ -16,13 +16,13 @@ import (
 
 // term is one lease row of this Locker and the locks that hang on it. The goroutine keep renews
 // it until it ends; a timer ends it at its deadline whatever keep is doing.
-type term struct {
+type lease struct {
 	locker *Locker
 	store  *store
 	id     []byte
 	ttl    time.Duration
 	wake   chan struct{} // tells keep to look again
-	over   chan struct{} // closed when the term has ended and every lock was told
+	ended   chan struct{} // closed when the term has ended and every lock was told
 
 	mu       sync.Mutex
 	trusted  time.Time           // guarded by mu: until when the database is sure to keep the lease
@@ -31,51 +31,51 @@ type term struct {
 	locks    map[*Lease]struct{} // guarded by mu: the locks that are held
 	claims   int                 // guarded by mu: claims under way
 	retired  bool                // guarded by mu: takes no new claims
-	strays   []*stray            // guarded by mu: names that a lost answer may have left held
-	chasing  bool                // guarded by mu: somebody looks after the strays
+	orphans   []*orphan            // guarded by mu: names that a lost answer may have left held
+	reaping  bool                // guarded by mu: somebody looks after the strays
 	used     time.Time           // guarded by mu: when a claim last began or a lock last ended
 	cause    error               // guarded by mu: why the term ended
 
-	strayPlaces   []strayPlace // guarded by mu: places that a lost answer may have left taken
-	chasingPlaces bool         // guarded by mu: somebody looks after them
+	orphanPermits   []orphanPermit // guarded by mu: places that a lost answer may have left taken
+	reapingPermits bool         // guarded by mu: somebody looks after them
 
-	reviewed  news // guarded by mu: what was known when every lock was last looked at
-	reviewing bool // guarded by mu: that is under way
-	reviews   int  // guarded by mu: how often that has begun
+	verified  changeMark // guarded by mu: what was known when every lock was last looked at
+	verifying bool // guarded by mu: that is under way
+	verifications   int  // guarded by mu: how often that has begun
 
 	began time.Time     // when the row was sent
 	pace  time.Duration // guarded by mu: how long the last renewal took, or the row
 }
 
 // margin is how long before the lease could expire the holder stops trusting it.
-func (t *term) margin() time.Duration { return t.ttl / 6 }
+func (ls *lease) margin() time.Duration { return ls.ttl / 6 }
 
 // term returns the term for locks with this TTL, with a claim begun on it; if there is none yet,
 // the lease row is committed first.
-func (l *Locker) term(ctx context.Context, ttl time.Duration) (*term, error) {
-	if t := l.current(ttl); t != nil {
-		return t, nil
+func (l *Locker) leaseFor(ctx context.Context, ttl time.Duration) (*lease, error) {
+	if ls := l.current(ttl); ls != nil {
+		return ls, nil
 	}
 	if _, err := l.opening.Wait(ctx, ttl); err != nil {
 		return nil, err
 	}
-	if t := l.current(ttl); t != nil { // opened while we waited
+	if ls := l.current(ttl); ls != nil { // opened while we waited
 		l.opening.Done(ttl)
-		return t, nil
+		return ls, nil
 	}
 	return l.openInBackground(ctx, ttl, func() { l.opening.Done(ttl) })
 }
 
 // openApart opens a term that takes no other claims.
-func (l *Locker) openApart(ctx context.Context, ttl time.Duration) (*term, error) {
+func (l *Locker) openDedicated(ctx context.Context, ttl time.Duration) (*lease, error) {
 	return l.openInBackground(ctx, ttl, nil)
 }
 
 // openInBackground opens a term, as the turn of opening one that over gives up, or one that is apart. That goes on
 // when the caller leaves: to connect may take longer than any caller has time, and the connection is that of all renewals.
-func (l *Locker) openInBackground(ctx context.Context, ttl time.Duration, over func()) (*term, error) {
+func (l *Locker) openInBackground(ctx context.Context, ttl time.Duration, over func()) (*lease, error) {
 	type opened struct {
-		*term
+		*lease
 		err error
 	}
 	apart := over == nil
@@ -85,8 +85,8 @@ func (l *Locker) openInBackground(ctx context.Context, ttl time.Duration, over f
 	o, left, err := orLeave(ctx, l.start,
 		func() opened {
 			defer over()
-			t, err := l.open(bound.To(l.closing, ctx), ttl, apart)
-			return opened{t, err}
+			ls, err := l.open(bound.To(l.closing, ctx), ttl, apart)
+			return opened{ls, err}
 		},
 		func(o opened) {
 			if o.err == nil {
@@ -100,35 +100,35 @@ func (l *Locker) openInBackground(ctx context.Context, ttl time.Duration, over f
 	case left:
 		return nil, fmt.Errorf("%w: %w", errNoLease, context.Cause(ctx))
 	}
-	return o.term, o.err
+	return o.lease, o.err
 }
 
 // open commits a lease row and returns its term, with a claim begun on it. One that is apart takes no
 // other claims.
-func (l *Locker) open(ctx context.Context, ttl time.Duration, apart bool) (*term, error) {
-	t := &term{
+func (l *Locker) open(ctx context.Context, ttl time.Duration, apart bool) (*lease, error) {
+	ls := &lease{
 		locker: l,
 		store:  l.store,
 		id:     make([]byte, 16),
 		ttl:    ttl,
 		wake:   make(chan struct{}, 1),
-		over:   make(chan struct{}),
+		ended:   make(chan struct{}),
 		locks:  make(map[*Lease]struct{}),
 		claims: 1,
 
 		retired: apart,
 	}
-	_, _ = rand.Read(t.id) // never fails, says its documentation
+	_, _ = rand.Read(ls.id) // never fails, says its documentation
 	// A lease that was confirmed later than this would be over for its holder.
-	sent, err := l.grant(ctx, &l.store.keep, t.id, ttl, ttl-t.margin())
+	sent, err := l.grant(ctx, &l.store.renewals, ls.id, ttl, ttl-ls.margin())
 	if err != nil {
 		return nil, err
 	}
-	t.began, t.pace = clock.Plain(sent), clock.Since(sent)
-	if err := l.adopt(t, sent); err != nil {
+	ls.began, ls.pace = clock.Plain(sent), clock.Since(sent)
+	if err := l.startLease(ls, sent); err != nil {
 		return nil, err
 	}
-	return t, nil
+	return ls, nil
 }
 
 // grant commits a lease row. It returns when the statement was sent.
@@ -140,7 +140,7 @@ func (l *Locker) grant(ctx context.Context, p *pool, id []byte, ttl, within time
 	err = retryConflicts(ctx, func(ctx context.Context) error {
 		sent = clock.Now()
 		return once(ctx, min(within, attemptTimeout), func(ctx context.Context) error {
-			_, err := l.store.change(ctx, p, grant,
+			_, err := l.store.change(ctx, p, openLease,
 				id, l.owner, l.host, os.Getpid(), ttl.Microseconds(), ttl.Microseconds())
 			return err
 		})
@@ -155,146 +155,146 @@ func (l *Locker) grant(ctx context.Context, p *pool, id []byte, ttl, within time
 }
 
 // current returns the term in use for ttl, with a claim begun on it, or nil.
-func (l *Locker) current(ttl time.Duration) *term {
+func (l *Locker) current(ttl time.Duration) *lease {
 	l.mu.Lock()
-	t := l.terms[ttl]
+	ls := l.leases[ttl]
 	l.mu.Unlock()
-	if t == nil || !t.beginClaim() {
+	if ls == nil || !ls.beginClaim() {
 		return nil
 	}
-	return t
+	return ls
 }
 
 // adopt starts keeping a term whose row was sent at the given time.
-func (l *Locker) adopt(t *term, sent time.Time) error {
+func (l *Locker) startLease(ls *lease, sent time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closing.Err() != nil { // nothing refers to the row; it expires
 		return sqllock.ErrClosed
 	}
-	t.mu.Lock()
-	t.used = clock.Plain(sent)
-	t.trusted = sent.Add(t.ttl - t.margin())
-	t.deadline, t.warning = clock.AfterFunc(t.trusted, t.expire), time.AfterFunc(t.ttl, t.warn)
-	t.setTimers()
-	t.reviewed = news{connection: l.store.keep.latest.Load()}
-	t.mu.Unlock()
-	if !t.retired {
-		l.terms[t.ttl] = t
+	ls.mu.Lock()
+	ls.used = clock.Plain(sent)
+	ls.trusted = sent.Add(ls.ttl - ls.margin())
+	ls.deadline, ls.warning = clock.AfterFunc(ls.trusted, ls.expire), time.AfterFunc(ls.ttl, ls.warn)
+	ls.setTimers()
+	ls.verified = changeMark{connection: l.store.renewals.latest.Load()}
+	ls.mu.Unlock()
+	if !ls.retired {
+		l.leases[ls.ttl] = ls
 	}
-	l.all[t] = struct{}{}
-	l.running.Go(t.keep)
+	l.all[ls] = struct{}{}
+	l.running.Go(ls.renewLoop)
 	return nil
 }
 
 // forget drops a term: from the current ones when it retires, from all when it has ended.
-func (l *Locker) forget(t *term, ended bool) {
+func (l *Locker) forget(ls *lease, ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.terms[t.ttl] == t {
-		delete(l.terms, t.ttl)
+	if l.leases[ls.ttl] == ls {
+		delete(l.leases, ls.ttl)
 	}
 	if ended {
-		delete(l.all, t)
+		delete(l.all, ls)
 	}
 }
 
 // beginClaim reports whether t takes a new claim. A claim keeps the term from ending unused.
-func (t *term) beginClaim() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.cause != nil || t.retired || !clock.Now().Before(t.trusted) {
+func (ls *lease) beginClaim() bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.cause != nil || ls.retired || !clock.Now().Before(ls.trusted) {
 		return false
 	}
-	t.claims++
-	t.used = time.Now()
+	ls.claims++
+	ls.used = time.Now()
 	return true
 }
 
 // endClaim ends a claim that took nothing.
-func (t *term) endClaim() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.claims--
-	t.nudgeIfRetired()
+func (ls *lease) endClaim() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.claims--
+	ls.wakeIfRetired()
 }
 
 // attach ends a claim that took a lock, and makes it one of the term's. When the term is over it
 // returns why; the claim then goes on until the lock is given back. A review that has begun since
 // there were so many has missed the lock.
-func (t *term) attach(le *Lease, reviews int) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.cause != nil {
-		return t.cause
+func (ls *lease) attach(le *Lease, reviews int) error {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.cause != nil {
+		return ls.cause
 	}
-	if !clock.Now().Before(t.trusted) {
+	if !clock.Now().Before(ls.trusted) {
 		return errLate
 	}
-	t.claims--
-	t.locks[le] = struct{}{}
-	if t.reviews != reviews {
-		_ = t.locker.start(func() { t.reviewLate(le) }) // of a closed Locker every lock is over
+	ls.claims--
+	ls.locks[le] = struct{}{}
+	if ls.verifications != reviews {
+		_ = ls.locker.start(func() { ls.verifyMissed(le) }) // of a closed Locker every lock is over
 	}
 	return nil
 }
 
 // join makes a lock one of the term's that is also another's still; see Lease.move. The claim goes on.
-func (t *term) join(le *Lease) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.cause != nil || !clock.Now().Before(t.trusted) {
+func (ls *lease) join(le *Lease) error {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.cause != nil || !clock.Now().Before(ls.trusted) {
 		return errMoveOn
 	}
-	t.locks[le] = struct{}{}
+	ls.locks[le] = struct{}{}
 	return nil
 }
 
 // drop removes a lock that is lost, and reports whether it was there.
-func (t *term) drop(le *Lease) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	_, held := t.locks[le]
-	delete(t.locks, le)
+func (ls *lease) drop(le *Lease) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	_, held := ls.locks[le]
+	delete(ls.locks, le)
 	return held
 }
 
 // setOut removes a lock that is to be passed on, for a claim, and returns how many reviews have
 // begun. It reports whether the lock was there.
-func (t *term) setOut(le *Lease) (reviews int, held bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if _, held := t.locks[le]; !held || t.retired { // who looks for strays takes it for one
+func (ls *lease) beginHandoff(le *Lease) (reviews int, held bool) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if _, held := ls.locks[le]; !held || ls.retired { // who looks for strays takes it for one
 		return 0, false
 	}
-	delete(t.locks, le)
-	t.claims++
-	return t.reviews, true
+	delete(ls.locks, le)
+	ls.claims++
+	return ls.verifications, true
 }
 
 // detach removes a lock that was released.
-func (t *term) detach(le *Lease) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.locks, le)
-	t.used = time.Now()
-	t.nudgeIfRetired()
+func (ls *lease) detach(le *Lease) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	delete(ls.locks, le)
+	ls.used = time.Now()
+	ls.wakeIfRetired()
 }
 
 // retire has the term take no new locks, and end when it has none.
-func (t *term) retire() {
-	t.mu.Lock()
-	t.retired = true
-	t.nudgeIfRetired()
-	t.mu.Unlock()
-	t.locker.forget(t, false)
+func (ls *lease) retire() {
+	ls.mu.Lock()
+	ls.retired = true
+	ls.wakeIfRetired()
+	ls.mu.Unlock()
+	ls.locker.forget(ls, false)
 }
 
 // nudgeIfRetired makes keep look whether a retired term can end, or one whose connection others need. The caller holds mu.
-func (t *term) nudgeIfRetired() {
-	if t.retired || t.store.lacks() {
+func (ls *lease) wakeIfRetired() {
+	if ls.retired || ls.store.limited() {
 		select {
-		case t.wake <- struct{}{}:
+		case ls.wake <- struct{}{}:
 		default:
 		}
 	}
@@ -302,60 +302,60 @@ func (t *term) nudgeIfRetired() {
 
 // trustedNow reports whether the database is sure to keep the lease at this moment, and why the
 // term has ended if it has.
-func (t *term) trustedNow() (bool, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.cause == nil && clock.Now().Before(t.trusted), t.cause
+func (ls *lease) trustedNow() (bool, error) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.cause == nil && clock.Now().Before(ls.trusted), ls.cause
 }
 
 // setTimers sets them by trusted. The caller holds mu.
-func (t *term) setTimers() {
-	t.deadline.Reset(t.trusted)
-	t.warning.Reset(clock.Until(t.trusted) - t.ttl/4)
+func (ls *lease) setTimers() {
+	ls.deadline.Reset(ls.trusted)
+	ls.warning.Reset(clock.Until(ls.trusted) - ls.ttl/4)
 }
 
 // warn tells that the locks will end soon unless a renewal is confirmed; one is overdue.
-func (t *term) warn() {
-	t.mu.Lock()
-	left, locks := clock.Until(t.trusted), len(t.locks)
-	t.mu.Unlock()
+func (ls *lease) warn() {
+	ls.mu.Lock()
+	left, locks := clock.Until(ls.trusted), len(ls.locks)
+	ls.mu.Unlock()
 	if locks > 0 && left > 0 {
-		t.locker.events.Expiring(context.Background(), left, locks)
+		ls.locker.events.Expiring(context.Background(), left, locks)
 	}
 }
 
 // sure is for how long the database is sure to keep the lease without another renewal.
-func (t *term) sure() time.Duration {
-	sure, _ := t.sureBy()
+func (ls *lease) sure() time.Duration {
+	sure, _ := ls.sureBy()
 	return sure
 }
 
 // sureBy is what sure is, and how long the last renewal took.
-func (t *term) sureBy() (sure, pace time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.cause != nil {
-		return 0, t.pace
+func (ls *lease) sureBy() (sure, pace time.Duration) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.cause != nil {
+		return 0, ls.pace
 	}
-	return max(0, clock.Until(t.trusted)), t.pace
+	return max(0, clock.Until(ls.trusted)), ls.pace
 }
 
 // expire ends the term at its deadline.
-func (t *term) expire() {
-	if trusted, _ := t.trustedNow(); !trusted {
-		t.finish(t.late())
+func (ls *lease) expire() {
+	if trusted, _ := ls.trustedNow(); !trusted {
+		ls.finish(ls.late())
 	}
 }
 
 // late is errLate, and says what TTL would do if that was too short to connect again.
-func (t *term) late() error {
-	took, left := t.store.keep.dialer.lastTook(), t.ttl/2 // see reconnecting in doc.go
-	if _, patience := t.patience(); took+patience <= left {
+func (ls *lease) late() error {
+	took, left := ls.store.renewals.dialer.lastTook(), ls.ttl/2 // see reconnecting in doc.go
+	if _, patience := ls.renewTimeouts(); took+patience <= left {
 		return errLate
 	}
 	least := (3 * took).Round(time.Millisecond)
 	return fmt.Errorf("%w: connecting takes %v here, and the TTL of %v leaves %v for it; a TTL of %v would do",
-		errLate, took.Round(time.Millisecond), t.ttl, left, least)
+		errLate, took.Round(time.Millisecond), ls.ttl, left, least)
 }
 
 // errNoLease comes before why there is no term to claim on.
@@ -364,30 +364,30 @@ var errNoLease = errors.New("open a lease")
 var errLate = fmt.Errorf("%w: no renewal was confirmed in time", sqllock.ErrExpired)
 
 // finish ends the term and tells every lock. Only the first call counts.
-func (t *term) finish(cause error) {
-	t.mu.Lock()
-	if t.cause != nil {
-		t.mu.Unlock()
+func (ls *lease) finish(cause error) {
+	ls.mu.Lock()
+	if ls.cause != nil {
+		ls.mu.Unlock()
 		return
 	}
-	t.cause = cause
-	t.deadline.Stop()
-	t.warning.Stop()
-	for le := range t.locks {
+	ls.cause = cause
+	ls.deadline.Stop()
+	ls.warning.Stop()
+	for le := range ls.locks {
 		le.hold.End(cause)
 		le.leave()
 	}
-	clear(t.locks)
-	close(t.over)
-	t.mu.Unlock()
-	t.locker.forget(t, true)
+	clear(ls.locks)
+	close(ls.ended)
+	ls.mu.Unlock()
+	ls.locker.forget(ls, true)
 }
 
 // context ends when the database is no longer sure to keep the lease, or the Locker is closed.
-func (t *term) context() (context.Context, context.CancelFunc) {
-	t.mu.Lock()
-	ctx, cancel := context.WithDeadline(context.Background(), clock.Plain(t.trusted))
-	t.mu.Unlock()
-	stop := context.AfterFunc(t.locker.closing, cancel)
+func (ls *lease) untilDeadline() (context.Context, context.CancelFunc) {
+	ls.mu.Lock()
+	ctx, cancel := context.WithDeadline(context.Background(), clock.Plain(ls.trusted))
+	ls.mu.Unlock()
+	stop := context.AfterFunc(ls.locker.closing, cancel)
 	return ctx, func() { stop(); cancel() }
 }
