@@ -6,20 +6,23 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/sqllock/sqllock/internal/option"
 )
 
-// AcquireAll acquires every name, or none. It tries for all at once, which can share a statement. If one is held
-// it waits for one after the other, in sorted order, so that
-// two callers with overlapping names cannot block each other for ever; but when it has the first it
-// tries for all others at once. A name given twice is taken once. On any error nothing is held.
+// AcquireAll acquires every name, or none. It tries for all at once, which can share a statement. If one is held it waits for one name
+// after the other, in sorted order, so that two callers with overlapping names cannot block each other for ever. Once it has the first
+// it tries for all others at once. A name given twice is taken once. On any error nothing is held.
 func AcquireAll[L Lock](ctx context.Context, l Acquirer[L], names []string, opts ...Option) (*Locks[L], error) {
 	if len(names) == 0 {
-		return nil, &OpError{Op: "acquire all of", Err: errors.New("no names were given")}
+		return nil, &OpError{Op: "acquire all", Err: errors.New("no names were given")}
 	}
 	sorted := slices.Compact(slices.Sorted(slices.Values(names)))
 
 	all := &Locks[L]{name: strings.Join(sorted, ",")}
 	// The lifetime context of a lock does not end with the context of its acquisition.
+	all.bound(opts)
 	all.ctx, all.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	err := all.acquire(ctx, l, sorted, opts)
 	if err != nil {
@@ -38,6 +41,8 @@ type Locks[L Lock] struct {
 	ctx    context.Context //nolint:containedctx // the lock's own lifetime
 	cancel context.CancelCauseFunc
 	parts  []L
+
+	end time.Time // of the waiting, if WithWait bounds it
 }
 
 // Name returns the sorted names joined by commas.
@@ -69,9 +74,12 @@ func (a *Locks[L]) acquire(ctx context.Context, l Acquirer[L], names []string, o
 	return a.wait(ctx, l, names[1:], opts)
 }
 
+// asProbe marks an attempt that another one follows if a name is held: it is not told as an acquisition that failed.
+func asProbe(o *option.Options) { o.Probe = true }
+
 // try takes names if all are free, and reports whether they were.
 func (a *Locks[L]) try(ctx context.Context, l Acquirer[L], names []string, opts []Option) bool {
-	parts, err := tryAll(ctx, l, names, opts)
+	parts, err := tryAll(ctx, l, names, append(slices.Clip(opts), asProbe))
 	a.parts = append(a.parts, parts...)
 	return err == nil
 }
@@ -79,7 +87,7 @@ func (a *Locks[L]) try(ctx context.Context, l Acquirer[L], names []string, opts 
 // wait takes one name after the other.
 func (a *Locks[L]) wait(ctx context.Context, l Acquirer[L], names []string, opts []Option) error {
 	for _, name := range names {
-		part, err := l.Acquire(ctx, name, opts...)
+		part, err := l.Acquire(ctx, name, a.untilEnd(opts)...)
 		if err == nil {
 			a.parts = append(a.parts, part)
 			err = a.lostMeanwhile() //nolint:contextcheck // asks the parts' own contexts
@@ -89,6 +97,25 @@ func (a *Locks[L]) wait(ctx context.Context, l Acquirer[L], names []string, opts
 		}
 	}
 	return nil
+}
+
+// bound sets the end of the waiting.
+func (a *Locks[L]) bound(opts []Option) {
+	var o option.Options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if o.Wait != nil && *o.Wait >= 0 {
+		a.end = time.Now().Add(*o.Wait)
+	}
+}
+
+// untilEnd has one name be waited for no longer than all of them may be.
+func (a *Locks[L]) untilEnd(opts []Option) []Option {
+	if a.end.IsZero() {
+		return opts
+	}
+	return append(slices.Clip(opts), WithWait(max(0, time.Until(a.end))))
 }
 
 // lostMeanwhile is checked after every wait: an earlier part may have ended during it.

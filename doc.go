@@ -34,8 +34,8 @@
 // # Which lock, and what ends it
 //
 //	kind          package       it ends when                                      behind a transaction pooler
-//	session lock  pg, mysql     its dedicated connection ends, or the server's    refused, with the reason
-//	                            session timeout passes, or Release
+//	session lock  pg, mysql     its dedicated connection ends, or the server's    pg: refused, with the reason;
+//	                            session timeout passes, or Release                mysql: do not, it cannot be seen
 //	lease         leasetable    its expiry passes without renewal, or Release     works
 //
 // A session lock needs no table. The server frees it as soon as the holder's connection is gone. A lease is a row. It

@@ -59,6 +59,9 @@ type OpError struct {
 
 // Error quotes the name, so that every byte of it can be seen, and shortens a long one.
 func (e *OpError) Error() string {
+	if e.Name == "" && !errors.Is(e.Err, ErrName) {
+		return fmt.Sprintf("sqllock: %s: %v", e.Op, e.Err)
+	}
 	return fmt.Sprintf("sqllock: %s %s: %v", e.Op, quote(e.Name), e.Err)
 }
 
@@ -121,8 +124,8 @@ func (h Holder) String() string {
 
 // IsRetryable reports whether the same call may succeed later without anything being
 // changed: the lock is held, the connection broke or could not be opened, the server is busy, restarting, full, or
-// a standby or read-only, as during a failover. A wrong password, a database or tables that are not there, and what one is not
-// allowed to do, are for somebody to mend. A closed Locker stays closed, whoever held the lock.
+// a standby or read-only, as during a failover. It is false for a wrong password, a missing database or table, missing privileges, and a
+// closed Locker.
 //
 // Acquire goes on waiting after such an error while its context lives, except for ErrLimit by the Locker's own limits.
 func IsRetryable(err error) bool {

@@ -9,8 +9,8 @@ import (
 // Event is something that happened to a lock, as the hook of its Locker (WithHook) is told, for
 // metrics and traces. Package event has the kinds.
 //
-// The context that comes with it is that of the acquisition, or, for what happens to a lock that is held, the lock's own; of the
-// kinds without a Name it has no values.
+// The hook gets the context of the acquisition or, once the lock is held, the lock's own. Renewed, RenewalFailed and Expiring come with a
+// context without values.
 type Event struct {
 	Kind   event.Kind
 	Locker event.Locker

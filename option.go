@@ -19,7 +19,7 @@ func WithTTL(ttl time.Duration) Option {
 // WithWait bounds the waiting of Acquire, and of what calls it, to d; the context of [Do] bounds the wait and the work
 // together. When d is over the error matches ErrHeld, if somebody was seen to hold the lock. The first attempt is not cut short,
 // however long the database takes to answer it, so WithWait(0) does what TryAcquire does, on which this option has no effect. A
-// negative d is an error. [AcquireAll] waits for d at each name that it waits for.
+// negative d is an error.
 func WithWait(d time.Duration) Option {
 	return func(o *option.Options) { o.Wait = &d }
 }

@@ -26,15 +26,16 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Op
 	return l.acquire(ctx, acquiring, name, opts, (*attempt).try)
 }
 
-// Acquire implements sqllock.Acquirer, with the errors of TryAcquire except for those that can be over soon: it goes on while the database
-// cannot be used, as sqllock.Acquirer says, sqllock.ErrReadOnly by a server included, and begins again with another lease when its own ends
-// before the name is confirmed to be its. What an attempt may have taken whose answer was lost is given back. While the name is held it
-// is looked at, by a read that writes nothing, after pauses that grow to about 50 ms; so a name is
-// taken that much later than it was released. On PostgreSQL, by pgx and not behind a pooler, a release wakes
-// who waits, and what is looked for is what ends a lock in another way.
+// Acquire implements sqllock.Acquirer. It returns the errors of TryAcquire, except for those that can be over soon: while the database
+// cannot be used, it waits as sqllock.Acquirer says, also for a server that is read-only. If the lease that it claims the name with ends
+// first, it begins again with another one. What an attempt may have taken, whose answer was lost, is given back.
 //
-// The goroutines of one Locker wait in memory, first come first served; the name passes from one to the next, and
-// of those who wait for another process one looks. Of several processes the one that has waited longest is ahead.
+// While the name is held Acquire polls it, by a read that writes nothing, after pauses that grow to about 50 ms. So it takes a name that
+// much later than it was released. On PostgreSQL, with pgx and without a pooler, a release wakes waiters. Polling only detects expiry and
+// forced release there.
+//
+// The goroutines of one Locker wait in memory, first come first served, and hand the name over to each other. Only one of them polls.
+// Of several processes the one that has waited longest goes first.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (*Lease, error) {
 	return l.acquire(ctx, acquiring, name, opts, (*attempt).waitAtMost)
 }
@@ -45,17 +46,17 @@ type attempt struct {
 	ctx  context.Context //nolint:containedctx // the call's own
 	name string
 	choice
-	began  time.Time
-	leaveQueue   func() // gives up the turn of the name; only the first call counts
-	waited bool   // the name was seen held, or the database could not be asked
-	holding  observation  // the lease that holds it
-	priority   priority   // among those of other processes who wait
-	dedicated  bool   // it has not got the turn of the name
-	abandoned   bool   // a claim goes on in the background, and gives up the turn at its end
-	retry  bool   // the lease of the last claim ended first, and another claim may follow
+	began      time.Time
+	leaveQueue func()      // gives up the turn of the name; only the first call counts
+	waited     bool        // the name was seen held, or the database could not be asked
+	holding    observation // the lease that holds it
+	priority   priority    // among those of other processes who wait
+	dedicated  bool        // it has not got the turn of the name
+	abandoned  bool        // a claim goes on in the background, and gives up the turn at its end
+	retry      bool        // the lease of the last claim ended first, and another claim may follow
 
-	others map[string]observation // the leases that hold it together, by id
-	saidExclusive bool             // others may have been kept from joining them
+	others        map[string]observation // the leases that hold it together, by id
+	saidExclusive bool                   // others may have been kept from joining them
 }
 
 const acquiring = "acquire"
@@ -79,7 +80,9 @@ func (l *Locker) acquire(
 	if err != nil {
 		l.leaveReadOnly(err)
 		err = &sqllock.OpError{Op: op, Name: name, Err: l.withCause(ctx, err)}
-		l.events.Asked(ctx, name, began, a.waited, nil, err)
+		if !c.probe || !errors.Is(err, sqllock.ErrHeld) {
+			l.events.Asked(ctx, name, began, a.waited, nil, err)
+		}
 		return nil, err
 	}
 	l.events.Asked(ctx, name, began, a.waited, lease.hold, nil)
@@ -148,11 +151,11 @@ func (a *attempt) heldHere() error {
 
 // outcome is what a claim came to.
 type outcome struct {
-	token  int64 // 0: the name was not taken
+	token   int64     // 0: the name was not taken
 	state   lockState // what holds the name, if it was not taken
-	permit  bool  // it was for one of several places
-	unknown bool  // the answer of a statement that may have taken the name was lost
-	err    error
+	permit  bool      // it was for one of several places
+	unknown bool      // the answer of a statement that may have taken the name was lost
+	err     error
 }
 
 // claim makes one attempt in the database. The error is a *HeldError when the name is held. If the claim's own lease ends first

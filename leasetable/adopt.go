@@ -17,8 +17,7 @@ import (
 // it is not known whether the adoption was carried out, as when ctx ends meanwhile, what it may have taken is
 // given back in the background; otherwise the ticket is still good.
 //
-// Adopt stands in no line: a goroutine of this Locker that waits for the name waits on, as one of
-// another process.
+// Adopt bypasses the wait queue: a goroutine of this Locker that waits for the name waits on, as one of another process does.
 func (l *Locker) Adopt(ctx context.Context, ticket string, opts ...sqllock.Option) (*Lease, error) {
 	const op = "adopt"
 	t, err := readTicket(ticket)

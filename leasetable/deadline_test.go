@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 )
@@ -91,6 +92,32 @@ func TestARenewalThatItsHolderAsksForMovesTheDeadlineByWhenItWasSent(t *testing.
 			t.Errorf("after a renewal that took 2 s the lock is sure to last for %v", left)
 		}
 		db.mustEndWith(t, lock, renewing, 0)
+	})
+}
+
+// A hook is called by what renews, and so must not be called for each attempt of an outage.
+func TestRenewalsThatFailAreToldOnceInAWhile(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		var failed []time.Time
+		hook := leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
+			if e.Kind == event.RenewalFailed {
+				failed = append(failed, time.Now())
+			}
+		})
+		db, l := newLagging(t, leasetable.WithTTL(virtualTTL), hook)
+		db.delay(renewing, lag{}, lag{lost: true})
+		lock := take(t, l, "x")
+		<-lock.Context().Done()
+		if n := len(failed); n == 0 || n > 6 {
+			t.Errorf("renewals failed for 15 s, and that was told %d times: %v", n, failed)
+		}
+		for i := 1; i < len(failed); i++ {
+			if failed[i].Sub(failed[i-1]) < 3*time.Second {
+				t.Errorf("told after %v again", failed[i].Sub(failed[i-1]))
+			}
+		}
 	})
 }
 

@@ -23,7 +23,7 @@ type Elector struct {
 
 // NewElector returns an Elector for name. The options are those of the lock: sqllock.WithTTL sets how
 // long a leader that died still leads. The default is l's own TTL, the least 200 ms. An invalid name is
-// sqllock.ErrName, another backend's option sqllock.ErrUnsupported. The Elector uses l, which the
+// sqllock.ErrName; sqllock.WithWait, WithShared, WithLimit or another backend's option is sqllock.ErrUnsupported. The Elector uses l, which the
 // caller closes.
 func NewElector(l *Locker, name string, opts ...sqllock.Option) (*Elector, error) {
 	if l == nil {
@@ -35,6 +35,9 @@ func NewElector(l *Locker, name string, opts ...sqllock.Option) (*Elector, error
 	}
 	if c.permit() {
 		err = errors.Join(err, fmt.Errorf("%w: there is one leader", sqllock.ErrUnsupported))
+	}
+	if c.wait != nil {
+		err = errors.Join(err, fmt.Errorf("%w: sqllock.WithWait; a campaign lasts as long as its context", sqllock.ErrUnsupported))
 	}
 	if err := errors.Join(lockname.Check(name), err, checkTTL(c.ttl)); err != nil {
 		return nil, &sqllock.OpError{Op: "elect a leader by", Name: name, Err: err}
@@ -110,8 +113,8 @@ func lost(err error) bool {
 	return errors.Is(err, sqllock.ErrLost) || errors.Is(err, sqllock.ErrExpired)
 }
 
-// Leader reports who leads, and whether anybody does, by a read that writes nothing. Who has resigned does not, though the name
-// may be kept ([WithHoldAtLeast]).
+// Leader reports who leads, and whether anybody does, by a read that writes nothing. A process that has resigned is not the leader, even
+// while the name is kept ([WithHoldAtLeast]).
 func (e *Elector) Leader(ctx context.Context) (leader sqllock.Holder, led bool, err error) {
 	state, err := e.locker.inspect(ctx, e.name)
 	if err != nil || state.LeaseID == nil || !state.live() { // who holds it together with others, or has resigned, does not lead

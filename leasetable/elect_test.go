@@ -367,6 +367,9 @@ func TestAnElectorRefusesWhatCannotBe(t *testing.T) {
 	if _, err := leasetable.NewElector(nil, "x"); err == nil {
 		t.Error("an Elector without a Locker")
 	}
+	if _, err := leasetable.NewElector(l, "x", sqllock.WithWait(time.Second)); !errors.Is(err, sqllock.ErrUnsupported) || !strings.Contains(err.Error(), "WithWait") {
+		t.Errorf("NewElector with a time to wait: %v", err)
+	}
 	if _, err := leasetable.NewElector(l, ""); !errors.Is(err, sqllock.ErrName) {
 		t.Errorf("an Elector without a name: %v", err)
 	}

@@ -15,10 +15,10 @@ import (
 
 // dbError is an error of a statement.
 type dbError struct {
-	err       error
-	outcomeKnown  bool // the database said that the statement did nothing; otherwise it may have
-	transient bool // the same statement may succeed later
-	passing   bool // the server cannot do it for the moment: the same call may succeed in seconds
+	err          error
+	outcomeKnown bool // the database said that the statement did nothing; otherwise it may have
+	transient    bool // the same statement may succeed later
+	passing      bool // the server cannot do it for the moment: the same call may succeed in seconds
 }
 
 func (e *dbError) Error() string { return e.err.Error() }
@@ -29,15 +29,15 @@ func (e *dbError) Retryable() bool { return e.transient || e.passing }
 
 // meaning is what a code of a database says of the statement that got it.
 type meaning struct {
-	is        error // the sentinel a caller looks for
-	outcomeKnown  bool
-	transient bool
-	passing   bool
+	is           error // the sentinel a caller looks for
+	outcomeKnown bool
+	transient    bool
+	passing      bool
 }
 
 var (
 	conflict     = meaning{outcomeKnown: true, transient: true}                // undone because of others
-	interrupted  = meaning{transient: true}                                // the session ended, or the commit is in doubt
+	interrupted  = meaning{transient: true}                                    // the session ended, or the commit is in doubt
 	unready      = meaning{outcomeKnown: true, transient: true, passing: true} // it lets nobody in for the moment
 	noRoom       = meaning{outcomeKnown: true, transient: true, passing: true, is: sqllock.ErrLimit}
 	refused      = meaning{outcomeKnown: true}
@@ -124,6 +124,8 @@ func classify(err error) error {
 	e := &dbError{err: err, outcomeKnown: means.outcomeKnown, transient: means.transient, passing: means.passing}
 	var untrusted *tls.CertificateVerificationError
 	switch {
+	case connector.Unparsable(err):
+		e.err, e.outcomeKnown = connector.ErrUnparsable, true
 	case connector.Misprepared(err):
 		e.err = fmt.Errorf("%w; %s", err, connector.PrepareNothing)
 	case means == noTable:

@@ -182,7 +182,9 @@ func SpoilRest(l *Locker) {
 func Work(l *Locker) *sqlx.DB { return l.store.work.DB }
 
 // BehindPooler reports whether l knows of a pooler in between.
-func BehindPooler(l *Locker) bool { return l.store.work.pooler.Load() || l.store.renewals.pooler.Load() }
+func BehindPooler(l *Locker) bool {
+	return l.store.work.pooler.Load() || l.store.renewals.pooler.Load()
+}
 
 // KnowsSocket reports whether l cuts its connections to MySQL off itself.
 func KnowsSocket(t *testing.T, l *Locker) (known bool) {

@@ -11,9 +11,9 @@ type rendezvous struct {
 	full chan struct{} // closed when nobody is awaited any more
 
 	mu      sync.Mutex
-	awaited int     // guarded by mu: members that have neither come nor ended
+	awaited int        // guarded by mu: members that have neither come nor ended
 	brought []*request // guarded by mu: by those who came, in that order
-	left    bool    // guarded by mu: the first waits no longer
+	left    bool       // guarded by mu: the first waits no longer
 }
 
 func newGroup(members int) *rendezvous {

@@ -49,7 +49,7 @@ func PgxTx[R interface{ Scan(to ...any) error }](tx interface {
 // ended: what tx writes, in the same database, is written by the holder or not at all. Guard
 // once, before or after the writes; a renewal never waits for tx.
 //
-// Of a name that several hold together it is the place of this one: the others come and go meanwhile.
+// If several hold the name together, Guard pins this lease's permit only: the others come and go meanwhile.
 //
 // End tx before Release: it waits for tx as everybody does, and says after 5 s that it was not confirmed.
 //
@@ -72,6 +72,9 @@ func (le *Lease) Guard(ctx context.Context, tx Tx) error {
 }
 
 func (le *Lease) guard(ctx context.Context, tx Tx) error {
+	if tx.scan == nil {
+		return errors.New("leasetable: the Tx is empty: make it with SQLTx or PgxTx")
+	}
 	if le.Context().Err() != nil {
 		return context.Cause(le.Context()) //nolint:contextcheck // the lock has a context of its own
 	}
@@ -84,7 +87,7 @@ func (le *Lease) pin(ctx context.Context, tx Tx) error {
 	on := le.pinOn
 	if s.renewals.galera.Load() {
 		if le.permit {
-			return fmt.Errorf("%w: to guard a place on a Galera node, where a lock on its row keeps nobody out", sqllock.ErrUnsupported)
+			return fmt.Errorf("%w: to guard a permit on a Galera node, where a lock on its row keeps nobody out", sqllock.ErrUnsupported)
 		}
 		if tx.exec != nil {
 			on = le.guardGalera

@@ -18,21 +18,21 @@ const releaseTimeout = 5 * time.Second
 
 // Lease is a lock of this package.
 type Lease struct {
-	hold   *hold.Hold
-	locker *Locker
-	token  int64
-	minHold   time.Duration // see WithHoldAtLeast
-	permit  bool          // the name is held together with others; the turn is given up then
-	since  time.Time     // when this process got the name
-	hasWaiter bool          // another process waited for the name when it was passed on
-	leaveQueue   func()        // gives up the turn of the name; only the first call counts
+	hold       *hold.Hold
+	locker     *Locker
+	token      int64
+	minHold    time.Duration // see WithHoldAtLeast
+	permit     bool          // the name is held together with others; the turn is given up then
+	since      time.Time     // when this process got the name
+	hasWaiter  bool          // another process waited for the name when it was passed on
+	leaveQueue func()        // gives up the turn of the name; only the first call counts
 	dedicated  bool          // it has not got the turn of the name, and terms of its own
 
-	mu   sync.Mutex // is taken after that of a term
-	at   attachment       // guarded by mu
-	previous  []*lease    // guarded by mu: those that it hung on before
+	mu         sync.Mutex // is taken after that of a term
+	at         attachment // guarded by mu
+	previous   []*lease   // guarded by mu: those that it hung on before
 	queueUsers int        // guarded by mu: how many need the turn, whether the lock is over or not
-	queueLeft bool       // guarded by mu: the turn is given up, or will be by the last of those
+	queueLeft  bool       // guarded by mu: the turn is given up, or will be by the last of those
 }
 
 var _ sqllock.Lock = (*Lease)(nil)

@@ -21,7 +21,7 @@ type loan struct {
 	from *pool // the other pool
 
 	// Of the pool for renewals; others have none of these.
-	turn   chan struct{}  // has room for the one who borrows the connection
+	turn   chan struct{}       // has room for the one who borrows the connection
 	leases func() renewalNeeds // what it is needed for
 
 	told func() // is called when the server is full

@@ -27,15 +27,15 @@ type notifier struct {
 	closing context.Context //nolint:containedctx // the Locker's
 	pause   time.Duration   // after which who hears looks all the same
 
-	mu      sync.Mutex
-	waiting map[string]chan int64 // guarded by mu: of each name that somebody waits for; has room for one
-	running bool                  // guarded by mu
-	stop    func()                // guarded by mu: ends what runs
+	mu           sync.Mutex
+	waiting      map[string]chan int64 // guarded by mu: of each name that somebody waits for; has room for one
+	running      bool                  // guarded by mu
+	stop         func()                // guarded by mu: ends what runs
 	isSubscribed bool                  // guarded by mu: it was heard that it hears
-	unsupported    bool                  // guarded by mu: a pooler or another driver is between
-	failed  time.Time             // guarded by mu: when it last ended
-	crowded time.Time             // guarded by mu: when the server was full
-	quiet   time.Time             // guarded by mu: since when nobody waits
+	unsupported  bool                  // guarded by mu: a pooler or another driver is between
+	failed       time.Time             // guarded by mu: when it last ended
+	crowded      time.Time             // guarded by mu: when the server was full
+	quiet        time.Time             // guarded by mu: since when nobody waits
 }
 
 // listen returns where the releases of name will be heard of, each by since when the one has waited who has

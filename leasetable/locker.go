@@ -30,21 +30,21 @@ const minTTL = 200 * time.Millisecond
 
 // Locker takes leases. Close it when it is no longer needed.
 type Locker struct {
-	store   *store
-	dialect schema.Dialect
-	tables  schema.Tables
-	ttl     time.Duration
-	durable bool // releases are, too
-	owner   string
-	host    string
-	events  observe.Sink
-	queue   turn.Queue[string, handoff]           // one claim on a name at a time
-	opening turn.Queue[time.Duration, struct{}] // one new term of a TTL at a time
-	notifier    notifier
-	yields yields
+	store          *store
+	dialect        schema.Dialect
+	tables         schema.Tables
+	ttl            time.Duration
+	durable        bool // releases are, too
+	owner          string
+	host           string
+	events         observe.Sink
+	queue          turn.Queue[string, handoff]         // one claim on a name at a time
+	opening        turn.Queue[time.Duration, struct{}] // one new term of a TTL at a time
+	notifier       notifier
+	yields         yields
 	claimingPermit turn.Queue[string, struct{}] // one claim on a place of a name at a time
-	outage     trouble.Trouble              // with the database
-	moves   turn.Queue[*Lease, struct{}] // one who may move a lock at a time
+	outage         trouble.Trouble              // with the database
+	moves          turn.Queue[*Lease, struct{}] // one who may move a lock at a time
 
 	clearing atomic.Bool // some goroutine clears dead places
 
@@ -54,9 +54,9 @@ type Locker struct {
 	idle    chan func()    // is received from by goroutines that have nothing to do
 	resting atomic.Int32   // how many those are
 
-	mu    sync.Mutex
+	mu     sync.Mutex
 	leases map[time.Duration]*lease // guarded by mu: the term of each TTL that takes new locks
-	all   map[*lease]struct{}      // guarded by mu: every term that has not ended
+	all    map[*lease]struct{}      // guarded by mu: every term that has not ended
 }
 
 var _ sqllock.Acquirer[*Lease] = (*Locker)(nil)
@@ -111,11 +111,11 @@ func WithDialect(d schema.Dialect) Option {
 
 func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
 	l := &Locker{
-		ttl:   15 * time.Second,
-		owner: filepath.Base(os.Args[0]),
+		ttl:    15 * time.Second,
+		owner:  filepath.Base(os.Args[0]),
 		leases: make(map[time.Duration]*lease),
-		all:   make(map[*lease]struct{}),
-		idle:  make(chan func()),
+		all:    make(map[*lease]struct{}),
+		idle:   make(chan func()),
 	}
 	for _, opt := range opts {
 		opt(l)

@@ -70,7 +70,7 @@ func (s *store) acquireRead(ctx context.Context, reqs []*request) (map[string]re
 		return free, nil
 	}
 	got, err := s.readMany(ctx, takenMany, reqs) // somebody else has taken some
-	if err != nil {                            // whatever the database says: it has taken the others
+	if err != nil {                              // whatever the database says: it has taken the others
 		return nil, &dbError{err: err, transient: true}
 	}
 	return got, nil

@@ -12,7 +12,7 @@ import (
 
 // spot is where a lock hangs. A lock only ever moves on to a term that it was never on.
 type attachment struct {
-	lease *lease
+	lease   *lease
 	pending *lease // nil, or where it hangs if a move was carried out whose answer is not known
 }
 

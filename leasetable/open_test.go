@@ -3,9 +3,11 @@ package leasetable_test
 import (
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
@@ -57,7 +59,7 @@ func TestADSNThatCannotBeUsedIsAClearErrorWithoutThePassword(t *testing.T) {
 	for dsn, want := range map[string]string{
 		"":                                 "looks like none that is known",
 		"locks.db":                         "looks like none that is known",
-		"postgres://me:s3cret@host:port/x": "cannot parse",
+		"postgres://me:s3cret@host:port/x": "cannot be parsed",
 		"me:s3cret@tcp(host/x":             "cannot parse",
 	} {
 		l, err := leasetable.New(dsn)
@@ -101,4 +103,36 @@ func TestADriverThatWrapsAnotherIsToldWhatToDo(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = l.Close() })
 	release(t, take(t, l, "x"))
+}
+
+// pgx repeats the string in its error, and does not find the password in every form of it.
+func TestAConnectionStringThatPgxCannotParseEndsAWaitAndIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	for _, dsn := range []string{
+		"host=h password = s3cret port=abc user=u", `host=h password='more\' s3cret' port=abc`, "postgres://u:s3cret@127.0.0.1:notaport/x",
+	} {
+		pool, err := sql.Open("pgx", dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := leasetable.FromDB(pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = l.Acquire(t.Context(), "x") // which waits for a database that cannot be used for now
+		if err == nil || sqllock.IsRetryable(err) || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "postgres://user:password@host") {
+			t.Errorf("%s: Acquire = %v", dsn, err)
+		}
+		if err := errors.Join(l.Close(), pool.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAnEmptyTxIsRefused(t *testing.T) {
+	t.Parallel()
+	db := withTables(t, sqltest.SQLite(t))
+	if err := take(t, newLocker(t, db.DB), "x").Guard(t.Context(), leasetable.Tx{}); err == nil || !strings.Contains(err.Error(), "SQLTx") {
+		t.Errorf("Guard: %v", err)
+	}
 }

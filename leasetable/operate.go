@@ -32,10 +32,10 @@ type Info struct {
 	// kept after its release (WithHoldAtLeast), only Token, Since, Until and Metadata are known.
 	Holder sqllock.Holder
 
-	// Holders are all who hold the name, if several can: the first of them is Holder. Limit is how many can,
-	// 0 for any number (WithShared).
+	// Holders are all who hold the name, by their tokens; the first of them is Holder. There are several only if the name is Shared.
 	Holders []sqllock.Holder
-	Limit   int
+	Shared  bool // its holders have it together (WithShared, WithLimit)
+	Limit   int  // how many can, with WithLimit; 0: any number
 
 	// WantedSince is since when a process waits for the name that one holds alone, of several that which has waited
 	// longest, by the database's clock. It is zero when none is known to wait, and can lag behind by some seconds.
@@ -117,7 +117,9 @@ func (s lockState) info() Info {
 	for _, holder := range together {
 		info.Holders = append(info.Holders, holder.holder())
 	}
-	info.Limit = limitOf(together)
+	if info.Shared, info.Limit = len(together) > 0, limitOf(together); info.Held && !info.Shared {
+		info.Holders = []sqllock.Holder{info.Holder}
+	}
 	return info
 }
 

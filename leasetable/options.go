@@ -12,10 +12,11 @@ import (
 
 // choice is what the options say about one acquisition.
 type choice struct {
-	ttl   time.Duration // 0: the Locker's own
-	minHold  time.Duration
-	wait  *time.Duration // nil: as long as the context lives
-	early bool
+	ttl     time.Duration // 0: the Locker's own
+	minHold time.Duration
+	wait    *time.Duration // nil: as long as the context lives
+	early   bool
+	probe   bool    // see option.Options
 	member  *member // of a call of TryAcquireAll, or nil
 
 	shared, limited bool // see WithShared and WithLimit
@@ -41,7 +42,7 @@ func WithGiveUpEarly() sqllock.Option {
 // choose reads opts, and refuses what is not for a lease.
 func choose(opts []sqllock.Option) (c choice, err error) {
 	o, c, foreign := option.Read[choice](opts)
-	c.ttl, c.wait = o.TTL, o.Wait
+	c.ttl, c.wait, c.probe = o.TTL, o.Wait, o.Probe
 	switch {
 	case foreign != "":
 		err = fmt.Errorf("%w: %s, which is not for a lease", sqllock.ErrUnsupported, foreign)

@@ -11,12 +11,12 @@ import (
 
 // baton is what comes with the turn of a name.
 type handoff struct {
-	lease   *lease // holds the name, with a claim begun on it; nil: nobody here does
-	token  int64
-	since  time.Time // see Lease
+	lease     *lease // holds the name, with a claim begun on it; nil: nobody here does
+	token     int64
+	since     time.Time // see Lease
 	hasWaiter bool      // see Lease
 
-	retryNow    bool // the name was not let go: who had the turn has only a place, or nothing
+	retryNow      bool // the name was not let go: who had the turn has only a place, or nothing
 	verifications int  // that had begun when the lock before it was no longer one of the term's
 
 	metadata string // that was attached: of whoever was first in line

@@ -244,4 +244,6 @@ func (s lockState) has(id []byte, token int64) bool {
 }
 
 // wantedAlone is for how long nobody joins those who hold the name together.
-func (s lockState) exclusiveWaiterFor() time.Duration { return time.Duration(s.ExclusiveUS) * time.Microsecond }
+func (s lockState) exclusiveWaiterFor() time.Duration {
+	return time.Duration(s.ExclusiveUS) * time.Microsecond
+}

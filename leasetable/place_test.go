@@ -283,7 +283,7 @@ func TestAllWhoHoldANameTogetherAreShown(t *testing.T) {
 			t.Fatal(infos, err)
 		}
 		x, y, z := infos[0], infos[1], infos[2]
-		if !x.Held || x.Limit != 5 || len(x.Holders) != 2 || x.Holder != x.Holders[0] || x.Token != two.Token() ||
+		if !x.Held || !x.Shared || x.Limit != 5 || len(x.Holders) != 2 || x.Holder != x.Holders[0] || x.Token != two.Token() ||
 			x.Holders[0].Owner != "a" || x.Holders[0].Token != one.Token() || x.Holders[1].Owner != "b" || x.Holders[1].Token != two.Token() {
 			t.Errorf("x is %+v", x)
 		}
@@ -293,7 +293,7 @@ func TestAllWhoHoldANameTogetherAreShown(t *testing.T) {
 		if x.Holders[1].TTL != time.Hour || y.Holder.TTL != 15*time.Second || !y.WantedSince.IsZero() {
 			t.Errorf("the TTLs are %v and %v, and y is wanted since %v", x.Holders[1].TTL, y.Holder.TTL, y.WantedSince)
 		}
-		if !y.Held || y.Holder.Owner != "a" || y.Holders != nil {
+		if !y.Held || y.Holder.Owner != "a" || y.Shared || len(y.Holders) != 1 || y.Holders[0] != y.Holder {
 			t.Errorf("y is %+v", y)
 		}
 		if z.Held || z.Holders != nil || z.Holder != (sqllock.Holder{}) {

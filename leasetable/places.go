@@ -7,9 +7,9 @@ import (
 	"github.com/sqllock/sqllock/internal/option"
 )
 
-// WithShared has any number of holders hold the name together, as readers do. They exclude one who acquires
-// it without this option, and the other way round. While somebody waits to hold it alone nobody joins
-// them, so whoever holds a share and waits for another one, or for the name itself, may wait for itself.
+// WithShared has any number of holders hold the name together, as readers do. They exclude a caller that acquires it without this option,
+// and the other way round. Nobody joins them while a caller waits for the name without this option. So a holder that acquires again can
+// deadlock with itself.
 //
 // Each holder has a token of its own. [Lease.Guard] does not make the others wait. It does not go with
 // [WithHoldAtLeast] or [WithMetadata], nor does [Lease.Extend], [Lease.Export] or [Lease.SetMetadata] work: sqllock.ErrUnsupported.
@@ -19,8 +19,8 @@ func WithShared() sqllock.Option {
 
 // WithLimit has at most n holders hold the name together: a semaphore, and otherwise like [WithShared]. While holders
 // with different limits hold it, the smallest of them counts: a deployment that changes n can go on beside the old one, and
-// a greater n counts as soon as nobody holds the name with a smaller one. Those who came before a smaller n stay; who asks for that
-// waits until fewer are left.
+// a greater n counts as soon as nobody holds the name with a smaller one. Earlier holders stay. A caller with a smaller n
+// waits until fewer than n hold it.
 //
 // It does not go together with WithShared: to ask for the one while the name is held with the other is a *[LimitError].
 func WithLimit(n int) sqllock.Option {

@@ -40,7 +40,7 @@ type findings struct {
 }
 
 const (
-	workConns = 6
+	workConns    = 6
 	renewalConns = 1
 )
 

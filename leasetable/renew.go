@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/clock"
+	"github.com/sqllock/sqllock/internal/trouble"
 )
 
 // endTimeout is how long a Locker that is being closed tries to tell the database.
@@ -119,8 +120,8 @@ func (ls *lease) renewOnce(ctx context.Context) error {
 	var changes int64
 	limit, patience := ls.renewTimeouts()
 	// The first sign of trouble is an answer that is late.
-	trouble := time.AfterFunc(patience, ls.store.renewals.prepare)
-	defer trouble.Stop()
+	late := time.AfterFunc(patience, ls.store.renewals.prepare)
+	defer late.Stop()
 	sent := clock.Now()
 	err := once(ctx, limit, func(ctx context.Context) (err error) {
 		there, changes, err = ls.store.renew(ctx, ls.id)
@@ -128,7 +129,9 @@ func (ls *lease) renewOnce(ctx context.Context) error {
 	})
 	switch {
 	case err != nil:
-		ls.locker.events.RenewalFailed(ctx, clock.Since(sent), ls.held(), err)
+		if ls.failureIsNews() {
+			ls.locker.events.RenewalFailed(ctx, clock.Since(sent), ls.held(), err)
+		}
 		return err
 	case !there:
 		ls.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost))
@@ -155,12 +158,23 @@ func (ls *lease) extend(sent time.Time) (locks int) {
 	if ls.cause != nil {
 		return 0
 	}
-	ls.pace = clock.Since(sent)
+	ls.pace, ls.failureTold = clock.Since(sent), time.Time{}
 	if trusted := sent.Add(ls.ttl - ls.margin()); trusted.After(ls.trusted) { // two renewals may overtake each other
 		ls.trusted = trusted
 		ls.setTimers()
 	}
 	return len(ls.locks)
+}
+
+// failureIsNews reports whether a renewal that failed is to be told: the first one, and then one in a while.
+func (ls *lease) failureIsNews() bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if !ls.failureTold.IsZero() && time.Since(ls.failureTold) < trouble.TellEvery {
+		return false
+	}
+	ls.failureTold = time.Now()
+	return true
 }
 
 // held is how many locks hang on the term.

@@ -18,7 +18,7 @@ func (ls *lease) verifyIfChanged(now changeMark) {
 		return
 	}
 	if now.connection != ls.verified.connection {
-		ls.retired = true                    // freeForgotten has to know every lock of it
+		ls.retired = true                     // freeForgotten has to know every lock of it
 		_ = ls.locker.start(ls.freeForgotten) // of a closed Locker the lease is ended
 	}
 	ls.verifying = true

@@ -14,11 +14,11 @@ const maxBatch = 1000
 
 // part is what one caller wants of a statement that many share.
 type request struct {
-	name  string
-	id    []byte // the lease
-	token int64  // that the name is held with
-	minHold  time.Duration
-	since int64 // see rank
+	name    string
+	id      []byte // the lease
+	token   int64  // that the name is held with
+	minHold time.Duration
+	since   int64 // see rank
 
 	metadata []byte // to attach
 
@@ -26,7 +26,7 @@ type request struct {
 	done chan struct{}   // closed when p was run
 	// Written before done is closed:
 	result result
-	err  error
+	err    error
 }
 
 // alike reports whether one statement can do what p and other want.
@@ -57,7 +57,7 @@ func (req *request) minHoldUS() any {
 
 // taken is what became of one name.
 type result struct {
-	Token  int64 // that the name was taken or freed with; 0: it was not
+	Token     int64 // that the name was taken or freed with; 0: it was not
 	HasWaiter bool  // it was freed, and another process waits for it
 }
 
@@ -65,20 +65,20 @@ type result struct {
 // while others have theirs run go together when one of these has ended.
 type batcher struct {
 	*batchers
-	one     func(ctx context.Context, req *request) (result, error) // may wait for a row that somebody has locked
-	retry   func(ctx context.Context, req *request) (result, error) // does what one does, and waits until it may wait
-	saturated    func() bool                                       // reports whether again would wait for that
-	many    func(ctx context.Context, reqs []*request) (map[string]result, error)
-	within  time.Duration // bounds a statement
+	one        func(ctx context.Context, req *request) (result, error) // may wait for a row that somebody has locked
+	retry      func(ctx context.Context, req *request) (result, error) // does what one does, and waits until it may wait
+	saturated  func() bool                                             // reports whether again would wait for that
+	many       func(ctx context.Context, reqs []*request) (map[string]result, error)
+	within     time.Duration // bounds a statement
 	serialized bool          // nobody goes alone
 
-	running   int           // guarded by mu: statements
-	inlineSince     time.Time     // guarded by mu: when the one of them began that may wait for a row; zero: none may
-	windowOpen bool          // guarded by mu: one of them is not sent yet: more callers are awaited
-	pace      time.Duration // guarded by mu: how long the last one for several took
-	queue     []*request       // guarded by mu: who waits for the next one
-	alarm     *time.Timer   // guarded by mu: has another one run for them if those that run take long
-	alarmed   bool          // guarded by mu: it is set
+	running     int           // guarded by mu: statements
+	inlineSince time.Time     // guarded by mu: when the one of them began that may wait for a row; zero: none may
+	windowOpen  bool          // guarded by mu: one of them is not sent yet: more callers are awaited
+	pace        time.Duration // guarded by mu: how long the last one for several took
+	queue       []*request    // guarded by mu: who waits for the next one
+	alarm       *time.Timer   // guarded by mu: has another one run for them if those that run take long
+	alarmed     bool          // guarded by mu: it is set
 }
 
 // crowd is what two sharings know of their callers together: those who were answered together come
@@ -108,8 +108,8 @@ func newBatchers(frees, takes *batcher) {
 // A statement for one name may wait for a row that somebody has locked. Others do not wait for one that takes much
 // longer than those before it: another one is run for them, which waits for no row.
 const (
-	maxRunning = 3
-	maxPace   = 250 * time.Millisecond
+	maxRunning     = 3
+	maxPace        = 250 * time.Millisecond
 	maxBatchWindow = 500 * time.Microsecond
 )
 

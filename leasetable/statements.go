@@ -15,30 +15,30 @@ type statement string
 
 const (
 	openLease       statement = "grant"
-	renew       statement = "renew"
-	endLease         statement = "end"
-	acquire     statement = "acquire"
-	acquireFree statement = "acquire_free" // MySQL only
-	insert      statement = "insert"       // PostgreSQL only
-	readState        statement = "look"
-	expire        statement = "bury"
-	expireUnchanged   statement = "bury_still"
-	takeover    statement = "takeover"
-	release     statement = "release"
-	handOff        statement = "pass"
-	releaseByLease      statement = "disown"
-	guard       statement = "guard"
-	list        statement = "list"
-	purge       statement = "purge"
-	force       statement = "force"
-	noteWaiter        statement = "want"
-	removeWaiter  statement = "want_no_more"
-	namesOf     statement = "names_of"
-	setMetadata        statement = "note"
-	move        statement = "move"
-	adopt       statement = "adopt"
-	acquireMany statement = "acquire_many"
-	releaseMany statement = "release_many"
+	renew           statement = "renew"
+	endLease        statement = "end"
+	acquire         statement = "acquire"
+	acquireFree     statement = "acquire_free" // MySQL only
+	insert          statement = "insert"       // PostgreSQL only
+	readState       statement = "look"
+	expire          statement = "bury"
+	expireUnchanged statement = "bury_still"
+	takeover        statement = "takeover"
+	release         statement = "release"
+	handOff         statement = "pass"
+	releaseByLease  statement = "disown"
+	guard           statement = "guard"
+	list            statement = "list"
+	purge           statement = "purge"
+	force           statement = "force"
+	noteWaiter      statement = "want"
+	removeWaiter    statement = "want_no_more"
+	namesOf         statement = "names_of"
+	setMetadata     statement = "note"
+	move            statement = "move"
+	adopt           statement = "adopt"
+	acquireMany     statement = "acquire_many"
+	releaseMany     statement = "release_many"
 
 	acquireKnown statement = "acquire_known" // PostgreSQL and MariaDB only, as the next one
 	releaseKnown statement = "release_known"
@@ -48,8 +48,8 @@ const (
 	releaseUnlocked   statement = "release_unlocked"
 	releaseKnownAsync statement = "release_known_async"
 
-	unlocked      statement = "unlocked" // not SQLite, as the next ones
-	unlockedLease statement = "unlocked_lease"
+	unlocked       statement = "unlocked" // not SQLite, as the next ones
+	unlockedLease  statement = "unlocked_lease"
 	unlockedPermit statement = "unlocked_place"
 
 	freeMany    statement = "free_many" // MySQL only, as the next ones
@@ -58,26 +58,26 @@ const (
 	heldMany    statement = "held_many"
 	insertMany  statement = "insert_many"
 	guardGalera statement = "guard_galera"
-	notifyLease        statement = "tell" // SQLite only
+	notifyLease statement = "tell" // SQLite only
 
 	acquireAtOnce statement = "acquire_at_once" // MySQL only, where it is MariaDB, as the next one
 	releaseAtOnce statement = "release_at_once"
 
-	readPermits   statement = "look_places"
-	listPermits   statement = "list_places"
-	releasePermit statement = "release_place"
-	clearPermit   statement = "clear_place"
-	guardPermit   statement = "guard_place"
-	convert      statement = "convert"
-	bumpToken        statement = "raise"
-	noteExclusiveWaiter    statement = "want_alone"
-	forcePermits  statement = "force_places"
-	acquirePermit statement = "acquire_place" // PostgreSQL only, which changes two tables in one statement
-	firstPermit   statement = "first_place"   // not PostgreSQL, as the next ones
-	nextPermit    statement = "next_place"
-	addPermit     statement = "add_place"
-	notifyPermits   statement = "tell_places"
-	clearPermits  statement = "clear_places"
+	readPermits         statement = "look_places"
+	listPermits         statement = "list_places"
+	releasePermit       statement = "release_place"
+	clearPermit         statement = "clear_place"
+	guardPermit         statement = "guard_place"
+	convert             statement = "convert"
+	bumpToken           statement = "raise"
+	noteExclusiveWaiter statement = "want_alone"
+	forcePermits        statement = "force_places"
+	acquirePermit       statement = "acquire_place" // PostgreSQL only, which changes two tables in one statement
+	firstPermit         statement = "first_place"   // not PostgreSQL, as the next ones
+	nextPermit          statement = "next_place"
+	addPermit           statement = "add_place"
+	notifyPermits       statement = "tell_places"
+	clearPermits        statement = "clear_places"
 )
 
 // loadStatements reads the statements of a dialect and puts in the names of the tables.

@@ -19,16 +19,16 @@ import (
 
 // store runs the statements of one dialect on connections of its own.
 type store struct {
-	dialect schema.Dialect
-	texts   map[statement]string
-	work    pool // acquisitions, releases and looks
-	renewals    pool // renewals, which nothing else may delay
+	dialect  schema.Dialect
+	texts    map[statement]string
+	work     pool // acquisitions, releases and looks
+	renewals pool // renewals, which nothing else may delay
 
 	rowWaits rowWaitLimiter
 
 	acquires, releases batcher
 
-	known   knownTokens
+	known           knownTokens
 	unreliableNotes atomic.Bool // a session did not keep what a statement had noted; see atOnce
 
 	elsewhere driver.Connector // for connections of neither
@@ -289,10 +289,10 @@ type lockState struct {
 
 	// Of a name that several hold together, or held last, and of each of them: how many can, as who came last, or that one,
 	// has asked; 0 for any number.
-	Permits  sql.NullInt64 `db:"places"`
+	Permits     sql.NullInt64 `db:"places"`
 	ExclusiveUS int64         `db:"alone_us"` // for how long nobody joins them
-	Permit   bool          `db:"place"`    // the row is that of one of them
-	permits  []lockState       // those rows, by their tokens; of lookPlaces only
+	Permit      bool          `db:"place"`    // the row is that of one of them
+	permits     []lockState   // those rows, by their tokens; of lookPlaces only
 }
 
 // raw is bytes that a statement returns as they are or, on PostgreSQL, as text in hex: what it makes of bytes in a text protocol depends on

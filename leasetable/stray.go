@@ -8,10 +8,10 @@ import (
 
 // stray is a name that may be held though nobody knows.
 type orphan struct {
-	name  string
-	minHold  time.Duration // see WithHoldAtLeast
-	until time.Time     // when it is kept no more, at the latest
-	asked bool          // guarded by the term's mu: the database has answered to its release
+	name    string
+	minHold time.Duration // see WithHoldAtLeast
+	until   time.Time     // when it is kept no more, at the latest
+	asked   bool          // guarded by the term's mu: the database has answered to its release
 }
 
 // pending reports whether the name is to be kept, and may not be yet. The caller has the term's mu.

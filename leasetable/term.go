@@ -12,6 +12,7 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/clock"
+	"github.com/sqllock/sqllock/schema"
 )
 
 // term is one lease row of this Locker and the locks that hang on it. The goroutine keep renews
@@ -22,7 +23,7 @@ type lease struct {
 	id     []byte
 	ttl    time.Duration
 	wake   chan struct{} // tells keep to look again
-	ended   chan struct{} // closed when the term has ended and every lock was told
+	ended  chan struct{} // closed when the term has ended and every lock was told
 
 	mu       sync.Mutex
 	trusted  time.Time           // guarded by mu: until when the database is sure to keep the lease
@@ -31,17 +32,19 @@ type lease struct {
 	locks    map[*Lease]struct{} // guarded by mu: the locks that are held
 	claims   int                 // guarded by mu: claims under way
 	retired  bool                // guarded by mu: takes no new claims
-	orphans   []*orphan            // guarded by mu: names that a lost answer may have left held
+	orphans  []*orphan           // guarded by mu: names that a lost answer may have left held
 	reaping  bool                // guarded by mu: somebody looks after the strays
 	used     time.Time           // guarded by mu: when a claim last began or a lock last ended
 	cause    error               // guarded by mu: why the term ended
 
-	orphanPermits   []orphanPermit // guarded by mu: places that a lost answer may have left taken
-	reapingPermits bool         // guarded by mu: somebody looks after them
+	orphanPermits  []orphanPermit // guarded by mu: places that a lost answer may have left taken
+	reapingPermits bool           // guarded by mu: somebody looks after them
 
-	verified  changeMark // guarded by mu: what was known when every lock was last looked at
-	verifying bool // guarded by mu: that is under way
-	verifications   int  // guarded by mu: how often that has begun
+	verified      changeMark // guarded by mu: what was known when every lock was last looked at
+	verifying     bool       // guarded by mu: that is under way
+	verifications int        // guarded by mu: how often that has begun
+
+	failureTold time.Time // guarded by mu: when somebody was told last that a renewal failed; zero: the last one was confirmed
 
 	began time.Time     // when the row was sent
 	pace  time.Duration // guarded by mu: how long the last renewal took, or the row
@@ -112,7 +115,7 @@ func (l *Locker) open(ctx context.Context, ttl time.Duration, apart bool) (*leas
 		id:     make([]byte, 16),
 		ttl:    ttl,
 		wake:   make(chan struct{}, 1),
-		ended:   make(chan struct{}),
+		ended:  make(chan struct{}),
 		locks:  make(map[*Lease]struct{}),
 		claims: 1,
 
@@ -140,8 +143,11 @@ func (l *Locker) grant(ctx context.Context, p *pool, id []byte, ttl, within time
 	err = retryConflicts(ctx, func(ctx context.Context) error {
 		sent = clock.Now()
 		return once(ctx, min(within, attemptTimeout), func(ctx context.Context) error {
-			_, err := l.store.change(ctx, p, openLease,
-				id, l.owner, l.host, os.Getpid(), ttl.Microseconds(), ttl.Microseconds())
+			rows, err := l.store.change(ctx, p, openLease,
+				id, l.owner, l.host, os.Getpid(), ttl.Microseconds(), ttl.Microseconds(), schema.Version)
+			if err == nil && rows == 0 {
+				err = errOldProgram
+			}
 			return err
 		})
 	})
@@ -357,6 +363,9 @@ func (ls *lease) late() error {
 	return fmt.Errorf("%w: connecting takes %v here, and the TTL of %v leaves %v for it; a TTL of %v would do",
 		errLate, took.Round(time.Millisecond), ls.ttl, left, least)
 }
+
+// errOldProgram refuses tables whose lowest version of a program is above that of this one; see docs/upgrading.md.
+var errOldProgram = fmt.Errorf("%w: the tables take a later release of this program: upgrade it (`sqllock schema check` says to which version)", sqllock.ErrSchema)
 
 // errNoLease comes before why there is no term to claim on.
 var errNoLease = errors.New("open a lease")

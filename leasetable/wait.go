@@ -236,8 +236,8 @@ func (a *attempt) outlasts(state lockState) bool {
 // and only the database's clock, which was set back, keeps it from being over.
 type observation struct {
 	lockState
-	since time.Time
-	expiry  time.Time // when it will be, unless it is renewed
+	since        time.Time
+	expiry       time.Time // when it will be, unless it is renewed
 	changedHands bool      // the name had another token when it was seen before
 }
 

@@ -23,11 +23,11 @@ var errGone = errors.New("the name is perhaps not held any more")
 // rank is that of a waiter among those of other processes. Who has waited longest stands in the
 // table, for a release to see, and for the others to give way to.
 type priority struct {
-	since  int64     // by the database's clock, in microseconds since 1970
+	since       int64     // by the database's clock, in microseconds since 1970
 	announced   time.Time // when that was last written
 	unannounced bool      // it could not be written
-	yielded   bool      // this process had the name just now, and is behind all the others
-	absent int64     // since when the one waits, as the table says, who did not take the name when it had the time to
+	yielded     bool      // this process had the name just now, and is behind all the others
+	absent      int64     // since when the one waits, as the table says, who did not take the name when it had the time to
 }
 
 // take has the table say that a waits for the name, unless one who has waited longer is known to. It

@@ -35,6 +35,7 @@ func (l *Locker) look(ctx context.Context, op, name string) (Info, error) {
 		info.Holder, info.Held, err = mc.Holder(ctx, name)
 		if err == nil && info.Held {
 			err = mc.details(ctx, name, &info.Holder)
+			info.Holders = []sqllock.Holder{info.Holder}
 		}
 		return info, err
 	})

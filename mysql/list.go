@@ -17,7 +17,9 @@ type Info struct {
 	Name       string // as Inspect was asked; List does not know it
 	ServerName string // what GET_LOCK was called with, in lower case on MySQL as List tells it; compare it with ServerName
 	Held       bool   // by a connection
-	Holder     sqllock.Holder
+
+	Holder  sqllock.Holder   // the first of Holders; zero: nobody holds it
+	Holders []sqllock.Holder // every connection that holds it: one
 }
 
 var (
@@ -72,6 +74,7 @@ func (c *conn) list(ctx context.Context) (infos []Info, shown bool, err error) {
 			return nil, false, err
 		}
 		h.Owner = strings.TrimPrefix(h.Owner, "sqllock/")
+		info.Holders = []sqllock.Holder{*h}
 		infos = append(infos, info)
 	}
 	return infos, true, rows.Err()

@@ -172,7 +172,7 @@ func (l *Locker) identity() event.Locker {
 
 // TryAcquire implements sqllock.Locker. The *sqllock.HeldError names the holding connection.
 func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
-	w, err := want("acquire", name, opts)
+	w, err := l.want(ctx, name, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Op
 // so does one on a server that is read-only for now; its place in the queue is lost. When the Locker itself holds as many
 // locks as it may (sqllock.ErrLimit) it does not wait.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
-	w, err := want("acquire", name, opts)
+	w, err := l.want(ctx, name, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -192,8 +192,17 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Optio
 
 // want makes of a name and options what is asked for. This package has no options of its own.
 func want(op, name string, opts []sqllock.Option) (session.Want[string], error) {
-	_, wait, err := session.CheckArgs[struct{}](op, name, opts)
-	return session.Want[string]{Name: name, Key: name, Wait: wait}, err
+	_, o, err := session.CheckArgs[struct{}](op, name, opts)
+	return session.Want[string]{Name: name, Key: name, Wait: o.Wait, Probe: o.Probe}, err
+}
+
+// want is the want of an acquisition. That it is not valid is told, as whatever else ends one.
+func (l *Locker) want(ctx context.Context, name string, opts []sqllock.Option) (session.Want[string], error) {
+	w, err := want("acquire", name, opts)
+	if err != nil {
+		l.events.Asked(ctx, name, time.Now(), false, nil, err)
+	}
+	return w, err
 }
 
 // Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. It

@@ -278,6 +278,7 @@ func (c *conn) look(ctx context.Context, k key) (Info, error) {
 	if since != nil {
 		h.Since = *since
 	}
+	info.Holders = []sqllock.Holder{*h}
 	return info, nil
 }
 

@@ -50,8 +50,12 @@ func connectAs(ctx context.Context, config *pgxpool.Config) (*pgx.Conn, error) {
 }
 
 // Connector makes a connector of a pool, for leasetable.FromConnector, say. It connects as pool does, with its hooks BeforeConnect and
-// AfterConnect but without its tracer. It takes no connection from pool, and does not close it.
+// AfterConnect but without its tracer. It takes no connection from pool, and does not close it. Of a nil pool it
+// is nil, which FromConnector refuses.
 func Connector(pool *pgxpool.Pool) driver.Connector {
+	if pool == nil {
+		return nil
+	}
 	config := pool.Config()
 	config.ConnConfig.Tracer = nil
 	var opts []stdlib.OptionOpenDB
@@ -104,7 +108,10 @@ func connectBy(c driver.Connector) (func(context.Context) (*pgx.Conn, error), er
 // open connects, refuses a server that would not keep a lock, and sets up the session.
 func (l *Locker) open(ctx context.Context) (session.Conn[key], error) {
 	pc, err := l.connect(ctx)
-	if err != nil {
+	switch {
+	case connector.Unparsable(err):
+		return nil, &session.UnavailableError{Err: connector.ErrUnparsable, Permanent: true}
+	case err != nil:
 		if err := withLimit(err); errors.Is(err, sqllock.ErrLimit) || errors.Is(err, sqllock.ErrUnsupported) {
 			return nil, err
 		}

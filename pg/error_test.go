@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/oddserver"
 	"github.com/sqllock/sqllock/pg"
 )
@@ -42,5 +43,38 @@ func TestADBOfAnotherKindIsRefused(t *testing.T) {
 		if test.db != nil {
 			_ = test.db.Close()
 		}
+	}
+}
+
+// pgx repeats the string in its error, and does not find the password in every form of it.
+func TestAConnectionStringThatCannotBeParsedEndsAWaitAndIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	for _, dsn := range []string{
+		"host=h password = s3cret port=abc user=u", "user=u password =s3cret host=h port=x",
+		`host=h password='more\' s3cret' port=abc`, "postgres://u:s3cret@127.0.0.1:notaport/x",
+	} {
+		db, err := sql.Open("pgx", dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := closing(t)(pg.FromDB(db))
+		_ = db.Close()
+		_, err = l.Acquire(t.Context(), "a") // which waits for a database that cannot be used for now
+		if err == nil || sqllock.IsRetryable(err) || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "postgres://user:password@host") {
+			t.Errorf("%s: Acquire = %v", dsn, err)
+		}
+		if _, err := pg.New(dsn); err == nil || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: New = %v", dsn, err)
+		}
+	}
+}
+
+func TestNoPoolIsNoConnector(t *testing.T) {
+	t.Parallel()
+	if pg.Connector(nil) != nil {
+		t.Error("a nil pool has a connector")
+	}
+	if _, err := pg.FromConnector(pg.Connector(nil)); err == nil {
+		t.Error("FromConnector of none: no error")
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// Inspect reports which session holds the lock called name, in this process or another, if any does; of several that share
-// it, one. Of the sessions of other roles Address and Since are not known, unless one may read their statistics
+// Inspect reports which sessions hold the lock called name, in this process or another, if any do. Of the sessions of other roles Address and Since are not known, unless one may read their statistics
 // (pg_read_all_stats). A Locker counts as one waiter, however many of its goroutines wait.
 func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (Info, error) {
 	const op = "inspect"
@@ -16,7 +15,16 @@ func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Optio
 	if err != nil {
 		return Info{}, err
 	}
-	return l.look(ctx, op, w)
+	return session.Ask(ctx, l.engine, op, name, func(ctx context.Context, c session.Conn[key]) (Info, error) {
+		infos, err := c.(*conn).list(ctx)
+		for _, info := range infos {
+			if info.Key == w.Key.n && info.Pair == w.Key.pair {
+				info.Name = name
+				return info, err
+			}
+		}
+		return Info{Name: name, Key: w.Key.n, Pair: w.Key.pair}, err
+	})
 }
 
 // look asks who holds a lock.

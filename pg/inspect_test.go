@@ -3,6 +3,7 @@ package pg_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -68,10 +69,10 @@ func TestARoleWithoutPrivilegesInspectsAndListsButCannotTerminate(t *testing.T) 
 	lock := mustTry(t, newLocker(t, db, pg.WithOwner("accounts")), "a")
 	l := closing(t)(pg.New(asRole(t, db)))
 	want := sqllock.Holder{Owner: "accounts", Session: int64(holderOf(t, db, "a"))}
-	if info, err := l.Inspect(t.Context(), "a"); err != nil || info != (pg.Info{Name: "a", Key: pg.Key("a"), Held: true, Holder: want}) {
+	if info, err := l.Inspect(t.Context(), "a"); err != nil || !reflect.DeepEqual(info, pg.Info{Name: "a", Key: pg.Key("a"), Held: true, Holder: want, Holders: []sqllock.Holder{want}}) {
 		t.Errorf("Inspect = %+v, %v; want %+v", info, err, want)
 	}
-	if infos, err := l.List(t.Context()); err != nil || len(infos) != 1 || infos[0] != (pg.Info{Key: pg.Key("a"), Held: true, Holder: want}) {
+	if infos, err := l.List(t.Context()); err != nil || len(infos) != 1 || !reflect.DeepEqual(infos[0], pg.Info{Key: pg.Key("a"), Held: true, Holder: want, Holders: []sqllock.Holder{want}}) {
 		t.Errorf("List = %+v, %v", infos, err)
 	}
 	_, held, err := l.Terminate(t.Context(), "a")

@@ -17,13 +17,14 @@ type Info struct {
 	Key    int64  // the key; compare it with Key(name)
 	Pair   bool   // the key is a pair: int32(Key>>32) and int32(Key), a key space of its own
 	Held   bool   // by a session, or a transaction
-	Shared bool   // the holder has a share, and others may have one
-	Holder sqllock.Holder
+	Shared bool   // its holders have shares of it
+
+	Holder  sqllock.Holder   // the first of Holders; zero: nobody holds it
+	Holders []sqllock.Holder // every session that holds it, in the order of their ids: several if it is shared
 }
 
 // List returns the advisory locks of this database, whoever took them and for what, in order of
-// their keys; a lock that is shared has one entry for each holder. Locks of transactions are among them and
-// look the same. What is known of a holder is said at Inspect.
+// their keys. Locks of transactions are among them and look the same. What is known of a holder is said at Inspect.
 func (l *Locker) List(ctx context.Context) ([]Info, error) {
 	return session.Ask(ctx, l.engine, "list", "*", func(ctx context.Context, c session.Conn[key]) ([]Info, error) {
 		return c.(*conn).list(ctx)
@@ -35,16 +36,23 @@ func (c *conn) list(ctx context.Context) ([]Info, error) {
 	if err != nil {
 		return nil, withLimit(err)
 	}
-	infos, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (info Info, err error) {
-		var since *time.Time
-		info.Held = true
-		h := &info.Holder
-		err = row.Scan(&info.Key, &info.Pair, &info.Shared, &h.Session, &h.Owner, &h.Address, &since, &h.Waiters)
-		h.Owner = strings.TrimPrefix(h.Owner, "sqllock/")
+	var infos []Info
+	var info Info
+	var h sqllock.Holder
+	var since *time.Time
+	_, err = pgx.ForEachRow(rows, []any{&info.Key, &info.Pair, &info.Shared, &h.Session, &h.Owner, &h.Address, &since, &h.Waiters}, func() error {
+		holder := h
+		holder.Owner = strings.TrimPrefix(h.Owner, "sqllock/")
 		if since != nil {
-			h.Since = *since
+			holder.Since = *since
 		}
-		return info, err
+		last := len(infos) - 1
+		if last < 0 || infos[last].Key != info.Key || infos[last].Pair != info.Pair {
+			infos = append(infos, Info{Key: info.Key, Pair: info.Pair, Held: true, Shared: info.Shared, Holder: holder})
+			last++
+		}
+		infos[last].Holders = append(infos[last].Holders, holder)
+		return nil
 	})
 	return infos, withLimit(err)
 }

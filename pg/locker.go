@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"strings"
@@ -85,9 +86,7 @@ func WithHook(hook func(context.Context, sqllock.Event)) Option {
 func New(connString string, opts ...Option) (*Locker, error) {
 	config, err := pgx.ParseConfig(connString)
 	if err != nil {
-		// The text of the error repeats the connection string.
-		return nil, errors.New("sqllock: the PostgreSQL connection string cannot be parsed; " +
-			"it should look like postgres://user:password@host:5432/database")
+		return nil, fmt.Errorf("sqllock: %w", connector.ErrUnparsable) // the error itself repeats the string
 	}
 	// A string that is meant for pgxpool has settings that a server does not know.
 	maps.DeleteFunc(config.RuntimeParams, func(key, _ string) bool { return strings.HasPrefix(key, "pool_") })
@@ -153,7 +152,7 @@ func newLocker(connect func(context.Context) (*pgx.Conn, error), opts []Option) 
 
 // TryAcquire implements sqllock.Locker. The *sqllock.HeldError names the holding session.
 func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
-	w, err := want("acquire", name, opts)
+	w, err := l.want(ctx, name, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -164,11 +163,20 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Op
 // so does one on a server that is a standby for now; its place in the queue is lost. When the Locker itself holds as many
 // locks as it may (sqllock.ErrLimit) it does not wait.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
-	w, err := want("acquire", name, opts)
+	w, err := l.want(ctx, name, opts)
 	if err != nil {
 		return nil, err
 	}
 	return l.engine.Acquire(ctx, w)
+}
+
+// want is the want of an acquisition. That it is not valid is told, as whatever else ends one.
+func (l *Locker) want(ctx context.Context, name string, opts []sqllock.Option) (session.Want[key], error) {
+	w, err := want("acquire", name, opts)
+	if err != nil {
+		l.events.Asked(ctx, name, time.Now(), false, nil, err)
+	}
+	return w, err
 }
 
 // Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. It

@@ -70,6 +70,10 @@ func lockTx(ctx context.Context, tx Tx, name string, opts []sqllock.Option, stat
 	if err != nil {
 		return err
 	}
+	if w.Wait != nil {
+		return &sqllock.OpError{Op: op, Name: name, Err: fmt.Errorf(
+			"%w: sqllock.WithWait, which is not for a transaction lock: set the transaction's lock_timeout, or the deadline of the context", sqllock.ErrUnsupported)}
+	}
 	if err := takeInTx(ctx, tx, w, statement); err != nil {
 		return &sqllock.OpError{Op: op, Name: name, Err: err}
 	}

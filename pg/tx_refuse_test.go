@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -174,4 +175,17 @@ func startFakeCockroach(t *testing.T) string {
 		}
 	}()
 	return fmt.Sprintf("postgres://anybody@%s/any?sslmode=disable", listener.Addr())
+}
+
+func TestATransactionLockHasNoTimeToWait(t *testing.T) {
+	t.Parallel()
+	onEveryDriver(t, func(t *testing.T, _ *sqltest.Database, begin func(*testing.T) transaction) {
+		tx := begin(t)
+		for name, lock := range everyLockTx {
+			err := lock(t.Context(), tx, "a", sqllock.WithWait(time.Second))
+			if !errors.Is(err, sqllock.ErrUnsupported) || !strings.Contains(err.Error(), "lock_timeout") {
+				t.Errorf("%s = %v", name, err)
+			}
+		}
+	})
 }

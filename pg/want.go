@@ -36,11 +36,11 @@ func WithPair(a, b int32) sqllock.Option {
 
 // want makes of a name and options what is asked for.
 func want(op, name string, opts []sqllock.Option) (w session.Want[key], err error) {
-	c, wait, err := session.CheckArgs[choice](op, name, opts)
+	c, o, err := session.CheckArgs[choice](op, name, opts)
 	if err != nil {
 		return w, err
 	}
-	w = session.Want[key]{Name: name, Key: key{n: Key(name)}, Shared: c.shared, Wait: wait}
+	w = session.Want[key]{Name: name, Key: key{n: Key(name)}, Shared: c.shared, Wait: o.Wait, Probe: o.Probe}
 	if c.key != nil {
 		w.Key = *c.key
 	}

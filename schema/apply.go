@@ -30,7 +30,7 @@ const applyLock = 0x73716c6c6f636b00
 //
 // A transaction pooler may be in between: with pgx as the driver, nothing is prepared; this holds for Check, too.
 func Apply(ctx context.Context, db *sql.DB, d Dialect, t Tables) error {
-	if err := t.Validate(d); err != nil {
+	if err := validate(db, d, t); err != nil {
 		return err
 	}
 	diff, err := examine(ctx, db, d, t)

@@ -39,7 +39,23 @@ func TestTablesOfALaterReleaseServeIfTheySaySo(t *testing.T) {
 			"ALTER TABLE sqllock_lock ADD COLUMN of_later INT")
 		must(t, schema.Check(t.Context(), db.DB.DB, d, schema.Tables{}))
 		must(t, schema.Apply(t.Context(), db.DB.DB, d, schema.Tables{}))
+
+		exec(t, db.DB.DB, "DROP TABLE sqllock_place")
+		for how, err := range map[string]error{
+			"Check": schema.Check(t.Context(), db.DB.DB, d, schema.Tables{}), "Apply": schema.Apply(t.Context(), db.DB.DB, d, schema.Tables{}),
+		} {
+			if !errors.Is(err, sqllock.ErrSchema) || !strings.Contains(err.Error(), "sqllock_place is missing") || !strings.Contains(err.Error(), "later release") {
+				t.Errorf("%s of later tables without one that this release needs: %v", how, err)
+			}
+		}
 	})
+}
+
+func TestNoDatabaseIsAnError(t *testing.T) {
+	t.Parallel()
+	if schema.Apply(t.Context(), nil, schema.Postgres, schema.Tables{}) == nil || schema.Check(t.Context(), nil, schema.Postgres, schema.Tables{}) == nil {
+		t.Error("a nil *sql.DB is no error")
+	}
 }
 
 func TestApplyMayBeCalledByManyAtOnce(t *testing.T) {

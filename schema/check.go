@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"database/sql"
+	"errors"
 )
 
 // Check returns nil if the tables are as this release needs them. Otherwise the error
@@ -12,7 +13,7 @@ import (
 //
 // Check only reads, from the catalogue and the one row of the version.
 func Check(ctx context.Context, db *sql.DB, d Dialect, t Tables) error {
-	if err := t.Validate(d); err != nil {
+	if err := validate(db, d, t); err != nil {
 		return err
 	}
 	diff, err := examine(ctx, db, d, t)
@@ -20,6 +21,14 @@ func Check(ctx context.Context, db *sql.DB, d Dialect, t Tables) error {
 		return err
 	}
 	return diff.err()
+}
+
+// validate says what is wrong with the arguments.
+func validate(db *sql.DB, d Dialect, t Tables) error {
+	if db == nil {
+		return errors.New("schema: the *sql.DB is nil")
+	}
+	return t.Validate(d)
 }
 
 // examine compares what is there with what is wanted.

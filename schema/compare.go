@@ -16,6 +16,7 @@ type difference struct {
 	noPlace  string   // why no table can be created; empty if one can
 	missing  []string // what applying the files brings
 	mistakes []string // what applying the files does not mend
+	later    bool     // the files of a later release may mend it
 }
 
 // compare holds what was found against what is wanted.
@@ -25,7 +26,12 @@ func compare(f *found, d Dialect, t Tables) *difference {
 		// What a later release wants of its tables is not known here. It says itself whether an older program may use them.
 		if f.lowest > Version {
 			diff.newer, diff.lowest = f.version, f.lowest
+			return diff
 		}
+		for _, wanted := range wantedTables {
+			diff.lacks(wanted, f.tables[wanted.name])
+		}
+		diff.later = len(diff.mistakes) > 0
 		return diff
 	}
 	if !f.place {
@@ -80,6 +86,20 @@ func (diff *difference) table(d Dialect, wanted wantedTable, table *foundTable) 
 	}
 }
 
+// lacks notes what is missing of a table of a later release. What else that wants of its tables is not known here.
+func (diff *difference) lacks(wanted wantedTable, table *foundTable) {
+	name := diff.tables.display(wanted.name)
+	if !table.exists {
+		diff.mistakes = append(diff.mistakes, "table "+name+" is missing")
+		return
+	}
+	for _, column := range wanted.columns {
+		if _, ok := table.columns[column.name]; !ok {
+			diff.mistakes = append(diff.mistakes, fmt.Sprintf("column %s.%s is missing", name, column.name))
+		}
+	}
+}
+
 func (diff *difference) column(d Dialect, table string, wanted wantedColumn, in *foundTable) {
 	want := foundColumn{typ: columnTypes[d][wanted.kind], nullable: wanted.nullable, hasDefault: wanted.hasDefault}
 	got, ok := in.columns[wanted.name]
@@ -123,7 +143,10 @@ func (diff *difference) err() error {
 		return fmt.Errorf("%w: %s", sqllock.ErrSchema, diff.noPlace)
 	}
 	var advice []string
-	if len(diff.mistakes) > 0 {
+	switch {
+	case diff.later:
+		advice = append(advice, "apply them with the later release that made them")
+	case len(diff.mistakes) > 0:
 		advice = append(advice, "alter the tables to what `sqllock schema print` shows, for existing tables are never altered for you")
 	}
 	if len(diff.missing) > 0 {

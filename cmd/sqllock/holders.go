@@ -71,8 +71,9 @@ func leaseEntries(infos []leasetable.Info) []entry {
 		if e.Token == 0 {
 			e.Token = info.Token
 		}
-		if len(info.Holders) == 0 {
+		if !info.Shared {
 			entries = append(entries, e)
+			continue
 		}
 		for _, holder := range info.Holders {
 			e.shared, e.limit, e.Holder = info.Limit == 0, info.Limit, holder
@@ -95,7 +96,9 @@ func sessionEntries(ctx context.Context, l sessionLocker) ([]entry, error) {
 			return nil, err
 		}
 		for _, info := range infos {
-			add(keyName(info.Key, info.Pair), info.Shared, info.Holder)
+			for _, holder := range info.Holders {
+				add(keyName(info.Key, info.Pair), info.Shared, holder)
+			}
 		}
 	case mysqlLocker:
 		infos, err := l.List(ctx)

@@ -33,10 +33,10 @@ var (
 func suspended() time.Duration {
 	now := int64(time.Since(began))
 	if since := time.Duration(now - looked.Load()); since < 0 || since >= fresh {
-		looked.Store(now)
-		if d := asleep() - baseline + time.Duration(pretends.Load()); d >= time.Duration(known.Load())+least { // it never falls
-			known.Store(int64(d))
+		d := int64(asleep() - baseline + time.Duration(pretends.Load()))
+		for old := known.Load(); d >= old+int64(least) && !known.CompareAndSwap(old, d); old = known.Load() { // it never falls
 		}
+		looked.Store(now) // last: whoever finds it new finds what was seen, too
 	}
 	return time.Duration(known.Load())
 }

@@ -105,6 +105,20 @@ func Misprepared(err error) bool {
 const PrepareNothing = "a pooler in between gives this connection now one session, now another: have the driver prepare nothing " +
 	"(of pgx: default_query_exec_mode=exec in the URL), or let the pooler keep prepared statements (PgBouncer: max_prepared_statements)"
 
+// ErrUnparsable is the error of a connection string that pgx cannot parse. Its own error repeats the string, with the password in some forms.
+var ErrUnparsable = errors.New("the PostgreSQL connection string cannot be parsed; " +
+	"it should look like postgres://user:password@host:5432/database")
+
+// Unparsable reports whether err is that of pgx for such a string.
+func Unparsable(err error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if reflect.TypeOf(err).String() == "*pgconn.ParseConfigError" {
+			return true
+		}
+	}
+	return false
+}
+
 // LastReset returns where a connection of pgx's stdlib (5.12) notes when it was last taken from its pool. If that was more than a second
 // ago the driver asks the server for a sign of life, which is a round trip, before the connection is used. It is nil if it is not
 // known, or if the application decides that itself, by stdlib.OptionShouldPing.

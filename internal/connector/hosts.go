@@ -40,15 +40,20 @@ func address(config reflect.Value) string {
 	return fmt.Sprint(config.FieldByName("Host"), ":", config.FieldByName("Port"))
 }
 
-// Sharing returns a connector like c, whose hosts share the time within which one has to be found if c is one of pgx and has several.
+// Sharing returns a connector like c. If c is one of pgx, its hosts share the time within which one has to be found, if it has several,
+// and a connector that was made of a configuration has no tracer: renewals and heartbeats are none of the application's statements.
 func Sharing(c driver.Connector, within time.Duration) driver.Connector {
 	v := reflect.ValueOf(c)
 	switch v.Type().String() {
 	case "stdlib.connector":
 		shares := reflect.New(v.Type())
 		shares.Elem().Set(v)
-		if ShareTime(shares.Interface(), within) {
-			c, _ = reflect.TypeAssert[driver.Connector](shares.Elem())
+		ShareTime(shares.Interface(), within)
+		if tracer := shares.Elem().FieldByName("Tracer"); tracer.CanSet() {
+			tracer.SetZero()
+		}
+		if own, ok := reflect.TypeAssert[driver.Connector](shares.Elem()); ok {
+			c = own
 		}
 	case "*stdlib.driverConnector":
 		dsn, _ := field[string](c, "name")

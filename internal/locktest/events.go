@@ -41,6 +41,30 @@ func Events(
 	told.mustBe(t, "failed it: sqllock: acquire \"it\": "+sqllock.ErrHeld.Error())
 	MustRelease(t, lock)
 
+	// What AcquireAll tries before it waits is no acquisition that failed.
+	lock = MustTry(t, other, "it")
+	all := make(chan sqllock.Lock, 1)
+	go func() {
+		got, err := sqllock.AcquireAll(bounded(t), l, []string{"also", "it"})
+		if err != nil {
+			t.Error(err)
+		}
+		all <- got
+	}()
+	Eventually(t, "one of the names was taken", func() bool { return told.last(event.Acquired).Name == "also" })
+	MustRelease(t, lock)
+	if got := <-all; got != (*sqllock.Locks[sqllock.Lock])(nil) {
+		MustRelease(t, got)
+	}
+	if e := told.last(event.Failed); e.Kind != "" {
+		t.Errorf("AcquireAll succeeded, and %v was told", e)
+	}
+	told.forget()
+
+	_, err := l.TryAcquire(t.Context(), "")
+	mustMatch(t, err, sqllock.ErrName)
+	told.mustBe(t, "failed : ")
+
 	// On a busy machine the wait can begin after the release: then it is none.
 	for told.last(event.Waited).Kind == "" {
 		told.forget()

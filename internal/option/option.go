@@ -8,6 +8,8 @@ type Options struct {
 	TTL  time.Duration  // 0: the Locker's own
 	Wait *time.Duration // how long to wait at most; nil: as long as the context lives
 
+	Probe bool // a name that is held is asked for again by another call; see event.Failed
+
 	backends []backend
 }
 

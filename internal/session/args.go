@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/lockname"
@@ -15,22 +14,22 @@ import (
 	"github.com/sqllock/sqllock/internal/waiting"
 )
 
-// CheckArgs validates what op was given for a session lock of the backend whose options are a C, and returns what those say, and how
-// long to wait at most.
-func CheckArgs[C any](op, name string, opts []sqllock.Option) (c C, wait *time.Duration, err error) {
+// CheckArgs validates what op was given for a session lock of the backend whose options are a C, and returns what those say, and the
+// options of every backend.
+func CheckArgs[C any](op, name string, opts []sqllock.Option) (c C, o option.Options, err error) {
 	o, c, foreign := option.Read[C](opts)
 	err = errors.Join(lockname.Check(name), waiting.Check(o.Wait))
 	switch {
 	case err != nil:
 	case o.TTL != 0:
-		err = fmt.Errorf("%w: sqllock.WithTTL; a session lock has no TTL of its own: set WithSessionTTL on its Locker", sqllock.ErrUnsupported)
+		err = fmt.Errorf("%w: sqllock.WithTTL; the lock ends with its session or transaction. A Locker has WithSessionTTL", sqllock.ErrUnsupported)
 	case foreign != "":
 		err = fmt.Errorf("%w: %s, which is not for a session lock of this database", sqllock.ErrUnsupported, foreign)
 	}
 	if err != nil {
-		return c, nil, &sqllock.OpError{Op: op, Name: name, Err: err}
+		return c, o, &sqllock.OpError{Op: op, Name: name, Err: err}
 	}
-	return c, o.Wait, nil
+	return c, o, nil
 }
 
 // DefaultOwner is what a Locker calls itself unless told otherwise: program@host:pid.

@@ -26,7 +26,8 @@ type Want[K comparable] struct {
 	Key    K      // what the server calls it
 	Shared bool   // others may have it at the same time, if they share as well
 
-	Wait *time.Duration // how long Acquire waits at most; nil: as long as its context lives
+	Wait  *time.Duration // how long Acquire waits at most; nil: as long as its context lives
+	Probe bool           // see option.Options
 }
 
 func (w Want[K]) take() Op[K] { return Op[K]{Key: w.Key, Shared: w.Shared, Take: true} }

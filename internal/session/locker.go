@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -109,7 +110,9 @@ func (l *Locker[K]) tell(ctx context.Context, w Want[K], began time.Time, waited
 	if err != nil {
 		err = &sqllock.OpError{Op: "acquire", Name: w.Name, Err: err}
 	}
-	l.Events.Asked(ctx, w.Name, began, waited, h, err)
+	if !w.Probe || !errors.Is(err, sqllock.ErrHeld) {
+		l.Events.Asked(ctx, w.Name, began, waited, h, err)
+	}
 	if err != nil {
 		return nil, err
 	}

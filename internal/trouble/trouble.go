@@ -17,8 +17,8 @@ type Trouble struct {
 	told time.Time // guarded by mu: when somebody was told last
 }
 
-// tellEvery is for how long who was told is not told again.
-const tellEvery = 3 * time.Second
+// TellEvery is how often somebody is told of the same trouble at most.
+const TellEvery = 3 * time.Second
 
 // Meet notes err, which a wait outlasts, and reports whether somebody should be told: when the trouble begins, unless
 // that was lately.
@@ -26,7 +26,7 @@ func (t *Trouble) Meet(err error) (tell bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known := t.last.Swap(&err) != nil
-	if known || !t.told.IsZero() && time.Since(t.told) < tellEvery {
+	if known || !t.told.IsZero() && time.Since(t.told) < TellEvery {
 		return false
 	}
 	t.told = time.Now()
