@@ -175,10 +175,6 @@ func (i image) host(ctx context.Context, inst *instance, password string, settin
 	)
 }
 
-// cpuShares is what a server has of the processors when others want them, too: Docker's default is that of one process, and the
-// server works for every test of a run.
-const cpuShares = 8 * 1024
-
 // start creates the container when called for the first time. The shared
 // server's data is in memory; an own one's has to survive a stop.
 func (c *container) start(context.Context) error {
@@ -187,7 +183,6 @@ func (c *container) start(context.Context) error {
 	}
 	resource, err := c.image.pool.RunWithOptions(&c.run, func(h *dc.HostConfig) {
 		h.PublishAllPorts = false
-		h.CPUShares = cpuShares
 		if c.own {
 			h.Mounts = []dc.HostMount{{Type: "volume", Target: c.image.product.dataFolder()}}
 		} else {
