@@ -222,8 +222,12 @@ func (p *process) says(want string) {
 		if time.Now().After(deadline) {
 			p.t.Fatalf("%v: stderr %q does not say %q", p.cmd.Args, p.errors(), want)
 		}
+		<-time.After(pollEvery)
 	}
 }
+
+// pollEvery leaves the processors to what is waited for.
+const pollEvery = 10 * time.Millisecond
 
 // call runs sqllock to its end, with nothing to read, and expects this exit code.
 func call(t *testing.T, e env, code int, says []string, args ...string) (stdout string) {
@@ -323,6 +327,9 @@ func (db testPlace) until(t *testing.T, query string) {
 	for got := 0; got != 1; {
 		if err := db.GetContext(ctx, &got, query); err != nil {
 			t.Fatalf("%s: %v; the answer was %d, want 1", query, err, got)
+		}
+		if got != 1 {
+			<-time.After(pollEvery)
 		}
 	}
 }
