@@ -164,12 +164,23 @@ func Statements(l *Locker) map[string]string {
 
 // BreakOff closes the socket of a connection of l's under the driver, which does not know that, and has just used it.
 func BreakOff(ctx context.Context, l *Locker) error {
-	conn, err := l.store.work.Conn(ctx)
-	if err != nil {
-		return err
+	for {
+		conn, err := l.store.work.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		own := false // or a borrowed one, while that of its own takes long to open
+		err = conn.Raw(func(dc any) error {
+			var c *tracked
+			if c, own = dc.(*tracked); !own {
+				return nil
+			}
+			return c.driverConn.(*postgresConn).socket.Close()
+		})
+		if err = errors.Join(err, conn.Close()); own || err != nil { // into the pool
+			return err
+		}
 	}
-	defer conn.Close() // into the pool
-	return conn.Raw(func(dc any) error { return dc.(*tracked).driverConn.(*postgresConn).socket.Close() })
 }
 
 // SpoilRest has the server refuse the statement that takes those of many names which the first one did not.

@@ -233,7 +233,7 @@ func TestAServerThatStallsDoesNotHoldUpAnAttemptForEver(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	db := withTables(t, sqltest.Postgres(t))
-	l := newLocker(t, db.DB, leasetable.WithTTL(time.Second))
+	l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 	tx, err := db.BeginTxx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -242,10 +242,14 @@ func TestAServerThatStallsDoesNotHoldUpAnAttemptForEver(t *testing.T) {
 	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE sqllock_lease IN ACCESS EXCLUSIVE MODE"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.TryAcquire(context.Background(), "x"); !sqllock.IsRetryable(err) || errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("TryAcquire on a server that stalls: %v; want an error that may be retried, and is not the caller's deadline", err)
-	} else if !strings.Contains(err.Error(), "does answer a SELECT") {
-		t.Errorf("TryAcquire on a server that stalls does not say that the server answers: %v", err)
+	for { // until the server answers the question within its second, which a busy machine may not
+		_, err := l.TryAcquire(context.Background(), "x")
+		if !sqllock.IsRetryable(err) || errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("TryAcquire on a server that stalls: %v; want an error that may be retried, and is not the caller's deadline", err)
+		}
+		if strings.Contains(err.Error(), "does answer a SELECT") {
+			return
+		}
 	}
 }
 

@@ -76,7 +76,7 @@ while [ "$mode" != now ]; do
 	[ -d "$dir" ] || exit 0
 	if in_use; then
 		[ "$mode" = watch ] || exit 0
-		sleep 0.2 2>/dev/null || sleep 1
+		sleep 1 # each look is a process, and there is a watch for each server
 		continue
 	fi
 	# Without its record nobody can take the server up; whoever did so just

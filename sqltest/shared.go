@@ -62,8 +62,8 @@ func namedServer(ctx context.Context, p product, dsn string) (server, error) {
 	return srv, nil
 }
 
-// adopt registers this process with a server that runs already. One that does
-// not answer any more is ended.
+// adopt registers this process with a server that runs already. One that is gone is ended, whoever uses it. One that is silent is
+// left to those who do, and to the reaper: the machine may be busy.
 func adopt(ctx context.Context, p product, inst *instance) (server, bool) {
 	if !isSet("SQLTEST_KEEP") {
 		_ = os.Remove(inst.file("users/keep"))
@@ -76,7 +76,7 @@ func adopt(ctx context.Context, p product, inst *instance) (server, bool) {
 		return server{}, false
 	}
 	srv := server{product: p, record: r, inst: inst}
-	ctx, cancel := context.WithTimeout(ctx, 2*quickly)
+	ctx, cancel := context.WithTimeout(ctx, patiently)
 	defer cancel()
 	err = await(ctx, 100*time.Millisecond, func() (bool, error) {
 		var err error
@@ -86,9 +86,8 @@ func adopt(ctx context.Context, p product, inst *instance) (server, bool) {
 		}
 		return err == nil, nil
 	})
-	if err != nil {
+	if errors.Is(err, syscall.ECONNREFUSED) {
 		_ = inst.end()
-		return server{}, false
 	}
-	return srv, true
+	return srv, err == nil
 }

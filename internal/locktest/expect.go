@@ -227,7 +227,7 @@ func receive[T any](t *testing.T, ch <-chan T, within time.Duration, what string
 func Eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	ctx := bounded(t)
-	tick := time.NewTicker(time.Millisecond)
+	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !done() {
 		select {
