@@ -170,7 +170,7 @@
 // # How it works inside
 //
 // A row of sqllock_lease is a promise with an expiry. A row of sqllock_lock is a name, its token and the lease that
-// holds it (package schema has the tables). A name that several hold together has a row of sqllock_place for each
+// holds it (package schema has the tables). A name that several hold together has a row of sqllock_permit for each
 // share or permit. A Locker keeps one lease row for every TTL in use, renewed by one statement however many locks
 // hang on it.
 //

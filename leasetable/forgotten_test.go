@@ -23,8 +23,8 @@ func TestANameWhoseReleaseTheDatabaseForgotIsFreedByItsOwner(t *testing.T) {
 		}
 		lease := leaseOf(t, db, "kept")
 		run(t, db, "UPDATE sqllock_lock SET lease_id = ? WHERE name = ?", lease, []byte("forgotten"))
-		run(t, db, "INSERT INTO sqllock_lock (name, token, places, acquired_at) VALUES (?, 7, 1, "+soonOver[db.Engine]+")", []byte("place"))
-		run(t, db, "INSERT INTO sqllock_place (name, token, lease_id, places, acquired_at) VALUES (?, 7, ?, 0, "+soonOver[db.Engine]+")", []byte("place"), lease)
+		run(t, db, "INSERT INTO sqllock_lock (name, token, permits, acquired_at) VALUES (?, 7, 1, "+soonOver[db.Engine]+")", []byte("place"))
+		run(t, db, "INSERT INTO sqllock_permit (name, token, lease_id, permits, acquired_at) VALUES (?, 7, ?, 0, "+soonOver[db.Engine]+")", []byte("place"), lease)
 		mustBeHeld(t, newLocker(t, db.DB), "forgotten")
 		endConnections(t, db)
 		next := take(t, newLocker(t, db.DB), "forgotten")

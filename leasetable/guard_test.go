@@ -269,7 +269,7 @@ func TestAHolderDoesNothingWithALockThatIsNotItsOwn(t *testing.T) {
 			for change, arg := range map[string]any{"token = ?": 7, "lease_id = ?": leaseOf(t, db, "other")} {
 				name := what + change
 				lease := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), name, test.opts...)
-				for _, table := range []string{"sqllock_lock", "sqllock_place"} {
+				for _, table := range []string{"sqllock_lock", "sqllock_permit"} {
 					run(t, db, "UPDATE "+table+" SET "+change+" WHERE name = ?", arg, []byte(name))
 				}
 				if err := test.do(lease); !errors.Is(err, sqllock.ErrLost) {

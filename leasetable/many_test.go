@@ -42,7 +42,7 @@ func want(t *testing.T, db *sqltest.Database, name string) {
 	if db.Engine == sqltest.EnginePostgres {
 		soon = "clock_timestamp() + INTERVAL '1 hour'"
 	}
-	run(t, db, "UPDATE sqllock_lock SET wanted_since = 1, wanted_until = "+soon+" WHERE name = ?", []byte(name))
+	run(t, db, "UPDATE sqllock_lock SET waiter_since = 1, waiter_until = "+soon+" WHERE name = ?", []byte(name))
 }
 
 func TestAStatementForManyTakesWhatIsFreeAndNothingElse(t *testing.T) {

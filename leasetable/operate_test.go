@@ -400,7 +400,7 @@ func TestInfoSaysOfOneNameWhatListSaysOfAll(t *testing.T) {
 		if err := errors.Join(kept.Release(t.Context()), free.Release(t.Context())); err != nil {
 			t.Fatal(err)
 		}
-		run(t, db, "UPDATE sqllock_lock SET wanted_since = 1, wanted_until = (SELECT max(expires_at) FROM sqllock_lease)")
+		run(t, db, "UPDATE sqllock_lock SET waiter_since = 1, waiter_until = (SELECT max(expires_at) FROM sqllock_lease)")
 		all, err := l.List(t.Context(), "")
 		if err != nil || len(all) != 5 {
 			t.Fatalf("List = %+v, %v", all, err)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A name that several hold together has a row of sqllock_place for each of them. Who wants a place looks
+// A name that several hold together has a row of sqllock_permit for each of them. Who wants a place looks
 // at all of them at once, and takes one on the condition that the name's token is still the one that it saw:
 // whoever comes raises the token, and whoever goes only makes room.
 

@@ -39,7 +39,7 @@ func TestAClaimOfAPlaceWhoseAnswerIsLostTakesNoPlace(t *testing.T) {
 				// Whether it took the place or not: what it had seen is over, and the place is free.
 				eventually(t, func() bool {
 					return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE name <> 'kept' AND token = "+itoa(last+1)) == 1 &&
-						count(t, db, "SELECT count(*) FROM sqllock_place") == 0
+						count(t, db, "SELECT count(*) FROM sqllock_permit") == 0
 				})
 				lease := take(t, []*leasetable.Locker{l, other}[i%2], "x", leasetable.WithLimit(1))
 				if last += 2; lease.Token() != last {
@@ -66,7 +66,7 @@ func TestAClaimOfAPlaceThatWasGivenUpTakesNoPlace(t *testing.T) {
 				t.Errorf("%s: token %d, %v", name, token, err)
 			}
 		}
-		if n := count(t, db, "SELECT count(*) FROM sqllock_place"); n != 0 {
+		if n := count(t, db, "SELECT count(*) FROM sqllock_permit"); n != 0 {
 			t.Errorf("%d places were taken", n)
 		}
 	})
@@ -107,7 +107,7 @@ func TestALostAnswerCostsNobodyElseItsPlace(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if n := count(t, db, "SELECT count(*) FROM sqllock_place"); n != len(leases) {
+			if n := count(t, db, "SELECT count(*) FROM sqllock_permit"); n != len(leases) {
 				t.Errorf("%d places for %d who have one", n, len(leases))
 			}
 			release(t, leases...)

@@ -17,7 +17,7 @@ import (
 func expire(t *testing.T, db *sqltest.Database, lease *leasetable.Lease) {
 	t.Helper()
 	run(t, db, "UPDATE sqllock_lease SET expires_at = "+longAgo[db.Engine]+
-		" WHERE id = (SELECT lease_id FROM sqllock_place WHERE name = ? AND token = ?)", []byte(lease.Name()), lease.Token())
+		" WHERE id = (SELECT lease_id FROM sqllock_permit WHERE name = ? AND token = ?)", []byte(lease.Name()), lease.Token())
 }
 
 func TestThePlaceOfADeadHolderIsTakenOverAndNoOther(t *testing.T) {
@@ -58,7 +58,7 @@ func TestThePlaceOfADeadHolderIsTakenOverAndNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustRise(t, dead, alone)
-		if n := count(t, db, "SELECT count(*) FROM sqllock_place"); n != 0 {
+		if n := count(t, db, "SELECT count(*) FROM sqllock_permit"); n != 0 {
 			t.Errorf("%d places are left", n)
 		}
 		// And the other way round.
@@ -87,7 +87,7 @@ func TestDeadPlacesOfAnotherLimitAreFollowedByAll(t *testing.T) {
 		if _, err := tryPlace(t, b, leasetable.WithLimit(1)); err != nil {
 			t.Fatal(err)
 		}
-		if n := count(t, db, "SELECT count(*) FROM sqllock_place"); n != 1 {
+		if n := count(t, db, "SELECT count(*) FROM sqllock_permit"); n != 1 {
 			t.Errorf("%d places", n)
 		}
 	})
@@ -107,7 +107,7 @@ func TestDeadPlacesThatAreInNobodysWayAreCleared(t *testing.T) {
 		}
 		l := newLocker(t, db.DB)
 		take(t, l, "x", leasetable.WithShared())
-		eventually(t, func() bool { return count(t, db, "SELECT count(*) FROM sqllock_place") == 1 })
+		eventually(t, func() bool { return count(t, db, "SELECT count(*) FROM sqllock_permit") == 1 })
 	})
 }
 
@@ -195,7 +195,7 @@ func TestAStaleHolderOfAPlaceWritesNothing(t *testing.T) {
 		a, b := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
 		stale := take(t, a, t.Name(), one)
 		early := begin(t) // whose snapshot is older than the takeover
-		if err := early.exec("SELECT count(*) FROM sqllock_place"); err != nil {
+		if err := early.exec("SELECT count(*) FROM sqllock_permit"); err != nil {
 			t.Fatal(err)
 		}
 		if db.Engine == sqltest.EngineSQLite {

@@ -73,7 +73,7 @@ func TestSoManyHoldANameWithALimitAndNoMore(t *testing.T) {
 			}
 		}
 		release(t, first, third, fourth)
-		if n := count(t, db, "SELECT count(*) FROM sqllock_place"); n != 0 {
+		if n := count(t, db, "SELECT count(*) FROM sqllock_permit"); n != 0 {
 			t.Errorf("%d places are left", n)
 		}
 		if err := first.Verify(t.Context()); !errors.Is(err, sqllock.ErrReleased) {
@@ -149,7 +149,7 @@ func TestAShareOfASemaphoreIsRefusedAndAPlaceAmongShares(t *testing.T) {
 			waiting <- err
 		}()
 		eventually(t, func() bool {
-			return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE exclusive_wanted_until IS NOT NULL") == 1
+			return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE exclusive_waiter_until IS NOT NULL") == 1
 		})
 		refused(a, 2, 0, shared.Token(), leasetable.WithLimit(2))
 		cancel()
@@ -261,7 +261,7 @@ func TestNobodyIsRefusedWhileThereIsAPlaceLeft(t *testing.T) {
 			}
 		}
 		all.Wait()
-		if n := count(t, db, "SELECT count(DISTINCT token) FROM sqllock_place"); n != len(lockers)*each {
+		if n := count(t, db, "SELECT count(DISTINCT token) FROM sqllock_permit"); n != len(lockers)*each {
 			t.Errorf("%d tokens", n)
 		}
 		if _, err := tryPlace(t, lockers[0], leasetable.WithLimit(len(lockers)*each)); !errors.Is(err, sqllock.ErrHeld) {

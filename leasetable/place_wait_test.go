@@ -34,7 +34,7 @@ func acquire(ctx context.Context, t *testing.T, l *leasetable.Locker, opts ...sq
 
 func isWanted(t *testing.T, db *sqltest.Database) bool {
 	t.Helper()
-	return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE exclusive_wanted_until IS NOT NULL") == 1
+	return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE exclusive_waiter_until IS NOT NULL") == 1
 }
 
 func TestThoseInLineBehindOneWhoIsAloneShareTheNameAfterIt(t *testing.T) {
@@ -179,7 +179,7 @@ func TestWhoGivesUpWaitingLeavesNothing(t *testing.T) {
 				}
 			}
 		}
-		eventually(t, func() bool { return count(t, db, "SELECT count(*) FROM sqllock_place") == 0 })
+		eventually(t, func() bool { return count(t, db, "SELECT count(*) FROM sqllock_permit") == 0 })
 		release(t, take(t, b, "x"))
 	})
 }
@@ -192,7 +192,7 @@ func TestAWaiterThatDiedKeepsOthersOutForSomeSecondsOnly(t *testing.T) {
 		l := newLocker(t, db.DB)
 		take(t, l, "x", leasetable.WithShared())
 		began := time.Now()
-		run(t, db, "UPDATE sqllock_lock SET exclusive_wanted_until = "+soonOver[db.Engine])
+		run(t, db, "UPDATE sqllock_lock SET exclusive_waiter_until = "+soonOver[db.Engine])
 		take(t, l, "x", leasetable.WithShared())
 		if waited := time.Since(began); waited < 990*time.Millisecond {
 			t.Errorf("a share was to be had after %v", waited)
@@ -206,7 +206,7 @@ func TestWhoIsKeptOutByAWaiterAloneIsToldOfNoHolder(t *testing.T) {
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB)
 		release(t, take(t, l, "x", leasetable.WithShared()))
-		run(t, db, "UPDATE sqllock_lock SET exclusive_wanted_until = "+soonOver[db.Engine])
+		run(t, db, "UPDATE sqllock_lock SET exclusive_waiter_until = "+soonOver[db.Engine])
 		_, err := l.TryAcquire(t.Context(), "x", leasetable.WithShared())
 		var held *sqllock.HeldError
 		if err != nil && (!errors.As(err, &held) || held.Holder != sqllock.Holder{}) { // nil: the second is over

@@ -28,7 +28,7 @@ func TestAPlaceIsTakenAsAWholeOrNotAtAll(t *testing.T) {
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l, limit := newLocker(t, db.DB), leasetable.WithLimit(3)
 		release(t, take(t, newLocker(t, db.DB), "x", limit))
-		refuse, allow := refusals(db, "INSERT", "sqllock_place")
+		refuse, allow := refusals(db, "INSERT", "sqllock_permit")
 		run(t, db, refuse)
 		for _, name := range []string{"x", "new"} {
 			if _, err := l.TryAcquire(t.Context(), name, limit); err == nil || errors.Is(err, sqllock.ErrHeld) {

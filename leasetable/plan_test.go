@@ -16,7 +16,7 @@ import (
 
 // No statement but these may read what it does not ask for, whatever the server knows of the tables.
 var readAll = map[string]bool{
-	"list": true, "list_places": true, // a range of names, and whose they are
+	"list": true, "list_permits": true, // a range of names, and whose they are
 	"names_of": true, "purge": true, // what has no index, or not for them
 }
 
@@ -60,7 +60,7 @@ var allContents = []contents{
 	}},
 }
 
-var leaseTables = []string{"sqllock_lock", "sqllock_lease", "sqllock_place"}
+var leaseTables = []string{"sqllock_lock", "sqllock_lease", "sqllock_permit"}
 
 // rowID is the name and the lease of the row with a number.
 func rowID(n int) []byte { return fmt.Appendf(nil, "%016d", n) }
@@ -79,16 +79,16 @@ func rows(t *testing.T, db *sqltest.Database, n int) {
 		now = "clock_timestamp()"
 	}
 	for at := 1; at <= n; at += most {
-		var locks, leases, places []string
+		var locks, leases, permits []string
 		for i := at; i < min(at+most, n+1); i++ {
 			id := fmt.Sprintf("'%s'", rowID(i))
 			locks = append(locks, fmt.Sprintf("(%s, 1, %s, %s)", id, id, now))
 			leases = append(leases, fmt.Sprintf("(%s, '', '', 1, 1, %s, %s)", id, now, now))
-			places = append(places, fmt.Sprintf("(%s, 1, %s, 0, %s)", id, id, now))
+			permits = append(permits, fmt.Sprintf("(%s, 1, %s, 0, %s)", id, id, now))
 		}
 		run(t, db, "INSERT INTO sqllock_lock (name, token, lease_id, acquired_at) VALUES "+strings.Join(locks, ","))
 		run(t, db, "INSERT INTO sqllock_lease (id, owner, host, pid, ttl_us, created_at, expires_at) VALUES "+strings.Join(leases, ","))
-		run(t, db, "INSERT INTO sqllock_place (name, token, lease_id, places, acquired_at) VALUES "+strings.Join(places, ","))
+		run(t, db, "INSERT INTO sqllock_permit (name, token, lease_id, permits, acquired_at) VALUES "+strings.Join(permits, ","))
 	}
 }
 

@@ -14,27 +14,27 @@ var files embed.FS
 type statement string
 
 const (
-	openLease       statement = "grant"
+	openLease       statement = "open_lease"
 	renew           statement = "renew"
-	endLease        statement = "end"
+	endLease        statement = "end_lease"
 	acquire         statement = "acquire"
 	acquireFree     statement = "acquire_free" // MySQL only
 	insert          statement = "insert"       // PostgreSQL only
-	readState       statement = "look"
-	expire          statement = "bury"
-	expireUnchanged statement = "bury_still"
+	readState       statement = "read_state"
+	expire          statement = "expire"
+	expireUnchanged statement = "expire_unchanged"
 	takeover        statement = "takeover"
 	release         statement = "release"
-	handOff         statement = "pass"
-	releaseByLease  statement = "disown"
+	handOff         statement = "hand_off"
+	releaseByLease  statement = "release_by_lease"
 	guard           statement = "guard"
 	list            statement = "list"
 	purge           statement = "purge"
 	force           statement = "force"
-	noteWaiter      statement = "want"
-	removeWaiter    statement = "want_no_more"
+	noteWaiter      statement = "note_waiter"
+	removeWaiter    statement = "remove_waiter"
 	namesOf         statement = "names_of"
-	setMetadata     statement = "note"
+	setMetadata     statement = "set_metadata"
 	move            statement = "move"
 	adopt           statement = "adopt"
 	acquireMany     statement = "acquire_many"
@@ -50,7 +50,7 @@ const (
 
 	unlocked       statement = "unlocked" // not SQLite, as the next ones
 	unlockedLease  statement = "unlocked_lease"
-	unlockedPermit statement = "unlocked_place"
+	unlockedPermit statement = "unlocked_permit"
 
 	freeMany    statement = "free_many" // MySQL only, as the next ones
 	knownMany   statement = "known_many"
@@ -58,26 +58,26 @@ const (
 	heldMany    statement = "held_many"
 	insertMany  statement = "insert_many"
 	guardGalera statement = "guard_galera"
-	notifyLease statement = "tell" // SQLite only
+	notifyLease statement = "notify_lease" // SQLite only
 
 	acquireAtOnce statement = "acquire_at_once" // MySQL only, where it is MariaDB, as the next one
 	releaseAtOnce statement = "release_at_once"
 
-	readPermits         statement = "look_places"
-	listPermits         statement = "list_places"
-	releasePermit       statement = "release_place"
-	clearPermit         statement = "clear_place"
-	guardPermit         statement = "guard_place"
+	readPermits         statement = "read_permits"
+	listPermits         statement = "list_permits"
+	releasePermit       statement = "release_permit"
+	clearPermit         statement = "clear_permit"
+	guardPermit         statement = "guard_permit"
 	convert             statement = "convert"
-	bumpToken           statement = "raise"
-	noteExclusiveWaiter statement = "want_alone"
-	forcePermits        statement = "force_places"
-	acquirePermit       statement = "acquire_place" // PostgreSQL only, which changes two tables in one statement
-	firstPermit         statement = "first_place"   // not PostgreSQL, as the next ones
-	nextPermit          statement = "next_place"
-	addPermit           statement = "add_place"
-	notifyPermits       statement = "tell_places"
-	clearPermits        statement = "clear_places"
+	bumpToken           statement = "bump_token"
+	noteExclusiveWaiter statement = "note_exclusive_waiter"
+	forcePermits        statement = "force_permits"
+	acquirePermit       statement = "acquire_permit" // PostgreSQL only, which changes two tables in one statement
+	firstPermit         statement = "first_permit"   // not PostgreSQL, as the next ones
+	nextPermit          statement = "next_permit"
+	addPermit           statement = "add_permit"
+	notifyPermits       statement = "notify_permits"
+	clearPermits        statement = "clear_permits"
 )
 
 // loadStatements reads the statements of a dialect and puts in the names of the tables.

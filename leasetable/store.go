@@ -284,14 +284,14 @@ type lockState struct {
 	RemainingUS int64  `db:"remaining_us"` // until then
 	TTLUS       int64  `db:"ttl_us"`
 	Renewals    int64  `db:"renewals"`
-	WaiterUS    int64  `db:"wanted_us"` // of look and list: since when another process waits for the name; 0: none is known to
+	WaiterUS    int64  `db:"waiter_us"` // of look and list: since when another process waits for the name; 0: none is known to
 	Metadata    []byte `db:"-"`
 
 	// Of a name that several hold together, or held last, and of each of them: how many can, as who came last, or that one,
 	// has asked; 0 for any number.
-	Permits     sql.NullInt64 `db:"places"`
-	ExclusiveUS int64         `db:"alone_us"` // for how long nobody joins them
-	Permit      bool          `db:"place"`    // the row is that of one of them
+	Permits     sql.NullInt64 `db:"permits"`
+	ExclusiveUS int64         `db:"exclusive_us"` // for how long nobody joins them
+	Permit      bool          `db:"permit"`    // the row is that of one of them
 	permits     []lockState   // those rows, by their tokens; of lookPlaces only
 }
 

@@ -18,7 +18,7 @@ import (
 
 func wanted(t *testing.T, db *sqltest.Database) bool {
 	t.Helper()
-	return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE wanted_until IS NOT NULL") == 1
+	return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE waiter_until IS NOT NULL") == 1
 }
 
 // acquiring calls Acquire in a goroutine.
@@ -101,7 +101,7 @@ func TestOnlyAReleaseThatSomebodyWaitsForNotifies(t *testing.T) {
 			}
 			for range 2 {
 				lease := take(t, l, "x")
-				run(t, db, "UPDATE sqllock_lock SET wanted_until = now() + interval '1 minute', wanted_since = 42")
+				run(t, db, "UPDATE sqllock_lock SET waiter_until = now() + interval '1 minute', waiter_since = 42")
 				release(t, lease)
 				if said, want := heard(), "42 "+hex.EncodeToString([]byte("x")); said != want {
 					t.Errorf("a release that somebody waits for says %q; want %q", said, want)
@@ -159,7 +159,7 @@ func TestAProcessThatTakesALockAgainAndAgainGivesWay(t *testing.T) {
 			}
 		}()
 		eventually(t, func() bool { return holds.Load() > 100 })
-		since := func() int { return count(t, db, "SELECT coalesce(max(wanted_since), 0) FROM sqllock_lock") }
+		since := func() int { return count(t, db, "SELECT coalesce(max(waiter_since), 0) FROM sqllock_lock") }
 		for range 5 {
 			was := since()
 			lock := acquiring(newLocker(t, db.DB), "x") // which owes nothing to the other
@@ -193,7 +193,7 @@ func TestWhoHadANameLastLooksForSomebodyElseWhoTakesIt(t *testing.T) {
 		counted, statements := counting(t, db)
 		l := newLocker(t, counted, leasetable.WithTTL(time.Minute))
 		held := take(t, l, "x")
-		run(t, db, "UPDATE sqllock_lock SET wanted_since = 42, wanted_until = "+until)
+		run(t, db, "UPDATE sqllock_lock SET waiter_since = 42, waiter_until = "+until)
 		if err := held.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -218,7 +218,7 @@ func TestWhoWaitsIsNotedOnce(t *testing.T) {
 		lease := take(t, newLocker(t, db.DB), "x")
 		ctx, cancel := context.WithCancel(t.Context())
 		since := func() int {
-			return count(t, db, "SELECT coalesce(max(wanted_since), 0) FROM sqllock_lock")
+			return count(t, db, "SELECT coalesce(max(waiter_since), 0) FROM sqllock_lock")
 		}
 		var first int
 		for i := range 3 {
@@ -227,7 +227,7 @@ func TestWhoWaitsIsNotedOnce(t *testing.T) {
 			if i == 0 {
 				eventually(t, func() bool { return wanted(t, db) })
 				first = since()
-				if count(t, db, "SELECT count(exclusive_wanted_until) FROM sqllock_lock") != 0 {
+				if count(t, db, "SELECT count(exclusive_waiter_until) FROM sqllock_lock") != 0 {
 					t.Error("those who hold the name together are kept out, of whom there are none")
 				}
 			}
@@ -313,7 +313,7 @@ func TestWhoHasTheNameIsNotNotedToWaitForIt(t *testing.T) {
 			if wanted(t, db) {
 				t.Errorf("the next holder of the name that was %s is noted to wait for it", how)
 			}
-			run(t, db, "UPDATE sqllock_lock SET wanted_until = NULL")
+			run(t, db, "UPDATE sqllock_lock SET waiter_until = NULL")
 		}
 	})
 }

@@ -40,11 +40,11 @@ func TestTablesOfALaterReleaseServeIfTheySaySo(t *testing.T) {
 		must(t, schema.Check(t.Context(), db.DB.DB, d, schema.Tables{}))
 		must(t, schema.Apply(t.Context(), db.DB.DB, d, schema.Tables{}))
 
-		exec(t, db.DB.DB, "DROP TABLE sqllock_place")
+		exec(t, db.DB.DB, "DROP TABLE sqllock_permit")
 		for how, err := range map[string]error{
 			"Check": schema.Check(t.Context(), db.DB.DB, d, schema.Tables{}), "Apply": schema.Apply(t.Context(), db.DB.DB, d, schema.Tables{}),
 		} {
-			if !errors.Is(err, sqllock.ErrSchema) || !strings.Contains(err.Error(), "sqllock_place is missing") || !strings.Contains(err.Error(), "later release") {
+			if !errors.Is(err, sqllock.ErrSchema) || !strings.Contains(err.Error(), "sqllock_permit is missing") || !strings.Contains(err.Error(), "later release") {
 				t.Errorf("%s of later tables without one that this release needs: %v", how, err)
 			}
 		}

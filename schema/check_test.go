@@ -28,7 +28,7 @@ var damages = map[schema.Dialect][]damage{
 		{"a missing default", []string{"ALTER TABLE sqllock_lock ALTER COLUMN metadata DROP DEFAULT"}, []string{"must be bytea not null with a default"}, false},
 		{"a missing primary key", []string{"ALTER TABLE sqllock_lock DROP CONSTRAINT sqllock_lock_pkey"}, []string{"the primary key of table sqllock_lock is not name"}, false},
 		{"a wider primary key", []string{"ALTER TABLE sqllock_lock DROP CONSTRAINT sqllock_lock_pkey, ADD PRIMARY KEY (name, token)"}, []string{"the primary key of table sqllock_lock is not name"}, false},
-		{"places with a narrower key", []string{"ALTER TABLE sqllock_place DROP CONSTRAINT sqllock_place_pkey, ADD PRIMARY KEY (name)"}, []string{"the primary key of table sqllock_place is not name, token"}, false},
+		{"places with a narrower key", []string{"ALTER TABLE sqllock_permit DROP CONSTRAINT sqllock_permit_pkey, ADD PRIMARY KEY (name)"}, []string{"the primary key of table sqllock_permit is not name, token"}, false},
 		{"a table that a crash empties", []string{"ALTER TABLE sqllock_lock SET UNLOGGED"}, []string{"table sqllock_lock is unlogged"}, false},
 		{"a view", []string{"ALTER TABLE sqllock_lock RENAME TO other", "CREATE VIEW sqllock_lock AS SELECT * FROM other"}, []string{"table sqllock_lock is not an ordinary table"}, false},
 	},
@@ -42,7 +42,7 @@ var damages = map[schema.Dialect][]damage{
 		{"a missing default", []string{"ALTER TABLE sqllock_lock ALTER COLUMN metadata DROP DEFAULT"}, []string{"must be varbinary(1024) not null with a default"}, false},
 		{"a missing primary key", []string{"ALTER TABLE sqllock_lock DROP PRIMARY KEY"}, []string{"the primary key of table sqllock_lock is not name"}, false},
 		{"a wider primary key", []string{"ALTER TABLE sqllock_lock DROP PRIMARY KEY, ADD PRIMARY KEY (name, token)"}, []string{"the primary key of table sqllock_lock is not name"}, false},
-		{"places with a narrower key", []string{"ALTER TABLE sqllock_place DROP PRIMARY KEY, ADD PRIMARY KEY (name)"}, []string{"the primary key of table sqllock_place is not name, token"}, false},
+		{"places with a narrower key", []string{"ALTER TABLE sqllock_permit DROP PRIMARY KEY, ADD PRIMARY KEY (name)"}, []string{"the primary key of table sqllock_permit is not name, token"}, false},
 		{"a storage engine without transactions", []string{"ALTER TABLE sqllock_lease ENGINE=MyISAM"}, []string{"table sqllock_lease is stored by MyISAM, not by InnoDB"}, false},
 		{"a view", []string{"ALTER TABLE sqllock_lock RENAME TO other", "CREATE VIEW sqllock_lock AS SELECT * FROM other"}, []string{"table sqllock_lock is not an ordinary table"}, false},
 	},
@@ -97,7 +97,7 @@ func empty(t *testing.T, db *sqltest.Database) {
 	if _, err := db.ExecContext(t.Context(), "DROP VIEW sqllock_lock"); err != nil {
 		exec(t, db.DB.DB, "DROP TABLE IF EXISTS sqllock_lock") // it was no view
 	}
-	for _, table := range []string{"other", "sqllock_lease", "sqllock_place", "sqllock_version"} {
+	for _, table := range []string{"other", "sqllock_lease", "sqllock_permit", "sqllock_version"} {
 		exec(t, db.DB.DB, "DROP TABLE IF EXISTS "+table)
 	}
 }

@@ -11,7 +11,7 @@
 // this module creates or alters a table.
 //
 // A program that takes locks needs SELECT, INSERT, UPDATE and DELETE on sqllock_lease, sqllock_lock and
-// sqllock_place, and SELECT on sqllock_version. Only a role that applies needs the right to create tables. Apply by
+// sqllock_permit, and SELECT on sqllock_version. Only a role that applies needs the right to create tables. Apply by
 // any other role succeeds when there is nothing to do.
 //
 // # Versions
@@ -32,7 +32,7 @@
 // Rows belong to package leasetable. By hand:
 //   - reading is always safe, and needs no lock;
 //   - deleting a row of sqllock_lease makes its owner lose every lock that hangs on it, at the owner's next renewal;
-//   - deleting a row of sqllock_place takes the share or permit away from its holder, who learns of it only when it
+//   - deleting a row of sqllock_permit takes the share or permit away from its holder, who learns of it only when it
 //     asks;
 //   - deleting a row of sqllock_lock, or lowering its token, lets tokens repeat, and a resource that is fenced by
 //     them can then be written by a stale holder.
@@ -44,7 +44,7 @@
 //
 //	sqllock_lease    one row per lease: who is alive, and until when
 //	sqllock_lock     one row per name: its fencing token, and the lease that holds it
-//	sqllock_place    one row per share or permit of a name that several hold together
+//	sqllock_permit    one row per share or permit of a name that several hold together
 //	sqllock_version  one row per numbered file that has been applied, and the lowest version that a program has to know then
 //
 // Many locks hang on one lease, so a renewal is one small UPDATE however many locks are held. A lock's row outlives

@@ -59,7 +59,7 @@ func TestApplyAndCheckWithHostileSettings(t *testing.T) {
 			must(t, schema.Check(t.Context(), db.DB.DB, d, schema.Tables{}))
 			impatient := again(t, db, impatience(d))
 			for _, tables := range []schema.Tables{{}, {Prefix: "Odd_"}} {
-				for _, table := range []string{"lease", "lock", "place", "version"} {
+				for _, table := range []string{"lease", "lock", "permit", "version"} {
 					exec(t, impatient, tables.Rewrite(d, "DROP TABLE sqllock_"+table))
 				}
 			}

@@ -13,7 +13,7 @@ var tokens = regexp.MustCompile(`(?s)'[^']*'|"[^"]*"|` + "`[^`]*`" + `|--[^\n]*|
 var defaultNames = regexp.MustCompile(`\b` + defaultPrefix)
 
 // Rewrite returns sql with the names that begin with sqllock_ replaced by those of t. The
-// tables sqllock_lease, sqllock_lock, sqllock_place and sqllock_version also get their schema; every other
+// tables sqllock_lease, sqllock_lock, sqllock_permit and sqllock_version also get their schema; every other
 // such name is taken for that of an index, which gets none. Names are quoted where they
 // differ from the default. What stands in quotes is left alone. t must be valid.
 //

@@ -62,7 +62,7 @@ func TestBenchMeasuresAndLeavesNothing(t *testing.T) {
 // isEmpty checks that nothing is left in the tables of leases.
 func (db testPlace) isEmpty(t *testing.T) {
 	t.Helper()
-	for _, table := range []string{"sqllock_lock", "sqllock_lease", "sqllock_place"} {
+	for _, table := range []string{"sqllock_lock", "sqllock_lease", "sqllock_permit"} {
 		var rows int
 		must(t, db.Get(&rows, "SELECT COUNT(*) FROM "+table))
 		if rows != 0 {

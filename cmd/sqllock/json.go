@@ -27,7 +27,7 @@ type jsonEntry struct {
 	Session       int64     `json:"session,omitempty"`
 	Address       string    `json:"address,omitempty"`
 	Waiters       int       `json:"waiters,omitempty"`
-	WantedSince   time.Time `json:"wanted_since,omitzero"`
+	WantedSince   time.Time `json:"waiter_since,omitzero"`
 	Since         time.Time `json:"since,omitzero"`
 	Until         time.Time `json:"until,omitzero"`
 	LeftSeconds   *float64  `json:"left_seconds,omitempty"`

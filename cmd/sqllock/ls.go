@@ -38,7 +38,7 @@ left out.
   limit           how many may hold it at a time, if that is limited
   token           the fencing token; of a name without a holder, the highest that it has had
   owner, host, pid, session, address, waiters
-  wanted_since    since when somebody waits for the lease; RFC 3339, by the clock of the database
+  waiter_since    since when somebody waits for the lease; RFC 3339, by the clock of the database
   since, until    RFC 3339, by the clock of the database
   left_seconds    from now to until
   metadata        what the holder attached

@@ -6,6 +6,6 @@
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */
 UPDATE sqllock_lock
 SET token = LAST_INSERT_ID(token + 1), acquired_at = UTC_TIMESTAMP(6), released_at = NULL, metadata = UNHEX(?),
-    wanted_until = IF(wanted_since = ?, NULL, wanted_until), lease_id = UNHEX(?)
+    waiter_until = IF(waiter_since = ?, NULL, waiter_until), lease_id = UNHEX(?)
 WHERE name /*M! = */ /*!80000 >= */ UNHEX(?) AND name < UNHEX(CONCAT(?, '00'))
-    AND lease_id IS NULL AND places IS NULL AND COALESCE(kept_until <= UTC_TIMESTAMP(6), TRUE)
+    AND lease_id IS NULL AND permits IS NULL AND COALESCE(hold_until <= UTC_TIMESTAMP(6), TRUE)

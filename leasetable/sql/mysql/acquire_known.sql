@@ -3,4 +3,4 @@
 SET STATEMENT innodb_lock_wait_timeout = 0 FOR
 UPDATE sqllock_lock
 SET token = token + 1, lease_id = UNHEX(?), acquired_at = UTC_TIMESTAMP(6), released_at = NULL, metadata = UNHEX(?)
-WHERE name = UNHEX(?) AND token = ? AND lease_id IS NULL AND places IS NULL AND kept_until IS NULL
+WHERE name = UNHEX(?) AND token = ? AND lease_id IS NULL AND permits IS NULL AND hold_until IS NULL

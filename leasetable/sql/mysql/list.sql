@@ -1,4 +1,4 @@
--- Who holds the names from one to another, the first so many; see look.sql.
+-- Who holds the names from one to another, the first so many; see read_state.sql.
 SELECT k.name,
        k.token,
        k.lease_id,
@@ -7,13 +7,13 @@ SELECT k.name,
        COALESCE(l.host, '') AS host,
        COALESCE(l.pid, 0) AS pid,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', k.acquired_at) AS acquired_us,
-       COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', COALESCE(l.expires_at, k.kept_until)), 0) AS expires_us,
-       COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), COALESCE(l.expires_at, k.kept_until)), 0) AS remaining_us,
+       COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', COALESCE(l.expires_at, k.hold_until)), 0) AS expires_us,
+       COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), COALESCE(l.expires_at, k.hold_until)), 0) AS remaining_us,
        COALESCE(l.ttl_us, 0) AS ttl_us,
        COALESCE(l.renewals, 0) AS renewals,
-       IF(k.wanted_until > UTC_TIMESTAMP(6), k.wanted_since, 0) AS wanted_us,
+       IF(k.waiter_until > UTC_TIMESTAMP(6), k.waiter_since, 0) AS waiter_us,
        k.metadata,
-       k.places
+       k.permits
 FROM sqllock_lock k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id
 WHERE k.name >= UNHEX(?) AND k.name <= UNHEX(?)

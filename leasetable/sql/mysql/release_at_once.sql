@@ -4,6 +4,6 @@
 SET STATEMENT innodb_lock_wait_timeout = 0 FOR
 UPDATE sqllock_lock FORCE INDEX (PRIMARY)
 SET released_at = IF((@told := CONCAT_WS(' ', IF(@told LIKE '{number} %', @told, '{number}'), HEX(name), token,
-                                         COALESCE(IF(wanted_until > UTC_TIMESTAMP(6), LAST_INSERT_ID(1), 0), 0))) IS NULL, NULL, UTC_TIMESTAMP(6)),
-    kept_until = acquired_at + INTERVAL {keep} MICROSECOND, lease_id = NULL
+                                         COALESCE(IF(waiter_until > UTC_TIMESTAMP(6), LAST_INSERT_ID(1), 0), 0))) IS NULL, NULL, UTC_TIMESTAMP(6)),
+    hold_until = acquired_at + INTERVAL {keep} MICROSECOND, lease_id = NULL
 WHERE (name, token) IN ({rows}) AND lease_id = {lease}

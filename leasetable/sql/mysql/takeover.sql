@@ -3,5 +3,5 @@
 -- The token comes back as the insert id.
 UPDATE sqllock_lock
 SET token = LAST_INSERT_ID(token + 1), lease_id = UNHEX(?), acquired_at = UTC_TIMESTAMP(6), released_at = NULL, metadata = UNHEX(?),
-    wanted_until = IF(wanted_since = ?, NULL, wanted_until)
+    waiter_until = IF(waiter_since = ?, NULL, waiter_until)
 WHERE name = UNHEX(?) AND lease_id = UNHEX(?)

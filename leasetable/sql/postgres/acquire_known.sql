@@ -2,4 +2,4 @@
 -- returns nothing.
 UPDATE sqllock_lock
 SET token = token + 1, lease_id = $1, acquired_at = clock_timestamp(), released_at = NULL, metadata = $2
-WHERE name = $3 AND token = $4 AND lease_id IS NULL AND places IS NULL AND kept_until IS NULL
+WHERE name = $3 AND token = $4 AND lease_id IS NULL AND permits IS NULL AND hold_until IS NULL

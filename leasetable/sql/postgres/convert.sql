@@ -1,6 +1,6 @@
--- Takes for the lease $1, with the metadata $2, the name $3, which had places and has none now, if its token is still $4, as it
--- was when they were looked at: whoever takes a place raises it.
+-- Takes for the lease $1, with the metadata $2, the name $3, which had permits and has none now, if its token is still $4, as it
+-- was when they were looked at: whoever takes a permit raises it.
 UPDATE sqllock_lock
-SET token = token + 1, lease_id = $1, places = NULL, exclusive_wanted_until = NULL, acquired_at = clock_timestamp(), released_at = NULL, metadata = $2
+SET token = token + 1, lease_id = $1, permits = NULL, exclusive_waiter_until = NULL, acquired_at = clock_timestamp(), released_at = NULL, metadata = $2
 WHERE name = $3 AND token = $4 AND lease_id IS NULL
 RETURNING token

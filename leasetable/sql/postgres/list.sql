@@ -1,4 +1,4 @@
--- Who holds the names from one to another, the first so many; see look.sql.
+-- Who holds the names from one to another, the first so many; see read_state.sql.
 SELECT encode(k.name, 'hex') AS name,
        k.token,
        encode(k.lease_id, 'hex') AS lease_id,
@@ -7,13 +7,13 @@ SELECT encode(k.name, 'hex') AS name,
        coalesce(l.host, '') AS host,
        coalesce(l.pid, 0) AS pid,
        (extract(epoch FROM k.acquired_at) * 1000000)::bigint AS acquired_us,
-       coalesce((extract(epoch FROM coalesce(l.expires_at, k.kept_until)) * 1000000)::bigint, 0) AS expires_us,
-       coalesce((extract(epoch FROM coalesce(l.expires_at, k.kept_until) - clock_timestamp()) * 1000000)::bigint, 0) AS remaining_us,
+       coalesce((extract(epoch FROM coalesce(l.expires_at, k.hold_until)) * 1000000)::bigint, 0) AS expires_us,
+       coalesce((extract(epoch FROM coalesce(l.expires_at, k.hold_until) - clock_timestamp()) * 1000000)::bigint, 0) AS remaining_us,
        coalesce(l.ttl_us, 0) AS ttl_us,
        coalesce(l.renewals, 0) AS renewals,
-       CASE WHEN k.wanted_until > clock_timestamp() THEN k.wanted_since ELSE 0 END AS wanted_us,
+       CASE WHEN k.waiter_until > clock_timestamp() THEN k.waiter_since ELSE 0 END AS waiter_us,
        encode(k.metadata, 'hex') AS metadata,
-       k.places
+       k.permits
 FROM sqllock_lock k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id
 WHERE k.name >= $1 AND k.name <= $2

@@ -1,4 +1,4 @@
--- Who holds the names from one to another, the first so many; see look.sql.
+-- Who holds the names from one to another, the first so many; see read_state.sql.
 SELECT k.name,
        k.token,
        k.lease_id,
@@ -7,13 +7,13 @@ SELECT k.name,
        coalesce(l.host, '') AS host,
        coalesce(l.pid, 0) AS pid,
        k.acquired_at AS acquired_us,
-       coalesce(l.expires_at, k.kept_until, 0) AS expires_us,
-       coalesce(coalesce(l.expires_at, k.kept_until) - CAST(unixepoch('subsec') * 1000000 AS INTEGER), 0) AS remaining_us,
+       coalesce(l.expires_at, k.hold_until, 0) AS expires_us,
+       coalesce(coalesce(l.expires_at, k.hold_until) - CAST(unixepoch('subsec') * 1000000 AS INTEGER), 0) AS remaining_us,
        coalesce(l.ttl_us, 0) AS ttl_us,
        coalesce(l.renewals, 0) AS renewals,
-       CASE WHEN k.wanted_until > CAST(unixepoch('subsec') * 1000000 AS INTEGER) THEN k.wanted_since ELSE 0 END AS wanted_us,
+       CASE WHEN k.waiter_until > CAST(unixepoch('subsec') * 1000000 AS INTEGER) THEN k.waiter_since ELSE 0 END AS waiter_us,
        k.metadata,
-       k.places
+       k.permits
 FROM sqllock_lock k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id
 WHERE k.name >= ?1 AND k.name <= ?2

@@ -30,24 +30,24 @@ CREATE TABLE IF NOT EXISTS sqllock_lock (
     lease_id    BINARY(16)      NULL COMMENT 'the lease that holds the name; NULL: free; of a lease that is gone: dead, free to take over',
     acquired_at DATETIME(6)     NOT NULL COMMENT 'when the name was last acquired, UTC, by the database''s clock',
     released_at DATETIME(6)     NULL COMMENT 'when the name was last released, UTC, by the database''s clock',
-    kept_until  DATETIME(6)     NULL COMMENT 'until when the name is not free though it was released, UTC, by the database''s clock',
-    wanted_until DATETIME(6)    NULL COMMENT 'until when another process is thought to wait for the name, UTC, by the database''s clock; a hint that decides nothing',
-    wanted_since BIGINT         NULL COMMENT 'since when it does that has waited longest, in microseconds since 1970',
-    places      BIGINT          NULL COMMENT 'how many may hold the name together, as who came last has asked, each with a row of its own in the table of places; 0: any number; NULL: the name is for one holder',
-    exclusive_wanted_until DATETIME(6) NULL COMMENT 'until when nobody else joins those who hold the name together, because somebody waits to hold it alone, UTC',
+    hold_until  DATETIME(6)     NULL COMMENT 'until when the name is not free though it was released, UTC, by the database''s clock',
+    waiter_until DATETIME(6)    NULL COMMENT 'until when another process is thought to wait for the name, UTC, by the database''s clock; a hint that decides nothing',
+    waiter_since BIGINT         NULL COMMENT 'since when it does that has waited longest, in microseconds since 1970',
+    permits     BIGINT          NULL COMMENT 'how many may hold the name together, as who came last has asked, each with a row of its own in the table of permits; 0: any number; NULL: the name is for one holder',
+    exclusive_waiter_until DATETIME(6) NULL COMMENT 'until when nobody else joins those who hold the name together, because somebody waits to hold it alone, UTC',
     metadata    VARBINARY(1024) NOT NULL DEFAULT x'' COMMENT 'whatever the holder attached, opaque',
     PRIMARY KEY (name)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
   COMMENT='sqllock: which lease holds which name. Rows stay after release: the token must only rise.';
 
--- A place: one row per holder of a name that several hold together, deleted when the holder
+-- A permit: one row per holder of a name that several hold together, deleted when the holder
 -- releases. Its token is one of the name's, and so no row is ever made again.
-CREATE TABLE IF NOT EXISTS sqllock_place (
+CREATE TABLE IF NOT EXISTS sqllock_permit (
     name        VARBINARY(1024) NOT NULL COMMENT 'the name, byte for byte, as in the table of locks',
     token       BIGINT          NOT NULL COMMENT 'fencing token of this holder: what that of the name was when it came',
-    lease_id    BINARY(16)      NOT NULL COMMENT 'the lease that has the place; of a lease that is gone: dead, to be cleared',
-    places      BIGINT          NOT NULL COMMENT 'how many may hold the name together at most, as its holder has asked; the smallest of a name counts; 0: any number',
-    acquired_at DATETIME(6)     NOT NULL COMMENT 'when the place was acquired, UTC, by the database''s clock',
+    lease_id    BINARY(16)      NOT NULL COMMENT 'the lease that has the permit; of a lease that is gone: dead, to be cleared',
+    permits     BIGINT          NOT NULL COMMENT 'how many may hold the name together at most, as its holder has asked; the smallest of a name counts; 0: any number',
+    acquired_at DATETIME(6)     NOT NULL COMMENT 'when the permit was acquired, UTC, by the database''s clock',
     PRIMARY KEY (name, token)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
   COMMENT='sqllock: who holds a name together with others. A row goes with its release.';

@@ -37,11 +37,11 @@ CREATE TABLE IF NOT EXISTS sqllock_lock (
     lease_id    bytea,
     acquired_at timestamptz NOT NULL,
     released_at timestamptz,
-    kept_until  timestamptz,
-    wanted_until timestamptz,
-    wanted_since bigint,
-    places      bigint,
-    exclusive_wanted_until timestamptz,
+    hold_until  timestamptz,
+    waiter_until timestamptz,
+    waiter_since bigint,
+    permits     bigint,
+    exclusive_waiter_until timestamptz,
     metadata    bytea       NOT NULL DEFAULT ''
 );
 
@@ -51,30 +51,30 @@ COMMENT ON COLUMN sqllock_lock.token IS 'fencing token: rises with every acquisi
 COMMENT ON COLUMN sqllock_lock.lease_id IS 'the lease that holds the name; NULL: free; of a lease that is gone: dead, free to take over';
 COMMENT ON COLUMN sqllock_lock.acquired_at IS 'when the name was last acquired, by the database''s clock';
 COMMENT ON COLUMN sqllock_lock.released_at IS 'when the name was last released, by the database''s clock';
-COMMENT ON COLUMN sqllock_lock.kept_until IS 'until when the name is not free though it was released, by the database''s clock';
-COMMENT ON COLUMN sqllock_lock.wanted_until IS 'until when another process is thought to wait for the name, by the database''s clock; a hint that decides nothing';
-COMMENT ON COLUMN sqllock_lock.wanted_since IS 'since when it does that has waited longest, in microseconds since 1970';
-COMMENT ON COLUMN sqllock_lock.places IS 'how many may hold the name together, as who came last has asked, each with a row of its own in the table of places; 0: any number; NULL: the name is for one holder';
-COMMENT ON COLUMN sqllock_lock.exclusive_wanted_until IS 'until when nobody else joins those who hold the name together, because somebody waits to hold it alone';
+COMMENT ON COLUMN sqllock_lock.hold_until IS 'until when the name is not free though it was released, by the database''s clock';
+COMMENT ON COLUMN sqllock_lock.waiter_until IS 'until when another process is thought to wait for the name, by the database''s clock; a hint that decides nothing';
+COMMENT ON COLUMN sqllock_lock.waiter_since IS 'since when it does that has waited longest, in microseconds since 1970';
+COMMENT ON COLUMN sqllock_lock.permits IS 'how many may hold the name together, as who came last has asked, each with a row of its own in the table of permits; 0: any number; NULL: the name is for one holder';
+COMMENT ON COLUMN sqllock_lock.exclusive_waiter_until IS 'until when nobody else joins those who hold the name together, because somebody waits to hold it alone';
 COMMENT ON COLUMN sqllock_lock.metadata IS 'whatever the holder attached, opaque';
 
--- A place: one row per holder of a name that several hold together, deleted when the holder
+-- A permit: one row per holder of a name that several hold together, deleted when the holder
 -- releases. Its token is one of the name's, and so no row is ever made again.
-CREATE TABLE IF NOT EXISTS sqllock_place (
+CREATE TABLE IF NOT EXISTS sqllock_permit (
     name        bytea       NOT NULL,
     token       bigint      NOT NULL,
     lease_id    bytea       NOT NULL,
-    places      bigint      NOT NULL,
+    permits     bigint      NOT NULL,
     acquired_at timestamptz NOT NULL,
     PRIMARY KEY (name, token)
 );
 
-COMMENT ON TABLE sqllock_place IS 'sqllock: who holds a name together with others. A row goes with its release.';
-COMMENT ON COLUMN sqllock_place.name IS 'the name, byte for byte, as in the table of locks';
-COMMENT ON COLUMN sqllock_place.token IS 'fencing token of this holder: what that of the name was when it came';
-COMMENT ON COLUMN sqllock_place.lease_id IS 'the lease that has the place; of a lease that is gone: dead, to be cleared';
-COMMENT ON COLUMN sqllock_place.places IS 'how many may hold the name together at most, as its holder has asked; the smallest of a name counts; 0: any number';
-COMMENT ON COLUMN sqllock_place.acquired_at IS 'when the place was acquired, by the database''s clock';
+COMMENT ON TABLE sqllock_permit IS 'sqllock: who holds a name together with others. A row goes with its release.';
+COMMENT ON COLUMN sqllock_permit.name IS 'the name, byte for byte, as in the table of locks';
+COMMENT ON COLUMN sqllock_permit.token IS 'fencing token of this holder: what that of the name was when it came';
+COMMENT ON COLUMN sqllock_permit.lease_id IS 'the lease that has the permit; of a lease that is gone: dead, to be cleared';
+COMMENT ON COLUMN sqllock_permit.permits IS 'how many may hold the name together at most, as its holder has asked; the smallest of a name counts; 0: any number';
+COMMENT ON COLUMN sqllock_permit.acquired_at IS 'when the permit was acquired, by the database''s clock';
 
 -- For the purge of dead leases. Names have no other index than their key: what a release changes
 -- is in none, and so costs little.

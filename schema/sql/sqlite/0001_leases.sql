@@ -27,22 +27,22 @@ CREATE TABLE IF NOT EXISTS sqllock_lock (
     lease_id    BLOB,                         -- the lease that holds the name; NULL: free; of a lease that is gone: dead
     acquired_at INTEGER NOT NULL,             -- when the name was last acquired
     released_at INTEGER,                      -- when the name was last released
-    kept_until  INTEGER,                      -- until when the name is not free though it was released
-    wanted_until INTEGER,                     -- until when another process is thought to wait for the name; a hint that decides nothing
-    wanted_since INTEGER,                     -- since when it does that has waited longest
-    places      INTEGER,                      -- how many may hold the name together, as who came last has asked; 0: any number; NULL: it is for one holder
-    exclusive_wanted_until INTEGER,           -- until when nobody joins them, because somebody waits to hold it alone
+    hold_until  INTEGER,                      -- until when the name is not free though it was released
+    waiter_until INTEGER,                     -- until when another process is thought to wait for the name; a hint that decides nothing
+    waiter_since INTEGER,                     -- since when it does that has waited longest
+    permits     INTEGER,                      -- how many may hold the name together, as who came last has asked; 0: any number; NULL: it is for one holder
+    exclusive_waiter_until INTEGER,           -- until when nobody joins them, because somebody waits to hold it alone
     metadata    BLOB    NOT NULL DEFAULT x''  -- whatever the holder attached, opaque
 ) STRICT, WITHOUT ROWID;
 
--- A place: one row per holder of a name that several hold together, deleted when the holder
+-- A permit: one row per holder of a name that several hold together, deleted when the holder
 -- releases. Its token is one of the name's, and so no row is ever made again.
-CREATE TABLE IF NOT EXISTS sqllock_place (
+CREATE TABLE IF NOT EXISTS sqllock_permit (
     name        BLOB    NOT NULL, -- the name, byte for byte, as in sqllock_lock
     token       INTEGER NOT NULL, -- fencing token of this holder: what sqllock_lock.token was when it came
-    lease_id    BLOB    NOT NULL, -- the lease that has the place; of a lease that is gone: dead, to be cleared
-    places      INTEGER NOT NULL, -- how many may hold the name together at most, as its holder has asked; the smallest of a name counts; 0: any number
-    acquired_at INTEGER NOT NULL, -- when the place was acquired
+    lease_id    BLOB    NOT NULL, -- the lease that has the permit; of a lease that is gone: dead, to be cleared
+    permits     INTEGER NOT NULL, -- how many may hold the name together at most, as its holder has asked; the smallest of a name counts; 0: any number
+    acquired_at INTEGER NOT NULL, -- when the permit was acquired
     PRIMARY KEY (name, token)
 ) STRICT, WITHOUT ROWID;
 

@@ -99,9 +99,9 @@ var writes = []string{
 	"UPDATE sqllock_lease SET renewals = renewals WHERE 1 = 0",
 	"INSERT INTO sqllock_lease SELECT * FROM sqllock_lease WHERE 1 = 0",
 	"DELETE FROM sqllock_lease WHERE 1 = 0",
-	"UPDATE sqllock_place SET token = token WHERE 1 = 0",
-	"INSERT INTO sqllock_place SELECT * FROM sqllock_place WHERE 1 = 0",
-	"DELETE FROM sqllock_place WHERE 1 = 0",
+	"UPDATE sqllock_permit SET token = token WHERE 1 = 0",
+	"INSERT INTO sqllock_permit SELECT * FROM sqllock_permit WHERE 1 = 0",
+	"DELETE FROM sqllock_permit WHERE 1 = 0",
 }
 
 func write(ctx context.Context, p *patient) (Finding, error) {

@@ -1,2 +1,0 @@
--- Takes the places of a name away from all who have one.
-DELETE FROM sqllock_place WHERE name = UNHEX(?)

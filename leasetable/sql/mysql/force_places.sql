@@ -1,6 +1,0 @@
--- Begins to take the places of a name away from all who have one, if its token is still what it was when
--- they were looked at: the name, the token. It rises: who has just seen it takes no place. tell_places.sql and
--- clear_places.sql follow in the same transaction.
-UPDATE sqllock_lock
-SET token = token + 1, released_at = UTC_TIMESTAMP(6)
-WHERE name = UNHEX(?) AND token = ? AND lease_id IS NULL

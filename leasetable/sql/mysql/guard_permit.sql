@@ -1,0 +1,7 @@
+-- Pins a permit until the transaction ends: the name, the lease that has it, the token. It is not
+-- cleared before. acquired_at is in no index: see guard.sql.
+SELECT 1 + 0 * YEAR(acquired_at)
+FROM sqllock_permit FORCE INDEX (PRIMARY)
+WHERE name = UNHEX(CONVERT(? USING ascii)) AND lease_id = UNHEX(CONVERT(? USING ascii)) AND token = ?
+LIMIT 1
+LOCK IN SHARE MODE

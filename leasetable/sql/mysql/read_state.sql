@@ -1,0 +1,21 @@
+-- Who holds a name. A lease row was committed before a lock row could refer to it, and ids are
+-- never used again: a lease that is referred to and gone is over for good. Times are counted
+-- here, so that no time zone of the session or the driver can touch them.
+-- Of a name without a lease the end is until when it is kept after its release.
+SELECT k.token,
+       k.lease_id,
+       k.lease_id IS NOT NULL AND l.id IS NULL AS gone,
+       COALESCE(l.owner, '') AS owner,
+       COALESCE(l.host, '') AS host,
+       COALESCE(l.pid, 0) AS pid,
+       TIMESTAMPDIFF(MICROSECOND, '1970-01-01', k.acquired_at) AS acquired_us,
+       COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', COALESCE(l.expires_at, k.hold_until)), 0) AS expires_us,
+       COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), COALESCE(l.expires_at, k.hold_until)), 0) AS remaining_us,
+       COALESCE(l.ttl_us, 0) AS ttl_us,
+       COALESCE(l.renewals, 0) AS renewals,
+       IF(k.waiter_until > UTC_TIMESTAMP(6), k.waiter_since, 0) AS waiter_us,
+       k.metadata,
+       k.permits
+FROM sqllock_lock k
+LEFT JOIN sqllock_lease l ON l.id = k.lease_id
+WHERE k.name = UNHEX(?)

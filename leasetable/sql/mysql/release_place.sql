@@ -1,3 +1,0 @@
--- Frees a place: the name, the lease that has it, the token.
--- There is never another with this token: a statement that comes late does nothing.
-DELETE FROM sqllock_place WHERE name = UNHEX(?) AND lease_id = UNHEX(?) AND token = ?

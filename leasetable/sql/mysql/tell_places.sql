@@ -1,4 +1,0 @@
--- Leaves word for the leases that have places of a name, once for each.
-UPDATE sqllock_place p JOIN sqllock_lease l ON l.id = p.lease_id
-SET l.changes = l.changes + 1
-WHERE p.name = UNHEX(?)

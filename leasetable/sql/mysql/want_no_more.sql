@@ -1,5 +1,0 @@
--- Says that the one that was noted to wait for a name, since then, does so no more: the name, since when; see want.sql.
-INSERT INTO sqllock_lock (name, token, acquired_at)
-SELECT name, token, acquired_at
-FROM (SELECT name, token, acquired_at FROM sqllock_lock WHERE name = UNHEX(?) AND wanted_since = ? LIMIT 1 FOR UPDATE SKIP LOCKED) noted
-ON DUPLICATE KEY UPDATE wanted_until = NULL

@@ -1,3 +1,0 @@
--- Says that the one that was noted to wait for the name $1 since $2 does so no more; see want.sql.
-UPDATE sqllock_lock SET wanted_until = NULL
-WHERE name = $1 AND EXISTS (SELECT FROM sqllock_lock WHERE name = $1 AND wanted_since = $2 FOR UPDATE SKIP LOCKED)

@@ -1,5 +1,0 @@
--- Makes the row of the name ?1, which has none, for ?2 places. add_place.sql follows in the same
--- transaction.
-INSERT INTO sqllock_lock (name, token, places, acquired_at)
-VALUES (?1, 1, ?2, CAST(unixepoch('subsec') * 1000000 AS INTEGER))
-ON CONFLICT (name) DO NOTHING

@@ -1,0 +1,4 @@
+-- Releases the name ?1 whatever token the lease ?2 may hold it with, and keeps it for ?3 as release.sql does.
+UPDATE sqllock_lock
+SET lease_id = NULL, released_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER), hold_until = acquired_at + ?3
+WHERE name = ?1 AND lease_id = ?2

@@ -1,5 +1,0 @@
--- Has nobody else join those who hold the name ?1 together for the next ?2 microseconds: somebody waits to hold it
--- alone. Null: nobody does any more.
-UPDATE sqllock_lock
-SET exclusive_wanted_until = CAST(unixepoch('subsec') * 1000000 AS INTEGER) + ?2
-WHERE name = ?1 AND places IS NOT NULL

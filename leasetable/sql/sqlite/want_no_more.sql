@@ -1,2 +1,0 @@
--- Says that the one that was noted to wait for the name ?1 since ?2 does so no more.
-UPDATE sqllock_lock SET wanted_until = NULL WHERE name = ?1 AND wanted_since = ?2
