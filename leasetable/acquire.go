@@ -203,7 +203,7 @@ func (a *attempt) acquireShared(ls *lease) (o outcome, tried bool) {
 		return o, tried
 	}
 	req, takes := a.request(ls.id), &a.store.acquires
-	takes.join(bound.To(a.closing, a.ctx), req)
+	takes.join(bound.WithValuesOf(a.closing, a.ctx), req)
 	select {
 	case <-req.done:
 		return req.outcome()
@@ -262,7 +262,7 @@ func (a *attempt) claimOnLease(ls *lease, f func(context.Context) outcome) (*Lea
 	var o outcome
 	var err error
 	o, a.abandoned, err = orLeave(a.ctx, a.hand,
-		func() outcome { return f(bound.To(a.closing, a.ctx)) },
+		func() outcome { return f(bound.WithValuesOf(a.closing, a.ctx)) },
 		func(o outcome) {
 			a.abandon(ls, o)
 			a.leaveQueue()

@@ -99,7 +99,7 @@ func (e *Elector) campaign(
 	}
 	defer func() { err = errors.Join(err, lease.Release(ctx)) }()
 
-	work, cancel := bound.By(ctx, lease.Context())
+	work, cancel := bound.CancelWith(ctx, lease.Context())
 	defer cancel()
 	err = lead(work, lease)
 	if cause := context.Cause(lease.Context()); lost(cause) { //nolint:contextcheck // the lock's own

@@ -78,7 +78,7 @@ func (le *Lease) handOver(ctx context.Context, id []byte) error {
 		return errors.Join(le.release(ctx), cmp.Or(cause, errLate))
 	}
 	there, unsure := false, false
-	err := retry(bound.To(l.closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
+	err := retry(bound.WithValuesOf(l.closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
 		there, err = l.store.move(ctx, le.Name(), le.token, ls.id, id)
 		unsure = unsure || err != nil && !outcomeKnown(err)
 		return err

@@ -197,7 +197,7 @@ func (le *Lease) releaseBoth(ctx context.Context, at attachment) error {
 // whether it was held. It is tried by a statement first that leaves out rows which somebody has locked.
 func (ls *lease) release(ctx context.Context, name string, token int64, keep time.Duration) (freed bool, err error) {
 	req := &request{name: name, id: ls.id, token: token, minHold: keep}
-	got, err := ls.store.releases.do(bound.To(ls.locker.closing, ctx), req, false)
+	got, err := ls.store.releases.do(bound.WithValuesOf(ls.locker.closing, ctx), req, false)
 	if got.Token != 0 {
 		return ls.noteReleased(name, got) > 0, nil
 	}
@@ -231,7 +231,7 @@ func (ls *lease) releaseByLease(ctx context.Context, name string) (freed bool, e
 func (ls *lease) free(
 	ctx context.Context, unanswered bool, statement func(context.Context) (int64, error),
 ) (freed bool, err error) {
-	err = retry(bound.To(ls.locker.closing, ctx), releaseTimeout, func(ctx context.Context) error {
+	err = retry(bound.WithValuesOf(ls.locker.closing, ctx), releaseTimeout, func(ctx context.Context) error {
 		n, err := statement(ctx)
 		if err != nil {
 			unanswered = unanswered || !outcomeKnown(err)

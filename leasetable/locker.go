@@ -240,7 +240,7 @@ func (s lockState) holder() sqllock.Holder {
 
 // bound makes a context that also ends, with ErrClosed, when the Locker is closed.
 func (l *Locker) bound(ctx context.Context) (context.Context, func()) {
-	return bound.By(ctx, l.closing)
+	return bound.CancelWith(ctx, l.closing)
 }
 
 // because puts the cause of ctx's end, if it has ended, before what the driver made of it, and otherwise looks for the cause

@@ -37,7 +37,7 @@ func (le *Lease) SetMetadata(ctx context.Context, metadata string) error {
 func (le *Lease) setMetadata(ctx context.Context, metadata []byte) error {
 	return le.settled(ctx, func(ctx context.Context, ls *lease) error {
 		var token int64
-		err := retry(bound.To(le.locker.closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
+		err := retry(bound.WithValuesOf(le.locker.closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
 			token, err = ls.store.claim(ctx, setMetadata, metadata, row{[]byte(le.Name())}, ls.id, le.token)
 			return err
 		})

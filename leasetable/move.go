@@ -68,7 +68,7 @@ func (le *Lease) beginSettled(ctx context.Context) error {
 	if le.permit {
 		return errPermit
 	}
-	ctx, cancel := bound.By(ctx, le.Context())
+	ctx, cancel := bound.CancelWith(ctx, le.Context())
 	defer cancel()
 	if _, err := le.locker.moves.Wait(ctx, le); err != nil {
 		return err
@@ -151,7 +151,7 @@ var errMoveOn = errors.New("the lease that the lock was to be moved to is over")
 // tryMove repeats the statement until it is answered, or the lock is over. One that comes late, after a release,
 // a handover or another move, finds the name elsewhere.
 func (le *Lease) tryMove(ls, n *lease) (how moved, err error) {
-	alive, stop := bound.By(le.locker.closing, le.Context())
+	alive, stop := bound.CancelWith(le.locker.closing, le.Context())
 	defer stop()
 	began, unanswered := time.Now(), false
 	for pause := firstPause; ; pause = longer(pause) {

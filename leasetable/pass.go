@@ -64,7 +64,7 @@ func (le *Lease) handOff(ctx context.Context, ls *lease, reviews int) error {
 // whether another process wants the name.
 func (ls *lease) handOff(ctx context.Context, name string, token int64, metadata string) (next int64, wanted bool, err error) {
 	var n int64
-	err = once(bound.To(ls.locker.closing, ctx), attemptTimeout, func(ctx context.Context) (err error) {
+	err = once(bound.WithValuesOf(ls.locker.closing, ctx), attemptTimeout, func(ctx context.Context) (err error) {
 		n, err = ls.store.claim(ctx, handOff, []byte(metadata), []byte(name), ls.id, token)
 		return err
 	})

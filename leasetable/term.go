@@ -88,7 +88,7 @@ func (l *Locker) openInBackground(ctx context.Context, ttl time.Duration, over f
 	o, left, err := orLeave(ctx, l.start,
 		func() opened {
 			defer over()
-			ls, err := l.open(bound.To(l.closing, ctx), ttl, apart)
+			ls, err := l.open(bound.WithValuesOf(l.closing, ctx), ttl, apart)
 			return opened{ls, err}
 		},
 		func(o opened) {

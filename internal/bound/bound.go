@@ -9,7 +9,7 @@ import (
 )
 
 // By makes a context that also ends, with closing's cause, when closing does.
-func By(ctx, closing context.Context) (context.Context, func()) {
+func CancelWith(ctx, closing context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if closing.Err() != nil {
 		cancel(context.Cause(closing))
@@ -19,7 +19,7 @@ func By(ctx, closing context.Context) (context.Context, func()) {
 }
 
 // To makes a context that ends with life, and has the values of both.
-func To(life, values context.Context) context.Context { return lifeAndValues{life, values} }
+func WithValuesOf(life, values context.Context) context.Context { return lifeAndValues{life, values} }
 
 type lifeAndValues struct {
 	context.Context                 //nolint:containedctx // for its end

@@ -49,7 +49,7 @@ func New(ctx context.Context, name string, release func(context.Context) error) 
 // Under begins the life of a lock that ends, at the latest, with parent; see New.
 func Under(ctx, parent context.Context, name string, release func(context.Context) error) *Hold {
 	h := &Hold{name: name, release: release}
-	h.ctx, h.cancel = context.WithCancelCause(bound.To(parent, ctx))
+	h.ctx, h.cancel = context.WithCancelCause(bound.WithValuesOf(parent, ctx))
 	return h
 }
 

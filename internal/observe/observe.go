@@ -19,12 +19,12 @@ type Sink struct {
 	Locker func() event.Locker
 }
 
-func (s Sink) deaf() bool { return s.Logger == nil && s.Hook == nil }
+func (s Sink) disabled() bool { return s.Logger == nil && s.Hook == nil }
 
 // Asked tells how an acquisition ended that began at the given time and maybe had to wait: in
 // err or, if that is nil, in h, whose end it will tell.
 func (s Sink) Asked(ctx context.Context, name string, began time.Time, waited bool, h *hold.Hold, err error) {
-	if s.deaf() {
+	if s.disabled() {
 		return
 	}
 	if waited {
@@ -48,28 +48,28 @@ func (s Sink) Asked(ctx context.Context, name string, began time.Time, waited bo
 
 // Retrying tells that an acquisition which began at the given time has met err, and goes on.
 func (s Sink) Retrying(ctx context.Context, name string, began time.Time, err error) {
-	if !s.deaf() {
+	if !s.disabled() {
 		s.tell(ctx, slog.LevelWarn, sqllock.Event{Kind: event.Retrying, Name: name, Took: time.Since(began), Err: err})
 	}
 }
 
 // Renewed tells that the server confirmed what so many locks live on.
 func (s Sink) Renewed(ctx context.Context, took time.Duration, locks int) {
-	if !s.deaf() {
+	if !s.disabled() {
 		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Renewed, Took: took, Locks: locks})
 	}
 }
 
 // RenewalFailed tells that the server did not confirm what so many locks live on.
 func (s Sink) RenewalFailed(ctx context.Context, took time.Duration, locks int, err error) {
-	if !s.deaf() {
+	if !s.disabled() {
 		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.RenewalFailed, Took: took, Locks: locks, Err: err})
 	}
 }
 
 // Expiring tells that so many locks end after the time that is left, unless they are renewed before.
 func (s Sink) Expiring(ctx context.Context, left time.Duration, locks int) {
-	if !s.deaf() {
+	if !s.disabled() {
 		s.tell(ctx, slog.LevelWarn, sqllock.Event{Kind: event.Expiring, Took: left, Locks: locks})
 	}
 }

@@ -36,7 +36,7 @@ func (l *Locker[K]) try(ctx context.Context, w Want[K]) (got *lock[K], err error
 // server, does not end it: then it begins again, on other sessions. What the old ones may have been granted ends with
 // them. It reports whether it had to wait.
 func (l *Locker[K]) untilTaken(ctx context.Context, w Want[K], contended bool) (got *lock[K], waited bool, err error) {
-	v := &vigil{began: time.Now(), held: contended}
+	v := &waitState{began: time.Now(), held: contended}
 	for {
 		if !contended {
 			got, err = l.try(ctx, w)
@@ -47,13 +47,13 @@ func (l *Locker[K]) untilTaken(ctx context.Context, w Want[K], contended bool) (
 			got, err = l.wait(ctx, w, v)
 		}
 		if err == nil {
-			l.met.Over()
+			l.outage.Over()
 			return got, waited, nil
 		}
-		if l.over(ctx) != nil || !passing(err) {
+		if l.ended(ctx) != nil || !passing(err) {
 			break
 		}
-		if l.met.Meet(err) {
+		if l.outage.Meet(err) {
 			l.Events.Retrying(ctx, w.Name, v.began, err)
 		}
 		waited, contended, v.held = true, false, false
@@ -62,22 +62,22 @@ func (l *Locker[K]) untilTaken(ctx context.Context, w Want[K], contended bool) (
 		}
 	}
 	if bound.Ended(ctx) && l.closing.Err() == nil {
-		err = l.left(ctx, w.Name, v.held, err)
+		err = l.waitError(ctx, w.Name, v.held, err)
 	}
 	return nil, waited, err
 }
 
 // vigil is a wait for a lock.
-type vigil struct {
+type waitState struct {
 	began time.Time
 	held  bool          // the last that was heard is that somebody holds the lock
 	pause trouble.Pause // after what was met last
 }
 
 // seenHeld notes that the server has answered: somebody holds the lock.
-func (l *Locker[K]) seenHeld(v *vigil) {
+func (l *Locker[K]) seenHeld(v *waitState) {
 	v.held, v.pause = true, 0
-	l.met.Over()
+	l.outage.Over()
 }
 
 // passing reports whether err is about what can be over soon, without anything being changed here.
@@ -91,10 +91,10 @@ func passing(err error) bool {
 
 // wait waits for a key that somebody was seen to hold. The lock then lives on the session that
 // it was waited for on.
-func (l *Locker[K]) wait(ctx context.Context, w Want[K], v *vigil) (*lock[K], error) {
+func (l *Locker[K]) wait(ctx context.Context, w Want[K], v *waitState) (*lock[K], error) {
 	for {
 		var got *lock[K]
-		s, _, err := l.sessionApart(ctx)
+		s, _, err := l.dedicatedSession(ctx)
 		switch {
 		case err != nil:
 			return nil, err
@@ -111,7 +111,7 @@ func (l *Locker[K]) wait(ctx context.Context, w Want[K], v *vigil) (*lock[K], er
 }
 
 // slices waits for w on a session apart until it is taken.
-func (l *Locker[K]) slices(ctx context.Context, w Want[K], s *session[K], v *vigil) (got *lock[K], err error) {
+func (l *Locker[K]) slices(ctx context.Context, w Want[K], s *session[K], v *waitState) (got *lock[K], err error) {
 	for {
 		if got, err = l.slice(ctx, w, s, time.Since(v.began)); got != nil || err != nil {
 			return got, err
@@ -174,12 +174,12 @@ func (l *Locker[K]) sleep(ctx context.Context, d time.Duration) error {
 
 // left is the error of a wait whose ctx has ended: of a lock that somebody was seen to hold that it is held, and otherwise
 // what was the trouble. What a driver says then tells only that some context ended.
-func (l *Locker[K]) left(ctx context.Context, name string, held bool, err error) error {
+func (l *Locker[K]) waitError(ctx context.Context, name string, held bool, err error) error {
 	switch {
 	case held:
 		return fmt.Errorf("%w: %w", &sqllock.HeldError{Name: name}, context.Cause(ctx))
-	case l.met.Last() != nil:
-		return l.met.With(context.Cause(ctx))
+	case l.outage.Last() != nil:
+		return l.outage.With(context.Cause(ctx))
 	}
 	return err
 }

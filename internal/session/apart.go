@@ -24,7 +24,7 @@ const fullTime = time.Second
 // when the Locker may not open any more, or the server has none left.
 //
 // It is opened under no caller's context: one that nobody waits for any more is kept for the next.
-func (l *Locker[K]) sessionApart(ctx context.Context) (s *session[K], reused bool, err error) {
+func (l *Locker[K]) dedicatedSession(ctx context.Context) (s *session[K], reused bool, err error) {
 	l.mu.Lock()
 	for n := len(l.parked); n > 0; n = len(l.parked) {
 		p := l.parked[n-1]
@@ -35,7 +35,7 @@ func (l *Locker[K]) sessionApart(ctx context.Context) (s *session[K], reused boo
 			return p.s, true, nil
 		}
 	}
-	if l.apart >= l.Limits.apart() || time.Now().Before(l.full) {
+	if l.dedicated >= l.Limits.dedicated() || time.Now().Before(l.full) {
 		l.mu.Unlock()
 		return nil, false, nil
 	}
@@ -43,10 +43,10 @@ func (l *Locker[K]) sessionApart(ctx context.Context) (s *session[K], reused boo
 		l.mu.Unlock()
 		return nil, false, sqllock.ErrClosed
 	}
-	l.apart++
+	l.dedicated++
 	o := &opening[K]{done: make(chan struct{})}
 	left := make(chan struct{})
-	l.running.Go(func() { l.openApart(o, left) })
+	l.running.Go(func() { l.openDedicated(o, left) })
 	l.mu.Unlock()
 	select {
 	case o.done <- struct{}{}:
@@ -58,12 +58,12 @@ func (l *Locker[K]) sessionApart(ctx context.Context) (s *session[K], reused boo
 }
 
 // openApart opens a session apart for somebody who takes it from o.done, or has left.
-func (l *Locker[K]) openApart(o *opening[K], left chan struct{}) {
+func (l *Locker[K]) openDedicated(o *opening[K], left chan struct{}) {
 	ctx, cancel := context.WithTimeout(l.closing, OpenTimeout)
 	defer cancel()
-	if o.s, o.err = l.newSession(ctx, l.forgetApart); o.err != nil {
+	if o.s, o.err = l.newSession(ctx, l.forgetDedicated); o.err != nil {
 		l.mu.Lock()
-		l.apart--
+		l.dedicated--
 		if errors.Is(o.err, sqllock.ErrLimit) {
 			l.full = time.Now().Add(fullTime)
 			o.err = nil
@@ -120,10 +120,10 @@ func (l *Locker[K]) isShared(s *session[K]) bool {
 }
 
 // forgetApart drops a session apart that has ended.
-func (l *Locker[K]) forgetApart(s *session[K]) {
+func (l *Locker[K]) forgetDedicated(s *session[K]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.running.Done()
 	delete(l.sessions, s)
-	l.apart--
+	l.dedicated--
 }

@@ -14,7 +14,7 @@ import (
 func Ask[K comparable, T any](
 	ctx context.Context, l *Locker[K], op, name string, f func(context.Context, Conn[K]) (T, error),
 ) (T, error) {
-	answer, err := ask(ctx, l, l.onApart, f)
+	answer, err := ask(ctx, l, l.onDedicated, f)
 	if err != nil {
 		err = &sqllock.OpError{Op: op, Name: name, Err: err}
 	}
@@ -27,7 +27,7 @@ func ask[K comparable, T any](
 	ctx context.Context, l *Locker[K],
 	on func(context.Context, func(*session[K], func()) error) error, f func(context.Context, Conn[K]) (T, error),
 ) (answer T, err error) {
-	if err := l.over(ctx); err != nil {
+	if err := l.ended(ctx); err != nil {
 		return answer, err
 	}
 	err = on(ctx, func(s *session[K], idle func()) error {
@@ -51,9 +51,9 @@ func ask[K comparable, T any](
 
 // onApart calls f with a session that holds nothing, or with a shared one if there can be no such
 // session. f calls idle when it no longer uses the session.
-func (l *Locker[K]) onApart(ctx context.Context, f func(s *session[K], idle func()) error) error {
+func (l *Locker[K]) onDedicated(ctx context.Context, f func(s *session[K], idle func()) error) error {
 	for {
-		s, reused, err := l.sessionApart(ctx)
+		s, reused, err := l.dedicatedSession(ctx)
 		if err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ func (s *session[K]) run(b *batch[K]) error {
 		return err
 	}
 	if err != nil {
-		s.tell(err)
+		s.end(err)
 	}
 	strays, undo, idle := s.settle(b, err)
 	for _, c := range b.calls {

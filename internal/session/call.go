@@ -127,7 +127,7 @@ func (s *session[K]) runHere(b *batch[K]) {
 func (s *session[K]) endLoan(b *batch[K], err error) {
 	late := errors.Is(err, ErrLate)
 	if err != nil && !late {
-		s.tell(err)
+		s.end(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,7 @@ type lock[K comparable] struct {
 	*hold.Hold
 	want Want[K]
 	s    *session[K]
-	over func(K) // gives up the turn of the key
+	leaveQueue func(K) // gives up the turn of the key
 
 	since  time.Time // when the server granted the key to this process
 	passes int       // how often it was handed over since
@@ -24,8 +24,8 @@ type lock[K comparable] struct {
 
 // tell ends every lock of the session, and every call that waits for it. Only the first call
 // counts.
-func (s *session[K]) tell(err error) {
-	locks, first := s.end(err)
+func (s *session[K]) end(err error) {
+	locks, first := s.markEnded(err)
 	if !first {
 		return
 	}
@@ -36,7 +36,7 @@ func (s *session[K]) tell(err error) {
 	s.Events.Log(context.Background(), level, "lock session ended", slog.Int("locks", locks), slog.Any("err", err))
 }
 
-func (s *session[K]) end(err error) (locks int, first bool) {
+func (s *session[K]) markEnded(err error) (locks int, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
@@ -46,7 +46,7 @@ func (s *session[K]) end(err error) (locks int, first bool) {
 	locks = len(s.held)
 	for _, lock := range s.held {
 		lock.End(s.lost())
-		lock.over(lock.want.Key)
+		lock.leaveQueue(lock.want.Key)
 	}
 	s.held = nil
 	close(s.done) // first: those who are told next look for another session
@@ -63,7 +63,7 @@ func (s *session[K]) end(err error) (locks int, first bool) {
 func (s *session[K]) keep(lock *lock[K]) {
 	if s.err != nil {
 		lock.End(s.lost())
-		lock.over(lock.want.Key)
+		lock.leaveQueue(lock.want.Key)
 		return
 	}
 	s.held[lock.want.Key] = lock

@@ -28,8 +28,8 @@ type Config[K comparable] struct {
 // Locker takes locks on sessions of its own.
 type Locker[K comparable] struct {
 	Config[K]
-	turns turn.Queue[K, baton[K]]
-	met   trouble.Trouble // with the server
+	queue turn.Queue[K, handoff[K]]
+	outage   trouble.Trouble // with the server
 
 	closing context.Context //nolint:containedctx // ends, with ErrClosed, when Close is called
 	close   context.CancelCauseFunc
@@ -42,7 +42,7 @@ type Locker[K comparable] struct {
 	shared   map[*session[K]]struct{} // guarded by mu: those to try on, and to hold many locks
 	front    *session[K]              // guarded by mu: the shared one to try on now; may have ended
 	opening  *opening[K]              // guarded by mu: the shared session that is being opened
-	apart    int                      // guarded by mu: sessions to wait on, the ones being opened among them
+	dedicated    int                      // guarded by mu: sessions to wait on, the ones being opened among them
 	parked   []*parked[K]             // guarded by mu: sessions apart that nobody uses
 	full     time.Time                // guarded by mu: until when no session apart is opened
 }
@@ -86,7 +86,7 @@ func (l *Locker[K]) tryHold(ctx context.Context, w Want[K]) (*hold.Hold, error) 
 		h, _, err := l.share(ctx, w, false)
 		return h, err
 	}
-	lock, err := l.tryTurn(ctx, w)
+	lock, err := l.acquireFree(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (l *Locker[K]) waitHold(ctx context.Context, w Want[K]) (*hold.Hold, bool, 
 	if w.Shared {
 		return l.share(ctx, w, true)
 	}
-	lock, waited, err := l.waitTurn(ctx, w)
+	lock, waited, err := l.acquireQueued(ctx, w)
 	if err != nil {
 		return nil, waited, err
 	}
@@ -120,57 +120,57 @@ func (l *Locker[K]) tell(ctx context.Context, w Want[K], began time.Time, waited
 }
 
 // tryTurn takes w, and the turn of its key, if both are free.
-func (l *Locker[K]) tryTurn(ctx context.Context, w Want[K]) (*lock[K], error) {
-	if err := l.over(ctx); err != nil {
+func (l *Locker[K]) acquireFree(ctx context.Context, w Want[K]) (*lock[K], error) {
+	if err := l.ended(ctx); err != nil {
 		return nil, err
 	}
-	if !l.turns.Try(w.Key) {
+	if !l.queue.Try(w.Key) {
 		return nil, l.heldHere(w)
 	}
 	lock, err := l.try(ctx, w)
 	switch {
 	case err != nil:
-		l.turns.Done(w.Key)
+		l.queue.Done(w.Key)
 		return nil, err
 	case lock == nil:
-		l.turns.Done(w.Key)
+		l.queue.Done(w.Key)
 		return nil, l.describe(ctx, w)
 	}
 	return lock, nil
 }
 
 // waitTurn waits for the turn of w's key, and then for w. It reports whether it had to.
-func (l *Locker[K]) waitTurn(ctx context.Context, w Want[K]) (got *lock[K], waited bool, err error) {
-	if err := l.over(ctx); err != nil {
+func (l *Locker[K]) acquireQueued(ctx context.Context, w Want[K]) (got *lock[K], waited bool, err error) {
+	if err := l.ended(ctx); err != nil {
 		return nil, false, err
 	}
-	if l.turns.Try(w.Key) { // seldom is there a line
-		return l.acquire(ctx, w, baton[K]{})
+	if l.queue.Try(w.Key) { // seldom is there a line
+		return l.acquire(ctx, w, handoff[K]{})
 	}
-	inLine, cancel := bound.By(ctx, l.closing)
+	inLine, cancel := bound.CancelWith(ctx, l.closing)
 	defer cancel()
-	b, err := l.turns.Wait(inLine, w.Key)
+	b, err := l.queue.Wait(inLine, w.Key)
 	if err != nil {
-		return nil, true, l.leftInLine(ctx, w, l.heldHere(w), err)
+		return nil, true, l.leftQueue(ctx, w, l.heldHere(w), err)
 	}
-	if err := l.over(ctx); err != nil {
+	if err := l.ended(ctx); err != nil {
 		l.decline(w.Key, b)
-		return nil, true, l.leftInLine(ctx, w, &sqllock.HeldError{Name: w.Name}, err)
+		return nil, true, l.leftQueue(ctx, w, &sqllock.HeldError{Name: w.Name}, err)
 	}
 	got, _, err = l.acquire(ctx, w, b)
 	return got, true, err
 }
 
 // leftInLine is the error of a caller who left the line: that the lock is held, unless the one who had the turn waited for the server.
-func (l *Locker[K]) leftInLine(ctx context.Context, w Want[K], held *sqllock.HeldError, err error) error {
-	if !l.holds(w.Key) && l.met.Last() != nil && bound.Ended(ctx) {
-		return l.met.With(err)
+func (l *Locker[K]) leftQueue(ctx context.Context, w Want[K], held *sqllock.HeldError, err error) error {
+	if !l.holds(w.Key) && l.outage.Last() != nil && bound.Ended(ctx) {
+		return l.outage.With(err)
 	}
 	return fmt.Errorf("%w: %w", held, err)
 }
 
 // acquire takes a key whose turn is the caller's. It reports whether it had to wait.
-func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b baton[K]) (got *lock[K], waited bool, err error) {
+func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b handoff[K]) (got *lock[K], waited bool, err error) {
 	if b.s != nil && w.Shared { // what came is more than what is wanted
 		give := &call[K]{op: Want[K]{Key: w.Key}.give()}
 		if err := b.s.do(context.WithoutCancel(ctx), give); err == nil { // otherwise it ended with its session
@@ -182,16 +182,16 @@ func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b baton[K]) (got *lo
 		if b.s.isTrusted() && b.s.attach(lock) {
 			return lock, false, nil
 		}
-		b.s.tell(l.Timing.silence()) // has ended, or must: nobody here has its key any more
+		b.s.end(l.Timing.silence()) // has ended, or must: nobody here has its key any more
 	}
 	if got, waited, err = l.untilTaken(ctx, w, b.contended); err != nil {
-		l.turns.Done(w.Key)
+		l.queue.Done(w.Key)
 	}
 	return got, waited, err
 }
 
 func (l *Locker[K]) newLock(ctx context.Context, w Want[K], s *session[K], since time.Time) *lock[K] {
-	lock := &lock[K]{want: w, s: s, since: since, over: l.turns.Done}
+	lock := &lock[K]{want: w, s: s, since: since, leaveQueue: l.queue.Done}
 	lock.Hold = hold.New(ctx, w.Name, func(context.Context) error { return l.release(lock) })
 	return lock
 }
@@ -213,7 +213,7 @@ func (l *Locker[K]) Close() {
 }
 
 // over returns why nothing more is to be done for a caller.
-func (l *Locker[K]) over(ctx context.Context) error {
+func (l *Locker[K]) ended(ctx context.Context) error {
 	if l.closing.Err() != nil {
 		return sqllock.ErrClosed
 	}

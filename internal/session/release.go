@@ -18,7 +18,7 @@ const (
 )
 
 // baton is what comes with the turn of a key.
-type baton[K comparable] struct {
+type handoff[K comparable] struct {
 	s         *session[K] // the session that holds the key, not a share of it; nil if none here does
 	since     time.Time   // when the server granted it
 	passes    int         // how often it was handed over since
@@ -32,7 +32,7 @@ func (l *Locker[K]) release(lock *lock[K]) error {
 	if !lock.s.detach(lock) {
 		return lock.s.lost()
 	}
-	owned, err := l.hand(lock.want, baton[K]{s: lock.s, since: lock.since, passes: lock.passes})
+	owned, err := l.handOff(lock.want, handoff[K]{s: lock.s, since: lock.since, passes: lock.passes})
 	switch {
 	case errors.Is(err, sqllock.ErrClosed):
 		return err
@@ -47,18 +47,18 @@ func (l *Locker[K]) release(lock *lock[K]) error {
 // hand passes the turn of a key that its session holds: with the key to the next goroutine in
 // line, or, now and then and when there is none, after the key was given back to the server. A
 // share is always given back.
-func (l *Locker[K]) hand(w Want[K], b baton[K]) (owned bool, err error) {
+func (l *Locker[K]) handOff(w Want[K], b handoff[K]) (owned bool, err error) {
 	s, key := b.s, w.Key
 	if w.Shared {
 		return l.giveBack(w, s)
 	}
 	if b.passes < maxPasses && time.Since(b.since) < passTime && s.isTrusted() {
 		b.passes++
-		if l.turns.Pass(key, b) {
+		if l.queue.Pass(key, b) {
 			return true, nil
 		}
 	}
-	if l.turns.Waiting(key) == 0 {
+	if l.queue.Waiting(key) == 0 {
 		return l.giveBack(w, s)
 	}
 	// One statement gives the key back, to whoever waits for it elsewhere, and takes it again
@@ -66,14 +66,14 @@ func (l *Locker[K]) hand(w Want[K], b baton[K]) (owned bool, err error) {
 	give, take := &call[K]{op: w.give()}, &call[K]{op: w.take()}
 	err = s.do(context.Background(), give, take)
 	if err == nil && take.op.Done {
-		if !l.turns.Pass(key, baton[K]{s: s, since: time.Now()}) {
-			_, _ = l.hand(w, baton[K]{s: s}) // nobody waits any more; an error ends what nobody has
+		if !l.queue.Pass(key, handoff[K]{s: s, since: time.Now()}) {
+			_, _ = l.handOff(w, handoff[K]{s: s}) // nobody waits any more; an error ends what nobody has
 		}
 		return give.op.Done, nil
 	}
 	l.setFree(s)
-	if err != nil || take.refused != nil || !l.turns.Pass(key, baton[K]{contended: true}) {
-		l.turns.Done(key)
+	if err != nil || take.refused != nil || !l.queue.Pass(key, handoff[K]{contended: true}) {
+		l.queue.Done(key)
 	}
 	if err != nil { // give may still be written to
 		return false, err
@@ -86,7 +86,7 @@ func (l *Locker[K]) giveBack(w Want[K], s *session[K]) (owned bool, err error) {
 	give := &call[K]{op: w.give()}
 	err = s.do(context.Background(), give)
 	l.setFree(s)
-	l.turns.Done(w.Key)
+	l.queue.Done(w.Key)
 	if err != nil { // give may still be written to
 		return false, err
 	}
@@ -94,16 +94,16 @@ func (l *Locker[K]) giveBack(w Want[K], s *session[K]) (owned bool, err error) {
 }
 
 // decline passes on a turn that came to a caller who has left.
-func (l *Locker[K]) decline(key K, b baton[K]) {
+func (l *Locker[K]) decline(key K, b handoff[K]) {
 	if b.s == nil {
-		l.turns.Done(key)
+		l.queue.Done(key)
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closing.Err() != nil {
-		l.turns.Done(key)
+		l.queue.Done(key)
 		return
 	}
-	l.running.Go(func() { _, _ = l.hand(Want[K]{Key: key}, b) }) // an error ended the session, and with it the lock
+	l.running.Go(func() { _, _ = l.handOff(Want[K]{Key: key}, b) }) // an error ended the session, and with it the lock
 }

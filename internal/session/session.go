@@ -44,7 +44,7 @@ type session[K comparable] struct {
 	trusted   time.Time          // guarded by mu: until when the server is sure to keep the session
 	deadline  *clock.Timer       // guarded by mu: ends the session at trusted, whatever it is doing
 
-	patience context.Context //nolint:containedctx // the session's own: ends a statement under way long after stop
+	waitContext context.Context //nolint:containedctx // the session's own: ends a statement under way long after stop
 	giveUp   context.CancelFunc
 }
 
@@ -64,7 +64,7 @@ func start[K comparable](conn Conn[K], config Config[K], sent time.Time, ended f
 	}
 	s.resumer, _ = conn.(resumer[K])
 	patience, cancel := context.WithCancel(context.Background())
-	s.patience = patience
+	s.waitContext = patience
 	s.giveUp = func() { cancel(); conn.Cut() }
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *session[K]) stop() {
 
 // live owns the connection until the session ends.
 func (s *session[K]) live() {
-	s.tell(s.serve())
+	s.end(s.serve())
 	s.mu.Lock()
 	s.deadline.Stop()
 	s.lull.Stop()

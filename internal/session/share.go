@@ -31,7 +31,7 @@ type share[K comparable] struct {
 // share takes a share of w together with those who have or want one, and waits for it if it is
 // told to.
 func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Hold, waited bool, err error) {
-	if err := l.over(ctx); err != nil {
+	if err := l.ended(ctx); err != nil {
 		return nil, false, err
 	}
 	s, err := l.join(ctx, w, wait)
@@ -69,9 +69,9 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Ho
 				return l.share(ctx, w, wait)
 			}
 		case <-ctx.Done():
-			held := waited && l.met.Last() == nil && errors.Is(s.inTheWay, sqllock.ErrHeld)
+			held := waited && l.outage.Last() == nil && errors.Is(s.inTheWay, sqllock.ErrHeld)
 			_ = l.leave(ctx, s)
-			return nil, waited, l.left(ctx, w.Name, held, context.Cause(ctx))
+			return nil, waited, l.waitError(ctx, w.Name, held, context.Cause(ctx))
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (l *Locker[K]) ask(ctx context.Context, s *share[K]) {
 // isWanted reports whether somebody waits for the whole lock: nobody joins the share then. The
 // caller holds mu.
 func (l *Locker[K]) isWanted(s *share[K]) bool {
-	inLine := l.turns.Waiting(s.want.Key)
+	inLine := l.queue.Waiting(s.want.Key)
 	if l.queued[s.want.Key] != nil { // waits for its turn, too
 		inLine--
 	}
@@ -187,7 +187,7 @@ func (l *Locker[K]) newShare(w Want[K]) *share[K] {
 
 // settle acquires the share. It does not wait when none of its members does.
 func (l *Locker[K]) settle(ctx context.Context, s *share[K]) {
-	lock, err := l.tryTurn(ctx, s.want)
+	lock, err := l.acquireFree(ctx, s.want)
 	if err != nil && passing(err) {
 		s.inTheWay = err
 	}
@@ -199,7 +199,7 @@ func (l *Locker[K]) settle(ctx context.Context, s *share[K]) {
 	}
 	l.mu.Unlock()
 	if wait {
-		lock, _, err = l.waitTurn(ctx, s.want)
+		lock, _, err = l.acquireQueued(ctx, s.want)
 	}
 
 	l.mu.Lock()

@@ -36,7 +36,7 @@ func (s *session[K]) limit(sent time.Time) (until time.Time, err error) {
 // confirmed is the rest of confirm, for work that began at the given time.
 func (s *session[K]) confirmed(sent, until time.Time, work func(until time.Time) error) error {
 	err := work(clock.Plain(until))
-	if s.patience.Err() != nil {
+	if s.waitContext.Err() != nil {
 		return sqllock.ErrClosed
 	}
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *session[K]) confirmed(sent, until time.Time, work func(until time.Time)
 // work is confirm for what takes a context.
 func (s *session[K]) work(free bool, f func(context.Context) error) error {
 	return s.confirm(free, func(until time.Time) error {
-		ctx, cancel := context.WithDeadline(s.patience, until)
+		ctx, cancel := context.WithDeadline(s.waitContext, until)
 		defer cancel()
 		return f(ctx)
 	})
@@ -80,7 +80,7 @@ func (s *session[K]) isTrusted() bool { return clock.Now().Before(s.trustedUntil
 // timer is not set anew by every statement, but here.
 func (s *session[K]) expire() {
 	if !s.isTrusted() {
-		s.tell(s.Timing.silence())
+		s.end(s.Timing.silence())
 		return
 	}
 	s.mu.Lock()
@@ -113,9 +113,9 @@ func (s *session[K]) ping() error {
 	switch {
 	case err == nil:
 		s.checked = s.pinged
-		s.Events.Renewed(s.patience, time.Since(s.pinged), s.locks())
+		s.Events.Renewed(s.waitContext, time.Since(s.pinged), s.locks())
 	case said != nil && errors.Is(err, said) && time.Now().Before(s.Timing.trust(s.checked)):
-		s.Events.RenewalFailed(s.patience, time.Since(s.pinged), s.locks(), err)
+		s.Events.RenewalFailed(s.waitContext, time.Since(s.pinged), s.locks(), err)
 		return nil
 	}
 	return err
@@ -129,7 +129,7 @@ func (s *session[K]) watch() error {
 	if again := s.pinged.Add(s.Timing.Heartbeat / 8); due.Before(again) { // the last one was answered with an error
 		due = earlier(again, trusted)
 	}
-	ctx, cancel := context.WithDeadline(s.patience, due)
+	ctx, cancel := context.WithDeadline(s.waitContext, due)
 	defer cancel()
 
 	s.mu.Lock()
