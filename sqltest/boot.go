@@ -38,6 +38,7 @@ type server struct {
 	version string    // "PostgreSQL 17.6"
 	inst    *instance // nil for a server that is not ours
 	host    host      // nil for a server that another process has started
+	own     bool      // it is one test's, which may stop it
 }
 
 func (s server) String() string { return s.version + " from " + s.record.Source }
@@ -110,7 +111,7 @@ func bootOn(ctx context.Context, st state, p product, from origin, key string, s
 	if err := h.start(ctx); err != nil {
 		return server{}, err
 	}
-	srv := server{product: p, inst: inst, host: h}
+	srv := server{product: p, inst: inst, host: h, own: own}
 	srv.record = record{DSN: p.private(h.address(), password), Source: from.String()}
 	if srv.version, err = srv.await(ctx); err != nil {
 		return server{}, err
@@ -135,18 +136,6 @@ func (s server) await(ctx context.Context) (version string, err error) {
 		return "", fmt.Errorf("%s does not answer: %w\n%s", s.record.Source, errors.Join(err, last), s.host.log())
 	}
 	return version, nil
-}
-
-// identify asks the server what it is, once.
-func (s server) identify(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, quickly)
-	defer cancel()
-	db, err := s.product.open(s.record.DSN)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = db.Close() }()
-	return s.product.identify(ctx, db)
 }
 
 func portTaken(err error) bool {

@@ -25,10 +25,14 @@ func newDatabase(tb TB, srv server, running func() bool) *Database {
 	if err != nil {
 		fail("name a database", err)
 	}
-	err = srv.administer(func(ctx context.Context, admin *sql.DB) error {
-		_, err := admin.ExecContext(ctx, "CREATE DATABASE "+name)
-		return err
-	})
+	_, done, err := srv.admin() // until the database is dropped
+	if err == nil {
+		tb.Cleanup(done)
+		err = srv.administer(func(ctx context.Context, admin *sql.DB) error {
+			_, err := admin.ExecContext(ctx, "CREATE DATABASE "+name)
+			return err
+		})
+	}
 	if err != nil {
 		fail("create a database", err)
 	}
@@ -49,20 +53,6 @@ func newDatabase(tb TB, srv server, running func() bool) *Database {
 		}
 	})
 	return &Database{DB: db, DSN: dsn, Engine: p.engine(), Server: srv.String()}
-}
-
-// administer does something on the server. Nothing stays open between two such
-// times, so that a test that looks for leaks finds only its own.
-func (s server) administer(do func(ctx context.Context, admin *sql.DB) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	admin, err := s.product.open(s.record.DSN)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = admin.Close() }()
-	admin.SetMaxOpenConns(1)
-	return do(ctx, admin)
 }
 
 // keep leaves a failed test's database for somebody to look at.

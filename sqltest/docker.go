@@ -175,6 +175,10 @@ func (i image) host(ctx context.Context, inst *instance, password string, settin
 	)
 }
 
+// sharedServerShares is the weight of the shared server, which has dozens of processes, where processors are scarce. Docker's default,
+// 1024, is that of all test processes together, or of one other process.
+const sharedServerShares = 4 * 1024
+
 // start creates the container when called for the first time. The shared
 // server's data is in memory; an own one's has to survive a stop.
 func (c *container) start(context.Context) error {
@@ -187,6 +191,7 @@ func (c *container) start(context.Context) error {
 			h.Mounts = []dc.HostMount{{Type: "volume", Target: c.image.product.dataFolder()}}
 		} else {
 			h.Tmpfs = map[string]string{c.image.product.dataFolder(): ""}
+			h.CPUShares = sharedServerShares
 		}
 	})
 	if err != nil {

@@ -76,6 +76,9 @@ func buildAs(file string, flags ...string) error {
 // patience bounds what a test waits for: far more than it takes on a busy machine.
 const patience = 90 * time.Second
 
+// vainly is how long a program waits for a lock that stays held. It has to see that, on a busy machine, too.
+const vainly = "6s"
+
 // process is a program under test that runs.
 type process struct {
 	t      *testing.T

@@ -33,6 +33,7 @@ func TestTheCommandsOfTheDocumentsWork(t *testing.T) {
 		sh := exec.CommandContext(t.Context(), "sh", "-c", command)
 		sh.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "SQLLOCK_DB="+db.DSN, "GITHUB_RUN_ID=17")
 		out, err := sh.CombinedOutput()
+		out = waitsForDatabase.ReplaceAll(out, nil)
 		if err != nil || want != "" && string(out) != want {
 			t.Errorf("%s: %v; it wrote %q", command, err, out)
 		}

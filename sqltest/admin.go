@@ -1,0 +1,81 @@
+package sqltest
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+	"time"
+)
+
+// admins has the connections that databases of shared servers are made and dropped by. To open one costs a server more than the
+// rest, so they stay as long as a database of this process is in use, and no longer: a test that looks for leaks finds only its own.
+var admins struct {
+	mu  sync.Mutex
+	all map[string]*admin // guarded by mu: by the DSN
+}
+
+type admin struct {
+	db    *sql.DB
+	users int // guarded by admins.mu
+}
+
+// admin opens the administrator's pool, which is shared if the server is. The caller calls done.
+func (s server) admin() (db *sql.DB, done func(), err error) {
+	if s.own {
+		if db, err = s.product.open(s.record.DSN); err != nil {
+			return nil, nil, err
+		}
+		db.SetMaxOpenConns(1)
+		return db, func() { _ = db.Close() }, nil
+	}
+	admins.mu.Lock()
+	defer admins.mu.Unlock()
+	a := admins.all[s.record.DSN]
+	if a == nil {
+		if db, err = s.product.open(s.record.DSN); err != nil {
+			return nil, nil, err
+		}
+		db.SetMaxOpenConns(4)
+		db.SetMaxIdleConns(2)
+		if admins.all == nil {
+			admins.all = make(map[string]*admin)
+		}
+		a = &admin{db: db}
+		admins.all[s.record.DSN] = a
+	}
+	a.users++
+	return a.db, func() { s.leaveAdmin(a) }, nil
+}
+
+func (s server) leaveAdmin(a *admin) {
+	admins.mu.Lock()
+	defer admins.mu.Unlock()
+	if a.users--; a.users == 0 {
+		delete(admins.all, s.record.DSN)
+		_ = a.db.Close()
+	}
+}
+
+// administer does something on the server.
+func (s server) administer(do func(ctx context.Context, admin *sql.DB) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	db, done, err := s.admin()
+	if err != nil {
+		return err
+	}
+	defer done()
+	return do(ctx, db)
+}
+
+// identify asks the server what it is, once.
+func (s server) identify(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, quickly)
+	defer cancel()
+	db, done, err := s.admin()
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	return s.product.identify(ctx, db)
+}
