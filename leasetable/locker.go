@@ -21,7 +21,7 @@ import (
 	"github.com/sqllock/sqllock/internal/lockname"
 	"github.com/sqllock/sqllock/internal/observe"
 	"github.com/sqllock/sqllock/internal/trouble"
-	"github.com/sqllock/sqllock/internal/turn"
+	"github.com/sqllock/sqllock/internal/waitqueue"
 	"github.com/sqllock/sqllock/schema"
 )
 
@@ -38,13 +38,13 @@ type Locker struct {
 	owner          string
 	host           string
 	events         observe.Sink
-	queue          turn.Queue[string, handoff]         // one claim on a name at a time
-	opening        turn.Queue[time.Duration, struct{}] // one new term of a TTL at a time
+	queue          waitqueue.Queue[string, handoff]         // one claim on a name at a time
+	opening        waitqueue.Queue[time.Duration, struct{}] // one new term of a TTL at a time
 	notifier       notifier
 	yields         yields
-	claimingPermit turn.Queue[string, struct{}] // one claim on a place of a name at a time
+	claimingPermit waitqueue.Queue[string, struct{}] // one claim on a place of a name at a time
 	outage         trouble.Trouble              // with the database
-	moves          turn.Queue[*Lease, struct{}] // one who may move a lock at a time
+	moves          waitqueue.Queue[*Lease, struct{}] // one who may move a lock at a time
 
 	clearing atomic.Bool // some goroutine clears dead places
 

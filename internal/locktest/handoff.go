@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqllock/sqllock/internal/turn"
+	"github.com/sqllock/sqllock/internal/waitqueue"
 )
 
 // handoff has 64 goroutines wait for one lock of one Locker, who hold it for a millisecond each. A handoff is from when
@@ -26,7 +26,7 @@ func (o Bench) handoff(b *testing.B) {
 	}
 	before := statements()
 	once(b, func() {
-		var queue turn.Queue[string, struct{}]
+		var queue waitqueue.Queue[string, struct{}]
 		inMemory := relayOf64(b, func(ctx context.Context, _ int) (func(context.Context) error, error) {
 			_, err := queue.Wait(ctx, "relay")
 			return func(context.Context) error { queue.Done("relay"); return nil }, err

@@ -12,7 +12,7 @@ import (
 	"github.com/sqllock/sqllock/internal/hold"
 	"github.com/sqllock/sqllock/internal/observe"
 	"github.com/sqllock/sqllock/internal/trouble"
-	"github.com/sqllock/sqllock/internal/turn"
+	"github.com/sqllock/sqllock/internal/waitqueue"
 	"github.com/sqllock/sqllock/internal/waiting"
 )
 
@@ -28,7 +28,7 @@ type Config[K comparable] struct {
 // Locker takes locks on sessions of its own.
 type Locker[K comparable] struct {
 	Config[K]
-	queue turn.Queue[K, handoff[K]]
+	queue waitqueue.Queue[K, handoff[K]]
 	outage   trouble.Trouble // with the server
 
 	closing context.Context //nolint:containedctx // ends, with ErrClosed, when Close is called

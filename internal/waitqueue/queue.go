@@ -1,8 +1,8 @@
-// Package turn lets the goroutines of one process take turns: for every key one at a time,
+// Package waitqueue lets the goroutines of one process take turns: for every key one at a time,
 // first come first served. A database sees one contender per process and key, and a session
 // that would re-enter on the server never gets the chance to. With the turn goes what its last
 // owner has to hand over.
-package turn
+package waitqueue
 
 import (
 	"context"

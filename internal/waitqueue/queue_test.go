@@ -1,4 +1,4 @@
-package turn_test
+package waitqueue_test
 
 import (
 	"context"
@@ -7,14 +7,14 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/sqllock/sqllock/internal/turn"
+	"github.com/sqllock/sqllock/internal/waitqueue"
 )
 
 var errGone = errors.New("gone")
 
 func TestATurnIsTakenOnce(t *testing.T) {
 	t.Parallel()
-	var q turn.Queue[string, int]
+	var q waitqueue.Queue[string, int]
 	if !q.Try("a") || q.Try("a") {
 		t.Fatal("of two tries not the first alone succeeded")
 	}
@@ -30,7 +30,7 @@ func TestATurnIsTakenOnce(t *testing.T) {
 func TestTheFirstInLineLeavesAWordForItsPredecessor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var q turn.Queue[string, int]
+		var q waitqueue.Queue[string, int]
 		q.Try("a")
 		if word := q.Next("a"); word != "" {
 			t.Errorf("nobody says %q", word)
@@ -56,7 +56,7 @@ func TestTheFirstInLineLeavesAWordForItsPredecessor(t *testing.T) {
 func TestThoseWhoWaitAreServedInTheOrderTheyCame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var q turn.Queue[string, int]
+		var q waitqueue.Queue[string, int]
 		q.Try("a")
 		served := make(chan int, 10)
 		for i := range cap(served) {
@@ -91,7 +91,7 @@ func TestThoseWhoWaitAreServedInTheOrderTheyCame(t *testing.T) {
 func TestAWaitEndsWithTheCauseOfItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var q turn.Queue[string, int]
+		var q waitqueue.Queue[string, int]
 		q.Try("a")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		first, second := make(chan error, 1), make(chan error, 1)
@@ -119,7 +119,7 @@ func TestAWaitEndsWithTheCauseOfItsContext(t *testing.T) {
 
 func TestAFreeTurnIsTakenWithADeadContext(t *testing.T) {
 	t.Parallel()
-	var q turn.Queue[string, int]
+	var q waitqueue.Queue[string, int]
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := q.Wait(ctx, "a"); err != nil {
@@ -134,7 +134,7 @@ func TestAFreeTurnIsTakenWithADeadContext(t *testing.T) {
 func TestATurnIsNotLostWhenTheHandoverMeetsACancellation(t *testing.T) {
 	t.Parallel()
 	for range 2000 {
-		var q turn.Queue[string, int]
+		var q waitqueue.Queue[string, int]
 		q.Try("a")
 		ctx, cancel := context.WithCancel(t.Context())
 		result := make(chan error, 1)
@@ -161,7 +161,7 @@ func TestATurnIsNotLostWhenTheHandoverMeetsACancellation(t *testing.T) {
 func TestNeverTwoHaveTheTurn(t *testing.T) {
 	t.Parallel()
 	var (
-		q      turn.Queue[int, int]
+		q      waitqueue.Queue[int, int]
 		all    sync.WaitGroup
 		counts [3]int // guarded by the turn of each index
 	)
