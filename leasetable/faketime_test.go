@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -19,12 +21,16 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// startWithClock starts a server whose clock can be set: it is started again with this machine's
-// libfaketime, and reads from a file how far it is ahead. Without that library the test is skipped,
-// and with CI=true it fails.
+// startWithClock starts a server whose clock can be set: it is started again with a library of this machine's, and reads from a file how
+// far it is ahead. For PostgreSQL the library is testdata/clock.c, for the others libfaketime. Without it the test is skipped, and with
+// CI=true it fails.
 func startWithClock(t *testing.T, engine sqltest.Engine) *clock {
 	t.Helper()
-	library := faketime(t)
+	library := faketime
+	if engine == sqltest.EnginePostgres {
+		library = compileClock
+	}
+	preloaded := library(t)
 	removeShared(t)
 	server := sqltest.Start(t, engine)
 	c := &clock{server: server, db: server.Database(t)} // which is not connected before it is used
@@ -32,25 +38,25 @@ func startWithClock(t *testing.T, engine sqltest.Engine) *clock {
 	case container && engine != sqltest.EngineMySQL && os.Getenv("CI") == "true":
 		t.Skip("to save time: another pass has this server as a program")
 	case container:
-		c.set = restartContainer(t, c, library)
+		c.set = restartContainer(t, c, preloaded)
 	default:
-		c.set = restartProgram(t, c, library)
+		c.set = restartProgram(t, c, preloaded)
 	}
 	return c
 }
 
 // faking is the environment of a server with such a clock. A step leaves the monotonic clock alone.
 func faking(engine sqltest.Engine, library, file string) []string {
-	env := []string{
-		"LD_PRELOAD=" + library,
-		"FAKETIME_TIMESTAMP_FILE=" + file,
+	env := []string{"LD_PRELOAD=" + library}
+	if engine == sqltest.EnginePostgres {
+		return append(env, "CLOCK_FILE="+file)
+	}
+	env = append(env,
+		"FAKETIME_TIMESTAMP_FILE="+file,
 		"FAKETIME_DONT_FAKE_MONOTONIC=1",
 		"DONT_FAKE_MONOTONIC=1",
-	}
-	if engine == sqltest.EnginePostgres {
-		return append(env, "FAKETIME_NO_CACHE=1") // all its processes see a step at once
-	}
-	env = append(env, "FAKETIME_CACHE_DURATION=0") // the one process looks again in the next second
+		"FAKETIME_CACHE_DURATION=0", // the one process looks again in the next second
+	)
 	if engine == sqltest.EngineMySQL {
 		// Up to 0.9.12, libfaketime takes deadlines on the monotonic clock for long past, and InnoDB's
 		// threads would not wait at all. With this every wait ends after a second.
@@ -59,6 +65,18 @@ func faking(engine sqltest.Engine, library, file string) []string {
 	return env
 }
 
+// compileClock makes the library for PostgreSQL.
+func compileClock(t *testing.T) string {
+	t.Helper()
+	library := filepath.Join(openDir(t), "clock.so")
+	out, err := exec.CommandContext(t.Context(), "gcc", "-shared", "-fPIC", "-O2", "-o", library, "testdata/clock.c").CombinedOutput()
+	if err != nil {
+		locktest.Impossible(t, fmt.Sprintf("testdata/clock.c cannot be compiled: %v: %s", err, out))
+	}
+	return library
+}
+
+// faketime finds libfaketime.
 func faketime(t *testing.T) string {
 	t.Helper()
 	for _, pattern := range []string{"/usr/lib/*/faketime", "/usr/lib*/faketime", "/usr/local/lib/faketime"} {
@@ -79,6 +97,16 @@ func restartProgram(t *testing.T, c *clock, library string) func(context.Context
 			return err
 		}
 		return os.Rename(file+".new", file)
+	}
+	if c.db.Engine == sqltest.EnginePostgres {
+		set = func(_ context.Context, ahead time.Duration) error { // writes into it: it is mapped
+			f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
+			if err != nil {
+				return err
+			}
+			_, err = f.WriteString(mapped(ahead))
+			return errors.Join(err, f.Close())
+		}
 	}
 	if err := set(t.Context(), 0); err != nil {
 		t.Fatal(err)
@@ -115,14 +143,20 @@ func restartContainer(t *testing.T, c *clock, library string) func(context.Conte
 	_, port, _ := net.SplitHostPort(addressOf(c.db))
 	id := ask("", "ps", "-q", "--filter", "publish="+port)
 	ask("", "cp", "-L", library, id+":"+copied)
-	said, err := docker(t.Context(), "", "exec", "-e", "LD_PRELOAD="+copied, "-e", "FAKETIME=-1d", id, "date", "+%s")
-	if s, _ := strconv.ParseInt(said, 10, 64); time.Since(time.Unix(s, 0)).Round(time.Hour) != 24*time.Hour {
-		t.Skipf("%s: this machine's libfaketime does not work there: %q, %v", c.db.Server, said, err)
+	if c.db.Engine != sqltest.EnginePostgres {
+		said, err := docker(t.Context(), "", "exec", "-e", "LD_PRELOAD="+copied, "-e", "FAKETIME=-1d", id, "date", "+%s")
+		if s, _ := strconv.ParseInt(said, 10, 64); time.Since(time.Unix(s, 0)).Round(time.Hour) != 24*time.Hour {
+			t.Skipf("%s: this machine's libfaketime does not work there: %q, %v", c.db.Server, said, err)
+		}
 	}
 	ask(preload, append([]string{"exec", "-i", "-u", "0", id, "sh", "-es", file}, faking(c.db.Engine, copied, file)...)...)
 	c.server.Stop()
 	c.server.Start()
 	return func(ctx context.Context, ahead time.Duration) error {
+		if c.db.Engine == sqltest.EnginePostgres {
+			_, err := docker(ctx, mapped(ahead), "exec", "-i", "-u", "0", id, "dd", "of="+file, "bs=8", "count=1", "conv=notrunc")
+			return err
+		}
 		_, err := docker(ctx, offset(ahead), "exec", "-i", "-u", "0", id, "sh", "-ec", `cat >"$0.new" && mv "$0.new" "$0"`, file)
 		return err
 	}
@@ -142,6 +176,11 @@ func docker(ctx context.Context, input string, args ...string) (string, error) {
 
 // offset is how libfaketime wants it.
 func offset(ahead time.Duration) string { return fmt.Sprintf("%+d\n", int(ahead.Seconds())) }
+
+// mapped is how testdata/clock.c wants it.
+func mapped(ahead time.Duration) string {
+	return string(binary.LittleEndian.AppendUint64(nil, uint64(int64(ahead.Seconds())<<8|1)))
+}
 
 // openDir makes a folder that the server's user can read.
 func openDir(t *testing.T) string {

@@ -143,8 +143,10 @@ func put(ctx context.Context, tx *sqlx.Tx, key string, token int64, condition st
 // journal returns all lines.
 func (r *register) journal(t *testing.T) []history.Line {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	var lines []history.Line
-	if err := r.db.SelectContext(t.Context(), &lines, "SELECT name, token, process FROM journal ORDER BY name, seq"); err != nil {
+	if err := r.db.SelectContext(ctx, &lines, "SELECT name, token, process FROM journal ORDER BY name, seq"); err != nil {
 		t.Fatal(err)
 	}
 	return lines
