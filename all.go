@@ -11,9 +11,10 @@ import (
 	"github.com/sqllock/sqllock/internal/option"
 )
 
-// AcquireAll acquires every name, or none. It tries for all at once, which can share a statement. If one is held it waits for one name
-// after the other, in sorted order, so that two callers with overlapping names cannot block each other for ever. Once it has the first
-// it tries for all others at once. A name given twice is taken once. On any error nothing is held.
+// AcquireAll acquires every name, or none. It first tries for all names at once, which can be a single statement. If
+// one is held, it waits for the names one after the other, in sorted order, so that two callers with overlapping names
+// cannot deadlock. Once it has the first name, it tries for all others at once. A name given twice is acquired once. On
+// any error nothing is held.
 func AcquireAll[L Lock](ctx context.Context, l Acquirer[L], names []string, opts ...Option) (*Locks[L], error) {
 	if len(names) == 0 {
 		return nil, &OpError{Op: "acquire all", Err: errors.New("no names were given")}
@@ -21,7 +22,7 @@ func AcquireAll[L Lock](ctx context.Context, l Acquirer[L], names []string, opts
 	sorted := slices.Compact(slices.Sorted(slices.Values(names)))
 
 	all := &Locks[L]{name: strings.Join(sorted, ",")}
-	// The lifetime context of a lock does not end with the context of its acquisition.
+	// The lock's lifetime context does not end with the context of its acquisition.
 	all.bound(opts)
 	all.ctx, all.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	err := all.acquire(ctx, l, sorted, opts)
@@ -35,32 +36,32 @@ func AcquireAll[L Lock](ctx context.Context, l Acquirer[L], names []string, opts
 	return all, nil
 }
 
-// Locks is what [AcquireAll] acquired. It is a Lock itself, which ends as soon as one of its parts does.
+// Locks holds the locks that [AcquireAll] acquired. It is a Lock itself, which ends as soon as one of its parts does.
 type Locks[L Lock] struct {
 	name   string
 	ctx    context.Context //nolint:containedctx // the lock's own lifetime
 	cancel context.CancelCauseFunc
 	parts  []L
 
-	end time.Time // of the waiting, if WithWait bounds it
+	end time.Time // when the wait must end, if WithWait bounds it
 }
 
 // Name returns the sorted names joined by commas.
 func (a *Locks[L]) Name() string { return a.name }
 
-// Context is cancelled when the first of the parts ends, with its cause.
+// Context is cancelled when the first part ends, with the cause of that part.
 func (a *Locks[L]) Context() context.Context { return a.ctx }
 
-// Parts returns a lock for each name, in the order of the sorted names.
+// Parts returns one lock for each name, in the order of the sorted names.
 func (a *Locks[L]) Parts() []L { return slices.Clone(a.parts) }
 
-// Release releases every part, and joins what they say.
+// Release releases every part and joins their errors.
 func (a *Locks[L]) Release(ctx context.Context) error {
 	a.cancel(ErrReleased)
 	return errors.Join(releaseAll(ctx, a.parts)...)
 }
 
-// acquire takes names; what it has taken when it fails are the parts.
+// acquire acquires names. If it fails, a.parts has the locks that it acquired before.
 func (a *Locks[L]) acquire(ctx context.Context, l Acquirer[L], names []string, opts []Option) error {
 	if len(names) > 1 && a.try(ctx, l, names, opts) {
 		return a.lostMeanwhile() //nolint:contextcheck // asks the parts' own contexts
@@ -74,17 +75,17 @@ func (a *Locks[L]) acquire(ctx context.Context, l Acquirer[L], names []string, o
 	return a.wait(ctx, l, names[1:], opts)
 }
 
-// asProbe marks an attempt that another one follows if a name is held: it is not told as an acquisition that failed.
+// asProbe marks an attempt that another one follows if a name is held. It is not reported as a failed acquisition.
 func asProbe(o *option.Options) { o.Probe = true }
 
-// try takes names if all are free, and reports whether they were.
+// try acquires names if all are free, and reports whether it did.
 func (a *Locks[L]) try(ctx context.Context, l Acquirer[L], names []string, opts []Option) bool {
 	parts, err := tryAll(ctx, l, names, append(slices.Clip(opts), asProbe))
 	a.parts = append(a.parts, parts...)
 	return err == nil
 }
 
-// wait takes one name after the other.
+// wait waits for one name after the other.
 func (a *Locks[L]) wait(ctx context.Context, l Acquirer[L], names []string, opts []Option) error {
 	for _, name := range names {
 		part, err := l.Acquire(ctx, name, a.untilEnd(opts)...)
@@ -99,7 +100,7 @@ func (a *Locks[L]) wait(ctx context.Context, l Acquirer[L], names []string, opts
 	return nil
 }
 
-// bound sets the end of the waiting.
+// bound sets the end of the wait, if WithWait bounds it.
 func (a *Locks[L]) bound(opts []Option) {
 	var o option.Options
 	for _, opt := range opts {
@@ -110,7 +111,7 @@ func (a *Locks[L]) bound(opts []Option) {
 	}
 }
 
-// untilEnd has one name be waited for no longer than all of them may be.
+// untilEnd limits the wait for one name to what is left of the wait for all.
 func (a *Locks[L]) untilEnd(opts []Option) []Option {
 	if a.end.IsZero() {
 		return opts
@@ -118,7 +119,8 @@ func (a *Locks[L]) untilEnd(opts []Option) []Option {
 	return append(slices.Clip(opts), WithWait(max(0, time.Until(a.end))))
 }
 
-// lostMeanwhile is checked after every wait: an earlier part may have ended during it.
+// lostMeanwhile returns an error if a part has ended. It is called after every wait, during which an earlier part may
+// end.
 func (a *Locks[L]) lostMeanwhile() error {
 	for _, part := range a.parts {
 		if part.Context().Err() != nil {
@@ -128,19 +130,20 @@ func (a *Locks[L]) lostMeanwhile() error {
 	return nil
 }
 
-// giveUp releases every part. That one of them was lost is what failed the acquisition, or
-// changes nothing; any other error is returned.
+// giveUp releases every part. It drops ErrLost and ErrExpired: the loss of a part either made the acquisition fail or
+// changes nothing. It returns any other error.
 func (a *Locks[L]) giveUp(ctx context.Context) error {
 	errs := releaseAll(ctx, a.parts)
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, ErrLost) || errors.Is(err, ErrExpired) })...)
 }
 
-// batchLocker is what an Acquirer may implement that can take several names by one statement: all or, with an error, none.
+// batchLocker is an optional interface of an Acquirer that can acquire several names in one statement: all, or none and
+// an error.
 type batchLocker[L Lock] interface {
 	TryAcquireAll(ctx context.Context, names []string, opts ...Option) ([]L, error)
 }
 
-// tryAll takes all names, or none.
+// tryAll acquires all names, or none.
 func tryAll[L Lock](ctx context.Context, l Acquirer[L], names []string, opts []Option) ([]L, error) {
 	if b, ok := l.(batchLocker[L]); ok {
 		return b.TryAcquireAll(ctx, names, opts...)
@@ -160,7 +163,7 @@ func tryAll[L Lock](ctx context.Context, l Acquirer[L], names []string, opts []O
 			taken = append(taken, locks[i])
 		}
 	}
-	releaseAll(ctx, taken) // what is not given back is waited for
+	releaseAll(ctx, taken) // if a release fails, a later wait waits until that lock ends
 	return nil, err
 }
 
@@ -168,7 +171,7 @@ func releaseAll[L Lock](ctx context.Context, locks []L) []error {
 	return together(len(locks), func(i int) error { return locks[i].Release(ctx) })
 }
 
-// together calls f for the numbers below n, at the same time.
+// together calls f concurrently for 0 to n-1 and returns the errors.
 func together(n int, f func(i int) error) []error {
 	errs := make([]error, n)
 	var all sync.WaitGroup

@@ -1,10 +1,10 @@
 // Package sqllock takes locks in the SQL database that a program already has: PostgreSQL, MySQL, MariaDB or SQLite.
-// This package has what all locks share: what a [Lock] is, what ends it, and which errors say so. Packages pg, mysql
-// and leasetable take the locks.
+// This package has what all locks share: what a [Lock] is, what ends it, and the errors. Packages pg, mysql and
+// leasetable take the locks.
 //
 // # Use
 //
-// Every server migrates when it starts. One of them does the work, the others wait and find it done:
+// Every server migrates when it starts. One of them does the work; the others wait and find it done:
 //
 //	locker, err := pg.New("postgres://user:password@host:5432/database")
 //	if err != nil {
@@ -35,7 +35,7 @@
 //
 //	kind          package       it ends when                                      behind a transaction pooler
 //	session lock  pg, mysql     its dedicated connection ends, or the server's    pg: refused, with the reason;
-//	                            session timeout passes, or Release                mysql: do not, it cannot be seen
+//	                            session timeout passes, or Release                mysql: unsafe, not detectable
 //	lease         leasetable    its expiry passes without renewal, or Release     works
 //
 // A session lock needs no table. The server frees it as soon as the holder's connection is gone. A lease is a row. It
@@ -55,8 +55,8 @@
 // Whatever ends a lock cancels its [Lock.Context], with the cause on the right. For Release and for a deadline that
 // happens before anybody else can hold the lock. The deadline is counted on this process's own monotonic clock, from
 // the moment the last confirmed statement was sent, and lies before the deadline that the server counts. When the
-// server itself ends the session (it was restarted, or somebody terminated the connection), the holder is told within
-// milliseconds; on Windows, for MySQL and MariaDB, within a second. Each package says what its locks do in a
+// server itself ends the session (it was restarted, or somebody terminated the connection), the Context ends within
+// milliseconds; on Windows, for MySQL and MariaDB, within a second. Each package documents what its locks do in a
 // failover, and while a machine is suspended.
 //
 // Locks are not re-entrant. A second acquisition of a held name waits (Acquire) or fails (TryAcquire), also within
@@ -65,12 +65,12 @@
 // # Errors
 //
 // Match errors with errors.Is: [ErrHeld] when somebody else holds the lock, [ErrLost] and [ErrExpired] when it ended
-// before its release, [ErrRefused] when this kind of lock would not be safe on this server. A *[HeldError] says who
-// the holder is, as far as that is known. On any error of an acquisition nothing is held. [IsRetryable] says whether
-// the same call may succeed later; Acquire waits through such errors while its context lives.
+// before its release, [ErrRefused] when this kind of lock would not be safe on this server. A *[HeldError] describes
+// the holder, as far as it is known. On any error of an acquisition nothing is held. [IsRetryable] reports whether the
+// same call may succeed later; Acquire waits through such errors while its context lives.
 //
 // # Logs and metrics
 //
-// Each Locker takes a logger (WithLogger) and a hook (WithHook) that is told each [Event]. Package event has the
+// Each Locker takes a logger (WithLogger) and a hook (WithHook) that gets each [Event]. Package event defines the
 // kinds.
 package sqllock

@@ -16,8 +16,8 @@ var (
 	// gone, and somebody else may hold the lock now.
 	ErrLost = errors.New("lock was lost")
 
-	// ErrExpired says that the lock outlived its deadline without being renewed. As the
-	// result of Release it adds that nobody had taken the lock meanwhile.
+	// ErrExpired says that the lock outlived its deadline without being renewed. If Release returns it, nobody had
+	// taken the lock meanwhile.
 	ErrExpired = errors.New("lock expired")
 
 	// ErrReleased is the cause of a lock's context after Release.
@@ -27,37 +27,37 @@ var (
 	// lock that was still held when its Locker was closed.
 	ErrClosed = errors.New("locker is closed")
 
-	// ErrRefused says that this kind of lock would not be safe on this server. The error's text says what was seen, and
+	// ErrRefused says that this kind of lock would not be safe on this server. The error's text says what was found and
 	// what to use instead.
 	ErrRefused = errors.New("refused")
 
-	// ErrSchema says that the lease tables are missing, or of another version. The error's
-	// text has the command that mends it.
+	// ErrSchema says that the lease tables are missing or of another version. The error's text has the command that
+	// repairs them.
 	ErrSchema = errors.New("lease tables are missing or out of date")
 
 	// ErrReadOnly says that the server or the session cannot write.
 	ErrReadOnly = errors.New("database is read-only")
 
-	// ErrName says that a name is not a valid lock name. A name is 1 to 1024 bytes, any bytes, compared byte by byte on every
-	// backend: there is no folding of case, no trimming and no Unicode normalisation.
+	// ErrName says that a name is not a valid lock name. A name is 1 to 1024 bytes, any bytes, compared byte by byte on
+	// every backend, without case folding, trimming or Unicode normalisation.
 	ErrName = errors.New("invalid lock name")
 
-	// ErrLimit says that the Locker or its server has no more locks or connections to give.
+	// ErrLimit says that the Locker or its server has no lock or connection left.
 	ErrLimit = errors.New("limit reached")
 
-	// ErrUnsupported says that an option means nothing to this kind of lock, or that this
-	// server does not show what was asked for.
+	// ErrUnsupported says that an option does not apply to this kind of lock, or that this server does not show the
+	// requested information.
 	ErrUnsupported = errors.New("option is not supported by this kind of lock")
 )
 
-// OpError says what was being done, and to which lock, when Err happened.
+// OpError adds to Err the operation that failed and the name of the lock.
 type OpError struct {
 	Op   string // "acquire", "release", …
 	Name string // the lock's name
 	Err  error
 }
 
-// Error quotes the name, so that every byte of it can be seen, and shortens a long one.
+// Error quotes the name, so that every byte is visible, and shortens a long one.
 func (e *OpError) Error() string {
 	if e.Name == "" && !errors.Is(e.Err, ErrName) {
 		return fmt.Sprintf("sqllock: %s: %v", e.Op, e.Err)
@@ -68,13 +68,13 @@ func (e *OpError) Error() string {
 // Unwrap returns Err.
 func (e *OpError) Unwrap() error { return e.Err }
 
-// HeldError is the error for a lock that somebody else holds; it matches ErrHeld.
+// HeldError is the error when somebody else holds the lock; it matches ErrHeld.
 type HeldError struct {
 	Name   string
-	Holder Holder // what is known of the holder, at the time of the attempt
+	Holder Holder // what is known about the holder, at the time of the attempt
 }
 
-// Error names the holder as far as it is known.
+// Error includes what is known about the holder.
 func (e *HeldError) Error() string {
 	msg := "lock is held"
 	if by := e.Holder.String(); by != "" {
@@ -86,23 +86,23 @@ func (e *HeldError) Error() string {
 // Is reports whether target is ErrHeld.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// Holder is what is known of the holder of a lock. Fields that are not known are zero.
+// Holder describes the holder of a lock. Unknown fields are zero.
 type Holder struct {
-	Owner   string        // what the holder calls itself
+	Owner   string        // the name that the holder gives itself
 	Host    string        // the holder's host name (leases)
-	PID     int           // the holder's process id on Host (leases), or this process (session locks of its own)
+	PID     int           // the holder's process id on Host (leases), or the id of this process (session locks that it holds itself)
 	Session int64         // PostgreSQL backend pid or MySQL connection id (session locks)
 	Address string        // the client's address, as the server sees it (session locks)
 	Token   int64         // fencing token (leases)
 	Since   time.Time     // when the lock was taken; for a session lock, when its session began
 	Until   time.Time     // when the lease expires unless renewed, by the database's clock (leases)
 	TTL     time.Duration // how long the lease outlasts a renewal (leases)
-	Waiters int           // how many wait in the server's queue for the lock, if the server shows it (session locks)
+	Waiters int           // the number of waiters in the server's queue for the lock, if the server shows it (session locks)
 
-	Metadata string // what the holder attached, any bytes (leases)
+	Metadata string // data that the holder attached, any bytes (leases)
 }
 
-// String puts the known fields on one line, but for the metadata, which can be any bytes.
+// String puts the known fields on one line, without the metadata, which can be any bytes.
 func (h Holder) String() string {
 	var parts []string
 	add := func(known bool, format string, args ...any) {
@@ -122,12 +122,12 @@ func (h Holder) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// IsRetryable reports whether the same call may succeed later without anything being
-// changed: the lock is held, the connection broke or could not be opened, the server is busy, restarting, full, or
-// a standby or read-only, as during a failover. It is false for a wrong password, a missing database or table, missing privileges, and a
-// closed Locker.
+// IsRetryable reports whether the same call may succeed later with nothing changed: the lock is held, the connection
+// broke or could not be opened, the server is busy, restarting, full, or a standby or read-only, as during a failover.
+// It is false for a wrong password, a missing database or table, missing privileges, and a closed Locker.
 //
-// Acquire goes on waiting after such an error while its context lives, except for ErrLimit by the Locker's own limits.
+// Acquire continues to wait after such an error while its context lives, except for ErrLimit by the Locker's own
+// limits.
 func IsRetryable(err error) bool {
 	if errors.Is(err, ErrClosed) {
 		return false

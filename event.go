@@ -6,11 +6,11 @@ import (
 	"github.com/sqllock/sqllock/event"
 )
 
-// Event is something that happened to a lock, as the hook of its Locker (WithHook) is told, for
-// metrics and traces. Package event has the kinds.
+// Event is something that happened to a lock. The hook of its Locker (WithHook) gets it, for metrics and traces.
+// Package event defines the kinds.
 //
-// The hook gets the context of the acquisition or, once the lock is held, the lock's own. Renewed, RenewalFailed and Expiring come with a
-// context without values.
+// The hook gets the context of the acquisition or, once the lock is held, the lock's own. Renewed, RenewalFailed and
+// Expiring come with a context without values.
 type Event struct {
 	Kind   event.Kind
 	Locker event.Locker

@@ -2,9 +2,9 @@ package sqllock
 
 import "context"
 
-// Lock is one lock that was acquired.
+// Lock is an acquired lock.
 type Lock interface {
-	// Name is the name the lock was acquired under.
+	// Name returns the name that the lock was acquired with.
 	Name() string
 
 	// Context is cancelled when the lock ends, for any reason; context.Cause then matches
@@ -12,42 +12,41 @@ type Lock interface {
 	// of the context that the lock was acquired with.
 	Context() context.Context
 
-	// Release gives the lock back. It works with a dead ctx, of which it takes the values
-	// only, and returns in bounded time. Calling it again is harmless and returns the same.
+	// Release gives the lock back. It works with a dead ctx, from which it takes only the values, and returns in
+	// bounded time. Calling it again is harmless and returns the same result.
 	//
-	// It returns nil when the lock was held until now, and ErrLost or ErrExpired when it was
-	// not. Any other error means that the server did not confirm; each backend says what
-	// then ends the lock. The Context is cancelled in every case.
+	// It returns nil when the lock was held until now, and ErrLost or ErrExpired when it was not. Any other error means
+	// that the server did not confirm the release; each backend documents what then ends the lock. The Context is
+	// cancelled in every case.
 	Release(ctx context.Context) error
 }
 
-// Acquirer takes locks by name, as an L: what [Do] and its kin work with. Each Locker of this module is one; that of leases is an
-// Acquirer[*leasetable.Lease]. Every method may be called by any number of goroutines.
+// Acquirer acquires locks of type L by name, for [Do] and its variants. Each Locker of this module is one; that of
+// leases is an Acquirer[*leasetable.Lease]. Any number of goroutines may call its methods.
 type Acquirer[L Lock] interface {
-	// TryAcquire takes name if it is free, and otherwise fails at once with a *HeldError
-	// (errors.Is ErrHeld).
+	// TryAcquire acquires name if it is free. Otherwise it fails at once with a *HeldError (errors.Is ErrHeld).
 	TryAcquire(ctx context.Context, name string, opts ...Option) (L, error)
 
-	// Acquire waits for name until it is taken or ctx ends; ctx bounds the waiting only, not
-	// the life of the lock. When ctx ends the error matches both ErrHeld, if somebody was
-	// seen to hold the lock, and context.Cause(ctx).
+	// Acquire waits for name until it is acquired or ctx ends. ctx bounds only the wait, not the life of the lock. When
+	// ctx ends, the error matches context.Cause(ctx) and, if the lock was seen to be held, ErrHeld.
 	//
-	// It also waits, trying again after up to 3 s, while the database cannot be used: it cannot be reached, restarts,
-	// has no connection left, or is a standby or read-only, as in a failover; so with a ctx that does not end it waits for
-	// ever for a host that does not exist. The logger (Warn) and the hook (event.Retrying) are told, and when ctx ends the error matches what
-	// was met last, instead of ErrHeld. What somebody has to mend ends the wait at once, such as a wrong password, missing tables or
-	// a server that is refused for what it is; see IsRetryable.
+	// Acquire also waits while the database cannot be used, and retries after up to 3 s: the server cannot be reached,
+	// restarts, has no connection left, or is a standby or read-only, as in a failover. So with a ctx that does not end
+	// it waits for ever for a host that does not exist. The logger (Warn) and the hook (event.Retrying) report it. When
+	// ctx ends meanwhile, the error matches the last error of the database instead of ErrHeld. An error that somebody
+	// has to repair ends the wait at once, such as a wrong password, missing tables or a server that is refused for
+	// what it is; see IsRetryable.
 	//
-	// On any error nothing is held. What the server may have granted while the caller left
-	// is given back in the background; the Locker's Close waits for that.
+	// On any error nothing is held. A lock that the server may have granted after the caller left is given back in the
+	// background; the Locker's Close waits for that.
 	Acquire(ctx context.Context, name string, opts ...Option) (L, error)
 }
 
-// Locker is an Acquirer whose locks are any kind of lock: the type to store one in. Session Lockers are Lockers as they are,
-// [AnyKind] makes one of another.
+// Locker is an Acquirer of locks of any kind: the type to store one in. The Lockers of session locks are Lockers as
+// they are; [AnyKind] makes one of another Acquirer.
 type Locker = Acquirer[Lock]
 
-// AnyKind makes a Locker of an Acquirer whose locks are of a certain kind, such as a *leasetable.Locker.
+// AnyKind makes a Locker of an Acquirer of one specific kind of lock, such as a *leasetable.Locker.
 func AnyKind[L Lock](l Acquirer[L]) Locker {
 	if same, ok := any(l).(Locker); ok {
 		return same
@@ -80,7 +79,7 @@ func (k anyKind[L]) TryAcquireAll(ctx context.Context, names []string, opts ...O
 	return locks, nil
 }
 
-// asLock keeps a nil pointer from becoming a Lock that is not nil.
+// asLock keeps a nil pointer from becoming a non-nil Lock.
 func asLock[L Lock](lock L, err error) (Lock, error) {
 	if err != nil {
 		return nil, err

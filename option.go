@@ -6,20 +6,21 @@ import (
 	"github.com/sqllock/sqllock/internal/option"
 )
 
-// Option changes one acquisition: [WithTTL], [WithWait], and those of the backends' packages, such as leasetable.WithLimit or
-// pg.WithKey. A Locker that cannot honour an option fails the acquisition with ErrUnsupported rather than ignoring it.
+// Option changes one acquisition: [WithTTL], [WithWait], and the options of the backends' packages, such as
+// leasetable.WithLimit or pg.WithKey. A Locker that cannot honour an option fails the acquisition with ErrUnsupported
+// instead of ignoring it.
 type Option func(*option.Options)
 
-// WithTTL sets how long the lock outlives its last renewal. It is for leases: the TTL of a
-// session lock belongs to the session and is set on the Locker.
+// WithTTL sets how long the lock outlives its last renewal. It is for leases: the TTL of a session lock belongs to the
+// session and is set on the Locker.
 func WithTTL(ttl time.Duration) Option {
 	return func(o *option.Options) { o.TTL = ttl }
 }
 
-// WithWait bounds the waiting of Acquire, and of what calls it, to d; the context of [Do] bounds the wait and the work
-// together. When d is over the error matches ErrHeld, if somebody was seen to hold the lock. The first attempt is not cut short,
-// however long the database takes to answer it, so WithWait(0) does what TryAcquire does, on which this option has no effect. A
-// negative d is an error.
+// WithWait bounds the wait of Acquire, and of functions that call it, to d; the context of [Do] bounds the wait and the
+// work together. When d has passed, the error matches ErrHeld if the lock was seen to be held. The first attempt is not
+// cut short, however long the database takes to answer, so WithWait(0) does what TryAcquire does. The option has no
+// effect on TryAcquire. A negative d is an error.
 func WithWait(d time.Duration) Option {
 	return func(o *option.Options) { o.Wait = &d }
 }

@@ -14,28 +14,30 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// TryAcquire implements sqllock.Acquirer. The *sqllock.HeldError names the holder, its token and
-// when its lease expires. A name whose lease is over is taken over at once.
+// TryAcquire implements sqllock.Acquirer. Its *sqllock.HeldError names the holder, the holder's token and the time at
+// which its lease expires. A name whose lease has expired is taken over at once.
 //
-// A name that others hold together, with a limit or without one, and that is asked for the other way, is a *[LimitError].
+// The error is a *[LimitError] if others hold the name with [WithLimit] and opts contain [WithShared], or the other way
+// round.
 //
-// The tables being missing is sqllock.ErrSchema; a server or session that cannot write is
-// sqllock.ErrReadOnly. When ctx ends while a statement is under way, TryAcquire may return some 0.2 s later. Where there is no
-// connection yet, connecting may take 15 s.
+// The error matches sqllock.ErrSchema if the tables are missing, and sqllock.ErrReadOnly if the server or the session
+// cannot write. If ctx ends during a statement, TryAcquire may return some 0.2 s later. If there is no connection
+// yet, connecting may take 15 s.
 func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (*Lease, error) {
 	return l.acquire(ctx, acquiring, name, opts, (*attempt).try)
 }
 
-// Acquire implements sqllock.Acquirer. It returns the errors of TryAcquire, except for those that can be over soon: while the database
-// cannot be used, it waits as sqllock.Acquirer says, also for a server that is read-only. If the lease that it claims the name with ends
-// first, it begins again with another one. What an attempt may have taken, whose answer was lost, is given back.
+// Acquire implements sqllock.Acquirer. It returns the errors of TryAcquire, except those that may pass soon: while
+// the database cannot be used or is read-only, Acquire waits as sqllock.Acquirer documents. If the lease that it
+// claims the name with ends first, Acquire tries again with a new one. If the answer to an attempt is lost, Acquire
+// gives back what that attempt may have acquired.
 //
-// While the name is held Acquire polls it, by a read that writes nothing, after pauses that grow to about 50 ms. So it takes a name that
-// much later than it was released. On PostgreSQL, with pgx and without a pooler, a release wakes waiters. Polling only detects expiry and
-// forced release there.
+// While the name is held, Acquire polls it with a read, which writes nothing, after pauses that grow to about 50 ms.
+// So it may acquire the name that much later than it was released. On PostgreSQL, with pgx and without a pooler, a
+// release wakes waiters. Polling only detects expiry and forced release there.
 //
-// The goroutines of one Locker wait in memory, first come first served, and hand the name over to each other. Only one of them polls.
-// Of several processes the one that has waited longest goes first.
+// The goroutines of one Locker wait in a queue in memory, first come first served, and hand the name over to each
+// other. Only the first in the queue polls. Among several processes, the one that has waited longest goes first.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (*Lease, error) {
 	return l.acquire(ctx, acquiring, name, opts, (*attempt).waitAtMost)
 }
@@ -47,16 +49,16 @@ type attempt struct {
 	name string
 	choice
 	began      time.Time
-	leaveQueue func()      // gives up the turn of the name; only the first call counts
-	waited     bool        // the name was seen held, or the database could not be asked
-	holding    observation // the lease that holds it
-	priority   priority    // among those of other processes who wait
-	dedicated  bool        // it has not got the turn of the name
-	abandoned  bool        // a claim goes on in the background, and gives up the turn at its end
-	retry      bool        // the lease of the last claim ended first, and another claim may follow
+	leaveQueue func()      // leaves the wait queue of the name; only the first call counts
+	waited     bool        // the name was read as held, or the database could not be asked
+	holding    observation // the state of the name when it was last read as held
+	priority   priority    // among the waiters of other processes
+	dedicated  bool        // it bypasses the wait queue of the name
+	abandoned  bool        // the caller left; the claim goes on in the background, and leaves the queue at its end
+	retry      bool        // the lease of the last claim ended first; another claim may follow
 
-	others        map[string]observation // the leases that hold it together, by id
-	saidExclusive bool                   // others may have been kept from joining them
+	others        map[string]observation // the leases that have shares or permits of the name, by id
+	saidExclusive bool                   // this attempt may have kept others from acquiring shares or permits
 }
 
 const acquiring = "acquire"
@@ -89,8 +91,8 @@ func (l *Locker) acquire(
 	return lease, nil
 }
 
-// leaveReadOnly closes the connections that are not in use if err says that they lead to a server which cannot write: after a
-// failover the way to the primary is another one.
+// leaveReadOnly closes the idle connections if err says that they lead to a server that cannot write: after a
+// failover, new connections may lead to the new primary.
 func (l *Locker) leaveReadOnly(err error) {
 	if !errors.Is(err, sqllock.ErrReadOnly) {
 		return
@@ -101,8 +103,8 @@ func (l *Locker) leaveReadOnly(err error) {
 	}
 }
 
-// try takes the name if it is free or its lease is over. A place is asked for out of turn: another goroutine that
-// asks for one may hold the turn, and leave enough.
+// try acquires the name if it is free or its lease has expired. An attempt to get a share or permit bypasses the wait
+// queue: another such attempt may be at the head of the queue, and leave enough permits.
 func (a *attempt) try() (*Lease, error) {
 	if a.permit() {
 		a.leaveQueue = func() {}
@@ -114,10 +116,10 @@ func (a *attempt) try() (*Lease, error) {
 	return a.inTurn(a.claim)
 }
 
-// inTurn runs f with the turn of the name, which was taken, and gives it up unless f returns a
-// lease that others do not share, or has left a claim behind.
+// inTurn runs f while the attempt is at the head of the name's wait queue. The caller has put it there. inTurn then
+// leaves the queue, unless f returns a lock that excludes others, or has left a claim in the background.
 func (a *attempt) inTurn(f func() (*Lease, error)) (*Lease, error) {
-	l, name, place := a.Locker, a.name, a.permit() // a itself is larger than a lock, which keeps the function
+	l, name, place := a.Locker, a.name, a.permit() // not a itself: the lock keeps the function, and a is larger than a lock
 	var over atomic.Bool
 	a.leaveQueue = func() {
 		if over.CompareAndSwap(false, true) {
@@ -131,15 +133,16 @@ func (a *attempt) inTurn(f func() (*Lease, error)) (*Lease, error) {
 	return lease, err
 }
 
-// endTurn gives up the turn of a name, which has room for others soon if it was for a place.
+// endTurn leaves the wait queue of a name. After an attempt to get a share or permit it has the next waiter poll at
+// once (retryNow), because there may be room for it soon.
 func (l *Locker) endTurn(name string, place bool) {
 	if !place || !l.queue.Pass(name, handoff{retryNow: true}) {
 		l.queue.Done(name)
 	}
 }
 
-// heldHere is the error for a name whose turn is taken in this process: one of its goroutines
-// holds the lock, or is waiting for it.
+// heldHere returns the error for a name whose wait queue is occupied by this process: one of its goroutines holds the
+// lock, or waits for it.
 func (a *attempt) heldHere() error {
 	held := &sqllock.HeldError{Name: a.name}
 	state, err := a.read()
@@ -149,18 +152,18 @@ func (a *attempt) heldHere() error {
 	return held
 }
 
-// outcome is what a claim came to.
+// outcome says how a claim ended.
 type outcome struct {
-	token   int64     // 0: the name was not taken
-	state   lockState // what holds the name, if it was not taken
-	permit  bool      // it was for one of several places
-	unknown bool      // the answer of a statement that may have taken the name was lost
+	token   int64     // 0: the name was not acquired
+	state   lockState // what holds the name, if it was not acquired
+	permit  bool      // the claim was for a share or permit
+	unknown bool      // the answer to a statement that may have acquired the name was lost
 	err     error
 }
 
-// claim makes one attempt in the database. The error is a *HeldError when the name is held. If the claim's own lease ends first
-// (a stalled machine, a failover), the name may still be free: it is claimed again with a new lease. That this lease was lost is
-// not what its caller is told, who had no lock.
+// claim makes one attempt in the database. The error is a *HeldError if the name is held. If the claim's own lease
+// ends first (a stalled machine, a failover), the name may still be free, so claim tries again with a new lease. The
+// loss of that lease is not reported to the caller, because the caller had no lock.
 func (a *attempt) claim() (lease *Lease, err error) {
 	for range claimRounds {
 		a.retry = false
@@ -174,13 +177,13 @@ func (a *attempt) claim() (lease *Lease, err error) {
 	return lease, err
 }
 
-// claimOnce claims the name with one lease. It sets a.again if that lease ended first.
+// claimOnce claims the name with one lease. It sets a.retry if that lease ended first.
 func (a *attempt) claimOnce() (*Lease, error) {
 	ls, err := a.leaseFor(a.ctx, a.choice.ttl)
 	if err != nil {
 		return nil, err
 	}
-	// All writers of a SQLite file queue for one lock: there it is worth a look beforehand.
+	// All writers of a SQLite file queue for one lock, so on SQLite a claim reads before it tries.
 	hopeful := a.store.dialect != schema.SQLite || a.member != nil
 	if hopeful && a.member == nil && !a.permit() {
 		reviews := ls.verificationsBegun()
@@ -196,8 +199,10 @@ func (a *attempt) claimOnce() (*Lease, error) {
 	return a.claimOnLease(ls, func(ctx context.Context) outcome { return a.claimOn(ctx, ls, hopeful) })
 }
 
-// takeHere takes the name if it is free, and reports whether that was tried. The statement does not wait for
-// the holder, so that its caller can await it, or run it; to hand it to another goroutine costs a tenth of it.
+// acquireShared acquires the name if it is free, inline or in a batch. It reports whether that gave a final outcome:
+// false means that it was not tried, or that the database undid it because of others. The statement does not wait for
+// the holder, so the caller can wait for the batch or run the statement itself. Handing the statement to another
+// goroutine costs a tenth of it.
 func (a *attempt) acquireShared(ls *lease) (o outcome, tried bool) {
 	if o, tried = a.acquireInline(ls); tried || a.priority.announcedSince() != 0 {
 		return o, tried
@@ -213,7 +218,7 @@ func (a *attempt) acquireShared(ls *lease) (o outcome, tried bool) {
 		return outcome{err: context.Cause(a.ctx)}, true
 	}
 	a.abandoned = true
-	_ = a.hand(func() { // of a Locker that is closed the lease is ended
+	_ = a.hand(func() { // it fails if the Locker is closed, which ends the lease
 		<-req.done
 		o, _ := req.outcome()
 		a.abandon(ls, o)
@@ -222,8 +227,8 @@ func (a *attempt) acquireShared(ls *lease) (o outcome, tried bool) {
 	return o, true
 }
 
-// outcome is what a part that was run came to. It reports whether that is final: what the database undid because of
-// others is to be repeated, maybe.
+// outcome returns the outcome of a request that was run, and reports whether it is final. It is not final if the
+// database undid the request because of others: the request may then be repeated.
 func (req *request) outcome() (o outcome, final bool) {
 	if outcomeKnown(req.err) {
 		return outcome{}, false
@@ -231,12 +236,13 @@ func (req *request) outcome() (o outcome, final bool) {
 	return outcome{token: req.result.Token, err: req.err, unknown: req.err != nil}, true
 }
 
-// takeLone does what takeHere does if no other goroutine asks for any name, by a statement of its own.
+// acquireInline does what acquireShared does, by a statement of its own, if no other goroutine is acquiring any name.
 func (a *attempt) acquireInline(ls *lease) (o outcome, tried bool) {
 	var req *request
 	tried = a.store.acquires.inline(func() {
-		// When its caller leaves, the statement may still be answered for a while. Then its connection is cut, which
-		// costs that, and a new lease: it is unknown whether it took the name.
+		// After the caller has left, the answer to the statement may still come for a while. Then the connection is
+		// cut. That costs the connection and a new lease, because it is unknown whether the statement acquired the
+		// name.
 		ctx, done := a.store.acquires.timeouts.with(leaver{a.ctx}, conflictTimeout)
 		defer done()
 		if ctx.Err() != nil {
@@ -254,11 +260,11 @@ func (a *attempt) acquireInline(ls *lease) (o outcome, tried bool) {
 	return req.outcome()
 }
 
-// claimOnTerm makes one attempt by f, on t, on which a claim has begun.
+// claimOnLease makes one attempt by running f on ls, on which a claim has begun.
 func (a *attempt) claimOnLease(ls *lease, f func(context.Context) outcome) (*Lease, error) {
 	reviews := ls.verificationsBegun()
-	// The statements do not end with the caller's context: to end one in the middle would leave
-	// open whether it took the name. Only closing the Locker does, and with it ends the lease.
+	// The statements do not end with the caller's context: ending one midway would leave open whether it acquired the
+	// name. Only Close of the Locker ends them, and it ends the lease, too.
 	var o outcome
 	var err error
 	o, a.abandoned, err = orLeave(a.ctx, a.hand,
@@ -277,7 +283,7 @@ func (a *attempt) claimOnLease(ls *lease, f func(context.Context) outcome) (*Lea
 	return a.accept(ls, o, reviews)
 }
 
-// accept makes a lease of what a claim came to.
+// accept turns the outcome of a claim into a lock or an error.
 func (a *attempt) accept(ls *lease, o outcome, reviews int) (*Lease, error) {
 	if o.err != nil || o.token == 0 {
 		a.abandon(ls, o)
@@ -288,16 +294,16 @@ func (a *attempt) accept(ls *lease, o outcome, reviews int) (*Lease, error) {
 	}
 	lease := newLease(a.ctx, ls, a.name, o.token, a.leaveQueue)
 	lease.minHold, lease.permit, lease.dedicated = a.minHold, o.permit, a.dedicated
-	if err := ls.attach(lease, reviews); err != nil { // the term ended while the answer was on its way
+	if err := ls.attach(lease, reviews); err != nil { // the lease ended while the answer was on its way
 		a.retry = a.abandon(ls, o)
 		return nil, err
 	}
 	return lease, nil
 }
 
-// abandon ends a claim that gives the caller nothing: what was or may have been taken is given
-// back. It reports whether another claim may follow at once: a name that was not
-// confirmed to be free could still hang on the old lease. Places do not exclude each other like that.
+// abandon ends a claim that gives the caller nothing: it gives back what the claim acquired or may have acquired. It
+// reports whether another claim may follow at once. It may not if the name was not confirmed to be free, because the
+// old lease could still hold it. Permits do not exclude each other like that.
 func (a *attempt) abandon(ls *lease, o outcome) bool {
 	defer ls.endClaim()
 	if o.permit {
@@ -314,10 +320,11 @@ func (a *attempt) abandon(ls *lease, o outcome) bool {
 	return !o.unknown
 }
 
-// claimRounds bounds how often a claim starts again because the name changed hands, or its own lease ended, under it.
+// claimRounds bounds how often a claim starts again because the name changed hands meanwhile, or because its own
+// lease ended.
 const claimRounds = 5
 
-// claimOn takes the name for t's lease. One who is hopeful does not look before whether it is free.
+// claimOn acquires the name for ls. If hopeful is set it tries first, without reading whether the name is free.
 func (a *attempt) claimOn(ctx context.Context, ls *lease, hopeful bool) (o outcome) {
 	if a.permit() {
 		return a.claimPermit(ctx, ls)
@@ -336,7 +343,7 @@ func (a *attempt) claimOn(ctx context.Context, ls *lease, hopeful bool) (o outco
 			return o
 		}
 		state := o.state
-		if bytes.Equal(state.LeaseID, ls.id) { // and nobody here has it: whoever took it was told otherwise
+		if bytes.Equal(state.LeaseID, ls.id) { // but no lock here has it: the claim that acquired it did not learn of it
 			o.unknown = true
 			return o
 		}
@@ -351,7 +358,7 @@ func (a *attempt) claimOn(ctx context.Context, ls *lease, hopeful bool) (o outco
 			}
 			continue
 		}
-		if state.Token == 0 { // absent
+		if state.Token == 0 { // the name has no row
 			o = a.take(ctx, func(ctx context.Context) (int64, error) { return a.store.insert(ctx, a.request(ls.id)) })
 			if o.token != 0 || o.err != nil {
 				return o
@@ -361,8 +368,8 @@ func (a *attempt) claimOn(ctx context.Context, ls *lease, hopeful bool) (o outco
 			hopeful = true
 			continue
 		}
-		// The lease is over. A renewal that comes before its burial keeps it alive, and one
-		// that comes after finds no row.
+		// The lease has expired. A renewal that comes before the expire statement keeps the lease alive; a renewal
+		// that comes after it finds no row.
 		if !state.Gone {
 			buried, err := a.expireLease(ctx, expire, state.LeaseID)
 			if err != nil || !buried {
@@ -381,13 +388,13 @@ func (a *attempt) claimOn(ctx context.Context, ls *lease, hopeful bool) (o outco
 	return o
 }
 
-// part is what a wants of a statement that takes its name.
+// request returns the request for a statement that acquires the name for the lease id.
 func (a *attempt) request(id []byte) *request {
 	return &request{name: a.name, id: id, since: a.priority.announcedSince(), metadata: bytesOf(a.metadata)}
 }
 
-// takeFree takes the name if it is free: by a statement that it shares with others, which does not wait
-// for a row that somebody has locked, unless that was done before.
+// acquireFree acquires the name if it is free. The first time it uses a batch, whose statement does not wait for a
+// row lock. If before is set it was tried already, and a statement of its own may wait for the row.
 func (a *attempt) acquireFree(ctx context.Context, id []byte, before bool) (o outcome) {
 	met := before
 	o.err = retryConflicts(ctx, func(ctx context.Context) error {
@@ -407,7 +414,7 @@ func (a *attempt) acquireFree(ctx context.Context, id []byte, before bool) (o ou
 	return o
 }
 
-// take runs a statement that may take the name.
+// take runs a statement that may acquire the name, and repeats it if the database undid it because of others.
 func (a *attempt) take(ctx context.Context, statement func(context.Context) (token int64, err error)) (o outcome) {
 	o.err = retryConflicts(ctx, func(ctx context.Context) (err error) {
 		o.token, err = statement(ctx)
@@ -417,7 +424,8 @@ func (a *attempt) take(ctx context.Context, statement func(context.Context) (tok
 	return o
 }
 
-// bury ends a lease that has expired, or stood still, and reports whether it was this call that did.
+// expireLease deletes the row of a lease that has expired, or that was not renewed for its TTL. It reports whether
+// this call deleted it.
 func (a *attempt) expireLease(ctx context.Context, st statement, id []byte, more ...any) (bool, error) {
 	var rows int64
 	err := retryConflicts(ctx, func(ctx context.Context) (err error) {

@@ -8,9 +8,9 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// TryAcquireAll takes all names, if they are free, by statements that they share, or none. sqllock.AcquireAll uses it, and gives one
-// lock that ends as soon as one of them does. The leases are in the order of names, of which none may come twice. On any error nothing
-// is held; it joins what was said of each name.
+// TryAcquireAll acquires all names if they are free, or none. The names share statements. sqllock.AcquireAll uses it,
+// and returns one lock that ends as soon as one of the leases does. The leases are in the order of names. No name may
+// occur twice. On any error nothing is held; the error joins the errors of all names.
 func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqllock.Option) ([]*Lease, error) {
 	leases := make([]*Lease, len(names))
 	errs := make([]error, len(names))
@@ -33,15 +33,16 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 	}
 	for i, lease := range leases {
 		if errs[i] == nil {
-			all.Go(func() { _ = lease.Release(ctx) }) // what is not given back is waited for
+			all.Go(func() { _ = lease.Release(ctx) }) // if it is not confirmed it goes on in the background
 		}
 	}
 	all.Wait()
 	return nil, err
 }
 
-// meet runs p together with the other parts of a TryAcquireAll, and reports whether that was done: one who is not
-// awaited goes on by itself. So they share a statement however late some of their goroutines are.
+// joinGroup runs req together with the other requests of a TryAcquireAll, and reports whether it did. A member that
+// the group does not wait for goes on by itself. The group waits for its members, so they share a statement however
+// late some of their goroutines are.
 func (s *batcher) joinGroup(ctx context.Context, m *member, req *request) (got result, done bool, err error) {
 	req.done = make(chan struct{})
 	all, awaited := m.meet(ctx, req)
@@ -49,14 +50,14 @@ func (s *batcher) joinGroup(ctx context.Context, m *member, req *request) (got r
 	case !awaited:
 		return result{}, false, nil
 	case all == nil:
-		<-req.done // by the first, whose statement has an end of its own
+		<-req.done // closed by the first member, whose statement has a timeout of its own
 	default:
 		s.runFor(ctx, all)
 	}
 	return req.result, true, req.err
 }
 
-// host runs statements for those who came.
+// runFor runs statements for all reqs, one for each set of alike requests.
 func (s *batcher) runFor(ctx context.Context, reqs []*request) {
 	for len(reqs) > 0 {
 		var some []*request

@@ -11,54 +11,56 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// Info is what the tables say of a name.
+// Info is the state of a name in the tables.
 type Info struct {
 	Name  string
-	Token int64 // the highest that the name has had; 0: it was never taken
+	Token int64 // the highest token of the name so far; 0: the name was never acquired
 	Held  bool  // by a lease that has not expired, or kept after its release
 
-	// Expired says that nobody has released the name, and that its lease has expired: the holder was killed or cut off, or
-	// has lost it, and nobody has followed yet. A name that is neither Held nor Expired is free: it was released, or the
-	// row of its lease is gone, which the end of its Locker deletes, and Purge, and who begins to take over a dead
-	// holder's names. Which of these it was cannot be told.
+	// Expired says that nobody has released the name and that its lease has expired: the holder was killed, was cut
+	// off or has lost the name, and nobody has acquired it since. A name that is neither Held nor Expired is free: it
+	// was released, or its lease row is gone. Close of a Locker deletes its lease rows, Purge deletes expired ones,
+	// and so does a process that begins to take over a dead holder's names. The tables do not show which of these
+	// happened.
 	Expired bool
 
-	// Taken is when the name was last taken, by the database's clock; zero: never. A name that one holds alone and that is
-	// free with a token that is higher by one, but was not taken since, was released by force.
+	// Taken is when the name was last acquired, by the database's clock; zero: never. If one holder had the name
+	// alone, and the name is free with a Token higher by one and an unchanged Taken, it was released by force.
 	Taken time.Time
 
-	// Holder is who holds the name, or held it by a lease that has expired and was not followed
-	// by another. It is zero when the name is free; while the name is
-	// kept after its release (WithHoldAtLeast), only Token, Since, Until and Metadata are known.
+	// Holder is the holder of the name, or the last one if the name is Expired. It is zero if the name is free. While
+	// the name is kept after its release (WithHoldAtLeast), only Token, Since, Until and Metadata are known.
 	Holder sqllock.Holder
 
-	// Holders are all who hold the name, by their tokens; the first of them is Holder. There are several only if the name is Shared.
+	// Holders are all holders of the name, in the order of their tokens; the first of them is Holder. There are
+	// several only if the name is Shared.
 	Holders []sqllock.Holder
-	Shared  bool // its holders have it together (WithShared, WithLimit)
-	Limit   int  // how many can, with WithLimit; 0: any number
+	Shared  bool // its holders have shares or permits (WithShared, WithLimit)
+	Limit   int  // how many permits there are, with WithLimit; 0: any number of holders
 
-	// WantedSince is since when a process waits for the name that one holds alone, of several that which has waited
-	// longest, by the database's clock. It is zero when none is known to wait, and can lag behind by some seconds.
+	// WantedSince is since when the process that has waited longest for the name waits, by the database's clock. It
+	// is known only for a name that one holder has alone. It is zero if no waiter is known, and can lag by some
+	// seconds.
 	WantedSince time.Time
 }
 
-// ListOption narrows what List returns. With several a name has to meet all of them.
+// ListOption narrows what List returns. With several of them a name has to meet all.
 type ListOption func(Info) bool
 
-// OnlyHeld leaves out names that are not held.
+// OnlyHeld omits names that are not held.
 func OnlyHeld() ListOption { return func(i Info) bool { return i.Held } }
 
-// OnlyExpired leaves out names but those of dead holders, whom nobody has followed yet.
+// OnlyExpired omits all names except those of dead holders that nobody has taken over yet.
 func OnlyExpired() ListOption { return func(i Info) bool { return i.Expired } }
 
-// OnlyOwner leaves out names whose Holder is not owner ([WithOwner]).
+// OnlyOwner omits names whose Holder is not owner ([WithOwner]).
 func OnlyOwner(owner string) ListOption {
 	owner = truncate(owner)
 	return func(i Info) bool { return i.Holder != (sqllock.Holder{}) && i.Holder.Owner == owner }
 }
 
-// Inspect returns what the tables say of a name, which may never have been taken. Options of an acquisition change
-// nothing; those of another backend are an error.
+// Inspect returns the state of name, which may never have been acquired. The options of an acquisition change
+// nothing; an option of another backend is an error.
 func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (Info, error) {
 	state, err := l.inspect(ctx, name, opts...)
 	if err != nil {
@@ -68,9 +70,9 @@ func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Optio
 	return state.info(), nil
 }
 
-// List returns the names that begin with prefix, in the order of their bytes: those that are held,
-// those of expired leases, and those that are free, unless only some of them are asked for. All that begin with prefix
-// are read, a thousand at a time; it is no snapshot.
+// List returns the names that begin with prefix, in the order of their bytes: held names, names of expired leases and
+// free names, unless options narrow that. It reads all names that begin with prefix, a thousand at a time, so the
+// result is not a snapshot.
 func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([]Info, error) {
 	const page = 1000
 	last := prefix + strings.Repeat("\xff", maxName)
@@ -98,7 +100,7 @@ func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([
 		if len(seen) < page {
 			return infos, nil
 		}
-		from = string(seen[page-1].Name) + "\x00" // the next name there can be
+		from = string(seen[page-1].Name) + "\x00" // the lowest name that can follow
 	}
 }
 
@@ -123,7 +125,7 @@ func (s lockState) info() Info {
 	return info
 }
 
-// listTogether reads who holds names together that were seen.
+// listTogether reads the holders of shares and permits of the names in seen.
 func (l *Locker) listTogether(ctx context.Context, prefix string, seen []lockState) (by map[string][]lockState, err error) {
 	if !slices.ContainsFunc(seen, func(s lockState) bool { return s.Permits.Valid }) {
 		return nil, nil
@@ -140,19 +142,19 @@ func (l *Locker) listTogether(ctx context.Context, prefix string, seen []lockSta
 	return by, err
 }
 
-// ForceRelease frees name, whoever holds it, and returns what the name was: of those who held it together all lose
-// it. If the name was released, or never taken, nothing happens. Otherwise, also when it is free because the row of
-// its lease is gone, its token rises. A holder's context ends with sqllock.ErrLost at its next renewal, which comes
-// within a third of its TTL; until then the next holder and it may both be at work, and only what
-// compares tokens, or is guarded, is safe. After an error the name may have been freed, if the
-// connection broke or ctx ended.
+// ForceRelease frees name regardless of its holder, and returns the state before. All holders of its shares or
+// permits lose it. If the name was released, or never acquired, ForceRelease does nothing. Otherwise it bumps the
+// token, also if the name is free because its lease row is gone. A holder's context ends with sqllock.ErrLost at the
+// holder's next renewal, within a third of its TTL. Until then the old holder and the next one may both be at work.
+// Only a resource that compares tokens, or a guarded transaction, is safe. After an error the name may have been
+// freed, if the connection broke or ctx ended.
 func (l *Locker) ForceRelease(ctx context.Context, name string) (was Info, err error) {
 	const op = "force the release of"
 	if err := lockname.Check(name); err != nil {
 		return Info{}, &sqllock.OpError{Op: op, Name: name, Err: err}
 	}
 	err = l.ask(ctx, op, name, func(ctx context.Context) error {
-		for freed := false; !freed; { // somebody may take or release it meanwhile
+		for freed := false; !freed; { // another session may acquire or release it meanwhile
 			state, err := l.store.read(ctx, name)
 			if err != nil {
 				return err
@@ -179,9 +181,8 @@ func (l *Locker) ForceRelease(ctx context.Context, name string) (was Info, err e
 	return was, nil
 }
 
-// Purge deletes the rows of leases that expired at least the given time ago, some hundreds in a
-// statement, and returns how many: what processes leave that were killed. The rows of names stay,
-// for their tokens.
+// Purge deletes the lease rows that expired at least the given time ago, 500 per statement, and returns how many it
+// deleted. Killed processes leave such rows. The lock rows stay, because they have the tokens.
 func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, err error) {
 	const batch = 500
 	for {
@@ -197,7 +198,7 @@ func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, e
 	}
 }
 
-// ask runs f, again when the database undid it because of others.
+// ask runs f, and repeats it if the database undid it because of others.
 func (l *Locker) ask(ctx context.Context, op, name string, f func(context.Context) error) error {
 	ctx, cancel := l.bound(ctx)
 	defer cancel()
@@ -207,8 +208,8 @@ func (l *Locker) ask(ctx context.Context, op, name string, f func(context.Contex
 	return nil
 }
 
-// force frees a name as it was seen, and leaves word for its lease. It reports whether the name
-// was still as seen.
+// force frees a name if its state is still the one that was read, and notes a change for its lease. It reports
+// whether the state was still the same.
 func (s *store) force(ctx context.Context, name string, state lockState) (bool, error) {
 	args := []any{row{[]byte(name)}, state.LeaseID, state.Token}
 	switch s.dialect {
@@ -223,7 +224,7 @@ func (s *store) force(ctx context.Context, name string, state lockState) (bool, 
 	}
 }
 
-// forceSQLite does it in two statements: SQLite has none that changes two tables.
+// forceSQLite does what force does in two statements: SQLite has no statement that changes two tables.
 func (s *store) forceSQLite(ctx context.Context, args []any) (bool, error) {
 	tx, err := s.work.BeginTxx(ctx, nil)
 	if err != nil {

@@ -8,16 +8,17 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// Adopt takes on the lock that a ticket of [Lease.Export] hands over, in this process or another, with the next
-// token: what is left of its old holder is fenced off. It does not wait. The options are those of an acquisition;
-// without [WithMetadata] the metadata stays as it is.
+// Adopt acquires the lock that a ticket of [Lease.Export] hands over, in this process or another. The lock gets the
+// next token, which fences off what is left of its old holder. Adopt does not wait. The options are those of an
+// acquisition. Without [WithMetadata] the metadata stays as it is.
 //
-// ErrLost says that the ticket was adopted before, or has expired and somebody took the name, or freed it by force: it
-// is worth nothing any more. Of a text that is no ticket the error says so. After any error nothing is held. If
-// it is not known whether the adoption was carried out, as when ctx ends meanwhile, what it may have taken is
-// given back in the background; otherwise the ticket is still good.
+// The error matches ErrLost if the ticket was adopted before, or if it has expired and the name was acquired or
+// released by force since. The ticket is worthless then. If the text is not a ticket, the error says so. After any
+// error nothing is held. If the outcome is unknown, as when ctx ends meanwhile, Adopt gives back in the background
+// what it may have acquired. After any other error the ticket is still good.
 //
-// Adopt bypasses the wait queue: a goroutine of this Locker that waits for the name waits on, as one of another process does.
+// Adopt bypasses the wait queue: the goroutines of this Locker that wait for the name go on waiting, like those of
+// other processes.
 func (l *Locker) Adopt(ctx context.Context, ticket string, opts ...sqllock.Option) (*Lease, error) {
 	const op = "adopt"
 	t, err := readTicket(ticket)
@@ -27,8 +28,8 @@ func (l *Locker) Adopt(ctx context.Context, ticket string, opts ...sqllock.Optio
 	return l.acquire(ctx, op, string(t.Name), opts, func(a *attempt) (*Lease, error) { return a.adopt(t) }) //nolint:contextcheck // a has it
 }
 
-// adopt takes no turn of the name, which one may have in this process who polls for it. What that protects, the
-// meaning of a name and a lease id together, this claim has by a lease of its own.
+// adopt does not enter the wait queue of the name, whose head may be a goroutine of this process that polls. The
+// queue ensures that a name and a lease id identify one claim. This claim has that from a dedicated lease.
 func (a *attempt) adopt(from ticket) (*Lease, error) {
 	if a.permit() {
 		return nil, errPermit
@@ -46,7 +47,7 @@ func (a *attempt) adopt(from ticket) (*Lease, error) {
 	return lease, nil
 }
 
-// adoptOn repeats the statement until it is answered: the second time it finds what the first one did.
+// adoptOn repeats the statement until it is answered: a repetition finds what the first attempt did.
 func (a *attempt) adoptOn(ctx context.Context, ls *lease, from ticket) (o outcome) {
 	o.err = retry(ctx, conflictTimeout, func(ctx context.Context) (err error) {
 		o.token, err = a.store.adopt(ctx, from, ls.id, a.metadata)
@@ -64,9 +65,10 @@ func (a *attempt) adoptOn(ctx context.Context, ls *lease, from ticket) (o outcom
 
 var errUsed = fmt.Errorf("%w: the ticket was adopted before, or has expired and the name was taken or freed", sqllock.ErrLost)
 
-// adopt takes a name from the lease of a ticket and returns the token, or 0 if it was not there.
+// adopt moves a name from the lease of a ticket to the lease id, and returns the token, or 0 if the name was not
+// there.
 func (s *store) adopt(ctx context.Context, from ticket, id, metadata []byte) (token int64, err error) {
-	var attach any // null leaves what there is
+	var attach any // null keeps the metadata
 	if metadata != nil {
 		attach = metadata
 	}

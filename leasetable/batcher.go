@@ -9,32 +9,32 @@ import (
 	"time"
 )
 
-// maxShare is how many names one statement takes or frees.
+// maxBatch bounds how many names one statement acquires or frees.
 const maxBatch = 1000
 
-// part is what one caller wants of a statement that many share.
+// request asks a batcher to acquire or free one name for one caller.
 type request struct {
 	name    string
-	id      []byte // the lease
-	token   int64  // that the name is held with
+	id      []byte // of the lease
+	token   int64  // that the name is held with, or was freed with; see knownTokens
 	minHold time.Duration
-	since   int64 // see rank
+	since   int64 // see priority
 
 	metadata []byte // to attach
 
-	ctx  context.Context //nolint:containedctx // its caller's, for a statement that it is the first of
-	done chan struct{}   // closed when p was run
+	ctx  context.Context //nolint:containedctx // the caller's, for a statement whose first request this is
+	done chan struct{}   // closed when the request was run
 	// Written before done is closed:
 	result result
 	err    error
 }
 
-// alike reports whether one statement can do what p and other want.
+// alike reports whether one statement can serve req and other.
 func (req *request) alike(other *request) bool {
 	return bytes.Equal(req.id, other.id) && req.minHold == other.minHold && bytes.Equal(req.metadata, other.metadata)
 }
 
-// withAlike takes those out of the queue that can share a statement with p, and returns them after it.
+// withAlike returns req with the requests of queue that can share a statement with it, and the rest of queue.
 func (req *request) withAlike(queue []*request) (reqs, rest []*request) {
 	reqs = []*request{req}
 	for _, other := range queue {
@@ -47,7 +47,7 @@ func (req *request) withAlike(queue []*request) (reqs, rest []*request) {
 	return reqs, rest
 }
 
-// keepUS is keep in microseconds, or nil.
+// minHoldUS is minHold in microseconds, or nil.
 func (req *request) minHoldUS() any {
 	if req.minHold == 0 {
 		return nil
@@ -55,47 +55,46 @@ func (req *request) minHoldUS() any {
 	return req.minHold.Microseconds()
 }
 
-// taken is what became of one name.
+// result is what a statement did to one name.
 type result struct {
-	Token     int64 // that the name was taken or freed with; 0: it was not
-	HasWaiter bool  // it was freed, and another process waits for it
+	Token     int64 // with which the name was acquired or freed; 0: it was not
+	HasWaiter bool  // the name was freed, and another process waits for it
 }
 
-// sharing has callers who come at the same time share a statement, and so a commit: those who come
-// while others have theirs run go together when one of these has ended.
+// batcher has concurrent callers share a statement, and so a commit: requests that come while statements run are
+// batched when one of these ends.
 type batcher struct {
 	*batchers
-	one        func(ctx context.Context, req *request) (result, error) // may wait for a row that somebody has locked
-	retry      func(ctx context.Context, req *request) (result, error) // does what one does, and waits until it may wait
-	saturated  func() bool                                             // reports whether again would wait for that
+	one        func(ctx context.Context, req *request) (result, error) // may wait for a row lock
+	retry      func(ctx context.Context, req *request) (result, error) // does what one does, once the row-wait limiter lets it
+	saturated  func() bool                                             // reports whether retry would have to wait for the limiter
 	many       func(ctx context.Context, reqs []*request) (map[string]result, error)
 	within     time.Duration // bounds a statement
-	serialized bool          // nobody goes alone
+	serialized bool          // on SQLite: one statement at a time, and no request bypasses the queue
 
-	running     int           // guarded by mu: statements
-	inlineSince time.Time     // guarded by mu: when the one of them began that may wait for a row; zero: none may
-	windowOpen  bool          // guarded by mu: one of them is not sent yet: more callers are awaited
-	pace        time.Duration // guarded by mu: how long the last one for several took
-	queue       []*request    // guarded by mu: who waits for the next one
-	alarm       *time.Timer   // guarded by mu: has another one run for them if those that run take long
-	alarmed     bool          // guarded by mu: it is set
+	running     int           // guarded by mu: how many statements run
+	inlineSince time.Time     // guarded by mu: when the one statement began that may wait for a row lock; zero: there is none
+	windowOpen  bool          // guarded by mu: the batch window is open: a statement waits for more requests before it is sent
+	pace        time.Duration // guarded by mu: how long the last statement for several requests took
+	queue       []*request    // guarded by mu: the requests that wait for the next statement
+	alarm       *time.Timer   // guarded by mu: starts another statement for the queue if the running ones are slow
+	alarmed     bool          // guarded by mu: the alarm is set
 }
 
-// crowd is what two sharings know of their callers together: those who were answered together come
-// together again, to the other one maybe. While there are many, one statement runs at a time, and the next one
-// is for all.
+// batchers is the state that two batchers share. Callers completed by one batch tend to return together, maybe to the
+// other batcher. While there are many callers, one statement runs at a time, and the next one serves all of them.
 type batchers struct {
 	hand     func(f func()) error // runs f in another goroutine
 	timeouts timeouts             // of statements
 
 	mu    sync.Mutex
-	pair  [2]*batcher // who waits in the first goes first
+	pair  [2]*batcher // the queue of the first one is served first
 	size  int         // guarded by mu: how many callers there were lately
-	busy  int         // guarded by mu: statements that run for several, or would
-	began time.Time   // guarded by mu: when the last statement did
+	busy  int         // guarded by mu: how many statements run that are, or could have been, for several requests
+	began time.Time   // guarded by mu: when the last statement began
 }
 
-// newCrowd makes two sharings.
+// newBatchers has two batchers share their state.
 func newBatchers(frees, takes *batcher) {
 	c := &batchers{pair: [2]*batcher{frees, takes}}
 	for _, s := range c.pair {
@@ -105,21 +104,21 @@ func newBatchers(frees, takes *batcher) {
 	}
 }
 
-// A statement for one name may wait for a row that somebody has locked. Others do not wait for one that takes much
-// longer than those before it: another one is run for them, which waits for no row.
+// A statement for one name may wait for a row lock. Other requests do not wait for a statement that takes much longer
+// than those before it: they get another statement, which waits for no row lock.
 const (
 	maxRunning     = 3
 	maxPace        = 250 * time.Millisecond
 	maxBatchWindow = 500 * time.Microsecond
 )
 
-// slow is how long a statement may take before the next comer does not wait for it. The caller has mu.
+// slow is how long a statement may take before the next request stops waiting for it. The caller holds mu.
 func (s *batcher) slow() time.Duration { return max(5*time.Millisecond, 2*s.pace) }
 
-// mayStart reports whether a statement can start now. The caller has mu.
+// mayStart reports whether a statement can start now. The caller holds mu.
 func (s *batcher) mayStart() bool {
 	running := s.running
-	if !s.inlineSince.IsZero() && !s.serialized && time.Since(s.inlineSince) > s.slow() { // it does wait, as it seems
+	if !s.inlineSince.IsZero() && !s.serialized && time.Since(s.inlineSince) > s.slow() { // it seems to wait for a row lock
 		running--
 	}
 	switch {
@@ -131,7 +130,8 @@ func (s *batcher) mayStart() bool {
 	return !s.serialized && time.Since(s.began) > s.slow()
 }
 
-// start counts a statement that starts, and reports whether it is for several, or would be. The caller has mu.
+// start counts a statement that starts, and reports whether it is, or could become, one for several requests. The
+// caller holds mu.
 func (s *batcher) start() (crowded bool) {
 	s.running++
 	s.began = time.Now()
@@ -141,9 +141,9 @@ func (s *batcher) start() (crowded bool) {
 	return crowded
 }
 
-// do runs p, together with others unless that was done before.
+// do runs req. It uses a batch if there are other requests, unless before is set: then a batch was tried before.
 func (s *batcher) do(ctx context.Context, req *request, before bool) (result, error) {
-	if !s.serialized && (before || req.since != 0 && !s.saturated()) { // for many, a statement leaves since when one waits as it is noted
+	if !s.serialized && (before || req.since != 0 && !s.saturated()) { // a batch leaves the caller's waiter note in the row
 		return s.retry(ctx, req)
 	}
 	if !s.inline(func() { s.run(ctx, []*request{req}, true) }) {
@@ -153,7 +153,8 @@ func (s *batcher) do(ctx context.Context, req *request, before bool) (result, er
 	return req.result, req.err
 }
 
-// lone runs f, a statement for one caller, if nobody else is there, and reports whether it did.
+// inline runs f, a statement for one request, if there are no other requests and it can start now. It reports whether
+// it ran f.
 func (s *batcher) inline(f func()) bool {
 	s.mu.Lock()
 	if s.size > 1 || len(s.queue) > 0 || !s.inlineSince.IsZero() || !s.mayStart() {
@@ -171,7 +172,8 @@ func (s *batcher) inline(f func()) bool {
 	return true
 }
 
-// join has p run, by a statement for all who have come by then. Its end is that of p.done.
+// join adds req to the queue, for a statement that serves all requests that have come by then. req.done is closed
+// when that has ended.
 func (s *batcher) join(ctx context.Context, req *request) {
 	req.ctx, req.done = ctx, make(chan struct{})
 	s.mu.Lock()
@@ -179,7 +181,7 @@ func (s *batcher) join(ctx context.Context, req *request) {
 	s.startFlush()
 }
 
-// leave takes p out of the queue, and reports whether it was there still.
+// leave removes req from the queue, and reports whether it was still there.
 func (s *batcher) leave(req *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +190,7 @@ func (s *batcher) leave(req *request) bool {
 	return len(s.queue) < before
 }
 
-// next starts a statement for those who wait, if one can start. The caller has mu.
+// next starts a statement for the queued requests, if one can start. The caller holds mu.
 func (c *batchers) next() (s *batcher, crowded bool) {
 	for _, s := range c.pair {
 		switch {
@@ -203,15 +205,15 @@ func (c *batchers) next() (s *batcher, crowded bool) {
 	return nil, false
 }
 
-// ring has a statement run for those who wait for one that takes its time.
+// alarmRang has a statement run for the requests that wait for a slow one.
 func (s *batcher) alarmRang() {
 	s.mu.Lock()
 	s.alarmed = false
 	s.startFlush()
 }
 
-// leadOn has another goroutine run statements for those who wait, if one can start. The caller has mu, and
-// has it no more.
+// startFlush has another goroutine run statements for the queued requests, if one can start. The caller holds mu, and
+// startFlush unlocks it.
 func (c *batchers) startFlush() {
 	s, crowded := c.next()
 	c.mu.Unlock()
@@ -219,12 +221,12 @@ func (c *batchers) startFlush() {
 		return
 	}
 	lead := func() { s.flush(crowded) }
-	if c.hand(lead) != nil { // of a closed Locker every statement fails at once
+	if c.hand(lead) != nil { // the Locker is closed: every statement fails at once
 		lead()
 	}
 }
 
-// lead runs a statement, which was started, and then others as long as somebody waits.
+// flush runs a statement, which was started, and then others as long as there are queued requests.
 func (s *batcher) flush(crowded bool) {
 	for s != nil {
 		s.mu.Lock()
@@ -264,7 +266,7 @@ func (s *batcher) flush(crowded bool) {
 	}
 }
 
-// ended counts a statement, which was for so many callers, as ended. The caller has mu.
+// ended counts a statement, which was for so many callers, as ended. The caller holds mu.
 func (s *batcher) ended(crowded bool, callers int) {
 	s.running--
 	if crowded {
@@ -273,11 +275,12 @@ func (s *batcher) ended(crowded bool, callers int) {
 	s.size = min(max(callers+s.waiting(), s.size/2), maxBatch)
 }
 
-// waiting is how many wait for the next statements. The caller has mu.
+// waiting is how many requests are queued. The caller holds mu.
 func (c *batchers) waiting() int { return len(c.pair[0].queue) + len(c.pair[1].queue) }
 
-// gather waits until as many have come as came lately, but not long beside what a statement takes. It returns
-// whose turn it is then: so they all come to ask for the same. The caller has mu.
+// batchWindow waits for as many requests as came lately, for at most ¼ of pace and 0.5 ms. Then it returns the
+// batcher to serve: the first of the pair if that has requests and runs no statement, so that all callers come to ask
+// for the same. The caller holds mu, which is unlocked meanwhile.
 func (s *batcher) batchWindow() *batcher {
 	s.windowOpen = true
 	for end := time.Now().Add(min(s.pace/4, maxBatchWindow)); s.waiting() < s.size && time.Now().Before(end); {
@@ -294,7 +297,8 @@ func (s *batcher) batchWindow() *batcher {
 	return s
 }
 
-// serve runs a statement for parts, and notes what came of it. That for one who is alone may wait for a row.
+// run runs a statement for reqs and writes their results. A statement for a request that is alone may wait for a row
+// lock.
 func (s *batcher) run(ctx context.Context, reqs []*request, alone bool) {
 	ctx, done := s.timeouts.with(ctx, s.within)
 	defer done()
@@ -303,7 +307,7 @@ func (s *batcher) run(ctx context.Context, reqs []*request, alone bool) {
 		return
 	}
 	all, err := s.many(ctx, reqs)
-	if outcomeKnown(err) && !s.serialized { // nothing was done because of one of them, maybe: each goes on alone
+	if outcomeKnown(err) && !s.serialized { // nothing was done, maybe because of one request: each goes on alone
 		all, err = nil, nil
 	}
 	for _, req := range reqs {
@@ -311,10 +315,10 @@ func (s *batcher) run(ctx context.Context, reqs []*request, alone bool) {
 	}
 }
 
-// tookOf finds what became of p's name.
+// resultOf returns the result for the name of req.
 func (req *request) resultOf(all map[string]result) result {
 	if got := all[req.name]; req.token == 0 || req.token == got.Token {
 		return got
 	}
-	return result{} // another part of that name was freed
+	return result{} // the name was freed for another request
 }

@@ -13,34 +13,35 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// A server may have no connection left but the one that a Locker has, or another one may take long to open. Then the statements of one
-// pool run on a connection of the other, so that with one connection everything goes on.
+// A server may have no connection left except the one that a Locker has, or may take long to open another. Then the
+// statements of one pool run on a connection of the other, so that everything goes on with one connection.
 
-// loan is what a pool borrows of the other one, and lends to it.
+// loan is what a pool borrows from the other one, and lends to it.
 type loan struct {
 	from *pool // the other pool
 
-	// Of the pool for renewals; others have none of these.
-	turn   chan struct{}       // has room for the one who borrows the connection
-	leases func() renewalNeeds // what it is needed for
+	// Set for the renewal pool only:
+	turn   chan struct{}       // has room for one borrower of the connection
+	leases func() renewalNeeds // what the leases need the connection for
 
 	told func() // is called when the server is full
 
-	at atomic.Int64 // when the server was full last; 0: never
+	at atomic.Int64 // when the server was last full; 0: never
 
 	mu    sync.Mutex
-	err   error     // guarded by mu: the error of that
+	err   error     // guarded by mu: the error of a full server
 	until time.Time // guarded by mu: no other attempt to connect is made before
 }
 
-// keeping is what is known of the leases of a Locker together. It is zero if there are none.
+// renewalNeeds is the state of all leases of a Locker that matters for lending. It is zero if there are none.
 type renewalNeeds struct {
-	sure time.Duration // for how long they are sure to last
+	sure time.Duration // for how long they are all sure to last
 	ttl  time.Duration // the shortest
-	pace time.Duration // the longest time that a renewal took last
+	pace time.Duration // the longest time that a last renewal took
 }
 
-// spare is for how long the connection for renewals can be lent, or 0 if it cannot: a statement that does not end in time costs the connection.
+// spare is for how long the renewal connection can be lent, or 0 if it cannot. A statement that does not end in time
+// costs the connection.
 func (k renewalNeeds) spare() time.Duration {
 	switch {
 	case k.ttl == 0:
@@ -51,22 +52,22 @@ func (k renewalNeeds) spare() time.Duration {
 	return min(attemptTimeout, k.sure/2)
 }
 
-// fullPause bounds how often a server that is full is asked for a connection.
+// fullPause bounds how often a full server is asked for a connection.
 const fullPause = 400 * time.Millisecond
 
-// crowded are the codes of servers, and of poolers, that let nobody in for now.
+// limitCodes are the codes of servers, and of poolers, that accept no connection at the moment.
 var limitCodes = map[string]bool{
-	"53300": true, "53200": true, "08P01": true, // PostgreSQL, when its table of locks is full, PgBouncer
+	"53300": true, "53200": true, "08P01": true, // PostgreSQL; PostgreSQL when its lock table is full; PgBouncer
 	"mysql 1040": true, "mysql 1203": true, "mysql 1226": true,
 }
 
-// full reports whether err says that the server, or a pooler, has no connection for this user.
+// isFull reports whether err says that the server, or a pooler, has no connection for this user.
 func isFull(err error) bool { return limitCodes[codeOf(err)] }
 
-// renews reports whether p is for renewals.
+// renews reports whether p is the renewal pool.
 func (p *pool) renews() bool { return p.loan.turn != nil }
 
-// refused returns the error of a server that was full just now.
+// refused returns the error of the server if it was full just now.
 func (p *pool) refused() error {
 	lo := &p.loan
 	lo.mu.Lock()
@@ -94,13 +95,13 @@ func (p *pool) noteFull(err error) {
 	}
 }
 
-// lacks reports whether there was no connection to be had lately.
+// limited reports whether the server was full within the last idleTime.
 func (p *pool) limited() bool {
 	at := p.loan.at.Load()
 	return at != 0 && time.Since(time.Unix(0, at)) < idleTime
 }
 
-// keeping is what p is needed for, if it is for renewals.
+// renewalNeeds is what the leases need p for. It is zero if p is not the renewal pool.
 func (p *pool) renewalNeeds() renewalNeeds {
 	if p.loan.leases == nil {
 		return renewalNeeds{}
@@ -108,8 +109,8 @@ func (p *pool) renewalNeeds() renewalNeeds {
 	return p.loan.leases()
 }
 
-// borrowsFirst reports whether a renewal is to go by a connection of the other pool, which is there, and not wait for a new one. That
-// is being opened then.
+// borrowsFirst reports whether a renewal should use an idle connection of the other pool instead of waiting for a new
+// one. If so it starts to open a new one.
 func (p *pool) borrowsFirst() bool {
 	if p.renewalNeeds().ttl == 0 || p.loan.from.Stats().Idle == 0 || p.dialer.hasReady() {
 		return false
@@ -118,7 +119,7 @@ func (p *pool) borrowsFirst() bool {
 	return true
 }
 
-// prepare has a connection opened for the next statement that needs one.
+// prepare starts to open a connection for the next statement that needs one, unless the server is full.
 func (p *pool) prepare() {
 	if p.refused() == nil {
 		p.dialer.prepare()
@@ -128,10 +129,11 @@ func (p *pool) prepare() {
 // connectPatience is how long a statement waits for a new connection before it borrows one.
 const connectPatience = time.Second
 
-// errConnecting is the error of a statement that could not borrow one then. Nothing was sent.
+// errConnecting is the error of a statement that could not borrow a connection after connectPatience. Nothing was
+// sent.
 var errConnecting = &dbError{err: fmt.Errorf("%w: connecting is under way", errSlow), outcomeKnown: true, transient: true}
 
-// patience bounds ctx if there is a connection to borrow.
+// connectPatience bounds ctx if there is a connection to borrow.
 func (p *pool) connectPatience(ctx context.Context) (context.Context, context.CancelFunc) {
 	if p.renews() || !p.lenderOpen() || p.loan.from.renewalNeeds().spare() == 0 {
 		return ctx, func() {}
@@ -139,19 +141,19 @@ func (p *pool) connectPatience(ctx context.Context) (context.Context, context.Ca
 	return context.WithTimeout(ctx, connectPatience)
 }
 
-// lenderOpen reports whether the other pool has a connection, or opens one.
+// lenderOpen reports whether the other pool has a connection, or is opening one.
 func (p *pool) lenderOpen() bool {
 	return p.loan.from != nil && p.loan.from.Stats().OpenConnections > 0
 }
 
-// borrow returns a connection that is one of the other pool's when it is used. Why there is no new one of p's own is the error if
-// there are none at all.
+// borrow returns a connection that borrows one of the other pool when it is first used. why says why p has no new
+// connection of its own. It is the error if there are no connections at all.
 func (p *pool) borrow(why error) (driver.Conn, error) {
 	switch {
 	case p.lenderOpen():
 		return &lent{to: p, from: p.loan.from, why: why}, nil
 	case p.narrow():
-		return nil, driver.ErrBadConn // another one is asked for
+		return nil, driver.ErrBadConn // database/sql asks again, and waits for one of those that there are
 	}
 	return nil, why
 }
@@ -162,20 +164,21 @@ type borrowing struct{}
 // errNotLent is the error of a pool that has no connection to lend.
 var errNotLent = errors.New("leasetable: there is no connection to borrow")
 
-// lent is a connection that is borrowed when it is used first, and given back when it is closed, which is after one use. The one for
-// renewals is lent to one at a time, and for half the time for which the leases are sure to last: a renewal that is
-// due finds nobody else in line. On the server who has borrowed it hardly waits for a row.
+// lent is a connection that is borrowed on its first use and given back on Close, which database/sql calls after one
+// use. The renewal connection is lent to one borrower at a time, for at most half the time for which the leases are
+// sure to last: a renewal that is due finds no other borrower queued. A statement on it hardly waits for row locks
+// (see inHurry).
 type lent struct {
 	to, from *pool
 	why      error
 
-	conn   *sql.Conn // nil until it is used
+	conn   *sql.Conn // nil until the first use
 	dc     driverConn
-	until  time.Time // when its use is to have ended; zero: there is no limit
+	until  time.Time // when its use must have ended; zero: no limit
 	cancel []context.CancelFunc
 }
 
-// inHurry has a session wait for rows for a moment only: MySQL knows no shorter one.
+// inHurry makes the row-lock waits of a session short. MySQL knows no shorter limit than 1 s; MariaDB gets 0.
 var inHurry = map[schema.Dialect]string{
 	schema.Postgres: "SET lock_timeout = 50",
 	schema.MySQL:    "SET SESSION innodb_lock_wait_timeout = 1 /*M! - 1 */",
@@ -192,7 +195,7 @@ func (l *lent) use(ctx context.Context) (driverConn, context.Context, error) {
 		return l.dc, ctx, nil
 	}
 	ctx, cancel := context.WithDeadline(ctx, l.until)
-	l.cancel = append(l.cancel, cancel) // rows are read after the statement
+	l.cancel = append(l.cancel, cancel) // later, because rows are read after the statement
 	return l.dc, ctx, nil
 }
 
@@ -219,7 +222,7 @@ func (l *lent) take(ctx context.Context) error {
 	case err != nil:
 		return l.why
 	}
-	_ = conn.Raw(func(dc any) error { // it is l's until conn is closed
+	_ = conn.Raw(func(dc any) error { // dc is l's until conn is closed
 		l.dc, _ = dc.(driverConn)
 		return nil
 	})
@@ -239,7 +242,7 @@ func (l *lent) take(ctx context.Context) error {
 	return err
 }
 
-// hurry bounds what is done on the connection for renewals.
+// hurry bounds the use of the renewal connection: its time, and its waits for row locks.
 func (l *lent) hurry(ctx context.Context, c *tracked) error {
 	if !l.from.renews() {
 		return nil

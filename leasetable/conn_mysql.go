@@ -12,9 +12,10 @@ import (
 	"github.com/sqllock/sqllock/internal/connector"
 )
 
-// mysqlConn does faster what MySQL's driver does with a connection. A statement with arguments is prepared once, and
-// stays so: the driver makes three round trips of it. And when the context of one that changes something ends, the
-// connection is cut off here: the driver changes goroutines twice for that, whether it ends or not.
+// mysqlConn does faster what MySQL's driver does with a connection. It prepares a statement with arguments once and
+// keeps it; the driver makes three round trips for each execution. When the context of a statement that changes
+// something ends, mysqlConn cuts off the connection itself; the driver switches goroutines twice per statement for
+// that, whether the context ends or not.
 type mysqlConn struct {
 	driverConn
 	socket   net.Conn // nil if it is not known
@@ -30,7 +31,7 @@ func newMySQLConn(dc driver.Conn) (driver.Conn, error) {
 	return &mysqlConn{driverConn: c, socket: connector.Socket(dc), prepared: make(map[string]driver.Stmt)}, nil
 }
 
-// plainRows are rows whose columns are called so, and not after their tables, too, as columnsWithAlias in the DSN has it.
+// plainRows are rows whose columns are named without their tables. The DSN option columnsWithAlias adds the tables.
 type plainRows struct{ driver.Rows }
 
 func plain(rows driver.Rows, err error) (driver.Rows, error) {
@@ -49,7 +50,7 @@ func (r plainRows) Columns() []string {
 	return columns
 }
 
-// stmt returns a statement prepared.
+// stmt returns the prepared statement of query.
 func (c *mysqlConn) stmt(ctx context.Context, query string) (driver.Stmt, error) {
 	if ready := c.prepared[query]; ready != nil {
 		return ready, nil
@@ -98,10 +99,11 @@ func (c *mysqlConn) exec(ctx context.Context, f func(context.Context) (driver.Re
 	return result, err
 }
 
-// end has a statement fail. The driver logs one line of it, and one more if its socket is closed under it.
+// end makes the running statement fail. The driver logs one line about that, and one more if its socket is closed
+// meanwhile.
 func (c *mysqlConn) end() {
-	_ = c.socket.SetDeadline(time.Unix(1, 0)) // fails when it is closed
-	// The driver may set another deadline after that, if it has a timeout for reading.
+	_ = c.socket.SetDeadline(time.Unix(1, 0)) // fails if the socket is closed
+	// The driver may set another deadline later, if it has a read timeout.
 	time.AfterFunc(time.Second, func() { _ = c.socket.Close() })
 }
 

@@ -9,10 +9,11 @@ import (
 	"github.com/sqllock/sqllock/internal/connector"
 )
 
-// lookUpByIndexIn has the server find rows by their index whatever it knows of the tables, if the session is served by the process with
-// this id, and reports whether it is. A plan that was made while a table was empty reads all of it, and is kept for a statement
-// that was prepared until the table is analyzed. What has no index it reads all the same, at a cost for which it would
-// compile the plan, which takes longer. That is one round trip.
+// lookUpByIndexIn makes the server find rows by their index, whatever it knows of the tables, if the process with
+// this id serves the session, and reports whether it does. A plan made while a table was empty reads the whole table,
+// and a prepared statement keeps that plan until the table is analyzed. A table without an index for the statement is
+// still read as a whole. The planner then estimates a cost at which the server would compile the plan, which takes
+// longer, so jit is off. All that is one round trip.
 func lookUpByIndexIn(ctx context.Context, dc driver.Conn, pid uint32) (bool, error) {
 	ex, ok := dc.(driver.ExecerContext)
 	if !ok {
@@ -27,12 +28,14 @@ func lookUpByIndexIn(ctx context.Context, dc driver.Conn, pid uint32) (bool, err
 	return rows == 1, err
 }
 
-// looksAfter is for how long a connection may have been idle that is not looked at: less than the driver's second.
+// looksAfter is for how long a connection may have been idle before ResetSession checks its socket: less than the
+// driver's second.
 const looksAfter = time.Second / 2
 
-// ResetSession implements driver.SessionResetter. When a connection was idle for a second, pgx asks the server for a sign of life, and a
-// statement takes two round trips. Here it only looks whether something has come from the server meanwhile, as the end of the
-// connection would, and asks then. A connection that ends later is one that ends under a statement.
+// ResetSession implements driver.SessionResetter. If a connection was idle for a second, pgx pings the server, and a
+// statement takes two round trips. ResetSession only checks whether something has come from the server meanwhile,
+// such as the end of the connection, and lets pgx ping in that case. A connection that ends after the check ends
+// under a statement.
 func (c *postgresConn) ResetSession(ctx context.Context) error {
 	if now := time.Now(); c.lastReset != nil && now.Sub(*c.lastReset) > looksAfter && connector.Silent(c.socket) {
 		*c.lastReset = now

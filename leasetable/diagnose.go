@@ -9,11 +9,11 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// diagnoseTimeout bounds the question of [store.diagnose].
+// diagnoseTimeout bounds the query of [store.diagnose].
 const diagnoseTimeout = time.Second
 
-// diagnose says of a statement that was not answered whether the server answers another one, and on PostgreSQL whether commits
-// may be waiting for a synchronous standby. Other errors it returns as they are.
+// diagnose adds to the error of a statement that was not answered whether the server answers another one and, on
+// PostgreSQL, whether commits may be waiting for a synchronous standby. It returns other errors unchanged.
 func (s *store) diagnose(ctx context.Context, err error) error {
 	if !errors.Is(err, errSlow) || outcomeKnown(err) {
 		return err

@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	connectTimeout = 15 * time.Second // bounds one dial; that of sessions is OpenTimeout in internal/session
-	slowDial       = 3 * time.Second  // after which a caller who still waits has another dial started beside it
-	readyTime      = 3 * time.Second  // for which a connection is kept that nobody waits for any more
-	renewableTime  = 20 * time.Second // the same where the next renewal will need it
+	connectTimeout = 15 * time.Second // bounds one dial; for sessions it is OpenTimeout in internal/session
+	slowDial       = 3 * time.Second  // after which a caller that still waits has another dial started beside it
+	readyTime      = 3 * time.Second  // for which a connection is kept that no caller waits for
+	renewableTime  = 20 * time.Second // the same for a connection that the next renewal will need
 	mostDials      = 6                // under way at once
 )
 
-// dialer opens connections under no caller's context: TCP, TLS and authentication together may take longer than one statement
-// may. A dial whose caller has left serves the next caller.
+// dialer opens connections under no caller's context: TCP, TLS and authentication together may take longer than one
+// statement may. A dial whose caller has left serves the next caller.
 type dialer struct {
 	connect func(ctx context.Context) (driver.Conn, error)
-	hurry   func() time.Duration // instead of slowDial, if it is less; nil or 0: there is no hurry
-	rest    time.Duration        // for which a connection is kept that nobody waits for any more
+	hurry   func() time.Duration // replaces slowDial if it is less; nil or 0: no hurry
+	rest    time.Duration        // for which a connection is kept that no caller waits for
 
 	life    context.Context //nolint:containedctx // ends with close
 	end     context.CancelFunc
@@ -29,9 +29,9 @@ type dialer struct {
 
 	mu      sync.Mutex
 	dialing []time.Time     // guarded by mu: start times of the dials under way
-	waiting []chan<- dialed // guarded by mu: the callers, first come first served; each has room for its connection
+	waiting []chan<- dialed // guarded by mu: the waiting callers, first come first served; each channel has room for its connection
 	ready   []*dialed       // guarded by mu: connections whose callers had left
-	took    time.Duration   // guarded by mu: the last dial that succeeded
+	took    time.Duration   // guarded by mu: how long the last dial took that succeeded
 }
 
 type dialed struct {
@@ -45,7 +45,7 @@ func newDialer(connect func(context.Context) (driver.Conn, error)) *dialer {
 	return d
 }
 
-// dial waits for a connection. There is a dial for each caller who waits; one that is slow does not count.
+// dial waits for a connection. Each waiting caller has a dial under way; a slow dial does not count.
 func (d *dialer) dial(ctx context.Context) (driver.Conn, error) {
 	answer := make(chan dialed, 1)
 	pause := d.slow()
@@ -78,13 +78,13 @@ func (d *dialer) dial(ctx context.Context) (driver.Conn, error) {
 			if d.leave(answer) {
 				return nil, ctx.Err()
 			}
-			got := <-answer // it came first
+			got := <-answer // the connection came before ctx ended
 			return got.conn, got.err
 		}
 	}
 }
 
-// leave reports whether a caller was still waiting, and does no more.
+// leave removes a caller, and reports whether it was still waiting.
 func (d *dialer) leave(answer chan<- dialed) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -95,7 +95,8 @@ func (d *dialer) leave(answer chan<- dialed) bool {
 	return i >= 0
 }
 
-// slow is how long a dial may take before another one is started beside it: longer than the last one took.
+// slow is how long a dial may take before another one is started beside it: slowDial at most and, in a hurry, less,
+// but longer than the last dial took.
 func (d *dialer) slow() time.Duration {
 	if d.hurry != nil {
 		if hurry := d.hurry(); hurry > 0 {
@@ -112,8 +113,9 @@ func (d *dialer) lastTook() time.Duration {
 	return d.took
 }
 
-// startDials starts a dial for each caller that has none which is not slow. The more are under way, the longer they are waited for: a
-// server that is slow because it is busy is not helped by more of them. The caller holds mu.
+// startDials starts a dial for each caller that has no dial, or only a slow one. The more dials are under way, the
+// longer each may take before it counts as slow: more dials do not help a server that is slow because it is busy. The
+// caller holds mu.
 func (d *dialer) startDials(slow time.Duration) {
 	now := time.Now()
 	fresh := 0
@@ -133,7 +135,8 @@ func (d *dialer) start(now time.Time) {
 	d.running.Go(func() { d.run(now) })
 }
 
-// prepare starts a dial for a caller who is to come, unless there is one for whom nobody waits.
+// prepare starts a dial for a future caller, unless there is a connection, or a dial under way, that no caller waits
+// for.
 func (d *dialer) prepare() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -149,7 +152,7 @@ func (d *dialer) hasReady() bool {
 	return len(d.ready) > 0
 }
 
-// run opens a connection for the first caller who waits then, or keeps it ready for a while.
+// run opens a connection for the caller that has waited longest by then, or keeps it ready for a while.
 func (d *dialer) run(began time.Time) {
 	ctx, cancel := context.WithTimeout(d.life, connectTimeout)
 	defer cancel()
@@ -169,7 +172,7 @@ func (d *dialer) run(began time.Time) {
 	case len(d.waiting) > 0:
 		d.waiting[0] <- *got
 		d.waiting = slices.Delete(d.waiting, 0, 1)
-		d.startDials(slow) // for those whom mostDials held up
+		d.startDials(slow) // for the callers that mostDials held up
 	}
 	d.mu.Unlock()
 	if !spare {
@@ -193,7 +196,7 @@ func (d *dialer) run(began time.Time) {
 	}
 }
 
-// drop closes what nobody took.
+// drop closes the connections that no caller took.
 func (d *dialer) drop() {
 	d.mu.Lock()
 	ready := d.ready
@@ -204,7 +207,8 @@ func (d *dialer) drop() {
 	}
 }
 
-// close ends the dials under way, and closes what nobody took. A driver that does not end with its context is not waited for.
+// close ends the dials under way, and closes the connections that no caller took. It waits for them for at most
+// endTimeout, because a driver may not end with its context.
 func (d *dialer) close() {
 	d.mu.Lock()
 	d.end()

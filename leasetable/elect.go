@@ -13,18 +13,18 @@ import (
 	"github.com/sqllock/sqllock/internal/lockname"
 )
 
-// Elector has one leader at a time among all who campaign for a name, in any process: whoever
-// holds the lock of that name. Its methods may be called from many goroutines.
+// Elector elects one leader at a time among all that campaign for a name, in any process: the leader holds the lock
+// of that name. Its methods may be called from many goroutines.
 type Elector struct {
 	locker *Locker
 	name   string
 	opts   []sqllock.Option
 }
 
-// NewElector returns an Elector for name. The options are those of the lock: sqllock.WithTTL sets how
-// long a leader that died still leads. The default is l's own TTL, the least 200 ms. An invalid name is
-// sqllock.ErrName; sqllock.WithWait, WithShared, WithLimit or another backend's option is sqllock.ErrUnsupported. The Elector uses l, which the
-// caller closes.
+// NewElector returns an Elector for name. The options are those of the lock: sqllock.WithTTL sets how long a leader
+// that died still leads. The default is l's own TTL, the least 200 ms. The error matches sqllock.ErrName if the name
+// is invalid, and sqllock.ErrUnsupported for sqllock.WithWait, WithShared, WithLimit or an option of another backend.
+// The Elector uses l, which the caller closes.
 func NewElector(l *Locker, name string, opts ...sqllock.Option) (*Elector, error) {
 	if l == nil {
 		return nil, errors.New("leasetable: the *Locker is nil")
@@ -48,26 +48,25 @@ func NewElector(l *Locker, name string, opts ...sqllock.Option) (*Elector, error
 // mostPause bounds the pauses between campaigns.
 const mostPause = 3 * time.Second
 
-// Run campaigns, that is, waits for the name, and calls lead while this process leads. The lease
-// has the token of this leadership; its Guard and Verify are of use to lead, and Run releases it.
+// Run campaigns, that is, waits for the name, and calls lead while this process leads. The lease has the token of
+// this leadership. lead may use the lease's Guard and Verify; Run releases it.
 //
-// The context given to lead ends when ctx does, or when the leadership is lost, as the context of a
-// lock is: context.Cause tells which. Then lead must return.
+// The context given to lead ends when ctx ends, or when the leadership is lost, as the context of a lock does;
+// context.Cause tells which. Then lead must return.
 //
-//   - When ctx ends, this process goes on leading until lead has returned, however long
-//     that takes, and resigns then. Whether it still leads meanwhile, lease.Context tells.
-//   - When the leadership is lost (sqllock.ErrLost, sqllock.ErrExpired), Run waits until lead has
-//     returned, and campaigns again; the next leadership has a higher token. What lead returned is only
-//     logged.
-//   - When lead returns by itself, or panics, Run resigns; it does not campaign again.
+//   - When ctx ends, this process leads until lead has returned, however long that takes. Then Run resigns. Meanwhile
+//     lease.Context tells whether this process still leads.
+//   - When the leadership is lost (sqllock.ErrLost, sqllock.ErrExpired), Run waits until lead has returned, and
+//     campaigns again. The next leadership has a higher token. The error of lead is only logged.
+//   - When lead returns by itself, or panics, Run resigns and does not campaign again.
 //
-// Run returns the errors of lead and of resigning, joined: nil means that lead succeeded, and led
-// until it returned. If resigning is not confirmed, nobody leads until the lease ends.
+// Run returns the errors of lead and of resigning, joined. nil means that lead succeeded, and that this process led
+// until lead returned. If resigning is not confirmed, nobody leads until the lease ends.
 //
-// A campaign waits as [Locker.Acquire] does, and so outlasts a database that is away, that restarts or is read-only, as in
-// a failover. Run returns what does not end by waiting, and then lead was not called or has returned: sqllock.ErrSchema, a wrong
-// password, sqllock.ErrClosed. When ctx ends during a campaign, the error matches its cause, and what the trouble was, if there
-// was any.
+// A campaign waits as [Locker.Acquire] does, so it outlasts a database that cannot be reached, restarts or is
+// read-only, as in a failover. Run returns errors that waiting does not mend, such as sqllock.ErrSchema, a wrong
+// password or sqllock.ErrClosed; lead was not called then, or has returned. When ctx ends during a campaign, the
+// error matches the cause and, if there was one, the last error of the database.
 func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, lease *Lease) error) error {
 	const op = "campaign for"
 	if lead == nil {
@@ -79,7 +78,7 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, lease 
 		if !again || ctx.Err() != nil {
 			return err
 		}
-		if time.Since(began) > mostPause { // what went well for a while is not the same trouble
+		if time.Since(began) > mostPause { // it went well for a while: the next trouble is a new one
 			pause = firstPause
 		}
 		e.locker.events.Log(ctx, slog.LevelWarn, "campaigning again", slog.String("lock", e.name), slog.Any("err", err))
@@ -89,7 +88,7 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, lease 
 	}
 }
 
-// campaign waits for the name, leads and resigns. It reports whether to do so again, because of err.
+// campaign waits for the name, leads and resigns. It reports whether to campaign again, because of err.
 func (e *Elector) campaign(
 	ctx context.Context, lead func(context.Context, *Lease) error,
 ) (again bool, err error) {
@@ -113,24 +112,23 @@ func lost(err error) bool {
 	return errors.Is(err, sqllock.ErrLost) || errors.Is(err, sqllock.ErrExpired)
 }
 
-// Leader reports who leads, and whether anybody does, by a read that writes nothing. A process that has resigned is not the leader, even
-// while the name is kept ([WithHoldAtLeast]).
+// Leader returns the leader, and reports whether there is one. It is a read that writes nothing. A process that has
+// resigned is not the leader, even while the name is kept ([WithHoldAtLeast]).
 func (e *Elector) Leader(ctx context.Context) (leader sqllock.Holder, led bool, err error) {
 	state, err := e.locker.inspect(ctx, e.name)
-	if err != nil || state.LeaseID == nil || !state.live() { // who holds it together with others, or has resigned, does not lead
+	if err != nil || state.LeaseID == nil || !state.live() { // a holder of a share or permit does not lead; a kept name has no leader
 		return sqllock.Holder{}, false, err
 	}
 	return state.holder(), true, nil
 }
 
-// Observe tells who leads: at once, and again whenever that has changed. It looks after every
-// interval, which must be positive, by a read that writes nothing, and does not see who led only
-// between two looks. The zero Holder, whose Token is 0, says that nobody leads. Until is as it was
-// when the leader was told, though leaders renew it.
+// Observe yields the leader: at once, and again whenever it has changed. It reads the leader after every interval,
+// which must be positive, and writes nothing. It misses a leader that led only between two reads. The zero Holder,
+// whose Token is 0, means that nobody leads. Until is as it was when the leader was yielded, though leaders renew it.
 //
-// A look that failed yields its error. Observe then goes on, and tells again who leads when it knows;
-// an error that sqllock.IsRetryable says no to is the last. When ctx ends, so does the loop, without
-// an error.
+// A read that fails yields its error. Observe then goes on, and yields the leader again after the next read that
+// succeeds. An error for which sqllock.IsRetryable is false is the last. When ctx ends, the loop ends without an
+// error.
 func (e *Elector) Observe(ctx context.Context, every time.Duration) iter.Seq2[sqllock.Holder, error] {
 	return func(yield func(sqllock.Holder, error) bool) {
 		if every <= 0 {
@@ -138,7 +136,7 @@ func (e *Elector) Observe(ctx context.Context, every time.Duration) iter.Seq2[sq
 			yield(sqllock.Holder{}, &sqllock.OpError{Op: "observe", Name: e.name, Err: err})
 			return
 		}
-		var told *sqllock.Holder // nil: nothing yet, or an error
+		var told *sqllock.Holder // nil: nothing was yielded yet, or an error
 		for ; ; _ = sleep(ctx, every) {
 			leader, err := e.look(ctx)
 			switch {
@@ -159,7 +157,7 @@ func (e *Elector) Observe(ctx context.Context, every time.Duration) iter.Seq2[sq
 	}
 }
 
-// look is Leader on a connection that may be cut off.
+// look is Leader with a timeout, because the connection may be cut off.
 func (e *Elector) look(ctx context.Context) (sqllock.Holder, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, attemptTimeout, errSlow)
 	defer cancel()

@@ -13,32 +13,32 @@ import (
 	"github.com/sqllock/sqllock/internal/connector"
 )
 
-// dbError is an error of a statement.
+// dbError is the error of a statement.
 type dbError struct {
 	err          error
-	outcomeKnown bool // the database said that the statement did nothing; otherwise it may have
+	outcomeKnown bool // the database said that the statement did nothing; otherwise it may have taken effect
 	transient    bool // the same statement may succeed later
-	passing      bool // the server cannot do it for the moment: the same call may succeed in seconds
+	passing      bool // the server cannot do it at the moment: the same call may succeed in seconds
 }
 
 func (e *dbError) Error() string { return e.err.Error() }
 func (e *dbError) Unwrap() error { return e.err }
 
-// Retryable implements the question of sqllock.IsRetryable.
+// Retryable answers for sqllock.IsRetryable.
 func (e *dbError) Retryable() bool { return e.transient || e.passing }
 
-// meaning is what a code of a database says of the statement that got it.
+// meaning is what an error code of a database says about the statement that failed.
 type meaning struct {
-	is           error // the sentinel a caller looks for
+	is           error // the sentinel that a caller matches
 	outcomeKnown bool
 	transient    bool
 	passing      bool
 }
 
 var (
-	conflict     = meaning{outcomeKnown: true, transient: true}                // undone because of others
+	conflict     = meaning{outcomeKnown: true, transient: true}                // undone because of other transactions
 	interrupted  = meaning{transient: true}                                    // the session ended, or the commit is in doubt
-	unready      = meaning{outcomeKnown: true, transient: true, passing: true} // it lets nobody in for the moment
+	unready      = meaning{outcomeKnown: true, transient: true, passing: true} // the server accepts no connection at the moment
 	noRoom       = meaning{outcomeKnown: true, transient: true, passing: true, is: sqllock.ErrLimit}
 	refused      = meaning{outcomeKnown: true}
 	noTable      = meaning{outcomeKnown: true, is: sqllock.ErrSchema}
@@ -46,8 +46,8 @@ var (
 	readOnlyFile = meaning{outcomeKnown: true, is: sqllock.ErrReadOnly}
 )
 
-// meanings has the codes that mean something here. Of any other it is left open whether the
-// statement took effect.
+// meanings has the codes that mean something here. For any other code it is unknown whether the statement took
+// effect.
 var meanings = map[string]meaning{
 	// PostgreSQL: SQLSTATE.
 	"40001": conflict, // serialization failure
@@ -64,7 +64,7 @@ var meanings = map[string]meaning{
 	"08006": interrupted,
 	"08P01": interrupted,
 	"26000": refused, // the statement is not prepared in this session
-	"42P05": refused, // it is already
+	"42P05": refused, // it is prepared already
 	"42P01": noTable,
 	"42703": noTable,
 	"3F000": noTable,
@@ -80,15 +80,15 @@ var meanings = map[string]meaning{
 	"mysql 1020": conflict, // the row changed under the statement: MariaDB with innodb_snapshot_isolation, the default from 11.6
 	"mysql 1040": noRoom,   // too many connections
 	"mysql 1203": noRoom,
-	"mysql 1226": noRoom,      // as many as this user may have
+	"mysql 1226": noRoom,      // as many connections as this user may have
 	"mysql 3032": unready,     // offline mode
 	"mysql 1461": conflict,    // max_prepared_stmt_count
-	"mysql 3024": conflict,    // max_execution_time, which is for what only reads
+	"mysql 3024": conflict,    // max_execution_time, which applies to reads only
 	"mysql 1053": interrupted, // the server shuts down
 	"mysql 1317": interrupted, // KILL QUERY
 	"mysql 1927": interrupted, // KILL, MariaDB
 	"mysql 3169": interrupted, // KILL, MySQL
-	"mysql 4031": interrupted, // idle for too long
+	"mysql 4031": interrupted, // the session was idle for too long
 	"mysql 1969": interrupted, // max_statement_time
 	"mysql 1047": interrupted, // a Galera node that is not primary
 	"mysql 1180": interrupted, // an error during COMMIT
@@ -114,7 +114,7 @@ var errSlow = errors.New("the database did not answer in time")
 
 const applySchema = "run `sqllock schema apply` with --db naming this database, or call schema.Apply"
 
-// classify says of a driver's error what a caller can act on.
+// classify adds to an error of a driver what a caller can act on.
 func classify(err error) error {
 	if known := (*dbError)(nil); err == nil || errors.As(err, &known) {
 		return err
@@ -133,7 +133,7 @@ func classify(err error) error {
 	case means.is != nil:
 		e.err = fmt.Errorf("%w: %w", means.is, err)
 	case errors.Is(err, context.DeadlineExceeded):
-		// Ours: the caller's own deadline is told apart by the caller's context.
+		// The deadline is ours. If the caller's own deadline passes, the caller's context shows it.
 		e.err = fmt.Errorf("%w: %v", errSlow, err) //nolint:errorlint // not the caller's deadline
 		e.transient = true
 	case code == "" && !errors.Is(err, context.Canceled) && !errors.As(err, &untrusted):
@@ -142,8 +142,8 @@ func classify(err error) error {
 	return e
 }
 
-// codeOf finds the database's code in a driver's error, without the drivers themselves: pgx and
-// lib/pq answer SQLState, go-sql-driver's MySQLError has a Number, SQLite drivers a Code.
+// codeOf finds the database's code in a driver's error without importing the drivers: pgx and lib/pq have SQLState,
+// go-sql-driver's MySQLError has a Number, SQLite drivers have a Code.
 func codeOf(err error) string {
 	var state interface{ SQLState() string }
 	if errors.As(err, &state) {
@@ -168,7 +168,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// answered reports whether err is the database's word that the statement did nothing.
+// outcomeKnown reports whether err means that the database said that the statement did nothing.
 func outcomeKnown(err error) bool {
 	var e *dbError
 	return errors.As(err, &e) && e.outcomeKnown

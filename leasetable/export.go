@@ -12,25 +12,25 @@ import (
 	"github.com/sqllock/sqllock/internal/bound"
 )
 
-// errHandedOver ends a lock that was exported.
+// errHandedOver is the cause with which the context of an exported lock ends.
 var errHandedOver = fmt.Errorf("%w: it was handed over by a ticket", sqllock.ErrReleased)
 
 const exporting = "export"
 
-// Export ends the lock here, and returns a ticket with which [Locker.Adopt], in any process, takes it on.
-// Between the two nobody else has the name, for a time from now that nobody prolongs: from 200 ms to a year. When it
-// has passed without an adoption the name is free. The Locker may be closed meanwhile.
+// Export ends the lock here and returns a ticket. [Locker.Adopt], in any process, acquires the lock with it. Until
+// then nobody else can acquire the name, for the time valid from now, which nothing prolongs: 200 ms to a year. If
+// that passes without an adoption, the name is free. The Locker may be closed meanwhile.
 //
-// The lock's context ends with a cause that matches sqllock.ErrReleased; Release does nothing more, and
-// WithHoldAtLeast is forgotten. End guarded transactions before, for the export waits for them.
+// The lock's context ends with a cause that matches sqllock.ErrReleased. Release does nothing afterwards, and
+// WithHoldAtLeast no longer applies. End guarded transactions before, because the export waits for them.
 //
-// A ticket is good for one adoption. It is printable, at most 4096 bytes long, and says the name, the token
-// and the id of a lease: no secret, but whoever has it can take the lock.
+// A ticket is good for one adoption. It is printable and at most 4096 bytes long. It contains the name, the token and
+// the id of a lease. These are no secret, but everybody who has the ticket can acquire the lock.
 //
-// An error while the lock's context has not ended says that the lock is held as before. After
-// any other there is no ticket, and the lock is over: ErrLost and ErrExpired say that it was before; otherwise
-// it was released instead, or, if nothing was confirmed, that goes on in the background, and the name is free at the latest
-// when both the time of the ticket and the TTL have passed.
+// If Export returns an error and the lock's context has not ended, the lock is held as before. After any other error
+// there is no ticket, and the lock is over. ErrLost and ErrExpired mean that it was over before. Otherwise the lock
+// was released instead. If the database did not confirm that, the release goes on in the background, and the name is
+// free at the latest when both the time of the ticket and the TTL have passed.
 func (le *Lease) Export(ctx context.Context, valid time.Duration) (string, error) {
 	text, err := le.export(ctx, valid)
 	if op := (*sqllock.OpError)(nil); err != nil && !errors.As(err, &op) {
@@ -70,8 +70,8 @@ func (le *Lease) export(ctx context.Context, valid time.Duration) (string, error
 	return text, nil
 }
 
-// handOver moves the name to the lease of a ticket. A move that comes late, after the adoption, finds another
-// token.
+// handOver moves the name to the lease of a ticket. A move that arrives after the adoption finds another token, and
+// does nothing.
 func (le *Lease) handOver(ctx context.Context, id []byte) error {
 	l, ls := le.locker, le.attachedTo().lease
 	if held, cause := le.heldUntilNow(ls); !held { //nolint:contextcheck // the lock has a context of its own
@@ -84,7 +84,7 @@ func (le *Lease) handOver(ctx context.Context, id []byte) error {
 		return err
 	})
 	switch {
-	case err != nil && !unsure: // it is where it was
+	case err != nil && !unsure: // the name was not moved
 		return errors.Join(fmt.Errorf("released instead: %w", err), le.release(ctx))
 	case err != nil && l.closing.Err() == nil:
 		le.leaveOrphans(0, ls)
@@ -99,9 +99,9 @@ func (le *Lease) handOver(ctx context.Context, id []byte) error {
 	return err
 }
 
-// endRow deletes, in the background, the row of a lease that is not one of a term.
+// endRow deletes the lease row of a ticket in the background.
 func (l *Locker) endRow(id []byte, within time.Duration) {
-	_ = l.start(func() { // otherwise it expires
+	_ = l.start(func() { // if it fails the row expires
 		_ = retry(l.closing, within, func(ctx context.Context) error {
 			_, err := l.store.change(ctx, &l.store.work, endLease, row{id})
 			return err

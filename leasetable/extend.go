@@ -10,7 +10,7 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// maxAhead is the longest that a lock can be made to last without a renewal.
+// maxAhead is the longest time for which a lock can be made to last without a renewal.
 const maxAhead = 365 * 24 * time.Hour
 
 func checkAhead(d, least time.Duration) error {
@@ -20,17 +20,18 @@ func checkAhead(d, least time.Duration) error {
 	return nil
 }
 
-// Extend makes sure that the lock lasts for d, from when Extend returns, without another renewal, whatever
-// happens to later ones: for a holder that is about to stall, or to be cut off. d is positive, and a year at most; if so much is sure already nothing is done. Renewals go
-// on, and each makes the lock last for at least d again, until its release. A holder that dies keeps the name
-// for that much longer, too: up to 1.4 d and some seconds.
+// Extend makes sure that the lock lasts for d, from when Extend returns, without another renewal, whatever happens to
+// later renewals. It is for a holder that is about to stall, or to be cut off. d is positive, and a year at most. If
+// the lock is already sure to last for d, Extend does nothing. Renewals go on, and each makes the lock last for at
+// least d again, until its release. A holder that dies keeps the name for that much longer, too: up to 1.4 d and some
+// seconds.
 //
-// The lock moves to a lease of the Locker with a longer TTL; the token stays. End a guarded transaction
-// before, for the move waits for it.
+// The lock moves to a lease of the Locker with a longer TTL; the token stays. End a guarded transaction before,
+// because the move waits for it.
 //
-// ErrLost and ErrExpired say that the lock is over. After any other error it lasts as before: while it is not known
-// whether it was moved it ends with the lease that ends first, and that is found out in the background. Until then
-// SetMetadata, Export and another Extend wait.
+// ErrLost and ErrExpired mean that the lock is over. After any other error it lasts as before. While it is unknown
+// whether the lock was moved, it ends with the lease that ends first; the outcome is found out in the background.
+// Until then SetMetadata, Export and another Extend wait.
 func (le *Lease) Extend(ctx context.Context, d time.Duration) error {
 	err := checkAhead(d, 1)
 	if err == nil {
@@ -45,7 +46,7 @@ func (le *Lease) Extend(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// extendRounds bounds how often that is begun again because a lease ended under it, or answers came late.
+// extendRounds bounds how often extend starts again because a lease ended meanwhile, or because answers came late.
 const extendRounds = 5
 
 func (le *Lease) extend(ctx context.Context, d time.Duration) error {
@@ -72,7 +73,7 @@ func (le *Lease) extend(ctx context.Context, d time.Duration) error {
 	return &dbError{err: errSlow, transient: true}
 }
 
-// moveTo moves the lock to a term that is sure to last for d.
+// moveTo moves the lock to a lease that is sure to last for d.
 func (le *Lease) moveTo(ctx context.Context, ttl, d time.Duration) (err error) {
 	var n *lease
 	if le.dedicated {
@@ -92,11 +93,11 @@ func (le *Lease) moveTo(ctx context.Context, ttl, d time.Duration) (err error) {
 	return le.move(n) //nolint:contextcheck // goes on in the background
 }
 
-// roomy is d, and some time for the statements.
+// roomy is d and some time for the statements.
 func roomy(d time.Duration) time.Duration { return d + min(d/8, 5*time.Second) }
 
-// ttlFor returns the TTL of leases that last for d, and some time for the statements. Of those there are
-// eight between a number of milliseconds and its double: few leases serve many a d.
+// ttlFor returns the TTL of leases that last for d and some time for the statements. There are only eight such TTLs
+// between a number of milliseconds and its double, so that few leases serve many values of d.
 func ttlFor(d time.Duration) time.Duration {
 	ms := max(roomy(d)/5*6, minTTL)/time.Millisecond + 1
 	step := time.Duration(1) << max(bits.Len64(uint64(ms))-4, 0)

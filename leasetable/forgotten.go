@@ -7,9 +7,9 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// freeForgotten frees the names that t's lease holds and nobody here does: those whose release a crash
-// or a failover of the database has forgotten. The term is retired, and so takes no names while this
-// looks for them; when its last claim has ended, every lock that it holds is known.
+// freeForgotten frees the names that the lease holds and no lock here has: a crash or a failover of the database has
+// forgotten their release. The lease is retired, so it acquires no names meanwhile. When its last claim has ended,
+// every lock on it is known.
 func (ls *lease) freeForgotten() {
 	for pause := firstPause; ; pause = min(2*pause, ls.ttl/3) {
 		if ls.claimless() && ls.freeUnknown(ls.locker.closing) == nil {
@@ -27,7 +27,7 @@ func (ls *lease) claimless() bool {
 	return ls.claims == 0
 }
 
-// freeUnknown frees the names that are held by t's lease and are no locks of the term.
+// freeUnknown frees the names that the lease holds in the database but that no lock on it has.
 func (ls *lease) freeUnknown(ctx context.Context) error {
 	var held []lockState
 	err := once(ctx, attemptTimeout, func(ctx context.Context) (err error) {
@@ -58,11 +58,11 @@ func (ls *lease) freeUnknown(ctx context.Context) error {
 		le := locks[key{name, state.Token}]
 		switch {
 		case le != nil && slices.Contains(le.attachedTo().ends(), ls):
-		case le != nil: // a failover forgot that it was moved on from here, maybe; it is told before the name is freed
+		case le != nil: // a failover may have forgotten that it was moved on from here; it ends before the name is freed
 			err = checkSoon(ctx, le)
 		case state.Permit:
 			_, err = ls.store.releasePermit(ctx, name, ls.id, state.Token)
-		case ls.isOrphan(name): // which chaseStrays frees, and knows for how long it is to be kept
+		case ls.isOrphan(name): // reapOrphans frees it, and knows for how long it is kept
 		default:
 			_, err = ls.release(ctx, name, state.Token, 0)
 		}

@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// findGalera finds out whether a connection, which has its settings, leads to MariaDB, and to a node of a Galera cluster, and has
-// such a node catch up with what others have committed before each statement. Otherwise a Locker
-// whose connections lead to several nodes could look for what it has just taken on a node that does not
-// have it yet, and believe that it was lost.
+// findGalera finds out whether a connection, which has its settings, leads to MariaDB, and whether it leads to a node
+// of a Galera cluster. It makes such a node catch up with the commits of other nodes before each statement. Otherwise
+// a Locker whose connections lead to several nodes could read a name that it has just acquired on a node that does
+// not have the commit yet, and believe that the name was lost.
 func (p *pool) findGalera(ctx context.Context, dc driver.Conn) error {
 	maria, err := isMariaDB(ctx, dc)
 	if err != nil {
@@ -27,16 +27,16 @@ func (p *pool) findGalera(ctx context.Context, dc driver.Conn) error {
 	return execOn(ctx, dc, allStatements)
 }
 
-// isGalera asks a server. MySQL does not know the variable.
+// isGalera asks a server whether it is a Galera node. MySQL does not know the variable.
 func isGalera(ctx context.Context, dc driver.Conn) (bool, error) {
 	row, err := lastRow(ctx, dc, "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'")
 	return len(row) == 2 && fmt.Sprintf("%s", row[1]) == "ON", err
 }
 
-// guardGalera pins a name as pinOn does, on a Galera node. There a takeover on another node does not
-// wait for a lock on the row: it undoes the transaction, or not even that, for a transaction
-// that is about to commit is done once more afterwards if it has written nothing that the takeover wrote.
-// Of two that write the same row the second fails at its commit, so the guard writes it.
+// guardGalera pins a name as pinOn does, on a Galera node. There a takeover on another node does not wait for a row
+// lock. It undoes the transaction, or not even that: a transaction that is about to commit is replayed afterwards if
+// it has written nothing that the takeover wrote. Of two transactions that write the same row, the second one fails
+// at its commit, so the guard writes the row.
 func (le *Lease) guardGalera(ctx context.Context, tx Tx, ls *lease) (found bool, err error) {
 	s := ls.store
 	for _, by := range []int64{1, -1} {

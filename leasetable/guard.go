@@ -11,17 +11,17 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Tx is a transaction of the caller's to guard: what [SQLTx] or [PgxTx] makes.
+// Tx is a transaction of the caller, for [Lease.Guard]. [SQLTx] and [PgxTx] make one.
 type Tx struct {
 	scan func(ctx context.Context, query string, args []any, to any) error
-	exec func(ctx context.Context, query string, args []any) (sql.Result, error) // nil of a pgx.Tx
+	exec func(ctx context.Context, query string, args []any) (sql.Result, error) // nil for a pgx.Tx
 }
 
 // SQLTx makes a Tx of a *sql.Tx or a *sqlx.Tx.
 func SQLTx(tx interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	Rollback() error // is not called; a *sql.DB has none
+	Rollback() error // is not called; it excludes a *sql.DB, which has none
 },
 ) Tx {
 	return Tx{
@@ -37,7 +37,7 @@ func SQLTx(tx interface {
 // PgxTx makes a Tx of a pgx.Tx.
 func PgxTx[R interface{ Scan(to ...any) error }](tx interface {
 	QueryRow(ctx context.Context, query string, args ...any) R
-	Rollback(ctx context.Context) error // is not called; a connection or a pool has none
+	Rollback(ctx context.Context) error // is not called; it excludes a connection or a pool, which have none
 },
 ) Tx {
 	return Tx{scan: func(ctx context.Context, query string, args []any, to any) error {
@@ -45,25 +45,27 @@ func PgxTx[R interface{ Scan(to ...any) error }](tx interface {
 	}}
 }
 
-// Guard makes sure that this lease holds the name, and that nobody takes it over before tx has
-// ended: what tx writes, in the same database, is written by the holder or not at all. Guard
-// once, before or after the writes; a renewal never waits for tx.
+// Guard makes sure that this lock holds the name, and that nobody takes it over before tx has ended: what tx writes,
+// in the same database, is written by the holder or not at all. Call Guard once, before or after the writes. A
+// renewal never waits for tx.
 //
-// If several hold the name together, Guard pins this lease's permit only: the others come and go meanwhile.
+// For a name with shares or permits, Guard pins only the share or permit of this lock: other holders come and go
+// meanwhile.
 //
-// End tx before Release: it waits for tx as everybody does, and says after 5 s that it was not confirmed.
+// End tx before Release. Otherwise Release waits for tx, as every session does, and returns after 5 s that it was not
+// confirmed.
 //
-// Behind a pooler of transactions the connection of tx needs what every use of its driver needs there: with pgx
+// Behind a transaction pooler the connection of tx needs what every use of its driver needs there: with pgx
 // default_query_exec_mode=exec, unless the pooler keeps prepared statements.
 //
-// After an error tx must be rolled back. It matches sqllock.ErrLost when the name is somebody else's.
-// A lock whose context has ended is not asked about.
+// After an error tx must be rolled back. The error matches sqllock.ErrLost if somebody else has the name. If the
+// lock's context has ended, Guard returns its cause and does not ask the database.
 //
-// Below SERIALIZABLE isolation somebody else's takeover, and everybody's acquisition of the name,
-// waits until tx has ended. On PostgreSQL and MySQL above READ COMMITTED, and on MariaDB, tx can
-// fail with a serialization error instead, as it does for rows of its own; on PostgreSQL so it does above READ COMMITTED
-// when somebody has begun to wait for the name since tx began to read. On SQLite nobody
-// waits: tx fails at its next write (SQLITE_BUSY) if the name was taken after it began to read.
+// Below SERIALIZABLE isolation a takeover by somebody else, and every acquisition of the name, waits until tx has
+// ended. On PostgreSQL and MySQL above READ COMMITTED, and on MariaDB, tx can fail with a serialization error
+// instead, as it does for rows of its own. On PostgreSQL above READ COMMITTED it also does so if somebody has begun
+// to wait for the name since tx began to read. On SQLite nobody waits: tx fails at its next write (SQLITE_BUSY) if
+// the name was taken over after tx began to read.
 func (le *Lease) Guard(ctx context.Context, tx Tx) error {
 	if err := le.guard(ctx, tx); err != nil {
 		return &sqllock.OpError{Op: "guard", Name: le.Name(), Err: err}
@@ -81,7 +83,8 @@ func (le *Lease) guard(ctx context.Context, tx Tx) error {
 	return le.pin(ctx, tx)
 }
 
-// pin runs the statement of a guard. The transaction may see the name as it was before it was moved.
+// pin runs the statement of a guard. It also tries the previous leases, because the transaction may see the name as
+// it was before it was moved.
 func (le *Lease) pin(ctx context.Context, tx Tx) error {
 	s := le.locker.store
 	on := le.pinOn
@@ -108,7 +111,7 @@ func (le *Lease) pin(ctx context.Context, tx Tx) error {
 	}
 }
 
-// pinOn pins the name while t holds it, and reports whether it does.
+// pinOn pins the name while ls holds it, and reports whether it does.
 func (le *Lease) pinOn(ctx context.Context, tx Tx, ls *lease) (found bool, err error) {
 	var one int
 	st := guard
@@ -122,11 +125,11 @@ func (le *Lease) pinOn(ctx context.Context, tx Tx, ls *lease) (found bool, err e
 	return err == nil, classify(err)
 }
 
-// Verify asks the database whether this lease still holds the name. After ErrLost or ErrExpired the lock's
-// context has ended, too. Any other error says nothing about the lock.
+// Verify asks the database whether this lock still holds the name. After ErrLost or ErrExpired the lock's context has
+// ended, too. Any other error says nothing about the lock.
 //
-// By the time that Verify returns it may have changed: where that matters, use Guard, or let the
-// resource compare tokens.
+// The answer may be out of date when Verify returns. Where that matters, use Guard, or let the resource compare
+// tokens.
 func (le *Lease) Verify(ctx context.Context) error {
 	if err := le.verify(ctx); err != nil {
 		return &sqllock.OpError{Op: "verify", Name: le.Name(), Err: err}
@@ -148,7 +151,7 @@ func (le *Lease) verify(ctx context.Context) error {
 	return nil
 }
 
-// check looks whether the table still says that le holds its name, and otherwise ends it.
+// check reads whether the table still says that le holds its name, and ends le if it does not.
 func (le *Lease) check(ctx context.Context) error {
 	for {
 		at := le.attachedTo()
@@ -156,7 +159,7 @@ func (le *Lease) check(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if le.attachedTo() != at { // it was moved, maybe after the look
+		if le.attachedTo() != at { // it was moved, maybe after the read
 			continue
 		}
 		if slices.ContainsFunc(at.ends(), func(ls *lease) bool { return le.isOn(ls, state) }) {
@@ -165,7 +168,7 @@ func (le *Lease) check(ctx context.Context) error {
 		le.mu.Lock()
 		was := le.previous
 		le.mu.Unlock()
-		for _, ls := range was { // a failover forgot the move, and there nobody else would free it
+		for _, ls := range was { // a failover forgot the move, and nobody else would free the name there
 			if le.isOn(ls, state) {
 				le.hold.End(errTaken)
 				le.leaveOrphans(0, ls)
@@ -176,7 +179,7 @@ func (le *Lease) check(ctx context.Context) error {
 	}
 }
 
-// isOn reports whether the lock was seen on t.
+// isOn reports whether state shows the lock on ls.
 func (le *Lease) isOn(ls *lease, state lockState) bool {
 	if le.permit {
 		return state.has(ls.id, le.token)

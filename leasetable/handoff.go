@@ -9,32 +9,33 @@ import (
 	"github.com/sqllock/sqllock/internal/bound"
 )
 
-// baton is what comes with the turn of a name.
+// handoff is what a waiter receives when it reaches the head of the wait queue of a name.
 type handoff struct {
-	lease     *lease // holds the name, with a claim begun on it; nil: nobody here does
+	lease     *lease // holds the name, and a claim has begun on it; nil: no lock of this process holds the name
 	token     int64
 	since     time.Time // see Lease
 	hasWaiter bool      // see Lease
 
-	retryNow      bool // the name was not let go: who had the turn has only a place, or nothing
-	verifications int  // that had begun when the lock before it was no longer one of the term's
+	retryNow      bool // the name was not released: the caller that left the queue had a permit, or nothing
+	verifications int  // how many had begun when the previous lock was removed from the lease
 
-	metadata string // that was attached: of whoever was first in line
+	metadata string // attached by the handoff: that of the first waiter at the time
 }
 
-// mayPass reports whether the name, which goroutines of this process wait for, should go from one to the next by
-// one statement, which raises the token, instead of being released: as long as no other process wants it, and if the statement,
-// which may wait for the row, would not have to wait for others to do so.
+// mayHandOff reports whether to hand the name off to the next waiter of this process, instead of releasing it. A
+// handoff is one statement, which bumps the token. If another process waits, this process hands the name off only until
+// turnTime after it got the name. The statement may wait for the row lock, so there is no handoff while the row-wait
+// limiter is saturated.
 func (le *Lease) mayHandOff() bool {
 	turnTime, _ := le.locker.shares()
 	mine := !le.hasWaiter || time.Since(le.since) < turnTime
-	alone := !le.permit && !le.dedicated && len(le.previous) == 0 // those in line have none of its terms
+	alone := !le.permit && !le.dedicated && len(le.previous) == 0 // a permit, dedicated or previous leases do not pass to a waiter
 	soon := !le.locker.store.rowWaits.saturated()
 	return mine && alone && soon && le.minHold == 0 && le.locker.queue.Waiting(le.Name()) > 0
 }
 
-// pass gives the name, and its turn, to the first of those who wait for it in this process, and
-// otherwise frees it. The lock is none of the term's any more, which has a claim instead.
+// handOff hands the name off to the first waiter of this process. If it cannot, it releases the name and leaves the
+// wait queue. The caller has replaced the lock by a claim on the lease; see beginHandoff.
 func (le *Lease) handOff(ctx context.Context, ls *lease, reviews int) error {
 	metadata := ls.locker.queue.Next(le.Name())
 	token, wanted, err := ls.handOff(ctx, le.Name(), le.token, metadata)
@@ -52,30 +53,31 @@ func (le *Lease) handOff(ctx context.Context, ls *lease, reviews int) error {
 	case token != 0:
 		freed, err = ls.release(ctx, le.Name(), token, 0)
 	case err != nil:
-		// Whether the token rose, may be unknown. Who has the name next has it by another lease: a
-		// statement that is still under way frees it by this one.
+		// It may be unknown whether the token was bumped. The next holder has to use another lease, since a late
+		// release by lease would free its lock, too.
 		ls.retire()
 		freed, err = ls.releaseByLease(ctx, le.Name())
 	}
 	return le.released(ls, freed, err, trusted, cause)
 }
 
-// pass raises the token of a name and attaches metadata. It returns the new token, or 0 if the name was not held, and
-// whether another process wants the name.
+// handOff bumps the token of a name and attaches metadata. It returns the new token, or 0 if the name was not held with
+// the token, and whether another process waits for the name.
 func (ls *lease) handOff(ctx context.Context, name string, token int64, metadata string) (next int64, wanted bool, err error) {
 	var n int64
 	err = once(bound.WithValuesOf(ls.locker.closing, ctx), attemptTimeout, func(ctx context.Context) (err error) {
 		n, err = ls.store.claim(ctx, handOff, []byte(metadata), []byte(name), ls.id, token)
 		return err
 	})
-	if err != nil { // also when there was an answer: a standby may not have the next token
+	if err != nil { // even if n is set: a standby may not have the new token
 		return 0, false, err
 	}
 	return n / 2, n%2 == 1, nil
 }
 
-// receive makes a lease of a name that was passed on. If the term has ended, or is for another TTL,
-// or the metadata is that of somebody who has left the line, the name is given back and asked for anew, and so it is for a place.
+// receiveHandoff makes a Lease of a name that was handed off. It gives the name back and polls for it if the lease has
+// ended or has another TTL, if the metadata is that of a waiter that has left the queue, if the caller wants a permit,
+// or if its context has ended.
 func (a *attempt) receiveHandoff(h handoff) (*Lease, error) {
 	if a.choice.ttl == h.lease.ttl && h.metadata == string(a.metadata) && !a.permit() && a.ctx.Err() == nil {
 		lease := newLease(a.ctx, h.lease, a.name, h.token, a.leaveQueue)
@@ -94,7 +96,8 @@ func (a *attempt) receiveHandoff(h handoff) (*Lease, error) {
 	return lease, err
 }
 
-// decline gives back a name that was passed on. A caller whose context ends does not wait for that.
+// declineHandoff gives back a name that was handed off. A caller whose context ends does not wait for that: it gets a
+// HeldError, and the release goes on in the background.
 func (a *attempt) declineHandoff(h handoff) error {
 	var err error
 	_, a.abandoned, err = orLeave(a.ctx, a.start,

@@ -7,8 +7,8 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// knownTokens remembers the tokens that names had lately: who takes a name again, with the next one, need not be told which. It
-// decides nothing: the statements compare them.
+// knownTokens caches the latest tokens of names. A statement that takes a cached name need not return the token: it is
+// the next one. The cache is advisory, because the statements compare the tokens.
 type knownTokens struct {
 	mu     sync.Mutex
 	tokens map[string]int64 // guarded by mu
@@ -16,7 +16,7 @@ type knownTokens struct {
 
 const maxKnown = 4 * maxBatch
 
-// remember notes the tokens of names that were freed and that nobody was seen to wait for.
+// remember caches the tokens of names that were freed and had no known waiter.
 func (k *knownTokens) remember(names map[string]result) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -28,7 +28,7 @@ func (k *knownTokens) remember(names map[string]result) {
 	}
 }
 
-// note notes the token of a name.
+// note caches the token of a name.
 func (k *knownTokens) note(name string, token int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -36,14 +36,15 @@ func (k *knownTokens) note(name string, token int64) {
 	k.tokens[name] = token
 }
 
-// makeRoom forgets all if there are many. The caller has mu.
+// makeRoom clears the cache if it is full. The caller holds mu.
 func (k *knownTokens) makeRoom() {
 	if k.tokens == nil || len(k.tokens) > maxKnown {
 		k.tokens = make(map[string]int64)
 	}
 }
 
-// recall returns parts with their tokens, if all are known, and forgets those.
+// recall returns copies of reqs with their tokens if all tokens are known, and otherwise reqs. In both cases it forgets
+// the tokens.
 func (k *knownTokens) recall(reqs []*request) (with []*request, known bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -62,7 +63,7 @@ func (k *knownTokens) recall(reqs []*request) (with []*request, known bool) {
 	return with, true
 }
 
-// forget returns the token of a name, or 0 if it is not known, and forgets it.
+// forget removes the token of a name and returns it, or 0 if it is not known.
 func (k *knownTokens) forget(name string) int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -71,14 +72,15 @@ func (k *knownTokens) forget(name string) int64 {
 	return token
 }
 
-// On PostgreSQL an answer with a row costs the server and its driver half of what a Locker does more than bare statements do, and on
-// MariaDB what may be free or wanted costs as much. So a name is taken again, and freed again, by statements that do less, as
-// long as no other process is seen to use it.
+// On PostgreSQL, an answer with a row accounts for half of a Locker's overhead over bare statements, in the server and
+// the driver. On MariaDB, finding out whether a name is free or has a waiter costs as much. So a name is taken again,
+// and freed again, by cheaper statements, as long as no other process is seen to use it.
 
-// knows reports whether the database has such statements. On MySQL they would wait for a row that somebody has locked.
+// hasKnownToken reports whether the database has these statements. On MySQL they would wait for a locked row.
 func (s *store) hasKnownToken() bool { return s.dialect == schema.Postgres || s.work.mariadb.Load() }
 
-// acquireKnown takes a name that has the token it had when this process freed it.
+// acquireKnown takes a name that still has the token it had when this process freed it. The result is zero if it did
+// not take the name.
 func (s *store) acquireKnown(ctx context.Context, req *request) (got result, err error) {
 	if !s.hasKnownToken() || req.since != 0 {
 		return result{}, nil
@@ -90,7 +92,8 @@ func (s *store) acquireKnown(ctx context.Context, req *request) (got result, err
 	return s.changeKnown(ctx, acquireKnown, req.name, token+1, req.id, req.metadata, []byte(req.name), token)
 }
 
-// releaseKnown frees a name that was taken by acquireKnown and that nobody waits for.
+// releaseKnown frees a name that acquireKnown took and that no other process waits for. The result is zero if it did
+// not free the name.
 func (s *store) releaseKnown(ctx context.Context, req *request) (got result, err error) {
 	if !s.hasKnownToken() || req.minHold > 0 || s.known.forget(req.name) != req.token {
 		return result{}, nil
@@ -102,7 +105,7 @@ func (s *store) releaseKnown(ctx context.Context, req *request) (got result, err
 	return s.changeKnown(ctx, st, req.name, req.token, []byte(req.name), req.id, req.token)
 }
 
-// quietly runs a statement that leaves a name with this token, or does nothing.
+// changeKnown runs a statement that leaves the name with this token, or changes nothing; then the result is zero.
 func (s *store) changeKnown(ctx context.Context, st statement, name string, token int64, args ...any) (result, error) {
 	var rows int64
 	err := s.work.replicated(func() (err error) {
@@ -116,7 +119,8 @@ func (s *store) changeKnown(ctx context.Context, st statement, name string, toke
 	return result{Token: token}, nil
 }
 
-// noteFreed notes the token of a name that was freed, if it can be taken again at once: it is not kept, and nobody was seen to wait for it.
+// noteReleased caches the token of a name that was freed if the name can be taken again at once: it has no minimum
+// hold, and no known waiter.
 func (s *store) noteReleased(req *request, wanted bool) {
 	if s.hasKnownToken() && req.minHold == 0 && !wanted {
 		s.known.note(req.name, req.token)

@@ -13,7 +13,7 @@ import (
 	"github.com/sqllock/sqllock/internal/hold"
 )
 
-// releaseTimeout bounds the repetitions of a release.
+// releaseTimeout bounds the retries of a release.
 const releaseTimeout = 5 * time.Second
 
 // Lease is a lock of this package.
@@ -22,17 +22,17 @@ type Lease struct {
 	locker     *Locker
 	token      int64
 	minHold    time.Duration // see WithHoldAtLeast
-	permit     bool          // the name is held together with others; the turn is given up then
+	permit     bool          // it is a share or permit; such a lock has left the wait queue
 	since      time.Time     // when this process got the name
-	hasWaiter  bool          // another process waited for the name when it was passed on
-	leaveQueue func()        // gives up the turn of the name; only the first call counts
-	dedicated  bool          // it has not got the turn of the name, and terms of its own
+	hasWaiter  bool          // another process waited for the name at the last handoff
+	leaveQueue func()        // leaves the wait queue of the name; only the first call counts
+	dedicated  bool          // it has no position in the wait queue, and leases of its own
 
-	mu         sync.Mutex // is taken after that of a term
+	mu         sync.Mutex // is locked after the mu of a lease
 	at         attachment // guarded by mu
-	previous   []*lease   // guarded by mu: those that it hung on before
-	queueUsers int        // guarded by mu: how many need the turn, whether the lock is over or not
-	queueLeft  bool       // guarded by mu: the turn is given up, or will be by the last of those
+	previous   []*lease   // guarded by mu: leases that it was attached to before
+	queueUsers int        // guarded by mu: how many uses need the position in the wait queue, whether the lock is over or not
+	queueLeft  bool       // guarded by mu: the lock has left the wait queue, or will when the last use ends
 }
 
 var _ sqllock.Lock = (*Lease)(nil)
@@ -40,23 +40,24 @@ var _ sqllock.Lock = (*Lease)(nil)
 // Name implements sqllock.Lock.
 func (le *Lease) Name() string { return le.hold.Name() }
 
-// Context implements sqllock.Lock: it is cancelled when the lock ends, for any reason, and context.Cause then matches
-// sqllock.ErrReleased, ErrLost or ErrExpired.
+// Context implements sqllock.Lock. It is cancelled when the lock ends, for any reason. context.Cause then matches
+// sqllock.ErrReleased, ErrLost or ErrExpired, or sqllock.ErrClosed if the Locker was closed.
 func (le *Lease) Context() context.Context { return le.hold.Context() }
 
-// Release implements sqllock.Lock: it frees the name, or passes it on to the next goroutine of this Locker that waits for it.
+// Release implements sqllock.Lock. It frees the name, or hands it off to the next goroutine of this Locker that waits
+// for it.
 //
-// It returns nil if the lock was held until now, sqllock.ErrExpired if its deadline had passed but nobody had taken it,
-// and sqllock.ErrLost if somebody had. Any other error means that the database did not confirm within some 8 s. The release is then
-// repeated in the background; at the latest the name is free when the lease expires, which for a name that is to be
-// kept ([WithHoldAtLeast]) is renewed for as long as that.
+// It returns nil if the lock was held until now, sqllock.ErrExpired if its deadline had passed but nobody had taken the
+// name, sqllock.ErrLost if somebody had, and sqllock.ErrClosed if the Locker is closed. Any other error means that the
+// database did not confirm within about 8 s. The release is then retried in the background. The name is free at the
+// latest when the lease expires; a lease with a minimum hold ([WithHoldAtLeast]) is renewed until that has passed.
 func (le *Lease) Release(ctx context.Context) error { return le.hold.Release(ctx) }
 
-// Token returns the fencing token: higher than that of every earlier acquisition of the name.
+// Token returns the fencing token. It is higher than that of every earlier acquisition of the name.
 func (le *Lease) Token() int64 { return le.token }
 
-// Remaining returns for how long the lock is sure to last without another renewal, which comes
-// within a third of the TTL; 0 when it is over.
+// Remaining returns how long the lock is sure to last without another renewal, or 0 when it is over. The next renewal
+// comes within a third of the TTL.
 func (le *Lease) Remaining() time.Duration {
 	if le.Context().Err() != nil {
 		return 0
@@ -68,9 +69,9 @@ func (le *Lease) Remaining() time.Duration {
 	return left
 }
 
-// Renew renews the lease now, and with it the Locker's other locks of the same TTL: a lock then
-// lasts for 5/6 of its TTL, whatever happens to later renewals. ErrLost and ErrExpired say that
-// the lock is over. After another error nothing has changed, and renewals go on.
+// Renew renews the lease now, and with it the Locker's other locks of the same TTL. The lock then lasts for 5/6 of its
+// TTL, even if later renewals fail. ErrLost and ErrExpired mean that the lock is over. After any other error nothing
+// has changed, and renewals go on.
 func (le *Lease) Renew(ctx context.Context) error {
 	if err := le.renew(ctx); err != nil {
 		return &sqllock.OpError{Op: "renew", Name: le.Name(), Err: err}
@@ -93,14 +94,15 @@ func (le *Lease) renew(ctx context.Context) error {
 	return nil
 }
 
-// newLease makes the lock that was granted with token on t.
+// newLease returns the lock that was granted with token on ls. over leaves the wait queue of the name.
 func newLease(ctx context.Context, ls *lease, name string, token int64, over func()) *Lease {
 	le := &Lease{locker: ls.locker, at: attachment{lease: ls}, token: token, leaveQueue: over, since: time.Now()}
 	le.hold = hold.New(ctx, name, le.release)
 	return le
 }
 
-// release does what Release says. The lease of a release that was not confirmed takes no new locks.
+// release implements Release. If the release of a name is not confirmed, the lease takes no new locks. After that of a
+// permit it does.
 func (le *Lease) release(ctx context.Context) error {
 	at := le.attachedTo()
 	ls := at.lease
@@ -129,8 +131,8 @@ func (le *Lease) release(ctx context.Context) error {
 	return le.released(ls, freed, err, trusted, cause)
 }
 
-// heldUntilNow reports, of a lock that is being released or handed over, whether the holder had it until then and the
-// database is sure to keep the lease at this moment, and why not if that is known.
+// heldUntilNow reports whether a lock that is being released or handed over was held until then, and its lease is still
+// trusted. If not, it returns the reason, if that is known.
 func (le *Lease) heldUntilNow(ls *lease) (bool, error) {
 	if told := context.Cause(le.Context()); !errors.Is(told, sqllock.ErrReleased) {
 		return false, told
@@ -138,8 +140,8 @@ func (le *Lease) heldUntilNow(ls *lease) (bool, error) {
 	return ls.trustedNow()
 }
 
-// released says what a release came to. Before it the database was sure to keep the lease, or
-// the lease had ended.
+// released returns the result of a release: freed and err are its outcome. Before the release the lease was trusted, or
+// cause says why it had ended.
 func (le *Lease) released(ls *lease, freed bool, err error, trusted bool, cause error) error {
 	switch {
 	case err != nil && ls.locker.closing.Err() != nil:
@@ -149,7 +151,7 @@ func (le *Lease) released(ls *lease, freed bool, err error, trusted bool, cause 
 		return notConfirmed(err)
 	case err != nil:
 		mine := le.leaveOrphans(le.minHold, ls)
-		if _, ended := ls.trustedNow(); !mine && ended == nil { // the lock alone was lost: the table had said so
+		if _, ended := ls.trustedNow(); !mine && ended == nil { // only the lock was lost: a verification had found that out
 			return errTaken
 		}
 		return notConfirmed(err)
@@ -167,8 +169,8 @@ func notConfirmed(err error) error {
 	return fmt.Errorf("not confirmed, and retried in the background until the lease ends: %w", err)
 }
 
-// releaseBoth frees a name of which it is not known whether it was moved: first where it was, for it
-// never comes back there.
+// releaseBoth frees a name for which the outcome of a move is unknown. It tries the old lease first, because the name
+// never moves back to it.
 func (le *Lease) releaseBoth(ctx context.Context, at attachment) error {
 	trusted, cause := le.heldUntilNow(at.lease) //nolint:contextcheck // the lock has a context of its own
 	if trusted {
@@ -193,8 +195,9 @@ func (le *Lease) releaseBoth(ctx context.Context, at attachment) error {
 	return le.released(at.lease, freed, err, trusted, cause)
 }
 
-// release frees name as held with token, once keep has passed since it was acquired, and reports
-// whether it was held. It is tried by a statement first that leaves out rows which somebody has locked.
+// release frees name, held with token, and reports whether it was held. The name stays taken until keep after its
+// acquisition. The first attempt goes through the batcher, whose statements for several names skip locked rows. Later
+// attempts may wait for the row lock.
 func (ls *lease) release(ctx context.Context, name string, token int64, keep time.Duration) (freed bool, err error) {
 	req := &request{name: name, id: ls.id, token: token, minHold: keep}
 	got, err := ls.store.releases.do(bound.WithValuesOf(ls.locker.closing, ctx), req, false)
@@ -208,8 +211,8 @@ func (ls *lease) release(ctx context.Context, name string, token int64, keep tim
 	})
 }
 
-// freed has this process leave a name alone that it has freed and another waits for, and returns how many
-// were freed.
+// noteReleased makes this process yield a freed name for a while if another process waits for it. It returns how many
+// names were freed.
 func (ls *lease) noteReleased(name string, got result) int64 {
 	if got.HasWaiter {
 		_, grace := ls.locker.shares()
@@ -218,16 +221,16 @@ func (ls *lease) noteReleased(name string, got result) int64 {
 	return min(got.Token, 1)
 }
 
-// disown frees name whatever token it is held with, and reports whether it was held.
+// releaseByLease frees name if this lease holds it, whatever the token, and reports whether it was held.
 func (ls *lease) releaseByLease(ctx context.Context, name string) (freed bool, err error) {
 	return ls.free(ctx, false, func(ctx context.Context) (int64, error) {
 		return ls.store.releaseByLease(ctx, name, ls.id, 0)
 	})
 }
 
-// free runs a statement that frees a name. An attempt whose answer was lost is repeated; when the
-// repetition then finds nothing to free while the lease is trusted, it was the first attempt that
-// freed it; there may have been one before that was unanswered.
+// free runs a statement that frees a name, and retries it. If an answer is lost, and a retry finds nothing to free
+// while the lease is trusted, an earlier attempt has freed the name. unanswered says that there was such an attempt
+// before.
 func (ls *lease) free(
 	ctx context.Context, unanswered bool, statement func(context.Context) (int64, error),
 ) (freed bool, err error) {

@@ -15,46 +15,46 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// term is one lease row of this Locker and the locks that hang on it. The goroutine keep renews
-// it until it ends; a timer ends it at its deadline whatever keep is doing.
+// lease is one lease row of this Locker and the locks that are attached to it. The goroutine renewLoop renews it until
+// it ends. A timer ends it at its deadline, whatever renewLoop is doing.
 type lease struct {
 	locker *Locker
 	store  *store
 	id     []byte
 	ttl    time.Duration
-	wake   chan struct{} // tells keep to look again
-	ended  chan struct{} // closed when the term has ended and every lock was told
+	wake   chan struct{} // makes renewLoop check whether the lease can end
+	ended  chan struct{} // closed when the lease has ended and the context of every lock is cancelled
 
 	mu       sync.Mutex
-	trusted  time.Time           // guarded by mu: until when the database is sure to keep the lease
-	deadline *clock.Timer        // guarded by mu: ends the term at trusted
+	trusted  time.Time           // guarded by mu: the database is sure to keep the lease until then
+	deadline *clock.Timer        // guarded by mu: ends the lease at trusted
 	warning  *time.Timer         // guarded by mu: warns some time before
 	locks    map[*Lease]struct{} // guarded by mu: the locks that are held
 	claims   int                 // guarded by mu: claims under way
 	retired  bool                // guarded by mu: takes no new claims
 	orphans  []*orphan           // guarded by mu: names that a lost answer may have left held
-	reaping  bool                // guarded by mu: somebody looks after the strays
+	reaping  bool                // guarded by mu: reapOrphans runs
 	used     time.Time           // guarded by mu: when a claim last began or a lock last ended
-	cause    error               // guarded by mu: why the term ended
+	cause    error               // guarded by mu: why the lease ended
 
-	orphanPermits  []orphanPermit // guarded by mu: places that a lost answer may have left taken
-	reapingPermits bool           // guarded by mu: somebody looks after them
+	orphanPermits  []orphanPermit // guarded by mu: permits that a lost answer may have left taken
+	reapingPermits bool           // guarded by mu: reapPermits runs
 
-	verified      changeMark // guarded by mu: what was known when every lock was last looked at
-	verifying     bool       // guarded by mu: that is under way
-	verifications int        // guarded by mu: how often that has begun
+	verified      changeMark // guarded by mu: the change mark of the last complete verification of all locks
+	verifying     bool       // guarded by mu: a verification is under way
+	verifications int        // guarded by mu: how many verifications have begun
 
-	failureTold time.Time // guarded by mu: when somebody was told last that a renewal failed; zero: the last one was confirmed
+	failureTold time.Time // guarded by mu: when a failed renewal was last reported; zero: the last renewal was confirmed
 
 	began time.Time     // when the row was sent
-	pace  time.Duration // guarded by mu: how long the last renewal took, or the row
+	pace  time.Duration // guarded by mu: how long the last renewal took, or the insert of the row
 }
 
-// margin is how long before the lease could expire the holder stops trusting it.
+// margin is how long before the possible expiry of the lease the holder stops trusting it.
 func (ls *lease) margin() time.Duration { return ls.ttl / 6 }
 
-// term returns the term for locks with this TTL, with a claim begun on it; if there is none yet,
-// the lease row is committed first.
+// leaseFor returns the lease for locks with this TTL, with a claim begun on it. If there is none yet, it commits a new
+// lease row.
 func (l *Locker) leaseFor(ctx context.Context, ttl time.Duration) (*lease, error) {
 	if ls := l.current(ttl); ls != nil {
 		return ls, nil
@@ -69,13 +69,14 @@ func (l *Locker) leaseFor(ctx context.Context, ttl time.Duration) (*lease, error
 	return l.openInBackground(ctx, ttl, func() { l.opening.Done(ttl) })
 }
 
-// openApart opens a term that takes no other claims.
+// openDedicated opens a lease that takes no other claims.
 func (l *Locker) openDedicated(ctx context.Context, ttl time.Duration) (*lease, error) {
 	return l.openInBackground(ctx, ttl, nil)
 }
 
-// openInBackground opens a term, as the turn of opening one that over gives up, or one that is apart. That goes on
-// when the caller leaves: to connect may take longer than any caller has time, and the connection is that of all renewals.
+// openInBackground opens a lease: the shared one of its TTL, for which over leaves the wait queue of openings, or a
+// dedicated one if over is nil. If the caller leaves, the opening goes on: connecting may take longer than any caller
+// waits, and all renewals use the connection.
 func (l *Locker) openInBackground(ctx context.Context, ttl time.Duration, over func()) (*lease, error) {
 	type opened struct {
 		*lease
@@ -106,8 +107,8 @@ func (l *Locker) openInBackground(ctx context.Context, ttl time.Duration, over f
 	return o.lease, o.err
 }
 
-// open commits a lease row and returns its term, with a claim begun on it. One that is apart takes no
-// other claims.
+// open commits a lease row and returns the lease, with a claim begun on it. If apart is set the lease is dedicated: it
+// takes no other claims.
 func (l *Locker) open(ctx context.Context, ttl time.Duration, apart bool) (*lease, error) {
 	ls := &lease{
 		locker: l,
@@ -121,8 +122,8 @@ func (l *Locker) open(ctx context.Context, ttl time.Duration, apart bool) (*leas
 
 		retired: apart,
 	}
-	_, _ = rand.Read(ls.id) // never fails, says its documentation
-	// A lease that was confirmed later than this would be over for its holder.
+	_, _ = rand.Read(ls.id) // never fails, according to its documentation
+	// A confirmation after that time would come after the deadline.
 	sent, err := l.grant(ctx, &l.store.renewals, ls.id, ttl, ttl-ls.margin())
 	if err != nil {
 		return nil, err
@@ -136,7 +137,7 @@ func (l *Locker) open(ctx context.Context, ttl time.Duration, apart bool) (*leas
 
 // grant commits a lease row. It returns when the statement was sent.
 func (l *Locker) grant(ctx context.Context, p *pool, id []byte, ttl, within time.Duration) (sent time.Time, err error) {
-	// The statement has less time than connecting may take.
+	// Connect first: the statement has less time than connecting may take.
 	if err := once(ctx, connectTimeout, p.connected); err != nil {
 		return sent, fmt.Errorf("%w: %w", errNoLease, err)
 	}
@@ -160,7 +161,7 @@ func (l *Locker) grant(ctx context.Context, p *pool, id []byte, ttl, within time
 	return sent, nil
 }
 
-// current returns the term in use for ttl, with a claim begun on it, or nil.
+// current returns the lease in use for ttl, with a claim begun on it, or nil.
 func (l *Locker) current(ttl time.Duration) *lease {
 	l.mu.Lock()
 	ls := l.leases[ttl]
@@ -171,7 +172,8 @@ func (l *Locker) current(ttl time.Duration) *lease {
 	return ls
 }
 
-// adopt starts keeping a term whose row was sent at the given time.
+// startLease starts the timers and the renewals of a lease whose row was sent at the given time. It returns ErrClosed
+// if the Locker is closed.
 func (l *Locker) startLease(ls *lease, sent time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -193,7 +195,7 @@ func (l *Locker) startLease(ls *lease, sent time.Time) error {
 	return nil
 }
 
-// forget drops a term: from the current ones when it retires, from all when it has ended.
+// forget removes a lease from the current ones when it retires, and from all when it has ended.
 func (l *Locker) forget(ls *lease, ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -205,7 +207,8 @@ func (l *Locker) forget(ls *lease, ended bool) {
 	}
 }
 
-// beginClaim reports whether t takes a new claim. A claim keeps the term from ending unused.
+// beginClaim begins a claim, and reports whether it did. A lease that is over or retired takes no claims. A claim keeps
+// the lease from ending unused.
 func (ls *lease) beginClaim() bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -217,7 +220,7 @@ func (ls *lease) beginClaim() bool {
 	return true
 }
 
-// endClaim ends a claim that took nothing.
+// endClaim ends a claim that took no lock.
 func (ls *lease) endClaim() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -225,9 +228,9 @@ func (ls *lease) endClaim() {
 	ls.wakeIfRetired()
 }
 
-// attach ends a claim that took a lock, and makes it one of the term's. When the term is over it
-// returns why; the claim then goes on until the lock is given back. A review that has begun since
-// there were so many has missed the lock.
+// attach ends a claim that took a lock, and adds the lock to the lease. If the lease is over, attach returns why, and
+// the claim goes on until the lock is released. reviews is how many verifications had begun before the claim. If one
+// has begun since, it has missed the lock, which is then verified on its own.
 func (ls *lease) attach(le *Lease, reviews int) error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -240,12 +243,13 @@ func (ls *lease) attach(le *Lease, reviews int) error {
 	ls.claims--
 	ls.locks[le] = struct{}{}
 	if ls.verifications != reviews {
-		_ = ls.locker.start(func() { ls.verifyMissed(le) }) // of a closed Locker every lock is over
+		_ = ls.locker.start(func() { ls.verifyMissed(le) }) // if the Locker is closed, every lock is over
 	}
 	return nil
 }
 
-// join makes a lock one of the term's that is also another's still; see Lease.move. The claim goes on.
+// join adds a lock that is still attached to another lease, too; see Lease.move. The claim goes on. It returns
+// errMoveOn if the lease is over.
 func (ls *lease) join(le *Lease) error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -265,12 +269,12 @@ func (ls *lease) drop(le *Lease) bool {
 	return held
 }
 
-// setOut removes a lock that is to be passed on, for a claim, and returns how many reviews have
-// begun. It reports whether the lock was there.
+// beginHandoff replaces a lock that is to be handed off by a claim. It returns how many verifications have begun, and
+// whether the lock was there. A retired lease hands nothing off.
 func (ls *lease) beginHandoff(le *Lease) (reviews int, held bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if _, held := ls.locks[le]; !held || ls.retired { // who looks for strays takes it for one
+	if _, held := ls.locks[le]; !held || ls.retired { // the search for orphans would free the name
 		return 0, false
 	}
 	delete(ls.locks, le)
@@ -278,7 +282,7 @@ func (ls *lease) beginHandoff(le *Lease) (reviews int, held bool) {
 	return ls.verifications, true
 }
 
-// detach removes a lock that was released.
+// detach removes a lock that was released or moved.
 func (ls *lease) detach(le *Lease) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -287,7 +291,7 @@ func (ls *lease) detach(le *Lease) {
 	ls.wakeIfRetired()
 }
 
-// retire has the term take no new locks, and end when it has none.
+// retire makes the lease take no new claims, and end when it has no locks.
 func (ls *lease) retire() {
 	ls.mu.Lock()
 	ls.retired = true
@@ -296,7 +300,8 @@ func (ls *lease) retire() {
 	ls.locker.forget(ls, false)
 }
 
-// nudgeIfRetired makes keep look whether a retired term can end, or one whose connection others need. The caller holds mu.
+// wakeIfRetired makes renewLoop check whether the lease can end, if it is retired, or if the server has no connection
+// left for others. The caller holds mu.
 func (ls *lease) wakeIfRetired() {
 	if ls.retired || ls.store.limited() {
 		select {
@@ -306,21 +311,21 @@ func (ls *lease) wakeIfRetired() {
 	}
 }
 
-// trustedNow reports whether the database is sure to keep the lease at this moment, and why the
-// term has ended if it has.
+// trustedNow reports whether the database is sure to keep the lease at this moment. If the lease has ended, it returns
+// why.
 func (ls *lease) trustedNow() (bool, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return ls.cause == nil && clock.Now().Before(ls.trusted), ls.cause
 }
 
-// setTimers sets them by trusted. The caller holds mu.
+// setTimers sets the timers by trusted. The caller holds mu.
 func (ls *lease) setTimers() {
 	ls.deadline.Reset(ls.trusted)
 	ls.warning.Reset(clock.Until(ls.trusted) - ls.ttl/4)
 }
 
-// warn tells that the locks will end soon unless a renewal is confirmed; one is overdue.
+// warn reports that the locks will end soon unless a renewal is confirmed. A renewal is overdue then.
 func (ls *lease) warn() {
 	ls.mu.Lock()
 	left, locks := clock.Until(ls.trusted), len(ls.locks)
@@ -330,13 +335,13 @@ func (ls *lease) warn() {
 	}
 }
 
-// sure is for how long the database is sure to keep the lease without another renewal.
+// sure returns how long the database is sure to keep the lease without another renewal.
 func (ls *lease) sure() time.Duration {
 	sure, _ := ls.sureBy()
 	return sure
 }
 
-// sureBy is what sure is, and how long the last renewal took.
+// sureBy returns what sure returns, and how long the last renewal took.
 func (ls *lease) sureBy() (sure, pace time.Duration) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -346,16 +351,16 @@ func (ls *lease) sureBy() (sure, pace time.Duration) {
 	return max(0, clock.Until(ls.trusted)), ls.pace
 }
 
-// expire ends the term at its deadline.
+// expire ends the lease at its deadline.
 func (ls *lease) expire() {
 	if trusted, _ := ls.trustedNow(); !trusted {
 		ls.finish(ls.late())
 	}
 }
 
-// late is errLate, and says what TTL would do if that was too short to connect again.
+// late returns errLate. If the TTL was too short to reconnect, the error names a TTL that would do.
 func (ls *lease) late() error {
-	took, left := ls.store.renewals.dialer.lastTook(), ls.ttl/2 // see reconnecting in doc.go
+	took, left := ls.store.renewals.dialer.lastTook(), ls.ttl/2 // see TTL and network in doc.go
 	if _, patience := ls.renewTimeouts(); took+patience <= left {
 		return errLate
 	}
@@ -364,15 +369,15 @@ func (ls *lease) late() error {
 		errLate, took.Round(time.Millisecond), ls.ttl, left, least)
 }
 
-// errOldProgram refuses tables whose lowest version of a program is above that of this one; see docs/upgrading.md.
+// errOldProgram refuses tables whose lowest program version is above that of this program; see docs/upgrading.md.
 var errOldProgram = fmt.Errorf("%w: the tables take a later release of this program: upgrade it (`sqllock schema check` says to which version)", sqllock.ErrSchema)
 
-// errNoLease comes before why there is no term to claim on.
+// errNoLease is the prefix of the reason why there is no lease to claim with.
 var errNoLease = errors.New("open a lease")
 
 var errLate = fmt.Errorf("%w: no renewal was confirmed in time", sqllock.ErrExpired)
 
-// finish ends the term and tells every lock. Only the first call counts.
+// finish ends the lease, and cancels the context of every lock. Only the first call counts.
 func (ls *lease) finish(cause error) {
 	ls.mu.Lock()
 	if ls.cause != nil {
@@ -392,7 +397,8 @@ func (ls *lease) finish(cause error) {
 	ls.locker.forget(ls, true)
 }
 
-// context ends when the database is no longer sure to keep the lease, or the Locker is closed.
+// untilDeadline returns a context that ends when the database is no longer sure to keep the lease, or when the Locker
+// is closed.
 func (ls *lease) untilDeadline() (context.Context, context.CancelFunc) {
 	ls.mu.Lock()
 	ctx, cancel := context.WithDeadline(context.Background(), clock.Plain(ls.trusted))

@@ -2,7 +2,7 @@ package leasetable
 
 import "time"
 
-// leave gives up the turn of the name, once nobody needs it.
+// leave leaves the wait queue of the name, once no use needs the position in it.
 func (le *Lease) leave() {
 	le.mu.Lock()
 	defer le.mu.Unlock()
@@ -12,7 +12,7 @@ func (le *Lease) leave() {
 	}
 }
 
-// letGo ends the need of the turn for one.
+// letGo ends one use of the position in the wait queue.
 func (le *Lease) letGo() {
 	le.mu.Lock()
 	defer le.mu.Unlock()
@@ -22,9 +22,10 @@ func (le *Lease) letGo() {
 	}
 }
 
-// leaveStrays has terms free the name by their id, whatever its token, and keep it as a release does. Only who has the turn may say so: when it
-// was given up, another goroutine can have the name by the same id, and this lock was known to be nowhere;
-// then it reports false.
+// leaveOrphans makes leases free the name by their ids, whatever its token, and with the minimum hold of a release.
+// That is safe only while this lock has its position in the wait queue. If the lock has left the queue, another
+// goroutine may hold the name by the same lease id, and this lock was known to be over; leaveOrphans then reports
+// false.
 func (le *Lease) leaveOrphans(keep time.Duration, terms ...*lease) (mine bool) {
 	le.mu.Lock()
 	mine = le.queueUsers > 0 || !le.queueLeft
@@ -42,7 +43,7 @@ func (le *Lease) leaveOrphans(keep time.Duration, terms ...*lease) (mine bool) {
 	return true
 }
 
-// lose ends a lock that the database no longer knows of.
+// lose ends a lock that the database no longer has.
 func (le *Lease) lose(cause error) {
 	held := false
 	for _, ls := range le.attachedTo().ends() {

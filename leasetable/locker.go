@@ -25,76 +25,76 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// minTTL leaves a renewal, which is due after a third of the TTL, time for some round trips.
+// minTTL leaves time for some round trips to a renewal, which is due after a third of the TTL.
 const minTTL = 200 * time.Millisecond
 
-// Locker takes leases. Close it when it is no longer needed.
+// Locker acquires leases. Close it when it is no longer needed.
 type Locker struct {
 	store          *store
 	dialect        schema.Dialect
 	tables         schema.Tables
 	ttl            time.Duration
-	durable        bool // releases are, too
+	durable        bool // releases are committed as durably as acquisitions
 	owner          string
 	host           string
 	events         observe.Sink
 	queue          waitqueue.Queue[string, handoff]         // one claim on a name at a time
-	opening        waitqueue.Queue[time.Duration, struct{}] // one new term of a TTL at a time
+	opening        waitqueue.Queue[time.Duration, struct{}] // one new lease of a TTL at a time
 	notifier       notifier
 	yields         yields
-	claimingPermit waitqueue.Queue[string, struct{}] // one claim on a place of a name at a time
-	outage         trouble.Trouble              // with the database
-	moves          waitqueue.Queue[*Lease, struct{}] // one who may move a lock at a time
+	claimingPermit waitqueue.Queue[string, struct{}] // one claim on a permit of a name at a time
+	outage         trouble.Trouble                   // with the database
+	moves          waitqueue.Queue[*Lease, struct{}] // one move of a lock at a time
 
-	clearing atomic.Bool // some goroutine clears dead places
+	clearing atomic.Bool // a goroutine clears dead permits
 
 	closing context.Context //nolint:containedctx // ends, with ErrClosed, when Close is called
 	close   context.CancelCauseFunc
-	running sync.WaitGroup // terms and claims; added to under mu while open
-	idle    chan func()    // is received from by goroutines that have nothing to do
-	resting atomic.Int32   // how many those are
+	running sync.WaitGroup // leases and claims; added to under mu while open
+	idle    chan func()    // idle goroutines receive from it
+	resting atomic.Int32   // how many goroutines are idle
 
 	mu     sync.Mutex
-	leases map[time.Duration]*lease // guarded by mu: the term of each TTL that takes new locks
-	all    map[*lease]struct{}      // guarded by mu: every term that has not ended
+	leases map[time.Duration]*lease // guarded by mu: the lease of each TTL that takes new locks
+	all    map[*lease]struct{}      // guarded by mu: every lease that has not ended
 }
 
 var _ sqllock.Acquirer[*Lease] = (*Locker)(nil)
 
-// Option sets up a Locker.
+// Option configures a Locker.
 type Option func(*Locker)
 
-// WithTTL sets how long a lock outlives its last renewal, unless an acquisition says otherwise
-// (sqllock.WithTTL). The default is 15 s, the least 200 ms. A shorter one frees the locks of a
-// dead process sooner, and loses those of one that merely stalls, or has to connect again: it should be at least 30 round trips.
+// WithTTL sets how long a lock outlives its last renewal, unless an acquisition sets its own TTL (sqllock.WithTTL). The
+// default is 15 s, the minimum 200 ms. A shorter TTL frees the locks of a dead process sooner. It also loses the locks
+// of a process that merely stalls or has to reconnect. The TTL should be at least 30 round trips.
 func WithTTL(ttl time.Duration) Option {
 	return func(l *Locker) { l.ttl = ttl }
 }
 
-// WithOwner sets what the Locker calls itself in the table, for people to read; the first 255
-// bytes are kept. The default is the name of the program.
+// WithOwner sets the Locker's name in the table, for people to read. It is cut to 255 bytes. The default is the name of
+// the program.
 func WithOwner(owner string) Option {
 	return func(l *Locker) { l.owner = owner }
 }
 
-// WithLogger has the Locker log to logger: at the level Warn that a lock was lost or expired, or will
-// be soon, and that an Elector campaigns again, at Debug everything else that happens to locks. Without it nothing is logged.
+// WithLogger makes the Locker log to logger. At level Warn it logs that a lock was lost or expired, or will expire
+// soon, and that an Elector campaigns again. At level Debug it logs everything else that happens to locks. Without it
+// nothing is logged.
 func WithLogger(logger *slog.Logger) Option {
 	return func(l *Locker) { l.events.Logger = logger }
 }
 
-// WithHook has hook called with what happens to the Locker's locks, after it happened. It is
-// called from many goroutines, at the same time too, and now and then after Close. What calls it
-// waits for it, renewals among them: a hook that is slow loses locks, and one that uses the Locker or
-// panics can hang it. Hand over to a channel what takes time.
+// WithHook makes the Locker call hook with each event of its locks, after it happened. hook is called from many
+// goroutines, concurrently, and occasionally after Close. The goroutine that calls hook waits for it, also one that
+// renews: a slow hook loses locks, and one that uses the Locker or panics can hang it. Pass slow work to a channel.
 func WithHook(hook func(context.Context, sqllock.Event)) Option {
 	return func(l *Locker) { l.events.Hook = hook }
 }
 
-// WithDurableRelease has releases on PostgreSQL committed as the session is configured, as acquisitions always are.
-// Without it they are committed with synchronous_commit off, unless a pooler or another driver than pgx is between: a crash or a
-// failover of the server can then forget the last of them. The Locker frees those names when it
-// connects again; those of a process that has ended meanwhile are free when they expire.
+// WithDurableRelease makes releases on PostgreSQL commit as the session is configured, as acquisitions always do.
+// Without it they commit with synchronous_commit off, unless a pooler, or a driver other than pgx, is in between. A
+// crash or a failover of the server can then forget the latest releases. The Locker frees those names when it
+// reconnects. If its process has ended meanwhile, they are free when they expire.
 func WithDurableRelease() Option {
 	return func(l *Locker) { l.durable = true }
 }
@@ -104,7 +104,7 @@ func WithTables(t schema.Tables) Option {
 	return func(l *Locker) { l.tables = t }
 }
 
-// WithDialect sets the dialect of the database for a driver that is not known, such as one that wraps another.
+// WithDialect sets the dialect of the database for an unknown driver, such as one that wraps another.
 func WithDialect(d schema.Dialect) Option {
 	return func(l *Locker) { l.dialect = d }
 }
@@ -138,7 +138,7 @@ func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
 	store.acquires.hand = l.hand
 	l.store = store
 	l.owner = truncate(l.owner)
-	host, _ := os.Hostname() // for people; a host without a name has no name to show
+	host, _ := os.Hostname() // for people to read; a host without a name shows none
 	l.host = truncate(host)
 	l.events.Locker = l.identity
 	l.closing, l.close = context.WithCancelCause(context.Background())
@@ -151,7 +151,7 @@ func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
 	return l, nil
 }
 
-// identity says whose events those of l are.
+// identity returns the identity of l for its events.
 func (l *Locker) identity() event.Locker {
 	system := map[schema.Dialect]string{schema.Postgres: "postgresql", schema.MySQL: "mysql", schema.SQLite: "sqlite"}[l.dialect]
 	if l.store.work.mariadb.Load() {
@@ -160,7 +160,7 @@ func (l *Locker) identity() event.Locker {
 	return event.Locker{Kind: "lease", System: system, Owner: l.owner}
 }
 
-// column fits text into the tables: valid UTF-8 without zero bytes, at most 255 bytes.
+// truncate fits text into the tables: valid UTF-8 without zero bytes, at most 255 bytes.
 func truncate(text string) string {
 	text = strings.ReplaceAll(text, "\x00", "")
 	return strings.ToValidUTF8(text[:min(len(text), 255)], "")
@@ -173,9 +173,9 @@ func checkTTL(ttl time.Duration) error {
 	return nil
 }
 
-// Close ends the Locker's leases and so frees their locks, whose contexts end with
-// sqllock.ErrClosed; calls under way fail with it. When the database cannot be told within a
-// few seconds, the locks are free when they expire. Closing again is harmless.
+// Close ends the Locker's leases and so frees their locks. The contexts of the locks end with sqllock.ErrClosed, and
+// calls under way fail with it. If the database does not answer within a few seconds, the locks are free when they
+// expire. Closing again is harmless.
 func (l *Locker) Close() error {
 	l.close(sqllock.ErrClosed)
 	for _, ls := range l.everyLease() {
@@ -185,14 +185,14 @@ func (l *Locker) Close() error {
 	return l.store.close()
 }
 
-// everyTerm returns the terms that have not ended.
+// everyLease returns the leases that have not ended.
 func (l *Locker) everyLease() []*lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Keys(l.all))
 }
 
-// keeping is what the leases need of the connection for renewals.
+// renewalNeeds returns what the leases need of the connection for renewals.
 func (l *Locker) renewalNeeds() (k renewalNeeds) {
 	for _, ls := range l.everyLease() {
 		sure, pace := ls.sureBy()
@@ -218,7 +218,7 @@ func (l *Locker) inspect(ctx context.Context, name string, opts ...sqllock.Optio
 	return state, nil
 }
 
-// taken reports whether leases hold the name that are not over, or the name is kept.
+// taken reports whether live leases hold the name, or the name is in its minimum hold.
 func (s lockState) taken() bool { return s.live() || len(s.together()) > 0 }
 
 func (s lockState) holder() sqllock.Holder {
@@ -238,13 +238,13 @@ func (s lockState) holder() sqllock.Holder {
 	}
 }
 
-// bound makes a context that also ends, with ErrClosed, when the Locker is closed.
+// bound returns a context that also ends, with ErrClosed, when the Locker is closed.
 func (l *Locker) bound(ctx context.Context) (context.Context, func()) {
 	return bound.CancelWith(ctx, l.closing)
 }
 
-// because puts the cause of ctx's end, if it has ended, before what the driver made of it, and otherwise looks for the cause
-// of an answer that did not come. What bound made ends some time after Close began.
+// withCause prefixes err with the cause of ctx's end, if ctx has ended. Otherwise it diagnoses why an answer did not
+// come. It checks closing itself, since a context that bound made ends some time after Close began.
 func (l *Locker) withCause(ctx context.Context, err error) error {
 	var cause error
 	switch {
@@ -259,9 +259,8 @@ func (l *Locker) withCause(ctx context.Context, err error) error {
 	return bound.WithCause(cause, err)
 }
 
-// hand has f, which ends soon, run by a goroutine that did the like before, if one has nothing to do, and
-// otherwise starts one. A new one begins with a small stack, which costs more to grow in a driver than all
-// the rest of a claim.
+// hand runs f, which ends soon, in an idle goroutine, and if there is none in a new one. A new goroutine begins with a
+// small stack. To grow it in a driver costs more than the rest of a claim.
 func (l *Locker) hand(f func()) error {
 	select {
 	case l.idle <- f:
@@ -283,7 +282,7 @@ func (l *Locker) hand(f func()) error {
 	})
 }
 
-// start runs f unless the Locker is closed; Close waits for it.
+// start runs f in a goroutine, and Close waits for it. If the Locker is closed it returns ErrClosed.
 func (l *Locker) start(f func()) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// takeMany takes the names of parts, which are alike, that are free.
+// acquireMany takes those names of reqs that are free. The requests are alike.
 func (s *store) acquireMany(ctx context.Context, reqs []*request) (got map[string]result, err error) {
 	req := reqs[0]
 	switch s.dialect {
@@ -25,7 +25,7 @@ func (s *store) acquireMany(ctx context.Context, reqs []*request) (got map[strin
 	}
 }
 
-// takeRows does what takeMany does on PostgreSQL.
+// acquireRows is acquireMany on PostgreSQL.
 func (s *store) acquireRows(ctx context.Context, reqs []*request) (got map[string]result, err error) {
 	take := func(st statement, reqs []*request) (got map[string]result, err error) {
 		err = s.work.replicated(func() (err error) {
@@ -41,16 +41,17 @@ func (s *store) acquireRows(ctx context.Context, reqs []*request) (got map[strin
 	rest := slices.DeleteFunc(slices.Clone(reqs), func(req *request) bool { return got[req.name].Token != 0 })
 	more, err := take(acquireUnlocked, rest)
 	switch {
-	case outcomeKnown(err) && len(got) > 0: // each of the rest asks for itself
+	case outcomeKnown(err) && len(got) > 0: // each of the other requests retries on its own
 		return got, nil
-	case err != nil && len(got) > 0: // it has taken some, and others maybe
+	case err != nil && len(got) > 0: // some names were taken, others maybe
 		return nil, &dbError{err: err, transient: true}
 	}
 	maps.Copy(more, got)
 	return more, err
 }
 
-// freeMany frees the names of parts, which are alike, that are held as they say, and that nobody has locked.
+// releaseMany frees those names of reqs that are held as requested and whose rows nobody has locked. The requests are
+// alike.
 func (s *store) releaseMany(ctx context.Context, reqs []*request) (freed map[string]result, err error) {
 	req := reqs[0]
 	switch s.dialect {
@@ -69,15 +70,15 @@ func (s *store) releaseMany(ctx context.Context, reqs []*request) (freed map[str
 	}
 }
 
-// names reads what became of names. With an error nothing is known, whatever the rows say that came before it: the statement
-// may have been undone, or not be committed yet.
+// names reads the results of names. With an error nothing is known, whatever the rows before it say: the statement may
+// have been rolled back, or not be committed yet.
 func (s *store) names(rows *sqlx.Rows, err error) (map[string]result, error) {
 	if err != nil {
 		return nil, classify(err)
 	}
 	defer rows.Close()
 	all := make(map[string]result)
-	for rows.Next() { // to the end: the commit, and its failure, come after the rows
+	for rows.Next() { // read to the end: the commit, and its failure, come after the rows
 		var name raw
 		var got result
 		if err := rows.Scan(&name, &got.Token, &got.HasWaiter); err != nil {
@@ -91,7 +92,7 @@ func (s *store) names(rows *sqlx.Rows, err error) (map[string]result, error) {
 	return all, nil
 }
 
-// appendList appends each part as add does, with commas between them.
+// appendList appends each request as add does, with commas between them.
 func appendList(b []byte, reqs []*request, add func(b []byte, req *request) []byte) []byte {
 	for i, req := range reqs {
 		if i > 0 {
@@ -111,7 +112,7 @@ func jsonList(reqs []*request) string {
 	}), ']'))
 }
 
-// array is an array of PostgreSQL as text, which every driver can send.
+// array returns a PostgreSQL array as text, which every driver can send.
 func array(reqs []*request, add func(b []byte, req *request) []byte) string {
 	return string(append(appendList([]byte{'{'}, reqs, add), '}'))
 }

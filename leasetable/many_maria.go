@@ -12,21 +12,23 @@ import (
 	"strings"
 )
 
-// On MariaDB a statement can refuse to wait. So names are taken and freed there without a look, unless somebody
-// has locked one of their rows just then. Which ones they were the statement notes in a variable of the session.
+// On MariaDB a statement can refuse to wait for row locks. So names are taken and freed there without a read before,
+// unless a row is locked at that moment. The statement notes the names that it changed in a session variable.
 
-// isMariaDB asks a server. One that a proxy calls MySQL is treated so.
+// isMariaDB reports whether a server is MariaDB, by its version. A MariaDB server that a proxy presents as MySQL is
+// treated as MySQL.
 func isMariaDB(ctx context.Context, dc driver.Conn) (bool, error) {
 	row, err := lastRow(ctx, dc, "SELECT VERSION()")
 	return len(row) == 1 && strings.Contains(fmt.Sprintf("%s", row[0]), "MariaDB"), err
 }
 
-// longestAtOnce is how many bytes a statement may have whose names are noted: each note is a copy of those before
-// it, and the server bounds their length.
+// longestAtOnce is the maximum length, in bytes, of a statement whose names are noted. Each note copies the notes
+// before it, and the server bounds their length.
 const longestAtOnce = 1 << 16
 
-// atOnce changes those of parts, which are alike, by a statement that waits for no row, and returns them with their tokens. It
-// reports whether that was done: otherwise nothing was changed, and somebody had a row locked, maybe.
+// atOnce changes the names of reqs by one statement that waits for no row lock. It returns the changed names with their
+// tokens. The requests are alike. If done is false, nothing was changed: atOnce does not apply, or the statement
+// failed, maybe because a row was locked.
 func (s *store) atOnce(ctx context.Context, st statement, reqs []*request) (changed map[string]result, done bool, err error) {
 	if !s.work.mariadb.Load() || s.work.galera.Load() || s.unreliableNotes.Load() {
 		return nil, false, nil
@@ -44,7 +46,7 @@ func (s *store) atOnce(ctx context.Context, st statement, reqs []*request) (chan
 	if err != nil {
 		return nil, !outcomeKnown(err), err
 	}
-	defer conn.Close() // into the pool
+	defer conn.Close() // return it to the pool
 	rows, err := answer.RowsAffected()
 	wanted, idErr := answer.LastInsertId()
 	switch err = errors.Join(err, idErr); {
@@ -60,19 +62,19 @@ func (s *store) atOnce(ctx context.Context, st statement, reqs []*request) (chan
 			changed, err = readTold(told, number)
 		}
 	}
-	if err == nil && int64(len(changed)) != rows { // by a proxy that mixes sessions, maybe
+	if err == nil && int64(len(changed)) != rows { // maybe because of a proxy that mixes sessions
 		s.unreliableNotes.Store(true)
 		err = fmt.Errorf("leasetable: %d rows were changed, and %d noted", rows, len(changed))
 	}
-	if err != nil { // whatever the database says: it has changed some
+	if err != nil { // whatever the database says: some names were changed
 		return nil, true, &dbError{err: err, transient: true}
 	}
 	return changed, true, nil
 }
 
-// execApart runs a statement, and returns its connection, too.
+// execDedicated runs a statement on a connection of its own, and returns the connection, too.
 func (s *store) execDedicated(ctx context.Context, text string) (conn *sql.Conn, result sql.Result, err error) {
-	for range 3 { // as database/sql does with connections that turn out to be dead before anything is sent
+	for range 3 { // retry like database/sql when a connection turns out to be dead before anything is sent
 		if conn, err = s.work.Conn(ctx); err != nil {
 			break
 		}
@@ -87,7 +89,7 @@ func (s *store) execDedicated(ctx context.Context, text string) (conn *sql.Conn,
 	return nil, nil, classify(err)
 }
 
-// withTokens is what became of names whose tokens rose by so much.
+// withTokens returns the results of names whose tokens rose by the given number.
 func withTokens(reqs []*request, by int64) map[string]result {
 	all := make(map[string]result, len(reqs))
 	for _, req := range reqs {
@@ -96,7 +98,7 @@ func withTokens(reqs []*request, by int64) map[string]result {
 	return all
 }
 
-// readTold reads what the statement with this number has noted: nothing, when the note is another one's.
+// readTold reads the note of the statement with this number. It returns no names if the note is another statement's.
 func readTold(told, number string) (map[string]result, error) {
 	all := make(map[string]result)
 	fields := strings.Split(told, " ")

@@ -7,18 +7,17 @@ import (
 	"strings"
 )
 
-// On MySQL and MariaDB an UPDATE does not tell which rows it changed, and waits for those that others
-// have locked. So one statement looks and a second changes what the first has seen: two round trips
-// and one commit. For a few names they are prepared; for more, that is no faster, and the names are written into
-// their texts.
+// On MySQL and MariaDB an UPDATE does not return which rows it changed, and waits for row locks. So one statement
+// reads, and a second one changes the rows that the first has read: two round trips and one commit. For a few names the
+// statements are prepared. For more names that is no faster, and the names are written into the text.
 
-// few is for how many names a prepared statement is; the last one stands for those that are missing.
+// few is the number of names of a prepared statement. Copies of the last name stand in for missing ones.
 const few = 16
 
-// duplicate is the error for a row that is there.
+// duplicate is the code of the error for a row that exists already.
 const duplicate = "mysql 1062"
 
-// takeEach does what takeMany does.
+// acquireEach is acquireMany on MySQL and MariaDB.
 func (s *store) acquireEach(ctx context.Context, reqs []*request) (map[string]result, error) {
 	got, done, err := s.atOnce(ctx, acquireAtOnce, reqs)
 	if !done {
@@ -31,16 +30,16 @@ func (s *store) acquireEach(ctx context.Context, reqs []*request) (map[string]re
 	known, err := s.readMany(ctx, knownMany, rest)
 	absent := slices.DeleteFunc(rest, func(req *request) bool { return known[req.name].Token != 0 })
 	if err == nil && len(absent) > 0 {
-		slices.SortFunc(absent, func(req, q *request) int { return strings.Compare(req.name, q.name) }) // as everybody does
+		slices.SortFunc(absent, func(req, q *request) int { return strings.Compare(req.name, q.name) }) // all processes insert in this order
 		_, err = s.runMany(ctx, insertMany, absent)
 		if codeOf(err) == duplicate {
 			return got, nil
 		}
 	}
-	if outcomeKnown(err) && len(got) > 0 { // each of the rest asks for itself
+	if outcomeKnown(err) && len(got) > 0 { // each of the other requests retries on its own
 		return got, nil
 	}
-	if err != nil && len(got) > 0 { // it has taken some, and others maybe
+	if err != nil && len(got) > 0 { // some names were taken, others maybe
 		return nil, &dbError{err: err, transient: true}
 	}
 	if err != nil {
@@ -52,7 +51,7 @@ func (s *store) acquireEach(ctx context.Context, reqs []*request) (map[string]re
 	return got, nil
 }
 
-// takeSeen looks which names of parts are free, and takes those.
+// acquireRead reads which names of reqs are free, and takes those.
 func (s *store) acquireRead(ctx context.Context, reqs []*request) (map[string]result, error) {
 	free, err := s.readMany(ctx, freeMany, reqs)
 	if err != nil || len(free) == 0 {
@@ -69,14 +68,15 @@ func (s *store) acquireRead(ctx context.Context, reqs []*request) (map[string]re
 		}
 		return free, nil
 	}
-	got, err := s.readMany(ctx, takenMany, reqs) // somebody else has taken some
-	if err != nil {                              // whatever the database says: it has taken the others
+	got, err := s.readMany(ctx, takenMany, reqs) // another caller has taken some
+	if err != nil {                              // whatever the database says: the other names were taken
 		return nil, &dbError{err: err, transient: true}
 	}
 	return got, nil
 }
 
-// freeEach does what freeMany does. A name that is lost between the two statements was held until then.
+// releaseEach is releaseMany on MySQL and MariaDB. A name that is lost between the two statements was held until then,
+// and counts as freed.
 func (s *store) releaseEach(ctx context.Context, reqs []*request) (map[string]result, error) {
 	if freed, done, err := s.atOnce(ctx, releaseAtOnce, reqs); done {
 		if reqs[0].minHold == 0 {
@@ -94,7 +94,7 @@ func (s *store) releaseEach(ctx context.Context, reqs []*request) (map[string]re
 	return held, nil
 }
 
-// as returns those of parts that were seen, with the tokens that they were seen with.
+// as returns those of reqs that were read, with the tokens that were read.
 func as(seen map[string]result, reqs []*request) (all []*request) {
 	for _, req := range reqs {
 		if s, ok := seen[req.name]; ok {
@@ -106,20 +106,20 @@ func as(seen map[string]result, reqs []*request) (all []*request) {
 	return all
 }
 
-// seen runs a statement that looks at the names of parts.
+// readMany runs a statement that reads the names of reqs.
 func (s *store) readMany(ctx context.Context, st statement, reqs []*request) (map[string]result, error) {
 	f := s.fill(st, reqs)
 	return s.names(s.work.QueryxContext(ctx, string(f.text), f.args...))
 }
 
-// runMany runs a statement that changes the names of parts.
+// runMany runs a statement that changes the names of reqs.
 func (s *store) runMany(ctx context.Context, st statement, reqs []*request) (sql.Result, error) {
 	f := s.fill(st, reqs)
 	result, err := s.work.ExecContext(ctx, string(f.text), f.args...)
 	return result, classify(err)
 }
 
-// fill makes a statement for parts, which are alike.
+// fill returns a statement for reqs, which are alike.
 func (s *store) fill(st statement, reqs []*request) *statementText {
 	f := &statementText{marked: len(reqs) <= few && st != insertMany}
 	if f.marked {
@@ -129,7 +129,8 @@ func (s *store) fill(st statement, reqs []*request) *statementText {
 	return f
 }
 
-// textFor is the text of a statement for parts, which are alike. The number is its own, if it has one.
+// textFor returns the text of a statement for reqs, which are alike. The number identifies this run, if the text notes
+// it.
 func (s *store) textFor(st statement, reqs []*request, number string) string {
 	var f statementText
 	f.fill(s.texts[st], reqs, number)

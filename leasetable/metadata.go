@@ -9,20 +9,20 @@ import (
 	"github.com/sqllock/sqllock/internal/option"
 )
 
-// maxMetadata is what the column has room for.
+// maxMetadata is the size of the column, in bytes.
 const maxMetadata = 1024
 
-// WithMetadata attaches metadata, any bytes but at most 1024 of them, to the name: Inspect, List and a *sqllock.HeldError show
-// it while the name is held, and while it is kept after its release (WithHoldAtLeast). Every
-// acquisition replaces what the one before attached, by nothing if it has none; [Locker.Adopt] alone leaves
-// what it finds unless it is given another. A name that several hold together has none ([WithShared]).
+// WithMetadata attaches metadata to the name: any bytes, at most 1024. Inspect, List and a *sqllock.HeldError show it
+// while the name is held, and after a release during the minimum hold ([WithHoldAtLeast]). Every acquisition replaces
+// the metadata of the one before, with nothing if it has none. Only [Locker.Adopt] leaves existing metadata as it is,
+// unless it is given other metadata. A name that is shared or has permits has no metadata ([WithShared], [WithLimit]).
 func WithMetadata(metadata string) sqllock.Option {
 	return option.Of("leasetable.WithMetadata", func(c *choice) { c.metadata = []byte(metadata) })
 }
 
-// SetMetadata replaces what is attached to the name, such as a note of progress, while this lease holds
-// it. ErrLost and ErrExpired say that the lock is over. After any other error the metadata is what it was, or
-// will be the new one: the answer may have been lost, or the statement still be under way.
+// SetMetadata replaces the metadata of the name, such as a progress note, while this lease holds it. ErrLost and
+// ErrExpired mean that the lock is over. After any other error the metadata is unchanged, or it has changed or still
+// will: the answer may have been lost, or the statement may still be under way.
 func (le *Lease) SetMetadata(ctx context.Context, metadata string) error {
 	err := checkMetadata(metadata)
 	if err == nil {
@@ -55,7 +55,7 @@ func checkMetadata(metadata string) error {
 	return nil
 }
 
-// bytesOf makes no metadata an empty value: for a database nil would be NULL.
+// bytesOf returns an empty value for nil metadata: a database would store nil as NULL.
 func bytesOf(metadata []byte) []byte {
 	if metadata == nil {
 		return []byte{}

@@ -10,10 +10,11 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// spot is where a lock hangs. A lock only ever moves on to a term that it was never on.
+// attachment says which lease a lock is attached to. A lock only ever moves to a lease that it was never attached to
+// before.
 type attachment struct {
 	lease   *lease
-	pending *lease // nil, or where it hangs if a move was carried out whose answer is not known
+	pending *lease // nil, or the lease that it is attached to if a move with an unknown outcome was carried out
 }
 
 func (le *Lease) attachedTo() attachment {
@@ -22,7 +23,7 @@ func (le *Lease) attachedTo() attachment {
 	return le.at
 }
 
-// ends are the terms that the lock ends with: with the one that ends first.
+// ends returns the leases that end the lock. The one that ends first does.
 func (s attachment) ends() []*lease {
 	if s.pending == nil {
 		return []*lease{s.lease}
@@ -30,8 +31,8 @@ func (s attachment) ends() []*lease {
 	return []*lease{s.lease, s.pending}
 }
 
-// settled runs f with the term that the lock hangs on, while nothing else moves it, and returns why the
-// lock is over if it is. What f has begun goes on when the caller leaves.
+// settled runs f with the lease that the lock is attached to, while nothing else moves the lock. If the lock is over it
+// returns why. If the caller leaves, f goes on.
 func (le *Lease) settled(ctx context.Context, f func(ctx context.Context, ls *lease) error) error {
 	l := le.locker
 	ctx, cancel := l.bound(ctx)
@@ -63,7 +64,7 @@ func (le *Lease) settled(ctx context.Context, f func(ctx context.Context, ls *le
 	return nil
 }
 
-// beginSettled waits until nobody else can move the lock. Locker.moves.Done ends that.
+// beginSettled waits until no other call can move the lock. Locker.moves.Done ends that.
 func (le *Lease) beginSettled(ctx context.Context) error {
 	if le.permit {
 		return errPermit
@@ -80,21 +81,21 @@ func (le *Lease) beginSettled(ctx context.Context) error {
 	return nil
 }
 
-// moved is what a move came to.
+// moved is the outcome of a move.
 type moved int
 
 const (
-	unknown moved = iota // and the lock is over
+	unknown moved = iota // and the lock or the Locker is over
 	stayed
 	arrived
-	gone // it is nowhere: somebody else took the name
+	gone // the lock is on neither lease: the name was taken by another holder, or freed
 )
 
-// move moves the lock to n, on which a claim has begun. Until the outcome is known the lock hangs on both
-// terms, and on every error it hangs where it did or is over. The caller is in settled.
+// move moves the lock to n, on which a claim has begun. Until the outcome is known the lock is attached to both leases.
+// After an error the lock is attached as before, or it is over. The caller is in settled.
 func (le *Lease) move(n *lease) error {
 	le.mu.Lock()
-	if le.Context().Err() != nil { // a Release that comes later finds both terms
+	if le.Context().Err() != nil { // a later Release finds both leases
 		le.mu.Unlock()
 		n.endClaim()
 		return context.Cause(le.Context())
@@ -121,7 +122,7 @@ func (le *Lease) move(n *lease) error {
 		le.at.pending = nil
 	}
 	le.mu.Unlock()
-	closed := how == unknown && le.Context().Err() == nil // then the end of the terms will tell
+	closed := how == unknown && le.Context().Err() == nil // only the Locker is over, which ends both leases
 	if how != stayed && !closed {
 		ls.detach(le)
 	}
@@ -131,16 +132,16 @@ func (le *Lease) move(n *lease) error {
 	if how == gone {
 		le.hold.End(errTaken)
 	}
-	// A lock that was lost meanwhile, for one of the terms has ended, must not go on hanging on the other.
+	// If one of the leases ended meanwhile, the lock is lost. It must not stay attached to the other lease.
 	switch cause := context.Cause(le.Context()); {
 	case cause == nil:
 		return err
-	case errors.Is(cause, sqllock.ErrReleased): // which sees to the rest
+	case errors.Is(cause, sqllock.ErrReleased): // the release does the rest
 	case how == gone:
 		le.leave()
 	default:
 		le.leaveOrphans(0, map[moved][]*lease{unknown: {ls, n}, stayed: {ls}, arrived: {n}}[how]...)
-		ls.detach(le) // the other one, which has not ended, is not kept for a lock that is over
+		ls.detach(le) // the other lease must not be renewed for a lock that is over
 		n.detach(le)
 	}
 	return context.Cause(le.Context())
@@ -148,8 +149,8 @@ func (le *Lease) move(n *lease) error {
 
 var errMoveOn = errors.New("the lease that the lock was to be moved to is over")
 
-// tryMove repeats the statement until it is answered, or the lock is over. One that comes late, after a release,
-// a handover or another move, finds the name elsewhere.
+// tryMove repeats the statement until it is answered, or the lock is over. A statement that runs late, after a release,
+// a handover or another move, changes nothing: the name is no longer on the old lease.
 func (le *Lease) tryMove(ls, n *lease) (how moved, err error) {
 	alive, stop := bound.CancelWith(le.locker.closing, le.Context())
 	defer stop()
@@ -179,7 +180,7 @@ func (le *Lease) tryMove(ls, n *lease) (how moved, err error) {
 	}
 }
 
-// move moves a name from one lease to another, and reports whether it is there now.
+// move moves a name from one lease to another, and reports whether it is on the new one.
 func (s *store) move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error) {
 	args := []any{to, row{[]byte(name)}, token, from}
 	if s.dialect == schema.MySQL { // its placeholders have no numbers

@@ -8,19 +8,20 @@ import (
 	"unsafe"
 )
 
-// errUnreplicated is the error of a statement that PostgreSQL reports as done, with a warning that nobody
-// sees: somebody ended its wait for a synchronous standby, which may not have it. It counts as one whose
-// answer was lost.
+// errUnreplicated is the error of a statement that PostgreSQL reports as done, with a warning that clients do not see:
+// its wait for a synchronous standby was ended on the server, and the standby may not have the commit. It counts as a
+// statement whose answer was lost.
 var errUnreplicated = &dbError{
 	err:       errors.New("committed, but perhaps not replicated: the wait for a synchronous standby was ended on the server"),
 	transient: true,
 }
 
-// waitRoutine is where PostgreSQL says so. Its messages are translated, and have the code of any warning.
+// waitRoutine is the routine of PostgreSQL that sends the warning. The warning is recognized by it, since messages are
+// translated, and the code is that of any warning.
 const waitRoutine = "SyncRepWaitForLSN"
 
-// countUnreplicated counts such warnings on a connection of pgx. Its handler of notices is the application's, in a
-// field that is not exported, and is called as before.
+// countUnreplicated counts such warnings on a pgx connection. The notice handler of the connection is the
+// application's, in an unexported field, and is called as before.
 func countUnreplicated(dc driver.Conn, n *atomic.Int64) {
 	conn, ok := pgxConn(dc)
 	if !ok {
@@ -47,7 +48,7 @@ func countUnreplicated(dc driver.Conn, n *atomic.Int64) {
 	}))
 }
 
-// replicated runs a statement, which fails with errUnreplicated if such a warning came meanwhile.
+// replicated runs a statement. It fails with errUnreplicated if such a warning came meanwhile.
 func (p *pool) replicated(statement func() error) error {
 	before := p.unreplicated.Load()
 	err := statement()

@@ -11,35 +11,35 @@ import (
 	"time"
 )
 
-// channel is what releases notify on PostgreSQL, if somebody waits; see release.sql. The payload is
-// since when the one has waited who has waited longest, and the name in hex.
+// channel is the channel that releases notify on PostgreSQL if another process waits; see release.sql. The payload is
+// since when the longest waiter has waited, and the name in hex.
 const channel = "sqllock"
 
-// deafPause is after how long who hears of releases looks all the same.
+// subscribedPause is how long a waiter that receives notifications pauses between polls.
 const subscribedPause = 250 * time.Millisecond
 
-// ears hear of the names that are released on PostgreSQL, on one connection for all who wait in this
-// process, which is opened when the first of them does. What is heard is a hint that may not come. Behind a pooler
-// nobody listens.
+// notifier receives the releases of names on PostgreSQL, on one connection for all waiters of this process. The
+// connection is opened when the first of them begins to wait. A notification is a hint that may not come. Behind a
+// pooler there are no notifications.
 type notifier struct {
-	connect func(ctx context.Context) (driver.Conn, error) // nil: there is nothing to hear
+	connect func(ctx context.Context) (driver.Conn, error) // nil: the database sends no notifications
 	start   func(func()) error
 	closing context.Context //nolint:containedctx // the Locker's
-	pause   time.Duration   // after which who hears looks all the same
+	pause   time.Duration   // between the polls of a waiter that receives notifications
 
 	mu           sync.Mutex
-	waiting      map[string]chan int64 // guarded by mu: of each name that somebody waits for; has room for one
+	waiting      map[string]chan int64 // guarded by mu: the channel of each name that has a waiter; has room for one
 	running      bool                  // guarded by mu
-	stop         func()                // guarded by mu: ends what runs
-	isSubscribed bool                  // guarded by mu: it was heard that it hears
-	unsupported  bool                  // guarded by mu: a pooler or another driver is between
-	failed       time.Time             // guarded by mu: when it last ended
-	crowded      time.Time             // guarded by mu: when the server was full
-	quiet        time.Time             // guarded by mu: since when nobody waits
+	stop         func()                // guarded by mu: ends run
+	isSubscribed bool                  // guarded by mu: a notification has arrived on this connection
+	unsupported  bool                  // guarded by mu: a pooler or another driver is in between
+	failed       time.Time             // guarded by mu: when run last ended
+	crowded      time.Time             // guarded by mu: when the server last had no connection left
+	quiet        time.Time             // guarded by mu: when a waiter last left
 }
 
-// listen returns where the releases of name will be heard of, each by since when the one has waited who has
-// waited longest.
+// listen returns a channel that receives the releases of name: for each, since when the longest waiter has waited. stop
+// ends that.
 func (e *notifier) listen(name string) (heard <-chan int64, stop func()) {
 	if e.connect == nil {
 		return nil, func() {}
@@ -49,7 +49,7 @@ func (e *notifier) listen(name string) (heard <-chan int64, stop func()) {
 	if e.waiting == nil {
 		e.waiting = make(map[string]chan int64)
 	}
-	c := make(chan int64, 1) // one waits for a name at a time
+	c := make(chan int64, 1) // a name has one waiter at a time
 	e.waiting[name] = c
 	if !e.running && !e.unsupported && time.Since(e.failed) > time.Second && time.Since(e.crowded) > idleTime {
 		e.running = e.start(e.run) == nil
@@ -57,21 +57,21 @@ func (e *notifier) listen(name string) (heard <-chan int64, stop func()) {
 	return c, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if e.waiting[name] == c { // the turn may have gone on already, of one who left a claim behind
+		if e.waiting[name] == c { // else the next waiter of the queue has replaced it, after an abandoned claim
 			delete(e.waiting, name)
 		}
 		e.quiet = time.Now()
 	}
 }
 
-// hears reports whether releases are heard of.
+// subscribed reports whether notifications arrive.
 func (e *notifier) subscribed() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.isSubscribed
 }
 
-// run listens until the Locker is closed, the connection ends, or nobody needs it any more.
+// run listens until the Locker is closed, the connection ends, or no waiter needs it any more.
 func (e *notifier) run() {
 	ctx, cancel := context.WithCancel(e.closing)
 	defer cancel()
@@ -111,7 +111,8 @@ func (e *notifier) run() {
 	}
 }
 
-// begin has a connection listen. A pooler would give the session that does to others.
+// begin makes a connection listen. It refuses to listen through a pooler, which would give the session that listens to
+// other clients.
 func (e *notifier) begin(ctx context.Context, dc driver.Conn) error {
 	direct, err := isDirect(ctx, dc)
 	if err == nil && !direct {
@@ -120,7 +121,7 @@ func (e *notifier) begin(ctx context.Context, dc driver.Conn) error {
 		e.unsupported = true
 		return errUnsupportedNotify
 	}
-	for _, text := range []string{"LISTEN " + channel, "NOTIFY " + channel} { // the second is for itself
+	for _, text := range []string{"LISTEN " + channel, "NOTIFY " + channel} { // the second notifies this connection itself
 		if err == nil {
 			err = execOn(ctx, dc, text)
 		}
@@ -130,7 +131,7 @@ func (e *notifier) begin(ctx context.Context, dc driver.Conn) error {
 
 var errUnsupportedNotify = errors.New("nothing is heard on this connection")
 
-// giveUp ends listening for some time: the server is full, and who waits looks all the same.
+// giveUp ends listening for idleTime: the server has no connection left, and waiters poll anyway.
 func (e *notifier) giveUp() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -158,6 +159,6 @@ func (e *notifier) receive(payload string) {
 	}
 	select {
 	case e.waiting[string(name)] <- since:
-	default: // nobody waits for it, or has heard already
+	default: // there is no waiter, or it was notified already
 	}
 }

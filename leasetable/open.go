@@ -13,26 +13,28 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// New returns a Locker on the lease tables of the database of a DSN: a URL that begins with postgres:// or keyword=value pairs for
-// PostgreSQL, user:password@tcp(host:3306)/database for MySQL and MariaDB, or a URL that begins with file: for SQLite. It connects when
-// the first lock is asked for. The program has to import the driver: github.com/jackc/pgx/v5/stdlib or github.com/lib/pq,
-// github.com/go-sql-driver/mysql, modernc.org/sqlite or github.com/mattn/go-sqlite3.
+// New returns a Locker on the lease tables of the database of a DSN: a URL that begins with postgres:// or
+// keyword=value pairs for PostgreSQL, user:password@tcp(host:3306)/database for MySQL and MariaDB, or a URL that begins
+// with file: for SQLite. The Locker connects when it first needs a connection. The program has to import the driver:
+// github.com/jackc/pgx/v5/stdlib or github.com/lib/pq, github.com/go-sql-driver/mysql, modernc.org/sqlite or
+// github.com/mattn/go-sqlite3.
 func New(dsn string, opts ...Option) (*Locker, error) {
 	name, err := driverFor(dsn)
 	if err != nil {
 		return nil, err
 	}
 	db, err := sql.Open(name, dsn)
-	if err != nil { // whose text may repeat the DSN
+	if err != nil { // its text may repeat the DSN
 		return nil, fmt.Errorf("leasetable: the driver %q cannot parse the DSN", name)
 	}
 	defer db.Close() // it has no connection: the Locker opens its own
 	return FromDB(db, opts...)
 }
 
-// FromDB returns a Locker on the lease tables of db's database. It connects as db does, takes no connection from db's pool, and does not
-// close it. For a *sqlx.DB pass its field DB. MySQL's driver writes lines of its own to stderr when a connection breaks, unless the
-// configuration of db has another Logger. The driver is one of those that [New] knows, or [WithDialect] says what it is for.
+// FromDB returns a Locker on the lease tables of db's database. The Locker connects as db does. It takes no connection
+// from db's pool, and does not close db. For a *sqlx.DB pass its field DB. The MySQL driver writes lines of its own to
+// stderr when a connection breaks, unless the configuration of db has another Logger. The driver must be one of those
+// that [New] knows; for any other driver, [WithDialect] names the database.
 func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	c, err := connector.Of(db)
 	if err != nil {
@@ -41,8 +43,8 @@ func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	return newLocker(c, opts)
 }
 
-// FromConnector returns a Locker on the lease tables of the database that c connects to. pg.Connector makes a connector of a
-// *pgxpool.Pool.
+// FromConnector returns a Locker on the lease tables of the database that c connects to. pg.Connector makes a connector
+// of a *pgxpool.Pool.
 func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
 	if err := connector.Check(c); err != nil {
 		return nil, err
@@ -53,7 +55,7 @@ func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
 // keyword matches the beginning of a list of keyword=value pairs.
 var keyword = regexp.MustCompile(`^\s*\w+\s*=`)
 
-// driverFor returns a registered driver for what a DSN looks like.
+// driverFor returns a registered driver for the form of a DSN.
 func driverFor(dsn string) (string, error) {
 	known, packages := []string{"mysql"}, "github.com/go-sql-driver/mysql"
 	switch {
@@ -71,7 +73,7 @@ func driverFor(dsn string) (string, error) {
 	return "", fmt.Errorf("leasetable: no driver for this DSN is registered: import _ %q", packages)
 }
 
-// dialectOf tells the dialect from the type of a driver, for the user brings it.
+// dialectOf derives the dialect from the type of a driver. The driver is not imported here: the user brings it.
 func dialectOf(d driver.Driver) (schema.Dialect, error) {
 	switch fmt.Sprintf("%T", d) {
 	case "*stdlib.Driver", "*pq.Driver", "pq.Driver":

@@ -10,7 +10,7 @@ import (
 	"github.com/sqllock/sqllock/internal/waiting"
 )
 
-// choice is what the options say about one acquisition.
+// choice holds the options of one acquisition.
 type choice struct {
 	ttl     time.Duration // 0: the Locker's own
 	minHold time.Duration
@@ -25,21 +25,21 @@ type choice struct {
 	metadata []byte // nil: none was given
 }
 
-// WithHoldAtLeast keeps the name taken after its Release, until d after it was acquired, by the
-// database's clock: what N machines start at about the same time runs once, however short it is.
-// While it is kept it has no owner. It is free at once when the lock ends in another way. A Release that was not
-// confirmed, and is repeated in the background, keeps it as well.
+// WithHoldAtLeast keeps the name taken after its Release, until d after its acquisition, by the database's clock. So
+// what N machines start at about the same time runs once, however short it is. During this minimum hold the name has no
+// owner. If the lock ends in another way, the name is free at once. A Release that was not confirmed, and is retried in
+// the background, keeps the minimum hold as well.
 func WithHoldAtLeast(d time.Duration) sqllock.Option {
 	return option.Of("leasetable.WithHoldAtLeast", func(c *choice) { c.minHold = d })
 }
 
-// WithGiveUpEarly has Acquire fail at once, as TryAcquire does, when the lease that holds the name
-// would outlast the deadline of its context unless it is released before.
+// WithGiveUpEarly makes Acquire fail at once, as TryAcquire does, if the lease that holds the name would outlast the
+// deadline of the context, unless it is released before.
 func WithGiveUpEarly() sqllock.Option {
 	return option.Of("leasetable.WithGiveUpEarly", func(c *choice) { c.early = true })
 }
 
-// choose reads opts, and refuses what is not for a lease.
+// choose reads opts, and rejects those that are invalid or not for a lease.
 func choose(opts []sqllock.Option) (c choice, err error) {
 	o, c, foreign := option.Read[choice](opts)
 	c.ttl, c.wait, c.probe = o.TTL, o.Wait, o.Probe

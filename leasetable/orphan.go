@@ -6,21 +6,22 @@ import (
 	"time"
 )
 
-// stray is a name that may be held though nobody knows.
+// orphan is a name that a lease may hold without a lock, because an answer was lost.
 type orphan struct {
 	name    string
 	minHold time.Duration // see WithHoldAtLeast
-	until   time.Time     // when it is kept no more, at the latest
-	asked   bool          // guarded by the term's mu: the database has answered to its release
+	until   time.Time     // when its minimum hold ends, at the latest
+	asked   bool          // guarded by the lease's mu: the database has answered to its release
 }
 
-// pending reports whether the name is to be kept, and may not be yet. The caller has the term's mu.
+// pending reports whether the name has a minimum hold that may not be in the database yet. The caller holds the lease's
+// mu.
 func (o *orphan) pending() bool { return !o.asked && time.Now().Before(o.until) }
 
-// leaveStray notes that name may be held by this lease though nobody knows: an answer was lost.
-// The lease takes no new locks, so that the name and the lease id together mean only the stray;
-// chaseStrays releases it, and the end of the lease does so for good. A name that is to be kept after that needs the
-// lease until the database has answered, but no longer than it is to be kept.
+// leaveOrphan notes that this lease may hold name without a lock, because an answer was lost. The lease takes no new
+// locks, so that the name and the lease id together mean only the orphan. reapOrphans frees it, and the end of the
+// lease frees it for good. An orphan with a minimum hold needs the lease until the database has answered, but no longer
+// than the minimum hold lasts.
 func (ls *lease) leaveOrphan(name string, keep time.Duration) {
 	ls.mu.Lock()
 	ls.orphans = append(ls.orphans, &orphan{name: name, minHold: keep, until: time.Now().Add(keep)})
@@ -29,13 +30,13 @@ func (ls *lease) leaveOrphan(name string, keep time.Duration) {
 	ls.mu.Unlock()
 	ls.retire()
 	if first {
-		_ = ls.locker.start(ls.reapOrphans) // of a closed Locker the lease is ended
+		_ = ls.locker.start(ls.reapOrphans) // if the Locker is closed, the lease has ended
 	}
 }
 
-// chaseStrays frees names that a lost answer may have left held, on a connection that renewals do
-// not need. The statement with the lost answer may still be under way, so a name that is not
-// held is looked at again, until the term ends.
+// reapOrphans frees names that a lost answer may have left held. It does not use the connection for renewals. The
+// statement with the lost answer may still be under way, so a name that is not held is checked again, until the lease
+// ends.
 func (ls *lease) reapOrphans() {
 	for pause := firstPause; ; pause = min(2*pause, ls.ttl/3, attemptTimeout) {
 		ls.mu.Lock()
@@ -57,14 +58,14 @@ func (ls *lease) reapOrphans() {
 	}
 }
 
-// isStray reports whether name is one of the strays.
+// isOrphan reports whether name is an orphan of the lease.
 func (ls *lease) isOrphan(name string) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return slices.ContainsFunc(ls.orphans, func(o *orphan) bool { return o.name == name })
 }
 
-// found notes that the database was asked to release a stray, and whether it was held.
+// found notes that the database has answered to the release of an orphan, and whether the name was held.
 func (ls *lease) found(o *orphan, held bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

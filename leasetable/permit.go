@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// A name that several hold together has a row of sqllock_permit for each of them. Who wants a place looks
-// at all of them at once, and takes one on the condition that the name's token is still the one that it saw:
-// whoever comes raises the token, and whoever goes only makes room.
+// A name that is shared or has a limit has one row of sqllock_permit for each holder. Here a permit is either a share
+// (without a limit) or a permit of a semaphore. An acquisition reads all permits at once. It takes one on the condition
+// that the name's token is still the one that was read: every acquisition bumps the token, and a release only makes
+// room.
 
-// placeOn takes a place of the name for t's lease. Claims of one process come one after the other: they
-// would be in each other's way.
+// claimPermit takes a permit of the name for ls. The claims of one process run one after the other, since they would
+// conflict with each other.
 func (a *attempt) claimPermit(ctx context.Context, ls *lease) (o outcome) {
 	o.permit = true
 	if _, err := a.claimingPermit.Wait(a.ctx, a.name); err != nil { //nolint:contextcheck // nothing was taken yet: the caller may leave
@@ -25,7 +26,7 @@ func (a *attempt) claimPermit(ctx context.Context, ls *lease) (o outcome) {
 	unready, asked := 0, int64(0)
 	for pause := firstPause; ; pause = longer(pause) {
 		o.state, o.err = a.readPermits(ctx)
-		if o.err == nil && asked != 0 && o.state.has(ls.id, asked) { // it was taken, whatever was answered
+		if o.err == nil && asked != 0 && o.state.has(ls.id, asked) { // an earlier round took it, whatever the answer was
 			o.token = asked
 			return o
 		}
@@ -53,7 +54,7 @@ func (a *attempt) claimPermit(ctx context.Context, ls *lease) (o outcome) {
 				o.token, err = a.store.acquirePermit(ctx, a.name, o.state, ls.id, a.limit)
 				return err
 			})
-			if o.err != nil && !outcomeKnown(o.err) { // noted before the next claim of this process begins
+			if o.err != nil && !outcomeKnown(o.err) { // note it before the next claim of this process begins
 				ls.leaveOrphanPermit(a.name, asked)
 			}
 			if o.token != 0 {
@@ -63,7 +64,7 @@ func (a *attempt) claimPermit(ctx context.Context, ls *lease) (o outcome) {
 				return o
 			}
 		}
-		// Somebody was faster. That does not mean that no place is left.
+		// Another claim was faster. Permits may still be left.
 		if err := sleep(ctx, jitter(pause)); err != nil {
 			o.err = classify(err)
 			return o
@@ -79,14 +80,14 @@ func (a *attempt) readPermits(ctx context.Context) (state lockState, err error) 
 	return state, err
 }
 
-// makeRoom ends what is over and in the way, as seen. It reports whether a place can be taken on the
-// condition that nobody has come since.
+// makeRoom clears dead leases and permits, as read in state, that are in the way. It reports whether a permit can be
+// taken on the condition that no acquisition came since.
 func (a *attempt) makeRoom(ctx context.Context, ls *lease, state lockState) (ready bool, err error) {
-	if state.LeaseID != nil { // who held the name alone; its row is changed together with the claim
+	if state.LeaseID != nil { // an exclusive holder: the claim clears it from the lock row
 		return a.endDead(ctx, ls, state)
 	}
 	left := slices.Clone(state.permits)
-	for _, p := range state.dead() { // a transaction that one of them guards goes on as if it lived
+	for _, p := range state.dead() { // one whose guarded transaction goes on counts as live
 		if a.fits(left) {
 			break
 		}
@@ -101,8 +102,8 @@ func (a *attempt) makeRoom(ctx context.Context, ls *lease, state lockState) (rea
 	return a.fits(left), nil
 }
 
-// fits reports whether one more can hold the name beside those who have these places: fewer do than it asks for, and than each of
-// them has asked for. Those without a limit and those with one do not hold it together.
+// fits reports whether one more holder fits in beside these permits: their number is below the limit of c, and below
+// the limit of each of them. Permits with a limit and shares without one exclude each other.
 func (c choice) fits(places []lockState) bool {
 	for _, p := range places {
 		limit := p.Permits.Int64
@@ -113,7 +114,7 @@ func (c choice) fits(places []lockState) bool {
 	return c.limit == 0 || len(places) < c.limit
 }
 
-// limitOf is how many may hold a name together by those who do, or 0 for any number.
+// limitOf returns the smallest limit of these permits, or 0 if none has a limit.
 func limitOf(places []lockState) (limit int) {
 	for _, p := range places {
 		if n := int(p.Permits.Int64); n > 0 && (limit == 0 || n < limit) {
@@ -128,14 +129,14 @@ func (a *attempt) endDead(ctx context.Context, ls *lease, state lockState) (bool
 	switch {
 	case state.Gone:
 		return true, nil
-	case bytes.Equal(state.LeaseID, ls.id): // ends by itself
+	case bytes.Equal(state.LeaseID, ls.id): // our own lease, which ends by itself
 		return false, nil
 	}
 	return a.expireLease(ctx, expire, state.LeaseID)
 }
 
-// clearDead clears so many of the places that were seen and whose leases are over, and reports whether it did: not
-// those whose holders guard a transaction that goes on, and not one whose lease was renewed after all.
+// clearDead clears n of the dead permits in state, and reports whether it did. It cannot clear a permit whose guarded
+// transaction goes on, or whose lease was renewed after all.
 func (a *attempt) clearDead(ctx context.Context, ls *lease, state lockState, n int) (done bool, err error) {
 	for _, p := range state.dead() {
 		if n <= 0 {
@@ -152,7 +153,7 @@ func (a *attempt) clearDead(ctx context.Context, ls *lease, state lockState, n i
 	return n <= 0, nil
 }
 
-// clear clears the place of a lease that is over, if it can.
+// clear clears the permit of a lease that is over, if it can.
 func (a *attempt) clear(ctx context.Context, ls *lease, p lockState) (cleared bool, err error) {
 	over, err := a.endDead(ctx, ls, p)
 	if err != nil || !over {
@@ -165,11 +166,11 @@ func (a *attempt) clear(ctx context.Context, ls *lease, p lockState) (cleared bo
 	return cleared, err
 }
 
-// mostCleared bounds how many dead places are cleared at a time.
+// maxCleared bounds how many dead permits clearLater clears at a time.
 const maxCleared = 100
 
-// clearLater clears places in the background whose leases are over and that are in nobody's way: of a name
-// that is always shared they would become ever more. One goroutine of a Locker does so.
+// clearLater clears dead permits in the background that are in nobody's way. Otherwise they would accumulate for a name
+// that always has live permits. One goroutine of a Locker does so at a time.
 func (a *attempt) clearLater(ctx context.Context, ls *lease, state lockState) {
 	if len(state.dead()) == 0 || !a.clearing.CompareAndSwap(false, true) {
 		return
@@ -178,7 +179,7 @@ func (a *attempt) clearLater(ctx context.Context, ls *lease, state lockState) {
 		defer a.clearing.Store(false)
 		ctx, cancel := a.bound(context.WithoutCancel(ctx))
 		defer cancel()
-		// What fails is tried again by who comes next.
+		// The next acquisition retries what fails.
 		_ = once(ctx, attemptTimeout, func(ctx context.Context) error {
 			_, err := a.clearDead(ctx, ls, state, maxCleared)
 			return err
@@ -189,7 +190,7 @@ func (a *attempt) clearLater(ctx context.Context, ls *lease, state lockState) {
 	}
 }
 
-// abandonPlace gives back a place that was taken.
+// abandonPermit gives back a permit that was taken.
 func (a *attempt) abandonPermit(ls *lease, o outcome) {
 	if o.token == 0 {
 		return
@@ -199,8 +200,8 @@ func (a *attempt) abandonPermit(ls *lease, o outcome) {
 	}
 }
 
-// convert takes for t's lease the whole of a name that was held together by several, when nobody does
-// any more. It reports whether that could be tried.
+// convert takes the name exclusively for ls after all its permits are dead. It reports whether it could try: the dead
+// permits were cleared.
 func (a *attempt) convert(ctx context.Context, ls *lease, state lockState) (o outcome, tried bool) {
 	if tried, o.err = a.clearDead(ctx, ls, state, len(state.permits)); !tried || o.err != nil {
 		return o, tried
@@ -210,10 +211,10 @@ func (a *attempt) convert(ctx context.Context, ls *lease, state lockState) (o ou
 	}), true
 }
 
-// live reports whether the lease of a row is not over, or the name is kept.
+// live reports whether the lease of the row is not over, or the name is in its minimum hold.
 func (s lockState) live() bool { return !s.Gone && s.RemainingUS > 0 }
 
-// together returns those who hold the name together, the one who came first first.
+// together returns the live permits, the oldest first.
 func (s lockState) together() (live []lockState) {
 	for _, p := range s.permits {
 		if p.live() {
@@ -223,7 +224,7 @@ func (s lockState) together() (live []lockState) {
 	return live
 }
 
-// dead returns the places whose leases are over.
+// dead returns the permits whose leases are over.
 func (s lockState) dead() (dead []lockState) {
 	for _, p := range s.permits {
 		if !p.live() {
@@ -233,7 +234,7 @@ func (s lockState) dead() (dead []lockState) {
 	return dead
 }
 
-// has reports whether a place is that of a lease with a token.
+// has reports whether the lease has a permit with the token.
 func (s lockState) has(id []byte, token int64) bool {
 	for _, p := range s.permits {
 		if p.Token == token && bytes.Equal(p.LeaseID, id) {
@@ -243,7 +244,7 @@ func (s lockState) has(id []byte, token int64) bool {
 	return false
 }
 
-// wantedAlone is for how long nobody joins those who hold the name together.
+// exclusiveWaiterFor returns for how long an exclusive waiter keeps others from taking permits.
 func (s lockState) exclusiveWaiterFor() time.Duration {
 	return time.Duration(s.ExclusiveUS) * time.Microsecond
 }

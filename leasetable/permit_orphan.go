@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// strayPlace is a place that a lost answer may have left taken: of the name, with the token.
+// orphanPermit is a permit that a lost answer may have left taken: of the name, with the token.
 type orphanPermit struct {
 	name  string
 	token int64
 }
 
-// leavePlace notes that this lease may have a place, or come to have it, though nobody knows. It has the place with
-// this token or not at all, so the lease can go on; but until that is settled it does not ask for the same place again,
-// which it could not tell from the stray.
+// leaveOrphanPermit notes that this lease may have a permit without a lock, or may still get it. It has the permit with
+// this token or not at all, so the lease need not be retired. Until that is settled the lease does not ask for the same
+// permit again, which it could not tell from the orphan.
 func (ls *lease) leaveOrphanPermit(name string, token int64) {
 	ls.mu.Lock()
 	ls.orphanPermits = append(ls.orphanPermits, orphanPermit{name, token})
@@ -21,18 +21,18 @@ func (ls *lease) leaveOrphanPermit(name string, token int64) {
 	ls.reapingPermits = true
 	ls.mu.Unlock()
 	if first {
-		_ = ls.locker.start(ls.reapPermits) // of a closed Locker the lease is ended
+		_ = ls.locker.start(ls.reapPermits) // if the Locker is closed, the lease has ended
 	}
 }
 
-// mayHave reports whether this lease may have that place though nobody knows.
+// mayHave reports whether orphan is an orphan of this lease.
 func (ls *lease) mayHave(orphan orphanPermit) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return slices.Contains(ls.orphanPermits, orphan)
 }
 
-// chasePlaces frees those places, one after the other. The end of the lease does so for good.
+// reapPermits frees the orphaned permits, one after the other. The end of the lease frees them for good.
 func (ls *lease) reapPermits() {
 	for pause := firstPause; ; pause = min(2*pause, ls.ttl/3) {
 		ls.mu.Lock()
@@ -59,7 +59,8 @@ func (ls *lease) reapPermits() {
 	}
 }
 
-// freeStray first has the statement fail that may still be under way, and then frees what it may have taken.
+// releaseOrphanPermit first bumps the token, so that a statement that is still under way takes nothing. Then it frees
+// the permit that the statement may have taken.
 func (ls *lease) releaseOrphanPermit(ctx context.Context, orphan orphanPermit) error {
 	return once(ctx, attemptTimeout, func(ctx context.Context) error {
 		if err := ls.store.bumpToken(ctx, orphan.name, orphan.token-1); err != nil {
@@ -70,7 +71,7 @@ func (ls *lease) releaseOrphanPermit(ctx context.Context, orphan orphanPermit) e
 	})
 }
 
-// releasePlace frees the place of a lock, and reports whether it was held.
+// releasePermit frees the permit of a lock, and reports whether it was held.
 func (ls *lease) releasePermit(ctx context.Context, name string, token int64) (freed bool, err error) {
 	return ls.free(ctx, false, func(ctx context.Context) (int64, error) {
 		return ls.store.releasePermit(ctx, name, ls.id, token)

@@ -6,7 +6,7 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// lookPlaces reads who holds a name, and all who hold it together.
+// readPermits reads the state of a name, and all its permits.
 func (s *store) readPermits(ctx context.Context, name string) (state lockState, err error) {
 	args := []any{[]byte(name)}
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
@@ -14,14 +14,14 @@ func (s *store) readPermits(ctx context.Context, name string) (state lockState, 
 	}
 	all, err := s.states(ctx, readPermits, args...)
 	if err != nil || len(all) == 0 || all[0].Permit {
-		return lockState{}, err // places without a name were left by somebody who deleted its row
+		return lockState{}, err // permits without a lock row: somebody deleted the row
 	}
 	all[0].permits = all[1:]
 	return all[0], nil
 }
 
-// takePlace takes a place of a name that is still as it was seen, and returns its token, or 0 if it is
-// not. The token is the next one after the one that was seen, whatever becomes of the answer.
+// acquirePermit takes a permit of a name whose lock row is still as in state. It returns the permit's token, or 0 if
+// the row has changed. The token is the next one after that in state, whatever becomes of the answer.
 func (s *store) acquirePermit(ctx context.Context, name string, state lockState, id []byte, limit int) (token int64, err error) {
 	if s.dialect == schema.Postgres {
 		return s.number(ctx, &s.work, acquirePermit, row{[]byte(name)}, state.Token, limit, state.LeaseID, id)
@@ -47,18 +47,20 @@ func (s *store) acquirePermit(ctx context.Context, name string, state lockState,
 	return token, nil
 }
 
-// freePlace frees a place, and returns how many that were: one or none.
+// releasePermit frees a permit, and returns how many it freed: one or none.
 func (s *store) releasePermit(ctx context.Context, name string, id []byte, token int64) (int64, error) {
 	return s.change(ctx, &s.work, releasePermit, row{[]byte(name)}, id, row{token})
 }
 
-// clearPlace clears the place of a lease that is over, and reports whether it did: a guarded transaction keeps it.
+// clearPermit clears the permit of a lease that is over, and reports whether it did. A guarded transaction prevents
+// that.
 func (s *store) clearPermit(ctx context.Context, name string, place lockState) (bool, error) {
 	rows, err := s.change(ctx, &s.work, clearPermit, []byte(name), place.LeaseID, place.Token)
 	return rows > 0, err
 }
 
-// raise makes sure that nobody takes a place any more on the condition that the name has this token.
+// bumpToken bumps the token of a name if it is still the given one. From then on nobody takes a permit on the condition
+// that the name has this token.
 func (s *store) bumpToken(ctx context.Context, name string, token int64) error {
 	args := []any{row{[]byte(name)}, token}
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
@@ -68,7 +70,7 @@ func (s *store) bumpToken(ctx context.Context, name string, token int64) error {
 	return err
 }
 
-// wantAlone keeps others from joining those who hold the name together, for so long; nil: no longer.
+// noteExclusiveWaiter keeps others from taking permits of a name for us microseconds; nil ends that.
 func (s *store) noteExclusiveWaiter(ctx context.Context, name string, us any) error {
 	args := []any{row{[]byte(name)}, us}
 	if s.dialect == schema.MySQL { // its placeholders have no numbers
@@ -78,8 +80,8 @@ func (s *store) noteExclusiveWaiter(ctx context.Context, name string, us any) er
 	return err
 }
 
-// forcePlaces frees all places of a name, and leaves word for their leases. It reports whether nobody had taken
-// one since they were seen.
+// forcePermits frees all permits of a name, and notes a change on their leases. It reports whether nobody had taken a
+// permit since they were read.
 func (s *store) forcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
 	if s.dialect == schema.Postgres {
 		n, err := s.number(ctx, &s.work, forcePermits, []byte(name), token)
@@ -103,8 +105,9 @@ func (s *store) forcePermits(ctx context.Context, name string, token int64) (for
 // runner runs a statement in a transaction, and returns how many rows it changed.
 type runner func(st statement, args ...any) (int64, error)
 
-// together runs statements in one transaction, for the dialects that change two tables in no other way. It
-// commits if f reports that it has done something. They may wait for the row key, or for any if that is nil.
+// inTransaction runs statements in one transaction, for the dialects that cannot change two tables in one statement. It
+// commits if f reports that it has changed something. The statements may wait for the row lock of key, or for any row
+// lock if key is nil.
 func (s *store) inTransaction(ctx context.Context, key any, f func(run runner) (bool, error)) error {
 	patient, err := s.mayWait(ctx, nextPermit, key)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// aloneTime is for how long nobody joins those who hold a name together once somebody was seen to wait to hold
-// it alone. Who goes on waiting says so again when half of it has passed.
+// exclusiveTime is for how long an exclusive waiter, once noted, keeps others from taking permits. While it waits, the
+// note is renewed when half of that time has passed.
 const exclusiveTime = 5 * time.Second
 
-// blocked reports whether what was seen is in the way of this attempt.
+// blocked reports whether state is in the way of this attempt.
 func (a *attempt) blocked(state lockState) bool {
 	if !a.permit() {
 		return state.taken()
@@ -21,7 +21,8 @@ func (a *attempt) blocked(state lockState) bool {
 	return state.live() || !a.fits(state.together()) || state.exclusiveWaiterFor() > 0
 }
 
-// mismatch is the error for a name that others hold together with a limit if this is asked for without one, or the other way round.
+// mismatch returns the error for an attempt with a limit if the live permits have none, or the other way round, and
+// otherwise nil.
 func (a *attempt) mismatch(state lockState) error {
 	others := state.together()
 	held := limitOf(others)
@@ -31,7 +32,7 @@ func (a *attempt) mismatch(state lockState) error {
 	return &LimitError{Asked: a.limit, Held: held, Holder: others[0].holder()}
 }
 
-// watch remembers the leases that hold a name together as they were seen; see still.
+// observe updates the observations of the leases that hold the name or its permits; see observation.
 func (a *attempt) observe(state lockState) {
 	a.holding.update(state)
 	now := make(map[string]observation)
@@ -46,8 +47,8 @@ func (a *attempt) observe(state lockState) {
 	a.others = now
 }
 
-// endStill ends those of the leases in the way that have stood still for a TTL, and reports whether there
-// were any.
+// expireUnchanged ends those of the leases in the way that were not renewed for a TTL, and reports whether there were
+// any.
 func (a *attempt) expireUnchanged() (ended bool, err error) {
 	in := []observation{a.holding}
 	for _, s := range a.others {
@@ -65,7 +66,7 @@ func (a *attempt) expireUnchanged() (ended bool, err error) {
 	return ended, nil
 }
 
-// lasts is for how long what was seen is in the way unless it is released before.
+// lasts returns for how long state is in the way of this attempt, unless there is a release before.
 func (a *attempt) lasts(state lockState) time.Duration {
 	us := state.RemainingUS
 	together := state.together()
@@ -79,7 +80,7 @@ func (a *attempt) lasts(state lockState) time.Duration {
 	return time.Duration(us) * time.Microsecond
 }
 
-// heldBy is the error for a name that was seen to be held.
+// heldBy returns the error for a name that was read as held.
 func heldBy(name string, state lockState) error {
 	held := &sqllock.HeldError{Name: name}
 	if state.taken() || state.LeaseID != nil {
@@ -88,8 +89,8 @@ func heldBy(name string, state lockState) error {
 	return held
 }
 
-// wantAlone keeps others from joining those who hold the name together, so that it comes free. It is said once in
-// a while, by one of those who wait. That it fails is no reason to end a wait.
+// waitForExclusive notes an exclusive waiter, so that others take no permits and the name becomes free. The note is
+// renewed now and then, by any one of the exclusive waiters. A failure to write it does not end the wait.
 func (a *attempt) waitForExclusive() {
 	if a.permit() || len(a.others) == 0 || a.holding.exclusiveWaiterFor() > exclusiveTime/2 {
 		return
@@ -100,12 +101,12 @@ func (a *attempt) waitForExclusive() {
 	})
 }
 
-// wantNoMore takes it back, for somebody who gave up. If others wait as well they say so again.
+// stopExclusive removes the note after this attempt gave up. Other exclusive waiters write it again.
 func (a *attempt) stopExclusive() {
 	if !a.saidExclusive {
 		return
 	}
-	_ = a.start(func() { // of a Locker that is closed it ends by itself
+	_ = a.start(func() { // if the Locker is closed, the note expires
 		_ = once(a.closing, attemptTimeout, func(ctx context.Context) error { return a.store.noteExclusiveWaiter(ctx, a.name, nil) })
 	})
 }

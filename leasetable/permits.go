@@ -7,35 +7,37 @@ import (
 	"github.com/sqllock/sqllock/internal/option"
 )
 
-// WithShared has any number of holders hold the name together, as readers do. They exclude a caller that acquires it without this option,
-// and the other way round. Nobody joins them while a caller waits for the name without this option. So a holder that acquires again can
-// deadlock with itself.
+// WithShared makes the lock a share: any number of holders have a share of the name at the same time, as readers do.
+// Shares exclude a caller that acquires the name without this option, and the other way round. While such a caller
+// waits, nobody gets a share. So a holder that acquires again can deadlock with itself.
 //
-// Each holder has a token of its own. [Lease.Guard] does not make the others wait. It does not go with
-// [WithHoldAtLeast] or [WithMetadata], nor does [Lease.Extend], [Lease.Export] or [Lease.SetMetadata] work: sqllock.ErrUnsupported.
+// Each share has a token of its own. [Lease.Guard] does not make the other holders wait. WithShared cannot be combined
+// with [WithHoldAtLeast] or [WithMetadata], and [Lease.Extend], [Lease.Export] and [Lease.SetMetadata] do not work on a
+// share: they fail with sqllock.ErrUnsupported.
 func WithShared() sqllock.Option {
 	return option.Of("leasetable.WithShared", func(c *choice) { c.shared = true })
 }
 
-// WithLimit has at most n holders hold the name together: a semaphore, and otherwise like [WithShared]. While holders
-// with different limits hold it, the smallest of them counts: a deployment that changes n can go on beside the old one, and
-// a greater n counts as soon as nobody holds the name with a smaller one. Earlier holders stay. A caller with a smaller n
-// waits until fewer than n hold it.
+// WithLimit makes the name a semaphore: at most n holders have a permit at the same time. Otherwise it is like
+// [WithShared]. While there are holders with different limits, the smallest limit counts. So a deployment that changes
+// n can run beside the old one, and a greater n counts as soon as no holder has a smaller one. Earlier holders stay. A
+// caller with a smaller n waits until there are fewer than n holders.
 //
-// It does not go together with WithShared: to ask for the one while the name is held with the other is a *[LimitError].
+// WithLimit cannot be combined with WithShared. To ask for a permit of a name that is shared, or the other way round,
+// is a *[LimitError].
 func WithLimit(n int) sqllock.Option {
 	return option.Of("leasetable.WithLimit", func(c *choice) { c.limited, c.limit = true, n })
 }
 
-// LimitError says that others hold the name together, with [WithLimit], while it was asked for with [WithShared], or the other
-// way round: one of them is a mistake. Acquire does not wait. It matches sqllock.ErrLimit.
+// LimitError says that the name was asked for with [WithShared] while it has permits ([WithLimit]), or the other way
+// round: one of them is a mistake. Acquire does not wait. It matches sqllock.ErrLimit.
 type LimitError struct {
 	Asked  int            // the n of WithLimit, or 0 for WithShared
-	Held   int            // the smallest n of those who hold it, or 0
-	Holder sqllock.Holder // the one who has held it for longest
+	Held   int            // the smallest n of the holders, or 0 for WithShared
+	Holder sqllock.Holder // the holder that has held it for longest
 }
 
-// Error says both, and who holds it.
+// Error names both limits, and the holder.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("asked for %s, and held %s by %s", limitText(e.Asked), limitText(e.Held), e.Holder)
 }
@@ -50,7 +52,7 @@ func limitText(n int) string {
 	return fmt.Sprintf("with a limit of %d (WithLimit)", n)
 }
 
-// checkPlaces refuses what does not go together.
+// checkPermits rejects options that cannot be combined.
 func (c choice) checkPermits() error {
 	switch {
 	case c.shared && c.limited:
@@ -65,8 +67,8 @@ func (c choice) checkPermits() error {
 	return nil
 }
 
-// errPlace refuses what is for a name that one holds.
+// errPermit rejects what only an exclusive lock can do.
 var errPermit = fmt.Errorf("%w: several hold the name together", sqllock.ErrUnsupported)
 
-// place reports whether the name is to be held together with others.
+// permit reports whether c asks for a share or a permit.
 func (c choice) permit() bool { return c.shared || c.limited }

@@ -15,15 +15,15 @@ import (
 	"github.com/sqllock/sqllock/internal/refusal"
 )
 
-// What a connection of pgx can do and database/sql does not know of is reached without pgx itself,
-// for the user brings the driver.
+// The user brings the driver, so this package does not import pgx. What a pgx connection can do beyond database/sql is
+// reached by reflection and by interfaces.
 
 // pgxConn returns the *pgx.Conn of a connection, if it has one.
 func pgxConn(dc driver.Conn) (conn reflect.Value, ok bool) { return connector.Pgx(dc) }
 
-// pgxServer is what a *pgconn.PgConn knows of the session that it leads to.
+// pgxServer is what a *pgconn.PgConn knows of its session.
 type pgxServer interface {
-	PID() uint32    // the process, as the client was told when it connected
+	PID() uint32    // the server process, as reported to the client at connect
 	TxStatus() byte // of the last answer
 }
 
@@ -31,7 +31,7 @@ func serverOf(conn reflect.Value) (server pgxServer, ok bool) {
 	return reflect.TypeAssert[pgxServer](conn.MethodByName("PgConn").Call(nil)[0])
 }
 
-// waiterOf returns what waits for a notification on a connection of pgx.
+// waiterOf returns a function that waits for a notification on a pgx connection.
 func waiterOf(dc driver.Conn) func(ctx context.Context) (payload string, err error) {
 	conn, _ := pgxConn(dc)
 	wait := conn.MethodByName("WaitForNotification")
@@ -44,8 +44,8 @@ func waiterOf(dc driver.Conn) func(ctx context.Context) (payload string, err err
 	}
 }
 
-// isDirect reports whether a connection is known to lead to PostgreSQL itself, and not to a pooler:
-// the process that serves it is the one that it was told of when it was opened. Of such a session lookUpByIndexIn is true.
+// isDirect reports whether a connection is known to lead to PostgreSQL itself, and not to a pooler: the process that
+// serves it is the one that was reported to the client at connect. For such a session lookUpByIndexIn returns true.
 func isDirect(ctx context.Context, dc driver.Conn) (bool, error) {
 	conn, ok := pgxConn(dc)
 	if !ok {
@@ -58,22 +58,22 @@ func isDirect(ctx context.Context, dc driver.Conn) (bool, error) {
 	return lookUpByIndexIn(ctx, dc, server.PID())
 }
 
-// postgresConn runs single statements on a connection of pgx, each of them a transaction of its own, and makes sure that it
-// was one. It prepares nothing on a connection that is not known to lead to PostgreSQL itself: a pooler may give each
-// statement another session, where what was prepared is not known, or is there already. That they do not tell of each other's
-// statements is found out by the error, too: then the statement has done nothing, and is run again.
+// postgresConn runs single statements on a pgx connection. Each is a transaction of its own, and postgresConn checks
+// that it was. It prepares nothing on a connection that is not known to lead to PostgreSQL itself: a pooler may give
+// each statement another session, where the prepared statement is unknown, or exists already. An error about a prepared
+// statement reveals a pooler, too: then the statement has done nothing, and is run again.
 type postgresConn struct {
 	pgxDriverConn
 	server     pgxServer
-	unprepared any // the first argument of a statement that is not to be prepared
+	unprepared any // the first argument of a statement that must not be prepared
 	prepares   bool
-	pooler     *atomic.Bool // is set when there is one
+	pooler     *atomic.Bool // set when there is one
 
 	socket    net.Conn
 	lastReset *time.Time // the driver's; nil: it is not known
 }
 
-// pgxDriverConn is what a connection of pgx can do that statements need. There are no transactions on it.
+// pgxDriverConn lists what statements need of a pgx connection. No transactions are begun on it.
 type pgxDriverConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -84,7 +84,7 @@ type pgxDriverConn interface {
 	driver.SessionResetter
 }
 
-// newPostgresConn makes one of a connection that was just opened. That of another driver stays as it is.
+// newPostgresConn wraps a connection that was just opened. It returns the connection of another driver as it is.
 func newPostgresConn(ctx context.Context, dc driver.Conn, pooler *atomic.Bool) (driver.Conn, error) {
 	direct, err := isDirect(ctx, dc)
 	if err != nil {
@@ -113,7 +113,7 @@ func newPostgresConn(ctx context.Context, dc driver.Conn, pooler *atomic.Bool) (
 	}, nil
 }
 
-// arguments are those of a statement for pgx.
+// arguments returns the arguments of a statement for pgx.
 func (c *postgresConn) arguments(args []driver.NamedValue) []driver.NamedValue {
 	if c.prepares {
 		return args
@@ -121,8 +121,8 @@ func (c *postgresConn) arguments(args []driver.NamedValue) []driver.NamedValue {
 	return slices.Insert(slices.Clone(args), 0, driver.NamedValue{Value: c.unprepared})
 }
 
-// misled reports whether a statement did nothing because it was prepared in another session, or by somebody else in this one. From
-// then on nothing is prepared.
+// misled reports whether a statement did nothing because it was prepared in another session, or by another client in
+// this one. From then on nothing is prepared.
 func (c *postgresConn) misled(err error) bool {
 	if err == nil || !c.prepares || c.unprepared == nil || !connector.Misprepared(err) {
 		return false
@@ -144,8 +144,8 @@ func (c *postgresConn) ExecContext(ctx context.Context, query string, args []dri
 	return result, c.committed()
 }
 
-// QueryContext implements driver.QueryerContext. A query that surely was not sent is for another connection, as the driver has it with
-// what ExecContext executes.
+// QueryContext implements driver.QueryerContext. If a query was surely not sent, it returns driver.ErrBadConn, so that
+// the query runs on another connection, as the driver does it for ExecContext.
 func (c *postgresConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	rows, err := c.pgxDriverConn.QueryContext(ctx, query, c.arguments(args))
 	if c.misled(err) {
@@ -161,10 +161,10 @@ func (c *postgresConn) QueryContext(ctx context.Context, query string, args []dr
 	return postgresRows{rows, c}, nil
 }
 
-// IsValid implements driver.Validator: a connection on which a transaction was left open is closed.
+// IsValid implements driver.Validator. A connection on which a transaction was left open is closed.
 func (c *postgresConn) IsValid() bool { return c.committed() == nil }
 
-// committed fails after a statement that left a transaction open.
+// committed returns an error after a statement that left a transaction open.
 func (c *postgresConn) committed() error {
 	if c.server.TxStatus() == 'I' {
 		return nil
@@ -172,15 +172,16 @@ func (c *postgresConn) committed() error {
 	return errUncommitted
 }
 
-// errUncommitted is the error of a statement that was answered, and not committed: pgpool-II does so in raw mode, of which the
-// client sees nothing else. What was done is undone when the connection is closed; until then it may yet be done.
+// errUncommitted is the error of a statement that was answered but not committed. pgpool-II does so in raw mode, and
+// the client sees no other sign of it. Closing the connection undoes the statement; until then it may still be
+// committed.
 var errUncommitted = &dbError{err: &refusal.Error{
 	Seen: "what is between here and PostgreSQL leaves statements uncommitted: one that was alone left a transaction open (pgpool-II " +
 		"does so with backend_clustering_mode = 'raw' or 'slony')",
 	Instead: "connect to PostgreSQL itself, by PgBouncer, or by pgpool-II with backend_clustering_mode = 'streaming_replication'",
 }}
 
-// postgresRows are the rows of a statement, and the end of it.
+// postgresRows are the rows of a statement. At their end it is checked that the statement was committed.
 type postgresRows struct {
 	driver.Rows
 	conn *postgresConn

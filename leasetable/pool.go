@@ -23,13 +23,14 @@ type pool struct {
 	dialer  *dialer
 	conns   int
 	latest  atomic.Int64 // the number of the latest connection that was used
-	tracked atomic.Int64 // how many connections are its own
+	tracked atomic.Int64 // how many open connections are its own
 
 	loan   loan
 	health health
 }
 
-// findings are what was found out by connections of both pools: one runs statements on those of the other.
+// findings are what the connections of both pools have found out. The pools share them, since one pool runs statements
+// on connections of the other.
 type findings struct {
 	opened atomic.Int64 // counts the connections
 	pooler atomic.Bool  // one of them was not known to lead to PostgreSQL itself
@@ -44,7 +45,7 @@ const (
 	renewalConns = 1
 )
 
-// idleTime is for how long a connection is kept that nobody needs: others may have none.
+// idleTime is for how long an unused connection is kept: other programs may have none.
 const idleTime = 5 * time.Second
 
 func (p *pool) open(c driver.Connector, d schema.Dialect, conns int) {
@@ -57,46 +58,48 @@ func (p *pool) open(c driver.Connector, d schema.Dialect, conns int) {
 	p.DB = sqlx.NewDb(db, "") // nothing is bound by name
 }
 
-// giveBack closes the connections that nobody uses.
+// giveBack closes the unused connections.
 func (p *pool) giveBack() {
 	p.dialer.drop()
 	p.SetMaxIdleConns(0)
 	p.SetMaxIdleConns(p.conns)
 }
 
-// settings make every connection behave alike whatever the DSN or the server's defaults say.
-// On PostgreSQL a session may be a pooler's and is left alone, but see lookUpByIndexIn: each statement is a transaction
-// of its own there, and under a stricter isolation level it fails cleanly and is retried.
+// settings make every connection behave alike, whatever the DSN or the server's defaults say. On PostgreSQL a session
+// may belong to a pooler and is left alone, but see lookUpByIndexIn. There each statement is a transaction of its own.
+// Under a stricter isolation level it fails cleanly and is retried.
 var settings = map[schema.Dialect][]string{
 	schema.MySQL: {
-		// What a statement means, which rows it returns, and when it is committed, may depend on all of these: with
+		// The meaning of a statement, the rows it returns, and its commit may depend on all of these. With
 		// completion_type = CHAIN the end of a transaction begins another one, which nothing would ever commit.
 		"SET SESSION sql_mode = TRADITIONAL, NAMES utf8mb4, autocommit = 1, completion_type = 0" +
 			", sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0" +
 			// Time limits that are meant for the application's statements must not hit ours.
 			", innodb_lock_wait_timeout = 2 /*!80000 , max_execution_time = 0 */" +
-			// MariaDB makes a table of a long list of names, and may read through that of the locks to find those. A
-			// variable that a statement makes is a constant to it: see many_maria.go.
+			// MariaDB turns a long list of names into a table, and may read the whole lock table to find them. A
+			// variable that a statement creates is a constant within that statement, so @told is created here: see
+			// many_maria.go.
 			"/*M! , max_statement_time = 0, in_predicate_conversion_threshold = 0, @told = '-' */",
 		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
 	},
 	schema.SQLite: {"PRAGMA busy_timeout = 100"},
 }
 
-// settledConnector runs statements on every connection that it opens.
+// settledConnector applies the settings to every connection that it opens.
 type settledConnector struct {
 	driver.Connector
 	dialect schema.Dialect
 	pool    *pool
 }
 
-// Connect implements driver.Connector. What it opens goes on when ctx ends. It may be a connection of the other pool.
+// Connect implements driver.Connector. If ctx ends, the dial goes on. The connection may be borrowed from the other
+// pool.
 func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	p := s.pool
 	switch {
 	case ctx.Value(borrowing{}) != nil:
 		return nil, errNotLent
-	case p.borrowsFirst(): //nolint:contextcheck // what it begins to open outlasts its callers
+	case p.borrowsFirst(): //nolint:contextcheck // the dial outlasts its callers
 		return p.borrow(driver.ErrBadConn)
 	}
 	if err := p.refused(); err != nil {
@@ -117,7 +120,8 @@ func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return nil, err
 }
 
-// narrow has who needs a connection wait for one of those that there are, for some time, and reports whether there are any.
+// narrow limits the pool to its open connections for idleTime, so that callers wait for one of them. It reports whether
+// there are any.
 func (p *pool) narrow() bool {
 	n := int(p.tracked.Load())
 	if n == 0 {
@@ -171,8 +175,8 @@ func (s *settledConnector) settle(ctx context.Context) (driver.Conn, error) {
 	return dc, nil
 }
 
-// connected returns when there is a connection. It asks again and again, so that others have their turn, as renewals on the only
-// connection of a pool; the dial goes on meanwhile.
+// connected returns when there is a connection. It asks in short attempts, so that other callers get their chance, such
+// as renewals on the only connection of a pool. The dial goes on meanwhile.
 func (p *pool) connected(ctx context.Context) error {
 	for {
 		err := once(ctx, attemptTimeout, func(ctx context.Context) error {
@@ -197,8 +201,8 @@ func execOn(ctx context.Context, dc driver.Conn, text string) error {
 	return err
 }
 
-// number asks the driver itself: database/sql starts a goroutine for every query whose context can end, and a
-// processor for that.
+// number asks the driver directly. database/sql starts a goroutine for every query whose context can end, and that
+// goroutine needs a processor.
 func (p *pool) number(ctx context.Context, text string, args []any) (found bool, n int64, err error) {
 	conn, err := p.Conn(ctx)
 	if err != nil {
@@ -226,8 +230,8 @@ func (p *pool) number(ctx context.Context, text string, args []any) (found bool,
 	return found, n, err
 }
 
-// lastRow asks the driver on one of its connections, and returns the last row of the answer, or nil. It
-// reads to the end: the commit, and its failure, come after the rows.
+// lastRow asks the driver on one of its connections, and returns the last row of the answer, or nil. It reads to the
+// end, since the commit, and its failure, come after the rows.
 func lastRow(ctx context.Context, dc any, text string, args ...driver.NamedValue) (last []driver.Value, err error) {
 	q, ok := dc.(driver.QueryerContext)
 	if !ok {

@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	// wantTime is how long the others believe that somebody waits who has said so.
+	// announcedTime is for how long a noted waiter counts as waiting.
 	announcedTime = 10 * time.Second
-	// firstCome is about how much who has waited longest, and is woken, is ahead of the others.
+	// yieldTime is about how much ahead of the others the longest waiter is when it is woken.
 	yieldTime = 20 * time.Millisecond
 )
 
-// errGone says that a name is perhaps not held any more.
+// errGone says that a name may not be held any more.
 var errGone = errors.New("the name is perhaps not held any more")
 
-// rank is that of a waiter among those of other processes. Who has waited longest stands in the
-// table, for a release to see, and for the others to give way to.
+// priority is the priority of a waiter among the waiters of other processes. The longest waiter is noted in the table.
+// A release notifies it, and the other waiters yield to it.
 type priority struct {
 	since       int64     // by the database's clock, in microseconds since 1970
-	announced   time.Time // when that was last written
-	unannounced bool      // it could not be written
-	yielded     bool      // this process had the name just now, and is behind all the others
-	absent      int64     // since when the one waits, as the table says, who did not take the name when it had the time to
+	announced   time.Time // when since was last written to the table
+	unannounced bool      // since could not be written
+	yielded     bool      // this process had the name just now, and yields to all other waiters
+	absent      int64     // the since of a noted waiter that did not take the name when it could
 }
 
-// take has the table say that a waits for the name, unless one who has waited longer is known to. It
-// is a hint that decides nothing: an error is no harm. It returns errGone if the name may have been released
-// since it was last seen: its row was free, or locked by somebody. It does not do so twice in a row.
+// announce notes in the table that a waits for the name, unless a longer waiter is noted. The note is advisory, so an
+// error does no harm. It returns errGone if the name may have been released since it was last read: its lock row was
+// free, or locked. It does not return errGone twice in a row.
 func (r *priority) announce(a *attempt) error {
 	state := a.holding.lockState
 	if r.since == 0 {
@@ -63,7 +63,7 @@ func (r *priority) announce(a *attempt) error {
 	return nil
 }
 
-// noted is since when the table may say that this one waits, or 0.
+// announcedSince returns since when the table may say that this waiter waits, or 0.
 func (r *priority) announcedSince() int64 {
 	if r.announced.IsZero() {
 		return 0
@@ -71,12 +71,12 @@ func (r *priority) announcedSince() int64 {
 	return r.since
 }
 
-// leave has the table say so no more. Who takes the name does so with the same statement.
+// withdraw removes the note from the table. For a waiter that takes the name, the acquiring statement does that.
 func (r *priority) withdraw(a *attempt) {
 	if r.announcedSince() == 0 {
 		return
 	}
-	_ = a.hand(func() { // of a Locker that is closed it ends by itself
+	_ = a.hand(func() { // if the Locker is closed, the note expires
 		_ = once(a.closing, attemptTimeout, func(ctx context.Context) error {
 			_, err := a.store.change(ctx, &a.store.work, removeWaiter, []byte(a.name), r.since)
 			return err
@@ -84,24 +84,24 @@ func (r *priority) withdraw(a *attempt) {
 	})
 }
 
-// first reports whether nobody has waited longer, as a name was seen.
+// first reports whether, according to state, this is the longest waiter.
 func (r *priority) first(state lockState) bool { return r.since != 0 && state.WaiterUS == r.since }
 
-// behind reports whether somebody has waited longer, as a name was seen.
+// yieldsTo reports whether, according to state, another waiter has waited longer.
 func (r *priority) yieldsTo(state lockState) bool {
 	longer := state.WaiterUS < r.since || r.since == 0 && r.yielded
 	return longer && state.WaiterUS != 0 && state.WaiterUS != r.absent
 }
 
-// stepAside returns when who has waited longest has heard that the name is free, or looked. Of the others not everybody
-// looks at the same moment.
+// yield returns after the longest waiter has had time to hear that the name is free, or to poll. The pause is jittered,
+// so that not all of the others poll at the same moment.
 func (a *attempt) yield() error {
 	_, grace := a.shares()
 	return sleep(a.ctx, grace+rand.N(yieldTime)) //nolint:gosec // jitter
 }
 
-// A process may pass a name on in memory for some time that another one waits for, and then leaves it to
-// others until they have heard of it, or looked.
+// shares returns for how long a process may hand a name off in memory while another process waits for it, and for how
+// long it then leaves the name to others, until they have heard of it or polled.
 func (l *Locker) shares() (turnTime, grace time.Duration) {
 	if l.dialect == schema.Postgres && !l.store.work.pooler.Load() {
 		return 25 * time.Millisecond, yieldTime / 2
@@ -109,13 +109,13 @@ func (l *Locker) shares() (turnTime, grace time.Duration) {
 	return 50 * time.Millisecond, lastPause + lastPause/2
 }
 
-// manners is for which names this process lets others go first, and until when.
+// yields says which names this process yields to others, and until when.
 type yields struct {
 	mu    sync.Mutex
 	until map[string]time.Time // guarded by mu
 }
 
-// giveWay has this process leave a name, which it has released and another wants, to that for a time.
+// add makes this process yield a name for d, after it released the name and another process waits for it.
 func (m *yields) add(name string, d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,7 +133,8 @@ func (m *yields) add(name string, d time.Duration) {
 	m.until[name] = now.Add(d)
 }
 
-// wait returns when others have had their chance, or ctx ends, and reports whether there was one to be had.
+// wait returns when others have had their chance at the name, or ctx ends. It reports whether this process had to
+// yield.
 func (m *yields) wait(ctx context.Context, name string) (gaveWay bool, err error) {
 	m.mu.Lock()
 	until, found := m.until[name]

@@ -5,35 +5,36 @@ import (
 	"sync"
 )
 
-// group is what TryAcquireAll's goroutines do together: each brings its part, or ends without one, and
-// the first who came acts for all.
+// rendezvous collects the requests of the goroutines of one TryAcquireAll. Each member brings its request, or ends
+// without one. The first member to arrive runs the requests of all.
 type rendezvous struct {
-	full chan struct{} // closed when nobody is awaited any more
+	full chan struct{} // closed when no member is awaited any more
 
 	mu      sync.Mutex
-	awaited int        // guarded by mu: members that have neither come nor ended
-	brought []*request // guarded by mu: by those who came, in that order
-	left    bool       // guarded by mu: the first waits no longer
+	awaited int        // guarded by mu: members that have neither arrived nor ended
+	brought []*request // guarded by mu: the requests of the members that arrived, in the order of arrival
+	left    bool       // guarded by mu: the first member no longer waits
 }
 
 func newGroup(members int) *rendezvous {
 	return &rendezvous{full: make(chan struct{}), awaited: members}
 }
 
-// member is one of them. Every member has to end.
+// member is one goroutine of a rendezvous. Every member must end.
 type member struct {
 	*rendezvous
-	over bool // guarded by mu: it has come or ended
+	over bool // guarded by mu: it has arrived or ended
 }
 
-// end says that the member will not come, if it has not.
+// end marks that the member will not arrive, unless it has arrived already.
 func (m *member) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.settle()
 }
 
-// settle reports whether the member was awaited until now. The caller holds mu.
+// settle marks the member as arrived or ended. It reports whether the member was awaited until now. The caller holds
+// mu.
 func (m *member) settle() bool {
 	if m.over {
 		return false
@@ -45,8 +46,9 @@ func (m *member) settle() bool {
 	return true
 }
 
-// meet comes with a part. The first who came waits until the others have come, or have ended, or ctx has, and gets all who came until
-// then, to act on them; the others get nothing, at once. One who comes again, or too late, is not awaited and goes on alone.
+// meet brings a request. The first member waits until every other member has arrived or ended, or until ctx ends. It
+// gets all requests that were brought until then, and runs them; the other members get none, at once. A member that
+// arrives a second time, or too late, is not awaited: it runs its request itself.
 func (m *member) meet(ctx context.Context, req *request) (all []*request, awaited bool) {
 	m.mu.Lock()
 	if m.left || !m.settle() {

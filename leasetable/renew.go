@@ -12,18 +12,17 @@ import (
 	"github.com/sqllock/sqllock/internal/trouble"
 )
 
-// endTimeout is how long a Locker that is being closed tries to tell the database.
+// endTimeout is how long a Locker that is being closed tries to reach the database.
 const endTimeout = 2 * time.Second
 
-// errUnused ends a term that holds nothing.
+// errUnused is the cause of the end of a lease that holds nothing.
 var errUnused = errors.New("the lease is not in use")
 
-// keep renews the term every third of its TTL, whatever number of locks hang on it. It returns
-// when the term has ended.
+// renewLoop renews the lease every third of its TTL, however many locks it holds. It returns when the lease has ended.
 func (ls *lease) renewLoop() {
 	defer ls.giveBack()
 	defer ls.deleteRow()
-	timer := time.NewTimer(ls.ttl/3 - time.Since(ls.began)) // began does not change any more
+	timer := time.NewTimer(ls.ttl/3 - time.Since(ls.began)) // began no longer changes
 	defer timer.Stop()
 	unused := time.NewTicker(idleTime / 4)
 	defer unused.Stop()
@@ -43,16 +42,17 @@ func (ls *lease) renewLoop() {
 		if due {
 			began := time.Now()
 			ls.renew()
-			timer.Reset(ls.ttl/3 - time.Since(began)) // on a slow network the answer took some of it
+			timer.Reset(ls.ttl/3 - time.Since(began)) // on a slow network the renewal took some of that time
 		}
 	}
 }
 
-// crowdedTime is how long a lease is kept at least where others may have no connection.
+// limitedTime is the minimum time for which a lease is kept while other processes may get no connection.
 const limitedTime = time.Second
 
-// finishUnused ends a term that holds nothing and will not soon: it is retired, or was not used
-// for some time, a TTL at most. Where the server has no connection left, others have their turn.
+// finishUnused ends a lease that holds nothing and will not be used soon: it is retired, or has not been used for
+// idleTime or, if that is less, for a TTL. While the server has no connection left, limitedTime after the start of the
+// lease suffices, so that other processes get the connection. It reports whether the lease has ended.
 func (ls *lease) finishUnused() bool {
 	ls.mu.Lock()
 	spent := ls.retired || time.Since(ls.used) > min(ls.ttl, idleTime) || ls.store.limited() && time.Since(ls.began) > limitedTime
@@ -67,7 +67,8 @@ func (ls *lease) finishUnused() bool {
 	return unused
 }
 
-// giveBack closes the connection for renewals, if there are none any more.
+// giveBack closes the connection for renewals if no lease is left. While the server has no connection left, it closes
+// the other idle connections, too.
 func (ls *lease) giveBack() {
 	l := ls.locker
 	l.mu.Lock()
@@ -82,8 +83,8 @@ func (ls *lease) giveBack() {
 	}
 }
 
-// renew extends the lease. An error is no news of the lease, and the renewal is repeated until the
-// deadline, at which the timer ends the term in any case.
+// renew extends the lease. An error says nothing about the lease, so renew tries again until the deadline, when the
+// timer ends the lease in any case.
 func (ls *lease) renew() {
 	ctx, cancel := ls.untilDeadline()
 	defer cancel()
@@ -94,11 +95,11 @@ func (ls *lease) renew() {
 	}
 }
 
-// renewNow renews the lease for a caller. The statement goes on when the caller leaves: its connection is
-// that of all renewals.
+// renewNow renews the lease for a caller. The statement goes on when the caller leaves, because all renewals share its
+// connection.
 func (ls *lease) renewNow(ctx context.Context) error {
 	done := make(chan error, 1)
-	err := ls.locker.start(func() { //nolint:contextcheck // for that reason
+	err := ls.locker.start(func() { //nolint:contextcheck // the statement outlives the caller
 		ctx, cancel := ls.untilDeadline()
 		defer cancel()
 		done <- ls.renewOnce(ctx)
@@ -114,12 +115,12 @@ func (ls *lease) renewNow(ctx context.Context) error {
 	}
 }
 
-// renewOnce makes one attempt. Without an error the lease was extended, or the term has ended.
+// renewOnce makes one attempt to renew. It returns nil if the lease was extended, or has ended.
 func (ls *lease) renewOnce(ctx context.Context) error {
 	var there bool
 	var changes int64
 	limit, patience := ls.renewTimeouts()
-	// The first sign of trouble is an answer that is late.
+	// A late answer is the first sign of trouble: another connection is opened for the next attempt.
 	late := time.AfterFunc(patience, ls.store.renewals.prepare)
 	defer late.Stop()
 	sent := clock.Now()
@@ -142,16 +143,16 @@ func (ls *lease) renewOnce(ctx context.Context) error {
 	return nil
 }
 
-// patience is how long an attempt to renew may take, and after what time of it another connection is opened for the next one. On a slow
-// network the last renewal says what an answer takes.
+// renewTimeouts returns how long an attempt to renew may take, and after what time another connection is opened for the
+// next attempt. On a slow network both follow the duration of the last renewal.
 func (ls *lease) renewTimeouts() (limit, patience time.Duration) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return max(min(ls.ttl/4, attemptTimeout), 3*ls.pace), max(ls.ttl/12, 2*ls.pace)
 }
 
-// extend moves the deadline after a renewal sent at the given time was confirmed. A process that
-// was stopped meanwhile may be past the new one too. It returns how many locks that keeps.
+// extend moves the deadline after a renewal that was sent at the given time was confirmed. If the process was stopped
+// meanwhile, the new deadline may have passed, too. It returns how many locks the renewal keeps.
 func (ls *lease) extend(sent time.Time) (locks int) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -159,14 +160,15 @@ func (ls *lease) extend(sent time.Time) (locks int) {
 		return 0
 	}
 	ls.pace, ls.failureTold = clock.Since(sent), time.Time{}
-	if trusted := sent.Add(ls.ttl - ls.margin()); trusted.After(ls.trusted) { // two renewals may overtake each other
+	if trusted := sent.Add(ls.ttl - ls.margin()); trusted.After(ls.trusted) { // a renewal may overtake another one
 		ls.trusted = trusted
 		ls.setTimers()
 	}
 	return len(ls.locks)
 }
 
-// failureIsNews reports whether a renewal that failed is to be told: the first one, and then one in a while.
+// failureIsNews reports whether to report a failed renewal: the first one, and then at most one every
+// trouble.TellEvery.
 func (ls *lease) failureIsNews() bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -177,19 +179,19 @@ func (ls *lease) failureIsNews() bool {
 	return true
 }
 
-// held is how many locks hang on the term.
+// held returns how many locks the lease holds.
 func (ls *lease) held() int {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return len(ls.locks)
 }
 
-// rest returns after about a pause whether the term goes on, and its Locker.
+// pause waits for about the given time. It reports false, at once, when the lease ends or its Locker is closed.
 func (ls *lease) pause(pause time.Duration) bool {
 	timer := time.NewTimer(jitter(pause))
 	defer timer.Stop()
 	select {
-	case <-ls.ended: // and with it what it held
+	case <-ls.ended: // and with it everything that it held
 		return false
 	case <-ls.locker.closing.Done():
 		return false
@@ -198,8 +200,8 @@ func (ls *lease) pause(pause time.Duration) bool {
 	}
 }
 
-// deleteRow tells the database that the term is over, unless it ended because of the database.
-// It goes on until the row would have expired: a stray may hang on it.
+// deleteRow deletes the lease row, unless the lease was lost or has expired. It retries until the row would have
+// expired, because the row may still hold an orphan.
 func (ls *lease) deleteRow() {
 	ls.mu.Lock()
 	told := errors.Is(ls.cause, sqllock.ErrLost) || errors.Is(ls.cause, sqllock.ErrExpired)
@@ -212,7 +214,7 @@ func (ls *lease) deleteRow() {
 	defer cancel()
 	stop := context.AfterFunc(ls.locker.closing, func() { time.AfterFunc(endTimeout, cancel) })
 	defer stop()
-	// When this fails the row has expired, or soon will: nobody renews it any more.
+	// If this fails, the row has expired, or soon will: nobody renews it any more.
 	_ = retry(ctx, clock.Until(expiry), func(ctx context.Context) error {
 		_, err := ls.store.change(ctx, &ls.store.renewals, endLease, ls.id)
 		return err

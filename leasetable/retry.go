@@ -12,12 +12,12 @@ const (
 	lastPause  = 50 * time.Millisecond
 )
 
-// attemptTimeout bounds one statement. On a connection that is cut off nothing else does, and the
-// next attempt gets another connection.
+// attemptTimeout bounds one statement. On a connection that was cut off nothing else does. The next attempt gets
+// another connection.
 const attemptTimeout = 3 * time.Second
 
-// retry calls f until it succeeds, fails for good, or ctx or the time ends. It is for what frees a
-// lock, and outlasts a broken connection or a server that restarts.
+// retry calls f until it succeeds, fails for good, ctx ends or the time is up. It is for statements that release a
+// lock. It outlasts a broken connection and a restart of the server.
 func retry(ctx context.Context, within time.Duration, f func(context.Context) error) error {
 	end := time.Now().Add(within)
 	for pause := firstPause; ; pause = longer(pause) {
@@ -28,7 +28,7 @@ func retry(ctx context.Context, within time.Duration, f func(context.Context) er
 	}
 }
 
-// once calls f with a context that ends soon.
+// once calls f with a context that ends after the timeout.
 func once(ctx context.Context, timeout time.Duration, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -38,9 +38,9 @@ func once(ctx context.Context, timeout time.Duration, f func(context.Context) er
 // conflictTimeout bounds retryConflicts.
 const conflictTimeout = 10 * time.Second
 
-// retryConflicts calls f again, for some time, when the database undid it because of others: a
-// deadlock, a serialization failure, a busy file. It is for what takes a lock, which a caller can
-// ask for again, and does not wait for a server that lets nobody in.
+// retryConflicts calls f again while the database undoes it because of other transactions: a deadlock, a serialization
+// failure, a busy file. It stops after conflictTimeout. It is for statements that acquire a lock, which the caller can
+// request again, and does not wait for a server that accepts no connections.
 func retryConflicts(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, conflictTimeout)
 	defer cancel()
@@ -55,12 +55,12 @@ func retryConflicts(ctx context.Context, f func(context.Context) error) error {
 // longer doubles a pause up to lastPause.
 func longer(pause time.Duration) time.Duration { return min(2*pause, lastPause) }
 
-// jitter spreads contenders: it returns between half of pause and one and a half.
+// jitter returns a random time between half of pause and one and a half, to spread contenders.
 func jitter(pause time.Duration) time.Duration {
 	return pause/2 + rand.N(pause) //nolint:gosec // not a secret
 }
 
-// sleep returns nil after d, or the cause of ctx's end if that comes first.
+// sleep returns nil after d, or the cause of the end of ctx if that comes first.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

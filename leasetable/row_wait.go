@@ -8,30 +8,31 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// mostPatient is how many of a Locker's statements may wait at a time for rows that somebody keeps locked. With the two that take
-// and free a name on its own (see sharing) they leave a connection to those that wait for no row: so a name that
-// somebody keeps locked holds up nobody who asks for another one.
+// maxRowWaits is how many statements of a Locker may wait for row locks at a time. Together with the two statements
+// that acquire and release a single name (see batcher) they leave one connection to statements that wait for no row
+// lock. So a name whose row stays locked delays no acquisition of another name.
 const maxRowWaits = workConns - 3
 
-// firstAsked is when it is asked first whether a statement would wait at all.
+// firstAsked is the time before the first check whether the row is locked at all.
 const firstAsked = 50 * time.Millisecond
 
-// patience is for who runs a statement that may wait for a row.
+// rowWaitLimiter limits how many statements wait for row locks at a time.
 type rowWaitLimiter struct {
-	waits chan struct{} // has room for who may wait
-	asks  chan struct{} // has room for one who need not, or asks
+	waits chan struct{} // has one element for each statement that may wait
+	asks  chan struct{} // has one element for a statement whose row is not locked, or whose row is being checked
 }
 
 func newRowWaitLimiter() rowWaitLimiter {
 	return rowWaitLimiter{waits: make(chan struct{}, maxRowWaits), asks: make(chan struct{}, 1)}
 }
 
-// take waits until a statement may wait for a row, or need not, as unlocked reports, which is asked now and
-// then, ever less often. Then done is to be called when the statement has ended.
+// acquire waits until the statement may wait for a row lock, or until unlocked reports that it need not wait. It calls
+// unlocked now and then, at growing intervals. The caller calls done when the statement has ended. When ctx ends, the
+// error matches errSlow, and nothing was sent.
 func (p rowWaitLimiter) acquire(ctx context.Context, unlocked func() bool) (done func(), err error) {
 	timer := time.NewTimer(firstAsked)
 	defer timer.Stop()
-	var asks chan struct{} // nil until it is time to ask
+	var asks chan struct{} // nil until the next check is due
 	for pause := 2 * firstAsked; ; {
 		select {
 		case p.waits <- struct{}{}:
@@ -53,19 +54,20 @@ func (p rowWaitLimiter) acquire(ctx context.Context, unlocked func() bool) (done
 	}
 }
 
-// full reports whether a statement would have to wait until it may.
+// saturated reports whether a statement would have to wait until it may wait for a row lock.
 func (p rowWaitLimiter) saturated() bool { return len(p.waits) == cap(p.waits) }
 
-// row is an argument of a statement that says which row it may wait for.
+// row is an argument of a statement that is the key of the row for which the statement may wait.
 type row struct{ key any }
 
-// patiently waits until st may be run on p.
+// limitRowWait waits until st may run on p; see rowWaitLimiter.acquire. Statements that wait for no row lock, and those
+// whose number a batcher limits, may run at once.
 func (s *store) limitRowWait(ctx context.Context, p *pool, st statement, args ...any) (done func(), err error) {
 	waits := p == &s.work && s.dialect != schema.SQLite
 	switch st {
-	case acquire, acquireFree, acquireKnown, release, releaseAsync, releaseKnown, releaseKnownAsync: // see sharing
+	case acquire, acquireFree, acquireKnown, release, releaseAsync, releaseKnown, releaseKnownAsync: // a batcher limits their number
 		waits = false
-	case openLease, noteWaiter, removeWaiter, clearPermit: // a new row, or none that is locked
+	case openLease, noteWaiter, removeWaiter, clearPermit: // they insert a new row, or skip locked rows
 		waits = false
 	}
 	if !waits {
@@ -74,13 +76,14 @@ func (s *store) limitRowWait(ctx context.Context, p *pool, st statement, args ..
 	return s.mayWait(ctx, st, args...)
 }
 
-// mayWait waits until st may wait for a row, or need not; see patience.take.
+// mayWait waits until st may wait for a row lock, or need not wait; see rowWaitLimiter.acquire.
 func (s *store) mayWait(ctx context.Context, st statement, args ...any) (done func(), err error) {
 	return s.rowWaits.acquire(ctx, func() bool { return s.unlocked(ctx, st, args) })
 }
 
-// unlocked reports whether nobody has the row locked that st may wait for. On PostgreSQL that of a name has to be there: one that is
-// just being inserted cannot be seen. Who inserts it waits for a moment only.
+// unlocked reports whether no session has locked the row for which st may wait. On PostgreSQL the row of a name has to
+// exist, because a row that is just being inserted is not visible. The statement insert counts as unlocked, because it
+// waits for such a row for a moment only (see insert.sql).
 func (s *store) unlocked(ctx context.Context, st statement, args []any) bool {
 	var keys []any
 	for _, arg := range args {
@@ -88,7 +91,7 @@ func (s *store) unlocked(ctx context.Context, st statement, args []any) bool {
 			keys = append(keys, r.key)
 		}
 	}
-	if keys == nil || s.dialect == schema.SQLite { // which locks no rows
+	if keys == nil || s.dialect == schema.SQLite { // SQLite locks no rows
 		return st == insert
 	}
 	find := unlocked
@@ -106,7 +109,7 @@ func (s *store) unlocked(ctx context.Context, st statement, args []any) bool {
 	return rows.Next()
 }
 
-// again returns one for names that it was tried with before.
+// retry returns a function that does what one does, and first waits until the statement may wait for a row lock.
 func (s *store) retry(one func(context.Context, *request) (result, error)) func(context.Context, *request) (result, error) {
 	return func(ctx context.Context, req *request) (result, error) {
 		done, err := s.mayWait(ctx, acquire, row{[]byte(req.name)})

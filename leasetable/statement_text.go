@@ -6,13 +6,15 @@ import (
 	"strings"
 )
 
-// filling is a statement for many names, with these in its text, or with marks that its arguments stand for.
+// statementText builds a statement for many names. The names are part of the text or, if it is marked, arguments for
+// its placeholders.
 type statementText struct {
 	text   []byte
 	marked bool
 	args   []any
 }
 
+// fill appends text and replaces its parts in braces by the values of reqs, which are alike, or by number.
 func (f *statementText) fill(text string, reqs []*request, number string) {
 	req := reqs[0]
 	for rest := text; rest != ""; {
@@ -29,7 +31,7 @@ func (f *statementText) fill(text string, reqs []*request, number string) {
 				f.fill("(name, token) IN ({rows})", reqs, "")
 			}
 		case "rows":
-			if len(reqs) == 1 { // once more: of a single row MariaDB makes two conditions, and uses no index for them
+			if len(reqs) == 1 { // repeat it: MariaDB turns a single row into two conditions, and uses no index for them
 				reqs = []*request{req, req}
 			}
 			f.list(reqs, func(req *request) {
@@ -73,7 +75,7 @@ func (f *statementText) list(reqs []*request, add func(req *request)) {
 func (f *statementText) write(text string) { f.text = append(f.text, text...) }
 
 func (f *statementText) bytes(b []byte) {
-	if f.marked { // in hex: see wire
+	if f.marked { // in hex: see store.wire
 		f.write("UNHEX(?)")
 		f.args = append(f.args, hex.EncodeToString(b))
 		return
@@ -82,7 +84,7 @@ func (f *statementText) bytes(b []byte) {
 	f.text = append(hex.AppendEncode(f.text, b), '\'')
 }
 
-// number writes a number, or nil for NULL.
+// number writes a number, or NULL for nil.
 func (f *statementText) number(n any) {
 	switch {
 	case f.marked:

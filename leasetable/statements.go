@@ -10,7 +10,7 @@ import (
 //go:embed sql
 var files embed.FS
 
-// statement names a statement; every dialect has a file of that name.
+// statement is the name of a statement: the name of its file in the directory of each dialect that has it.
 type statement string
 
 const (
@@ -40,19 +40,19 @@ const (
 	acquireMany     statement = "acquire_many"
 	releaseMany     statement = "release_many"
 
-	acquireKnown statement = "acquire_known" // PostgreSQL and MariaDB only, as the next one
+	acquireKnown statement = "acquire_known" // PostgreSQL and MariaDB only, like the next one
 	releaseKnown statement = "release_known"
 
-	releaseAsync      statement = "release_async" // PostgreSQL only, as the next ones
+	releaseAsync      statement = "release_async" // PostgreSQL only, like the next ones
 	acquireUnlocked   statement = "acquire_unlocked"
 	releaseUnlocked   statement = "release_unlocked"
 	releaseKnownAsync statement = "release_known_async"
 
-	unlocked       statement = "unlocked" // not SQLite, as the next ones
+	unlocked       statement = "unlocked" // not SQLite, like the next ones
 	unlockedLease  statement = "unlocked_lease"
 	unlockedPermit statement = "unlocked_permit"
 
-	freeMany    statement = "free_many" // MySQL only, as the next ones
+	freeMany    statement = "free_many" // MySQL only, like the next ones up to guardGalera
 	knownMany   statement = "known_many"
 	takenMany   statement = "taken_many"
 	heldMany    statement = "held_many"
@@ -60,7 +60,7 @@ const (
 	guardGalera statement = "guard_galera"
 	notifyLease statement = "notify_lease" // SQLite only
 
-	acquireAtOnce statement = "acquire_at_once" // MySQL only, where it is MariaDB, as the next one
+	acquireAtOnce statement = "acquire_at_once" // MariaDB only, like the next one
 	releaseAtOnce statement = "release_at_once"
 
 	readPermits         statement = "read_permits"
@@ -72,15 +72,15 @@ const (
 	bumpToken           statement = "bump_token"
 	noteExclusiveWaiter statement = "note_exclusive_waiter"
 	forcePermits        statement = "force_permits"
-	acquirePermit       statement = "acquire_permit" // PostgreSQL only, which changes two tables in one statement
-	firstPermit         statement = "first_permit"   // not PostgreSQL, as the next ones
+	acquirePermit       statement = "acquire_permit" // PostgreSQL only: it changes two tables in one statement
+	firstPermit         statement = "first_permit"   // not PostgreSQL, like the next ones
 	nextPermit          statement = "next_permit"
 	addPermit           statement = "add_permit"
 	notifyPermits       statement = "notify_permits"
 	clearPermits        statement = "clear_permits"
 )
 
-// loadStatements reads the statements of a dialect and puts in the names of the tables.
+// loadStatements reads the statements of a dialect and inserts the names of the tables.
 func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, error) {
 	texts := make(map[statement]string)
 	names := []statement{openLease, renew, endLease, acquire, readState, expire, expireUnchanged, takeover, release, handOff, releaseByLease, guard, list, purge, force, noteWaiter, removeWaiter, namesOf, setMetadata, move, adopt, acquireMany, releaseMany}

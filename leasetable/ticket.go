@@ -9,17 +9,17 @@ import (
 	"github.com/sqllock/sqllock/internal/lockname"
 )
 
-// ticket is what the text says that [Lease.Export] returns.
+// ticket is the content of the text that [Lease.Export] returns.
 type ticket struct {
 	Version int    `json:"v"`
 	Name    []byte `json:"n"`
-	Lease   []byte `json:"l"` // the id of its own
-	Token   int64  `json:"t"` // of the lock that was handed over
+	Lease   []byte `json:"l"` // the id of the lease that was made for the ticket
+	Token   int64  `json:"t"` // of the exported lock
 }
 
 const (
 	ticketVersion = 1
-	maxTicket     = 4096 // is more than one of the longest name has
+	maxTicket     = 4096 // more than a ticket of the longest name has
 )
 
 func (t ticket) text() (string, error) {
@@ -29,7 +29,7 @@ func (t ticket) text() (string, error) {
 
 var errTicket = errors.New("leasetable: this is no ticket of Lease.Export")
 
-// readTicket reads what text wrote.
+// readTicket parses a text that ticket.text returned.
 func readTicket(text string) (t ticket, err error) {
 	if len(text) > maxTicket {
 		return ticket{}, fmt.Errorf("%w: it has %d bytes", errTicket, len(text))

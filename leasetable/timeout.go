@@ -7,33 +7,35 @@ import (
 	"time"
 )
 
-// timeouts makes contexts that end after some time, for statements of which there are many. context.WithTimeout is more
-// exact, but has a timer for each, and for a new one the runtime wakes a thread: where processors are few, the server waits
-// for that one. To be told of the end of another context costs some of that, too, so it is looked at now and then.
+// timeouts makes contexts with a timeout for statements, of which there are many. context.WithTimeout is more exact,
+// but needs a timer for each context, and for a new timer the runtime wakes a thread. With few processors the server
+// waits for that thread. Watching the context of the caller costs some of that, too, so timeouts polls it.
 type timeouts struct {
 	mu      sync.Mutex
 	running map[*timeout]struct{} // guarded by mu
-	due     bool                  // guarded by mu: look is to be called
+	due     bool                  // guarded by mu: a call of look is scheduled
 }
 
-// tick is how much too late at most it is seen that a context is to end.
+// tick is the interval of polling: the end of a context is noticed at most that late.
 const tick = 100 * time.Millisecond
 
-// timeout is a context that ends with context.DeadlineExceeded after some time, or as its caller's, up to two ticks after that.
+// timeout is a context that ends with context.DeadlineExceeded after some time, or with the error of the context of its
+// caller, up to two ticks after that has ended.
 type timeout struct {
-	context.Context //nolint:containedctx // that of its caller without an end
+	context.Context //nolint:containedctx // the values of the caller, without its end
 	*timeouts
-	caller context.Context //nolint:containedctx // for its end
+	caller context.Context //nolint:containedctx // polled for its end
 
 	// guarded by mu:
 	end   time.Time
-	err   error         // it has ended
-	ended chan struct{} // nil until it is asked for
-	funcs []*func()     // to be called at the end
+	err   error         // nil until it has ended
+	ended chan struct{} // nil until Done is called
+	funcs []*func()     // called at the end
 }
 
-// with makes a context that ends after d or its caller's, and what ends it now, which is to be called at last. It has ended if its caller's has.
-// The caller's is none of ts, whose end is looked at under mu.
+// with makes a context that ends after d, or when the context of the caller ends. It also returns a function that ends
+// the context now, which has to be called in the end. If the context of the caller has ended, so has the new one. The
+// context of the caller must not be one of ts, because its Err is called under mu.
 func (ts *timeouts) with(caller context.Context, d time.Duration) (context.Context, func()) {
 	t := &timeout{Context: context.WithoutCancel(caller), timeouts: ts, caller: caller, end: time.Now().Add(d)}
 	ts.mu.Lock()
@@ -56,7 +58,7 @@ func (ts *timeouts) with(caller context.Context, d time.Duration) (context.Conte
 	}
 }
 
-// look ends the contexts whose time is over, and has those end the next time whose callers have left.
+// look ends the contexts whose time is over. It makes a context whose caller has left end at the next tick.
 func (ts *timeouts) look() {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -77,7 +79,8 @@ func (ts *timeouts) look() {
 	}
 }
 
-// leaver is a caller who may leave. One whose deadline has passed has left, too: that is not to be taken for a statement's timeout.
+// leaver is the context of a caller that may leave. A caller whose deadline has passed has left, too: that must not be
+// mistaken for a timeout of the statement.
 type leaver struct{ context.Context } //nolint:containedctx // for its end
 
 // Err implements context.Context.
@@ -88,7 +91,7 @@ func (l leaver) Err() error {
 	return nil
 }
 
-// finish ends t, if it has not ended. The caller has mu.
+// finish ends t, unless it has ended. The caller holds mu.
 func (t *timeout) finish(err error) {
 	if t.err != nil {
 		return
@@ -123,7 +126,7 @@ func (t *timeout) Done() <-chan struct{} {
 	return t.ended
 }
 
-// AfterFunc does what context.AfterFunc does, which calls it, as do contexts that are made of t.
+// AfterFunc does what context.AfterFunc does. context.AfterFunc calls it, and so do contexts that are derived from t.
 func (t *timeout) AfterFunc(f func()) (stop func() bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -144,7 +147,7 @@ func (t *timeout) AfterFunc(f func()) (stop func() bool) {
 	}
 }
 
-// afterFunc is context.AfterFunc, and costs less if ctx is a timeout.
+// afterFunc is context.AfterFunc, but costs less if ctx is a timeout.
 func afterFunc(ctx context.Context, f func()) (stop func() bool) {
 	if t, ok := ctx.(*timeout); ok {
 		return t.AfterFunc(f)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// driverConn is what a connection of a driver can do, besides what is asked of it one by one.
+// driverConn has the methods that every connection of a driver needs. Optional methods are checked for one by one.
 type driverConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -17,27 +17,28 @@ type driverConn interface {
 	driver.QueryerContext
 }
 
-// tracked is a connection of a pool, which notes whether the server answers. When it did not, the other connections that were opened
-// before are not used any more: each would cost another timeout.
+// tracked is a connection of a pool. It notes whether the server answers. After a statement that was not answered, the
+// pool no longer uses the connections that were opened before: each would cost another timeout.
 type tracked struct {
 	driverConn
 	pool    *pool
-	number  int64 // of all that were opened
-	hurried bool  // it waits for no row; see lent
+	number  int64 // counts all connections that were opened
+	hurried bool  // its session waits for a row lock only for a moment; see inHurry
 
-	generation int64 // of the last answer
+	generation int64 // that of the pool at the last answer
 }
 
-// health is whether a pool's connections are answered.
+// health says whether the connections of a pool are answered.
 type health struct {
-	generation atomic.Int64 // rises when all connections that are not in use are to be given up
-	answers    atomic.Int64 // counts them
+	generation atomic.Int64 // incremented to give up all connections that are not in use
+	answers    atomic.Int64 // the number of answers
 }
 
-// silence is how long a statement must have waited for an answer to say something of other connections. Callers may have less time.
+// silence is how long a statement must have waited for an answer before that says something about other connections.
+// The deadline of a caller may be shorter.
 const silence = time.Second
 
-// track returns a new connection of p.
+// track wraps a new connection of p.
 func (p *pool) track(dc driver.Conn) driver.Conn {
 	number := p.opened.Add(1)
 	p.health.answers.Add(1)
@@ -50,31 +51,32 @@ func (p *pool) track(dc driver.Conn) driver.Conn {
 	return &tracked{driverConn: c, pool: p, number: number, generation: p.health.generation.Load()}
 }
 
-// use notes that statements of p run on the connection with a number. A later one may lead to another server.
+// use notes that statements of p run on the connection with this number. A later connection may lead to another server.
 func (p *pool) use(number int64) {
 	for latest := p.latest.Load(); latest < number && !p.latest.CompareAndSwap(latest, number); latest = p.latest.Load() {
 	}
 }
 
-// giveUp has p use none of its connections any more that nobody uses now.
+// giveUp makes p discard the connections that are not in use now.
 func (p *pool) giveUp() { p.health.generation.Add(1) }
 
-// Close implements driver.Conn. It cannot fail: nothing depends on a session but its statement, and the server may have ended it.
+// Close implements driver.Conn. It returns no error: nothing but its statement depends on a session, and the server may
+// have ended the session.
 func (c *tracked) Close() error {
 	c.pool.tracked.Add(-1)
 	_ = c.driverConn.Close()
 	return nil
 }
 
-// asked is when a statement was sent.
+// asked says when a statement was sent.
 type asked struct {
 	at      time.Time
-	answers int64 // that there were before
+	answers int64 // the number of answers before
 }
 
 func (c *tracked) ask() asked { return asked{time.Now(), c.pool.health.answers.Load()} }
 
-// told notes what came of a statement.
+// told notes the outcome of a statement.
 func (c *tracked) told(ctx context.Context, a asked, err error) {
 	h := &c.pool.health
 	switch {
@@ -82,7 +84,7 @@ func (c *tracked) told(ctx context.Context, a asked, err error) {
 		h.answers.Add(1)
 		c.generation = h.generation.Load()
 	case !errors.Is(ctx.Err(), context.DeadlineExceeded), h.answers.Load() != a.answers:
-	case c.pool.renews(): // nobody but this package bounds a renewal
+	case c.pool.renews(): // only this package bounds a renewal
 		c.pool.giveUp()
 		c.pool.loan.from.giveUp()
 	case time.Since(a.at) >= silence:
@@ -125,7 +127,7 @@ func (c *tracked) ResetSession(ctx context.Context) error {
 	}
 	a := c.ask()
 	err := r.ResetSession(ctx)
-	if err != nil { // it may have asked the server
+	if err != nil { // the driver may have asked the server
 		c.told(ctx, a, err)
 	}
 	return err

@@ -2,15 +2,16 @@ package leasetable
 
 import "context"
 
-// news is what a renewal tells, besides that the lease lives, of what may have happened to its locks.
+// changeMark is the part of the answer to a renewal that concerns the locks of the lease. If it differs from the mark
+// of the last verification, something may have happened to the locks.
 type changeMark struct {
-	changes    int64 // by forced releases
-	connection int64 // the number of the connection: another one may be to another server
+	changes    int64 // counts forced releases
+	connection int64 // the number of the connection: another connection may lead to another server
 }
 
-// reviewIfChanged looks at every lock of the term when there is news since that was last done. What
-// an asynchronous failover forgot is found out that way, too. A review that fails is due again with
-// the next renewal.
+// verifyIfChanged verifies every lock of the lease, in the background, if the mark has changed since the last
+// verification. That also detects what an asynchronous failover forgot. A verification that fails is repeated after the
+// next renewal.
 func (ls *lease) verifyIfChanged(now changeMark) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -18,13 +19,13 @@ func (ls *lease) verifyIfChanged(now changeMark) {
 		return
 	}
 	if now.connection != ls.verified.connection {
-		ls.retired = true                     // freeForgotten has to know every lock of it
-		_ = ls.locker.start(ls.freeForgotten) // of a closed Locker the lease is ended
+		ls.retired = true                     // freeForgotten has to know every lock of the lease
+		_ = ls.locker.start(ls.freeForgotten) // a closed Locker has ended the lease
 	}
 	ls.verifying = true
 	ls.verifications++
 	if ls.locker.start(func() { ls.verifyLocks(now) }) != nil {
-		ls.verifying = false // of a closed Locker every lock is over
+		ls.verifying = false // a closed Locker has ended every lock
 	}
 }
 
@@ -54,13 +55,13 @@ func (ls *lease) verifyLocks(now changeMark) {
 	}
 }
 
-// reviewLate looks at a lock that a review has missed, because the answer to its acquisition was still on
-// its way.
+// verifyMissed verifies a lock that a verification has missed, because the answer to its acquisition was still on its
+// way.
 func (ls *lease) verifyMissed(le *Lease) {
 	if checkSoon(ls.locker.closing, le) != nil {
 		ls.mu.Lock()
 		defer ls.mu.Unlock()
-		ls.verified = changeMark{connection: -1} // look at all of them, with the next renewal
+		ls.verified = changeMark{connection: -1} // verify all locks after the next renewal
 	}
 }
 

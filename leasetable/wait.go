@@ -15,17 +15,17 @@ import (
 	"github.com/sqllock/sqllock/internal/waiting"
 )
 
-// waitAtMost is wait for as long as the options say.
+// waitAtMost is wait, for as long as the options allow.
 func (a *attempt) waitAtMost() (*Lease, error) {
 	return waiting.AtMost(a.ctx, a.choice.wait,
-		func(context.Context) (*Lease, error) { return a.try() }, //nolint:contextcheck // a has it
+		func(context.Context) (*Lease, error) { return a.try() }, //nolint:contextcheck // a has the context
 		func(ctx context.Context) (*Lease, error) {
 			a.ctx = ctx
-			return a.wait() //nolint:contextcheck // a has it
+			return a.wait() //nolint:contextcheck // a has the context
 		})
 }
 
-// wait takes the name as soon as it is free or its lease is over.
+// wait acquires the name as soon as it is free or its lease is over. It waits in the wait queue of this process first.
 func (a *attempt) wait() (*Lease, error) {
 	a.waited = !a.queue.Try(a.name)
 	if !a.waited {
@@ -38,7 +38,7 @@ func (a *attempt) wait() (*Lease, error) {
 	}
 	h, err := a.queue.WaitWith(a.ctx, a.name, string(a.metadata))
 	switch {
-	case err != nil && a.outage.Last() != nil && !a.holds(a.name): // who has the turn waits for the database
+	case err != nil && a.outage.Last() != nil && !a.holds(a.name): // the goroutine ahead in the wait queue waits for the database
 		return nil, a.outage.With(err)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, err)
@@ -54,7 +54,7 @@ func (a *attempt) wait() (*Lease, error) {
 	})
 }
 
-// afterOthers polls when other processes have had their chance.
+// afterYielding polls after other processes have had their chance.
 func (a *attempt) afterYielding() (lease *Lease, err error) {
 	if a.priority.yielded, err = a.yields.wait(a.ctx, a.name); err != nil {
 		return nil, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, err)
@@ -83,9 +83,9 @@ func (ls *lease) holds(name string) bool {
 	return false
 }
 
-// poll asks for the name again and again, after pauses that grow. A claim that is not answered is
-// repeated as well: it may wait for a row that somebody else has locked. A database that cannot be used, or a lease that ends
-// under a claim, is no reason to give up: what an earlier claim may have taken is given back by the name of its lease.
+// poll claims the name again and again, after growing pauses. It also repeats a claim that was not answered, which may
+// wait for a row that another session has locked. A database that cannot be used, or a lease that ends during a claim,
+// does not end the poll: a name that an earlier claim may have acquired is released by lease.
 func (a *attempt) poll() (lease *Lease, err error) {
 	defer func() {
 		if err != nil {
@@ -106,7 +106,7 @@ func (a *attempt) poll() (lease *Lease, err error) {
 	var heard <-chan int64
 	stop := func() {}
 	defer func() { stop() }()
-	var held *sqllock.HeldError // the last that was heard is that the name is held
+	var held *sqllock.HeldError // nil unless the last answer was that the name is held
 	var outage trouble.Pause
 	for pause := firstPause; err != nil; pause = a.longer(pause) {
 		now := (*sqllock.HeldError)(nil)
@@ -133,7 +133,7 @@ func (a *attempt) poll() (lease *Lease, err error) {
 			}
 			a.leaveReadOnly(err)
 			held, a.waited = nil, true
-			stop() // the connection for that may have ended, too
+			stop() // the connection of the notifier may have ended, too
 			heard, stop = nil, func() {}
 			rest, pause = outage.Next(), firstPause
 		}
@@ -159,8 +159,8 @@ func (a *attempt) poll() (lease *Lease, err error) {
 	return lease, nil
 }
 
-// longer makes a pause longer. Where releases are heard of, it is for what ends a lock in another way, unless
-// nobody could be told that a waits.
+// longer returns the next pause. If the notifier is subscribed, a release wakes a, and polling only detects that the
+// lock ended in another way. Then the pause is that of the notifier, unless a could not be announced as a waiter.
 func (a *attempt) longer(pause time.Duration) time.Duration {
 	if a.notifier.subscribed() && a.holding.LeaseID != nil && !a.priority.unannounced {
 		return a.notifier.pause
@@ -168,13 +168,15 @@ func (a *attempt) longer(pause time.Duration) time.Duration {
 	return longer(pause)
 }
 
-// next reports whether a has waited longest for a name that goes from one to the next, and hears nothing of that.
+// next reports whether a has waited longest for a name that is handed from one holder to the next, and is not notified
+// of that.
 func (a *attempt) next() bool {
 	return a.holding.changedHands && a.priority.first(a.holding.lockState) && !a.notifier.subscribed()
 }
 
-// rest returns after a pause, or when the name was released, and then whether it is a's turn. Those who have
-// not waited longest let others go first.
+// pause waits for the given time, or until the name is released. It reports whether a claims first: a release woke it,
+// and it has waited longest. A waiter that was woken and has not waited longest yields to the others before pause
+// returns.
 func (a *attempt) pause(heard <-chan int64, pause time.Duration) (first bool, err error) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -191,8 +193,8 @@ func (a *attempt) pause(heard <-chan int64, pause time.Duration) (first bool, er
 	}
 }
 
-// lookAndClaim claims the name unless a look, which writes nothing, finds it held. If somebody has waited longer, that one
-// has the time to take it first, once.
+// readAndClaim claims the name unless a read, which writes nothing, finds it held. If another process has waited
+// longer, readAndClaim gives it the time to acquire the name first, once.
 func (a *attempt) readAndClaim() (*Lease, error) {
 	state, err := a.read()
 	for err == nil && !state.taken() && a.priority.yieldsTo(state) {
@@ -216,7 +218,7 @@ func (a *attempt) readAndClaim() (*Lease, error) {
 	return a.claim()
 }
 
-// held is the error for a name that was seen to be held.
+// held returns the error for a name that was read as held, and remembers the state.
 func (a *attempt) held(state lockState) error {
 	a.observe(state)
 	if err := a.mismatch(state); err != nil {
@@ -225,20 +227,21 @@ func (a *attempt) held(state lockState) error {
 	return heldBy(a.name, state)
 }
 
-// outlasts reports whether what was seen to hold the name just now does so beyond the deadline.
+// outlasts reports whether the holders in state hold the name beyond the deadline of the context, unless they release
+// it.
 func (a *attempt) outlasts(state lockState) bool {
 	deadline, ok := a.ctx.Deadline()
 	return ok && time.Until(deadline) < a.lasts(state)
 }
 
-// still is a lease that holds a name, as it was last seen, and since when it has not been renewed
-// by this process's clock. When that is longer ago than its TTL, its holder no longer trusts it,
-// and only the database's clock, which was set back, keeps it from being over.
+// observation is the last state that was read of a lease that holds a name, and since when that lease has not been
+// renewed, by the clock of this process. If that is longer ago than its TTL, its holder no longer trusts it. Then only
+// the clock of the database, which was set back, keeps it from being over.
 type observation struct {
 	lockState
 	since        time.Time
-	expiry       time.Time // when it will be, unless it is renewed
-	changedHands bool      // the name had another token when it was seen before
+	expiry       time.Time // when the lease expires unless it is renewed
+	changedHands bool      // the name had another token in the state before
 }
 
 func (s *observation) update(state lockState) {
@@ -250,8 +253,8 @@ func (s *observation) update(state lockState) {
 	s.expiry = time.Now().Add(time.Duration(state.RemainingUS) * time.Microsecond)
 }
 
-// untilOver shortens a pause that would last until after the lease has expired. Of all who wait
-// for that not everybody looks at the same moment.
+// untilExpiry shortens a pause that would last beyond the expiry of the lease. It adds jitter, so that not all waiters
+// read at the same moment.
 func (s *observation) untilExpiry(pause time.Duration) time.Duration {
 	if left := time.Until(s.expiry); left > 0 && left < pause {
 		return min(pause, left+rand.N(firstPause)) //nolint:gosec // jitter
@@ -263,7 +266,7 @@ func (s *observation) unchangedForTTL() bool {
 	return s.LeaseID != nil && time.Since(s.since) > time.Duration(s.TTLUS)*time.Microsecond
 }
 
-// look reads who holds the name.
+// read reads the state of the name.
 func (a *attempt) read() (state lockState, err error) {
 	err = once(a.ctx, attemptTimeout, func(ctx context.Context) (err error) {
 		state, err = a.store.read(ctx, a.name)
@@ -272,11 +275,11 @@ func (a *attempt) read() (state lockState, err error) {
 	return state, err
 }
 
-// stillHeld is the error of a wait: when its context has ended, it says of the name as well that
-// it is held, if it was seen to be, and otherwise what the trouble with the database was.
+// stillHeld returns the error of a wait. If its context has ended, the error also says that the name is held, if the
+// last answer said so, and otherwise what the trouble with the database was.
 func (a *attempt) stillHeld(held *sqllock.HeldError, err error) error {
 	met := a.outage.Last() != nil
-	if held == nil && a.priority.yielded && !met { // others had their chance
+	if held == nil && a.priority.yielded && !met { // a yielded to other processes
 		held = &sqllock.HeldError{Name: a.name}
 	}
 	switch {

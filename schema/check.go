@@ -6,12 +6,11 @@ import (
 	"errors"
 )
 
-// Check returns nil if the tables are as this release needs them. Otherwise the error
-// matches [sqllock.ErrSchema], says everything that differs (a missing table, column or
-// index, a column of another type, an older or newer version) and how to mend it. An error
-// that does not match says that the database could not be asked.
+// Check returns nil if the tables are as this release needs them. Otherwise the error matches [sqllock.ErrSchema],
+// lists every difference (a missing table, column or index, a column of another type, an older or newer version) and
+// says how to fix it. An error that does not match says that the database could not be asked.
 //
-// Check only reads, from the catalogue and the one row of the version.
+// Check only reads, from the catalogue and the table of versions.
 func Check(ctx context.Context, db *sql.DB, d Dialect, t Tables) error {
 	if err := validate(db, d, t); err != nil {
 		return err
@@ -23,7 +22,7 @@ func Check(ctx context.Context, db *sql.DB, d Dialect, t Tables) error {
 	return diff.err()
 }
 
-// validate says what is wrong with the arguments.
+// validate returns an error if the arguments are invalid.
 func validate(db *sql.DB, d Dialect, t Tables) error {
 	if db == nil {
 		return errors.New("schema: the *sql.DB is nil")
@@ -31,7 +30,7 @@ func validate(db *sql.DB, d Dialect, t Tables) error {
 	return t.Validate(d)
 }
 
-// examine compares what is there with what is wanted.
+// examine compares the tables in the database with the tables that this release needs.
 func examine(ctx context.Context, db *sql.DB, d Dialect, t Tables) (*difference, error) {
 	var diff *difference
 	err := patiently(ctx, func() error {

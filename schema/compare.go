@@ -8,22 +8,23 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// difference is what separates the tables found from the tables wanted.
+// difference is the difference between the tables found and the tables wanted.
 type difference struct {
 	tables   Tables
 	newer    int      // version of tables that are too new; 0 if they are not
-	lowest   int      // that a program has to know for those
+	lowest   int      // version that a program has to know for those
 	noPlace  string   // why no table can be created; empty if one can
-	missing  []string // what applying the files brings
-	mistakes []string // what applying the files does not mend
-	later    bool     // the files of a later release may mend it
+	missing  []string // differences that applying the files fixes
+	mistakes []string // differences that applying the files does not fix
+	later    bool     // the files of a later release may fix the mistakes
 }
 
-// compare holds what was found against what is wanted.
+// compare compares the tables found with the tables wanted.
 func compare(f *found, d Dialect, t Tables) *difference {
 	diff := &difference{tables: t}
 	if f.version > Version {
-		// What a later release wants of its tables is not known here. It says itself whether an older program may use them.
+		// This release does not know what a later one wants of its tables. The tables say whether an older program may
+		// use them.
 		if f.lowest > Version {
 			diff.newer, diff.lowest = f.version, f.lowest
 			return diff
@@ -72,7 +73,7 @@ func (diff *difference) table(d Dialect, wanted wantedTable, table *foundTable) 
 		diff.column(d, name, column, table)
 	}
 	key := wanted.primary()
-	slices.Sort(table.primary) // the catalogues have them in any order
+	slices.Sort(table.primary) // the catalogues return them in any order
 	if _, ok := table.columns[key[0]]; ok && !slices.Equal(table.primary, key) {
 		diff.mistakes = append(diff.mistakes, "the primary key of table "+name+" is not "+strings.Join(key, ", "))
 	}
@@ -86,7 +87,8 @@ func (diff *difference) table(d Dialect, wanted wantedTable, table *foundTable) 
 	}
 }
 
-// lacks notes what is missing of a table of a later release. What else that wants of its tables is not known here.
+// lacks adds what is missing of a table of a later release. This release does not know what else the later one wants of
+// it.
 func (diff *difference) lacks(wanted wantedTable, table *foundTable) {
 	name := diff.tables.display(wanted.name)
 	if !table.exists {
@@ -107,7 +109,7 @@ func (diff *difference) column(d Dialect, table string, wanted wantedColumn, in 
 		diff.mistakes = append(diff.mistakes, fmt.Sprintf("column %s.%s (%s) is missing", table, wanted.name, want))
 		return
 	}
-	got.hasDefault = got.hasDefault && want.hasDefault // one more default does no harm
+	got.hasDefault = got.hasDefault && want.hasDefault // an additional default does no harm
 	if got != want {
 		diff.mistakes = append(diff.mistakes, fmt.Sprintf("column %s.%s is %s, and must be %s", table, wanted.name, got, want))
 	}
@@ -124,13 +126,13 @@ func (c foundColumn) String() string {
 	return text
 }
 
-// appliable reports whether applying the files would mend all that is wrong.
+// appliable reports whether applying the files would fix every difference.
 func (diff *difference) appliable() bool {
 	return diff.newer == 0 && diff.noPlace == "" && len(diff.mistakes) == 0
 }
 
-// err is nil if there is no difference. Otherwise it matches sqllock.ErrSchema, says
-// everything that differs and how to mend it.
+// err returns nil if there is no difference. Otherwise the error matches sqllock.ErrSchema, lists every difference and
+// says how to fix it.
 func (diff *difference) err() error {
 	if diff.newer != 0 {
 		return fmt.Errorf("%w: table %s says version %d, which takes a program that knows version %d, and this one knows version %d: upgrade this program",
@@ -156,7 +158,7 @@ func (diff *difference) err() error {
 		strings.Join(slices.Concat(diff.mistakes, diff.missing), "; "), strings.Join(advice, ", then "))
 }
 
-// where reminds of names that are not the default.
+// where returns a reminder of the names that are not the default.
 func (diff *difference) where() string {
 	var parts []string
 	if diff.tables.prefix() != defaultPrefix {

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Dialect is the kind of SQL that a database understands.
+// Dialect is the dialect of SQL that a database understands.
 type Dialect string
 
-// The dialects. MariaDB speaks MySQL.
+// The dialects. MariaDB uses MySQL.
 const (
 	Postgres Dialect = "postgres"
 	MySQL    Dialect = "mysql"
 	SQLite   Dialect = "sqlite"
 )
 
-// DialectOf returns the dialect behind the name of a database/sql driver: pgx, pgx/v5 and
-// postgres, mysql, sqlite and sqlite3. Any other name is an error.
+// DialectOf returns the dialect for the name of a database/sql driver: pgx, pgx/v5 and postgres, mysql, sqlite and
+// sqlite3. Any other name is an error.
 func DialectOf(driverName string) (Dialect, error) {
 	switch driverName {
 	case "pgx", "pgx/v5", "postgres":
@@ -37,7 +37,7 @@ func (d Dialect) check() error {
 	return fmt.Errorf("schema: unknown dialect %q (known: %s, %s, %s)", string(d), Postgres, MySQL, SQLite)
 }
 
-// quote makes an identifier of a name, whatever the name is.
+// quote turns any name into a quoted identifier.
 func (d Dialect) quote(name string) string {
 	mark := `"`
 	if d == MySQL {

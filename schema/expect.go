@@ -1,6 +1,6 @@
 package schema
 
-// kind is what a column is for; columnTypes says how each dialect stores it.
+// kind is the kind of value in a column; columnTypes says how each dialect stores it.
 type kind int
 
 const (
@@ -12,8 +12,8 @@ const (
 	kindTime               // microseconds, UTC
 )
 
-// columnTypes are the types as the catalogues of the databases spell them, except that
-// catalogues differ in letter case and in the display width of an integer.
+// columnTypes are the types as the catalogues of the databases spell them, apart from letter case and the display width
+// of integers, in which catalogues differ.
 var columnTypes = map[Dialect][]string{
 	Postgres: {"bytea", "bytea", "text", "bigint", "integer", "timestamp with time zone"},
 	MySQL:    {"binary(16)", "varbinary(1024)", "varchar(255)", "bigint", "int", "datetime(6)"},
@@ -32,12 +32,12 @@ type wantedColumn struct {
 type wantedTable struct {
 	name    string
 	columns []wantedColumn
-	key     int    // how many of them; 0 for one
+	key     int    // how many columns that are; 0 for one
 	indexed string // the column that an index begins with; empty for none
 }
 
-// wantedTables is what the newest of the SQL files leave behind. The files are the source;
-// a test on each database holds this list against them.
+// wantedTables describes the tables as the newest of the SQL files leaves them. The files are the source; a test on
+// each database compares this list with them.
 var wantedTables = []wantedTable{
 	{
 		name: "lease",

@@ -26,7 +26,7 @@ type file struct {
 	sql     string
 }
 
-// filesOf returns the files of a dialect in their order.
+// filesOf returns the files of a dialect in order.
 func filesOf(d Dialect) ([]file, error) {
 	dir := path.Join("sql", string(d))
 	entries, err := fs.ReadDir(Files, dir)
@@ -49,9 +49,8 @@ func filesOf(d Dialect) ([]file, error) {
 	return files, nil
 }
 
-// Print writes the definition of the tables as SQL that any client of the database can run.
-// With the default names it is what [Files] has. It fails if d or t is not valid, or with
-// the error of w.
+// Print writes the definition of the tables as SQL that any client of the database can run. With the default names it
+// is the content of [Files]. It fails if d or t is not valid, or with the error of w.
 func Print(w io.Writer, d Dialect, t Tables) error {
 	if err := t.Validate(d); err != nil {
 		return err

@@ -17,11 +17,11 @@ var catalog embed.FS
 
 const versionSQL = `SELECT COALESCE(MAX(version), 0), COALESCE(MAX(lowest), 0) FROM sqllock_version LIMIT 1`
 
-// displayWidth is what MariaDB, and MySQL before 8.0.19, add to the type of an integer.
+// displayWidth matches what MariaDB, and MySQL before 8.0.19, add to the type of an integer.
 var displayWidth = regexp.MustCompile(`^(bigint|int)\(\d+\)`)
 
-// plainType returns a type as it is called whatever the modes of the session: PostgreSQL quotes it with quote_all_identifiers, and
-// MariaDB says that a text is compared by its bytes with MYSQL40 and the like.
+// plainType returns the name of a type independent of the modes of the session: PostgreSQL quotes it with
+// quote_all_identifiers, and MariaDB, with MYSQL40 and the like, says that a text is compared by its bytes.
 func plainType(typ string) string {
 	typ = strings.TrimSuffix(strings.ReplaceAll(strings.ToLower(typ), `"`, ""), " binary")
 	return displayWidth.ReplaceAllString(typ, "$1")
@@ -44,18 +44,18 @@ type foundColumn struct {
 // foundTable is a table as the database has it.
 type foundTable struct {
 	exists  bool
-	odd     string                 // why it cannot serve, whatever its columns; empty if it can
+	odd     string                 // why the table cannot be used, whatever its columns; empty if it can
 	columns map[string]foundColumn // by name
 	primary []string               // columns of the primary key
 	indexed map[string]bool        // first columns of the other indexes
 }
 
-// found is all that the database has.
+// found is everything that was found in the database.
 type found struct {
 	place   bool // the schema, or the database, exists
 	tables  map[string]*foundTable
 	version int // 0 if unknown
-	lowest  int // version that a program has to know for them; 0 if unknown
+	lowest  int // version that a program has to know for the tables; 0 if unknown
 }
 
 // inspect reads the catalogue of the database. It changes nothing.
@@ -82,7 +82,7 @@ func inspect(ctx context.Context, q querier, d Dialect, t Tables) (*found, error
 	return f, nil
 }
 
-// catalogArgs are the arguments of the dialect's statement for one table.
+// catalogArgs returns the arguments of the statement of the dialect for one table.
 func catalogArgs(d Dialect, t Tables, table string) []any {
 	name := t.prefix() + table
 	switch d {
@@ -95,17 +95,17 @@ func catalogArgs(d Dialect, t Tables, table string) []any {
 	}
 }
 
-// describe runs the dialect's statement for one table.
+// describe runs the statement of the dialect for one table.
 func (f *found) describe(ctx context.Context, q querier, query string, args ...any) (*foundTable, error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // rows.Err has told
+	defer func() { _ = rows.Close() }() // rows.Err reports the error
 	table := &foundTable{columns: make(map[string]foundColumn), indexed: make(map[string]bool)}
 	for rows.Next() {
 		var item string
-		var maybeName, maybeType sql.NullString // '' is NULL for MariaDB with the mode EMPTY_STRING_IS_NULL
+		var maybeName, maybeType sql.NullString // MariaDB with the mode EMPTY_STRING_IS_NULL returns NULL for an empty string
 		var column foundColumn
 		if err := rows.Scan(&item, &maybeName, &maybeType, &column.nullable, &column.hasDefault); err != nil {
 			return nil, err

@@ -12,13 +12,12 @@ import (
 
 const (
 	patience   = 10 * time.Second       // how long a busy database is tried again
-	firstPause = 5 * time.Millisecond   // about how long the first pause is
-	maxPause   = 250 * time.Millisecond // and the longest
+	firstPause = 5 * time.Millisecond   // the first pause, about
+	maxPause   = 250 * time.Millisecond // the longest pause, about
 )
 
-// patiently calls fn until it succeeds, fails for a reason that will not pass, or ctx or
-// patience ends. fn must be safe to call again. The error is that of the last call, joined
-// with the cause of ctx if that ended.
+// patiently calls fn until it succeeds, fails for a reason that does not pass, or ctx or the time ends. fn must be safe
+// to call again. The error is that of the last call, joined with the cause of ctx if that has ended.
 func patiently(ctx context.Context, fn func() error) error {
 	deadline := time.Now().Add(patience)
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
@@ -42,14 +41,14 @@ func patiently(ctx context.Context, fn func() error) error {
 	}
 }
 
-// mysqlNumber finds the number of the error in the text that MySQL drivers give it.
+// mysqlNumber finds the number of an error in the text that MySQL drivers give it.
 var mysqlNumber = regexp.MustCompile(`Error (\d+)\b`)
 
-// passingNumbers are errors of MySQL and MariaDB that another try may not meet.
+// passingNumbers are errors of MySQL and MariaDB after which another try may succeed.
 var passingNumbers = []string{
 	"1020", // row changed since it was read (MariaDB, innodb_snapshot_isolation)
 	"1047", // Galera node is not ready
-	"1050", // table exists: created between the look and the statement
+	"1050", // table exists: created between the inspection and the statement
 	"1180", // Galera or Group Replication conflict at commit
 	"1205", // lock wait timeout
 	"1213", // deadlock
@@ -57,16 +56,16 @@ var passingNumbers = []string{
 	"3101", // Group Replication conflict
 }
 
-// passingStates are errors of PostgreSQL that another try may not meet.
+// passingStates are errors of PostgreSQL after which another try may succeed.
 var passingStates = []string{
 	"23505", // unique violation: lost a race with CREATE TABLE IF NOT EXISTS of another tool
 	"40001", // serialization failure
 	"40P01", // deadlock
-	"42P07", // table exists: created between the look and the statement
+	"42P07", // table exists: created between the inspection and the statement
 }
 
-// passing reports whether another try may succeed where err was met. Drivers are not
-// imported here, so it goes by what their errors say.
+// passing reports whether another try may succeed after err. Drivers are not imported here, so it reads the texts of
+// their errors.
 func passing(err error) bool {
 	if state := sqlState(err); state != "" {
 		return slices.Contains(passingStates, state) ||

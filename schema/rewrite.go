@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// tokens finds the parts of a statement that matter here: strings and quoted identifiers,
-// comments, semicolons and words. A doubled quote is two strings side by side, which does no
-// harm. Bodies in dollar quotes and backslashes in strings are not understood.
+// tokens matches the parts of a statement that matter here: strings and quoted identifiers, comments, semicolons and
+// words. A doubled quote counts as two strings side by side, which does no harm. Bodies in dollar quotes and
+// backslashes in strings are not supported.
 var tokens = regexp.MustCompile(`(?s)'[^']*'|"[^"]*"|` + "`[^`]*`" + `|--[^\n]*|/\*.*?\*/|;|[A-Za-z0-9_]+`)
 
 var defaultNames = regexp.MustCompile(`\b` + defaultPrefix)
 
-// Rewrite returns sql with the names that begin with sqllock_ replaced by those of t. The
-// tables sqllock_lease, sqllock_lock, sqllock_permit and sqllock_version also get their schema; every other
-// such name is taken for that of an index, which gets none. Names are quoted where they
-// differ from the default. What stands in quotes is left alone. t must be valid.
+// Rewrite returns sql with the names that begin with sqllock_ replaced by those of t. The tables sqllock_lease,
+// sqllock_lock, sqllock_permit and sqllock_version also get their schema; every other such name counts as the name of
+// an index, which gets none. Names are quoted where they differ from the default. Text in quotes is left alone. t must
+// be valid.
 //
-// It lets a package keep its statements in files that can be read and tried as they are.
+// So a package can keep its statements in files that can be read and tried as they are.
 func (t Tables) Rewrite(d Dialect, sql string) string {
 	if t.isDefault() {
 		return sql
@@ -38,8 +38,8 @@ func (t Tables) Rewrite(d Dialect, sql string) string {
 	})
 }
 
-// statements cuts sql at its semicolons, for not every driver and pooler takes several
-// statements at once. Comments before a statement stay with it.
+// statements splits sql at its semicolons, because not every driver and pooler accepts several statements at once.
+// Comments before a statement stay with it.
 func statements(sql string) []string {
 	var found []string
 	begin := 0

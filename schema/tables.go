@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// defaultPrefix begins the names in the SQL files, and is Prefix when that is empty.
+// defaultPrefix begins the names in the SQL files, and replaces an empty Prefix.
 const defaultPrefix = "sqllock_"
 
-// maxPrefix leaves room for the longest suffix, that of an index, within the 63 bytes that
-// PostgreSQL keeps of an identifier (MySQL keeps 64 characters).
+// maxPrefix leaves room for the longest suffix, that of an index, within the 63 bytes that PostgreSQL keeps of an
+// identifier (MySQL keeps 64 characters).
 const maxPrefix = 40
 
 // maxSchema is how many bytes PostgreSQL keeps of an identifier.
@@ -18,20 +18,18 @@ const maxSchema = 63
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
 
-// Tables says what the lease tables are called and where they are. The zero value means the
-// names in the SQL files.
+// Tables names the lease tables and their schema. The zero value means the names in the SQL files.
 type Tables struct {
 	// Prefix begins the name of every table and index: letters, digits and underscores, at
 	// most 40. Empty means "sqllock_".
 	Prefix string
 
-	// Schema is the PostgreSQL schema that the tables are in: letters, digits and
-	// underscores, at most 63. Empty means the search path. It must be empty for MySQL and
-	// SQLite, where the connection's database is the place.
+	// Schema is the PostgreSQL schema of the tables: letters, digits and underscores, at most 63. Empty means the
+	// search path. It must be empty for MySQL and SQLite, which use the database of the connection.
 	Schema string
 }
 
-// Validate says what is wrong with t, or with d. Print, Apply and Check begin with it.
+// Validate returns an error if t or d is invalid. Print, Apply and Check call it first.
 func (t Tables) Validate(d Dialect) error {
 	if err := d.check(); err != nil {
 		return err
@@ -57,7 +55,7 @@ func (t Tables) Validate(d Dialect) error {
 	return nil
 }
 
-// isDefault reports whether the names in the SQL files are right as they stand.
+// isDefault reports whether the names in the SQL files need no change.
 func (t Tables) isDefault() bool {
 	return t.prefix() == defaultPrefix && t.Schema == ""
 }
@@ -69,7 +67,7 @@ func (t Tables) prefix() string {
 	return t.Prefix
 }
 
-// display is the name of a table for a reader.
+// display returns the name of a table for messages.
 func (t Tables) display(table string) string {
 	name := t.prefix() + table
 	if t.Schema != "" {

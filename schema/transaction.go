@@ -10,12 +10,12 @@ import (
 	"github.com/sqllock/sqllock/internal/connector"
 )
 
-// reading calls fn so that the connection goes back to the pool with no transaction open,
-// even if the DSN has set autocommit=0.
+// reading calls fn so that the connection returns to the pool with no transaction open, even if the DSN has set
+// autocommit=0.
 func reading(ctx context.Context, db *sql.DB, d Dialect, fn func(querier) error) error {
 	if d == SQLite {
-		// A DSN may make every transaction one that writes (_txlock=immediate), and
-		// SQLite has no autocommit to switch off.
+		// A DSN may make every transaction one that writes (_txlock=immediate). SQLite has no autocommit that could be
+		// off.
 		conn, err := db.Conn(ctx)
 		if err != nil {
 			return fmt.Errorf("schema: connect: %w", err)
@@ -37,10 +37,9 @@ func writing(ctx context.Context, db *sql.DB, d Dialect, fn func(querier) error)
 func transact(ctx context.Context, db *sql.DB, d Dialect, readOnly bool, fn func(querier) error) error {
 	opts := &sql.TxOptions{ReadOnly: readOnly}
 	if d == Postgres || readOnly {
-		// Each statement must see what was committed while the one before it waited, and
-		// lock nothing that it reads, whatever the default of the database is. To write,
-		// MySQL keeps its default: a server whose binary log has statements refuses
-		// INSERT at READ COMMITTED, and CREATE TABLE ends the transaction anyway.
+		// Each statement must see what was committed while the one before it waited, and must not lock the rows that it
+		// reads, whatever the default of the database is. For writing, MySQL keeps its default: a server with a
+		// statement-based binary log refuses INSERT at READ COMMITTED, and CREATE TABLE ends the transaction anyway.
 		opts.Isolation = sql.LevelReadCommitted
 	}
 	var mode any
@@ -67,13 +66,13 @@ func transact(ctx context.Context, db *sql.DB, d Dialect, readOnly bool, fn func
 	return nil
 }
 
-// unprepared returns what connector.Unprepared does of the connections of db.
+// unprepared returns the result of connector.Unprepared for the connections of db.
 func unprepared(ctx context.Context, db *sql.DB) (mode any, err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = conn.Close() }() // into the pool
+	defer func() { _ = conn.Close() }() // returns it to the pool
 	err = conn.Raw(func(dc any) error {
 		mode = connector.Unprepared(dc)
 		return nil
@@ -109,8 +108,8 @@ func (m modal) QueryRowContext(ctx context.Context, query string, args ...any) *
 	return m.tx.QueryRowContext(ctx, query, m.args(args)...)
 }
 
-// immediately calls fn in a SQLite transaction that takes the write lock as it begins: one
-// that reads first and writes later can be refused without being allowed to wait.
+// immediately calls fn in a SQLite transaction that takes the write lock when it begins: a transaction that reads first
+// and writes later can be refused without being allowed to wait.
 func immediately(ctx context.Context, db *sql.DB, fn func(querier) error) (err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -134,12 +133,12 @@ func immediately(ctx context.Context, db *sql.DB, fn func(querier) error) (err e
 	return nil
 }
 
-// rollback ends the transaction of conn, or else keeps conn out of the pool.
+// rollback ends the transaction of conn. If it cannot, it keeps conn out of the pool.
 func rollback(ctx context.Context, conn *sql.Conn) {
 	if _, err := conn.ExecContext(ctx, "ROLLBACK"); err == nil {
 		return
 	}
-	// SQLite rolls some failures back itself, so ask whether a transaction can begin.
+	// SQLite rolls back by itself after some failures, so rollback tests whether a transaction can begin.
 	if _, err := conn.ExecContext(ctx, "BEGIN"); err == nil {
 		if _, err := conn.ExecContext(ctx, "ROLLBACK"); err == nil {
 			return
@@ -148,7 +147,7 @@ func rollback(ctx context.Context, conn *sql.Conn) {
 	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 }
 
-// sqlState is the SQLSTATE of an error of a PostgreSQL driver; empty if it has none.
+// sqlState returns the SQLSTATE of an error of a PostgreSQL driver, or an empty string if it has none.
 func sqlState(err error) string {
 	var state interface{ SQLState() string }
 	if errors.As(err, &state) {

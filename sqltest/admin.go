@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// admins has the connections that databases of shared servers are made and dropped by. To open one costs a server more than the
-// rest, so they stay as long as a database of this process is in use, and no longer: a test that looks for leaks finds only its own.
+// admins has the administrator's connections that create and drop databases on shared servers. Opening one costs a
+// server more than everything else, so they stay open as long as this process uses a database, and no longer: a test
+// that checks for leaks must find only its own connections.
 var admins struct {
 	mu  sync.Mutex
-	all map[string]*admin // guarded by mu: by the DSN
+	all map[string]*admin // guarded by mu; the key is the DSN
 }
 
 type admin struct {
@@ -19,7 +20,7 @@ type admin struct {
 	users int // guarded by admins.mu
 }
 
-// admin opens the administrator's pool, which is shared if the server is. The caller calls done.
+// admin opens the administrator's pool, which is shared if the server is. The caller must call done.
 func (s server) admin() (db *sql.DB, done func(), err error) {
 	if s.own {
 		if db, err = s.product.open(s.record.DSN); err != nil {
@@ -56,7 +57,7 @@ func (s server) leaveAdmin(a *admin) {
 	}
 }
 
-// administer does something on the server.
+// administer runs do with a connection of the administrator.
 func (s server) administer(do func(ctx context.Context, admin *sql.DB) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -68,7 +69,7 @@ func (s server) administer(do func(ctx context.Context, admin *sql.DB) error) er
 	return do(ctx, db)
 }
 
-// identify asks the server what it is, once.
+// identify asks the server once for its name and version.
 func (s server) identify(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, quickly)
 	defer cancel()

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// await asks again and again until done says so or returns an error. It returns
-// the cause if ctx ends first.
+// await calls done periodically until it returns true or an error. If ctx ends first, await returns the cause.
 func await(ctx context.Context, every time.Duration, done func() (bool, error)) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// origin makes servers: a Docker daemon with an image, or installed programs.
+// origin creates servers: a Docker daemon with an image, or installed programs.
 type origin interface {
 	String() string // "docker image postgres:17"
 	host(ctx context.Context, inst *instance, password string, settings []string, own bool) (host, error)
@@ -21,7 +21,7 @@ type origin interface {
 
 // host runs one server.
 type host interface {
-	start(ctx context.Context) error // also again, after stop or kill
+	start(ctx context.Context) error // also after stop or kill
 	running(ctx context.Context) error
 	address() string
 	log() string // its last lines
@@ -31,20 +31,20 @@ type host interface {
 	resume(ctx context.Context) error
 }
 
-// server is one that answers.
+// server is a server that answers.
 type server struct {
 	product product
 	record  record
 	version string    // "PostgreSQL 17.6"
-	inst    *instance // nil for a server that is not ours
-	host    host      // nil for a server that another process has started
-	own     bool      // it is one test's, which may stop it
+	inst    *instance // nil for a server that sqltest did not start
+	host    host      // nil for a server that another process started
+	own     bool      // it belongs to one test, which may stop it
 }
 
 func (s server) String() string { return s.version + " from " + s.record.Source }
 
-// boot starts a new server from the first source that gives one. An own server
-// belongs to one test; the others are shared.
+// boot starts a new server from the first source that works. An own server belongs to one test; other servers are
+// shared.
 func boot(ctx context.Context, p product, sources []source, settings []string, own bool) (server, error) {
 	st, err := openState()
 	if err != nil {
@@ -86,7 +86,7 @@ func bootFrom(ctx context.Context, st state, p product, src source, settings []s
 	key := choose(own, "own-", "") + keyOf(p.engine(), src)
 	for tries := 1; ; tries++ {
 		srv, err := bootOn(ctx, st, p, from, key, settings, own)
-		// Between the choice of a port and its use somebody else may take it.
+		// Another process may take the port between its choice and its use.
 		if err == nil || tries == 3 || !portTaken(err) {
 			return srv, err
 		}
@@ -119,7 +119,7 @@ func bootOn(ctx context.Context, st state, p product, from origin, key string, s
 	return srv, inst.publish(srv.record)
 }
 
-// await waits until a started server answers, or has ended.
+// await waits until a started server answers or ends.
 func (s server) await(ctx context.Context) (version string, err error) {
 	var last error
 	err = await(ctx, 25*time.Millisecond, func() (bool, error) {
@@ -143,7 +143,7 @@ func portTaken(err error) bool {
 	return strings.Contains(text, "address already in use") || strings.Contains(text, "port is already allocated")
 }
 
-// freePort returns a port of the loopback interface that nobody listens on.
+// freePort returns a port of the loopback interface without a listener.
 func freePort(ctx context.Context) (string, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

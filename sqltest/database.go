@@ -10,8 +10,7 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// newDatabase creates a database on srv for tb. It is dropped when tb ends, if
-// the server still runs then.
+// newDatabase creates a database on srv for tb. It drops the database when tb ends, if the server is running then.
 func newDatabase(tb TB, srv server, running func() bool) *Database {
 	tb.Helper()
 	p := srv.product
@@ -19,13 +18,13 @@ func newDatabase(tb TB, srv server, running func() bool) *Database {
 		tb.Helper()
 		tb.Fatalf("sqltest: %s on %s: %v", what, srv, redactError(p, srv.record.DSN, err))
 	}
-	// The time tells a person what an old one may be.
+	// The time helps a person to judge an old database.
 	name := "sqltest_" + strconv.FormatInt(time.Now().Unix(), 36) + "_" + strings.ToLower(randomID())
 	dsn, err := p.in(srv.record.DSN, name)
 	if err != nil {
 		fail("name a database", err)
 	}
-	_, done, err := srv.admin() // until the database is dropped
+	_, done, err := srv.admin() // keeps the pool open until the database is dropped
 	if err == nil {
 		tb.Cleanup(done)
 		err = srv.administer(func(ctx context.Context, admin *sql.DB) error {
@@ -55,7 +54,7 @@ func newDatabase(tb TB, srv server, running func() bool) *Database {
 	return &Database{DB: db, DSN: dsn, Engine: p.engine(), Server: srv.String()}
 }
 
-// keep leaves a failed test's database for somebody to look at.
+// keep keeps the database of a failed test for inspection.
 func (s server) keep(tb TB, dsn string) {
 	tb.Helper()
 	if s.inst == nil {
@@ -66,7 +65,7 @@ func (s server) keep(tb TB, dsn string) {
 		tb.Logf("sqltest: cannot keep the server: %v", err)
 		return
 	}
-	// The password is one of our own, of a server that only this machine reaches.
+	// The password may be logged: sqltest chose it, and only this machine can reach the server.
 	tb.Logf("sqltest: kept for a look, until the next run without SQLTEST_KEEP: %s", dsn)
 }
 
@@ -89,8 +88,8 @@ func (s server) drop(tb TB, name string) {
 	}
 }
 
-// leftSessions describes the sessions that are still there after the moment
-// that the server needs to notice that a connection was closed.
+// leftSessions describes the sessions that remain after one second. A server needs a moment to notice that a connection
+// was closed.
 func (s server) leftSessions(ctx context.Context, admin *sql.DB, name string) (found []string, err error) {
 	moment, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -13,8 +13,7 @@ import (
 
 func uid() string { return strconv.Itoa(os.Getuid()) }
 
-// opening gives a test that is watched its database, or skips this test if it
-// would be skipped.
+// opening opens a database for a fake test, or skips this test if the fake test would be skipped.
 func opening(t *testing.T, tb *fakeTB, open func(sqltest.TB) *sqltest.Database) *sqltest.Database {
 	t.Helper()
 	var db *sqltest.Database
@@ -96,7 +95,8 @@ func TestALeakedConnectionIsEndedAndExplained(t *testing.T) {
 				t.Fatal(err)
 			}
 			last := "AS forgotten"
-			if engine != sqltest.EnginePostgres { // MySQL's information_schema.PROCESSLIST fails for a parameter that is not UTF-8
+			// MySQL's information_schema.PROCESSLIST fails for a parameter that is not UTF-8.
+			if engine != sqltest.EnginePostgres {
 				last = "SLEEP(600)"
 				running := make(chan struct{})
 				defer func() { <-running }()

@@ -1,4 +1,4 @@
-// Package sqltest gives a test a real database, in one line:
+// Package sqltest gives a test a real database in one line:
 //
 //	func TestOrders(t *testing.T) {
 //		t.Parallel()
@@ -10,30 +10,27 @@
 //		…
 //	}
 //
-// Each call makes an empty database, which is closed and dropped when the test
-// ends. Connections to it that the test has left open are named in the test's
-// log and ended. All tests of a run share one server per engine, also those of
-// different packages, which the go command runs as different processes. A test
-// that stops, kills or pauses its server gets one of its own with [Start].
+// Each call creates an empty database, which is closed and dropped when the test ends. If the test has left connections
+// to it open, they are listed in the test's log and closed. All tests of a run share one server per engine, including
+// tests of different packages, which the go command runs as different processes. A test that stops, kills or pauses its
+// server starts one of its own with [Start].
 //
 // # Where the server comes from
 //
-// There are three ways to get a server, tried in this order unless a variable
-// chooses one:
+// There are three ways to get a server. They are tried in this order unless an environment variable chooses one:
 //
-//   - a server that runs already, named by its DSN. Its user must be allowed to
-//     create databases. Nothing is left on it but what a killed test left behind,
-//     in databases named sqltest_….
+//   - a server that is already running, named by its DSN. Its user must be allowed to
+//     create databases. Nothing is left on it, except the databases of a killed test,
+//     which are named sqltest_….
 //   - Docker: a container with the image postgres:17, mysql:8.4 or mariadb:11.4,
-//     which is pulled if need be, or with another image. Its port is published on
+//     which is pulled if needed, or with another image. Its port is published on
 //     127.0.0.1 only (unless DOCKER_HOST is another machine).
 //   - programs installed on this machine, started in a temporary folder and on a
 //     free port of 127.0.0.1: PostgreSQL's in /usr/lib/postgresql/*/bin (the
 //     highest version) or on the PATH, mariadbd with mariadb-install-db, or
 //     MySQL's mysqld. They run as another user if the test runs as root.
 //
-// When none of them works the test fails, and says what was tried. These
-// variables of the environment have a say:
+// If none of them works, the test fails and lists what was tried. These environment variables control the choice:
 //
 //	SQLTEST_POSTGRES   one of:
 //	SQLTEST_MYSQL        a DSN, such as postgres://user:password@host/postgres,
@@ -45,31 +42,24 @@
 //	SQLTEST_SKIP=1     a test that finds no server is skipped, not failed
 //	SQLTEST_KEEP=1     the database of a failed test is kept, and its DSN logged
 //
-// A password in such a DSN is in [Database].DSN and nowhere else: neither in
-// failures nor in logs.
+// A password in such a DSN appears in [Database].DSN only, never in failures or logs.
 //
-// The servers are tuned for tests: they take 300 connections and do not wait for
-// the disk, so that their data outlives the server's death but not the machine's.
+// The servers are tuned for tests: they accept 300 connections and do not wait for the disk, so their data survives a
+// crash of the server but not of the machine.
 //
 // # What is left behind, and when
 //
-// After a run, nothing: a small script in a session of its own watches the test
-// processes and the go command that runs them, and ends the server a moment after
-// the last of them, however that came about (the end of the run, Ctrl-C, a
-// timeout, kill -9). If the script was killed as well, or the machine was
-// restarted, the next run that starts a server cleans up first. The servers are
-// known in the folder sqltest-UID of the temporary folder ([os.TempDir]), of which
-// only some empty lock files remain. Runs at the same time share a server if they
-// want the same one.
+// Nothing is left after a run. A small script in a session of its own watches the test processes and the go command
+// that runs them. It ends the server shortly after the last of them has ended, for whatever reason (the end of the run,
+// Ctrl-C, a timeout, kill -9). If the script was killed as well, or the machine was restarted, the next run that starts
+// a server cleans up first. The servers are recorded in the folder sqltest-UID of the temporary folder ([os.TempDir]),
+// where only some empty lock files remain. Concurrent runs share a server if they need the same one.
 //
-// With SQLTEST_KEEP the server of a kept database stays up after the run, until
-// the next run without SQLTEST_KEEP; on a server named by a DSN the database stays
-// until somebody drops it.
+// With SQLTEST_KEEP the server of a kept database stays up after the run, until the next run without SQLTEST_KEEP. On a
+// server named by a DSN the database stays until somebody drops it.
 //
-// Where Docker can be reached but there is no docker command, the script cannot
-// end containers: they are then told at their start to end after an hour, and
-// removed by the next run that starts one.
+// Where Docker can be reached but there is no docker command, the script cannot end containers. They are then started
+// with an expiry of one hour, and the next run that starts a container removes them.
 //
-// On systems other than Unix, only SQLite and servers named by a DSN are
-// supported.
+// On systems other than Unix, only SQLite and servers named by a DSN are supported.
 package sqltest

@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	// pullTimeout bounds the download of an image, pullStall its standstill.
+	// pullTimeout bounds the download of an image, and pullStall a pause in it.
 	pullTimeout = 10 * time.Minute
 	pullStall   = time.Minute
 
-	// Labels tell our containers, and where the folder of each one is.
+	// The labels mark sqltest's containers, and record the folder of each one.
 	labelRoot   = "sqltest.root"
 	labelFolder = "sqltest.folder"
 
-	// expiry ends a container where no docker command can be run to do so.
+	// expiry is the lifetime of a container where no docker command can end it.
 	expiry = time.Hour
 )
 
-// image is a Docker daemon that has the image of a server.
+// image is the image of a server on a Docker daemon.
 type image struct {
 	product  product
 	pool     *dockertest.Pool
@@ -40,7 +40,7 @@ type image struct {
 	name     string
 }
 
-// findImage connects to Docker and pulls the image if it is not there.
+// findImage connects to Docker, and pulls the image if it is missing.
 func findImage(ctx context.Context, st state, p product, name string) (origin, error) {
 	endpoint := dockerEndpoint(ctx)
 	pool, err := dockertest.NewPool(endpoint)
@@ -70,8 +70,8 @@ func findImage(ctx context.Context, st state, p product, name string) (origin, e
 	return img, nil
 }
 
-// dockerEndpoint is what the docker command would talk to, which may be a
-// context of Docker Desktop or the like; empty for the default.
+// dockerEndpoint returns the endpoint that the docker command uses, which may come from a context, as of Docker
+// Desktop. It is empty for the default.
 func dockerEndpoint(ctx context.Context) string {
 	if endpoint := os.Getenv("DOCKER_HOST"); endpoint != "" {
 		return endpoint
@@ -85,7 +85,7 @@ func dockerEndpoint(ctx context.Context) string {
 	return strings.TrimSpace(string(out))
 }
 
-// credentials are what `docker login` has left for the image's registry.
+// credentials returns the credentials that `docker login` has stored for the image's registry.
 func credentials(repository string) dc.AuthConfiguration {
 	host, _, ok := strings.Cut(repository, "/")
 	if !ok || !strings.ContainsAny(host, ".:") {
@@ -104,8 +104,7 @@ func (i image) repository() (repository, tag string) {
 
 func (i image) String() string { return "docker image " + i.name }
 
-// removeOrphans removes containers of ours whose folder is gone: nobody else
-// will.
+// removeOrphans removes containers of sqltest whose folder is gone. Nothing else would remove them.
 func (i image) removeOrphans(ctx context.Context) error {
 	found, err := i.pool.Client.ListContainers(dc.ListContainersOptions{
 		All:     true,
@@ -131,13 +130,14 @@ func (i image) remove(ctx context.Context, id string) error {
 	if gone := (*dc.NoSuchContainer)(nil); errors.As(err, &gone) {
 		return nil
 	}
-	if answer := (*dc.Error)(nil); errors.As(err, &answer) && answer.Status == http.StatusConflict { // somebody else removes it
+	// Another process is removing it.
+	if answer := (*dc.Error)(nil); errors.As(err, &answer) && answer.Status == http.StatusConflict {
 		return nil
 	}
 	return err
 }
 
-// container is a server that runs in Docker.
+// container is a server in Docker.
 type container struct {
 	image image
 	inst  *instance
@@ -154,7 +154,7 @@ func (i image) host(ctx context.Context, inst *instance, password string, settin
 		return nil, err
 	}
 	c := &container{image: i, inst: inst, own: own, ip: "127.0.0.1", port: port}
-	// A daemon elsewhere (Docker in Docker, say) publishes ports elsewhere.
+	// A remote daemon (such as Docker in Docker) publishes ports on its own host.
 	published := c.ip
 	if u, err := url.Parse(i.endpoint); err == nil && u.Scheme == "tcp" && u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" {
 		c.ip, published = u.Hostname(), "0.0.0.0"
@@ -175,12 +175,12 @@ func (i image) host(ctx context.Context, inst *instance, password string, settin
 	)
 }
 
-// sharedServerShares is the weight of the shared server, which has dozens of processes, where processors are scarce. Docker's default,
-// 1024, is that of all test processes together, or of one other process.
+// sharedServerShares is the CPU weight of the shared server, which has dozens of processes, where processors are
+// scarce. Docker's default, 1024, is the weight of all test processes together, or of one other process.
 const sharedServerShares = 4 * 1024
 
-// start creates the container when called for the first time. The shared
-// server's data is in memory; an own one's has to survive a stop.
+// start creates the container on the first call. The data of the shared server is in memory; that of an own server must
+// survive a stop.
 func (c *container) start(context.Context) error {
 	if c.made {
 		return c.client().StartContainer(c.run.Name, nil)
@@ -229,7 +229,7 @@ func (c *container) log() string {
 	return lastLines(out.Bytes(), 50)
 }
 
-// stop names the signal, since dockertest gives its containers another one.
+// stop passes the signal explicitly, because dockertest configures another one for its containers.
 func (c *container) stop(ctx context.Context) error {
 	return c.end(ctx, choose(c.image.product.stopSignal() == "INT", dc.SIGINT, dc.SIGTERM))
 }
@@ -245,8 +245,8 @@ func (c *container) end(ctx context.Context, signal dc.Signal) error {
 	return err
 }
 
-// pause stops all processes of a container. Docker gives up, and has them go on, if that takes it too long: where processors
-// are few and busy.
+// pause stops all processes of a container. Docker gives up and resumes them if that takes too long, which happens when
+// the processors are few and busy; pause then tries again, up to five times.
 func (c *container) pause(ctx context.Context) error {
 	for tries := 5; ; tries-- {
 		err := c.client().PauseContainer(c.run.Name)

@@ -6,7 +6,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// A test of two connections to one database.
+// A test with two connections to one database.
 func Example() {
 	// In a real test this is func TestSomething(t *testing.T).
 	_ = func(t *testing.T) {
@@ -21,7 +21,7 @@ func Example() {
 	}
 }
 
-// A test of what a program does while its server is away.
+// A test of a program whose server is down for a while.
 func ExampleStart() {
 	_ = func(t *testing.T) {
 		server := sqltest.Start(t, sqltest.EngineMariaDB, "max_connections=20")
@@ -31,7 +31,7 @@ func ExampleStart() {
 		if err := db.PingContext(t.Context()); err == nil {
 			t.Error("nobody should answer")
 		}
-		server.Start() // again, with the same address and data
+		server.Start() // with the same address and data
 		if err := db.PingContext(t.Context()); err != nil {
 			t.Error(err)
 		}

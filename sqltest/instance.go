@@ -17,29 +17,28 @@ import (
 
 // instance is the folder of one server:
 //
-//	users/<pid>    a process that needs the server; "keep" for somebody's look at it
+//	users/<pid>    a process that needs the server; "keep" while it is kept for inspection
 //	container      the container's name, written before it is created
 //	pid, signal    the program's process, written before it becomes the server,
 //	               and the signal that ends it
 //	server.json    written when the server answers; gone when its end has begun
 //	server.ended   server.json, then
-//	reaper.sh      the script that ends the server when nobody needs it any more
+//	reaper.sh      the script that ends the server when it has no users
 //	reaper         its process
 //	data/, temp/   of a program
 //	secret, log    of a program, too
 type instance struct{ dir string }
 
-// record is what other test processes have to know of a server.
+// record is what other test processes must know about a server.
 type record struct {
-	DSN    string `json:"dsn"`    // of the administrator
+	DSN    string `json:"dsn"`    // the administrator's
 	Source string `json:"source"` // "docker image postgres:17"
 }
 
 //go:embed reaper.sh
 var reaperScript []byte
 
-// newInstance makes the folder of a server to be, used by this process, and has
-// it watched from now on.
+// newInstance creates the folder of a new server, registers this process as a user, and starts the reaper.
 func (s state) newInstance(key string) (*instance, error) {
 	unlock, err := lockFile(filepath.Join(s.root, "all.lock"))
 	if err != nil {
@@ -66,8 +65,8 @@ func (i *instance) write(name, content string) error {
 	return os.WriteFile(i.file(name), []byte(content), 0o600)
 }
 
-// register says that this process needs the server, and so does the run that it
-// belongs to: with `go test -p 1` the server lives on between two packages.
+// register records that this process needs the server, and that the run it belongs to needs it: with `go test -p 1` the
+// server must stay up between two packages.
 func (i *instance) register() error {
 	for _, pid := range []int{os.Getpid(), runPID()} {
 		if err := i.write(filepath.Join("users", strconv.Itoa(pid)), ""); err != nil {
@@ -77,13 +76,12 @@ func (i *instance) register() error {
 	return nil
 }
 
-// keep leaves the server running after this run.
+// keep keeps the server running after this run.
 func (i *instance) keep() error { return i.write("users/keep", "") }
 
-// adopt registers this process and returns the record of the server, unless
-// there is none (yet, or any more). The reaper takes the record away before it
-// looks at the users for the last time: whoever registered and still sees the
-// record was seen, too.
+// adopt registers this process and returns the record of the server, unless there is none (not yet, or no longer). The
+// reaper removes the record before it checks the users for the last time. So if a process has registered and then still
+// reads the record, the reaper's last check sees that process.
 func (i *instance) adopt() (record, error) {
 	if err := i.register(); err != nil {
 		return record{}, err
@@ -124,26 +122,26 @@ func (i *instance) watch() error {
 	)
 }
 
-// isWatched tells whether the reaper is still there.
+// isWatched reports whether the reaper is running.
 func (i *instance) isWatched() bool {
 	content, _ := os.ReadFile(i.file("reaper"))
 	pid, err := strconv.Atoi(string(content))
 	return err == nil && strings.Contains(argsOf(pid), i.file("reaper.sh"))
 }
 
-// end ends the server and removes the folder, whoever uses it.
+// end ends the server and removes the folder, even if the server has users.
 func (i *instance) end() error { return i.reap("now") }
 
-// endIfUnused does that if no user is left.
+// endIfUnused does the same if no user is left.
 func (i *instance) endIfUnused() error { return i.reap("once") }
 
-// reap does not stop half-way because the caller's context has ended.
+// reap ends the server with a reaper. It ignores the caller's context, so that it does not stop half-way.
 //
 //nolint:contextcheck,nolintlint // see above; nolintlint does not know that it is used
 func (i *instance) reap(mode string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	// A folder that was left half made may have no script.
+	// An incomplete folder may have no script.
 	if err := os.WriteFile(i.file("reaper.sh"), reaperScript, 0o600); os.IsNotExist(err) {
 		return nil
 	}
@@ -159,16 +157,15 @@ func (i *instance) reap(mode string) error {
 	return err
 }
 
-// The reaper has no open file in common with this process: `go test` waits for
-// everybody who has inherited the test's output.
+// reaper returns the command of the reaper. It shares no open file with this process: `go test` waits for every process
+// that has inherited the test's output.
 func (i *instance) reaper(mode string) *exec.Cmd {
-	cmd := exec.Command("/bin/sh", i.file("reaper.sh"), i.dir, mode) //nolint:noctx // outlives every context
+	cmd := exec.Command("/bin/sh", i.file("reaper.sh"), i.dir, mode) //nolint:noctx // it outlives every context
 	cmd.Dir = "/"
 	return cmd
 }
 
-// clean removes what earlier runs have left: servers without users, and those
-// kept for a look, unless SQLTEST_KEEP is still set.
+// clean removes what earlier runs have left: servers without users, and kept servers unless SQLTEST_KEEP is still set.
 func (s state) clean() error {
 	unlock, err := lockFile(filepath.Join(s.root, "all.lock"))
 	if err != nil {
@@ -187,5 +184,5 @@ func (s state) clean() error {
 	return nil
 }
 
-// randomID is short, unguessable enough for a name, and made of a-z and 2-7.
+// randomID returns a short name of a-z and 2-7 that is hard to guess.
 func randomID() string { return rand.Text()[:10] }

@@ -24,8 +24,8 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// childVariable makes this test binary a small test process of its own: it
-// opens a database of the engine named there, says so, and ends with its input.
+// childVariable makes this test binary act as a small test process: it opens a database of the engine named there,
+// reports it, and ends when its input ends.
 const childVariable = "SQLTEST_CHILD_ENGINE"
 
 func TestMain(m *testing.M) {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// opened is what a child says.
+// opened is the report of a child.
 type opened struct {
 	DSN, Server string
 	Failure     string
@@ -57,7 +57,7 @@ func childMain(engine sqltest.Engine) {
 	fmt.Fprintln(os.Stderr, tb.text())
 }
 
-// child is another test process, with a state of its own in the folder temp.
+// child is another test process, with its own state in the folder temp.
 type child struct {
 	opened
 	cmd   *exec.Cmd
@@ -97,7 +97,7 @@ func startChild(t *testing.T, engine sqltest.Engine, temp string, env ...string)
 	return &child{cmd: cmd, input: input}, output
 }
 
-// end lets the child finish as a test process does.
+// end lets the child finish like a test process.
 func (c *child) end(t *testing.T) {
 	t.Helper()
 	_ = c.input.Close()
@@ -106,13 +106,13 @@ func (c *child) end(t *testing.T) {
 	}
 }
 
-// kill gives it no chance to.
+// kill kills the child, so it cannot clean up.
 func (c *child) kill() {
 	_ = c.cmd.Process.Kill()
 	_ = c.cmd.Wait()
 }
 
-// address of the server that a DSN names.
+// address returns the address of the server that a DSN names.
 func address(t *testing.T, engine sqltest.Engine, dsn string) string {
 	t.Helper()
 	if engine == sqltest.EnginePostgres {
@@ -138,7 +138,7 @@ func listens(t *testing.T, address string) bool {
 	return err == nil
 }
 
-// eventually waits for something that must come about soon.
+// eventually waits for a condition that must soon become true.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -154,8 +154,8 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// ownTemp is a folder for a state apart from that of this run. When the test
-// ends, all its servers must be gone.
+// ownTemp returns a folder for a state separate from that of this run. When the test ends, all its servers must be
+// gone.
 func ownTemp(t *testing.T) string {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -166,7 +166,7 @@ func ownTemp(t *testing.T) string {
 		temp, err = filepath.EvalSymlinks(temp)
 	}
 	if err == nil {
-		err = os.Chmod(temp, 0o711) // the server's user has to get through
+		err = os.Chmod(temp, 0o711) // the server's user must be able to pass through
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func ownTemp(t *testing.T) string {
 	return temp
 }
 
-// folders of the servers that the state in temp knows.
+// folders returns the folders of the servers that the state in temp has.
 func folders(temp string) []string {
 	users, _ := filepath.Glob(filepath.Join(temp, "sqltest-*", "*", "users"))
 	for i, dir := range users {
@@ -184,7 +184,7 @@ func folders(temp string) []string {
 	return users
 }
 
-// processes whose command line contains something.
+// processes returns the processes whose command line contains all of these texts.
 func processes(t *testing.T, of ...string) map[string]string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "ps", "-A", "-o", "pid=", "-o", "args=").Output()
@@ -205,11 +205,11 @@ lines:
 	return found
 }
 
-// fakeTB is a test that can be watched failing.
+// fakeTB is a test whose failures a real test can observe.
 type fakeTB struct {
 	name string
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	logs     []string
 	fatal    string
 	skipped  string
@@ -219,7 +219,7 @@ type fakeTB struct {
 
 func newFakeTB(name string) *fakeTB { return &fakeTB{name: name} }
 
-// run runs a test's body to its end, which may come by Fatalf.
+// run runs the body of a test to its end, which may be a Fatalf.
 func (tb *fakeTB) run(body func()) {
 	done := make(chan struct{})
 	go func() {

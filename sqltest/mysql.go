@@ -35,7 +35,7 @@ func (mysqlLike) user() string       { return "mysql" }
 func (mysqlLike) stopSignal() string { return "TERM" }
 func (mysqlLike) endSignal() string  { return "KILL" }
 
-// parse also takes URLs, since every other tool does.
+// parse also accepts URLs, because every other tool does.
 func (mysqlLike) parse(dsn string) (string, string, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if scheme, _, ok := strings.Cut(dsn, "://"); ok && (scheme == "mysql" || scheme == "mariadb") {
@@ -56,7 +56,7 @@ func fromURL(dsn string) (*mysql.Config, error) {
 	if u.Port() == "" {
 		host += ":3306"
 	}
-	// The driver's own parser understands the parameters.
+	// The driver's own parser reads the parameters.
 	config, err := mysql.ParseDSN("tcp(" + host + ")/?" + u.RawQuery)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (mysqlLike) sessions(ctx context.Context, db *sql.DB, database string) ([]s
 	return found, nil
 }
 
-// connection is a session as the server lists it.
+// connection is a session in the server's list.
 type connection struct {
 	ID      int64          `db:"Id"`
 	User    string         `db:"User"`
@@ -131,8 +131,8 @@ type connection struct {
 	Info    sql.NullString `db:"Info"`
 }
 
-// processes returns the sessions of a database. MySQL's information_schema.PROCESSLIST fails while any session's statement
-// has a parameter that is not UTF-8; SHOW does not.
+// processes returns the sessions of a database. MySQL's information_schema.PROCESSLIST fails while the statement of any
+// session has a parameter that is not UTF-8; SHOW does not.
 func processes(ctx context.Context, db *sql.DB, database string) (ids []int64, described []string, err error) {
 	var all []connection
 	if err := sqlx.NewDb(db, "mysql").Unsafe().SelectContext(ctx, &all, "SHOW FULL PROCESSLIST"); err != nil {
@@ -149,15 +149,15 @@ func processes(ctx context.Context, db *sql.DB, database string) (ids []int64, d
 	return ids, described, nil
 }
 
-// drop ends the sessions first: one of them in an open transaction would block
-// the DROP for as long as lock_wait_timeout, which is a year.
+// drop ends the sessions first: one with an open transaction would block the DROP for as long as lock_wait_timeout,
+// which is a year.
 func (mysqlLike) drop(ctx context.Context, db *sql.DB, database string) error {
 	ids, _, err := processes(ctx, db, database)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		// Gone in the meantime is as good as killed.
+		// KILL fails if the session is gone already, which is just as good.
 		_, _ = db.ExecContext(ctx, fmt.Sprintf("KILL %d", id))
 	}
 	_, err = db.ExecContext(ctx, "DROP DATABASE IF EXISTS "+database)
@@ -170,8 +170,8 @@ func (m mysqlLike) options(settings []string) []string {
 		"--character-set-server=utf8mb4",
 		"--skip-name-resolve",
 		"--skip-log-bin",
-		// Written to the file system at each commit, but not to the disk: it
-		// outlives the server's death, if not the machine's.
+		// Written to the file system at each commit, but not to the disk: the data survives a crash of the server, but
+		// not of the machine.
 		"--innodb-flush-log-at-trx-commit=2",
 	}
 	for _, s := range settings {
@@ -223,7 +223,7 @@ func installedMySQL(server string) []string {
 	return dirs
 }
 
-// saysMariaDB tells the two apart: MariaDB's server is installed as mysqld, too.
+// saysMariaDB reports whether a server program is MariaDB, which is installed as mysqld, too.
 func saysMariaDB(server string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), quickly)
 	defer cancel()
@@ -257,7 +257,7 @@ func (m mysqlLike) serve(p programs, f folder, port string) []string {
 	args := []string{
 		p.server, "--no-defaults", "--datadir=" + f.data, "--tmpdir=" + f.temp,
 		"--bind-address=127.0.0.1", "--port=" + port,
-		// Relative to the data folder: a socket's path must be short.
+		// Relative to the data folder, because the path of a socket must be short.
 		"--socket=mysqld.sock", "--pid-file=mysqld.pid",
 		"--init-file=" + f.secret,
 	}
@@ -267,8 +267,8 @@ func (m mysqlLike) serve(p programs, f folder, port string) []string {
 	return args
 }
 
-// secret is run by the server at each start, before it takes connections. An
-// installation may have made any of these users, without a password.
+// secret returns SQL that the server runs at each start, before it accepts connections. An installation may have
+// created any of these users without a password.
 func (mysqlLike) secret(password string) string {
 	var sql strings.Builder
 	for _, root := range []string{"root@'localhost'", "root@'127.0.0.1'"} {

@@ -19,7 +19,7 @@ const supported = true
 
 var errUnsupported error
 
-// checkOwner refuses a folder that somebody else has put there.
+// checkOwner refuses a folder that another user could have put there.
 func checkOwner(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -32,9 +32,9 @@ func checkOwner(dir string) error {
 	return nil
 }
 
-// lockFile waits until this process alone has the lock.
+// lockFile locks a file exclusively, and waits for it if needed.
 func lockFile(path string) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // a path of our own
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // a path chosen by sqltest
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +51,8 @@ func lockFile(path string) (unlock func(), err error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// runPID is the process that stands for this test run: the go command, if it
-// has started this process, or else this process.
+// runPID returns the process that represents this test run: the go command if it has started this process, otherwise
+// this process.
 func runPID() int {
 	parent := os.Getppid()
 	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent))
@@ -65,8 +65,8 @@ func runPID() int {
 	return os.Getpid()
 }
 
-// ps runs the command of that name, for systems without /proc. It is quick, and
-// what it finds is needed even if the caller's context has ended.
+// ps runs the command ps, for systems without /proc. It ignores the caller's context: it is quick, and its result is
+// needed even if that context has ended.
 //
 //nolint:contextcheck,nolintlint // see above; nolintlint does not know that it is used
 func ps(args ...string) []byte {
@@ -76,8 +76,7 @@ func ps(args ...string) []byte {
 	return out
 }
 
-// detach puts a command in a session of its own: what a terminal sends to the
-// tests does not reach it.
+// detach starts a command in a session of its own, which the terminal's signals to the tests do not reach.
 func detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 }
@@ -85,8 +84,8 @@ func detach(cmd *exec.Cmd) {
 // account is the user that server programs run as.
 type account struct{ uid, gid int }
 
-// accountFor returns whom to run a server as, or nil for this process's user.
-// PostgreSQL refuses to run as root, for good reasons that hold for others too.
+// accountFor returns the user to run a server as, or nil for the user of this process. PostgreSQL refuses to run as
+// root, for good reasons that hold for the other servers too.
 func accountFor(name string) (*account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil //nolint:nilnil // documented
@@ -116,7 +115,7 @@ func (a *account) own(path string) error {
 	return os.Chown(path, a.uid, a.gid)
 }
 
-// reaches returns an error that says why this user cannot get to path.
+// reaches returns an error if this user cannot reach path.
 func (a *account) reaches(path string) error {
 	if a == nil {
 		return nil

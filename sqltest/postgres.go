@@ -27,8 +27,8 @@ func (postgres) port() string     { return "5432" }
 func (postgres) driver() string   { return "pgx" }
 func (postgres) user() string     { return "postgres" }
 
-// INT is what PostgreSQL calls fast (TERM would wait for every client to leave)
-// and QUIT what it calls immediate.
+// stopSignal returns INT, a fast shutdown (TERM would wait for every client to leave). endSignal returns QUIT, an
+// immediate shutdown.
 func (postgres) stopSignal() string { return "INT" }
 func (postgres) endSignal() string  { return "QUIT" }
 
@@ -53,7 +53,7 @@ func (postgres) private(address, password string) string {
 
 func (postgres) in(dsn, database string) (string, error) {
 	if !strings.Contains(dsn, "://") {
-		return dsn + " dbname=" + database, nil // of two settings the last counts
+		return dsn + " dbname=" + database, nil // the last of two settings wins
 	}
 	u, err := url.Parse(dsn)
 	if err != nil {
@@ -125,8 +125,8 @@ func (postgres) options(settings []string) []string {
 	return options
 }
 
-// The data is kept away from the folders that images declare as volumes, since
-// their layout has changed between versions of the official image.
+// environment puts the data outside the folders that images declare as volumes, because their layout differs between
+// versions of the official image.
 func (p postgres) environment(password string) []string {
 	return []string{"POSTGRES_PASSWORD=" + password, "PGDATA=" + p.dataFolder() + "/data"}
 }
@@ -148,8 +148,8 @@ func (postgres) find(dir string) (programs, error) {
 	return programs{}, fmt.Errorf("no postgres and initdb in %s", strings.Join(candidates, ", "))
 }
 
-// installedPostgres lists folders that may hold PostgreSQL: Debian's, the
-// highest version first, then whatever initdb is on the PATH.
+// installedPostgres lists folders that may contain PostgreSQL: Debian's, the highest version first, then that of the
+// initdb on the PATH.
 func installedPostgres() []string {
 	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	version := func(dir string) int {

@@ -24,15 +24,15 @@ type process struct {
 	account  *account
 	port     string
 	settings []string
-	cmd      *exec.Cmd // the server, once started
+	cmd      *exec.Cmd // the server; nil before the first start
 }
 
-// launch records its process id and then becomes the program: a server that
-// runs is on record. The record of an instance that is being ended is gone
-// before its process id is looked up.
+// launch is a shell script that records its process id and then becomes the program, so every running server is on
+// record. It does not start if the instance is being ended: the reaper removes the record of the instance before it
+// reads the process id.
 const launch = `echo $$ >&3 && exec 3>&- && [ ! -e "$0/server.ended" ] && exec "$@"`
 
-// newProcess prepares a data folder for the programs of p.
+// newProcess creates a data folder for the programs of p.
 func newProcess(ctx context.Context, p product, progs programs, inst *instance, password string, settings []string) (*process, error) {
 	acc, err := accountFor(p.user())
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *process) folder() folder {
 	return folder{data: s.inst.file("data"), temp: s.inst.file("temp"), secret: s.inst.file("secret")}
 }
 
-// start starts the server, the first time on a free port and later on the same.
+// start starts the server, the first time on a free port and later on the same port.
 func (s *process) start(ctx context.Context) error {
 	if s.port == "" {
 		port, err := freePort(ctx)
@@ -101,7 +101,7 @@ func (s *process) launch(args []string) (*exec.Cmd, error) {
 	}
 	defer func() { _ = pid.Close() }()
 
-	cmd := exec.Command("/bin/sh", append([]string{"-c", launch, s.inst.dir}, args...)...) //nolint:noctx // outlives every context
+	cmd := exec.Command("/bin/sh", append([]string{"-c", launch, s.inst.dir}, args...)...) //nolint:noctx // it outlives every context
 	cmd.Dir = "/"
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC", "TMPDIR="+s.inst.file("temp"))
 	cmd.Stdout, cmd.Stderr = log, log
@@ -136,12 +136,12 @@ func (s *process) stop(ctx context.Context) error {
 	if err := s.signal(signal, s.cmd.Process.Pid); err != nil {
 		return err
 	}
-	_ = awaitExit(ctx, s.cmd) // how it ended is its own affair
+	_ = awaitExit(ctx, s.cmd) // the exit status does not matter
 	return ctx.Err()
 }
 
-// kill ends every process of the server. Each child of PostgreSQL has a session
-// of its own, so there is no group that has them all.
+// kill ends every process of the server. Each child of PostgreSQL has a session of its own, so no process group
+// contains all of them.
 func (s *process) kill(ctx context.Context) error {
 	if err := s.pause(ctx); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (s *process) kill(ctx context.Context) error {
 	})
 }
 
-// pause stops the parent first, so that the children cannot become more.
+// pause stops the parent first, so that it cannot start more children.
 func (s *process) pause(ctx context.Context) error {
 	if err := s.freeze(ctx, s.cmd.Process.Pid); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *process) pause(ctx context.Context) error {
 	return s.freeze(ctx, s.children()...)
 }
 
-// freeze returns when none of the processes runs any more.
+// freeze stops the processes, and returns when none of them runs any more.
 func (s *process) freeze(ctx context.Context, pids ...int) error {
 	for _, pid := range pids {
 		if err := s.signal(syscall.SIGSTOP, pid); err != nil {
@@ -191,7 +191,7 @@ func (s *process) resume(context.Context) error {
 func (s *process) signal(signal syscall.Signal, pid int) error {
 	err := syscall.Kill(pid, signal)
 	if errors.Is(err, syscall.ESRCH) {
-		return nil // gone is as good
+		return nil // it has ended already
 	}
 	return err
 }
@@ -215,15 +215,15 @@ func (s *process) children() []int {
 	return pids
 }
 
-// isAlive is false for a process that holds nothing any more, not even memory
-// that it shared with others: its arguments are gone before that.
+// isAlive reports whether a process still holds anything, including memory shared with others. (A process loses its
+// arguments before it releases that.)
 func isAlive(pid int) bool {
 	state := stateOf(pid)
 	return state != "" && state != "Z"
 }
 
-// stateOf is the letter that ps has for the state of a process: T if it is
-// stopped, Z if it is dead and not yet collected. It is empty if it is gone.
+// stateOf returns the letter with which ps shows the state of a process: T for stopped, Z for dead but not yet
+// collected. It is empty if the process is gone.
 func stateOf(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil && !isDir("/proc/self") {
@@ -233,7 +233,7 @@ func stateOf(pid int) string {
 	return fmt.Sprintf("%.1s", state)
 }
 
-// argsOf is the command line of a process, empty if it is gone or dead.
+// argsOf returns the command line of a process. It is empty if the process is gone or dead.
 func argsOf(pid int) string {
 	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil && !isDir("/proc/self") {
@@ -247,8 +247,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// exited collects a child of this process if it has ended. Wait would need a
-// goroutine that outlives the test.
+// exited collects a child of this process if it has ended. Wait would need a goroutine that outlives the test.
 func exited(cmd *exec.Cmd) (bool, error) {
 	var status syscall.WaitStatus
 	for {
@@ -271,7 +270,7 @@ func exited(cmd *exec.Cmd) (bool, error) {
 	}
 }
 
-// awaitExit waits for the end of a command, and ends it together with ctx.
+// awaitExit waits for the end of a command, and kills it if ctx ends first.
 func awaitExit(ctx context.Context, cmd *exec.Cmd) error {
 	var outcome error
 	err := await(ctx, 5*time.Millisecond, func() (ended bool, _ error) {

@@ -5,8 +5,7 @@
 #   reaper.sh FOLDER once    ends the server if that is so now
 #   reaper.sh FOLDER now     ends the server
 #
-# It runs beside the tests, in a session of its own, so that it is still there
-# when they have been killed.
+# It runs beside the tests, in a session of its own, so that it survives when they are killed.
 dir=$1
 mode=$2
 
@@ -22,8 +21,7 @@ in_use() {
 	return 1
 }
 
-# The command line of a process: nothing if it is gone, or dead and not yet
-# collected by its parent.
+# The command line of a process: empty if it is gone, or dead and not yet collected by its parent.
 args_of() {
 	if [ -d /proc/self ]; then
 		tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline"
@@ -32,7 +30,7 @@ args_of() {
 	fi 2>/dev/null
 }
 
-# A process id may be somebody else's by now.
+# The process id may have been reused.
 is_ours() {
 	case $(args_of "$1") in *"$dir"*) return 0 ;; esac
 	return 1
@@ -49,7 +47,7 @@ end_program() {
 	if is_ours "$pid"; then
 		children=$(children_of "$pid")
 		kill -s "$(cat "$dir/signal")" "$pid"
-		# A paused server must run to see the signal.
+		# A paused server must run to receive the signal.
 		# shellcheck disable=SC2086 # several
 		kill -s CONT "$pid" $children
 		turns=0
@@ -60,7 +58,7 @@ end_program() {
 		is_ours "$pid" && kill -s KILL "$pid"
 		kill -s KILL -- "-$pid"
 	fi 2>/dev/null
-	# A killed PostgreSQL leaves its shared memory, named in its pid file.
+	# A killed PostgreSQL leaves its shared memory, which its pid file names.
 	segment=$(sed -n '7s/.* //p' "$dir/data/postmaster.pid" 2>/dev/null)
 	[ -z "$segment" ] || ipcrm -m "$segment" 2>/dev/null
 }
@@ -76,17 +74,17 @@ while [ "$mode" != now ]; do
 	[ -d "$dir" ] || exit 0
 	if in_use; then
 		[ "$mode" = watch ] || exit 0
-		sleep 1 # each look is a process, and there is a watch for each server
+		sleep 1 # each check starts a process, and every server has a watcher
 		continue
 	fi
-	# Without its record nobody can take the server up; whoever did so just
-	# before has registered, and gets it back.
+	# Without its record no process can adopt the server. A process that adopted it just before has registered, and gets
+	# the record back.
 	mv "$dir/server.json" "$dir/server.ended" 2>/dev/null
 	in_use || break
 	mv "$dir/server.ended" "$dir/server.json" 2>/dev/null
 done
-touch "$dir/server.ended" 2>/dev/null # a program about to start sees this and does not
+touch "$dir/server.ended" 2>/dev/null # a program about to start sees this and exits
 
 end_program
 end_container
-rm -rf "$dir" || rm -rf "$dir" # somebody may have written into it meanwhile
+rm -rf "$dir" || rm -rf "$dir" # another process may have written into it meanwhile

@@ -8,7 +8,7 @@ import (
 
 const hidden = "xxxxx"
 
-// redact hides the password of a DSN in a text that may contain it.
+// redact hides the password of dsn in a text that may contain it.
 func redact(p product, dsn, text string) string {
 	if strings.Contains(text, dsn) {
 		text = strings.ReplaceAll(text, dsn, publicDSN(p, dsn))
@@ -34,7 +34,7 @@ func redactError(p product, dsn string, err error) error {
 	return errors.New(text)
 }
 
-// publicDSN is dsn without its password, or nothing of it in case of doubt.
+// publicDSN returns dsn without its password, or nothing of dsn in case of doubt.
 func publicDSN(p product, dsn string) string {
 	_, password, err := p.parse(dsn)
 	switch {
@@ -47,7 +47,7 @@ func publicDSN(p product, dsn string) string {
 		dsn = strings.ReplaceAll(dsn, form, hidden)
 	}
 	if _, again, err := p.parse(dsn); err != nil || again == password {
-		return hidden // spelled in a way that was not thought of
+		return hidden // in an unknown spelling
 	}
 	return dsn
 }

@@ -7,10 +7,8 @@ import (
 	"sync"
 )
 
-// Server is a database server of one test's own, which the test may stop, kill
-// and pause. Its methods end the test with Fatalf if they fail, so they are
-// called from the test's own goroutine. All of them wait until what they are
-// named after has happened.
+// Server is a database server of one test, which may stop, kill and pause it. Its methods end the test with Fatalf if
+// they fail, so they must be called from the test's own goroutine. Each returns only after the operation has completed.
 type Server struct {
 	tb  TB
 	srv server
@@ -27,11 +25,9 @@ const (
 	isStoppedPhase phase = "stopped"
 )
 
-// Start starts a server of tb's own, from the same source as the shared one
-// (when that is a DSN: from Docker or from programs, and if neither is there
-// the test is skipped). The settings are server options such as
-// "max_connections=20" and win over those of this package. The server is ended,
-// with its data, when tb ends.
+// Start starts a server for tb alone, from the same source as the shared one (if that is a DSN: from Docker or from
+// programs, and if neither works the test is skipped). The settings are server options such as "max_connections=20",
+// and override those of this package. The server and its data are removed when tb ends.
 func Start(tb TB, e Engine, settings ...string) *Server {
 	tb.Helper()
 	p, ok := productOf(e)
@@ -65,19 +61,17 @@ func Start(tb TB, e Engine, settings ...string) *Server {
 	return s
 }
 
-// String says which server this is and where it came from, such as
-// "PostgreSQL 17.6 from docker image postgres:17".
+// String returns the version and the source of the server, such as "PostgreSQL 17.6 from docker image postgres:17".
 func (s *Server) String() string { return s.srv.String() }
 
-// Database gives tb a new, empty database on this server. tb is the test that
-// the server belongs to, or a subtest of it.
+// Database gives tb a new, empty database on this server. tb is the test that the server belongs to, or a subtest of
+// it.
 func (s *Server) Database(tb TB) *Database {
 	tb.Helper()
 	return newDatabase(tb, s.srv, func() bool { return s.is(isRunningPhase) })
 }
 
-// Stop shuts the server down in an orderly way, without waiting for clients to
-// leave.
+// Stop shuts the server down cleanly, without waiting for clients to leave.
 func (s *Server) Stop() {
 	s.tb.Helper()
 	s.move("stop", isStoppedPhase, s.srv.host.stop, isRunningPhase)
@@ -89,21 +83,19 @@ func (s *Server) Kill() {
 	s.move("kill", isStoppedPhase, s.srv.host.kill, isRunningPhase, isPausedPhase)
 }
 
-// Pause stops all processes of the server where they are: connections stay, and
-// nobody answers.
+// Pause stops all processes of the server in place: connections stay open, and no request is answered.
 func (s *Server) Pause() {
 	s.tb.Helper()
 	s.move("pause", isPausedPhase, s.srv.host.pause, isRunningPhase)
 }
 
-// Resume lets a paused server go on.
+// Resume continues a paused server.
 func (s *Server) Resume() {
 	s.tb.Helper()
 	s.move("resume", isRunningPhase, s.srv.host.resume, isPausedPhase)
 }
 
-// Start starts the server again after Stop or Kill, with the same address and
-// the same data.
+// Start starts the server again after Stop or Kill, with the same address and the same data.
 func (s *Server) Start() {
 	s.tb.Helper()
 	s.move("start", isRunningPhase, func(ctx context.Context) error {
@@ -121,7 +113,7 @@ func (s *Server) is(p phase) bool {
 	return s.phase == p
 }
 
-// move does something that brings the server from one of the phases to another.
+// move runs an operation that takes the server from one of the phases to another.
 func (s *Server) move(what string, to phase, do func(context.Context) error, from ...phase) {
 	s.tb.Helper()
 	if err := s.try(to, do, from); err != nil {

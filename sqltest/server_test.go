@@ -33,7 +33,7 @@ func TestAnOwnServerKeepsItsAddressAndDataWhateverHappensToIt(t *testing.T) {
 					t.Fatalf("%s: %v", statement, err)
 				}
 			}
-			// A pooled connection may be one that the server has closed.
+			// The server may have closed a pooled connection.
 			db.SetMaxIdleConns(0)
 
 			step := func(name string, do func()) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// onSharedServer makes a database on the server that all tests of this run use.
+// onSharedServer creates a database on the server that all tests of this run share.
 func onSharedServer(tb TB, e Engine) *Database {
 	tb.Helper()
 	p, _ := productOf(e)
@@ -35,7 +35,7 @@ func sharedServer(ctx context.Context, p product) (server, error) {
 	if err != nil {
 		return server{}, &noServerError{p, []attempt{{sources[0], err}}}
 	}
-	// While one process starts the server, the others wait here for it.
+	// While one process starts the server, the others wait here.
 	unlock, err := lockFile(filepath.Join(st.root, string(p.engine())+".lock"))
 	if err != nil {
 		return server{}, err
@@ -51,7 +51,7 @@ func sharedServer(ctx context.Context, p product) (server, error) {
 	return boot(ctx, p, sources, nil, false)
 }
 
-// namedServer is one that runs already and is named by the environment.
+// namedServer connects to a running server that the environment names.
 func namedServer(ctx context.Context, p product, dsn string) (server, error) {
 	srv := server{product: p, record: record{DSN: dsn, Source: "the server named by " + p.variable()}}
 	var err error
@@ -62,15 +62,16 @@ func namedServer(ctx context.Context, p product, dsn string) (server, error) {
 	return srv, nil
 }
 
-// adopt registers this process with a server that runs already. One that is gone is ended, whoever uses it. One that is silent is
-// left to those who do, and to the reaper: the machine may be busy.
+// adopt registers this process with a running server. A server that refuses connections is dead, so adopt ends it, even
+// if it has users. A server that does not answer is left to its users and to the reaper, because the machine may be
+// busy.
 func adopt(ctx context.Context, p product, inst *instance) (server, bool) {
 	if !isSet("SQLTEST_KEEP") {
 		_ = os.Remove(inst.file("users/keep"))
 	}
 	r, err := inst.adopt()
 	if err != nil {
-		return server{}, false // not ready, or at its end
+		return server{}, false // it is not ready, or it is ending
 	}
 	if !inst.isWatched() && inst.watch() != nil {
 		return server{}, false
@@ -82,7 +83,7 @@ func adopt(ctx context.Context, p product, inst *instance) (server, bool) {
 		var err error
 		srv.version, err = srv.identify(ctx)
 		if errors.Is(err, syscall.ECONNREFUSED) {
-			return false, err // nobody is there; anything else may be a busy moment
+			return false, err // the server is dead; any other error may be a busy moment
 		}
 		return err == nil, nil
 	})

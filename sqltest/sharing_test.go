@@ -19,8 +19,8 @@ var variables = map[sqltest.Engine]string{
 	sqltest.EngineMySQL:    "SQLTEST_MYSQL",
 }
 
-// startable is an engine whose servers this package starts in this run: those
-// that are named by a DSN live as long as they like.
+// startable returns an engine whose servers sqltest starts in this run. Servers named by a DSN are not ended by
+// sqltest.
 func startable(t *testing.T) sqltest.Engine {
 	t.Helper()
 	for _, engine := range []sqltest.Engine{sqltest.EnginePostgres, sqltest.EngineMariaDB, sqltest.EngineMySQL} {
@@ -84,7 +84,7 @@ func TestAServerThatIsStillStartingEndsWithItsProcess(t *testing.T) {
 			}()
 			eventually(t, "a server starts", func() bool {
 				select {
-				case <-answered: // it is neither, or was too fast
+				case <-answered: // there is no such moment for this server, or it has passed
 					return true
 				default:
 				}
@@ -132,7 +132,7 @@ func TestADeadServerIsReplaced(t *testing.T) {
 	t.Parallel()
 	engine, temp := startable(t), ownTemp(t)
 	first := newChild(t, engine, temp)
-	// The reaper's own way to end a server, but the record stays.
+	// End the server like the reaper, but keep the record.
 	for _, dir := range folders(temp) {
 		record, err := os.ReadFile(filepath.Join(dir, "server.json"))
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A kind of source is one of the ways to get a server.
+// kind is one of the ways to get a server.
 type kind string
 
 const (
@@ -17,7 +17,7 @@ const (
 	fromPrograms kind = "programs"
 )
 
-// A source is a place to get a server from.
+// source is a place to get a server from.
 type source struct {
 	kind  kind
 	value string // DSN; image; folder of the programs, or empty
@@ -26,14 +26,13 @@ type source struct {
 func (s source) String() string { return string(s.kind) + ":" + s.value }
 
 var (
-	// errSkip says that the environment wants tests of this engine skipped.
+	// errSkip means that the environment disables the tests of this engine.
 	errSkip = errors.New("tests of this engine are switched off")
-	// errNoDSN says that a server of a test's own cannot be one named by a DSN.
+	// errNoDSN means that a server of one test cannot be one named by a DSN.
 	errNoDSN = errors.New("a test that stops its server cannot use one that belongs to somebody else")
 )
 
-// sourcesOf reads from the environment where the server of p may come from, in
-// the order to try.
+// sourcesOf reads from the environment where the server of p may come from, in the order to try.
 func sourcesOf(p product) ([]source, error) {
 	value := os.Getenv(p.variable())
 	way, rest, _ := strings.Cut(value, ":")
@@ -49,14 +48,14 @@ func sourcesOf(p product) ([]source, error) {
 	}
 	dsn, _, err := p.parse(value)
 	if err != nil {
-		// Not shown: somebody's password may be in it.
+		// The value is not shown: it may contain a password.
 		return nil, fmt.Errorf("the value of %s is neither skip, docker, docker:IMAGE, programs, programs:FOLDER nor a DSN such as %s",
 			p.variable(), p.example())
 	}
 	return []source{{fromDSN, dsn}}, nil
 }
 
-// ownSourcesOf is sourcesOf for a server that a test may stop and kill.
+// ownSourcesOf returns the sources for a server that a test may stop and kill.
 func ownSourcesOf(p product) ([]source, error) {
 	sources, err := sourcesOf(p)
 	if err == nil && sources[0].kind == fromDSN {
@@ -65,13 +64,13 @@ func ownSourcesOf(p product) ([]source, error) {
 	return sources, err
 }
 
-// attempt is a source that was tried in vain.
+// attempt is a source that failed.
 type attempt struct {
 	source source
 	err    error
 }
 
-// noServerError says what was tried to get a server, and what else there is.
+// noServerError lists what was tried to get a server, and the alternatives.
 type noServerError struct {
 	product product
 	tried   []attempt
@@ -104,14 +103,14 @@ func (e *noServerError) Unwrap() []error {
 	return errs
 }
 
-// wrongProductError says that a server is not what it was taken for.
+// wrongProductError means that a server is another product than expected.
 type wrongProductError struct{ want, found string }
 
 func (e wrongProductError) Error() string {
 	return fmt.Sprintf("wanted %s, but this is %s", e.want, e.found)
 }
 
-// giveUp ends a test that has no server: with a skip if that was asked for.
+// giveUp ends a test that has no server, with a skip if the environment asks for it.
 func giveUp(tb TB, p product, err error) {
 	tb.Helper()
 	switch {
@@ -124,7 +123,7 @@ func giveUp(tb TB, p product, err error) {
 	}
 }
 
-// keep tells whether the database of tb is to stay for somebody to look at.
+// keep reports whether the database of tb must be kept for inspection.
 func keep(tb TB) bool { return tb.Failed() && isSet("SQLTEST_KEEP") }
 
 func isSet(variable string) bool {
@@ -133,8 +132,8 @@ func isSet(variable string) bool {
 }
 
 const (
-	// quickly bounds what answers at once unless something is broken.
+	// quickly bounds operations that are fast unless something is broken.
 	quickly = 10 * time.Second
-	// patiently bounds a server's start, on a machine that is busy.
+	// patiently bounds the start of a server on a busy machine.
 	patiently = 3 * time.Minute
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// These tests set the environment, and so are not parallel.
+// openIn sets the environment, so its tests are not parallel.
 
 func openIn(t *testing.T, open func(sqltest.TB) *sqltest.Database, variable, value string) *fakeTB {
 	t.Helper()

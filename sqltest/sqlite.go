@@ -9,10 +9,9 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// SQLite gives tb a new, empty SQLite database in a file of its own, opened
-// with the driver "sqlite" (modernc.org/sqlite), in WAL mode and with a busy
-// timeout of 5 seconds. The file is removed when the test ends, or kept when it
-// failed and SQLTEST_KEEP is set.
+// SQLite gives tb a new, empty SQLite database in a file of its own, opened with the driver "sqlite"
+// (modernc.org/sqlite), in WAL mode and with a busy timeout of 5 seconds. The file is removed when the test ends, or
+// kept if the test failed and SQLTEST_KEEP is set.
 func SQLite(tb TB) *Database {
 	tb.Helper()
 	if os.Getenv("SQLTEST_SQLITE") == "skip" {

@@ -4,8 +4,7 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// TB is what this package needs of a test. *testing.T, *testing.B and
-// *testing.F have it.
+// TB is the part of a test that this package needs. *testing.T, *testing.B and *testing.F implement it.
 type TB interface {
 	Helper()
 	Cleanup(func())
@@ -19,7 +18,7 @@ type TB interface {
 // Engine names a kind of database server.
 type Engine string
 
-// The engines that this package knows.
+// The supported engines.
 const (
 	EnginePostgres Engine = "postgres"
 	EngineMySQL    Engine = "mysql"
@@ -27,43 +26,38 @@ const (
 	EngineSQLite   Engine = "sqlite"
 )
 
-// Database is an empty database of one test's own. It is closed and dropped
-// when the test ends.
+// Database is an empty database of one test. It is closed and dropped when the test ends.
 type Database struct {
 	*sqlx.DB
 
-	// DSN opens the same database again, in the form that the driver wants:
-	// a URL for "pgx", a DSN for "mysql", a file: URI for "sqlite". On a server
-	// that was named by the environment it contains that server's password.
+	// DSN opens the same database again, in the form that the driver needs: a URL for "pgx", a DSN for "mysql", a file:
+	// URI for "sqlite". For a server named by the environment it contains that server's password.
 	DSN string
 
 	// Engine is the kind of server.
 	Engine Engine
 
-	// Server says which server this is and where it came from, such as
-	// "PostgreSQL 17.6 from docker image postgres:17". It contains no password.
+	// Server has the version and the source of the server, such as "PostgreSQL 17.6 from docker image postgres:17". It
+	// contains no password.
 	Server string
 }
 
-// Postgres gives tb a new, empty PostgreSQL database, opened with the driver
-// "pgx". It ends the test with Fatalf when no server can be had, see the
-// package documentation.
+// Postgres gives tb a new, empty PostgreSQL database, opened with the driver "pgx". It ends the test with Fatalf if
+// there is no server; see the package documentation.
 func Postgres(tb TB) *Database {
 	tb.Helper()
 	return onSharedServer(tb, EnginePostgres)
 }
 
-// MySQL gives tb a new, empty database on a MySQL server, and never on MariaDB,
-// opened with the driver "mysql". It ends the test with Fatalf when no server
-// can be had, see the package documentation.
+// MySQL gives tb a new, empty database on a MySQL server, never on MariaDB, opened with the driver "mysql". It ends the
+// test with Fatalf if there is no server; see the package documentation.
 func MySQL(tb TB) *Database {
 	tb.Helper()
 	return onSharedServer(tb, EngineMySQL)
 }
 
-// MariaDB gives tb a new, empty database on a MariaDB server, and never on
-// MySQL, opened with the driver "mysql". It ends the test with Fatalf when no
-// server can be had, see the package documentation.
+// MariaDB gives tb a new, empty database on a MariaDB server, never on MySQL, opened with the driver "mysql". It ends
+// the test with Fatalf if there is no server; see the package documentation.
 func MariaDB(tb TB) *Database {
 	tb.Helper()
 	return onSharedServer(tb, EngineMariaDB)

@@ -13,7 +13,7 @@ var engines = map[sqltest.Engine]func(sqltest.TB) *sqltest.Database{
 	sqltest.EngineSQLite:   sqltest.SQLite,
 }
 
-// TestWhichServers says which servers the tests of this run are run against.
+// TestWhichServers logs the servers that the tests of this run use.
 func TestWhichServers(t *testing.T) {
 	t.Parallel()
 	for engine, open := range engines {

@@ -11,11 +11,10 @@ import (
 	"strings"
 )
 
-// state is the folder in which the test processes of one user find each other
-// and their servers:
+// state is the folder in which the test processes of one user find each other and their servers:
 //
-//	all.lock                  held while a folder is made or leftovers are removed
-//	<key>.lock                held while the server of this key is looked for or started
+//	all.lock                  held while a folder is created or leftovers are removed
+//	<key>.lock                held while the server of this key is searched for or started
 //	<key>-<random>/           one server, see instance
 //	unavailable-<key>         a source that failed in this run, and why
 type state struct{ root string }
@@ -24,7 +23,7 @@ func openState() (state, error) {
 	if !supported {
 		return state{}, errUnsupported
 	}
-	// What a test process calls it and what the reaper calls it must be equal.
+	// The test processes and the reaper must use the same path.
 	temp, err := filepath.EvalSymlinks(os.TempDir())
 	if err != nil {
 		return state{}, err
@@ -36,19 +35,19 @@ func openState() (state, error) {
 	return s, checkOwner(s.root)
 }
 
-// folderMode is that of folders on the way to a server's data. Root's servers
-// run as another user, who has to get through.
+// folderMode returns the mode of the folders above a server's data. Root's servers run as another user, who must be
+// able to pass through.
 func folderMode() os.FileMode {
 	return choose[os.FileMode](os.Geteuid() == 0, 0o711, 0o700)
 }
 
-// keyOf names what a source gives to engine e; equal keys share a server.
+// keyOf returns a key for the servers of engine e from a source; equal keys share a server.
 func keyOf(e Engine, s source) string {
 	sum := sha256.Sum256([]byte(s.String()))
 	return string(e) + "-" + hex.EncodeToString(sum[:4])
 }
 
-// instances lists the servers of a key, or all of them if key is empty.
+// instances lists the servers of a key, or all servers if key is empty.
 func (s state) instances(key string) []*instance {
 	var found []*instance
 	dirs, _ := filepath.Glob(filepath.Join(s.root, key+"*", "users"))
@@ -58,7 +57,7 @@ func (s state) instances(key string) []*instance {
 	return found
 }
 
-// recall returns why a source was found unavailable earlier in this run, or nil.
+// recall returns why a source failed earlier in this run, or nil.
 func (s state) recall(key string) error {
 	content, err := os.ReadFile(s.unavailable(key))
 	if err != nil {
@@ -71,16 +70,16 @@ func (s state) recall(key string) error {
 	return fmt.Errorf("%s (found out earlier in this run)", reason)
 }
 
-// remember saves the other test processes of this run the same disappointment.
+// remember records a failed source, so that other test processes of this run need not try it.
 func (s state) remember(key string, why error) {
 	_ = os.WriteFile(s.unavailable(key), []byte(strconv.Itoa(runPID())+"\n"+why.Error()), 0o600)
 }
 
-// forget removes what earlier runs found unavailable.
+// forget removes the failures that earlier runs recorded.
 func (s state) forget() {
 	files, _ := filepath.Glob(s.unavailable("*"))
 	for _, file := range files {
-		content, err := os.ReadFile(file) //nolint:gosec // a path of our own
+		content, err := os.ReadFile(file) //nolint:gosec // a path chosen by sqltest
 		run, _, _ := strings.Cut(string(content), "\n")
 		if pid, errPID := strconv.Atoi(run); err == nil && (errPID != nil || argsOf(pid) == "") {
 			_ = os.Remove(file)

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// act is a command for sqllock to run, played by the test program: it tells of each signal
-// that it gets, and exits with a code after so many.
+// act is a command for sqllock to run, played by the test program: it prints each signal that it gets, and exits with a
+// code after the given number of signals.
 func act(args []string) int {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, endingSignals()...)

@@ -36,7 +36,7 @@ that one took, and how many there were a second, which is 1 / mean, or 16 / mean
 fields name, count, at_once, median_seconds, p99_seconds, mean_seconds, and per_second where it was
 as fast as can be: at_once / mean_seconds.`
 
-// benchGrace is for what is under way at a signal.
+// benchGrace is the time that running statements get to finish after a signal.
 const benchGrace = time.Second
 
 // bench is one call of sqllock bench.
@@ -48,7 +48,7 @@ type bench struct {
 	json     bool
 
 	db   *database
-	mine string          // begins the names of its locks, and is the owner of its leases
+	mine string          // prefix of the lock names, and the owner of the leases
 	over <-chan struct{} // closed by a signal
 }
 
@@ -87,7 +87,7 @@ func (b *bench) run(cmd *cobra.Command, _ []string) (err error) {
 	defer signals.stop()
 	interrupted, done := signals.interrupting(cmd.Context())
 	b.over = interrupted.Done()
-	// What is under way may end by itself: the database would go on with a statement that was cut off.
+	// Running statements may finish by themselves: canceling one would not stop it on the server.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(interrupted))
 	defer cancel()
 	defer context.AfterFunc(interrupted, func() { time.AfterFunc(benchGrace, cancel) })()
@@ -119,8 +119,7 @@ func (b *bench) check() error {
 	return b.checkTables(b.kind)
 }
 
-// measure does all parts, one after the other. After an error without a result nothing was written,
-// unless a signal has come.
+// measure runs all parts in order. If it returns an error and no result, nothing was written, unless a signal came.
 func (b *bench) measure(ctx context.Context, l locker) (r report, err error) {
 	r = report{Kind: b.kind, Duration: b.duration.Seconds()}
 	if b.kind == kindLease {
@@ -131,7 +130,7 @@ func (b *bench) measure(ctx context.Context, l locker) (r report, err error) {
 	if r.Server, err = b.db.server(ctx); err != nil {
 		return r, err
 	}
-	if err := b.pair(ctx, l, firstName); err != nil { // it fails if locks cannot be had here
+	if err := b.pair(ctx, l, firstName); err != nil { // fails if locks do not work on this database
 		return r, err
 	}
 	parts := b.parts(l)
@@ -155,7 +154,7 @@ func (b *bench) measure(ctx context.Context, l locker) (r report, err error) {
 	return r, nil
 }
 
-// locker opens a Locker, which is one process more for those who wait.
+// locker opens a Locker. To the waiters it is one more process.
 func (b *bench) locker(ttl time.Duration) (locker, error) {
 	if b.kind == kindSession {
 		return b.db.session(ttl, operator+" bench", false)
@@ -174,15 +173,15 @@ func (b *bench) isOver() bool {
 	}
 }
 
-// clean deletes the rows of the names, whose tokens need not rise any more because they are random,
-// and of leases that a Locker could not delete.
+// clean deletes the lock rows and any lease rows that a Locker could not delete. The lock names are random, so their
+// tokens need not be kept.
 func (b *bench) clean(ctx context.Context) error {
 	if b.kind != kindLease {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), inspectTimeout)
 	defer cancel()
-	last := strings.TrimSuffix(b.mine, "/") + "0" // which is next after /
+	last := strings.TrimSuffix(b.mine, "/") + "0" // 0 follows / in ASCII
 	for _, deletion := range []struct {
 		rows, order string
 		args        []any
@@ -197,8 +196,8 @@ func (b *bench) clean(ctx context.Context) error {
 	return nil
 }
 
-// delete counts the rows first: MySQL and MariaDB lock the rows that they come by, and MariaDB the one behind
-// the last, which are those of others. They stop when they have so many.
+// delete counts the rows first and limits the statement to that number. MySQL and MariaDB lock every row that they
+// scan, and MariaDB also the row after the last one; such rows belong to others. The limit stops the scan in time.
 func (b *bench) delete(ctx context.Context, rows, order string, args []any) error {
 	query := func(text string) string { return b.db.Rebind(b.tables.Rewrite(b.db.dialect, text)) }
 	var count int
@@ -213,7 +212,7 @@ func (b *bench) delete(ctx context.Context, rows, order string, args []any) erro
 	return err
 }
 
-// server is what the database calls itself.
+// server returns the name and version of the database server.
 func (db *database) server(ctx context.Context) (string, error) {
 	query, name := "SELECT current_setting('server_version')", "PostgreSQL "
 	switch db.dialect {
@@ -226,7 +225,7 @@ func (db *database) server(ctx context.Context) (string, error) {
 	defer cancel()
 	var version string
 	err := db.GetContext(ctx, &version, query)
-	version, _, _ = strings.Cut(version, " ") // without the name of the package
+	version, _, _ = strings.Cut(version, " ") // cut off the name of the package
 	if before, _, mariadb := strings.Cut(version, "-MariaDB"); mariadb {
 		name, version = "MariaDB ", before
 	}

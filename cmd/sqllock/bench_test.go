@@ -59,7 +59,7 @@ func TestBenchMeasuresAndLeavesNothing(t *testing.T) {
 	})
 }
 
-// isEmpty checks that nothing is left in the tables of leases.
+// isEmpty checks that the tables of leases are empty.
 func (db testPlace) isEmpty(t *testing.T) {
 	t.Helper()
 	for _, table := range []string{"sqllock_lock", "sqllock_lease", "sqllock_permit"} {
@@ -76,8 +76,8 @@ func TestASignalEndsBenchAndLeavesNothing(t *testing.T) {
 	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db testPlace) {
 		for sig, test := range map[syscall.Signal]struct{ duration, when string }{
-			syscall.SIGINT:  {"1h", "COUNT(*) = 1"},    // at the first thing
-			syscall.SIGTERM: {"300ms", "COUNT(*) > 1"}, // when several Lockers hand over a lock, or one holds many
+			syscall.SIGINT:  {"1h", "COUNT(*) = 1"},    // during the first measurement
+			syscall.SIGTERM: {"300ms", "COUNT(*) > 1"}, // while several Lockers hand over a lock, or one holds many
 		} {
 			p := start(t, on(t, db.url), "bench", "--duration", test.duration)
 			db.until(t, "SELECT CASE WHEN "+test.when+" THEN 1 ELSE 0 END FROM sqllock_lease")
@@ -95,7 +95,7 @@ func TestBenchDoesNotWaitForTheRowsOfOthers(t *testing.T) {
 		if db.Engine == "sqlite" {
 			t.Skip("it has no locks of rows")
 		}
-		call(t, on(t, db.url), 0, nil, "run", "sqllock bench0", "--", "true") // the name is behind all of bench
+		call(t, on(t, db.url), 0, nil, "run", "sqllock bench0", "--", "true") // this name sorts right after those of bench
 		tx, err := db.Beginx()
 		must(t, err)
 		defer func() { must(t, tx.Rollback()) }()

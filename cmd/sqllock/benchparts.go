@@ -17,29 +17,29 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// part is one of the things that are measured.
+// part is one measurement.
 type part struct {
-	name  string // for scripts
-	title string // for people
-	paced bool   // by a clock, and not as fast as can be
+	name  string // in the JSON output
+	title string // in the table
+	paced bool   // true: a clock sets the rate; false: it runs as fast as possible
 	run   func(ctx context.Context) (sample, error)
 }
 
-// sample is how long calls took, and how many were under way at any time.
+// sample holds how long the calls took, and how many ran at the same time.
 type sample struct {
 	took   []time.Duration
 	atOnce int
 }
 
-// What is measured with how many.
+// Sizes of the measurements.
 const (
 	namesAtOnce = 16
 	runners     = 4
 	manyLocks   = 1000
 
-	firstName = "first" // of the lock that shows whether there are locks here
+	firstName = "first" // the lock that shows whether locks work on this database
 
-	beatingTTL = 3 * time.Second // with which sessions have a heartbeat a second
+	beatingTTL = 3 * time.Second // sessions then send one heartbeat per second
 )
 
 func (b *bench) parts(l locker) []part {
@@ -56,9 +56,9 @@ func (b *bench) parts(l locker) []part {
 	)
 }
 
-// repeat has n goroutines call f again and again until the time is over and there is something to
-// show. f returns how long it took what is measured, or nothing if there was nothing to measure. The
-// first call of each does not count: it connects.
+// repeat calls f in n goroutines, again and again, until the duration is over and there is at least one measurement. f
+// returns how long the measured operation took, or 0 if there was nothing to measure. The first call in each goroutine
+// does not count, because it opens the connection.
 func (b *bench) repeat(ctx context.Context, n int, f func(ctx context.Context, i int) (time.Duration, error)) (sample, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -91,7 +91,7 @@ func (b *bench) repeat(ctx context.Context, n int, f func(ctx context.Context, i
 	return s, context.Cause(ctx)
 }
 
-// timed is for repeat.
+// timed makes f measure the time of its whole call, for repeat.
 func timed(f func(ctx context.Context, i int) error) func(context.Context, int) (time.Duration, error) {
 	return func(ctx context.Context, i int) (time.Duration, error) {
 		began := time.Now()
@@ -100,7 +100,7 @@ func timed(f func(ctx context.Context, i int) error) func(context.Context, int) 
 	}
 }
 
-// roundTrip asks for nothing.
+// roundTrip measures a statement that does no work.
 func (b *bench) roundTrip(ctx context.Context) (sample, error) {
 	conn, err := b.db.Connx(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ func (b *bench) roundTrip(ctx context.Context) (sample, error) {
 	}))
 }
 
-// writes changes one row of the table by two statements, each a transaction, as a pair would
+// writes updates one row with two statements, each in a transaction of its own: what acquire and release would cost
 // without this library.
 func (b *bench) writes(ctx context.Context) (sample, error) {
 	conn, err := b.db.Connx(ctx)
@@ -124,7 +124,7 @@ func (b *bench) writes(ctx context.Context) (sample, error) {
 	query := b.db.Rebind(b.tables.Rewrite(b.db.dialect, "UPDATE sqllock_lock SET token = token + 1 WHERE name = ?"))
 	row := []byte(b.mine + firstName)
 	write := func(ctx context.Context) (sql.Result, error) { return conn.ExecContext(ctx, query, row) }
-	if b.db.dialect != schema.Postgres { // where pgx prepares it by itself, unless a pooler is in between
+	if b.db.dialect != schema.Postgres { // pgx prepares the statement by itself, unless there is a pooler
 		stmt, err := conn.PreparexContext(ctx, query)
 		if err != nil {
 			return sample{}, err
@@ -154,8 +154,8 @@ func (b *bench) pairs(ctx context.Context, l locker, names int) (sample, error) 
 	return b.repeat(ctx, names, timed(func(ctx context.Context, i int) error { return b.pair(ctx, l, strconv.Itoa(i)) }))
 }
 
-// handoff has several Lockers, which know nothing of each other, wait for one lock. Who had it asks again when another one
-// has it, and so there is always one handoff under way, as soon as all are connected.
+// handoff has several independent Lockers wait for one lock. A Locker that released the lock asks again once another
+// one holds it, so as soon as all are connected exactly one handoff is in progress at any time.
 func (b *bench) handoff(ctx context.Context) (s sample, err error) {
 	var lockers [runners]locker
 	for i := range lockers {
@@ -169,10 +169,10 @@ func (b *bench) handoff(ctx context.Context) (s sample, err error) {
 	end := time.Now().Add(b.duration)
 	var (
 		mu       sync.Mutex
-		had      = make(map[int]bool)  // guarded by mu: who had the lock, and so is connected
-		last     int                   // guarded by mu: who had it last
-		released time.Time             // guarded by mu: when that one began to release it
-		taken    = make(chan struct{}) // guarded by mu: closed when the next one has it
+		had      = make(map[int]bool)  // guarded by mu: the runners that have held the lock, and so are connected
+		last     int                   // guarded by mu: the last holder
+		released time.Time             // guarded by mu: when the last holder began the release
+		taken    = make(chan struct{}) // guarded by mu: closed when the next holder has the lock
 	)
 	s, err = b.repeat(ctx, runners, func(ctx context.Context, i int) (took time.Duration, err error) {
 		lock, err := lockers[i].Acquire(ctx, b.mine+"handoff")
@@ -191,7 +191,7 @@ func (b *bench) handoff(ctx context.Context) (s sample, err error) {
 		if err := lock.Release(ctx); err != nil {
 			return 0, err
 		}
-		over := time.NewTimer(time.Until(end)) // then it may be the only one that still asks
+		over := time.NewTimer(time.Until(end)) // after that time there may be no other runner left
 		defer over.Stop()
 		select {
 		case <-next:
@@ -205,7 +205,7 @@ func (b *bench) handoff(ctx context.Context) (s sample, err error) {
 	return s, err
 }
 
-// renewal holds many locks.
+// renewal measures renewals with many held locks.
 func (b *bench) renewal(ctx context.Context) (s sample, err error) {
 	renewed := make(chan time.Duration, manyLocks)
 	b.db.hook = func(_ context.Context, e sqllock.Event) {
@@ -225,14 +225,14 @@ func (b *bench) renewal(ctx context.Context) (s sample, err error) {
 	if err != nil {
 		return s, err
 	}
-	defer func() { _ = l.Close() }() // which frees them all at once
+	defer func() { _ = l.Close() }() // releases all of them at once
 	names := make([]string, manyLocks)
 	for i := range names {
 		names[i] = fmt.Sprint(b.mine, i)
 	}
 	all, err := sqllock.AcquireAll(ctx, l, names[1:])
 	if err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n") // every name may have an error
+		first, _, _ := strings.Cut(err.Error(), "\n") // there may be one error per name
 		return s, errors.New(first)
 	}
 	one, err := l.TryAcquire(ctx, names[0])
@@ -247,7 +247,7 @@ func (b *bench) renewal(ctx context.Context) (s sample, err error) {
 			case took := <-renewed:
 				return took, nil
 			case <-all.Context().Done():
-				return 0, context.Cause(all.Context()) //nolint:contextcheck // the locks' own
+				return 0, context.Cause(all.Context()) //nolint:contextcheck // the context of the locks
 			case <-ctx.Done():
 				return 0, context.Cause(ctx)
 			}

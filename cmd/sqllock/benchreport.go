@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// report is what was measured, as --json prints it.
+// report holds all results. --json prints it.
 type report struct {
 	Server   string   `json:"server"`
 	Kind     string   `json:"kind"`
@@ -29,8 +29,8 @@ type result struct {
 	title string
 }
 
-// add adds what a part has measured, at least once. What there is of it in a second is counted over the time that the calls
-// took, which so many shared: so it is what the mean says.
+// add adds the sample of a part, which must not be empty. PerSecond is derived from the mean: calls per time spent in
+// calls, times the number of calls that ran at the same time.
 func (r *report) add(p part, s sample) {
 	slices.Sort(s.took)
 	percentile := func(n int) float64 { return s.took[(len(s.took)-1)*n/100].Seconds() }
@@ -50,7 +50,7 @@ func (r *report) add(p part, s sample) {
 
 const widestName = len("the same, 16 names at once")
 
-// print prints a table, 80 columns wide.
+// print prints a table that is 80 columns wide.
 func (r *report) print(w io.Writer) error {
 	medians := make(map[string]float64)
 	var b strings.Builder
@@ -81,7 +81,8 @@ func (r *report) print(w io.Writer) error {
 	return err
 }
 
-// bar is a share, from 0 to 1, of a width in characters, to an eighth of one; never nothing.
+// bar draws a share, from 0 to 1, as a bar of up to width characters, with a precision of an eighth of a character. It
+// is never empty.
 func bar(share float64, width int) string {
 	eighths := max(int(share*float64(width)*8+0.5), 1)
 	text := strings.Repeat("█", eighths/8)
@@ -91,7 +92,7 @@ func bar(share float64, width int) string {
 	return text
 }
 
-// shortTime has three digits: 21.3 µs, 480 µs, 1.25 ms.
+// shortTime formats a time with three digits: 21.3 µs, 480 µs, 1.25 ms.
 func shortTime(seconds float64) string {
 	value, unit := seconds*1e6, "µs"
 	switch {
@@ -103,7 +104,7 @@ func shortTime(seconds float64) string {
 	return threeDigits(value) + " " + unit
 }
 
-// threeDigits has as many after the point as make three, but two at most.
+// threeDigits formats a value with three digits, at most two of them after the decimal point.
 func threeDigits(value float64) string {
 	digits := 0
 	for limit := 100.0; value < limit && digits < 2; limit /= 10 {
@@ -112,7 +113,7 @@ func threeDigits(value float64) string {
 	return fmt.Sprintf("%.*f", digits, value)
 }
 
-// thousands has a comma between every three digits.
+// thousands formats a number with a comma between every three digits.
 func thousands(n int64) string {
 	if n < 1000 {
 		return strconv.FormatInt(n, 10)

@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// What happens to a lock, as watch sees it.
+// The events of watch.
 const (
-	eventHeld      = "held"       // since before watch has looked
+	eventHeld      = "held"       // it was already held when watch began
 	eventTaken     = "taken"      // by a new holder
-	eventTakenOver = "taken over" // by a new holder, from a lease that has expired
-	eventWaitedFor = "waited for" // by somebody, or by more than before
-	eventExpiring  = "expiring"   // it was not renewed in time
-	eventRenewed   = "renewed"    // after that
-	eventExpired   = "expired"    // the holder has lost it, and nobody has followed
-	eventReleased  = "released"   // or what cannot be told
-	eventTakenAway = "taken away" // from its holder, by force
+	eventTakenOver = "taken over" // by a new holder, after the previous lease expired
+	eventWaitedFor = "waited for" // there is a waiter, or there are more than before
+	eventExpiring  = "expiring"   // not renewed in time
+	eventRenewed   = "renewed"    // renewed after it was expiring
+	eventExpired   = "expired"    // the holder lost it, and there is no new holder
+	eventReleased  = "released"   // released by its holder, or the reason is unknown
+	eventTakenAway = "taken away" // by a forced release
 	eventKept      = "kept"       // released, and not yet free
-	eventFree      = "free"       // no longer kept, or the dead holder was forgotten
+	eventFree      = "free"       // no longer kept, or the expired lease was deleted
 )
 
-// change is what happened to a lock, with the holder that it happened to.
+// change is an event of a lock, with the holder concerned.
 type change struct {
 	event string
 	entry
 }
 
-// lockID tells locks apart.
+// lockID identifies a lock.
 type lockID struct{ kind, name string }
 
 func (e entry) lock() lockID {
@@ -36,17 +36,17 @@ func (e entry) lock() lockID {
 	return lockID{e.kind, e.name}
 }
 
-// is reports whether two entries of a lock are of the same holder.
+// is reports whether two entries of a lock have the same holder.
 func (e entry) is(other entry) bool { return e.Token == other.Token && e.Session == other.Session }
 
-// ranOut reports whether a lease that was read at one time was over at another, whatever its holder
-// did in between: if it had been renewed since, it would not be over.
+// ranOut reports whether a lease that was read at one time had expired at a later one, whatever its holder did in
+// between. A lease renewed after the read could not have expired by then.
 func (e entry) ranOut(read, at time.Time) bool {
 	return e.state == stateExpired || !e.Until.IsZero() && !at.Before(e.Until) && at.Before(read.Add(e.TTL))
 }
 
-// settled has dead holders for one reading longer than the database. Who takes a lock over deletes the dead lease first,
-// and so the lock can look free in between.
+// settled keeps an expired holder for one reading longer than the database does. A takeover deletes the expired lease
+// first, so in between the lock can look free.
 func settled(before, after reading) reading {
 	after.entries = slices.Clone(after.entries)
 	for i, n := range after.entries {
@@ -65,8 +65,8 @@ func settled(before, after reading) reading {
 	return after
 }
 
-// changes tells what happened between two readings. What began and ended in between is not seen,
-// and a kind of lock that was not read is not compared.
+// changes returns the events between two readings. It misses what began and ended in between. It compares only the
+// kinds of lock that were read.
 func changes(before, after reading) (all []change) {
 	old, now := byLock(before.entries), byLock(after.entries)
 	seen := make(map[lockID]bool)
@@ -92,7 +92,7 @@ func byLock(entries []entry) map[lockID][]entry {
 	return by
 }
 
-// gone tells what became of those who held a lock.
+// gone returns what happened to the previous holders of a lock.
 func gone(old, now []entry, read, at time.Time) (all []change) {
 	for _, o := range old {
 		if o.state == stateFree {
@@ -102,7 +102,7 @@ func gone(old, now []entry, read, at time.Time) (all []change) {
 		if i := slices.IndexFunc(now, o.is); i >= 0 {
 			event = stayed(o, now[i], read, at)
 			if now[i].state != stateFree {
-				o = now[i] // which has news of the same holder
+				o = now[i] // the newer state of the same holder
 			}
 		} else {
 			event = left(o, now, read, at)
@@ -120,7 +120,7 @@ func gone(old, now []entry, read, at time.Time) (all []change) {
 	return all
 }
 
-// stayed tells what happened to a holder whom nobody has followed.
+// stayed returns the event of a holder that is still in the newer reading.
 func stayed(o, n entry, read, at time.Time) string {
 	switch {
 	case n.state == o.state && n.soon(at) == o.soon(read):
@@ -139,19 +139,20 @@ func stayed(o, n entry, read, at time.Time) string {
 	return eventRenewed
 }
 
-// left tells what became of a holder who is not known any more, as far as that can be told: that its lease ran out
-// only if it was over when the next one took the lock, and that it was taken away only if nobody took the lock since.
+// left returns what happened to a holder that is not in the newer reading, as far as that can be known. The lease
+// expired only if its time was over when the next holder took the lock. It was taken away only if nobody has taken the
+// lock since.
 func left(o entry, now []entry, read, at time.Time) string {
 	followed := len(now) > 0 && now[0].state != stateFree
 	switch {
 	case o.state == stateExpired && followed:
-		return "" // which was told before
+		return "" // reported before
 	case o.state != stateHeld:
 		return eventFree
 	case o.shared || o.limit > 0 || len(now) == 0:
-	case !o.precedes(now[0]): // others have had it since
+	case !o.precedes(now[0]): // there were other holders in between
 		return eventReleased
-	case !followed && now[0].taken.Equal(o.taken): // the token has risen, though nobody has taken it
+	case !followed && now[0].taken.Equal(o.taken): // the token has risen although nobody acquired the lock
 		return eventTakenAway
 	case followed:
 		at = now[0].Since
@@ -164,10 +165,11 @@ func left(o entry, now []entry, read, at time.Time) string {
 	return eventReleased
 }
 
-// precedes reports whether n has the token that follows that of e: nobody had the lease in between.
+// precedes reports whether the token of n directly follows that of e, which means that nobody held the lease in
+// between.
 func (e entry) precedes(n entry) bool { return n.Token == e.Token+1 }
 
-// come tells who holds a lock that did not before, and whether more wait for it.
+// come returns the events of new holders, and whether there are more waiters than before.
 func come(old, now []entry, before reading) (all []change) {
 	for _, n := range now {
 		if n.state == stateFree || slices.ContainsFunc(old, n.is) {
@@ -193,7 +195,7 @@ func come(old, now []entry, before reading) (all []change) {
 	return all
 }
 
-// waiters is how many are known to wait for a lock.
+// waiters returns the known number of waiters for a lock.
 func waiters(entries []entry) int {
 	n := 0
 	for _, e := range entries {

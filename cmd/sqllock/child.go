@@ -13,42 +13,40 @@ import (
 
 // child is the command that runs under the lock.
 //
-// It gets a process group of its own, so that what it starts can be ended with it. Only when
-// its standard input or output is a terminal does it stay in sqllock's group: it would be a
-// background group there, stopped as soon as it reads a key or asks for a password, whatever its
-// input is, and keys such as Ctrl-C and Ctrl-Z would miss it.
-// To make it the foreground group instead would take the terminal away from the other programs
-// of a pipeline, and the keys from the script that runs sqllock. (timeout(1) makes the same
-// choice, with --foreground.) The price is that only the command itself can be ended then.
+// It gets a process group of its own, so that sqllock can end it together with the processes that it started. If its
+// standard input or output is a terminal, it stays in sqllock's group instead. In a group of its own it would be a
+// background group: the kernel would stop it as soon as it reads a key or asks for a password, whatever its input is,
+// and keys such as Ctrl-C and Ctrl-Z would not reach it. Making it the foreground group would take the terminal away
+// from the other programs of a pipeline, and the keys from the script that runs sqllock. (timeout(1) makes the same
+// choice, with --foreground.) The price is that sqllock can then end only the command itself.
 type child struct {
 	cmd      *exec.Cmd
 	ownGroup bool
 	done     chan struct{} // closed when the command has ended
 }
 
-// Moments in the end of a child.
+// Times in the termination of a child.
 const (
-	lookAgain  = 20 * time.Millisecond // between two looks at what is left of a group
-	afterwards = time.Second           // for a killed group to be gone
+	lookAgain  = 20 * time.Millisecond // interval at which the group is checked
+	afterwards = time.Second           // time for a killed group to disappear
 )
 
 func startChild(cmd *exec.Cmd, signals *relay) (*child, error) {
 	c := &child{cmd: cmd, ownGroup: !isTerminal(cmd.Stdin) && !isTerminal(cmd.Stdout), done: make(chan struct{})}
-	if c.ownGroup { // in a group that is shared they come to the child, too
+	if c.ownGroup { // in a shared group the kernel sends them to the child, too
 		signals.receive(groupSignals()...)
 	}
 	cmd.SysProcAttr = c.attributes()
 	started := make(chan error)
 	go func() {
-		// The signal that ends the child with its parent (Pdeathsig, on Linux) is sent when
-		// the thread that started it ends, not the process. This one lives as long as the
-		// child.
+		// Pdeathsig (Linux) kills the child when the thread that started it ends, not the process. This thread lives as
+		// long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // code asks the ProcessState
+			_ = cmd.Wait() // code reads the ProcessState
 			close(c.done)
 		}
 	}()
@@ -61,7 +59,7 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// startCode is the exit code for a command that could not be started.
+// startCode returns the exit code for a command that could not be started.
 func startCode(err error) int {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return exitNotFound
@@ -69,8 +67,8 @@ func startCode(err error) int {
 	return exitCannotRun
 }
 
-// attend waits until the child has ended by itself, and reports whether it has. If over is
-// closed first, the child runs on. Meanwhile the child gets the signals.
+// attend waits until the child has ended by itself, and reports whether it has. If over is closed first, the child
+// keeps running. Meanwhile attend forwards the signals to the child.
 func (c *child) attend(over <-chan struct{}, signals <-chan os.Signal) bool {
 	for {
 		select {
@@ -93,8 +91,8 @@ func (c *child) ended() bool {
 	}
 }
 
-// end ends the child and its group: it asks them to end, and kills what is left after the
-// grace. It returns when the child has ended, and the group as far as the system lets it.
+// end terminates the child and its group: it sends SIGTERM, and after the grace period kills what is left. It returns
+// when the child has ended, and its group as far as the system allows.
 func (c *child) end(grace time.Duration, signals <-chan os.Signal) {
 	c.terminate()
 	if c.gone(grace, signals) {
@@ -106,7 +104,7 @@ func (c *child) end(grace time.Duration, signals <-chan os.Signal) {
 	}
 }
 
-// gone waits, for a while, until nothing is left of the child and its group.
+// gone waits until the child and its group have ended, or until the time is over. It reports whether they have ended.
 func (c *child) gone(within time.Duration, signals <-chan os.Signal) bool {
 	deadline := time.NewTimer(within)
 	defer deadline.Stop()

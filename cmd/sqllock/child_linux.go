@@ -2,6 +2,5 @@ package main
 
 import "syscall"
 
-// dieWithParent has the kernel kill the child when sqllock is killed. What the child started
-// itself is not killed with it.
+// dieWithParent makes the kernel kill the child when sqllock is killed. The child's own children are not killed.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }

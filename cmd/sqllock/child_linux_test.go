@@ -14,13 +14,13 @@ import (
 func TestTheCommandOfAKilledHolderIsKilled(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
-	holder := held(t, on(t, sqliteFile(t).url), "x") // waits for the end of its stdin, which does not come
+	holder := held(t, on(t, sqliteFile(t).url), "x") // it waits for the end of its stdin, which does not come
 	must(t, holder.cmd.Process.Kill())
 	holder.exit()
-	holder.rest() // comes to an end only when the command has
+	holder.rest() // returns only when the command has ended
 }
 
-// isStopped looks at the state of a process: a signal takes its time.
+// isStopped reports whether a process is stopped. A signal takes time, so the caller polls.
 func isStopped(t *testing.T, pid string) bool {
 	t.Helper()
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
@@ -54,7 +54,7 @@ func TestACommandIsStoppedTogetherWithItsHolder(t *testing.T) {
 	p.letGo()
 }
 
-// A password is to be seen only where the user has put it.
+// Only where the user has put it may a password be visible.
 func TestOtherProcessesSeeNoPassword(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -7,14 +7,14 @@ import (
 	"syscall"
 )
 
-// endingSignals are those that ask a program to end. On Windows they come from the console,
-// which tells every program in it.
+// endingSignals returns the signals that ask a program to end. On Windows they come from the console, which sends them
+// to every program in it.
 func endingSignals() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM} }
 
 func groupSignals() []os.Signal { return nil }
 func outliveReaders()           {}
 
-// screenSignals are none: no live view is drawn there.
+// screenSignals returns none: there is no live view on these systems.
 func screenSignals() []os.Signal { return nil }
 
 func stops(os.Signal) bool     { return false }

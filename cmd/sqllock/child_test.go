@@ -13,8 +13,8 @@ import (
 	"github.com/sqllock/sqllock/mysql"
 )
 
-// stubborn is a command that ignores SIGTERM and has a child that does, which also holds on to
-// their stdout.
+// stubborn is a command that ignores SIGTERM and has a child that ignores it, too. The child also keeps their stdout
+// open.
 const stubborn = `trap "" TERM; exec 3<&0; cat <&3 & echo ready; wait`
 
 func TestALostLeaseEndsTheCommandAndWhatItStarted(t *testing.T) {
@@ -26,7 +26,7 @@ func TestALostLeaseEndsTheCommandAndWhatItStarted(t *testing.T) {
 		_, err := db.ExecContext(t.Context(), "DELETE FROM sqllock_lease")
 		must(t, err)
 		p.exits(76, "the command was ended", "lock was lost")
-		p.rest() // comes to an end only when nothing is left
+		p.rest() // returns only when no process is left
 	})
 }
 
@@ -121,7 +121,7 @@ func TestAChangedWindowIsTheCommands(t *testing.T) {
 	p.exit()
 }
 
-// What sqllock says is read by a program that has ended.
+// The reader of sqllock's output has ended.
 func TestSqllockIsNotEndedByWhatItCannotSay(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -137,7 +137,7 @@ func TestSqllockIsNotEndedByWhatItCannotSay(t *testing.T) {
 		t.Errorf("%v, want exit code 75", err)
 	}
 	holder.letGo()
-	p := start(t, on(t, db.url), "run", "x", "--", "sh", "-c", "kill -PIPE $$") // which still ends the command
+	p := start(t, on(t, db.url), "run", "x", "--", "sh", "-c", "kill -PIPE $$") // SIGPIPE still ends the command
 	p.exits(128 + int(syscall.SIGPIPE))
 }
 
@@ -146,7 +146,7 @@ func TestSignalsReachWhatTheCommandStarted(t *testing.T) {
 	locktest.OncePerEngine(t)
 	p := start(t, on(t, sqliteFile(t).url), "run", "x", "--", "sh", "-c", `"$0" act 0 1; exit 8`, os.Args[0])
 	p.expect("ready")
-	must(t, p.cmd.Process.Signal(syscall.SIGHUP)) // which ends the shell, too
+	must(t, p.cmd.Process.Signal(syscall.SIGHUP)) // SIGHUP ends the shell, too
 	p.exits(128 + int(syscall.SIGHUP))
 	if got := string(p.rest()); got != "hangup\n" {
 		t.Errorf("the grandchild wrote %q, want the signal", got)
@@ -157,7 +157,7 @@ func TestAnIgnoredSignalStaysIgnored(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	db := sqliteFile(t)
-	// As nohup does.
+	// Like nohup.
 	p := start(t, on(t, db.url), "run", "outer", "--", "sh", "-c", `trap "" HUP; echo $$; exec "$0" run x -- sh -c 'echo ready; cat; echo done'`, binary)
 	var pid int
 	_, err := fmt.Sscan(p.line(), &pid)

@@ -11,25 +11,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endingSignals are those that end a program unless it knows them.
+// endingSignals returns the signals that end a program that does not handle them.
 func endingSignals() []os.Signal {
 	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
 }
 
-// groupSignals are the others that are meant for a command, too.
+// groupSignals returns the other signals that sqllock forwards to a command.
 func groupSignals() []os.Signal {
 	return []os.Signal{syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT}
 }
 
-// outliveReaders has writing to a pipe that nobody reads any more fail, and not end sqllock: it is
-// to go on guarding the command. The command does not inherit that.
+// outliveReaders makes a write to a pipe without a reader fail instead of ending sqllock, which must go on guarding the
+// command. The command does not inherit this.
 func outliveReaders() {
-	if !signal.Ignored(syscall.SIGPIPE) { // else it is so already, and the command inherits that
+	if !signal.Ignored(syscall.SIGPIPE) { // otherwise it is ignored already, and the command inherits that
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	}
 }
 
-// screenSignals are those after which the screen is to be drawn again.
+// screenSignals returns the signals after which the screen must be drawn again.
 func screenSignals() []os.Signal {
 	return []os.Signal{syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT}
 }
@@ -37,10 +37,10 @@ func screenSignals() []os.Signal {
 func stops(sig os.Signal) bool     { return sig == syscall.SIGTSTP }
 func continues(sig os.Signal) bool { return sig == syscall.SIGCONT }
 
-// suspend stops this program, and returns when it was continued.
+// suspend stops this program, and returns when it is continued.
 func suspend() { _ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) }
 
-// inForeground reports whether the terminal is this program's at the moment, and not its shell's.
+// inForeground reports whether this program, and not its shell, has the terminal at the moment.
 func inForeground(terminal any) bool {
 	file, ok := terminal.(*os.File)
 	if !ok {
@@ -50,22 +50,22 @@ func inForeground(terminal any) bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// attributes are what the child is started with.
+// attributes returns the attributes that the child is started with.
 func (c *child) attributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: c.ownGroup}
 	dieWithParent(attr)
 	return attr
 }
 
-// forward passes a signal on. In a group that is shared for a terminal's sake, the child has
-// got the ones that keys send already.
+// forward passes a signal on to the child. If the child shares the group for the sake of a terminal, it has already got
+// the signals that keys send.
 func (c *child) forward(sig os.Signal) {
 	number, ok := sig.(syscall.Signal)
 	if !ok || !c.ownGroup && (number == syscall.SIGINT || number == syscall.SIGQUIT) {
 		return
 	}
 	if number == syscall.SIGTSTP {
-		// Both stop, and the child in a way that it cannot refuse: nobody would watch over it.
+		// Both stop. The child gets SIGSTOP, which it cannot refuse, because nobody guards it meanwhile.
 		c.signal(syscall.SIGSTOP)
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		return
@@ -73,7 +73,7 @@ func (c *child) forward(sig os.Signal) {
 	c.signal(number)
 }
 
-// terminate asks the child to end. What is stopped is continued, for it to hear of it.
+// terminate asks the child to end. It also continues a stopped child, so that the child receives the signal.
 func (c *child) terminate() {
 	c.signal(syscall.SIGTERM)
 	c.signal(syscall.SIGCONT)
@@ -81,8 +81,8 @@ func (c *child) terminate() {
 
 func (c *child) kill() { c.signal(syscall.SIGKILL) }
 
-// signal sends a signal to the child's group, or to the child if it has none. That nobody is
-// left to get it is no error, and there is nothing to do about any other.
+// signal sends a signal to the child's group, or to the child if it has no group of its own. A missing receiver is no
+// error, and any other error has no remedy.
 func (c *child) signal(sig syscall.Signal) {
 	if c.ownGroup {
 		_ = syscall.Kill(-c.cmd.Process.Pid, sig)
@@ -96,7 +96,7 @@ func (c *child) groupLives() bool {
 	return c.ownGroup && !errors.Is(syscall.Kill(-c.cmd.Process.Pid, 0), syscall.ESRCH)
 }
 
-// code returns the child's exit code, as a shell would.
+// code returns the child's exit code, as a shell would report it.
 func (c *child) code() int {
 	if status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return exitSignal + int(status.Signal())
@@ -104,7 +104,7 @@ func (c *child) code() int {
 	return c.cmd.ProcessState.ExitCode()
 }
 
-// signalNumber is the n of the exit code 128+n.
+// signalNumber returns the n of the exit code 128+n.
 func signalNumber(sig os.Signal) int {
 	number, _ := sig.(syscall.Signal)
 	return int(number)

@@ -4,5 +4,5 @@ package main
 
 import "syscall"
 
-// dieWithParent does nothing: only Linux lets a child die with its parent.
+// dieWithParent does nothing: only Linux can kill a child together with its parent.
 func dieWithParent(*syscall.SysProcAttr) {}

@@ -8,14 +8,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// choice is the value of a flag that has one of a few.
+// choice is the value of a flag that accepts only a few values.
 type choice struct {
 	*string
 	of []string
 }
 
-// addChoice adds a flag that has one of a few values, with which it is completed. The one that value has
-// is the default.
+// addChoice adds a flag that accepts only the values of; completion offers them. The initial value is the default.
 func addChoice(cmd *cobra.Command, value *string, name, usage string, of ...string) {
 	cmd.Flags().Var(choice{value, of}, name, usage)
 	completeFlag(cmd, name, of...)
@@ -31,7 +30,7 @@ func (c choice) Set(text string) error {
 	return nil
 }
 
-// String implements pflag.Value, also of a choice of nothing.
+// String implements pflag.Value, also for the zero choice.
 func (c choice) String() string {
 	if c.string == nil {
 		return ""

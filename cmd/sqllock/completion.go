@@ -51,25 +51,27 @@ func (m *Main) completionCommand() *cobra.Command {
 	}
 }
 
-// completeFlag has a flag completed with the values that it can have.
+// completeFlag makes completion offer these values for a flag.
 func completeFlag(cmd *cobra.Command, flag string, values ...cobra.Completion) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails without the flag
+	// It fails only if there is no such flag.
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// completeFiles has a flag completed with files, which others are not.
+// completeFiles makes completion offer files for a flag, which it does not do otherwise.
 func completeFiles(cmd *cobra.Command, flag string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)) // fails without the flag
+	// It fails only if there is no such flag.
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
 }
 
 const mostCompletions = 200
 
-// harmless matches a name that no shell and no terminal takes for anything else. Names are by others.
+// harmless matches a name without special meaning for any shell or terminal. Other users choose the names.
 var harmless = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./:@%+=,-]*$`)
 
-// completeName completes the argument NAME with those of leases, and leaves those that follow to then.
+// completeName completes the argument NAME with the names of leases. For later arguments it returns the directive then.
 //
-// Whatever keeps it from that, it offers nothing and says nothing. An SQLite file is left alone: to
-// open it may be to create it.
+// On any failure it offers nothing and reports nothing. It does not open an SQLite file, because that could create the
+// file.
 func (m *Main) completeName(p *place, then cobra.ShellCompDirective) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/sqllock/sqllock/internal/locktest"
 )
 
-// complete returns what a shell would offer for the last of these words, and what it does besides.
+// complete returns what a shell would offer for the last of these words, and its directive.
 func complete(t *testing.T, e env, words ...string) string {
 	t.Helper()
 	code, stdout, stderr := runHere(t, e, append([]string{"__completeNoDesc"}, words...)...)
@@ -18,7 +18,7 @@ func complete(t *testing.T, e env, words ...string) string {
 	return strings.Join(strings.Fields(stdout), " ")
 }
 
-// What a shell does when nothing fits: complete files, or nothing.
+// The directives for a shell that has no match: complete files, or nothing.
 const (
 	files  = ":0"
 	nofile = ":4"
@@ -64,7 +64,7 @@ func TestCompletionOfNames(t *testing.T) {
 	onServers(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
 		for _, command := range []string{"run", "ls", "show", "release", "watch"} {
-			if got := complete(t, e, command, ""); got != nofile { // without the tables
+			if got := complete(t, e, command, ""); got != nofile { // there are no tables yet
 				t.Errorf("%s offers %q", command, got)
 			}
 		}

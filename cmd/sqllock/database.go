@@ -31,25 +31,25 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// connectTimeout bounds the opening of a connection unless the URL says otherwise: a server
-// that does not answer is to be an error, not a wait. Several hosts share it.
+// connectTimeout bounds the opening of a connection unless the URL sets a timeout: a server that does not answer must
+// lead to an error, not to an endless wait. Several hosts share the time.
 const connectTimeout = 15 * time.Second
 
-// database is a database that was named. Nothing is connected until it is used.
+// database is an opened database. It connects when it is first used.
 type database struct {
 	*sqlx.DB
 	dialect  schema.Dialect
-	file     string          // of SQLite
-	folder   string          // of a file of the user's own, to be made before the database is used; empty: it was named
-	postgres *pgx.ConnConfig // of PostgreSQL, as the URL has it
-	mysql    *gomysql.Config // of MySQL and MariaDB
+	file     string          // the SQLite file
+	folder   string          // the folder of the user's own file, which is created before use; empty: the database was named
+	postgres *pgx.ConnConfig // PostgreSQL: the configuration from the URL
+	mysql    *gomysql.Config // MySQL and MariaDB
 
-	logger *slog.Logger                         // or nil; for Lockers, as is hook
-	hook   func(context.Context, sqllock.Event) // or nil
+	logger *slog.Logger                         // may be nil; for Lockers, as is hook
+	hook   func(context.Context, sqllock.Event) // may be nil
 }
 
-// openDatabase opens the database that findDatabase finds, and says so if nobody has named it: who meant a server would
-// lock nobody out.
+// openDatabase opens the database that findDatabase finds. It warns if no database was named: a user who meant a server
+// would lock nobody out.
 func (m *Main) openDatabase(cmd *cobra.Command, p *place) (*database, error) {
 	db, err := m.findDatabase(cmd, p)
 	if err == nil && db.folder != "" {
@@ -62,9 +62,9 @@ func (m *Main) openDatabase(cmd *cobra.Command, p *place) (*database, error) {
 	return db, err
 }
 
-// findDatabase opens what --db or --db-file names, or SQLLOCK_DB, or else the file of the user's own.
+// findDatabase opens the database that --db, --db-file or SQLLOCK_DB names, or else the user's own file.
 //
-// No error repeats a part of the URL, or a text of a parser, which may: it may be a password.
+// Its errors contain no part of the URL and no message of a parser, which may quote the URL: it may be a password.
 func (m *Main) findDatabase(cmd *cobra.Command, p *place) (*database, error) {
 	named, err := m.named(cmd, p)
 	if err != nil {
@@ -86,7 +86,7 @@ func (m *Main) findDatabase(cmd *cobra.Command, p *place) (*database, error) {
 	return db, nil
 }
 
-// named returns the name of the database that was named, or nothing.
+// named returns the database name that the user gave, or "".
 func (m *Main) named(cmd *cobra.Command, p *place) (string, error) {
 	given := cmd.Flags().Changed
 	switch {
@@ -98,19 +98,19 @@ func (m *Main) named(cmd *cobra.Command, p *place) (string, error) {
 			m.warn(errExposed)
 		}
 		return named, err
-	case given("db") && p.url == "": // --db "$UNSET" must not mean a lock that nobody else sees
+	case given("db") && p.url == "": // --db "$UNSET" must not silently mean a lock that nobody else sees
 		return "", errors.New("--db is empty; " + urlForms)
 	case given("db"):
 		return p.url, nil
 	}
 	named, set := m.lookupEnv("SQLLOCK_DB")
-	if set && named == "" { // a missing secret of CI is such a variable
+	if set && named == "" { // a missing CI secret looks like this
 		return "", errors.New("SQLLOCK_DB is set, but empty: unset it to lock by a file of this machine only; " + urlForms)
 	}
 	return named, nil
 }
 
-// attrs says which database it is, without secrets.
+// attrs returns log attributes that identify the database, without secrets.
 func (db *database) attrs() []any {
 	switch db.dialect {
 	case schema.SQLite:
@@ -124,7 +124,8 @@ func (db *database) attrs() []any {
 	}
 }
 
-// postgresHosts are the addresses that a URL names, or sockets, in its order. Some are tried with TLS and without.
+// postgresHosts returns the addresses or sockets that a URL names, in order and without duplicates. pgx lists some
+// twice, with TLS and without.
 func postgresHosts(config *pgx.ConnConfig) (hosts []string) {
 	add := func(host string, port uint16) {
 		if at := net.JoinHostPort(host, strconv.Itoa(int(port))); !slices.Contains(hosts, at) {
@@ -147,7 +148,7 @@ var (
 	mysqlDSN = regexp.MustCompile(`^([^/].*@)?([a-z0-9]+\(.*\))?/[^/]*$`)
 )
 
-// openURL opens the database that a URL or a driver's own form names.
+// openURL opens the database that a URL or a driver's own DSN names.
 func openURL(named string) (*database, error) {
 	switch s := strings.ToLower(scheme.FindString(named)); {
 	case strings.HasPrefix(strings.ToLower(named), "sqlite:"):
@@ -176,8 +177,8 @@ func openURL(named string) (*database, error) {
 	return nil, errors.New("this is not the name of a database; " + urlForms)
 }
 
-// checkURL refuses a URL whose password would be taken for a host, a port or a database, and
-// shown as such in errors, because it contains a / ? or # that is not percent-encoded.
+// checkURL refuses a URL with a / ? or # in the password that is not percent-encoded. A parser would take a part of the
+// password for a host, a port or a database, and errors would show it.
 func checkURL(afterScheme string) error {
 	if i := strings.IndexAny(afterScheme, "/?#"); i >= 0 && strings.Contains(afterScheme[i:], "@") {
 		return errors.New("the database URL has an @ after a / ? or #: percent-encode what is special in its password " +
@@ -195,25 +196,25 @@ func openPostgres(dsn string) (*database, error) {
 	if config.ConnectTimeout == 0 && !connector.ShareTime(config, connectTimeout) {
 		config.ConnectTimeout = connectTimeout
 	}
-	delete(config.RuntimeParams, "standard_conforming_strings") // the simple protocol of pgx, by which the doctor asks, is for its default
+	delete(config.RuntimeParams, "standard_conforming_strings") // pgx's simple protocol, which the doctor uses, needs the default
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "sqllock"
 	}
 	return &database{DB: sqlx.NewDb(stdlib.OpenDB(*preparingNothing(config)), "pgx"), dialect: schema.Postgres, postgres: config}, nil
 }
 
-// preparingNothing is a configuration by which pgx prepares no statements: a pooler may give each of them another session, and to
-// prepare one that runs once takes a round trip.
+// preparingNothing returns a configuration with which pgx prepares no statements. Behind a pooler each statement may
+// run in another session, and preparing a statement that runs once costs an additional round trip.
 func preparingNothing(config *pgx.ConnConfig) *pgx.ConnConfig {
 	config = config.Copy()
-	if config.DefaultQueryExecMode != pgx.QueryExecModeSimpleProtocol { // which somebody asked for, and prepares nothing either
+	if config.DefaultQueryExecMode != pgx.QueryExecModeSimpleProtocol { // the user chose it, and it prepares nothing either
 		config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
 	return config
 }
 
-// prepareIfDirect opens a PostgreSQL database anew as a Go program does by the same URL, which prepares its statements, unless a pooler is
-// in between, or it cannot be reached.
+// prepareIfDirect reopens a PostgreSQL database the way a Go program would open this URL, with prepared statements. It
+// does nothing if there is a pooler or if the database cannot be reached.
 func (db *database) prepareIfDirect(ctx context.Context) {
 	if db.dialect != schema.Postgres {
 		return
@@ -224,7 +225,7 @@ func (db *database) prepareIfDirect(ctx context.Context) {
 	}
 }
 
-// openMySQLURL turns a URL into what the driver knows. Its query is the driver's parameters.
+// openMySQLURL converts a URL to a driver configuration. The query of the URL has the driver's parameters.
 func openMySQLURL(named string) (*database, error) {
 	bad := errors.New("the MySQL URL cannot be parsed; it should look like mysql://user:password@host:3306/database, " +
 		"with what is special in the password percent-encoded, and with parameters of the Go driver, if any")
@@ -233,7 +234,7 @@ func openMySQLURL(named string) (*database, error) {
 		return nil, bad
 	}
 	host, port := u.Hostname(), u.Port()
-	if strings.Contains(host, ":") && !strings.HasPrefix(u.Host, "[") { // user:password:port, without a host
+	if strings.Contains(host, ":") && !strings.HasPrefix(u.Host, "[") { // user:password:port without a host
 		return nil, bad
 	}
 	if host == "" {
@@ -242,7 +243,7 @@ func openMySQLURL(named string) (*database, error) {
 	if port == "" {
 		port = "3306"
 	}
-	// The driver looks for the last / of all, and unescapes the values.
+	// The driver searches for the last /, and unescapes the values.
 	dsn := "tcp(" + net.JoinHostPort(host, port) + ")/?" + strings.ReplaceAll(u.RawQuery, "/", "%2F")
 	config, err := gomysql.ParseDSN(dsn)
 	if err != nil {
@@ -254,8 +255,8 @@ func openMySQLURL(named string) (*database, error) {
 	return openMySQL(config)
 }
 
-// credential matches parameters that other drivers know. This one would have the server set variables
-// of that name, and the server would show the value in its error, or change the password.
+// credential matches parameters that other drivers accept. This driver would send them to the server as variables to
+// set, and the server would show the value in its error, or change the password.
 var credential = regexp.MustCompile(`(?i)^(user(name)?|pass(w(or)?)?d|pwd)$`)
 
 func openMySQL(config *gomysql.Config) (*database, error) {
@@ -264,7 +265,7 @@ func openMySQL(config *gomysql.Config) (*database, error) {
 			return nil, errors.New("the MySQL URL or DSN has a user or a password among its parameters: they stand before the @, as in user:password@…")
 		}
 	}
-	// These would have columns called in other ways, answers cut off, and transactions begun that nobody ends.
+	// These would rename columns, truncate results, or open transactions that nobody ends.
 	config.ColumnsWithAlias = false
 	maps.DeleteFunc(config.Params, func(key, _ string) bool {
 		return strings.EqualFold(key, "sql_select_limit") || strings.EqualFold(key, "completion_type")
@@ -272,9 +273,9 @@ func openMySQL(config *gomysql.Config) (*database, error) {
 	if config.Timeout == 0 {
 		config.Timeout = connectTimeout
 	}
-	// Every statement has a deadline of its own, and a session lock waits for long.
+	// Every statement has a deadline of its own, and a session lock waits for a long time.
 	config.ReadTimeout, config.WriteTimeout = 0, 0
-	config.Logger = &gomysql.NopLogger{} // what matters comes as an error
+	config.Logger = &gomysql.NopLogger{} // what matters is returned as an error
 	db, err := connectMySQL(config, "sqllock")
 	if err != nil {
 		return nil, errors.New("the parameters of the MySQL URL or DSN do not go together")
@@ -282,10 +283,10 @@ func openMySQL(config *gomysql.Config) (*database, error) {
 	return &database{DB: sqlx.NewDb(db, "mysql"), dialect: schema.MySQL, mysql: config}, nil
 }
 
-// connectMySQL makes a pool whose connections tell the server that they are this program's.
+// connectMySQL opens a pool whose connections tell the server that they belong to this program.
 func connectMySQL(config *gomysql.Config, program string) (*sql.DB, error) {
 	config = config.Clone()
-	program = strings.NewReplacer(",", " ", ":", " ").Replace(program) // they separate attributes
+	program = strings.NewReplacer(",", " ", ":", " ").Replace(program) // these characters separate attributes
 	config.ConnectionAttributes = strings.TrimPrefix(config.ConnectionAttributes+",program_name:"+program, ",")
 	c, err := gomysql.NewConnector(config)
 	if err != nil {
@@ -294,7 +295,7 @@ func connectMySQL(config *gomysql.Config, program string) (*sql.DB, error) {
 	return sql.OpenDB(timely{c, config.Timeout}), nil
 }
 
-// timely bounds the whole of connecting: the driver's timeout is over when it has dialled.
+// timely bounds the whole connection setup. The driver's own timeout covers only the dial.
 type timely struct {
 	driver.Connector
 	limit time.Duration
@@ -307,7 +308,7 @@ func (c timely) Connect(ctx context.Context) (driver.Conn, error) {
 	return c.Connector.Connect(ctx)
 }
 
-// openSQLiteURL opens what follows "sqlite:", a path that is taken as it stands.
+// openSQLiteURL opens the path after "sqlite:", which is used literally.
 func openSQLiteURL(path string) (*database, error) {
 	if rest, ok := strings.CutPrefix(path, "//"); ok {
 		if !strings.HasPrefix(rest, "/") {
@@ -350,10 +351,10 @@ func openSQLite(path string) (*database, error) {
 	return &database{DB: db, dialect: schema.SQLite, file: file}, nil
 }
 
-// close closes what schema used. There is nothing to do about an error.
+// close closes the pool that schema used. An error has no remedy.
 func (db *database) close() { _ = db.Close() }
 
-// makeFolder makes the folder of the user's own file, for nobody else to look into.
+// makeFolder creates the folder of the user's own file, readable by that user only.
 func (db *database) makeFolder() error {
 	if db.folder == "" {
 		return nil
@@ -364,8 +365,8 @@ func (db *database) makeFolder() error {
 	return nil
 }
 
-// prepare makes an SQLite database ready for leases. A server's tables are made only by those
-// who ask for it.
+// prepare makes an SQLite database ready for leases. On a server it does nothing: only the schema command creates
+// tables there.
 func (db *database) prepare(ctx context.Context, t schema.Tables) error {
 	if db.dialect != schema.SQLite {
 		return nil

@@ -153,7 +153,7 @@ func TestTheStateFile(t *testing.T) {
 	} {
 		got, err := (&Main{Environ: test.environ}).stateFile()
 		if strings.Contains(test.want, ".local") && (os.PathSeparator != '/' || strings.Contains(got, "Library")) {
-			continue // another system's place
+			continue // the folder of another system
 		}
 		if got != test.want || (err != nil) != (test.want == "") {
 			t.Errorf("%v: %q, %v, want %q", test.environ, got, err, test.want)
@@ -161,7 +161,7 @@ func TestTheStateFile(t *testing.T) {
 	}
 }
 
-// A variable that is empty is the trace of a secret that is missing: locks that nobody else sees are not meant.
+// An empty variable usually means a missing secret. sqllock must not fall back to locks that nobody else sees.
 func TestAnEmptyVariableNamesNoDatabase(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -314,7 +314,7 @@ func TestADatabaseThatCannotBeUsed(t *testing.T) {
 			}
 		}
 	}
-	for _, wait := range []string{"forever", "1h"} { // no wait makes a folder
+	for _, wait := range []string{"forever", "1h"} { // waiting does not create the folder
 		code, _, stderr := runHere(t, env{"SQLLOCK_DB": "sqlite:/no/such/folder/x.db"}, "run", "--wait", wait, "x", "--", "true")
 		if code != 69 || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("a file that cannot be opened: code %d, stderr %q", code, stderr)
@@ -339,7 +339,7 @@ func TestADatabaseThatStaysAwayIsTheErrorOfAWait(t *testing.T) {
 	}
 }
 
-// pgx tries TLS first, which this server does not have, and without it is told that the password is wrong.
+// pgx tries TLS first, which this server does not have. Without TLS the server says that the password is wrong.
 func TestAWrongPasswordIsWhatIsSaid(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -367,7 +367,7 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	var config net.ListenConfig
-	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0") // the system accepts, and nobody speaks
+	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0") // the system accepts connections, but nobody answers
 	must(t, err)
 	defer func() { _ = listener.Close() }()
 	at := listener.Addr().String()
@@ -387,7 +387,7 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// closedPort is the address of a server that is not there.
+// closedPort returns an address without a server.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	var config net.ListenConfig
@@ -400,8 +400,8 @@ func closedPort(t *testing.T) string {
 func TestAPasswordIsNeverShown(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
-	const part = "s3cr3t"           // of every password
-	at := func(dsn string) string { // the server's address
+	const part = "s3cr3t"           // in every password
+	at := func(dsn string) string { // returns the server's address
 		if u, err := url.Parse(dsn); err == nil && u.Host != "" {
 			return u.Host
 		}
@@ -453,7 +453,7 @@ func TestAPasswordIsNeverShown(t *testing.T) {
 	}
 }
 
-// What one client prepares in a session of the pooler others meet there.
+// A statement that one client prepares in a session of the pooler is visible to other clients there.
 func TestCommandsWorkBehindATransactionPooler(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// mostOfFile bounds what is read of a file: it may be the wrong one, and without an end.
+// mostOfFile bounds how much of a file is read: it may be the wrong file, even an endless one.
 const mostOfFile = 64 << 10
 
 const fileForms = "it is a file whose first line is the name of a database, or that has a line SQLLOCK_DB=…"
 
-// readDatabaseFile returns the name of a database that a file has.
+// readDatabaseFile returns the database name in a file.
 //
-// No error repeats a part of the file, or its name: somebody may have given the URL instead.
+// Its errors contain neither a part of the file nor its name: the user may have given the URL instead of a file name.
 func readDatabaseFile(name string) (string, error) {
 	if name == "" {
 		return "", errors.New("--db-file is empty; " + fileForms)
@@ -39,7 +39,7 @@ func readDatabaseFile(name string) (string, error) {
 }
 
 func readStart(name string) (string, error) {
-	file, err := os.Open(name) //nolint:gosec // the user names it
+	file, err := os.Open(name) //nolint:gosec // the user names the file
 	if err != nil {
 		return "", err
 	}
@@ -53,25 +53,25 @@ func readStart(name string) (string, error) {
 
 var errExposed = errors.New("every user of this machine can read the file of --db-file, and the password in it: chmod o-r would do")
 
-// secret matches what a password is in, after the scheme of a URL.
+// secret matches the part of a database name, after the scheme of a URL, that has a password.
 var secret = regexp.MustCompile(`(?i):.*@|password\s*=`)
 
-// exposed reports whether a password is in a file that everybody can read. It is no reason to refuse the file:
-// secrets that are mounted into a container are such files.
+// exposed reports whether every user can read a file with a password in it. sqllock only warns: secrets mounted into a
+// container are such files. Windows has no real permission bits.
 func exposed(file, named string) bool {
 	info, err := os.Stat(file)
-	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 != 0 && runtime.GOOS != "windows" && // which makes up the bits
+	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 != 0 && runtime.GOOS != "windows" &&
 		secret.MatchString(named[len(scheme.FindString(named)):])
 }
 
-// variable matches a line that sets a variable. The keywords of PostgreSQL are in lower case.
+// variable matches a line that sets a variable. PostgreSQL keywords are in lower case.
 var variable = regexp.MustCompile(`^(?:export\s+)?([A-Z_][A-Z0-9_]*)\s*=\s*(.*)$`)
 
-// databaseIn finds the name of a database in the text of a file: in the line that sets SQLLOCK_DB,
-// the last one as in a shell, or else in the first line that is not empty or a comment.
+// databaseIn finds the database name in the text of a file: in the line that sets SQLLOCK_DB, the last one as in a
+// shell, or else in the first line that is neither empty nor a comment.
 func databaseIn(text string) (named string, err error) {
 	first, found := "", false
-	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) { // which editors on Windows write first
+	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) { // editors on Windows write it first
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -90,19 +90,19 @@ func databaseIn(text string) (named string, err error) {
 		return named, nil
 	case first == "":
 		return "", errors.New("is empty")
-	case variable.MatchString(first): // of another kind of file, maybe with other secrets
+	case variable.MatchString(first): // another kind of file, maybe with other secrets
 		return "", errors.New("sets variables, but not SQLLOCK_DB")
 	}
 	return first, nil
 }
 
-// Parts of a value. What is between quotes is taken as it stands.
+// Parts of a value. Text between quotes is used literally.
 var (
 	inQuotes = regexp.MustCompile(`^(?:"([^"]*)"|'([^']*)')(?:\s+#.*)?$`)
 	comment  = regexp.MustCompile(`(?:^|\s+)#.*$`)
 )
 
-// unquote takes off the quotes around a value, and the comment behind it.
+// unquote removes the quotes around a value, and the comment behind it.
 func unquote(value string) string {
 	if v := inQuotes.FindStringSubmatch(value); v != nil {
 		return v[1] + v[2]

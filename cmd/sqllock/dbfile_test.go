@@ -57,7 +57,7 @@ func TestEveryCommandReadsTheFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "locks.env")
 	must(t, os.WriteFile(file, []byte("SQLLOCK_DB=sqlite:"+filepath.Join(dir, "x.db")+"\n"), 0o600))
-	e := on(t, "postgres://nobody@127.0.0.1:1/x") // which the flag comes before
+	e := on(t, "postgres://nobody@127.0.0.1:1/x") // the flag overrides it
 	call(t, e, 0, nil, "schema", "apply", "--db-file", file)
 	call(t, e, 0, nil, "schema", "check", "--db-file", file)
 	call(t, e, 0, nil, "run", "--db-file", file, "x", "--", "true")

@@ -87,7 +87,7 @@ func (e *exam) run(cmd *cobra.Command, _ []string) error {
 
 var marks = map[doctor.Level]string{doctor.OK: "✓", doctor.Warn: "!", doctor.Fail: "✗", doctor.None: "-"}
 
-// printReport prints a report for people, in lines of 80 characters unless a word is longer.
+// printReport prints a report for people, in lines of up to 80 characters unless a word is longer.
 func printReport(w io.Writer, r doctor.Report) error {
 	var b strings.Builder
 	list := func(findings []doctor.Finding) {
@@ -111,7 +111,7 @@ func printReport(w io.Writer, r doctor.Report) error {
 	return err
 }
 
-// wrapped cuts a text into lines of so many characters.
+// wrapped splits a text into lines of up to width characters.
 func wrapped(text string, width int) (lines []string) {
 	line := ""
 	for word := range strings.FieldsSeq(text) {

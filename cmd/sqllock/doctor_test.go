@@ -24,19 +24,19 @@ const (
 	none = doctor.None
 )
 
-// levels are what is found, by what it is about.
+// levels maps the ID of a finding to its level.
 type levels map[string]doctor.Level
 
-// diagnosis is what sqllock doctor is to say.
+// diagnosis is the expected output of sqllock doctor.
 type diagnosis struct {
 	code                        int
 	lease, session, transaction doctor.Level
 	unwell                      levels   // the findings that are not ok
-	absent                      []string // findings that are not to be there
+	absent                      []string // findings that must be absent
 	says                        []string
 }
 
-// mustFind has the doctor look at a database.
+// mustFind runs the doctor on a database and compares its output.
 func mustFind(t *testing.T, db string, want diagnosis) {
 	t.Helper()
 	code, stdout, stderr := runHere(t, on(t, db), "doctor", "--json")
@@ -99,7 +99,7 @@ func TestTheDoctorFindsPlainDatabasesWell(t *testing.T) {
 	})
 }
 
-// wellAt is what there is to say of a plain database with tables.
+// wellAt returns the diagnosis of a plain database with tables.
 func wellAt(engine sqltest.Engine) diagnosis {
 	return map[sqltest.Engine]diagnosis{
 		sqltest.EnginePostgres: {lease: ok, session: ok, transaction: ok, says: []string{"PostgreSQL"}},
@@ -134,14 +134,15 @@ func TestTheDoctorRecognisesAStandby(t *testing.T) {
 	server := sqltest.Start(t, sqltest.EnginePostgres)
 	db := server.Database(t)
 	call(t, on(t, db.DSN), 0, nil, "schema", "apply")
-	_, err := db.ExecContext(t.Context(), "ALTER SYSTEM SET synchronous_standby_names = 'another'") // the primary's, which is copied
+	_, err := db.ExecContext(t.Context(), "ALTER SYSTEM SET synchronous_standby_names = 'another'") // of the primary; the standby copies it
 	must(t, err)
 	oddserver.MakeStandby(t, server, db)
 	mustFind(t, db.DSN, diagnosis{
 		code: 69, lease: bad, session: bad, transaction: bad, absent: []string{"replication"},
 		unwell: levels{"role": bad, "write": bad}, says: []string{"standby", "connect to the primary"},
 	})
-	for _, statement := range []string{"ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()"} { // or nothing can be dropped
+	// Otherwise no database can be dropped.
+	for _, statement := range []string{"ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()"} {
 		_, err := db.ExecContext(t.Context(), statement)
 		must(t, err)
 	}
@@ -185,7 +186,7 @@ func TestTheDoctorRecognisesWhatAPoolerPools(t *testing.T) {
 	}{
 		{"session", diagnosis{lease: ok, session: warn, transaction: ok, unwell: levels{"pooler": warn}}},
 		{"transaction", diagnosis{lease: ok, session: bad, transaction: ok, unwell: levels{"pooler": warn}}},
-		// Whether the tables are right is asked in a transaction, which there are none of.
+		// The check of the tables needs a transaction, which statement pooling does not have.
 		{"statement", diagnosis{lease: warn, session: bad, transaction: bad, unwell: levels{"pooler": warn, "tables": warn}}},
 	} {
 		t.Run(test.mode, func(t *testing.T) {
@@ -245,7 +246,7 @@ func TestTheDoctorRecognisesAServerThatIsReadOnlyOrAReplica(t *testing.T) {
 	t.Run("MariaDB", func(t *testing.T) {
 		t.Parallel()
 		db := sqltest.Start(t, sqltest.EngineMariaDB, "read-only=ON").Database(t)
-		call(t, on(t, db.DSN), 0, nil, "schema", "apply") // which root may all the same
+		call(t, on(t, db.DSN), 0, nil, "schema", "apply") // root may write all the same
 		mustFind(t, db.DSN, diagnosis{
 			code: 69, lease: bad, session: bad, transaction: none,
 			unwell: levels{"role": bad}, absent: []string{"holders"}, says: []string{"SET GLOBAL read_only = OFF"},
@@ -261,7 +262,7 @@ func TestTheDoctorRecognisesAServerThatIsReadOnlyOrAReplica(t *testing.T) {
 	})
 }
 
-// alter changes a setting of a PostgreSQL database, for those who connect from now on.
+// alter changes a setting of a PostgreSQL database for new connections.
 func alter(t *testing.T, db *sqltest.Database, setting, value string) {
 	t.Helper()
 	u, err := url.Parse(db.DSN)
@@ -283,7 +284,7 @@ func TestTheDoctorMindsOddDefaults(t *testing.T) {
 	})
 }
 
-// What a user may not know is said in its line, and keeps nobody from knowing the rest.
+// A check that the user may not do is reported in its own line, and does not affect the others.
 func TestTheDoctorOfAUserWhoMayDoLittle(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db testPlace) {
@@ -307,7 +308,7 @@ func TestTheDoctorOfAUserWhoMayDoLittle(t *testing.T) {
 				}
 			})
 			do("GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + reader)
-			do("REVOKE CREATE ON SCHEMA public FROM PUBLIC") // as PostgreSQL 15 does by itself
+			do("REVOKE CREATE ON SCHEMA public FROM PUBLIC") // PostgreSQL 15 does this by default
 			do("REVOKE SELECT ON pg_stat_replication FROM PUBLIC")
 			u.User = url.UserPassword(reader, "secret")
 			want.transaction, want.unwell["replication"] = ok, warn
@@ -334,7 +335,7 @@ func TestTheDoctorSaysWhyThereIsNoConnection(t *testing.T) {
 	t.Parallel()
 	const password = "s3cr3t"
 	var config net.ListenConfig
-	silent, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0") // the system accepts, and nobody speaks
+	silent, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0") // the system accepts connections, but nobody answers
 	must(t, err)
 	defer func() { _ = silent.Close() }()
 	for _, test := range []struct{ db, advice string }{

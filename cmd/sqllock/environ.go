@@ -10,10 +10,10 @@ import (
 	"github.com/sqllock/sqllock/leasetable"
 )
 
-// rfc3339 is a form of RFC 3339 that cuts off what is less than a millisecond, and so names no later time.
+// rfc3339 is a form of RFC 3339 that truncates to milliseconds, so the printed time is never later than the real one.
 const rfc3339 = "2006-01-02T15:04:05.000Z07:00"
 
-// childEnv is the environment of the command. What an outer sqllock has set is not passed on.
+// childEnv returns the environment of the command, without the variables that an outer sqllock has set.
 func (r *run) childEnv(lock sqllock.Lock) []string {
 	env := slices.DeleteFunc(slices.Clone(r.Environ), func(pair string) bool {
 		key, _, _ := strings.Cut(pair, "=")

@@ -40,7 +40,7 @@ func TestTheCommandKnowsWhenItsLeaseIsOver(t *testing.T) {
 	if !strings.HasSuffix(text, "Z\n") {
 		t.Errorf("%q is not in UTC", text)
 	}
-	// It is trusted for 5/6 of the TTL, from before it was asked for.
+	// The holder trusts it for 5/6 of the TTL, counted from before the request.
 	const trusted = 50 * time.Minute
 	if over.Before(began.Add(trusted-time.Millisecond)) || over.After(time.Now().Add(trusted)) {
 		t.Errorf("it is over %v after the start, want %v", over.Sub(began), trusted)

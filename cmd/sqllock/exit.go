@@ -9,20 +9,20 @@ import (
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/errtext"
 )
 
-// The exit codes that are sqllock's own; where sysexits.h has one that fits, it is that.
+// The exit codes of sqllock itself; from sysexits.h where one fits.
 const (
 	exitUsage       = 64  // EX_USAGE
 	exitUnavailable = 69  // EX_UNAVAILABLE
 	exitOutput      = 74  // EX_IOERR
 	exitHeld        = 75  // EX_TEMPFAIL
-	exitLost        = 76  // free of a better meaning here
+	exitLost        = 76  // EX_PROTOCOL, whose meaning does not apply here
 	exitMind        = 78  // EX_CONFIG
-	exitCannotRun   = 126 // as shells do, and the next two
+	exitCannotRun   = 126 // this and the next two follow the shells
 	exitNotFound    = 127
 	exitSignal      = 128
 )
 
-// exitCodes is the table of exit codes for help.
+// exitCodes returns the table of exit codes for the help.
 func exitCodes() string {
 	var b strings.Builder
 	b.WriteString("Exit codes:\n")
@@ -43,7 +43,7 @@ func exitCodes() string {
 	return b.String()
 }
 
-// exitError ends the program with a code, and with a message unless err is nil.
+// exitError ends the program with an exit code, and with a message unless err is nil.
 type exitError struct {
 	code int
 	err  error
@@ -58,7 +58,7 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// fail gives err, if there is one, an exit code.
+// fail adds an exit code to err. It returns nil if err is nil.
 func fail(code int, err error) error {
 	if err == nil {
 		return nil
@@ -66,8 +66,7 @@ func fail(code int, err error) error {
 	return &exitError{code, err}
 }
 
-// codeOf returns the exit code for what a command returned. An error without a code is the
-// flag parser's.
+// codeOf returns the exit code for the error of a command. An error without a code comes from the flag parser.
 func codeOf(err error) int {
 	var e *exitError
 	switch {
@@ -79,8 +78,7 @@ func codeOf(err error) int {
 	return exitUsage
 }
 
-// message is what to say of an error, on one line and safe on a terminal; it is empty if there is
-// nothing to say.
+// message returns the text of an error, on one line and safe for a terminal. It is empty if there is nothing to report.
 func message(err error) string {
 	var e *exitError
 	if err == nil || errors.As(err, &e) && e.err == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/sqllock/sqllock/pg"
 )
 
-// request is what sqllock run was asked for.
+// request has the arguments and flags of sqllock run.
 type request struct {
 	place
 	name        string
@@ -24,12 +24,12 @@ type request struct {
 	kind        string
 	ttl         time.Duration
 	shared      bool
-	limit       int // 0: none
+	limit       int // 0: no limit
 	atLeast     time.Duration
 	wait        waitTime
 	giveUpEarly bool
 	onHeld      int
-	owner       string // empty: a default
+	owner       string // empty: the default
 	killAfter   time.Duration
 	verbose     bool
 }
@@ -85,13 +85,13 @@ func (w *waitTime) String() string {
 // Type implements pflag.Value.
 func (w *waitTime) Type() string { return "time" }
 
-// ends reports whether it is a wait, and one that ends.
+// ends reports whether sqllock waits, but not forever.
 func (w *waitTime) ends() bool { return !w.forever && w.limit > 0 }
 
-// maxOwner is what a lease has room for.
+// maxOwner is the size of the owner column of a lease.
 const maxOwner = 255
 
-// parse reads the arguments, and checks them and the flags.
+// parse reads the arguments, and validates them and the flags.
 func (r *request) parse(cmd *cobra.Command, args []string) error {
 	dash := cmd.ArgsLenAtDash()
 	if dash == 0 && len(args) > 2 && args[1] == "--" { // run -- -NAME -- COMMAND
@@ -122,7 +122,7 @@ func (r *request) parse(cmd *cobra.Command, args []string) error {
 	return errors.Join(r.checkTables(r.kind), r.checkTogether(given), lockname.Check(r.name))
 }
 
-// checkTogether refuses flags that make no sense together, and says which one to leave out.
+// checkTogether refuses combinations of flags that make no sense, and says which flag to leave out.
 func (r *request) checkTogether(given func(flag string) bool) error {
 	if r.kind == kindSession {
 		for _, flag := range []string{"limit", "at-least", "give-up-early"} {
@@ -146,21 +146,21 @@ func (r *request) checkTogether(given func(flag string) bool) error {
 	return nil
 }
 
-// holder is what the holder of the lock calls itself.
+// holder returns the owner text of the lock.
 func (r *request) holder() string {
 	switch {
 	case r.owner != "":
 		return r.owner
-	case r.kind == kindSession: // which shows neither its host nor its process otherwise
+	case r.kind == kindSession: // a session lock has no other record of its host and process
 		return session.DefaultOwner()
 	}
 	return "sqllock run " + filepath.Base(r.command[0])
 }
 
-// options is what is asked of the lock, rather than of its Locker.
+// options returns the options of the acquisition, as opposed to those of the Locker.
 func (r *request) options() (opts []sqllock.Option) {
 	if r.shared && r.kind == kindSession {
-		return []sqllock.Option{pg.WithShared()} // no other server's Locker is made for it
+		return []sqllock.Option{pg.WithShared()} // only a PostgreSQL Locker gets here: session refuses --shared for the others
 	}
 	if r.shared {
 		opts = append(opts, leasetable.WithShared())

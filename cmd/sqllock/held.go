@@ -10,11 +10,11 @@ import (
 	"github.com/sqllock/sqllock/leasetable"
 )
 
-// inspectTimeout bounds asking for a holder.
+// inspectTimeout bounds the query for the holder.
 const inspectTimeout = 5 * time.Second
 
-// heldBy is the error for a lock that is held, or that was not taken before the wait was over.
-// The holder is asked for if it is not known yet, or, as on MySQL, not what it calls itself.
+// heldBy returns the error for a lock that is held, or that was not acquired in time. It queries the holder if err does
+// not name one, or, as on MySQL, does not know its owner text.
 func (r *run) heldBy(ctx context.Context, l locker, err error) error {
 	var seen *sqllock.HeldError
 	var holder sqllock.Holder
@@ -26,7 +26,7 @@ func (r *run) heldBy(ctx context.Context, l locker, err error) error {
 		ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 		defer cancel()
 		now, heldNow, failure := l.holder(ctx, r.name)
-		if failure != nil && !held { // not even this was answered
+		if failure != nil && !held { // this query failed, too
 			return fail(exitUnavailable, fmt.Errorf("%w: %w", err, failure))
 		}
 		if failure == nil && heldNow {
@@ -35,19 +35,19 @@ func (r *run) heldBy(ctx context.Context, l locker, err error) error {
 	}
 	holder = unsigned(r.name, holder)
 	if r.wait.ends() {
-		holder.Waiters = 0 // the server may still count the one that has given up
+		holder.Waiters = 0 // the server may still count this waiter, which has given up
 	}
 	switch early := r.giveUpEarly && !errors.Is(err, context.DeadlineExceeded); {
-	case !held: // nobody does the work instead: --on-held is not about that
+	case !held: // no other holder does the work, so --on-held does not apply
 		return fail(exitHeld, fmt.Errorf("lock %q was not taken in time%s", r.name, r.waited(early)))
-	case r.onHeld == 0: // cron would send a mail of whatever is said
+	case r.onHeld == 0: // cron mails any output
 		return &exitError{}
 	default:
 		return fail(r.onHeld, fmt.Errorf("lock %q is %s%s", r.name, heldHow(holder), r.waited(early)))
 	}
 }
 
-// heldHow says of a lock that is held who holds it, as far as that is known.
+// heldHow describes who holds a lock, as far as that is known.
 func heldHow(holder sqllock.Holder) string {
 	by := holder.String()
 	switch {
@@ -59,10 +59,10 @@ func heldHow(holder sqllock.Holder) string {
 	return "held by " + by
 }
 
-// isKept reports whether it is a lease of nobody: one that was released, but is not free yet.
+// isKept reports whether the lease has no holder: it was released, but is not free yet.
 func isKept(holder sqllock.Holder) bool { return holder.PID == 0 && !holder.Until.IsZero() }
 
-// waited says what was waited, if anything was.
+// waited returns a remark on how long sqllock waited, or "".
 func (r *run) waited(early bool) string {
 	switch {
 	case early:
@@ -73,7 +73,8 @@ func (r *run) waited(early bool) string {
 	return ""
 }
 
-// limitError is the error for a lock that others hold together, with a limit or without one, but that was asked for the other way.
+// limitError returns the error for a lock that is held with --limit but was requested with --shared, or the other way
+// round.
 func (r *run) limitError(err *leasetable.LimitError) error {
 	flag := func(limit int) string {
 		if limit == 0 {

@@ -39,7 +39,7 @@ func TestANameIsNotKeptForACommandThatCannotStart(t *testing.T) {
 	call(t, on(t, db.url), 0, nil, "run", "--wait", "0", "x", "--", "true")
 }
 
-// late is a locker whose lock comes together with a signal.
+// late is a locker that acquires the lock at the same time as a signal arrives.
 type late struct {
 	locker
 	signals chan<- os.Signal
@@ -133,7 +133,7 @@ func TestNHoldTheLockTogether(t *testing.T) {
 		try(64, []string{"asked for with --shared, and is held with --limit 2 by sqllock run sh", same}, "--shared", "--on-held", "0")
 		one.letGo()
 		try(0, nil, "--limit", "2")
-		three := held(t, e, "--limit", "3", "pool") // a deployment that changes the limit
+		three := held(t, e, "--limit", "3", "pool") // a deployment changes the limit
 		try(75, full, "--limit", "3")
 		two.letGo()
 		four := held(t, e, "--limit", "3", "pool")
@@ -191,7 +191,7 @@ func TestTheHolderIsCalledAsItWants(t *testing.T) {
 			holder.letGo()
 		}
 		named()
-		// SQLite has no sessions, and MariaDB does not say what they call themselves by default.
+		// SQLite has no sessions. MariaDB does not show their attributes by default.
 		if db.Engine == "postgres" || db.Engine == "mysql" {
 			named("--kind", "session")
 		}

@@ -19,26 +19,26 @@ import (
 const (
 	stateHeld    = "held"
 	stateKept    = "kept"    // released, and not free before Until
-	stateExpired = "expired" // its holder is dead, and nobody has followed
+	stateExpired = "expired" // its holder is dead, and there is no new holder
 	stateFree    = "free"
 )
 
-// entry is a lock and one of those who hold it, or the last one who did.
+// entry is a lock with one of its holders, or with its last holder.
 type entry struct {
 	name       string // empty if only serverName is known
-	serverName string // what the server calls a session lock
+	serverName string // the server's name of a session lock
 	kind       string
 	state      string
-	shared     bool // any number can hold it
-	limit      int  // so many can hold it; 0: one, or any number
+	shared     bool // any number of holders
+	limit      int  // the maximum number of holders; 0: one, or any number
 
-	wantedSince time.Time // since when somebody waits for it; of leases
-	taken       time.Time // when it was last taken, by whomever; of leases
-	forgotten   bool      // the holder is dead, and the database knows of it no more; see settled
+	wantedSince time.Time // leases: since when there is a waiter
+	taken       time.Time // leases: when it was last acquired, by any holder
+	forgotten   bool      // the holder is dead, and its lease row is deleted; see settled
 	sqllock.Holder
 }
 
-// called is the name of the lock, or what the server calls it.
+// called returns the name of the lock, or the server's name if only that is known.
 func (e entry) called() string {
 	if e.name == "" {
 		return e.serverName
@@ -46,16 +46,15 @@ func (e entry) called() string {
 	return e.name
 }
 
-// wanted reports whether anybody waits for the lock.
+// wanted reports whether the lock has a waiter.
 func (e entry) wanted() bool { return e.Waiters > 0 || !e.wantedSince.IsZero() }
 
-// soon reports whether a lease ends soon: it should have been renewed by now, which is due after a
-// third of its TTL.
+// soon reports whether a lease expires soon, because its renewal is overdue. A renewal is due after a third of the TTL.
 func (e entry) soon(now time.Time) bool {
 	return e.state == stateHeld && e.TTL > 0 && e.Until.Sub(now) < e.TTL/2
 }
 
-// leaseEntries has an entry for every holder, and one for a name that has none.
+// leaseEntries returns one entry for each holder, and one for each name without a holder.
 func leaseEntries(infos []leasetable.Info) []entry {
 	var entries []entry
 	for _, info := range infos {
@@ -83,7 +82,7 @@ func leaseEntries(infos []leasetable.Info) []entry {
 	return entries
 }
 
-// sessionEntries lists the session locks of the server, or of the database on PostgreSQL.
+// sessionEntries lists the session locks of the server, or on PostgreSQL those of the database.
 func sessionEntries(ctx context.Context, l sessionLocker) ([]entry, error) {
 	var entries []entry
 	add := func(serverName string, shared bool, holder sqllock.Holder) {
@@ -112,13 +111,13 @@ func sessionEntries(ctx context.Context, l sessionLocker) ([]entry, error) {
 	return entries, nil
 }
 
-// holdersOf lists who hold the session lock that the server calls so.
+// holdersOf lists the holders of the session lock that has this name on the server.
 func holdersOf(ctx context.Context, l sessionLocker, serverName string) ([]entry, error) {
 	entries, err := sessionEntries(ctx, l)
 	return slices.DeleteFunc(entries, func(e entry) bool { return e.serverName != serverName }), err
 }
 
-// keyName is what the key of an advisory lock is called here.
+// keyName formats the key of an advisory lock.
 func keyName(key int64, pair bool) string {
 	if pair {
 		return fmt.Sprintf("key %d,%d", int32(key>>32), int32(key)) // the two halves
@@ -126,8 +125,8 @@ func keyName(key int64, pair bool) string {
 	return fmt.Sprintf("key %d", key)
 }
 
-// named picks the session locks whose names begin with prefix, if these are known, or their names on the server, and
-// that which is called prefix itself.
+// named returns the session locks whose name, if known, or whose server name begins with prefix, and the lock whose
+// name is prefix itself.
 func (db *database) named(ctx context.Context, entries []entry, prefix string) ([]entry, error) {
 	if prefix == "" || len(entries) == 0 {
 		return entries, nil
@@ -149,7 +148,7 @@ func (db *database) named(ctx context.Context, entries []entry, prefix string) (
 	return picked, nil
 }
 
-// now asks for the time by the clock that holders are recorded with: this machine's may differ.
+// now returns the time of the clock that records holders. This machine's clock may differ.
 func (db *database) now(ctx context.Context) (time.Time, error) {
 	query := "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 	switch db.dialect {
@@ -165,8 +164,8 @@ func (db *database) now(ctx context.Context) (time.Time, error) {
 	return time.UnixMicro(micros), err
 }
 
-// notShown reports whether err says that a server does not have session locks, or does not show
-// them, or not to this user: then there is still something to say of leases.
+// notShown reports whether err means that the server has no session locks, or does not list them, or not for this user.
+// Leases can still be listed then.
 func notShown(err error) bool {
 	const tableAccessDenied = 1142
 	var answer *gomysql.MySQLError

@@ -11,7 +11,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// silentHost accepts connections and says nothing, as a machine that is frozen.
+// silentHost accepts connections and never answers, like a frozen machine.
 func silentHost(t *testing.T) (address string) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

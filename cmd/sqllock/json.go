@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// jsonEntry is an entry for scripts, as jsonHelp describes it.
+// jsonEntry is an entry in the JSON output. jsonHelp describes it.
 type jsonEntry struct {
 	Name          string    `json:"name,omitempty"`
 	NameBytes     []byte    `json:"name_base64,omitempty"`
@@ -35,7 +35,7 @@ type jsonEntry struct {
 	MetadataBytes []byte    `json:"metadata_base64,omitempty"`
 }
 
-// printJSON prints entries for scripts: an array, also of none.
+// printJSON prints entries as a JSON array, which may be empty.
 func printJSON(w io.Writer, entries []entry, now time.Time) error {
 	array := make([]jsonEntry, 0, len(entries))
 	for _, e := range entries {
@@ -44,7 +44,7 @@ func printJSON(w io.Writer, entries []entry, now time.Time) error {
 	return writeJSON(w, array, "  ")
 }
 
-// writeJSON writes a value as JSON that is safe on a terminal: on one line, unless there is an indent.
+// writeJSON writes a value as JSON that is safe on a terminal, on one line unless there is an indent.
 func writeJSON(w io.Writer, value any, indent string) error {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
@@ -57,14 +57,14 @@ func writeJSON(w io.Writer, value any, indent string) error {
 	return err
 }
 
-// jsonEvent is a change for scripts.
+// jsonEvent is a change in the JSON output.
 type jsonEvent struct {
 	Time  time.Time `json:"time"`
 	Event string    `json:"event"`
 	jsonEntry
 }
 
-// printJSONEvent prints a change for scripts, on one line.
+// printJSONEvent prints a change as JSON, on one line.
 func printJSONEvent(w io.Writer, c change, now time.Time) error {
 	return writeJSON(w, jsonEvent{now.UTC(), c.event, c.json(now)}, "")
 }
@@ -83,7 +83,7 @@ func (e entry) json(now time.Time) jsonEntry {
 	return j
 }
 
-// utc is the time in UTC; a time that is not known stays so.
+// utc converts a time to UTC. The zero time stays zero.
 func utc(t time.Time) time.Time {
 	if t.IsZero() {
 		return t
@@ -91,7 +91,7 @@ func utc(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// bytesIfNotText is what JSON, whose strings are text, cannot say.
+// bytesIfNotText returns the bytes of a string that a JSON string cannot represent, or nil.
 func bytesIfNotText(s string) []byte {
 	if utf8.ValidString(s) {
 		return nil
@@ -99,8 +99,8 @@ func bytesIfNotText(s string) []byte {
 	return []byte(s)
 }
 
-// printableJSON escapes what JSON leaves as it is although a terminal may obey it, such as the
-// control characters above ASCII. They can only be inside strings.
+// printableJSON escapes characters that JSON leaves alone but a terminal may obey, such as control characters above
+// ASCII. They can only occur inside strings.
 func printableJSON(text string) string {
 	var b strings.Builder
 	for _, r := range text {

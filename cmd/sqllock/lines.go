@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// lines shows events as lines, for logs and scripts.
+// lines prints events as lines, for logs and scripts.
 type lines struct {
 	*Main
 	json   bool
-	silent bool // the database does not answer, which was said
+	silent bool // the database does not answer, and that was reported
 	asides map[string]bool
 }
 
@@ -43,7 +43,7 @@ func (l *lines) print(c change, now time.Time) error {
 	return err
 }
 
-// who is a holder on a line.
+// who describes a holder on a line.
 func (e entry) who() string {
 	parts := []string{cell(e.Owner)}
 	if place := where(e.Holder); place != "" {
@@ -55,7 +55,7 @@ func (e entry) who() string {
 	return strings.Join(parts, ", ")
 }
 
-// aside says what is missing, once.
+// aside reports each kind of lock that could not be read, once.
 func (l *lines) aside(missing []error) {
 	said := make(map[string]bool)
 	for _, err := range missing {
@@ -67,7 +67,7 @@ func (l *lines) aside(missing []error) {
 	l.asides = said
 }
 
-// trouble is said once: the answer that follows is, too.
+// trouble reports once that the database does not answer. show reports when it answers again.
 func (l *lines) trouble(err error) error {
 	if !l.silent {
 		l.note(fmt.Errorf("%w; it is asked again", err))

@@ -12,7 +12,7 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// locker is what the Lockers of every kind have.
+// locker is the common interface of all Lockers.
 type locker interface {
 	sqllock.Locker
 	holder(ctx context.Context, name string) (holder sqllock.Holder, held bool, err error)
@@ -58,19 +58,19 @@ const (
 	kindAll     = "all"
 )
 
-// lease returns a Locker for leases, which nothing was asked of yet.
+// lease returns a Locker for leases. It does not connect.
 func (db *database) lease(t schema.Tables, ttl time.Duration, owner string) (*leasetable.Locker, error) {
 	return leasetable.FromDB(db.DB.DB, leasetable.WithTables(t), leasetable.WithTTL(ttl), leasetable.WithOwner(owner),
 		leasetable.WithLogger(db.logger), leasetable.WithHook(db.hook))
 }
 
-// sessionLocker is what the Lockers of session locks have besides.
+// sessionLocker is a locker of session locks.
 type sessionLocker interface {
 	locker
 	Terminate(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, ended bool, err error)
 }
 
-// session returns a Locker for session locks, or shares of them, which nothing was asked of yet.
+// session returns a Locker for session locks, exclusive or shared. It does not connect.
 func (db *database) session(ttl time.Duration, owner string, shared bool) (sessionLocker, error) {
 	switch {
 	case db.dialect == schema.Postgres:
@@ -83,14 +83,14 @@ func (db *database) session(ttl time.Duration, owner string, shared bool) (sessi
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = named.Close() }() // it has no connection: the Locker opens its own
+		defer func() { _ = named.Close() }() // the pool has no connection: the Locker opens its own
 		l, err := mysql.FromDB(named, mysql.WithSessionTTL(ttl), mysql.WithLogger(db.logger), mysql.WithHook(db.hook))
 		return mysqlLocker{l}, err
 	}
 	return nil, errors.New("SQLite has no sessions that could hold a lock: leave out --kind session, or name a server")
 }
 
-// The TTL and the owner of a Locker which takes no locks.
+// The TTL and the owner of a Locker that acquires no locks.
 const (
 	lookTTL  = 15 * time.Second
 	operator = "sqllock"
@@ -99,7 +99,7 @@ const (
 // hasSessions reports whether the database has sessions that can hold a lock.
 func (db *database) hasSessions() bool { return db.dialect != schema.SQLite }
 
-// leases returns a Locker that looks after the leases of the place. Its errors have an exit code.
+// leases returns a Locker for inspecting the leases of this database. Its errors have an exit code.
 func (p *place) leases(ctx context.Context, db *database) (*leasetable.Locker, error) {
 	l, err := db.lease(p.tables, lookTTL, operator)
 	if err != nil {

@@ -15,7 +15,7 @@ const (
 	logJSON = "json"
 )
 
-// logger returns a log on w that has what people want to know, and warnings of Lockers.
+// logger returns a logger to w for messages to the user and for the warnings of Lockers.
 func (m *Main) logger(w io.Writer) *slog.Logger {
 	if m.logFormat == logJSON {
 		return slog.New(slog.NewJSONHandler(printableJSONWriter{w}, &slog.HandlerOptions{ReplaceAttr: forScripts}))
@@ -23,7 +23,7 @@ func (m *Main) logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(prefixWriter{w}, &slog.HandlerOptions{ReplaceAttr: forPeople}))
 }
 
-// forScripts has times in UTC, and durations in seconds, as the JSON of other commands has them.
+// forScripts prints times in UTC and durations in seconds, as the JSON of other commands does.
 func forScripts(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		return slog.Float64(a.Key+"_seconds", a.Value.Duration().Seconds())
@@ -41,7 +41,7 @@ func forPeople(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// prefixWriter begins every line with the name of the program. A line comes in one piece.
+// prefixWriter puts the program's name before every line. Each Write has exactly one line.
 type prefixWriter struct{ io.Writer }
 
 // Write implements io.Writer.
@@ -50,7 +50,7 @@ func (w prefixWriter) Write(line []byte) (int, error) {
 	return len(line), err
 }
 
-// printableJSONWriter escapes what a terminal may obey. A line comes in one piece.
+// printableJSONWriter escapes what a terminal may obey. Each Write has exactly one line.
 type printableJSONWriter struct{ io.Writer }
 
 // Write implements io.Writer.
@@ -59,10 +59,10 @@ func (w printableJSONWriter) Write(line []byte) (int, error) {
 	return len(line), err
 }
 
-// prefix begins what the program says.
+// prefix is written before every message of the program.
 const prefix = "sqllock: "
 
-// note says on stderr what there is to say of err.
+// note reports err on stderr, if it has a message.
 func (m *Main) note(err error) {
 	text := message(err)
 	switch {
@@ -70,11 +70,11 @@ func (m *Main) note(err error) {
 	case m.logFormat == logJSON:
 		m.logger(m.Stderr).Error(strings.TrimPrefix(text, prefix), slog.Int("exit_code", codeOf(err)))
 	default:
-		_, _ = io.WriteString(m.Stderr, text+"\n") // there is nowhere else to say that this failed
+		_, _ = io.WriteString(m.Stderr, text+"\n") // a failure cannot be reported anywhere else
 	}
 }
 
-// warn says on stderr what is no failure.
+// warn reports on stderr something that is not a failure.
 func (m *Main) warn(err error) {
 	if m.logFormat == logJSON {
 		m.logger(m.Stderr).Warn(strings.TrimPrefix(message(err), prefix))
@@ -83,7 +83,7 @@ func (m *Main) warn(err error) {
 	_, _ = io.WriteString(m.Stderr, message(err)+"\n") // see note
 }
 
-// holderAttr has what is known of a holder, named as in the JSON of other commands.
+// holderAttr returns the known fields of a holder, named as in the JSON of other commands.
 func holderAttr(h sqllock.Holder) slog.Attr {
 	var known []any
 	add := func(is bool, a slog.Attr) {

@@ -8,7 +8,7 @@ import (
 	"github.com/sqllock/sqllock/internal/locktest"
 )
 
-// logged is all that a program said with --log-format json, every line of it.
+// logged parses everything that a program wrote to stderr with --log-format json.
 func logged(t *testing.T, stderr string) (lines []map[string]any) {
 	t.Helper()
 	for line := range strings.Lines(stderr) {
@@ -24,7 +24,7 @@ func logged(t *testing.T, stderr string) (lines []map[string]any) {
 	return lines
 }
 
-// mustLog checks the messages in a log, of which there may be others, and returns the first of each.
+// mustLog checks that a log has these messages, possibly among others, and returns the first of each.
 func mustLog(t *testing.T, stderr string, messages ...string) (found []map[string]any) {
 	t.Helper()
 	for _, line := range logged(t, stderr) {

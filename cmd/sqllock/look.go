@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// look is what ls, show and watch have in common: they read who holds what, of both kinds of lock.
+// look is the common part of ls, show and watch, which read the holders of both kinds of lock.
 type look struct {
 	*Main
 	place
@@ -22,7 +22,7 @@ func (l *look) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&l.json, "json", false, "print a JSON array")
 }
 
-// read opens a reader, reads once and closes it. Of all kinds one may be missing, which is said on stderr.
+// read opens a reader, reads once and closes it. With --kind all one kind may fail; read reports that on stderr.
 func (l *look) read(cmd *cobra.Command, from sources) (reading, error) {
 	r, err := l.open(cmd, from)
 	if err != nil {
@@ -36,7 +36,7 @@ func (l *look) read(cmd *cobra.Command, from sources) (reading, error) {
 	return seen, err
 }
 
-// search is what ls and watch have in common besides: they may have a PREFIX of names.
+// search is the common part of ls and watch, which accept a PREFIX of names.
 type search struct {
 	look
 	prefix string

@@ -12,7 +12,7 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// lostLock is a lock whose database is out of reach.
+// lostLock is a lock whose database cannot be reached.
 type lostLock struct {
 	*testing.T
 	ctx context.Context
@@ -26,7 +26,7 @@ func (l lostLock) Release(context.Context) error {
 	return sqllock.ErrLost
 }
 
-// noLocker stands for a Locker, which is not used.
+// noLocker is a placeholder for a Locker that is not used.
 type noLocker struct{ locker }
 
 func TestALockThatWasLostIsNotReleased(t *testing.T) {
@@ -36,7 +36,7 @@ func TestALockThatWasLostIsNotReleased(t *testing.T) {
 		in, out := io.Pipe()
 		m := &Main{
 			Stdin: strings.NewReader(""), Stderr: io.Discard, Environ: []string{"PATH=" + os.Getenv("PATH")},
-			Stdout: out, // tells that the command runs
+			Stdout: out, // shows that the command runs
 		}
 		r := &run{Main: m, request: request{name: "x", command: []string{"sh", "-c", "echo runs; exec sleep 1000"}, killAfter: patience}, log: slog.New(slog.DiscardHandler)}
 		signals := newRelay()

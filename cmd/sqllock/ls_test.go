@@ -15,7 +15,7 @@ import (
 	"github.com/sqllock/sqllock/pg"
 )
 
-// listed runs sqllock with --json and returns what it prints, without its times, which it checks.
+// listed runs sqllock with --json and returns its output without the times, which it checks.
 func listed(t *testing.T, e env, args ...string) []jsonEntry {
 	t.Helper()
 	var all []jsonEntry
@@ -40,7 +40,7 @@ func same(t *testing.T, got []jsonEntry, want ...jsonEntry) {
 	}
 }
 
-// leaseOf is how a process that held started is listed.
+// leaseOf returns the expected entry of a process that held has started.
 func leaseOf(t *testing.T, p *process, name string) jsonEntry {
 	t.Helper()
 	host, err := os.Hostname()
@@ -53,7 +53,7 @@ var agesAgo = map[string]string{
 	"sqlite": "CAST(unixepoch('subsec') * 1000000 AS INTEGER) - 172800000000",
 }
 
-// expire lets the leases of a process end long ago.
+// expire sets the lease of a process to one that expired long ago.
 func (db testPlace) expire(t *testing.T, p *process) {
 	t.Helper()
 	_, err := db.ExecContext(t.Context(), fmt.Sprintf("UPDATE sqllock_lease SET expires_at = %s WHERE pid = %d",
@@ -113,7 +113,7 @@ func TestLsEscapesAHostileName(t *testing.T) {
 	})
 }
 
-// MariaDB does not show who holds session locks, unless it was set up to.
+// MariaDB does not show the holders of session locks unless it is configured to.
 func TestLsListsSessionLocksWithoutTables(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db testPlace) {
@@ -151,7 +151,7 @@ func TestLsListsSessionLocksWithoutTables(t *testing.T) {
 		same(t, listed(t, e, "ls", "--kind", "session", "bus"), want)
 		same(t, listed(t, e, "ls", "--kind", "session", "busier"))
 		start(t, e, "run", "--kind", "session", "busy", "--", "true")
-		until := func(done func() bool) { // who waits does so again and again, with pauses
+		until := func(done func() bool) { // the waiter asks repeatedly, with pauses
 			for deadline := time.Now().Add(patience); !done() && time.Now().Before(deadline); {
 			}
 		}
@@ -178,7 +178,7 @@ func TestLsKnowsWhatSqllockCallsItsSessionLocks(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db testPlace) {
 		if db.Engine == "mariadb" {
-			return // which shows neither
+			return // it shows neither
 		}
 		e := on(t, db.url)
 		session := []string{"--kind", "session"}
@@ -194,7 +194,7 @@ func TestLsKnowsWhatSqllockCallsItsSessionLocks(t *testing.T) {
 			}
 			who := "held by " + owner + ", session"
 			call(t, e, 75, []string{who}, append(append([]string{"run", "--wait", "0"}, session...), name, "--", "true")...)
-			if name == long { // it is found by its hash only
+			if name == long { // only its hash is known
 				if got := listed(t, e, append([]string{"ls", name[1:]}, session...)...); len(got) != 0 {
 					t.Errorf("of a long name it knows %+v", got)
 				}
@@ -206,7 +206,7 @@ func TestLsKnowsWhatSqllockCallsItsSessionLocks(t *testing.T) {
 	})
 }
 
-// MariaDB does not show who holds session locks, unless it was set up to: that is not that there are none.
+// MariaDB does not show the holders of session locks unless it is configured to. That must not look like "no locks".
 func TestLsSaysWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	db := servers["MariaDB"](t)
@@ -219,7 +219,7 @@ func TestLsSaysWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// Such a user, which most programs are, cannot list session locks on MySQL.
+// Such a user, as most programs have, cannot list session locks on MySQL.
 func TestAUserWithoutPrivilegesSeesLeases(t *testing.T) {
 	t.Parallel()
 	db := servers["MySQL"](t)

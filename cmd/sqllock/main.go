@@ -1,5 +1,5 @@
-// Command sqllock runs a command while it holds a lock in a SQL database, and shows and takes away
-// the locks that others hold.
+// Command sqllock runs a command while it holds a lock in a SQL database. It also shows the locks of others, and takes
+// them away.
 //
 //	sqllock run NAME -- COMMAND…
 //	sqllock ls
@@ -20,19 +20,19 @@ func main() {
 	os.Exit(m.Run(context.Background(), os.Args[1:]))
 }
 
-// Main is the program and what it has of the world.
+// Main is the program with its connections to the outside.
 type Main struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Environ        []string // KEY=value, as os.Environ returns it
 
-	completionTime time.Duration // for the names that a shell completes
+	completionTime time.Duration // bounds the query for names in shell completion
 
-	logFormat string // of what is said on stderr; empty: text
+	logFormat string // of messages on stderr; empty: text
 }
 
-// Run runs the program with these arguments and returns its exit code. When ctx ends, the
-// command that runs under a lock is ended as if the lock had been lost.
+// Run runs the program with these arguments and returns its exit code. When ctx ends, it ends the command that runs
+// under a lock as if the lock had been lost.
 func (m *Main) Run(ctx context.Context, args []string) int {
 	root := m.rootCommand() //nolint:contextcheck // its commands get ctx from ExecuteContext
 	root.SetArgs(args)
@@ -41,7 +41,7 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 	return codeOf(err)
 }
 
-// getenv returns the value of an environment variable, or nothing.
+// getenv returns the value of an environment variable, or "".
 func (m *Main) getenv(key string) string {
 	value, _ := m.lookupEnv(key)
 	return value

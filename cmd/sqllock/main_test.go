@@ -25,8 +25,9 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// binary is the program, built once for all tests: with the race detector if the tests have it, and raceless is the one that
-// users have. The detector makes a start four times as dear, so calls that only ask or change something go without.
+// binary is the program, built once for all tests: with the race detector if the tests have it. raceless is the program
+// that users have. The race detector makes a start four times as slow, so calls that only query or change something use
+// raceless.
 var binary, raceless string
 
 func TestMain(m *testing.M) {
@@ -38,8 +39,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testAll(m))
 }
 
-// hearSignals undoes what nohup and the background of a shell do: an ignored signal would be
-// ignored by every program under test. One that is caught is not: they start with its default.
+// hearSignals undoes what nohup and a background shell job do: every program under test would inherit an ignored
+// signal. A caught signal is not inherited: the programs start with its default.
 func hearSignals() {
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM} {
 		if signal.Ignored(sig) {
@@ -73,37 +74,38 @@ func buildAs(file string, flags ...string) error {
 	return build.Run()
 }
 
-// patience bounds what a test waits for: far more than it takes on a busy machine.
+// patience bounds every wait of a test: far more than it takes on a busy machine.
 const patience = 90 * time.Second
 
-// vainly is how long a program waits for a lock that stays held. It has to see that, on a busy machine, too.
+// vainly is how long a program waits for a lock that stays held. It must have time to notice that, on a busy machine,
+// too.
 const vainly = "6s"
 
-// process is a program under test that runs.
+// process is a running program under test.
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stdout *bufio.Reader
-	stderr string // the name of a file
+	stderr string // a file name
 	cancel context.CancelFunc
 	exited bool
 }
 
-// env is the environment of a program, on top of the test's own.
+// env has the environment variables of a program, in addition to those of the test.
 type env map[string]string
 
-// unset are the variables of the environment of the tests that programs under test do not have.
+// unset are the environment variables of the tests that programs under test do not inherit.
 var unset = []string{"SQLLOCK_DB", "DATABASE_URL"}
 
-// clean is the environment of a user who has set up nothing.
+// clean returns the environment of a user who has configured nothing.
 func clean(t *testing.T) env {
 	t.Helper()
 	home := t.TempDir()
 	return env{"HOME": home, "XDG_STATE_HOME": filepath.Join(home, "state")}
 }
 
-// on is the environment of a user of a database.
+// on returns the environment of a user of this database.
 func on(t *testing.T, db string) env {
 	t.Helper()
 	e := clean(t)
@@ -111,7 +113,7 @@ func on(t *testing.T, db string) env {
 	return e
 }
 
-// start starts sqllock. It is killed when the test ends, and with it, on Linux, its command.
+// start starts sqllock. At the end of the test it is killed, and on Linux its command, too.
 func start(t *testing.T, e env, args ...string) *process {
 	t.Helper()
 	return startAs(t, binary, e, args...)
@@ -126,11 +128,11 @@ func startAs(t *testing.T, binary string, e env, args ...string) *process {
 		key, _, _ := strings.Cut(pair, "=")
 		return slices.Contains(unset, key)
 	})
-	p.cmd.Env = append(environ, "GORACE=atexit_sleep_ms=0") // a second at each exit otherwise
+	p.cmd.Env = append(environ, "GORACE=atexit_sleep_ms=0") // otherwise each exit takes a second
 	for k, v := range e {
 		p.cmd.Env = append(p.cmd.Env, k+"="+v)
 	}
-	// Files, not buffers: nothing then waits for what a command has left running.
+	// A file, not a buffer: otherwise Wait would wait for processes that a command has left running.
 	errors, err := os.CreateTemp(t.TempDir(), "stderr")
 	must(t, err)
 	defer func() { _ = errors.Close() }()
@@ -154,7 +156,7 @@ func (p *process) stop() {
 	}
 }
 
-// line returns the next line that the program, or its command, writes.
+// line returns the next line that the program or its command writes.
 func (p *process) line() string {
 	p.t.Helper()
 	line, err := p.stdout.ReadString('\n')
@@ -172,7 +174,7 @@ func (p *process) expect(want string) {
 	}
 }
 
-// rest returns what is written until every process that could has ended.
+// rest returns the remaining output. It returns when every process that could write has ended.
 func (p *process) rest() []byte {
 	p.t.Helper()
 	all, err := io.ReadAll(p.stdout)
@@ -188,8 +190,8 @@ func (p *process) exit() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// exits waits for the program to end with this code, having said all of this on stderr, or
-// nothing if that is nothing. That it waits for the database, as it does on a machine that is busy, does not count.
+// exits waits for the program to end with this code, and checks that stderr has all of these texts, or is empty if
+// there are none. Messages about waiting for the database, as on a busy machine, do not count.
 func (p *process) exits(code int, says ...string) {
 	p.t.Helper()
 	got, text := p.exit(), waitsForDatabase.ReplaceAllString(p.errors(), "")
@@ -218,7 +220,7 @@ func (p *process) errors() string {
 	return string(text)
 }
 
-// says waits until a process that runs on has said this on stderr.
+// says waits until a running process has written this to stderr.
 func (p *process) says(want string) {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); !strings.Contains(p.errors(), want); {
@@ -229,10 +231,10 @@ func (p *process) says(want string) {
 	}
 }
 
-// pollEvery leaves the processors to what is waited for.
+// pollEvery is the pause of polling loops. It leaves the processors to the programs under test.
 const pollEvery = 10 * time.Millisecond
 
-// call runs sqllock to its end, with nothing to read, and expects this exit code.
+// call runs sqllock to its end, without input, and expects this exit code.
 func call(t *testing.T, e env, code int, says []string, args ...string) (stdout string) {
 	t.Helper()
 	p := startAs(t, raceless, e, args...)
@@ -250,14 +252,14 @@ func held(t *testing.T, e env, args ...string) *process {
 	return p
 }
 
-// letGo ends a process that held started.
+// letGo ends a process that held has started.
 func (p *process) letGo() {
 	p.t.Helper()
 	must(p.t, p.stdin.Close())
 	p.exits(0)
 }
 
-// runHere runs the program in this process.
+// runHere runs the program inside the test process.
 func runHere(t *testing.T, e env, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -269,10 +271,10 @@ func runHere(t *testing.T, e env, args ...string) (code int, stdout, stderr stri
 	return code, out.String(), errs.String()
 }
 
-// testPlace is a database to lock in.
+// testPlace is a database for locks.
 type testPlace struct {
 	*sqltest.Database
-	url string // for SQLLOCK_DB
+	url string // the value of SQLLOCK_DB
 }
 
 var servers = map[string]func(sqltest.TB) *sqltest.Database{
@@ -293,7 +295,7 @@ func onServers(t *testing.T, test func(t *testing.T, db testPlace)) {
 	}
 }
 
-// onEach is onServers with the tables of leases, and an SQLite file besides.
+// onEach runs a test like onServers, with the tables of leases, and also with an SQLite file.
 func onEach(t *testing.T, test func(t *testing.T, db testPlace)) {
 	t.Helper()
 	onServers(t, func(t *testing.T, db testPlace) {
@@ -316,13 +318,13 @@ func sqliteFile(t *testing.T) testPlace {
 	return testPlace{db, "sqlite:" + file}
 }
 
-// waits returns when the process has its lease, and so has asked for the lock.
+// waits returns when the process has its lease row, and so has asked for the lock.
 func (p *process) waits(db testPlace) {
 	p.t.Helper()
 	db.until(p.t, fmt.Sprintf("SELECT COUNT(*) FROM sqllock_lease WHERE pid = %d", p.cmd.Process.Pid))
 }
 
-// until asks the database until it answers 1.
+// until runs the query until it returns 1.
 func (db testPlace) until(t *testing.T, query string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -11,7 +11,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// gate stands between sqllock and its database until it is closed: then the database is gone.
+// gate forwards connections from sqllock to its database. Once it is closed, the database is unreachable.
 type gate struct {
 	listener net.Listener
 	server   string
@@ -21,21 +21,21 @@ type gate struct {
 	closed   bool       // guarded by mu
 }
 
-// behind returns the URL of a database that can go away.
+// behind returns the URL of a database, and a function that makes it unreachable.
 func behind(t *testing.T, db testPlace) (url string, away func()) {
 	t.Helper()
 	url, at := gateway(t, db)
 	return url, openGate(t, db, at).close
 }
 
-// gateway returns the URL of a database behind a gate at an address, which is yet to be opened.
+// gateway returns the URL of a database behind a gate, and the gate's address. The gate is not open yet.
 func gateway(t *testing.T, db testPlace) (url, at string) {
 	t.Helper()
 	at = closedPort(t)
 	return strings.Replace(db.url, serverOf(db), at, 1), at
 }
 
-// serverOf is the address of a server.
+// serverOf returns the address of a server.
 func serverOf(db testPlace) string {
 	_, rest, _ := strings.Cut(db.url, "127.0.0.1:")
 	return "127.0.0.1:" + rest[:strings.IndexAny(rest, ")/")]
@@ -149,7 +149,7 @@ func TestADatabaseThatGoesAway(t *testing.T) {
 				holder := held(t, on(t, url), append(flags, "held")...)
 				away()
 				holder.exits(76, "the command was ended")
-				call(t, e, 0, nil, run("held", "--", "true")...) // nothing is held for long
+				call(t, e, 0, nil, run("held", "--", "true")...) // nothing stays held
 
 				url, away = behind(t, db)
 				ending := held(t, on(t, url), append(flags, "ends")...)

@@ -4,5 +4,5 @@ package main
 
 const raceFlag = "-race=true"
 
-// withoutSQLite leaves out SQLite, as `make test` does, so that it is built once.
+// withoutSQLite excludes SQLite from the race detector, as `make test` does, so that SQLite is compiled only once.
 const withoutSQLite = "-gcflags=modernc.org/...=-race=false"

@@ -12,41 +12,41 @@ import (
 	"github.com/sqllock/sqllock/leasetable"
 )
 
-// sources are the questions that a command asks of either kind of lock.
+// sources are the queries of a command for each kind of lock.
 type sources struct {
 	leases   func(context.Context, *leasetable.Locker) ([]leasetable.Info, error)
 	sessions func(context.Context, *database, sessionLocker) ([]entry, error)
 }
 
-// reader asks a database who holds what, as often as it is wanted to. Between two readings it
-// keeps a connection for each kind of lock.
+// reader reads the holders from a database, repeatedly. Between two readings it keeps one connection for each kind of
+// lock.
 type reader struct {
 	*look
 	from     sources
 	db       *database
-	leases   *leasetable.Locker // nil: leases are not asked for
-	sessions sessionLocker      // nil: session locks are not asked for
+	leases   *leasetable.Locker // nil: leases are not read
+	sessions sessionLocker      // nil: session locks are not read
 
-	refusal error     // why session locks were not shown
-	refused time.Time // and when
+	refusal error     // why session locks could not be listed
+	refused time.Time // when refusal was returned
 
-	clock time.Time // of the database
-	asked time.Time // when that was, by the clock of this machine
+	clock time.Time // the database's clock at asked
+	asked time.Time // when clock was read, by this machine's clock
 }
 
-// askAgain is how long it is taken for granted that a server does not show session locks, and that
-// its clock runs like this machine's.
+// askAgain is how long the reader assumes that a server still does not list session locks, and that its clock runs at
+// the same rate as this machine's.
 const askAgain = time.Minute
 
-// reading is who held what at a time.
+// reading has the holders at one time.
 type reading struct {
 	entries []entry
-	now     time.Time       // by the clock that holders are recorded with
+	now     time.Time       // by the clock that records holders
 	known   map[string]bool // the kinds of lock that were read
-	missing []error         // why others were not
+	missing []error         // why the others were not read
 }
 
-// nothing says that there are no entries, of what is known.
+// nothing returns a message that there are no entries, of the kinds that were read.
 func (s reading) nothing() error {
 	switch {
 	case len(s.missing) == 0:
@@ -57,7 +57,7 @@ func (s reading) nothing() error {
 	return errors.New("there are no such session locks; of leases it is not known")
 }
 
-// open returns a reader. Nothing was asked yet, but of an SQLite file.
+// open returns a reader. It sends no query yet, except to an SQLite file.
 func (l *look) open(cmd *cobra.Command, from sources) (_ *reader, err error) {
 	db, err := l.openDatabase(cmd, &l.place)
 	if err != nil {
@@ -82,7 +82,7 @@ func (l *look) open(cmd *cobra.Command, from sources) (_ *reader, err error) {
 	return r, nil
 }
 
-// close ends the connections. The Lockers hold nothing.
+// close closes the connections. The Lockers hold nothing.
 func (r *reader) close() {
 	if r.leases != nil {
 		_ = r.leases.Close()
@@ -93,7 +93,7 @@ func (r *reader) close() {
 	r.db.close()
 }
 
-// read asks who holds what, and for the time. It fails when it knows nothing of any kind of lock.
+// read reads the holders and the time. It fails if no kind of lock can be read.
 func (r *reader) read(ctx context.Context) (reading, error) {
 	seen := reading{known: make(map[string]bool)}
 	if r.leases != nil {
@@ -128,8 +128,8 @@ func (r *reader) read(ctx context.Context) (reading, error) {
 	return seen, fail(exitUnavailable, err)
 }
 
-// readSessions does not ask a server again and again that does not show them: of some that takes a
-// new connection each time.
+// readSessions lists the session locks. If the server refuses, it does not ask again for a minute: on some servers each
+// attempt takes a new connection.
 func (r *reader) readSessions(ctx context.Context) ([]entry, error) {
 	if r.refusal != nil && time.Since(r.refused) < askAgain {
 		return nil, r.refusal
@@ -142,9 +142,9 @@ func (r *reader) readSessions(ctx context.Context) ([]entry, error) {
 	return entries, err
 }
 
-// now is the time by the clock of the database, which is asked for once in a while.
+// now returns the time of the database's clock. It queries the clock once a minute.
 func (r *reader) now(ctx context.Context) (time.Time, error) {
-	// Round leaves out the monotonic clock, which stands still while a machine sleeps.
+	// Round strips the monotonic clock reading, because that clock stops while the machine sleeps.
 	if passed := time.Now().Round(0).Sub(r.asked); passed >= 0 && passed < askAgain {
 		return r.clock.Add(passed), nil
 	}

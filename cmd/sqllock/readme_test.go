@@ -11,7 +11,7 @@ import (
 	"github.com/sqllock/sqllock/internal/locktest"
 )
 
-// The commands of the README and of docs are run as they stand there, but for what they run under the lock.
+// The commands of the README and the docs run as printed, except for the command under the lock.
 func TestTheCommandsOfTheDocumentsWork(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -37,11 +37,11 @@ func TestTheCommandsOfTheDocumentsWork(t *testing.T) {
 		if err != nil || want != "" && string(out) != want {
 			t.Errorf("%s: %v; it wrote %q", command, err, out)
 		}
-		call(t, on(t, db.DSN), 0, nil, "release", "--force", "nightly") // --at-least keeps it
+		call(t, on(t, db.DSN), 0, nil, "release", "--force", "nightly") // --at-least keeps it held
 	}
 }
 
-// documentedCommands finds the calls of sqllock: in the lines of shells, of cron, of systemd and of CI, and in a list of YAML.
+// documentedCommands finds the calls of sqllock in shell lines, crontabs, systemd units, CI files and YAML lists.
 func documentedCommands(t *testing.T) (commands []string) {
 	t.Helper()
 	var text []byte
@@ -55,7 +55,7 @@ func documentedCommands(t *testing.T) (commands []string) {
 	list := regexp.MustCompile(`(?m)^ *command: \[(sqllock, .*)\]$`)
 	for _, block := range blocks {
 		for _, found := range line.FindAllSubmatch(block[1], -1) {
-			if command := string(found[1]); !strings.HasPrefix(command, "sqllock watch") { // it goes on for ever
+			if command := string(found[1]); !strings.HasPrefix(command, "sqllock watch") { // it runs forever
 				commands = append(commands, command)
 			}
 		}

@@ -7,11 +7,11 @@ import (
 	"os/signal"
 )
 
-// relay receives the signals that are meant for the command. Until it runs, those that would end it
-// end the wait for its lock.
+// relay receives the signals that are meant for the command. Before the command runs, signals that would end it end the
+// wait for the lock.
 type relay struct{ signals chan os.Signal }
 
-// newRelay begins to receive signals.
+// newRelay starts to receive signals.
 func newRelay() *relay {
 	r := &relay{signals: make(chan os.Signal, 16)}
 	r.receive(endingSignals()...)
@@ -19,8 +19,7 @@ func newRelay() *relay {
 	return r
 }
 
-// receive begins to receive these signals. One that is ignored, as nohup and shells arrange it,
-// stays ignored.
+// receive starts to receive these signals. A signal that is ignored, as under nohup, stays ignored.
 func (r *relay) receive(signals ...os.Signal) {
 	for _, sig := range signals {
 		if !signal.Ignored(sig) {
@@ -31,8 +30,8 @@ func (r *relay) receive(signals ...os.Signal) {
 
 func (r *relay) stop() { signal.Stop(r.signals) }
 
-// interrupting returns a context that ends at the next signal. done ends it in any case, and
-// returns the *interruptError if there was a signal; later ones are left in the channel.
+// interrupting returns a context that ends at the next signal. done also ends it, and returns the *interruptError if
+// there was a signal; later signals stay in the channel.
 func (r *relay) interrupting(ctx context.Context) (_ context.Context, done func() error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var interrupt *interruptError // written before stopped is closed
@@ -57,7 +56,7 @@ func (r *relay) interrupting(ctx context.Context) (_ context.Context, done func(
 	}
 }
 
-// interruptError is the end of a wait by a signal.
+// interruptError means that a signal ended the wait.
 type interruptError struct{ signal os.Signal }
 
 func (e *interruptError) Error() string {

@@ -96,7 +96,7 @@ func (r *release) parse(args []string) error {
 		"guarded, or fenced by the token, fails. If that is what you want, add --force")
 }
 
-// lease takes a lease from its holder, and says so.
+// lease takes a lease from its holder, and returns a message about it.
 func (r *release) lease(cmd *cobra.Command, db *database) (string, error) {
 	locker, err := r.leases(cmd.Context(), db)
 	if err != nil {
@@ -113,8 +113,7 @@ func (r *release) lease(cmd *cobra.Command, db *database) (string, error) {
 	return released(was), nil
 }
 
-// released says of a lease that was released by force who had it, and what becomes of them and of
-// their tokens.
+// released describes a forced release: who held the lease, and what happens to the holders and to their tokens.
 func released(was leasetable.Info) string {
 	entries := leaseEntries([]leasetable.Info{was})
 	how, after := "was taken from", "it is told at its next renewal, and until then its work goes on; its token is outdated, and "
@@ -133,11 +132,11 @@ func released(was leasetable.Info) string {
 	for _, e := range entries {
 		lines = append(lines, fmt.Sprintf("lease %s %s %s", quoted(was.Name), how, printable(e.String())))
 	}
-	next := was.Token + 2 // the release has raised it by one
+	next := was.Token + 2 // the release itself has bumped it by one
 	return strings.Join(append(lines, fmt.Sprintf("%sthe next token is %d or higher", after, next)), "\n")
 }
 
-// session ends the session that holds the lock, and says so.
+// session ends the session that holds the lock, and returns a message about it.
 func (r *release) session(cmd *cobra.Command, db *database) (string, error) {
 	locker, err := db.session(lookTTL, operator, false)
 	if err != nil {
@@ -158,11 +157,11 @@ func (r *release) session(cmd *cobra.Command, db *database) (string, error) {
 	return text, nil
 }
 
-// left is how many share the session lock on PostgreSQL, as far as that can be told: that one session
-// was ended is no less true otherwise.
+// left returns how many sessions still share the lock on PostgreSQL, or 0 if that cannot be queried: the result of
+// Terminate is valid either way.
 func (r *release) left(ctx context.Context, db *database, locker sessionLocker) int {
 	if db.dialect != schema.Postgres {
-		return 0 // nobody can
+		return 0 // MySQL and MariaDB have no shared session locks
 	}
 	left, _ := holdersOf(ctx, locker, keyName(pg.Key(r.name), false))
 	return len(slices.DeleteFunc(left, func(e entry) bool { return !e.shared }))

@@ -41,7 +41,7 @@ func (m *Main) rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.CompletionOptions.DisableDefaultCmd = true // there is another one
+	root.CompletionOptions.DisableDefaultCmd = true // sqllock has its own completion command
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetIn(m.Stdin)
@@ -55,11 +55,11 @@ func (m *Main) rootCommand() *cobra.Command {
 	return root
 }
 
-// plain matches a word that may be shown: a mistyped command or flag, and not a database URL or
-// password in the wrong place.
+// plain matches a word that may be shown: a mistyped command or flag, but not a database URL or password in the wrong
+// place.
 var plain = regexp.MustCompile(`^[a-z-]+$`)
 
-// flagError says which flag is wrong, and what it takes. It hides what may be a part of a database URL.
+// flagError says which flag is wrong, and what it accepts. It hides what may be a part of a database URL.
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	var unknown *pflag.NotExistError
@@ -74,7 +74,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// badValue says of the value of a flag what it should be.
+// badValue says what the value of a flag should be.
 func badValue(err *pflag.InvalidValueError) error {
 	flag, value := err.GetFlag(), " "+strconv.Quote(err.GetValue())
 	if strings.ContainsAny(value, "@=") || strings.Contains(value, "://") {
@@ -87,7 +87,7 @@ func badValue(err *pflag.InvalidValueError) error {
 	return fmt.Errorf("invalid argument%s for %q flag: %s", value, "--"+flag.Name, is)
 }
 
-// unknownFlag says of a flag that is not known what may have been meant.
+// unknownFlag describes an unknown flag, and suggests the flag that was probably meant.
 func unknownFlag(flags *pflag.FlagSet, err *pflag.NotExistError) string {
 	name, dashes := err.GetSpecifiedName(), "--"
 	if letters, _, _ := strings.Cut(err.GetSpecifiedShortnames(), "="); letters != "" {
@@ -122,10 +122,10 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unexpected argument; a database is named by --db, --db-file or SQLLOCK_DB; see %s --help", cmd.CommandPath())
 }
 
-// place is where the locks are: the flags that every command has that uses a database.
+// place has the flags of every command that uses a database: which database, and which tables.
 type place struct {
 	url    string
-	file   string // that has the URL
+	file   string // the file that has the URL
 	tables schema.Tables
 }
 
@@ -138,7 +138,7 @@ func (p *place) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&p.tables.Schema, "schema", "", "PostgreSQL `schema` of the tables (default: the search path)")
 }
 
-// checkTables refuses to name tables for a kind of lock that has none.
+// checkTables refuses --prefix and --schema for a kind of lock that has no tables.
 func (p *place) checkTables(kind string) error {
 	if kind == kindSession && (p.tables.Prefix != "" || p.tables.Schema != "") {
 		return errors.New("--prefix and --schema are for leases: a session lock has no table")
@@ -146,7 +146,7 @@ func (p *place) checkTables(kind string) error {
 	return nil
 }
 
-// schemaError says which command makes the tables, as this one was called.
+// schemaError says which command creates the tables, with the flags of this call.
 func (p *place) schemaError(err error) error {
 	command := "sqllock schema apply"
 	switch {
@@ -167,7 +167,7 @@ func (p *place) schemaError(err error) error {
 	return fmt.Errorf("the tables are missing in this database, or are of another version; create them with: %s (%w)", command, lastOf(err))
 }
 
-// lastOf is the last of all errors that err is made of: what the database said, without the advice before it.
+// lastOf returns the last of the errors that err joins: the answer of the database, without the advice before it.
 func lastOf(err error) error {
 	var several interface{ Unwrap() []error }
 	for errors.As(err, &several) {

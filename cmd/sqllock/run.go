@@ -73,7 +73,7 @@ type run struct {
 	request
 	line *statusLine
 	log  *slog.Logger
-	told sync.Once // what the wait outlasts
+	told sync.Once // for the message that the database cannot be used
 }
 
 func (m *Main) runCommand() *cobra.Command {
@@ -94,7 +94,7 @@ func (m *Main) runCommand() *cobra.Command {
 	return cmd
 }
 
-// run takes the lock, runs the command and releases the lock.
+// run acquires the lock, runs the command and releases the lock.
 func (r *run) run(cmd *cobra.Command, args []string) error {
 	if err := r.parse(cmd, args); err != nil {
 		return fail(exitUsage, err)
@@ -120,7 +120,7 @@ func (r *run) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	// What is left to close is a connection and a lease that holds nothing: it would expire.
+	// Only a connection and a lease row without locks are left to close; the row would expire by itself.
 	defer func() { _ = l.Close() }()
 
 	signals := newRelay()
@@ -140,14 +140,14 @@ func (r *run) locker(db *database) (locker, error) {
 	return anyKind(l), err
 }
 
-// take takes the lock. On any error nothing is held.
+// take acquires the lock. On any error nothing is held.
 func (r *run) take(ctx context.Context, db *database, l locker, signals *relay) (sqllock.Lock, error) {
 	waiting, done := signals.interrupting(ctx)
 	lock, err := r.acquire(waiting, db, l)
 	var interrupt *interruptError
 	if errors.As(done(), &interrupt) {
 		if lock != nil {
-			err = l.Close() // a release would keep the name for --at-least, though nothing has run
+			err = l.Close() // a release would keep the name for --at-least, although nothing has run
 		} else {
 			err = nil // a consequence of the signal
 		}
@@ -184,10 +184,11 @@ func (r *run) acquire(ctx context.Context, db *database, l locker) (lock sqllock
 		return lock, nil
 	case errors.As(err, &limit):
 		return nil, fail(exitUsage, r.limitError(limit))
-	case ctx.Err() == nil && waiting.Err() != nil && !errors.Is(err, sqllock.ErrHeld) && sqllock.IsRetryable(err): // trouble, to the end
+	// The database was unusable until the end of the wait.
+	case ctx.Err() == nil && waiting.Err() != nil && !errors.Is(err, sqllock.ErrHeld) && sqllock.IsRetryable(err):
 		op := (*sqllock.OpError)(nil)
 		if errors.As(err, &op) {
-			err = op.Err // what was to be done is said
+			err = op.Err // the message below says what was to be done
 		}
 		return nil, fail(exitUnavailable, fmt.Errorf("lock %q was not taken%s, since the database could not be used: %w", r.name, r.waited(false), err))
 	case ctx.Err() == nil && (errors.Is(err, sqllock.ErrHeld) || waiting.Err() != nil):
@@ -198,7 +199,8 @@ func (r *run) acquire(ctx context.Context, db *database, l locker) (lock sqllock
 	return nil, fail(exitUnavailable, err)
 }
 
-// tellTrouble says once that the wait goes on though the database cannot be used. With --verbose the Locker's log says it.
+// tellTrouble reports once that the wait goes on although the database cannot be used. With --verbose the Locker's log
+// reports it.
 func (r *run) tellTrouble(_ context.Context, e sqllock.Event) {
 	if e.Kind != event.Retrying {
 		return
@@ -209,14 +211,14 @@ func (r *run) tellTrouble(_ context.Context, e sqllock.Event) {
 			r.logger(r.line).Warn(what, slog.String("lock", e.Name), slog.Any("err", e.Err))
 			return
 		}
-		_, _ = io.WriteString(r.line, message(fmt.Errorf("%s: %w", what, e.Err))+"\n") // there is nowhere else to say that this failed
+		_, _ = io.WriteString(r.line, message(fmt.Errorf("%s: %w", what, e.Err))+"\n") // a failure cannot be reported anywhere else
 	})
 }
 
-// hold runs the command under the lock, and releases it.
+// hold runs the command under the lock, and releases the lock.
 func (r *run) hold(ctx context.Context, l locker, lock sqllock.Lock, path string, signals *relay) error {
 	taken := time.Now()
-	// The end of ctx ends the whole group of the command, not only the command.
+	// When ctx ends, hold ends the whole group of the command, not only the command.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), path)
 	cmd.Args = r.command
 	cmd.Env = r.childEnv(lock)
@@ -228,16 +230,16 @@ func (r *run) hold(ctx context.Context, l locker, lock sqllock.Lock, path string
 
 	work, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stop := context.AfterFunc(lock.Context(), func() { cancel(context.Cause(lock.Context())) }) //nolint:contextcheck // it is about the lock's
+	stop := context.AfterFunc(lock.Context(), func() { cancel(context.Cause(lock.Context())) }) //nolint:contextcheck // the lock's own
 	defer stop()
-	var ended error // why the command was ended, if it did not end by itself
+	var ended error // why sqllock ended the command; nil if the command ended by itself
 	if !c.attend(work.Done(), signals.signals) {
 		ended = context.Cause(work)
 		c.end(r.killAfter, signals.signals)
 	}
 	r.log.LogAttrs(ctx, slog.LevelInfo, "command ended", slog.Int("exit_code", c.code()))
-	released := context.Cause(lock.Context()) //nolint:contextcheck // it is about the lock's
-	if !lost(released) {                      // of one that is lost there is nothing to release: the database may be out of reach
+	released := context.Cause(lock.Context()) //nolint:contextcheck // the lock has its own context
+	if !lost(released) {                      // a lost lock needs no release, and the database may be out of reach
 		released = lock.Release(ctx)
 	}
 	if released == nil {
@@ -251,7 +253,7 @@ func lost(err error) bool {
 	return errors.Is(err, sqllock.ErrLost) || errors.Is(err, sqllock.ErrExpired)
 }
 
-// logAcquired says that the lock was taken. What else happens to it, its Locker says.
+// logAcquired logs that the lock was acquired. The Locker logs its other events.
 func (r *run) logAcquired(ctx context.Context, lock sqllock.Lock, took time.Duration) {
 	attrs := []slog.Attr{slog.String("lock", r.name), slog.String("kind", r.kind), slog.Duration("took", took)}
 	if lease, ok := lock.(*leasetable.Lease); ok {
@@ -260,7 +262,7 @@ func (r *run) logAcquired(ctx context.Context, lock sqllock.Lock, took time.Dura
 	r.log.LogAttrs(ctx, slog.LevelInfo, "lock acquired", attrs...)
 }
 
-// outcome decides how sqllock ends after the command has ended with a code.
+// outcome returns the error that sqllock ends with after the command has ended with a code.
 func outcome(code int, ended, release error) error {
 	switch {
 	case lost(ended):

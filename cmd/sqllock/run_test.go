@@ -56,7 +56,7 @@ func TestRunGivesBackTheCommandsExitCode(t *testing.T) {
 	} {
 		call(t, on(t, db.url), test.code, test.says, append([]string{"run", "code", "--"}, test.command...)...)
 	}
-	// None of them has left the lock behind.
+	// None of them has left the lock held.
 	call(t, on(t, db.url), 0, nil, "run", "--wait", "0", "code", "--", "true")
 }
 
@@ -155,7 +155,7 @@ func TestRunWaitsForTheLock(t *testing.T) {
 	})
 }
 
-// exclusive fails if it overlaps with itself: a folder can be made only once.
+// exclusive fails if two of its runs overlap: a folder can be created only once.
 const exclusive = `mkdir "$0/inside" || exit 1; ls "$0" >/dev/null; echo x >>"$0/count"; rmdir "$0/inside"`
 
 func TestCommandsNeverOverlap(t *testing.T) {
@@ -168,7 +168,7 @@ func TestCommandsNeverOverlap(t *testing.T) {
 		e := on(t, db.url)
 		args := append(append([]string{"run", "crowd"}, flags...), "--", "sh", "-c", exclusive, dir)
 
-		// Nobody gets in while it is held, so they all compete for it.
+		// Nobody acquires the lock while it is held, so all commands compete for it.
 		holder := held(t, e, append([]string{"crowd"}, flags...)...)
 		call(t, e, 75, []string{"is held"}, append([]string{"run", "--wait", "0"}, args[1:]...)...)
 		for range rounds {
@@ -191,7 +191,7 @@ func TestCommandsNeverOverlap(t *testing.T) {
 			t.Errorf("%d commands ran, want %d", got, processes*rounds)
 		}
 	}
-	// One crowd after the other: so many processes at once are enough for a machine that does other things, too.
+	// One server after the other: this many processes at once are enough for a machine that also does other work.
 	for name, open := range servers { //nolint:paralleltest // see above
 		t.Run(name, func(t *testing.T) {
 			db := open(t)

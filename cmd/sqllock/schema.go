@@ -27,7 +27,7 @@ func (m *Main) schemaCommand() *cobra.Command {
 
 func (m *Main) schemaPrintCommand() *cobra.Command {
 	var p place
-	var dialect string // empty: that of a database
+	var dialect string // empty: the dialect of the database
 	cmd := &cobra.Command{
 		Use:   "print",
 		Short: "Print the SQL that creates the tables; no database is asked",
@@ -56,7 +56,7 @@ func (m *Main) schemaPrintCommand() *cobra.Command {
 	return cmd
 }
 
-// schemaUseCommand is a command that does something with the tables of a database.
+// schemaUseCommand returns a command that applies or checks the tables of a database.
 func (m *Main) schemaUseCommand(
 	use, short string, do func(context.Context, *sql.DB, schema.Dialect, schema.Tables) error,
 ) *cobra.Command {

@@ -19,7 +19,7 @@ func TestAServersTablesAreMadeOnlyByThoseWhoAsk(t *testing.T) {
 		call(t, e, 69, []string{"tables are missing", how + " --db …"}, "run", "--db", db.url, "x", "--", "true")
 		call(t, e, 69, []string{"--prefix other_"}, "run", "--prefix", "other_", "x", "--", "true")
 		call(t, e, 69, []string{"table sqllock_lock is missing", how}, "schema", "check")
-		call(t, e, 0, nil, "run", "--kind", "session", "x", "--", "true") // which needs none
+		call(t, e, 0, nil, "run", "--kind", "session", "x", "--", "true") // session locks need no tables
 
 		call(t, e, 0, nil, "schema", "apply")
 		call(t, e, 0, nil, "schema", "apply")

@@ -12,23 +12,23 @@ type screen struct {
 	*tty
 	colors  bool
 	seen    reading
-	at      time.Time     // when that was read, by this machine's clock
-	failure error         // why there is no newer one
-	late    time.Duration // how old it becomes without anything being wrong
-	lately  []happening   // the last first
+	at      time.Time     // when seen was read, by this machine's clock
+	failure error         // why there is no newer reading
+	late    time.Duration // how old a reading may become before something is wrong
+	lately  []happening   // the newest first
 	shown   []row
 
 	ticker  *time.Ticker
 	signals chan os.Signal
 }
 
-// happening is a change and when it was seen.
+// happening is a change and the time of the reading that showed it.
 type happening struct {
 	time.Time
 	change
 }
 
-// remembered is how many events there is room for on a large terminal.
+// remembered is how many events are kept, enough for a large terminal.
 const remembered = 100
 
 func openScreen(w *watch) (*screen, error) {
@@ -65,7 +65,7 @@ func (s *screen) trouble(err error) error {
 	return s.redraw()
 }
 
-// redraw shows what has changed on the screen since it was drawn, and all of it when it was resized.
+// redraw draws what has changed since the last drawing, or everything after a resize.
 func (s *screen) redraw() error {
 	resized, err := s.resize()
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/sqllock/sqllock/internal/locktest"
 )
 
-// resize tells a terminal, and the programs on it, how large it is.
+// resize tells a terminal, and the programs on it, its size.
 func resize(t *testing.T, tty *os.File, width, height uint16) {
 	t.Helper()
 	size := [4]uint16{height, width}
 	control(t, tty, syscall.TIOCSWINSZ, (*int32)(unsafe.Pointer(&size)))
 }
 
-// reads returns a function that waits until a text is shown, after what was waited for before.
+// reads returns a function that waits until a text appears after the previous one.
 func reads(t *testing.T, screen *os.File) func(want string) {
 	t.Helper()
 	must(t, screen.SetReadDeadline(time.Now().Add(patience)))
@@ -67,7 +67,7 @@ func TestTheLiveViewLeavesTheTerminalAsItWas(t *testing.T) {
 			shows("\x1b[3;1H\x1b[1mNAME     KIND   OWNER           HOST/PID")
 			shows("nightly  lease  sqllock run sh  ")
 			second := start(t, e, "run", "--ttl", "1h", "nightly", "--", "sh", "-c", "echo held; exec cat")
-			shows("1 waited for") // only that is written of the first line
+			shows("1 waited for") // only this part of the first line is redrawn
 			shows("\x1b[33mnightly  lease")
 			resize(t, tty, 40, 10)
 			shows(clearScreen + "\x1b[1;1H")

@@ -66,7 +66,7 @@ func (s *show) lease(ctx context.Context, locker *leasetable.Locker) ([]leasetab
 	return []leasetable.Info{info}, nil
 }
 
-// session inspects the lock; on PostgreSQL it lists all, because several may share it.
+// session inspects the lock. On PostgreSQL it lists all holders, because several may share the lock.
 func (s *show) session(ctx context.Context, db *database, locker sessionLocker) ([]entry, error) {
 	serverName, err := db.serverNames(ctx)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *show) session(ctx context.Context, db *database, locker sessionLocker) 
 	return []entry{one}, err
 }
 
-// sharers returns all who hold the lock, or none.
+// sharers returns all holders of the lock, or the entry none.
 func (s *show) sharers(ctx context.Context, locker sessionLocker, none entry) ([]entry, error) {
 	entries, err := holdersOf(ctx, locker, none.serverName)
 	for i := range entries {

@@ -10,7 +10,7 @@ import (
 	"github.com/sqllock/sqllock/pg"
 )
 
-// contains checks that a text for people has all of this, whatever lies between the columns.
+// contains checks that a text for people contains all these parts, with any white space between the columns.
 func contains(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {

@@ -11,11 +11,11 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// mostSigned is what PostgreSQL keeps of an application_name, without the "sqllock/" before it.
+// mostSigned is how much PostgreSQL keeps of an application_name, without the "sqllock/" before it.
 const mostSigned = 63 - len("sqllock/")
 
-// signed is what a session that is to hold a lock calls itself: the owner and, where that comes through, the name, of
-// which a server has only a hash.
+// signed returns the text that a session with a lock calls itself: the owner, and the lock's name where that is
+// possible. The server itself knows only a hash of the name.
 func (db *database) signed(owner, name string) string {
 	text := owner + signature(name)
 	inTheWay := func(r rune) bool {
@@ -29,13 +29,13 @@ func (db *database) signed(owner, name string) string {
 
 func signature(name string) string { return " (" + name + ")" }
 
-// unsigned is the holder of the lock called name without the name in what its session calls itself.
+// unsigned removes the lock's name from the owner text of its session.
 func unsigned(name string, h sqllock.Holder) sqllock.Holder {
 	h.Owner = strings.TrimSuffix(h.Owner, signature(name))
 	return h
 }
 
-// tellNames gives session locks the names that their sessions call them by, if what the server calls them is made of these.
+// tellNames fills in the names of session locks from their owner texts, if the server's name of the lock matches.
 func (db *database) tellNames(ctx context.Context, entries []entry) error {
 	var serverName func(name string) string
 	for i := range entries {
@@ -59,8 +59,8 @@ func (db *database) tellNames(ctx context.Context, entries []entry) error {
 	return nil
 }
 
-// serverNames returns what makes of a name what the server calls the session lock of that name: a hash, which does not
-// tell it.
+// serverNames returns a function that computes the server's name of a session lock from its name. It is a hash and
+// cannot be reversed.
 func (db *database) serverNames(ctx context.Context) (func(name string) string, error) {
 	if db.dialect == schema.Postgres {
 		return func(name string) string { return keyName(pg.Key(name), false) }, nil

@@ -13,10 +13,9 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// BenchmarkStart runs a command that does nothing under a lock on PostgreSQL. "ms" is how long that takes,
-// "ms-more" how much longer than in a program that connects, sends two statements and runs the command.
-// "MB" is the most memory that sqllock had in use until its command ran. They are medians, of 50 rounds
-// whatever -benchtime is.
+// BenchmarkStart runs a command that does nothing under a lock on PostgreSQL. "ms" is how long that takes. "ms-more" is
+// how much longer it takes than a program that connects, sends two statements and runs the command. "MB" is the peak
+// memory of sqllock before its command runs. All are medians of 50 rounds, whatever -benchtime is.
 func BenchmarkStart(b *testing.B) {
 	bare := filepath.Join(b.TempDir(), "bare")
 	spend(b, "go", "build", "-o", bare, "./testdata/bare")
@@ -28,12 +27,12 @@ func BenchmarkStart(b *testing.B) {
 			run := []string{"run", "--kind", kind, "start", "--"}
 			var with, without []time.Duration
 			for done := false; b.Loop(); done = true {
-				for i := 0; i < 50 && !done; i++ { // by turns, so that what the machine does besides hits both
+				for i := 0; i < 50 && !done; i++ { // alternating, so that other load of the machine affects both
 					with = append(with, spend(b, binary, append(run, "true")...))
 					without = append(without, spend(b, bare, "true"))
 				}
 			}
-			b.ReportMetric(0, "ns/op") // not what was measured
+			b.ReportMetric(0, "ns/op") // not measured
 			b.ReportMetric(milliseconds(median(with)), "ms")
 			b.ReportMetric(milliseconds(median(with)-median(without)), "ms-more")
 			if kilobytes := most(b, run); kilobytes > 0 {
@@ -43,7 +42,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// spend runs a program and returns how long that takes.
+// spend runs a program and returns how long it takes.
 func spend(b *testing.B, program string, args ...string) time.Duration {
 	b.Helper()
 	began := time.Now()
@@ -53,8 +52,8 @@ func spend(b *testing.B, program string, args ...string) time.Duration {
 	return time.Since(began)
 }
 
-// most is the most memory that sqllock had in use until its command asks Linux for it, in kB; elsewhere 0. That
-// which Linux tells of a process that has ended includes what this one had when it started it.
+// most returns the peak memory of sqllock, in kB, when its command reads it from Linux; elsewhere 0. The peak that
+// Linux reports for an ended process includes the memory of the test process that started it.
 func most(b *testing.B, run []string) float64 {
 	b.Helper()
 	if _, err := os.Stat("/proc/self/status"); err != nil {

@@ -6,9 +6,9 @@ import (
 	"runtime"
 )
 
-// stateFile returns the path of the database for those who name none.
+// stateFile returns the path of the database for users who name none.
 //
-// The XDG base directory specification has relative paths in XDG_STATE_HOME ignored.
+// The XDG base directory specification requires that a relative path in XDG_STATE_HOME is ignored.
 func (m *Main) stateFile() (string, error) {
 	folder := m.getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(folder) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// statusLine is one line at the foot of a terminal that changes in place. What is written through
-// it meanwhile stands above. Where there is no terminal there is no line.
+// statusLine is one line at the bottom of a terminal that changes in place. Text written through it appears above the
+// line. Without a terminal there is no line.
 type statusLine struct {
 	w        io.Writer
 	terminal bool
@@ -20,15 +20,14 @@ type statusLine struct {
 
 const eraseLine = "\r\x1b[K"
 
-// statusLine returns one on stderr. The consoles of Windows do not obey by themselves.
+// statusLine returns a status line on stderr. Windows consoles do not obey escape sequences by default.
 func (m *Main) statusLine() *statusLine {
 	terminal := isTerminal(m.Stderr) && m.logFormat != logJSON && m.getenv("TERM") != "dumb" && runtime.GOOS != "windows"
 	return &statusLine{w: m.Stderr, terminal: terminal}
 }
 
-// show puts a text there that has 80 columns at most. What is too wide all the same, with letters
-// that take two, is cut by the terminal, which must not begin another line. A job in the background of a shell
-// shows nothing: somebody types there.
+// show shows a text of up to 80 columns. The terminal must not wrap it: it cuts a text that is too wide because of
+// letters that take two columns. A background job of a shell shows nothing, because the user types there.
 func (l *statusLine) show(text string) {
 	const noWrap, wrap = "\x1b[?7l", "\x1b[?7h"
 	if !l.terminal || !inForeground(l.w) {
@@ -40,7 +39,7 @@ func (l *statusLine) show(text string) {
 	_, _ = io.WriteString(l.w, eraseLine+noWrap+text+wrap) // nothing depends on it
 }
 
-// erase takes it away.
+// erase removes the line.
 func (l *statusLine) erase() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,8 +61,8 @@ func (l *statusLine) Write(text []byte) (int, error) {
 	return l.w.Write(text)
 }
 
-// meanwhile calls f now and then, the first time after a while, until the function is called that it
-// returns, which erases the line.
+// meanwhile calls f periodically, the first time after first, until the returned function is called. That function also
+// erases the line.
 func (l *statusLine) meanwhile(ctx context.Context, first, pause time.Duration, f func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

@@ -9,7 +9,7 @@ import (
 	"github.com/sqllock/sqllock/internal/locktest"
 )
 
-// shownUntil reads what is shown until there is this text, and returns all of it.
+// shownUntil reads the screen until this text appears, and returns all of it.
 func shownUntil(t *testing.T, screen *os.File, want string) string {
 	t.Helper()
 	must(t, screen.SetReadDeadline(time.Now().Add(patience)))
@@ -36,7 +36,7 @@ func TestAWaitOnATerminalIsShownAndErased(t *testing.T) {
 		cmd, _ := onTerminal(t, screen, tty, e, binary, "run", "--kind", kind, "busy", "--", "echo", "ran")
 		shownUntil(t, screen, "waiting for busy: ")
 		shownUntil(t, screen, last)
-		shownUntil(t, screen, "waiting for busy: ") // a second later
+		shownUntil(t, screen, "waiting for busy: ") // one second later
 		holder.letGo()
 		text := shownUntil(t, screen, "ran")
 		if !strings.HasSuffix(strings.TrimSuffix(text, "\r\n"), eraseLine+"ran") {

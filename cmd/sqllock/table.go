@@ -13,7 +13,7 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// printTable prints entries for people: a line for each.
+// printTable prints entries for people, one line each.
 func printTable(w io.Writer, entries []entry, now time.Time) error {
 	waiting := slices.ContainsFunc(entries, entry.wanted)
 	tw := newTable(w)
@@ -21,7 +21,7 @@ func printTable(w io.Writer, entries []entry, now time.Time) error {
 		if waiting {
 			cells = append(cells, waiters)
 		}
-		_, _ = fmt.Fprintln(tw, strings.Join(cells, "\t")) // Flush has the error
+		_, _ = fmt.Fprintln(tw, strings.Join(cells, "\t")) // Flush returns the error
 	}
 	line("WAITING", "NAME", "KIND", "TOKEN", "OWNER", "HOST/PID", "SINCE", "LEFT")
 	for _, e := range entries {
@@ -60,7 +60,7 @@ func printDetails(w io.Writer, name string, entries []entry, now time.Time) erro
 
 func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
 
-// unknown stands in a table for what is not known.
+// unknown stands in a table for an unknown value.
 const unknown = "-"
 
 func (e entry) summary() string {
@@ -73,7 +73,7 @@ func (e entry) summary() string {
 	return e.state
 }
 
-// waiting is how many wait for a lock. The table of leases has only the first of them.
+// waiting returns the number of waiters for a lock. The lease table records only the first waiter.
 func (e entry) waiting() string {
 	if !e.wantedSince.IsZero() {
 		return "1+"
@@ -81,7 +81,7 @@ func (e entry) waiting() string {
 	return number(int64(e.Waiters))
 }
 
-// left is how long a lease lasts unless it is renewed.
+// left returns how long a lease lasts unless it is renewed.
 func (e entry) left(now time.Time) string {
 	switch {
 	case e.state == stateExpired:
@@ -94,7 +94,7 @@ func (e entry) left(now time.Time) string {
 	return duration(e.Until.Sub(now))
 }
 
-// leftLonger is left in a sentence.
+// leftLonger returns left as part of a sentence.
 func (e entry) leftLonger(now time.Time) string {
 	if e.state == stateHeld {
 		return e.left(now) + " left unless it is renewed"
@@ -109,7 +109,7 @@ func since(t, now time.Time) string {
 	return duration(now.Sub(t))
 }
 
-// where is the process of a holder, or its session.
+// where returns the host and process of a holder, or its address and session.
 func where(h sqllock.Holder) string {
 	place, id := h.Host, int64(h.PID)
 	if h.Session != 0 {
@@ -128,7 +128,7 @@ func number(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// duration rounds down to what matters of a duration: 12s, 3m12s, 5h3m, 2d5h.
+// duration rounds a duration down to its two largest units: 12s, 3m12s, 5h3m, 2d5h.
 func duration(d time.Duration) string {
 	const day = 24 * time.Hour
 	d = max(d, 0)
@@ -143,8 +143,8 @@ func duration(d time.Duration) string {
 	return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
 }
 
-// cell is a text by others in a table. It is quoted when it could do something to a terminal, or be
-// taken for something else.
+// cell returns a text of other users for a table. It quotes a text that could affect a terminal, or be taken for
+// something else.
 func cell(text string) string {
 	switch {
 	case text == "":
@@ -155,10 +155,10 @@ func cell(text string) string {
 	return text
 }
 
-// quoted is a text by others in a sentence.
+// quoted returns a text of other users for a sentence.
 func quoted(text string) string { return shortened(strconv.Quote(text), 100) }
 
-// printable escapes what is not printable, which could do anything to a terminal.
+// printable escapes unprintable characters, which could do anything to a terminal.
 func printable(text string) string {
 	var b strings.Builder
 	for len(text) > 0 {
@@ -173,7 +173,7 @@ func printable(text string) string {
 	return b.String()
 }
 
-// shortened cuts a text to so many characters.
+// shortened cuts a text to limit characters.
 func shortened(text string, limit int) string {
 	if runes := []rune(text); len(runes) > limit {
 		return string(runes[:limit-1]) + "…"

@@ -14,8 +14,8 @@ import (
 	"github.com/sqllock/sqllock/internal/locktest"
 )
 
-// terminal gives a test a terminal of its own: what is written to the first is typed, and what
-// is shown is read from it; the second is a program's.
+// terminal opens a pseudo-terminal for a test. The test types by writing to the first file and reads what is shown from
+// it; the second file is for the program.
 func terminal(t *testing.T) (screen, tty *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -44,8 +44,7 @@ func control(t *testing.T, file *os.File, request uintptr, value *int32) {
 	}
 }
 
-// onTerminal starts a program whose terminal this is, and returns a function that waits for a
-// line to be shown.
+// onTerminal starts a program on this terminal, and returns a function that waits for a line to appear.
 func onTerminal(t *testing.T, screen, tty *os.File, e env, args ...string) (*exec.Cmd, func(want string)) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
@@ -94,7 +93,7 @@ func TestKeysThatInterruptReachTheCommandOnce(t *testing.T) {
 	shows("^Cinterrupt")
 	_, err = screen.WriteString("\x1c")
 	must(t, err)
-	shows("^\\quit") // and not another interrupt before
+	shows("^\\quit") // and no second interrupt before it
 	must(t, cmd.Process.Signal(syscall.SIGTERM))
 	shows("terminated")
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 7 {
@@ -107,7 +106,7 @@ func TestALostLockEndsACommandOnATerminal(t *testing.T) {
 	locktest.OncePerEngine(t)
 	db := sqliteFile(t)
 	screen, tty := terminal(t)
-	// sqllock shares its group with the shell, which must not be hit.
+	// sqllock shares its group with the shell, which must not be killed.
 	cmd, shows := onTerminal(t, screen, tty, on(t, db.url), "sh", "-c",
 		`"$0" run --ttl 6s --kill-after 100ms x -- sh -c 'trap "" TERM; echo ready; read x'; echo code $?; exit 9`, binary)
 	shows("ready")
@@ -119,7 +118,7 @@ func TestALostLockEndsACommandOnATerminal(t *testing.T) {
 	}
 }
 
-// The command's own input is a pipe then: it asks the terminal for keys, as less and ssh do.
+// The command's own input is a pipe. It reads keys from the terminal itself, as less and ssh do.
 func TestTheCommandReadsKeysThoughItsInputIsAPipe(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

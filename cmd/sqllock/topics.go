@@ -68,10 +68,10 @@ const environmentHelp = `sqllock reads
   TERM              dumb: nothing is changed in place on a terminal
   NO_COLOR          anything: sqllock watch has no colours`
 
-// otherHelp stands in the help of commands instead of what topics say.
+// otherHelp replaces the text of the topics in the help of commands.
 const otherHelp = "How a database is named: sqllock help database. What the exit code says: sqllock help exit-codes."
 
-// topics are what sqllock help explains besides commands.
+// topics returns the help topics that are not commands.
 func topics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "database", Short: "How a database is named, and which one it is without a name", Long: databaseHelp},
@@ -81,7 +81,8 @@ func topics() []*cobra.Command {
 	}
 }
 
-// helpCommand is what cobra's does, but it completes topics too, and refuses what is neither.
+// helpCommand returns a help command like that of cobra, but it also completes topics, and it refuses unknown
+// arguments.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND or TOPIC]",
@@ -100,7 +101,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 			if err := noArguments(help, unknown); err != nil {
 				return err
 			}
-			cmd.InitDefaultHelpFlag() // so that it is shown
+			cmd.InitDefaultHelpFlag() // so that the help shows it
 			return cmd.Help()
 		},
 

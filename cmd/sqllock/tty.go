@@ -10,25 +10,24 @@ import (
 	"golang.org/x/term"
 )
 
-// Escape sequences that every terminal knows. A line that is longer than it seems, because of wide
-// characters, must not wrap.
+// Escape sequences that every terminal knows. Lines must not wrap: wide characters can make one longer than it seems.
 const (
-	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l" // another screen, no cursor, no wrapping
+	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l" // the alternate screen, no cursor, no wrapping
 	leaveScreen = "\x1b[m\x1b[?7h\x1b[?25h\x1b[?1049l"
 	clearScreen = "\x1b[m\x1b[2J"
 	clearRest   = "\x1b[K"
 )
 
-// tty is the terminal while it has another screen and gives single keys.
+// tty is a terminal that shows the alternate screen and returns single keys.
 type tty struct {
-	in, out *os.File    // in is nil if keys come from elsewhere
-	before  *term.State // of in
+	in, out *os.File    // in is nil if standard input is not a terminal
+	before  *term.State // the state of in before
 	quit    chan struct{}
 
-	width, height int // as the screen was drawn last
+	width, height int // at the last drawing
 }
 
-// openTTY prepares the terminal. Close it, whatever happens.
+// openTTY prepares the terminal. The caller must close it.
 func openTTY(in io.Reader, out io.Writer) (*tty, error) {
 	t := &tty{quit: make(chan struct{})}
 	t.out, _ = out.(*os.File)
@@ -50,7 +49,7 @@ func openTTY(in io.Reader, out io.Writer) (*tty, error) {
 	return t, nil
 }
 
-// enter prepares the terminal, and has all of the screen drawn.
+// enter prepares the terminal, and forces a complete drawing.
 func (t *tty) enter() error {
 	if t.in != nil {
 		if _, err := term.MakeRaw(int(t.in.Fd())); err != nil {
@@ -62,8 +61,8 @@ func (t *tty) enter() error {
 	return err
 }
 
-// heard does what a signal of screenSignals asks for, before the screen is drawn again: a stop gives the
-// terminal back until the program is continued, and whoever continues it may have used the terminal.
+// heard handles a signal of screenSignals, before the screen is drawn again. SIGTSTP gives the terminal back until the
+// program is continued; other programs may have used the terminal meanwhile.
 func (t *tty) heard(sig os.Signal) error {
 	if !stops(sig) && !continues(sig) {
 		return nil
@@ -75,7 +74,7 @@ func (t *tty) heard(sig os.Signal) error {
 	return t.enter()
 }
 
-// close leaves the terminal as it was. There is nothing to do about an error: it is gone.
+// close restores the terminal. An error has no remedy: the terminal is gone.
 func (t *tty) close() {
 	_, _ = t.out.WriteString(leaveScreen)
 	if t.in != nil {
@@ -83,8 +82,8 @@ func (t *tty) close() {
 	}
 }
 
-// readKeys closes quit when the user has seen enough. It ends only then, or with the program: a
-// read of a terminal cannot be interrupted.
+// readKeys closes quit when the user presses a key that quits. It returns only then, or with the program: the read of a
+// terminal cannot be interrupted.
 func (t *tty) readKeys() {
 	const ctrlC, ctrlD = '\x03', '\x04'
 	key := make([]byte, 1)
@@ -100,8 +99,8 @@ func (t *tty) readKeys() {
 	}
 }
 
-// resize takes note of the size, and reports whether it is another one. A terminal that does not
-// know its size, as on a serial line, says 0.
+// resize reads the size of the terminal, and reports whether it has changed. A terminal that does not know its size, as
+// on a serial line, reports 0.
 func (t *tty) resize() (bool, error) {
 	width, height, err := term.GetSize(int(t.out.Fd()))
 	if width <= 0 || height <= 0 {
@@ -130,7 +129,7 @@ const (
 
 var sgr = [...]string{plainStyle: "", bold: "\x1b[1m", yellow: "\x1b[33m", red: "\x1b[31m"}
 
-// paint returns what makes the rows of a screen from those that it shows: little, for a slow line.
+// paint returns the output that turns the rows before into the rows after. It is short, for the sake of slow lines.
 func paint(before, after []row) string {
 	var b strings.Builder
 	for i := range max(len(before), len(after)) {
@@ -149,7 +148,7 @@ func paint(before, after []row) string {
 			same = commonASCII(old.text, now.text)
 		}
 		_, _ = fmt.Fprintf(&b, "\x1b[%d;%dH", i+1, same+1)
-		if utf8.RuneCountInString(now.text) < len(old.text) { // what was there may be wider: no text has more columns than bytes
+		if utf8.RuneCountInString(now.text) < len(old.text) { // the old text may be wider; no text has more columns than bytes
 			b.WriteString(clearRest)
 		}
 		if now.style != plainStyle {
@@ -161,7 +160,7 @@ func paint(before, after []row) string {
 	return b.String()
 }
 
-// commonASCII is how many characters two texts begin with alike that are a column wide for sure.
+// commonASCII returns the length of the common prefix of ASCII characters, which are one column wide for sure.
 func commonASCII(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] && a[n] < utf8.RuneSelf {

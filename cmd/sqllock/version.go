@@ -22,7 +22,7 @@ func (m *Main) versionCommand() *cobra.Command {
 	}
 }
 
-// version says which release this is, as the go command recorded it, and of which tables.
+// version returns the release, as the go command recorded it, and the version of the lease tables.
 func version() string {
 	release := "(unknown)"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {

@@ -8,23 +8,23 @@ import (
 	"unicode/utf8"
 )
 
-// view is what the screen shows.
+// view is the content of the screen.
 type view struct {
 	seen    reading
 	now     time.Time     // by the database's clock
-	failure error         // why seen is no newer
-	late    time.Duration // how old seen becomes without anything being wrong
-	lately  []happening   // the last first
+	failure error         // why there is no newer reading
+	late    time.Duration // how old seen may become before something is wrong
+	lately  []happening   // the newest first
 }
 
-// rows lays the view out: a line about all, what is wrong, the table, and what happened lately.
+// rows lays out the view: a summary, the problems, the table, and the latest events.
 func (v view) rows(width, height int) []row {
 	rows := []row{{v.summary(), bold}}
 	for _, err := range v.wrong() {
 		rows = append(rows, row{strings.TrimPrefix(message(err), prefix), red})
 	}
 	lately := v.lately[:min(len(v.lately), max(height/3, 1))]
-	room := height - len(rows) - 1 // and an empty row
+	room := height - len(rows) - 1 // minus an empty row
 	if len(lately) > 0 {
 		room -= len(lately) + 1
 	}
@@ -38,7 +38,7 @@ func (v view) rows(width, height int) []row {
 	return rows[:min(len(rows), height)]
 }
 
-// wrong is what the user has to know to read the table.
+// wrong returns the problems that the user must know to read the table.
 func (v view) wrong() []error {
 	ago := v.now.Sub(v.seen.now)
 	switch {
@@ -71,7 +71,7 @@ func (v view) summary() string {
 	return fmt.Sprintf("sqllock watch %s  %s  q quits", v.now.UTC().Format("15:04:05 UTC"), strings.Join(parts, ", "))
 }
 
-// table has a row for each holder, as many as there is room for.
+// table returns one row for each holder, as many as fit.
 func (v view) table(width, room int) []row {
 	entries := slices.DeleteFunc(slices.Clone(v.seen.entries), func(e entry) bool { return e.state == stateFree })
 	switch {
@@ -81,7 +81,7 @@ func (v view) table(width, room int) []row {
 		return []row{{"nobody holds a lock", plainStyle}}
 	}
 	hidden := 0
-	if fits := max(room-1, 1); len(entries) > fits { // a row is the head
+	if fits := max(room-1, 1); len(entries) > fits { // one row is the head
 		hidden = len(entries) - max(fits-1, 0)
 		entries = entries[:len(entries)-hidden]
 	}
@@ -118,7 +118,7 @@ func (v view) table(width, room int) []row {
 	return rows
 }
 
-// happened has a row for each event.
+// happened returns one row for each event.
 func happened(lately []happening, width int) (rows []row) {
 	var cells [][]string
 	for _, e := range lately {
@@ -135,8 +135,7 @@ func happened(lately []happening, width int) (rows []row) {
 	return rows
 }
 
-// fit aligns cells in columns, and shortens what is in the widest of them until the lines are no
-// longer than width.
+// fit aligns cells in columns. It shortens the widest columns until the lines fit into width.
 func fit(cells [][]string, width int) []string {
 	const gap, least = 2, 8
 	widths := make([]int, len(cells[0]))

@@ -9,7 +9,7 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// viewOf is one that has everything in it.
+// viewOf returns a view that contains everything.
 func viewOf() view {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	lease := func(name, state string, left time.Duration) entry {

@@ -9,27 +9,26 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Moments in a wait.
+// Times in a wait.
 const (
-	firstLook = 200 * time.Millisecond // a shorter wait is not worth a word
-	lookEvery = 5 * time.Second        // between two questions who holds the lock
+	firstLook = 200 * time.Millisecond // a shorter wait is not reported
+	lookEvery = 5 * time.Second        // interval between two queries for the holder
 	tellEvery = time.Second
 )
 
-// waiting is a wait for a lock, and what is known of the holder who is waited for.
+// waiting is a wait for a lock, with what is known about the holder.
 type waiting struct {
 	*run
 	db    *database
 	l     locker
-	until time.Time // when the wait is over; zero: never
+	until time.Time // when the wait ends; zero: never
 
-	looked time.Time      // when the holder was last asked for
-	holder sqllock.Holder // as it was then; zero: nobody, or not known
-	ahead  time.Duration  // of the clock of the database, by which holders are recorded, to ours
+	looked time.Time      // when the holder was last queried
+	holder sqllock.Holder // the holder at that time; zero: none, or unknown
+	ahead  time.Duration  // how far the database's clock, which records holders, is ahead of ours
 }
 
-// tellWaiting says for whom the lock is waited for, unless nobody wants to know, until the function
-// is called that it returns.
+// tellWaiting reports whom the wait is for, if the user wants to know, until the returned function is called.
 func (r *run) tellWaiting(ctx context.Context, db *database, l locker) (stop func()) {
 	if r.wait.limit == 0 && !r.wait.forever || !r.verbose && !r.line.terminal {
 		return func() {}
@@ -48,7 +47,7 @@ func (w *waiting) tell(ctx context.Context) {
 	w.line.show(w.text(time.Now()))
 }
 
-// look asks who holds the lock, and what the database takes for the time.
+// look queries the holder, and the time of the database.
 func (w *waiting) look(ctx context.Context) {
 	w.looked = time.Now()
 	asking, cancel := context.WithTimeout(ctx, inspectTimeout)
@@ -75,9 +74,9 @@ func sameHolder(a, b sqllock.Holder) bool {
 	return a.Token == b.Token && a.Session == b.Session && a.PID == b.PID && a.Owner == b.Owner
 }
 
-// text is what there is to say at a time, in 80 columns.
+// text returns the status at a time, in at most 80 columns.
 func (w *waiting) text(at time.Time) string {
-	const columns = 79 // and one for the cursor
+	const columns = 79 // one column is for the cursor
 	now := at.Add(w.ahead)
 	name, who, rest := cell(w.name), "somebody", ""
 	switch h := w.holder; {

@@ -11,7 +11,7 @@ import (
 func TestTheLineOfAWaitSaysForWhomAndFits(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	ahead := time.Hour // of the database's clock
+	ahead := time.Hour // the database's clock is ahead
 	lease := sqllock.Holder{Owner: "sqllock run sh", Host: "web-1", PID: 4711, Token: 3, Since: now.Add(ahead - 192*time.Second), Until: now.Add(ahead + 13*time.Second)}
 	long := lease
 	long.Owner, long.Host = strings.Repeat("long owner ", 20), strings.Repeat("host", 50)

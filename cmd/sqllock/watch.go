@@ -52,7 +52,7 @@ const (
 type watch struct {
 	search
 	interval time.Duration
-	held     map[string]bool // the names of the leases of the last reading; only readings use it
+	held     map[string]bool // the names of the leases in the last reading; only readings use it
 }
 
 func (m *Main) watchCommand() *cobra.Command {
@@ -90,7 +90,7 @@ func (w *watch) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer r.close()
-	r.db.SetMaxIdleConns(0) // it is asked once a minute
+	r.db.SetMaxIdleConns(0) // the pool itself is used once a minute
 
 	signals := newRelay()
 	defer signals.stop()
@@ -105,20 +105,20 @@ func (w *watch) run(cmd *cobra.Command, args []string) error {
 	case sig := <-signals.signals:
 		return endedBy(sig)
 	case first := <-answers:
-		if first.err != nil || cmd.Context().Err() != nil { // which will hardly pass
+		if first.err != nil || cmd.Context().Err() != nil { // such an error is not likely to pass
 			return first.err
 		}
 		return w.follow(first, answers, signals)
 	}
 }
 
-// answer is a reading, or why there is none.
+// answer is a reading, or the error of one.
 type answer struct {
 	reading
 	err error
 }
 
-// ask reads again and again until ctx ends; the channel is closed then.
+// ask reads periodically until ctx ends; then it closes the channel.
 func (w *watch) ask(ctx context.Context, r *reader) <-chan answer {
 	answers := make(chan answer)
 	go func() {
@@ -143,24 +143,24 @@ func (w *watch) ask(ctx context.Context, r *reader) <-chan answer {
 	return answers
 }
 
-// display is what shows readings.
+// display shows readings.
 type display interface {
 	show(seen reading, news []change) error
-	trouble(err error) error // the database could not be asked
+	trouble(err error) error // reports that the database could not be read
 	redraw() error
-	heard(sig os.Signal) error // and is redrawn
+	heard(sig os.Signal) error // handles a signal; redraw follows
 	wishes() wishes
 	close()
 }
 
-// wishes are of a display, or of its user.
+// wishes are the channels of a display, or of its user, that follow must watch.
 type wishes struct {
-	tick    <-chan time.Time // to redraw
-	signals <-chan os.Signal // to hear of
+	tick    <-chan time.Time // when to redraw
+	signals <-chan os.Signal // for heard
 	quit    <-chan struct{}
 }
 
-// follow shows answers until somebody ends it.
+// follow shows answers until a signal, the user or the caller ends it.
 func (w *watch) follow(a answer, answers <-chan answer, signals *relay) (err error) {
 	d, err := w.display()
 	if err != nil {
@@ -201,10 +201,10 @@ func (w *watch) follow(a answer, answers <-chan answer, signals *relay) (err err
 	}
 }
 
-// endedBy is the silent end by a signal.
+// endedBy returns the error for an end by a signal, without a message.
 func endedBy(sig os.Signal) error { return &exitError{code: exitSignal + signalNumber(sig)} }
 
-// display is a live view where that is possible, and lines otherwise.
+// display returns a live view where that is possible, and lines otherwise.
 func (w *watch) display() (display, error) {
 	if w.json || runtime.GOOS == "windows" || w.getenv("TERM") == "dumb" || !isTerminal(w.Stdout) {
 		return &lines{Main: w.Main, json: w.json}, nil
@@ -212,7 +212,7 @@ func (w *watch) display() (display, error) {
 	return openScreen(w)
 }
 
-// list lists what is held, and of what was held before also what is free by now.
+// list lists the held and the expired leases, and also those of the last reading that are free now.
 func (w *watch) list(ctx context.Context, locker *leasetable.Locker) ([]leasetable.Info, error) {
 	infos, err := locker.List(ctx, w.prefix, func(i leasetable.Info) bool { return i.Held || i.Expired || w.held[i.Name] })
 	if err != nil {

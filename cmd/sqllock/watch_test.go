@@ -11,7 +11,7 @@ import (
 	"github.com/sqllock/sqllock/internal/locktest"
 )
 
-// watches starts sqllock watch, and returns it and a function that waits for the next event.
+// watches starts sqllock watch, and returns it with a function that waits for the next event.
 func watches(t *testing.T, e env, args ...string) (*process, func(want string)) {
 	t.Helper()
 	w := start(t, e, append([]string{"watch", "--kind", "lease", "--interval", "200ms"}, args...)...)
@@ -27,7 +27,7 @@ func watches(t *testing.T, e env, args ...string) (*process, func(want string)) 
 	}
 }
 
-// happensTo is an event of a lease of a process that held started.
+// happensTo formats an event for the lease of a process that held has started.
 func (p *process) happensTo(name, event string, token int) string {
 	p.t.Helper()
 	who := leaseOf(p.t, p, name)
@@ -61,14 +61,14 @@ func TestWatchPrintsWhatHappensToLeases(t *testing.T) {
 
 		call(t, e, 0, nil, "run", "--at-least", "1h", "app/kept", "--", "true")
 		if line := w.line(); !strings.HasSuffix(line, "  app/kept  kept  -, token 1") {
-			next("app/kept  kept  -, token 1") // it was seen to be taken, too
+			next("app/kept  kept  -, token 1") // the acquisition was reported, too
 		}
 		must(t, w.cmd.Process.Signal(syscall.SIGTERM))
 		w.exits(128 + 15)
 	})
 }
 
-// What happens while the program is stopped happens between two of its readings.
+// Whatever happens while watch is stopped happens between two of its readings.
 func TestWatchTakesAQuickHolderForNoForce(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -90,7 +90,7 @@ func TestWatchPrintsWhatHappensToSessionLocks(t *testing.T) {
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db testPlace) {
 		if db.Engine == "mariadb" {
-			return // which does not show them, unless it was set up to
+			return // it does not show them unless it is configured to
 		}
 		e := on(t, db.url)
 		first := held(t, e, "--kind", "session", "x")
@@ -115,7 +115,7 @@ func TestWatchPrintsWhatHappensToSessionLocks(t *testing.T) {
 	})
 }
 
-// A connection that is cut is opened again, and the events go on.
+// A connection that was cut is opened again, and the events continue.
 func TestWatchOutlivesItsConnections(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

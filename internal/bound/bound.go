@@ -1,4 +1,4 @@
-// Package bound is about contexts that end for more than one reason.
+// Package bound combines contexts: one that ends for more than one reason, or has the values of another.
 package bound
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// By makes a context that also ends, with closing's cause, when closing does.
+// CancelWith returns a context like ctx that also ends when closing does, with closing's cause.
 func CancelWith(ctx, closing context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if closing.Err() != nil {
@@ -18,7 +18,7 @@ func CancelWith(ctx, closing context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// To makes a context that ends with life, and has the values of both.
+// WithValuesOf returns a context that ends with life and has the values of both.
 func WithValuesOf(life, values context.Context) context.Context { return lifeAndValues{life, values} }
 
 type lifeAndValues struct {
@@ -26,7 +26,8 @@ type lifeAndValues struct {
 	values          context.Context //nolint:containedctx // for its values
 }
 
-// Value implements context.Context. The first is asked first: it is the one that tells its end.
+// Value implements context.Context. It asks life first: the context package finds the cancellation and its cause by a
+// value.
 func (c lifeAndValues) Value(key any) any {
 	if v := c.Context.Value(key); v != nil {
 		return v
@@ -34,7 +35,7 @@ func (c lifeAndValues) Value(key any) any {
 	return c.values.Value(key)
 }
 
-// Ended reports whether ctx has ended. A driver can notice a deadline before ctx itself does.
+// Ended reports whether ctx has ended. A driver can notice a deadline before ctx itself does; Ended then waits for ctx.
 func Ended(ctx context.Context) bool {
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
 		<-ctx.Done()
@@ -42,7 +43,8 @@ func Ended(ctx context.Context) bool {
 	return ctx.Err() != nil
 }
 
-// WithCause puts the cause of a context's end before an error that came of it, unless that says no more than that a context has ended.
+// WithCause puts the cause of a context's end before err, which resulted from it. If err says no more than that a
+// context has ended, it returns only the cause. If err matches the cause already, it returns err.
 func WithCause(cause, err error) error {
 	switch {
 	case errors.Is(err, cause):

@@ -6,13 +6,13 @@ import (
 	"unsafe"
 )
 
-// tells says whether asleep knows.
+// tells says whether asleep can measure suspensions.
 const tells = true
 
-// asleep is for how long the machine was suspended since it was started: CLOCK_BOOTTIME goes on meanwhile, and CLOCK_MONOTONIC, by which
-// Go counts, does not (clock_gettime(2)).
+// asleep returns how long the machine was suspended since it was started: CLOCK_BOOTTIME runs on during a suspension;
+// CLOCK_MONOTONIC, which Go uses, does not (clock_gettime(2)).
 //
-// A process may be stopped between the two looks: then it comes out shorter, which the next look makes good.
+// The process may be stopped between the two reads. The result is then too short, which the next call corrects.
 func asleep() time.Duration {
 	const (
 		monotonic = 1
@@ -28,6 +28,6 @@ func asleep() time.Duration {
 
 func read(clock uintptr) (time.Duration, bool) {
 	var ts syscall.Timespec
-	_, _, err := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clock, uintptr(unsafe.Pointer(&ts)), 0) //nolint:gosec // as clock_gettime wants it
+	_, _, err := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clock, uintptr(unsafe.Pointer(&ts)), 0) //nolint:gosec // for clock_gettime
 	return time.Duration(ts.Nano()), err == 0
 }

@@ -4,8 +4,8 @@ package clock
 
 import "time"
 
-// tells says whether asleep knows.
+// tells says whether asleep can measure suspensions.
 const tells = false
 
-// asleep is 0: what these systems count while they are suspended is not known.
+// asleep returns 0: it is not known what these systems count while they are suspended.
 func asleep() time.Duration { return 0 }

@@ -1,8 +1,8 @@
-// Package clock has the time that the deadlines of locks go by: unlike Go's own, it also passes while the machine is suspended, where
-// the system can tell (Linux).
+// Package clock is the clock for the deadlines of locks. Unlike Go's own, it also runs while the machine is suspended,
+// where the system can tell (Linux).
 //
-// Its times are those of package time, moved ahead by how long the machine was suspended since the process began. They compare with each
-// other; for anything else, such as the deadline of a context, Plain moves them back.
+// Its times are those of package time, moved ahead by how long the machine was suspended since the process began. They
+// can be compared with each other. For anything else, such as the deadline of a context, Plain moves them back.
 package clock
 
 import (
@@ -12,54 +12,54 @@ import (
 )
 
 const (
-	// lookEvery is how often a timer looks whether the machine was suspended: timers stand still meanwhile.
+	// lookEvery is how often a timer checks whether the machine was suspended: timers stand still meanwhile.
 	lookEvery = time.Second
-	// fresh is for how long nobody looks again.
+	// fresh is how long the last measurement is used without another one.
 	fresh = 100 * time.Millisecond
-	// least is what counts as a suspension: the clocks are not read at the same moment.
+	// least is the shortest suspension that counts: the clocks are not read at the same moment.
 	least = 50 * time.Millisecond
 )
 
 var (
-	known    atomic.Int64 // for how long the machine was suspended, in nanoseconds
-	looked   atomic.Int64 // when that was looked for last, in nanoseconds since began
+	known    atomic.Int64 // how long the machine was suspended, in nanoseconds
+	looked   atomic.Int64 // when that was last measured, in nanoseconds since began
 	pretends atomic.Int64 // see Pretend
 
 	began    = time.Now()
 	baseline = asleep()
 )
 
-// suspended is for how long the machine was suspended since the process began.
+// suspended returns how long the machine was suspended since the process began.
 func suspended() time.Duration {
 	now := int64(time.Since(began))
 	if since := time.Duration(now - looked.Load()); since < 0 || since >= fresh {
 		d := int64(asleep() - baseline + time.Duration(pretends.Load()))
-		for old := known.Load(); d >= old+int64(least) && !known.CompareAndSwap(old, d); old = known.Load() { // it never falls
+		for old := known.Load(); d >= old+int64(least) && !known.CompareAndSwap(old, d); old = known.Load() { // known never falls
 		}
-		looked.Store(now) // last: whoever finds it new finds what was seen, too
+		looked.Store(now) // last: a goroutine that finds it fresh also finds the new known
 	}
 	return time.Duration(known.Load())
 }
 
-// Pretend has the machine have been suspended for d more. It is for tests.
+// Pretend makes it look as if the machine had been suspended for d more. It is for tests.
 func Pretend(d time.Duration) {
 	pretends.Add(int64(d))
 	looked.Store(int64(time.Since(began) - fresh))
 }
 
-// Now is the time.
+// Now returns the time.
 func Now() time.Time { return time.Now().Add(suspended()) }
 
-// Since is how long ago t was.
+// Since returns how long ago t was.
 func Since(t time.Time) time.Duration { return Now().Sub(t) }
 
-// Until is how long it is until t.
+// Until returns how long it is until t.
 func Until(t time.Time) time.Duration { return t.Sub(Now()) }
 
-// Plain is t by package time, if the machine is not suspended until then.
+// Plain returns t as a time of package time, valid if the machine is not suspended until then.
 func Plain(t time.Time) time.Time { return t.Add(-suspended()) }
 
-// Timer calls a function at a time.
+// Timer calls a function at a given time.
 type Timer struct {
 	f       func()
 	mu      sync.Mutex
@@ -68,7 +68,7 @@ type Timer struct {
 	stopped bool        // guarded by mu
 }
 
-// AfterFunc calls f in a goroutine of its own at the given time, or within a second after the machine was resumed.
+// AfterFunc calls f in its own goroutine at the given time, or within a second after the machine was resumed.
 func AfterFunc(at time.Time, f func()) *Timer {
 	t := &Timer{f: f, at: at}
 	t.mu.Lock()
@@ -77,7 +77,7 @@ func AfterFunc(at time.Time, f func()) *Timer {
 	return t
 }
 
-// next is how long it is until the timer looks. The caller holds mu.
+// next returns how long it is until the timer checks again. The caller holds mu.
 func (t *Timer) next() time.Duration {
 	if !tells {
 		return Until(t.at)
@@ -98,7 +98,7 @@ func (t *Timer) look() {
 	}
 }
 
-// Reset has the timer call its function at another time, once more if it was called.
+// Reset makes the timer call its function at another time, once more if it was called already.
 func (t *Timer) Reset(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,7 +106,7 @@ func (t *Timer) Reset(at time.Time) {
 	t.timer.Reset(t.next())
 }
 
-// Stop has the timer not call its function any more, unless that is under way.
+// Stop keeps the timer from calling its function, unless the call is under way.
 func (t *Timer) Stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

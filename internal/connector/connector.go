@@ -1,5 +1,5 @@
-// Package connector gets at what database/sql and drivers keep to themselves: how a *sql.DB connects, so that a
-// Locker can open connections of its own and leaves the application's pool alone, and what a connection is made of.
+// Package connector reads what database/sql and drivers do not export: how a *sql.DB connects, so that a Locker can
+// open connections of its own and leaves the application's pool alone, and what a connection consists of.
 package connector
 
 import (
@@ -16,10 +16,10 @@ import (
 
 // Of returns the driver.Connector that db opens its connections with.
 //
-// database/sql keeps it in an unexported field, under one name since Go 1.10. Reading that
-// field is the only way to open a connection like db's that does not count against db's
-// MaxOpenConns: with a pool of size 1, a lock taken from the pool would starve the program
-// that it protects. Should the field ever go, the error says what to do, and a test fails.
+// database/sql keeps it in an unexported field, under the same name since Go 1.10. Reading that field is the only way
+// to open a connection like db's that does not count against db's MaxOpenConns: with a pool of size 1, a lock taken
+// from the pool would starve the program that it protects. If the field ever goes, the error says what to do, and a
+// test fails.
 func Of(db *sql.DB) (driver.Connector, error) {
 	if db == nil {
 		return nil, errors.New("sqllock: the *sql.DB is nil")
@@ -32,7 +32,7 @@ func Of(db *sql.DB) (driver.Connector, error) {
 	return c, Check(c)
 }
 
-// Check refuses a connector that a Locker cannot use.
+// Check returns an error for a connector that a Locker cannot use.
 func Check(c driver.Connector) error {
 	switch {
 	case c == nil:
@@ -44,8 +44,8 @@ func Check(c driver.Connector) error {
 	return nil
 }
 
-// Socket returns what a connection of MySQL's driver (1.10) sends and receives with, for who wants to cut it
-// off; to have the driver do that takes two changes of goroutines for every statement. It is nil if it is not known.
+// Socket returns the socket of a connection of MySQL's driver (1.10), so that the caller can set deadlines on it: to
+// have the driver do that takes two goroutine switches for every statement. It returns nil if the socket is not known.
 func Socket(dc driver.Conn) net.Conn {
 	c, _ := field[net.Conn](dc, "netConn")
 	if t, ok := c.(*tls.Conn); ok {
@@ -54,8 +54,8 @@ func Socket(dc driver.Conn) net.Conn {
 	return c
 }
 
-// Pgx returns the *pgx.Conn of what has one: a connection of pgx that database/sql uses, or a transaction of pgx. It
-// is reached without pgx itself, for the user brings the driver. (The linker keeps methods whose names are constants.)
+// Pgx returns the *pgx.Conn of a connection of pgx that database/sql uses, or of a transaction of pgx. It uses
+// reflection, not pgx itself, because the user brings the driver. (The linker keeps methods whose names are constants.)
 func Pgx(of any) (conn reflect.Value, ok bool) {
 	method := reflect.ValueOf(of).MethodByName("Conn")
 	if !method.IsValid() || method.Type().NumIn() != 0 || method.Type().NumOut() != 1 || method.Type().Out(0).String() != "*pgx.Conn" {
@@ -65,8 +65,9 @@ func Pgx(of any) (conn reflect.Value, ok bool) {
 	return conn, !conn.IsNil()
 }
 
-// Unprepared returns what has pgx prepare nothing for a statement, if it is the first of its arguments, and run it in one
-// round trip: behind a pooler, another session may answer the next one. Of what has no *pgx.Conn it is nil.
+// Unprepared returns a query mode for the first argument of a statement: with it pgx prepares nothing and runs the
+// statement in one round trip. Behind a pooler, another session may answer the next round trip. It returns nil if there
+// is no *pgx.Conn.
 func Unprepared(of any) (mode any) {
 	conn, ok := Pgx(of)
 	if !ok {
@@ -80,7 +81,7 @@ func Unprepared(of any) (mode any) {
 		s, ok := reflect.TypeAssert[fmt.Stringer](mode)
 		return ok && s.String() == name
 	}
-	if named(now, "simple protocol") { // which somebody asked for
+	if named(now, "simple protocol") { // chosen by the application
 		return now.Interface()
 	}
 	const modes = 5
@@ -93,23 +94,25 @@ func Unprepared(of any) (mode any) {
 	return nil
 }
 
-// Misprepared reports whether err is PostgreSQL's answer to a statement that is not prepared in this session, but in another one, or
-// is prepared already, by somebody else: a pooler is in between, and the statement has done nothing.
+// Misprepared reports whether err is PostgreSQL's answer to a statement that is prepared in another session and not in
+// this one, or that another client has prepared here already: a pooler is in between, and the statement has done
+// nothing.
 func Misprepared(err error) bool {
 	const noSuchStatement, suchAStatement = "26000", "42P05"
 	var answer interface{ SQLState() string }
 	return errors.As(err, &answer) && (answer.SQLState() == noSuchStatement || answer.SQLState() == suchAStatement)
 }
 
-// PrepareNothing is what to do about that.
+// PrepareNothing is the advice for a Misprepared error.
 const PrepareNothing = "a pooler in between gives this connection now one session, now another: have the driver prepare nothing " +
 	"(of pgx: default_query_exec_mode=exec in the URL), or let the pooler keep prepared statements (PgBouncer: max_prepared_statements)"
 
-// ErrUnparsable is the error of a connection string that pgx cannot parse. Its own error repeats the string, with the password in some forms.
+// ErrUnparsable is the error for a connection string that pgx cannot parse. pgx's own error repeats the string, with
+// the password in some forms.
 var ErrUnparsable = errors.New("the PostgreSQL connection string cannot be parsed; " +
 	"it should look like postgres://user:password@host:5432/database")
 
-// Unparsable reports whether err is that of pgx for such a string.
+// Unparsable reports whether err is pgx's error for such a string.
 func Unparsable(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if reflect.TypeOf(err).String() == "*pgconn.ParseConfigError" {
@@ -119,9 +122,10 @@ func Unparsable(err error) bool {
 	return false
 }
 
-// LastReset returns where a connection of pgx's stdlib (5.12) notes when it was last taken from its pool. If that was more than a second
-// ago the driver asks the server for a sign of life, which is a round trip, before the connection is used. It is nil if it is not
-// known, or if the application decides that itself, by stdlib.OptionShouldPing.
+// LastReset returns a pointer to the time when a connection of pgx's stdlib (5.12) was last taken from its pool. If
+// that was more than a second ago, the driver pings the server before it uses the connection, which is a round trip. It
+// returns nil if the field is not known, or if the application decides about the ping itself, by
+// stdlib.OptionShouldPing.
 func LastReset(dc driver.Conn) *time.Time {
 	at := pointer[time.Time](dc, "lastResetSessionTime")
 	if at != nil {
@@ -132,7 +136,7 @@ func LastReset(dc driver.Conn) *time.Time {
 	return at
 }
 
-// field reads a field, maybe an unexported one, of the struct that v points to, if it has one of that name and type.
+// field reads a field, even an unexported one, of the struct that v points to, if there is one of that name and type.
 func field[T any](v any, name string) (value T, ok bool) {
 	p := pointer[T](v, name)
 	if p == nil {
@@ -141,7 +145,7 @@ func field[T any](v any, name string) (value T, ok bool) {
 	return *p, true
 }
 
-// pointer returns where that field is, or nil.
+// pointer returns a pointer to that field, or nil.
 func pointer[T any](v any, name string) *T {
 	p := reflect.ValueOf(v)
 	if p.Kind() != reflect.Pointer || p.Elem().Kind() != reflect.Struct {

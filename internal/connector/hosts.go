@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// pgx tries the hosts of a URL one after the other, and one that is silent has all the time that the caller has, unless
-// a connect_timeout bounds each of them.
+// pgx tries the hosts of a URL one after the other. A host that does not answer uses up all the time that the caller
+// has, unless a connect_timeout bounds each of them.
 
-// ShareTime has the hosts of a configuration of pgx, a pointer to it, share the time within which one has to be found, unless
-// it says how much time each of them has. It reports whether there are several that do.
+// ShareTime divides the time within among the hosts of config, a pointer to a configuration of pgx, unless config
+// already has a timeout per host. It returns true if there are several hosts and they share the time.
 func ShareTime(config any, within time.Duration) bool {
 	v := reflect.ValueOf(config).Elem()
 	if v.Kind() != reflect.Struct {
@@ -25,7 +25,7 @@ func ShareTime(config any, within time.Duration) bool {
 		!fallbacks.IsValid() || fallbacks.Kind() != reflect.Slice {
 		return false
 	}
-	hosts := map[string]bool{address(v): true} // one without TLS, besides that with it, is the same host
+	hosts := map[string]bool{address(v): true} // the same host with and without TLS counts once
 	for i := range fallbacks.Len() {
 		hosts[address(reflect.Indirect(fallbacks.Index(i)))] = true
 	}
@@ -40,8 +40,8 @@ func address(config reflect.Value) string {
 	return fmt.Sprint(config.FieldByName("Host"), ":", config.FieldByName("Port"))
 }
 
-// Sharing returns a connector like c. If c is one of pgx, its hosts share the time within which one has to be found, if it has several,
-// and a connector that was made of a configuration has no tracer: renewals and heartbeats are none of the application's statements.
+// Sharing returns a connector like c. If c is pgx's and has several hosts, they share the time within. A connector that
+// was made from a configuration has no tracer: renewals and heartbeats are not the application's statements.
 func Sharing(c driver.Connector, within time.Duration) driver.Connector {
 	v := reflect.ValueOf(c)
 	switch v.Type().String() {
@@ -85,7 +85,7 @@ func hostsOf(dsn string) int {
 	return most
 }
 
-// withTimeout adds a timeout to a DSN, in whole seconds.
+// withTimeout adds a connect_timeout to a DSN, in whole seconds.
 func withTimeout(dsn string, timeout time.Duration) string {
 	by := " "
 	switch {

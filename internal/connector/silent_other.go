@@ -4,5 +4,6 @@ package connector
 
 import "net"
 
-// Silent reports whether nothing has come on a connection that was not read. That cannot be told here.
+// Silent reports whether there is nothing to read on a connection, not even its end. It returns false: this system
+// cannot tell.
 func Silent(net.Conn) bool { return false }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Silent reports whether nothing has come on c that was not read: neither data nor the end of the connection. It asks this machine and
-// not the other side. It is false if that cannot be told.
+// Silent reports whether there is nothing to read on c: neither data nor the end of the connection. It asks this
+// machine, not the peer. It returns false if that cannot be told.
 func Silent(c net.Conn) bool {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
@@ -25,7 +25,7 @@ func Silent(c net.Conn) bool {
 	}
 	silent := false
 	err = raw.Control(func(fd uintptr) {
-		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK) // it does not wait, as no socket of Go's does
+		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK) // it does not block, as no socket of Go's does
 		silent = errors.Is(err, syscall.EAGAIN)
 	})
 	return silent && err == nil

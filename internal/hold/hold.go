@@ -1,5 +1,5 @@
-// Package hold is the part of a held lock that is the same for every backend: its lifetime
-// context, and a Release that happens once.
+// Package hold is the part of a held lock that is the same for every backend: its lifetime context, and a Release that
+// happens once.
 package hold
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/sqllock/sqllock/internal/bound"
 )
 
-// Hold is a lock as its backend sees it. What a user gets is its Lock.
+// Hold is a lock as its backend sees it. The user gets its Lock.
 type Hold struct {
 	name    string
 	ctx     context.Context //nolint:containedctx // the lock's own lifetime
@@ -19,10 +19,10 @@ type Hold struct {
 	release func(context.Context) error
 	watcher func(error) // may be nil
 	once    sync.Once
-	err     error // what release said; written inside once
+	err     error // the result of release; written inside once
 }
 
-// Lock is the lock as a user sees it.
+// Lock returns the lock as the user sees it.
 func (h *Hold) Lock() sqllock.Lock { return lock{h} }
 
 // lock has the methods of a sqllock.Lock, and no others.
@@ -37,9 +37,9 @@ func (l lock) Context() context.Context { return l.hold.Context() }
 // Release implements sqllock.Lock.
 func (l lock) Release(ctx context.Context) error { return l.hold.Release(ctx) }
 
-// New begins the life of a lock that was granted. ctx is that of the acquisition: its values
-// are kept, its cancellation is not. release gives the lock back; it is called at most once,
-// with a context that does not end, after the lock's context was cancelled.
+// New begins the life of a granted lock. ctx is the context of the acquisition: the lock's context has its values, not
+// its cancellation. release gives the lock back. It is called at most once, after the lock's context was cancelled,
+// with a context that does not end.
 func New(ctx context.Context, name string, release func(context.Context) error) *Hold {
 	h := &Hold{name: name, release: release}
 	h.ctx, h.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -53,18 +53,17 @@ func Under(ctx, parent context.Context, name string, release func(context.Contex
 	return h
 }
 
-// Name is that of sqllock.Lock.
+// Name implements sqllock.Lock.
 func (h *Hold) Name() string { return h.name }
 
-// Context is that of sqllock.Lock.
+// Context implements sqllock.Lock.
 func (h *Hold) Context() context.Context { return h.ctx }
 
-// End tells the holder that the lock is over. The first cause stays.
+// End ends the lock's context. The first cause stays.
 func (h *Hold) End(cause error) { h.cancel(cause) }
 
-// Watch has f called once when the lock is over, after the holder was told: with nil when it was
-// held until its release, and otherwise with why it was not. Watch is called before the holder has
-// the lock.
+// Watch has f called once when the lock has ended, after the lock's context: with nil if the lock was held until its
+// release, otherwise with the reason. Watch is called before the holder has the lock.
 func (h *Hold) Watch(f func(err error)) {
 	h.watcher = f
 	context.AfterFunc(h.ctx, func() {
@@ -74,15 +73,14 @@ func (h *Hold) Watch(f func(err error)) {
 	})
 }
 
-// Release is that of sqllock.Lock. The context is cancelled before the server is told, and so
-// before anybody else can hold the lock.
+// Release implements sqllock.Lock. It cancels the context before it tells the server, and so before anybody else can
+// hold the lock.
 func (h *Hold) Release(ctx context.Context) error {
 	return h.finish(ctx, "release", sqllock.ErrReleased, h.release)
 }
 
-// HandOver ends the lock as Release does, but with a cause of its own, which matches
-// sqllock.ErrReleased, and by f. What f returns is what Release returns from then on. It reports
-// false, and does nothing, when the lock was released before.
+// HandOver ends the lock as Release does, but by f and with a cause of its own, which matches sqllock.ErrReleased. From
+// then on Release returns what f returned. If the lock was released before, HandOver does nothing and returns false.
 func (h *Hold) HandOver(ctx context.Context, op string, cause error, f func(context.Context) error) (done bool, err error) {
 	err = h.finish(ctx, op, cause, func(ctx context.Context) error {
 		done = true

@@ -1,4 +1,4 @@
-// Package lockname says what the name of a lock can be.
+// Package lockname validates the names of locks.
 package lockname
 
 import (
@@ -7,13 +7,12 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// maxBytes keeps a name inside the index rows of every database: PostgreSQL refuses
-// index rows over 2704 bytes, InnoDB keys over 3072.
+// maxBytes keeps a name within the index limits of every database: PostgreSQL refuses index rows over 2704 bytes,
+// InnoDB keys over 3072.
 const maxBytes = 1024
 
-// Check reports, as an error that matches sqllock.ErrName, whether name cannot be a lock name.
-// A name is 1 to 1024 bytes, any bytes, compared byte by byte on every backend: there is no
-// folding of case, no trimming and no Unicode normalisation.
+// Check returns an error that matches sqllock.ErrName if name is not a valid lock name. A name is 1 to 1024 bytes, any
+// bytes, compared byte by byte on every backend, without case folding, trimming or Unicode normalisation.
 func Check(name string) error {
 	switch {
 	case name == "":

@@ -13,7 +13,7 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Secret is a password that no error may repeat.
+// Secret is a password that must not appear in any error.
 const Secret = "s3cr3t"
 
 func noPassword(t *testing.T, s sessions) {
@@ -40,11 +40,12 @@ func noPassword(t *testing.T, s sessions) {
 			t.Errorf("%s: IsRetryable(%v) = %t", name, err, got)
 		}
 		wait := soon
-		if test.retryable { // it waits to the end
+		if test.retryable { // the wait lasts until the deadline
 			wait = shortly
 		}
 		_, err = l.Acquire(endingIn(t, wait), "a")
-		for ; test.retryable && !sqllock.IsRetryable(err) && wait < soon; wait *= 2 { // a busy machine had not even tried
+		// On a busy machine the first attempt may not even have begun.
+		for ; test.retryable && !sqllock.IsRetryable(err) && wait < soon; wait *= 2 {
 			_, err = l.Acquire(endingIn(t, wait), "a")
 		}
 		if err == nil || errors.Is(err, context.DeadlineExceeded) != test.retryable || sqllock.IsRetryable(err) != test.retryable {
@@ -72,7 +73,7 @@ func malformedDSN(t *testing.T, s sessions) {
 	}
 }
 
-// doNotConnect shows that a dead context sends nothing: not even a connection is opened.
+// doNotConnect checks that a call with a dead context sends nothing: it does not even open a connection.
 func doNotConnect(t *testing.T, s sessions) {
 	l := open(t, s, Settings{DSN: s.DSN(t, Access{Address: freeAddress(t)})})
 	_, err := l.TryAcquire(deadContext(t), "a")
@@ -82,7 +83,7 @@ func doNotConnect(t *testing.T, s sessions) {
 	}
 }
 
-// freeAddress is one that nobody listens at.
+// freeAddress returns an address without a listener.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -93,9 +94,9 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// LeftWhole holds a lock, for longer than most time limits, while another waits for it. Both Lockers have a DSN of
-// whose settings each could hurt somebody. On a busy machine a limit of the server can hit a session before it is set
-// up: then its caller tries again.
+// LeftWhole holds a lock for longer than most time limits while another Locker waits for it. Both Lockers use a DSN
+// whose settings could affect the holder or the waiter. On a busy machine a time limit of the server can hit a session
+// before it is set up; LeftWhole then tries again.
 func LeftWhole(t *testing.T, db Database, dsn, name string) {
 	t.Helper()
 	holder, waiter := open(t, db, Settings{DSN: dsn}), open(t, db, Settings{DSN: dsn})
@@ -111,7 +112,7 @@ func LeftWhole(t *testing.T, db Database, dsn, name string) {
 	mustAtLast(t, context.DeadlineExceeded, func(ctx context.Context) error {
 		_, err := waiter.Acquire(ctx, name)
 		if !errors.Is(err, sqllock.ErrHeld) {
-			return fmt.Errorf("nobody was seen to hold the lock: %v", err) //nolint:errorlint // not to be matched
+			return fmt.Errorf("nobody was seen to hold the lock: %v", err) //nolint:errorlint // it must not match
 		}
 		return err
 	})
@@ -126,7 +127,7 @@ func LeftWhole(t *testing.T, db Database, dsn, name string) {
 	})
 }
 
-// mustAtLast tries several times, each for longer than most time limits, until what is done returns an error.
+// mustAtLast calls do several times, each time for longer than most time limits, until it returns the wanted error.
 func mustAtLast(t *testing.T, want error, do func(ctx context.Context) error) {
 	t.Helper()
 	for d := 1500 * time.Millisecond; ; d *= 2 {
@@ -140,7 +141,7 @@ func mustAtLast(t *testing.T, want error, do func(ctx context.Context) error) {
 	}
 }
 
-// SmallPool is a pool of one connection.
+// SmallPool opens a pool of one connection.
 func SmallPool(t *testing.T, driver, dsn string) *sql.DB {
 	t.Helper()
 	small, err := sql.Open(driver, dsn)
@@ -152,7 +153,7 @@ func SmallPool(t *testing.T, driver, dsn string) *sql.DB {
 	return small
 }
 
-// BusyPool is a pool of one connection, which is in a transaction until the test ends.
+// BusyPool opens a pool of one connection, which is in a transaction until the test ends.
 func BusyPool(t *testing.T, driver, dsn string) *sql.DB {
 	t.Helper()
 	small := SmallPool(t, driver, dsn)

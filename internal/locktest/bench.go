@@ -14,16 +14,16 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Bare is one connection of the bare driver, with the statements on it that its user would
-// write without this library, as good as they can be written. Each fails if the answer is no.
+// Bare is one connection of the bare driver, with the statements that a user would write without this library, as
+// efficient as possible. Each method fails if the server refuses.
 type Bare interface {
-	Try(ctx context.Context, name string) error  // takes a free lock
+	Try(ctx context.Context, name string) error  // acquires a free lock
 	Wait(ctx context.Context, name string) error // waits in the server's queue
 	Unlock(ctx context.Context, name string) error
 }
 
-// Bench is what the benchmarks need to know of a backend. What they print are ratios to the
-// bare driver in the same run, and counts; none of it fails.
+// Bench is what the benchmarks need from a backend. They report ratios to the bare driver in the same run, and counts.
+// No value makes them fail.
 type Bench struct {
 	// Locker opens another Locker on the database, and closes it when b ends.
 	Locker func(b *testing.B) Locker
@@ -31,27 +31,25 @@ type Bench struct {
 	// Bare opens a connection, which is closed when b ends.
 	Bare func(b *testing.B) Bare
 
-	// Queue opens a connection whose Wait stands in the server's own queue; nil: Bare does.
+	// Queue opens a connection whose Wait waits in the server's own queue; nil: use Bare.
 	Queue func(b *testing.B) Bare
 
-	// Child is the environment that makes the test program a process that opens a Locker of its
-	// own, and with it does a job. Without it nothing is measured that takes another process.
+	// Child returns environment variables that make the test program a child process. It opens a Locker of its own and
+	// does the job with it. If Child is nil, the benchmarks that need another process are left out.
 	Child func(job Job) []string
 
-	Observer // nil: nothing is counted, and nothing is measured that is for session locks
+	Observer // nil: no counts, and no benchmarks of session locks
 }
 
-// Observer asks the server. It is not called concurrently, and does not count itself.
+// Observer queries the server. It is not called concurrently, and does not count itself.
 type Observer interface {
-	Connections(ctx context.Context) (int, error) // those of Lockers, of any process
-	Waiting(ctx context.Context) (int, error)     // connections that wait for a lock
-	// Statements counts those that were ever sent to the database. While it is called no
-	// Locker is open.
+	Connections(ctx context.Context) (int, error) // the connections of Lockers in all processes
+	Waiting(ctx context.Context) (int, error)     // the connections that wait for a lock
+	// Statements counts all statements ever sent to the database. No Locker is open while it is called.
 	Statements(ctx context.Context) (int, error)
 }
 
-// Run runs every benchmark. Those that run for a time of their own do so once, whatever
-// -benchtime is.
+// Run runs every benchmark. A benchmark with a fixed duration runs once, whatever -benchtime is.
 func (o Bench) Run(b *testing.B) {
 	o.RunFree(b)
 	b.Run("Handoff64Waiters", o.handoff)
@@ -65,15 +63,14 @@ func (o Bench) Run(b *testing.B) {
 	b.Run("5000Held", o.held)
 }
 
-// RunFree runs those benchmarks in which nobody waits.
+// RunFree runs the benchmarks without waiters.
 func (o Bench) RunFree(b *testing.B) {
 	b.Run("AcquireRelease", o.pair)
 	b.Run("16Names", func(b *testing.B) { o.names(b, 16) })
 	b.Run("256Names", func(b *testing.B) { o.names(b, 256) })
 }
 
-// pair takes and releases a free lock, again and again. "x-bare" is how many times as long as
-// the bare statements that takes.
+// pair acquires and releases a free lock repeatedly. "x-bare" is its time divided by that of the bare statements.
 func (o Bench) pair(b *testing.B) {
 	v := versus{pairOf(b, o.Locker(b), "locker"), barePair(b, o.Bare(b), "bare")}
 	var spent [2]time.Duration
@@ -82,15 +79,15 @@ func (o Bench) pair(b *testing.B) {
 		v.round(b, &spent)
 		rounds += batch
 	}
-	b.ReportMetric(0, "ns/op") // of all batches together; says nothing
+	b.ReportMetric(0, "ns/op") // the time of all batches together means nothing
 	b.ReportMetric(float64(spent[0].Nanoseconds())/float64(rounds), "ns/locker")
 	b.ReportMetric(float64(spent[1].Nanoseconds())/float64(rounds), "ns/bare")
 	b.ReportMetric(float64(spent[0])/float64(spent[1]), "x-bare")
 }
 
-// names takes and releases n free locks with one goroutine each, on one Locker. "x-16-bare" is
-// how many times as many pairs it gets through as 16 goroutines do that have a connection each;
-// "conns" is the most connections that the Locker was seen to have.
+// names acquires and releases n free locks on one Locker, with one goroutine each. "x-16-bare" is its rate divided by
+// that of 16 goroutines with a bare connection each. "conns" is the largest observed number of the Locker's
+// connections.
 func (o Bench) names(b *testing.B, n int) {
 	const pinned = 16
 	l := o.Locker(b)
@@ -103,7 +100,7 @@ func (o Bench) names(b *testing.B, n int) {
 	}
 	once(b, func() {
 		peak := o.watch(b)
-		rate(b, ours) // opens connections
+		rate(b, ours) // opens the connections
 		rate(b, bare)
 		var perSecond [2]float64
 		for range turns {
@@ -116,9 +113,8 @@ func (o Bench) names(b *testing.B, n int) {
 	})
 }
 
-// held holds 5,000 locks on one Locker. "x-empty" is how many times as long another pair takes
-// on it as on a Locker that holds nothing. "B/lock" and "goroutines/lock" are what the process
-// has more than with the Locker empty and connected.
+// held holds 5,000 locks on one Locker. "x-empty" is the time of another pair on it, divided by that on a Locker that
+// holds nothing. "B/lock" and "goroutines/lock" are the increase over a Locker that is connected and holds nothing.
 func (o Bench) held(b *testing.B) {
 	const locks, goroutines = 5000, 50
 	full, empty := o.Locker(b), o.Locker(b)
@@ -160,10 +156,10 @@ func (o Bench) held(b *testing.B) {
 	})
 }
 
-// inUse is the memory that is in use, of goroutines too.
+// inUse returns the memory in use, including the stacks of goroutines.
 func inUse() int64 {
 	var m runtime.MemStats
-	for range 2 { // the first leaves what has a finalizer, and what was in a sync.Pool
+	for range 2 { // the first run keeps objects with a finalizer and those of a sync.Pool
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&m)
@@ -189,7 +185,7 @@ func barePair(b *testing.B, bare Bare, name string) func() error {
 	}
 }
 
-// window is how long a benchmark runs that counts what happens in a time. With -short it says nothing of speed.
+// window returns the duration of a benchmark that counts events. With -short it is too short to measure a rate.
 func window() time.Duration {
 	if testing.Short() {
 		return 200 * time.Millisecond
@@ -197,7 +193,7 @@ func window() time.Duration {
 	return 2 * time.Second
 }
 
-// turns is how many turns what is compared takes in a window.
+// turns is how many times the compared workloads alternate in a window.
 const turns = 4
 
 // once runs work a single time, whatever -benchtime is.
@@ -208,11 +204,11 @@ func once(b *testing.B, work func()) {
 			work()
 		}
 	}
-	b.ReportMetric(0, "ns/op") // not what was measured
+	b.ReportMetric(0, "ns/op") // not measured
 }
 
-// versus is two ways to do a thing. They run in alternating batches, so that what the machine
-// does meanwhile hits both.
+// versus compares two ways to do the same. They run in alternating batches, so that other load of the machine affects
+// both.
 type versus [2]func() error
 
 const batch = 50
@@ -230,8 +226,8 @@ func (v versus) round(b *testing.B, spent *[2]time.Duration) {
 	}
 }
 
-// rate runs every function in a goroutine of its own, again and again for one turn, and returns
-// how many calls a second they got through together.
+// rate runs every function in a goroutine of its own, repeatedly for one turn, and returns the total number of calls
+// per second.
 func rate(b *testing.B, work []func() error) float64 {
 	b.Helper()
 	var over atomic.Bool
@@ -263,7 +259,7 @@ func inEach(b *testing.B, n int, f func(i int) error) {
 	}
 }
 
-// counted reports what an Observer has counted.
+// counted reports a count of the Observer, if there is one.
 func (o Bench) counted(b *testing.B, n float64, unit string) {
 	b.Helper()
 	if o.Observer != nil {
@@ -271,8 +267,8 @@ func (o Bench) counted(b *testing.B, n float64, unit string) {
 	}
 }
 
-// watch looks now and then how many connections the Lockers have, until the function is called
-// that it returns, which tells the most that it saw.
+// watch counts the connections of the Lockers periodically until the returned function is called, which returns the
+// maximum.
 func (o Bench) watch(b *testing.B) (peak func() float64) {
 	b.Helper()
 	if o.Observer == nil {
@@ -310,7 +306,7 @@ func (o Bench) watch(b *testing.B) (peak func() float64) {
 	}
 }
 
-// percentile of times, which it sorts, in microseconds.
+// percentile returns a percentile of times, in microseconds. It sorts times.
 func percentile(times []time.Duration, p int) float64 {
 	if len(times) == 0 {
 		return 0
@@ -319,8 +315,7 @@ func percentile(times []time.Duration, p int) float64 {
 	return float64(times[(len(times)-1)*p/100].Nanoseconds()) / 1e3
 }
 
-// unfairness is how many times as often as the one that was served least the one was that was
-// served most.
+// unfairness returns the largest number served divided by the smallest.
 func unfairness(served []int) float64 {
 	return float64(slices.Max(served)) / float64(slices.Min(served))
 }

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// StartBouncer starts a PgBouncer, with lines for its configuration, in front of the server of a
-// PostgreSQL database and returns a DSN that goes through it. It keeps no prepared statements. Without the program the test is
-// skipped; with CI=true it fails.
+// StartBouncer starts a PgBouncer in front of the server of a PostgreSQL database, with additional lines of
+// configuration. It returns a DSN that goes through it. The PgBouncer does not support prepared statements. If the
+// program is missing, the test is skipped; with CI=true it fails.
 func StartBouncer(t *testing.T, dsn, mode string, settings ...string) string {
 	t.Helper()
 	program := findProgram(t, "pgbouncer")
@@ -46,7 +46,7 @@ pool_mode = %s
 		t.Fatal(err)
 	}
 	args := []string{config}
-	if os.Geteuid() == 0 { // which it refuses to run as
+	if os.Geteuid() == 0 { // pgbouncer refuses to run as root
 		args = append([]string{"-u", "nobody"}, args...)
 	}
 	cmd := exec.CommandContext(t.Context(), program, args...)
@@ -66,7 +66,7 @@ pool_mode = %s
 	return fmt.Sprintf("postgres://anybody@%s/%s?sslmode=disable", address, database)
 }
 
-// keepsPrepared reports whether a PgBouncer can keep prepared statements, as it can since 1.21.
+// keepsPrepared reports whether a PgBouncer supports prepared statements, as it does since 1.21.
 func keepsPrepared(t *testing.T, program string) bool {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), program, "--version").Output()
@@ -80,7 +80,7 @@ func keepsPrepared(t *testing.T, program string) bool {
 	return major > 1 || minor >= 21
 }
 
-// awaitListener waits until a program that was started listens.
+// awaitListener waits until a started program listens.
 func awaitListener(t *testing.T, program, address string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

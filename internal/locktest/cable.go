@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// Cable stands between clients and their server and can cut them off from each other: it then
-// passes on nothing, not even the end of a connection, as a network does that drops packets.
-// What was sent in the meantime arrives when it heals.
+// Cable forwards connections between clients and their server, and can cut them off. It then forwards nothing, not even
+// the end of a connection, like a network that drops packets. Data sent in the meantime arrives when the cable heals.
 type Cable struct {
 	listener net.Listener
 	server   string
@@ -17,11 +16,11 @@ type Cable struct {
 	closed   chan struct{}
 
 	mu    sync.Mutex
-	flow  chan struct{} // guarded by mu: closed while things are passed on
+	flow  chan struct{} // guarded by mu: closed while the cable forwards
 	conns []net.Conn    // guarded by mu
 }
 
-// NewCable starts a cable on a free port of host, which ends with the test.
+// NewCable starts a cable on a free port of host. It ends with the test.
 func NewCable(t *testing.T, host, server string) *Cable {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
@@ -35,17 +34,17 @@ func NewCable(t *testing.T, host, server string) *Cable {
 	return r
 }
 
-// Address is where clients connect to.
+// Address returns the address for clients.
 func (r *Cable) Address() string { return r.listener.Addr().String() }
 
-// Cut stops everything.
+// Cut stops all forwarding.
 func (r *Cable) Cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flow = make(chan struct{})
 }
 
-// Heal lets everything go on.
+// Heal resumes forwarding.
 func (r *Cable) Heal() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,7 +88,7 @@ func (r *Cable) serve(client net.Conn) {
 	r.forward(server, client)
 }
 
-// keep has a connection closed with the cable.
+// keep registers a connection, which is closed with the cable. It reports whether the cable is open.
 func (r *Cable) keep(c net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,7 +102,7 @@ func (r *Cable) keep(c net.Conn) bool {
 	}
 }
 
-// passes waits while the cable is cut, and reports whether it goes on.
+// passes waits while the cable is cut. It returns false if the cable is closed.
 func (r *Cable) passes() bool {
 	r.mu.Lock()
 	flow := r.flow
@@ -116,7 +115,7 @@ func (r *Cable) passes() bool {
 	}
 }
 
-// forward passes on what one side says, and at last that it has ended.
+// forward forwards the data of one side, and finally its end.
 func (r *Cable) forward(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()

@@ -71,7 +71,7 @@ func (s suite) waitDeadline(t *testing.T) {
 	mustBecomeFree(t, s.locker(t), t.Name())
 }
 
-// cancelledAtTheGrant lets a release and a cancellation race, in every order.
+// cancelledAtTheGrant makes a release and a cancellation race, in every order.
 func (s suite) cancelledAtTheGrant(t *testing.T) {
 	a, b := s.twoLockers(t)
 	c := s.locker(t)
@@ -97,7 +97,7 @@ func (s suite) cancelledAtTheGrant(t *testing.T) {
 		case 2:
 			_ = lock.Release(ctx)
 			cancel(errGone)
-		default: // some time between before the grant and after its answer
+		default: // at some time from before the grant until after its response
 			both.Go(func() { _ = lock.Release(ctx) })
 			<-lock.Context().Done()
 			time.AfterFunc(time.Duration(round*round)*time.Microsecond, func() { cancel(errGone) })

@@ -25,7 +25,7 @@ func (p *process) mustAnswer(t *testing.T, want string) {
 	}
 }
 
-// signal sends STOP or CONT, by a program: Go does not know them on every system that this package is built for.
+// signal sends STOP or CONT with the program kill: Go does not define these signals on every system of this package.
 func (p *process) signal(t *testing.T, signal string) {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), "kill", "-"+signal, strconv.Itoa(p.Process.Pid)).CombinedOutput(); err != nil {
@@ -33,7 +33,8 @@ func (p *process) signal(t *testing.T, signal string) {
 	}
 }
 
-// killedProcess kills a holder whose session TTL ends in no test: it is the end of its connection that frees the lock.
+// killedProcess kills a holder whose session TTL does not end during the test: only the end of its connection can free
+// the lock.
 func killedProcess(t *testing.T, s sessions) {
 	holder := startHolder(t, s, endless, JobHold)
 	l := s.open(t)
@@ -45,8 +46,8 @@ func killedProcess(t *testing.T, s sessions) {
 	MustRelease(t, next.mustGet(t))
 }
 
-// Stopped stops a process that holds a lock, by a job, for longer than its session TTL. The server frees the lock, and the
-// process learns of it before anything that it does with the lock succeeds.
+// Stopped stops a process that holds a lock for longer than its session TTL; job is what the process does. The server
+// frees the lock. The process must learn of the loss before any operation with the lock succeeds.
 func Stopped(t *testing.T, db Database, job Job) {
 	t.Helper()
 	holder := startHolder(t, db, 9*time.Second, job)
@@ -55,7 +56,7 @@ func Stopped(t *testing.T, db Database, job Job) {
 	holder.signal(t, "STOP")
 	next := MustAcquire(t, l, HeldByChild)
 
-	holder.send() // answered first thing after it goes on
+	holder.send() // the first thing that the process handles after SIGCONT
 	holder.signal(t, "CONT")
 	holder.mustAnswer(t, "lost=true ended=true")
 	MustLive(t, next)

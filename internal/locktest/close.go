@@ -30,7 +30,7 @@ func (s suite) closeWhileHeld(t *testing.T) {
 	mustBeOver(t, lock, sqllock.ErrClosed)
 	mustMatch(t, lock.Release(t.Context()), sqllock.ErrClosed)
 	mustBecomeFree(t, b, t.Name())
-	MustLive(t, other) // another Locker's
+	MustLive(t, other) // it belongs to another Locker
 	MustRelease(t, other)
 }
 

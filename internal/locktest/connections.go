@@ -34,7 +34,7 @@ func waitHasConnection(t *testing.T, s sessions) {
 	}
 	inLine := startWaiter(ctx, l, "a")
 	MustRelease(t, lock)
-	for range 2 { // in whichever order they came to wait
+	for range 2 { // in either order
 		var out outcome
 		select {
 		case out = <-waiting.done:
@@ -62,7 +62,7 @@ func poolOfOne(t *testing.T, s sessions) {
 			t.Fatal(err)
 		}
 	}
-	MustRelease(t, own) // the wait does not stand in the way of a release either
+	MustRelease(t, own) // the wait does not block a release either
 	MustRelease(t, lock)
 	MustRelease(t, waiting.mustGet(t))
 	if n := small.Stats().OpenConnections; n > 1 {

@@ -10,8 +10,8 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Counter has several Lockers add to a number that nothing but the lock guards: it is read and
-// written by separate statements. Without the lock, which is shown first, updates are lost.
+// Counter makes several Lockers increment a number that only the lock guards: separate statements read and write it.
+// First it shows that updates are lost without the lock.
 func Counter(t *testing.T, db *sql.DB, newLocker func(t *testing.T) Locker) {
 	t.Helper()
 	const lockers, rounds = 8, 30
@@ -62,7 +62,7 @@ func (c counter) increment(ctx context.Context, between func()) error {
 		return err
 	}
 	between()
-	_, err := c.db.ExecContext(ctx, fmt.Sprintf("UPDATE counter SET n = %d", n+1)) // placeholders differ
+	_, err := c.db.ExecContext(ctx, fmt.Sprintf("UPDATE counter SET n = %d", n+1)) // placeholders differ between drivers
 	return err
 }
 

@@ -11,7 +11,8 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Crowd tests Lockers of a user to whom the server gives only so many connections, and who may need more than one each.
+// Crowd tests the Lockers of a user to whom the server grants only a limited number of connections. Each Locker may
+// need more than one.
 func Crowd(t *testing.T, newLocker func(t *testing.T) Locker, connections int) {
 	t.Helper()
 	t.Run("as many Lockers as connections hold a lock each", func(t *testing.T) {
@@ -20,7 +21,7 @@ func Crowd(t *testing.T, newLocker func(t *testing.T) Locker, connections int) {
 			locks[i], err = acquireInCrowd(ctx, l, fmt.Sprint(t.Name(), i))
 			return err
 		}, func(ctx context.Context, l Locker, i int) error {
-			for j := range 20 { // beside the one that is held
+			for j := range 20 { // in addition to the held lock
 				another, err := acquireInCrowd(ctx, l, fmt.Sprint(t.Name(), i, "/", j))
 				if err != nil {
 					return err
@@ -74,7 +75,7 @@ func Crowd(t *testing.T, newLocker func(t *testing.T) Locker, connections int) {
 	})
 }
 
-// inCrowd has so many Lockers do something at the same time, and go on when all have done it.
+// inCrowd runs each step in all Lockers at the same time, and starts the next step when all have finished.
 func inCrowd(t *testing.T, newLocker func(*testing.T) Locker, lockers int, steps ...func(ctx context.Context, l Locker, i int) error) {
 	t.Helper()
 	all := make([]Locker, lockers)
@@ -100,7 +101,7 @@ func inCrowd(t *testing.T, newLocker func(*testing.T) Locker, lockers int, steps
 	}
 }
 
-// acquireInCrowd acquires a free name as soon as there is a connection.
+// acquireInCrowd acquires a free lock as soon as there is a connection.
 func acquireInCrowd(ctx context.Context, l Locker, name string) (sqllock.Lock, error) {
 	for {
 		lock, err := l.Acquire(ctx, name)

@@ -10,20 +10,20 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Answered is a server whose answers can be kept back.
+// Answered is a server whose responses a test can delay.
 type Answered struct {
 	Server    string // host:port
 	NewLocker func(t *testing.T, address string, ttl time.Duration) Locker
 
-	// Dialling opens a Locker that dials in a way of its own.
+	// Dialling opens a Locker that uses this dial function.
 	Dialling func(t *testing.T, dial func(ctx context.Context, network, address string) (net.Conn, error), ttl time.Duration) Locker
 
-	Ask  string // is in the request that asks for the lock "late", and in no other of a session that is open
-	Ping string // is in the request that finds out whether a new session can be trusted, and in no earlier one
+	Ask  string // a part of the request for the lock "late", and of no other request of an open session
+	Ping string // a part of the request that decides whether a new session is trusted, and of no earlier one
 }
 
-// Deadlines tests until when a holder trusts a session whose answers come late: it is told before the server can end that,
-// counted from when the last statement was sent that was answered.
+// Deadlines tests how long a holder trusts a session whose responses come late. The holder must learn of the loss
+// before the server can end the session. The time counts from when the last answered statement was sent.
 func Deadlines(t *testing.T, open func(t *testing.T) Answered) {
 	t.Helper()
 	for name, test := range map[string]func(Answered, *testing.T){
@@ -38,7 +38,7 @@ func Deadlines(t *testing.T, open func(t *testing.T) Answered) {
 	}
 }
 
-// silence lasts until the deadline. A machine that is slow just then shows nothing: it is tried again.
+// silence lasts until the deadline. If the machine is too slow at that moment, the test tries again.
 func (a Answered) silence(t *testing.T) {
 	for range 5 {
 		if a.toldInTime(t) {
@@ -48,19 +48,19 @@ func (a Answered) silence(t *testing.T) {
 	t.Skip("this machine was too slow to tell one second from the next")
 }
 
-// toldInTime compares two timers of this process: that of the session, and one that was set before the session's last
-// statement was sent and goes off a second after the deadline, when the server keeps the session for another second. It
-// reports whether they could be compared.
+// toldInTime compares two timers of this process. One is that of the session. The other is set before the session's
+// last statement is sent, and fires one second after the deadline, when the server still keeps the session for another
+// second. toldInTime reports whether the comparison was valid.
 func (a Answered) toldInTime(t *testing.T) (valid bool) {
 	const (
 		ttl     = 12 * time.Second // the deadline is after 10 s
 		control = 11 * time.Second
-		late    = 3 * time.Second        // is the answer
-		slack   = 300 * time.Millisecond // for what takes no time otherwise
+		late    = 3 * time.Second        // delay of the response
+		slack   = 300 * time.Millisecond // tolerance for operations that take no time
 	)
 	h := newHush(t, a.Server)
 	near, far := a.NewLocker(t, a.Server, ttl), a.NewLocker(t, h.address(), ttl)
-	MustRelease(t, MustTry(t, far, "warm")) // the session is open
+	MustRelease(t, MustTry(t, far, "warm")) // opens the session
 	seen := h.keepAnswerTo(a.Ask)
 
 	began, timer := time.Now(), time.NewTimer(control)
@@ -79,7 +79,7 @@ func (a Answered) toldInTime(t *testing.T) (valid bool) {
 	Eventually(t, "the server has granted the lock", func() bool {
 		lock, err := near.TryAcquire(bounded(t), "late")
 		if err == nil {
-			MustRelease(t, lock) // that overtook the request, which may fail now
+			MustRelease(t, lock) // this overtook the request, which may fail now
 		}
 		return errors.Is(err, sqllock.ErrHeld)
 	})
@@ -110,7 +110,7 @@ func (a Answered) toldInTime(t *testing.T) (valid bool) {
 	}
 }
 
-// slowness is that of the answer on which the trust in a new session rests.
+// slowness delays the response that decides whether a new session is trusted.
 func (a Answered) slowness(t *testing.T) {
 	const (
 		ttl     = 6 * time.Second
@@ -138,7 +138,7 @@ func (a Answered) slowness(t *testing.T) {
 	MustRelease(t, out.lock)
 }
 
-// hang is that of a driver, for ever.
+// hang makes the driver hang forever.
 func (a Answered) hang(t *testing.T) {
 	const ttl = 3 * time.Second
 	j := &jam{done: make(chan struct{})}
@@ -162,7 +162,7 @@ func (a Answered) hang(t *testing.T) {
 	mustMatch(t, context.Cause(lock.Context()), sqllock.ErrLost)
 }
 
-// await waits for what has to happen.
+// await waits for an event that must happen.
 func await[T any](t *testing.T, c <-chan T, what string) {
 	t.Helper()
 	timer := time.NewTimer(time.Minute)

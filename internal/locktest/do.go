@@ -53,7 +53,7 @@ func (s suite) doLost(t *testing.T) {
 	})
 	mustMatch(t, err, errWork, sqllock.ErrLost)
 
-	// Also a function that does not notice must not look as if all were well.
+	// A function that ignores the loss must not make Do succeed either.
 	err = sqllock.Do(bounded(t), l, t.Name(), func(ctx context.Context) error {
 		s.lose(t, t.Name())
 		receive(t, ctx.Done(), soon, "the end of the function's context")

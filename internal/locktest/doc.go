@@ -1,12 +1,12 @@
-// Package locktest is the conformance suite of the backends: what every kind of lock on every
-// server has to do, as tests.
+// Package locktest is the conformance suite of the backends: tests for the behavior that every kind of lock must have
+// on every server.
 //
-// A backend calls [Exercise] once for each server and each way to open a Locker. Its tests
-// only know sqllock.Locker and sqllock.Lock; what differs between backends comes in as
-// [Options]. Nothing waits for time to pass: a test waits for the event, with a bound.
+// A backend calls [Exercise] once for each server and each way to open a Locker. Its tests use only sqllock.Locker and
+// sqllock.Lock; the differences between backends are [Options]. No test waits for time to pass: it waits for an event,
+// with a time limit.
 //
-// [Sessions] is what session locks do alike on every server, as a database of each shows it: what
-// differs comes in as a [Database]. Only what is about the session TTL waits for it to pass.
+// [Sessions] tests the common behavior of session locks on every server; the differences are a [Database]. Only its
+// tests of the session TTL wait for time to pass.
 //
-// [Bench] is the benchmarks that the session locks share.
+// [Bench] has the benchmarks that session locks share.
 package locktest

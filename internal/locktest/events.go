@@ -13,8 +13,8 @@ import (
 	"github.com/sqllock/sqllock/event"
 )
 
-// Events tests what a Locker tells its hook and its logger. newLocker gives Lockers on the same
-// database, of which opts says how to lose a lock.
+// Events tests the events that a Locker sends to its hook and its logger. newLocker opens Lockers on the same database,
+// and opts.Lose takes their locks away.
 func Events(
 	t *testing.T,
 	newLocker func(t *testing.T, hook func(context.Context, sqllock.Event), logger *slog.Logger) Locker,
@@ -41,7 +41,7 @@ func Events(
 	told.mustBe(t, "failed it: sqllock: acquire \"it\": "+sqllock.ErrHeld.Error())
 	MustRelease(t, lock)
 
-	// What AcquireAll tries before it waits is no acquisition that failed.
+	// What AcquireAll tries before it waits must not be reported as a failed acquisition.
 	lock = MustTry(t, other, "it")
 	all := make(chan sqllock.Lock, 1)
 	go func() {
@@ -65,7 +65,7 @@ func Events(
 	mustMatch(t, err, sqllock.ErrName)
 	told.mustBe(t, "failed : ")
 
-	// On a busy machine the wait can begin after the release: then it is none.
+	// On a busy machine the wait can begin after the release. Then no wait is reported.
 	for told.last(event.Waited).Kind == "" {
 		told.forget()
 		lock = MustTry(t, other, "it")
@@ -118,7 +118,7 @@ func toldEvents(t *testing.T, s sessions) {
 	}, Options{Lose: s.End, Kind: "session"})
 }
 
-// events collects what a hook is told.
+// events collects the events of a hook.
 type events struct {
 	mu  sync.Mutex
 	all []sqllock.Event // guarded by mu
@@ -136,7 +136,7 @@ func (e *events) forget() {
 	e.all = nil
 }
 
-// retried reports whether a wait has met trouble.
+// retried reports whether a wait has reported a retry.
 func (e *events) retried() bool { return e.last(event.Retrying).Kind != "" }
 
 // last returns the last event of a kind.
@@ -151,8 +151,8 @@ func (e *events) last(kind event.Kind) (last sqllock.Event) {
 	return last
 }
 
-// mustBe waits for events, besides those of heartbeats, since the last call, each "kind name", with the
-// beginning of an error after a colon. There may be no others.
+// mustBe waits for the events since its last call, except those of heartbeats. Each is "kind name", followed by a colon
+// and the beginning of its error if there is one. There may be no others.
 func (e *events) mustBe(t *testing.T, want ...string) {
 	t.Helper()
 	var got []string
@@ -185,7 +185,7 @@ func (e *events) mustBe(t *testing.T, want ...string) {
 	e.all = nil
 }
 
-// syncBuffer is what a log is written to.
+// syncBuffer is the buffer of a log, safe for concurrent use.
 type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer // guarded by mu
@@ -203,7 +203,7 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// find returns the line that has every part.
+// find returns the line that contains all parts.
 func (s *syncBuffer) find(parts ...string) string {
 lines:
 	for line := range strings.Lines(s.String()) {

@@ -24,7 +24,7 @@ func (s suite) oneHolder(t *testing.T) {
 	MustLive(t, lock)
 
 	MustRelease(t, lock)
-	// Not TryAcquire: what the wait that has ended may still be granted is given back in the
+	// Not TryAcquire: the server may still grant the lock to the wait that has ended; it is then released in the
 	// background.
 	other := MustAcquire(t, b, t.Name())
 	MustBeHeld(t, a, t.Name())
@@ -40,7 +40,7 @@ func (s suite) noReentry(t *testing.T) {
 		return err
 	})
 
-	// The refused ones gave nothing back that was not theirs.
+	// The failed attempts must not have released the holder's lock.
 	MustLive(t, lock)
 	MustBeHeld(t, s.locker(t), t.Name())
 	MustRelease(t, lock)
@@ -94,7 +94,7 @@ func (s suite) manyNames(t *testing.T) {
 	})
 }
 
-// inParallel calls f n times at once and fails the test if one of them does.
+// inParallel makes n concurrent calls of f, and fails the test if one of them fails.
 func inParallel(t *testing.T, n int, f func(ctx context.Context, i int) error) {
 	t.Helper()
 	ctx := bounded(t)

@@ -6,37 +6,37 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Locker is what a backend's Locker is to this suite.
+// Locker is a backend's Locker.
 type Locker interface {
 	sqllock.Locker
 	Close() error
 }
 
-// Options is what the suite needs to know of a backend, besides its Lockers. Each field may be
-// left out, and the tests that need it with it.
+// Options is what the suite needs from a backend, besides its Lockers. Each field is optional; tests that need it are
+// skipped without it.
 type Options struct {
-	// Lose takes the lock called name away from whoever holds it, behind the holder's back:
-	// it ends the session, or deletes the row.
+	// Lose takes the lock called name away from its holder without the holder's help: it ends the session, or deletes
+	// the row.
 	Lose func(t *testing.T, name string)
 
-	// Waiting counts those who wait in the database for the lock called name, on whatever
-	// connection. It is called while nothing else uses the database.
+	// Waiting counts the waiters in the database for the lock called name, on any connection. It is called while
+	// nothing else uses the database.
 	Waiting func(t *testing.T, name string) int
 
-	// Kind is that of the Locker, as its events say it: "session" or "lease".
+	// Kind is the kind of the Locker in its events: "session" or "lease".
 	Kind string
 
-	// Unsupported is an option that means nothing to this kind of lock.
+	// Unsupported is an option that this kind of lock does not support.
 	Unsupported sqllock.Option
 }
 
-// Exercise tests a backend. Each call of newLocker gives another Locker on the same database,
-// as another process would have; the suite closes it. What a Locker leaves held is found out where sessions and
-// leases last for longer than the 30 s that the suite waits.
+// Exercise tests a backend. Each call of newLocker opens another Locker on the same database, like another process; the
+// suite closes it. Sessions and leases must last longer than the 1 min that the suite waits: otherwise a lock that a
+// Locker leaves held would become free unnoticed.
 func Exercise(t *testing.T, newLocker func(t *testing.T) Locker, opts Options) {
 	t.Helper()
 	s := suite{newLocker: newLocker, opts: opts}
-	// Alone in the database, so that Waiting sees nobody else.
+	// It runs alone, because Waiting must see no other waiter.
 	t.Run("a wait that is cancelled as the lock is granted leaves it free or held by the caller", s.cancelledAtTheGrant)
 
 	for _, test := range []struct {
@@ -103,7 +103,7 @@ type suite struct {
 	opts      Options
 }
 
-// locker opens a Locker and closes it at the end of the test.
+// locker opens a Locker, and closes it at the end of the test.
 func (s suite) locker(t *testing.T) Locker {
 	t.Helper()
 	l := s.newLocker(t)
@@ -120,7 +120,7 @@ func (s suite) twoLockers(t *testing.T) (a, b Locker) {
 	return s.locker(t), s.locker(t)
 }
 
-// lose takes a lock away, or skips the test where the backend cannot.
+// lose takes a lock away, or skips the test if the backend cannot do that.
 func (s suite) lose(t *testing.T, name string) {
 	t.Helper()
 	if s.opts.Lose == nil {

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// soon bounds everything that has to happen, on a machine that does many other things. What was left held is found
-	// out where sessions and leases last longer.
+	// soon bounds every wait for an event that must happen, on a busy machine. A lock that is left held is detected if
+	// sessions and leases last longer.
 	soon = time.Minute
-	// shortly is for a wait that is meant to be in vain.
+	// shortly is the duration of a wait that must fail.
 	shortly = 150 * time.Millisecond
 )
 
-// errGone is what tests cancel contexts with.
+// errGone is the cause with which tests cancel contexts.
 var errGone = errors.New("the caller has gone")
 
-// bounded is a context for what has to happen.
+// bounded returns a context for operations that must succeed.
 func bounded(t *testing.T) context.Context {
 	t.Helper()
 	return endingIn(t, soon)
@@ -37,7 +37,7 @@ func endingIn(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// deadContext is one that ended, with errGone, before it was used.
+// deadContext returns a context that has already ended, with errGone.
 func deadContext(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -45,7 +45,7 @@ func deadContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// MustTry takes a lock that is free.
+// MustTry acquires a lock that is free.
 func MustTry(t *testing.T, l sqllock.Locker, name string) sqllock.Lock {
 	t.Helper()
 	lock, err := l.TryAcquire(bounded(t), name)
@@ -55,7 +55,7 @@ func MustTry(t *testing.T, l sqllock.Locker, name string) sqllock.Lock {
 	return lock
 }
 
-// MustAcquire waits for a lock, but not for ever.
+// MustAcquire waits for a lock, for a limited time.
 func MustAcquire(t *testing.T, l sqllock.Locker, name string) sqllock.Lock {
 	t.Helper()
 	lock, err := l.Acquire(bounded(t), name)
@@ -74,7 +74,7 @@ func MustRelease(t *testing.T, lock sqllock.Lock) {
 	mustBeOver(t, lock, sqllock.ErrReleased)
 }
 
-// MustBeHeld proves that somebody holds name: l does not get it, and is told so.
+// MustBeHeld proves that name is held: l does not get the lock, and the error says so.
 func MustBeHeld(t *testing.T, l sqllock.Locker, name string) {
 	t.Helper()
 	lock, err := l.TryAcquire(bounded(t), name)
@@ -90,14 +90,14 @@ func MustBeHeld(t *testing.T, l sqllock.Locker, name string) {
 	}
 }
 
-// mustBecomeFree waits until l can have name, and gives it back.
+// mustBecomeFree waits until l acquires name, and releases it.
 func mustBecomeFree(t *testing.T, l sqllock.Locker, name string) {
 	t.Helper()
 	MustRelease(t, MustAcquire(t, l, name))
 }
 
-// mustWaitInVain acquires a lock that somebody holds, until the deadline. On a busy machine the
-// deadline can pass before anybody was seen to hold the lock; then it is tried with a later one.
+// mustWaitInVain acquires a lock that is held, until the deadline. On a busy machine the deadline can pass before the
+// Locker has read who holds the lock; then mustWaitInVain tries again with a longer deadline.
 func mustWaitInVain(t *testing.T, acquire func(ctx context.Context) error) {
 	t.Helper()
 	for d := shortly; ; d *= 2 {
@@ -120,7 +120,7 @@ func MustLive(t *testing.T, lock sqllock.Lock) {
 	}
 }
 
-// mustBeOver checks that a lock has ended already, and why.
+// mustBeOver checks that a lock has already ended, and why.
 func mustBeOver(t *testing.T, lock sqllock.Lock, cause error) {
 	t.Helper()
 	if ctx := lock.Context(); ctx.Err() == nil || !errors.Is(context.Cause(ctx), cause) {
@@ -135,7 +135,7 @@ func mustEnd(t *testing.T, lock sqllock.Lock, cause error) {
 	mustBeOver(t, lock, cause)
 }
 
-// MustBeLost waits until the holder of a lock is told of its loss.
+// MustBeLost waits until the holder of a lock learns of its loss.
 func MustBeLost(t *testing.T, lock sqllock.Lock) {
 	t.Helper()
 	mustEnd(t, lock, sqllock.ErrLost)
@@ -154,7 +154,7 @@ func mustMatch(t *testing.T, err error, targets ...error) {
 	}
 }
 
-// outcome is what an Acquire in another goroutine returned.
+// outcome is the result of an Acquire in another goroutine.
 type outcome struct {
 	lock sqllock.Lock
 	err  error
@@ -178,7 +178,7 @@ func startWaiter(ctx context.Context, l sqllock.Locker, name string) waiter {
 	return w
 }
 
-// result waits until the Acquire has returned.
+// result waits until Acquire returns.
 func (w waiter) result(t *testing.T) outcome {
 	t.Helper()
 	return receive(t, w.done, soon, "the end of Acquire")
@@ -193,7 +193,7 @@ func (w waiter) mustGet(t *testing.T) sqllock.Lock {
 	return out.lock
 }
 
-// mustBlock waits until the goroutine is blocked, which it is in Acquire.
+// mustBlock waits until the goroutine is blocked in Acquire.
 func (w waiter) mustBlock(t *testing.T) {
 	t.Helper()
 	Eventually(t, "Acquire blocks", func() bool {
@@ -223,7 +223,7 @@ func receive[T any](t *testing.T, ch <-chan T, within time.Duration, what string
 	}
 }
 
-// Eventually asks again and again until done.
+// Eventually polls until done returns true.
 func Eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	ctx := bounded(t)

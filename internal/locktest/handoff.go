@@ -9,10 +9,10 @@ import (
 	"github.com/sqllock/sqllock/internal/waitqueue"
 )
 
-// handoff has 64 goroutines wait for one lock of one Locker, who hold it for a millisecond each. A handoff is from when
-// Release is called until the next holder has the lock, and how many there are in a second counts the holds in between;
-// "x-in-memory" is how many times as many there are as of a queue
-// that asks no database. The statements are those of the Locker's whole life, opening its connections included.
+// handoff makes 64 goroutines wait for one lock of one Locker; each holds it for a millisecond. A handoff lasts from
+// the call of Release until the next holder has the lock. The rate of handoffs includes the holds in between.
+// "x-in-memory" is that rate divided by the rate of a wait queue without a database. The statements are those of the
+// Locker's whole life, including the opening of its connections.
 func (o Bench) handoff(b *testing.B) {
 	statements := func() int {
 		if o.Observer == nil {
@@ -49,7 +49,7 @@ func (o Bench) handoff(b *testing.B) {
 	})
 }
 
-// relayOf64 has 64 runners hand on a lock for a while.
+// relayOf64 makes 64 runners hand a lock on for a while.
 func relayOf64(b *testing.B, take func(ctx context.Context, runner int) (func(context.Context) error, error)) *relay {
 	b.Helper()
 	r := newRelay(b.Context(), 64, take)
@@ -71,8 +71,8 @@ func acquire(ctx context.Context, l Locker, name string) (release func(context.C
 	return lock.Release, nil
 }
 
-// relay is a lock that runners hand on to each other. Each waits for it, holds it for a
-// millisecond, and queues up again.
+// relay is a lock that runners hand on to each other. Each runner waits for it, holds it for a millisecond, and joins
+// the queue again.
 type relay struct {
 	ctx     context.Context //nolint:containedctx // the benchmark's
 	runners int
@@ -81,11 +81,11 @@ type relay struct {
 
 	mu       sync.Mutex
 	stopped  bool            // guarded by mu
-	err      error           // guarded by mu: the first
-	taken    int             // guarded by mu: how often, in all
-	served   []int           // guarded by mu: how often each runner was, since count
-	gaps     []time.Duration // guarded by mu: from release to next holder, since count
-	released time.Time       // guarded by mu: when release was last called
+	err      error           // guarded by mu: the first error
+	taken    int             // guarded by mu: total number of acquisitions
+	served   []int           // guarded by mu: acquisitions of each runner since count
+	gaps     []time.Duration // guarded by mu: from release to the next holder, since count
+	released time.Time       // guarded by mu: the last release
 }
 
 func newRelay(
@@ -128,7 +128,7 @@ func (r *relay) run(i int) error {
 	}
 }
 
-// took notes who has the lock since when, and reports whether the relay goes on.
+// took records an acquisition, and reports whether the relay continues.
 func (r *relay) took(i int, at time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +143,7 @@ func (r *relay) took(i int, at time.Time) bool {
 	return true
 }
 
-// count forgets what was counted up to now.
+// count resets the counters.
 func (r *relay) count() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,7 +151,7 @@ func (r *relay) count() {
 	r.gaps = r.gaps[:0]
 }
 
-// stop ends the counting and waits for the runners. Everyone gets the lock once more.
+// stop ends the counting and waits for the runners. Each runner acquires the lock once more.
 func (r *relay) stop() error {
 	r.mu.Lock()
 	r.stopped = true
@@ -160,7 +160,7 @@ func (r *relay) stop() error {
 	return r.err
 }
 
-// pause lets a time pass, or returns when the relay's context ends.
+// pause waits for a while, or until the relay's context ends.
 func (r *relay) pause(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -7,9 +7,9 @@ import (
 	"github.com/sqllock/sqllock/event"
 )
 
-// Heartbeat checks that a heartbeat that the server answers with an error ends no lock while the session
-// is trusted, and does when that goes on. After refuse the server answers all statements of Lockers with
-// that DSN so, until relent.
+// Heartbeat checks that a heartbeat that the server answers with an error does not end a lock while the session is
+// trusted, and that repeated failures do end it. After refuse the server answers all statements of Lockers with that
+// DSN with an error, until relent.
 func Heartbeat(t *testing.T, db Database, dsn string, refuse, relent func(t *testing.T)) {
 	t.Helper()
 	var told events

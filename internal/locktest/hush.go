@@ -8,30 +8,31 @@ import (
 	"testing"
 )
 
-// hush stands between clients and their server. It can keep back the answer to a request and all that comes after it, and
-// then pass it on, as the last thing that is heard if it is told so: from then on it is as a network that drops packets.
+// hush forwards connections between clients and their server. It can hold back the response to a request and everything
+// after it, and pass it on later. If fallSilent passes it on, it is the last data that arrives: from then on hush acts
+// like a network that drops packets.
 type hush struct {
 	listener net.Listener
 	server   string
 	running  sync.WaitGroup
 
 	mu     sync.Mutex
-	word   []byte        // guarded by mu: of the request whose answer is to be kept; nil if there is none
-	seen   chan struct{} // guarded by mu: closed when the request was
+	word   []byte        // guarded by mu: a part of the request whose response is held back; nil if there is none
+	seen   chan struct{} // guarded by mu: closed when the request arrives
 	silent bool          // guarded by mu
-	count  int           // guarded by mu: connections of clients
+	count  int           // guarded by mu: the number of client connections
 	conns  []net.Conn    // guarded by mu
-	kept   *keptBack     // guarded by mu: nil if nothing is
+	kept   *keptBack     // guarded by mu: nil if nothing is held back
 	closed bool          // guarded by mu
 }
 
-// keptBack is what a client does not hear yet.
+// keptBack is data that a client has not received yet.
 type keptBack struct {
 	client net.Conn
 	said   []byte
 }
 
-// newHush starts one on a free port, which ends with the test.
+// newHush starts a hush on a free port. It ends with the test.
 func newHush(t *testing.T, server string) *hush {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -55,8 +56,8 @@ func newHush(t *testing.T, server string) *hush {
 
 func (h *hush) address() string { return h.listener.Addr().String() }
 
-// keepAnswerTo has the answer to the next request that contains word kept back. The request reaches the server after seen
-// is closed.
+// keepAnswerTo holds back the response to the next request that contains word. seen is closed before the request
+// reaches the server.
 func (h *hush) keepAnswerTo(word string) (seen <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,22 +65,22 @@ func (h *hush) keepAnswerTo(word string) (seen <-chan struct{}) {
 	return h.seen
 }
 
-// passOn passes on what was kept back, and all that follows.
+// passOn passes on the data held back, and forwards everything after it.
 func (h *hush) passOn() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.release()
 }
 
-// release is passOn for who has mu.
+// release does the work of passOn. The caller must hold mu.
 func (h *hush) release() {
 	if h.kept != nil {
-		_, _ = h.kept.client.Write(h.kept.said) // a client that has left is none to tell
+		_, _ = h.kept.client.Write(h.kept.said) // the client may have gone
 		h.kept = nil
 	}
 }
 
-// fallSilent passes on what was kept back, and nothing any more in either direction.
+// fallSilent passes on the data held back. From then on nothing is forwarded in either direction.
 func (h *hush) fallSilent() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,7 +88,7 @@ func (h *hush) fallSilent() {
 	h.silent = true
 }
 
-// connections is how many clients have connected.
+// connections returns how many clients have connected.
 func (h *hush) connections() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,7 +122,7 @@ func (h *hush) serve(client net.Conn) {
 	forward(client, server, func(said []byte) error { return h.request(client, server, said) })
 }
 
-// forward gives pass what from says until one of them fails, and ends both connections.
+// forward passes the data that from sends to pass, until one of them fails, and then closes both connections.
 func forward(from, to net.Conn, pass func([]byte) error) {
 	defer to.Close()
 	defer from.Close()

@@ -29,7 +29,7 @@ func holderIsKnown(t *testing.T, s sessions) {
 	}
 }
 
-// Inspect tests what Inspect shows on a server that shows its sessions and their locks to everybody.
+// Inspect tests Inspect on a server that shows its sessions and their locks to every user.
 func Inspect(t *testing.T, db Database) {
 	t.Helper()
 	l := open(t, db, Settings{Owner: "accounts"})
@@ -40,7 +40,7 @@ func Inspect(t *testing.T, db Database) {
 		startWaiting(ctx, t, db, open(t, db, Settings{}), "a"),
 	}
 	var seen sqllock.Holder
-	Eventually(t, "both waiters are seen", func() bool { // each leaves the queue for a moment now and then
+	Eventually(t, "both waiters are seen", func() bool { // each waiter leaves the queue briefly from time to time
 		var err error
 		if seen, _, err = l.Inspect(ctx, "a"); err != nil {
 			t.Fatal(err)

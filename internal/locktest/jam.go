@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// jam dials connections that hang when it has begun: nothing that is done to one has an effect any more, neither a deadline nor
-// its end, and what is read does not come.
+// jam dials connections that hang after begin: no operation on them has an effect, neither a deadline nor Close, and
+// reads receive nothing.
 type jam struct {
 	begun atomic.Bool
 	done  chan struct{}
@@ -21,7 +21,7 @@ type jam struct {
 
 func (j *jam) begin() { j.begun.Store(true) }
 
-// end has all that hangs fail.
+// end makes everything that hangs fail.
 func (j *jam) end() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -39,7 +39,7 @@ func (j *jam) dial(ctx context.Context, network, address string) (net.Conn, erro
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	select {
-	case <-j.done: // a driver may mean to cancel what hung
+	case <-j.done: // a driver may dial to cancel a statement that hangs
 		_ = c.Close()
 		return nil, net.ErrClosed
 	default:

@@ -13,7 +13,7 @@ func (s suite) releaseTwice(t *testing.T) {
 	MustRelease(t, lock)
 	other := MustTry(t, b, t.Name())
 	MustRelease(t, lock)
-	MustBeHeld(t, a, t.Name()) // the second release was not other's
+	MustBeHeld(t, a, t.Name()) // the second Release did not release other
 	MustLive(t, other)
 	MustRelease(t, other)
 }
@@ -105,13 +105,13 @@ func (s suite) acquireAfterLoss(t *testing.T) {
 	a, b := s.twoLockers(t)
 	lock := MustTry(t, a, t.Name())
 	s.lose(t, t.Name())
-	// The same Locker goes by what it knows: once it is told, the name is free for it too.
+	// The Locker relies on what it knows: it can acquire the name again once it has learned of the loss.
 	mustEnd(t, lock, sqllock.ErrLost)
 	again := MustAcquire(t, a, t.Name())
 	MustLive(t, again)
 	MustBeHeld(t, b, t.Name())
 
-	// The end of the lost one must not be the end of its successor.
+	// The release of the lost lock must not release its successor.
 	mustMatch(t, lock.Release(t.Context()), sqllock.ErrLost)
 	MustLive(t, again)
 	MustBeHeld(t, b, t.Name())

@@ -12,7 +12,7 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// limits tests the bounds of a Locker.
+// limits tests the limits of a Locker.
 func limits(t *testing.T, db sessions) {
 	newLocker := func(t *testing.T, connections int) Locker {
 		t.Helper()
@@ -33,7 +33,7 @@ func limits(t *testing.T, db sessions) {
 		for _, w := range waiters {
 			w.mustBlock(t)
 		}
-		if n := db.Sessions(t); n > limit+1 { // and the holder's one
+		if n := db.Sessions(t); n > limit+1 { // one is the holder's
 			t.Errorf("%d connections", n)
 		}
 		for i, lock := range held {
@@ -41,7 +41,7 @@ func limits(t *testing.T, db sessions) {
 			next := waiters[i].mustGet(t)
 			MustBeHeld(t, holder, name(i))
 			if i%2 == 0 {
-				MustRelease(t, next) // the others keep their connections
+				MustRelease(t, next) // the other waiters keep their connections
 			}
 		}
 		if err := l.Close(); err != nil {
@@ -95,8 +95,8 @@ func limits(t *testing.T, db sessions) {
 	})
 }
 
-// serveAll lets Lockers take turns at a lock that each holds for about as long as a waiter stands in the server's
-// queue at a time, until each had it some times. Holders could fall into step with waiters.
+// serveAll makes Lockers alternate at a lock until each has held it a few times. Each holds it for about as long as a
+// waiter stays in the server's queue at a time, because holders could fall into step with waiters.
 func serveAll(t *testing.T, s sessions) {
 	const lockers, times = 3, 3
 	hold := s.server.Slice
@@ -136,8 +136,7 @@ func serveAll(t *testing.T, s sessions) {
 	}
 }
 
-// MustWaitWithOneConnection waits by means of l, whose server gives it only one connection, for a
-// lock of holder's.
+// MustWaitWithOneConnection waits with l for a lock of holder. The server gives l only one connection.
 func MustWaitWithOneConnection(t *testing.T, holder, l sqllock.Locker) {
 	t.Helper()
 	lock := MustTry(t, holder, t.Name())
@@ -148,8 +147,8 @@ func MustWaitWithOneConnection(t *testing.T, holder, l sqllock.Locker) {
 	MustRelease(t, waiting.mustGet(t))
 }
 
-// Connections tests what Lockers say of a server that gives out at most so many connections, and
-// what that costs.
+// Connections tests the errors of Lockers on a server that accepts at most so many connections, and that no lock is
+// lost.
 func Connections(t *testing.T, db Database, most int) {
 	t.Helper()
 	newLocker := func(t *testing.T) Locker { t.Helper(); return open(t, db, Settings{}) }

@@ -8,11 +8,11 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// sessionEnds has the server end a session. The session TTL is far away: the holder is told because its connection was
-// seen to end, by whoever watches it or by a heartbeat.
+// sessionEnds makes the server end a session. The session TTL is long: the holder learns of the loss because the Locker
+// notices the end of the connection, by watching it or by a heartbeat.
 func sessionEnds(t *testing.T, s sessions) {
 	l, elsewhere := s.open(t), s.open(t)
-	// "b" was waited for, and so is on a connection of its own.
+	// "b" is waited for, and so is on a connection of its own.
 	a, b := MustTry(t, l, "a"), MustTry(t, elsewhere, "b")
 	waiting := startWaiting(bounded(t), t, s, l, "b")
 	MustRelease(t, b)
@@ -30,8 +30,9 @@ func sessionEnds(t *testing.T, s sessions) {
 	MustRelease(t, c)
 }
 
-// ToldAtOnce has the server end a session with several locks, and then one that its lock was waited for on. No heartbeat
-// is due while the test runs, and nobody uses the Locker: who tells of the loss has watched an idle connection.
+// ToldAtOnce makes the server end a session with several locks, and then one whose lock was acquired by waiting. No
+// heartbeat is due during the test, and nobody uses the Locker, so only watching an idle connection can reveal the
+// loss.
 func ToldAtOnce(t *testing.T, db Database, settings Settings) {
 	t.Helper()
 	settings.Heartbeat = endless
@@ -54,7 +55,7 @@ func ToldAtOnce(t *testing.T, db Database, settings Settings) {
 	MustRelease(t, MustAcquire(t, l, "a"))
 }
 
-// notTakenAgain has a holder ask for something else before the end of its connection was noticed.
+// notTakenAgain makes a holder ask for another lock before it notices the end of its connection.
 func notTakenAgain(t *testing.T, s sessions) {
 	l := s.open(t)
 	a := MustTry(t, l, "a")
@@ -65,7 +66,7 @@ func notTakenAgain(t *testing.T, s sessions) {
 	MustRelease(t, b)
 }
 
-// waitBeginsAgain has a session ended that waits.
+// waitBeginsAgain ends the session of a waiter.
 func waitBeginsAgain(t *testing.T, s sessions) {
 	var told events
 	l := open(t, s, Settings{Hook: told.add})
@@ -106,7 +107,7 @@ func waitEnds(t *testing.T, s sessions) {
 	MustRelease(t, MustTry(t, l, "a"))
 }
 
-// Machine is a server that a test has for itself.
+// Machine is a server that one test owns.
 type Machine interface {
 	Pause()
 	Resume()
@@ -115,10 +116,10 @@ type Machine interface {
 	Start()
 }
 
-// GoesAway tests what a Locker makes of a server that is paused, killed and stopped.
+// GoesAway tests a Locker whose server is paused, killed and stopped.
 func GoesAway(t *testing.T, machine Machine, db Database) {
 	t.Helper()
-	const ttl = 18 * time.Second // of which the last sixth is between the news and the end of the lock
+	const ttl = 18 * time.Second // the last sixth is between the report of the loss and the end of the lock
 	l := open(t, db, Settings{TTL: ttl})
 
 	lock := MustAcquire(t, l, "a")

@@ -7,9 +7,10 @@ import (
 	"strconv"
 )
 
-// MostTestsWait has so many tests run beside each other for each processor, unless -parallel was given: most of
-// them wait for a server or for a session to expire. Where others keep the processors busy, as SQLLOCK_TEST_BUSY says (see
-// scripts/with-servers), there are fewer: each of them still needs its answers within the time limits of a statement. It is for TestMain.
+// MostTestsWait sets how many tests run in parallel for each processor, unless -parallel is given: most tests wait for
+// a server or for a session to expire. If other programs keep the processors busy, as SQLLOCK_TEST_BUSY says (see
+// scripts/with-servers), fewer run: each test still needs its responses within the time limits of a statement. Call it
+// in TestMain.
 func MostTestsWait(each int) {
 	flag.Parse()
 	given := false

@@ -7,8 +7,7 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// hostileNames are names that some database, character set or driver takes for each other, cuts
-// off or refuses.
+// hostileNames are names that some database, character set or driver confuses, truncates or refuses.
 func (s suite) hostileNames(t *testing.T) {
 	long := strings.Repeat("x", 1023)
 	names := []string{
@@ -25,7 +24,7 @@ func (s suite) hostileNames(t *testing.T) {
 	a, b := s.twoLockers(t)
 	locks := make([]sqllock.Lock, 0, len(names))
 	for _, name := range names {
-		// That it is free proves that it is none of those before it.
+		// That it is free proves that it differs from all names before it.
 		lock := MustTry(t, a, name)
 		if lock.Name() != name {
 			t.Errorf("Name() = %q; want %q", lock.Name(), name)

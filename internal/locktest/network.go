@@ -11,22 +11,22 @@ import (
 	"testing"
 )
 
-// Network is a network namespace with one link to the rest of the machine. Cut off, the packets
-// of both sides are lost on the link, and nobody is told: no reset, no ICMP, no carrier that is gone.
+// Network is a network namespace with one link to the rest of the machine. When it is cut off, the link drops the
+// packets of both sides silently: no reset, no ICMP, no loss of carrier.
 type Network struct {
-	ip             string // the program
-	name           string // says whose it is: sqllock-<process>-<number>
-	link           string // the name of its outer end: sqllock<number>
-	outside, inner string // the addresses of the ends
+	ip             string // the program ip
+	name           string // sqllock-<process>-<number>: identifies the owner
+	link           string // the name of the outer end of the link: sqllock<number>
+	outside, inner string // the addresses of the two ends
 }
 
 const (
-	innerLink = "outside"           // the name of the link's inner end
-	nobody    = "02:00:00:00:00:00" // the hardware address of no end
+	innerLink = "outside"           // the name of the inner end of the link
+	nobody    = "02:00:00:00:00:00" // a hardware address that neither end has
 )
 
-// NewNetwork makes a network that ends with the test. Without root's rights, or the program ip, the
-// test is skipped; with CI=true it fails.
+// NewNetwork creates a network that ends with the test. Without root's rights or without the program ip, the test is
+// skipped; with CI=true it fails.
 func NewNetwork(t *testing.T) *Network {
 	t.Helper()
 	n := &Network{}
@@ -57,7 +57,7 @@ func NewNetwork(t *testing.T) *Network {
 	return n
 }
 
-// make makes the namespace and the link, and reports whether their number was still to be had.
+// make creates the namespace and the link. It returns false if their number is in use.
 func (n *Network) make(t *testing.T) bool {
 	t.Helper()
 	number := rand.N(1 << 15)
@@ -67,7 +67,7 @@ func (n *Network) make(t *testing.T) bool {
 	if err == nil {
 		err = n.run(t.Context(), "link", "add", n.link, "type", "veth", "peer", "name", innerLink, "netns", n.name)
 		if err != nil {
-			_ = n.run(t.Context(), "netns", "delete", n.name) // it cannot be used
+			_ = n.run(t.Context(), "netns", "delete", n.name) // the namespace is useless without a link
 		}
 	}
 	if err != nil && !strings.Contains(err.Error(), "File exists") {
@@ -76,7 +76,8 @@ func (n *Network) make(t *testing.T) bool {
 	return err == nil
 }
 
-// remove ends the link, which a socket in the namespace would keep, and the namespace.
+// remove deletes the link and the namespace. The link must be deleted explicitly, because a socket in the namespace
+// would keep it.
 func (n *Network) remove() error {
 	return errors.Join(
 		n.run(context.Background(), "link", "delete", n.link),
@@ -84,7 +85,7 @@ func (n *Network) remove() error {
 	)
 }
 
-// clean removes what test processes have left that were killed.
+// clean removes the networks of killed test processes.
 func (n *Network) clean(t *testing.T) {
 	t.Helper()
 	list, err := exec.CommandContext(t.Context(), n.ip, "netns", "list").Output()
@@ -98,15 +99,15 @@ func (n *Network) clean(t *testing.T) {
 		}
 		if _, err := os.Stat(fmt.Sprintf("/proc/%d", process)); errors.Is(err, os.ErrNotExist) {
 			left := &Network{ip: n.ip, name: fmt.Sprintf("sqllock-%d-%d", process, number), link: fmt.Sprintf("sqllock%d", number)}
-			_ = left.remove() // somebody else may be at it, too
+			_ = left.remove() // another process may be removing it, too
 		}
 	}
 }
 
-// benchmarking is an address of the block that is set aside for tests of networks (RFC 2544).
+// benchmarking returns an address of the block that is reserved for network tests (RFC 2544).
 func benchmarking(i int) string { return fmt.Sprintf("198.%d.%d.%d", 18+i>>16, i>>8&255, i&255) }
 
-// Impossible ends a test that this machine cannot run: it is skipped, and with CI=true it fails.
+// Impossible ends a test that this machine cannot run: it skips the test, and with CI=true it fails the test.
 func Impossible(t *testing.T, why string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
@@ -115,16 +116,16 @@ func Impossible(t *testing.T, why string) {
 	t.Skip(why)
 }
 
-// Outside is the address that the machine has for those in the network.
+// Outside returns the machine's address as seen from the network.
 func (n *Network) Outside() string { return n.outside }
 
-// Command is a command to be run in the network.
+// Command returns a command that runs in the network.
 func (n *Network) Command(ctx context.Context, program string) *exec.Cmd {
 	return exec.CommandContext(ctx, n.ip, "netns", "exec", n.name, program)
 }
 
-// Cut cuts the network off: each end sends its packets to a hardware address that the other does
-// not have, and so drops them.
+// Cut cuts the network off: each end sends its packets to a hardware address that the other end does not have, so they
+// are dropped.
 func (n *Network) Cut(t *testing.T) {
 	t.Helper()
 	n.must(t, "-n", n.name, "neighbor", "replace", n.outside, "dev", innerLink, "lladdr", nobody, "nud", "permanent")

@@ -6,7 +6,8 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// WaitsOutlast tests that waits for session locks go on while their server is away, in the middle and at first.
+// WaitsOutlast tests that waits for session locks survive an outage of their server, whether it happens before or
+// during the wait.
 func WaitsOutlast(t *testing.T, machine Machine, db Database) {
 	t.Helper()
 	for _, end := range []func(){machine.Kill, machine.Stop} {
@@ -26,7 +27,8 @@ func WaitsOutlast(t *testing.T, machine Machine, db Database) {
 	}
 }
 
-// OutlastsReadOnly tests that a wait goes on while its server is a standby or read-only, as in a failover, until it is the primary.
+// OutlastsReadOnly tests that a wait goes on while its server is a standby or read-only, as in a failover, until the
+// server is the primary.
 func OutlastsReadOnly(t *testing.T, db Database, promote func()) {
 	t.Helper()
 	var told events

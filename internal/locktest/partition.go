@@ -9,11 +9,11 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// partitions tests session locks whose connection is half-open: it carries nothing any more,
-// and neither side has seen its end. Each test has a database of its own.
+// partitions tests session locks on a half-open connection: it transmits nothing, and neither side has noticed. Each
+// test has a database of its own.
 func partitions(t *testing.T, database func(t *testing.T) Database) {
 	for name, test := range map[string]struct {
-		ttl time.Duration // of the one that is cut off
+		ttl time.Duration // of the Locker that is cut off
 		run func(parted, *testing.T)
 	}{
 		"a holder that is cut off is told before anybody else has its lock":       {partedTTL, parted.holder},
@@ -34,15 +34,15 @@ func partitions(t *testing.T, database func(t *testing.T) Database) {
 	}
 }
 
-// partedTTL is the session TTL of those that are cut off. The last sixth of it is between the news of the loss and the
-// end of the lock, and a busy machine needs some of that.
+// partedTTL is the session TTL of the Lockers that are cut off. The last sixth of it is between the report of the loss
+// and the end of the lock, and a busy machine needs a part of that.
 const partedTTL = 18 * time.Second
 
 type parted struct {
 	Database
 	*Cable
 	near, other Locker
-	far         Locker // the one that is cut off
+	far         Locker // the Locker that is cut off
 }
 
 func (p parted) holder(t *testing.T) {
@@ -77,15 +77,16 @@ func (p parted) holder(t *testing.T) {
 		mustMatch(t, lock.Release(t.Context()), sqllock.ErrLost)
 	}
 
-	// What was sent before and while it was cut off does not change who holds what.
+	// Data sent before and during the cut must not change the holders.
 	p.Heal()
 	MustRelease(t, MustAcquire(t, p.far, "another"))
 	MustBeHeld(t, p.far, "taken")
 	MustBeHeld(t, p.far, "waited for")
 }
 
-// impatient leaves in the middle of a statement, that of an acquisition which finds the session idle. To wait for the end
-// of the statement, after 10 s, would cost the session with the other lock, and ten of them more time than there is.
+// impatient cancels in the middle of a statement, that of an acquisition that finds the session idle. Waiting for the
+// end of the statement, after 10 s, would cost the session and its other lock, and ten such waits would take longer
+// than the test has.
 func (p parted) impatient(t *testing.T) {
 	all := bounded(t)
 	for round := range 10 {
@@ -100,7 +101,7 @@ func (p parted) impatient(t *testing.T) {
 		_, err := p.far.TryAcquire(ctx, "late")
 		mustMatch(t, err, errGone)
 		if kept != nil {
-			MustLive(t, kept) // it was not the end of its session that ended the call
+			MustLive(t, kept) // the call did not end because its session ended
 		}
 		p.Heal()
 		mustBecomeFree(t, p.near, "late")
@@ -114,7 +115,7 @@ func (p parted) impatient(t *testing.T) {
 	}
 }
 
-// waiterInQueue has the server grant the lock to somebody who does not hear of it.
+// waiterInQueue makes the server grant the lock to a waiter that does not receive the response.
 func (p parted) waiterInQueue(t *testing.T) {
 	p.waiter(t, func() {})
 }
@@ -125,7 +126,7 @@ func (p parted) waiterLeaves(t *testing.T) {
 	})
 }
 
-// waiter cuts a waiter off, and releases the lock that it waits for after it did what is given.
+// waiter cuts a waiter off, calls before, and releases the lock that it waits for.
 func (p parted) waiter(t *testing.T, before func()) {
 	lock := MustTry(t, p.near, "a")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -153,7 +154,7 @@ func (p parted) waiter(t *testing.T, before func()) {
 	mustBecomeFree(t, p.far, "a")
 }
 
-// wait has the Locker that will be cut off wait, and returns when the server knows.
+// wait makes the Locker that will be cut off wait, and returns when the wait is in the server's queue.
 func (p parted) wait(ctx context.Context, t *testing.T, name string) waiter {
 	t.Helper()
 	w := startWaiter(ctx, p.far, name)

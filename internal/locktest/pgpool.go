@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// StartPgpool starts a pgpool-II with that backend_clustering_mode in front of the server of a PostgreSQL database and returns
-// a DSN that goes through it. Without the program the test is skipped; with CI=true it fails.
+// StartPgpool starts a pgpool-II with this backend_clustering_mode in front of the server of a PostgreSQL database, and
+// returns a DSN that goes through it. If the program is missing, the test is skipped; with CI=true it fails.
 func StartPgpool(t *testing.T, dsn, mode string) string {
 	t.Helper()
 	program := findProgram(t, "pgpool")
@@ -25,11 +25,11 @@ func StartPgpool(t *testing.T, dsn, mode string) string {
 	_, port, _ := net.SplitHostPort(address)
 	_, controlPort, _ := net.SplitHostPort(control)
 	password, _ := server.User.Password()
-	folder, err := os.MkdirTemp("", "pgpool") // whose name is short enough for sockets
+	folder, err := os.MkdirTemp("", "pgpool") // t.TempDir is too long for the path of a socket
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(folder) }) // it is in the folder for temporary files
+	t.Cleanup(func() { _ = os.RemoveAll(folder) }) // an error would leave only a temporary folder
 	var config strings.Builder
 	for _, setting := range [][2]string{
 		{"backend_clustering_mode", mode},
@@ -45,7 +45,7 @@ func StartPgpool(t *testing.T, dsn, mode string) string {
 		{"backend_hostname0", server.Hostname()},
 		{"backend_port0", server.Port()},
 		{"backend_flag0", "DISALLOW_TO_FAILOVER"},
-		{"allow_clear_text_frontend_auth", "on"}, // it has no passwords of its own
+		{"allow_clear_text_frontend_auth", "on"}, // pgpool has no passwords of its own
 		{"sr_check_user", server.User.Username()},
 		{"sr_check_password", password},
 		{"num_init_children", "40"},
@@ -62,7 +62,7 @@ func StartPgpool(t *testing.T, dsn, mode string) string {
 	}
 	in := func(name string) string { return filepath.Join(folder, name) }
 	cmd := exec.CommandContext(t.Context(), program, "-n", "-D", "-f", in("pgpool.conf"), "-F", in("pcp.conf"), "-a", in("pool_hba.conf"), "-k", in("key"))
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) } // at once, with its children
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) } // ends at once, with its children
 	log, err := os.Create(in("log"))
 	if err != nil {
 		t.Fatal(err)

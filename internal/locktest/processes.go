@@ -16,17 +16,17 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Job is what a child process does.
+// Job is the work of a child process.
 type Job string
 
 // The jobs of child processes.
 const (
-	JobHold  Job = "hold"  // says "held" when it holds HeldByChild, and what became of it when there is a line of input
-	JobWatch Job = "watch" // says what it holds of HeldByChild and when, see watch
-	JobRelay Job = "relay" // hands a lock on and says how often, see handOn
+	JobHold  Job = "hold"  // prints "held" when it holds HeldByChild, and after a line of input what became of the lock
+	JobWatch Job = "watch" // prints when it acquires and loses HeldByChild, see watch
+	JobRelay Job = "relay" // hands a lock on and prints how often, see handOn
 )
 
-// HeldByChild is the name that a child process holds.
+// HeldByChild is the lock that a child process holds.
 const HeldByChild = "the lock"
 
 // perProcess is how many goroutines of a process wait for one lock.
@@ -60,9 +60,9 @@ func holdOn(ctx context.Context, l Locker, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// handOn is what a child process does for the benchmark of a lock that processes hand on to each
-// other: it says "ready". At the first line of input its waiters start, at the second it begins to count how often
-// they hold the lock, and at the third they stop, and it says the count.
+// handOn is the job of a child process in the benchmark of a lock that processes hand on to each other. It prints
+// "ready". At the first line of input its waiters start. At the second it begins to count how often they hold the lock.
+// At the third they stop, and it prints the count.
 func handOn(ctx context.Context, l Locker, in io.Reader, out io.Writer) error {
 	release, err := acquire(ctx, l, fmt.Sprint("of process ", os.Getpid())) // opens a connection
 	if err != nil {
@@ -88,14 +88,14 @@ func handOn(ctx context.Context, l Locker, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// fairWindow is how long processes hand on a lock while it is counted how often each of them held it. Where nobody is
-// woken a process keeps the lock for 50 ms or more, so that all have had it once after half a second.
+// fairWindow returns how long processes hand a lock on while their acquisitions are counted. If no waiter is woken, a
+// process keeps the lock for 50 ms or more, so each process has held it once after half a second.
 func fairWindow() time.Duration { return 3 * window() }
 
-// processes has 8 processes with 8 waiters each hand on one lock, and before and after them 64
-// connections that wait in the server's own queue. "x-native" is how many times as many handoffs
-// a second the processes get through; "max/min" compares processes, and "conns/process" is the
-// most connections that were seen, by process.
+// processes makes 8 processes with 8 waiters each hand on one lock, and before and after that 64 connections that wait
+// in the server's own queue. "x-native" is the rate of handoffs of the processes divided by that of the connections.
+// "max/min" compares the processes. "conns/process" is the largest observed number of connections, divided by the
+// number of processes.
 func (o Bench) processes(b *testing.B) {
 	const processes = 8
 	children := make([]*process, processes)
@@ -114,7 +114,7 @@ func (o Bench) processes(b *testing.B) {
 		pinned[i] = queue(b)
 	}
 	once(b, func() {
-		native(b, pinned, window()/4) // opens connections
+		native(b, pinned, window()/4) // opens the connections
 		handoffs := native(b, pinned, window()/2)
 		peak := o.watch(b)
 		served := relayed(b, children)
@@ -128,8 +128,8 @@ func (o Bench) processes(b *testing.B) {
 	})
 }
 
-// relayed has the processes hand on the lock, and returns how often each held it in one window, which begins when
-// all have been at it for some time.
+// relayed makes the processes hand on the lock. It returns how often each of them held it in one window, which begins
+// when all have been running for some time.
 func relayed(b *testing.B, children []*process) (served []int) {
 	b.Helper()
 	for _, during := range []time.Duration{window() / 4, fairWindow(), 0} {
@@ -154,8 +154,7 @@ func relayed(b *testing.B, children []*process) (served []int) {
 	return served
 }
 
-// native has connections of the bare driver hand on a lock for a while, and returns how often
-// one of them held it.
+// native makes connections of the bare driver hand on a lock for a while, and returns the total number of acquisitions.
 func native(b *testing.B, pinned []Bare, during time.Duration) int {
 	b.Helper()
 	r := newRelay(b.Context(), len(pinned), func(ctx context.Context, i int) (func(context.Context) error, error) {
@@ -170,8 +169,8 @@ func native(b *testing.B, pinned []Bare, during time.Duration) int {
 	return sum(r.served)
 }
 
-// killed kills a process that holds a lock with signal 9 while a Locker waits for it, and
-// measures from then until that has the lock.
+// killed kills a process that holds a lock with signal 9 while a Locker waits for the lock, and measures the time until
+// the Locker has it.
 func (o Bench) killed(b *testing.B) {
 	const rounds = 15
 	l := o.Locker(b)
@@ -233,7 +232,7 @@ func (o Bench) child(b *testing.B, job Job) *process {
 	return startProcess(b, exec.CommandContext(b.Context(), os.Args[0]), o.Child(job))
 }
 
-// startProcess starts a command that runs the test program, as the child that env makes of it.
+// startProcess starts a command that runs the test program, as the child process that env selects.
 func startProcess(tb testing.TB, cmd *exec.Cmd, env []string) *process {
 	tb.Helper()
 	cmd.Env = append(os.Environ(), env...)
@@ -250,7 +249,7 @@ func startProcess(tb testing.TB, cmd *exec.Cmd, env []string) *process {
 	return &process{Cmd: cmd, in: in, out: bufio.NewScanner(out)}
 }
 
-// send sends an empty line; that the child is gone is seen by what it does not say.
+// send sends an empty line. If the child is gone, its missing output will show that.
 func (p *process) send() { _, _ = io.WriteString(p.in, "\n") }
 
 func (p *process) line() string {

@@ -12,8 +12,8 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// races has a release and a cancellation meet at the grant of a lock, 10,000 times (500 with
-// -short) or as often as 30 s allow, and looks at what is left.
+// races makes a release and a cancellation coincide with the grant of a lock, 10,000 times (500 with -short) or as
+// often as possible in 30 s, and checks what is left.
 func races(t *testing.T, s sessions) {
 	const names, lockers, most = 16, 4, 30 * time.Second
 	rounds := 10_000
@@ -63,12 +63,12 @@ func races(t *testing.T, s sessions) {
 func nameOf(t *testing.T, i int) string { return t.Name() + "/" + string(rune('A'+i)) }
 
 type race struct {
-	begun, granted, late atomic.Int64 // rounds; waits that were granted; of those, cancelled already
-	usual                atomic.Int64 // how long a wait lasts that is not cancelled, in nanoseconds
+	begun, granted, late atomic.Int64 // rounds; waits that were granted; granted waits that had been cancelled already
+	usual                atomic.Int64 // how long an uncancelled wait lasts, in nanoseconds
 }
 
-// round has the waiter wait for a lock of the holder's, which is released at some time before
-// or after the wait is in the server's queue. The wait is cancelled some time later or earlier.
+// round makes the waiter wait for a lock of the holder. The lock is released some time before or after the wait reaches
+// the server's queue. The wait is cancelled some time before or after that.
 func (r *race) round(ctx context.Context, holder, waiter Locker, name string) error {
 	bound, stop := context.WithTimeout(ctx, 2*soon)
 	defer stop()
@@ -81,9 +81,9 @@ func (r *race) round(ctx context.Context, holder, waiter Locker, name string) er
 	began := time.Now()
 	usual := r.usual.Load()
 	release, end := time.Duration(0), time.Hour
-	calm := usual == 0 || rand.IntN(16) == 0 // a round that shows how long a wait lasts
+	calm := usual == 0 || rand.IntN(16) == 0 // this round measures how long a wait lasts
 	if !calm {
-		release = time.Duration(usual/2 + rand.Int64N(usual+1)) // the wait is about to be in the queue, or is
+		release = time.Duration(usual/2 + rand.Int64N(usual+1)) // the wait has just reached the queue, or is about to
 		end = max(0, release+time.Duration(rand.Int64N(usual)-usual/2))
 	}
 	released := make(chan error, 1)
@@ -114,7 +114,7 @@ func (r *race) round(ctx context.Context, holder, waiter Locker, name string) er
 	return nil
 }
 
-// give releases a lock, of which it has first seen now and then that it is held.
+// give releases a lock. In some rounds it first checks that the lock is held.
 func (r *race) give(ctx context.Context, lock sqllock.Lock, other Locker) error {
 	if rand.IntN(8) == 0 {
 		if _, err := other.TryAcquire(ctx, lock.Name()); !errors.Is(err, sqllock.ErrHeld) {

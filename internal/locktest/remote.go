@@ -16,15 +16,15 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Remote is databases that other processes reach over a network.
+// Remote describes databases that other processes reach over a network.
 type Remote struct {
 	Open   func(t *testing.T) Database
 	Direct bool     // the server listens at its port on every address of the machine
-	Env    []string // more of the environment of the processes
+	Env    []string // additional environment variables of the processes
 }
 
-// Remotes tests session locks of a process whose packets are lost from some moment on. Each test
-// has a database of its own.
+// Remotes tests session locks of a process whose packets are lost from some moment on. Each test has a database of its
+// own.
 func Remotes(t *testing.T, setup Remote) {
 	t.Helper()
 	for name, test := range map[string]func(remote, *testing.T){
@@ -52,7 +52,7 @@ type remote struct {
 	Remote
 	Database
 	network     *Network
-	address     string // of the server, in the network
+	address     string // of the server, as seen from the network
 	near, other Locker
 }
 
@@ -71,7 +71,7 @@ func (r remote) holderThatWaited(t *testing.T) {
 	r.lose(t, far)
 }
 
-// lose cuts the process off that holds the lock, while another waits for it.
+// lose cuts off the process that holds the lock, while a waiter waits for it.
 func (r remote) lose(t *testing.T, far *process) {
 	type grant struct {
 		outcome
@@ -112,8 +112,8 @@ func (r remote) waiterLeaves(t *testing.T) {
 	})
 }
 
-// waiter cuts a process off that waits, and releases the lock after it did what is given. Another has the lock then. The
-// process waits on, and stands in the queue again when it is no longer cut off.
+// waiter cuts off a process that waits, calls before, and releases the lock. Another Locker then gets the lock. The
+// process keeps waiting, and joins the queue again when it is no longer cut off.
 func (r remote) waiter(t *testing.T, before func()) {
 	lock := MustTry(t, r.near, HeldByChild)
 	far := r.start(t)
@@ -125,14 +125,14 @@ func (r remote) waiter(t *testing.T, before func()) {
 	r.network.Heal(t)
 	r.queued(t)
 	far.send()
-	far.mustSay(t, "is held") // the wait, which was given up
+	far.mustSay(t, "is held") // the result of the wait, which was cancelled
 	far.mustSay(t, "is held")
 	MustLive(t, next)
 	MustRelease(t, next)
 }
 
-// heal lets the process have the answers that were sent meanwhile, and try again for the lock,
-// which another has.
+// heal lets the process receive the responses that were sent meanwhile, and makes it try again for the lock, which is
+// held.
 func (r remote) heal(t *testing.T, far *process) {
 	t.Helper()
 	r.network.Heal(t)
@@ -151,9 +151,9 @@ func (r remote) queued(t *testing.T) {
 	Eventually(t, "the wait is in the server's queue", func() bool { return r.Waiting(t, HeldByChild) > 0 })
 }
 
-// watch is what a process does that will be cut off: it says what came of a wait for HeldByChild, and
-// what ended the lock. After a line of input it says what came of one more try. At the end of its
-// input, which is that of its parent, it does not stay for the rest.
+// watch is the job of a process that will be cut off. It prints the result of a wait for HeldByChild, and what ended
+// the lock. After a line of input it prints the result of one more attempt. When its input ends, because its parent has
+// ended, it skips the rest.
 func watch(ctx context.Context, l Locker, in io.Reader, out io.Writer) error {
 	asked, ask := context.WithCancel(ctx)
 	go func() {
@@ -175,7 +175,7 @@ func watch(ctx context.Context, l Locker, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// report says what is known of a lock, and since when, on the clock that processes share.
+// report prints the state of a lock, with the time of the clock that all processes share.
 func report(out io.Writer, err error) {
 	now := time.Now().UnixNano()
 	word := "failed"
@@ -187,10 +187,10 @@ func report(out io.Writer, err error) {
 	case errors.Is(err, sqllock.ErrHeld):
 		word = "is held"
 	}
-	fmt.Fprintf(out, "%d %s: %q\n", now, word, fmt.Sprint(err)) // of one line
+	fmt.Fprintf(out, "%d %s: %q\n", now, word, fmt.Sprint(err)) // keep it on one line
 }
 
-// mustSay waits for a report, and returns when it was made.
+// mustSay waits for a report, and returns its time.
 func (p *process) mustSay(t *testing.T, want string) time.Time {
 	t.Helper()
 	said := make(chan string, 1)

@@ -11,43 +11,43 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Server is a server of session locks, as [Sessions] sees it.
+// Server is a server of session locks, for [Sessions].
 type Server struct {
-	// Open creates a database that nobody else uses, and that ends with the test.
+	// Open creates a database that nobody else uses. It ends with the test.
 	Open func(t *testing.T) Database
 
-	Driver             string // of database/sql
+	Driver             string // the name in database/sql
 	LocksPerConnection int
-	Slice              time.Duration // about how long a waiter stands in the server's queue at a time
+	Slice              time.Duration // about how long a waiter stays in the server's queue at a time
 	Malformed          []string      // DSNs with Secret in them that cannot be parsed
 }
 
 // Database is a database on such a server.
 type Database interface {
 	Pool() *sql.DB
-	Access(t *testing.T) Access                            // of its DSN
-	DSN(t *testing.T, other Access) string                 // with something else in it
+	Access(t *testing.T) Access                            // of the database's DSN
+	DSN(t *testing.T, other Access) string                 // returns the DSN with these parts replaced
 	New(s Settings) (SessionLocker, error)                 // opens a Locker
 	Child(dsn string, ttl time.Duration, job Job) []string // the environment that makes the test program a child process
 
-	Waiting(t *testing.T, name string) int  // counts the sessions in the server's queue for a lock, or, on MySQL, for any
-	Locks(t *testing.T) int                 // counts the sessions that wait for any lock, and, on PostgreSQL, those that hold one
+	Waiting(t *testing.T, name string) int  // counts the sessions in the server's queue for a lock or, on MySQL, for any lock
+	Locks(t *testing.T) int                 // counts the sessions that wait for any lock and, on PostgreSQL, those that hold one
 	Sessions(t *testing.T) int              // counts the connections of Lockers
-	Holder(t *testing.T, name string) int64 // says which session holds a lock; 0 is none
+	Holder(t *testing.T, name string) int64 // returns the session that holds a lock; 0: none
 	End(t *testing.T, name string)          // ends the session that holds a lock
 
 	// EndWaits ends the sessions that wait for a lock, or only their statements.
 	EndWaits(t *testing.T, name string, sessions bool)
 }
 
-// Access is parts of a DSN. Instead of the database's own, an empty one is just that.
+// Access has parts of a DSN. In the argument of DSN an empty field stands for the database's own part.
 type Access struct{ Address, User, Password, Database string } // the address is host:port
 
-// Settings is how a Locker is opened.
+// Settings has the options of a Locker.
 type Settings struct {
 	DSN         string        // instead of the database's own
 	DB          *sql.DB       // instead of a DSN
-	TTL         time.Duration // by default it ends in no test
+	TTL         time.Duration // by default it does not end during a test
 	Heartbeat   time.Duration // at most a third of the TTL; by default the Locker's own
 	Owner       string
 	Connections int
@@ -55,21 +55,21 @@ type Settings struct {
 	Logger      *slog.Logger
 }
 
-// endless is a session TTL that ends in no test: what was left held is found out, and whoever is told of a loss, or
-// gets a lock, owes that to something else.
+// endless is a session TTL that does not end during a test. A lock that is left held is therefore detected, and a loss
+// or an acquisition must have another reason than the TTL.
 const endless = time.Hour
 
-// SessionTTL is the session TTL that the settings ask for.
+// SessionTTL returns the session TTL, with its default.
 func (s Settings) SessionTTL() time.Duration { return cmp.Or(s.TTL, endless) }
 
-// SessionLocker is a Locker that also shows and ends other holders.
+// SessionLocker is a Locker that can also inspect and terminate other holders.
 type SessionLocker interface {
 	Locker
 	Inspect(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Holder, bool, error)
 	Terminate(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Holder, bool, error)
 }
 
-// Sessions tests what is the same of session locks on every server, besides what [Exercise] tests. Each test has a
+// Sessions tests the common behavior of session locks on every server, in addition to [Exercise]. Each test has a
 // database of its own.
 func Sessions(t *testing.T, server Server) {
 	t.Helper()
@@ -169,7 +169,7 @@ func (s sessions) locker(t *testing.T) Locker {
 	return s.open(t)
 }
 
-// startWaiting acquires in another goroutine, and returns when one wait more is in the server's queue.
+// startWaiting acquires in another goroutine, and returns when there is one more wait in the server's queue.
 func startWaiting(ctx context.Context, t *testing.T, db Database, l sqllock.Locker, name string) waiter {
 	t.Helper()
 	before := db.Waiting(t, name)

@@ -15,22 +15,22 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// settingsEnv has each setting tested alone, as `make soak` does. Otherwise most of them are tested together.
+// settingsEnv makes each setting a test of its own, as in `make soak`. Otherwise most of them are tested together.
 const settingsEnv = "SQLLOCK_TEST_SETTINGS"
 
-// Odd is what no lock may depend on: settings of a session, and parameters of the driver, as a DSN has them, but not escaped.
-// Several have & between them.
+// Odd has settings that must not affect locks: session settings and driver parameters, in the form of a DSN but not
+// escaped. Several settings are joined by &.
 type Odd struct {
-	Alone    []string // each of them may change what a statement means, does or returns
+	Alone    []string // each may change the meaning, the effect or the result of a statement
 	Together []string // the others
 }
 
-// Join returns all of both.
+// Join returns the settings of both.
 func (o Odd) Join(other Odd) Odd {
 	return Odd{slices.Concat(o.Alone, other.Alone), slices.Concat(o.Together, other.Together)}
 }
 
-// Each runs a test with each setting, with a DSN that has it.
+// Each runs a test once for each setting, with a DSN that has it.
 func (o Odd) Each(t *testing.T, dsn string, test func(t *testing.T, dsn, setting string)) {
 	t.Helper()
 	settings := slices.Concat(o.Alone, o.Together)
@@ -45,7 +45,7 @@ func (o Odd) Each(t *testing.T, dsn string, test func(t *testing.T, dsn, setting
 	}
 }
 
-// compatible makes of settings as few as there can be: those that set the same stay apart.
+// compatible combines settings into as few sets as possible. Settings of the same parameter go into different sets.
 func compatible(settings []string) (sets []string) {
 	var keys []map[string]bool
 	for _, setting := range settings {
@@ -89,7 +89,7 @@ func WithSetting(dsn, setting string) string {
 	return dsn + separator + strings.Join(parts, "&")
 }
 
-// OddMySQL is for MySQL and MariaDB. Every flag of sql_mode is among it that the server has.
+// OddMySQL returns settings for MySQL and MariaDB, including every sql_mode flag that the server has.
 func OddMySQL(t *testing.T, db *sql.DB) Odd {
 	t.Helper()
 	modes, isolation, mariaDB := modesOf(t, db)
@@ -119,7 +119,7 @@ func OddMySQL(t *testing.T, db *sql.DB) Odd {
 		case "SIMULTANEOUS_ASSIGNMENT", "EMPTY_STRING_IS_NULL", "ORACLE":
 			o.Alone = append(o.Alone, odd)
 		default:
-			if os.Getenv(settingsEnv) != "" { // all of them at once are tested in any case
+			if os.Getenv(settingsEnv) != "" { // a set with all of them is tested in any case
 				o.Together = append(o.Together, odd)
 			}
 		}
@@ -135,18 +135,18 @@ func OddMySQL(t *testing.T, db *sql.DB) Odd {
 	return o
 }
 
-// modesOf returns the flags of sql_mode that a server has, each with those that it stands for, and the name of the variable that is the
-// isolation level.
+// modesOf returns the sql_mode flags of a server, each with the flags that it implies, and the name of the variable for
+// the isolation level.
 func modesOf(t *testing.T, db *sql.DB) (modes []string, isolation string, mariaDB bool) {
 	t.Helper()
 	conn, err := db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }() // not into the pool
+	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }() // keep it out of the pool
 	for bit := range 64 {
 		if _, err := conn.ExecContext(t.Context(), fmt.Sprintf("SET sql_mode = %d", uint64(1)<<bit)); err != nil {
-			continue // it has no such flag
+			continue // there is no such flag
 		}
 		var mode string
 		if err := conn.QueryRowContext(t.Context(), "SELECT @@sql_mode").Scan(&mode); err != nil {
@@ -169,8 +169,8 @@ func modesOf(t *testing.T, db *sql.DB) (modes []string, isolation string, mariaD
 	return modes, "transaction_isolation", false
 }
 
-// OddPostgres is for PostgreSQL with pgx. The protocol of simple queries pgx itself does not use with standard_conforming_strings=off, nor
-// with a client_encoding that is not UTF8.
+// OddPostgres returns settings for PostgreSQL with pgx. It does not combine the simple query protocol with
+// standard_conforming_strings=off or a client_encoding other than UTF8, because pgx refuses that.
 func OddPostgres() Odd {
 	return Odd{
 		Alone: []string{
@@ -194,7 +194,7 @@ func OddPostgres() Odd {
 	}
 }
 
-// UnderSettings tests session locks under settings, beside those of Lockers that have none.
+// UnderSettings tests session locks under odd settings, together with Lockers that have none.
 func UnderSettings(t *testing.T, db Database, driverName string, odd Odd, list func(ctx context.Context, l SessionLocker) error) {
 	t.Helper()
 	odd.Each(t, db.DSN(t, Access{}), func(t *testing.T, dsn, setting string) {
@@ -203,7 +203,7 @@ func UnderSettings(t *testing.T, db Database, driverName string, odd Odd, list f
 	})
 }
 
-// asEver takes a lock, has others wait for it, see it and end its holder.
+// asEver acquires a lock, and has other Lockers wait for it, inspect it and terminate its holder.
 func asEver(t *testing.T, db Database, driverName, dsn, name string, list func(context.Context, SessionLocker) error) {
 	t.Helper()
 	pool, err := sql.Open(driverName, dsn)
@@ -249,7 +249,7 @@ func asEver(t *testing.T, db Database, driverName, dsn, name string, list func(c
 	MustRelease(t, all)
 }
 
-// stubborn tries again what failed: a limit of time that a DSN asks for can hit a session, on a busy machine, before it is set up.
+// stubborn retries failed operations: on a busy machine, a time limit in the DSN can hit a session before it is set up.
 type stubborn struct{ SessionLocker }
 
 // TryAcquire implements sqllock.Locker.

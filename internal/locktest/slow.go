@@ -13,13 +13,14 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Long reports whether tests may take their time, as they do for `make soak`.
+// Long reports whether tests may take a long time, as in `make soak`.
 func Long() bool { return os.Getenv("SOAK") != "" }
 
-// roundTrips are those of the networks that locks have to work on: of a continent, of an ocean, and by satellite or by phone.
+// roundTrips are the round-trip times of networks that locks must work on: within a continent, across an ocean, and by
+// satellite or by phone.
 var roundTrips = []time.Duration{25 * time.Millisecond, 150 * time.Millisecond, 400 * time.Millisecond}
 
-// OnSlowNetworks runs a test on a network with each of the round trips. Where tests may not take long, it is the slowest.
+// OnSlowNetworks runs a test on a network with each of the round-trip times, or only with the slowest unless Long.
 func OnSlowNetworks(t *testing.T, server string, test func(t *testing.T, n *SlowNetwork)) {
 	t.Helper()
 	some := roundTrips
@@ -34,7 +35,7 @@ func OnSlowNetworks(t *testing.T, server string, test func(t *testing.T, n *Slow
 	}
 }
 
-// SlowNetwork stands between clients and their server, and passes on everything later, in both directions.
+// SlowNetwork forwards connections between clients and their server with a delay in both directions.
 type SlowNetwork struct {
 	RoundTrip time.Duration
 
@@ -47,7 +48,7 @@ type SlowNetwork struct {
 	conns map[net.Conn]struct{} // guarded by mu
 }
 
-// NewSlowNetwork starts one on a free port, which ends with the test.
+// NewSlowNetwork starts a SlowNetwork on a free port. It ends with the test.
 func NewSlowNetwork(t *testing.T, server string, roundTrip time.Duration) *SlowNetwork {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -67,10 +68,10 @@ func NewSlowNetwork(t *testing.T, server string, roundTrip time.Duration) *SlowN
 	return n
 }
 
-// Address is where clients connect to.
+// Address returns the address for clients.
 func (n *SlowNetwork) Address() string { return n.listener.Addr().String() }
 
-// EndAll ends all connections, as a server does that restarts.
+// EndAll closes all connections, like a server that restarts.
 func (n *SlowNetwork) EndAll() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -89,7 +90,7 @@ func (n *SlowNetwork) accept() {
 	}
 }
 
-// rest waits, and reports whether the network is still there.
+// rest waits. It returns false if the network is closed.
 func (n *SlowNetwork) rest(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -103,7 +104,7 @@ func (n *SlowNetwork) rest(d time.Duration) bool {
 
 func (n *SlowNetwork) serve(client net.Conn) {
 	defer n.keep(client)()
-	if !n.rest(n.RoundTrip) { // TCP's own
+	if !n.rest(n.RoundTrip) { // the round trip of TCP's handshake
 		return
 	}
 	server, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", n.server)
@@ -117,7 +118,7 @@ func (n *SlowNetwork) serve(client net.Conn) {
 	both.Wait()
 }
 
-// keep has a connection ended with all others, until the function is called that it returns, which ends it.
+// keep registers a connection, so that EndAll closes it. The returned function unregisters and closes it.
 func (n *SlowNetwork) keep(c net.Conn) (end func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -130,7 +131,7 @@ func (n *SlowNetwork) keep(c net.Conn) (end func()) {
 	}
 }
 
-// forward passes on what one side says, half a round trip later, and at last that it has ended.
+// forward forwards the data of one side half a round trip later, and finally its end.
 func (n *SlowNetwork) forward(to, from net.Conn) {
 	type packet struct {
 		at   time.Time
@@ -150,13 +151,13 @@ func (n *SlowNetwork) forward(to, from net.Conn) {
 	})
 	for p := range packets {
 		if n.rest(time.Until(p.at)) {
-			_, _ = to.Write(p.data) // it may have ended
+			_, _ = to.Write(p.data) // the connection may have ended
 		}
 	}
 	_ = to.Close()
 }
 
-// SlowLocks tests what Lockers do whose server is far away. Those who are near are on the same server.
+// SlowLocks tests Lockers far and other, whose server is far away. near is on the same server, without the delay.
 func SlowLocks(t *testing.T, far, other, near Locker) {
 	t.Helper()
 	lock := MustTry(t, far, t.Name())

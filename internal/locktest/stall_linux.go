@@ -19,22 +19,22 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Staller dials connections that stop this process, as SIGSTOP does, when the answer to a request was read and nobody has
-// seen it yet. It is for a process with one processor, GOMAXPROCS=1: what reads the answer then goes on before any timer
-// does that was due meanwhile.
+// Staller dials connections that stop this process, as SIGSTOP does, after the response to a request was read and
+// before any code has seen it. The process must have one processor, GOMAXPROCS=1: after SIGCONT the reader of the
+// response then runs before any timer that became due meanwhile.
 type Staller struct {
 	mu   sync.Mutex
-	word []byte // guarded by mu: is in the request; nil when it is not armed
+	word []byte // guarded by mu: a part of the request; nil when it is not armed
 }
 
-// Arm has the next request that contains word stop the process.
+// Arm makes the next request that contains word stop the process.
 func (s *Staller) Arm(word string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.word = []byte(word)
 }
 
-// Dial is what a driver is to dial with.
+// Dial is the dial function for a driver.
 func (s *Staller) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Staller) Dial(ctx context.Context, network, address string) (net.Conn, 
 type stallingConn struct {
 	net.Conn
 	s   *Staller
-	due atomic.Bool // what is read next stops the process
+	due atomic.Bool // the next read stops the process
 }
 
 // Write implements net.Conn.
@@ -64,24 +64,24 @@ func (c *stallingConn) Write(b []byte) (int, error) {
 func (c *stallingConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && c.due.CompareAndSwap(true, false) {
-		// To this thread, which does not get any further then; and without a word to Go's scheduler.
+		// The signal goes to this thread, which stops at once, and Go's scheduler does not learn of it.
 		_, _, _ = syscall.RawSyscall(syscall.SYS_TGKILL, uintptr(os.Getpid()), uintptr(syscall.Gettid()), uintptr(syscall.SIGSTOP))
 	}
 	return n, err
 }
 
-// stallEnv makes a test the child of itself.
+// stallEnv makes the test program run a test as its own child.
 const stallEnv = "SQLLOCK_TEST_STALL"
 
-// StalledChild returns what Stalls was given for its child, in that child.
+// StalledChild returns, in the child of Stalls, the DSN that Stalls was called with.
 func StalledChild() (dsn string, is bool) { return os.LookupEnv(stallEnv) }
 
-// ServeStalls is what the child does: again and again it takes a lock, and is stopped when it gets the answer. It prints
-// whether it then had a lock that it did not hold.
+// ServeStalls runs in the child. For each line of input it acquires a lock and is stopped when the response arrives. It
+// prints whether TryAcquire then returned a lock that had already ended.
 func ServeStalls(l sqllock.Locker, s *Staller, word string, opts ...sqllock.Option) {
 	ctx := context.Background()
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		for taken := 0; taken < 3; { // so that everything is prepared, and trusted
+		for taken := 0; taken < 3; { // prepares the statements, and makes the session trusted
 			lock, err := l.TryAcquire(ctx, "stalled", opts...)
 			if err == nil && lock.Release(ctx) == nil {
 				taken++
@@ -97,7 +97,7 @@ func ServeStalls(l sqllock.Locker, s *Staller, word string, opts ...sqllock.Opti
 		switch err := lock.Release(ctx); {
 		case err == nil:
 			fmt.Fprintln(os.Stdout, "\nstalled: a lock")
-		case time.Since(given) > 500*time.Millisecond: // a lock that was taken anew may be over, too
+		case time.Since(given) > 500*time.Millisecond: // even a lock that was acquired after the stop may have ended by now
 			fmt.Fprintln(os.Stdout, "\nstalled: too slow:", err)
 		default:
 			fmt.Fprintln(os.Stdout, "\nstalled: a lock that was over:", err)
@@ -105,9 +105,9 @@ func ServeStalls(l sqllock.Locker, s *Staller, word string, opts ...sqllock.Opti
 	}
 }
 
-// Stalls tests that a process has no lock which is granted to it, and whose answer it gets when the server has given the
-// lock up again. The test that calls it calls ServeStalls in the child. It does so a number of times; over reports whether the server has
-// given up everything that the child had.
+// Stalls tests that a process does not get a lock whose grant arrives after the server has already freed the lock
+// again. In the child, the calling test must call ServeStalls. Stalls repeats this a number of times. over reports
+// whether the server has freed everything that the child had.
 func Stalls(t *testing.T, dsn string, times int, over func() bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+strings.Split(t.Name(), "/")[0]+"$")
@@ -139,7 +139,7 @@ func Stalls(t *testing.T, dsn string, times int, over func() bool) {
 		line := ""
 		for line == "" && said.Scan() {
 			line, _ = strings.CutPrefix(said.Text(), "stalled: ")
-			if line == said.Text() { // of the testing package
+			if line == said.Text() { // a line of the testing package
 				line = ""
 			}
 		}
@@ -150,9 +150,9 @@ func Stalls(t *testing.T, dsn string, times int, over func() bool) {
 	}
 }
 
-// isStopped reports whether a process is.
+// isStopped reports whether a process is stopped.
 func isStopped(pid int) bool {
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // of a process that has ended there is none
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // missing if the process has ended
 	_, rest, _ := bytes.Cut(stat, []byte(") "))
 	return bytes.HasPrefix(rest, []byte("T"))
 }

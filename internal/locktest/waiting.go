@@ -19,7 +19,7 @@ func (s suite) wakeLocal(t *testing.T) {
 	s.wake(t, l, l)
 }
 
-// wake has waiter wait for a lock of holder's, several times.
+// wake makes waiter wait for a lock of holder, several times.
 func (s suite) wake(t *testing.T, holder, waiter Locker) {
 	t.Helper()
 	for range 3 {
@@ -59,8 +59,8 @@ func (s suite) localOrder(t *testing.T) {
 	MustRelease(t, lock)
 }
 
-// everybodyServed has several processes with several goroutines each, all of which want the
-// lock several times; never two of them may hold it.
+// everybodyServed has several Lockers with several goroutines each. All of them want the lock several times, and no two
+// of them may hold it at once.
 func (s suite) everybodyServed(t *testing.T) {
 	const lockers, goroutines, rounds = 3, 3, 4
 	var (

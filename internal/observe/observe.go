@@ -1,4 +1,4 @@
-// Package observe tells a logger and a hook what happens to locks.
+// Package observe reports what happens to locks, to a logger and a hook.
 package observe
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/sqllock/sqllock/internal/hold"
 )
 
-// Sink is who is told, and by whom. Logger and Hook may be nil.
+// Sink has the logger and the hook, and the Locker that reports to them. Logger and Hook may be nil.
 type Sink struct {
 	Logger *slog.Logger
 	Hook   func(context.Context, sqllock.Event)
@@ -21,8 +21,8 @@ type Sink struct {
 
 func (s Sink) disabled() bool { return s.Logger == nil && s.Hook == nil }
 
-// Asked tells how an acquisition ended that began at the given time and maybe had to wait: in
-// err or, if that is nil, in h, whose end it will tell.
+// Asked reports how an acquisition ended that began at the given time: with err or, if that is nil, with h, whose end
+// it will report as well. waited says whether the acquisition had to wait.
 func (s Sink) Asked(ctx context.Context, name string, began time.Time, waited bool, h *hold.Hold, err error) {
 	if s.disabled() {
 		return
@@ -46,35 +46,35 @@ func (s Sink) Asked(ctx context.Context, name string, began time.Time, waited bo
 	})
 }
 
-// Retrying tells that an acquisition which began at the given time has met err, and goes on.
+// Retrying reports that an acquisition, which began at the given time, got err and continues.
 func (s Sink) Retrying(ctx context.Context, name string, began time.Time, err error) {
 	if !s.disabled() {
 		s.tell(ctx, slog.LevelWarn, sqllock.Event{Kind: event.Retrying, Name: name, Took: time.Since(began), Err: err})
 	}
 }
 
-// Renewed tells that the server confirmed what so many locks live on.
+// Renewed reports that the server confirmed a session or lease with so many locks.
 func (s Sink) Renewed(ctx context.Context, took time.Duration, locks int) {
 	if !s.disabled() {
 		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Renewed, Took: took, Locks: locks})
 	}
 }
 
-// RenewalFailed tells that the server did not confirm what so many locks live on.
+// RenewalFailed reports that the server did not confirm a session or lease with so many locks.
 func (s Sink) RenewalFailed(ctx context.Context, took time.Duration, locks int, err error) {
 	if !s.disabled() {
 		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.RenewalFailed, Took: took, Locks: locks, Err: err})
 	}
 }
 
-// Expiring tells that so many locks end after the time that is left, unless they are renewed before.
+// Expiring reports that so many locks end after the time that is left, unless they are renewed before.
 func (s Sink) Expiring(ctx context.Context, left time.Duration, locks int) {
 	if !s.disabled() {
 		s.tell(ctx, slog.LevelWarn, sqllock.Event{Kind: event.Expiring, Took: left, Locks: locks})
 	}
 }
 
-// The log comes first: a hook may take its time.
+// tell logs e and then calls the hook. The log comes first: a hook may take its time.
 func (s Sink) tell(ctx context.Context, level slog.Level, e sqllock.Event) {
 	s.log(ctx, level, e)
 	if s.Hook != nil {
@@ -99,7 +99,7 @@ func (s Sink) log(ctx context.Context, level slog.Level, e sqllock.Event) {
 	s.Log(ctx, level, "lock "+string(e.Kind), attrs...)
 }
 
-// Log is for what is no event.
+// Log logs something that is not an event.
 func (s Sink) Log(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
 	if s.Logger != nil {
 		s.Logger.LogAttrs(ctx, level, msg, attrs...)

@@ -1,25 +1,26 @@
-// Package option holds what the options of one acquisition say. Users see them as sqllock.Option, whose argument they cannot name.
+// Package option holds the options of one acquisition. Users see them as sqllock.Option, whose argument they cannot
+// name.
 package option
 
 import "time"
 
-// Options is what a list of sqllock.Option sets.
+// Options is the result of a list of sqllock.Option.
 type Options struct {
 	TTL  time.Duration  // 0: the Locker's own
-	Wait *time.Duration // how long to wait at most; nil: as long as the context lives
+	Wait *time.Duration // the longest wait; nil: as long as the context lives
 
-	Probe bool // a name that is held is asked for again by another call; see event.Failed
+	Probe bool // if the name is held, another call tries again; then event.Failed is not reported
 
 	backends []backend
 }
 
-// backend is what the options of one backend's package say.
+// backend has the options of one backend's package.
 type backend struct {
-	option string // the first of them that was given, as "leasetable.WithLimit"
+	option string // the first option of it that was given, as "leasetable.WithLimit"
 	says   any    // a pointer to that package's own type
 }
 
-// Of makes an option of the backend whose options are a C. The option's name is for errors of other backends.
+// Of makes an option of the backend whose options are a C. name is the option's name, for the errors of other backends.
 func Of[C any](name string, set func(*C)) func(*Options) {
 	return func(o *Options) {
 		for _, b := range o.backends {
@@ -34,8 +35,8 @@ func Of[C any](name string, set func(*C)) func(*Options) {
 	}
 }
 
-// Read applies opts. It returns what those say that are of the backend whose options are a C, and the name of an option that is of
-// another one, if there is any.
+// Read applies opts. It returns the common options, the options of the backend whose options are a C, and the name of
+// an option of another backend, if there is one.
 func Read[C any, O ~func(*Options)](opts []O) (o Options, c C, foreign string) {
 	for _, opt := range opts {
 		opt(&o)

@@ -1,4 +1,4 @@
-// Package refusal says why a kind of lock is refused on a server.
+// Package refusal has the error of a server that is refused for a kind of lock.
 package refusal
 
 import (
@@ -7,13 +7,13 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Error matches sqllock.ErrRefused.
+// Error says why a server is refused; it matches sqllock.ErrRefused.
 type Error struct {
 	Seen    string // what was seen
 	Instead string // what to use instead
 }
 
-// Error says both.
+// Error implements error.
 func (e *Error) Error() string {
 	return fmt.Sprintf("refused: %s; %s", e.Seen, e.Instead)
 }

@@ -15,8 +15,7 @@ import (
 // pollEvery is about how often a lock is tried for when there is no session left to wait on.
 const pollEvery = 50 * time.Millisecond
 
-// try tries for w on a shared session. It returns neither lock nor error when somebody else
-// holds it.
+// try tries for w on a shared session. It returns neither lock nor error when somebody else holds w.
 func (l *Locker[K]) try(ctx context.Context, w Want[K]) (got *lock[K], err error) {
 	err = l.onShared(ctx, func(s *session[K]) error {
 		lock := l.newLock(ctx, w, s, time.Now())
@@ -32,9 +31,9 @@ func (l *Locker[K]) try(ctx context.Context, w Want[K]) (got *lock[K], err error
 	return got, err
 }
 
-// untilTaken tries for w, and then waits for it. Its caller has the turn of the key. What can be over soon, such as a restart of the
-// server, does not end it: then it begins again, on other sessions. What the old ones may have been granted ends with
-// them. It reports whether it had to wait.
+// untilTaken tries for w, and then waits for it. Its caller is at the head of the key's wait queue. An error that can
+// pass, such as a restart of the server, does not end the wait: it begins again, on other sessions. A key that the
+// server may have granted to an old session ends with that session. untilTaken reports whether it had to wait.
 func (l *Locker[K]) untilTaken(ctx context.Context, w Want[K], contended bool) (got *lock[K], waited bool, err error) {
 	v := &waitState{began: time.Now(), held: contended}
 	for {
@@ -67,20 +66,20 @@ func (l *Locker[K]) untilTaken(ctx context.Context, w Want[K], contended bool) (
 	return nil, waited, err
 }
 
-// vigil is a wait for a lock.
+// waitState is the state of one wait for a lock.
 type waitState struct {
 	began time.Time
-	held  bool          // the last that was heard is that somebody holds the lock
-	pause trouble.Pause // after what was met last
+	held  bool          // the server's last answer: somebody holds the lock
+	pause trouble.Pause // after the last error
 }
 
-// seenHeld notes that the server has answered: somebody holds the lock.
+// seenHeld records that the server has answered: somebody holds the lock.
 func (l *Locker[K]) seenHeld(v *waitState) {
 	v.held, v.pause = true, 0
 	l.outage.Over()
 }
 
-// passing reports whether err is about what can be over soon, without anything being changed here.
+// passing reports whether err can pass without anything being changed here.
 func passing(err error) bool {
 	var limit *LimitError
 	if errors.As(err, &limit) {
@@ -89,8 +88,7 @@ func passing(err error) bool {
 	return sqllock.IsRetryable(err)
 }
 
-// wait waits for a key that somebody was seen to hold. The lock then lives on the session that
-// it was waited for on.
+// wait waits for a key that somebody was seen to hold. The lock then stays on the session that waited for it.
 func (l *Locker[K]) wait(ctx context.Context, w Want[K], v *waitState) (*lock[K], error) {
 	for {
 		var got *lock[K]
@@ -110,7 +108,7 @@ func (l *Locker[K]) wait(ctx context.Context, w Want[K], v *waitState) (*lock[K]
 	}
 }
 
-// slices waits for w on a session apart until it is taken.
+// slices waits for w on a dedicated session until it is acquired.
 func (l *Locker[K]) slices(ctx context.Context, w Want[K], s *session[K], v *waitState) (got *lock[K], err error) {
 	for {
 		if got, err = l.slice(ctx, w, s, time.Since(v.began)); got != nil || err != nil {
@@ -120,8 +118,8 @@ func (l *Locker[K]) slices(ctx context.Context, w Want[K], s *session[K], v *wai
 	}
 }
 
-// slice waits for w on a session apart, as long as one statement waits. When ctx ends, the
-// session gives back what it may still be granted before anybody uses it again.
+// slice waits for w on a dedicated session, for the length of one statement. When ctx ends, the session gives back what
+// it may still be granted before anybody uses it again.
 func (l *Locker[K]) slice(ctx context.Context, w Want[K], s *session[K], waited time.Duration) (*lock[K], error) {
 	c := &call[K]{op: w.take(), free: true, idle: func() { l.park(s) }}
 	c.undo = s.conn.Forget
@@ -132,7 +130,7 @@ func (l *Locker[K]) slice(ctx context.Context, w Want[K], s *session[K], waited 
 		if c.refused == nil || s.conn.Broken(c.refused) {
 			return c.refused
 		}
-		// The refusal can have met the grant.
+		// The server may have granted the key just before the error.
 		c.op.Done = false
 		return s.conn.Forget(ctx)
 	}
@@ -149,8 +147,7 @@ func (l *Locker[K]) slice(ctx context.Context, w Want[K], s *session[K], waited 
 	return c.lock, nil
 }
 
-// poll lets some time pass and tries for key on a shared session: the Locker has no session
-// left to wait on.
+// poll pauses and tries for the key on a shared session: the Locker has no session left to wait on.
 func (l *Locker[K]) poll(ctx context.Context, w Want[K]) (*lock[K], error) {
 	if err := l.sleep(ctx, pollEvery/2+rand.N(pollEvery)); err != nil { //nolint:gosec // jitter
 		return nil, err
@@ -158,7 +155,7 @@ func (l *Locker[K]) poll(ctx context.Context, w Want[K]) (*lock[K], error) {
 	return l.try(ctx, w)
 }
 
-// sleep returns nil after d, or why nothing more is to be done for a caller if that comes first.
+// sleep returns nil after d, or the reason if the caller's work must end before that.
 func (l *Locker[K]) sleep(ctx context.Context, d time.Duration) error {
 	pause := time.NewTimer(d)
 	defer pause.Stop()
@@ -172,8 +169,8 @@ func (l *Locker[K]) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// left is the error of a wait whose ctx has ended: of a lock that somebody was seen to hold that it is held, and otherwise
-// what was the trouble. What a driver says then tells only that some context ended.
+// waitError returns the error of a wait whose ctx has ended: that the lock is held, if somebody was seen to hold it,
+// and otherwise the outage. The driver's error would say only that some context ended.
 func (l *Locker[K]) waitError(ctx context.Context, name string, held bool, err error) error {
 	switch {
 	case held:

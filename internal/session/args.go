@@ -14,8 +14,8 @@ import (
 	"github.com/sqllock/sqllock/internal/waiting"
 )
 
-// CheckArgs validates what op was given for a session lock of the backend whose options are a C, and returns what those say, and the
-// options of every backend.
+// CheckArgs validates the arguments of op for a session lock of the backend whose options are a C. It returns that
+// backend's options and the common ones.
 func CheckArgs[C any](op, name string, opts []sqllock.Option) (c C, o option.Options, err error) {
 	o, c, foreign := option.Read[C](opts)
 	err = errors.Join(lockname.Check(name), waiting.Check(o.Wait))
@@ -32,17 +32,17 @@ func CheckArgs[C any](op, name string, opts []sqllock.Option) (c C, o option.Opt
 	return c, o, nil
 }
 
-// DefaultOwner is what a Locker calls itself unless told otherwise: program@host:pid.
+// DefaultOwner returns the name that a Locker gives itself unless WithOwner sets another: program@host:pid.
 func DefaultOwner() string {
-	host, _ := os.Hostname() // a name for people; without a host it still has the rest
+	host, _ := os.Hostname() // the name is for people; without a host it still has the rest
 	return fmt.Sprintf("%s@%s:%d", filepath.Base(os.Args[0]), host, os.Getpid())
 }
 
-// UnavailableError is the error of a connection that could not be opened. The drivers' texts
-// name the host and the user, never the password.
+// UnavailableError is the error when a connection could not be opened. The drivers' texts name the host and the user,
+// never the password.
 type UnavailableError struct {
 	Err       error
-	Permanent bool // the server answered, and will not let this client in: a wrong password, say
+	Permanent bool // the server answered, and does not admit this client: a wrong password, say
 }
 
 func (e *UnavailableError) Error() string { return "cannot connect: " + e.Err.Error() }
@@ -50,14 +50,14 @@ func (e *UnavailableError) Error() string { return "cannot connect: " + e.Err.Er
 // Unwrap returns the driver's error.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// Retryable implements the question of sqllock.IsRetryable. A certificate that is not trusted is not in an hour.
+// Retryable answers sqllock.IsRetryable. An untrusted certificate does not become trusted by waiting.
 func (e *UnavailableError) Retryable() bool {
 	var untrusted *tls.CertificateVerificationError
 	return !e.Permanent && !errors.As(e.Err, &untrusted)
 }
 
-// PassingRefusalError refuses a server because of a state that may be over soon: during a failover a standby becomes the primary, or
-// a proxy leads to it.
+// PassingRefusalError refuses a server because of a state that may pass: during a failover a standby becomes the
+// primary, or a proxy leads to the primary.
 type PassingRefusalError struct{ Refused *refusal.Error }
 
 func (e *PassingRefusalError) Error() string { return e.Refused.Error() }
@@ -65,5 +65,5 @@ func (e *PassingRefusalError) Error() string { return e.Refused.Error() }
 // Unwrap returns the *refusal.Error.
 func (e *PassingRefusalError) Unwrap() error { return e.Refused }
 
-// Retryable implements the question of sqllock.IsRetryable.
+// Retryable answers sqllock.IsRetryable.
 func (e *PassingRefusalError) Retryable() bool { return true }

@@ -8,9 +8,8 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Ask asks the server f, which may use the connection as it likes, and go on after ctx has ended.
-// It is asked on a session that holds nothing, so that it costs no lock if it takes long, unless
-// the Locker may have no more sessions.
+// Ask asks the server by f, which may use the connection as it likes, and may go on after ctx has ended. It uses a
+// session that holds nothing, so that a slow answer costs no lock, unless the Locker may have no more sessions.
 func Ask[K comparable, T any](
 	ctx context.Context, l *Locker[K], op, name string, f func(context.Context, Conn[K]) (T, error),
 ) (T, error) {
@@ -21,8 +20,7 @@ func Ask[K comparable, T any](
 	return answer, err
 }
 
-// ask asks f on a session that on chooses, and on another one when that one ends. The last answer
-// is returned.
+// ask calls f on a session that on chooses, and on another one when that ends. It returns the last answer.
 func ask[K comparable, T any](
 	ctx context.Context, l *Locker[K],
 	on func(context.Context, func(*session[K], func()) error) error, f func(context.Context, Conn[K]) (T, error),
@@ -49,8 +47,8 @@ func ask[K comparable, T any](
 	return answer, err
 }
 
-// onApart calls f with a session that holds nothing, or with a shared one if there can be no such
-// session. f calls idle when it no longer uses the session.
+// onDedicated calls f with a session that holds nothing, or with a shared one if there can be no such session. f calls
+// idle when it no longer uses the session.
 func (l *Locker[K]) onDedicated(ctx context.Context, f func(s *session[K], idle func()) error) error {
 	for {
 		s, reused, err := l.dedicatedSession(ctx)
@@ -63,7 +61,7 @@ func (l *Locker[K]) onDedicated(ctx context.Context, f func(s *session[K], idle 
 		err = f(s, func() { l.park(s) })
 		var ended *endedError
 		if !reused || !errors.As(err, &ended) || !ended.Retryable() {
-			return err // otherwise nobody had looked at the session for some time
+			return err // otherwise the session may have ended unnoticed while it was parked
 		}
 	}
 }
@@ -72,8 +70,8 @@ func (l *Locker[K]) onSharedIdle(ctx context.Context, f func(*session[K], func()
 	return l.onShared(ctx, func(s *session[K]) error { return f(s, func() {}) })
 }
 
-// describe is the error for a lock that somebody else was seen to hold. Who, is worth asking
-// for, but nothing to fail for.
+// describe returns the error for a lock that somebody else was seen to hold. It asks for the holder, but does not fail
+// if the answer is an error.
 func (l *Locker[K]) describe(ctx context.Context, w Want[K]) error {
 	holder, err := l.holder(ctx, w)
 	if errors.Is(err, sqllock.ErrClosed) {
@@ -82,7 +80,7 @@ func (l *Locker[K]) describe(ctx context.Context, w Want[K]) error {
 	return &sqllock.HeldError{Name: w.Name, Holder: holder}
 }
 
-// holder asks who holds a lock.
+// holder asks the server for the holder of a lock.
 func (l *Locker[K]) holder(ctx context.Context, w Want[K]) (sqllock.Holder, error) {
 	return ask(ctx, l, l.onSharedIdle, func(ctx context.Context, c Conn[K]) (holder sqllock.Holder, err error) {
 		holder, _, err = c.Holder(ctx, w.Key)
@@ -90,8 +88,8 @@ func (l *Locker[K]) holder(ctx context.Context, w Want[K]) (sqllock.Holder, erro
 	})
 }
 
-// heldHere is the error for a lock whose turn is taken in this process: one of its goroutines
-// holds the lock, or is waiting for it.
+// heldHere returns the error for a lock whose wait queue has a head in this process: one of its goroutines holds the
+// lock or is waiting for it.
 func (l *Locker[K]) heldHere(w Want[K]) *sqllock.HeldError {
 	held := &sqllock.HeldError{Name: w.Name}
 	if l.holds(w.Key) {

@@ -9,22 +9,22 @@ import (
 	"github.com/sqllock/sqllock/internal/clock"
 )
 
-// maxBatch bounds how much one statement is asked to do.
+// maxBatch bounds the operations in one statement.
 const maxBatch = 512
 
-// batch is calls that are run together: one piece of work, or ops for one statement.
+// batch is a group of calls that run together: one with work, or any number with ops for one statement.
 type batch[K comparable] struct {
 	calls []*call[K]
 	ops   []*Op[K]
-	one   [1]*Op[K]       // room for ops, which mostly are one
-	ctx   context.Context //nolint:containedctx // of the caller who runs it; nil: the session's goroutine does
-	sent  time.Time       // when the ops were
+	one   [1]*Op[K]       // room for ops: mostly there is one
+	ctx   context.Context //nolint:containedctx // of the caller that runs it; nil: the session's goroutine does
+	sent  time.Time       // when the ops were sent
 	until time.Time       // when to give up
-	said  error           // what the server said to the ops instead of an answer
+	said  error           // the server's error for the ops
 }
 
-// take takes from the queue what can be done at once: one piece of work, or as many ops as
-// there are. The caller has mu.
+// take removes from the queue the calls that can run together: one with work, or as many with ops as there are. The
+// caller holds mu.
 func (s *session[K]) take() *batch[K] {
 	n := 0
 	for n < len(s.queue) && n < maxBatch && s.queue[n].work == nil {
@@ -42,11 +42,10 @@ func (s *session[K]) take() *batch[K] {
 	return &batch[K]{calls: s.taken}
 }
 
-// run runs a batch and hands over the outcomes, unless it returns ErrLate: then it is to be
-// called again. Another error ends the session. Of a caller who has left before, nothing is run.
-// What was taken for one who leaves meanwhile is given back before anything else happens on the
-// connection. A lock is recorded only when its caller has it: one that nobody has is not one to be
-// told, and its key's turn is the caller's to give up.
+// run runs a batch and answers its calls, unless it returns ErrLate: then it is to be called again. Another error ends
+// the session. It does not run calls whose callers have left. A key that was taken for a caller that leaves meanwhile
+// is given back before anything else happens on the connection. A lock is recorded only when its caller has it: if the
+// session ends before that, there is no lock to end, and the caller itself leaves the key's wait queue.
 func (s *session[K]) run(b *batch[K]) error {
 	err := s.attempt(b)
 	if errors.Is(err, ErrLate) {
@@ -73,8 +72,8 @@ func (s *session[K]) run(b *batch[K]) error {
 	return err
 }
 
-// settle decides for every call of a batch whether its caller is still there. It returns what is to
-// be given back, or undone, for those who are not, and what they want called after that.
+// settle decides for every call of a batch whether its caller is still there. For the callers that left it returns what
+// to give back or to undo, and the idle functions to call after that.
 func (s *session[K]) settle(b *batch[K], err error) (strays []*Op[K], undo func(context.Context) error, idle []func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +100,7 @@ func (s *session[K]) settle(b *batch[K], err error) (strays []*Op[K], undo func(
 			continue
 		}
 		if c.undo != nil {
-			undo = c.undo // of one call: it is work, and alone
+			undo = c.undo // of one call: work runs alone
 		} else if c.op.Take && c.op.Done {
 			strays = append(strays, &Op[K]{Key: c.op.Key, Shared: c.op.Shared})
 		}
@@ -112,8 +111,7 @@ func (s *session[K]) settle(b *batch[K], err error) (strays []*Op[K], undo func(
 	return strays, undo, idle
 }
 
-// attempt runs the calls of a batch whose callers are still there, or goes on to wait for their
-// answer.
+// attempt runs the calls of a batch whose callers are still there, or waits on for their answer.
 func (s *session[K]) attempt(b *batch[K]) (err error) {
 	if c := b.calls[0]; c.work != nil {
 		if c.left.Load() == deserted {
@@ -157,7 +155,7 @@ func (s *session[K]) attempt(b *batch[K]) (err error) {
 			return s.Timing.silence()
 		case err == nil, late, s.conn.Broken(err):
 			return err
-		case b.ctx != nil && b.ctx.Done() != nil: // its caller need not wait for what comes now
+		case b.ctx != nil && b.ctx.Done() != nil: // its caller need not wait for recover
 			b.said = err
 			return ErrLate
 		}
@@ -165,9 +163,9 @@ func (s *session[K]) attempt(b *batch[K]) (err error) {
 	})
 }
 
-// recover makes sure what is held after the server answered ops with an error, which does not
-// mean that nothing was done: a cancel or a timeout can meet the grant. Every key is given
-// back. No other lock can be meant: of one key a session holds one, and whoever asked for it has its turn.
+// recover makes sure what is held after the server answered ops with an error. The error does not mean that nothing was
+// done: a cancel or a timeout can come just after the grant. recover gives every key back. That cannot hit another
+// lock: a session holds one lock per key, and the caller is at the head of the key's wait queue.
 func (s *session[K]) recover(until time.Time, calls []*call[K], said error) error {
 	gives := make([]*Op[K], 0, len(calls))
 	for _, c := range calls {

@@ -16,23 +16,23 @@ type endedError struct{ err error }
 func (e *endedError) Error() string { return "the session ended: " + e.err.Error() }
 func (e *endedError) Unwrap() error { return e.err }
 
-// Retryable implements the question of sqllock.IsRetryable.
+// Retryable answers sqllock.IsRetryable.
 func (e *endedError) Retryable() bool { return !errors.Is(e.err, sqllock.ErrClosed) }
 
-// call is something for the goroutine that owns the connection to do: op, together with the
-// ops of other calls, or work, alone.
+// call is a request to the goroutine that owns the connection: op, which runs together with the ops of other calls, or
+// work, which runs alone.
 type call[K comparable] struct {
 	op   Op[K]
-	work func(context.Context) error // an error ends the session; a key that it took is in op
-	lock *lock[K]                    // is recorded when the caller is told that op took its key; may be nil
+	work func(context.Context) error // an error ends the session; a key that it takes is in op
+	lock *lock[K]                    // recorded when the caller is answered that op took its key; may be nil
 	free bool                        // the session holds nothing: its trust begins anew
-	undo func(context.Context) error // is called when the caller has left, instead of giving the key back; may be nil
-	idle func()                      // is called when the caller has left and everything was taken back; may be nil
+	undo func(context.Context) error // called when the caller has left, instead of giving the key back; may be nil
+	idle func()                      // called when the caller has left and everything was taken back; may be nil
 
-	left    atomic.Int32  // who was first: the answer or the caller's leaving
+	left    atomic.Int32  // answered or deserted, whichever came first
 	done    chan struct{} // closed when the call was answered
 	err     error         // written before done is closed: an *endedError or nil
-	refused error         // written before done is closed: what the server said instead of an answer
+	refused error         // written before done is closed: the server's error instead of an answer
 }
 
 const (
@@ -40,9 +40,9 @@ const (
 	deserted = 2
 )
 
-// do has the session run calls, the last of them for a caller who may leave: when ctx ends
-// first, do returns its cause at once. What that call does after all is then taken back. An
-// error of the session is returned as an *endedError after every lock on the session was told.
+// do has the session run calls. The caller may leave during the last of them: when ctx ends first, do returns its cause
+// at once, and what that call does after all is taken back. If the session ends, do returns an *endedError, after every
+// lock on the session has ended.
 func (s *session[K]) do(ctx context.Context, calls ...*call[K]) error {
 	for _, c := range calls {
 		c.done = make(chan struct{})
@@ -69,8 +69,8 @@ func (s *session[K]) do(ctx context.Context, calls ...*call[K]) error {
 	return c.err
 }
 
-// enqueue has the session's goroutine run calls, or, when that has nothing to do, their caller: then
-// it returns what to run.
+// enqueue has the session's goroutine run calls. If that is idle and the caller may borrow the connection, it returns
+// the batch for the caller to run.
 func (s *session[K]) enqueue(ctx context.Context, calls []*call[K]) (*batch[K], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,10 +91,10 @@ func (s *session[K]) enqueue(ctx context.Context, calls []*call[K]) (*batch[K], 
 	return nil, nil
 }
 
-// mayLend reports whether a caller may have the connection for one statement. It spares two
-// changes of goroutines, which cost as much as a tenth of it. One who may leave needs a connection
-// that somebody else can go on with, or that holds nothing, and can be closed. Many callers get
-// more from one statement for all. The caller has mu.
+// mayLend reports whether a caller may borrow the connection for one statement. That saves two goroutine switches,
+// which cost up to a tenth of the statement. If the caller may leave, the connection must be one that another goroutine
+// can resume, or one that holds nothing and can be closed. Many callers get more from one statement for all. The caller
+// of mayLend holds mu.
 func (s *session[K]) mayLend(ctx context.Context) bool {
 	idle := !s.lent && s.late == nil && !s.waiting.IsZero() && !s.quiet && len(s.queue) == 0 && !s.stopped
 	if !idle || !s.alone || ctx.Err() != nil || time.Since(s.pinged) >= s.Timing.Heartbeat {
@@ -107,23 +107,24 @@ func (s *session[K]) mayLend(ctx context.Context) bool {
 	return len(s.held)+s.moving+s.pending == 0 && (!ok || time.Until(deadline) > cutTime)
 }
 
-// cutTime is how close a deadline is that may well end a statement, and the session with it.
+// cutTime is the remaining time of a context below which its deadline may well end a statement, and the session with
+// it.
 const cutTime = 100 * time.Millisecond
 
 // errCut is the error of a session whose caller left in the middle of a statement.
 var errCut = errors.New("the caller who ran a statement left")
 
-// answerTime is how long a caller waits for an answer before the session's goroutine does.
+// answerTime is how long a borrower waits for an answer before the session's goroutine does.
 const answerTime = time.Millisecond
 
-// runHere runs b for its caller, who has the connection, and gives the connection back.
+// runHere runs b for its caller, which has borrowed the connection, and gives the connection back.
 func (s *session[K]) runHere(b *batch[K]) {
 	err := errors.New("a caller panicked in the middle of a statement")
 	defer func() { s.endLoan(b, err) }()
 	err = s.run(b)
 }
 
-// endLoan ends the loan of the connection after b came to err.
+// endLoan gives the borrowed connection back after b ended with err.
 func (s *session[K]) endLoan(b *batch[K], err error) {
 	late := errors.Is(err, ErrLate)
 	if err != nil && !late {

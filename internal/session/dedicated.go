@@ -8,22 +8,22 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// parkTime is how long a session apart is kept for the next wait.
+// parkTime is how long an unused dedicated session is kept for the next wait.
 const parkTime = 5 * time.Second
 
-// parked is a session apart that nobody uses.
+// parked is a dedicated session that is not in use.
 type parked[K comparable] struct {
 	s     *session[K]
-	timer *time.Timer // ends it after parkTime
+	timer *time.Timer // ends the session after parkTime
 }
 
 // fullTime is how long a server that had no connection left is not asked for another one.
 const fullTime = time.Second
 
-// sessionApart returns a session to wait on, one that was used before if there is one, and nil
-// when the Locker may not open any more, or the server has none left.
+// dedicatedSession returns a session to wait on: a parked one if there is one. It returns nil when the Locker may not
+// open any more, or the server has no connection left.
 //
-// It is opened under no caller's context: one that nobody waits for any more is kept for the next.
+// A session is opened under no caller's context: if its caller leaves, it is kept for the next.
 func (l *Locker[K]) dedicatedSession(ctx context.Context) (s *session[K], reused bool, err error) {
 	l.mu.Lock()
 	for n := len(l.parked); n > 0; n = len(l.parked) {
@@ -57,7 +57,7 @@ func (l *Locker[K]) dedicatedSession(ctx context.Context) (s *session[K], reused
 	}
 }
 
-// openApart opens a session apart for somebody who takes it from o.done, or has left.
+// openDedicated opens a dedicated session for a caller that fetches it through o.done, or closes left and leaves.
 func (l *Locker[K]) openDedicated(o *opening[K], left chan struct{}) {
 	ctx, cancel := context.WithTimeout(l.closing, OpenTimeout)
 	defer cancel()
@@ -79,19 +79,19 @@ func (l *Locker[K]) openDedicated(o *opening[K], left chan struct{}) {
 	}
 }
 
-// park keeps a session apart, which holds nothing, for the next wait.
+// park keeps a dedicated session, which holds nothing, for the next wait.
 func (l *Locker[K]) park(s *session[K]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closing.Err() != nil || s.hasEnded() {
-		return // it ends, or has ended
+		return // it ends or has ended
 	}
 	p := &parked[K]{s: s}
 	p.timer = time.AfterFunc(parkTime, func() { l.unpark(p) })
 	l.parked = append(l.parked, p)
 }
 
-// unpark ends a session that was parked for long.
+// unpark ends a session that was parked for parkTime.
 func (l *Locker[K]) unpark(p *parked[K]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,8 +104,8 @@ func (l *Locker[K]) unpark(p *parked[K]) {
 	}
 }
 
-// setFree is called when a lock on the session was given back to the server, or its session
-// has ended. A session apart held nothing else.
+// setFree is called when a lock on the session was given back to the server, or its session has ended. A dedicated
+// session held nothing else and is parked.
 func (l *Locker[K]) setFree(s *session[K]) {
 	if !l.isShared(s) {
 		l.park(s)
@@ -119,7 +119,7 @@ func (l *Locker[K]) isShared(s *session[K]) bool {
 	return shared
 }
 
-// forgetApart drops a session apart that has ended.
+// forgetDedicated drops a dedicated session that has ended.
 func (l *Locker[K]) forgetDedicated(s *session[K]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

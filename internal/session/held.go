@@ -11,19 +11,18 @@ import (
 	"github.com/sqllock/sqllock/internal/hold"
 )
 
-// lock is a lock on a session, or one that may come to be.
+// lock is a lock on a session, or one that may be granted yet.
 type lock[K comparable] struct {
 	*hold.Hold
 	want Want[K]
 	s    *session[K]
-	leaveQueue func(K) // gives up the turn of the key
+	leaveQueue func(K) // leaves the wait queue of the key
 
 	since  time.Time // when the server granted the key to this process
-	passes int       // how often it was handed over since
+	passes int       // the number of handoffs since
 }
 
-// tell ends every lock of the session, and every call that waits for it. Only the first call
-// counts.
+// end ends every lock of the session, and every call that is queued on it. Only the first end of a session counts.
 func (s *session[K]) end(err error) {
 	locks, first := s.markEnded(err)
 	if !first {
@@ -49,7 +48,7 @@ func (s *session[K]) markEnded(err error) (locks int, first bool) {
 		lock.leaveQueue(lock.want.Key)
 	}
 	s.held = nil
-	close(s.done) // first: those who are told next look for another session
+	close(s.done) // before the calls are answered: their callers look for another session
 	for _, c := range s.queue {
 		c.err = &endedError{err}
 		close(c.done)
@@ -59,7 +58,7 @@ func (s *session[K]) markEnded(err error) (locks int, first bool) {
 	return locks, true
 }
 
-// keep records a lock. When the session has ended the lock has ended with it. The caller has mu.
+// keep records a lock. If the session has ended, the lock ends as well. The caller holds mu.
 func (s *session[K]) keep(lock *lock[K]) {
 	if s.err != nil {
 		lock.End(s.lost())
@@ -69,7 +68,7 @@ func (s *session[K]) keep(lock *lock[K]) {
 	s.held[lock.want.Key] = lock
 }
 
-// attach records a lock that was handed over, unless the session has ended.
+// attach records a lock that was handed off, unless the session has ended.
 func (s *session[K]) attach(lock *lock[K]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,9 +80,8 @@ func (s *session[K]) attach(lock *lock[K]) bool {
 	return true
 }
 
-// detach forgets a lock, which is to be given back or handed over, and reports whether it was there:
-// then its key's turn is for the caller to give up, and otherwise it was given up when the session
-// ended.
+// detach removes a lock that is to be given back or handed off, and reports whether it was there. If so, the caller
+// leaves the key's wait queue; otherwise the end of the session did that.
 func (s *session[K]) detach(lock *lock[K]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,14 +93,14 @@ func (s *session[K]) detach(lock *lock[K]) bool {
 	return true
 }
 
-// load is the number of locks on the session, and of those that are asked for.
+// load returns the number of locks on the session and of pending calls.
 func (s *session[K]) load() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.held) + s.pending
 }
 
-// locks is the number of locks on the session.
+// locks returns the number of locks on the session.
 func (s *session[K]) locks() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +115,7 @@ func (s *session[K]) holds(key K) bool {
 	return held
 }
 
-// lost is the cause for locks of a session that has ended.
+// lost returns the cause for the locks of a session that has ended.
 func (s *session[K]) lost() error {
 	if errors.Is(s.err, sqllock.ErrClosed) {
 		return s.err

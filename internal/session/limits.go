@@ -6,9 +6,9 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Limits bounds what a Locker takes of its server.
+// Limits bounds what a Locker uses of its server.
 type Limits struct {
-	Sessions int // connections; at most half of them to wait on
+	Sessions int // connections; at most half of them are dedicated to waits
 	Locks    int // locks on one session
 }
 
@@ -24,25 +24,24 @@ func NewLimits(sessions, locks int) (Limits, error) {
 func (n Limits) dedicated() int  { return n.Sessions / 2 }
 func (n Limits) shared() int { return n.Sessions - n.dedicated() }
 
-// full is the error when every session has as many locks as it may.
+// full returns the error when every session has as many locks as it may.
 func (n Limits) full() error {
 	return &LimitError{Err: fmt.Errorf("this Locker holds as many locks as its %d connections may: %d each", n.shared(), n.Locks)}
 }
 
-// LimitError says that no more locks or connections are to be had, of the Locker or of its
-// server; it matches sqllock.ErrLimit.
+// LimitError says that the Locker or its server has no lock or connection left; it matches sqllock.ErrLimit.
 type LimitError struct {
 	Err      error
-	OfServer bool // the server has no connection left: it has again when somebody else closes one
+	OfServer bool // the server has no connection left, until somebody closes one
 }
 
 func (e *LimitError) Error() string { return "limit reached: " + e.Err.Error() }
 
-// Unwrap returns what was said about the limit.
+// Unwrap returns Err.
 func (e *LimitError) Unwrap() error { return e.Err }
 
 // Is reports whether target is ErrLimit.
 func (e *LimitError) Is(target error) bool { return target == sqllock.ErrLimit }
 
-// Retryable implements the question of sqllock.IsRetryable.
+// Retryable answers sqllock.IsRetryable.
 func (e *LimitError) Retryable() bool { return true }

@@ -16,12 +16,12 @@ import (
 	"github.com/sqllock/sqllock/internal/waiting"
 )
 
-// Config is what a database sets up a Locker with.
+// Config sets up a Locker for a database.
 type Config[K comparable] struct {
 	Open   func(context.Context) (Conn[K], error)
 	Timing Timing
 	Limits Limits
-	Owner  string // what the holders call themselves
+	Owner  string // the name that the holders give themselves
 	Events observe.Sink
 }
 
@@ -29,22 +29,22 @@ type Config[K comparable] struct {
 type Locker[K comparable] struct {
 	Config[K]
 	queue waitqueue.Queue[K, handoff[K]]
-	outage   trouble.Trouble // with the server
+	outage   trouble.Trouble // of the server
 
 	closing context.Context //nolint:containedctx // ends, with ErrClosed, when Close is called
 	close   context.CancelCauseFunc
-	running sync.WaitGroup // sessions, the opening of one, and locks that are given back; added to under mu while open
+	running sync.WaitGroup // counts sessions, the opening of one, and locks being given back; added to under mu until Close
 
 	mu       sync.Mutex
-	shares   map[K]*share[K]          // guarded by mu: those that are held, or the first to be asked for
-	queued   map[K]*share[K]          // guarded by mu: those that are to come after a whole lock, which somebody waits for
-	sessions map[*session[K]]struct{} // guarded by mu: all
-	shared   map[*session[K]]struct{} // guarded by mu: those to try on, and to hold many locks
-	front    *session[K]              // guarded by mu: the shared one to try on now; may have ended
+	shares   map[K]*share[K]          // guarded by mu: shares that are held, or the first to be requested
+	queued   map[K]*share[K]          // guarded by mu: shares that are queued behind a waiter for the exclusive lock
+	sessions map[*session[K]]struct{} // guarded by mu: all sessions
+	shared   map[*session[K]]struct{} // guarded by mu: sessions for tries, each of which can hold many locks
+	front    *session[K]              // guarded by mu: the shared session for the next try; may have ended
 	opening  *opening[K]              // guarded by mu: the shared session that is being opened
-	dedicated    int                      // guarded by mu: sessions to wait on, the ones being opened among them
-	parked   []*parked[K]             // guarded by mu: sessions apart that nobody uses
-	full     time.Time                // guarded by mu: until when no session apart is opened
+	dedicated    int                      // guarded by mu: the number of dedicated sessions, including those being opened
+	parked   []*parked[K]             // guarded by mu: dedicated sessions that are not in use
+	full     time.Time                // guarded by mu: until when no dedicated session is opened
 }
 
 // New returns a Locker that has opened nothing yet.
@@ -60,7 +60,7 @@ func New[K comparable](config Config[K]) *Locker[K] {
 	return l
 }
 
-// TryAcquire takes w if it is free.
+// TryAcquire acquires w if it is free.
 func (l *Locker[K]) TryAcquire(ctx context.Context, w Want[K]) (sqllock.Lock, error) {
 	began := time.Now()
 	h, err := l.tryHold(ctx, w)
@@ -80,7 +80,7 @@ func (l *Locker[K]) Acquire(ctx context.Context, w Want[K]) (sqllock.Lock, error
 	return l.tell(ctx, w, began, waited, h, err)
 }
 
-// tryHold takes w, or a share of it, if it is free.
+// tryHold acquires w, or a share of it, if it is free.
 func (l *Locker[K]) tryHold(ctx context.Context, w Want[K]) (*hold.Hold, error) {
 	if w.Shared {
 		h, _, err := l.share(ctx, w, false)
@@ -93,7 +93,7 @@ func (l *Locker[K]) tryHold(ctx context.Context, w Want[K]) (*hold.Hold, error) 
 	return lock.Hold, nil
 }
 
-// waitHold waits for w, or a share of it, and reports whether it had to.
+// waitHold waits for w, or a share of it, and reports whether it had to wait.
 func (l *Locker[K]) waitHold(ctx context.Context, w Want[K]) (*hold.Hold, bool, error) {
 	if w.Shared {
 		return l.share(ctx, w, true)
@@ -105,7 +105,7 @@ func (l *Locker[K]) waitHold(ctx context.Context, w Want[K]) (*hold.Hold, bool, 
 	return lock.Hold, waited, nil
 }
 
-// tell makes what was acquired, or not, an event and a result.
+// tell reports the outcome of an acquisition as an event, and returns it as the caller's result.
 func (l *Locker[K]) tell(ctx context.Context, w Want[K], began time.Time, waited bool, h *hold.Hold, err error) (sqllock.Lock, error) {
 	if err != nil {
 		err = &sqllock.OpError{Op: "acquire", Name: w.Name, Err: err}
@@ -119,7 +119,7 @@ func (l *Locker[K]) tell(ctx context.Context, w Want[K], began time.Time, waited
 	return h.Lock(), nil
 }
 
-// tryTurn takes w, and the turn of its key, if both are free.
+// acquireFree acquires w if it is free and the wait queue of its key is empty.
 func (l *Locker[K]) acquireFree(ctx context.Context, w Want[K]) (*lock[K], error) {
 	if err := l.ended(ctx); err != nil {
 		return nil, err
@@ -139,12 +139,12 @@ func (l *Locker[K]) acquireFree(ctx context.Context, w Want[K]) (*lock[K], error
 	return lock, nil
 }
 
-// waitTurn waits for the turn of w's key, and then for w. It reports whether it had to.
+// acquireQueued waits in the queue of w's key and then, at its head, for w. It reports whether it had to wait.
 func (l *Locker[K]) acquireQueued(ctx context.Context, w Want[K]) (got *lock[K], waited bool, err error) {
 	if err := l.ended(ctx); err != nil {
 		return nil, false, err
 	}
-	if l.queue.Try(w.Key) { // seldom is there a line
+	if l.queue.Try(w.Key) { // the queue is mostly empty
 		return l.acquire(ctx, w, handoff[K]{})
 	}
 	inLine, cancel := bound.CancelWith(ctx, l.closing)
@@ -161,7 +161,8 @@ func (l *Locker[K]) acquireQueued(ctx context.Context, w Want[K]) (got *lock[K],
 	return got, true, err
 }
 
-// leftInLine is the error of a caller who left the line: that the lock is held, unless the one who had the turn waited for the server.
+// leftQueue returns the error of a caller that left the wait queue: that the lock is held, unless the head of the queue
+// waited for the server.
 func (l *Locker[K]) leftQueue(ctx context.Context, w Want[K], held *sqllock.HeldError, err error) error {
 	if !l.holds(w.Key) && l.outage.Last() != nil && bound.Ended(ctx) {
 		return l.outage.With(err)
@@ -169,11 +170,11 @@ func (l *Locker[K]) leftQueue(ctx context.Context, w Want[K], held *sqllock.Held
 	return fmt.Errorf("%w: %w", held, err)
 }
 
-// acquire takes a key whose turn is the caller's. It reports whether it had to wait.
+// acquire acquires w for a caller at the head of its key's wait queue. It reports whether the caller had to wait.
 func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b handoff[K]) (got *lock[K], waited bool, err error) {
-	if b.s != nil && w.Shared { // what came is more than what is wanted
+	if b.s != nil && w.Shared { // the exclusive lock was handed off, and a share is wanted
 		give := &call[K]{op: Want[K]{Key: w.Key}.give()}
-		if err := b.s.do(context.WithoutCancel(ctx), give); err == nil { // otherwise it ended with its session
+		if err := b.s.do(context.WithoutCancel(ctx), give); err == nil { // otherwise the key ended with its session
 			l.setFree(b.s)
 		}
 	} else if b.s != nil {
@@ -182,7 +183,7 @@ func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b handoff[K]) (got *
 		if b.s.isTrusted() && b.s.attach(lock) {
 			return lock, false, nil
 		}
-		b.s.end(l.Timing.silence()) // has ended, or must: nobody here has its key any more
+		b.s.end(l.Timing.silence()) // it has ended, or must: nobody here holds its key any more
 	}
 	if got, waited, err = l.untilTaken(ctx, w, b.contended); err != nil {
 		l.queue.Done(w.Key)
@@ -196,9 +197,8 @@ func (l *Locker[K]) newLock(ctx context.Context, w Want[K], s *session[K], since
 	return lock
 }
 
-// Close ends every session. The context of every lock still held ends with ErrClosed, the
-// server frees the locks, and calls under way fail with ErrClosed. It returns when all
-// connections are closed.
+// Close ends every session. The context of every lock still held ends with ErrClosed, the server frees the locks, and
+// calls under way fail with ErrClosed. Close returns when all connections are closed.
 func (l *Locker[K]) Close() {
 	l.close(sqllock.ErrClosed)
 	l.mu.Lock()
@@ -212,7 +212,7 @@ func (l *Locker[K]) Close() {
 	l.running.Wait()
 }
 
-// over returns why nothing more is to be done for a caller.
+// ended returns ErrClosed or the cause of ctx if a caller's work must end, and nil otherwise.
 func (l *Locker[K]) ended(ctx context.Context) error {
 	if l.closing.Err() != nil {
 		return sqllock.ErrClosed

@@ -6,12 +6,12 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// linger is how long a session waits for the next call before it starts to watch its
-// connection: interrupting a watch costs more than a statement does.
+// linger is how long a session waits for the next call before it starts to watch its connection: interrupting a watch
+// costs more than a statement does.
 const linger = 2 * time.Millisecond
 
-// next waits for what is to be done, and returns nil when there was nothing for some time. The error
-// is why the session has to end.
+// next waits for a batch to run, and returns nil when there was none for some time. The error is why the session has to
+// end.
 func (s *session[K]) next() (*batch[K], error) {
 	for {
 		s.mu.Lock()
@@ -20,7 +20,7 @@ func (s *session[K]) next() (*batch[K], error) {
 			s.mu.Unlock()
 			return b, err
 		}
-		if s.waiting = time.Now(); !s.lulled { // seldom: the timer is not set anew by every call, but by hush
+		if s.waiting = time.Now(); !s.lulled { // seldom: hush resets the timer, not every call
 			s.lulled = true
 			s.lull.Reset(linger)
 		}
@@ -29,9 +29,9 @@ func (s *session[K]) next() (*batch[K], error) {
 	}
 }
 
-// due returns what next does, if anything is due. The caller has mu.
+// due returns the results of next, if anything is due. The caller holds mu.
 func (s *session[K]) due() (b *batch[K], quiet bool, err error) {
-	if s.lent { // who has the connection rings
+	if s.lent { // the borrower rings
 		return nil, false, nil
 	}
 	b, quiet = s.late, s.quiet
@@ -47,7 +47,7 @@ func (s *session[K]) due() (b *batch[K], quiet bool, err error) {
 	return s.take(), quiet, nil
 }
 
-// hush ends the wait of next when it has lasted for long.
+// hush makes next return when it has waited for linger.
 func (s *session[K]) hush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *session[K]) hush() {
 	s.ring()
 }
 
-// ring has next look again.
+// ring makes next check again.
 func (s *session[K]) ring() {
 	select {
 	case s.bell <- struct{}{}:

@@ -20,9 +20,8 @@ type opening[K comparable] struct {
 	err  error
 }
 
-// onShared calls f with a shared session, opening one if need be. When the session ends
-// instead, f is called once more with another one: what it did on the old one ends with that. It
-// is not to blame for what other callers cut off.
+// onShared calls f with a shared session, which it opens if need be. If the session ends, f is called once more with
+// another one: what it did on the old one ended with that. A session that another caller cut off does not count.
 func (l *Locker[K]) onShared(ctx context.Context, f func(*session[K]) error) error {
 	for again := false; ; {
 		s, err := l.sharedSession(ctx)
@@ -46,8 +45,8 @@ func (l *Locker[K]) onShared(ctx context.Context, f func(*session[K]) error) err
 	}
 }
 
-// sharedSession returns the session to try on. Callers that come while it is being opened wait
-// for the same one; it is opened under no caller's context.
+// sharedSession returns the session to try on. Callers that come while it is being opened wait for the same one. It is
+// opened under no caller's context.
 func (l *Locker[K]) sharedSession(ctx context.Context) (*session[K], error) {
 	l.mu.Lock()
 	s, err := l.choose()
@@ -81,9 +80,9 @@ func (l *Locker[K]) sharedSession(ctx context.Context) (*session[K], error) {
 	}
 }
 
-// choose returns the session to try on, which has room for a lock: the front one while it has,
-// then the one with the fewest locks, or none when a new one is to be opened. A server answers
-// slower the more locks a session holds. The caller holds mu.
+// choose returns a shared session with room for a lock: the front one while it has room, then the one with the fewest
+// locks. It returns nil when a new one is to be opened. A server answers more slowly the more locks a session holds.
+// The caller holds mu.
 func (l *Locker[K]) choose() (*session[K], error) {
 	if s := l.front; s != nil && !s.hasEnded() && s.load() < l.Limits.Locks {
 		return s, nil
@@ -100,8 +99,8 @@ func (l *Locker[K]) choose() (*session[K], error) {
 	return nil, nil
 }
 
-// leastLoaded returns the shared session with the fewest locks, if one has room, and how many
-// it has. The caller holds mu.
+// leastLoaded returns the shared session with the fewest locks, if one has room, and the number of its locks. The
+// caller holds mu.
 func (l *Locker[K]) leastLoaded() (least *session[K], locks int) {
 	locks = l.Limits.Locks
 	for s := range l.shared {
@@ -112,7 +111,7 @@ func (l *Locker[K]) leastLoaded() (least *session[K], locks int) {
 	return least, locks
 }
 
-// alive reports whether every shared session is. The caller holds mu.
+// alive reports whether every shared session is alive. The caller holds mu.
 func (l *Locker[K]) alive() bool {
 	for s := range l.shared {
 		if s.hasEnded() {
@@ -136,15 +135,15 @@ func (l *Locker[K]) openShared(o *opening[K]) {
 	}
 }
 
-// newSession opens a connection and starts its session. Close waits for it from the beginning:
-// until then the caller's context may not have ended, and the connection not be open.
+// newSession opens a connection and starts its session. Close waits for it from the beginning, also while the
+// connection is not open yet.
 func (l *Locker[K]) newSession(ctx context.Context, ended func(*session[K])) (_ *session[K], err error) {
 	l.mu.Lock()
 	if l.closing.Err() != nil {
 		l.mu.Unlock()
 		return nil, sqllock.ErrClosed
 	}
-	l.running.Add(1) // what is called when it has ended takes it back
+	l.running.Add(1) // the function ended takes it back
 	l.mu.Unlock()
 	defer func() {
 		if err != nil {
@@ -156,7 +155,7 @@ func (l *Locker[K]) newSession(ctx context.Context, ended func(*session[K])) (_ 
 	if err != nil {
 		return nil, withCause(ctx, err)
 	}
-	sent := clock.Now() // the trust in the session counts from here
+	sent := clock.Now() // the trust in the session begins here
 	if err := conn.Ping(ctx); err != nil {
 		if conn.Broken(err) && !errors.Is(err, sqllock.ErrRefused) {
 			err = &UnavailableError{Err: err}
@@ -174,7 +173,7 @@ func (l *Locker[K]) newSession(ctx context.Context, ended func(*session[K])) (_ 
 	return s, nil
 }
 
-// withCause adds why ctx ended, if it has, to the error of a driver, which does not say.
+// withCause adds to a driver's error why ctx ended, if it has: the driver does not say.
 func withCause(ctx context.Context, err error) error {
 	if !bound.Ended(ctx) {
 		return err

@@ -9,25 +9,23 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// A lock that goroutines of this process wait for goes from one to the next without a statement.
-// After so many times, or so long, the server is asked whether another process waits, so that
-// it gets its turn.
+// Goroutines of this process hand a lock from one to the next without a statement. After so many handoffs, or so long,
+// the server is asked whether another process waits, so that it gets the lock.
 const (
 	maxPasses = 8
 	passTime  = 20 * time.Millisecond
 )
 
-// baton is what comes with the turn of a key.
+// handoff is what the head of a key's wait queue hands to the next waiter.
 type handoff[K comparable] struct {
-	s         *session[K] // the session that holds the key, not a share of it; nil if none here does
+	s         *session[K] // the session that holds the key exclusively; nil if none here does
 	since     time.Time   // when the server granted it
-	passes    int         // how often it was handed over since
+	passes    int         // the number of handoffs since
 	contended bool        // another process was seen to hold the key
 }
 
-// release gives a lock on, to the next in line here or to the server. It is not abandoned
-// halfway: it ends when the server has answered, or when the session has ended and with it the
-// lock.
+// release hands a lock to the next waiter here, or gives it back to the server. It is not abandoned halfway: it ends
+// when the server has answered, or when the session, and the lock with it, has ended.
 func (l *Locker[K]) release(lock *lock[K]) error {
 	if !lock.s.detach(lock) {
 		return lock.s.lost()
@@ -44,9 +42,8 @@ func (l *Locker[K]) release(lock *lock[K]) error {
 	return nil
 }
 
-// hand passes the turn of a key that its session holds: with the key to the next goroutine in
-// line, or, now and then and when there is none, after the key was given back to the server. A
-// share is always given back.
+// handOff leaves the wait queue of a key that its session holds. It hands the key to the next waiter or, now and then
+// and when there is none, gives the key back to the server. A share is always given back.
 func (l *Locker[K]) handOff(w Want[K], b handoff[K]) (owned bool, err error) {
 	s, key := b.s, w.Key
 	if w.Shared {
@@ -61,13 +58,12 @@ func (l *Locker[K]) handOff(w Want[K], b handoff[K]) (owned bool, err error) {
 	if l.queue.Waiting(key) == 0 {
 		return l.giveBack(w, s)
 	}
-	// One statement gives the key back, to whoever waits for it elsewhere, and takes it again
-	// if nobody does.
+	// One statement gives the key back, to a waiter elsewhere, and takes it again if there is none.
 	give, take := &call[K]{op: w.give()}, &call[K]{op: w.take()}
 	err = s.do(context.Background(), give, take)
 	if err == nil && take.op.Done {
 		if !l.queue.Pass(key, handoff[K]{s: s, since: time.Now()}) {
-			_, _ = l.handOff(w, handoff[K]{s: s}) // nobody waits any more; an error ends what nobody has
+			_, _ = l.handOff(w, handoff[K]{s: s}) // nobody waits any more; an error ends a key that nobody holds
 		}
 		return give.op.Done, nil
 	}
@@ -81,7 +77,7 @@ func (l *Locker[K]) handOff(w Want[K], b handoff[K]) (owned bool, err error) {
 	return give.op.Done, nil
 }
 
-// giveBack gives a key back to the server, and then up its turn.
+// giveBack gives a key back to the server, and then leaves its wait queue.
 func (l *Locker[K]) giveBack(w Want[K], s *session[K]) (owned bool, err error) {
 	give := &call[K]{op: w.give()}
 	err = s.do(context.Background(), give)
@@ -93,7 +89,7 @@ func (l *Locker[K]) giveBack(w Want[K], s *session[K]) (owned bool, err error) {
 	return give.op.Done, nil
 }
 
-// decline passes on a turn that came to a caller who has left.
+// decline passes on what was handed to a caller that has left.
 func (l *Locker[K]) decline(key K, b handoff[K]) {
 	if b.s == nil {
 		l.queue.Done(key)

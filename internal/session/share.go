@@ -10,26 +10,25 @@ import (
 	"github.com/sqllock/sqllock/internal/hold"
 )
 
-// share is one share on the server, which goroutines of this process have together: a session
-// that has a share gets any more of them at once, past everybody who waits for the whole lock.
+// share is one share on the server, which goroutines of this process hold together: a session that holds a share gets
+// more of them at once, past every waiter for the exclusive lock.
 type share[K comparable] struct {
 	want     Want[K]
 	tried    chan struct{} // closed when the first try is over
-	inTheWay error         // written before tried is closed: who holds the lock, or trouble that may be over soon
-	settled  chan struct{} // closed when there is lock or err
+	inTheWay error         // written before tried is closed: that the lock is held, or an error that may pass
+	settled  chan struct{} // closed when lock or err is set
 	lock     *lock[K]      // written before settled is closed, as is err
 	err      error
 	giveUp   context.CancelFunc // ends the acquisition
 	gone     chan struct{}      // closed when the share was given back after its last member had left
 
-	members int       // guarded by Locker.mu: goroutines that have or want it
-	patient int       // guarded by Locker.mu: those who came to wait
-	asked   time.Time // guarded by Locker.mu: when the server was last asked who waits for the whole lock
-	waited  bool      // guarded by Locker.mu: what it answered: somebody does
+	members int       // guarded by Locker.mu: the number of goroutines that have or want it
+	patient int       // guarded by Locker.mu: the number of members that came to wait
+	asked   time.Time // guarded by Locker.mu: when the server was last asked for waiters for the exclusive lock
+	waited  bool      // guarded by Locker.mu: the answer: there are some
 }
 
-// share takes a share of w together with those who have or want one, and waits for it if it is
-// told to.
+// share takes a share of w together with the goroutines that have or want one. It waits for the share if wait is set.
 func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Hold, waited bool, err error) {
 	if err := l.ended(ctx); err != nil {
 		return nil, false, err
@@ -39,7 +38,7 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Ho
 		return nil, false, err
 	}
 	tried := s.tried
-	var again <-chan time.Time // of those who wait
+	var again <-chan time.Time // ticks while the caller waits
 	for {
 		select {
 		case <-s.settled:
@@ -63,7 +62,7 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Ho
 				defer tick.Stop() // tried is closed once
 				again = tick.C
 			}
-		case <-again: // who waited for the whole lock may have left
+		case <-again: // the waiter for the exclusive lock may have left
 			if l.mayJoinAnother(ctx, s) {
 				_ = l.leave(ctx, s)
 				return l.share(ctx, w, wait)
@@ -76,8 +75,8 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Ho
 	}
 }
 
-// join makes the caller a member of the share that is there, of the next one in line when somebody
-// waits for the whole lock, or of a new one.
+// join makes the caller a member of the current share, of the queued one if somebody waits for the exclusive lock, or
+// of a new one.
 func (l *Locker[K]) join(ctx context.Context, w Want[K], wait bool) (*share[K], error) {
 	for {
 		l.mu.Lock()
@@ -122,8 +121,8 @@ func (l *Locker[K]) join(ctx context.Context, w Want[K], wait bool) (*share[K], 
 	}
 }
 
-// mustAsk reports whether it is time to ask who waits for the whole lock; the caller, who holds
-// mu, then does.
+// mustAsk reports whether it is time to ask the server for waiters for the exclusive lock. The caller holds mu, and
+// then asks.
 func (l *Locker[K]) mustAsk(s *share[K]) bool {
 	if time.Since(s.asked) <= passTime {
 		return false
@@ -132,19 +131,18 @@ func (l *Locker[K]) mustAsk(s *share[K]) bool {
 	return true
 }
 
-// ask asks whether another process stands in the server's queue for the whole lock.
+// ask asks the server whether another process is in the queue for the exclusive lock.
 func (l *Locker[K]) ask(ctx context.Context, s *share[K]) {
 	holder, err := l.holder(ctx, s.want)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.waited = err == nil && holder.Waiters > 0 // an error will come to the share as well
+	s.waited = err == nil && holder.Waiters > 0 // the share gets an error as well
 }
 
-// isWanted reports whether somebody waits for the whole lock: nobody joins the share then. The
-// caller holds mu.
+// isWanted reports whether somebody waits for the exclusive lock: nobody joins the share then. The caller holds mu.
 func (l *Locker[K]) isWanted(s *share[K]) bool {
 	inLine := l.queue.Waiting(s.want.Key)
-	if l.queued[s.want.Key] != nil { // waits for its turn, too
+	if l.queued[s.want.Key] != nil { // it is in the same wait queue
 		inLine--
 	}
 	return s.waited || inLine > 0
@@ -168,8 +166,8 @@ func (l *Locker[K]) mayJoinAnother(ctx context.Context, s *share[K]) bool {
 	return !l.isWanted(now)
 }
 
-// newShare begins to acquire a share, under no caller's context, and puts it in line if there is
-// another one. The caller holds mu.
+// newShare begins to acquire a share, under no caller's context. It queues the share if there is another one. The
+// caller holds mu.
 func (l *Locker[K]) newShare(w Want[K]) *share[K] {
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:gosec // giveUp is called in the end
 	s := &share[K]{
@@ -218,7 +216,7 @@ func (l *Locker[K]) settle(ctx context.Context, s *share[K]) {
 	}
 }
 
-// leave is called once for each member: the last one gives the share back.
+// leave is called once for each member. The last one gives the share back.
 func (l *Locker[K]) leave(ctx context.Context, s *share[K]) error {
 	l.mu.Lock()
 	s.members--
@@ -246,7 +244,7 @@ func (l *Locker[K]) leave(ctx context.Context, s *share[K]) error {
 	return l.giveShareBack(ctx, s)
 }
 
-// giveShareBack releases a share that has no members any more.
+// giveShareBack releases a share that has no members left.
 func (l *Locker[K]) giveShareBack(ctx context.Context, s *share[K]) error {
 	err := s.lock.Release(ctx)
 	s.giveUp()
@@ -260,7 +258,7 @@ func (l *Locker[K]) giveShareBack(ctx context.Context, s *share[K]) error {
 	return err
 }
 
-// shut lets nobody join any more. The caller holds mu.
+// shut keeps callers from joining. The caller holds mu.
 func (l *Locker[K]) shut(s *share[K]) {
 	for _, shares := range []map[K]*share[K]{l.shares, l.queued} {
 		if shares[s.want.Key] == s {
@@ -278,7 +276,7 @@ func (s *share[K]) isSettled() bool {
 	}
 }
 
-// isOver reports whether a share is settled, and nothing is to be had of it any more.
+// isOver reports whether a share is settled and cannot be used any more.
 func (s *share[K]) isOver() bool {
 	return s.isSettled() && (s.lock == nil || s.lock.Context().Err() != nil || !s.lock.s.isTrusted())
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// goneEvery lies between two looks at a lock whose holder was ended.
+// goneEvery is the time between two reads of a lock whose holder was ended.
 const goneEvery = 5 * time.Millisecond
 
 var errOwn = errors.New("this Locker holds the lock itself; Release it, or Close the Locker")
 
-// Ender is what a database knows of ending the holder of one lock.
+// Ender is how a database ends the holder of one lock.
 type Ender[K comparable] struct {
-	Look func(ctx context.Context, op string) (sqllock.Holder, bool, error) // who holds the lock
+	Look func(ctx context.Context, op string) (sqllock.Holder, bool, error) // returns the holder of the lock, if there is one
 	Is   func(c Conn[K], id int64) bool                                     // reports whether a connection is the session id
 	// End ends the session id if it holds the lock, and reports whether it did.
 	End func(ctx context.Context, c Conn[K], id int64) (bool, error)
 }
 
-// Terminate ends the session that holds a lock, waits until it no longer does, and returns who it
-// was and whether any was ended.
+// Terminate ends the session that holds a lock, and waits until it no longer does. It returns the holder and whether a
+// session was ended.
 func (l *Locker[K]) Terminate(ctx context.Context, name string, e Ender[K]) (holder sqllock.Holder, ended bool, err error) {
 	const op = "terminate"
 	holder, held, err := e.Look(ctx, op)
@@ -34,7 +34,7 @@ func (l *Locker[K]) Terminate(ctx context.Context, name string, e Ender[K]) (hol
 	if l.owns(func(c Conn[K]) bool { return e.Is(c, id) }) {
 		return sqllock.Holder{}, false, &sqllock.OpError{Op: op, Name: name, Err: errOwn}
 	}
-	var obeyed atomic.Bool // also a statement that was cut off and so asked twice, and found nobody then
+	var obeyed atomic.Bool // stays true if a statement was cut off and sent twice, and found nobody then
 	_, err = Ask(ctx, l, op, name, func(ctx context.Context, c Conn[K]) (bool, error) {
 		done, err := e.End(ctx, c, id)
 		if done {
@@ -51,7 +51,7 @@ func (l *Locker[K]) Terminate(ctx context.Context, name string, e Ender[K]) (hol
 	return holder, true, err
 }
 
-// gone waits until the session id no longer holds the lock: the server ends it at its leisure.
+// gone waits until the session id no longer holds the lock: the server may take its time to end it.
 func (l *Locker[K]) gone(ctx context.Context, name string, e Ender[K], id int64) error {
 	const op = "terminate"
 	tick := time.NewTicker(goneEvery)
@@ -69,7 +69,7 @@ func (l *Locker[K]) gone(ctx context.Context, name string, e Ender[K], id int64)
 	}
 }
 
-// owns reports whether one of this Locker's connections is such.
+// owns reports whether such is true of one of this Locker's connections.
 func (l *Locker[K]) owns(such func(Conn[K]) bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

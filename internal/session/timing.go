@@ -12,15 +12,15 @@ type Timing struct {
 	Heartbeat time.Duration // a session that was idle for so long is pinged
 }
 
-// maxTTL keeps within what every server's setting can hold.
+// maxTTL is within the range of every server's setting.
 const maxTTL = 24 * time.Hour
 
-// statementTimeout bounds a statement where the trust in the session lasts longer. No statement
-// waits for more than a second on a server that is well.
+// statementTimeout bounds a statement where the trust in the session lasts longer. On a healthy server no statement
+// waits for more than about two seconds.
 const statementTimeout = 10 * time.Second
 
-// NewTiming validates ttl against the least that the database's statements allow, and sets a
-// heartbeat of a third of it, but of at most limit.
+// NewTiming validates ttl against the least that the database's statements allow. It sets a heartbeat of a third of
+// ttl, but of at most limit.
 func NewTiming(ttl, least, limit time.Duration) (Timing, error) {
 	if ttl < least || ttl > maxTTL {
 		return Timing{}, fmt.Errorf("sqllock: session TTL %v is out of range; it must be from %v to %v", ttl, least, maxTTL)
@@ -28,14 +28,13 @@ func NewTiming(ttl, least, limit time.Duration) (Timing, error) {
 	return Timing{TTL: ttl, Heartbeat: min(ttl/3, limit)}, nil
 }
 
-// margin is how long before the server could end the session the client stops trusting it.
+// margin is how long before the server could end the session the client stops to trust it.
 func (t Timing) margin() time.Duration { return t.TTL / 6 }
 
-// trust returns until when a session may be trusted whose last confirmed statement was sent
-// at the given time.
+// trust returns until when a session may be trusted whose last confirmed statement was sent at the given time.
 func (t Timing) trust(sent time.Time) time.Time { return sent.Add(t.TTL - t.margin()) }
 
-// errSilent is the cause when the server was not heard of in time.
+// errSilent is the cause when the server did not answer in time.
 var errSilent = errors.New("nothing was confirmed by the server within the session TTL")
 
 func (t Timing) silence() error { return fmt.Errorf("%w of %v", errSilent, t.TTL) }

@@ -9,9 +9,9 @@ import (
 	"github.com/sqllock/sqllock/internal/clock"
 )
 
-// confirm runs work while the session is trusted and, when it succeeded, extends the trust. The
-// clock is read again at the end: the process may have been stopped at any point. A session
-// that is free promises nothing to anybody, and is trusted anew before its work.
+// confirm runs work while the session is trusted and extends the trust if work succeeds. It reads the clock again at
+// the end: the process may have been stopped at any point. A free session holds nothing that could be lost, so it is
+// trusted anew before its work.
 func (s *session[K]) confirm(free bool, work func(until time.Time) error) error {
 	sent := clock.Now()
 	if free {
@@ -24,7 +24,7 @@ func (s *session[K]) confirm(free bool, work func(until time.Time) error) error 
 	return s.confirmed(sent, until, work)
 }
 
-// limit returns until when a statement that is sent at the given time may go on.
+// limit returns until when a statement that is sent at the given time may run.
 func (s *session[K]) limit(sent time.Time) (until time.Time, err error) {
 	trusted := s.trustedUntil()
 	if !sent.Before(trusted) {
@@ -52,7 +52,7 @@ func (s *session[K]) confirmed(sent, until time.Time, work func(until time.Time)
 	return nil
 }
 
-// work is confirm for what takes a context.
+// work is confirm for a function that takes a context.
 func (s *session[K]) work(free bool, f func(context.Context) error) error {
 	return s.confirm(free, func(until time.Time) error {
 		ctx, cancel := context.WithDeadline(s.waitContext, until)
@@ -76,8 +76,7 @@ func (s *session[K]) trustedUntil() time.Time {
 
 func (s *session[K]) isTrusted() bool { return clock.Now().Before(s.trustedUntil()) }
 
-// expire ends the session at its deadline: a driver that hangs cannot keep the news back. The
-// timer is not set anew by every statement, but here.
+// expire ends the session at its deadline, even while a driver hangs. The timer is reset here, not by every statement.
 func (s *session[K]) expire() {
 	if !s.isTrusted() {
 		s.end(s.Timing.silence())
@@ -97,12 +96,12 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// ping is the heartbeat. The server can answer it with an error that has nothing to do with the session:
-// somebody cancelled whatever it was doing. It confirms nothing, costs no lock, and is sent again while what
-// the last one said can be relied on.
+// ping sends the heartbeat. The server can answer it with an error that has nothing to do with the session, as when
+// somebody cancelled the statement. Such an answer confirms nothing and costs no lock. The heartbeat is then sent again
+// while the last confirmed one can be relied on.
 func (s *session[K]) ping() error {
 	s.pinged = time.Now()
-	var said error // what the server said instead of an answer
+	var said error // the server's error instead of an answer
 	err := s.work(false, func(ctx context.Context) error {
 		err := s.conn.Ping(ctx)
 		if err != nil && !s.conn.Broken(err) && !errors.Is(err, sqllock.ErrRefused) {
@@ -121,12 +120,12 @@ func (s *session[K]) ping() error {
 	return err
 }
 
-// watch waits until a caller comes, the connection dies or may have died, or a heartbeat is due, and sends the
-// heartbeat.
+// watch waits until a caller comes, the connection dies or may have died, or a heartbeat is due. In the last two cases
+// it sends the heartbeat.
 func (s *session[K]) watch() error {
 	trusted := clock.Plain(s.trustedUntil())
 	due := trusted.Add(s.Timing.Heartbeat + s.Timing.margin() - s.Timing.TTL)
-	if again := s.pinged.Add(s.Timing.Heartbeat / 8); due.Before(again) { // the last one was answered with an error
+	if again := s.pinged.Add(s.Timing.Heartbeat / 8); due.Before(again) { // the last heartbeat was answered with an error
 		due = earlier(again, trusted)
 	}
 	ctx, cancel := context.WithDeadline(s.waitContext, due)

@@ -1,4 +1,4 @@
-// Package trouble is about databases that cannot be used for the moment: who waits for a lock waits on meanwhile.
+// Package trouble tracks outages: a wait for a lock continues while the database cannot be used.
 package trouble
 
 import (
@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// Trouble is what the waits of one Locker know of it. The zero value is that there is none.
+// Trouble is what the waits of one Locker know about an outage. The zero value means that there is none.
 type Trouble struct {
 	last atomic.Pointer[error]
 
 	mu   sync.Mutex
-	told time.Time // guarded by mu: when somebody was told last
+	told time.Time // guarded by mu: when an outage was last reported
 }
 
-// TellEvery is how often somebody is told of the same trouble at most.
+// TellEvery is the shortest time between two reports.
 const TellEvery = 3 * time.Second
 
-// Meet notes err, which a wait outlasts, and reports whether somebody should be told: when the trouble begins, unless
-// that was lately.
+// Meet records err, which a wait outlasts. It returns whether the caller should report it: an outage is reported when
+// it begins, unless one was reported less than TellEvery ago.
 func (t *Trouble) Meet(err error) (tell bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -33,14 +33,14 @@ func (t *Trouble) Meet(err error) (tell bool) {
 	return true
 }
 
-// Over notes that the database has answered.
+// Over records that the database has answered.
 func (t *Trouble) Over() {
 	if t.last.Load() != nil {
 		t.last.Store(nil)
 	}
 }
 
-// Last returns what was met since the database has answered last, or nil.
+// Last returns the last error since the database last answered, or nil.
 func (t *Trouble) Last() error {
 	if err := t.last.Load(); err != nil {
 		return *err
@@ -48,7 +48,7 @@ func (t *Trouble) Last() error {
 	return nil
 }
 
-// With is the error of a wait that ended because of cause: it matches the trouble, too, if there is any.
+// With returns the error of a wait that ended because of cause. During an outage it also matches the last error.
 func (t *Trouble) With(cause error) error {
 	if last := t.Last(); last != nil {
 		return fmt.Errorf("%w: %w", cause, last)
@@ -56,15 +56,15 @@ func (t *Trouble) With(cause error) error {
 	return cause
 }
 
-// Pause grows from one attempt to the next; 0 comes before the first one.
+// Pause is the pause between two attempts, which grows with each. It is 0 before the first one.
 type Pause time.Duration
 
 const (
 	firstPause = Pause(5 * time.Millisecond)
-	mostPause  = Pause(2 * time.Second) // half as much more with its jitter
+	mostPause  = Pause(2 * time.Second) // up to half as much more with its jitter
 )
 
-// Next returns the next pause, between half of it and one and a half: not all who wait come at once.
+// Next returns the next pause, with a jitter of half of it more or less, so that the waiters do not retry all at once.
 func (p *Pause) Next() time.Duration {
 	*p = min(max(2**p, firstPause), mostPause)
 	return time.Duration(*p/2 + rand.N(*p)) //nolint:gosec // not a secret

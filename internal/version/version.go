@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// OlderMySQL reports whether MySQL or MariaDB, which calls itself version, is older than the statements need, and the oldest
-// that is not.
+// OlderMySQL reports whether a server of MySQL or MariaDB with this version is older than the statements need. It also
+// returns the oldest version that is not.
 func OlderMySQL(version string) (oldest string, older bool) {
 	oldest = "8.0.22"
 	if strings.Contains(version, "MariaDB") {
@@ -16,8 +16,8 @@ func OlderMySQL(version string) (oldest string, older bool) {
 	}
 	var is, want [3]int
 	if _, err := fmt.Sscanf(version, "%d.%d.%d", &is[0], &is[1], &is[2]); err != nil {
-		return oldest, false // it will say itself what it does not know
+		return oldest, false // unknown format: the server's own errors will tell
 	}
-	_, _ = fmt.Sscanf(oldest, "%d.%d.%d", &want[0], &want[1], &want[2]) // it is of that form
+	_, _ = fmt.Sscanf(oldest, "%d.%d.%d", &want[0], &want[1], &want[2]) // oldest has this format
 	return oldest, slices.Compare(is[:], want[:]) < 0
 }

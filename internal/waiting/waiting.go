@@ -9,7 +9,7 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Check refuses a time that nothing can wait for; nil is no bound.
+// Check returns an error if wait is negative; nil means no bound.
 func Check(wait *time.Duration) error {
 	if wait != nil && *wait < 0 {
 		return fmt.Errorf("the time to wait is %v; it must not be negative", *wait)
@@ -17,8 +17,8 @@ func Check(wait *time.Duration) error {
 	return nil
 }
 
-// AtMost acquires an L. If wait is nil that is what acquire does, and otherwise what try does and, if the lock is held
-// or the database cannot be used, acquire, for what is left of the time then.
+// AtMost acquires an L within wait. If wait is nil, it calls acquire. Otherwise it calls try and, if the lock is held
+// or the database cannot be used, acquire, for what is left of the wait.
 func AtMost[L any](ctx context.Context, wait *time.Duration, try, acquire func(context.Context) (L, error)) (L, error) {
 	if wait == nil {
 		return acquire(ctx)

@@ -1,7 +1,6 @@
-// Package waitqueue lets the goroutines of one process take turns: for every key one at a time,
-// first come first served. A database sees one contender per process and key, and a session
-// that would re-enter on the server never gets the chance to. With the turn goes what its last
-// owner has to hand over.
+// Package waitqueue queues the goroutines of one process for a key: one at a time is at the head of the queue, the
+// others wait, first come first served. So a database sees one contender per process and key, and a session, which
+// could re-enter its lock on the server, never gets the chance to. The head can hand something over to the next waiter.
 package waitqueue
 
 import (
@@ -10,21 +9,21 @@ import (
 	"sync"
 )
 
-// Queue hands out turns, and with them a V. The zero value is ready for use.
+// Queue has one wait queue per key. Its head can hand a V to the next waiter. The zero value is ready for use.
 type Queue[K comparable, V any] struct {
 	mu sync.Mutex
-	// waiting has an entry for every key whose turn is taken, with those who wait for it in
-	// the order they came. Guarded by mu.
+	// waiting has an entry for every key whose queue has a head, with the waiters behind it, in the order they came.
+	// Guarded by mu.
 	waiting map[K][]waiter[V]
 }
 
-// waiter is one who waits for a turn.
+// waiter is a goroutine that waits to be at the head of a queue.
 type waiter[V any] struct {
-	turn chan V // has room for one
-	word string // what it wants its predecessor to know
+	turn chan V // gets the V when the waiter comes to the head; has room for one
+	word string // a message for the head, see Next
 }
 
-// Try takes the turn of key if nobody has it.
+// Try enters the queue of key if it is empty, and reports whether it did. The caller is then at its head.
 func (q *Queue[K, V]) Try(key K) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -42,13 +41,13 @@ func (q *Queue[K, V]) try(key K) bool {
 	return true
 }
 
-// Wait waits for the turn of key, and returns what came with it; that is the zero V when the
-// turn was free. When ctx ends first it returns context.Cause(ctx), and the turn is not taken.
+// Wait enters the queue of key and waits until the caller is at its head. It returns what the head before it handed
+// over: the zero V if the queue was empty. When ctx ends first, Wait leaves the queue and returns context.Cause(ctx).
 func (q *Queue[K, V]) Wait(ctx context.Context, key K) (v V, err error) {
 	return q.WaitWith(ctx, key, "")
 }
 
-// WaitWith is Wait, and leaves a word for who has the turn before; see Next.
+// WaitWith is Wait with a message for the head of the queue; see Next.
 func (q *Queue[K, V]) WaitWith(ctx context.Context, key K, word string) (v V, err error) {
 	q.mu.Lock()
 	if q.try(key) {
@@ -70,20 +69,20 @@ func (q *Queue[K, V]) WaitWith(ctx context.Context, key K, word string) (v V, er
 		q.waiting[key] = slices.Delete(q.waiting[key], i, i+1)
 	}
 	q.mu.Unlock()
-	if i < 0 { // it came as ctx ended
+	if i < 0 { // the handoff came as ctx ended
 		return <-mine, nil
 	}
 	return v, context.Cause(ctx)
 }
 
-// Waiting returns how many wait for the turn of key.
+// Waiting returns the number of waiters behind the head of the queue of key.
 func (q *Queue[K, V]) Waiting(key K) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.waiting[key])
 }
 
-// Next returns the word of whoever has waited longest for the turn of key; it is empty if nobody waits.
+// Next returns the message of the first waiter of key; it is empty if nobody waits.
 func (q *Queue[K, V]) Next(key K) (word string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -93,8 +92,8 @@ func (q *Queue[K, V]) Next(key K) (word string) {
 	return ""
 }
 
-// Pass gives the turn of key, and v, to whoever has waited longest. If nobody waits it reports
-// false, and the turn stays with its owner.
+// Pass leaves the queue of key and hands v to the first waiter, which is then at the head. If nobody waits, it returns
+// false, and the caller stays at the head.
 func (q *Queue[K, V]) Pass(key K, v V) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -111,7 +110,7 @@ func (q *Queue[K, V]) pass(key K, v V) bool {
 	return true
 }
 
-// Done gives the turn of key, and nothing with it, to whoever has waited longest, if anybody has.
+// Done leaves the queue of key. The first waiter, if there is one, is then at the head, and gets the zero V.
 func (q *Queue[K, V]) Done(key K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

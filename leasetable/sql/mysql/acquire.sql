@@ -1,9 +1,9 @@
--- Takes a name for a lease if it is absent or free, and neither kept after its release nor in permits: the name, the
--- metadata and the lease; the name; the metadata, since when the one was noted to wait that takes it, and the
--- lease. What decides is read from the row that the statement locks; the subquery
--- only spares a busy name the lock. The token comes back as the insert id, which is 0 when the row
--- turned out to be held. What decides is assigned last: MySQL and MariaDB
+-- Acquires a free name: no lease holds it, it has no permits (permits IS NULL), and its minimum hold is over. It
+-- withdraws the announcement of the waiter that acquires the name. An absent name is inserted. The condition is decided
+-- on the row that the statement locks; the subquery only avoids that lock on a busy name. The insert id is the token,
+-- or 0 if the row turned out to be held. lease_id, on which the condition depends, is assigned last: MySQL and MariaDB
 -- assign from left to right, or all at once.
+-- Parameters: name, metadata, lease id, name, metadata, waiter_since of that waiter, lease id.
 INSERT INTO sqllock_lock (name, token, acquired_at, metadata, lease_id)
 SELECT UNHEX(?), LAST_INSERT_ID(1), UTC_TIMESTAMP(6), UNHEX(?), UNHEX(?)
 FROM (SELECT 1) one

@@ -1,7 +1,8 @@
--- Takes those of the names that are free, and neither kept after their release nor in permits, for the lease
--- <lease> with the metadata <metadata>: <match> are they, with their tokens if these are known. It is for MariaDB, and waits for no row: one that
--- somebody has locked is an error, and nothing is taken. The names that it took, and their tokens, are in @told, after the statement's
--- own number <number>.
+-- MariaDB only: acquires the free names among <match> (see acquire.sql) and waits for no row lock. If another session
+-- has locked a row, the statement fails, and nothing is acquired. It notes the acquired names and their tokens in
+-- @told, after its own number.
+-- Placeholders: <match> the names, with their tokens if these are known, <lease>, <metadata>, <number> the number of
+-- the statement.
 SET STATEMENT innodb_lock_wait_timeout = 0 FOR
 UPDATE sqllock_lock FORCE INDEX (PRIMARY)
 SET released_at = IF((@told := CONCAT_WS(' ', IF(@told LIKE '{number} %', @told, '{number}'), HEX(name), token + 1, 0)) IS NULL, NULL, NULL),

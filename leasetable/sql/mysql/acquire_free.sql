@@ -1,8 +1,8 @@
--- Takes a name for a lease as acquire.sql does, if it has a row: the metadata, since when the one was noted to wait that
--- takes it, the lease, and the name twice. It does less than acquire.sql, and does not wait for a row, either,
--- that a guard has locked. In MySQL the row is looked up as a range that has room for one name, of which InnoDB skips a
--- row whose committed version is not free. MariaDB would wait for the row of the next name, too; it answers at once
--- with an error.
+-- Acquires a free name as acquire.sql does, if it has a row. It does less than acquire.sql, and does not wait for a row
+-- that a guard has locked. MySQL searches a range that has room for one name: there InnoDB skips a locked row whose
+-- committed version is not free. On MariaDB a range would also wait for the row of the next name, so the statement
+-- searches one name and fails at once if the row is locked.
+-- Parameters: metadata, waiter_since of the waiter that acquires the name, lease id, name, name.
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */
 UPDATE sqllock_lock
 SET token = LAST_INSERT_ID(token + 1), acquired_at = UTC_TIMESTAMP(6), released_at = NULL, metadata = UNHEX(?),

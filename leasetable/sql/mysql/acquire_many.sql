@@ -1,5 +1,5 @@
--- Takes names for the lease <lease> with the metadata <metadata>, if they are as free_many.sql found them: <rows> are
--- they and their tokens.
+-- Acquires names that are still as free_many.sql found them.
+-- Placeholders: <rows> the names with their tokens, <lease>, <metadata>.
 UPDATE sqllock_lock FORCE INDEX (PRIMARY)
 SET token = token + 1, acquired_at = UTC_TIMESTAMP(6), released_at = NULL, metadata = {metadata}, lease_id = {lease}
 WHERE (name, token) IN ({rows}) AND lease_id IS NULL AND permits IS NULL AND COALESCE(hold_until <= UTC_TIMESTAMP(6), TRUE)

@@ -1,3 +1,4 @@
--- Adds the permit that the token was raised for: the name, the token, the lease, how many permits there may be.
+-- Adds the share or permit for which the token was bumped.
+-- Parameters: name, token, lease id, limit of permits.
 INSERT INTO sqllock_permit (name, token, lease_id, permits, acquired_at)
 VALUES (UNHEX(?), ?, UNHEX(?), ?, UTC_TIMESTAMP(6))

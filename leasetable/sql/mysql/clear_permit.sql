@@ -1,5 +1,6 @@
--- Clears a permit whose lease is over for good: the name, the lease, the token. It does not wait for a
--- transaction that its holder guarded: until that has ended the permit is not to be had. LIMIT has the inner statement run by itself.
+-- Deletes a share or permit whose lease is over for good. It does not wait for a transaction that its holder guards:
+-- the share or permit stays until that has ended. LIMIT makes the server run the inner statement by itself.
+-- Parameters: name, lease id, token.
 DELETE p
 FROM sqllock_permit p
 JOIN (

@@ -1,2 +1,3 @@
--- Takes the permits of a name away from all who have one.
+-- Deletes all shares or permits of a name.
+-- Parameters: name.
 DELETE FROM sqllock_permit WHERE name = UNHEX(?)

@@ -1,5 +1,6 @@
--- Takes a name that had permits and has none now, if its token is still what it was when they were
--- looked at: the lease, the metadata, the name, the token. Whoever takes a permit raises it. The token comes back as the insert id.
+-- Acquires the whole of a name that had shares or permits and has none left, if its token is still the one that was
+-- read with them: every share or permit bumps the token. The insert id is the token.
+-- Parameters: lease id, metadata, name, token.
 UPDATE sqllock_lock
 SET token = LAST_INSERT_ID(token + 1), lease_id = UNHEX(?), permits = NULL, exclusive_waiter_until = NULL,
     acquired_at = UTC_TIMESTAMP(6), released_at = NULL, metadata = UNHEX(?)

@@ -1,2 +1,3 @@
--- Ends a lease. What still refers to it is free to be taken over.
+-- Ends a lease. Names that still refer to it can be taken over.
+-- Parameters: lease id.
 DELETE FROM sqllock_lease WHERE id = UNHEX(?)

@@ -1,3 +1,3 @@
--- Ends a lease if it was not renewed since it had been renewed so many times, whatever the clock
--- says: the lease, the number.
+-- Ends a lease that was not renewed since it had the given count of renewals, whatever the clock says.
+-- Parameters: lease id, count of renewals.
 DELETE FROM sqllock_lease WHERE id = UNHEX(?) AND renewals = ?

@@ -1,4 +1,4 @@
--- Makes the row of a name that has none, for permits: the name, how many. add_permit.sql follows in the
--- same transaction.
+-- Inserts an absent name, for shares or permits. add_permit.sql follows in the same transaction.
+-- Parameters: name, limit of permits.
 INSERT IGNORE INTO sqllock_lock (name, token, permits, acquired_at)
 VALUES (UNHEX(?), 1, ?, UTC_TIMESTAMP(6))

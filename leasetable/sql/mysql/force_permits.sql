@@ -1,6 +1,7 @@
--- Begins to take the permits of a name away from all who have one, if its token is still what it was when
--- they were looked at: the name, the token. It rises: who has just seen it takes no permit. notify_permits.sql and
--- clear_permits.sql follow in the same transaction.
+-- Begins to take all shares or permits of a name away from their holders, if its token is still the one that was read
+-- with them. The token is bumped: no share or permit is acquired any more on the condition that the name has the old
+-- token. notify_permits.sql and clear_permits.sql follow in the same transaction.
+-- Parameters: name, token.
 UPDATE sqllock_lock
 SET token = token + 1, released_at = UTC_TIMESTAMP(6)
 WHERE name = UNHEX(?) AND token = ? AND lease_id IS NULL

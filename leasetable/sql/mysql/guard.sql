@@ -1,7 +1,8 @@
--- Pins a name as held by a lease with a token until the transaction ends: a takeover has to wait
--- for the row. metadata is in no index: reading it locks the row itself, and not only an entry of
--- an index, which a takeover may leave alone. LOCK IN SHARE MODE is what MariaDB knows, too.
--- The transaction is somebody else's: its session may have limited the rows of a SELECT, and UNHEX reads no characters of two bytes.
+-- Pins a name, as held by a lease with a token, until the transaction ends: a takeover waits for the row. metadata is
+-- in no index: reading it locks the row itself, and not only an index entry, which a takeover may leave alone. MariaDB
+-- also supports LOCK IN SHARE MODE. The transaction belongs to the caller: its session may limit the rows of a SELECT,
+-- hence LIMIT, and may use a character set of two bytes, which UNHEX does not read, hence CONVERT.
+-- Parameters: name, lease id, token.
 SELECT 1 + 0 * LENGTH(metadata)
 FROM sqllock_lock FORCE INDEX (PRIMARY)
 WHERE name = UNHEX(CONVERT(? USING ascii)) AND lease_id = UNHEX(CONVERT(? USING ascii)) AND token = ?

@@ -1,5 +1,6 @@
--- Pins a permit until the transaction ends: the name, the lease that has it, the token. It is not
--- cleared before. acquired_at is in no index: see guard.sql.
+-- Pins a share or permit until the transaction ends: it is not cleared before. acquired_at is in no index; see
+-- guard.sql.
+-- Parameters: name, lease id, token.
 SELECT 1 + 0 * YEAR(acquired_at)
 FROM sqllock_permit FORCE INDEX (PRIMARY)
 WHERE name = UNHEX(CONVERT(? USING ascii)) AND lease_id = UNHEX(CONVERT(? USING ascii)) AND token = ?

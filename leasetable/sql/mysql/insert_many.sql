@@ -1,4 +1,4 @@
--- Takes names that are absent: <values> are they, the token, and the lease. If one is there, that is
--- the error 1062, and none is taken.
+-- Acquires absent names. If one of them has a row, the statement fails with error 1062, and nothing is acquired.
+-- Placeholders: <values> the rows: name, token 1, lease, metadata and time of each.
 INSERT INTO sqllock_lock (name, token, lease_id, metadata, acquired_at)
 VALUES {values}

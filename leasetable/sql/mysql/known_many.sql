@@ -1,4 +1,5 @@
--- Which of the names <names> are not absent.
+-- Reads which names have rows.
+-- Placeholders: <names>.
 SELECT name, token, FALSE
 FROM sqllock_lock FORCE INDEX (PRIMARY)
 WHERE name IN ({names})

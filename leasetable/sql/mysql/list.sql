@@ -1,4 +1,5 @@
--- Who holds the names from one to another, the first so many; see read_state.sql.
+-- Reads the states of the names from one to another, both included, up to a limit; see read_state.sql.
+-- Parameters: first name, last name, limit.
 SELECT k.name,
        k.token,
        k.lease_id,

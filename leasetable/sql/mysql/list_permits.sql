@@ -1,4 +1,5 @@
--- Who has the permits of the names from one to another, both included; see read_permits.sql.
+-- Reads the shares and permits of the names from one to another, both included; see read_permits.sql.
+-- Parameters: first name, last name.
 SELECT p.name,
        p.token,
        p.lease_id,

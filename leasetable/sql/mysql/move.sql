@@ -1,6 +1,6 @@
--- Moves a name, held with a token, from one lease to another: the new lease, the name, the token, the old
--- lease, the new one again. It may be run again: what is on its new lease stays there. The token comes back
--- as the insert id.
+-- Moves a name, held with a token, from one lease to another. The statement can be repeated: a name on its new lease
+-- stays there. The insert id is the token.
+-- Parameters: new lease id, name, token, old lease id, new lease id.
 UPDATE sqllock_lock
 SET lease_id = UNHEX(?), token = LAST_INSERT_ID(token)
 WHERE name = UNHEX(?) AND token = ? AND lease_id IN (UNHEX(?), UNHEX(?))

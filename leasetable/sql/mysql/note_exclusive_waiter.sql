@@ -1,5 +1,6 @@
--- Has nobody else join those who hold a name together for so many microseconds: somebody waits to hold it alone. Null:
--- nobody does any more. The microseconds, the name.
+-- Announces that a waiter waits for the whole name: no share or permit is granted for the given time. NULL withdraws
+-- that.
+-- Parameters: microseconds, or NULL, name.
 UPDATE sqllock_lock
 SET exclusive_waiter_until = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE name = UNHEX(?) AND permits IS NOT NULL

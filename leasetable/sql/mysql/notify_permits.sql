@@ -1,4 +1,5 @@
--- Leaves word for the leases that have permits of a name, once for each.
+-- Increments the changes of every lease that has shares or permits of a name, once for each lease.
+-- Parameters: name.
 UPDATE sqllock_permit p JOIN sqllock_lease l ON l.id = p.lease_id
 SET l.changes = l.changes + 1
 WHERE p.name = UNHEX(?)

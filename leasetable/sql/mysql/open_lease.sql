@@ -1,5 +1,5 @@
--- A new lease: its id, owner, host, pid, time to live in microseconds, and that again, for a program that knows the last version,
--- unless the tables take a program that knows a later one.
+-- Inserts a lease, unless the tables require a program that knows a later version.
+-- Parameters: lease id, owner, host, pid, TTL in microseconds, the same again, version that the program knows.
 INSERT INTO sqllock_lease (id, owner, host, pid, ttl_us, created_at, expires_at)
 SELECT UNHEX(?), ?, ?, ?, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 FROM DUAL

@@ -1,4 +1,5 @@
--- Ends leases that expired some microseconds ago or earlier, some of them at most.
+-- Ends leases that expired at least the given time ago, up to a limit.
+-- Parameters: microseconds, limit.
 DELETE FROM sqllock_lease
 WHERE expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 LIMIT ?

@@ -1,7 +1,7 @@
--- Who holds a name. A lease row was committed before a lock row could refer to it, and ids are
--- never used again: a lease that is referred to and gone is over for good. Times are counted
--- here, so that no time zone of the session or the driver can touch them.
--- Of a name without a lease the end is until when it is kept after its release.
+-- Reads the state of a name. A lease row is committed before a lock row can refer to it, and lease ids are never
+-- reused: if the row of the lease is gone, the lease is over for good. Without a lease, the expiry is the end of the
+-- minimum hold. Times are computed here, so that no time zone of the session or the driver affects them.
+-- Parameters: name.
 SELECT k.token,
        k.lease_id,
        k.lease_id IS NOT NULL AND l.id IS NULL AS gone,

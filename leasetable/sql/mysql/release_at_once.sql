@@ -1,6 +1,8 @@
--- Releases names as release_many.sql does, on MariaDB. It waits for no row: one that somebody has locked is an error, and
--- nothing is released. The names that it released, their tokens, and whether another process waits for them, are in @told, after
--- the statement's own number <number>. If there is one that another process waits for, the insert id is 1.
+-- MariaDB only: releases names as release_many.sql does, and waits for no row lock. If another session has locked a
+-- row, the statement fails, and nothing is released. It notes the released names, their tokens, and whether another
+-- process waits for them, in @told, after its own number. The insert id is 1 if another process waits for one of them.
+-- Placeholders: <rows> the names with their tokens, <lease>, <keep> the minimum hold in microseconds or NULL, <number>
+-- the number of the statement.
 SET STATEMENT innodb_lock_wait_timeout = 0 FOR
 UPDATE sqllock_lock FORCE INDEX (PRIMARY)
 SET released_at = IF((@told := CONCAT_WS(' ', IF(@told LIKE '{number} %', @told, '{number}'), HEX(name), token,

@@ -1,3 +1,3 @@
--- Frees a permit: the name, the lease that has it, the token.
--- There is never another with this token: a statement that comes late does nothing.
+-- Releases a share or permit. Its token is never used again, so a statement that comes late does nothing.
+-- Parameters: name, lease id, token.
 DELETE FROM sqllock_permit WHERE name = UNHEX(?) AND lease_id = UNHEX(?) AND token = ?

@@ -1,4 +1,5 @@
--- Says that the one that was noted to wait for a name, since then, does so no more: the name, since when; see note_waiter.sql.
+-- Withdraws the announcement of a waiter; see note_waiter.sql.
+-- Parameters: name, since when it waits.
 INSERT INTO sqllock_lock (name, token, acquired_at)
 SELECT name, token, acquired_at
 FROM (SELECT name, token, acquired_at FROM sqllock_lock WHERE name = UNHEX(?) AND waiter_since = ? LIMIT 1 FOR UPDATE SKIP LOCKED) noted

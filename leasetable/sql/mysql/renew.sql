@@ -1,6 +1,7 @@
--- Renews a lease. What others changed about its locks comes back as the insert id. No row: the
--- lease is over, and every lock of it with it. UTC_TIMESTAMP is when the statement began: waiting
--- for the row never makes the lease longer than the holder counts.
+-- Renews a lease, unless it has expired. The insert id is the count of changes that others made to its locks. No row:
+-- the lease and all its locks are over. UTC_TIMESTAMP is the time when the statement began: waiting for the row never
+-- makes the lease longer than the holder counts.
+-- Parameters: lease id.
 UPDATE sqllock_lease
 SET renewals = renewals + 1,
     changes = LAST_INSERT_ID(changes),

@@ -1,4 +1,5 @@
--- Which of the names <names> the lease <lease> holds. Nobody else asks for one of them for the same lease.
+-- Reads which names a lease holds. No other claim requests one of them for the same lease.
+-- Placeholders: <names>, <lease>.
 SELECT name, token, FALSE
 FROM sqllock_lock FORCE INDEX (PRIMARY)
 WHERE name IN ({names}) AND lease_id = {lease}

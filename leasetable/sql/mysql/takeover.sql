@@ -1,6 +1,6 @@
--- Takes a name from a lease that is known to be over: the new lease, the metadata, since when the
--- one was noted to wait that takes it, the name, the old lease.
--- The token comes back as the insert id.
+-- Takes a name over from a lease that is known to be over. It withdraws the announcement of the waiter that acquires
+-- the name. The insert id is the token.
+-- Parameters: new lease id, metadata, waiter_since of that waiter, name, old lease id.
 UPDATE sqllock_lock
 SET token = LAST_INSERT_ID(token + 1), lease_id = UNHEX(?), acquired_at = UTC_TIMESTAMP(6), released_at = NULL, metadata = UNHEX(?),
     waiter_until = IF(waiter_since = ?, NULL, waiter_until)

@@ -1,2 +1,3 @@
--- Fails if somebody has the row of a name locked, or has just inserted it.
+-- Fails if another session has locked the row of a name, or has just inserted it.
+-- Parameters: name.
 SELECT count(*) FROM sqllock_lock WHERE name = UNHEX(?) FOR UPDATE NOWAIT

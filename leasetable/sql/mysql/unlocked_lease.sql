@@ -1,2 +1,3 @@
--- Fails if somebody has the row of a lease locked.
+-- Fails if another session has locked the row of a lease.
+-- Parameters: lease id.
 SELECT count(*) FROM sqllock_lease WHERE id = UNHEX(?) FOR UPDATE NOWAIT

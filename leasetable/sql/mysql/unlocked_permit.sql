@@ -1,2 +1,3 @@
--- Fails if somebody has the permit of a name with a token locked.
+-- Fails if another session has locked a share or permit.
+-- Parameters: name, token.
 SELECT count(*) FROM sqllock_permit WHERE name = UNHEX(?) AND token = ? FOR UPDATE NOWAIT

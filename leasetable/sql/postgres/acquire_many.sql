@@ -1,8 +1,9 @@
--- Takes the names $1, an array as text, for the lease $2 with the metadata $3, if they have rows and are free, and neither kept after
--- their release nor in permits, and returns those that it took. It does not wait for the row of a name that is held, whoever has
--- locked it, and if it would wait for another one for more than 1 ms, nothing is taken. The table is looked up by = ANY, and not
--- joined with a function of many rows, so that no plan, however old, compares every name with every row. All names are between the
--- bounds: by these a planner without statistics expects few rows, for which it uses the index.
+-- Acquires the free names (see acquire.sql) among those that have rows, and returns the acquired ones. It does not wait
+-- for the row of a held name, even if that is locked. If it would wait for another row for more than 1 ms, nothing is
+-- acquired. The condition is = ANY, not a join with a function of many rows, so that no plan, however old, compares
+-- every name with every row. All names are between the bounds of BETWEEN: because of the bounds a planner without
+-- statistics expects few rows, and uses the index.
+-- Parameters: $1 names, an array as text, $2 lease id, $3 metadata.
 UPDATE sqllock_lock k
 SET token = k.token + 1, lease_id = $2, acquired_at = clock_timestamp(), released_at = NULL, metadata = $3
 FROM set_config('lock_timeout', '1', true)

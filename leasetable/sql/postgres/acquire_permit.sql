@@ -1,6 +1,7 @@
--- Takes a permit of the name $1 for the lease $5, of $3 in all at most, if the name is as it was seen: with the
--- token $2 and held by the lease $4, which is over, or none if that is null. Every acquisition raises the token,
--- so nobody has taken a permit since. What decides is read from the row that the statement locks.
+-- Acquires a share or permit of a name if the name is as it was read: it has the given token, and is held by the given
+-- lease, which is over, or by none (NULL). Every acquisition bumps the token, so no other share or permit was acquired
+-- since. The condition is decided on the row that the statement locks.
+-- Parameters: $1 name, $2 token that was read, $3 limit of permits, $4 lease id that was read, or NULL, $5 lease id.
 WITH claimed AS (
   INSERT INTO sqllock_lock AS k (name, token, permits, acquired_at)
   VALUES ($1::bytea, $2::bigint + 1, $3::bigint, clock_timestamp())

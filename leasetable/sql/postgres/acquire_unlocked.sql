@@ -1,8 +1,9 @@
--- Takes the names $1, an array as text, for the lease $2 with the metadata $3 as acquire_many.sql does, and those that are
--- absent as well. What decides is read from the rows that the
--- statement locks. It leaves out rows that somebody else has locked, and waits for none but one that is just being inserted; if one
--- takes more than 100 ms, nothing is taken. All who insert do so in the same order, and insert no name that they see: that would wait for
--- whoever changes its row. The table is looked up as in acquire_many.sql, and never joined.
+-- Acquires names as acquire_many.sql does, and inserts the absent ones. The condition is decided on the rows that the
+-- statement locks. It skips rows that other sessions have locked, and waits only for a row that is just being inserted:
+-- if that takes more than 100 ms, nothing is acquired. All sessions insert in the same order. They do not insert a name
+-- whose row they see, because the insert would wait for a session that changes that row. The conditions on names are as
+-- in acquire_many.sql, and never joins.
+-- Parameters: $1 names, an array as text, $2 lease id, $3 metadata.
 WITH free AS (
   SELECT k.name
   FROM sqllock_lock k

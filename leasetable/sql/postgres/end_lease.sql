@@ -1,2 +1,3 @@
--- Ends the lease $1. What still refers to it is free to be taken over.
+-- Ends a lease. Names that still refer to it can be taken over.
+-- Parameters: $1 lease id.
 DELETE FROM sqllock_lease WHERE id = $1

@@ -1,3 +1,4 @@
--- Ends the lease $1 if it has expired. A renewal that comes first is read again after the wait
--- for its row; one that comes later finds no row.
+-- Ends a lease if it has expired. If a renewal comes first, the statement waits for the row and reads it again; a
+-- renewal that comes later finds no row.
+-- Parameters: $1 lease id.
 DELETE FROM sqllock_lease WHERE id = $1 AND expires_at <= clock_timestamp()

@@ -1,3 +1,4 @@
--- Ends the lease $1 if it was not renewed since it had been renewed $2 times, whatever the clock
--- says. A renewal that comes first is read again after the wait for its row.
+-- Ends a lease that was not renewed since it had the given count of renewals, whatever the clock says. If a renewal
+-- comes first, the statement waits for the row and reads it again.
+-- Parameters: $1 lease id, $2 count of renewals.
 DELETE FROM sqllock_lease WHERE id = $1 AND renewals = $2

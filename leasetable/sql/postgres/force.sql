@@ -1,5 +1,7 @@
--- Takes the name $1 away from the lease $2, which holds it with the token $3, and leaves word for
--- it. A null lease is none: the name is kept after its release. The token rises, so that what is left of its holder can be told.
+-- Takes a name away from the lease that holds it with the given token, and increments the changes of that lease. If the
+-- lease id is NULL, the name is in its minimum hold. The token is bumped, so that leftovers of the holder can be told
+-- apart. A waiter is notified.
+-- Parameters: $1 name, $2 lease id, or NULL, $3 token.
 WITH freed AS (
   UPDATE sqllock_lock
   SET lease_id = NULL, token = token + 1, released_at = clock_timestamp(), hold_until = NULL

@@ -1,6 +1,7 @@
--- Takes the permits of the name $1 away from all who have one, if its token is still $2, as it was when they were looked at,
--- and leaves word for their leases. The token rises: who has just seen it takes no permit. The leases are looked up as the names in
--- acquire_many.sql.
+-- Takes all shares or permits of a name away from their holders, if its token is still the one that was read with them,
+-- and increments the changes of their leases. The token is bumped: no share or permit is acquired any more on the
+-- condition that the name has the old token. The condition on leases is like that on names in acquire_many.sql.
+-- Parameters: $1 name, $2 token.
 WITH raised AS (
   UPDATE sqllock_lock
   SET token = token + 1, released_at = clock_timestamp()

@@ -1,3 +1,4 @@
--- Pins the name $1 as held by the lease $2 with the token $3 until the transaction ends: a takeover
--- has to wait for the row. The lease row is left alone, for its renewal must not wait.
+-- Pins a name, as held by a lease with a token, until the transaction ends: a takeover waits for the row. The lease row
+-- is not locked, because its renewal must not wait.
+-- Parameters: $1 name, $2 lease id, $3 token.
 SELECT 1 FROM sqllock_lock WHERE name = $1 AND lease_id = $2 AND token = $3 FOR SHARE

@@ -1,5 +1,5 @@
--- Takes the name $1, which is absent, for the lease $2 with the metadata $3. For somebody who has inserted it, and not committed,
--- it waits for 5 ms.
+-- Acquires an absent name. If another session has inserted it, and has not committed, the statement waits for 5 ms.
+-- Parameters: $1 name, $2 lease id, $3 metadata.
 INSERT INTO sqllock_lock (name, token, lease_id, acquired_at, metadata)
 SELECT $1::bytea, 1, $2::bytea, clock_timestamp(), $3::bytea
 FROM set_config('lock_timeout', '5', true)

@@ -1,5 +1,6 @@
--- Moves the name $2, held with the token $3, from the lease $4 to the lease $1. It may be run again: what is
--- on its new lease stays there.
+-- Moves a name, held with a token, from one lease to another. The statement can be repeated: a name on its new lease
+-- stays there.
+-- Parameters: $1 new lease id, $2 name, $3 token, $4 old lease id.
 UPDATE sqllock_lock
 SET lease_id = $1
 WHERE name = $2 AND token = $3 AND lease_id IN ($4, $1)

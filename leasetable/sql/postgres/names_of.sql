@@ -1,5 +1,6 @@
--- The names that the lease $1 holds, alone or together with others, and their tokens. There is no index for it: it is
--- asked after the connection to the server was lost.
+-- Reads the names that a lease holds, as a whole or by a share or permit, and their tokens. No index serves this
+-- statement: it runs only after the connection to the server was lost.
+-- Parameters: $1 lease id.
 SELECT encode(name, 'hex') AS name, token, false AS permit FROM sqllock_lock WHERE lease_id = $1
 UNION ALL
 SELECT encode(name, 'hex'), token, true FROM sqllock_permit WHERE lease_id = $1

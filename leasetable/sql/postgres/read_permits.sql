@@ -1,5 +1,6 @@
--- Who holds the name $1, alone, as in read_state.sql, in the first row, or together, in one row each: all of one snapshot,
--- so that the permits are those that were taken up to the token of the first row.
+-- Reads the state of a name, as in read_state.sql, in the first row, and its shares or permits, in one row each. All
+-- rows are of one snapshot, so the shares or permits are those that were acquired up to the token of the first row.
+-- Parameters: $1 name.
 SELECT false AS permit,
        k.token,
        encode(k.lease_id, 'hex') AS lease_id,

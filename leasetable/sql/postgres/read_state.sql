@@ -1,7 +1,7 @@
--- Who holds the name $1. A lease row was committed before a lock row could refer to it, and ids
--- are never used again: a lease that is referred to and gone is over for good.
--- The limit has the lease looked up, and its table not joined, whatever its statistics say.
--- Of a name without a lease the end is until when it is kept after its release.
+-- Reads the state of a name. A lease row is committed before a lock row can refer to it, and lease ids are never
+-- reused: if the row of the lease is gone, the lease is over for good. Without a lease, the expiry is the end of the
+-- minimum hold. LIMIT makes the planner look up the lease, and not join its table, whatever the statistics say.
+-- Parameters: $1 name.
 SELECT k.token,
        encode(k.lease_id, 'hex') AS lease_id,
        k.lease_id IS NOT NULL AND l.id IS NULL AS gone,

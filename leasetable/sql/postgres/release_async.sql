@@ -1,4 +1,5 @@
--- Releases the name $1 as release.sql does, and does not wait for its commit to be on disk. The name is not kept.
+-- Releases a name as release.sql does, without waiting until the commit is on disk. It sets no minimum hold.
+-- Parameters: $1 name, $2 lease id, $3 token.
 UPDATE sqllock_lock
 SET lease_id = NULL, released_at = clock_timestamp(), hold_until = NULL
 FROM set_config('synchronous_commit', 'off', true)

@@ -1,4 +1,5 @@
--- Releases the name $1 as release_known.sql does, and does not wait for its commit to be on disk.
+-- Releases a name as release_known.sql does, without waiting until the commit is on disk.
+-- Parameters: $1 name, $2 lease id, $3 token.
 UPDATE sqllock_lock
 SET lease_id = NULL, released_at = clock_timestamp(), hold_until = NULL
 FROM set_config('synchronous_commit', 'off', true)

@@ -1,8 +1,9 @@
--- Releases the names $1 that are held by the lease $2, each with its token of $3, two arrays as text, and keeps them until $4
--- microseconds after they were acquired, if that is not null. It
--- returns those that it released, and whether another process waits for them, which it wakes. $5 is the
--- synchronous_commit of the release, or null for that of the session. If it would wait for a row for more than 1 ms, nothing is released.
--- The table is looked up as in acquire_many.sql; IS TRUE keeps the planner from joining it with the names and their tokens.
+-- Releases the names that a lease holds with the given tokens, with a minimum hold as in release.sql. It returns the
+-- released names and whether another process waits for them, and notifies that process. If it would wait for a row for
+-- more than 1 ms, nothing is released. The condition on names is as in acquire_many.sql; IS TRUE keeps the planner from
+-- joining the table with the names and tokens.
+-- Parameters: $1 names, an array as text, $2 lease id, $3 their tokens, an array as text, $4 minimum hold in
+-- microseconds, or NULL, $5 synchronous_commit, or NULL for the setting of the session.
 UPDATE sqllock_lock k
 SET lease_id = NULL, released_at = clock_timestamp(), hold_until = k.acquired_at + $4::bigint * interval '1 microsecond'
 FROM set_config('synchronous_commit', coalesce($5, current_setting('synchronous_commit')), true) a,

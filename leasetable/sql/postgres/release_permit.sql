@@ -1,3 +1,3 @@
--- Frees the permit of the name $1 that the lease $2 has with the token $3.
--- There is never another with this token: a statement that comes late does nothing.
+-- Releases a share or permit. Its token is never used again, so a statement that comes late does nothing.
+-- Parameters: $1 name, $2 lease id, $3 token.
 DELETE FROM sqllock_permit WHERE name = $1 AND lease_id = $2 AND token = $3

@@ -1,5 +1,6 @@
--- Renews the lease $1, and returns what others changed about its locks. No row: the lease is over,
--- and every lock of it with it.
+-- Renews a lease, unless it has expired. It returns the count of changes that others made to its locks. No row: the
+-- lease and all its locks are over.
+-- Parameters: $1 lease id.
 UPDATE sqllock_lease
 SET renewals = renewals + 1,
     expires_at = clock_timestamp() + ttl_us * interval '1 microsecond'

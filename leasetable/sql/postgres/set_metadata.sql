@@ -1,4 +1,5 @@
--- Attaches the metadata $1 to the name $2 while the lease $3 holds it with the token $4.
+-- Attaches metadata to a name that a lease holds with a token.
+-- Parameters: $1 metadata, $2 name, $3 lease id, $4 token.
 UPDATE sqllock_lock
 SET metadata = $1
 WHERE name = $2 AND lease_id = $3 AND token = $4

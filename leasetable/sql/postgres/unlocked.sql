@@ -1,4 +1,5 @@
--- Finds the row of the name $1 unless somebody has it locked.
+-- Returns a row if the name has one that no other session has locked.
+-- Parameters: $1 name.
 SELECT 1
 FROM sqllock_lock k, set_config('synchronous_commit', 'off', true)
 WHERE k.name = $1

@@ -1,4 +1,6 @@
--- Finds something unless somebody has the row of the lease $1 locked: there will not be another one.
+-- Returns a row unless another session has locked the row of a lease. A lease without a row counts as unlocked: its id
+-- is never inserted again.
+-- Parameters: $1 lease id.
 SELECT 1 WHERE NOT EXISTS (SELECT FROM sqllock_lease WHERE id = $1)
 UNION ALL
 SELECT 1 FROM (

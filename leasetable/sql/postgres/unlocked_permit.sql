@@ -1,4 +1,6 @@
--- Finds something unless somebody has the permit of the name $1 with the token $2 locked: there will not be another one.
+-- Returns a row unless another session has locked a share or permit. One without a row counts as unlocked: its token is
+-- never used again.
+-- Parameters: $1 name, $2 token.
 SELECT 1 WHERE NOT EXISTS (SELECT FROM sqllock_permit WHERE name = $1 AND token = $2)
 UNION ALL
 SELECT 1 FROM (

@@ -1,5 +1,5 @@
--- Takes names for the lease ?2 with the metadata ?3 if they are absent or free, and neither kept after their release nor
--- in permits, and returns those that it took. ?1 is a JSON list of them, each in hex and with a token for release_many.sql.
+-- Acquires the free names (see acquire.sql), inserts the absent ones, and returns the acquired ones.
+-- Parameters: ?1 JSON list of the names, each in hex and with a token for release_many.sql, ?2 lease id, ?3 metadata.
 INSERT INTO sqllock_lock (name, token, lease_id, acquired_at, metadata)
 SELECT unhex(value->>0), 1, ?2, CAST(unixepoch('subsec') * 1000000 AS INTEGER), ?3
 FROM json_each(?1)

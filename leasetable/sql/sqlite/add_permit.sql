@@ -1,3 +1,4 @@
--- Adds the permit of the name ?1 that the token was raised to ?2 for, for the lease ?3, of ?4 in all at most.
+-- Adds the share or permit for which the token was bumped.
+-- Parameters: ?1 name, ?2 token, ?3 lease id, ?4 limit of permits.
 INSERT INTO sqllock_permit (name, token, lease_id, permits, acquired_at)
 VALUES (?1, ?2, ?3, ?4, CAST(unixepoch('subsec') * 1000000 AS INTEGER))

@@ -1,4 +1,6 @@
--- Raises the token of the name ?1 if it is still ?2, so that whoever saw that takes no permit any more.
+-- Bumps the token of a name if it is still the given one, so that no share or permit is acquired any more on the
+-- condition that the name has that token. An absent name is inserted.
+-- Parameters: ?1 name, ?2 token.
 INSERT INTO sqllock_lock (name, token, acquired_at)
 VALUES (?1, ?2 + 1, CAST(unixepoch('subsec') * 1000000 AS INTEGER))
 ON CONFLICT (name) DO UPDATE SET token = token + 1 WHERE token = ?2

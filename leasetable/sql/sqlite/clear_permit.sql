@@ -1,2 +1,3 @@
--- Clears the permit of the name ?1 that the lease ?2 had with the token ?3, which is over for good.
+-- Deletes a share or permit whose lease is over for good.
+-- Parameters: ?1 name, ?2 lease id, ?3 token.
 DELETE FROM sqllock_permit WHERE name = ?1 AND lease_id = ?2 AND token = ?3

@@ -1,2 +1,3 @@
--- Takes the permits of a name away from all who have one.
+-- Deletes all shares or permits of a name.
+-- Parameters: ?1 name.
 DELETE FROM sqllock_permit WHERE name = ?1

@@ -1,2 +1,3 @@
--- Ends the lease ?1 if it has expired.
+-- Ends a lease if it has expired.
+-- Parameters: ?1 lease id.
 DELETE FROM sqllock_lease WHERE id = ?1 AND expires_at <= CAST(unixepoch('subsec') * 1000000 AS INTEGER)

@@ -1,2 +1,3 @@
--- Ends the lease ?1 if it was not renewed since it had been renewed ?2 times, whatever the clock says.
+-- Ends a lease that was not renewed since it had the given count of renewals, whatever the clock says.
+-- Parameters: ?1 lease id, ?2 count of renewals.
 DELETE FROM sqllock_lease WHERE id = ?1 AND renewals = ?2

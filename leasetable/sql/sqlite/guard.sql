@@ -1,3 +1,4 @@
--- Reads that the lease ?2 holds the name ?1 with the token ?3. A transaction that has read it
--- cannot write any more once somebody else has taken the name.
+-- Reads whether a lease holds a name with a token. A transaction that has read it can no longer write once another
+-- holder has acquired the name.
+-- Parameters: ?1 name, ?2 lease id, ?3 token.
 SELECT 1 FROM sqllock_lock WHERE name = ?1 AND lease_id = ?2 AND token = ?3

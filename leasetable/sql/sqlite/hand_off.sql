@@ -1,5 +1,6 @@
--- Passes on the name ?2, which the lease ?3 holds with the token ?4, to the next holder on the same
--- lease, with the metadata ?1 and the next token, which it returns doubled, and 1 more if another process waits for the name.
+-- Hands a name, which a lease holds with a token, off to the next holder on the same lease, with the next token and its
+-- metadata. It returns the next token times 2, plus 1 if another process waits for the name.
+-- Parameters: ?1 metadata, ?2 name, ?3 lease id, ?4 token.
 UPDATE sqllock_lock
 SET token = token + 1, acquired_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER), metadata = ?1
 WHERE name = ?2 AND lease_id = ?3 AND token = ?4

@@ -1,5 +1,6 @@
--- Has nobody else join those who hold the name ?1 together for the next ?2 microseconds: somebody waits to hold it
--- alone. Null: nobody does any more.
+-- Announces that a waiter waits for the whole name: no share or permit is granted for the given time. NULL withdraws
+-- that.
+-- Parameters: ?1 name, ?2 microseconds, or NULL.
 UPDATE sqllock_lock
 SET exclusive_waiter_until = CAST(unixepoch('subsec') * 1000000 AS INTEGER) + ?2
 WHERE name = ?1 AND permits IS NOT NULL

@@ -1,2 +1,3 @@
--- Leaves word for the lease ?1 that its locks were changed.
+-- Increments the changes of a lease: its locks were changed.
+-- Parameters: ?1 lease id.
 UPDATE sqllock_lease SET changes = changes + 1 WHERE id = ?1

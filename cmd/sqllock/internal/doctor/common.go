@@ -13,14 +13,14 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// relatives are servers that speak like PostgreSQL or MySQL and are neither, by what is in their
-// version.
+// relatives are servers that speak the protocol of PostgreSQL or MySQL but are neither. The key is a part of their
+// version string.
 var relatives = map[string]string{
 	"CockroachDB": "CockroachDB", "-YB-": "YugabyteDB", "Redshift": "Redshift", "Greenplum": "Greenplum",
 	"TiDB": "TiDB", "Vitess": "Vitess", "OceanBase": "OceanBase", "SingleStore": "SingleStore",
 }
 
-// relative returns the name of such a server, or nothing.
+// relative returns the name of such a server, or "".
 func relative(version string) string {
 	for part, name := range relatives {
 		if strings.Contains(version, part) {
@@ -35,7 +35,7 @@ func notTested(engine, version string) Finding {
 		"%s, which sqllock is not tested with: %s", engine, version)
 }
 
-// use compares what there is of something with its limit.
+// use compares how much of a resource is in use with its limit.
 func use(what, setting string, used, limit int) Finding {
 	if used*5 >= limit*4 {
 		return beware("raise "+setting, "%d of %d %s are in use", used, limit, what)
@@ -43,8 +43,8 @@ func use(what, setting string, used, limit int) Finding {
 	return fine("%d of %d %s are in use", used, limit, what)
 }
 
-// clock compares the server's clock with this machine's. The answer was made somewhere between the
-// question and its arrival.
+// clock compares the server's clock with this machine's. The server read its clock at some time between the request and
+// the arrival of the answer.
 func clock(ctx context.Context, p *patient) (Finding, error) {
 	var ahead, bound time.Duration
 	for try := range 3 {
@@ -70,7 +70,7 @@ func clock(ctx context.Context, p *patient) (Finding, error) {
 	return fine("%s", text), nil
 }
 
-// rounded is a duration for people.
+// rounded rounds a duration for people.
 func rounded(d time.Duration) time.Duration {
 	if d < time.Millisecond {
 		return d.Round(time.Microsecond)
@@ -86,13 +86,13 @@ func tables(ctx context.Context, p *patient) (Finding, error) {
 	if errors.Is(err, sqllock.ErrSchema) {
 		p.noTables = true
 		text := oneLine(err)
-		advice := strings.LastIndex(text, ": ") // as schema puts it
+		advice := strings.LastIndex(text, ": ") // schema puts the advice last
 		return bad(text[advice+2:], "%s", text[:advice]), nil
 	}
 	return fine("there, and as this release needs them"), err
 }
 
-// writes are what leases need to be allowed to do, in a form that does nothing.
+// writes are the operations that leases need, in a form that changes nothing.
 var writes = []string{
 	"UPDATE sqllock_lock SET token = token WHERE 1 = 0",
 	"INSERT INTO sqllock_lock SELECT * FROM sqllock_lock WHERE 1 = 0",
@@ -131,13 +131,13 @@ func write(ctx context.Context, p *patient) (Finding, error) {
 
 var errUncommitted = errors.New("what is between here and PostgreSQL leaves statements uncommitted: one that was alone left a transaction open")
 
-// writeAlone runs a statement of writes as leases do, with an argument, and looks whether it was committed.
+// writeAlone runs one of the writes as leases do, with an argument, and checks that it was committed.
 func (p *patient) writeAlone(ctx context.Context, statement string) error {
 	conn, err := p.DB.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }() // into the pool, or if a transaction is open away
+	defer func() { _ = conn.Close() }() // returns it to the pool, or discards it if a transaction is open
 	if _, err := conn.ExecContext(ctx, strings.Replace(statement, "1 = 0", "$1", 1), false); err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (p *patient) writeAlone(ctx context.Context, statement string) error {
 	})
 }
 
-// create says whether this user may create tables, which matters where there are none.
+// create reports whether this user may create tables. That matters only if they are missing.
 func (p *patient) create(may bool) Finding {
 	switch {
 	case may:

@@ -11,7 +11,7 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// connectAdvice says what to do when there is no connection.
+// connectAdvice returns what to do when connecting fails.
 func (p *patient) connectAdvice(err error) string {
 	const (
 		who   = "check the user and the password in the URL, and whether the server lets this user in from here"

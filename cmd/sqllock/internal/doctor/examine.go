@@ -12,34 +12,34 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// Limits of time. Connecting has one of its own, which the URL of the database can make shorter.
+// Time limits. Connecting has one of its own, which the URL can shorten.
 const (
 	connectLimit  = 20 * time.Second
 	questionLimit = 10 * time.Second
 )
 
-// Target is the database in question.
+// Target is the database to examine.
 type Target struct {
 	DB      *sqlx.DB // on PostgreSQL it prepares no statements
 	Dialect schema.Dialect
 	Tables  schema.Tables
-	Open    func(context.Context) error              // connects; it makes the file and the tables of SQLite
-	Now     func(context.Context) (time.Time, error) // by the clock of the database
+	Open    func(context.Context) error              // connects, and creates the file and the tables of SQLite
+	Now     func(context.Context) (time.Time, error) // the time of the database's clock
 
-	// Of PostgreSQL: the addresses that the URL names, whether it asks for a primary or another kind of server, and how
-	// long connecting to one of them may take.
+	// PostgreSQL: the addresses in the URL, whether the URL asks for a primary or another kind of server, and how long
+	// connecting to one address may take.
 	Hosts          []string
 	AsksRole       bool
 	ConnectTimeout time.Duration
 }
 
-// patient is a database that is being examined, and what is known of it.
+// patient is the database under examination, and what is known about it.
 type patient struct {
 	Target
 	Report
-	depends map[kind][]Finding // what each kind of lock depends on
+	depends map[kind][]Finding // the findings that each kind of lock depends on
 
-	engine   string // what only speaks like PostgreSQL or MySQL; empty: the server is one of them
+	engine   string // the name of a server that only speaks the protocol; empty: PostgreSQL, MySQL or MariaDB
 	pooler   pooling
 	noTables bool
 }
@@ -56,14 +56,14 @@ const (
 	every = lease | session | transaction
 )
 
-// check is a question. The answer may be that there is nothing to say: a Finding without a level.
+// check is one question. A Finding without a level means that there is nothing to report.
 type check struct {
 	id       string
-	concerns kind // the locks that depend on the answer
+	concerns kind // the kinds of lock that depend on the answer
 	ask      func(context.Context, *patient) (Finding, error)
 }
 
-// Examine asks a database everything that there is to ask. What cannot be asked is a finding, too.
+// Examine runs all checks on a database. A check that fails is reported as a finding, too.
 func Examine(ctx context.Context, t Target) Report {
 	p := &patient{Target: t, depends: make(map[kind][]Finding)}
 	if connected := p.connect(ctx); connected.Level != OK {
@@ -86,7 +86,7 @@ func Examine(ctx context.Context, t Target) Report {
 	return p.Report
 }
 
-// connect tells why there is no connection.
+// connect opens the database, and reports why that fails if it does.
 func (p *patient) connect(ctx context.Context) Finding {
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
@@ -99,7 +99,7 @@ func (p *patient) connect(ctx context.Context) Finding {
 	return f
 }
 
-// ask puts one question. One that fails says so, and nothing of the others.
+// ask runs one check. Its error becomes a finding, and does not affect the other checks.
 func (p *patient) ask(ctx context.Context, question func(context.Context, *patient) (Finding, error)) Finding {
 	ctx, cancel := context.WithTimeout(ctx, questionLimit)
 	defer cancel()
@@ -126,10 +126,10 @@ func (p *patient) note(id string, concerns kind, f Finding) {
 	}
 }
 
-// oneLine is the text of an error without its line breaks.
+// oneLine returns the text of an error without line breaks.
 func oneLine(err error) string { return strings.Join(strings.Fields(errtext.Line(err)), " ") }
 
-// settings reads settings of the server. Those that it does not have are left out.
+// settings reads settings of the server. It leaves out those that the server does not have.
 func (p *patient) settings(ctx context.Context, names ...string) (map[string]string, error) {
 	query := "SELECT name, setting FROM pg_settings WHERE name IN (%s)"
 	if p.Dialect == schema.MySQL {
@@ -138,13 +138,13 @@ func (p *patient) settings(ctx context.Context, names ...string) (map[string]str
 	return p.pairs(ctx, fmt.Sprintf(query, "'"+strings.Join(names, "', '")+"'"))
 }
 
-// pairs asks for names and their values.
+// pairs runs a query that returns names and values.
 func (p *patient) pairs(ctx context.Context, query string) (map[string]string, error) {
 	rows, err := p.DB.QueryContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // Err has told
+	defer func() { _ = rows.Close() }() // Err has reported it
 	values := make(map[string]string)
 	for rows.Next() {
 		var name, value string

@@ -13,7 +13,7 @@ var (
 	Use        = use
 )
 
-// Clock examines a clock that is so far ahead.
+// Clock examines a clock that is ahead by this much.
 func Clock(ctx context.Context, ahead time.Duration) (Finding, error) {
 	now := func(context.Context) (time.Time, error) { return time.Now().Add(ahead), nil }
 	return clock(ctx, &patient{Target: Target{Now: now}})

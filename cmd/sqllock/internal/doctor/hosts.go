@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// mostHanging is how long one of several hosts may be waited for that does not answer.
+// mostHanging is the longest reasonable timeout for one of several hosts that does not answer.
 const mostHanging = 5 * time.Second
 
-// postgresHosts looks at a URL that names several hosts: they are tried in their order, each for as long as connecting
-// may take.
+// postgresHosts examines a URL with several hosts. pgx tries them in order, each for as long as connecting may take.
 func postgresHosts(_ context.Context, p *patient) (Finding, error) {
 	if len(p.Hosts) < 2 {
 		return Finding{}, nil

@@ -44,17 +44,16 @@ func mysqlServer(ctx context.Context, p *patient) (Finding, error) {
 	if oldest, older := version.OlderMySQL(server.Version); older {
 		return beware("use version "+oldest+" or later", "%s is older than what sqllock is made for", name), nil
 	}
-	return fine("%s, %s", name, strings.Trim(server.Comment, "()")), nil // Debian's is in brackets
+	return fine("%s, %s", name, strings.Trim(server.Comment, "()")), nil // Debian puts it in brackets
 }
 
-// mysqlProxy asks for the number of the session in two ways: some proxies answer the first
-// themselves.
+// mysqlProxy queries the session number in two ways, because some proxies answer the first form themselves.
 func mysqlProxy(ctx context.Context, p *patient) (Finding, error) {
 	conn, err := p.DB.Connx(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
-	defer func() { _ = conn.Close() }() // into the pool
+	defer func() { _ = conn.Close() }() // returns it to the pool
 	var short, long int64
 	if err := conn.GetContext(ctx, &short, "SELECT CONNECTION_ID()"); err != nil {
 		return Finding{}, err
@@ -81,14 +80,14 @@ func mysqlRole(ctx context.Context, p *patient) (Finding, error) {
 	if err != nil {
 		return fine("it can be written to; whether it is a replica this user may not ask (%s)", oneLine(err)), nil
 	}
-	defer func() { _ = rows.Close() }() // Err has told
+	defer func() { _ = rows.Close() }() // Err has reported it
 	if rows.Next() {
 		return beware(toThePrimary, "a replica, although it can be written to: its locks are not known to the primary"), nil
 	}
 	return fine("a primary that can be written to"), rows.Err()
 }
 
-// isOn reports whether a variable is set: MariaDB 12 has other words than ON for read_only.
+// isOn reports whether a variable is on. MariaDB 12 has other values than ON for read_only.
 func isOn(value string) bool {
 	return value != "" && value != "0" && !strings.EqualFold(value, "OFF")
 }
@@ -116,8 +115,8 @@ func mysqlCluster(ctx context.Context, p *patient) (Finding, error) {
 }
 
 func mysqlReplication(ctx context.Context, p *patient) (Finding, error) {
-	// MySQL's information_schema.PROCESSLIST fails while any session's statement has a parameter that is not UTF-8, and
-	// that of performance_schema is empty where this is off.
+	// MySQL's information_schema.PROCESSLIST fails while the statement of any session has a parameter that is not
+	// UTF-8. That of performance_schema is empty where performance_schema is off.
 	var sessions []struct {
 		Command string `db:"Command"`
 	}
@@ -169,7 +168,7 @@ func mysqlDefaults(ctx context.Context, p *patient) (Finding, error) {
 		cmp.Or(s["transaction_isolation"], s["tx_isolation"]), s["autocommit"], s["time_zone"]), err
 }
 
-// createSQL sees what is granted to the user, and not what comes by a role.
+// createSQL sees privileges granted to the user directly, and not those granted through a role.
 const createSQL = `
 SELECT EXISTS (SELECT 1 FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE = 'CREATE' AND GRANTEE = me)
     OR EXISTS (SELECT 1 FROM information_schema.SCHEMA_PRIVILEGES
@@ -182,7 +181,7 @@ func mysqlCreate(ctx context.Context, p *patient) (Finding, error) {
 	return p.create(may), err
 }
 
-// mysqlHolders asks whether GET_LOCK's holders can be listed.
+// mysqlHolders checks whether the holders of GET_LOCK can be listed.
 func mysqlHolders(ctx context.Context, p *patient) (Finding, error) {
 	l, err := mysql.FromDB(p.DB.DB)
 	if err != nil {
@@ -191,7 +190,7 @@ func mysqlHolders(ctx context.Context, p *patient) (Finding, error) {
 	defer func() { _ = l.Close() }() // it holds nothing
 	_, err = l.List(ctx)
 	switch {
-	case errors.Is(err, sqllock.ErrRefused): // there are none
+	case errors.Is(err, sqllock.ErrRefused): // there are no session locks here
 		return Finding{}, nil
 	case errors.Is(err, sqllock.ErrUnsupported):
 		return beware("start it with performance_schema=ON, and enable the instrument wait/lock/metadata/sql/mdl",

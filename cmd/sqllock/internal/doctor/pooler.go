@@ -16,7 +16,7 @@ import (
 	"github.com/sqllock/sqllock/pg"
 )
 
-// pooling is how a connection pooler in between shares the sessions of the server.
+// pooling is how a connection pooler shares the server's sessions.
 type pooling int
 
 const (
@@ -28,7 +28,7 @@ const (
 
 func postgresPooler(ctx context.Context, p *patient) (Finding, error) {
 	if p.engine != "" {
-		return Finding{}, nil // it numbers its sessions in its own way
+		return Finding{}, nil // its session numbers cannot be compared
 	}
 	if f, err := p.pgpool(ctx); err != nil || f.Level != "" {
 		return f, err
@@ -58,8 +58,8 @@ func postgresPooler(ctx context.Context, p *patient) (Finding, error) {
 		"one that pools statements is in between: there are no transactions"), nil
 }
 
-// pgpool recognises pgpool-II, which names the session of the server as the server does. It answers this itself, and passes it on
-// unless it is a simple query.
+// pgpool recognises pgpool-II, which reports the session of the server as the server does. pgpool-II answers these
+// queries itself, but only in the simple protocol; otherwise it passes them on.
 func (p *patient) pgpool(ctx context.Context) (Finding, error) {
 	var version string
 	err := p.DB.QueryRowContext(ctx, "SHOW pool_version", pgx.QueryExecModeSimpleProtocol).Scan(&version)
@@ -75,7 +75,7 @@ func (p *patient) pgpool(ctx context.Context) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	defer func() { _ = rows.Close() }() // Err has told
+	defer func() { _ = rows.Close() }() // Err has reported it
 	mode := ""
 	for rows.Next() {
 		var item, value, about string
@@ -113,14 +113,14 @@ func judgePgpool(version, mode string) Finding {
 	return f
 }
 
-// BehindPooler compares the session that a connection was told of when it was opened with the one
-// that answers.
+// BehindPooler compares the session number that the connection got when it was opened with that of the session that
+// answers a query. They differ behind a pooler.
 func BehindPooler(ctx context.Context, db *sqlx.DB) (between bool, err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = conn.Close() }() // into the pool
+	defer func() { _ = conn.Close() }() // returns it to the pool
 	err = conn.Raw(func(dc any) error {
 		sc, ok := dc.(*stdlib.Conn)
 		if !ok {
@@ -134,12 +134,12 @@ func BehindPooler(ctx context.Context, db *sqlx.DB) (between bool, err error) {
 	return between, err
 }
 
-// pooling finds out what a pooler pools: a lock is taken as if it pooled sessions, which is
-// refused if it does not.
+// pooling finds out what a pooler pools. It acquires a lock as if the pooler pooled sessions, which fails with
+// ErrRefused if it does not.
 func (p *patient) pooling(ctx context.Context) (pooling, error) {
 	tx, err := p.DB.BeginTx(ctx, nil)
 	switch {
-	case err != nil && strings.Contains(err.Error(), "statement pooling"): // as PgBouncer says it
+	case err != nil && strings.Contains(err.Error(), "statement pooling"): // the text of PgBouncer
 		return poolsStatements, nil
 	case err != nil:
 		return noPooler, err

@@ -33,7 +33,7 @@ func postgresServer(ctx context.Context, p *patient) (Finding, error) {
 	if p.engine = relative(server.Version); p.engine != "" {
 		return notTested(p.engine, server.Version), nil
 	}
-	name, _, _ := strings.Cut(server.Version, " on ") // and how it was built
+	name, _, _ := strings.Cut(server.Version, " on ") // cut off how it was built
 	if number, _ := strconv.Atoi(server.Number); number < 120000 {
 		return beware("use PostgreSQL 12 or later", "%s is older than what sqllock is made for", name), nil
 	}
@@ -60,7 +60,7 @@ func postgresRole(ctx context.Context, p *patient) (Finding, error) {
 func postgresReplication(ctx context.Context, p *patient) (Finding, error) {
 	var standbys int
 	err := p.DB.GetContext(ctx, &standbys, "SELECT CASE WHEN pg_is_in_recovery() THEN -1 ELSE (SELECT count(*) FROM pg_stat_replication) END")
-	if err != nil || standbys < 0 { // what its primary waits for, a standby does not know
+	if err != nil || standbys < 0 { // a standby does not know what its primary waits for
 		return Finding{}, err
 	}
 	s, err := p.settings(ctx, "synchronous_standby_names", "synchronous_commit")
@@ -70,7 +70,7 @@ func postgresReplication(ctx context.Context, p *patient) (Finding, error) {
 	return replicated(standbys, s["synchronous_standby_names"], s["synchronous_commit"]), nil
 }
 
-// replicated says what a crash or a failover can forget.
+// replicated reports what a crash or a failover can lose.
 func replicated(standbys int, names, commit string) Finding {
 	switch {
 	case commit == "off":
@@ -103,7 +103,7 @@ func postgresIdle(ctx context.Context, p *patient) (Finding, error) {
 		map[bool]string{true: "for ever", false: "for that long"}[s[inTransactions] == "0"]), nil
 }
 
-// milliseconds is a timeout for people.
+// milliseconds formats a timeout for people.
 func milliseconds(setting string) string {
 	n, err := strconv.Atoi(setting)
 	switch {

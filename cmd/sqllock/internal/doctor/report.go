@@ -1,6 +1,5 @@
-// Package doctor asks a database whether it can be trusted with locks, and says what to do where
-// it cannot. It changes nothing; session locks and transaction locks are tried, under names that
-// nobody else uses.
+// Package doctor checks whether a database can be trusted with locks, and says what to do where it cannot. It changes
+// nothing. It tries session locks and transaction locks under names that nobody else uses.
 package doctor
 
 import (
@@ -9,13 +8,13 @@ import (
 	"slices"
 )
 
-// Level says how good a finding is.
+// Level is the severity of a finding.
 type Level string
 
 // The levels, the best first.
 const (
 	OK   Level = "ok"
-	Warn Level = "warn" // something is to be known or to be done, for some kinds of lock at least
+	Warn Level = "warn" // it needs attention, at least for some kinds of lock
 	Fail Level = "fail" // leases do not work here
 	None Level = "none" // of a verdict: this database has no such locks
 )
@@ -25,19 +24,19 @@ type Finding struct {
 	ID     string `json:"id"`
 	Level  Level  `json:"level"`
 	Text   string `json:"text"`
-	Advice string `json:"advice,omitempty"` // what to do; empty when all is well
+	Advice string `json:"advice,omitempty"` // what to do; empty if there is nothing to do
 
-	also kind // locks that depend on it, besides those that depend on every answer to the question
+	also kind // kinds of lock that depend on this finding, besides those that the check concerns
 }
 
-// Report is what was found, and which kinds of lock are safe: the IDs of the verdicts are those of
-// the kinds.
+// Report has the findings, and for each kind of lock a verdict on whether it is safe. The ID of a verdict is the kind
+// of lock.
 type Report struct {
 	Findings []Finding `json:"findings"`
 	Verdicts []Finding `json:"verdicts"`
 }
 
-// Worst returns the level of the worst finding. A kind of lock that this database does not have is none.
+// Worst returns the level of the worst finding. Verdicts do not count.
 func (r Report) Worst() Level { return worst(r.Findings).Level }
 
 // worst returns the first of the worst findings.
@@ -57,7 +56,7 @@ func beware(advice, format string, args ...any) Finding {
 	return Finding{Level: Warn, Text: fmt.Sprintf(format, args...), Advice: advice}
 }
 
-// absent is the verdict on locks that a database does not have.
+// absent returns the verdict on a kind of lock that the database does not have.
 func absent(advice, format string, args ...any) Finding {
 	return Finding{Level: None, Text: fmt.Sprintf(format, args...), Advice: advice}
 }

@@ -28,7 +28,7 @@ func sqliteFile(ctx context.Context, p *patient) (Finding, error) {
 	if err := p.DB.GetContext(ctx, &file, "SELECT file FROM pragma_database_list WHERE name = 'main'"); err != nil {
 		return Finding{}, err
 	}
-	mounts, _ := os.ReadFile("/proc/self/mounts") // other systems than Linux have none
+	mounts, _ := os.ReadFile("/proc/self/mounts") // exists on Linux only
 	if system := fileSystem(string(mounts), file); isNetwork(system) {
 		return bad("put it on a disk of this machine, or name a server",
 			"%s is on a network file system (%s), where SQLite's own locks cannot be relied on", file, system), nil
@@ -49,7 +49,7 @@ func fileSystem(mounts, file string) (system string) {
 			continue
 		}
 		point := strings.TrimSuffix(fields[1], "/") + "/"
-		if strings.HasPrefix(escaped, point) && len(point) >= len(longest) { // the last mount hides others
+		if strings.HasPrefix(escaped, point) && len(point) >= len(longest) { // a later mount hides earlier ones
 			longest, system = point, fields[2]
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// verdicts are asked last. Session and transaction locks are tried, for the library knows best
-// where to refuse them. A lease is not: its name would stay in the tables.
+// verdicts run last. They try session and transaction locks, because the library knows best where it refuses them. They
+// do not try a lease, because its name would stay in the tables.
 var verdicts = []check{
 	{"lease", lease, judgeLease},
 	{"session", session, judgeSession},
@@ -54,7 +54,7 @@ func judgeTransaction(ctx context.Context, p *patient) (Finding, error) {
 	}
 	tx, err := p.DB.BeginTx(ctx, nil)
 	if err == nil {
-		defer func() { _ = tx.Rollback() }() // it did nothing
+		defer func() { _ = tx.Rollback() }() // it changed nothing
 		err = pg.TryLockTx(ctx, pg.SQLTx(tx), unusedName())
 	}
 	var refused *refusal.Error
@@ -67,7 +67,7 @@ func judgeTransaction(ctx context.Context, p *patient) (Finding, error) {
 	return p.judge(transaction, "safe, as was tried (from Go: pg.LockTx): it ends with its transaction"), nil
 }
 
-// judge is the verdict on a kind of lock of which no more is to be found out.
+// judge derives the verdict on a kind of lock from the findings that it depends on.
 func (p *patient) judge(k kind, well string) Finding {
 	w := worst(p.depends[k])
 	if w.Level == OK {
@@ -86,7 +86,7 @@ func (p *patient) judge(k kind, well string) Finding {
 	return bad("mend "+what, "it does not work here")
 }
 
-// trySession takes a session lock and gives it back.
+// trySession acquires a session lock and releases it.
 func (p *patient) trySession(ctx context.Context, opts ...pg.Option) error {
 	type locker interface {
 		sqllock.Locker
@@ -110,5 +110,5 @@ func (p *patient) trySession(ctx context.Context, opts ...pg.Option) error {
 	return lock.Release(ctx)
 }
 
-// unusedName is a name that nobody else asks for.
+// unusedName returns a name that nobody else uses.
 func unusedName() string { return "sqllock doctor " + rand.Text() }

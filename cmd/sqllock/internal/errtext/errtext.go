@@ -1,4 +1,4 @@
-// Package errtext puts errors into words for people: on one line, and what tells most first.
+// Package errtext formats errors for people: on one line, with the most informative part first.
 package errtext
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Line is the text of an error on one line.
+// Line returns the text of an error on one line.
 func Line(err error) string {
 	text := err.Error()
 	var connect *pgconn.ConnectError
@@ -20,11 +20,11 @@ func Line(err error) string {
 	return endings.ReplaceAllString(oneLine(text), "$1")
 }
 
-// endings matches the end of a time, by a context, with what came of it in the contexts that were made of that one.
+// endings matches the error of a context together with the repetitions that contexts derived from it add.
 var endings = regexp.MustCompile(`(context deadline exceeded|context canceled)(?:: context (?:deadline exceeded|canceled))+`)
 
-// attempts sorts what pgx says of its attempts to connect: a line for each address, with TLS and without. What a
-// server has answered comes first, and is all there is to say of TLS that another attempt did without.
+// attempts sorts the lines in which pgx describes its attempts to connect, one for each address, with TLS and without.
+// Answers of a server come first. Lines about refused TLS are left out if there is any other line.
 func attempts(text string) string {
 	head, rest, several := strings.Cut(text, "\n")
 	if !several {

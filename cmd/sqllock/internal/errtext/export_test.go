@@ -1,4 +1,4 @@
 package errtext
 
-// Attempts is for tests.
+// Attempts exports attempts for tests.
 var Attempts = attempts

@@ -1,5 +1,5 @@
-// Command bare is what sqllock run is measured beside: it connects to SQLLOCK_DB, sends two
-// statements around a command, and that is all.
+// Command bare is the baseline for measuring sqllock run: it connects to SQLLOCK_DB and sends one statement before a
+// command and one after it.
 package main
 
 import (
