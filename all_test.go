@@ -67,7 +67,10 @@ func TestAFunctionThatIsNilAcquiresNothing(t *testing.T) {
 func TestALossIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("lost")
-	err := sqllock.Do(t.Context(), losing{lost}, "x", func(ctx context.Context) error { return context.Cause(ctx) })
+	err := sqllock.Do(t.Context(), losing{lost}, "x", func(ctx context.Context) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
 	if !errors.Is(err, lost) || err.Error() != lost.Error() {
 		t.Errorf("the error is %q", err)
 	}

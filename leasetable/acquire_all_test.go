@@ -12,7 +12,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// routes is a Locker of several: the name says of which.
+// routes is a Locker of several Lockers: the last byte of a name chooses one.
 type routes []*leasetable.Locker
 
 func (r routes) to(name string) *leasetable.Locker { return r[int(name[len(name)-1])%len(r)] }
@@ -62,7 +62,7 @@ func TestNamesOfSeveralLockersAreEachTakenInTheirDatabase(t *testing.T) {
 	})
 }
 
-// A caller who does not wait for its names leaves none of them held.
+// A caller that cancels its wait leaves none of its names held.
 func TestNamesOfACallerWhoLeavesAreGivenBack(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -84,7 +84,7 @@ func TestNamesOfACallerWhoLeavesAreGivenBack(t *testing.T) {
 				if err == nil {
 					err = all.Release(context.Background())
 				}
-				_ = err // it left, or it did not
+				_ = err // it was canceled, or not
 			}()
 			mine := names[len(names)-1]
 			eventually(t, func() bool {

@@ -55,8 +55,8 @@ func TestAForcedReleaseIsToldAtTheNextRenewal(t *testing.T) {
 	})
 }
 
-// An asynchronous failover can forget an acquisition and keep the lease: the holder finds out when
-// it has renewed on a new connection.
+// An asynchronous failover can lose an acquisition and keep the lease row. The holder finds out when it has renewed on
+// a new connection.
 func TestALockThatTheDatabaseForgotIsLost(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -73,7 +73,7 @@ func TestALockThatTheDatabaseForgotIsLost(t *testing.T) {
 	})
 }
 
-// The renewal that tells of a forced release can come before the answer to the acquisition.
+// The renewal that reports a forced release can arrive before the response to the acquisition.
 func TestALockThatWasFreedByForceBeforeItsAnswerCameIsLost(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -106,7 +106,7 @@ func TestALockThatWasFreedByForceBeforeItsAnswerCameIsLost(t *testing.T) {
 	})
 }
 
-// A name that changed hands since it was looked at is left to who has it now.
+// A forced release does not take a name that has changed hands since it was read.
 func TestAForcedReleaseTakesANameFromTheHolderThatWasSeen(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -127,7 +127,7 @@ func TestAForcedReleaseTakesANameFromTheHolderThatWasSeen(t *testing.T) {
 	})
 }
 
-// A renewal that tells of forced releases has every lock looked at, and so has the next one.
+// A renewal that reports a forced release triggers a check of every lock, and so does the next renewal.
 func TestEveryForcedReleaseIsToldByOneRenewal(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -182,8 +182,8 @@ func TestALookAtALockThatFailsIsRepeatedWithTheNextRenewal(t *testing.T) {
 	})
 }
 
-// processes is the table of sessions on MySQL and MariaDB. MySQL's information_schema.PROCESSLIST fails while any session's
-// statement has a parameter that is not UTF-8, such as the id of a lease.
+// processes is the table of sessions on MySQL and MariaDB. MySQL's information_schema.PROCESSLIST fails while the
+// statement of any session has a parameter that is not UTF-8, such as the id of a lease.
 const processes = "/*!80022 performance_schema.processlist */ /*M! information_schema.PROCESSLIST */"
 
 // endConnections ends every other connection to the database.
@@ -196,7 +196,7 @@ func endConnections(t *testing.T, db *sqltest.Database) {
 	kill(t, db, "TRUE")
 }
 
-// kill has MySQL or MariaDB end those of the other connections to the database of which a condition is true.
+// kill makes MySQL or MariaDB end the other connections to the database that match a condition.
 func kill(t *testing.T, db *sqltest.Database, where string) {
 	t.Helper()
 	conn, err := db.Connx(t.Context())
@@ -218,7 +218,7 @@ func TestListShowsEveryNameWithAPrefix(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithOwner("it"), leasetable.WithTTL(time.Hour))
-		const names = 1003 // more than are asked for at a time
+		const names = 1003 // more than one page
 		for i := range names {
 			lock := take(t, l, fmt.Sprintf("a/%04d", i))
 			if i > 0 && i < names-1 {
@@ -229,7 +229,7 @@ func TestListShowsEveryNameWithAPrefix(t *testing.T) {
 		}
 		take(t, l, "a0")
 		take(t, l, "a/\xff\xff")
-		bury(t, db, "none") // nothing
+		bury(t, db, "none") // deletes nothing
 		infos, err := l.List(t.Context(), "a/")
 		if err != nil || len(infos) != names+1 {
 			t.Fatalf("%d names, %v; want %d", len(infos), err, names+1)
@@ -257,7 +257,7 @@ func TestListShowsWhoseStateOrOwnerIsAskedFor(t *testing.T) {
 		other := newLocker(t, db.DB, leasetable.WithOwner("other"), leasetable.WithTTL(time.Hour))
 		dead := newLocker(t, db.DB, leasetable.WithOwner("it"), leasetable.WithTTL(2*time.Hour))
 		lost := newLocker(t, db.DB, leasetable.WithTTL(3*time.Hour))
-		if err := takeAll(t, it, "free", 1001).Release(t.Context()); err != nil { // more than are read at a time
+		if err := takeAll(t, it, "free", 1001).Release(t.Context()); err != nil { // more than one page
 			t.Fatal(err)
 		}
 		take(t, it, "held by it")
@@ -339,7 +339,7 @@ func TestPurgeDeletesLeasesThatAreLongDead(t *testing.T) {
 	})
 }
 
-// A holder that closes its Locker leaves the names to a lease that is gone; so does one that died, once it is purged.
+// The names of a holder that closes its Locker refer to a deleted lease. So do those of a dead holder after a purge.
 func TestNamesWhoseLeaseIsGoneAreFree(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {

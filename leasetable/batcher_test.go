@@ -16,7 +16,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// Names that are asked for at the same time share a statement, and each its own answer.
+// Concurrent requests share one statement, and each request gets its own result.
 func TestNamesThatAreAskedForTogetherAreEachTheirOwn(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -34,7 +34,7 @@ func TestNamesThatAreAskedForTogetherAreEachTheirOwn(t *testing.T) {
 				all.Go(func() {
 					var opts []sqllock.Option
 					if i%2 == 0 {
-						opts = append(opts, sqllock.WithTTL(time.Minute)) // another lease
+						opts = append(opts, sqllock.WithTTL(time.Minute)) // on another lease
 					}
 					lock, err := l.TryAcquire(t.Context(), name, opts...)
 					switch {
@@ -76,7 +76,7 @@ func TestNamesThatAreAskedForTogetherAreEachTheirOwn(t *testing.T) {
 	})
 }
 
-// A row that somebody has locked, in a transaction that takes its time, delays its own name only.
+// A row that is locked by a long transaction delays its own name only.
 func TestALockedRowDelaysNobodyElse(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -135,7 +135,7 @@ func TestALockedRowDelaysNobodyElse(t *testing.T) {
 	})
 }
 
-// Of a shared statement whose answer is lost nobody holds anything.
+// If the response to a shared statement is lost, no name stays held.
 func TestASharedStatementWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -146,7 +146,7 @@ func TestASharedStatementWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		const names = 40
-		for spared := range 3 { // on MySQL and MariaDB a statement looks before another one takes
+		for spared := range 3 { // on MySQL and MariaDB a statement reads before another one acquires
 			p.spare(spared)
 			p.loseAnswerTo(hex.EncodeToString([]byte("unanswered")))
 			var all sync.WaitGroup
@@ -166,7 +166,7 @@ func TestASharedStatementWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 				name := fmt.Sprint("unanswered ", i)
 				if lock == nil {
 					lost++
-					if err := take(t, other, name).Release(t.Context()); err != nil { // long before the lease ends
+					if err := take(t, other, name).Release(t.Context()); err != nil { // long before the lease expires
 						t.Error(err)
 					}
 					continue
@@ -181,7 +181,7 @@ func TestASharedStatementWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 	})
 }
 
-// One is enough to wait for a statement that takes its time: nobody has to come after it.
+// A single request that takes a long time does not delay later requests: they need not follow it in a batch.
 func TestAStatementThatTakesLongIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -193,14 +193,14 @@ func TestAStatementThatTakesLongIsNotWaitedFor(t *testing.T) {
 			}
 		})
 		stuck := ask("stuck")
-		synctest.Wait() // its statement runs
+		synctest.Wait() // its statement is running
 		<-ask("other")
 		close(block)
 		<-stuck
 	})
 }
 
-// What a shared statement takes for callers who leave before its answer is given back.
+// If callers leave before the response to a shared statement arrives, the names that it acquired are released again.
 func TestCallersWhoLeaveASharedStatementHoldNothing(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -209,7 +209,9 @@ func TestCallersWhoLeaveASharedStatementHoldNothing(t *testing.T) {
 		other := newLocker(t, db.DB)
 		take(t, l, "kept")
 		const names = 40
-		for spared := range 4 { // that of the first, who is alone, and on MySQL and MariaDB one that looks before another one takes
+		// Spare the inline statement of the first caller and, on MySQL and MariaDB, a statement that reads before
+		// another one acquires.
+		for spared := range 4 {
 			p.spare(spared)
 			passOn := p.delayAnswerTo(hex.EncodeToString([]byte("late")))
 			ctx, leave := context.WithCancel(t.Context())
@@ -219,7 +221,7 @@ func TestCallersWhoLeaveASharedStatementHoldNothing(t *testing.T) {
 				all.Go(func() {
 					var err error
 					locks[i], err = l.TryAcquire(ctx, fmt.Sprint("late ", i))
-					if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, sqllock.ErrHeld) { // for one who has left
+					if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, sqllock.ErrHeld) { // held for a caller that has left
 						t.Error(err)
 					}
 				})
@@ -231,14 +233,14 @@ func TestCallersWhoLeaveASharedStatementHoldNothing(t *testing.T) {
 			}()
 			eventually(t, func() bool {
 				select {
-				case <-everybody: // all went alone, on PostgreSQL, where a name on its own goes as it is
+				case <-everybody: // on PostgreSQL: all were inline, so the name was sent as it is, not in hex
 					return true
 				default:
 					return !p.isArmed()
 				}
 			})
 			leave()
-			<-everybody // before the answer comes
+			<-everybody // before the response arrives
 			passOn()
 			for i := range names {
 				if locks[i] != nil {
@@ -246,7 +248,7 @@ func TestCallersWhoLeaveASharedStatementHoldNothing(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				if err := take(t, other, fmt.Sprint("late ", i)).Release(t.Context()); err != nil { // long before the lease ends
+				if err := take(t, other, fmt.Sprint("late ", i)).Release(t.Context()); err != nil { // long before the lease expires
 					t.Error(err)
 				}
 			}
@@ -262,9 +264,9 @@ func TestASharedReleaseWhoseAnswerIsLostIsRepeated(t *testing.T) {
 		other := newLocker(t, db.DB)
 		const names = 40
 		statements := map[sqltest.Engine]int{
-			sqltest.EnginePostgres: 1, // the first goes alone, with its name as it is, not in hex
+			sqltest.EnginePostgres: 1, // the first is inline, with its name as it is, not in hex
 			sqltest.EngineMariaDB:  2,
-			sqltest.EngineMySQL:    3, // one looks before another one frees
+			sqltest.EngineMySQL:    3, // one reads before another one releases
 		}[db.Engine]
 		for spared := range statements {
 			leases := make([]*leasetable.Lease, names)
@@ -294,8 +296,8 @@ func TestASharedReleaseWhoseAnswerIsLostIsRepeated(t *testing.T) {
 	})
 }
 
-// On MySQL one statement takes many names, and another one tells which, if others have taken some just before: when that is
-// refused, the rest is taken all the same.
+// On MySQL one statement acquires many names, and another one reads which, if others have acquired some just before. If
+// the second statement is refused, the names are released again.
 func TestNamesThatWereTakenTogetherAndNotToldAreGivenBack(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -329,12 +331,12 @@ func TestNamesThatWereTakenTogetherAndNotToldAreGivenBack(t *testing.T) {
 		}
 		all.Wait()
 		for i := 1; i < names; i += 2 {
-			take(t, other, fmt.Sprint(i)) // long before the lease ends
+			take(t, other, fmt.Sprint(i)) // long before the lease expires
 		}
 	})
 }
 
-// While somebody writes to a SQLite file, a statement for several names does nothing, and is repeated.
+// While another process writes to an SQLite file, a statement for several names does nothing, and is repeated.
 func TestLocksThatAreReleasedTogetherWhileTheFileIsBusyAreNotLost(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

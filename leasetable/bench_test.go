@@ -15,15 +15,15 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// durable are the settings of a server that forgets nothing that it confirmed.
+// durable are server settings with which no confirmed commit is lost.
 var durable = map[sqltest.Engine][]string{
 	sqltest.EnginePostgres: {"fsync=on", "full_page_writes=on"},
 	sqltest.EngineMySQL:    {"innodb-flush-log-at-trx-commit=1"},
 	sqltest.EngineMariaDB:  {"innodb-flush-log-at-trx-commit=1"},
 }
 
-// BenchmarkLocker measures a Locker beside the two statements, bare and prepared, on pinned
-// connections; all are durable.
+// BenchmarkLocker compares a Locker with the two statements alone, prepared, on dedicated connections. All commits are
+// durable.
 func BenchmarkLocker(b *testing.B) {
 	for _, engine := range []sqltest.Engine{sqltest.EnginePostgres, sqltest.EngineMySQL, sqltest.EngineMariaDB} {
 		b.Run(string(engine), func(b *testing.B) {
@@ -32,7 +32,7 @@ func BenchmarkLocker(b *testing.B) {
 	}
 }
 
-// BenchmarkDurableRelease has releases on PostgreSQL wait for the disk, too, as all do elsewhere.
+// BenchmarkDurableRelease makes releases on PostgreSQL wait for the disk, too, as they do on the other servers.
 func BenchmarkDurableRelease(b *testing.B) {
 	benchOn(b, startDurable(b, sqltest.EnginePostgres), leasetable.WithDurableRelease()).RunFree(b)
 }
@@ -70,7 +70,7 @@ func startDurable(b *testing.B, engine sqltest.Engine) *sqltest.Database {
 	return db
 }
 
-// bare claims and frees the row of a name by one UPDATE each.
+// bare acquires and releases the row of a name with one UPDATE each.
 type bare struct{ insert, claim, free *sqlx.Stmt }
 
 func newBare(b *testing.B, db *sqltest.Database) bare {
@@ -114,7 +114,7 @@ var bareID = []byte("0123456789abcdef")
 
 func (c bare) Try(ctx context.Context, name string) error {
 	err := one(ctx, c.claim, bareID, []byte(name))
-	if errors.Is(err, errNotOne) { // the first time
+	if errors.Is(err, errNotOne) { // the first time there is no row
 		if _, err := c.insert.ExecContext(ctx, []byte(name)); err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (c bare) Unlock(ctx context.Context, name string) error {
 	return one(ctx, c.free, []byte(name), bareID)
 }
 
-// queue waits in the server's own queue, for a lock of its session.
+// queue waits in the server's own queue, for a session lock.
 type queue struct{ wait, unlock *sqlx.Stmt }
 
 func newQueue(b *testing.B, db *sqltest.Database) queue {
@@ -155,7 +155,7 @@ func yes(ctx context.Context, stmt *sqlx.Stmt, name string) error {
 	return nil
 }
 
-// jobEnv makes this test binary a process that does a job for a benchmark: "job driver dsn".
+// jobEnv makes this test binary a child process that does a job for a benchmark: "job driver dsn".
 const jobEnv = "SQLLOCK_TEST_JOB"
 
 func doJob() error {

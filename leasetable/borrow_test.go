@@ -15,25 +15,26 @@ import (
 	"github.com/sqllock/sqllock/leasetable"
 )
 
-// stage is a server in virtual time, which gives out so many connections and notes what runs on which.
+// stage is a server in virtual time. It limits the number of connections, and records which statement ran on which
+// connection.
 type stage struct {
-	connecting time.Duration // takes so long
+	connecting time.Duration // how long connecting takes
 
 	mu     sync.Mutex
-	most   int            // guarded by mu: how many connections there can be; 0: any number
+	most   int            // guarded by mu: the maximum number of connections; 0: no limit
 	open   int            // guarded by mu
-	number int            // guarded by mu: of the last connection
-	silent map[int]bool   // guarded by mu: connections that nothing answers on
+	number int            // guarded by mu: the number of the last connection
+	silent map[int]bool   // guarded by mu: connections that do not answer
 	ended  map[int]bool   // guarded by mu: connections that have ended
 	ran    []string       // guarded by mu
-	on     map[string]int // guarded by mu: the connection that a statement ran on
+	on     map[string]int // guarded by mu: the connection of each statement
 }
 
 func newStage() *stage {
 	return &stage{silent: make(map[int]bool), ended: make(map[int]bool), on: make(map[string]int)}
 }
 
-// tooManyError is the error of a server that is full.
+// tooManyError is the error of a server that has no connection left.
 type tooManyError struct{}
 
 func (tooManyError) Error() string    { return "too many connections" }
@@ -94,7 +95,7 @@ func (c *staged) QueryContext(context.Context, string, []driver.NamedValue) (dri
 	return nil, errAway
 }
 
-// ExecContext implements driver.ExecerContext. It takes the time that the statement says.
+// ExecContext implements driver.ExecerContext. The text of the statement is its duration.
 func (c *staged) ExecContext(ctx context.Context, query string, _ []driver.NamedValue) (driver.Result, error) {
 	s := c.server
 	takes, _ := time.ParseDuration(query)
@@ -109,7 +110,7 @@ func (c *staged) ExecContext(ctx context.Context, query string, _ []driver.Named
 	}
 	select {
 	case <-ctx.Done():
-		s.set(func() { s.ended[c.number] = true }) // a driver ends the connection
+		s.set(func() { s.ended[c.number] = true }) // a driver closes the connection
 		return nil, ctx.Err()
 	case <-answer:
 		return driver.ResultNoRows, nil
@@ -138,7 +139,7 @@ func onStage(t *testing.T, s *stage, sure time.Duration, test func(t *testing.T,
 	})
 }
 
-// runOn runs a statement, within a time.
+// runOn runs a statement with a time limit.
 func runOn(t *testing.T, db *sqlx.DB, statement string, within time.Duration) (took time.Duration, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -206,7 +207,7 @@ func TestOneConnectionIsEnoughForAllStatements(t *testing.T) {
 	s := newStage()
 	s.most = 1
 	onStage(t, s, time.Minute, func(t *testing.T, work, keep *sqlx.DB) {
-		if _, err := runOn(t, work, "first", time.Minute); err != nil { // of a look, before there is a lease
+		if _, err := runOn(t, work, "first", time.Minute); err != nil { // like a read before there is a lease
 			t.Fatal(err)
 		}
 		mustRunOn(t, keep, "renew")
@@ -235,7 +236,7 @@ func TestARenewalThatIsDueGoesBeforeThoseWhoBorrowItsConnection(t *testing.T) {
 			for range 4 {
 				all.Go(func() { mustRunOn(t, work, "10ms") })
 			}
-			synctest.Wait() // one of them has it, the others are in line
+			synctest.Wait() // one of them has the connection, the others wait for it
 			mustRunOn(t, keep, "1ms")
 			all.Wait()
 			if at := slices.Index(s.ran, "1ms"); at > 2 {
@@ -299,14 +300,14 @@ func TestAStatementThatWaitsLongForAConnectionBorrowsOne(t *testing.T) {
 		if took, err := runOn(t, work, "work", time.Minute); err != nil || took != time.Second || s.on["work"] != s.on["renew"] {
 			t.Errorf("%v after %v on connection %d", err, took, s.on["work"])
 		}
-		<-time.After(4500 * time.Millisecond) // what was under way is there
+		<-time.After(4500 * time.Millisecond) // the connection that was being opened is ready
 		if took, err := runOn(t, work, "again", time.Minute); err != nil || took != 0 || s.on["again"] == s.on["renew"] {
 			t.Errorf("%v after %v on connection %d", err, took, s.on["again"])
 		}
 	})
 }
 
-// A driver may fail to take leave of a server that has ended the session.
+// A driver may fail to close a connection whose session the server has ended.
 func TestAPoolClosesWithoutErrorWhatTheServerEnded(t *testing.T) {
 	t.Parallel()
 	s := newStage()

@@ -13,10 +13,10 @@ import (
 
 // cluster is a Galera cluster of MariaDB nodes on this machine.
 type cluster struct {
-	nodes []*sqltest.Database // the same database, as each node has it
+	nodes []*sqltest.Database // the same database on each node
 }
 
-// startCluster starts one, with the lease tables in its database.
+// startCluster starts a cluster, with the lease tables in its database.
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
 	const size = 3
@@ -29,7 +29,7 @@ func startCluster(t *testing.T) *cluster {
 	for _, server := range servers {
 		c.nodes = append(c.nodes, server.Database(t))
 	}
-	// A node's password is its own; an account that is made now is everybody's.
+	// A node's password is its own; an account created now exists on all nodes.
 	first := withTables(t, c.nodes[0])
 	run(t, first, "CREATE USER everybody@'%' IDENTIFIED BY 'secret'")
 	run(t, first, "GRANT ALL ON *.* TO everybody@'%'")
@@ -48,7 +48,7 @@ func startCluster(t *testing.T) *cluster {
 	return c
 }
 
-// isolate cuts a node off from the others, and waits until it knows; the function that it returns ends that.
+// isolate cuts a node off from the others, and waits until it knows. The returned function undoes that.
 func (c *cluster) isolate(t *testing.T, node int) (heal func()) {
 	t.Helper()
 	run(t, c.nodes[node], "SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'")
@@ -69,11 +69,11 @@ func (c *cluster) state(t *testing.T, node int, variable string) string {
 	return value
 }
 
-// hold has a node apply nothing of what the others commit from now on, until the function is called that it
-// returns: a trigger, which this node alone has, waits while it applies a row.
+// hold makes a node apply nothing of what the others commit from now on, until the returned function is called: a
+// trigger that exists on this node only waits while it applies a row.
 func (c *cluster) hold(t *testing.T, node int) (resume func()) {
 	t.Helper()
-	ctx := context.Background() // not t.Context(), for resume may be a Cleanup
+	ctx := context.Background() // not t.Context(), because resume may be a Cleanup
 	conn, err := c.nodes[node].Connx(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -87,11 +87,11 @@ func (c *cluster) hold(t *testing.T, node int) (resume func()) {
 	other := c.nodes[(node+1)%len(c.nodes)]
 	run(t, other, "CREATE OR REPLACE TABLE gate (n INT AUTO_INCREMENT PRIMARY KEY)")
 	do("SET SESSION wsrep_sync_wait = 7")
-	do("DO (SELECT count(*) FROM gate)") // this node has it, too
+	do("DO (SELECT count(*) FROM gate)") // waits until this node has the table, too
 	do("SET SESSION wsrep_on = OFF")
 	do("CREATE TRIGGER gate BEFORE INSERT ON gate FOR EACH ROW SET @passed = GET_LOCK('gate', 60) + RELEASE_LOCK('gate')")
 	do("SET GLOBAL wsrep_slave_threads = 1")
-	eventually(t, func() bool { // the others end when they have applied something
+	eventually(t, func() bool { // the other appliers end after they have applied something
 		run(t, other, "INSERT INTO gate VALUES ()")
 		return c.state(t, node, "wsrep_applier_thread_count") == "1"
 	})
@@ -103,6 +103,6 @@ func (c *cluster) hold(t *testing.T, node int) (resume func()) {
 	return sync.OnceFunc(func() {
 		do("DO RELEASE_LOCK('gate')")
 		do("SET GLOBAL wsrep_slave_threads = 4")
-		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // it is no connection for others
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // its session is not fit for reuse
 	})
 }

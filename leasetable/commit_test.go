@@ -16,9 +16,10 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// A statement may show its rows and then fail as it is committed: what it showed did not happen, or nobody knows.
+// A statement may return its rows and then fail at the commit: then its changes did not happen, or the outcome is
+// unknown.
 
-// atCommitOfSeveral has PostgreSQL do something whenever a statement that changed several names is committed.
+// atCommitOfSeveral makes PostgreSQL run a statement at each commit that changed several names.
 func atCommitOfSeveral(t *testing.T, db *sqltest.Database, what string) {
 	t.Helper()
 	run(t, db, `CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = 0 AS $$
@@ -36,8 +37,8 @@ func TestNamesOfAStatementWhoseCommitFailsAreNeitherHeldNorFreed(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	for _, code := range []string{
-		"40001", // a transaction was not serializable
-		"54000", // the queue of notifications was full
+		"40001", // serialization failure
+		"54000", // the notification queue is full
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
@@ -90,7 +91,7 @@ func TestNamesOfAStatementWhoseCommitFailsAreNeitherHeldNorFreed(t *testing.T) {
 	}
 }
 
-// tryOnly waits for nothing.
+// tryOnly has no waiting Acquire.
 type tryOnly struct{ *leasetable.Locker }
 
 func (tryOnly) Acquire(context.Context, string, ...sqllock.Option) (*leasetable.Lease, error) {
@@ -104,7 +105,7 @@ func TestNamesOfAStatementThatIsCommittedAfterItsConnectionBrokeAreGivenBack(t *
 	p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 	other := newLocker(t, db.DB)
 	take(t, l, "kept")
-	names := make([]string, 40) // so long that the server sends some before the commit
+	names := make([]string, 40) // so long that the server sends some of them before the commit
 	for i := range names {
 		names[i] = fmt.Sprint(i, strings.Repeat(" ", 1000))
 		release(t, take(t, other, names[i]))
@@ -117,7 +118,7 @@ func TestNamesOfAStatementThatIsCommittedAfterItsConnectionBrokeAreGivenBack(t *
 	if _, err := conn.ExecContext(t.Context(), "SELECT pg_advisory_lock(1)"); err != nil {
 		t.Fatal(err)
 	}
-	// As with a synchronous standby, to cancel the wait, which the driver asks for, does not undo the statement.
+	// Canceling the wait, as the driver requests, does not undo the statement. A synchronous standby behaves the same.
 	atCommitOfSeveral(t, db, `BEGIN
 			PERFORM pg_advisory_xact_lock(1);
 		EXCEPTION WHEN query_canceled THEN
@@ -133,8 +134,9 @@ func TestNamesOfAStatementThatIsCommittedAfterItsConnectionBrokeAreGivenBack(t *
 	}()
 	eventually(t, func() bool {
 		var waiting bool
+		// Other tests use this server, too.
 		err := db.GetContext(t.Context(), &waiting, `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
-			AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`) // others test on this server, too
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`)
 		return err == nil && waiting
 	})
 	p.switchTo(addressOf(db))
@@ -145,11 +147,11 @@ func TestNamesOfAStatementThatIsCommittedAfterItsConnectionBrokeAreGivenBack(t *
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		release(t, take(t, other, name)) // long before the lease ends
+		release(t, take(t, other, name)) // long before the lease expires
 	}
 }
 
-// With a journal that is rolled back, whoever reads a SQLite file keeps others from committing.
+// With a rollback journal, a reader of an SQLite file keeps others from committing.
 func TestLocksThatAreReleasedTogetherWhileSomebodyReadsAreFreeAfterwards(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// It fails, too, when the driver hides its socket, so that every statement waits for a goroutine twice.
+// The test also fails if the driver hides its socket, because each statement then waits for a goroutine twice.
 func TestAStatementOnMySQLEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	servers := map[string]func(sqltest.TB) *sqltest.Database{"MySQL": sqltest.MySQL, "MariaDB": sqltest.MariaDB}
@@ -19,9 +19,9 @@ func TestAStatementOnMySQLEndsWithItsContext(t *testing.T) {
 		counted, _ := counting(t, db)
 		lockers := map[string]*leasetable.Locker{
 			"plain":      newLocker(t, db.DB),
-			"of another": newLocker(t, counted), // driver, whose socket is not known
+			"of another": newLocker(t, counted), // another driver, whose socket is unknown
 		}
-		if db.Engine == sqltest.EngineMySQL { // the server has made itself a certificate
+		if db.Engine == sqltest.EngineMySQL { // this server has created a certificate for itself
 			lockers["TLS"] = newLocker(t, open(t, db.DriverName(), strings.Replace(db.DSN, "?", "?tls=skip-verify&", 1)))
 		}
 		var mark int

@@ -12,8 +12,8 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// BenchmarkHeld holds 10,000 locks on one Locker. "x-one" is how many times as long a renewal takes as with one
-// lock; "B/lock" and "goroutines/lock" are what the process has more.
+// BenchmarkHeld holds 10,000 locks on one Locker. "x-one" is the time of a renewal divided by that with one lock.
+// "B/lock" and "goroutines/lock" are the increase in the process.
 func BenchmarkHeld(b *testing.B) {
 	locks, together := 10_000, 50
 	if testing.Short() {
@@ -54,13 +54,13 @@ func BenchmarkHeld(b *testing.B) {
 					spent[i] += time.Since(began)
 				}
 			}
-			b.ReportMetric(0, "ns/op") // of both together; says nothing
+			b.ReportMetric(0, "ns/op") // the time of both together means nothing
 			b.ReportMetric(float64(spent[0])/float64(spent[1]), "x-one")
 		})
 	}
 }
 
-// fill takes so many names, some at the same time.
+// fill acquires this many names, some at the same time.
 func fill(b *testing.B, l *leasetable.Locker, locks, together int) []*leasetable.Lease {
 	b.Helper()
 	held := make([]*leasetable.Lease, locks)
@@ -81,9 +81,9 @@ func fill(b *testing.B, l *leasetable.Locker, locks, together int) []*leasetable
 	return held
 }
 
-// use is what the process uses: bytes, of goroutines too, and goroutines.
+// use returns the memory in use, including the stacks of goroutines, and the number of goroutines.
 func use() (bytes int64, goroutines int) {
-	for range 2 { // the first leaves what has a finalizer, and what was in a sync.Pool
+	for range 2 { // the first run keeps objects with a finalizer and those of a sync.Pool
 		runtime.GC()
 	}
 	var m runtime.MemStats
@@ -91,8 +91,8 @@ func use() (bytes int64, goroutines int) {
 	return int64(m.HeapAlloc + m.StackInuse), runtime.NumGoroutine()
 }
 
-// BenchmarkKilledHolder kills the process that holds a lock, with signal 9, and takes the lock in another
-// one. "ms-over-TTL" is how much longer than a TTL that took at most.
+// BenchmarkKilledHolder kills the process that holds a lock with signal 9, and acquires the lock in another process.
+// "ms-over-TTL" is by how much that exceeded a TTL at most.
 func BenchmarkKilledHolder(b *testing.B) {
 	for _, engine := range []sqltest.Engine{sqltest.EnginePostgres, sqltest.EngineMySQL, sqltest.EngineMariaDB} {
 		b.Run(string(engine), func(b *testing.B) {
@@ -132,14 +132,14 @@ func BenchmarkKilledHolder(b *testing.B) {
 					most = max(most, time.Since(killed)-holderTTL)
 				}
 			}
-			b.ReportMetric(0, "ns/op") // not what was measured
+			b.ReportMetric(0, "ns/op") // not measured
 			b.ReportMetric(float64(most.Milliseconds()), "ms-over-TTL")
 		})
 	}
 }
 
-// BenchmarkNewNames has 16 goroutines take and free 10,000 names that are new to a fresh database, and then again. "x-again" is how many times
-// as long the first round takes.
+// BenchmarkNewNames makes 16 goroutines acquire and release 10,000 names that are new to a fresh database, and then
+// again. "x-again" is the time of the first round divided by that of the second.
 func BenchmarkNewNames(b *testing.B) {
 	names, together := 10_000, 16
 	if testing.Short() {
@@ -163,14 +163,14 @@ func BenchmarkNewNames(b *testing.B) {
 					spent[round] = time.Since(began)
 				}
 				b.Logf("%v, and again %v", spent[0], spent[1])
-				b.ReportMetric(0, "ns/op") // of both together; says nothing
+				b.ReportMetric(0, "ns/op") // the time of both together means nothing
 				b.ReportMetric(float64(spent[0])/float64(spent[1]), "x-again")
 			}
 		})
 	}
 }
 
-// useAll takes and frees so many names, each of some goroutines its own, all at once.
+// useAll acquires and releases this many names, divided among some goroutines.
 func useAll(b *testing.B, l *leasetable.Locker, names, together int) {
 	b.Helper()
 	var all sync.WaitGroup

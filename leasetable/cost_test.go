@@ -37,7 +37,7 @@ func TestAThousandNamesAreTakenByThreeStatements(t *testing.T) {
 	})
 }
 
-// takeAll takes n names at once.
+// takeAll acquires n names at once.
 func takeAll(t *testing.T, l *leasetable.Locker, prefix string, n int) sqllock.Lock {
 	t.Helper()
 	names := make([]string, n)
@@ -55,7 +55,7 @@ func TestTenThousandLocksAreKeptByOneStatementAndNoGoroutines(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
-		// Goroutines have the labels of those that started them.
+		// Goroutines inherit the labels of the goroutine that started them.
 		pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("test", t.Name())))
 		counted, statements := counting(t, db)
 		renewed := make(chan int, 1)
@@ -68,9 +68,9 @@ func TestTenThousandLocksAreKeptByOneStatementAndNoGoroutines(t *testing.T) {
 		lease := take(t, l, "connected")
 		goroutines := goroutinesOf(t)
 		for i := range locks / perBatch {
-			takeAll(t, l, fmt.Sprint("batch ", i), perBatch) // freed with the lease
+			takeAll(t, l, fmt.Sprint("batch ", i), perBatch) // released when the lease ends
 		}
-		eventually(t, func() bool { return goroutinesOf(t) <= goroutines+20 }) // of connections
+		eventually(t, func() bool { return goroutinesOf(t) <= goroutines+20 }) // those of connections
 		for range 3 {
 			before := statements.n.Load()
 			if err := lease.Renew(t.Context()); err != nil {
@@ -83,14 +83,14 @@ func TestTenThousandLocksAreKeptByOneStatementAndNoGoroutines(t *testing.T) {
 	})
 }
 
-// goroutinesOf counts those with the label of a test.
+// goroutinesOf counts the goroutines with the label of a test.
 func goroutinesOf(t *testing.T) (n int) {
 	t.Helper()
 	var profile bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
 		t.Fatal(err)
 	}
-	same := 0 // as the profile says before their labels
+	same := 0 // the profile prints the count before the labels
 	label := fmt.Sprintf("%q:%q", "test", t.Name())
 	for line := range strings.Lines(profile.String()) {
 		if count, _, ok := strings.Cut(line, " @ "); ok {

@@ -28,7 +28,7 @@ func counting(t *testing.T, db *sqltest.Database) (*sqlx.DB, *counter) {
 	}
 	c := &counter{Connector: plain}
 	counted := sqlx.NewDb(sql.OpenDB(c), db.DriverName())
-	t.Cleanup(func() { _ = counted.Close() }) // whatever it says, the test is over
+	t.Cleanup(func() { _ = counted.Close() }) // the test is over, so an error does not matter
 	return counted, c
 }
 
@@ -41,7 +41,7 @@ func (c *counter) Connect(ctx context.Context) (driver.Conn, error) {
 	return countedConn{dc.(driven), c}, nil
 }
 
-// driven is what the connections of all drivers here can do.
+// driven is the interface of the connections of all drivers used here.
 type driven interface {
 	driver.Conn
 	driver.ExecerContext
@@ -78,9 +78,9 @@ func (d countedConn) QueryContext(ctx context.Context, query string, args []driv
 	return rows, err
 }
 
-// count counts a statement that the driver did not refuse, to have it prepared before.
+// count counts a statement, unless the driver refused it in order to have it prepared first.
 func (c *counter) count(err error) {
-	if err != driver.ErrSkip { //nolint:errorlint // is never wrapped
+	if err != driver.ErrSkip { //nolint:errorlint // the driver never wraps it
 		c.n.Add(1)
 	}
 }

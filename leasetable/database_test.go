@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	locktest.MostTestsWait(5)
+	locktest.MostTestsWait(4)
 	goleak.VerifyTestMain(m)
 }
 
@@ -46,7 +46,7 @@ func onEvery(t *testing.T, test func(t *testing.T, db *sqltest.Database)) {
 	on(t, databases, test)
 }
 
-// onServers leaves out SQLite.
+// onServers runs a test like onEvery, without SQLite.
 func onServers(t *testing.T, test func(t *testing.T, db *sqltest.Database)) {
 	t.Helper()
 	servers := maps.Clone(databases)
@@ -80,10 +80,10 @@ func withTables(t *testing.T, db *sqltest.Database) *sqltest.Database {
 	return db
 }
 
-// survivingTTL is for locks that have to outlast some renewals, also on a machine that is busy for seconds.
+// survivingTTL is a TTL for locks that must survive some renewals, even on a machine that is busy for seconds.
 const survivingTTL = 10 * time.Second
 
-// fromDB opens a Locker, also on a driver of the tests' own.
+// fromDB opens a Locker, also with a driver of the tests.
 func fromDB(db *sqlx.DB, opts ...leasetable.Option) (*leasetable.Locker, error) {
 	d, err := schema.DialectOf(db.DriverName())
 	if err != nil {
@@ -92,7 +92,7 @@ func fromDB(db *sqlx.DB, opts ...leasetable.Option) (*leasetable.Locker, error) 
 	return leasetable.FromDB(db.DB, append([]leasetable.Option{leasetable.WithDialect(d)}, opts...)...)
 }
 
-// anyKind is a Locker as the suites for all backends know it.
+// anyKind is a Locker for the suites that test all backends.
 type anyKind struct {
 	sqllock.Locker
 	io.Closer
@@ -100,7 +100,7 @@ type anyKind struct {
 
 func ofAnyKind(l *leasetable.Locker) locktest.Locker { return anyKind{sqllock.AnyKind(l), l} }
 
-// TryAcquireAll is what sqllock.AcquireAll looks for.
+// TryAcquireAll implements the optional interface of sqllock.AcquireAll.
 func (k anyKind) TryAcquireAll(ctx context.Context, names []string, opts ...sqllock.Option) ([]sqllock.Lock, error) {
 	return k.Locker.(interface {
 		TryAcquireAll(ctx context.Context, names []string, opts ...sqllock.Option) ([]sqllock.Lock, error)
@@ -122,7 +122,7 @@ func newLocker(t *testing.T, db *sqlx.DB, opts ...leasetable.Option) *leasetable
 	return l
 }
 
-// take acquires a name that must be free, or become so soon.
+// take acquires a name that must be free, or become free soon.
 func take(t *testing.T, l *leasetable.Locker, name string, opts ...sqllock.Option) *leasetable.Lease {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -148,8 +148,9 @@ func await(t *testing.T, lease *leasetable.Lease) error {
 	}
 }
 
-// mustBeToldWithin waits for the deadline of a lock whose renewals are not confirmed any more. A timer that goes off a TTL after now, when
-// the server could let another in, comes later by ⅙ TTL at least.
+// mustBeToldWithin waits for the deadline of a lock whose renewals are no longer confirmed. It compares with a timer
+// that fires a TTL after now, when the server could let another client acquire the lock: at least ⅙ TTL after the
+// deadline.
 func mustBeToldWithin(t *testing.T, lease *leasetable.Lease, ttl time.Duration) {
 	t.Helper()
 	couldBeTaken := time.AfterFunc(ttl, func() {})
@@ -173,14 +174,14 @@ func TestConformance(t *testing.T) {
 	onEvery(t, func(t *testing.T, db *sqltest.Database) { conform(t, db, db.DB) })
 }
 
-// conform exercises Lockers on a database that they reach by a pool.
+// conform runs the conformance suite on a database that Lockers reach through a pool.
 func conform(t *testing.T, db *sqltest.Database, pool *sqlx.DB) {
 	t.Helper()
 	var mu sync.Mutex
 	var lockers []*leasetable.Locker // guarded by mu
 	locktest.Exercise(t, func(t *testing.T) locktest.Locker {
 		t.Helper()
-		l, err := fromDB(pool, leasetable.WithTTL(time.Hour)) // so what is left held is not free because it expired
+		l, err := fromDB(pool, leasetable.WithTTL(time.Hour)) // so a lock that is left held does not become free by expiry
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +196,7 @@ func conform(t *testing.T, db *sqltest.Database, pool *sqlx.DB) {
 			run(t, db, "DELETE FROM sqllock_lease WHERE id = ?", id)
 			mu.Lock()
 			defer mu.Unlock()
-			for _, l := range lockers { // whose next renewal is far away
+			for _, l := range lockers { // their next renewal is far away
 				leasetable.RenewLease(t.Context(), l, id)
 			}
 		},

@@ -14,19 +14,20 @@ import (
 	"github.com/sqllock/sqllock/leasetable"
 )
 
-// A holder is told before anybody else can have its lock: 5/6 of the TTL after the last statement was sent that the
-// database confirmed, however late the answer came. In virtual time that is exact.
+// A holder learns of the loss before another client can acquire its lock: 5/6 of the TTL after it sent the last
+// statement that the database confirmed, however late the response came. In virtual time this is exact.
 
 const (
 	virtualTTL = 30 * time.Second
-	trustedFor = 25 * time.Second // 5/6 of it
+	trustedFor = 25 * time.Second // 5/6 of virtualTTL
 )
 
-// rounds is how often a test repeats what two timers decide that are due at the same time: they go off in any order.
+// rounds is how often a test repeats a race of two timers that are due at the same time, because they fire in any
+// order.
 const rounds = 50
 
-// mustEndWith waits for the end of a lock, which comes exactly when the database was last sure to keep the lease: by the
-// statement with a word of which there were so many before.
+// mustEndWith waits for the end of a lock. It must come exactly trustedFor after a statement was sent: among the
+// statements that contain word, the one with index before.
 func (s *lags) mustEndWith(t *testing.T, lock sqllock.Lock, word string, before int) {
 	t.Helper()
 	select {
@@ -95,7 +96,7 @@ func TestARenewalThatItsHolderAsksForMovesTheDeadlineByWhenItWasSent(t *testing.
 	})
 }
 
-// A hook is called by what renews, and so must not be called for each attempt of an outage.
+// Renewals call the hook, so it must not be called for each attempt during an outage.
 func TestRenewalsThatFailAreToldOnceInAWhile(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -135,7 +136,7 @@ func TestAnErrorIsNoNewsOfALease(t *testing.T) {
 	})
 }
 
-// To connect again takes nearly all the time that is left after the first renewal that is not answered in time.
+// Reconnecting takes nearly all the time that is left after the first renewal whose response is late.
 func TestAConnectionForTheNextRenewalIsOpenedWhenAnAnswerIsLate(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -169,15 +170,15 @@ func TestALeaseThatEndedBecauseConnectingTookTooLongSaysSo(t *testing.T) {
 	})
 }
 
-// mustNotBeOver is for what a claim gave whose answer came when the lease was over for its holder: nothing, or a lock that
-// hangs on another lease.
+// mustNotBeOver checks the result of a claim whose response came when the lease was over for its holder: no lock, or a
+// lock on another lease.
 func mustNotBeOver(t *testing.T, lock *leasetable.Lease, err error) {
 	t.Helper()
-	synctest.Wait() // for all that is due at this moment
+	synctest.Wait() // for everything that is due at this moment
 	if err == nil && lock.Context().Err() != nil {
 		t.Fatalf("a lock was given that is over: %v", context.Cause(lock.Context()))
 	}
-	if err != nil && (!sqllock.IsRetryable(err) || errors.Is(err, sqllock.ErrExpired)) { // who had no lock has lost none
+	if err != nil && (!sqllock.IsRetryable(err) || errors.Is(err, sqllock.ErrExpired)) { // a caller without a lock has lost none
 		t.Fatalf("no lock was given: %v; it should be retryable", err)
 	}
 }
@@ -212,7 +213,7 @@ func TestALeaseThatIsAnsweredAtItsDeadlineGivesNoLock(t *testing.T) {
 			db.delay(granting, lag{answer: trustedFor}, lag{})
 			lock, err := l.TryAcquire(t.Context(), "x")
 			mustNotBeOver(t, lock, err)
-			if err != nil { // and the next one is not held up by it
+			if err != nil { // the next attempt is not delayed
 				lock, err = l.TryAcquire(t.Context(), "y")
 				mustNotBeOver(t, lock, err)
 			}
@@ -232,7 +233,7 @@ func TestNoClaimBeginsOnALeaseAtItsDeadline(t *testing.T) {
 			db.delay(renewing, lag{lost: true})
 			take(t, l, "x")
 			pass(trustedFor)
-			lock, err := l.TryAcquire(t.Context(), "y") // by another lease
+			lock, err := l.TryAcquire(t.Context(), "y") // on another lease
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,7 +16,7 @@ import (
 // slowServer answers each attempt to connect after some time, with the next of its errors.
 type slowServer struct {
 	after  time.Duration
-	hangs  int64 // how many of the first attempts do for ever
+	hangs  int64 // how many of the first attempts hang forever
 	errs   []error
 	tried  atomic.Int64
 	closed atomic.Int64
@@ -94,7 +94,7 @@ func TestBesideASlowConnectionAnotherIsTriedFor(t *testing.T) {
 		if err != nil || time.Since(began) != time.Second || conn.(*slowConn).number != 0 || s.tried.Load() != 2 {
 			t.Errorf("%v after %v, by %d attempts: %v", conn, time.Since(began), s.tried.Load(), err)
 		}
-		<-time.After(3 * time.Second) // the second is there
+		<-time.After(3 * time.Second) // the second connection is ready
 		if conn, err := dial(time.Nanosecond); err != nil || conn.(*slowConn).number != 1 {
 			t.Errorf("the second connection: %v, %v", conn, err)
 		}
@@ -128,7 +128,7 @@ func TestAnErrorOfConnectingIsTheCallersWhoWaits(t *testing.T) {
 		if _, err := dial(time.Second); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("after a second: %v", err)
 		}
-		<-time.After(2 * time.Second) // it has failed, and nobody was told
+		<-time.After(2 * time.Second) // the attempt has failed, and there was no waiter to get the error
 		if _, err := dial(time.Minute); err != nil {
 			t.Errorf("the next: %v", err)
 		}
@@ -140,7 +140,7 @@ func TestAnErrorOfConnectingIsTheCallersWhoWaits(t *testing.T) {
 
 func TestAConnectionThatNobodyTakesIsClosed(t *testing.T) {
 	t.Parallel()
-	for _, rest := range []time.Duration{time.Second, time.Minute} { // until the pool is closed, and before
+	for _, rest := range []time.Duration{time.Second, time.Minute} { // shorter, and longer, than a connection is kept before it is closed
 		s := &slowServer{after: 2 * time.Second}
 		dialing(t, s, func(t *testing.T, dial func(time.Duration) (driver.Conn, error)) {
 			if _, err := dial(time.Second); !errors.Is(err, context.DeadlineExceeded) {
@@ -157,7 +157,7 @@ func TestAConnectionThatNobodyTakesIsClosed(t *testing.T) {
 	}
 }
 
-// With one connection, as renewals have, nobody else asks for another.
+// Renewals have one connection, so no other caller starts another attempt.
 func TestACallerWhoWaitsHasAnotherConnectionTriedFor(t *testing.T) {
 	t.Parallel()
 	s := &slowServer{after: 5 * time.Second}
@@ -178,11 +178,11 @@ func TestAPoolOfOneConnectionOutlastsADialThatHangs(t *testing.T) {
 		db.SetMaxOpenConns(1)
 		began := time.Now()
 		opening := make(chan error, 1)
-		go func() { opening <- leasetable.Connected(t.Context(), db) }() // of a lease
+		go func() { opening <- leasetable.Connected(t.Context(), db) }() // for the opening of a lease
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 		defer cancel()
-		conn, err := db.Conn(ctx) // for a renewal of another one
+		conn, err := db.Conn(ctx) // for the renewal of another lease
 		if err != nil || time.Since(began) > 4*time.Second {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		} else if err := conn.Close(); err != nil {
@@ -198,7 +198,7 @@ func TestAPoolOfOneConnectionOutlastsADialThatHangs(t *testing.T) {
 	})
 }
 
-// dialingConnector connects by a Dialer.
+// dialingConnector connects with a Dialer.
 type dialingConnector struct{ leasetable.Dialer }
 
 func (c dialingConnector) Connect(ctx context.Context) (driver.Conn, error) { return c.Dial(ctx) }
@@ -215,7 +215,7 @@ func TestAServerThatIsSilentEndsAnAttempt(t *testing.T) {
 	})
 }
 
-// Where a lease is short the next renewal cannot wait for as long as others can.
+// If a lease is short, its next renewal cannot wait as long as others can.
 func TestBesideASlowConnectionForAShortLeaseAnotherIsTriedForSooner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -223,14 +223,14 @@ func TestBesideASlowConnectionForAShortLeaseAnotherIsTriedForSooner(t *testing.T
 		d := leasetable.NewDialer(s.connect)
 		d.Hurry(100 * time.Millisecond)
 		began := time.Now()
-		if _, err := d.Dial(t.Context()); err != nil || time.Since(began) != 300*time.Millisecond { // 100 ms, and twice that
+		if _, err := d.Dial(t.Context()); err != nil || time.Since(began) != 300*time.Millisecond { // after 100 ms, then after twice that
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 		d.Close()
 	})
 }
 
-// A server that is slow because many connect is not helped by more who do.
+// More attempts do not help a server that is slow because it has many attempts already.
 func TestBesideSlowConnectionsEverFewerOthersAreTriedFor(t *testing.T) {
 	t.Parallel()
 	s := &slowServer{after: 14 * time.Second}

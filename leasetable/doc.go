@@ -34,7 +34,7 @@
 //   - The loss of its lease row: the row was deleted, or the clock of the database jumped ahead and another holder took
 //     the lock over.
 //
-// # What the holder is told
+// # How the holder learns of it
 //
 // The Locker renews in the background. When no renewal was confirmed for 5/6 of the TTL, the context of the lock ends
 // with sqllock.ErrExpired. The time is counted on the monotonic clock of this process, from the sending of the last

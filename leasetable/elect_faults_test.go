@@ -20,12 +20,12 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// breakable connects like another connector, or not at all.
+// breakable connects like another connector, or fails.
 type breakable struct {
 	driver.Connector
 	mu     sync.Mutex
 	broken bool        // guarded by mu
-	tries  []time.Time // guarded by mu: of what was in vain
+	tries  []time.Time // guarded by mu: the times of failed attempts
 }
 
 func (b *breakable) Connect(ctx context.Context) (driver.Conn, error) {
@@ -50,7 +50,7 @@ func (b *breakable) inVain() []time.Time {
 	return slices.Clone(b.tries)
 }
 
-// breakably opens a Locker whose connections can be kept from being opened.
+// breakably opens a Locker whose connections can be made to fail.
 func breakably(t *testing.T, db *sqltest.Database, opts ...leasetable.Option) (*leasetable.Locker, *breakable) {
 	t.Helper()
 	c, err := connector.Of(db.DB.DB)
@@ -73,12 +73,12 @@ func TestACampaignOutlastsADatabaseThatIsAway(t *testing.T) {
 		network.set(false)
 		c.mustLead(t)
 		tries := network.inVain()
-		// The pauses double from 5 ms, each half as long at least: the seventh is 160 ms.
+		// The pauses double from 5 ms, and each is at least half as long as that: the seventh is 160 ms.
 		if pause := tries[7].Sub(tries[6]); pause < 160*time.Millisecond {
 			t.Errorf("the seventh pause is %v", pause)
 		}
 
-		// One that stays away does not keep Run, which says what the trouble was.
+		// Run ends although the database stays unreachable, and its error says what the problem was.
 		ctx, cancel := context.WithCancelCause(bounded(t))
 		log := slog.NewTextHandler(writerFunc(func() { cancel(errStop) }), nil)
 		l, _ = breakably(t, db, leasetable.WithLogger(slog.New(log)))
@@ -89,7 +89,7 @@ func TestACampaignOutlastsADatabaseThatIsAway(t *testing.T) {
 	})
 }
 
-// writerFunc is called at each Write.
+// writerFunc is a function that is called at each Write.
 type writerFunc func()
 
 func (f writerFunc) Write(p []byte) (int, error) {
@@ -97,7 +97,7 @@ func (f writerFunc) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The name is granted on a lease that is known to be over when the grant is told.
+// The name is acquired on a lease that has expired for its holder when the response arrives.
 func TestACampaignOutlastsItsLease(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

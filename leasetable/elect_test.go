@@ -26,7 +26,7 @@ var (
 	errAway = errors.New("the network is away")
 )
 
-// bounded is a context for what has to happen.
+// bounded returns a context for operations that must succeed.
 func bounded(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -54,7 +54,7 @@ func newElector(t *testing.T, l *leasetable.Locker) *leasetable.Elector {
 	return e
 }
 
-// onRenewal returns a channel that gets something when a lock is renewed, and the option for it.
+// onRenewal returns a channel that receives a value at each renewal, and the option for it.
 func onRenewal() (<-chan struct{}, leasetable.Option) {
 	renewed := make(chan struct{})
 	return renewed, leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
@@ -68,11 +68,11 @@ func onRenewal() (<-chan struct{}, leasetable.Option) {
 	})
 }
 
-// leadership is one call of the function that leads, for the test to steer.
+// leadership is one call of the function that leads; the test controls it.
 type leadership struct {
 	ctx   context.Context
 	lease *leasetable.Lease
-	end   chan error // what the function is to return
+	end   chan error // the result of the function
 }
 
 // candidate is a Run in another goroutine.
@@ -82,7 +82,7 @@ type candidate struct {
 	cancel context.CancelCauseFunc
 }
 
-// campaign starts one, which the end of the test ends.
+// campaign starts a candidate. It ends with the test.
 func campaign(t *testing.T, e *leasetable.Elector) candidate {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -122,7 +122,7 @@ func (c candidate) mustLead(t *testing.T) leadership {
 	return leadership{}
 }
 
-// mustNotLead checks that the candidate goes on waiting.
+// mustNotLead checks that the candidate keeps waiting.
 func (c candidate) mustNotLead(t *testing.T) {
 	t.Helper()
 	select {
@@ -207,7 +207,7 @@ func TestALeaderThatIsDeposedCampaignsAgainWhenItsWorkHasReturned(t *testing.T) 
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		renewed, hook := onRenewal()
 		l, admin := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL), hook), newLocker(t, db.DB)
-		take(t, l, "y") // renewals go on for this one
+		take(t, l, "y") // renewals continue because of this lock
 		c := campaign(t, newElector(t, l))
 		first := c.mustLead(t)
 		if was, err := admin.ForceRelease(t.Context(), "x"); err != nil || !was.Held {
@@ -251,7 +251,7 @@ func TestALeaderThatIsCancelledLeadsUntilItsWorkHasReturned(t *testing.T) {
 			t.Errorf("a leader that is about to return: %v", err)
 		}
 		first.end <- errLead
-		second := b.mustLead(t) // resigned: nothing had to expire
+		second := b.mustLead(t) // it resigned: nothing had to expire
 		if err := receive(t, a.ended); !errors.Is(err, errLead) || errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("Run of the cancelled leader: %v", err)
 		}
@@ -259,7 +259,7 @@ func TestALeaderThatIsCancelledLeadsUntilItsWorkHasReturned(t *testing.T) {
 			t.Errorf("token %d after %d", second.lease.Token(), first.lease.Token())
 		}
 
-		// Deposed while its work was about to return: that is told, and is the end.
+		// Deposed while its work is about to return: Run reports that, and ends.
 		b.cancel(errStop)
 		second.mustEnd(t, errStop)
 		bury(t, db, "x")
@@ -295,14 +295,14 @@ func TestALeaderThatReturnsResigns(t *testing.T) {
 		}
 		func() {
 			defer func() {
-				if recover() != errLead { //nolint:errorlint // what it panicked with
+				if recover() != errLead { //nolint:errorlint // the value of the panic
 					t.Error("the panic is gone")
 				}
 			}()
 			_ = e.Run(bounded(t), func(context.Context, *leasetable.Lease) error { panic(errLead) })
 		}()
 		mustBeFree()
-		// A leader that was deposed without noticing must not look as if all were well.
+		// A leader that was deposed without noticing must not make Run succeed.
 		err := e.Run(bounded(t), func(context.Context, *leasetable.Lease) error { bury(t, db, "x"); take(t, next, "x"); return nil })
 		if !errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("Run of a leader that was not the last to lead: %v", err)

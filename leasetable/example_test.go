@@ -18,7 +18,7 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// A Locker from a DSN. The program imports the driver for it: here pgx's stdlib, otherwise github.com/go-sql-driver/mysql or
+// A Locker from a DSN. The program imports the driver: here pgx's stdlib, otherwise github.com/go-sql-driver/mysql or
 // modernc.org/sqlite.
 func ExampleNew() {
 	if err := sendInvoices(context.Background(), os.Getenv("DATABASE_URL")); err != nil {
@@ -39,7 +39,7 @@ func sendInvoices(ctx context.Context, dsn string) error {
 	})
 }
 
-// A program that creates the tables as it starts, and whose Locker connects as its *sql.DB does.
+// A program that creates the tables at its start. Its Locker connects like its *sql.DB.
 func ExampleFromDB() {
 	if err := startUp(context.Background(), os.Getenv("DATABASE_URL")); err != nil {
 		log.Fatal(err)
@@ -69,7 +69,7 @@ func startUp(ctx context.Context, dsn string) error {
 	return err
 }
 
-// A Locker that connects as a pgx pool does, with its BeforeConnect hook. It takes no connection from the pool.
+// A Locker that connects like a pgx pool, with its BeforeConnect hook. It takes no connection from the pool.
 func ExampleFromConnector() {
 	if err := leaseFromPool(context.Background(), os.Getenv("DATABASE_URL")); err != nil {
 		log.Fatal(err)
@@ -95,7 +95,7 @@ func leaseFromPool(ctx context.Context, dsn string) error {
 	})
 }
 
-// What a guarded transaction writes is written by the holder of the lease, or not at all.
+// What a guarded transaction writes is committed only if the lease is held.
 func ExampleLease_Guard() {
 	if err := closeBooks(context.Background(), os.Getenv("DATABASE_URL")); err != nil {
 		log.Fatal(err)
@@ -123,7 +123,7 @@ func closeBooks(ctx context.Context, dsn string) error {
 		defer func() { _ = tx.Rollback() }() // does nothing after the commit
 
 		if err := lease.Guard(ctx, leasetable.SQLTx(tx)); err != nil {
-			return err // sqllock.ErrLost: somebody else holds the name
+			return err // sqllock.ErrLost: another client holds the name
 		}
 		if _, err := tx.ExecContext(ctx, "UPDATE books SET closed = true WHERE year < 2026"); err != nil {
 			return err
@@ -188,7 +188,7 @@ func schedule(ctx context.Context, dsn string) error {
 	})
 }
 
-// The others see who leads, at once and whenever that changes.
+// The other processes learn who leads, at once and whenever that changes.
 func ExampleElector_Observe() {
 	if err := followLeader(context.Background(), os.Getenv("DATABASE_URL")); err != nil {
 		log.Fatal(err)
@@ -221,7 +221,8 @@ func followLeader(ctx context.Context, dsn string) error {
 	return nil // ctx has ended
 }
 
-// A holder is about to stall for an hour, in a call that cannot be interrupted. It makes the lease last for that long first.
+// A holder is about to stall for an hour, in a call that cannot be interrupted. First it extends the lease for that
+// long.
 func ExampleLease_Extend() {
 	if err := backUp(context.Background(), os.Getenv("DATABASE_URL")); err != nil {
 		log.Fatal(err)
@@ -244,7 +245,7 @@ func backUp(ctx context.Context, dsn string) error {
 	})
 }
 
-// A process that ends hands its lease to another one. Nobody else has the name in between.
+// A process that ends hands its lease over to another process. Nobody else can acquire the name in between.
 func ExampleLease_Export() {
 	if err := handToNext(context.Background(), os.Getenv("DATABASE_URL"), "ticket.txt"); err != nil {
 		log.Fatal(err)
@@ -269,7 +270,7 @@ func handToNext(ctx context.Context, dsn, file string) error {
 	return os.WriteFile(file, []byte(ticket), 0o600)
 }
 
-// The other process takes the lease on, with the next token. It finds the metadata that the first one attached.
+// The other process adopts the lease, with the next token. It finds the metadata that the first process attached.
 func ExampleLocker_Adopt() {
 	if err := adoptImport(context.Background(), os.Getenv("DATABASE_URL"), "ticket.txt"); err != nil {
 		log.Fatal(err)

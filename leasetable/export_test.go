@@ -14,24 +14,25 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// Waiting is how many goroutines are in line for name.
+// Waiting returns how many goroutines wait in the queue for name.
 func Waiting(l *Locker, name string) int { return l.queue.Waiting(name) }
 
-// Spoil has names look free on MySQL that are held, and the server refuse the statement that reads which of them were
-// taken for many. On MariaDB it has it refuse the statement, too, that needs neither.
+// Spoil makes held names look free on MySQL, and makes the server refuse the statement that reads which of them a
+// statement for many names has acquired. On MariaDB it also makes the server refuse the single statement that needs
+// neither.
 func Spoil(l *Locker) {
 	l.store.texts[acquireAtOnce] = "SELECT name FROM sqllock_nowhere"
 	l.store.texts[freeMany] = strings.Replace(l.store.texts[freeMany], "lease_id IS NULL", "token > 0", 1)
 	l.store.texts[takenMany] = "SELECT name, token FROM sqllock_nowhere WHERE name = ?"
 }
 
-// LookNoMore has who hears of releases not look for them as well, for an hour.
+// LookNoMore makes a subscribed notifier not poll for an hour.
 func LookNoMore(l *Locker) { l.notifier.pause = time.Hour }
 
-// Hears reports whether l hears of releases.
+// Hears reports whether l is subscribed to releases.
 func Hears(l *Locker) bool { return l.notifier.subscribed() }
 
-// Listen is what a goroutine does that polls for name.
+// Listen registers a listener for name, like a goroutine that polls.
 func Listen(l *Locker, name string) (stop func()) {
 	_, stop = l.notifier.listen(name)
 	return stop
@@ -45,7 +46,7 @@ func Waits(l *Locker, name string) bool {
 	return waits || l.notifier.connect == nil
 }
 
-// Strays is how many places a lost answer may have left taken.
+// Strays returns the number of orphan permits that a lost response may have left.
 func Strays(l *Locker) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +58,8 @@ func Strays(l *Locker) (n int) {
 	return n
 }
 
-// Share makes a sharing whose statements are run by f, for one name after the other, and returns what asks for one.
+// Share makes a batcher whose statements call f for one name after the other. It returns a function that sends a
+// request.
 func Share(f func(name string)) (ask func(name string) (done <-chan struct{})) {
 	frees, takes := new(batcher), new(batcher)
 	newBatchers(frees, takes)
@@ -83,7 +85,8 @@ func Share(f func(name string)) (ask func(name string) (done <-chan struct{})) {
 	}
 }
 
-// TakeMany takes those of names that are free, for l's lease, by the statements for many, and returns their tokens.
+// TakeMany acquires those of names that are free, on l's lease, with the statements for many names. It returns their
+// tokens.
 func TakeMany(ctx context.Context, l *Locker, names []string) (map[string]int64, error) {
 	ls, err := l.leaseFor(ctx, l.ttl)
 	if err != nil {
@@ -102,8 +105,8 @@ func TakeMany(ctx context.Context, l *Locker, names []string) (map[string]int64,
 	return tokens, err
 }
 
-// FreeMany frees the names of leases by the statements for many. It returns those that it freed, and whether another process
-// waits for them.
+// FreeMany releases the names of leases with the statements for many names. It returns those that it released, and for
+// each whether it has a waiter in another process.
 func FreeMany(ctx context.Context, l *Locker, leases []*Lease) (map[string]bool, error) {
 	reqs := make([]*request, len(leases))
 	for i, le := range leases {
@@ -117,7 +120,7 @@ func FreeMany(ctx context.Context, l *Locker, leases []*Lease) (map[string]bool,
 	return wanted, err
 }
 
-// Explain has the server explain how it finds names in each of the statements that lock them. It returns the ways, by
+// Explain makes the server explain how it finds names in each of the statements that lock them. It returns the plans by
 // statement.
 func Explain(ctx context.Context, l *Locker, names []string) (map[string]string, error) {
 	reqs := make([]*request, len(names))
@@ -153,7 +156,7 @@ func Explain(ctx context.Context, l *Locker, names []string) (map[string]string,
 	return ways, nil
 }
 
-// Statements returns the texts of the statements of l's database, by their names.
+// Statements returns the texts of the statements of l's database, by name.
 func Statements(l *Locker) map[string]string {
 	texts := make(map[string]string)
 	for st, text := range l.store.texts {
@@ -162,14 +165,14 @@ func Statements(l *Locker) map[string]string {
 	return texts
 }
 
-// BreakOff closes the socket of a connection of l's under the driver, which does not know that, and has just used it.
+// BreakOff closes the socket of a recently used connection of l. The driver does not know that.
 func BreakOff(ctx context.Context, l *Locker) error {
 	for {
 		conn, err := l.store.work.Conn(ctx)
 		if err != nil {
 			return err
 		}
-		own := false // or a borrowed one, while that of its own takes long to open
+		own := false // false for a borrowed connection, which is used while an own one takes long to open
 		err = conn.Raw(func(dc any) error {
 			var c *tracked
 			if c, own = dc.(*tracked); !own {
@@ -177,47 +180,47 @@ func BreakOff(ctx context.Context, l *Locker) error {
 			}
 			return c.driverConn.(*postgresConn).socket.Close()
 		})
-		if err = errors.Join(err, conn.Close()); own || err != nil { // into the pool
+		if err = errors.Join(err, conn.Close()); own || err != nil { // returns it to the pool
 			return err
 		}
 	}
 }
 
-// SpoilRest has the server refuse the statement that takes those of many names which the first one did not.
+// SpoilRest makes the server refuse the statement that acquires the names that the first statement did not acquire.
 func SpoilRest(l *Locker) {
 	l.store.texts[acquireUnlocked] = "SELECT FROM sqllock_nowhere WHERE $1 || $2::bytea || $3::bytea IS NULL"
 	l.store.texts[insertMany] = "INSERT INTO sqllock_nowhere VALUES {values}"
 }
 
-// Work is the pool of connections for statements that take and free names.
+// Work returns the pool of connections for acquisitions and releases.
 func Work(l *Locker) *sqlx.DB { return l.store.work.DB }
 
-// BehindPooler reports whether l knows of a pooler in between.
+// BehindPooler reports whether l has detected a pooler.
 func BehindPooler(l *Locker) bool {
 	return l.store.work.pooler.Load() || l.store.renewals.pooler.Load()
 }
 
-// KnowsSocket reports whether l cuts its connections to MySQL off itself.
+// KnowsSocket reports whether l itself closes the sockets of its connections to MySQL to end a statement.
 func KnowsSocket(t *testing.T, l *Locker) (known bool) {
 	t.Helper()
 	conn, err := l.store.work.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()                // into the pool
-	_ = conn.Raw(func(dc any) error { // fails when this does
+	defer conn.Close()                // returns it to the pool
+	_ = conn.Raw(func(dc any) error { // fails only if the function fails
 		known = dc.(*tracked).driverConn.(*mysqlConn).socket != nil
 		return nil
 	})
 	return known
 }
 
-// Timeout makes a context of those that statements have.
+// Timeout returns a context of the kind that statements have.
 func Timeout(ctx context.Context, d time.Duration) (context.Context, func()) {
 	return new(timeouts).with(ctx, d)
 }
 
-// WaitInVain waits to wait for a row, for which others wait.
+// WaitInVain waits for permission to wait for a row while the row-wait limiter is saturated.
 func WaitInVain(ctx context.Context) error {
 	p := newRowWaitLimiter()
 	locked := func() bool { return false }
@@ -228,10 +231,11 @@ func WaitInVain(ctx context.Context) error {
 	return classify(err)
 }
 
-// LockerOf is the Locker that le is of.
+// LockerOf returns the Locker of le.
 func LockerOf(le *Lease) *Locker { return le.locker }
 
-// TakeLate takes the one place of a name as it was seen before the claim was given up, and returns its token, or 0.
+// TakeLate tries to acquire a permit of a name with a limit of one, after the claim was abandoned, from the state read
+// before. It returns the token, or 0.
 func TakeLate(ctx context.Context, l *Locker, name string) (token int64, err error) {
 	state, err := l.store.read(ctx, name)
 	if err != nil {
@@ -243,7 +247,7 @@ func TakeLate(ctx context.Context, l *Locker, name string) (token int64, err err
 	return l.store.acquirePermit(ctx, name, state, make([]byte, 16), 1)
 }
 
-// KnownToken is the token that l knows of a name that it took by it or has freed, or 0.
+// KnownToken returns the token that l remembers of a name from an acquisition by token or from a release, or 0.
 func KnownToken(l *Locker, name string) int64 {
 	known := &l.store.known
 	known.mu.Lock()
@@ -251,7 +255,7 @@ func KnownToken(l *Locker, name string) int64 {
 	return known.tokens[name]
 }
 
-// TakeTooLate takes a name as a lone caller does who has left meanwhile, and reports whether it is unknown what came of it.
+// TakeTooLate acquires a name inline for a caller that has left meanwhile. It reports whether the outcome is unknown.
 func TakeTooLate(ctx context.Context, l *Locker, name string) (unsure bool, err error) {
 	ls, err := l.leaseFor(ctx, l.ttl)
 	if err != nil {
@@ -264,12 +268,12 @@ func TakeTooLate(ctx context.Context, l *Locker, name string) (unsure bool, err 
 	return o.unknown, o.err
 }
 
-// Force frees a name that is held by a lease with a token.
+// Force releases a name that is held with this lease and token.
 func Force(ctx context.Context, l *Locker, name string, lease []byte, token int64) (forced bool, err error) {
 	return l.store.force(ctx, name, lockState{LeaseID: lease, Token: token})
 }
 
-// ForcePlaces frees all places of a name that still has a token.
+// ForcePlaces releases all permits of a name that still has this token.
 func ForcePlaces(ctx context.Context, l *Locker, name string, token int64) (forced bool, err error) {
 	return l.store.forcePermits(ctx, name, token)
 }
@@ -277,58 +281,58 @@ func ForcePlaces(ctx context.Context, l *Locker, name string, token int64) (forc
 // Dialer opens the connections of a Locker.
 type Dialer struct{ d *dialer }
 
-// NewDialer returns a Dialer that connects by a function.
+// NewDialer returns a Dialer that connects with a function.
 func NewDialer(connect func(context.Context) (driver.Conn, error)) Dialer {
 	return Dialer{newDialer(connect)}
 }
 
-// Hurry has another connection tried for after d, and not only after some seconds.
+// Hurry makes the Dialer start another attempt after this time instead of some seconds.
 func (d Dialer) Hurry(after time.Duration) { d.d.hurry = func() time.Duration { return after } }
 
 // Dial waits for a connection.
 func (d Dialer) Dial(ctx context.Context) (driver.Conn, error) { return d.d.dial(ctx) }
 
-// Close ends what is under way.
+// Close ends all attempts.
 func (d Dialer) Close() { d.d.close() }
 
-// Join makes le one of the locks of the lease that another one hangs on, as a move does.
+// Join moves le to the lease of other, like an extension.
 func Join(le, other *Lease) error { return other.attachedTo().lease.join(le) }
 
-// Retry is retry.
+// Retry exports retry.
 func Retry(ctx context.Context, within time.Duration, f func(context.Context) error) error {
 	return retry(ctx, within, f)
 }
 
-// RetryConflicts is retryConflicts.
+// RetryConflicts exports retryConflicts.
 func RetryConflicts(ctx context.Context, f func(context.Context) error) error {
 	return retryConflicts(ctx, f)
 }
 
-// Failure is an error of the database: one that is worth another attempt or is not, and that the database answered with or not.
+// Failure returns a database error: transient or not, and with a known outcome (the database answered) or not.
 func Failure(transient, answered bool) error {
 	return &dbError{err: errors.New("the database failed"), transient: transient, outcomeKnown: answered}
 }
 
-// RenewLease renews a lease, if it is one of l's.
+// RenewLease renews a lease if it belongs to l.
 func RenewLease(ctx context.Context, l *Locker, id []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for ls := range l.all {
 		if bytes.Equal(ls.id, id) {
-			go func() { _ = ls.renewNow(ctx) }() // a loss is told by the lock
+			go func() { _ = ls.renewNow(ctx) }() // the lock reports a loss
 		}
 	}
 }
 
-// Connected waits for a connection of a pool as the opening of a lease does.
+// Connected waits for a connection of a pool, like the opening of a lease.
 func Connected(ctx context.Context, db *sql.DB) error {
 	return once(ctx, connectTimeout, (&pool{DB: sqlx.NewDb(db, "pgx")}).connected)
 }
 
-// Renewing reports whether a statement is under way on the connection for renewals.
+// Renewing reports whether a statement is running on the connection for renewals.
 func Renewing(l *Locker) bool { return l.store.renewals.Stats().InUse > 0 }
 
-// Pools opens the pools of a Locker, for its work and for renewals, whose leases are sure to last for some time.
+// Pools opens the two pools of a Locker, for work and for renewals. Its leases have this TTL and are trusted for sure.
 func Pools(c driver.Connector, sure, ttl time.Duration) (work, keep *sqlx.DB, closePools func() error) {
 	s := &store{}
 	s.open(c)

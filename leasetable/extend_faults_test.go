@@ -33,16 +33,17 @@ func TestAnExtensionWhoseAnswerIsLostIsRepeated(t *testing.T) {
 	})
 }
 
-// renewedSoon is a TTL whose renewals come before a statement is given up that is not answered.
+// renewedSoon is a TTL with renewals that come before an unanswered statement is given up.
 const renewedSoon = 6 * time.Second
 
-// halfway extends a lock, and has the answer kept back: the name has moved and its holder does not know.
+// halfway extends a lock while the response is held back: the name has moved to another lease and its holder does not
+// know.
 func halfway(t *testing.T, db *sqltest.Database, ttl time.Duration) (
 	lease *leasetable.Lease, extended <-chan error, passOn func(),
 ) {
 	t.Helper()
 	p, l := newLockerThrough(t, db, leasetable.WithTTL(ttl))
-	take(t, l, "also") // the lease goes on for this one
+	take(t, l, "also") // keeps the lease alive
 	lease = take(t, l, "halfway")
 	before := leaseOf(t, db, "halfway")
 	passOn = sync.OnceFunc(p.delayAnswerTo(onWire(db, []byte("halfway"))))
@@ -76,20 +77,20 @@ func TestALockThatIsReleasedWhileItIsExtendedIsFree(t *testing.T) {
 	})
 }
 
-// The name has moved on, to a lease that lives for hours.
+// The name has moved to a lease that lasts for hours.
 func TestALockThatCannotBeReleasedWhileItIsExtendedIsFreedLater(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
-		take(t, l, "also") // the lease goes on for this one
+		take(t, l, "also") // keeps the lease alive
 		lease := take(t, l, "halfway")
 		before := leaseOf(t, db, "halfway")
 		t.Cleanup(p.delayAnswerTo(onWire(db, []byte("halfway"))))
 		extended := make(chan error, 1)
 		go func() { extended <- lease.Extend(context.Background(), 10*time.Hour) }()
 		eventually(t, func() bool { return !bytes.Equal(leaseOf(t, db, "halfway"), before) })
-		p.switchTo("127.0.0.1:1") // where nobody listens
+		p.switchTo("127.0.0.1:1") // no listener
 		if err := lease.Release(t.Context()); err == nil || errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("Release of a lock whose Locker is cut off: %v", err)
 		}
@@ -101,8 +102,8 @@ func TestALockThatCannotBeReleasedWhileItIsExtendedIsFreedLater(t *testing.T) {
 	})
 }
 
-// The lease that the lock was on ends: its holder is told, though the name has moved on, and the name is not
-// left where nobody frees it.
+// The previous lease of the lock ends. The holder learns of the loss, although the name has moved, and the name does
+// not stay held.
 func TestALockThatIsLostWhileItIsExtendedIsToldAndFree(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -116,8 +117,8 @@ func TestALockThatIsLostWhileItIsExtendedIsToldAndFree(t *testing.T) {
 		if err := <-extended; !errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("Extend: %v", err)
 		}
-		eventually(t, func() bool { return leaseRows(t, db) == 0 })               // nothing hangs on the other lease: it is not renewed for ever
-		if token := take(t, newLocker(t, db.DB), "halfway").Token(); token != 2 { // long before its lease of hours ends
+		eventually(t, func() bool { return leaseRows(t, db) == 0 })               // the other lease has no locks, so it is not renewed
+		if token := take(t, newLocker(t, db.DB), "halfway").Token(); token != 2 { // long before its lease of hours expires
 			t.Errorf("the next holder has token %d", token)
 		}
 		if err := lease.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
@@ -126,7 +127,7 @@ func TestALockThatIsLostWhileItIsExtendedIsToldAndFree(t *testing.T) {
 	})
 }
 
-// It is the other lease that ends, the one to which the lock may have moved.
+// The other lease ends, to which the lock may have moved.
 func TestALockEndsWithTheLeaseThatItIsExtendedBy(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -138,7 +139,7 @@ func TestALockEndsWithTheLeaseThatItIsExtendedBy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := long.Extend(t.Context(), 10*time.Hour); err != nil { // makes the other lease
+		if err := long.Extend(t.Context(), 10*time.Hour); err != nil { // opens the other lease
 			t.Fatal(err)
 		}
 		unpin := pin(t, db, "pinned")
@@ -156,7 +157,7 @@ func TestALockEndsWithTheLeaseThatItIsExtendedBy(t *testing.T) {
 		if err := <-extended; !errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("Extend: %v", err)
 		}
-		take(t, newLocker(t, db.DB), "pinned") // of whichever lease
+		take(t, newLocker(t, db.DB), "pinned") // on either lease
 		take(t, l, "pinned 2")
 	})
 }
@@ -184,7 +185,7 @@ func TestAnExtensionThatIsNotAnsweredIsFoundOutInTheBackground(t *testing.T) {
 	})
 }
 
-// An asynchronous failover can forget that the name was moved, too.
+// An asynchronous failover can also lose the move of a name.
 func TestAMoveThatTheDatabaseForgotIsLostAndTheNameFreed(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -204,12 +205,12 @@ func TestAMoveThatTheDatabaseForgotIsLostAndTheNameFreed(t *testing.T) {
 		if err := lease.Verify(t.Context()); !errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("Verify: %v", err)
 		}
-		take(t, newLocker(t, db.DB), "x") // long before the lease of an hour ends
+		take(t, newLocker(t, db.DB), "x") // long before the lease of an hour expires
 	})
 }
 
-// Who looks for what a failover forgot finds the name on the lease that the lock was on before. The holder is told before
-// somebody else can have it, however long the next renewal of its lease is off.
+// The search for what a failover lost finds the name on the lock's previous lease. The holder learns of the loss before
+// another client can acquire the name, however far away the next renewal of its lease is.
 func TestAMoveThatTheDatabaseForgotIsToldBeforeTheNameIsFreed(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -231,7 +232,7 @@ func TestAMoveThatTheDatabaseForgotIsToldBeforeTheNameIsFreed(t *testing.T) {
 	})
 }
 
-// Nor does it take a lock for forgotten that hangs on two leases.
+// The search does not count a lock as lost while the lock may be on either of two leases.
 func TestALockIsKnownWhileItIsExtended(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

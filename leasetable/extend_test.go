@@ -30,7 +30,7 @@ func TestAStoppedHolderThatExtendedItsLockKeepsIt(t *testing.T) {
 		}
 		h.signal(t, syscall.SIGSTOP)
 		l := newLocker(t, db.DB)
-		ctx, cancel := context.WithTimeout(t.Context(), 2*holderTTL) // without a renewal its lease would be over
+		ctx, cancel := context.WithTimeout(t.Context(), 2*holderTTL) // longer than the lease would last without the extension
 		defer cancel()
 		if _, err := l.Acquire(ctx, "x"); !errors.Is(err, sqllock.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("Acquire while the holder is stopped: %v", err)
@@ -116,14 +116,14 @@ func TestWhatIsSureAlreadyIsNotExtended(t *testing.T) {
 	})
 }
 
-// What is not sure any more, and a renewal makes so, needs no other lease.
+// If a renewal is enough to guarantee the duration, no other lease is needed.
 func TestALockIsExtendedByARenewalIfThatIsEnough(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(30*time.Second))
 		lease := take(t, l, "x")
-		const d = 22 * time.Second // three less than it begins with
+		const d = 22 * time.Second // 3 s less than the initial value
 		eventually(t, func() bool { return lease.Remaining() < d })
 		if err := lease.Extend(t.Context(), d); err != nil || lease.Remaining() < d-10*time.Second {
 			t.Errorf("Extend: %v, %v", err, lease.Remaining())
@@ -169,7 +169,7 @@ func TestAnExtendedLockGuards(t *testing.T) {
 		l := newLocker(t, db.DB)
 		lease := take(t, l, t.Name())
 		tx := begin(t)
-		if err := tx.exec("SELECT count(*) FROM sqllock_lock"); err != nil { // it sees the name where it was
+		if err := tx.exec("SELECT count(*) FROM sqllock_lock"); err != nil { // its snapshot has the name on the previous lease
 			t.Fatal(err)
 		}
 		if err := lease.Extend(t.Context(), time.Hour); err != nil {
@@ -177,7 +177,7 @@ func TestAnExtendedLockGuards(t *testing.T) {
 		}
 		err := lease.Guard(t.Context(), tx.Tx)
 		if db.Engine == sqltest.EngineMariaDB && !errors.Is(err, sqllock.ErrLost) {
-			err = nil // of a snapshot from before the move, since version 11.6
+			err = nil // since version 11.6: the snapshot is older than the move
 		}
 		if err != nil {
 			t.Errorf("Guard: %v", err)
@@ -190,7 +190,7 @@ func TestAnExtendedLockGuards(t *testing.T) {
 	})
 }
 
-// A transaction whose snapshot is older than the move fails as one does whose rows were changed, and is not told
+// A transaction whose snapshot is older than the move fails like one whose rows were changed. The error does not say
 // that the lock was lost.
 func TestASnapshotFromBeforeAMoveIsNotALostLock(t *testing.T) {
 	t.Parallel()
@@ -235,7 +235,7 @@ func TestALockGuardsWhileItIsNotKnownWhetherItWasMoved(t *testing.T) {
 	})
 }
 
-// Whatever meets an extension, nothing is held in the end, and no lease is left.
+// Whatever coincides with an extension, nothing stays held in the end, and no lease is left.
 func TestExtensionsMeetReleasesAndNotes(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {

@@ -21,8 +21,8 @@ func TestAnAcquireWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		other := newLocker(t, db.DB)
-		kept := take(t, l, "kept") // the lease goes on for this one
-		p.spare(2)                 // of a name that has no row: one that finds none, and a look
+		kept := take(t, l, "kept") // keeps the lease alive
+		p.spare(2)                 // a name without a row: one statement that finds none, and a read
 		for i := range int64(2) {
 			p.loseAnswerTo(onWire(db, []byte("unanswered")))
 			if _, err := l.TryAcquire(t.Context(), "unanswered"); err == nil || !sqllock.IsRetryable(err) {
@@ -31,7 +31,7 @@ func TestAnAcquireWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 			if lost := p.answersLost(); lost != int(i+1) {
 				t.Fatalf("%d answers were lost", lost)
 			}
-			// Its row was taken, and is given back long before the lease of an hour ends.
+			// Its row was acquired, and is released long before the lease of an hour expires.
 			lease := take(t, other, "unanswered")
 			if lease.Token() != 2*(i+1) {
 				t.Errorf("token %d: the lost acquire had not taken the row", lease.Token())
@@ -48,7 +48,7 @@ func TestAnAcquireWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 	})
 }
 
-// The statement took the name, and its answer does not come.
+// The statement acquired the name, and its response does not arrive.
 func TestAnAcquireWhoseCallerHasLeftIsGivenBack(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -69,14 +69,14 @@ func TestAnAcquireWhoseCallerHasLeftIsGivenBack(t *testing.T) {
 		if err := <-tried; !errors.Is(err, context.Canceled) {
 			t.Errorf("Acquire: %v", err)
 		}
-		if token := take(t, other, "late answer").Token(); token != 3 { // long before the lease of an hour ends
+		if token := take(t, other, "late answer").Token(); token != 3 { // long before the lease of an hour expires
 			t.Errorf("the next holder has token %d", token)
 		}
 		release(t, kept)
 	})
 }
 
-// Callers who have less time than it takes to connect leave a lease for those who come after them.
+// Callers that have less time than it takes to connect leave a lease for later callers.
 func TestALeaseIsOpenedWhenItsCallerHasLeft(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -103,7 +103,7 @@ func TestALeaseIsOpenedWhenItsCallerHasLeft(t *testing.T) {
 	})
 }
 
-// A stall or a failover can end the lease that a name was taken by before its taker hears of it: that says nothing of the name.
+// A stall or a failover can end the lease of a claim before the response arrives. That says nothing about the name.
 func TestAClaimWhoseOwnLeaseEndedBeginsAgain(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -137,7 +137,7 @@ func TestAClaimWhoseOwnLeaseEndedBeginsAgain(t *testing.T) {
 	})
 }
 
-// Should the database ever say that a name was not taken, and have taken it, the name does not stay so.
+// If the database says that a name was not acquired although it was, the name does not stay held.
 func TestANameThatWasTakenForNobodyIsGivenBack(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -180,7 +180,7 @@ func TestARenewalWhoseAnswerIsLostIsRepeated(t *testing.T) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(2*survivingTTL))
 		lease := take(t, l, "x")
 		id := leaseOf(t, db, "x")
-		for i := range 3 { // as many as a TTL has times to renew
+		for i := range 3 { // as many as there are renewals in a TTL
 			p.loseAnswerTo(onWire(db, id))
 			eventually(t, func() bool { return p.answersLost() == i+1 })
 		}
@@ -203,7 +203,7 @@ func serverHangs(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
 		_, err := l.TryAcquire(context.Background(), "y")
 		tried <- err
 	}()
-	mustBeToldWithin(t, lease, ttl) // what was confirmed last was sent before
+	mustBeToldWithin(t, lease, ttl) // the last confirmed statement was sent before
 	if err := <-tried; err == nil || !strings.Contains(err.Error(), "does not answer a lone SELECT either") {
 		t.Errorf("TryAcquire on a server that hangs: %v", err)
 	}
@@ -238,11 +238,11 @@ func TestAServerThatStallsDoesNotHoldUpAnAttemptForEver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = tx.Rollback() }() // an unlocked table needs no more
+	defer func() { _ = tx.Rollback() }() // ends with the connection in any case
 	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE sqllock_lease IN ACCESS EXCLUSIVE MODE"); err != nil {
 		t.Fatal(err)
 	}
-	for { // until the server answers the question within its second, which a busy machine may not
+	for { // until the server answers the check within a second, which may fail on a busy machine
 		_, err := l.TryAcquire(context.Background(), "x")
 		if !sqllock.IsRetryable(err) || errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("TryAcquire on a server that stalls: %v; want an error that may be retried, and is not the caller's deadline", err)
@@ -253,14 +253,14 @@ func TestAServerThatStallsDoesNotHoldUpAnAttemptForEver(t *testing.T) {
 	}
 }
 
-// pin locks the row of a name in a transaction of another's, until the function is called.
+// pin locks the row of a name in another transaction, until the returned function is called.
 func pin(t *testing.T, db *sqltest.Database, name string) (unpin func()) {
 	t.Helper()
 	tx, err := db.BeginTxx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	unpin = sync.OnceFunc(func() { _ = tx.Rollback() }) // a locked row needs no more
+	unpin = sync.OnceFunc(func() { _ = tx.Rollback() }) // ends with the connection in any case
 	t.Cleanup(unpin)
 	if _, err := tx.ExecContext(t.Context(), tx.Rebind("SELECT token FROM sqllock_lock WHERE name = ? FOR UPDATE"), []byte(name)); err != nil {
 		t.Fatal(err)
@@ -274,7 +274,7 @@ func TestALockThatCannotBeReleasedHoldsUpNoRenewal(t *testing.T) {
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(2*time.Minute))
 		pinned := take(t, l, "pinned")
-		take(t, l, "also") // the lease goes on for this one
+		take(t, l, "also") // keeps the lease alive
 		lock, err := l.TryAcquire(t.Context(), "brief", sqllock.WithTTL(survivingTTL))
 		if err != nil {
 			t.Fatal(err)
@@ -290,11 +290,11 @@ func TestALockThatCannotBeReleasedHoldsUpNoRenewal(t *testing.T) {
 			t.Errorf("another lock ended: %v", context.Cause(lock.Context()))
 		}
 		unpin()
-		take(t, newLocker(t, db.DB), "pinned") // long before its lease of two minutes is over
+		take(t, newLocker(t, db.DB), "pinned") // long before its lease of two minutes expires
 	})
 }
 
-// Its turn went to another goroutine when the loss was told, who has the name by the same lease.
+// After the loss, another goroutine in the queue acquired the name, on the same lease.
 func TestALostLockThatCannotBeReleasedFreesNobodyElse(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -309,7 +309,7 @@ func TestALostLockThatCannotBeReleasedFreesNobodyElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		next := take(t, l, "cut off")
-		p.switchTo("127.0.0.1:1") // where nobody listens
+		p.switchTo("127.0.0.1:1") // no listener
 		if err := lost.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("Release: %v", err)
 		}
@@ -325,7 +325,7 @@ func TestALostLockThatCannotBeReleasedFreesNobodyElse(t *testing.T) {
 	})
 }
 
-// What the holder was told stays true, whatever becomes of the row.
+// The reported loss stays valid, whatever happens to the row.
 func TestALockThatWasToldLostIsNotReleasedAsIfItHadBeenHeld(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

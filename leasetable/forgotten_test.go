@@ -11,7 +11,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// A failover or a crash can forget a release, and the owner's lease lives on.
+// A failover or a crash can lose a release while the owner's lease survives.
 func TestANameWhoseReleaseTheDatabaseForgotIsFreedByItsOwner(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -40,17 +40,17 @@ func TestANameWhoseReleaseTheDatabaseForgotIsFreedByItsOwner(t *testing.T) {
 	})
 }
 
-// While the names of a lease are compared with the locks that are known, it must take no more of them.
+// While the names of a lease are compared with the known locks, no more names may be acquired on it.
 func TestALeaseThatIsOnAnotherConnectionTakesNoMoreNames(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		kept := take(t, l, "kept")
-		db.SetMaxIdleConns(0) // of those that are ended none is used again
+		db.SetMaxIdleConns(0) // no ended connection is used again
 		endConnections(t, db)
 		eventually(t, func() bool {
-			_, err := l.Inspect(t.Context(), "next") // on another connection than renewals
+			_, err := l.Inspect(t.Context(), "next") // on a connection other than that of renewals
 			return err == nil && kept.Renew(t.Context()) == nil
 		})
 		take(t, l, "next")
@@ -90,22 +90,23 @@ func TestANameWhoseReleaseACrashForgotIsFreedByItsOwner(t *testing.T) {
 	}
 }
 
-// What a lost answer may have left is looked for again and again: meanwhile somebody else has the name.
+// The orphan that a lost response may have left is released repeatedly. Meanwhile another client acquires the name, and
+// must keep it.
 func TestANameThatMayHaveBeenTakenIsFreedUnderNobodyElse(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
-		take(t, l, "kept") // the lease goes on for this one
+		take(t, l, "kept") // keeps the lease alive
 		word := onWire(db, []byte("unanswered"))
 		p.loseAnswerTo(word)
-		if _, err := l.TryAcquire(t.Context(), "unanswered"); err == nil { // it finds no row
+		if _, err := l.TryAcquire(t.Context(), "unanswered"); err == nil { // the name has no row
 			t.Fatal("the answer was not lost")
 		}
 		next := take(t, newLocker(t, db.DB), "unanswered")
 		lost := p.answersLost()
 		p.loseAnswerTo(word)
-		eventually(t, func() bool { return p.answersLost() > lost }) // of a statement that was carried out
+		eventually(t, func() bool { return p.answersLost() > lost }) // of a statement that ran
 		if err := errors.Join(next.Verify(t.Context()), next.Release(t.Context())); err != nil || next.Token() != 1 {
 			t.Errorf("the holder, with token %d: %v", next.Token(), err)
 		}

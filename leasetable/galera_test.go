@@ -35,7 +35,7 @@ func TestGalera(t *testing.T) { //nolint:paralleltest // one cluster, whose node
 	}
 }
 
-// contend has Lockers on all nodes take the same names, one by one and several in a statement.
+// contend makes Lockers on all nodes acquire the same names, one by one and several in a statement.
 func (c *cluster) contend(t *testing.T) {
 	const names, goroutines, rounds = 4, 6, 25
 	var inside, last [names]atomic.Int64
@@ -78,7 +78,7 @@ func (c *cluster) contend(t *testing.T) {
 	}
 }
 
-// conflicts counts transactions that a node has undone because of another's.
+// conflicts counts the transactions that a node has rolled back because of another transaction.
 func (c *cluster) conflicts(t *testing.T) (sum int) {
 	t.Helper()
 	for node := range c.nodes {
@@ -93,8 +93,8 @@ func (c *cluster) conflicts(t *testing.T) (sum int) {
 	return sum
 }
 
-// record checks a history of processes on all nodes, some of which are killed and stopped, while one
-// node after the other is cut off.
+// record checks a history of processes on all nodes. Some of the processes are killed and stopped, and one node after
+// the other is cut off.
 func (c *cluster) record(t *testing.T) {
 	contest := newContest(t, c.nodes[0])
 	contest.opts.Kills, contest.opts.Stops = 2, 2
@@ -112,8 +112,8 @@ func (c *cluster) record(t *testing.T) {
 	contest.run(t)
 }
 
-// order has many leases begin, each with a lock, on one node, and looks on another one that applies with
-// several threads, and does not wait for what it has not applied yet.
+// order begins many leases on one node, each with a lock. It reads them on another node, which applies with several
+// threads, without waiting for what that node has not applied yet.
 func (c *cluster) order(t *testing.T) {
 	const writers, each = 4, 250
 	var all sync.WaitGroup
@@ -160,12 +160,12 @@ func (c *cluster) order(t *testing.T) {
 	}
 }
 
-// lag shows that a lease that has run out, as far as a node knows, is not followed by it.
+// lag checks that a node does not take over a lease that has expired only as far as this node knows.
 func (c *cluster) lag(t *testing.T) {
 	const ttl = 5 * time.Second
 	there, here := newLocker(t, c.nodes[1].DB, leasetable.WithTTL(ttl)), newLocker(t, c.nodes[2].DB)
 	lease := take(t, there, "lag")
-	mustBeHeld(t, here, "lag") // so here the lease is known
+	mustBeHeld(t, here, "lag") // so this node has the lease
 	resume := c.hold(t, 2)
 	t.Cleanup(resume)
 	taken := make(chan error, 1)
@@ -201,8 +201,7 @@ func (c *cluster) lag(t *testing.T) {
 	}
 }
 
-// guard shows that what a holder writes on a node that does not know yet that the name was taken over
-// is not committed.
+// guard checks that a guarded write is not committed on a node that does not yet know that the name was taken over.
 func (c *cluster) guard(t *testing.T) {
 	run(t, c.nodes[0], "CREATE TABLE guarded (n INT AUTO_INCREMENT PRIMARY KEY)")
 	holder, admin := newLocker(t, c.nodes[2].DB, leasetable.WithTTL(time.Minute)), newLocker(t, c.nodes[0].DB)
@@ -212,7 +211,7 @@ func (c *cluster) guard(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = tx.Rollback() }() // after the commit it does nothing
+		defer func() { _ = tx.Rollback() }() // does nothing after the commit
 		if err := lease.Guard(t.Context(), leasetable.SQLTx(tx)); err != nil {
 			return err
 		}
@@ -224,7 +223,7 @@ func (c *cluster) guard(t *testing.T) {
 	if err := write(); err != nil {
 		t.Fatal(err)
 	}
-	if err := lease.Verify(t.Context()); err != nil { // the guard left everything as it was
+	if err := lease.Verify(t.Context()); err != nil { // the guard changed nothing
 		t.Fatal(err)
 	}
 	resume := c.hold(t, 2)
@@ -250,18 +249,18 @@ func (c *cluster) guard(t *testing.T) {
 	}
 }
 
-// commits reports whether a transaction on a node waits for its turn to commit.
+// commits reports whether a transaction on a node waits to commit.
 func (c *cluster) commits(t *testing.T, node int) bool {
 	t.Helper()
 	return count(t, c.nodes[node], "SELECT count(*) FROM information_schema.PROCESSLIST WHERE INFO = 'COMMIT'") > 0
 }
 
-// balance has a Locker's connections lead to another node, as a proxy does that balances, while that
-// node does not have yet what the Locker took.
+// balance makes a Locker's connections lead to another node, like a load-balancing proxy, while that node does not have
+// the Locker's acquisition yet.
 func (c *cluster) balance(t *testing.T) {
 	p, dsn := through(t, c.nodes[0])
 	l := newLocker(t, open(t, "mysql", dsn), leasetable.WithTTL(20*time.Second))
-	take(t, l, "earlier") // the lease is known to all
+	take(t, l, "earlier") // all nodes know the lease
 	other := newLocker(t, c.nodes[2].DB)
 	mustBeHeld(t, other, "earlier")
 	resume := c.hold(t, 2)
@@ -288,7 +287,7 @@ func (c *cluster) balance(t *testing.T) {
 	}
 }
 
-// cutOff cuts off the holder's node. The others go on without it.
+// cutOff cuts off the holder's node. The others continue without it.
 func (c *cluster) cutOff(t *testing.T) {
 	const ttl = 4 * time.Second
 	holder, other := newLocker(t, c.nodes[2].DB, leasetable.WithTTL(ttl)), newLocker(t, c.nodes[0].DB)

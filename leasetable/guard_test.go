@@ -14,7 +14,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// guarded is a transaction of some kind.
+// guarded is a transaction of any supported kind.
 type guarded struct {
 	leasetable.Tx
 	exec     func(query string) error
@@ -78,7 +78,7 @@ func beginPgx(t *testing.T, db *sqltest.Database) guarded {
 
 const write = "INSERT INTO written (n) VALUES (1)"
 
-// bury ends the lease that holds a name, as a contender does that finds it expired.
+// bury deletes the lease that holds a name, like a contender that finds it expired.
 func bury(t *testing.T, db *sqltest.Database, name string) {
 	t.Helper()
 	run(t, db, "DELETE FROM sqllock_lease WHERE id = (SELECT lease_id FROM sqllock_lock WHERE name = ?)", []byte(name))
@@ -126,8 +126,8 @@ func TestAStaleHolderWritesNothing(t *testing.T) {
 	})
 }
 
-// A holder that is dead is followed as soon as the transaction that it guarded has ended, not
-// sooner; and the transaction delays no renewal.
+// A takeover from a dead holder succeeds as soon as the transaction that the holder guarded has ended, and not sooner.
+// The transaction delays no renewal.
 func TestATakeoverWaitsForAGuardedTransaction(t *testing.T) {
 	t.Parallel()
 	onEveryTx(t, func(t *testing.T, db *sqltest.Database, begin func(*testing.T) guarded) {
@@ -140,7 +140,7 @@ func TestATakeoverWaitsForAGuardedTransaction(t *testing.T) {
 		if err := first.Guard(t.Context(), tx.Tx); err != nil {
 			t.Fatal(err)
 		}
-		run(t, db, "UPDATE sqllock_lease SET renewals = renewals + 1") // waits for nothing
+		run(t, db, "UPDATE sqllock_lease SET renewals = renewals + 1") // it waits for nothing
 		bury(t, db, t.Name())
 		taken := make(chan *leasetable.Lease, 1)
 		go func() {
@@ -178,7 +178,7 @@ func TestATransactionThatBeganBeforeTheTakeoverWritesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if db.Engine == sqltest.EngineSQLite {
-			if err := stale.Guard(t.Context(), tx.Tx); err != nil { // the snapshot is still true
+			if err := stale.Guard(t.Context(), tx.Tx); err != nil { // the snapshot is still valid
 				t.Fatal(err)
 			}
 		}
@@ -198,7 +198,7 @@ func TestATransactionThatBeganBeforeTheTakeoverWritesNothing(t *testing.T) {
 	})
 }
 
-// Of the longest name there is no next one that begins with it.
+// The longest possible name has no next name that begins with it.
 func TestATryDoesNotWaitForAGuardedTransaction(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -236,7 +236,8 @@ func TestATryDoesNotWaitForAGuardedTransaction(t *testing.T) {
 	})
 }
 
-// The table says otherwise, of which nobody has told the holder yet: either of the lease and the token is enough.
+// The table says that another client holds the lock, but the holder does not know that yet. A difference in the lease
+// or in the token alone is enough.
 func TestAHolderDoesNothingWithALockThatIsNotItsOwn(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {

@@ -15,7 +15,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// line has so many goroutines wait for a name that is held, one after the other.
+// line makes this many goroutines wait in the queue for a held name, one after the other.
 func line(t *testing.T, l *leasetable.Locker, name string, waiters int) <-chan *leasetable.Lease {
 	t.Helper()
 	got := make(chan *leasetable.Lease, waiters)
@@ -117,7 +117,7 @@ func TestAHandoverWhoseAnswerIsLostHoldsNothingUp(t *testing.T) {
 			if lease.Token() <= token {
 				t.Errorf("token %d after %d", lease.Token(), token)
 			}
-			if bytes.Equal(leaseOf(), before) { // which what is still under way may free
+			if bytes.Equal(leaseOf(), before) { // the operation that is still running may release that lease
 				t.Error("the next holder has the name by the same lease")
 			}
 			token = lease.Token()
@@ -125,7 +125,7 @@ func TestAHandoverWhoseAnswerIsLostHoldsNothingUp(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		eventually(t, func() bool { return leaseRows(t, db) == 1 }) // the lease before is ended, as nothing uses it
+		eventually(t, func() bool { return leaseRows(t, db) == 1 }) // the previous lease ends, because nothing uses it
 		take(t, newLocker(t, db.DB), "unanswered")
 	})
 }
@@ -187,7 +187,7 @@ func TestANameOfALostLeaseIsNotPassedOn(t *testing.T) {
 	})
 }
 
-// However often goroutines of one process pass a name on, another process gets it, too.
+// Even if goroutines of one process keep handing a name off to each other, another process acquires it, too.
 func TestANameIsNotPassedOnForEver(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

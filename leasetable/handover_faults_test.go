@@ -54,7 +54,7 @@ func TestAnAdoptionWhoseAnswerIsLostIsFoundOut(t *testing.T) {
 	})
 }
 
-// The adoption is carried out after its caller has left.
+// The adoption runs on the server after its caller has left.
 func TestAnAdoptionWhoseCallerHasLeftIsGivenBack(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -75,7 +75,7 @@ func TestAnAdoptionWhoseCallerHasLeftIsGivenBack(t *testing.T) {
 			t.Errorf("Adopt: %v", err)
 		}
 		passOn()
-		if token := take(t, other, "late answer").Token(); token != 3 { // long before the lease of an hour ends
+		if token := take(t, other, "late answer").Token(); token != 3 { // long before the lease of an hour expires
 			t.Errorf("the next holder has token %d", token)
 		}
 		mustBeUsed(t, other, ticket)
@@ -87,7 +87,7 @@ func TestAnExportThatIsNotConfirmedGivesTheNameBack(t *testing.T) {
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
-		take(t, l, "also") // the lease goes on for this one
+		take(t, l, "also") // keeps the lease alive
 		lease := take(t, l, "pinned")
 		unpin := pin(t, db, "pinned")
 		if ticket, err := lease.Export(t.Context(), time.Hour); err == nil || ticket != "" || errors.Is(err, sqllock.ErrLost) {
@@ -97,17 +97,17 @@ func TestAnExportThatIsNotConfirmedGivesTheNameBack(t *testing.T) {
 			t.Errorf("the lock ended with %v", cause)
 		}
 		unpin()
-		take(t, newLocker(t, db.DB), "pinned") // long before its lease or the ticket's is over
+		take(t, newLocker(t, db.DB), "pinned") // long before its lease or the ticket expires
 	})
 }
 
-// No statement that was to move the name is left on the server.
+// No statement that would move the name is left on the server.
 func TestAnExportWhoseConnectionsEndGivesTheNameBack(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
-		take(t, l, "also") // the lease goes on for this one
+		take(t, l, "also") // keeps the lease alive
 		lease := take(t, l, "pinned")
 		unpin := pin(t, db, "pinned")
 		exported := make(chan error, 1)
@@ -130,7 +130,7 @@ func TestAnExportWhoseConnectionsEndGivesTheNameBack(t *testing.T) {
 		})
 		endWaiting(t, db)
 		unpin()
-		take(t, newLocker(t, db.DB), "pinned") // long before its lease is over
+		take(t, newLocker(t, db.DB), "pinned") // long before its lease expires
 	})
 }
 
@@ -189,7 +189,7 @@ func TestALockThatIsNotExportedIsHeldAsBefore(t *testing.T) {
 	})
 }
 
-// An acquisition whose answer is lost is undone by name and lease: what was adopted hangs on a lease of its own.
+// An acquisition whose response is lost is undone by name and lease. An adopted lock is on a lease of its own.
 func TestALostAnswerToAnAcquisitionDoesNotFreeWhatWasAdopted(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -226,16 +226,16 @@ func TestALostAnswerToAnAcquisitionDoesNotFreeWhatWasAdopted(t *testing.T) {
 	})
 }
 
-// lockLeases keeps everybody from changing leases, and from opening one, until the function is called.
+// lockLeases prevents all changes of leases, and the opening of a lease, until the returned function is called.
 func lockLeases(t *testing.T, db *sqltest.Database) (unlock func()) {
 	t.Helper()
 	tx, err := db.BeginTxx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	unlock = sync.OnceFunc(func() { _ = tx.Rollback() }) // an unlocked table needs no more
+	unlock = sync.OnceFunc(func() { _ = tx.Rollback() }) // ends with the connection in any case
 	t.Cleanup(unlock)
-	statement := "SELECT id FROM sqllock_lease FOR UPDATE" // and the gaps between them
+	statement := "SELECT id FROM sqllock_lease FOR UPDATE" // also locks the gaps between them
 	if db.Engine == sqltest.EnginePostgres {
 		statement = "LOCK TABLE sqllock_lease IN EXCLUSIVE MODE"
 	}
@@ -245,7 +245,8 @@ func lockLeases(t *testing.T, db *sqltest.Database) (unlock func()) {
 	return unlock
 }
 
-// The lease of its own that it needs is opened on the connection of all renewals, and the server may have no other left.
+// The lease that the call needs is opened on the connection for renewals, and the server may have no other connection
+// left.
 func TestWhoLeavesWhileALeaseIsOpenedDoesNotEndTheConnectionOfRenewals(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -281,6 +282,6 @@ func TestWhoLeavesWhileALeaseIsOpenedDoesNotEndTheConnectionOfRenewals(t *testin
 		if err := errors.Join(held.Release(t.Context()), adopted.Release(t.Context())); err != nil {
 			t.Error(err)
 		}
-		takeOn(t, other, ticket) // it is still good
+		takeOn(t, other, ticket) // it is still valid
 	})
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// export hands a lock over, which must succeed.
+// export exports a lock, which must succeed.
 func export(t *testing.T, lease *leasetable.Lease, valid time.Duration) (ticket string) {
 	t.Helper()
 	ticket, err := lease.Export(t.Context(), valid)
@@ -32,7 +32,7 @@ func export(t *testing.T, lease *leasetable.Lease, valid time.Duration) (ticket 
 	return ticket
 }
 
-// takeOn adopts a ticket, which must be good.
+// takeOn adopts a ticket, which must be valid.
 func takeOn(t *testing.T, l *leasetable.Locker, ticket string, opts ...sqllock.Option) *leasetable.Lease {
 	t.Helper()
 	lease, err := l.Adopt(t.Context(), ticket, opts...)
@@ -62,7 +62,7 @@ func TestALockIsHandedOverWithTheNextTokenAndOnce(t *testing.T) {
 			t.Errorf("between the two the holder is %+v", h)
 		}
 		mustBeHeld(t, from, "x")
-		if err := from.Close(); err != nil { // the ticket outlives it
+		if err := from.Close(); err != nil { // the ticket survives that
 			t.Fatal(err)
 		}
 		heir := takeOn(t, to, ticket)
@@ -148,7 +148,7 @@ func TestATicketThatNobodyAdoptsExpires(t *testing.T) {
 		if err := next.Verify(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if token := takeOn(t, l, kept).Token(); token != 2 { // nobody took it
+		if token := takeOn(t, l, kept).Token(); token != 2 { // nobody else acquired the name
 			t.Errorf("a ticket that has expired gives token %d", token)
 		}
 		forced := export(t, take(t, l, "forced"), time.Hour)
@@ -187,7 +187,7 @@ func TestOfManyWhoAdoptATicketOneHasTheLock(t *testing.T) {
 	})
 }
 
-// A goroutine of the adopter's process waits for that very name, and another is in line behind it.
+// A goroutine of the adopting process waits for the same name, and another one waits in the queue behind it.
 func TestAnAdoptionDoesNotWaitForThoseWhoWaitForTheName(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -221,7 +221,7 @@ func TestAnAdoptionDoesNotWaitForThoseWhoWaitForTheName(t *testing.T) {
 	})
 }
 
-// Those who are in line behind the holder stay so when it hands the lock over to somebody else.
+// Waiters in the queue behind the holder keep waiting when it hands the lock over to another process.
 func TestThoseInLineWaitForWhoWasHandedTheLock(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -241,7 +241,7 @@ func TestThoseInLineWaitForWhoWasHandedTheLock(t *testing.T) {
 	})
 }
 
-// As of a process that is stopped between the two: the lock is over before anybody else can have it.
+// The lock ends before another process can hold it, even if the exporting process is stopped between the two steps.
 func TestALockEndsBeforeItIsHandedOver(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -264,7 +264,7 @@ func TestALockEndsBeforeItIsHandedOver(t *testing.T) {
 			t.Error("the lock was moved, and has not ended")
 		}
 		other := newLocker(t, db.DB)
-		next := take(t, other, "late answer") // the second has passed
+		next := take(t, other, "late answer") // the ticket's second has passed
 		passOn()
 		if r := <-exported; r.err == nil {
 			mustBeUsed(t, other, r.ticket)

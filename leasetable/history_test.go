@@ -20,14 +20,14 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// contenderEnv makes this test binary a child of a history: a process that takes locks, and writes
-// while it holds them, on the database that the variable names ("driver ttl dsn").
+// contenderEnv makes this test binary a child of a history: a process that acquires locks, and writes while it holds
+// them, on the database that the variable names ("driver ttl dsn").
 const contenderEnv = "SQLLOCK_TEST_CONTENDER"
 
 const historyTTL = 1500 * time.Millisecond
 
 func contend() int {
-	_ = mysql.SetLogger(&mysql.NopLogger{}) // which says of every connection that it was ended
+	_ = mysql.SetLogger(&mysql.NopLogger{}) // otherwise it logs every ended connection
 	driverName, rest, _ := strings.Cut(os.Getenv(contenderEnv), " ")
 	ttl, dsn, _ := strings.Cut(rest, " ")
 	if err := contendOn(driverName, ttl, dsn); err != nil {
@@ -55,7 +55,7 @@ func contendOn(driverName, ttlText, dsn string) error {
 	return history.ServeWriters(context.Background(), newMover(l), &register{db: db}, os.Stdin, os.Stdout)
 }
 
-// mover is a Locker as a history needs it.
+// mover is a Locker for a history.
 type mover struct {
 	sqllock.Locker
 	leases *leasetable.Locker
@@ -81,7 +81,7 @@ func (m mover) Highest(ctx context.Context, name string) (int64, error) {
 func TestNoLeaseIsHeldTwiceAndNoStaleHolderWrites(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
-	// One history after the other: each keeps several processes busy.
+	// One history after the other, because each keeps several processes busy.
 	t.Run("SQLite", func(t *testing.T) {
 		c := newContest(t, withTables(t, sqltest.SQLite(t)))
 		c.opts.Server = ""
@@ -94,7 +94,7 @@ func TestNoLeaseIsHeldTwiceAndNoStaleHolderWrites(t *testing.T) {
 			c := newContest(t, withTables(t, server.Database(t)))
 			c.opts.Kills, c.opts.Stops, c.opts.Cuts = 2, 3, 1
 			c.add("ends of connections", 2, c.endConnections)
-			end, other := server.Kill, server.Stop // in turn
+			end, other := server.Kill, server.Stop // alternating
 			c.add("restarts", 1, func(context.Context, string) error {
 				end()
 				server.Start()
@@ -113,7 +113,7 @@ type contest struct {
 	opts   history.Options
 }
 
-// newContest has the tables looked after, and names freed by force.
+// newContest creates a contest whose nemesis also checks the tables and forces releases.
 func newContest(t *testing.T, db *sqltest.Database) *contest {
 	t.Helper()
 	names := []string{"a", "b", "c", "d"}
@@ -144,7 +144,7 @@ func newContest(t *testing.T, db *sqltest.Database) *contest {
 	return c
 }
 
-// contender is the environment of a child.
+// contender returns the environment of a child.
 func (c *contest) contender(dsn string) []string {
 	return []string{fmt.Sprintf("%s=%s %v %s", contenderEnv, c.db.DriverName(), c.opts.TTL, dsn)}
 }
@@ -153,11 +153,11 @@ func (c *contest) add(what string, times int, do func(ctx context.Context, name 
 	c.opts.Others = append(c.opts.Others, history.Harm{What: what, Times: times, Do: do})
 }
 
-// run runs the history, and looks at what was written.
+// run runs the history, and checks the journal.
 func (c *contest) run(t *testing.T) {
 	t.Helper()
 	h := history.Run(t, sqllock.AnyKind(c.locker), c.opts, porcupine.Ok)
-	journal := (&register{db: open(t, c.db.DriverName(), c.db.DSN)}).journal(t) // none of the connections that were ended
+	journal := (&register{db: open(t, c.db.DriverName(), c.db.DSN)}).journal(t) // a new pool, without ended connections
 	for i, line := range journal {
 		if name, guarded := strings.CutPrefix(line.Name, guardedKey); guarded {
 			journal[i].Limit = h.Limit(name, line.Token)
@@ -172,12 +172,12 @@ func (c *contest) run(t *testing.T) {
 		lines[kind]++
 	}
 	t.Logf("%s: lines of the journal: %v", c.db.Server, lines)
-	if c.opts.Limits == nil && (lines["guarded"] == 0 || lines["fenced"] == 0) { // else too few are alone for long enough
+	if c.opts.Limits == nil && (lines["guarded"] == 0 || lines["fenced"] == 0) { // with limits, too few hold a name alone for long enough
 		t.Error("nobody wrote: nothing was shown")
 	}
 }
 
-// insist repeats what fails because a connection was ended before.
+// insist repeats an operation that fails because its connection was ended.
 func insist(ctx context.Context, do func() error) error {
 	for {
 		if err := do(); !sqllock.IsRetryable(err) || ctx.Err() != nil {
@@ -186,14 +186,14 @@ func insist(ctx context.Context, do func() error) error {
 	}
 }
 
-// endConnections has the server end about half of all connections to the database.
+// endConnections makes the server end about half of all connections to the database.
 func (c *contest) endConnections(ctx context.Context, _ string) error {
 	db, err := sqlx.Open(c.db.DriverName(), c.db.DSN)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	db.SetMaxOpenConns(1) // which is not one of them
+	db.SetMaxOpenConns(1) // so that this connection is not one of them
 	list, end := "SELECT id FROM "+processes+" WHERE db = DATABASE() AND id <> CONNECTION_ID()", "KILL %d"
 	if c.db.Engine == sqltest.EnginePostgres {
 		list, end = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()", "SELECT pg_terminate_backend(%d)"

@@ -20,14 +20,14 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// holderEnv makes this test binary a holder: another process that holds the lock "x" on the
-// database that the variable names ("driver dsn"), until its standard input ends.
+// holderEnv makes this test binary a holder: another process that holds the lock "x" on the database that the variable
+// names ("driver dsn"), until its standard input ends.
 const holderEnv = "SQLLOCK_TEST_HOLDER"
 
 const holderTTL = survivingTTL
 
-// holdForParent is the holder's main function. It prints "held TOKEN"; for each word that it
-// reads it writes to the register, extends, exports or releases, and prints what that returned.
+// holdForParent is the main function of the holder. It prints "held TOKEN". For each word that it reads it writes to
+// the register, extends, exports or releases, and prints the result.
 func holdForParent() {
 	driverName, dsn, _ := strings.Cut(os.Getenv(holderEnv), " ")
 	db, err := sqlx.Open(driverName, dsn)
@@ -70,7 +70,7 @@ func holdOn(db *sqlx.DB) (*leasetable.Lease, error) {
 	return l.TryAcquire(context.Background(), "x")
 }
 
-// holder is that process.
+// holder is such a process.
 type holder struct {
 	cmd *exec.Cmd
 	in  *os.File
@@ -136,7 +136,7 @@ func TestAKilledHolderIsFollowedWhenItsLeaseExpires(t *testing.T) {
 		l := newLocker(t, db.DB)
 		mustBeHeld(t, l, "x")
 		h.signal(t, syscall.SIGKILL)
-		mustBeHeld(t, l, "x") // a dead holder still has its lease
+		mustBeHeld(t, l, "x") // the lease of a dead holder lasts until it expires
 		if token := take(t, l, "x").Token(); token != 2 {
 			t.Errorf("the next holder has token %d", token)
 		}
@@ -153,18 +153,18 @@ func TestAStoppedHolderLearnsOfItsEndBeforeAnythingSucceeds(t *testing.T) {
 		}
 		h.signal(t, syscall.SIGSTOP)
 		l := newLocker(t, db.DB)
-		take(t, l, "x") // once the lease has expired
+		take(t, l, "x") // after the lease has expired
 		h.ask(t, "release")
 		h.signal(t, syscall.SIGCONT)
 		if got := h.line(t); !strings.Contains(got, "lock was lost") {
 			t.Errorf("the stopped holder %s; want ErrLost", got)
 		}
-		mustBeHeld(t, newLocker(t, db.DB), "x") // by the second one, still
+		mustBeHeld(t, newLocker(t, db.DB), "x") // the second holder still holds it
 	})
 }
 
-// What Guard and tokens are for: the holder found its context alive, is stopped, and writes when
-// it goes on, as somebody does who looks before he writes and not while.
+// This is what Guard and tokens are for: the holder finds its context alive, is stopped, and writes when it continues,
+// like a program that checks the context before the write only.
 func TestAStoppedHolderWritesWhatIsStaleUnlessItIsGuardedOrFenced(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

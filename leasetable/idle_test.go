@@ -9,7 +9,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// A connection that nobody has used for a second is one that drivers have doubts about.
+// beIdle waits until drivers check a connection before its next use, which they do after a second.
 func beIdle() { <-time.After(1500 * time.Millisecond) }
 
 func TestAPauseCostsNoRoundTrip(t *testing.T) {
@@ -74,7 +74,7 @@ func TestAConnectionThatEndedInAPauseIsReplaced(t *testing.T) {
 	}
 }
 
-// What was surely not sent cannot have been done.
+// A statement that was certainly not sent cannot have run.
 func TestAStatementThatCouldNotBeSentIsSentOnAnotherConnection(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -13,10 +13,10 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// knowing are the databases on which a name is taken by its token.
+// knowing are the databases on which a name can be acquired by its token.
 var knowing = map[string]func(sqltest.TB) *sqltest.Database{"PostgreSQL": sqltest.Postgres, "MariaDB": sqltest.MariaDB}
 
-// takeKnown takes x, releases it, and takes it once more, by its token.
+// takeKnown acquires x, releases it, and acquires it again by its token.
 func takeKnown(t *testing.T, l *leasetable.Locker, opts ...sqllock.Option) *leasetable.Lease {
 	t.Helper()
 	release(t, take(t, l, "x"))
@@ -64,11 +64,11 @@ func TestTheRowOfANameThatIsTakenAndFreedByItsTokenTellsWhen(t *testing.T) {
 	})
 }
 
-// What is remembered of a name decides nothing.
+// A remembered token decides nothing: the row does.
 func TestANameWhoseTokenIsKnownIsTakenOnlyIfItIsFree(t *testing.T) {
 	t.Parallel()
 	on(t, knowing, func(t *testing.T, db *sqltest.Database) {
-		t.Run("handed over", func(t *testing.T) { //nolint:paralleltest // the same name
+		t.Run("handed over", func(t *testing.T) { //nolint:paralleltest // the subtests use the same name
 			l := newLocker(t, db.DB)
 			ticket, err := takeKnown(t, l).Export(t.Context(), time.Hour)
 			if err != nil {
@@ -81,7 +81,7 @@ func TestANameWhoseTokenIsKnownIsTakenOnlyIfItIsFree(t *testing.T) {
 			}
 			release(t, lock)
 		})
-		t.Run("shared, after a failover", func(t *testing.T) { //nolint:paralleltest // the same name
+		t.Run("shared, after a failover", func(t *testing.T) { //nolint:paralleltest // the subtests use the same name
 			l := newLocker(t, db.DB)
 			before := takeKnown(t, l)
 			release(t, before)
@@ -90,7 +90,7 @@ func TestANameWhoseTokenIsKnownIsTakenOnlyIfItIsFree(t *testing.T) {
 			mustBeHeld(t, l, "x")
 			release(t, shared)
 		})
-		t.Run("kept", func(t *testing.T) { //nolint:paralleltest // the same name
+		t.Run("kept", func(t *testing.T) { //nolint:paralleltest // the subtests use the same name
 			l := newLocker(t, db.DB)
 			release(t, takeKnown(t, l, leasetable.WithHoldAtLeast(time.Hour)))
 			mustBeHeld(t, l, "x")
@@ -98,7 +98,7 @@ func TestANameWhoseTokenIsKnownIsTakenOnlyIfItIsFree(t *testing.T) {
 	})
 }
 
-// Nor is a name freed that somebody else has.
+// A release by token does not release a name of another holder either.
 func TestANameWhoseTokenIsKnownIsFreedOnlyByItsHolder(t *testing.T) {
 	t.Parallel()
 	for name, opts := range durably {
@@ -156,7 +156,7 @@ func TestAStatementByTokenWhoseAnswerIsLostIsFoundOut(t *testing.T) {
 	})
 }
 
-// MariaDB waits for a row that somebody has locked, though it does not qualify.
+// MariaDB waits for a locked row even if the row does not match.
 func TestANameWhoseTokenIsKnownIsNotWaitedForWhileItsHolderGuards(t *testing.T) {
 	t.Parallel()
 	on(t, knowing, func(t *testing.T, db *sqltest.Database) {
@@ -194,7 +194,7 @@ func TestANameWhoseTokenIsKnownIsNeitherTakenNorFreedByAStatementWhoseCommitFail
 	}
 	run(t, db, "DROP TRIGGER no ON sqllock_lock")
 
-	release(t, takeKnown(t, l)) // once it was freed in the background
+	release(t, takeKnown(t, l)) // after the release in the background
 	run(t, db, refuse)
 	if lock, err := l.TryAcquire(t.Context(), "x"); err == nil {
 		t.Errorf("%v was taken by a statement that failed at its commit", lock)

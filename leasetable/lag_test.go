@@ -17,7 +17,7 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// Words that are in one kind of statement on SQLite only.
+// On SQLite each of these words occurs in one kind of statement only.
 const (
 	granting  = "INSERT INTO sqllock_lease"
 	renewing  = "SET renewals = renewals + 1"
@@ -25,26 +25,26 @@ const (
 	releasing = "SET lease_id = NULL"
 )
 
-// lag is how long a statement takes, in the virtual time of a bubble. The driver does not look at its context: like one
-// that hangs, or a process that was stopped.
+// lag is the duration of a statement, in the virtual time of a bubble. The driver ignores the context of the statement,
+// like a driver that hangs or a process that was stopped.
 type lag struct {
-	request time.Duration // until the database has it
-	answer  time.Duration // until the answer of the database is here
-	lost    bool          // the answer never comes, and the statement ends with its context
+	request time.Duration // until the database receives it
+	answer  time.Duration // until the response of the database arrives
+	lost    bool          // the response never arrives, and the statement ends with its context
 }
 
-// lags delays the statements of the connections of a pool, and notes when they were sent.
+// lags delays the statements on the connections of a pool, and records when they were sent.
 type lags struct {
 	driver.Connector
 
 	mu   sync.Mutex
-	next map[string][]lag       // guarded by mu: by the word of a statement; the last one stays
+	next map[string][]lag       // guarded by mu: by the word of a statement; the last one is reused
 	sent map[string][]time.Time // guarded by mu
 
-	connecting time.Duration // guarded by mu: takes so long
+	connecting time.Duration // guarded by mu: how long connecting takes
 }
 
-// newLagging opens a Locker on a SQLite file, in the bubble that t runs in. The file's clock hardly moves.
+// newLagging opens a Locker on an SQLite file, in the bubble that t runs in. The clock of the file hardly moves.
 func newLagging(t *testing.T, opts ...leasetable.Option) (*lags, *leasetable.Locker) {
 	t.Helper()
 	const cheap = "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)"
@@ -58,7 +58,7 @@ func newLagging(t *testing.T, opts ...leasetable.Option) (*lags, *leasetable.Loc
 	}
 	s := newLags(plain)
 	lagging := sqlx.NewDb(sql.OpenDB(s), "sqlite")
-	t.Cleanup(func() { _ = lagging.Close() }) // whatever it says, the test is over
+	t.Cleanup(func() { _ = lagging.Close() }) // the test is over, so an error does not matter
 	return s, newLocker(t, lagging, opts...)
 }
 
@@ -66,21 +66,21 @@ func newLags(c driver.Connector) *lags {
 	return &lags{Connector: c, next: make(map[string][]lag), sent: make(map[string][]time.Time)}
 }
 
-// delay has the next statements with a word take so long, and those that come after them as long as the last.
+// delay makes the next statements with a word take this long. Later statements take as long as the last of them.
 func (s *lags) delay(word string, next ...lag) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next[word] = next
 }
 
-// connectIn has new connections take so long.
+// connectIn makes new connections take this long.
 func (s *lags) connectIn(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.connecting = d
 }
 
-// sentAt is when the statement with a word was sent of which there were so many before.
+// sentAt returns when a statement was sent: among the statements that contain word, the one with index before.
 func (s *lags) sentAt(t *testing.T, word string, before int) time.Time {
 	t.Helper()
 	s.mu.Lock()
@@ -91,7 +91,7 @@ func (s *lags) sentAt(t *testing.T, word string, before int) time.Time {
 	return s.sent[word][before]
 }
 
-// count is how many statements with a word were sent.
+// count returns how many statements with a word were sent.
 func (s *lags) count(word string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +161,7 @@ func lagged[T any](ctx context.Context, l lag, run func() (T, error)) (T, error)
 	return v, err
 }
 
-// pass lets virtual time pass.
+// pass waits in virtual time.
 func pass(d time.Duration) {
 	if d > 0 {
 		<-time.After(d)

@@ -10,7 +10,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// limited makes a user of the database who may have so many connections, and returns the DSN.
+// limited creates a database user with a limited number of connections, and returns the DSN.
 func limited(t *testing.T, db *sqltest.Database, connections int) string {
 	t.Helper()
 	_, rest, _ := strings.Cut(db.DSN, "@")

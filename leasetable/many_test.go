@@ -21,7 +21,7 @@ func onMySQL(t *testing.T, test func(t *testing.T, db *sqltest.Database)) {
 	on(t, two, test)
 }
 
-// pinAll locks the rows of names until the function is called that it returns.
+// pinAll locks the rows of names until the returned function is called.
 func pinAll(t *testing.T, db *sqltest.Database, names ...string) (unpin func()) {
 	t.Helper()
 	pins := make([]func(), len(names))
@@ -35,7 +35,7 @@ func pinAll(t *testing.T, db *sqltest.Database, names ...string) (unpin func()) 
 	}
 }
 
-// want says that another process waits for a name.
+// want records a waiter of another process for a name.
 func want(t *testing.T, db *sqltest.Database, name string) {
 	t.Helper()
 	soon := "UTC_TIMESTAMP(6) + INTERVAL 1 HOUR"
@@ -103,7 +103,7 @@ func TestAStatementForManyTellsWhatItFreedAndWhatWasLost(t *testing.T) {
 			}
 		}
 		stolen := take(t, other, "forced and taken")
-		run(t, db, "UPDATE sqllock_lock SET token = token + 1 WHERE name = ?", []byte("with another token")) // and the same lease
+		run(t, db, "UPDATE sqllock_lock SET token = token + 1 WHERE name = ?", []byte("with another token")) // with the same lease
 		want(t, db, "wanted")
 		free := func(expected map[string]bool) {
 			t.Helper()
@@ -117,7 +117,7 @@ func TestAStatementForManyTellsWhatItFreedAndWhatWasLost(t *testing.T) {
 		unpin()
 		free(map[string]bool{"locked": false})
 		free(nil)
-		for i, name := range []string{"held", "locked"} { // all that was asked for, of which one is wanted
+		for i, name := range []string{"held", "locked"} { // all requested names, one of which has a waiter
 			leases[i] = take(t, other, name)
 		}
 		leases = leases[:2]
@@ -132,7 +132,7 @@ func TestNamesThatAreFreedTogetherAreKeptForAtLeastSoLong(t *testing.T) {
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		other := newLocker(t, db.DB)
 		names := []string{"a", "b", "locked"}
-		for range 2 { // at first a row is locked
+		for range 2 { // in the first round a row is locked
 			l := newLocker(t, db.DB)
 			leases := make([]*leasetable.Lease, len(names))
 			for i, name := range names {
@@ -159,7 +159,7 @@ func TestNamesThatAreFreedTogetherAreKeptForAtLeastSoLong(t *testing.T) {
 	})
 }
 
-// Who freed names together knows their tokens, unless somebody has had them since.
+// After a release of several names the Locker knows their tokens, unless another client has held them since.
 func TestNamesThatWereFreedTogetherAreTakenAgain(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -179,14 +179,14 @@ func TestNamesThatWereFreedTogetherAreTakenAgain(t *testing.T) {
 				take(t, other, "b")
 				want = map[string]int64{"a": 5, "c": 6, "d": 5}
 				if db.Engine == sqltest.EngineMariaDB {
-					delete(want, "c") // its caller asks for it alone
+					delete(want, "c") // MariaDB leaves it to a statement for this name alone
 				}
 			}
 			took, err := leasetable.TakeMany(t.Context(), l, names)
 			if err != nil || !maps.Equal(took, want) {
 				t.Errorf("round %d took %v, %v; want %v", round, took, err, want)
 			}
-			for _, name := range names { // of TakeMany there are no leases
+			for _, name := range names { // TakeMany returns no leases
 				if _, err := other.ForceRelease(t.Context(), name); err != nil {
 					t.Fatal(err)
 				}
@@ -195,7 +195,7 @@ func TestNamesThatWereFreedTogetherAreTakenAgain(t *testing.T) {
 	})
 }
 
-// What such a statement changed, another one asks for.
+// Another statement reads which rows such a statement changed.
 func TestNamesOfAStatementForManyWhoseNoteIsLostAreGivenBack(t *testing.T) {
 	t.Parallel()
 	onMySQL(t, func(t *testing.T, db *sqltest.Database) {
@@ -218,7 +218,7 @@ func TestNamesOfAStatementForManyWhoseNoteIsLostAreGivenBack(t *testing.T) {
 			}
 		}
 		leases := make([]*leasetable.Lease, len(names))
-		for i, name := range names { // long before the lease ends
+		for i, name := range names { // long before the lease expires
 			if err := take(t, other, name).Release(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -242,7 +242,7 @@ func TestNamesOfAStatementForManyWhoseNoteIsLostAreGivenBack(t *testing.T) {
 	})
 }
 
-// A second statement takes new names, and may be refused, as the victim of a deadlock for one.
+// A second statement acquires new names, and may be refused, for example as a deadlock victim.
 func TestNamesThatWereTakenStayTakenWhenTheRestIsRefused(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -258,7 +258,7 @@ func TestNamesThatWereTakenStayTakenWhenTheRestIsRefused(t *testing.T) {
 	})
 }
 
-// A scan of the table meets the rows that others have locked.
+// A scan of the table would reach rows that others have locked.
 func TestAStatementForManyReadsNoOtherRows(t *testing.T) {
 	t.Parallel()
 	onMySQL(t, func(t *testing.T, db *sqltest.Database) {

@@ -17,15 +17,17 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// What a holder takes for sure, compared with what the database says of the lease: at every moment the lease lasts a sixth
-// of its TTL longer. With a TTL of an hour nothing ends meanwhile, and how fast the machine is does not matter.
+// These tests compare how long a holder trusts its lease with how long the lease lasts in the database. At every moment
+// the lease must last a sixth of its TTL longer. With a TTL of an hour nothing ends meanwhile, and the speed of the
+// machine does not matter.
 
 const marginTTL = time.Hour
 
-// lateness is by how much an answer is late. It is more than what a sample may take, and less than what a statement may.
+// lateness is the delay of a response. It is longer than a sample may take, and shorter than the timeout of a
+// statement.
 const lateness = 1500 * time.Millisecond
 
-// steering is what a clock that is being set right may differ from a monotonic one meanwhile, and more.
+// steering is more than the difference that can arise between a clock that is being adjusted and a monotonic clock.
 const steering = 100 * time.Millisecond
 
 var leftSQL = map[sqltest.Engine]string{
@@ -35,7 +37,7 @@ var leftSQL = map[sqltest.Engine]string{
 	sqltest.EngineSQLite:   "l.expires_at - CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
 }
 
-// mustKeepTheMargin compares what is left of a lock for its holder with what is left of its lease in the database.
+// mustKeepTheMargin compares the remaining time of a lock for its holder with that of its lease in the database.
 func mustKeepTheMargin(t *testing.T, db *sqltest.Database, lock *leasetable.Lease) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -53,14 +55,14 @@ func mustKeepTheMargin(t *testing.T, db *sqltest.Database, lock *leasetable.Leas
 		if more := left - sure + took; more < marginTTL/6-steering {
 			t.Fatalf("the lease lasts %v longer than its holder trusts it; want %v", more, marginTTL/6)
 		}
-		if took < lateness-steering-300*time.Millisecond { // otherwise an answer that counted could have been missed
+		if took < lateness-steering-300*time.Millisecond { // a slower sample could miss a late response that was counted
 			return
 		}
 	}
 }
 
-// belated opens a Locker whose TTL is that of this file, and returns what has the answer to a statement come late, that with
-// an argument, or on SQLite a word, while it runs f.
+// belated opens a Locker with the TTL of this file. The returned function late delays the response to a statement while
+// it runs f: the statement with this argument, or on SQLite the one with this word.
 func belated(t *testing.T, db *sqltest.Database, opts ...leasetable.Option) (l *leasetable.Locker, late func(argument []byte, word string, f func() error) error) {
 	t.Helper()
 	opts = append(opts, leasetable.WithTTL(marginTTL))
@@ -71,7 +73,7 @@ func belated(t *testing.T, db *sqltest.Database, opts ...leasetable.Option) (l *
 		}
 		s := newLags(plain)
 		slow := sqlx.NewDb(sql.OpenDB(s), "sqlite")
-		t.Cleanup(func() { _ = slow.Close() }) // whatever it says, the test is over
+		t.Cleanup(func() { _ = slow.Close() }) // the test is over, so an error does not matter
 		return newLocker(t, slow, opts...), func(_ []byte, word string, f func() error) error {
 			s.delay(word, lag{answer: lateness}, lag{})
 			return f()
@@ -95,7 +97,7 @@ func belated(t *testing.T, db *sqltest.Database, opts ...leasetable.Option) (l *
 
 const marginOwner = "the late one"
 
-// untilAnswered repeats what may take too long where a machine is slow.
+// untilAnswered repeats f, which may time out on a slow machine.
 func untilAnswered(t *testing.T, f func() error) {
 	t.Helper()
 	eventually(t, func() bool {
@@ -113,7 +115,7 @@ func TestALeaseOutlastsTheTrustInItsFirstAnswer(t *testing.T) {
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		var lock *leasetable.Lease
 		untilAnswered(t, func() error {
-			l, late := belated(t, db, leasetable.WithOwner(marginOwner)) // which has no lease yet
+			l, late := belated(t, db, leasetable.WithOwner(marginOwner)) // it has no lease yet
 			return late([]byte(marginOwner), granting, func() error {
 				got, err := l.TryAcquire(t.Context(), "x")
 				if err == nil {
@@ -132,7 +134,7 @@ func TestALeaseOutlastsTheTrustInTheAnswerToARenewal(t *testing.T) {
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l, late := belated(t, db)
 		lock := take(t, l, "x")
-		if err := lock.Renew(t.Context()); err != nil { // drivers prepare the statement
+		if err := lock.Renew(t.Context()); err != nil { // makes drivers prepare the statement
 			t.Fatal(err)
 		}
 		var id []byte

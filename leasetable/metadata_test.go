@@ -24,7 +24,7 @@ func takeWith(t *testing.T, l *leasetable.Locker, name, metadata string) *leaset
 	return lock
 }
 
-// mustShow looks at the metadata of a name that is held, in every way there is.
+// mustShow checks the metadata of a held name, with every method that returns it.
 func mustShow(t *testing.T, l *leasetable.Locker, name, want string) {
 	t.Helper()
 	info, err := l.Inspect(t.Context(), name)
@@ -39,7 +39,7 @@ func mustShow(t *testing.T, l *leasetable.Locker, name, want string) {
 	}
 }
 
-// odd are metadata that a database could take for text.
+// odd has metadata that a database could misread as text.
 var odd = map[string]string{
 	"none": "", "zero": "a\x00b", "spaces": " a  ", "emoji": "🔒", "no UTF-8": "\xff\xfe\x80", "long": strings.Repeat("\xf0", 1024),
 }
@@ -50,7 +50,7 @@ func TestMetadataIsThatOfTheLastAcquisition(t *testing.T) {
 		other := newLocker(t, db.DB)
 		for name, metadata := range odd {
 			l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
-			lease := takeWith(t, l, name, metadata) // of a name that is new
+			lease := takeWith(t, l, name, metadata) // of a new name
 			mustShow(t, other, name, metadata)
 			if err := lease.Release(t.Context()); err != nil {
 				t.Fatal(err)
@@ -63,12 +63,12 @@ func TestMetadataIsThatOfTheLastAcquisition(t *testing.T) {
 			if err := lease.Release(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			takeWith(t, l, name, metadata) // of one that is free
+			takeWith(t, l, name, metadata) // of a free name
 			mustShow(t, other, name, metadata)
 			run(t, db, "UPDATE sqllock_lock SET metadata = ? WHERE name = ?", []byte("old"), []byte(name))
 			bury(t, db, name)
 			next := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
-			takeWith(t, next, name, metadata) // of a lease that is over
+			takeWith(t, next, name, metadata) // of an expired lease
 			mustShow(t, other, name, metadata)
 			bury(t, db, name)
 			take(t, newLocker(t, db.DB), name)
@@ -182,7 +182,8 @@ func TestANameThatIsPassedOnHasTheMetadataOfItsNextHolder(t *testing.T) {
 	})
 }
 
-// The statement that passes the name on attaches what the first in line has; who is then the first has another.
+// The handoff statement attaches the metadata of the first waiter in the queue. If that waiter leaves, the next one has
+// other metadata.
 func TestANameThatIsPassedOnToTheSecondInLineHasItsMetadata(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -276,7 +277,8 @@ func TestMetadataWhoseAnswerIsLostIsSentAgain(t *testing.T) {
 	})
 }
 
-// Of a place nothing is stored but who has it; its lease has other places, too, and cannot be moved for one of them.
+// The row of a permit has nothing but its holder. Its lease has other permits, too, and cannot be moved for one of
+// them.
 func TestWhatIsOfOneHolderIsRefusedForAPlace(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {

@@ -13,13 +13,13 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// sighting is what an observer was told.
+// sighting is one result of Observe.
 type sighting struct {
 	leader sqllock.Holder
 	err    error
 }
 
-// observe has an observer send what it is told; the function ends it.
+// observe starts an observer that sends its results. The returned function ends it.
 func observe(t *testing.T, e *leasetable.Elector) (<-chan sighting, func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -67,7 +67,7 @@ func TestObserversAreToldEveryChangeOnce(t *testing.T) {
 		c := campaign(t, newElector(t, campaigning))
 		first := c.mustLead(t)
 		mustBeTold(1)
-		for range 2 { // renewals are no change
+		for range 2 { // renewals are not changes
 			receive(t, renewed)
 		}
 		if was, err := observing.ForceRelease(t.Context(), "x"); err != nil || !was.Held {
@@ -82,7 +82,7 @@ func TestObserversAreToldEveryChangeOnce(t *testing.T) {
 		mustBeTold(0)
 		end()
 
-		// Somebody else leads at the next look: pulled, it looks when it is asked.
+		// Another leader leads at the next read: a pulled observer reads when it is asked.
 		ctx := bounded(t)
 		next, stop := iter.Pull2(newElector(t, observing).Observe(ctx, time.Millisecond))
 		defer stop()
@@ -109,7 +109,7 @@ func TestObserversAreToldOfTroubleAndThenAgainWhoLeads(t *testing.T) {
 			if !errors.Is(err, errAway) {
 				t.Errorf("an observer that is cut off is told %v", err)
 			}
-			break // also after an error: to go on would panic
+			break // also after an error: an Observe that went on would panic
 		}
 		told, _ := observe(t, newElector(t, l))
 		for round := range 2 {
@@ -124,7 +124,7 @@ func TestObserversAreToldOfTroubleAndThenAgainWhoLeads(t *testing.T) {
 			}
 			network.set(false)
 			s := receive(t, told)
-			for s.err != nil { // from before
+			for s.err != nil { // results from before
 				s = receive(t, told)
 			}
 			if s.leader.Token != lease.Token() {
@@ -145,7 +145,7 @@ func TestObserversAreToldOfTroubleAndThenAgainWhoLeads(t *testing.T) {
 	})
 }
 
-// While the name is only kept after its leader's resignation others are kept from leading, and nobody leads.
+// While the name is only kept after the resignation of its leader, nobody else can lead, and nobody leads.
 func TestWhoHasResignedLeadsNoMoreThoughTheNameIsKept(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -79,7 +79,7 @@ func TestADSNThatCannotBeUsedIsAClearErrorWithoutThePassword(t *testing.T) {
 	}
 }
 
-// wrapping is a driver that wraps another, as those for traces do.
+// wrapping is a driver that wraps another one, as tracing drivers do.
 type wrapping struct{ driver.Connector }
 
 func (wrapping) Driver() driver.Driver { return wrappingDriver{} }
@@ -105,7 +105,7 @@ func TestADriverThatWrapsAnotherIsToldWhatToDo(t *testing.T) {
 	release(t, take(t, l, "x"))
 }
 
-// pgx repeats the string in its error, and does not find the password in every form of it.
+// pgx repeats the connection string in its error, and does not find the password in every form of it.
 func TestAConnectionStringThatPgxCannotParseEndsAWaitAndIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	for _, dsn := range []string{
@@ -119,7 +119,7 @@ func TestAConnectionStringThatPgxCannotParseEndsAWaitAndIsNotRepeated(t *testing
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = l.Acquire(t.Context(), "x") // which waits for a database that cannot be used for now
+		_, err = l.Acquire(t.Context(), "x") // it waits while a database cannot be used temporarily
 		if err == nil || sqllock.IsRetryable(err) || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "postgres://user:password@host") {
 			t.Errorf("%s: Acquire = %v", dsn, err)
 		}

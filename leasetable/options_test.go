@@ -76,7 +76,7 @@ func TestANameIsKeptForAtLeastSoLong(t *testing.T) {
 	})
 }
 
-// Nor does a release that has to be repeated in the background free it sooner.
+// A release that must be repeated in the background does not free the name sooner either.
 func TestANameIsKeptThoughItsReleaseWasNotConfirmed(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -90,14 +90,14 @@ func TestANameIsKeptThoughItsReleaseWasNotConfirmed(t *testing.T) {
 			t.Error("the release was confirmed")
 		}
 		unpin()
-		eventually(t, func() bool { return leaseRows(t, db) == 0 }) // it is needed until then
+		eventually(t, func() bool { return leaseRows(t, db) == 0 }) // the lease is needed until then
 		if held := mustBeHeld(t, newLocker(t, db.DB), "x"); time.Until(held.Until) < 50*time.Minute {
 			t.Errorf("it is kept until %v", held.Until)
 		}
 	})
 }
 
-// The lease is renewed for the sake of a name that is to be kept, but not for ever.
+// The lease is renewed for a name that must be kept, but not forever.
 func TestANameThatCannotBeFreedIsHeldNoLongerThanItIsToBeKept(t *testing.T) {
 	t.Parallel()
 	db := withTables(t, sqltest.Postgres(t))
@@ -117,7 +117,7 @@ func TestAWaitGivesUpEarly(t *testing.T) {
 		held := take(t, l, "x")
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		for _, l := range []*leasetable.Locker{l, other} { // in line behind the holder, and alone
+		for _, l := range []*leasetable.Locker{l, other} { // in the queue behind the holder, and without a queue
 			_, err := l.Acquire(ctx, "x", leasetable.WithGiveUpEarly())
 			var who *sqllock.HeldError
 			if !errors.As(err, &who) || who.Holder.Token != held.Token() {
@@ -139,19 +139,19 @@ func TestAWaitGivesUpEarly(t *testing.T) {
 	})
 }
 
-// Its owner, who connects again, also looks for names whose release the database forgot.
+// After the reconnection, the owner also searches for names whose release the database has lost.
 func TestANameIsKeptThoughItsOwnerWasCutOffWhenItWasReleased(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		also, lock := take(t, l, "also"), take(t, l, "x", leasetable.WithHoldAtLeast(time.Hour))
-		p.switchTo("127.0.0.1:1") // where nobody listens
+		p.switchTo("127.0.0.1:1") // no listener
 		if err := lock.Release(t.Context()); err == nil {
 			t.Error("the release was confirmed")
 		}
 		before := p.inVain()
-		eventually(t, func() bool { return p.inVain() > before+8 }) // the pauses before the release is repeated grow
+		eventually(t, func() bool { return p.inVain() > before+8 }) // the pauses between the attempts to release grow
 		p.switchTo(addressOf(db))
 		eventually(t, func() bool { return also.Renew(t.Context()) == nil })
 		eventually(t, func() bool {

@@ -14,7 +14,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// onTrouble returns a channel that gets what a Locker's acquisitions outlast, and the option for it.
+// onTrouble returns a channel that receives the errors after which acquisitions retry, and the option for it.
 func onTrouble() (<-chan error, leasetable.Option) {
 	met := make(chan error, 100)
 	return met, leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
@@ -42,7 +42,7 @@ func serverRestartsUnderWaits(t *testing.T, server *sqltest.Server, db *sqltest.
 	eventually(t, func() bool { return wanted(t, db) })
 	server.Kill()
 	_ = receive(t, metBusy)
-	metFree, told := onTrouble() // its server is away at first
+	metFree, told := onTrouble() // its server is down at first
 	free := acquiring(newLocker(t, db.DB, told), "free")
 	_ = receive(t, metFree)
 	metLeader, told := onTrouble()
@@ -91,7 +91,7 @@ func TestAWaitThatEndsInTroubleSaysWhatItWas(t *testing.T) {
 			l, network := breakably(t, db, told)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			ended := make(chan error, 2)
-			for range cap(ended) { // the second one in line behind the first
+			for range cap(ended) { // the second one waits in the queue behind the first
 				go func() {
 					_, err := l.Acquire(ctx, "x", opts...)
 					ended <- err
@@ -114,7 +114,7 @@ func TestAWaitThatEndsInTroubleSaysWhatItWas(t *testing.T) {
 	})
 }
 
-// A machine may be so slow for a while that every lease is over before its claim is answered.
+// A machine may be so slow for a while that every lease is over before the response to its claim arrives.
 func TestAWaitOutlastsItsOwnLeases(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// What stops, kills or pauses a server, or changes its settings, has a server of each kind to itself, one after the other: to
-// start one takes longer than most of it.
+// These tests stop, kill or pause a server, or change its settings. They run one after the other on one server of each
+// kind that they own, because starting a server takes longer than most of them.
 func TestAServerOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// On MySQL and MariaDB the answers to the statement that adds the place, and to the commit.
+// On MySQL and MariaDB: the responses to the statement that adds the permit, and to the commit.
 func TestAClaimOfAPlaceWhoseAnswerIsLostTakesNoPlace(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -26,7 +26,7 @@ func TestAClaimOfAPlaceWhoseAnswerIsLostTakesNoPlace(t *testing.T) {
 			words = append(words, "COMMIT")
 		}
 		var last int64
-		for range 2 { // of a name that has no row yet, and of one that has
+		for range 2 { // first the name has no row, then it has one
 			for i, word := range words {
 				p.loseAnswerTo(word)
 				lost := p.answersLost()
@@ -36,7 +36,8 @@ func TestAClaimOfAPlaceWhoseAnswerIsLostTakesNoPlace(t *testing.T) {
 				if p.answersLost() != lost+1 {
 					t.Fatal("no answer was lost")
 				}
-				// Whether it took the place or not: what it had seen is over, and the place is free.
+				// Whether or not it acquired the permit: the state that it had read is outdated, and the permit is
+				// free.
 				eventually(t, func() bool {
 					return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE name <> 'kept' AND token = "+itoa(last+1)) == 1 &&
 						count(t, db, "SELECT count(*) FROM sqllock_permit") == 0
@@ -54,7 +55,7 @@ func TestAClaimOfAPlaceWhoseAnswerIsLostTakesNoPlace(t *testing.T) {
 	})
 }
 
-// However late it comes.
+// However late the claim arrives.
 func TestAClaimOfAPlaceThatWasGivenUpTakesNoPlace(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -72,7 +73,7 @@ func TestAClaimOfAPlaceThatWasGivenUpTakesNoPlace(t *testing.T) {
 	})
 }
 
-// Others of the process ask with the same lease, and see the same token, as the one whose answer is lost.
+// Other callers of the process use the same lease, and read the same token, as the caller whose response is lost.
 func TestALostAnswerCostsNobodyElseItsPlace(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -131,7 +132,7 @@ func TestAReleaseOfAPlaceWhoseAnswerIsLostIsConfirmedByAnother(t *testing.T) {
 	})
 }
 
-// Who takes the whole of a name has it by its lease, as after any other acquisition of it.
+// A takeover of all permits holds the name by its lease, like any other acquisition.
 func TestATakeoverOfAllPlacesWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -140,7 +141,7 @@ func TestATakeoverOfAllPlacesWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 		take(t, l, "kept")
 		id := leaseOf(t, db, "kept")
 		release(t, take(t, l, "x", leasetable.WithShared()))
-		passOn := p.delayAnswerTo(onWire(db, id)) // to the statement that finds that the name has places
+		passOn := p.delayAnswerTo(onWire(db, id)) // to the statement that finds that the name has permits
 		tried := make(chan error, 1)
 		go func() {
 			_, err := l.TryAcquire(context.Background(), "x")
@@ -161,14 +162,14 @@ func TestATakeoverOfAllPlacesWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 	})
 }
 
-// A holder whose place cannot be freed just now holds up no renewal, and its place comes free.
+// A permit that cannot be released at the moment delays no renewal, and is released later.
 func TestAPlaceThatCannotBeReleasedAtOnceIsReleasedLater(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(2*time.Minute))
 		place, also := take(t, l, "x", leasetable.WithLimit(2)), take(t, l, "x", leasetable.WithLimit(2))
-		p.switchTo("127.0.0.1:1") // where nobody listens
+		p.switchTo("127.0.0.1:1") // no listener
 		if err := place.Release(t.Context()); err == nil || errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("Release of a place without a network: %v; want that it was not confirmed", err)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// expire has the lease be over that has the place with a token.
+// expire makes the lease of a permit expire.
 func expire(t *testing.T, db *sqltest.Database, lease *leasetable.Lease) {
 	t.Helper()
 	run(t, db, "UPDATE sqllock_lease SET expires_at = "+longAgo[db.Engine]+
@@ -50,7 +50,7 @@ func TestThePlaceOfADeadHolderIsTakenOverAndNoOther(t *testing.T) {
 		}
 		release(t, live, next)
 
-		// Who wants the name for itself follows the dead, too, whose places are gone then.
+		// An exclusive waiter also takes over from dead holders, whose permits are then deleted.
 		dead = take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x", leasetable.WithShared())
 		expire(t, db, dead)
 		alone, err := tryPlace(t, c)
@@ -61,7 +61,7 @@ func TestThePlaceOfADeadHolderIsTakenOverAndNoOther(t *testing.T) {
 		if n := count(t, db, "SELECT count(*) FROM sqllock_permit"); n != 0 {
 			t.Errorf("%d places are left", n)
 		}
-		// And the other way round.
+		// The reverse.
 		run(t, db, "UPDATE sqllock_lease SET expires_at = "+longAgo[db.Engine]+" WHERE id = (SELECT lease_id FROM sqllock_lock)")
 		shared, err := tryPlace(t, newLocker(t, db.DB), leasetable.WithShared())
 		if err != nil {
@@ -93,7 +93,7 @@ func TestDeadPlacesOfAnotherLimitAreFollowedByAll(t *testing.T) {
 	})
 }
 
-// A name that is always shared collects nothing of those who died with it.
+// A name that is always shared does not accumulate the permits of dead holders.
 func TestDeadPlacesThatAreInNobodysWayAreCleared(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -117,7 +117,7 @@ func TestAClockThatWasSetBackDoesNotKeepADeadPlace(t *testing.T) {
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		const ttl = 1500 * time.Millisecond
 		dead := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x", leasetable.WithLimit(1))
-		run(t, db, "UPDATE sqllock_lease SET ttl_us = 1500000") // nobody renews it so soon
+		run(t, db, "UPDATE sqllock_lease SET ttl_us = 1500000") // long before it is renewed
 		for _, opts := range [][]sqllock.Option{{leasetable.WithLimit(1)}, nil} {
 			began := time.Now()
 			next := take(t, newLocker(t, db.DB), "x", opts...)
@@ -147,7 +147,7 @@ func TestATakeoverOfAPlaceWaitsForAGuardedTransaction(t *testing.T) {
 			if err := dead.Guard(t.Context(), tx.Tx); err != nil {
 				t.Fatal(err)
 			}
-			other, err := b.TryAcquire(t.Context(), t.Name(), two) // the others come and go meanwhile
+			other, err := b.TryAcquire(t.Context(), t.Name(), two) // other holders come and go meanwhile
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,12 +194,12 @@ func TestAStaleHolderOfAPlaceWritesNothing(t *testing.T) {
 		one := leasetable.WithLimit(1)
 		a, b := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
 		stale := take(t, a, t.Name(), one)
-		early := begin(t) // whose snapshot is older than the takeover
+		early := begin(t) // its snapshot is older than the takeover
 		if err := early.exec("SELECT count(*) FROM sqllock_permit"); err != nil {
 			t.Fatal(err)
 		}
 		if db.Engine == sqltest.EngineSQLite {
-			if err := stale.Guard(t.Context(), early.Tx); err != nil { // the snapshot is still true
+			if err := stale.Guard(t.Context(), early.Tx); err != nil { // the snapshot is still valid
 				t.Fatal(err)
 			}
 		}
@@ -233,7 +233,7 @@ func TestAStaleHolderOfAPlaceWritesNothing(t *testing.T) {
 	})
 }
 
-// Both have looked, and wait for the row of the name: what they saw is over for one of them.
+// Both have read the state, and wait for the lock row. For one of them the state is then outdated.
 func TestOfTwoWhoSawTheSameRoomOneHasIt(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -268,7 +268,7 @@ func TestOfTwoWhoSawTheSameRoomOneHasIt(t *testing.T) {
 	})
 }
 
-// waitForRow is how many statements in the test's database wait for a row; see waitsForRow.
+// waitForRow returns how many statements in the test's database wait for a row; see waitsForRow.
 func waitForRow(t *testing.T, db *sqltest.Database) int {
 	t.Helper()
 	if !waitsForRow(t, db) {

@@ -39,7 +39,7 @@ func TestNoNameIsHeldByTooManyAndNoStaleHolderWrites(t *testing.T) {
 			c.opts.Limits = map[string][]int{
 				"a": {3},                           // a semaphore
 				"b": {history.Any, history.Any, 1}, // readers and writers
-				"c": {2, 3, history.Any, 1},        // of semaphores the smallest counts, beside readers there are none
+				"c": {2, 3, history.Any, 1},        // semaphores, of which the smallest limit applies; no readers at the same time
 			}
 			for i := range c.opts.Others {
 				c.opts.Others[i].Times = 1

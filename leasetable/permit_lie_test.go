@@ -16,8 +16,8 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// lying opens connections of which one says of a transaction that it was undone, though it was committed: what
-// a cluster could do.
+// lying opens connections, one of which reports that a transaction was rolled back although it was committed, as a
+// cluster could do.
 type lying struct {
 	driver.Connector
 	lies *atomic.Int32 // how many commits until then
@@ -28,7 +28,7 @@ func (l lying) Connect(ctx context.Context) (driver.Conn, error) {
 	return lyingConn{c.(inner), l.lies}, err
 }
 
-// inner is what a connection of the MySQL driver can do.
+// inner is the interface of a connection of the MySQL driver.
 type inner interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -65,8 +65,8 @@ func (t lyingTx) Commit() error {
 func TestAPlaceThatWasTakenAgainstTheAnswerIsNotLost(t *testing.T) {
 	t.Parallel()
 	servers := maps.Clone(databases)
-	delete(servers, "PostgreSQL") // where it is one statement
-	delete(servers, "SQLite")     // which is no server
+	delete(servers, "PostgreSQL") // it uses a single statement
+	delete(servers, "SQLite")     // it is not a server
 	on(t, servers, func(t *testing.T, db *sqltest.Database) {
 		cfg, err := mysql.ParseDSN(db.DSN)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// tryPlace asks for a place at once.
+// tryPlace tries to acquire a permit.
 func tryPlace(t *testing.T, l *leasetable.Locker, opts ...sqllock.Option) (*leasetable.Lease, error) {
 	t.Helper()
 	lock, err := l.TryAcquire(t.Context(), "x", opts...)
@@ -33,7 +33,7 @@ func release(t *testing.T, leases ...*leasetable.Lease) {
 	}
 }
 
-// mustRise checks the tokens of acquisitions that came one after the other.
+// mustRise checks that the tokens of successive acquisitions rise.
 func mustRise(t *testing.T, leases ...*leasetable.Lease) {
 	t.Helper()
 	var last int64
@@ -108,7 +108,7 @@ func TestThoseWhoShareAndOneWhoIsAloneExcludeEachOther(t *testing.T) {
 		release(t, again)
 		last := take(t, a, "x")
 		mustRise(t, one, two, three, alone, again, last)
-		release(t, last, take(t, a, "y", shared)) // which was never taken
+		release(t, last, take(t, a, "y", shared)) // a new name
 	})
 }
 
@@ -141,7 +141,7 @@ func TestAShareOfASemaphoreIsRefusedAndAPlaceAmongShares(t *testing.T) {
 		shared := take(t, b, "x", leasetable.WithShared())
 		refused(a, 2, 0, shared.Token(), leasetable.WithLimit(2))
 
-		// Also behind a goroutine of the same process that waits.
+		// The same while another goroutine of the process waits in front.
 		ctx, cancel := context.WithCancel(t.Context())
 		waiting := make(chan error, 1)
 		go func() {
@@ -187,7 +187,8 @@ func TestOfDifferentLimitsTheSmallestCounts(t *testing.T) {
 				t.Errorf("Info = %+v, %v; want %d of %d", info, err, holders, limit)
 			}
 		}
-		// From three to two: the new ones come in when fewer than two are left, and the old ones as long.
+		// From three to two: new holders can enter when there are fewer than two, and old ones under the same
+		// condition.
 		old := []*leasetable.Lease{with(a, 3), with(b, 3), with(a, 3)}
 		refused(2, 3)
 		release(t, old[0])
@@ -200,7 +201,7 @@ func TestOfDifferentLimitsTheSmallestCounts(t *testing.T) {
 		release(t, old[2])
 		last := with(a, 3)
 		refused(2, 3)
-		// From two to three: when the last one with two has gone.
+		// From two to three: when the last holder with a limit of two has gone.
 		release(t, next)
 		all := []*leasetable.Lease{last, with(b, 3), with(a, 3)}
 		mustShow(3, 3)
@@ -244,7 +245,7 @@ func TestOptionsThatMakeNoSenseForPlacesAreRefused(t *testing.T) {
 	}
 }
 
-// Goroutines and processes that ask at the same moment are in each other's way, and still each gets a place.
+// Goroutines and processes that ask at the same moment conflict with each other, but each gets a permit.
 func TestNobodyIsRefusedWhileThereIsAPlaceLeft(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {

@@ -92,7 +92,7 @@ func TestAPlaceThatComesFreeIsTakenByWhoWaits(t *testing.T) {
 	})
 }
 
-// Those who share come and go in two processes, so that there is always one of them.
+// Shared holders come and go in two processes, so that there is always one of them.
 func TestOneWhoWaitsToBeAloneIsNotStarved(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -165,7 +165,7 @@ func TestWhoGivesUpWaitingLeavesNothing(t *testing.T) {
 		}
 		release(t, shared, again)
 
-		for range 30 { // a place that comes free just when who waits for it leaves
+		for range 30 { // a permit that becomes free just when its waiter leaves
 			one := take(t, a, "x", leasetable.WithLimit(1))
 			ctx, cancel := context.WithCancel(t.Context())
 			waiters := []<-chan *leasetable.Lease{
@@ -184,7 +184,7 @@ func TestWhoGivesUpWaitingLeavesNothing(t *testing.T) {
 	})
 }
 
-// Nobody takes back what a waiter wanted that was killed.
+// Nothing withdraws the exclusive wait of a killed waiter.
 func TestAWaiterThatDiedKeepsOthersOutForSomeSecondsOnly(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -251,7 +251,7 @@ func TestGivingUpEarlyLooksAtThoseInTheWayOnly(t *testing.T) {
 			l := newLocker(t, db.DB)
 			alone := make(chan error, 1)
 			go func() {
-				_, err := l.Acquire(ctx, name, leasetable.WithGiveUpEarly()) // takes both
+				_, err := l.Acquire(ctx, name, leasetable.WithGiveUpEarly()) // takes both permits
 				alone <- err
 			}()
 			if err := <-alone; !errors.Is(err, sqllock.ErrHeld) || errors.Is(err, context.Canceled) {
@@ -259,7 +259,7 @@ func TestGivingUpEarlyLooksAtThoseInTheWayOnly(t *testing.T) {
 			}
 			waits := make(chan error, 1)
 			go func() {
-				_, err := l.Acquire(ctx, name, leasetable.WithGiveUpEarly(), leasetable.WithLimit(2)) // takes one
+				_, err := l.Acquire(ctx, name, leasetable.WithGiveUpEarly(), leasetable.WithLimit(2)) // takes one permit
 				waits <- err
 			}()
 			eventually(t, func() bool { return leasetable.Waits(l, name) })
@@ -271,7 +271,7 @@ func TestGivingUpEarlyLooksAtThoseInTheWayOnly(t *testing.T) {
 	})
 }
 
-// What is counted here is what the database does not say of itself.
+// The test counts what the database does not report itself.
 func TestNeverDoMoreHoldANameThanMay(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -291,7 +291,7 @@ func TestNeverDoMoreHoldANameThanMay(t *testing.T) {
 				}
 				tokens[lease.Token()] = true
 				mu.Unlock()
-				for range 3 { // which takes some time
+				for range 3 { // takes some time
 					if err := lease.Verify(t.Context()); err != nil {
 						t.Error(err)
 					}

@@ -9,8 +9,8 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// refusals are the statements that have changes of a table fail, and be made again. Elsewhere than on PostgreSQL those were not the
-// first ones of their transactions.
+// refusals returns statements that make changes of a table fail, and allow them again. Except on PostgreSQL the failing
+// statement is not the first one of its transaction.
 func refusals(db *sqltest.Database, event, table string) (refuse, allow string) {
 	body := "SIGNAL SQLSTATE '45000'"
 	switch db.Engine {
@@ -50,7 +50,7 @@ func TestAllPlacesAreFreedByForceOrNone(t *testing.T) {
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l, admin := newLocker(t, db.DB), newLocker(t, db.DB)
 		lease := take(t, l, "x", leasetable.WithLimit(3))
-		refuse, allow := refusals(db, "UPDATE", "sqllock_lease") // where word is left for the holder
+		refuse, allow := refusals(db, "UPDATE", "sqllock_lease") // where the notice for the holder is written
 		run(t, db, refuse)
 		if _, err := admin.ForceRelease(t.Context(), "x"); err == nil {
 			t.Error("ForceRelease: no error")

@@ -14,16 +14,16 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// No statement but these may read what it does not ask for, whatever the server knows of the tables.
+// Only these statements may read rows that they do not ask for, whatever statistics the server has.
 var readAll = map[string]bool{
-	"list": true, "list_permits": true, // a range of names, and whose they are
-	"names_of": true, "purge": true, // what has no index, or not for them
+	"list": true, "list_permits": true, // a range of names, and their holders
+	"names_of": true, "purge": true, // no index for the condition
 }
 
-// contents is how many rows the tables have, and what the server knows of them.
+// contents describes how many rows the tables have, and the server's statistics about them.
 type contents struct {
 	name   string
-	filled bool // the tables have many rows, or had them when the server was told of them last
+	filled bool // the tables have many rows, or had them when they were last analyzed
 	make   func(t *testing.T, db *sqltest.Database)
 }
 
@@ -62,7 +62,7 @@ var allContents = []contents{
 
 var leaseTables = []string{"sqllock_lock", "sqllock_lease", "sqllock_permit"}
 
-// rowID is the name and the lease of the row with a number.
+// rowID returns the name, and the id of the lease, of the n-th row.
 func rowID(n int) []byte { return fmt.Appendf(nil, "%016d", n) }
 
 func manyRows(t *testing.T, db *sqltest.Database) {
@@ -70,7 +70,7 @@ func manyRows(t *testing.T, db *sqltest.Database) {
 	rows(t, db, 5_000)
 }
 
-// rows makes so many names, each with a lease and a place of its own.
+// rows creates this many names, each with its own lease and permit.
 func rows(t *testing.T, db *sqltest.Database, n int) {
 	t.Helper()
 	const most = 5000
@@ -92,7 +92,7 @@ func rows(t *testing.T, db *sqltest.Database, n int) {
 	}
 }
 
-// analyze tells the server of the rows.
+// analyze updates the server's statistics.
 func analyze(t *testing.T, db *sqltest.Database) {
 	t.Helper()
 	for _, table := range leaseTables {
@@ -104,7 +104,7 @@ func analyze(t *testing.T, db *sqltest.Database) {
 	}
 }
 
-// analyzeNoMore keeps the server from telling itself.
+// analyzeNoMore prevents the server from updating its statistics by itself.
 func analyzeNoMore(t *testing.T, db *sqltest.Database) {
 	t.Helper()
 	for _, table := range leaseTables {
@@ -116,8 +116,8 @@ func analyzeNoMore(t *testing.T, db *sqltest.Database) {
 	}
 }
 
-// Who takes a name reads no other rows, however old the plan: on a session of the Locker's, and, as long as the tables do not seem to be
-// small, on one that may be a pooler's.
+// An acquisition reads no other rows, however old the plan is: on a session of the Locker, and unless the tables seem
+// to be small also on a session that may belong to a pooler.
 func TestNoPlanDependsOnStatistics(t *testing.T) {
 	t.Parallel()
 	for _, has := range allContents {
@@ -156,7 +156,7 @@ func TestNoPlanDependsOnStatistics(t *testing.T) {
 	}
 }
 
-// mustLookUp has PostgreSQL plan a statement.
+// mustLookUp makes PostgreSQL plan a statement, and checks that it reads no other rows.
 func mustLookUp(t *testing.T, conn *sqlx.Conn, mode, whose, st, text string) {
 	t.Helper()
 	ctx := t.Context()
@@ -215,10 +215,10 @@ type plan struct {
 	Plans    []plan
 }
 
-// equal is the condition for one row, or few.
+// equal matches a condition for one row, or a few.
 var equal = regexp.MustCompile(`\b(name|id) = `)
 
-// readsMore says how a plan reads rows that are not asked for.
+// readsMore describes how a plan reads rows that it does not ask for, or returns "".
 func (p plan) readsMore() string {
 	switch {
 	case p.Type == "Seq Scan":
@@ -239,7 +239,7 @@ var (
 	placeholder = regexp.MustCompile(`(UNHEX\(|CONCAT\()?\?`)
 )
 
-// mustLookUpOnMySQL has MySQL or MariaDB plan a statement, which they do whenever it is run.
+// mustLookUpOnMySQL makes MySQL or MariaDB plan a statement, which they do at each execution, and checks the plan.
 func mustLookUpOnMySQL(t *testing.T, conn *sqlx.Conn, st, text string) {
 	t.Helper()
 	text = preface.ReplaceAllString(text, "")
@@ -275,7 +275,7 @@ func mustLookUpOnMySQL(t *testing.T, conn *sqlx.Conn, st, text string) {
 	}
 }
 
-// Plans are kept that were made while the table was empty, and thought to stay so.
+// Cached plans were made while the table was empty, and expected to stay empty.
 func TestWhoTakesNewNamesReadsNoOthers(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -287,11 +287,12 @@ func TestWhoTakesNewNamesReadsNoOthers(t *testing.T) {
 			analyze(t, db)
 			return newLocker(t, db.DB)
 		}},
-		// There each statement is planned anew, by the size of the table: while that is small, all of it may be read.
+		// Each statement is planned anew there, according to the size of the table. While the table is small, the plan
+		// may read all of it.
 		{"on a session that may be a pooler's, of a large table", func(t *testing.T, db *sqltest.Database) *leasetable.Locker {
 			t.Helper()
 			run(t, db, "INSERT INTO sqllock_lock (name, token, acquired_at) SELECT ('filling ' || n)::bytea, 1, now() FROM generate_series(1, 50000) n")
-			counted, _ := counting(t, db) // hides what the connection is
+			counted, _ := counting(t, db) // hides the driver's connection
 			return newLocker(t, counted)
 		}},
 	} {
@@ -316,7 +317,7 @@ func TestWhoTakesNewNamesReadsNoOthers(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if err := l.Close(); err != nil { // so that the server counts what its sessions did
+			if err := l.Close(); err != nil { // so that the server adds up the statistics of its sessions
 				t.Error(err)
 			}
 			var read struct {

@@ -21,7 +21,8 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// Behind a pooler that gives every transaction another session nothing is different, and nothing has to be said in the URL.
+// Behind a pooler that gives every transaction another session, everything works as usual, and the URL needs no
+// parameters.
 func TestLeasesWorkBehindATransactionPooler(t *testing.T) {
 	t.Parallel()
 	db := withTables(t, sqltest.Postgres(t))
@@ -33,13 +34,13 @@ func TestLeasesWorkBehindATransactionPooler(t *testing.T) {
 	lease := take(t, holder, "x")
 	taken := make(chan *leasetable.Lease, 1)
 	go func() { taken <- take(t, waiter, "x") }()
-	// Renewals outlast the TTL.
+	// Renewals continue beyond the TTL.
 	eventually(t, func() bool { return count(t, db, "SELECT max(renewals) FROM sqllock_lease") >= 4 })
 	mustBeHeld(t, direct, "x")
-	if leasetable.Hears(waiter) { // a session that listens would be another client's the next moment
+	if leasetable.Hears(waiter) { // a session that listens could serve another client at the next moment
 		t.Error("somebody listens behind a pooler")
 	}
-	// The transaction is the application's, which has to say so itself.
+	// The transaction belongs to the application, which must set this parameter itself.
 	tx, err := open(t, "pgx", dsn+"&default_query_exec_mode=exec").BeginTxx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +63,8 @@ func TestLeasesWorkBehindATransactionPooler(t *testing.T) {
 	takeAll(t, holder, "all", 100)
 }
 
-// The pooler gives statements to its sessions in turn, so that what one client would prepare in a session others meet there.
+// The pooler alternates between its sessions, so that clients find the statements that other clients would have
+// prepared.
 func TestConformanceBehindATransactionPooler(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -71,8 +73,8 @@ func TestConformanceBehindATransactionPooler(t *testing.T) {
 	conform(t, db, open(t, "pgx", dsn))
 }
 
-// misleading stands in front of a pooler, and tells clients the process that they are served by at first, as PostgreSQL itself does. It
-// knows no TLS.
+// misleading forwards connections to a pooler. It tells clients the process id of the session that serves them first,
+// as PostgreSQL itself does. It does not support TLS.
 func misleading(t *testing.T, pooler string) (dsn string) {
 	t.Helper()
 	config, err := pgx.ParseConfig(pooler)
@@ -95,7 +97,7 @@ func misleading(t *testing.T, pooler string) (dsn string) {
 	}
 	var running sync.WaitGroup
 	t.Cleanup(func() {
-		_ = listener.Close() // ends the first of those
+		_ = listener.Close() // ends the accept loop
 		running.Wait()
 	})
 	running.Go(func() {
@@ -119,7 +121,7 @@ func passOn(client net.Conn, server string, pid uint32, running *sync.WaitGroup)
 	defer behind.Close()
 	running.Go(func() {
 		defer behind.Close()
-		_, _ = io.Copy(behind, client) // until one of them leaves
+		_, _ = io.Copy(behind, client) // until either side ends
 	})
 	header := make([]byte, 5)
 	for {
@@ -140,20 +142,20 @@ func passOn(client net.Conn, server string, pid uint32, running *sync.WaitGroup)
 	}
 }
 
-// A pooler that cannot be told from a server is found out by what the server says of statements that were prepared.
+// A pooler that looks like a server is detected by the server's errors about statements that are already prepared.
 func TestAPoolerThatLooksLikeAServerIsFoundOut(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	db := withTables(t, sqltest.Postgres(t))
-	pooler := locktest.StartBouncer(t, db.DSN, "transaction", "default_pool_size = 1") // so that the process stays the same
+	pooler := locktest.StartBouncer(t, db.DSN, "transaction", "default_pool_size = 1") // so that the process id stays the same
 	dsn := misleading(t, pooler)
 	a := newLocker(t, open(t, "pgx", dsn), leasetable.WithTTL(time.Hour))
-	first := take(t, a, "a") // has prepared statements
+	first := take(t, a, "a") // prepares statements
 	if leasetable.BehindPooler(a) {
 		t.Fatal("the pooler was recognised at once")
 	}
 	b := newLocker(t, open(t, "pgx", dsn), leasetable.WithTTL(time.Hour))
-	take(t, b, "b") // meets them
+	take(t, b, "b") // meets those statements
 	if !leasetable.BehindPooler(b) {
 		t.Error("what others have prepared did not matter")
 	}
@@ -167,7 +169,7 @@ func TestAPoolerThatLooksLikeAServerIsFoundOut(t *testing.T) {
 	if take(t, a, "a").Token() != 2 {
 		t.Error("a lock was not taken once")
 	}
-	if take(t, a, "c").Token() != 1 { // by the statement that took the first one
+	if take(t, a, "c").Token() != 1 { // with the statement of the first lock
 		t.Error("a lock was not taken once")
 	}
 	if !leasetable.BehindPooler(a) {
@@ -175,7 +177,7 @@ func TestAPoolerThatLooksLikeAServerIsFoundOut(t *testing.T) {
 	}
 }
 
-// The application's own connections are not the Locker's to set up: there the error says what to do.
+// The Locker does not configure the application's own connections: there the error says what to do.
 func TestAGuardSaysWhatItsConnectionNeedsBehindAPooler(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -187,12 +189,12 @@ func TestAGuardSaysWhatItsConnectionNeedsBehindAPooler(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = conn.Close() }) // the next one gets another
+		t.Cleanup(func() { _ = conn.Close() }) // the next call gets another connection
 		tx, err := conn.BeginTxx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = tx.Rollback() }() // whatever came of it
+		defer func() { _ = tx.Rollback() }() // whatever the result is
 		return lease.Guard(t.Context(), leasetable.SQLTx(tx))
 	}
 	if err := guard(); err != nil {
@@ -203,7 +205,7 @@ func TestAGuardSaysWhatItsConnectionNeedsBehindAPooler(t *testing.T) {
 	}
 }
 
-// The schema has no connections of its own either, and needs nothing said.
+// The schema package has no connections of its own either, and needs no parameters.
 func TestTheSchemaIsAppliedBehindATransactionPooler(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -216,7 +218,8 @@ func TestTheSchemaIsAppliedBehindATransactionPooler(t *testing.T) {
 	}
 }
 
-// pgpool-II leaves an INSERT uncommitted in this mode and answers it, and the client sees nothing but that a transaction is open.
+// In this mode pgpool-II answers an INSERT but leaves it uncommitted. The client can only see that a transaction is
+// open.
 func TestPgpoolThatLeavesStatementsUncommittedIsRefused(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -237,7 +240,7 @@ func TestPgpoolThatLeavesStatementsUncommittedIsRefused(t *testing.T) {
 						if refused++; !strings.Contains(err.Error(), "pgpool") || sqllock.IsRetryable(err) {
 							t.Errorf("the error is %v", err)
 						}
-					case err == nil: // then it is true
+					case err == nil: // then it must be true
 						mustBeHeld(t, direct, name)
 					case !errors.Is(err, sqllock.ErrHeld):
 						t.Error(err)
@@ -251,7 +254,7 @@ func TestPgpoolThatLeavesStatementsUncommittedIsRefused(t *testing.T) {
 	}
 }
 
-// Of its other modes this is the usual one.
+// This is the usual one of its other modes.
 func TestLeasesWorkBehindPgpool(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// What a server that is not the primary any more says to everybody, until the function is called that it returns.
+// makeReadOnly makes a server answer like one that is no longer the primary, until the returned function is called.
 func makeReadOnly(t *testing.T, db *sqltest.Database) (undo func()) {
 	t.Helper()
 	if db.Engine == sqltest.EnginePostgres {
@@ -42,7 +42,7 @@ func makeReadOnly(t *testing.T, db *sqltest.Database) (undo func()) {
 	return func() { run(t, db, "SET GLOBAL read_only = 0") }
 }
 
-// asApplication returns a DSN of a user who, unlike root, may not write to a server that is read-only.
+// asApplication returns a DSN of a user that, unlike root, may not write to a read-only server.
 func asApplication(t *testing.T, db *sqltest.Database) string {
 	t.Helper()
 	if db.Engine == sqltest.EnginePostgres {
@@ -54,7 +54,7 @@ func asApplication(t *testing.T, db *sqltest.Database) string {
 	return "application:secret@" + rest
 }
 
-// A failover can leave a holder with the old primary, which is read-only then.
+// A failover can leave a holder connected to the old primary, which is then read-only.
 func serverBecomesReadOnly(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	t.Helper()
 	const ttl = 9 * time.Second
@@ -63,17 +63,17 @@ func serverBecomesReadOnly(t *testing.T, _ *sqltest.Server, db *sqltest.Database
 	lease := take(t, l, "x")
 	writable := makeReadOnly(t, db)
 	var err error
-	eventually(t, func() bool { // sessions of PostgreSQL hear of it one after the other
+	eventually(t, func() bool { // the sessions of PostgreSQL notice it one after the other
 		var lock *leasetable.Lease
 		if lock, err = l.TryAcquire(t.Context(), "y"); err == nil {
-			_ = lock.Release(t.Context()) // it may be read-only now
+			_ = lock.Release(t.Context()) // the server may be read-only now
 		}
 		return err != nil
 	})
 	if !errors.Is(err, sqllock.ErrReadOnly) {
 		t.Errorf("TryAcquire: %v; want ErrReadOnly", err)
 	}
-	eventually(t, func() bool { // of the connections none is kept: the primary may be elsewhere
+	eventually(t, func() bool { // the Locker closes its connections: the primary may be elsewhere
 		_, err := l.TryAcquire(t.Context(), "y")
 		return errors.Is(err, sqllock.ErrReadOnly) && leasetable.Work(l).Stats().Idle == 0
 	})
@@ -92,7 +92,7 @@ func serverBecomesReadOnly(t *testing.T, _ *sqltest.Server, db *sqltest.Database
 	if err := receive(t, met); !errors.Is(err, sqllock.ErrReadOnly) {
 		t.Errorf("a campaign met %v; want ErrReadOnly", err)
 	}
-	mustBeToldWithin(t, lease, ttl) // what was confirmed last was sent before
+	mustBeToldWithin(t, lease, ttl) // the last confirmed statement was sent before
 	if len(waiting)+len(campaigning.ended) > 0 {
 		t.Error("a wait or a campaign ended because the server cannot write")
 	}
@@ -112,7 +112,7 @@ func setStandbys(t *testing.T, db *sqltest.Database, standbys string) {
 	run(t, db, "SELECT pg_reload_conf()")
 }
 
-// makeAbsent has commits wait for a standby that is not there.
+// makeAbsent makes commits wait for a standby that does not exist.
 func makeAbsent(t *testing.T, db *sqltest.Database) {
 	t.Helper()
 	run(t, db, "CREATE TABLE IF NOT EXISTS probe (n integer)")
@@ -136,16 +136,16 @@ func makeAbsent(t *testing.T, db *sqltest.Database) {
 	}
 }
 
-// endWait ends the wait of statements for a standby, and reports whether there was one: the server says that they were done, with
-// a warning.
+// endWait ends the waits of statements for a standby, and reports whether there were any. The server then reports
+// success, with a warning.
 func endWait(t *testing.T, db *sqltest.Database, statement string) bool {
 	t.Helper()
 	return count(t, db, `SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity
 		WHERE wait_event = 'SyncRep' AND query LIKE '%`+statement+`%' AND pid <> pg_backend_pid()`) > 0
 }
 
-// With synchronous replication a commit that no standby confirms is not durable: who asked is told
-// nothing, and then that there was no answer, and the transaction is committed on this server only.
+// With synchronous replication a commit that no standby confirms is not durable. The caller gets no response, and in
+// the end an error that there was none; the transaction is committed on this server only.
 func noStandbyConfirms(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	t.Helper()
 	const ttl = 9 * time.Second
@@ -158,15 +158,15 @@ func noStandbyConfirms(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	} else if !strings.Contains(err.Error(), "synchronous_standby_names = absent") {
 		t.Errorf("the error does not name the standby that is missing: %v", err)
 	}
-	mustBeToldWithin(t, lease, ttl) // what was confirmed last was sent before makeAbsent
+	mustBeToldWithin(t, lease, ttl) // the last confirmed statement was sent before makeAbsent
 
 	setStandbys(t, db, "")
-	for name, statement := range map[string]string{"forced through": "INSERT INTO sqllock_lock", "known": "Takes for the lease $1, with the metadata $2, the name"} {
+	for name, statement := range map[string]string{"forced through": "INSERT INTO sqllock_lock", "known": "Acquires a free name whose token is known"} {
 		other := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
-		release(t, take(t, other, "known")) // with the lease, which cannot be opened afterwards
+		release(t, take(t, other, "known")) // also opens the lease, which cannot be opened later
 		makeAbsent(t, db)
 		cancelled := make(chan error, 1)
-		go func() { // the server says that it was done, with a warning
+		go func() { // the server reports success, with a warning
 			lock, err := other.TryAcquire(context.Background(), name)
 			if err == nil {
 				err = errors.Join(errGranted, lock.Release(context.Background()))
@@ -185,7 +185,7 @@ func noStandbyConfirms(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	take(t, other, "held before")
 }
 
-// The next token of a name must not be told to who has it next before a standby has it.
+// The next holder of a name must not learn its token before a standby has it.
 func noStandbyConfirmsWhatIsPassedOn(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	t.Helper()
 	l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
@@ -195,7 +195,7 @@ func noStandbyConfirmsWhatIsPassedOn(t *testing.T, _ *sqltest.Server, db *sqltes
 	makeAbsent(t, db)
 	released := make(chan error)
 	go func() { released <- lease.Release(context.Background()) }()
-	eventually(t, func() bool { return endWait(t, db, "Passes on the name") })
+	eventually(t, func() bool { return endWait(t, db, "Hands a name") })
 	setStandbys(t, db, "")
 	if err := <-released; err != nil {
 		t.Errorf("Release: %v", err)
@@ -205,7 +205,7 @@ func noStandbyConfirmsWhatIsPassedOn(t *testing.T, _ *sqltest.Server, db *sqltes
 	}
 }
 
-// What the server's settings say of transactions does not matter either.
+// The server's default settings for transactions do not matter either.
 func oddDefaults(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	t.Helper()
 	set, undo := []string{
@@ -213,7 +213,7 @@ func oddDefaults(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	}, []string{
 		"SET GLOBAL time_zone = 'SYSTEM'", "SET GLOBAL autocommit = 1", "SET GLOBAL transaction_isolation = 'REPEATABLE-READ'",
 	}
-	sane := *db // for what the test itself does
+	sane := *db // for the test itself
 	settings := "autocommit=1&transaction_isolation=%27READ-COMMITTED%27"
 	switch db.Engine {
 	case sqltest.EngineMariaDB:
@@ -237,7 +237,7 @@ func oddDefaults(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 		}
 	}()
 	odd := open(t, db.DriverName(), db.DSN)
-	eventually(t, func() bool { // a server of PostgreSQL takes a moment
+	eventually(t, func() bool { // PostgreSQL takes a moment
 		var isolation string
 		show := "SELECT @@SESSION.transaction_isolation"
 		switch db.Engine {
@@ -274,7 +274,7 @@ func oddDefaults(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	})
 }
 
-// withZone returns db's DSN for sessions that are so many hours ahead of UTC.
+// withZone returns db's DSN with a session time zone this many hours ahead of UTC.
 func withZone(db *sqltest.Database, hours int) string {
 	if db.Engine == sqltest.EnginePostgres {
 		return with(db, fmt.Sprintf("timezone=Etc/GMT%+d", -hours))

@@ -12,8 +12,8 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// A guard has the row of its name locked, for as long as the transaction lasts. Who waits for such names keeps
-// nobody in the process from other ones.
+// A guard locks the row of its name until its transaction ends. Waiters for such names must not take the connections
+// that other acquisitions of the process need.
 func TestWaitingForGuardedNamesKeepsNoConnection(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -23,7 +23,7 @@ func TestWaitingForGuardedNamesKeepsNoConnection(t *testing.T) {
 		var waiters sync.WaitGroup
 		defer waiters.Wait()
 		defer cancel()
-		for i := range 12 { // a Locker has four connections
+		for i := range 12 { // a Locker has six connections
 			name := fmt.Sprint("guarded ", i)
 			tx, err := db.BeginTx(t.Context(), nil)
 			if err != nil {
@@ -36,7 +36,8 @@ func TestWaitingForGuardedNamesKeepsNoConnection(t *testing.T) {
 			waiters.Go(func() { _, _ = waiter.Acquire(ctx, name) })
 			eventually(t, func() bool { return leasetable.Waits(waiter, name) })
 		}
-		// A statement that waits for a row does so for two seconds: with all connections kept by such, fifty pairs take minutes.
+		// A statement waits for a locked row for two seconds. If such statements took all connections, fifty pairs
+		// would take minutes.
 		within, done := context.WithTimeout(t.Context(), time.Minute)
 		defer done()
 		began := time.Now()

@@ -43,7 +43,7 @@ func TestAReleaseWakesWhoWaitsInAnotherProcess(t *testing.T) {
 		leasetable.LookNoMore(l)
 	}
 	held := take(t, lockers[0], "x")
-	for i := range 20 { // by looks alone it would take an hour, but for the first look of each
+	for i := range 20 { // by polling alone it would take an hour, except for each waiter's first read
 		next := acquiring(lockers[(i+1)%2], "x")
 		eventually(t, func() bool { return wanted(t, db) && leasetable.Hears(lockers[(i+1)%2]) })
 		if err := held.Release(t.Context()); err != nil {
@@ -63,7 +63,7 @@ func TestAReleaseWakesWhoWaitsInAnotherProcess(t *testing.T) {
 	}
 }
 
-// durably has releases wait for the disk, or not.
+// durably has the options for releases that wait for the disk, and for those that do not.
 var durably = map[string][]leasetable.Option{"by default": nil, "durably": {leasetable.WithDurableRelease()}}
 
 func TestOnlyAReleaseThatSomebodyWaitsForNotifies(t *testing.T) {
@@ -111,7 +111,7 @@ func TestOnlyAReleaseThatSomebodyWaitsForNotifies(t *testing.T) {
 	}
 }
 
-// What is not heard is looked for.
+// If no notification arrives, polling detects the release.
 func TestAWaiterThatHearsNothingGetsTheLockAllTheSame(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -123,7 +123,7 @@ func TestAWaiterThatHearsNothingGetsTheLockAllTheSame(t *testing.T) {
 		if db.Engine == sqltest.EnginePostgres {
 			eventually(t, func() bool { return leasetable.Hears(b) })
 		}
-		run(t, db, "UPDATE sqllock_lock SET lease_id = NULL WHERE lease_id IS NOT NULL") // a release by hand
+		run(t, db, "UPDATE sqllock_lock SET lease_id = NULL WHERE lease_id IS NOT NULL") // a manual release
 		select {
 		case lock := <-next:
 			if lock == nil {
@@ -139,7 +139,7 @@ func TestAWaiterThatHearsNothingGetsTheLockAllTheSame(t *testing.T) {
 	})
 }
 
-// Who takes a lock again and again lets another process go first that waits.
+// A process that acquires a lock repeatedly yields to a waiter of another process.
 func TestAProcessThatTakesALockAgainAndAgainGivesWay(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -162,7 +162,7 @@ func TestAProcessThatTakesALockAgainAndAgainGivesWay(t *testing.T) {
 		since := func() int { return count(t, db, "SELECT coalesce(max(waiter_since), 0) FROM sqllock_lock") }
 		for range 5 {
 			was := since()
-			lock := acquiring(newLocker(t, db.DB), "x") // which owes nothing to the other
+			lock := acquiring(newLocker(t, db.DB), "x") // a new Locker, which does not yield to the other
 			eventually(t, func() bool { return since() > was || len(lock) > 0 })
 			before := holds.Load()
 			lease := <-lock
@@ -181,7 +181,7 @@ func TestAProcessThatTakesALockAgainAndAgainGivesWay(t *testing.T) {
 	})
 }
 
-// The one who waits, since 42, never comes.
+// The noted waiter, since 42, never comes.
 func TestWhoHadANameLastLooksForSomebodyElseWhoTakesIt(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -247,7 +247,7 @@ func TestWhoWaitsIsNotedOnce(t *testing.T) {
 	})
 }
 
-// The settings of a pooler's sessions are left alone.
+// The Locker does not change the settings of a pooler's sessions.
 func TestReleasesAreDurableWhereTheyMustBe(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -278,7 +278,7 @@ func TestReleasesAreDurableWhereTheyMustBe(t *testing.T) {
 	}
 }
 
-// A waiter whose claim goes on without it may stop listening after the next one has begun to.
+// A waiter whose claim continues in the background may stop listening after the next waiter has begun to listen.
 func TestAWaiterThatStopsListeningLeavesTheNextOneItsEars(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -35,7 +35,7 @@ func TestTokensRise(t *testing.T) {
 				t.Errorf("token %d came after %d", lease.Token(), last)
 			}
 			last = lease.Token()
-			if i == 3 { // this one dies instead
+			if i == 3 { // this holder dies instead
 				run(t, db, "DELETE FROM sqllock_lease WHERE id = (SELECT lease_id FROM sqllock_lock WHERE name = ?)", []byte("x"))
 				continue
 			}
@@ -81,11 +81,11 @@ func TestOneRenewalKeepsAllLocks(t *testing.T) {
 		for i := range leases {
 			leases[i] = take(t, l, fmt.Sprint(i))
 		}
-		// Three renewals take the lease past its first TTL.
+		// Three renewals take the lease beyond its first TTL.
 		eventually(t, func() bool {
 			var n int
 			if err := db.GetContext(t.Context(), &n, "SELECT renewals FROM sqllock_lease"); err != nil {
-				t.Fatal(err) // also when there is more than one lease: Get wants one row
+				t.Fatal(err) // also if there is more than one lease, because Get expects one row
 			}
 			return n >= 4
 		})
@@ -156,7 +156,8 @@ func TestCloseLeavesNothingHeld(t *testing.T) {
 	})
 }
 
-// Whoever gets the name, in whatever way, has it since then; and since then it is kept (WithHoldAtLeast).
+// Every acquisition sets the time since which the holder holds the name, in whatever way the name was acquired.
+// WithHoldAtLeast counts from that time.
 func TestEveryHolderIsShownSinceItsOwnAcquisition(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -174,7 +175,7 @@ func TestEveryHolderIsShownSinceItsOwnAcquisition(t *testing.T) {
 			{"that was free", func() { release(t, lease); lease = take(t, l, "x") }},
 			{"that somebody had locked", func() {
 				release(t, lease)
-				if db.Engine == sqltest.EngineSQLite { // which locks no rows
+				if db.Engine == sqltest.EngineSQLite { // SQLite does not lock rows
 					lease = take(t, l, "x")
 					return
 				}
@@ -214,11 +215,11 @@ func TestEveryHolderIsShownSinceItsOwnAcquisition(t *testing.T) {
 	})
 }
 
-// The trap: a contender that has seen the lease expired waits for a row while the holder renews.
+// The race: a contender that has read the lease as expired waits for a row while the holder renews.
 func TestARenewalThatComesFirstKeepsTheLock(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		// Nobody renews in the background meanwhile: the row has the only truth.
+		// No renewal in the background interferes: only the row decides.
 		a := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		b := newLocker(t, db.DB)
 		take(t, a, "x")
@@ -252,7 +253,7 @@ func TestARenewalThatComesFirstKeepsTheLock(t *testing.T) {
 	})
 }
 
-// A contender that has seen the lease gone waits for the row while somebody else takes the name over.
+// A contender that has read that the lease is gone waits for the row while another client takes the name over.
 func TestATakeoverThatComesSecondTakesNothing(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -295,9 +296,9 @@ func count(t *testing.T, db *sqltest.Database, query string) (n int) {
 	return n
 }
 
-// waitsForRow reports whether a statement in the test's database waits for a row. On MySQL and
-// MariaDB it is one that is still running when asked for again: InnoDB's own tables of waits
-// are not fresh when asked often.
+// waitsForRow reports whether a statement in the test's database waits for a row. On MySQL and MariaDB a statement
+// counts if it is still running after several queries, because InnoDB's own tables of waits are not up to date when
+// queried often.
 func waitsForRow(t *testing.T, db *sqltest.Database) bool {
 	t.Helper()
 	if db.Engine == sqltest.EnginePostgres {
@@ -313,8 +314,8 @@ func waitsForRow(t *testing.T, db *sqltest.Database) bool {
 	return true
 }
 
-// withoutWaiting runs f, and fails if a statement in the test's database has waited for a row for a second meanwhile. One that
-// waits for a row that somebody keeps locked does so for two.
+// withoutWaiting runs f, and fails if a statement in the test's database waits for a row for a second meanwhile. A
+// statement that waits for a row that stays locked waits for two seconds.
 func withoutWaiting(t *testing.T, db *sqltest.Database, f func()) {
 	t.Helper()
 	waits := `SELECT count(*) FROM information_schema.INNODB_TRX t JOIN ` + processes + ` p ON p.ID = t.trx_mysql_thread_id
@@ -344,7 +345,7 @@ func withoutWaiting(t *testing.T, db *sqltest.Database, f func()) {
 	}
 }
 
-// eventually asks again and again until done.
+// eventually polls until done returns true.
 func eventually(t *testing.T, done func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -14,22 +14,22 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// proxy stands between a Locker and its server, and can lose answers, or keep them back: when
-// armed, the next answer after a request that contains a word is dropped and the connection closed,
-// or is passed on later, with the request delivered and carried out.
+// proxy forwards the connections of a Locker to its server, and can lose or delay responses. When armed, it drops the
+// next response after a request that contains a word and closes the connection, or passes the response on later. The
+// server has received and executed the request.
 type proxy struct {
 	listener net.Listener
 	conns    sync.WaitGroup
 
 	mu      sync.Mutex
 	server  string                // guarded by mu
-	clients map[net.Conn]struct{} // guarded by mu: connections of clients
-	word    string                // guarded by mu: "" when not armed
-	spared  int                   // guarded by mu: requests with the word that are left out
-	late    chan struct{}         // guarded by mu: nil, or closed when the answer is to be passed on
-	asked   int                   // guarded by mu: requests
-	lost    int                   // guarded by mu: answers dropped
-	vain    int                   // guarded by mu: connections of clients for whom no server listened
+	clients map[net.Conn]struct{} // guarded by mu: client connections
+	word    string                // guarded by mu: "" if not armed
+	spared  int                   // guarded by mu: how many requests with the word are skipped
+	late    chan struct{}         // guarded by mu: nil, or closed when the response must be passed on
+	asked   int                   // guarded by mu: number of requests
+	lost    int                   // guarded by mu: number of dropped responses
+	vain    int                   // guarded by mu: number of client connections without a listening server
 }
 
 // through returns a DSN that leads to db through a new proxy.
@@ -48,14 +48,14 @@ func through(t *testing.T, db *sqltest.Database) (*proxy, string) {
 	return p, strings.Replace(db.DSN, addressOf(db), listener.Addr().String(), 1)
 }
 
-// newLockerThrough opens a Locker whose connections lead through a new proxy.
+// newLockerThrough opens a Locker whose connections go through a new proxy.
 func newLockerThrough(t *testing.T, db *sqltest.Database, opts ...leasetable.Option) (*proxy, *leasetable.Locker) {
 	t.Helper()
 	p, dsn := through(t, db)
 	return p, newLocker(t, open(t, db.DriverName(), dsn), opts...)
 }
 
-// addressOf is where db's server is, as its DSN says it.
+// addressOf returns the address of db's server, as in its DSN.
 func addressOf(db *sqltest.Database) string {
 	_, rest, _ := strings.Cut(db.DSN, "127.0.0.1:")
 	return "127.0.0.1:" + rest[:strings.IndexAny(rest, ")/")]
@@ -89,8 +89,8 @@ func (p *proxy) serve(client net.Conn) {
 		p.mu.Unlock()
 		return
 	}
-	drop := make(chan chan struct{}, 1) // has the answer's late
-	p.conns.Go(func() {                 // the answers
+	drop := make(chan chan struct{}, 1) // receives the late channel of a response
+	p.conns.Go(func() {                 // forwards the responses
 		defer client.Close()
 		buf := make([]byte, 1<<16)
 		for {
@@ -137,21 +137,21 @@ func (p *proxy) serve(client net.Conn) {
 	}
 }
 
-// spare has the proxy leave out so many requests that its word is in.
+// spare makes the proxy skip this many requests that contain its word.
 func (p *proxy) spare(requests int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.spared = requests
 }
 
-// loseAnswerTo arms the proxy.
+// loseAnswerTo arms the proxy to drop a response.
 func (p *proxy) loseAnswerTo(word string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.word, p.late = word, nil
 }
 
-// delayAnswerTo arms the proxy. The answer is passed on when the function is called that it returns.
+// delayAnswerTo arms the proxy to delay a response. The returned function passes it on.
 func (p *proxy) delayAnswerTo(word string) (passOn func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -170,7 +170,7 @@ func (p *proxy) switchTo(server string) {
 	}
 }
 
-// requests is how often something was sent to the server at once: how many round trips there were.
+// requests returns the number of separate sends to the server, which is the number of round trips.
 func (p *proxy) requests() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,7 +189,7 @@ func (p *proxy) inVain() int {
 	return p.vain
 }
 
-// onWire is how bytes show in a request: as they are, or in hex on MySQL.
+// onWire returns bytes as they appear in a request: unchanged, or in hex on MySQL.
 func onWire(db *sqltest.Database, b []byte) string {
 	if db.Engine == sqltest.EnginePostgres {
 		return string(b)

@@ -17,9 +17,9 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// register is what holders write to. Every name has two rows, one for guarded writes and one that
-// compares tokens. A write changes the row, and keeps it locked until its line of the journal
-// is committed: seq has the lines in the order of their commits.
+// register is the register that holders write to. Every name has two rows, one for guarded writes and one that compares
+// tokens. A write changes the row, and keeps it locked until the line of the journal is committed: seq numbers the
+// lines in the order of their commits.
 type register struct {
 	db *sqlx.DB
 	n  atomic.Int64 // counts guarded writes
@@ -32,7 +32,7 @@ const (
 	fencedKey  = "fenced "
 )
 
-// newRegister makes the tables.
+// newRegister creates the tables.
 func newRegister(t *testing.T, db *sqltest.Database, names ...string) *register {
 	t.Helper()
 	run(t, db, "CREATE TABLE register (name VARCHAR(50) PRIMARY KEY, seq BIGINT NOT NULL, token BIGINT NOT NULL, process BIGINT NOT NULL)")
@@ -45,13 +45,13 @@ func newRegister(t *testing.T, db *sqltest.Database, names ...string) *register 
 	return &register{db: db.DB}
 }
 
-// levels are the isolation levels of guarded writes, in turn.
+// levels are the isolation levels of guarded writes, which alternate.
 var levels = []sql.IsolationLevel{
 	sql.LevelDefault, sql.LevelDefault, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable,
 }
 
-// Guard implements history.Register. Now and then the guard comes after the writes; when it comes first,
-// some time passes in between.
+// Guard implements history.Register. Sometimes the guard comes after the writes. If it comes first, there is a pause in
+// between.
 func (r *register) Guard(ctx context.Context, lock sqllock.Lock) error {
 	n := int(r.n.Add(1))
 	opts := &sql.TxOptions{}
@@ -77,7 +77,7 @@ func (r *register) Guard(ctx context.Context, lock sqllock.Lock) error {
 	})
 }
 
-// write is Guard without a guard.
+// write is Guard without the guard.
 func (r *register) write(ctx context.Context, lease *leasetable.Lease) error {
 	return r.tx(ctx, nil, func(tx *sqlx.Tx) error {
 		_, err := put(ctx, tx, guardedKey+lease.Name(), lease.Token(), "")
@@ -85,7 +85,7 @@ func (r *register) write(ctx context.Context, lease *leasetable.Lease) error {
 	})
 }
 
-// Fence implements history.Register, for a holder who has just found its context alive.
+// Fence implements history.Register, for a holder that has just found its context alive.
 func (r *register) Fence(ctx context.Context, lock sqllock.Lock) error {
 	if lock.Context().Err() != nil {
 		return context.Cause(lock.Context())
@@ -108,14 +108,14 @@ func (r *register) tx(ctx context.Context, opts *sql.TxOptions, f func(tx *sqlx.
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
+	defer func() { _ = tx.Rollback() }() // does nothing after the commit
 	if err := f(tx); err != nil {
 		return err
 	}
 	return tx.Commit()
 }
 
-// pause lets up to 20 ms pass, in which a process may be stopped for long.
+// pause waits for up to 20 ms, in which the process may be stopped for long.
 func pause(ctx context.Context) {
 	timer := time.NewTimer(time.Duration(rand.Int64N(int64(20 * time.Millisecond))))
 	defer timer.Stop()
@@ -125,7 +125,7 @@ func pause(ctx context.Context) {
 	}
 }
 
-// put writes a row and its line, and returns how many rows met the condition.
+// put writes a row and its line, and returns how many rows matched the condition.
 func put(ctx context.Context, tx *sqlx.Tx, key string, token int64, condition string, args ...any) (int64, error) {
 	args = append([]any{token, os.Getpid(), key}, args...)
 	result, err := tx.ExecContext(ctx, tx.Rebind("UPDATE register SET seq = seq + 1, token = ?, process = ? WHERE name = ?"+condition), args...)

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	attemptTime  = 3 * time.Second  // is given to one attempt
-	conflictTime = 10 * time.Second // is given to those that were undone because of others
+	attemptTime  = 3 * time.Second  // the limit of one attempt
+	conflictTime = 10 * time.Second // the limit for retries after conflicts
 	longestPause = 75 * time.Millisecond
 )
 
 var errLeft = errors.New("the caller left")
 
-// attempts calls try, which repeats f, and returns when f was called, counted from the beginning, and when try returned.
+// attempts calls try, which repeats f. It returns when f was called and when try returned, counted from the beginning.
 func attempts(try func(f func(context.Context) error) error, f func(context.Context) error) (at []time.Duration, took time.Duration, err error) {
 	began := time.Now()
 	err = try(func(ctx context.Context) error {

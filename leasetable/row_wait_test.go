@@ -15,7 +15,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// Names whose rows somebody keeps locked leave a connection to those who ask for others.
+// Locked rows do not take all connections: requests for other names get one.
 func TestManyLockedRowsDelayNobodyElse(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -58,7 +58,7 @@ func TestManyLockedRowsDelayNobodyElse(t *testing.T) {
 			}
 			all.Go(func() {
 				if lock, err := l.Acquire(ctx, name); err == nil {
-					_ = lock.Release(context.Background()) // the database does it as well
+					_ = lock.Release(context.Background()) // the lease ends with the Locker in any case
 				}
 				stuck <- name
 			})
@@ -84,7 +84,7 @@ func TestManyLockedRowsDelayNobodyElse(t *testing.T) {
 		}
 		followers.Wait()
 		release(t, take(t, l, "shared", leasetable.WithLimit(2)))
-		release(t, take(t, l, "shared")) // alone, in the row of those before
+		release(t, take(t, l, "shared")) // exclusive, in the row of the previous holders
 		select {
 		case name := <-stuck:
 			t.Errorf("%s was sooner", name)
@@ -97,7 +97,7 @@ func TestManyLockedRowsDelayNobodyElse(t *testing.T) {
 	})
 }
 
-// Names that somebody has inserted, and not committed, are like locked rows that cannot be seen.
+// Names that another transaction has inserted but not committed act like locked rows that cannot be read.
 func TestManyNamesThatAreBeingInsertedDelayNobodyElse(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -124,7 +124,7 @@ func TestManyNamesThatAreBeingInsertedDelayNobodyElse(t *testing.T) {
 			all.Go(func() {
 				lock, err := l.Acquire(ctx, name)
 				if err == nil {
-					_ = lock.Release(context.Background()) // the database does it as well
+					_ = lock.Release(context.Background()) // the lease ends with the Locker in any case
 				}
 				stuck <- err
 			})
@@ -142,7 +142,7 @@ func TestManyNamesThatAreBeingInsertedDelayNobodyElse(t *testing.T) {
 	})
 }
 
-// Nor do they hold up a name that goroutines pass on, or wait for.
+// They do not delay a handoff between goroutines, or a waiter, either.
 func TestManyLockedRowsDelayNoPassing(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -159,7 +159,7 @@ func TestManyLockedRowsDelayNoPassing(t *testing.T) {
 		for _, name := range names {
 			all.Go(func() {
 				if lock, err := l.Acquire(ctx, name); err == nil {
-					_ = lock.Release(context.Background()) // the database does it as well
+					_ = lock.Release(context.Background()) // the lease ends with the Locker in any case
 				}
 			})
 		}
@@ -192,7 +192,7 @@ func TestManyLockedRowsDelayNoPassing(t *testing.T) {
 	})
 }
 
-// Who waits for them is told when the Locker is closed, and nothing stays held.
+// Waiters for such rows get an error when the Locker is closed, and nothing stays held.
 func TestManyLockedRowsDelayNoClose(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -231,7 +231,7 @@ func TestManyLockedRowsDelayNoClose(t *testing.T) {
 	})
 }
 
-// It is not the caller whose time was over.
+// The error does not mean that the caller's own deadline has passed.
 func TestWhoMayNotWaitForARowIsToAskAgain(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// newFar opens a Locker on a network.
+// newFar opens a Locker on a slow network.
 func newFar(t *testing.T, db *sqltest.Database, n *locktest.SlowNetwork, opts ...leasetable.Option) *leasetable.Locker {
 	t.Helper()
 	return newLocker(t, open(t, db.DriverName(), strings.Replace(db.DSN, addressOf(db), n.Address(), 1)), opts...)
@@ -26,7 +26,7 @@ func TestLeasesWorkOnASlowNetwork(t *testing.T) {
 	})
 }
 
-// With twice the least TTL that survives that, for a machine that is busy: see the package documentation.
+// The TTL is twice the minimum that survives this, because the machine may be busy: see the package documentation.
 func TestALeaseSurvivesTheEndOfAllConnectionsOnASlowNetwork(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -46,7 +46,7 @@ func TestALeaseSurvivesTheEndOfAllConnectionsOnASlowNetwork(t *testing.T) {
 	})
 }
 
-// Where an answer takes longer than a quarter of the TTL. That leaves less than a second to a machine that is busy.
+// A response takes longer than a quarter of the TTL. That leaves less than a second of tolerance for a busy machine.
 func TestALeaseIsRenewedOnASlowNetwork(t *testing.T) {
 	t.Parallel()
 	if !locktest.Long() {

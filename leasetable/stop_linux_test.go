@@ -16,7 +16,8 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// A process is stopped, until its lease has expired, when it has read that a name is its own, and knows it not yet.
+// A process is stopped after it has read the response that grants it a name, and before it knows the response, until
+// its lease has expired.
 func TestALockWhoseAnswerIsKnownTooLateIsNotGiven(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -38,7 +39,7 @@ func TestALockWhoseAnswerIsKnownTooLateIsNotGiven(t *testing.T) {
 	})
 }
 
-// engineOf is that of a server with a DSN like this; MariaDB's are like MySQL's.
+// engineOf returns the engine of a DSN; MariaDB's DSNs look like MySQL's.
 func engineOf(dsn string) sqltest.Engine {
 	if strings.HasPrefix(dsn, "postgres") {
 		return sqltest.EnginePostgres
@@ -68,6 +69,6 @@ func openStalling(t *testing.T, dsn string, s *locktest.Staller) *sqlx.DB {
 		}
 		db = sqlx.NewDb(sql.OpenDB(c), "mysql")
 	}
-	t.Cleanup(func() { _ = db.Close() }) // whatever it says, the test is over
+	t.Cleanup(func() { _ = db.Close() }) // the test is over, so an error does not matter
 	return db
 }

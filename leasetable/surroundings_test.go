@@ -22,7 +22,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// with returns db's DSN with more parameters.
+// with returns db's DSN with additional parameters.
 func with(db *sqltest.Database, parameters string) string {
 	if strings.Contains(db.DSN, "?") {
 		return db.DSN + "&" + parameters
@@ -36,7 +36,7 @@ func open(t *testing.T, driverName, dsn string) *sqlx.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = db.Close() }) // whatever it says, the test is over
+	t.Cleanup(func() { _ = db.Close() }) // the test is over, so an error does not matter
 	return db
 }
 
@@ -52,9 +52,9 @@ func TestLeasesAreAsEverWhateverTheSettings(t *testing.T) {
 		}
 		odd.Each(t, db.DSN, func(t *testing.T, dsn, setting string) {
 			at := surroundings{db: db, pool: open(t, db.DriverName(), dsn), name: setting + ": \x00\xff'\"\\%_`é☕"}
-			at.pool.SetMaxIdleConns(-1) // those that the server ends are the application's concern
+			at.pool.SetMaxIdleConns(-1) // connections that the server ends are the application's concern
 			owner := "Zoë ☕"
-			if strings.Contains(setting, "client_encoding") { // in which text of the application's means something else, too
+			if strings.Contains(setting, "client_encoding") { // it also changes the meaning of the application's texts
 				owner = "Zoe"
 			}
 			at.odd = newLocker(t, at.pool, leasetable.WithTTL(time.Hour), leasetable.WithOwner(owner))
@@ -67,19 +67,19 @@ func TestLeasesAreAsEverWhateverTheSettings(t *testing.T) {
 			at.keep(t)
 			at.guard(t)
 			at.takeOver(t)
-			if !strings.Contains(setting, "max_join_size=1") { // with which the application cannot read the catalogue
+			if !strings.Contains(setting, "max_join_size=1") { // it prevents the application from reading the catalogue
 				at.apply(t)
 			}
 		})
 	})
 }
 
-// surroundings are a database, and settings of connections to it.
+// surroundings is a database, and settings of connections to it.
 type surroundings struct {
 	db         *sqltest.Database
 	pool       *sqlx.DB           // with the settings
-	odd, plain *leasetable.Locker // with and without them
-	name       string             // of a lock; others begin with it
+	odd, plain *leasetable.Locker // with and without the settings
+	name       string             // of a lock, and the prefix of other names
 }
 
 func (s surroundings) holdAndSee(t *testing.T, owner string) {
@@ -102,7 +102,7 @@ func (s surroundings) holdAndSee(t *testing.T, owner string) {
 		if err != nil || len(infos) != 1 {
 			t.Fatalf("List: %+v, %v", infos, err)
 		}
-		infos[0].Holder.Until = time.Time{} // it is counted from when it was asked for
+		infos[0].Holder.Until = time.Time{} // it counts from the time of the query
 		both[i] = infos
 	}
 	if !reflect.DeepEqual(both[0], both[1]) || both[0][0].Name != s.name || both[0][0].Holder.Owner != owner {
@@ -111,7 +111,7 @@ func (s surroundings) holdAndSee(t *testing.T, owner string) {
 	release(t, lease)
 }
 
-// handOver has a name go from one holder to the next in one process and in two.
+// handOver hands a name off within one process and between two.
 func (s surroundings) handOver(t *testing.T) {
 	t.Helper()
 	leases := []*leasetable.Lease{take(t, s.odd, s.name)}
@@ -157,7 +157,7 @@ func (s surroundings) handOver(t *testing.T) {
 	mustRise(t, leases...)
 }
 
-// moveOn has a lease extended, and carried to another process.
+// moveOn extends a lease, and hands it over to another process.
 func (s surroundings) moveOn(t *testing.T) {
 	t.Helper()
 	lease := take(t, s.odd, s.name)
@@ -186,7 +186,7 @@ func (s surroundings) moveOn(t *testing.T) {
 	release(t, again)
 }
 
-// together has several hold a name, and then one alone.
+// together lets several holders share a name, and then one hold it alone.
 func (s surroundings) together(t *testing.T) {
 	t.Helper()
 	two := leasetable.WithLimit(2)
@@ -211,7 +211,7 @@ func (s surroundings) together(t *testing.T) {
 	release(t, take(t, s.plain, s.name+"!", leasetable.WithShared()))
 }
 
-// many takes many names at once, for which there are other statements.
+// many acquires many names at once, which uses other statements.
 func (s surroundings) many(t *testing.T) {
 	t.Helper()
 	for _, n := range []int{3, 40} {
@@ -242,7 +242,7 @@ func (s surroundings) many(t *testing.T) {
 	}
 }
 
-// keep has a name kept after its release, until that is forced.
+// keep keeps a name after its release, until a forced release.
 func (s surroundings) keep(t *testing.T) {
 	t.Helper()
 	lease := take(t, s.odd, s.name, leasetable.WithHoldAtLeast(time.Hour))
@@ -257,7 +257,7 @@ func (s surroundings) keep(t *testing.T) {
 	release(t, next)
 }
 
-// guard has a transaction of the application's guarded, in which the name cannot be taken over.
+// guard guards a transaction of the application; the name cannot be taken over meanwhile.
 func (s surroundings) guard(t *testing.T) {
 	t.Helper()
 	for _, opts := range [][]sqllock.Option{nil, {leasetable.WithShared()}} {
@@ -286,7 +286,7 @@ func (s surroundings) guard(t *testing.T) {
 	}
 }
 
-// takeOver has a name taken from a dead holder, and the dead lease deleted.
+// takeOver takes a name over from a dead holder, and deletes the dead lease.
 func (s surroundings) takeOver(t *testing.T) {
 	t.Helper()
 	dead := newLocker(t, s.db.DB, leasetable.WithTTL(time.Hour))
@@ -305,7 +305,7 @@ func (s surroundings) takeOver(t *testing.T) {
 	}
 }
 
-// apply makes other tables.
+// apply creates other tables.
 func (s surroundings) apply(t *testing.T) {
 	t.Helper()
 	d, err := schema.DialectOf(s.db.DriverName())
@@ -319,7 +319,7 @@ func (s surroundings) apply(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	eventually(t, func() bool { // a limit of time in the DSN hits those who wait for each other
+	eventually(t, func() bool { // a time limit in the DSN can hit statements that wait for each other
 		err = schema.Apply(t.Context(), s.pool.DB, d, tables)
 		return err == nil || errors.Is(err, sqllock.ErrSchema)
 	})
@@ -371,7 +371,7 @@ func TestTablesMayHaveAnotherPrefix(t *testing.T) {
 		}
 		other := newLocker(t, db.DB, leasetable.WithTables(tables))
 		take(t, other, "x")
-		take(t, newLocker(t, db.DB), "x") // another table, another lock
+		take(t, newLocker(t, db.DB), "x") // another table means another lock
 		mustBeHeld(t, newLocker(t, db.DB, leasetable.WithTables(tables)), "x")
 		release(t, take(t, other, "y", leasetable.WithLimit(2)), take(t, other, "y", leasetable.WithLimit(2)))
 		release(t, take(t, other, "y"))

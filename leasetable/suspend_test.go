@@ -12,7 +12,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// It pretends that the machine of all tests was suspended, so it runs while there are no others.
+// The test simulates a suspension of the machine for all tests, so no other test may run at the same time.
 func TestALeaseIsOverAfterASuspensionOfTheMachine(t *testing.T) { //nolint:paralleltest // see above
 	locktest.OncePerEngine(t)
 	db := withTables(t, sqltest.SQLite(t))

@@ -12,7 +12,8 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// tick is how much too late at most such a context ends; a caller's end is seen at one tick and acted upon at the next.
+// tick is the maximum delay of the end of such a context. The end of a caller is noticed at one tick and handled at the
+// next.
 const tick = 100 * time.Millisecond
 
 func TestATimeoutEndsItsContext(t *testing.T) {
@@ -56,7 +57,7 @@ func TestATimeoutEndsAfterItsCallerAndWhenItIsNeededNoMore(t *testing.T) {
 		done()
 		<-late.Done()
 		<-other.Done()
-		pass(time.Hour) // and it stays so
+		pass(time.Hour) // and they stay ended
 		for _, ended := range []context.Context{ctx, other, late} {
 			if !errors.Is(ended.Err(), context.Canceled) {
 				t.Error(ended.Err())
@@ -65,7 +66,7 @@ func TestATimeoutEndsAfterItsCallerAndWhenItIsNeededNoMore(t *testing.T) {
 	})
 }
 
-// Whose deadline has passed is not taken for one who left.
+// A caller whose deadline has passed does not count as one that has canceled.
 func TestATimeoutEndsAsItsCallerDid(t *testing.T) {
 	t.Parallel()
 	for _, d := range []time.Duration{150 * time.Millisecond, time.Hour} {
@@ -103,7 +104,7 @@ func TestTheEndOfATimeoutCallsWhoAsksForIt(t *testing.T) {
 	}
 }
 
-// It has not lost an answer, which would cost its lease.
+// No response was lost, which would cost the lease.
 func TestALoneCallerWhoHasLeftSendsNothing(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -114,7 +115,7 @@ func TestALoneCallerWhoHasLeftSendsNothing(t *testing.T) {
 	})
 }
 
-// Its statement is cut, which is not a failure of the database.
+// Its statement is canceled, which is not a failure of the database.
 func TestALoneCallerWhoLeavesIsToldThatItDid(t *testing.T) {
 	t.Parallel()
 	db := withTables(t, sqltest.Postgres(t))

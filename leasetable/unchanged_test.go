@@ -13,8 +13,8 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// A lease whose clock was set back by an hour, as its waiters see it: it ends in an hour, and a
-// process that died does not renew it.
+// inAnHour is the expiry of a lease after the clock was set back by an hour, as its waiters read it. A dead process
+// does not renew the lease.
 var inAnHour = map[sqltest.Engine]string{
 	sqltest.EnginePostgres: "now() + interval '1 hour'", sqltest.EngineSQLite: "CAST(unixepoch('subsec') * 1000000 AS INTEGER) + 3600000000",
 	sqltest.EngineMySQL: "UTC_TIMESTAMP() + INTERVAL 1 HOUR", sqltest.EngineMariaDB: "UTC_TIMESTAMP() + INTERVAL 1 HOUR",
@@ -65,7 +65,7 @@ func TestALiveHolderOutlastsAWaiterWhateverTheClockSays(t *testing.T) {
 	})
 }
 
-// The database's clock was set ahead, maybe, and a takeover is on its way.
+// Perhaps the database's clock was set ahead, and a takeover is in progress.
 func TestALeaseThatHasExpiredIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -121,7 +121,7 @@ func TestALockThatWillEndSoonIsToldBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE sqllock_lease"); err != nil { // no renewal gets through
+	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE sqllock_lease"); err != nil { // blocks all renewals
 		t.Fatal(err)
 	}
 	for e := range events {
@@ -137,12 +137,12 @@ func TestALockThatWillEndSoonIsToldBefore(t *testing.T) {
 	}
 }
 
-// The waiter has seen the lease stand still for its TTL, which is renewed before it can be ended.
+// The waiter has read the lease unchanged for its TTL, but it is renewed before the waiter can end it.
 func TestARenewalThatComesFirstKeepsALeaseThatStoodStill(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		// Nobody renews in the background meanwhile: the row has the only truth.
+		// No renewal in the background interferes: only the row decides.
 		lease := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x")
 		run(t, db, "UPDATE sqllock_lease SET ttl_us = 200000")
 		tx, err := db.BeginTxx(t.Context(), nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// A program that was not upgraded, and does not call schema.Check, must not lock by an older protocol.
+// A program that was not upgraded, and does not call schema.Check, must not acquire locks with an older protocol.
 func TestTablesThatTakeALaterProgramAreRefused(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

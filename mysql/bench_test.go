@@ -13,8 +13,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// BenchmarkLocker measures a Locker beside the bare driver: statements that are prepared once, on
-// a pinned connection.
+// BenchmarkLocker compares a Locker with the bare driver: statements that are prepared once, on a dedicated connection.
 func BenchmarkLocker(b *testing.B) {
 	for _, server := range []struct {
 		name string
@@ -39,8 +38,8 @@ func BenchmarkLocker(b *testing.B) {
 
 type bare struct{ try, wait, unlock *sql.Stmt }
 
-// newBare connects without a database, so that the observer does not take it for a Locker's:
-// GET_LOCK is the same in all of them.
+// newBare connects without a database, so that the observer does not count the connection as a Locker's. GET_LOCK is
+// the same in all databases.
 func newBare(b *testing.B, db *sqltest.Database) bare {
 	b.Helper()
 	config, err := gomysql.ParseDSN(db.DSN)
@@ -103,7 +102,7 @@ func (o observer) Waiting(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Statements counts those of the whole server, as nobody else uses it, without its own.
+// Statements counts the statements of the whole server, which nobody else uses, except the observer's own.
 func (o observer) Statements(ctx context.Context) (int, error) {
 	var all, own int
 	var name string

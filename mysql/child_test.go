@@ -11,7 +11,7 @@ import (
 	"github.com/sqllock/sqllock/mysql"
 )
 
-// The variables that make the test program a process of its own.
+// The environment variables that make the test program a child process.
 const (
 	childDSN = "SQLLOCK_TEST_CHILD_DSN"
 	childTTL = "SQLLOCK_TEST_CHILD_TTL"
@@ -38,7 +38,7 @@ func child() int {
 	return 0
 }
 
-// childEnv makes the test program a child.
+// childEnv returns the environment variables that make the test program a child process.
 func childEnv(dsn string, ttl time.Duration, job string) []string {
 	return []string{childDSN + "=" + dsn, childTTL + "=" + ttl.String(), childJob + "=" + job}
 }

@@ -21,15 +21,14 @@ import (
 type conn struct {
 	sc       *sql.Conn
 	socket   *socket
-	watcher  *watcher // nil: its end is seen by the heartbeat only
+	watcher  *watcher // nil: only the heartbeat finds the end of the connection
 	id       int64    // CONNECTION_ID()
 	ttl      time.Duration
 	database string
 	uncut    context.Context //nolint:containedctx // the connection's own: ends when Cut is called
 	cut      context.CancelFunc
 
-	// Prepared for good: the driver prepares, executes and closes a statement with
-	// arguments each time otherwise.
+	// Prepared once: otherwise the driver prepares, executes and closes a statement with arguments each time.
 	getLock, releaseLock, many driver.Stmt
 }
 
@@ -41,12 +40,12 @@ func newConn(sc *sql.Conn, s *socket) *conn {
 	return c
 }
 
-// errNull is GET_LOCK's NULL.
+// errNull is the error for a NULL from GET_LOCK.
 var errNull = errors.New("the server did not take the lock: the statement was killed or hit a time limit of the server, " +
 	"or the server has no memory for another lock (GET_LOCK answered NULL)")
 
-// prepare makes a statement of the driver's own: database/sql would spend as much time on a
-// call as the server does.
+// prepare prepares a statement with the driver itself: database/sql would spend as much time on a call as the server
+// does.
 func (c *conn) prepare(ctx context.Context, query string) (stmt driver.Stmt, err error) {
 	err = c.sc.Raw(func(dc any) error {
 		stmt, err = dc.(driver.ConnPrepareContext).PrepareContext(ctx, query)
@@ -108,18 +107,18 @@ func (c *conn) runOne(ctx context.Context, op *session.Op[string]) (err error) {
 		op.Done, err = c.get(ctx, op.Key, 0)
 		return err
 	}
-	// RELEASE_LOCK says 0 or NULL for a lock that is not ours.
+	// RELEASE_LOCK returns 0 or NULL for a lock that is not ours.
 	answers, err := c.query(ctx, c.releaseLock, ServerName(c.database, op.Key))
 	op.Done = err == nil && len(answers) == 1 && isOne(answers[0])
 	return err
 }
 
-// longWait is the longer of the slices of a wait. It takes a session TTL that is not about as long.
+// longWait is the length of a long slice of a wait. It is only used with a session TTL of more than three times that.
 const longWait = 2 * time.Second
 
-// Wait implements session.Conn. MySQL waits for whole seconds only. After one or two of them the place in
-// the queue is lost: who has waited for long mostly takes two, and nobody falls into step with the
-// holders.
+// Wait implements session.Conn. MySQL waits for whole seconds only. After one or two of them the place in the queue is
+// lost. The longer a waiter has waited, the likelier its slice takes two seconds, and the random choice keeps waiters
+// from falling into step with the holders.
 func (c *conn) Wait(ctx context.Context, op *session.Op[string], waited time.Duration) (err error) {
 	seconds := int64(1)
 	if c.ttl > 3*longWait && rand.N(waited+time.Second) > time.Second/2 { //nolint:gosec // jitter
@@ -144,7 +143,7 @@ func (c *conn) get(ctx context.Context, name string, seconds int64) (bool, error
 	return err == nil && isOne(answers[0]), err
 }
 
-// isOne reports whether GET_LOCK or RELEASE_LOCK succeeded: only the integer 1 says so.
+// isOne reports whether GET_LOCK or RELEASE_LOCK succeeded: only the integer 1 means that.
 func isOne(answer driver.Value) bool { return answer == int64(1) }
 
 // query runs a statement whose rows have one column each.
@@ -204,8 +203,8 @@ func (c *conn) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Broken implements session.Conn: after an answer of the server the connection still works, unless it is that the server, or the
-// session, is being ended.
+// Broken implements session.Conn. After an error that the server sent, the connection still works, unless the error
+// says that the server or the session is ending.
 func (c *conn) Broken(err error) bool {
 	const (
 		shutdown       = 1053
@@ -217,8 +216,8 @@ func (c *conn) Broken(err error) bool {
 	return !errors.As(err, &answer) && !errors.Is(err, errNull) || isOneOf(err, shutdown, killed, killedMaria, idleForTooLong)
 }
 
-// Close implements session.Conn. The connection is closed, not given back to a pool; what
-// closing says changes nothing.
+// Close implements session.Conn. It closes the connection instead of giving it back to a pool; an error changes
+// nothing.
 func (c *conn) Close() {
 	c.cut()
 	_ = c.sc.Raw(func(any) error { return driver.ErrBadConn })

@@ -41,8 +41,8 @@ func (l *Locker) open(ctx context.Context) (session.Conn[string], error) {
 	return c, nil
 }
 
-// notLetIn reports whether the server will not let this client in as long as nothing is changed: it does not know this user,
-// password or database, or the two do not agree on how to connect.
+// notLetIn reports whether the server does not admit this client until something is changed: it does not know this
+// user, password or database, or the client and the server do not agree on how to connect.
 func notLetIn(err error) bool {
 	const (
 		accessDenied         = 1045
@@ -64,7 +64,7 @@ func notLetIn(err error) bool {
 		hostNotAllowed, passwordExpired, unknownDatabase, wrongAuthentication)
 }
 
-// tooMany reports whether the server, or the user, has no connection left.
+// tooMany reports whether the server has no connection left, or none for the user.
 func tooMany(err error) bool {
 	const (
 		tooManyConnections     = 1040
@@ -132,7 +132,7 @@ func (c *conn) probe(ctx context.Context) (map[string]string, error) {
 	return variables, rows.Err()
 }
 
-// refuse returns why a server with these variables would not exclude others by GET_LOCK.
+// refuse refuses a server with these variables if GET_LOCK would not exclude others there.
 func refuse(variables map[string]string) error {
 	const useLease = "use a lease (package leasetable)"
 	set := func(name string) bool { return isSet(variables[name]) }
@@ -159,7 +159,7 @@ func refuse(variables map[string]string) error {
 	return nil
 }
 
-// A replica may be the primary soon.
+// errReadOnly refuses a read-only server, which may be the primary soon.
 var errReadOnly = &session.PassingRefusalError{Refused: &refusal.Error{
 	Seen:    "the server is read-only, and so probably a replica whose locks its primary does not know",
 	Instead: "connect to the primary",

@@ -36,7 +36,7 @@ func TestSessionLocksAreAsOnEveryServer(t *testing.T) {
 	}
 }
 
-// database is one as the tests of every server see it.
+// database is a database for the tests that all servers share.
 type database struct{ db *sqltest.Database }
 
 func (d database) Pool() *sql.DB { return d.db.DB.DB }
@@ -88,7 +88,7 @@ func (d database) New(s locktest.Settings) (locktest.SessionLocker, error) {
 	return shown{l}, err
 }
 
-// shown is a Locker as the suites for all servers know it.
+// shown is a Locker for the suites that all servers share.
 type shown struct{ *mysql.Locker }
 
 func (s shown) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Holder, bool, error) {
@@ -123,6 +123,6 @@ func (d database) EndWaits(t *testing.T, _ string, sessions bool) {
 		t.Fatal(err)
 	}
 	for _, id := range ids {
-		_, _ = d.db.ExecContext(t.Context(), fmt.Sprintf("%s %d", end, id)) // it may have gone
+		_, _ = d.db.ExecContext(t.Context(), fmt.Sprintf("%s %d", end, id)) // it may be gone
 	}
 }

@@ -42,7 +42,7 @@ func TestDeadlines(t *testing.T) {
 
 type dialler = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// dialling opens a Locker whose connections are dialled by dial.
+// dialling opens a Locker whose connections are opened by dial.
 func dialling(t *testing.T, dsn string, dial dialler, opts ...mysql.Option) *mysql.Locker {
 	t.Helper()
 	config := parse(t, dsn)
@@ -52,6 +52,6 @@ func dialling(t *testing.T, dsn string, dial dialler, opts ...mysql.Option) *mys
 		t.Fatal(err)
 	}
 	db := sql.OpenDB(c)
-	t.Cleanup(func() { _ = db.Close() }) // whatever it says, the test is over
+	t.Cleanup(func() { _ = db.Close() }) // the test is over, so an error does not matter
 	return closing(t)(mysql.FromDB(db, opts...))
 }

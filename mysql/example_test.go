@@ -35,7 +35,8 @@ func reindexTables(ctx context.Context, dsn string) error {
 	})
 }
 
-// A Locker that connects as a *sql.DB does. It takes no connection from the pool of the *sql.DB. One from a DSN is faster.
+// A Locker that connects like a *sql.DB. It takes no connection from the pool of the *sql.DB. A Locker from a DSN is
+// faster.
 func ExampleFromDB() {
 	if err := migrateTables(context.Background(), os.Getenv("DATABASE_URL")); err != nil {
 		log.Fatal(err)
@@ -61,13 +62,14 @@ func migrateTables(ctx context.Context, dsn string) error {
 	})
 }
 
-// What another program, in any language, passes to GET_LOCK to take the lock "nightly report" in the database "shop".
+// The argument with which another program, in any language, calls GET_LOCK to acquire the lock "nightly report" in the
+// database "shop".
 func ExampleServerName() {
 	fmt.Println(mysql.ServerName("shop", "nightly report"))
 	// Output: sqllock_9bd352b0335f927f62fdf5bb229dc6b814faeb97fcef9412
 }
 
-// Who holds a lock, and how many wait for it.
+// How to find the holder of a lock, and the number of its waiters.
 func ExampleLocker_Inspect() {
 	if err := showHolder(context.Background(), os.Getenv("DATABASE_URL")); err != nil {
 		log.Fatal(err)

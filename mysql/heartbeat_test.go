@@ -9,7 +9,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// The server tells a user who has asked too much to wait for the next hour.
+// The server refuses the statements of a user who has exceeded a limit, until the next hour.
 func TestAnErrorOfOneHeartbeatCostsNoLock(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -27,8 +27,8 @@ func TestNoLockIsHeldTwiceWhateverHappensToItsHolders(t *testing.T) {
 	})
 }
 
-// Connections are not ended here. A lock that goes from one goroutine to the next is released and
-// taken without a statement, and so by what is known of the connection.
+// Connections are not ended in this test. A handoff between goroutines uses no statement, and so relies on what the
+// Locker knows about the connection.
 func TestNoLockIsHeldTwiceWhereGoroutinesHandItOver(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

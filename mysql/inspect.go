@@ -8,7 +8,8 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// Inspect reports which connection holds the lock called name, in this process or another, if any does. The rest is known as far as the user may see it:
+// Inspect returns the connection that holds the lock called name, in this process or another, if there is one. Of its
+// details, it returns those that the user may see:
 //   - Address: for connections of the same user, and with the privilege PROCESS for all. MySQL shows none with
 //     performance_schema=OFF.
 //   - Owner: the attribute program_name, for connections of the same user, and with SELECT on
@@ -18,7 +19,7 @@ import (
 //
 // MariaDB shows Owner and Waiters only when it was started with performance_schema=ON, and Waiters
 // only while the instrument wait/lock/metadata/sql/mdl is enabled. Since is never known: no table
-// says when a connection began or took a lock.
+// has the time when a connection began or took a lock.
 func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (Info, error) {
 	const op = "inspect"
 	if _, err := want(op, name, opts); err != nil {
@@ -27,7 +28,7 @@ func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Optio
 	return l.look(ctx, op, name)
 }
 
-// look asks who holds the lock called name, and what more the user may see.
+// look asks the server for the holder of the lock called name, and for the details that the user may see.
 func (l *Locker) look(ctx context.Context, op, name string) (Info, error) {
 	return session.Ask(ctx, l.engine, op, name, func(ctx context.Context, c session.Conn[string]) (info Info, err error) {
 		mc := c.(*conn)
@@ -41,8 +42,8 @@ func (l *Locker) look(ctx context.Context, op, name string) (Info, error) {
 	})
 }
 
-// details adds what the statement that says who holds a lock does not: it takes ten times as long,
-// too long for a failed try.
+// details adds what the statement for the holder does not return: it takes ten times as long, too long for a failed
+// try.
 func (c *conn) details(ctx context.Context, name string, h *sqllock.Holder) error {
 	err := c.sc.QueryRowContext(ctx, detailsSQL, h.Session, ServerName(c.database, name)).Scan(&h.Owner, &h.Waiters)
 	if mayNotSee(err) {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// MariaDB shows its locks when it was told to: one such server is enough for all of these.
+// MariaDB lists its locks only if it is configured to: one such server is enough for all of these tests.
 func TestWhatAServerShows(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*testing.T) func(sqltest.TB) *sqltest.Database{
@@ -109,7 +109,7 @@ func TestListSaysWhatToTurnOnForAServerThatShowsNothing(t *testing.T) {
 	}
 }
 
-// Such a user sees which connection holds a lock, and no more.
+// Such a user sees which connection holds a lock, and nothing more.
 func TestAUserWithoutPrivilegesInspectsButCannotListOrTerminate(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, db *sqltest.Database) {
@@ -133,8 +133,7 @@ func TestAUserWithoutPrivilegesInspectsButCannotListOrTerminate(t *testing.T) {
 	})
 }
 
-// asUser makes a user that may do anything in the database, but nothing with the server, and
-// returns its DSN.
+// asUser creates a user with all privileges on the database but none on the server, and returns its DSN.
 func asUser(t *testing.T, db *sqltest.Database) string {
 	t.Helper()
 	name := ask[string](t, db, "SELECT DATABASE()")

@@ -20,7 +20,7 @@ func TestAUserWithoutAFreeConnectionIsErrLimit(t *testing.T) {
 	})
 }
 
-// limitedUser makes a user of the database with limited resources, and returns the DSN.
+// limitedUser creates a database user with limited resources, and returns the DSN.
 func limitedUser(t *testing.T, db *sqltest.Database, limit string) string {
 	t.Helper()
 	database := database{db}

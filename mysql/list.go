@@ -12,10 +12,10 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// Info is what the server says of a lock of GET_LOCK.
+// Info is what the server shows of a lock of GET_LOCK.
 type Info struct {
-	Name       string // as Inspect was asked; List does not know it
-	ServerName string // what GET_LOCK was called with, in lower case on MySQL as List tells it; compare it with ServerName
+	Name       string // as given to Inspect; List does not know it
+	ServerName string // the name that GET_LOCK was called with, on MySQL in lower case as List returns it; compare it with ServerName
 	Held       bool   // by a connection
 
 	Holder  sqllock.Holder   // the first of Holders; zero: nobody holds it
@@ -29,13 +29,13 @@ var (
 		"of performance_schema")
 )
 
-// List returns the locks that were taken by GET_LOCK, whoever took them and for what, in order of
-// their names. They are the whole server's, of every database.
+// List returns the locks that were taken by GET_LOCK, by any program and for any purpose, in order of their names. They
+// are the locks of the whole server, of every database.
 //
-// It takes SELECT on the tables metadata_locks, threads and session_connect_attrs of
-// performance_schema. The error is sqllock.ErrUnsupported when performance_schema or its instrument
-// wait/lock/metadata/sql/mdl is off, as both are on MariaDB unless turned on; a lock that was taken
-// before the instrument was enabled is not shown. What is known of a holder is said at Inspect.
+// List takes SELECT on the tables metadata_locks, threads and session_connect_attrs of performance_schema. The error is
+// sqllock.ErrUnsupported when performance_schema or its instrument wait/lock/metadata/sql/mdl is off, as both are on
+// MariaDB unless turned on. A lock that was taken before the instrument was enabled is not shown. Inspect documents
+// what is known about a holder.
 func (l *Locker) List(ctx context.Context) ([]Info, error) {
 	type answer struct {
 		infos []Info

@@ -20,79 +20,75 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// locksPerSession bounds how many locks the end of one connection can cost.
+// locksPerSession bounds how many locks are lost when one connection ends.
 const locksPerSession = 1000
 
 // Locker takes session locks on MySQL or MariaDB. Close it when it is no longer needed.
 type Locker struct {
 	db       *sql.DB // the Locker's own: keeps no idle connection and has no limit
 	ttl      time.Duration
-	idle     time.Duration // at the longest, before a heartbeat
+	idle     time.Duration // the longest time without a heartbeat
 	owner    string
 	sessions int
 	wide     bool        // names belong to the whole server
-	mariadb  atomic.Bool // the server is one
+	mariadb  atomic.Bool // the server is MariaDB
 	events   observe.Sink
 	engine   *session.Locker[string]
 }
 
 var _ sqllock.Locker = (*Locker)(nil)
 
-// Option sets up a Locker.
+// Option configures a Locker.
 type Option func(*Locker)
 
-// WithSessionTTL sets how long the server keeps a session, and its locks, that it does not
-// hear of; it is rounded up to whole seconds. The default is 15 s, the least 3 s, the most a day. A shorter one
-// frees the locks of a stopped or cut-off process sooner, and loses those of one that merely
-// stalls.
+// WithSessionTTL sets how long the server keeps a session, and its locks, after it last heard from it. The TTL is
+// rounded up to whole seconds. The default is 15 s, the least 3 s, the most a day. A shorter TTL frees the locks of a
+// stopped or cut-off process sooner, and loses the locks of a process that merely stalls.
 func WithSessionTTL(ttl time.Duration) Option {
 	return func(l *Locker) { l.ttl = ttl }
 }
 
-// WithOwner sets what the Locker calls itself. The default is program@host:pid.
+// WithOwner sets the name that the Locker gives itself. The default is program@host:pid.
 func WithOwner(owner string) Option {
 	return func(l *Locker) { l.owner = owner }
 }
 
-// WithServerWideNames makes the names those of the whole server: a Locker has the same locks in
-// every database. Without it a name belongs to the connection's database. It is as if the
-// connections had no database.
+// WithServerWideNames makes the names belong to the whole server: a Locker has the same locks in every database, as if
+// its connections had no database. Without it a name belongs to the connection's database.
 func WithServerWideNames() Option {
 	return func(l *Locker) { l.wide = true }
 }
 
-// WithMaxConnections sets how many connections the Locker opens at most, half of them to wait on.
-// The default is 20, the least 2, the most 1000. A connection holds some hundreds of locks; when all are full an
-// acquisition fails with sqllock.ErrLimit. Waits for more names than there are connections to wait on
-// try every 50 ms instead of standing in the server's queue.
+// WithMaxConnections sets how many connections the Locker opens at most; half of them are for waits. The default is 20,
+// the least 2, the most 1000. A connection holds up to 1,000 locks; when all are full, an acquisition fails with
+// sqllock.ErrLimit. Waits for more names than there are connections for waits try every 50 ms instead of waiting in the
+// server's queue.
 func WithMaxConnections(n int) Option {
 	return func(l *Locker) { l.sessions = n }
 }
 
-// WithLogger has the Locker log to logger: at the level Warn that locks were lost or a connection
-// ended, at Debug everything else that happens to locks. Names of locks are logged, SQL and
-// passwords are not. Without it nothing is logged.
+// WithLogger sets the logger of the Locker. At the level Warn it logs lost locks, ended connections, and waits during
+// which the database cannot be used; at Debug everything else that happens to locks. Names of locks are logged, SQL and
+// passwords are not. Without a logger nothing is logged.
 func WithLogger(logger *slog.Logger) Option {
 	return func(l *Locker) { l.events.Logger = logger }
 }
 
-// WithHook has hook called with what happens to the Locker's locks, after it happened. It is
-// called from many goroutines, at the same time too, and now and then after Close. What calls it
-// waits for it, renewals among them: a hook that is slow loses locks, and one that uses the Locker or
-// panics can hang it. Hand over to a channel what takes time.
+// WithHook sets a function that is called with everything that happens to the Locker's locks, after it happened. Many
+// goroutines call it, at the same time too, and now and then after Close. Its callers, renewals among them, wait for
+// it: a slow hook loses locks, and a hook that uses the Locker or panics can hang it. Hand slow work over to a channel.
 func WithHook(hook func(context.Context, sqllock.Event)) Option {
 	return func(l *Locker) { l.events.Hook = hook }
 }
 
-// New returns a Locker that connects by dsn, in the form of github.com/go-sql-driver/mysql:
-// user:password@tcp(host:3306)/database. It connects when the first lock is asked for.
+// New returns a Locker that connects with dsn, in the form of github.com/go-sql-driver/mysql:
+// user:password@tcp(host:3306)/database. It connects when the first lock is requested.
 //
-// The DSN's readTimeout and writeTimeout are not used: every statement has a deadline, and a
-// wait takes longer.
+// New ignores the DSN's readTimeout and writeTimeout: every statement has a deadline, and a wait takes longer.
 func New(dsn string, opts ...Option) (*Locker, error) {
 	config, err := gomysql.ParseDSN(dsn)
 	if err != nil {
-		// The text of the error may repeat a part of the DSN.
+		// The error's text may repeat a part of the DSN.
 		return nil, errors.New("sqllock: the MySQL DSN cannot be parsed; " +
 			"it should look like user:password@tcp(host:3306)/database")
 	}
@@ -106,10 +102,10 @@ func New(dsn string, opts ...Option) (*Locker, error) {
 	})
 }
 
-// FromDB returns a Locker that connects as db does, whose driver must be
-// github.com/go-sql-driver/mysql. It takes no connection from db's pool, and does not close it. For
-// a *sqlx.DB pass its field DB. The driver writes lines of its own to stderr when a connection breaks, unless the configuration of db has
-// another Logger. A readTimeout of db's must be longer than two seconds.
+// FromDB returns a Locker that connects as db does, whose driver must be github.com/go-sql-driver/mysql. It takes no
+// connection from db's pool, and does not close it. For a *sqlx.DB pass its field DB. The driver writes lines of its
+// own to stderr when a connection breaks, unless the configuration of db has another Logger. A readTimeout of db's must
+// be longer than two seconds.
 func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	c, err := connector.Of(db)
 	if err != nil {
@@ -118,8 +114,8 @@ func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	return FromConnector(c, opts...)
 }
 
-// FromConnector returns a Locker that connects by c, which github.com/go-sql-driver/mysql has made. A readTimeout of c's must be longer
-// than two seconds.
+// FromConnector returns a Locker that connects with c, a connector of github.com/go-sql-driver/mysql. A readTimeout of
+// c's must be longer than two seconds.
 func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
 	if err := connector.Check(c); err != nil {
 		return nil, err
@@ -138,8 +134,8 @@ func newLocker(opts []Option, connect func(owner string) (driver.Connector, erro
 	for _, opt := range opts {
 		opt(l)
 	}
-	// wait_timeout counts whole seconds, a slice of a wait takes one, and a heartbeat a second
-	// finds a dead connection.
+	// wait_timeout counts whole seconds, a slice of a wait takes at least one, and a heartbeat a second finds a dead
+	// connection.
 	timing, err := session.NewTiming(l.ttl, 3*time.Second, l.idle)
 	if err != nil {
 		return nil, err
@@ -161,7 +157,7 @@ func newLocker(opts []Option, connect func(owner string) (driver.Connector, erro
 	return l, nil
 }
 
-// identity says whose events those of l are.
+// identity returns the Locker for the events of l.
 func (l *Locker) identity() event.Locker {
 	system := "mysql"
 	if l.mariadb.Load() {
@@ -179,9 +175,9 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Op
 	return l.engine.TryAcquire(ctx, w)
 }
 
-// Acquire implements sqllock.Locker. A wait whose connection ends, as when the server restarts, begins again on another one, and
-// so does one on a server that is read-only for now; its place in the queue is lost. When the Locker itself holds as many
-// locks as it may (sqllock.ErrLimit) it does not wait.
+// Acquire implements sqllock.Locker. If the connection of a wait ends, as when the server restarts, the wait begins
+// again on another one; so does a wait on a server that is read-only for now. Its place in the queue is lost. When the
+// Locker itself holds as many locks as it may, Acquire does not wait (sqllock.ErrLimit).
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
 	w, err := l.want(ctx, name, opts)
 	if err != nil {
@@ -190,13 +186,13 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Optio
 	return l.engine.Acquire(ctx, w)
 }
 
-// want makes of a name and options what is asked for. This package has no options of its own.
+// want makes a Want from a name and options. This package has no options of its own.
 func want(op, name string, opts []sqllock.Option) (session.Want[string], error) {
 	_, o, err := session.CheckArgs[struct{}](op, name, opts)
 	return session.Want[string]{Name: name, Key: name, Wait: o.Wait, Probe: o.Probe}, err
 }
 
-// want is the want of an acquisition. That it is not valid is told, as whatever else ends one.
+// want makes a Want from a name and options. It reports invalid ones as a failed acquisition.
 func (l *Locker) want(ctx context.Context, name string, opts []sqllock.Option) (session.Want[string], error) {
 	w, err := want("acquire", name, opts)
 	if err != nil {
@@ -205,8 +201,8 @@ func (l *Locker) want(ctx context.Context, name string, opts []sqllock.Option) (
 	return w, err
 }
 
-// Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. It
-// returns when every connection is closed. Closing again is harmless.
+// Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. Close returns when every
+// connection is closed. Closing again is harmless.
 func (l *Locker) Close() error {
 	l.engine.Close()
 	return l.db.Close()

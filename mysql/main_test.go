@@ -20,8 +20,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// newLocker opens a Locker on db and closes it at the end of the test. Its session TTL ends in no test: what was left
-// held is found out.
+// newLocker opens a Locker on db, and closes it at the end of the test. Its session TTL does not end during a test, so
+// a lock that is left held is detected.
 func newLocker(tb testing.TB, db *sqltest.Database, opts ...mysql.Option) *mysql.Locker {
 	tb.Helper()
 	return closing(tb)(mysql.New(db.DSN, append([]mysql.Option{mysql.WithSessionTTL(time.Hour)}, opts...)...))
@@ -39,7 +39,7 @@ func closing(tb testing.TB) func(*mysql.Locker, error) *mysql.Locker {
 	}
 }
 
-// What tests of every server use.
+// Helpers that the tests of all servers share.
 var (
 	mustTry     = locktest.MustTry
 	mustBeHeld  = locktest.MustBeHeld

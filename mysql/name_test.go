@@ -11,7 +11,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// The names are what other programs lock with: they must not change.
+// Other programs lock with these names, so they must not change.
 func TestServerNamesDoNotChange(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ database, name, want string }{
@@ -81,7 +81,7 @@ func TestServerWideNamesAreTheSameInEveryDatabase(t *testing.T) {
 		}
 		config.DBName = "mysql" // every server has it
 		here, there := newLocker(t, db, mysql.WithServerWideNames()), closing(t)(mysql.New(config.FormatDSN(), mysql.WithServerWideNames()))
-		name := t.Name() // of a server that other tests use
+		name := t.Name() // other tests use this server, too
 		lock := mustTry(t, here, name)
 		mustBeHeld(t, there, name)
 		if id := ask[int64](t, db, "SELECT IS_USED_LOCK(?)", mysql.ServerName("", name)); id == 0 {

@@ -21,18 +21,18 @@ func onEach(t *testing.T, test func(t *testing.T, db *sqltest.Database)) {
 
 var servers = map[string]func(sqltest.TB) *sqltest.Database{"MySQL": sqltest.MySQL, "MariaDB": sqltest.MariaDB}
 
-// processes is the table of sessions. MySQL's information_schema.PROCESSLIST fails while any session's statement has a parameter
-// that is not UTF-8.
+// processes is the table of sessions. MySQL's information_schema.PROCESSLIST fails while the statement of any session
+// has a parameter that is not UTF-8.
 const processes = "/*!80022 performance_schema.processlist */ /*M! information_schema.PROCESSLIST */"
 
-// sessionsOn counts the connections to db, without those that it has itself.
+// sessionsOn counts the connections to db, except db's own.
 func sessionsOn(t *testing.T, db *sqltest.Database) (n int) {
 	t.Helper()
 	db.SetMaxOpenConns(1)
 	return ask[int](t, db, "SELECT COUNT(*) - 1 FROM "+processes+" WHERE DB = DATABASE()")
 }
 
-// waitersOn counts the sessions that wait in the server's queues, for whichever lock.
+// waitersOn counts the sessions that wait in the server's queues, for any lock.
 func waitersOn(t *testing.T, db *sqltest.Database) int {
 	t.Helper()
 	return ask[int](t, db, "SELECT COUNT(*) FROM "+processes+" WHERE DB = DATABASE() AND STATE = 'User lock'")

@@ -11,14 +11,14 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// One server for what takes one of the test's own, one after the other.
+// The tests that need a server of their own run on one server, one after the other.
 func TestAServerOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	for _, engine := range []sqltest.Engine{sqltest.EngineMySQL, sqltest.EngineMariaDB} {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			const connections = 12 // and one for an administrator
+			const connections = 12 // plus one for an administrator
 			srv := sqltest.Start(t, engine, fmt.Sprint("max_connections=", connections))
 			t.Logf("server: %s", srv)
 			t.Run("may limit the time of statements", func(t *testing.T) { //nolint:paralleltest // see above

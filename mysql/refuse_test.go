@@ -17,7 +17,7 @@ func TestServersThatWouldNotExcludeOthersAreRefused(t *testing.T) {
 		{"group_replication_group_name", "8a94f357-aab4-11df-86ab-c80aa9429562", "replication group"},
 		{"read_only", "ON", "read-only"},
 		{"read_only", "1", "read-only"},
-		{"read_only", "NO_LOCK", "read-only"}, // of MariaDB 12
+		{"read_only", "NO_LOCK", "read-only"}, // MariaDB 12
 		{"version", "5.7.44-log", "older"},
 		{"version", "8.0.21", "older"},
 		{"version", "10.5.29-MariaDB", "older"},

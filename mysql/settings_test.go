@@ -23,7 +23,7 @@ func TestSessionLocksAreAsEverWhateverTheSettings(t *testing.T) {
 		}
 		locktest.UnderSettings(t, database{db}, "mysql", odd, func(ctx context.Context, l locktest.SessionLocker) error {
 			_, err := l.(shown).List(ctx)
-			if errors.Is(err, sqllock.ErrUnsupported) { // a MariaDB that does not show its locks
+			if errors.Is(err, sqllock.ErrUnsupported) { // a MariaDB that does not list its locks
 				return nil
 			}
 			return err
@@ -31,7 +31,7 @@ func TestSessionLocksAreAsEverWhateverTheSettings(t *testing.T) {
 	})
 }
 
-// New does not use these of its DSN.
+// New does not use these parameters of its DSN.
 func TestTimeoutsOfTheDSNAreLongerThanAWait(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, db *sqltest.Database) {

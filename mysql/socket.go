@@ -7,21 +7,20 @@ import (
 	gomysql "github.com/go-sql-driver/mysql"
 )
 
-// socket is what a connection is made of. A deadline on it is all that a statement needs of a
-// context, for which the driver changes goroutines twice. It is known of connections that a
-// Locker dials itself.
+// socket is the socket of a connection. A deadline on it replaces a context for a statement, for which the driver would
+// switch goroutines twice. It is known for the connections that a Locker dials itself.
 type socket struct{ net.Conn }
 
 type socketKey struct{}
 
-// withSocket makes a context to connect with, and what will be the connection's socket; that has
-// no Conn if it is not known.
+// withSocket returns a context to connect with, and the socket of that connection. The socket has no Conn if it is not
+// known.
 func withSocket(ctx context.Context) (context.Context, *socket) {
 	s := &socket{}
 	return context.WithValue(ctx, socketKey{}, s), s
 }
 
-// dialSockets has connections dialled as the driver does, unless it does that in a way of its own.
+// dialSockets makes config record the sockets that it dials, unless it has a DialFunc or a network of its own.
 func dialSockets(config *gomysql.Config) {
 	if config.DialFunc != nil || config.Net != "tcp" && config.Net != "unix" {
 		return

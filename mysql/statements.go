@@ -2,7 +2,7 @@ package mysql
 
 import _ "embed"
 
-// The statements, one a file.
+// The statements, one per file.
 var (
 	//go:embed sql/modes.sql
 	modesSQL string

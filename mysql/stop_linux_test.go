@@ -9,7 +9,8 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// A process is stopped, for longer than the session TTL, when it has read that a lock is its own, and knows it not yet.
+// A process is stopped, for longer than the session TTL, after it has read the response that grants it a lock, and
+// before it knows the response.
 func TestALockWhoseAnswerIsKnownTooLateIsNotGiven(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -11,14 +11,13 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// Terminate ends the connection that holds the lock called name (KILL CONNECTION) and returns who
-// that was, and whether it ended any: not when nobody held the lock, or no longer when it came to it.
-// It returns when that connection no longer holds the lock; every other lock of the connection is
-// lost, too.
+// Terminate ends the connection that holds the lock called name (KILL CONNECTION). It returns the holder, and whether
+// it ended a connection: not when nobody held the lock, or when that connection gave it up before. It returns when that
+// connection no longer holds the lock. Every other lock of the connection is lost, too.
 //
-// It takes the same user, or the privilege CONNECTION_ADMIN (MariaDB: CONNECTION ADMIN) or SUPER. A lock
-// that this Locker holds is an error. After an error the connection may have been ended if a
-// holder is returned, or if the Locker's own connection broke or ctx ended.
+// Terminate takes the same user, or the privilege CONNECTION_ADMIN (MariaDB: CONNECTION ADMIN) or SUPER. A lock that
+// this Locker holds is an error. After an error the connection may have been ended if a holder is returned, or if the
+// Locker's own connection broke or ctx ended.
 func (l *Locker) Terminate(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, ended bool, err error) {
 	if _, err := want("terminate", name, opts); err != nil {
 		return sqllock.Holder{}, false, err

@@ -14,23 +14,23 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// watcher notices that the server ends an idle connection. It waits in the runtime's poller, and takes no byte from the
+// watcher notices when the server ends an idle connection. It waits in the runtime's poller, and takes no byte from the
 // driver. The driver cannot read meanwhile; no statement is sent before wait has returned.
 type watcher struct {
 	socket  net.Conn
 	raw     syscall.RawConn
-	doubted time.Time // when the server last spoke without being asked
+	doubted time.Time // when the server last sent something without being asked
 }
 
-// doubtEvery is the shortest time between two doubts. A server that goes on to speak without being asked costs a
-// statement in that time, and is watched by heartbeats only for the rest of it.
+// doubtEvery is the shortest time between two doubts. A server that keeps sending without being asked costs one
+// statement in that time. For the rest of it, only heartbeats watch the connection.
 const doubtEvery = time.Second
 
 // errSpoke says that there is something to read on an idle connection.
 var errSpoke = errors.New("the server spoke without being asked")
 
-// newWatcher returns nil for a socket that cannot be watched. One of another type may have read ahead, or have deadlines of
-// its own kind.
+// newWatcher returns nil for a socket that cannot be watched. A socket of another type may have read ahead, or have its
+// own kind of deadlines.
 func newWatcher(socket net.Conn) *watcher {
 	var raw syscall.RawConn
 	var err error
@@ -46,7 +46,7 @@ func newWatcher(socket net.Conn) *watcher {
 	return &watcher{socket: socket, raw: raw}
 }
 
-// watch has the end of the connection noticed between statements, if its socket is known.
+// watch sets up the watcher of the connection, if its socket is known.
 func (c *conn) watch() error {
 	if c.socket.Conn != nil {
 		c.watcher = newWatcher(c.socket.Conn)
@@ -59,7 +59,7 @@ func (c *conn) watch() error {
 }
 
 // wait returns nil when ctx ends, errSpoke when there is something to read, and another error when the connection has
-// ended. The socket has no deadline for reading then.
+// ended. It leaves no read deadline on the socket.
 func (w *watcher) wait(ctx context.Context) error {
 	if err := w.socket.SetReadDeadline(time.Time{}); err != nil { // the driver leaves its own, if it has a timeout
 		return err
@@ -73,18 +73,18 @@ func (w *watcher) wait(ctx context.Context) error {
 	if stop() {
 		return err
 	}
-	<-interrupted // the deadline is set, and not later
+	<-interrupted // the deadline is set now, and not after the reset
 	if errReset := w.socket.SetReadDeadline(time.Time{}); errReset != nil {
 		return errReset
 	}
-	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errSpoke) { // what it said is for the next statement
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errSpoke) { // the next statement reads what the server sent
 		return nil
 	}
 	return err
 }
 
-// Watch implements session.Conn. What a server says without being asked is why it ends the session, or, in TLS, a ticket or a
-// key that the driver is to read; what comes after it is not seen.
+// Watch implements session.Conn. When a server sends something without being asked, it is the reason why it ends the
+// session, or, in TLS, a ticket or a key that the driver is to read. What comes after that is not seen.
 func (c *conn) Watch(ctx context.Context) error {
 	if c.watcher == nil {
 		<-ctx.Done()

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// canPeek is false where sockets have no poller to wait in: the end of a session is seen by the heartbeat.
+// canPeek is false where sockets have no poller to wait in: only the heartbeat finds the end of a session.
 const canPeek = false
 
 func peek(syscall.RawConn) error { return errors.ErrUnsupported }

@@ -44,7 +44,7 @@ func TestTheEndOfASessionIsToldThroughTLS(t *testing.T) {
 	})
 }
 
-// The driver leaves a deadline for its next answer on the socket, which comes before a heartbeat does.
+// The driver leaves the deadline of its last read on the socket, and it passes before the next heartbeat.
 func TestTheEndOfASessionIsToldWhateverTheTimeoutForReading(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -56,10 +56,10 @@ func TestTheEndOfASessionIsToldWhateverTheTimeoutForReading(t *testing.T) {
 	})
 }
 
-// lastWords passes on what a client and its server say, until the server is made to say something and to hang up.
+// lastWords forwards a connection between a client and its server, until it sends the client something and closes it.
 type lastWords struct {
 	listener net.Listener
-	say      chan []byte // to the first client
+	say      chan []byte // sent to the first client
 }
 
 func newLastWords(t *testing.T, server string) *lastWords {
@@ -102,8 +102,8 @@ func (w *lastWords) serve(t *testing.T, server string) {
 	}
 }
 
-// As a server does that ends a session because of its timeout, or is shut down: it says so first, in a packet that looks
-// like an answer or not, and the heartbeat that asks what it means is answered by that.
+// A server that ends a session because of a timeout or a shutdown sends a message first, in a packet that may look like
+// a response. A heartbeat that checks the connection then gets that packet as its response.
 func TestTheEndOfASessionIsToldWhateverTheServerSaysFirst(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -127,7 +127,7 @@ func TestTheEndOfASessionIsToldWhateverTheServerSaysFirst(t *testing.T) {
 	}
 }
 
-// sockets are both ends of a connection, of every kind that is watched.
+// sockets returns functions that open both ends of a connection, for every kind that is watched.
 func sockets(t *testing.T) map[string]func(t *testing.T) (ours, theirs net.Conn) {
 	t.Helper()
 	connected := func(network, address string) func(t *testing.T) (ours, theirs net.Conn) {
@@ -166,7 +166,7 @@ func onEachSocket(t *testing.T, test func(t *testing.T, ours, theirs net.Conn)) 
 	}
 }
 
-// mustEcho has both ends say something to each other.
+// mustEcho makes both ends send something to each other.
 func mustEcho(t *testing.T, a, b net.Conn) {
 	t.Helper()
 	for _, c := range [][2]net.Conn{{a, b}, {b, a}} {
@@ -185,7 +185,7 @@ func TestAnIdleConnectionIsWatchedUntilAStatementBegins(t *testing.T) {
 	onEachSocket(t, func(t *testing.T, ours, theirs net.Conn) {
 		t.Helper()
 		watch := mysql.Watch(ours)
-		for range 2000 { // the statement comes before the watch is in the poller, or after
+		for range 2000 { // the statement begins before the watch is in the poller, or after
 			ctx, statement := context.WithCancel(t.Context())
 			go statement()
 			if err := watch(ctx); err != nil {
@@ -255,7 +255,7 @@ func TestWhatAServerSaysUnaskedIsDoubtedOnceASecond(t *testing.T) {
 	})
 }
 
-// wrapped is a socket that a dialler has wrapped, as to count what is sent.
+// wrapped is a socket that a dial function has wrapped, for example to count the bytes sent.
 type wrapped struct{ *net.TCPConn }
 
 func TestASocketThatIsNotTheSystemsIsNotWatched(t *testing.T) {

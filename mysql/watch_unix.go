@@ -12,7 +12,7 @@ import (
 const canPeek = true
 
 // peek waits until there is something to read on a socket, which it leaves there, or nothing will come any more. It
-// returns which, and never nil.
+// returns which of them, and never nil.
 func peek(raw syscall.RawConn) error {
 	var n int
 	var failed error

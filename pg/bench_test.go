@@ -13,8 +13,8 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// BenchmarkLocker measures a Locker beside the bare driver: pgx on a pinned connection, with its
-// cache of prepared statements.
+// BenchmarkLocker compares a Locker with the bare driver: pgx on a dedicated connection, with its cache of prepared
+// statements.
 func BenchmarkLocker(b *testing.B) {
 	db := sqltest.Postgres(b)
 	elsewhere, err := pgx.ParseConfig(db.DSN)
@@ -22,7 +22,7 @@ func BenchmarkLocker(b *testing.B) {
 		b.Fatal(err)
 	}
 	database := elsewhere.Database
-	elsewhere.Database = "postgres" // so that what the observer does is counted there
+	elsewhere.Database = "postgres" // so that the observer's own statements are counted there
 	conn, err := pgx.ConnectConfig(b.Context(), elsewhere)
 	if err != nil {
 		b.Fatal(err)
@@ -72,7 +72,7 @@ func (c bare) yes(ctx context.Context, query, name string) error {
 	return err
 }
 
-// observer looks at a database from another.
+// observer observes a database from another database.
 type observer struct {
 	conn     *pgx.Conn
 	database string
@@ -87,8 +87,7 @@ func (o observer) Waiting(ctx context.Context) (int, error) {
 		AND database = (SELECT oid FROM pg_database WHERE datname = $1)`)
 }
 
-// Statements counts transactions: every statement is one. A session tells of them now and then,
-// and when it ends.
+// Statements counts transactions, one per statement. A session reports them from time to time, and when it ends.
 func (o observer) Statements(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, soon)
 	defer cancel()

@@ -8,8 +8,8 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// In transaction mode two clients hold the same lock. In session mode they do not, but nothing
-// tells the modes apart, and the lock outlives a client whose session the pooler keeps.
+// In transaction mode two clients can hold the same lock. In session mode they cannot, but nothing distinguishes the
+// modes, and the lock survives a client if the pooler keeps its session.
 func TestAPoolerInBetweenIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"transaction", "session", "statement"} {

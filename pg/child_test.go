@@ -18,12 +18,12 @@ import (
 	"github.com/sqllock/sqllock/pg"
 )
 
-// The variables that make the test program a process of its own.
+// The environment variables that make the test program a child process.
 const (
 	childDSN = "SQLLOCK_TEST_CHILD_DSN"
 	childTTL = "SQLLOCK_TEST_CHILD_TTL"
-	childJob = "SQLLOCK_TEST_CHILD_JOB" // a locktest.Job, hold shares, race, history or pooled history
-	childOld = "SQLLOCK_TEST_CHILD_OLD" // if set, the server is taken for an old one
+	childJob = "SQLLOCK_TEST_CHILD_JOB" // a locktest.Job, "hold shares", race, history or "pooled history"
+	childOld = "SQLLOCK_TEST_CHILD_OLD" // if set, the Locker treats the server as an old one
 )
 
 func child() int {
@@ -60,7 +60,7 @@ func child() int {
 	return 0
 }
 
-// race says whether a lock was taken twice.
+// race reports whether a lock was acquired twice.
 func race(l *pg.Locker) error {
 	ctx, cancel := context.WithTimeout(context.Background(), soon)
 	defer cancel()
@@ -79,7 +79,7 @@ func race(l *pg.Locker) error {
 	return nil
 }
 
-// process is another process.
+// process is a child process.
 type process struct {
 	*exec.Cmd
 	lines *bufio.Scanner
@@ -102,7 +102,7 @@ func startProcess(t *testing.T, dsn string, ttl time.Duration, job string) proce
 	return p
 }
 
-// childEnv makes the test program a child.
+// childEnv returns the environment variables that make the test program a child process.
 func childEnv(dsn string, ttl time.Duration, job string) []string {
 	return []string{childDSN + "=" + dsn, childTTL + "=" + ttl.String(), childJob + "=" + job}
 }
@@ -119,7 +119,7 @@ func (p process) signal(t *testing.T, sig syscall.Signal) {
 	}
 }
 
-// Processes that hold a lock alone are stopped on every server.
+// This tests a shared lock; locktest tests exclusive locks on every server.
 func TestAStoppedProcessLosesItsShare(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

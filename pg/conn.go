@@ -25,18 +25,18 @@ import (
 // conn is a dedicated session on PostgreSQL.
 type conn struct {
 	pc       *pgx.Conn
-	pid      string      // the server process
+	pid      string      // the process id of the backend
 	database int64       // its oid
 	cut      atomic.Bool // Cut was called
-	broken   bool        // an answer is missing: what comes next is not the answer to the next question
+	broken   bool        // an answer is missing: the next one on the connection does not answer the next request
 
 	bind        pgproto3.Bind // the statement that Run runs
 	kinds, keys []byte        // its parameters
-	rows        int           // of its answer, so far
-	said        error         // the server's answer to it
+	rows        int           // of its answer so far
+	said        error         // the server's error for it
 
-	idle  string // how long the server keeps the session when it is silent, as a setting; empty: it has no such setting
-	gated bool   // it has the gate of the lock that it waits for
+	idle  string // how long the server keeps a silent session, as a setting; empty: it has no such setting
+	gated bool   // it holds the gate of the lock that it waits for
 }
 
 var _ session.Conn[key] = (*conn)(nil)
@@ -48,7 +48,7 @@ const (
 	manyName   = "sqllock_many"
 )
 
-// prepare spares the server the planning, and pgx its care of what it caches.
+// prepare prepares the statements of Run, which saves the server the planning, and pgx its cache of statements.
 func (c *conn) prepare(ctx context.Context) error {
 	for name, sql := range map[string]string{tryName: trySQL, unlockName: unlockSQL, manyName: manySQL} {
 		_, err := c.pc.PgConn().Prepare(ctx, name, sql, nil)
@@ -66,9 +66,8 @@ func (c *conn) prepare(ctx context.Context) error {
 	return nil
 }
 
-// Run implements session.Conn. A deadline on the socket is all that it needs of a context, at
-// a fraction of the cost. It talks to the server without the help of pgx, which would have the result
-// described each time.
+// Run implements session.Conn. A deadline on the socket replaces a context at a fraction of the cost. Run speaks the
+// protocol itself: pgx would have the result described each time.
 func (c *conn) Run(until, soon time.Time, ops []*session.Op[key]) error {
 	c.ask(ops)
 	front := c.pc.PgConn().Frontend()
@@ -114,7 +113,7 @@ func (c *conn) setDeadline(until time.Time) error {
 	return err
 }
 
-// ask fills in the statement that does ops.
+// ask fills in the statement for ops.
 func (c *conn) ask(ops []*session.Op[key]) {
 	const (
 		text   = 0
@@ -166,12 +165,12 @@ func (c *conn) answer(ops []*session.Op[key]) error {
 	}
 }
 
-// Kinds of things to do with a key, for many.sql; see kindOf.
+// Kinds of operations on a key, for many.sql; see kindOf.
 const (
 	kindUnlock = 0
 	kindTry    = 1
-	kindShared = 2 // is added for a share
-	kindPair   = 4 // is added for a pair
+	kindShared = 2 // added for a share
+	kindPair   = 4 // added for a pair
 )
 
 func kindOf(op *session.Op[key]) (kind int64) {
@@ -193,13 +192,12 @@ func (c *conn) Cut() {
 	_ = c.pc.PgConn().Conn().SetDeadline(time.Unix(1, 0)) // fails on a closed socket only
 }
 
-// Wait implements session.Conn. Its three statements go in one round trip and make one
-// transaction, which lasts no longer than the slice.
+// Wait implements session.Conn. Its statements go in one round trip and make one transaction, which lasts no longer
+// than the slice.
 //
-// Whoever waits stands at the gate first, which is another key, and keeps the gate between the
-// slices until it has the lock: so who has the gate is the next to have the lock, and a share is not
-// to be had past a whole lock that somebody waits for. At the gate the order is lost with each slice,
-// and those with longer slices have better chances.
+// A waiter first waits for the gate, which is another key, and keeps the gate between slices until it has the lock. So
+// the holder of the gate is the next to get the lock, and a share cannot pass a waiter for the exclusive lock. A waiter
+// at the gate loses its place in the queue with each slice, so longer slices have better chances.
 func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited time.Duration) error {
 	var batch pgconn.Batch
 	if c.idle != "" {
@@ -226,9 +224,8 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited time.Durati
 	return err
 }
 
-// sliceOf is how long a slice of a wait lasts that has taken so long already: from 150 ms for a
-// new one to 400 ms after half a minute, and up to an eighth more or less, so that waits do not
-// fall into step.
+// sliceOf returns the length of a slice of a wait that has taken so long already: from 150 ms for a new one to 400 ms
+// after half a minute, and up to an eighth more or less, so that waits do not fall into step.
 func sliceOf(waited time.Duration) time.Duration {
 	slice := 150*time.Millisecond + time.Duration(bits.Len64(uint64(waited/(500*time.Millisecond))))*42*time.Millisecond
 	slice = min(slice, 400*time.Millisecond)
@@ -244,11 +241,12 @@ func (c *conn) Forget(ctx context.Context) error {
 	return c.keepIdle(ctx)
 }
 
-// waitIdle is how long the server keeps a session, silent between two slices, that waits: at the
-// gate of a lock it is in the way of others.
+// waitIdle is how long the server keeps a waiting session that is silent between two slices: at the gate of a lock it
+// blocks others.
 const waitIdle = "1s"
 
-// keepIdle ends the time of waitIdle. Until it is answered the session cannot be trusted with a lock.
+// keepIdle replaces waitIdle by the session TTL. Until the server has answered, the session cannot be trusted with a
+// lock.
 func (c *conn) keepIdle(ctx context.Context) error {
 	if c.idle == "" {
 		return nil
@@ -287,8 +285,8 @@ func (c *conn) Ping(ctx context.Context) error {
 	return mustBeOn(ctx, c.pc, c.pid)
 }
 
-// Watch implements session.Conn: the server says goodbye on an idle connection, or its end is
-// read, and pgx leaves the connection usable when ctx ends first.
+// Watch implements session.Conn. It reads the server's last message on an idle connection, or its end. pgx leaves the
+// connection usable when ctx ends first.
 func (c *conn) Watch(ctx context.Context) error {
 	for {
 		_, err := c.pc.WaitForNotification(ctx)
@@ -307,16 +305,15 @@ func (c *conn) Broken(error) bool { return c.broken || c.pc.IsClosed() }
 // Close implements session.Conn.
 func (c *conn) Close() { closeConn(c.pc) }
 
-// closeConn says goodbye, within a second, and closes the connection. After a statement that was
-// cut off pgx goes on closing in the background, for up to 15 seconds, unless the socket is
-// taken away from it.
+// closeConn says goodbye to the server, within a second, and closes the connection. After a statement that was cut off,
+// pgx goes on closing in the background for up to 15 seconds, unless the socket is closed.
 func closeConn(pc *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = pc.Close(ctx) // what it says changes nothing
+	_ = pc.Close(ctx) // an error changes nothing
 	select {
 	case <-pc.PgConn().CleanupDone():
 	case <-ctx.Done():
-		_ = pc.PgConn().Conn().Close() // what it says changes nothing
+		_ = pc.PgConn().Conn().Close() // an error changes nothing
 	}
 }

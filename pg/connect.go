@@ -24,11 +24,11 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// connectAs opens a connection as a pool with this configuration would.
+// connectAs opens a connection as a pool with this configuration does.
 func connectAs(ctx context.Context, config *pgxpool.Config) (*pgx.Conn, error) {
 	cc := config.ConnConfig.Copy()
-	cc.Tracer = nil // heartbeats are none of the application's statements
-	// Other handlers let a statement go on for some time after its deadline.
+	cc.Tracer = nil // heartbeats are not the application's statements
+	// Other handlers let a statement run on for some time after its deadline.
 	cc.BuildContextWatcherHandler = func(pc *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.DeadlineContextWatcherHandler{Conn: pc.Conn()}
 	}
@@ -49,9 +49,9 @@ func connectAs(ctx context.Context, config *pgxpool.Config) (*pgx.Conn, error) {
 	return pc, nil
 }
 
-// Connector makes a connector of a pool, for leasetable.FromConnector, say. It connects as pool does, with its hooks BeforeConnect and
-// AfterConnect but without its tracer. It takes no connection from pool, and does not close it. Of a nil pool it
-// is nil, which FromConnector refuses.
+// Connector makes a connector of a pool, for example for leasetable.FromConnector. It connects as pool does, with the
+// pool's hooks BeforeConnect and AfterConnect but without its tracer. It takes no connection from pool, and does not
+// close it. For a nil pool it returns nil, which FromConnector refuses.
 func Connector(pool *pgxpool.Pool) driver.Connector {
 	if pool == nil {
 		return nil
@@ -77,7 +77,7 @@ func connectLike(db *sql.DB) (func(context.Context) (*pgx.Conn, error), error) {
 	return connectBy(c)
 }
 
-// connectBy returns a function that opens a connection by c.
+// connectBy returns a function that opens a connection with c.
 func connectBy(c driver.Connector) (func(context.Context) (*pgx.Conn, error), error) {
 	if _, ok := c.Driver().(*stdlib.Driver); !ok {
 		return nil, fmt.Errorf("sqllock: the driver is %T; session locks on PostgreSQL need pgx, and none of what wraps it: "+
@@ -93,7 +93,7 @@ func connectBy(c driver.Connector) (func(context.Context) (*pgx.Conn, error), er
 		if !ok {
 			return nil, errors.Join(fmt.Errorf("sqllock: the connection of this *sql.DB is a %T, not pgx's", dc), dc.Close())
 		}
-		// Others let a statement go on for some time after its deadline, and send cancel requests.
+		// Other handlers let a statement run on for some time after its deadline, and send cancel requests.
 		if build := sc.Conn().Config().BuildContextWatcherHandler; build != nil {
 			h := build(sc.Conn().PgConn())
 			if _, ok := h.(*pgconn.DeadlineContextWatcherHandler); !ok {
@@ -161,7 +161,7 @@ func (l *Locker) setUp(ctx context.Context, c *conn) error {
 	return c.prepare(ctx)
 }
 
-// ascii keeps what every encoding of a database has; PostgreSQL itself shows "?" for the rest.
+// ascii replaces the characters that not every encoding of a database has; PostgreSQL itself shows "?" for them.
 func ascii(r rune) rune {
 	if r < ' ' || r > '~' {
 		return '?'
@@ -169,8 +169,9 @@ func ascii(r rune) rune {
 	return r
 }
 
-// notLetIn reports whether the server will not let this client in as long as nothing is changed: it does not know this user,
-// password (28) or database (3D), or one may not connect to that (42, 55000), or it does not understand a setting (22, 42, 0A).
+// notLetIn reports whether the server does not admit this client until something is changed: it does not know this
+// user, password (28) or database (3D), or the user may not connect to the database (42, 55000), or it does not
+// understand a setting (22, 42, 0A).
 func notLetIn(err error) bool {
 	var answer *pgconn.PgError
 	if !errors.As(err, &answer) || len(answer.Code) < len("28") {
@@ -179,13 +180,14 @@ func notLetIn(err error) bool {
 	return slices.Contains([]string{"0A", "22", "28", "3D", "42"}, answer.Code[:2]) || answer.Code == "55000"
 }
 
-// A standby may be the primary soon.
+// errStandby refuses a standby, which may be the primary soon.
 var errStandby = &session.PassingRefusalError{Refused: &refusal.Error{
 	Seen:    "the server is a standby, whose advisory locks its primary does not know",
 	Instead: "connect to the primary",
 }}
 
-// withLimit recognises that the server has no connection (53300) or no lock (53200) left.
+// withLimit turns the error that the server has no connection (53300) or no lock (53200) left into a
+// *session.LimitError.
 func withLimit(err error) error {
 	var answer *pgconn.PgError
 	const tooManyConnections, outOfMemory = "53300", "53200"
@@ -201,17 +203,17 @@ const (
 	oldest            = 120000
 )
 
-// server is what a connection talks to.
+// server describes the server of a connection.
 type server struct {
 	database int64  // its oid
-	pid      string // the process that answers
+	pid      string // the process id of the backend that answers
 	standby  bool
 	version  int
 	fullName string
 }
 
 func probe(ctx context.Context, pc *pgx.Conn) (is server, err error) {
-	// One round trip that leaves no prepared statement in a session that may be a pooler's.
+	// One round trip, without a prepared statement in a session that may be a pooler's.
 	results, err := pc.PgConn().Exec(ctx, probeSQL).ReadAll()
 	if err != nil {
 		return is, err
@@ -226,7 +228,7 @@ func probe(ctx context.Context, pc *pgx.Conn) (is server, err error) {
 
 // refuse refuses a server on which an advisory lock would not exclude others, or would not end.
 func (l *Locker) refuse(ctx context.Context, pc *pgx.Conn, is *server) error {
-	given := pc.PgConn().PID() // the process that the connection was told it talks to
+	given := pc.PgConn().PID() // the process id that the connection was given
 	switch {
 	case strings.Contains(is.fullName, "CockroachDB"):
 		return &refusal.Error{

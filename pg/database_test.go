@@ -31,7 +31,7 @@ func TestSessionLocksAreAsOnEveryServer(t *testing.T) {
 
 func newDatabase(t *testing.T) locktest.Database { t.Helper(); return database{sqltest.Postgres(t)} }
 
-// database is one as the tests of every server see it.
+// database is a database for the tests that all servers share.
 type database struct{ db *sqltest.Database }
 
 func (d database) Pool() *sql.DB { return d.db.DB.DB }
@@ -71,7 +71,7 @@ func (d database) New(s locktest.Settings) (locktest.SessionLocker, error) {
 	return shown{l}, err
 }
 
-// shown is a Locker as the suites for all servers know it.
+// shown is a Locker for the suites that all servers share.
 type shown struct{ *pg.Locker }
 
 func (s shown) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Holder, bool, error) {

@@ -28,7 +28,7 @@ func TestDeadlines(t *testing.T) {
 				t.Helper()
 				return dialling(t, db.DSN, dial, pg.WithSessionTTL(ttl))
 			},
-			Ask:  "\x00sqllock_try\x00", // as in a Bind
+			Ask:  "\x00sqllock_try\x00", // as in a Bind message
 			Ping: "SELECT pg_is_in_recovery(), pg_backend_pid()",
 		}
 	})
@@ -36,7 +36,7 @@ func TestDeadlines(t *testing.T) {
 
 type dialler = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// dialling opens a Locker whose connections are dialled by dial.
+// dialling opens a Locker whose connections are opened by dial.
 func dialling(t *testing.T, dsn string, dial dialler, opts ...pg.Option) *pg.Locker {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(dsn)

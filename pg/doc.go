@@ -31,38 +31,37 @@
 // client that was cut off, a little later than the TTL. A process that is merely stopped keeps its locks until it
 // goes on. A Locker logs a warning when it first meets such a server.
 //
-// # What the holder is told
+// # How the holder learns of it
 //
-// When its connection ends, the lock's context ends with sqllock.ErrLost as soon as that is seen. For a connection
-// that was closed this takes milliseconds.
+// When its connection ends, the lock's context ends with sqllock.ErrLost as soon as the Locker sees it. For a
+// connection that was closed this takes milliseconds.
 //
 // A Locker sends a heartbeat on each session every third of the TTL, or every 5 s if that is sooner. When nothing was
 // confirmed for 5/6 of the TTL, the locks' contexts end with sqllock.ErrLost. The time is counted on this process's
-// monotonic clock, from the sending of the last confirmed statement, so the holder is told before the server frees
-// the lock.
+// monotonic clock, from the sending of the last confirmed statement, so the contexts end before the server frees the
+// locks.
 //
-// On Linux this deadline also passes while the machine is suspended, and the holder is told within a second of the
-// resume; elsewhere (macOS, Windows, BSD) Go's monotonic clock may stand still meanwhile, and the holder is told by
-// its next heartbeat.
+// On Linux this deadline also passes while the machine is suspended, and the contexts end within a second of the
+// resume. Elsewhere (macOS, Windows, BSD) Go's monotonic clock may stand still meanwhile, and the contexts end with the
+// next heartbeat.
 //
 // # Failovers
 //
-// An advisory lock does not survive a failover, and nothing is written to a table. So synchronous replication does
-// not protect it. If the old primary goes on serving after a standby was promoted, a holder that is still connected
-// to it is told nothing, while others take the lock on the new primary. Only fencing of the old primary closes that
-// gap.
+// An advisory lock does not survive a failover, and nothing is written to a table. So synchronous replication does not
+// protect it. If the old primary goes on serving after a standby was promoted, a holder that is still connected to it
+// learns nothing, while others take the lock on the new primary. Only fencing of the old primary closes that gap.
 //
 // # What is refused
 //
 // Before it grants anything, a Locker refuses (sqllock.ErrRefused) a server where an advisory lock would not exclude
 // others:
-//   - a connection pooler in between, unless it is said to pool sessions ([WithSessionPooling]) and a test does not
-//     find otherwise;
+//   - a connection pooler in between, unless [WithSessionPooling] says that it pools sessions and a test does not find
+//     otherwise;
 //   - a standby;
 //   - CockroachDB;
 //   - PostgreSQL before version 12.
 //
-// It does not recognise pgpool-II, which shows clients the process of the server as the server does. The command
+// It does not recognise pgpool-II, which shows clients the server's own process id, as the server does. The command
 // sqllock doctor does. Connections of a *sql.DB that send cancel requests (pgx's CancelRequestContextWatcherHandler)
 // are sqllock.ErrUnsupported.
 //
@@ -70,14 +69,14 @@
 //
 // [LockTx] and [TryLockTx] take the same locks for a transaction of the caller's. Such a lock ends with the
 // transaction, needs no connection of its own, and works behind a pooler that pools transactions. It has no context:
-// when its connection ends, what was done in the transaction is undone. At REPEATABLE READ and above see the warning
-// at LockTx.
+// when its connection ends, the work of the transaction is undone. At REPEATABLE READ and above see the warning at
+// LockTx.
 //
 // # Shared locks
 //
 // [WithShared] takes a share of a lock. The goroutines of a Locker hold one share on the server together, because a
-// session that holds a share gets more of them past every waiter. Nobody joins that share while a goroutine, or
-// another process, waits for the whole lock. The server is asked about other processes when somebody joins, every 20
+// session that holds a share gets more of them past every waiter. No goroutine joins that share while another one, or
+// another process, waits for the exclusive lock. A goroutine that joins asks the server about other processes, every 20
 // ms at most.
 //
 // # Keys
@@ -85,10 +84,10 @@
 // A name becomes a 64-bit key, see [Key]. [WithKey] and [WithPair] take the keys of other programs. Advisory locks
 // belong to one database of the server: the same name in another database is another lock.
 //
-// # Looking and ending
+// # Inspecting and terminating
 //
-// [Locker.Inspect] says who holds a lock and how many wait. [Locker.List] returns every advisory lock of the
-// database, by its key. [Locker.Terminate] ends the session that holds a lock, with every lock on it. Without
+// [Locker.Inspect] returns the holders of a lock and the number of waiters. [Locker.List] returns every advisory lock
+// of the database, by its key. [Locker.Terminate] ends the session that holds a lock, with every lock on it. Without
 // pg_read_all_stats, Address and Since of other roles' sessions are not known.
 //
 // # What it costs
@@ -96,22 +95,22 @@
 // A Locker opens connections of its own, at most 20 ([WithMaxConnections]), and never takes one from the
 // application's pool. In pg_stat_activity their application_name begins with "sqllock/".
 //
-// Locks that were free when they were asked for share one connection, 600 locks at most. Requests of many goroutines
-// at the same time go in one statement, as a batch. A wait for a lock that another process holds takes a dedicated
+// Locks that were free when they were requested share one connection, 600 locks at most. Requests of many goroutines at
+// the same time go in one statement, as a batch. A wait for a lock that another process holds takes a dedicated
 // connection. The lock then stays on it until it is released, and the connection is kept for the next wait for 5 s.
 //
 // # How it works inside
 //
 // The goroutines of one process that want the same lock wait in a queue in memory, first come first served. A release
-// hands the lock to the next of them without asking the server. After 8 handoffs or 20 ms another process gets its
-// turn if one waits. A handoff relies on what is known of the connection: if the server ended it milliseconds ago,
-// Release still returns nil, and the next holder is told of the loss.
+// hands the lock to the next waiter without asking the server. After 8 handoffs or 20 ms another process gets the lock
+// if one waits. A handoff relies on what is known about the connection: if the server ended it milliseconds ago,
+// Release still returns nil, and the next holder learns of the loss.
 //
 // A wait blocks in the server's own queue, in slices of at most 450 ms. So the holder can run CREATE INDEX
 // CONCURRENTLY, which waits for every transaction older than itself. Meanwhile a waiter holds a second key, the gate,
-// or waits for it. So the next holder is settled, and the chances of the other waiters rise with the time that they
+// or waits for it. So the next holder is decided, and the chances of the other waiters rise with the time that they
 // wait. A waiter that is cut off is out of the way after a second.
 //
-// Two Lockers that each wait for what the other holds wait until a context ends: the locks are held on other sessions
-// than the waits, and the server sees no deadlock. Acquire several locks by sqllock.AcquireAll.
+// Two Lockers that each wait for a lock of the other wait until a context ends: the locks are held on other sessions
+// than the waits, and the server sees no deadlock. Acquire several locks with sqllock.AcquireAll.
 package pg

@@ -46,7 +46,7 @@ func TestADBOfAnotherKindIsRefused(t *testing.T) {
 	}
 }
 
-// pgx repeats the string in its error, and does not find the password in every form of it.
+// pgx repeats the connection string in its error, and does not find the password in every form of it.
 func TestAConnectionStringThatCannotBeParsedEndsAWaitAndIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	for _, dsn := range []string{
@@ -59,7 +59,7 @@ func TestAConnectionStringThatCannotBeParsedEndsAWaitAndIsNotRepeated(t *testing
 		}
 		l := closing(t)(pg.FromDB(db))
 		_ = db.Close()
-		_, err = l.Acquire(t.Context(), "a") // which waits for a database that cannot be used for now
+		_, err = l.Acquire(t.Context(), "a") // it waits while a database cannot be used temporarily
 		if err == nil || sqllock.IsRetryable(err) || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "postgres://user:password@host") {
 			t.Errorf("%s: Acquire = %v", dsn, err)
 		}

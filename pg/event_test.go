@@ -11,7 +11,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// What happens to locks that are held alone is told on every server.
+// This tests shared locks; locktest tests the events of exclusive locks on every server.
 func TestWhatHappensToSharesIsTold(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -19,7 +19,7 @@ func TestWhatHappensToSharesIsTold(t *testing.T) {
 	locktest.Events(t, func(t *testing.T, hook func(context.Context, sqllock.Event), logger *slog.Logger) locktest.Locker {
 		t.Helper()
 		l := newLocker(t, db, pg.WithHook(hook), pg.WithLogger(logger))
-		if hook == nil { // the other one, which keeps it out
+		if hook == nil { // the other Locker, which excludes it
 			return l
 		}
 		return optioned{l, func(string) sqllock.Option { return pg.WithShared() }}

@@ -38,7 +38,7 @@ func reindex(ctx context.Context, dsn string) error {
 	})
 }
 
-// A Locker that connects as a pool does. It takes no connection from the pool, so a pool of size 1 works.
+// A Locker that connects like a pool. It takes no connection from the pool, so a pool of size 1 works.
 func ExampleFromPool() {
 	if err := closeDay(context.Background(), os.Getenv("DATABASE_URL")); err != nil {
 		log.Fatal(err)
@@ -64,8 +64,7 @@ func closeDay(ctx context.Context, dsn string) error {
 	})
 }
 
-// A lock that lasts as long as a transaction. It needs no connection of its own, and works behind a pooler that pools
-// transactions.
+// A lock that lasts as long as a transaction. It needs no connection of its own, and works behind a transaction pooler.
 func ExampleLockTx() {
 	if err := ship(context.Background(), os.Getenv("DATABASE_URL"), "17"); err != nil {
 		log.Fatal(err)
@@ -110,7 +109,7 @@ func shipIfFree(ctx context.Context, dsn, order string) error {
 
 	err = pg.TryLockTx(ctx, pg.SQLTx(tx), "orders/"+order)
 	if errors.Is(err, sqllock.ErrHeld) {
-		return nil // somebody else ships it
+		return nil // another client ships it
 	}
 	if err != nil {
 		return err
@@ -121,7 +120,7 @@ func shipIfFree(ctx context.Context, dsn, order string) error {
 	return tx.Commit()
 }
 
-// Readers hold shares of a lock at the same time. The writer holds the whole lock, alone.
+// Readers hold the lock at the same time. A writer holds it alone.
 func ExampleWithShared() {
 	if err := readCatalogue(context.Background(), os.Getenv("DATABASE_URL")); err != nil {
 		log.Fatal(err)
@@ -141,7 +140,7 @@ func readCatalogue(ctx context.Context, dsn string) error {
 	}, pg.WithShared())
 }
 
-// The lock that another program takes by pg_advisory_lock(4711). The name is for people.
+// The lock that another program acquires with pg_advisory_lock(4711). The name is for people.
 func ExampleWithKey() {
 	if err := importPrices(context.Background(), os.Getenv("DATABASE_URL")); err != nil {
 		log.Fatal(err)
@@ -165,14 +164,14 @@ func importPrices(ctx context.Context, dsn string) error {
 	return err
 }
 
-// The key of a name never changes, so a program in any language may take the same lock:
+// The key of a name never changes, so a program in any language may acquire the same lock:
 // SELECT pg_advisory_lock(6384731323520189798).
 func ExampleKey() {
 	fmt.Println(pg.Key("orders/17"))
 	// Output: 6384731323520189798
 }
 
-// A hook sees what happens to the Locker's locks. It must be quick.
+// A hook receives the events of the Locker's locks. It must be fast.
 func ExampleWithHook() {
 	locker, err := pg.New(os.Getenv("DATABASE_URL"), pg.WithHook(func(_ context.Context, e sqllock.Event) {
 		switch e.Kind {
@@ -188,7 +187,7 @@ func ExampleWithHook() {
 	defer locker.Close()
 }
 
-// Who holds a lock, and how to end a holder that hangs.
+// How to find the holder of a lock, and to end a holder that hangs.
 func ExampleLocker_Terminate() {
 	if err := endHanging(context.Background(), os.Getenv("DATABASE_URL")); err != nil {
 		log.Fatal(err)

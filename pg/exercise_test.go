@@ -49,7 +49,7 @@ func options(db *sqltest.Database) locktest.Options {
 	}
 }
 
-// onlyConnectionBusy is a pool of size 1 whose connection is in use until the test ends.
+// onlyConnectionBusy opens a pool of size 1 whose connection is in use until the test ends.
 func onlyConnectionBusy(t *testing.T, db *sqltest.Database) *pgxpool.Pool {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(db.DSN)

@@ -7,13 +7,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// WithoutRefusals lets the Locker use any server and any pooler: what then goes wrong is what
-// the refusals are for.
+// WithoutRefusals makes the Locker accept any server and any pooler. What then goes wrong is the reason for the
+// refusals.
 func WithoutRefusals() Option {
 	return func(l *Locker) { l.admit = func(context.Context, *pgx.Conn, *server) error { return nil } }
 }
 
-// AsBefore14 has the Locker take the server for one without idle_session_timeout.
+// AsBefore14 makes the Locker treat the server as one without idle_session_timeout.
 func AsBefore14() Option {
 	return func(l *Locker) {
 		l.admit = func(_ context.Context, _ *pgx.Conn, is *server) error {
@@ -23,7 +23,7 @@ func AsBefore14() Option {
 	}
 }
 
-// WithHeartbeat has the Locker send heartbeats no more often than once in d.
+// WithHeartbeat makes the Locker send heartbeats at most once in d.
 func WithHeartbeat(d time.Duration) Option {
 	return func(l *Locker) { l.idle = d }
 }

@@ -18,7 +18,7 @@ import (
 // Jobs of child processes.
 const (
 	historyJob       = "history"
-	pooledHistoryJob = "pooled history" // with a Locker that does not mind a pooler
+	pooledHistoryJob = "pooled history" // with a Locker that accepts a pooler
 )
 
 const historyTTL = 3 * time.Second
@@ -32,8 +32,8 @@ func TestNoLockIsHeldTwiceWhateverHappensToItsHolders(t *testing.T) {
 	history.Run(t, newLocker(t, db), opts, porcupine.Ok)
 }
 
-// Connections are not ended here. A lock that goes from one goroutine to the next is released and
-// taken without a statement, and so by what is known of the connection.
+// Connections are not ended in this test. A handoff between goroutines uses no statement, and so relies on what the
+// Locker knows about the connection.
 func TestNoLockIsHeldTwiceWhereGoroutinesHandItOver(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -44,14 +44,13 @@ func TestNoLockIsHeldTwiceWhereGoroutinesHandItOver(t *testing.T) {
 	history.Run(t, newLocker(t, db), opts, porcupine.Ok)
 }
 
-// What a pooler in transaction mode does to session locks, were it not refused. It shows that
-// the check can fail.
+// This is what a transaction pooler does to session locks if it is not refused. It shows that the check can fail.
 func TestBehindAPoolerThatIsNotRefusedALockIsHeldTwice(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	opts := contenders(t, startBouncer(t, db, "transaction", "default_pool_size = 1"), pooledHistoryJob)
-	opts.Processes = 2 // each that sets up its session there disturbs the others
+	opts.Processes = 2 // each process that sets up its session there disturbs the others
 	history.Run(t, newLocker(t, db), opts, porcupine.Illegal)
 }
 
@@ -69,8 +68,8 @@ func contenders(t *testing.T, dsn, job string) history.Options {
 	}
 }
 
-// unguarded returns a Locker that takes a pooler for a server. All of them share one session
-// there: its prepared statements make way for the next one's.
+// unguarded returns a Locker that treats a pooler as a server. All Lockers share one session there, so prepared
+// statements are replaced by those of the next Locker.
 func unguarded(dsn string, opts ...pg.Option) (*pg.Locker, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -80,7 +79,7 @@ func unguarded(dsn string, opts ...pg.Option) (*pg.Locker, error) {
 		_, err := pc.PgConn().Exec(ctx, "DEALLOCATE ALL").ReadAll()
 		return err
 	}
-	pool, err := pgxpool.NewWithConfig(context.Background(), config) // connects to nobody
+	pool, err := pgxpool.NewWithConfig(context.Background(), config) // does not connect
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,8 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// Inspect reports which sessions hold the lock called name, in this process or another, if any do. Of the sessions of other roles Address and Since are not known, unless one may read their statistics
+// Inspect returns the sessions that hold the lock called name, in this process or another, if there are any. For
+// sessions of other roles Address and Since are not known, unless the role may read their statistics
 // (pg_read_all_stats). A Locker counts as one waiter, however many of its goroutines wait.
 func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Option) (Info, error) {
 	const op = "inspect"
@@ -27,7 +28,7 @@ func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Optio
 	})
 }
 
-// look asks who holds a lock.
+// look asks the server for the holder of a lock.
 func (l *Locker) look(ctx context.Context, op string, w session.Want[key]) (Info, error) {
 	info, err := session.Ask(ctx, l.engine, op, w.Name, func(ctx context.Context, c session.Conn[key]) (Info, error) {
 		return c.(*conn).look(ctx, w.Key)

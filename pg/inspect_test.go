@@ -62,7 +62,7 @@ func TestListShowsEveryAdvisoryLockOfTheDatabase(t *testing.T) {
 	}
 }
 
-// Such a role sees who holds a lock, but neither where it is nor since when, and may not end it.
+// Such a role can see the holder of a lock, but neither its address nor its start time, and may not end its session.
 func TestARoleWithoutPrivilegesInspectsAndListsButCannotTerminate(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
@@ -84,7 +84,7 @@ func TestARoleWithoutPrivilegesInspectsAndListsButCannotTerminate(t *testing.T) 
 	mustRelease(t, lock)
 }
 
-// asRole makes a role that may connect and nothing else, and returns its DSN.
+// asRole creates a role that may connect and nothing else, and returns its DSN.
 func asRole(t *testing.T, db *sqltest.Database) string {
 	t.Helper()
 	role := ask[string](t, db, "SELECT current_database()::text") + "_visitor"

@@ -5,14 +5,13 @@ import (
 	"encoding/binary"
 )
 
-// key is the key of an advisory lock: a bigint, or a pair of ints, of which the first is the upper
-// half.
+// key is the key of an advisory lock: a bigint, or a pair of ints, the first of which is the upper half of n.
 type key struct {
 	n    int64
 	pair bool
 }
 
-// subid is how pg_locks tells the two kinds apart.
+// subid returns the objsubid that tells the two kinds apart in pg_locks.
 func (k key) subid() int {
 	if k.pair {
 		return 2

@@ -7,7 +7,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// The keys are what other programs lock with: they must not change.
+// Other programs lock with these keys, so they must not change.
 func TestKeysDoNotChange(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int64{

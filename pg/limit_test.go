@@ -13,7 +13,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// Both fill the server, one after the other.
+// Both subtests fill the server, so they run one after the other.
 func TestAServerWithAFullTableOfLocks(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -24,13 +24,13 @@ func TestAServerWithAFullTableOfLocks(t *testing.T) {
 	})
 }
 
-// A server whose table of locks is full lets nobody in either.
+// A server whose lock table is full does not accept connections either.
 func isErrLimitWhenFull(t *testing.T, db *sqltest.Database) {
 	t.Helper()
 	db.SetMaxOpenConns(1)
-	mustHold(t, db, nil) // from now on it is connected
+	mustHold(t, db, nil) // this connects
 	l, other := newLocker(t, db), newLocker(t, db)
-	mustRelease(t, mustTry(t, other, "a")) // it is connected, too
+	mustRelease(t, mustTry(t, other, "a")) // this connects
 	locks := []sqllock.Lock{mustTry(t, other, "theirs")}
 	for {
 		lock, err := l.TryAcquire(t.Context(), fmt.Sprint("lock ", len(locks)))
@@ -44,7 +44,7 @@ func isErrLimitWhenFull(t *testing.T, db *sqltest.Database) {
 	mustHold(t, db, locks)
 	_, err := l.Acquire(t.Context(), "one more")
 	mustBeFull(t, err)
-	// To see that somebody holds a lock takes room in the table, too.
+	// Reading who holds a lock needs space in the lock table, too.
 	if _, err := other.TryAcquire(t.Context(), locks[1].Name()); !errors.Is(err, sqllock.ErrHeld) {
 		mustBeFull(t, err)
 	}
@@ -63,7 +63,7 @@ func isErrLimitWhenFull(t *testing.T, db *sqltest.Database) {
 	locks = locks[1:]
 	mustHold(t, db, locks)
 
-	// Some of those that ask together are refused, and what is said to be held is.
+	// In a batch some requests are refused, and every lock that was returned is held.
 	const free = 10
 	for _, lock := range locks[:free] {
 		mustRelease(t, lock)
@@ -102,14 +102,14 @@ func isErrLimitWhenFull(t *testing.T, db *sqltest.Database) {
 	mustRelease(t, mustAcquire(t, newLocker(t, db), "a"))
 }
 
-// A share that is tried for takes room for its key and for the gate's. Where there is room for only one of
-// them it is refused and neither is left: a gate that somebody shares lets no writer pass.
+// An attempt to acquire a share needs space for its key and for the key of the gate. If there is space for only one of
+// them, the attempt is refused and leaves neither: a gate held in shared mode would block every writer.
 func leavesNothingWhenFull(t *testing.T, db *sqltest.Database) {
 	t.Helper()
 	db.SetMaxOpenConns(1)
-	mustHold(t, db, nil) // from now on it is connected
+	mustHold(t, db, nil) // this connects
 	l, other := newLocker(t, db), newLocker(t, db)
-	mustRelease(t, mustTry(t, l, "a")) // it is connected, too
+	mustRelease(t, mustTry(t, l, "a")) // this connects
 	var locks []sqllock.Lock
 	for {
 		lock, err := other.TryAcquire(t.Context(), fmt.Sprint("lock ", len(locks)))
@@ -131,7 +131,7 @@ func leavesNothingWhenFull(t *testing.T, db *sqltest.Database) {
 	}
 }
 
-// mustBeFull checks the error of a server whose table of locks is full.
+// mustBeFull checks the error of a server whose lock table is full.
 func mustBeFull(t *testing.T, err error) {
 	t.Helper()
 	var answer *pgconn.PgError
@@ -140,9 +140,8 @@ func mustBeFull(t *testing.T, err error) {
 	}
 }
 
-// mustHold checks that locks live, and that nothing else is held on the server. The question is
-// about all databases: the name of this one is in a table that all share, and to read such a table
-// takes room in the table of locks.
+// mustHold checks that locks live, and that nothing else is held on the server. The query covers all databases: the
+// name of this database is in a shared catalog, and reading a shared catalog needs space in the lock table.
 func mustHold(t *testing.T, db *sqltest.Database, locks []sqllock.Lock) {
 	t.Helper()
 	for _, lock := range locks {

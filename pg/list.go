@@ -11,20 +11,20 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// Info is what the server says of an advisory lock.
+// Info is what the server shows of an advisory lock.
 type Info struct {
-	Name   string // as Inspect was asked; List does not know it, as a hash does not tell
+	Name   string // as given to Inspect; List does not know it, since the key is a hash
 	Key    int64  // the key; compare it with Key(name)
 	Pair   bool   // the key is a pair: int32(Key>>32) and int32(Key), a key space of its own
-	Held   bool   // by a session, or a transaction
+	Held   bool   // by a session or a transaction
 	Shared bool   // its holders have shares of it
 
 	Holder  sqllock.Holder   // the first of Holders; zero: nobody holds it
 	Holders []sqllock.Holder // every session that holds it, in the order of their ids: several if it is shared
 }
 
-// List returns the advisory locks of this database, whoever took them and for what, in order of
-// their keys. Locks of transactions are among them and look the same. What is known of a holder is said at Inspect.
+// List returns the advisory locks of this database, of any program and for any purpose, in order of their keys. Locks
+// of transactions are among them and look the same. Inspect documents what is known about a holder.
 func (l *Locker) List(ctx context.Context) ([]Info, error) {
 	return session.Ask(ctx, l.engine, "list", "*", func(ctx context.Context, c session.Conn[key]) ([]Info, error) {
 		return c.(*conn).list(ctx)

@@ -22,18 +22,18 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// locksPerSession bounds how many locks a session holds. At the end of each statement PostgreSQL
-// goes through all of them.
+// locksPerSession bounds how many locks a session holds. At the end of each statement PostgreSQL goes through all of
+// them.
 const locksPerSession = 600
 
 // Locker takes session locks on PostgreSQL. Close it when it is no longer needed.
 type Locker struct {
 	connect  func(context.Context) (*pgx.Conn, error)
 	ttl      time.Duration
-	idle     time.Duration // at the longest, before a heartbeat
+	idle     time.Duration // the longest time without a heartbeat
 	owner    string
 	sessions int
-	pooled   bool                                            // a pooler in between is said to pool sessions
+	pooled   bool                                            // a pooler in between is declared to pool sessions
 	admit    func(context.Context, *pgx.Conn, *server) error // refuses servers; a field for tests
 	events   observe.Sink
 	warnOld  sync.Once
@@ -42,51 +42,50 @@ type Locker struct {
 
 var _ sqllock.Locker = (*Locker)(nil)
 
-// Option sets up a Locker.
+// Option configures a Locker.
 type Option func(*Locker)
 
-// WithSessionTTL sets how long the server keeps a session, and its locks, that it does not
-// hear of. The default is 15 s, the least 1 s, the most a day. A shorter one frees the locks of a stopped or
-// cut-off process sooner, and loses those of one that merely stalls.
+// WithSessionTTL sets how long the server keeps a session, and its locks, after it last heard from it. The default is
+// 15 s, the least 1 s, the most a day. A shorter TTL frees the locks of a stopped or cut-off process sooner, and loses
+// the locks of a process that merely stalls.
 func WithSessionTTL(ttl time.Duration) Option {
 	return func(l *Locker) { l.ttl = ttl }
 }
 
-// WithOwner sets what the Locker calls itself in application_name, after "sqllock/", of which
-// PostgreSQL keeps 63 bytes of ASCII. The default is program@host:pid.
+// WithOwner sets the name that the Locker gives itself in application_name, after "sqllock/". PostgreSQL keeps 63 bytes
+// of ASCII of application_name. The default is program@host:pid.
 func WithOwner(owner string) Option {
 	return func(l *Locker) { l.owner = owner }
 }
 
-// WithMaxConnections sets how many connections the Locker opens at most, half of them to wait on.
-// The default is 20, the least 2, the most 1000. A connection holds some hundreds of locks; when all are full an
-// acquisition fails with sqllock.ErrLimit. Waits for more names than there are connections to wait on
-// try every 50 ms instead of standing in the server's queue.
+// WithMaxConnections sets how many connections the Locker opens at most; half of them are for waits. The default is 20,
+// the least 2, the most 1000. A connection holds up to 600 locks; when all are full, an acquisition fails with
+// sqllock.ErrLimit. Waits for more names than there are connections for waits try every 50 ms instead of waiting in the
+// server's queue.
 func WithMaxConnections(n int) Option {
 	return func(l *Locker) { l.sessions = n }
 }
 
-// WithLogger has the Locker log to logger: at the level Warn that locks were lost or a connection
-// ended, at Debug everything else that happens to locks. Names of locks are logged, SQL and
-// passwords are not. Without it nothing is logged.
+// WithLogger sets the logger of the Locker. At the level Warn it logs lost locks, ended connections, and waits during
+// which the database cannot be used; at Debug everything else that happens to locks. Names of locks are logged, SQL and
+// passwords are not. Without a logger nothing is logged.
 func WithLogger(logger *slog.Logger) Option {
 	return func(l *Locker) { l.events.Logger = logger }
 }
 
-// WithHook has hook called with what happens to the Locker's locks, after it happened. It is
-// called from many goroutines, at the same time too, and now and then after Close. What calls it
-// waits for it, renewals among them: a hook that is slow loses locks, and one that uses the Locker or
-// panics can hang it. Hand over to a channel what takes time.
+// WithHook sets a function that is called with everything that happens to the Locker's locks, after it happened. Many
+// goroutines call it, at the same time too, and now and then after Close. Its callers, renewals among them, wait for
+// it: a slow hook loses locks, and a hook that uses the Locker or panics can hang it. Hand slow work over to a channel.
 func WithHook(hook func(context.Context, sqllock.Event)) Option {
 	return func(l *Locker) { l.events.Hook = hook }
 }
 
-// New returns a Locker that connects by connString, a URL or a list of keyword=value pairs as
-// pgx.ParseConfig takes it. It connects when the first lock is asked for.
+// New returns a Locker that connects with connString, a URL or a list of keyword=value pairs, in the form of
+// pgx.ParseConfig. It connects when the first lock is requested.
 func New(connString string, opts ...Option) (*Locker, error) {
 	config, err := pgx.ParseConfig(connString)
 	if err != nil {
-		return nil, fmt.Errorf("sqllock: %w", connector.ErrUnparsable) // the error itself repeats the string
+		return nil, fmt.Errorf("sqllock: %w", connector.ErrUnparsable) // pgx's error repeats the string
 	}
 	// A string that is meant for pgxpool has settings that a server does not know.
 	maps.DeleteFunc(config.RuntimeParams, func(key, _ string) bool { return strings.HasPrefix(key, "pool_") })
@@ -95,8 +94,8 @@ func New(connString string, opts ...Option) (*Locker, error) {
 	}, opts)
 }
 
-// FromPool returns a Locker that connects as pool does, with its hooks BeforeConnect and
-// AfterConnect, but without its tracer. It takes no connection from pool, and does not close it.
+// FromPool returns a Locker that connects as pool does, with the pool's hooks BeforeConnect and AfterConnect, but
+// without its tracer. It takes no connection from pool, and does not close it.
 func FromPool(pool *pgxpool.Pool, opts ...Option) (*Locker, error) {
 	if pool == nil {
 		return nil, errors.New("sqllock: the *pgxpool.Pool is nil")
@@ -107,8 +106,8 @@ func FromPool(pool *pgxpool.Pool, opts ...Option) (*Locker, error) {
 	}, opts)
 }
 
-// FromDB returns a Locker that connects as db does, whose driver must be pgx's stdlib. It takes
-// no connection from db's pool, and does not close it. For a *sqlx.DB pass its field DB.
+// FromDB returns a Locker that connects as db does, whose driver must be pgx's stdlib. It takes no connection from db's
+// pool, and does not close it. For a *sqlx.DB pass its field DB.
 func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	connect, err := connectLike(db)
 	if err != nil {
@@ -117,7 +116,7 @@ func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	return newLocker(connect, opts)
 }
 
-// FromConnector returns a Locker that connects by c, which github.com/jackc/pgx/v5/stdlib has made.
+// FromConnector returns a Locker that connects with c, a connector of github.com/jackc/pgx/v5/stdlib.
 func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
 	if err := connector.Check(c); err != nil {
 		return nil, err
@@ -159,9 +158,9 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Op
 	return l.engine.TryAcquire(ctx, w)
 }
 
-// Acquire implements sqllock.Locker. A wait whose session ends, as when the server restarts, begins again on another one, and
-// so does one on a server that is a standby for now; its place in the queue is lost. When the Locker itself holds as many
-// locks as it may (sqllock.ErrLimit) it does not wait.
+// Acquire implements sqllock.Locker. If the session of a wait ends, as when the server restarts, the wait begins again
+// on another one; so does a wait on a server that is a standby for now. Its place in the queue is lost. When the Locker
+// itself holds as many locks as it may, Acquire does not wait (sqllock.ErrLimit).
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
 	w, err := l.want(ctx, name, opts)
 	if err != nil {
@@ -170,7 +169,7 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Optio
 	return l.engine.Acquire(ctx, w)
 }
 
-// want is the want of an acquisition. That it is not valid is told, as whatever else ends one.
+// want makes a Want from a name and options. It reports invalid ones as a failed acquisition.
 func (l *Locker) want(ctx context.Context, name string, opts []sqllock.Option) (session.Want[key], error) {
 	w, err := want("acquire", name, opts)
 	if err != nil {
@@ -179,8 +178,8 @@ func (l *Locker) want(ctx context.Context, name string, opts []sqllock.Option) (
 	return w, err
 }
 
-// Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. It
-// returns when every connection is closed. Closing again is harmless.
+// Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. Close returns when every
+// connection is closed. Closing again is harmless.
 func (l *Locker) Close() error {
 	l.engine.Close()
 	return nil

@@ -12,19 +12,19 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// soon bounds everything that has to happen.
+// soon bounds every wait for an event that must happen.
 const soon = time.Minute
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childDSN) != "" {
 		os.Exit(child())
 	}
-	locktest.MostTestsWait(3)
+	locktest.MostTestsWait(2)
 	goleak.VerifyTestMain(m)
 }
 
-// newLocker opens a Locker on db and closes it at the end of the test. Its session TTL ends in no test: what was left
-// held is found out.
+// newLocker opens a Locker on db, and closes it at the end of the test. Its session TTL does not end during a test, so
+// a lock that is left held is detected.
 func newLocker(tb testing.TB, db *sqltest.Database, opts ...pg.Option) *pg.Locker {
 	tb.Helper()
 	return closing(tb)(pg.New(db.DSN, append([]pg.Option{pg.WithSessionTTL(time.Hour)}, opts...)...))
@@ -42,7 +42,7 @@ func closing(tb testing.TB) func(*pg.Locker, error) *pg.Locker {
 	}
 }
 
-// What tests of every server use.
+// Helpers that the tests of all servers share.
 var (
 	mustTry     = locktest.MustTry
 	mustBeHeld  = locktest.MustBeHeld

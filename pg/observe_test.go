@@ -29,7 +29,7 @@ func waitersFor(t *testing.T, db *sqltest.Database, name string) int {
 		ask[int](t, db, strings.ReplaceAll(inLocks("count(*)", "NOT l.granted"), "$1::bigint", "hashint8extended($1::bigint, 1)"), pg.Key(name)) // at the gate
 }
 
-// locksOn counts who holds or waits for any lock in db.
+// locksOn counts the sessions that hold or wait for any lock in db.
 func locksOn(t *testing.T, db *sqltest.Database) int {
 	t.Helper()
 	return ask[int](t, db, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'

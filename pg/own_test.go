@@ -11,7 +11,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// One server for what takes one of the test's own, one after the other.
+// The tests that need a server of their own run on one server, one after the other.
 func TestAServerOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

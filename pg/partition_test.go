@@ -15,8 +15,8 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// Where there is no idle_session_timeout, TCP has to notice that the other end is gone. That takes
-// a server whose own connections are cut, without a relay in between.
+// Without idle_session_timeout, TCP must notice that the other end is gone. Testing that needs a server whose own
+// connections are cut, without a relay in between.
 func TestProcessesThatAreCutOffFromAnOldServer(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -38,8 +38,8 @@ func TestProcessesThatAreCutOffFromAnOldServer(t *testing.T) {
 	})
 }
 
-// The server ends a session that waits, and is silent, long before the session TTL: also when it was
-// granted the lock just then, and the answer did not arrive.
+// The server ends a session that waits and is silent long before the session TTL, even if the server has just granted
+// it the lock and the response did not arrive.
 func TestAWaiterThatIsCutOffAsItIsGrantedTheLockIsSoonOutOfTheWay(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -63,16 +63,17 @@ func TestAWaiterThatIsCutOffAsItIsGrantedTheLockIsSoonOutOfTheWay(t *testing.T) 
 	}
 }
 
-// Callers who have left a server that does not answer are no locks.
+// Callers that have given up on a server that does not answer do not count as locks.
 func TestCallersWhoHaveLeftDoNotFillTheirSession(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	cable := locktest.NewCable(t, "127.0.0.1", parse(t, db.DSN).Host)
-	l := closing(t)(pg.New(database{db}.DSN(t, locktest.Access{Address: cable.Address()}), pg.WithMaxConnections(2))) // one of them for waits
+	// One of the two connections is for waits.
+	l := closing(t)(pg.New(database{db}.DSN(t, locktest.Access{Address: cable.Address()}), pg.WithMaxConnections(2)))
 	mustRelease(t, mustTry(t, l, "it"))
 	cable.Cut()
-	for range 2 { // together more than a session holds, but not at any moment
+	for range 2 { // in total more than a session holds, but not at any moment
 		var callers sync.WaitGroup
 		for i := range 400 {
 			callers.Go(func() {

@@ -12,14 +12,14 @@ import (
 	"github.com/sqllock/sqllock/internal/refusal"
 )
 
-// WithSessionPooling is the caller's word that a pooler in between gives every client a session
-// of its own for as long as the client is connected (PgBouncer: pool_mode = session), and frees
-// its locks when the client leaves (PgBouncer: server_reset_query = DISCARD ALL, the default).
-// Without it every pooler is refused: they look the same from outside.
+// WithSessionPooling declares that a pooler in between gives every client a session of its own for as long as the
+// client is connected (PgBouncer: pool_mode = session), and frees the client's locks when it leaves (PgBouncer:
+// server_reset_query = DISCARD ALL, the default). Without this option every pooler is refused: they look the same from
+// outside.
 //
-// The word is checked with every connection that the Locker opens, by means of another one that
-// is closed again, and at every heartbeat. If it proves wrong the acquisition is refused
-// (sqllock.ErrRefused), or the locks end with sqllock.ErrLost.
+// The Locker checks the declaration with every connection that it opens, by means of another one that it closes again,
+// and at every heartbeat. If it proves wrong, the acquisition is refused (sqllock.ErrRefused), or the locks end with
+// sqllock.ErrLost.
 func WithSessionPooling() Option {
 	return func(l *Locker) { l.pooled = true }
 }
@@ -27,10 +27,10 @@ func WithSessionPooling() Option {
 // resetTimeout is how long a pooler may take to free the locks of a client that left.
 const resetTimeout = 2 * time.Second
 
-// checkPooler refuses a pooler that does not pool sessions, or leaves locks behind. pid is the
-// session that the client pc was given.
+// checkPooler refuses a pooler that does not pool sessions, or leaves locks behind. pid is the session that the client
+// pc was given.
 func (l *Locker) checkPooler(ctx context.Context, pc *pgx.Conn, pid string) error {
-	key := rand.Int64() //nolint:gosec // for nobody else's lock, which is no secret
+	key := rand.Int64() //nolint:gosec // a key that nobody else uses; not a secret
 	err := l.lockElsewhere(ctx, pc, pid, key)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (l *Locker) checkPooler(ctx context.Context, pc *pgx.Conn, pid string) erro
 	}
 }
 
-// lockElsewhere takes a lock as another client, which then leaves.
+// lockElsewhere takes a lock as another client, which then disconnects.
 func (l *Locker) lockElsewhere(ctx context.Context, pc *pgx.Conn, pid string, key int64) (err error) {
 	other, err := l.connect(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (l *Locker) lockElsewhere(ctx context.Context, pc *pgx.Conn, pid string, ke
 	if err != nil {
 		return err
 	}
-	// A pooler of transactions gives a client the same session again while it is not busy.
+	// A pooler of transactions gives a client the same session again while that is not busy.
 	for range 10 {
 		if theirs == pid {
 			return twoClients(pid)
@@ -85,7 +85,7 @@ func (l *Locker) lockElsewhere(ctx context.Context, pc *pgx.Conn, pid string, ke
 	return err
 }
 
-// ping asks a session for its process id, and whether locks on its server can still be trusted.
+// ping returns the process id of a session, and an error if locks on its server can no longer be trusted.
 func ping(ctx context.Context, pc *pgx.Conn) (pid string, err error) {
 	results, err := pc.PgConn().Exec(ctx, pingSQL).ReadAll()
 	if err != nil {
@@ -98,7 +98,7 @@ func ping(ctx context.Context, pc *pgx.Conn) (pid string, err error) {
 	return string(row[1]), nil
 }
 
-// mustBeOn makes sure that a connection still has the session that it began with.
+// mustBeOn returns an error if a connection no longer has the session that it began with.
 func mustBeOn(ctx context.Context, pc *pgx.Conn, pid string) error {
 	now, err := ping(ctx, pc)
 	if err == nil && now != pid {

@@ -41,7 +41,7 @@ func TestLocksBehindAPoolerThatPoolsSessions(t *testing.T) {
 	terminate(t, db, "it")
 	mustBeLost(t, out.lock)
 	mustAcquire(t, b, "it")
-	if err := b.Close(); err != nil { // which leaves its session to the pooler
+	if err := b.Close(); err != nil { // this returns its session to the pooler
 		t.Fatal(err)
 	}
 	mustRelease(t, mustAcquire(t, direct, "it"))
@@ -57,19 +57,19 @@ func TestTheLockOfAClientThatDiesBehindAPoolerIsFreed(t *testing.T) {
 	u.Host = cable.Address()
 	holder := closing(t)(pg.New(u.String(), pg.WithSessionPooling(), pg.WithSessionTTL(3*time.Second)))
 	lock := mustTry(t, holder, "it")
-	cable.Cut() // the pooler hears nothing more, and no end either
+	cable.Cut() // the pooler receives nothing more, not even the end of the connection
 	mustBeLost(t, lock)
 	mustRelease(t, mustAcquire(t, newLocker(t, db), "it"))
 }
 
-// The caller's word is not enough.
+// The option WithSessionPooling alone is not enough: the Locker checks the pooler.
 func TestAPoolerThatDoesNotPoolSessionsIsRefusedAllTheSame(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	for name, test := range map[string]struct {
 		mode     string
 		settings []string
-		sessions int // that the pooler has by then
+		sessions int // number of sessions that the pooler has open by then
 		seen     string
 	}{
 		"transactions":           {"transaction", nil, 0, "clients at the same time"},
@@ -86,7 +86,8 @@ func TestAPoolerThatDoesNotPoolSessionsIsRefusedAllTheSame(t *testing.T) {
 			openSessions(t, dsn, test.sessions)
 			l := closing(t)(pg.New(dsn, pg.WithSessionPooling()))
 			_, err := l.TryAcquire(t.Context(), "a")
-			if test.seen == "prepared statements" { // the pooler has two sessions, and one of the next two clients gets that one
+			// The pooler has two sessions, and one of the next two clients gets the session of this one.
+			if test.seen == "prepared statements" {
 				if err := l.Close(); err != nil {
 					t.Fatal(err)
 				}
@@ -103,7 +104,7 @@ func TestAPoolerThatDoesNotPoolSessionsIsRefusedAllTheSame(t *testing.T) {
 	}
 }
 
-// openSessions has a pooler of transactions open n sessions.
+// openSessions makes a transaction pooler open n sessions.
 func openSessions(t *testing.T, dsn string, n int) {
 	t.Helper()
 	for range n {
@@ -115,6 +116,6 @@ func openSessions(t *testing.T, dsn string, n int) {
 		if _, err := client.Exec(t.Context(), "BEGIN"); err != nil { // until the client leaves
 			t.Fatal(err)
 		}
-		defer client.Exec(t.Context(), "COMMIT") //nolint:errcheck // leaves the session to the pooler
+		defer client.Exec(t.Context(), "COMMIT") //nolint:errcheck // returns the session to the pooler
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 const backendPID = 4711
 
-// probed is what a server answers to the question what it is.
+// probed is the answer of a server to the query that identifies it.
 type probed struct {
 	number  int
 	version string
@@ -38,7 +38,7 @@ func TestServersThatWouldNotKeepALockAreRefused(t *testing.T) {
 	}
 }
 
-// mustRefuse checks that a Locker takes no lock, and says why and what to do instead.
+// mustRefuse checks that a Locker acquires no lock, and that its error says why and what to do instead.
 func mustRefuse(t *testing.T, l sqllock.Locker, seen string) {
 	t.Helper()
 	for name, acquire := range map[string]func(context.Context, string, ...sqllock.Option) (sqllock.Lock, error){
@@ -58,8 +58,8 @@ func mustRefuse(t *testing.T, l sqllock.Locker, seen string) {
 	}
 }
 
-// startFake starts what looks like a PostgreSQL server to somebody who connects and asks what
-// it is, and returns its DSN.
+// startFake starts a fake PostgreSQL server that accepts connections and answers the query that identifies it, and
+// returns its DSN.
 func startFake(t *testing.T, answer probed) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -101,7 +101,7 @@ func (p probed) serve(c net.Conn) error {
 			return err
 		}
 		if _, ok := msg.(*pgproto3.Query); !ok {
-			return nil // goodbye, or a statement that a refused server must not see
+			return nil // the end, or a statement that must not reach a refused server
 		}
 		const int4, boolean, text = 23, 16, 25
 		var columns []pgproto3.FieldDescription

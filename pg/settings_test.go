@@ -74,7 +74,7 @@ func TestTransactionLocksAreAsEverWhateverTheSettings(t *testing.T) {
 	})
 }
 
-// hostile are settings of which each hurts somebody who takes locks as the application works.
+// hostile are settings of which each would harm locks that use the application's settings.
 var hostile = []string{
 	"lock_timeout=1", "idle_session_timeout=50", "idle_in_transaction_session_timeout=1", "statement_timeout=200",
 	"default_transaction_isolation=serializable", "default_transaction_read_only=on", "default_transaction_deferrable=on",
@@ -82,7 +82,7 @@ var hostile = []string{
 	"DateStyle=SQL, DMY", "bytea_output=escape", "client_min_messages=debug1",
 }
 
-// A DBA sets these for a database or a role, and its sessions do not know.
+// A DBA sets these for a database or a role. Sessions do not know the origin of such settings.
 func TestSettingsOfTheDatabaseAndTheRoleLeaveALockWhole(t *testing.T) {
 	t.Parallel()
 	for _, of := range []string{"DATABASE", "ROLE"} {
@@ -93,7 +93,7 @@ func TestSettingsOfTheDatabaseAndTheRoleLeaveALockWhole(t *testing.T) {
 			if of == "ROLE" {
 				name += "_role"
 				statement(t, db, "CREATE ROLE "+name+" LOGIN PASSWORD 'secret'")
-				t.Cleanup(func() { _, _ = db.Exec("DROP ROLE " + name) }) //nolint:usetesting // its context has ended
+				t.Cleanup(func() { _, _ = db.Exec("DROP ROLE " + name) }) //nolint:usetesting // the context of the test has ended
 				u := parse(t, dsn)
 				u.User = url.UserPassword(name, "secret")
 				dsn = u.String()
@@ -107,7 +107,7 @@ func TestSettingsOfTheDatabaseAndTheRoleLeaveALockWhole(t *testing.T) {
 	}
 }
 
-// It is for pg.New only, which makes no pool.
+// This parameter affects only a pool; pg.New creates none.
 func TestALimitOfAPoolInTheDSNIsNone(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)

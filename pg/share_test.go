@@ -103,7 +103,7 @@ func TestAShareThatIsNoLongerWaitedForIsNotTaken(t *testing.T) {
 	mustRelease(t, mustAcquire(t, b, "it"))
 }
 
-// The server gives a session that has a share any more of them, also while others wait.
+// The server grants more shares to a session that has one, even if there are other waiters.
 func TestSharesThatKeepComingDoNotStarveAnybody(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -133,7 +133,7 @@ func TestSharesThatKeepComingDoNotStarveAnybody(t *testing.T) {
 							t.Error(err)
 							return
 						}
-						ask[int](t, db, "SELECT 1") // meanwhile others come
+						ask[int](t, db, "SELECT 1") // meanwhile others arrive
 						if err := share.Release(ctx); err != nil {
 							t.Error(err)
 						}
@@ -172,11 +172,11 @@ func TestSharersDoNotExcludeEachOther(t *testing.T) {
 		all.Go(func() {
 			for range 300 {
 				share, err := l.TryAcquire(t.Context(), "it", pg.WithShared())
-				if err != nil { // also while the last of the others gives it back
+				if err != nil { // even while the last of the others releases its share
 					t.Error(err)
 					return
 				}
-				if err := share.Release(t.Context()); err != nil { // also at the same moment as others
+				if err := share.Release(t.Context()); err != nil { // even at the same moment as others
 					t.Error(err)
 				}
 			}
@@ -252,7 +252,7 @@ func TestAShareMayBeJoinedAgainWhenTheWriterHasGivenUp(t *testing.T) {
 	}
 }
 
-// Longer than the server's queue is stood in without a break.
+// longHold is longer than a waiter stays in the server's queue at a time.
 const longHold = 600 * time.Millisecond
 
 func TestReadersWhoHoldForLongDoNotStarveAWriter(t *testing.T) {

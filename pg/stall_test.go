@@ -14,17 +14,17 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// delayer stands between a client and its server. When armed it keeps back the next answer to
-// a request that contains a word, until it is told to let it go.
+// delayer forwards connections between a client and its server. When armed, it holds back the next response to a
+// request that contains a word, until free is closed.
 type delayer struct {
 	net.Listener
 	server string
 	conns  sync.WaitGroup
 
 	mu   sync.Mutex
-	word string        // guarded by mu: "" when not armed
-	kept chan struct{} // closed when an answer is kept back
-	free chan struct{} // closed to let it go
+	word string        // guarded by mu: "" if not armed
+	kept chan struct{} // closed when a response is held back
+	free chan struct{} // closed to release the response
 }
 
 func delay(t *testing.T, db *sqltest.Database) (*delayer, string) {
@@ -45,7 +45,7 @@ func delay(t *testing.T, db *sqltest.Database) (*delayer, string) {
 	})
 	u.Host = listener.Addr().String()
 	query := u.Query()
-	query.Set("default_query_exec_mode", "exec") // a request carries its statement
+	query.Set("default_query_exec_mode", "exec") // so that a request contains its statement
 	u.RawQuery = query.Encode()
 	return d, u.String()
 }
@@ -58,7 +58,7 @@ func (d *delayer) serve() {
 		}
 		server, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", d.server)
 		if err != nil {
-			_ = client.Close() // the client will say so
+			_ = client.Close() // the client will report an error
 			continue
 		}
 		d.conns.Go(func() { d.forward(server, client, d.watch) })
@@ -66,7 +66,7 @@ func (d *delayer) serve() {
 	}
 }
 
-// forward copies until one side ends, and shows each piece to see before it is passed on.
+// forward copies until one side ends, and passes each piece to see before it forwards the piece.
 func (d *delayer) forward(to, from net.Conn, see func([]byte)) {
 	defer to.Close()
 	defer from.Close()
@@ -105,14 +105,14 @@ func (d *delayer) arm(word string) {
 	d.word = word
 }
 
-// A process is stopped, for longer than the session TTL, between the grant of a lock and its
-// news of it. Nobody has that lock: one goroutine gets it anew, and no second one beside it.
+// A process is stopped, for longer than the session TTL, between the grant of a lock and the response. Nobody has that
+// lock: one goroutine acquires it anew, and no second one besides.
 func TestAStallBetweenGrantAndAnswerLetsOneIn(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	d, dsn := delay(t, db)
-	d.arm("\x00sqllock_try\x00") // as in a Bind, not as in the Parse of the set-up
+	d.arm("\x00sqllock_try\x00") // as in a Bind message, not as in the Parse message of the setup
 	child := startProcess(t, dsn, 1500*time.Millisecond, "race")
 	<-d.kept
 	child.signal(t, syscall.SIGSTOP)

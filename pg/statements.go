@@ -2,7 +2,7 @@ package pg
 
 import _ "embed"
 
-// The statements, one a file.
+// The statements, one per file.
 var (
 	//go:embed sql/probe.sql
 	probeSQL string

@@ -9,14 +9,15 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// A process is stopped, for longer than the session TTL, when it has read that a lock is its own, and knows it not yet.
+// A process is stopped, for longer than the session TTL, after it has read the response that grants it a lock, and
+// before it knows the response.
 func TestALockWhoseAnswerIsKnownTooLateIsNotGiven(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	if dsn, is := locktest.StalledChild(); is {
 		s := &locktest.Staller{}
 		l := dialling(t, dsn, s.Dial, pg.WithSessionTTL(5*time.Second), pg.WithOwner("stalled"))
-		locktest.ServeStalls(l, s, "\x00sqllock_try\x00") // as in a Bind
+		locktest.ServeStalls(l, s, "\x00sqllock_try\x00") // as in a Bind message
 		return
 	}
 	db := sqltest.Postgres(t)

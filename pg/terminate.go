@@ -13,15 +13,14 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// Terminate ends the session that holds the lock called name (pg_terminate_backend) and returns
-// who that was, and whether it ended any: not when nobody held the lock, or no longer when it
-// came to it.
-// It returns when that session no longer holds the lock; every other lock of the session is lost,
-// too. Of several sessions that share the lock it ends one.
+// Terminate ends the session that holds the lock called name (pg_terminate_backend). It returns the holder, and whether
+// it ended a session: not when nobody held the lock, or when that session gave it up before. It returns when that
+// session no longer holds the lock. Every other lock of the session is lost, too. Of several sessions that share the
+// lock it ends one.
 //
-// It takes the privileges of the session's role, or the role pg_signal_backend, and for a
-// superuser's session a superuser. A lock that this Locker holds is an error. After an error the
-// session may have been ended if a holder is returned, or if the connection broke or ctx ended.
+// Terminate takes the privileges of the session's role, or the role pg_signal_backend, and for a superuser's session a
+// superuser. A lock that this Locker holds is an error. After an error the session may have been ended if a holder is
+// returned, or if the connection broke or ctx ended.
 func (l *Locker) Terminate(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, ended bool, err error) {
 	w, err := want("terminate", name, opts)
 	if err != nil {

@@ -15,51 +15,48 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// Tx is a transaction to take locks in: a pgx.Tx as it is, or a *sql.Tx by way of [SQLTx].
+// Tx is a transaction to take locks in: a pgx.Tx as it is, or a *sql.Tx by [SQLTx].
 type Tx interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-	Rollback(ctx context.Context) error // is not called; a connection or a pool has none
+	Rollback(ctx context.Context) error // never called; it keeps out connections and pools, which have none
 }
 
-// SQLTx makes a [Tx] of a *sql.Tx, whose driver must be pgx's stdlib. For a *sqlx.Tx pass its
-// field Tx.
+// SQLTx makes a [Tx] of a *sql.Tx, whose driver must be pgx's stdlib. For a *sqlx.Tx pass its field Tx.
 func SQLTx(tx *sql.Tx) Tx { return sqlTx{tx} }
 
-// LockTx waits for the lock called name, in the server's queue, and takes it for tx. It is the
-// same lock as a [Locker]'s of that name: each excludes the other. LockTx is one statement and
-// one round trip, and works behind a pooler that pools transactions.
+// LockTx waits in the server's queue for the lock called name, and takes it for tx. It is the same lock as that of a
+// [Locker]: each excludes the other. LockTx is one statement and one round trip, and works behind a pooler that pools
+// transactions.
 //
-// The lock ends with the transaction: by commit, by rollback, by rollback to a savepoint that
-// was set before the lock was taken, by the end of the connection. Nothing else releases it,
-// and a transaction that has it may take it again.
+// The lock ends with the transaction: by commit, by rollback, by rollback to a savepoint that was set before the lock
+// was taken, or by the end of the connection. Nothing else releases it. A transaction that has the lock may take it
+// again.
 //
-// In a transaction at REPEATABLE READ or SERIALIZABLE that has not read anything yet, the
-// statement that waits also takes the snapshot, before the wait. What the transaction reads then is
-// older than the lock, and may lack what the previous holder committed. At READ COMMITTED,
-// PostgreSQL's default, each later statement sees it; otherwise acquire the lock from a Locker
-// before the transaction begins.
+// In a transaction at REPEATABLE READ or SERIALIZABLE that has not read anything yet, the statement that waits also
+// takes the snapshot, before the wait. What the transaction reads then is older than the lock, and may lack what the
+// previous holder committed. At READ COMMITTED, PostgreSQL's default, each later statement sees it. At the other
+// levels, acquire the lock from a Locker before the transaction begins.
 //
-// A wait is part of an open transaction, for which CREATE INDEX CONCURRENTLY waits: guard
-// migrations with a Locker.
+// A wait is part of an open transaction, and CREATE INDEX CONCURRENTLY waits for open transactions: guard migrations
+// with a Locker.
 //
-// When ctx ends during the wait the driver closes the connection, and so ends the transaction.
-// To keep it, set its lock_timeout, and a savepoint to roll back to: the error then matches
-// sqllock.ErrHeld. After any error that came from the server, PostgreSQL accepts nothing but a
-// rollback, until which the locks that were taken earlier stay held.
+// When ctx ends during the wait, the driver closes the connection, and so ends the transaction. To keep the
+// transaction, set its lock_timeout, and a savepoint to roll back to: the error then matches sqllock.ErrHeld. After any
+// error from the server, PostgreSQL accepts nothing but a rollback. Until then the locks that were taken earlier stay
+// held.
 //
-// It refuses (sqllock.ErrRefused), and takes nothing, where the lock would not exclude others or
-// would end at once: on a standby, on CockroachDB, and when tx has failed or is not in a
-// transaction, say after a COMMIT by hand. A transaction that is over gives its driver's error.
+// LockTx refuses (sqllock.ErrRefused), and takes nothing, where the lock would not exclude others or would end at once:
+// on a standby, on CockroachDB, and when tx has failed or is not in a transaction, for example after a COMMIT by hand.
+// A transaction that is over gives its driver's error.
 //
-// With [WithShared], two transactions that go on from a share to the lock itself wait for each
-// other, until PostgreSQL ends one of them (40P01).
+// With [WithShared], two transactions that hold a share and then wait for the exclusive lock wait for each other, until
+// PostgreSQL ends one of them (40P01).
 func LockTx(ctx context.Context, tx Tx, name string, opts ...sqllock.Option) error {
 	return lockTx(ctx, tx, name, opts, txLockSQL)
 }
 
-// TryLockTx is [LockTx] without the wait: if somebody else has the lock, or a share of it, it
-// fails at once with a *sqllock.HeldError, which does not know the holder, and the transaction
-// is as good as before.
+// TryLockTx is [LockTx] without the wait: if somebody else has the lock, or a share of it, it fails at once with a
+// *sqllock.HeldError, which does not know the holder. The transaction remains usable.
 func TryLockTx(ctx context.Context, tx Tx, name string, opts ...sqllock.Option) error {
 	return lockTx(ctx, tx, name, opts, txTrySQL)
 }
@@ -86,8 +83,8 @@ func takeInTx(ctx context.Context, tx Tx, w session.Want[key], statement string)
 	}
 	arg := &txArg{op: &session.Op[key]{Key: w.Key, Shared: w.Shared, Take: true}}
 	var outcome string
-	// QueryExecModeExec needs one round trip, also the first time, and leaves no prepared statement
-	// in a session that may be a pooler's.
+	// QueryExecModeExec needs one round trip, also the first time, and leaves no prepared statement in a session that
+	// may be a pooler's.
 	err := tx.QueryRow(ctx, statement, arg, pgx.QueryExecModeExec).Scan(&outcome)
 	var answer *pgconn.PgError
 	switch {
@@ -108,9 +105,8 @@ func takeInTx(ctx context.Context, tx Tx, w session.Want[key], statement string)
 	return nil
 }
 
-// txArg is the argument of a statement that takes a lock. pgx asks it to rewrite the query
-// before anything is sent, for a *sql.Tx as well, and so shows the connection that the
-// transaction is on.
+// txArg is the argument of a statement that takes a lock. pgx asks it to rewrite the query before anything is sent, for
+// a *sql.Tx as well, and passes it the connection of the transaction.
 type txArg struct {
 	op      *session.Op[key]
 	refused error
@@ -127,12 +123,12 @@ func (a *txArg) RewriteQuery(_ context.Context, conn *pgx.Conn, query string, _ 
 	return query, []any{kindOf(a.op), a.op.Key.n}, a.refused
 }
 
-// Value implements driver.Valuer, which pgx's stdlib does not ask for.
+// Value implements driver.Valuer, which pgx's stdlib does not call.
 func (a *txArg) Value() (driver.Value, error) {
 	return nil, errors.New("transaction locks on PostgreSQL need a *sql.Tx of github.com/jackc/pgx/v5/stdlib")
 }
 
-// refuseTx refuses what is known of a connection without asking the server.
+// refuseTx refuses a connection for what is known without asking the server.
 func refuseTx(conn *pgconn.PgConn) error {
 	switch status := conn.TxStatus(); {
 	case conn.ParameterStatus("crdb_version") != "":

@@ -99,7 +99,7 @@ func TestATransactionOfAnotherDriverTakesNoLock(t *testing.T) {
 	}
 }
 
-// startStandby starts a server of the test's own that is a standby.
+// startStandby starts a standby for this test.
 func startStandby(t *testing.T) (db *sqltest.Database, promote func()) {
 	t.Helper()
 	server := sqltest.Start(t, sqltest.EnginePostgres)
@@ -133,8 +133,8 @@ func TestATransactionOnCockroachDBIsRefused(t *testing.T) {
 	mustRefuseTx(t, begin(t, startFakeCockroach(t)), "CockroachDB")
 }
 
-// startFakeCockroach starts what begins and ends transactions, and says that it is CockroachDB, as the
-// real one does: at the beginning of a connection. It answers to nothing else.
+// startFakeCockroach starts a fake server that begins and ends transactions, and identifies itself as CockroachDB at
+// the beginning of a connection, as the real one does. It answers nothing else.
 func startFakeCockroach(t *testing.T) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -170,7 +170,7 @@ func startFakeCockroach(t *testing.T) string {
 				backend.Send(&pgproto3.CommandComplete{CommandTag: []byte("ROLLBACK")})
 				backend.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
 			default:
-				return // goodbye, or a statement that a refused server must not see
+				return // the end, or a statement that must not reach a refused server
 			}
 		}
 	}()

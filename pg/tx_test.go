@@ -17,7 +17,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// transaction is one of a test, of whichever driver, which is rolled back at the end.
+// transaction is a transaction of a test, of any driver. It is rolled back at the end.
 type transaction struct {
 	pg.Tx
 	commit func() error
@@ -41,7 +41,7 @@ func onEveryDriver(t *testing.T, test func(*testing.T, *sqltest.Database, func(*
 	}
 }
 
-// begin opens a connection and a transaction on it.
+// begin opens a connection and begins a transaction on it.
 func begin(t *testing.T, dsn string, options ...pgx.TxOptions) transaction {
 	t.Helper()
 	conn := connect(t, dsn)
@@ -91,7 +91,7 @@ func ofPgx(t *testing.T, tx pgx.Tx, err error) transaction {
 
 func beginSQL(t *testing.T, db *sqltest.Database) transaction {
 	t.Helper()
-	tx, err := db.BeginTxx(context.Background(), nil) //nolint:usetesting // ends with the test
+	tx, err := db.BeginTxx(context.Background(), nil) //nolint:usetesting // it ends with the test
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func mustLockTx(t *testing.T, tx pg.Tx, name string) {
 	}
 }
 
-// mustBeHeldByOthers fails to take a lock, and looks that this costs tx nothing.
+// mustBeHeldByOthers fails to acquire a lock, and checks that tx is still usable.
 func mustBeHeldByOthers(t *testing.T, tx transaction, name string) {
 	t.Helper()
 	err := pg.TryLockTx(t.Context(), tx, name)
@@ -264,7 +264,7 @@ func TestATransactionLockHasAnyName(t *testing.T) {
 	})
 }
 
-// lockTx is a way to take a lock in a transaction.
+// lockTx is a function that acquires a lock in a transaction.
 type lockTx = func(context.Context, pg.Tx, string, ...sqllock.Option) error
 
 var everyLockTx = map[string]lockTx{
@@ -362,7 +362,7 @@ func TestATransactionLockWorksBehindAPoolerOfTransactions(t *testing.T) {
 	}
 }
 
-// increment reads and writes in two statements, which only the lock keeps together.
+// increment reads and writes in two statements. Only the lock makes them atomic.
 func increment(ctx context.Context, conn *pgx.Conn) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if err := pg.LockTx(ctx, tx, "counter"); err != nil {

@@ -153,7 +153,7 @@ func TestOfTwoTransactionsThatGoOnFromAShareOneIsEnded(t *testing.T) {
 	}
 }
 
-// The statement that waits is also the one that takes the snapshot.
+// The statement that waits also takes the snapshot.
 func TestOnlyReadCommittedSeesWhatThePreviousHolderCommitted(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)

@@ -14,8 +14,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// CREATE INDEX CONCURRENTLY waits for every transaction that is older than itself, of which a
-// wait for the lock would be one.
+// CREATE INDEX CONCURRENTLY waits for every older transaction. A wait for the lock must not be such a transaction.
 func TestTheHolderCanCreateAnIndexConcurrentlyWhileOthersWait(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
@@ -39,8 +38,8 @@ func TestTheHolderCanCreateAnIndexConcurrentlyWhileOthersWait(t *testing.T) {
 	mustRelease(t, out.lock)
 }
 
-// An error does not mean that the lock is not held, and must not cost the other locks of the
-// session more than their holders are told.
+// An error does not prove that the lock is not held. It must not cost the session's other locks without telling their
+// holders.
 func TestCancelsThatMeetAnAttemptLeaveNothingHeld(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -58,7 +57,8 @@ func TestCancelsThatMeetAnAttemptLeaveNothingHeld(t *testing.T) {
 		}
 	}()
 	hit := 0
-	for began := time.Now(); ctx.Err() == nil && (hit == 0 || hit < 50 && time.Since(began) < 3*time.Second); { // a busy machine is slow to hit
+	// A busy machine rarely hits a statement.
+	for began := time.Now(); ctx.Err() == nil && (hit == 0 || hit < 50 && time.Since(began) < 3*time.Second); {
 		lock, err := l.TryAcquire(t.Context(), "a")
 		if err != nil {
 			hit++
@@ -83,8 +83,8 @@ func TestCancelsThatMeetAnAttemptLeaveNothingHeld(t *testing.T) {
 	eventually(t, "nothing is held", func() bool { return locksOn(t, db) == 0 })
 }
 
-// Wherever a session ends, in a hand-over, in a wait or while it is shared, everybody who waits
-// goes on, and nothing is left.
+// A session may end during a handoff, during a wait or while it is shared. All waiters must continue, and nothing may
+// be left.
 func TestSessionsThatEndAgainAndAgainLeaveNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// optioned is a Locker whose every lock is acquired with another option.
+// optioned is a Locker that adds an option to every acquisition.
 type optioned struct {
 	*pg.Locker
 	option func(name string) sqllock.Option
@@ -32,7 +32,7 @@ func pairOf(name string) sqllock.Option {
 	return pg.WithPair(int32(key>>32), int32(key))
 }
 
-// A pair goes ways of its own in every statement.
+// Every statement treats a pair in its own way.
 func TestPairsAreLocksLikeAnyOther(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
@@ -113,7 +113,7 @@ func TestARawKeyIsWhatOtherProgramsLock(t *testing.T) {
 	}
 }
 
-// A pair and a key of the same bits are two locks.
+// A pair and a key with the same bits are two locks.
 func TestPairsAndKeysDoNotExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	l := newLocker(t, sqltest.Postgres(t))

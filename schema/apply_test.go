@@ -29,7 +29,7 @@ func TestApplyMayBeCalledAgain(t *testing.T) {
 	})
 }
 
-// So a program that is rolled back starts.
+// A program that was rolled back to an earlier release must still start.
 func TestTablesOfALaterReleaseServeIfTheySaySo(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, db *sqltest.Database, d schema.Dialect) {
@@ -63,7 +63,7 @@ func TestApplyMayBeCalledByManyAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, db *sqltest.Database, d schema.Dialect) {
 		var params map[string]string
 		if d == schema.SQLite {
-			params = map[string]string{"_pragma": "busy_timeout(0)"} // nobody waits for us
+			params = map[string]string{"_pragma": "busy_timeout(0)"} // SQLite does not wait for locks
 		}
 		start := make(chan struct{})
 		var wg sync.WaitGroup

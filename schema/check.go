@@ -24,10 +24,13 @@ func Check(ctx context.Context, db *sql.DB, d Dialect, t Tables) error {
 
 // validate returns an error if the arguments are invalid.
 func validate(db *sql.DB, d Dialect, t Tables) error {
+	if err := t.Validate(d); err != nil {
+		return err
+	}
 	if db == nil {
 		return errors.New("schema: the *sql.DB is nil")
 	}
-	return t.Validate(d)
+	return nil
 }
 
 // examine compares the tables in the database with the tables that this release needs.

@@ -9,12 +9,12 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// damage is something that happens to tables that were right.
+// damage is a change that makes correct tables incorrect.
 type damage struct {
 	name   string
 	do     []string
 	says   []string
-	mended bool // by Apply
+	mended bool // Apply repairs it
 }
 
 const runApply = "run `sqllock schema apply --db …`"
@@ -54,7 +54,7 @@ var damages = map[schema.Dialect][]damage{
 	},
 }
 
-// commonDamages can happen to every dialect.
+// commonDamages can happen in every dialect.
 var commonDamages = []damage{
 	{"a missing lease table", []string{"DROP TABLE sqllock_lease"}, []string{"table sqllock_lease is missing", runApply}, true},
 	{"a missing version table", []string{"DROP TABLE sqllock_version"}, []string{"table sqllock_version is missing", runApply}, true},
@@ -95,7 +95,7 @@ func TestCheckSaysWhatDiffersAndWhatMendsIt(t *testing.T) {
 func empty(t *testing.T, db *sqltest.Database) {
 	t.Helper()
 	if _, err := db.ExecContext(t.Context(), "DROP VIEW sqllock_lock"); err != nil {
-		exec(t, db.DB.DB, "DROP TABLE IF EXISTS sqllock_lock") // it was no view
+		exec(t, db.DB.DB, "DROP TABLE IF EXISTS sqllock_lock") // it was not a view
 	}
 	for _, table := range []string{"other", "sqllock_lease", "sqllock_permit", "sqllock_version"} {
 		exec(t, db.DB.DB, "DROP TABLE IF EXISTS "+table)

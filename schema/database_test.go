@@ -49,7 +49,7 @@ func again(t *testing.T, db *sqltest.Database, params map[string]string) *sql.DB
 		for key, value := range params {
 			query.Set(key, value)
 		}
-		u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20") // pgx takes a plus for a plus
+		u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20") // pgx does not decode a plus sign
 		dsn = u.String()
 	case sqltest.EngineMySQL, sqltest.EngineMariaDB:
 		for key, value := range params {
@@ -68,7 +68,7 @@ func again(t *testing.T, db *sqltest.Database, params map[string]string) *sql.DB
 	return other
 }
 
-// bare runs SQL as a client would that knows nothing of this package: all at once.
+// bare runs SQL all at once, like a client that does not know this package.
 func bare(t *testing.T, db *sqltest.Database, text string) {
 	t.Helper()
 	var params map[string]string
@@ -98,7 +98,7 @@ func apply(ctx context.Context, t *testing.T, db *sql.DB, d schema.Dialect, tabl
 	}
 }
 
-// plain returns the files of a dialect as they are embedded.
+// plain returns the embedded files of a dialect.
 func plain(t *testing.T, d schema.Dialect) string {
 	t.Helper()
 	var text strings.Builder
@@ -119,7 +119,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// wants fails the test unless err says each of the texts.
+// wants fails the test unless err contains each of the texts.
 func wants(t *testing.T, err error, texts ...string) {
 	t.Helper()
 	if err == nil {

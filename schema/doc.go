@@ -11,7 +11,7 @@
 // module creates or alters a table.
 //
 // A program that takes locks needs SELECT, INSERT, UPDATE and DELETE on sqllock_lease, sqllock_lock and sqllock_permit,
-// and SELECT on sqllock_version. Only the role that creates the tables needs the right to create tables. For any other
+// and SELECT on sqllock_version. Only a role that applies the files needs the right to create tables. For any other
 // role Apply succeeds if there is nothing to do.
 //
 // # Versions

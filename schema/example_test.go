@@ -14,7 +14,7 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// A program creates the tables as it starts. Any number of processes may do so at the same time.
+// A program creates the tables at its start. Any number of processes may do so at the same time.
 func ExampleApply() {
 	if err := createTables(context.Background(), os.Getenv("DATABASE_URL")); err != nil {
 		log.Fatal(err)
@@ -30,7 +30,7 @@ func createTables(ctx context.Context, dsn string) error {
 	return schema.Apply(ctx, db, schema.Postgres, schema.Tables{})
 }
 
-// A program that may not create tables checks them as it starts. The error says what differs and how to mend it.
+// A program that may not create tables checks them at its start. The error says what differs and how to repair it.
 func ExampleCheck() {
 	if err := checkTables(context.Background(), os.Getenv("DATABASE_URL")); err != nil {
 		log.Fatal(err)
@@ -51,7 +51,7 @@ func checkTables(ctx context.Context, dsn string) error {
 	return err
 }
 
-// The definition as SQL, with a prefix of your own, for a migration that is written by hand.
+// The definition as SQL, with a prefix of your own, for a migration written by hand.
 func ExamplePrint() {
 	if err := schema.Print(os.Stdout, schema.MySQL, schema.Tables{Prefix: "jobs_"}); err != nil {
 		log.Fatal(err)

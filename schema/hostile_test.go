@@ -7,7 +7,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// hostile are settings of a DSN that change what a statement does or how it is sent.
+// hostile are settings of a DSN that change the effect of a statement or how it is sent.
 func hostile(engine sqltest.Engine) map[string]map[string]string {
 	isolation := "transaction_isolation"
 	if engine == sqltest.EngineMariaDB {
@@ -54,8 +54,8 @@ func TestApplyAndCheckWithHostileSettings(t *testing.T) {
 			apply(t.Context(), t, odd, d, schema.Tables{})
 			apply(t.Context(), t, odd, d, schema.Tables{Prefix: "Odd_"})
 
-			// Seen from elsewhere: committed, and no transaction was left open that
-			// would keep the tables from being dropped.
+			// Another connection sees the tables, so they are committed. It can drop them, so no transaction was left
+			// open.
 			must(t, schema.Check(t.Context(), db.DB.DB, d, schema.Tables{}))
 			impatient := again(t, db, impatience(d))
 			for _, tables := range []schema.Tables{{}, {Prefix: "Odd_"}} {
@@ -68,7 +68,7 @@ func TestApplyAndCheckWithHostileSettings(t *testing.T) {
 	})
 }
 
-// impatience makes a statement that meets a lock fail within a second.
+// impatience returns settings that make a statement fail within a second if it waits for a lock.
 func impatience(d schema.Dialect) map[string]string {
 	switch d {
 	case schema.Postgres:

@@ -42,7 +42,7 @@ func TestInvalidTablesAreRefused(t *testing.T) {
 func TestTablesWithAnyPrefixLiveSideBySide(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, db *sqltest.Database, d schema.Dialect) {
-		// "un" and "re" make keywords, 40 is the longest, "1" begins with a digit.
+		// "un" and "re" form keywords, 40 is the maximum length, "1" begins with a digit.
 		for _, prefix := range []string{"", "un", "re", "1", "Mixed_Case_", strings.Repeat("a", 40)} {
 			tables := schema.Tables{Prefix: prefix}
 			wants(t, schema.Check(t.Context(), db.DB.DB, d, tables), "lock is missing")

@@ -1,3 +1,3 @@
-// Package acceptance has the tests that start several processes and let them meet on one
-// database, as deployments do. It has nothing but tests.
+// Package acceptance has the tests that start several processes on one database, as deployments do. It contains only
+// tests.
 package acceptance

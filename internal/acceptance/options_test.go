@@ -16,7 +16,7 @@ import (
 	"github.com/sqllock/sqllock/pg"
 )
 
-// No server is there: an option is refused before anybody connects.
+// There is no server: an option is refused before the Locker connects.
 func TestAnOptionOfAnotherKindOfLockIsNamed(t *testing.T) {
 	t.Parallel()
 	db, err := sqlx.Open("sqlite", filepath.Join(t.TempDir(), "db"))

@@ -21,8 +21,7 @@ const (
 	createOnce  = "CREATE TABLE migrated (id INT NOT NULL PRIMARY KEY)"
 )
 
-// count adds to a number that only the lock guards: it is read and written by separate
-// statements.
+// count increments a number that only the lock guards: separate statements read and write it.
 func count(ctx context.Context, l sqllock.Locker, db *sqlx.DB) error {
 	for range rounds {
 		err := sqllock.Do(ctx, l, "the counter", func(ctx context.Context) error {
@@ -40,7 +39,7 @@ func count(ctx context.Context, l sqllock.Locker, db *sqlx.DB) error {
 	return nil
 }
 
-// migrate makes a change that fails when it is made twice, unless somebody has made it.
+// migrate makes a change that fails if it is made twice, unless it has been made already.
 func migrate(ctx context.Context, l sqllock.Locker, db *sqlx.DB) error {
 	return sqllock.Do(ctx, l, "migration", func(ctx context.Context) error {
 		var done int

@@ -23,16 +23,16 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// A worker is this test binary with these variables. It says "ready", waits for a line on its
-// standard input, does its job, and exits with 0 if all went well.
+// A worker is this test binary with these variables. It prints "ready", waits for a line on its standard input, does
+// its job, and exits with 0 on success.
 const (
 	jobEnv    = "SQLLOCK_TEST_JOB"    // a key of jobs
 	kindEnv   = "SQLLOCK_TEST_KIND"   // session, lease or none
-	driverEnv = "SQLLOCK_TEST_DRIVER" // the name of a database/sql driver
+	driverEnv = "SQLLOCK_TEST_DRIVER" // the driver's name in database/sql
 	dsnEnv    = "SQLLOCK_TEST_DSN"
 )
 
-// job is the work of one process; it locks what it has to by l.
+// job is the work of one process. It locks with l.
 type job func(ctx context.Context, l sqllock.Locker, db *sqlx.DB) error
 
 var jobs = map[string]job{"count": count, "migrate": migrate}
@@ -56,7 +56,7 @@ func work(j job) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	db.SetMaxOpenConns(1) // the locks may not need any of it
+	db.SetMaxOpenConns(1) // the locks must not need any of it
 	l, closeLocker, err := openLocker(db)
 	if err != nil {
 		return err
@@ -88,8 +88,7 @@ func openLocker(db *sqlx.DB) (sqllock.Locker, func() error, error) {
 	}
 }
 
-// runWorkers starts n processes, lets them go at the same moment, and waits until all have
-// ended well.
+// runWorkers starts n processes, lets them begin at the same moment, and waits until all have succeeded.
 func runWorkers(t *testing.T, n int, name, kind string, db *sqltest.Database) {
 	t.Helper()
 	type worker struct {
@@ -132,7 +131,7 @@ func runWorkers(t *testing.T, n int, name, kind string, db *sqltest.Database) {
 	}
 }
 
-// noLocker is what the tests do without: it lets everybody in.
+// noLocker is the baseline without locks: every acquisition succeeds.
 type noLocker struct{}
 
 func (noLocker) TryAcquire(ctx context.Context, name string, _ ...sqllock.Option) (sqllock.Lock, error) {

@@ -1,8 +1,8 @@
-// Command captures writes into README.md and docs/operations.md what sqllock ls, watch and doctor show: real output about
-// real processes that hold locks in a PostgreSQL that package sqltest starts. They run on machines
-// of other names by way of unshare(1), and tmux is the terminal. make captures runs it, on Linux.
+// Command captures writes output of sqllock ls, watch and doctor into README.md and docs/operations.md. It is real
+// output about real processes that hold locks in a PostgreSQL that package sqltest starts. unshare(1) gives the
+// processes different host names, and tmux is the terminal. make captures runs it, on Linux.
 //
-// What is captured stands between the comments <!-- capture: ls --> and <!-- end of capture -->.
+// A captured output stands between the comments <!-- capture: ls --> and <!-- end of capture -->.
 package main
 
 import (
@@ -32,12 +32,12 @@ func main() {
 			_, _ = fmt.Fprintf(os.Stderr, "%s:\n%s", name, shown)
 			return slices.Concat(parts[1], fmt.Appendf(nil, "```console\n$ sqllock %s\n%s```\n", name, shown), parts[3])
 		})
-		s.must(os.WriteFile(document, text, 0o600)) //nolint:gosec // a constant, and it has its permissions already
+		s.must(os.WriteFile(document, text, 0o600)) //nolint:gosec // a constant, and the file has its permissions already
 	}
 }
 
-// scene has processes take locks: one that somebody waits for, a session lock, two places of three,
-// and one whose holder is dead. It returns the first and the last holder.
+// scene makes processes acquire locks: one with a waiter, a session lock, two permits of three, and one whose holder is
+// dead. It returns the first and the last holder.
 func scene(s *stage) (report, dead *process) {
 	report = s.hold("web-1", "--owner", "report.sh", "nightly-report")
 	s.hold("web-2", "--owner", "migrate 0042", "--kind", "session", "migrations")
@@ -57,8 +57,8 @@ func ls(s *stage) string {
 	return s.sqllock("ls")
 }
 
-// watch shows, besides, that a lock is taken away, that another is handed over to who waits, who is
-// waited for in turn, and a lease that should have been renewed.
+// watch also shows a forced release, a handoff to a waiter which then has a waiter itself, and a lease whose renewal is
+// overdue.
 func watch(s *stage) string {
 	defer s.clear()
 	report, dead := scene(s)

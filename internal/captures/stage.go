@@ -18,10 +18,10 @@ import (
 
 const program = "bin/sqllock"
 
-// patience bounds what is waited for.
+// patience bounds every wait.
 const patience = time.Minute
 
-// stage is where programs run whose output is captured. It is the sqltest.TB of their database.
+// stage runs the programs whose output is captured. It is the sqltest.TB of their database.
 type stage struct {
 	environ   []string
 	processes []*process
@@ -36,7 +36,7 @@ func newStage() *stage {
 	return s
 }
 
-// end ends everything.
+// end ends all processes and runs the cleanups.
 func (s *stage) end() {
 	s.clear()
 	for _, cleanup := range slices.Backward(s.cleanups) {
@@ -51,22 +51,22 @@ func (s *stage) must(err error) {
 	}
 }
 
-// Helper and the others are those of sqltest.TB.
+// Helper and the methods below implement sqltest.TB.
 func (s *stage) Helper() {}
 
-// Name is what the database is called after.
+// Name returns a name for the database.
 func (s *stage) Name() string { return "captures" }
 
-// Failed reports nothing: a failure ends the program.
+// Failed returns false: a failure ends the program.
 func (s *stage) Failed() bool { return false }
 
-// Cleanup has f called at the end.
+// Cleanup registers f to be called at the end.
 func (s *stage) Cleanup(f func()) { s.cleanups = append(s.cleanups, f) }
 
-// Logf says something on stderr.
+// Logf logs to stderr.
 func (s *stage) Logf(format string, args ...any) { log.Printf(format, args...) }
 
-// Skipf ends the program: there is no server.
+// Skipf ends the program, because there is no server.
 func (s *stage) Skipf(format string, args ...any) { s.Fatalf(format, args...) }
 
 // Fatalf ends the program.
@@ -75,7 +75,8 @@ func (s *stage) Fatalf(format string, args ...any) {
 	log.Fatalf(format, args...)
 }
 
-// sqllock runs the program to its end and returns what it prints. Its exit code may be a verdict.
+// sqllock runs the program to its end and returns its output. If there is output, the exit code is ignored: it may be
+// a verdict.
 func (s *stage) sqllock(args ...string) string {
 	cmd := exec.CommandContext(context.Background(), program, args...)
 	cmd.Env, cmd.Stderr = s.environ, os.Stderr
@@ -86,7 +87,7 @@ func (s *stage) sqllock(args ...string) string {
 	return string(out)
 }
 
-// until runs the program again and again until it prints this.
+// until runs the program repeatedly until it prints this text.
 func (s *stage) until(want string, args ...string) {
 	for deadline := time.Now().Add(patience); !strings.Contains(s.sqllock(args...), want); {
 		if time.Now().After(deadline) {
@@ -95,14 +96,14 @@ func (s *stage) until(want string, args ...string) {
 	}
 }
 
-// process is a program that holds a lock, or waits for it.
+// process is a program that holds a lock or waits for it.
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 	out   *bufio.Reader
 }
 
-// start starts sqllock run on a machine of this name.
+// start starts sqllock run with this host name.
 func (s *stage) start(host string, args ...string) *process {
 	unshare := []string{"--uts"}
 	if os.Getuid() != 0 {
@@ -131,11 +132,11 @@ func (s *stage) hold(host string, args ...string) *process {
 	return p
 }
 
-// letGo has a process release its lock, and kill ends it without.
+// letGo makes a process release its lock; kill ends it without a release.
 func (p *process) letGo() { _ = p.stdin.Close() }
 func (p *process) kill()  { _ = p.cmd.Process.Kill() }
 
-// clear ends all processes, which release their locks, and forgets what the dead have left.
+// clear ends all processes, which release their locks, and deletes the leases of the dead ones.
 func (s *stage) clear() {
 	for _, p := range s.processes {
 		p.letGo()
@@ -146,8 +147,8 @@ func (s *stage) clear() {
 	}
 }
 
-// terminal runs the program on a terminal of 80 × 24, and returns a function that waits until it
-// shows something, and returns all that is shown.
+// terminal runs the program on a terminal of 80 × 24. The returned function waits until a text appears, and returns the
+// whole screen.
 func (s *stage) terminal(args ...string) (shows func(want string) string) {
 	socket := fmt.Sprintf("captures-%d", os.Getpid())
 	tmux := func(args ...string) string {

@@ -1,2 +1,2 @@
-// Package examples has the Go code of the README, compiled. It has nothing but tests.
+// Package examples compiles the Go code of the README. It contains only tests.
 package examples

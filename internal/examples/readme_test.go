@@ -72,14 +72,14 @@ func onEach(t *testing.T, test func(t *testing.T, db *sqltest.Database)) {
 	}
 }
 
-// leasesOf opens a Locker of leases, as another process does.
+// leasesOf opens a Locker of leases, like another process.
 func leasesOf(t *testing.T, db *sqltest.Database) *leasetable.Locker {
 	t.Helper()
 	locker, err := leasetable.FromDB(db.DB.DB)
 	return closing(t, locker, err)
 }
 
-// sessionsOf opens a Locker of session locks, as another process does.
+// sessionsOf opens a Locker of session locks, like another process.
 func sessionsOf(t *testing.T, db *sqltest.Database) sqllock.Locker {
 	t.Helper()
 	if db.Engine == sqltest.EngineMySQL {

@@ -18,28 +18,28 @@ import (
 // patience is how long a worker waits for a lock.
 const patience = 500 * time.Millisecond
 
-// writing is how long a holder's write may take: longer than a process is stopped, so that it is
-// committed after that.
+// writing bounds a holder's write. It is longer than the time for which a process is stopped, so that the write can
+// commit after the stop.
 const writing = 10 * time.Second
 
-// notice is how long a process may go on before it has noticed how late it is. When it was stopped, the
-// timer that ends its locks and the question that it was asked meanwhile come at the same time.
+// notice is how long a process may need to notice that it is late. After a stop, the timer that ends its locks and the
+// question that arrived meanwhile become due at the same time.
 const notice = 2 * time.Millisecond
 
-// What a child process is asked, a line each: "WORKER take NAME", "WORKER check" and so on. It
-// answers "WORKER" and one of the words below, or what went wrong.
+// The requests to a child process, one per line: "WORKER take NAME", "WORKER check" and so on. It answers "WORKER" and
+// one of the words below, or an error.
 const (
-	doTake    = "take" // Acquire; and a name, and a limit
+	doTake    = "take" // Acquire; followed by a name, and a limit
 	doTry     = "try"  // TryAcquire; the same
 	doCheck   = "check"
 	doGuard   = "guard"
 	doFence   = "fence"
 	doRelease = "release"
-	doExtend  = "extend" // and for how long
-	doExport  = "export" // and for how long
-	doAdopt   = "adopt"  // and a ticket
+	doExtend  = "extend" // followed by a duration
+	doExport  = "export" // followed by a duration
+	doAdopt   = "adopt"  // followed by a ticket
 
-	didTake    = "taken" // and the token, if locks have one
+	didTake    = "taken" // followed by the token, if the lock has one
 	didRefuse  = "refused"
 	isAlive    = "alive"
 	isLost     = "lost"
@@ -47,28 +47,28 @@ const (
 	isOutdone  = "outdone"
 	didRelease = "released"
 	didExtend  = "extended"
-	didExport  = "exported" // and a ticket
-	isMistaken = "mistaken" // a release said that somebody has the lock, and nobody had it
+	didExport  = "exported" // followed by a ticket
+	isMistaken = "mistaken" // a release said that another holder has the lock, but there was none
 )
 
-// Register is what holders write to. An error that matches sqllock.ErrLost or sqllock.ErrExpired
-// is the lock's end. After any error but ErrOutdone a line may have been written.
+// Register is what holders write to. An error that matches sqllock.ErrLost or sqllock.ErrExpired means that the lock
+// has ended. After any error except ErrOutdone the line may have been written.
 type Register interface {
-	// Guard writes a line that is written by the holder or not at all, whatever happens meanwhile.
+	// Guard writes a line that commits only if the lock is held, whatever happens meanwhile.
 	Guard(ctx context.Context, lock sqllock.Lock) error
-	// Fence writes a line if no line of a higher token is there, and otherwise returns ErrOutdone.
+	// Fence writes a line unless there is one with a higher token; then it returns ErrOutdone.
 	Fence(ctx context.Context, lock sqllock.Lock) error
 }
 
-// ErrOutdone is the error of a Register that has a line of a higher token.
+// ErrOutdone means that the Register has a line with a higher token.
 var ErrOutdone = errors.New("somebody with a higher token was here")
 
-// Serve is what a child process does: what it is asked, until its input ends.
+// Serve runs in a child process. It carries out requests until its input ends.
 func Serve(ctx context.Context, l sqllock.Locker, in io.Reader, out io.Writer) error {
 	return ServeWriters(ctx, l, nil, in, out)
 }
 
-// ServeWriters is what a child process does whose holders write.
+// ServeWriters is like Serve for a child process whose holders write.
 func ServeWriters(ctx context.Context, l sqllock.Locker, register Register, in io.Reader, out io.Writer) error {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -81,7 +81,7 @@ func ServeWriters(ctx context.Context, l sqllock.Locker, register Register, in i
 			questions = make(chan string)
 			defer close(questions)
 			workers[id] = questions
-			all.Go(func() { // a line is written at once
+			all.Go(func() { // Fprintln writes each line in one call
 				c := &client{locker: l, register: register}
 				for question := range questions {
 					fmt.Fprintln(out, id, c.reply(ctx, question))
@@ -97,10 +97,10 @@ func ServeWriters(ctx context.Context, l sqllock.Locker, register Register, in i
 type client struct {
 	locker   sqllock.Locker
 	register Register
-	lock     sqllock.Lock // the last that it took
+	lock     sqllock.Lock // the last lock that it acquired
 }
 
-// reply does what a worker is asked.
+// reply carries out a request.
 func (c *client) reply(ctx context.Context, question string) string {
 	verb, argument, _ := strings.Cut(question, " ")
 	limit := patience
@@ -159,7 +159,7 @@ func (c *client) reply(ctx context.Context, question string) string {
 	return failed(err)
 }
 
-// taken takes a lock.
+// taken acquires a lock.
 func (c *client) taken(ctx context.Context, take func(context.Context, string, ...sqllock.Option) (sqllock.Lock, error), argument string) string {
 	name, opts := c.wanted(argument)
 	lock, err := take(ctx, name, opts...)
@@ -172,7 +172,7 @@ func (c *client) taken(ctx context.Context, take func(context.Context, string, .
 	return failed(err)
 }
 
-// took makes a lock the worker's.
+// took stores a lock as the worker's.
 func (c *client) took(lock sqllock.Lock) string {
 	c.lock = lock
 	if fenced, ok := lock.(interface{ Token() int64 }); ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Draw writes a page to the file at path that shows the history. It returns why that is illegal, in words: of each name
-// the end of the longest order that was found, and the first answers that do not fit.
+// Draw writes a page that visualizes the history to the file at path. It also returns an explanation of an illegal
+// history: for each name the end of the longest order that was found, and the first answers that do not fit.
 func (h *History) Draw(path string) (why []string, err error) {
 	ops := h.operations()
 	_, info := porcupine.CheckOperationsVerbose(h.model(), ops, checkTimeout)

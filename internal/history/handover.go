@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// adoptions bounds how often it is tried to adopt a ticket.
+// adoptions bounds the attempts to adopt a ticket.
 const adoptions = 3
 
-// handOver has the lock go on in another process. When it is not known whether that has adopted the ticket
-// it is tried again elsewhere.
+// handOver moves the lock to another process. If it is unknown whether that process has adopted the ticket, handOver
+// tries another process.
 func (h *holding) handOver(ctx context.Context) bool {
 	valid := h.run.opts.TTL
 	text, at, ok := h.on.ask(h.id, doExport+" "+valid.String())
@@ -47,7 +47,7 @@ func (h *holding) handOver(ctx context.Context) bool {
 	return true
 }
 
-// adopt has another process adopt the ticket.
+// adopt makes another process adopt the ticket.
 func (h *holding) adopt(heir *process, ticket string) {
 	text, at, ok := heir.ask(h.id, doAdopt+" "+ticket)
 	if !ok {
@@ -64,11 +64,11 @@ func (h *holding) adopt(heir *process, ticket string) {
 		h.lock.Over(at)
 		h.lost = true
 	default:
-		h.lock.Void(at.From) // it goes on in the background
+		h.lock.Void(at.From) // it continues in the background
 	}
 }
 
-// afterwards asks the old holder now and then, whose lock is over.
+// afterwards sometimes sends a request to the old holder, whose lock is over.
 func (h *holding) afterwards() {
 	if h.rand.IntN(2) == 0 {
 		return
@@ -80,7 +80,7 @@ func (h *holding) afterwards() {
 	}
 }
 
-// adoptAgain has the old holder try a ticket now and then that was adopted.
+// adoptAgain sometimes makes the old holder try a ticket that was adopted already.
 func (h *holding) adoptAgain(ticket string) {
 	if h.rand.IntN(4) > 0 {
 		return

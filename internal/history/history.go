@@ -7,33 +7,32 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// checkTimeout bounds the search for an order. It takes milliseconds as a rule.
+// checkTimeout bounds the search for an order, which usually takes milliseconds.
 const checkTimeout = time.Minute
 
-// Span is the time from a question to its answer, or from the beginning of something to its end.
+// Span is the time from a request to its answer, or from the beginning to the end of an action.
 type Span struct{ From, To time.Duration }
 
 func (s Span) meets(other Span) bool { return s.From <= other.To && other.From <= s.To }
 
-// History is what the clients of some locks were told. Its methods may be called by several
-// goroutines.
+// History records the answers of clients about some locks. It is safe for concurrent use.
 type History struct {
 	mu        sync.Mutex
 	locks     []*Lock          // guarded by mu
-	last      map[string]*Lock // guarded by mu: the last that was taken, by name
+	last      map[string]*Lock // guarded by mu: the latest lock of each name
 	forgiving []Span           // guarded by mu
 }
 
 // Lock is one lock of a history.
 type Lock struct {
 	h        *History
-	number   int // counts the locks of h, from 1
+	number   int // number of the lock in h, from 1
 	client   int
 	name     string
 	taken    Span
-	from     *Lock  // nil, or the one that was handed over
-	limit    int    // guarded by h.mu: 0 if it was not taken together with others
-	token    int64  // guarded by h.mu: 0 if it has none
+	from     *Lock  // the lock that was handed over, or nil
+	limit    int    // guarded by h.mu: 0 for an exclusive lock
+	token    int64  // guarded by h.mu: 0 if there is none
 	alive    []Span // guarded by h.mu
 	wrote    []Span // guarded by h.mu
 	outdone  []Span // guarded by h.mu
@@ -44,7 +43,7 @@ type Lock struct {
 	exported *promise   // guarded by h.mu: nil unless Export returned a ticket
 }
 
-// Taken records that a client took a lock.
+// Taken records that a client acquired a lock.
 func (h *History) Taken(client int, name string, at Span) *Lock {
 	return h.add(&Lock{h: h, client: client, name: name, taken: at})
 }
@@ -75,14 +74,14 @@ func (k *Lock) Alive(at Span) {
 	k.alive = append(k.alive, at)
 }
 
-// Wrote records that a transaction which the lock guarded was committed.
+// Wrote records that a transaction guarded by the lock was committed.
 func (k *Lock) Wrote(at Span) {
 	k.h.mu.Lock()
 	defer k.h.mu.Unlock()
 	k.wrote = append(k.wrote, at)
 }
 
-// Outdone records that a higher token than the lock's had been used.
+// Outdone records that a higher token than the lock's was in use.
 func (k *Lock) Outdone(at Span) {
 	k.h.mu.Lock()
 	defer k.h.mu.Unlock()
@@ -103,14 +102,14 @@ func (k *Lock) Released(at Span) {
 	k.released = &at
 }
 
-// Forgive leaves out that locks which were lost were said to be alive at that time.
+// Forgive makes the check ignore claims that a lost lock was alive during this time.
 func (h *History) Forgive(at Span) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.forgiving = append(h.forgiving, at)
 }
 
-// holder is the client that probably holds name now.
+// holder returns the client that probably holds name now.
 func (h *History) holder(name string) (client int, held bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,8 +120,8 @@ func (h *History) holder(name string) (client int, held bool) {
 	return k.client, true
 }
 
-// Check reports whether the locks can have been held one at a time: porcupine.Ok or
-// porcupine.Illegal, or porcupine.Unknown if that could not be found out.
+// Check reports whether the locks can have been held one at a time: porcupine.Ok, porcupine.Illegal, or
+// porcupine.Unknown if the search took too long.
 func (h *History) Check() porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(h.model(), h.operations(), checkTimeout)
 }
@@ -182,7 +181,7 @@ func (h *History) operations() (ops []porcupine.Operation) {
 	return ops
 }
 
-// forgives is called with mu held.
+// forgives reports whether claims at this time are forgiven. The caller must hold mu.
 func (h *History) forgives(at Span) bool {
 	for _, f := range h.forgiving {
 		if f.meets(at) {

@@ -13,7 +13,7 @@ import (
 
 const name = "the lock"
 
-// told is what the clients of a history were told.
+// told is a history and the expected result of its check.
 type told struct {
 	what string
 	told func(h *history.History)

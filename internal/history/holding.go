@@ -7,17 +7,16 @@ import (
 	"time"
 )
 
-// holding is a lock that a worker has taken, and where it is.
+// holding is a lock that a worker has acquired, with the process where it is.
 type holding struct {
 	*worker
 	on   *process
 	lock *Lock
 	lost bool // an answer said so
-	gone bool // it is nowhere: there is nothing to release
+	gone bool // no process has it: there is nothing to release
 }
 
-// hold looks at the lock for a while and gives it back. It reports false when the process where the lock
-// was has ended.
+// hold uses the lock for a while and releases it. It returns false if the process with the lock has ended.
 func (h *holding) hold(ctx context.Context) bool {
 	for least := h.rand.IntN(4); least > 0 || !h.lost && h.on.keep.Load(); least-- {
 		h.pause(ctx)
@@ -37,7 +36,7 @@ func (h *holding) hold(ctx context.Context) bool {
 	return h.ask(doRelease)
 }
 
-// verb is what a holder is asked: to write, above all, when it is about to be stopped, or to last for longer.
+// verb chooses the next request to a holder. Before a stop it is mainly a write or an extension.
 func (h *holding) verb() string {
 	switch {
 	case !h.run.opts.Writes:
@@ -55,14 +54,14 @@ func (h *holding) verb() string {
 
 func (h *holding) one(verbs ...string) string { return verbs[h.rand.IntN(len(verbs))] }
 
-// ask asks the holder, and records what it said.
+// ask sends a request to the holder, and records the answer.
 func (h *holding) ask(verb string) bool {
 	text, at, ok := h.on.ask(h.id, verb)
 	switch {
 	case text == isLost && h.run.opts.Moves:
 		h.lock.Over(at)
 	case verb == doRelease && text != didRelease:
-		h.lock.Void(at.From) // it goes on in the background, or was done by a process that ended then
+		h.lock.Void(at.From) // it continues in the background, or a process did it and then ended
 	}
 	if !ok {
 		h.run.count("died with it")
@@ -74,7 +73,7 @@ func (h *holding) ask(verb string) bool {
 	return true
 }
 
-// claims records what a holder said of its lock, unless that it is over.
+// claims records the answer of a holder about its lock, except that it is over.
 func (h *holding) claims(lock *Lock, verb, text string, at Span) {
 	switch {
 	case text == isAlive:
@@ -88,14 +87,14 @@ func (h *holding) claims(lock *Lock, verb, text string, at Span) {
 	}
 }
 
-// died counts a process that ended while it moved the lock, and may have done that.
+// died counts a process that ended while it moved the lock. The outcome of the move is unknown.
 func (h *holding) died(at Span) {
 	h.run.count("died with it")
 	h.lock.Void(at.From)
 }
 
-// extend has the holder extend its lock, for a time that is a bit shorter or longer than the TTL. After an
-// error that is not the lock's end the lock may be on either of two leases.
+// extend extends the lock, for a time somewhat shorter or longer than the TTL. After an error that does not end the
+// lock, the lock may be on either of two leases.
 func (h *holding) extend() bool {
 	d := h.run.opts.TTL/2 + time.Duration(h.rand.Int64N(int64(h.run.opts.TTL)))
 	text, at, ok := h.on.ask(h.id, doExtend+" "+d.String())

@@ -2,20 +2,19 @@ package history
 
 import "fmt"
 
-// Line is what a holder wrote to a register.
+// Line is a line that a holder wrote to a register.
 type Line struct {
 	Name    string
 	Token   int64
 	Process int
 
-	// Limit is how many could hold the name together with who wrote; see [Lock.Together]. If it is 0 nobody could.
+	// Limit is the limit of the writer's lock; see [Lock.Together]. It is 0 for an exclusive lock.
 	Limit int
 }
 
-// CheckJournal looks at the lines of a register, in the order of their commits. It returns an error
-// if one is stale: written after a line of a higher token for the same name, unless both could hold that
-// together. One token is one process's, and from its first line to its last no more than the limit are
-// in use.
+// CheckJournal checks the lines of a register, in the order of their commits. It returns an error if a line is stale:
+// written after a line with a higher token for the same name, unless both locks could be held together. A token belongs
+// to one process. Counting each token from its first to its last line, no more than the limit may be in use at a time.
 func CheckJournal(journal []Line) error {
 	type lock struct {
 		name  string
@@ -56,7 +55,7 @@ func CheckJournal(journal []Line) error {
 	return nil
 }
 
-// Limit is that of the lock of a name that had a token, or 0.
+// Limit returns the limit of the lock of a name that had this token, or 0.
 func (h *History) Limit(name string, token int64) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// kind is what a client was told about a lock.
+// kind is the kind of a claim about a lock.
 type kind string
 
 const (
@@ -24,41 +24,40 @@ const (
 	adopted  kind = "adopted"
 )
 
-// claim is the input of an operation. The answer is part of it: one that says something else is not an
-// operation.
+// claim is the input of an operation. It includes the answer: another answer would not be an operation.
 type claim struct {
 	kind   kind
 	name   string
-	lock   int   // counts the locks of a history, from 1
-	token  int64 // the lock's, or 0
-	mortal bool  // the lock was not released, and so ended nobody knows when
+	lock   int   // number of the lock in the history, from 1
+	token  int64 // the lock's token, or 0
+	mortal bool  // the lock was not released, so its end is unknown
 	from   int   // the lock that was adopted
-	limit  int   // of a lock that was taken together with others, or 0
-	left   int   // claims that follow a lock that was taken and say that it was held; if there is a limit
+	limit  int   // the limit of a shared lock, or 0
+	left   int   // taken, with a limit: number of later claims that the lock was held
 
-	by    time.Duration // when the answer was there
-	until time.Duration // when the lock, or its ticket, may end at the earliest
+	by    time.Duration // when the answer was read
+	until time.Duration // the earliest end of the lock, or of its ticket
 }
 
 func (c claim) words() string { return fmt.Sprintf("%s %d (token %d)", c.kind, c.lock, c.token) }
 
 // holder is the state of a name.
 type holder struct {
-	lock   int   // that is held, or 0
-	token  int64 // of the last lock
+	lock   int   // the lock that is held, or 0
+	token  int64 // the token of the last lock
 	mortal bool  // the lock may have ended
-	ticket bool  // the lock was handed over, and nobody has adopted it
+	ticket bool  // the lock was exported, and nobody has adopted it
 
-	until time.Duration // but not before
+	until time.Duration // the lock cannot end before
 }
 
-// holds reports whether a lock is held, by its own holder.
+// holds reports whether a lock is held by its own holder.
 func (h holder) holds(lock int) bool { return h.lock == lock && !h.ticket }
 
-// mayEnd reports whether what is held may have ended by then, though nobody was told.
+// mayEnd reports whether the lock may have ended by this time without anybody knowing.
 func (h holder) mayEnd(by time.Duration) bool { return h.mortal && by >= h.until }
 
-// model is one lock per name.
+// model is the model of one exclusive lock per name.
 func model() porcupine.Model {
 	return porcupine.Model{
 		Partition: byName,
@@ -73,10 +72,9 @@ func model() porcupine.Model {
 	}
 }
 
-// step is what a lock is: taken by one at a time, with a higher token each. A lock that ended nobody
-// knows when makes way for the next; whether that was too early shows when it is said to be alive
-// afterwards, or to have guarded something. One that was extended makes way when that time has passed, and
-// so does a ticket.
+// step is the transition function of a lock: one holder at a time, and each acquisition has a higher token. A lock with
+// an unknown end gives way to the next one; if that was too early, a later claim that it was alive or guarded a write
+// shows it. An extended lock, or a ticket, gives way only after its time has passed.
 func step(now holder, c claim) (bool, holder) {
 	switch c.kind {
 	case taken:

@@ -10,18 +10,18 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Mover is a Locker whose locks can be extended and handed over: each has the methods Extend, Export, Token and Remaining
-// of leasetable.Lease.
+// Mover is a Locker whose locks can be extended and handed over: each lock has the methods Extend, Export, Token and
+// Remaining of leasetable.Lease.
 type Mover interface {
 	sqllock.Locker
 	Adopt(ctx context.Context, ticket string) (sqllock.Lock, error)
-	Highest(ctx context.Context, name string) (token int64, err error) // that name has had
+	Highest(ctx context.Context, name string) (token int64, err error) // returns the highest token of name
 }
 
 var errMistaken = errors.New("nobody else had the lock")
 
-// release returns errMistaken when Release says that the lock was lost, before it can have expired, and nobody has had
-// it since.
+// release returns errMistaken if Release says that the lock was lost before it can have expired, although nobody has
+// acquired it since.
 func (c *client) release(ctx context.Context) error {
 	mover, ok := c.locker.(Mover)
 	if !ok {
@@ -52,8 +52,8 @@ func (c *client) extend(ctx context.Context, text string) error {
 	}).Extend(ctx, d)
 }
 
-// export returns an error that matches sqllock.ErrReleased when there is no ticket and the lock is over,
-// whether it was over before or not.
+// export returns an error that matches sqllock.ErrReleased if there is no ticket and the lock is over, whether or not
+// it was over before.
 func (c *client) export(ctx context.Context, text string) (string, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -68,8 +68,8 @@ func (c *client) export(ctx context.Context, text string) (string, error) {
 	return ticket, err
 }
 
-// longest is the longest TTL that a lease can have: one that lasts for 3/2 TTL, which is the longest extension,
-// has 9/8 · 6/5 of that and up to an eighth more.
+// longest returns the longest TTL of a lease. A lease that must last for 3/2 TTL, the longest extension, has a TTL of
+// 9/8 · 6/5 of that and up to an eighth more.
 func (r *run) longest() time.Duration {
 	if r.opts.Moves {
 		return 5 * r.opts.TTL / 2
@@ -77,7 +77,7 @@ func (r *run) longest() time.Duration {
 	return r.opts.TTL
 }
 
-// another is the process of a place that is not p's.
+// another returns a process other than p.
 func (r *run) another(p *process, random func(n int) int) *process {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// nemesis does harm to processes, preferably while they hold a lock. It is one goroutine.
+// nemesis harms processes, preferably while they hold a lock. It is one goroutine.
 type nemesis struct {
 	run  *run
 	rand *rand.Rand
-	done map[string]int // how often what
+	done map[string]int // counts of each harm
 }
 
-// work does all that it is to do, in a random order, and again until enough was heard.
+// work does all its harms in a random order, and repeats that until there are enough answers.
 func (n *nemesis) work(ctx context.Context, answers int) error {
 	harms := n.harms()
 	for again := true; again; again = !n.run.enough(answers) && ctx.Err() == nil {
@@ -57,7 +57,7 @@ func (n *nemesis) harms() (harms []harm) {
 	return harms
 }
 
-// other does what its owner wants. What is forgiven is done to a holder, who goes on until it knows.
+// other does a harm of the caller. A harm that is forgiven hits a holder, which continues until it knows.
 func (n *nemesis) other(ctx context.Context, other Harm) error {
 	name := n.name()
 	if other.Forgive {
@@ -72,7 +72,7 @@ func (n *nemesis) other(ctx context.Context, other Harm) error {
 	return other.Do(ctx, name)
 }
 
-// forgive begins to forgive, until the longest TTL after the returned function is called.
+// forgive begins to forgive. Forgiving ends the longest TTL after the call of the returned function.
 func (n *nemesis) forgive() (end func()) {
 	began := time.Since(n.run.began)
 	return func() {
@@ -80,7 +80,7 @@ func (n *nemesis) forgive() (end func()) {
 	}
 }
 
-// kill kills a process with signal 9 and starts another in its place.
+// kill kills a process with signal 9 and replaces it.
 func (n *nemesis) kill(context.Context) error {
 	i := n.victim()
 	p := n.run.processes[i]
@@ -97,7 +97,7 @@ func (n *nemesis) kill(context.Context) error {
 	return nil
 }
 
-// stop stops a process and lets it go on.
+// stop stops a process for a while.
 func (n *nemesis) stop(ctx context.Context) error {
 	i, _ := n.gripping(ctx)
 	p := n.run.processes[i]
@@ -115,8 +115,7 @@ func (n *nemesis) stop(ctx context.Context) error {
 	return nil
 }
 
-// cut cuts a process off from its server, and heals that. The process goes on, and sees no
-// connection end.
+// cut cuts a process off from its server for a while. The process keeps running, and its connections do not end.
 func (n *nemesis) cut(ctx context.Context) error {
 	i, _ := n.gripping(ctx)
 	defer n.run.processes[i].keep.Store(false)
@@ -127,14 +126,14 @@ func (n *nemesis) cut(ctx context.Context) error {
 	return nil
 }
 
-// aboutTTL waits for about as long as the server keeps a session that it does not hear of, sometimes
-// for less and sometimes for more.
+// aboutTTL waits for about as long as the server keeps a session that it hears nothing from, sometimes shorter and
+// sometimes longer.
 func (n *nemesis) aboutTTL(ctx context.Context) {
 	ttl := n.run.opts.TTL
 	wait(ctx, ttl*5/6+time.Duration(n.rand.Int64N(int64(ttl*5/6))))
 }
 
-// terminate ends a connection on the server. It is tried again while it hits nobody.
+// terminate ends a connection on the server. It tries again until it hits one.
 func (n *nemesis) terminate(ctx context.Context) error {
 	locker, ok := n.run.locker.(Terminator)
 	if !ok {
@@ -152,9 +151,9 @@ func (n *nemesis) terminate(ctx context.Context) error {
 	}
 }
 
-// gripping finds a process that holds a lock, and the name of that. It has the process's workers keep
-// what they have until the caller clears keep: what they say of it while the server frees it is
-// what matters. When nobody gets a lock, it is any process.
+// gripping finds a process that holds a lock, and the name of the lock. It makes the workers of the process keep their
+// locks until the caller clears keep, because their answers while the server frees the locks are what matters. If no
+// process gets a lock, it returns any process.
 func (n *nemesis) gripping(ctx context.Context) (i int, name string) {
 	ctx, cancel := context.WithTimeout(ctx, soon)
 	defer cancel()
@@ -174,7 +173,7 @@ func (n *nemesis) gripping(ctx context.Context) (i int, name string) {
 	}
 }
 
-// victim is the process that probably holds a lock of a random name, or any.
+// victim returns a process that probably holds a lock with a random name, or any process.
 func (n *nemesis) victim() int {
 	client, held := n.run.history.holder(n.name())
 	if !held {

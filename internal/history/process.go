@@ -16,15 +16,15 @@ import (
 	"time"
 )
 
-// process is a child process, as its parent sees it.
+// process is a child process, as seen by its parent.
 type process struct {
 	place   int
 	cmd     *exec.Cmd
 	in      io.WriteCloser
-	began   time.Time     // of the whole run: the clock
-	answers []chan answer // by worker; each has room for one
-	gone    chan struct{} // closed when the process has ended and everything it said was read
-	keep    atomic.Bool   // its workers keep the locks that they have
+	began   time.Time     // the beginning of the run, on which the clock is based
+	answers []chan answer // by worker; each has a capacity of one
+	gone    chan struct{} // closed when the process has ended and all its output was read
+	keep    atomic.Bool   // its workers keep their locks
 
 	replaced  chan struct{} // closed when the process was replaced, or the run is over
 	successor *process      // written before replaced is closed; nil if the run is over
@@ -35,7 +35,7 @@ type answer struct {
 	at   time.Duration
 }
 
-// startProcess starts the test program as the child of a place, with as many workers.
+// startProcess starts the test program as a child process, with this number of workers.
 func startProcess(ctx context.Context, place int, env []string, workers int, began time.Time) (*process, error) {
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), env...)
@@ -56,7 +56,7 @@ func startProcess(ctx context.Context, place int, env []string, workers int, beg
 	return p, nil
 }
 
-// listen hands out the answers until the process ends.
+// listen distributes the answers until the process ends.
 func (p *process) listen(out io.Reader) {
 	defer close(p.gone)
 	for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -66,19 +66,20 @@ func (p *process) listen(out io.Reader) {
 			p.answers[worker] <- answer{text, at}
 		}
 	}
-	_ = p.cmd.Wait() // how it ended does not matter
+	_ = p.cmd.Wait() // the exit status does not matter
 }
 
-// ask has a worker do something. It reports false when the process ends before it answers.
+// ask sends a request to a worker. It returns false if the process ends before it answers.
 func (p *process) ask(worker int, question string) (text string, at Span, answered bool) {
 	at.From = time.Since(p.began)
-	_, _ = io.WriteString(p.in, strconv.Itoa(worker)+" "+question+"\n") // that it has ended is seen below
+	// The code below detects an ended process.
+	_, _ = io.WriteString(p.in, strconv.Itoa(worker)+" "+question+"\n")
 	var a answer
 	select {
 	case a = <-p.answers[worker]:
 	case <-p.gone:
 		select {
-		case a = <-p.answers[worker]: // the last words
+		case a = <-p.answers[worker]: // the last answer
 		default:
 			return "", at, false
 		}
@@ -89,7 +90,7 @@ func (p *process) ask(worker int, question string) (text string, at Span, answer
 
 func (p *process) signal(sig syscall.Signal) error { return p.cmd.Process.Signal(sig) }
 
-// replace hands the workers on to the next process, if any.
+// replace hands the workers to the next process, if there is one.
 func (p *process) replace(successor *process) {
 	p.successor = successor
 	close(p.replaced)

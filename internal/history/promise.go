@@ -2,23 +2,22 @@ package history
 
 import "time"
 
-// promise is that nobody else gets a lock before a certain time, unless it is released: what an
-// extension says, and a ticket.
+// promise says that nobody else acquires a lock before a certain time, unless it is released. Extensions and tickets
+// are promises.
 type promise struct {
 	at    Span
 	until time.Duration // guarded by History.mu
 }
 
-// Extended records that the lock was extended, and that it lasts for d from then whatever happens to its
-// holder.
+// Extended records that the lock was extended: it lasts for d from the request on, whatever happens to its holder.
 func (k *Lock) Extended(at Span, d time.Duration) {
 	k.h.mu.Lock()
 	defer k.h.mu.Unlock()
 	k.extended = append(k.extended, &promise{at, at.From + d})
 }
 
-// Void leaves out what was promised for the time after from: something has begun then that may have ended
-// the lock, or its ticket, and nobody knows.
+// Void ends all promises at from: an operation began then that may have ended the lock or its ticket, and its outcome
+// is unknown.
 func (k *Lock) Void(from time.Duration) {
 	k.h.mu.Lock()
 	defer k.h.mu.Unlock()
@@ -30,7 +29,7 @@ func (k *Lock) Void(from time.Duration) {
 	}
 }
 
-// until is how long a promise lasts: what is forgiven ends it. It is called with mu held.
+// until returns the end of a promise. Forgiving ends it earlier. The caller must hold mu.
 func (h *History) until(p *promise) time.Duration {
 	until := p.until
 	for _, f := range h.forgiving {

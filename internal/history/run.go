@@ -21,71 +21,70 @@ import (
 	"github.com/sqllock/sqllock/internal/locktest"
 )
 
-// soon bounds everything that has to happen.
+// soon bounds every wait for an event that must happen.
 const soon = time.Minute
 
-// shownWithin is for how long a history goes on, on a machine that is slow, until it has shown what it is for.
+// shownWithin is how long a run continues on a slow machine until it has shown what it must show.
 const shownWithin = 3 * time.Minute
 
-// lengthEnv makes every run as long as it takes to hear so many answers, with more of everything
-// that is done to the processes meanwhile.
+// lengthEnv makes every run continue until it has read that many answers. The nemesis continues meanwhile.
 const lengthEnv = "SQLLOCK_TEST_HISTORY"
 
-// Terminator is a Locker that the nemesis can end connections with.
+// Terminator is a Locker with which the nemesis can end connections.
 type Terminator interface {
 	sqllock.Locker
 	Terminate(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Holder, bool, error)
 }
 
-// Options says who contends for what, and what is done to them.
+// Options describes the clients, the locks and the harms of a run.
 type Options struct {
-	Server    string                        // host:port; the children connect to it through cables. A file has none
-	Child     func(address string) []string // the variables that make the test program call Serve with a Locker on address
+	Server    string                        // host:port; the children connect to it through cables. Empty for a file
+	Child     func(address string) []string // environment variables that make the test program call Serve with a Locker on address
 	TTL       time.Duration                 // the session TTL of the children
 	Processes int
 	Workers   int      // in each process, for each name
 	Names     []string // of the locks
 	Writes    bool     // the children call ServeWriters, and their holders write
-	Moves     bool     // besides, the children's Locker is a Mover; locks are extended, and handed over to another process
+	Moves     bool     // the children's Locker is also a Mover; locks are extended, and handed over to other processes
 
-	// Limits are those that each name is asked for with, one or another, if several can hold it together; see
-	// [Lock.Together]. The children's Locker is a Sharer. Locks are not moved.
+	// Limits has, for each name that several clients can hold together, the limits to choose from; see [Lock.Together].
+	// The children's Locker is a Sharer, and locks are not moved.
 	Limits map[string][]int
 
-	Kills, Stops, Cuts int // how many
+	Kills, Stops, Cuts int // number of each
 	Terminations       int // the Locker is a Terminator
 	Others             []Harm
-	Last               func(context.Context) error // done when the processes have ended; or nil
+	Last               func(context.Context) error // called when the processes have ended; may be nil
 }
 
-// Harm is something that the nemesis does besides.
+// Harm is an additional action of the nemesis.
 type Harm struct {
 	What  string
 	Times int
-	Do    func(ctx context.Context, name string) error // name is one of the locks'
+	Do    func(ctx context.Context, name string) error // name is that of one of the locks
 
-	// Forgive is for what lets others in before the holder can know.
+	// Forgive is for a harm that lets another client acquire the lock before the holder can know.
 	Forgive bool
 }
 
-// run is one run of everything.
+// run is the state of one Run.
 type run struct {
 	t         *testing.T
 	opts      Options
 	locker    sqllock.Locker
 	began     time.Time
 	history   History
-	cables    []*locktest.Cable // by place; cut by the nemesis
+	cables    []*locktest.Cable // by place; the nemesis cuts them
 	want      porcupine.CheckResult
-	processes []*process // by place; the nemesis's own, which changes it with mu held
+	processes []*process // by place; the nemesis owns it, and changes it with mu held
 
 	mu     sync.Mutex
-	counts map[string]int // guarded by mu: answers
+	counts map[string]int // guarded by mu: number of answers of each kind
 	errors []string       // guarded by mu
-	heard  int            // guarded by mu: answers that were no errors
+	heard  int            // guarded by mu: number of answers that were not errors
 }
 
-// Run records a history, checks it, and returns it. In the end it makes sure that every name comes free.
+// Run records a history, checks it, and returns it. At the end it checks that every name becomes free.
 func Run(t *testing.T, locker sqllock.Locker, opts Options, want porcupine.CheckResult) *History {
 	t.Helper()
 	seed := rand.Uint64()
@@ -121,7 +120,7 @@ func Run(t *testing.T, locker sqllock.Locker, opts Options, want porcupine.Check
 	return &r.history
 }
 
-// record lets the workers work until the nemesis has done its work, and returns what that was.
+// record runs the workers until the nemesis has finished, and returns the counts of the nemesis.
 func (r *run) record(seed uint64) (done map[string]int) {
 	r.t.Helper()
 	for i := range r.opts.Processes {
@@ -154,7 +153,7 @@ func (r *run) record(seed uint64) (done map[string]int) {
 	return n.done
 }
 
-// length is how many answers are asked for.
+// length returns the required number of answers.
 func length(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv(lengthEnv)
@@ -168,7 +167,7 @@ func length(t *testing.T) int {
 	return n
 }
 
-// end lets the workers and their processes end, but not take for ever.
+// end waits for the workers and their processes to end, for a limited time.
 func (r *run) end(workers *sync.WaitGroup) {
 	r.t.Helper()
 	late := time.AfterFunc(soon, func() {
@@ -214,10 +213,11 @@ func (r *run) start(i int) (*process, error) {
 	return p, nil
 }
 
-// workers is how many begin in each process.
+// workers returns the number of workers that begin in each process.
 func (r *run) workers() int { return r.opts.Workers * len(r.opts.Names) }
 
-// perProcess is how many clients a process can have: its workers, or, where locks are handed over, all.
+// perProcess returns the number of clients that a process can have: its own workers or, if locks are handed over, all
+// workers.
 func (r *run) perProcess() int {
 	if r.opts.Moves {
 		return r.opts.Processes * r.workers()
@@ -225,7 +225,7 @@ func (r *run) perProcess() int {
 	return r.workers()
 }
 
-// put has a process take the place of one that has ended.
+// put replaces a process that has ended.
 func (r *run) put(i int, next *process) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -238,7 +238,7 @@ func (r *run) count(what string) {
 	r.counts[what]++
 }
 
-// told counts an answer that is no error.
+// told counts an answer that is not an error.
 func (r *run) told(what string) {
 	r.count(what)
 	r.mu.Lock()
@@ -252,7 +252,7 @@ func (r *run) answers() int {
 	return r.heard
 }
 
-// missing says what has not happened yet of what a history is to show.
+// missing returns what the history must show but has not shown yet.
 func (r *run) missing() string {
 	if r.want != porcupine.Ok {
 		if r.history.Check() != r.want {
@@ -269,18 +269,18 @@ func (r *run) missing() string {
 		return "nobody was refused, so nobody contended"
 	case r.opts.Moves && !moved:
 		return "no lock was extended, or none was handed over"
-	case r.opts.Writes && r.opts.Limits == nil && !wrote: // where many share, too few are alone for long enough
+	case r.opts.Writes && r.opts.Limits == nil && !wrote: // with many sharers, too few hold the name alone for long enough
 		return "nobody wrote"
 	}
 	return ""
 }
 
-// enough reports whether so many answers were heard, and what is to be shown was.
+// enough reports whether there are enough answers, and nothing is missing.
 func (r *run) enough(answers int) bool {
 	return r.answers() >= answers && (r.missing() == "" || time.Since(r.began) > shownWithin)
 }
 
-// failed keeps what some of the errors said.
+// failed records some of the error texts.
 func (r *run) failed(text string) {
 	r.count("failed")
 	r.mu.Lock()
@@ -290,7 +290,7 @@ func (r *run) failed(text string) {
 	}
 }
 
-// counted is how often what happened.
+// counted formats counts.
 func counted(counts map[string]int) string {
 	var parts []string
 	for what, n := range counts {
@@ -302,7 +302,7 @@ func counted(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// mustBeFree takes every lock once more.
+// mustBeFree acquires every lock once more.
 func (r *run) mustBeFree() {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), soon)

@@ -10,14 +10,14 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Sharer is a Locker whose locks several can hold together.
+// Sharer is a Locker whose locks several clients can hold together.
 type Sharer interface {
 	sqllock.Locker
 	Together(limit int) sqllock.Option // limit is at least 2, or Any
-	Unfit(err error) bool              // others hold the name with another limit
+	Unfit(err error) bool              // reports whether others hold the name with an incompatible limit
 }
 
-// limit is what a worker asks for, or 0.
+// limit returns the limit of a worker's next request, or 0.
 func (w *worker) limit() int {
 	if limits := w.run.opts.Limits[w.name]; limits != nil {
 		return limits[w.rand.IntN(len(limits))]
@@ -25,7 +25,7 @@ func (w *worker) limit() int {
 	return 0
 }
 
-// withLimit makes what a child is to take of a name and a limit.
+// withLimit encodes a name and a limit for a request.
 func withLimit(name string, limit int) string {
 	if limit <= 1 {
 		return name
@@ -33,11 +33,11 @@ func withLimit(name string, limit int) string {
 	return fmt.Sprint(name, ",", limit)
 }
 
-// wanted is the opposite of withLimit, with options for the limit.
+// wanted decodes a name and a limit, and returns the option for the limit.
 func (c *client) wanted(text string) (name string, opts []sqllock.Option) {
 	name, digits, limited := strings.Cut(text, ",")
 	if limited {
-		limit, _ := strconv.Atoi(digits) // of withLimit
+		limit, _ := strconv.Atoi(digits) // encoded by withLimit
 		opts = append(opts, c.locker.(Sharer).Together(limit))
 	}
 	return name, opts

@@ -8,31 +8,33 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Any is the limit of a name that any number hold together.
+// Any is the limit of a name without a maximum number of holders.
 const Any = math.MaxInt
 
-// Together records that the lock was asked for with a limit: so many may hold its name at a time, or as many as the smallest limit
-// of those who do. Who asks with Any holds it only beside others who do, and who asks with 1 is alone. All locks of a history have a limit, or none has.
+// Together records that the lock was requested with a limit on the number of holders. The smallest limit among the
+// holders applies. With Any the lock can be held only together with other locks with Any, and with 1 only alone. Either
+// all locks of a history have a limit, or none.
 func (k *Lock) Together(limit int) {
 	k.h.mu.Lock()
 	defer k.h.mu.Unlock()
 	k.limit = limit
 }
 
-// room is the state of a name that several may hold together.
+// room is the state of a name that several clients may hold together.
 type room struct {
-	held  []seat // in the order in which they came
-	token int64  // the highest
+	held  []seat // in the order of acquisition
+	token int64  // the highest so far
 }
 
-// seat is one who holds a name together with others.
+// seat is one of the holders of a name.
 type seat struct {
 	lock  int
 	limit int
-	left  int // how many claims are still to come
+	left  int // number of claims still to come
 }
 
-// together is a semaphore per name, or readers and a writer: a writer's limit is 1, and a reader's Any.
+// together is the model of a semaphore per name, or of readers and a writer: a writer's limit is 1, and a reader's is
+// Any.
 func together() porcupine.Model {
 	return porcupine.Model{
 		Partition: byName,
@@ -50,9 +52,10 @@ func together() porcupine.Model {
 	}
 }
 
-// enter is what such a lock is: taken while there is room by its limit and by that of each who holds it, with a higher token than all
-// before. One that was not released may have ended at any time after its last claim, and makes room right then:
-// what others are told does not need it to be held for longer.
+// enter is the transition function of such a lock. It can be acquired if its own limit and the limit of each holder
+// allow it, and the token must be higher than all before. A lock that was not released may have ended at any time after
+// its last claim, and makes room immediately after that claim: the other answers do not require it to be held for
+// longer.
 func enter(now room, c claim) (bool, room) {
 	at := slices.IndexFunc(now.held, func(s seat) bool { return s.lock == c.lock })
 	switch c.kind {
@@ -77,13 +80,13 @@ func enter(now room, c claim) (bool, room) {
 		return true, next
 	case outdone:
 		return now.token > c.token, now
-	case over, extended, exported, adopted: // there is no such thing of a lock that several hold
+	case over, extended, exported, adopted: // they do not exist for a lock with several holders
 	}
 	return false, now
 }
 
-// foresee has the first claim of a lock, if it has a limit, say that, and how many of the others say that it was held.
-// It is called with h.mu held.
+// foresee adds the limit, if there is one, and the number of claims that the lock was held to the first claim of the
+// lock. The caller must hold h.mu.
 func (k *Lock) foresee(claims []porcupine.Operation) {
 	if k.limit == 0 {
 		return

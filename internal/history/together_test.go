@@ -8,7 +8,7 @@ import (
 	"github.com/sqllock/sqllock/internal/history"
 )
 
-// with records a lock that was taken with a limit.
+// with records a lock that was acquired with a limit.
 func with(h *history.History, client int, limit int, token int64, when history.Span) *history.Lock {
 	k := h.Taken(client, name, when)
 	k.Together(limit)

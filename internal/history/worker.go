@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// worker is a client: a goroutine of whichever child process runs in its place.
+// worker is a client: a goroutine in the child process that currently has its place.
 type worker struct {
 	run  *run
-	id   int // counts those of one process, or, where locks are handed over, of all
+	id   int // number among the workers of one process or, if locks are handed over, of all processes
 	name string
 	rand *rand.Rand // its own
 }
 
-// work goes on until the run is over.
+// work runs rounds until the run is over.
 func (w *worker) work(ctx context.Context, p *process) {
 	for ctx.Err() == nil {
 		if w.round(ctx, p) {
@@ -32,8 +32,7 @@ func (w *worker) work(ctx context.Context, p *process) {
 	}
 }
 
-// round takes the lock, looks at it for a while and gives it back. It reports false when the
-// process has ended.
+// round acquires the lock, uses it for a while and releases it. It returns false if the process has ended.
 func (w *worker) round(ctx context.Context, p *process) bool {
 	verb := doTake
 	if w.rand.IntN(4) == 0 {
@@ -48,7 +47,7 @@ func (w *worker) round(ctx context.Context, p *process) bool {
 	text, token := withToken(text)
 	if w.said(p, verb, text); text != didTake {
 		if text != didRefuse {
-			wait(ctx, 50*time.Millisecond) // the server is away, and has enough to do
+			wait(ctx, 50*time.Millisecond) // the server is down, and busy enough
 		}
 		w.pause(ctx)
 		return true
@@ -59,19 +58,19 @@ func (w *worker) round(ctx context.Context, p *process) bool {
 	return h.hold(ctx) || h.on != p
 }
 
-// client is what the history calls the worker in a process.
+// client returns the client number of the worker in a process.
 func (w *worker) client(p *process) int { return p.place*w.run.perProcess() + w.id }
 
-// withToken splits the answer to a question for a lock.
+// withToken splits the answer to an acquisition.
 func withToken(text string) (word string, token int64) {
 	if word, digits, _ := strings.Cut(text, " "); word == didTake {
-		token, _ = strconv.ParseInt(digits, 10, 64) // 0 if it has none
+		token, _ = strconv.ParseInt(digits, 10, 64) // 0 if there is no token
 		return word, token
 	}
 	return text, 0
 }
 
-// said counts an answer. An error is no claim, but can still be a mistake.
+// said counts an answer. An error is not a claim, but can still be a mistake.
 func (w *worker) said(p *process, verb, text string) {
 	switch text {
 	case isLost, didWrite, isOutdone:
@@ -90,12 +89,12 @@ func (w *worker) said(p *process, verb, text string) {
 	}
 }
 
-// pause lets up to 20 ms pass.
+// pause waits for up to 20 ms.
 func (w *worker) pause(ctx context.Context) {
 	wait(ctx, time.Duration(w.rand.Int64N(int64(20*time.Millisecond))))
 }
 
-// wait lets a time pass.
+// wait waits for a duration, or until ctx ends.
 func wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

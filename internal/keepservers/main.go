@@ -1,6 +1,6 @@
-// Command keepservers starts the servers that tests use, as the environment says (see package sqltest), writes
-// "ready", and keeps them up until its standard input ends. Test processes that are started one after the other
-// meanwhile share them. scripts/mutate runs it.
+// Command keepservers starts the test servers that the environment selects (see package sqltest), writes "ready", and
+// keeps them running until its standard input ends. Test processes that are started one after the other meanwhile share
+// them. scripts/mutate runs it.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// keeper is the sqltest.TB of a server. A server that cannot be had is for the tests to complain about.
+// keeper is the sqltest.TB of a server. If a server cannot be started, the tests will report that.
 type keeper struct{ cleanups []func() }
 
 func (k *keeper) end() {
@@ -40,26 +40,26 @@ func (k *keeper) end() {
 	}
 }
 
-// Helper and the others are those of sqltest.TB.
+// Helper and the methods below implement sqltest.TB.
 func (k *keeper) Helper() {}
 
-// Name is what the databases are called after.
+// Name returns a name for the databases.
 func (k *keeper) Name() string { return "keepservers" }
 
-// Failed reports nothing: no test runs here.
+// Failed returns false: no test runs here.
 func (k *keeper) Failed() bool { return false }
 
-// Cleanup has f called at the end.
+// Cleanup registers f to be called at the end.
 func (k *keeper) Cleanup(f func()) { k.cleanups = append(k.cleanups, f) }
 
-// Logf leaves out what is of interest in a test only.
+// Logf discards messages that matter only in a test.
 func (k *keeper) Logf(string, ...any) {}
 
-// Fatalf says why there is no server, and ends the goroutine that asked for it.
+// Fatalf logs why there is no server, and ends the calling goroutine.
 func (k *keeper) Fatalf(format string, args ...any) {
 	log.Printf(format, args...)
 	runtime.Goexit()
 }
 
-// Skipf does the same.
+// Skipf does the same as Fatalf.
 func (k *keeper) Skipf(format string, args ...any) { k.Fatalf(format, args...) }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FreeAddress returns an address of this machine at which nobody listens.
+// FreeAddress returns an address of this machine without a listener.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -1,3 +1,2 @@
-// Package oddserver starts the servers of tests that are not simply a primary: a standby, and nodes
-// of a Galera cluster.
+// Package oddserver starts test servers that are not simply a primary: a standby, and the nodes of a Galera cluster.
 package oddserver

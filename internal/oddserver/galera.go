@@ -11,17 +11,17 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// StartGalera starts a MariaDB node of a Galera cluster on this machine, and returns its address for
-// the nodes that are to join it. The node joins the cluster of the one at contact; if that is empty
-// it is the first of a new one. It needs MariaDB's programs and Galera's library on this
-// machine; without them the test is skipped, and with CI=true it fails without the library.
+// StartGalera starts a MariaDB node of a Galera cluster on this machine, and returns its address for the nodes that
+// join it. The node joins the cluster of the node at contact; if contact is empty, it is the first node of a new
+// cluster. This needs MariaDB's programs and Galera's library on this machine. Without them the test is skipped; with
+// CI=true it fails if the library is missing.
 func StartGalera(t *testing.T, contact string) (server *sqltest.Server, address string) {
 	t.Helper()
 	library := galeraLibrary(t)
 	fromPrograms(t)
 	address, others, files := FreeAddress(t), FreeAddress(t), FreeAddress(t)
 	_, port, _ := net.SplitHostPort(address)
-	// A cut-off node is noticed within 2 s.
+	// The cluster notices a disconnected node within 2 s.
 	provider := "base_port=" + port + ";gmcast.listen_addr=tcp://" + address + ";ist.recv_addr=" + others + ";gcache.size=16M;" +
 		"evs.keepalive_period=PT0.2S;evs.inactive_check_period=PT0.2S;evs.join_retrans_period=PT0.2S;" +
 		"evs.suspect_timeout=PT1S;evs.inactive_timeout=PT2S;evs.install_timeout=PT2S"
@@ -30,12 +30,12 @@ func StartGalera(t *testing.T, contact string) (server *sqltest.Server, address 
 		"wsrep-cluster-address=gcomm://"+contact, "wsrep-node-address=127.0.0.1",
 		"wsrep-sst-method=rsync", "wsrep-sst-receive-address="+files, "wsrep-slave-threads=4",
 		"binlog-format=ROW", "innodb-autoinc-lock-mode=2", "innodb-buffer-pool-size=16M",
-		"slave-run-triggers-for-rbr=YES", // a test holds up a node by a trigger
+		"slave-run-triggers-for-rbr=YES", // a test delays a node with a trigger
 	)
 	return server, address
 }
 
-// fromPrograms has MariaDB's servers started from programs, or skips the test.
+// fromPrograms makes sqltest start MariaDB from programs, or skips the test.
 func fromPrograms(t *testing.T) {
 	t.Helper()
 	const variable = "SQLTEST_MARIADB"

@@ -8,7 +8,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// MakeStandby restarts a PostgreSQL server as a standby until the test ends, or the function is called that it returns. db is
+// MakeStandby restarts a PostgreSQL server as a standby, until the test ends or the returned function is called. db is
 // a database on it.
 func MakeStandby(t *testing.T, server *sqltest.Server, db *sqltest.Database) (promote func()) {
 	t.Helper()
@@ -16,11 +16,11 @@ func MakeStandby(t *testing.T, server *sqltest.Server, db *sqltest.Database) (pr
 	if err := db.Get(&folder, "SHOW data_directory"); err != nil {
 		t.Fatal(err)
 	}
-	// A server that finds this file when it starts is a standby.
+	// PostgreSQL starts as a standby if this file exists.
 	if _, err := db.ExecContext(t.Context(), fmt.Sprintf("COPY (SELECT 1) TO '%s/standby.signal'", folder)); err != nil {
 		t.Fatal(err)
 	}
-	db.SetMaxIdleConns(0) // none is left from before the restart
+	db.SetMaxIdleConns(0) // no connection from before the restart may be reused
 	server.Stop()
 	server.Start()
 	promote = sync.OnceFunc(func() {

@@ -14,15 +14,17 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// A holder is told before anybody else can have its lock: 5/6 of the TTL after the last statement was sent that the
-// server confirmed, however late the answer came, and whatever the driver is doing. In virtual time that is exact.
+// A holder learns of the loss before another client can acquire its lock: 5/6 of the TTL after it sent the last
+// statement that the server confirmed, however late the response came, and whatever the driver is doing. In virtual
+// time this is exact.
 
 const (
 	ttl        = 30 * time.Second
-	trustedFor = 25 * time.Second // 5/6 of it
+	trustedFor = 25 * time.Second // 5/6 of ttl
 )
 
-// rounds is how often a test repeats what two timers decide that are due at the same time: they go off in any order.
+// rounds is how often a test repeats a race of two timers that are due at the same time, because they fire in any
+// order.
 const rounds = 20
 
 func want(name string) session.Want[string] { return session.Want[string]{Name: name, Key: name} }
@@ -36,7 +38,7 @@ func mustTry(t *testing.T, l *session.Locker[string], name string) sqllock.Lock 
 	return lock
 }
 
-// mustEndAt waits for the end of a lock, which nothing but its deadline ends.
+// mustEndAt waits for the end of a lock, which only its deadline ends.
 func mustEndAt(t *testing.T, lock sqllock.Lock, deadline func() time.Time) {
 	t.Helper()
 	select {
@@ -52,7 +54,7 @@ func mustEndAt(t *testing.T, lock sqllock.Lock, deadline func() time.Time) {
 	}
 }
 
-// onBoth runs a test for connections whose answer another caller can wait for, and for others.
+// onBoth runs a test with connections whose response another caller can await, and with others.
 func onBoth(t *testing.T, test func(t *testing.T, s *server)) {
 	t.Helper()
 	for _, resumes := range []bool{false, true} {
@@ -102,7 +104,8 @@ func TestASessionWhoseHeartbeatsAreConfirmedLivesOn(t *testing.T) {
 	})
 }
 
-// What a session sends, it gives up at its deadline, which counts from when its connection was found to be fit for locks.
+// A session gives up a statement at its deadline, which counts from when its connection was checked to be fit for
+// locks.
 func TestANewSessionIsTrustedFromWhenItsConnectionWasAsked(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
@@ -132,8 +135,8 @@ func TestASessionThatWasOpenedTooSlowlyIsNotUsed(t *testing.T) {
 	}
 }
 
-// mustNotBeOver is for what was asked for when the trust in a session ended: it came to a lock on another session, or to
-// none, for the server may not have ended the old one yet.
+// mustNotBeOver checks the result of a request at the moment when the trust in a session ends: a lock on another
+// session, or no lock, because the server may not have ended the old session yet.
 func mustNotBeOver(t *testing.T, lock sqllock.Lock, err error) {
 	t.Helper()
 	if errors.Is(err, sqllock.ErrHeld) {
@@ -142,7 +145,7 @@ func mustNotBeOver(t *testing.T, lock sqllock.Lock, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	synctest.Wait() // for all that is due at this moment
+	synctest.Wait() // for everything that is due at this moment
 	if lock.Context().Err() != nil {
 		t.Fatalf("a lock was given that is over: %v", context.Cause(lock.Context()))
 	}
@@ -179,7 +182,7 @@ func TestAnAnswerToAWaitThatComesAtTheDeadlineGivesNoLockOnItsSession(t *testing
 	}
 }
 
-// staller is a context of a caller that is held up when it looks whether it has to leave.
+// staller is the context of a caller that stalls when it checks whether it was canceled.
 type staller struct {
 	context.Context
 	armed atomic.Bool
@@ -202,7 +205,7 @@ func TestALockThatIsHandedOverAtTheDeadlineIsGivenByAnotherSession(t *testing.T)
 			l := s.newLocker(t)
 			mustTry(t, l, "kept") // the session's first statement
 			pass(8 * time.Second)
-			before := mustTry(t, l, "x") // the last that is confirmed
+			before := mustTry(t, l, "x") // the last statement that is confirmed
 			pass(passTime / 2)
 			ctx := &staller{Context: t.Context(), stall: trustedFor - passTime/2}
 			type outcome struct {
@@ -225,7 +228,7 @@ func TestALockThatIsHandedOverAtTheDeadlineIsGivenByAnotherSession(t *testing.T)
 	}
 }
 
-// passTime is less than that in which a lock is handed over without a statement.
+// passTime is shorter than the time in which a handoff needs no statement.
 const passTime = 10 * time.Millisecond
 
 func TestNobodyHasALockBeforeItsHolderThatIsCutOffWasTold(t *testing.T) {
@@ -248,7 +251,7 @@ func TestNobodyHasALockBeforeItsHolderThatIsCutOffWasTold(t *testing.T) {
 	})
 }
 
-// errEnd is what is seen of a connection that has ended.
+// errEnd is the error of a watched connection that has ended.
 var errEnd = errors.New("it has ended")
 
 func TestAllLocksOfASessionAreToldWhenItsEndIsSeen(t *testing.T) {
@@ -256,7 +259,7 @@ func TestAllLocksOfASessionAreToldWhenItsEndIsSeen(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		l := s.newLocker(t)
 		locks := []sqllock.Lock{mustTry(t, l, "x"), mustTry(t, l, "y")}
-		pass(ttl / 10) // no heartbeat is due for long
+		pass(ttl / 10) // long before the next heartbeat
 		seen := time.Now()
 		s.holder("x").seen <- errEnd
 		for _, lock := range locks {
@@ -273,7 +276,7 @@ func TestAConnectionInDoubtIsPingedAtOnce(t *testing.T) {
 	for _, lives := range []bool{true, false} {
 		onBoth(t, func(t *testing.T, s *server) {
 			lock := mustTry(t, s.newLocker(t), "x")
-			pass(ttl / 10) // no heartbeat is due for long
+			pass(ttl / 10) // long before the next heartbeat
 			seen, before, c := time.Now(), len(s.statements(pings)), s.holder("x")
 			if !lives {
 				c.end()
@@ -306,7 +309,7 @@ func TestWhatWaitedForASessionThatEndsGoesToAnotherOne(t *testing.T) {
 			l := s.newLocker(t)
 			mustTry(t, l, "x")
 			s.cutOff("x")
-			pass(trustedFor / 2) // a heartbeat is not answered
+			pass(trustedFor / 2) // a heartbeat gets no response
 			var all sync.WaitGroup
 			for i := range 90 {
 				all.Go(func() {

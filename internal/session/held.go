@@ -11,11 +11,11 @@ import (
 	"github.com/sqllock/sqllock/internal/hold"
 )
 
-// lock is a lock on a session, or one that may be granted yet.
+// lock is a lock on a session, or one that may still be granted.
 type lock[K comparable] struct {
 	*hold.Hold
-	want Want[K]
-	s    *session[K]
+	want       Want[K]
+	s          *session[K]
 	leaveQueue func(K) // leaves the wait queue of the key
 
 	since  time.Time // when the server granted the key to this process

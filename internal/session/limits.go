@@ -21,8 +21,8 @@ func NewLimits(sessions, locks int) (Limits, error) {
 	return Limits{Sessions: sessions, Locks: locks}, nil
 }
 
-func (n Limits) dedicated() int  { return n.Sessions / 2 }
-func (n Limits) shared() int { return n.Sessions - n.dedicated() }
+func (n Limits) dedicated() int { return n.Sessions / 2 }
+func (n Limits) shared() int    { return n.Sessions - n.dedicated() }
 
 // full returns the error when every session has as many locks as it may.
 func (n Limits) full() error {

@@ -12,8 +12,8 @@ import (
 	"github.com/sqllock/sqllock/internal/hold"
 	"github.com/sqllock/sqllock/internal/observe"
 	"github.com/sqllock/sqllock/internal/trouble"
-	"github.com/sqllock/sqllock/internal/waitqueue"
 	"github.com/sqllock/sqllock/internal/waiting"
+	"github.com/sqllock/sqllock/internal/waitqueue"
 )
 
 // Config sets up a Locker for a database.
@@ -28,23 +28,23 @@ type Config[K comparable] struct {
 // Locker takes locks on sessions of its own.
 type Locker[K comparable] struct {
 	Config[K]
-	queue waitqueue.Queue[K, handoff[K]]
-	outage   trouble.Trouble // of the server
+	queue  waitqueue.Queue[K, handoff[K]]
+	outage trouble.Trouble // of the server
 
 	closing context.Context //nolint:containedctx // ends, with ErrClosed, when Close is called
 	close   context.CancelCauseFunc
 	running sync.WaitGroup // counts sessions, the opening of one, and locks being given back; added to under mu until Close
 
-	mu       sync.Mutex
-	shares   map[K]*share[K]          // guarded by mu: shares that are held, or the first to be requested
-	queued   map[K]*share[K]          // guarded by mu: shares that are queued behind a waiter for the exclusive lock
-	sessions map[*session[K]]struct{} // guarded by mu: all sessions
-	shared   map[*session[K]]struct{} // guarded by mu: sessions for tries, each of which can hold many locks
-	front    *session[K]              // guarded by mu: the shared session for the next try; may have ended
-	opening  *opening[K]              // guarded by mu: the shared session that is being opened
-	dedicated    int                      // guarded by mu: the number of dedicated sessions, including those being opened
-	parked   []*parked[K]             // guarded by mu: dedicated sessions that are not in use
-	full     time.Time                // guarded by mu: until when no dedicated session is opened
+	mu        sync.Mutex
+	shares    map[K]*share[K]          // guarded by mu: shares that are held, or the first to be requested
+	queued    map[K]*share[K]          // guarded by mu: shares that are queued behind a waiter for the exclusive lock
+	sessions  map[*session[K]]struct{} // guarded by mu: all sessions
+	shared    map[*session[K]]struct{} // guarded by mu: sessions for tries, each of which can hold many locks
+	front     *session[K]              // guarded by mu: the shared session for the next try; may have ended
+	opening   *opening[K]              // guarded by mu: the shared session that is being opened
+	dedicated int                      // guarded by mu: the number of dedicated sessions, including those being opened
+	parked    []*parked[K]             // guarded by mu: dedicated sessions that are not in use
+	full      time.Time                // guarded by mu: until when no dedicated session is opened
 }
 
 // New returns a Locker that has opened nothing yet.

@@ -25,7 +25,7 @@ type result struct {
 	err  error
 }
 
-// acquiring has l acquire w.
+// acquiring acquires w with l in another goroutine.
 func acquiring(ctx context.Context, l *session.Locker[string], w session.Want[string]) <-chan result {
 	got := make(chan result, 1)
 	go func() {
@@ -35,7 +35,7 @@ func acquiring(ctx context.Context, l *session.Locker[string], w session.Want[st
 	return got
 }
 
-// ways are a lock, and a share.
+// ways returns an exclusive and a shared request.
 func ways() []session.Want[string] {
 	return []session.Want[string]{{Name: "x", Key: "x"}, {Name: "x", Key: "x", Shared: true}}
 }
@@ -115,7 +115,7 @@ func TestAWaitThatEndsInTroubleSaysWhatItWas(t *testing.T) {
 			defer cancel()
 			waits := []<-chan result{acquiring(ctx, l, w)}
 			synctest.Wait()
-			waits = append(waits, acquiring(ctx, l, w)) // in line behind it
+			waits = append(waits, acquiring(ctx, l, w)) // in the queue behind the first
 			pass(10 * time.Second)
 			s.goAway(unreachable)
 			began := time.Now()

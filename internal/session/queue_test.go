@@ -74,7 +74,7 @@ func TestACallerWhoLeavesHasNothingAndCostsNobodyALock(t *testing.T) {
 func TestThoseWhoWaitInOneProcessGetTheLockInTheirOrder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
-		const waiters = 20 // more than get it without a statement
+		const waiters = 20 // more than get the lock without a statement
 		l := s.newLocker(t)
 		lock := mustTry(t, l, "x")
 		var order []int

@@ -21,30 +21,30 @@ const (
 	waits = "wait"
 )
 
-// lag is how long a statement takes, in virtual time. The driver does not look at its deadline: like one that hangs, or
-// a process that was stopped.
+// lag is the duration of a statement, in virtual time. The driver ignores the deadline of the statement, like a driver
+// that hangs or a process that was stopped.
 type lag struct {
-	request time.Duration // until the server has it
-	answer  time.Duration // until its answer is here
-	hangs   bool          // the statement ends when its connection is cut, and no sooner
+	request time.Duration // until the server receives it
+	answer  time.Duration // until its response arrives
+	hangs   bool          // the statement ends only when its connection is cut
 }
 
-// server is a server in memory, which ends a session that sends nothing for the TTL.
+// server is a server in memory. It ends a session that sends nothing for the TTL.
 type server struct {
 	ttl     time.Duration
-	resumes bool // its connections are such that another caller can wait for an answer, as those to PostgreSQL
+	resumes bool // another caller can await a response on its connections, as on those to PostgreSQL
 
 	mu    sync.Mutex
-	away  []error                // guarded by mu: what comes of the next attempts to open a session; the last one stays
-	opens []time.Time            // guarded by mu: when those were
-	deaf  int                    // guarded by mu: how many of the next waits it takes for silent
-	conns []*conn                // guarded by mu: all that were opened
-	holds map[string]*conn       // guarded by mu: who has a key
-	next  map[string][]lag       // guarded by mu: by the kind of a statement; the last one stays
+	away  []error                // guarded by mu: the results of the next attempts to open a session; the last one is reused
+	opens []time.Time            // guarded by mu: the times of those attempts
+	deaf  int                    // guarded by mu: how many of the next waits it treats as silent sessions
+	conns []*conn                // guarded by mu: all connections ever opened
+	holds map[string]*conn       // guarded by mu: the holder of each key
+	next  map[string][]lag       // guarded by mu: by the kind of statement; the last one is reused
 	sent  map[string][]statement // guarded by mu
 }
 
-// statement is one that was sent.
+// statement is a statement that was sent.
 type statement struct {
 	on    *conn
 	at    time.Time
@@ -62,7 +62,7 @@ func (s *server) newLocker(t *testing.T) *session.Locker[string] {
 	return s.newLockerTold(t, nil)
 }
 
-// newLockerTold opens one that tells hook what happens.
+// newLockerTold opens a Locker with a hook.
 func (s *server) newLockerTold(t *testing.T, hook func(context.Context, sqllock.Event)) *session.Locker[string] {
 	t.Helper()
 	timing, errTiming := session.NewTiming(s.ttl, time.Second, time.Hour)
@@ -98,14 +98,15 @@ func (s *server) open(context.Context) (session.Conn[string], error) {
 	return c, nil
 }
 
-// delay has the next statements of a kind take so long, and those that come after them as long as the last.
+// delay makes the next statements of a kind take this long. Later statements take as long as the last of them.
 func (s *server) delay(kind string, next ...lag) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next[kind] = next
 }
 
-// goAway ends every session, and has the next attempts to open one end so, and those that come after them as the last.
+// goAway ends every session. The next attempts to open a session have these results, and later attempts that of the
+// last.
 func (s *server) goAway(next ...error) {
 	s.mu.Lock()
 	s.away = next
@@ -117,35 +118,35 @@ func (s *server) goAway(next ...error) {
 	}
 }
 
-// opened is when it was attempted to open a session.
+// opened returns the times of the attempts to open a session.
 func (s *server) opened() []time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.opens)
 }
 
-// statements are those of a kind that were sent.
+// statements returns the statements of a kind that were sent.
 func (s *server) statements(kind string) []statement {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.sent[kind])
 }
 
-// isHeld reports whether some session has the key "x".
+// isHeld reports whether any session holds the key "x".
 func (s *server) isHeld() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.holds["x"] != nil
 }
 
-// cutOff cuts off the session that has a key.
+// cutOff cuts off the session that holds a key.
 func (s *server) cutOff(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.holds[key].off = true
 }
 
-// holder is the session that has a key.
+// holder returns the session that holds a key.
 func (s *server) holder(key string) *conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +157,7 @@ func (s *server) holder(key string) *conn {
 type conn struct {
 	*server
 	idle *time.Timer
-	seen chan error // what is seen of it while it is idle
+	seen chan error // the result of watching it while it is idle
 	over bool       // guarded by server.mu
 	off  bool       // guarded by server.mu: cut off from the server
 
@@ -166,7 +167,7 @@ type conn struct {
 
 var errBroken = errors.New("the connection is broken")
 
-// end is what the server does with a session that was idle for too long, or whose client is gone.
+// end ends a session, as the server does if it was idle for too long, or its client is gone.
 func (c *conn) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,7 +179,7 @@ func (c *conn) end() {
 	}
 }
 
-// send sends a statement, has the server do f, and waits for the answer.
+// send sends a statement, makes the server run f, and waits for the response.
 func (c *conn) send(kind string, until time.Time, keys []string, f func()) error {
 	c.mu.Lock()
 	c.sent[kind] = append(c.sent[kind], statement{c, time.Now(), until, keys})
@@ -208,7 +209,7 @@ func (c *conn) send(kind string, until time.Time, keys []string, f func()) error
 	return nil
 }
 
-// do does ops. The caller has mu.
+// do runs ops. The caller must hold mu.
 func (c *conn) do(ops []*session.Op[string]) {
 	for _, op := range ops {
 		holder := c.holds[op.Key]
@@ -237,7 +238,7 @@ func keysOf(ops []*session.Op[string]) (keys []string) {
 	return keys
 }
 
-// Wait implements session.Conn: it looks every now and then.
+// Wait implements session.Conn by polling.
 func (c *conn) Wait(ctx context.Context, op *session.Op[string], _ time.Duration) error {
 	until, _ := ctx.Deadline()
 	c.mu.Lock()
@@ -303,7 +304,7 @@ func (c *conn) Close() {
 	c.end()
 }
 
-// resuming is a conn whose answers another caller can wait for.
+// resuming is a conn whose response another caller can await.
 type resuming struct {
 	*conn
 	answer chan error
@@ -316,7 +317,7 @@ func (c *resuming) Run(until, soon time.Time, ops []*session.Op[string]) error {
 	return c.Resume(soon, ops)
 }
 
-// Resume waits for the answer to Run. It does look at its deadline, which is the moment at which it is left to another.
+// Resume waits for the response to Run. It respects its deadline, at which it leaves the response to another caller.
 func (c *resuming) Resume(until time.Time, _ []*session.Op[string]) error {
 	late := time.NewTimer(time.Until(until))
 	defer late.Stop()
@@ -327,17 +328,18 @@ func (c *resuming) Resume(until time.Time, _ []*session.Op[string]) error {
 		if c.isLate(until) {
 			return session.ErrLate
 		}
-		return <-c.answer // like a process that was stopped, it finds the answer first
+		return <-c.answer // like a process that was stopped, it reads the response first
 	}
 }
 
-// isLate reports whether the answer is not awaited past until, as that of a statement which is overdue is.
+// isLate reports whether the response is left to another caller at until, because the statement's own deadline is
+// later. The response to an overdue statement is awaited.
 func (c *resuming) isLate(until time.Time) bool {
 	all := c.statements(runs)
 	return until.Before(all[len(all)-1].until)
 }
 
-// pass lets virtual time pass.
+// pass waits in virtual time.
 func pass(d time.Duration) {
 	if d > 0 {
 		<-time.After(d)

@@ -45,7 +45,7 @@ type session[K comparable] struct {
 	deadline  *clock.Timer       // guarded by mu: ends the session at trusted, whatever it is doing
 
 	waitContext context.Context //nolint:containedctx // the session's own: ends a statement under way long after stop
-	giveUp   context.CancelFunc
+	giveUp      context.CancelFunc
 }
 
 // start begins the life of a session. The last statement of the connection's opening was sent at the given time.

@@ -28,7 +28,7 @@ func NewTiming(ttl, least, limit time.Duration) (Timing, error) {
 	return Timing{TTL: ttl, Heartbeat: min(ttl/3, limit)}, nil
 }
 
-// margin is how long before the server could end the session the client stops to trust it.
+// margin is how long before the server could end the session the client stops trusting it.
 func (t Timing) margin() time.Duration { return t.TTL / 6 }
 
 // trust returns until when a session may be trusted whose last confirmed statement was sent at the given time.

@@ -1,7 +1,7 @@
 # preload.sh FILE VARIABLE=VALUE…
 #
 # Has a container's server run with these variables from its next start on. FILE, in memory, is made anew
-# at each start, and says that the clock is not set.
+# at each start, and then does not set the clock.
 file=$1
 shift
 PATH=$PATH:$(echo /usr/lib/postgresql/*/bin)
@@ -9,7 +9,7 @@ program=$(command -v "$(tr '\0' '\n' </proc/1/cmdline | head -n 1)")
 mv "$program" "$program.real"
 cat >"$program" <<END
 #!/bin/sh
-echo +0 >$file
+echo "not set" >$file
 exec env $* "\$0.real" "\$@"
 END
 chmod 755 "$program"

@@ -1,2 +1,2 @@
--- Gives back everything.
+-- Gives back everything that the session holds.
 DO RELEASE_ALL_LOCKS()

@@ -1,6 +1,6 @@
--- Every GET_LOCK name that somebody holds. Without the PROCESS privilege only one's own
--- connections have an address. MySQL's information_schema.PROCESSLIST fails while any session's statement has a
--- parameter that is not UTF-8.
+-- Returns every GET_LOCK name that somebody holds. Without the PROCESS privilege only the user's own connections have
+-- an address. MySQL's information_schema.PROCESSLIST fails while any session's statement has a parameter that is not
+-- UTF-8.
 SELECT m.OBJECT_NAME, COALESCE(t.PROCESSLIST_ID, 0), COALESCE(a.ATTR_VALUE, ''), COALESCE(p.HOST, ''),
        (SELECT COUNT(*) FROM performance_schema.metadata_locks w
         WHERE w.OBJECT_TYPE = 'USER LEVEL LOCK' AND w.OBJECT_NAME = m.OBJECT_NAME AND w.LOCK_STATUS = 'PENDING')

@@ -1,2 +1,2 @@
--- Is this still a server that can be trusted with locks?
+-- Returns whether the server is read-only, and so cannot be trusted with locks.
 SELECT @@GLOBAL.read_only

@@ -1,2 +1,2 @@
--- Whom to end, for kill.sql: MySQL allows no parameters in KILL.
+-- Sets the connection to end, for kill.sql: MySQL allows no parameters in KILL.
 SET @sqllock_name = ?, @sqllock_session = ?

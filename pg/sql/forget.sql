@@ -1,2 +1,2 @@
--- Gives back everything.
+-- Gives back everything that the session holds.
 SELECT pg_advisory_unlock_all()

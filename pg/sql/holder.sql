@@ -1,8 +1,8 @@
--- Who holds the key $1, and how many wait for it. A bigint key shows in pg_locks as its two
--- halves, and $2 is 1; of a pair of int keys $2 is 2. $3 is the database. Of other roles' sessions no address and no start is shown,
--- unless one may read all of it. A prepared transaction has no pid. The view
--- pg_stat_activity reads other tables as well, and a full table of locks would not let it.
--- Who waits stands in the queue of the lock or of its gate, see wait.sql.
+-- Returns the holder of the key $1 and the number of waiters. pg_locks shows a bigint key as its two halves, and $2 is
+-- 1, for a pair of int keys $2 is 2. $3 is the database. For sessions of other roles the address and the start are not
+-- shown, unless the role may read all statistics. A prepared transaction has no pid. The view pg_stat_activity is not
+-- used: it reads other tables as well, and a full table of locks would not let it. A waiter is in the queue of the lock
+-- or of its gate, see wait.sql.
 WITH l AS MATERIALIZED (
   SELECT pid, granted, mode, key = $1 AS itself
   FROM pg_locks, LATERAL (SELECT (classid::bigint << 32) | objid::bigint AS key) k

@@ -1,5 +1,5 @@
--- Every advisory lock of the database $1 that somebody holds. A pair of int keys has objsubid 2.
--- The gates of other locks, see wait.sql, are left out, but for those who wait at them.
+-- Returns every advisory lock of the database $1 that somebody holds. A pair of int keys has objsubid 2. The gates of
+-- other locks, see wait.sql, are left out, but the waiters at a gate count as waiters for its lock.
 WITH every AS MATERIALIZED (
   SELECT pid, granted, mode, objsubid, (classid::bigint << 32) | objid::bigint AS key
   FROM pg_locks

@@ -1,7 +1,7 @@
--- Takes and gives back many keys, in their order. $1 says what is to be done with each of the
--- keys $2. A pair of int keys is the two halves of a bigint. A share is not to be had while
--- somebody is at the gate for the whole lock, see wait.sql. The gate comes second: an error, for want of
--- room, then leaves the key, which is given back after every error, and not the gate.
+-- Takes and gives back many keys, in their order. $1 has the kind of operation for each of the keys $2. A pair of int
+-- keys is the two halves of a bigint. A share cannot be taken while a waiter for the exclusive lock is at the gate, see
+-- wait.sql. The gate comes second: an error, for want of room, then leaves the key, which is given back after every
+-- error, and not the gate.
 SELECT CASE kind
          WHEN 0 THEN pg_advisory_unlock(key)
          WHEN 1 THEN pg_try_advisory_lock(key)

@@ -1,2 +1,2 @@
--- Before all others: a time limit meant for the application must not hit the setting of the limits.
+-- Runs before all others: a time limit meant for the application must not hit the statement that sets the limits.
 SET statement_timeout = 0

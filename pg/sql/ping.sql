@@ -1,2 +1,2 @@
--- Is this still a server that can be trusted with locks, and the session that holds them?
+-- Returns whether the server is a standby, which cannot be trusted with locks, and the process of the session.
 SELECT pg_is_in_recovery(), pg_backend_pid()

@@ -1,6 +1,6 @@
--- What this connection really talks to. It changes nothing: behind a pooler the session is
--- somebody else's. The database's oid is asked for here and not each time a lock is looked for: to
--- read pg_database takes a lock, of which the server may have no more.
+-- Returns what this connection really talks to. It changes nothing: behind a pooler the session is somebody else's. The
+-- oid of the database is read here and not with each read of a lock: to read pg_database takes a lock, and the server
+-- may have none left.
 SELECT (SELECT oid FROM pg_database WHERE datname = current_database()),
        pg_backend_pid(),
        pg_is_in_recovery(),

@@ -1,7 +1,7 @@
--- Settings of a dedicated session, those that this version of the server has. $1 is the session
--- TTL in milliseconds, $2 the application_name, $3 whether the server has no idle_session_timeout:
--- then TCP's own means find out that the client is gone, no sooner than after the TTL. Time limits
--- meant for the application's statements must not hit ours. pgx reads and writes text in these ways only.
+-- Sets up a dedicated session, with the settings that this version of the server has. $1 is the session TTL in
+-- milliseconds, $2 the application_name, $3 whether the server has no idle_session_timeout: TCP then finds out that the
+-- client is gone, no sooner than after the TTL. Time limits meant for the application's statements must not hit ours.
+-- pgx reads and writes text only in the formats set here.
 SELECT set_config(name, value, false)
 FROM (VALUES
   ('application_name', $2::text),

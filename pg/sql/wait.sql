@@ -1,10 +1,9 @@
--- One slice of a wait in the server's queue: for the gate of the lock, and then for the lock. The
--- blocks catch the timeout, so that it is no error in the server's log, and it bounds how long a
--- virtual transaction is held: the holder's CREATE INDEX CONCURRENTLY waits for every one that is
--- older than itself.
+-- Runs one slice of a wait in the server's queue: for the gate of the lock, and then for the lock. The blocks catch the
+-- timeout, so that the server logs no error. The timeout bounds how long a virtual transaction is held: the holder's
+-- CREATE INDEX CONCURRENTLY waits for every one that is older than itself.
 --
--- The timeout can meet the grant, and a session lock survives the error. The session holds nothing but
--- what it waits for.
+-- The timeout can come just after the grant, and a session lock survives the error. The session holds nothing but the
+-- lock that it waits for and its gate.
 DO $$
 DECLARE
   kind int := current_setting('sqllock.kind'); -- as in many.sql

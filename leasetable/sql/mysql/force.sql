@@ -1,7 +1,7 @@
 -- Takes a name away from the lease that holds it with the given token, and increments the changes of that lease. If the
--- lease id is NULL, the name is in its minimum hold. The token is bumped, so that leftovers of the holder can be told
--- apart.
--- Parameters: name, lease id, or NULL, token.
+-- lease id is NULL, the name is in its minimum hold. The token is bumped, so that leftovers of the holder can be
+-- recognized.
+-- Parameters: name, lease id (or NULL), token.
 UPDATE sqllock_lock k LEFT JOIN sqllock_lease l ON l.id = k.lease_id
 SET k.lease_id = NULL, k.token = k.token + 1, k.released_at = UTC_TIMESTAMP(6), k.hold_until = NULL, l.changes = l.changes + 1
 WHERE k.name = UNHEX(?) AND k.lease_id <=> UNHEX(?) AND k.token = ?

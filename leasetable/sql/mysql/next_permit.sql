@@ -1,7 +1,7 @@
 -- Bumps the token of a name for another share or permit, if the name is as it was read: it has the given token, and is
 -- held by the given lease, which is over, or by none (NULL). Every acquisition bumps the token, so no other share or
 -- permit was acquired since. add_permit.sql follows in the same transaction.
--- Parameters: limit of permits, name, token that was read, lease id that was read, or NULL.
+-- Parameters: limit of permits, name, token that was read, lease id that was read (or NULL).
 UPDATE sqllock_lock
 SET token = token + 1, lease_id = NULL, permits = ?, acquired_at = UTC_TIMESTAMP(6), released_at = NULL, hold_until = NULL
 WHERE name = UNHEX(?) AND token = ? AND lease_id <=> UNHEX(?)

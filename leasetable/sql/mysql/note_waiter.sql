@@ -1,9 +1,9 @@
--- Announces to the holder that another process waits for the name, if it is held. If there are several waiters, the
--- table keeps the one that has waited longest. The announcement is advisory. So it does not wait for a row that another
+-- Announces that another process waits for a name, if the name is held. If there are several waiters, the table keeps
+-- the one that has waited longest. The announcement is advisory, so the statement does not wait for a row that another
 -- session has locked: a transaction that the holder guards may last. (An UPDATE with such a subquery waits on MariaDB
 -- 11.8.)
--- Parameters: name, since when it waits, in microseconds since 1970, the same again, for how many microseconds the
--- announcement is valid.
+-- Parameters: name, waiter_since (microseconds since 1970), the same again, validity of the announcement in
+-- microseconds.
 INSERT INTO sqllock_lock (name, token, acquired_at)
 SELECT name, token, acquired_at
 FROM (SELECT name, token, acquired_at FROM sqllock_lock WHERE name = UNHEX(?) AND lease_id IS NOT NULL LIMIT 1 FOR UPDATE SKIP LOCKED) held

@@ -1,7 +1,7 @@
 -- Releases a name that a lease holds with a token. If the minimum hold is not NULL, the name stays taken until so many
 -- microseconds after its acquisition. The row stays, because of its token. The insert id is 1 if another process waits
 -- for the name, and 0 otherwise.
--- Parameters: minimum hold in microseconds, or NULL, name, lease id, token.
+-- Parameters: minimum hold in microseconds (or NULL), name, lease id, token.
 UPDATE sqllock_lock
 SET lease_id = NULL, released_at = UTC_TIMESTAMP(6), hold_until = acquired_at + INTERVAL ? MICROSECOND,
     waiter_until = IF(LAST_INSERT_ID(COALESCE(waiter_until > UTC_TIMESTAMP(6), 0)), waiter_until, NULL)

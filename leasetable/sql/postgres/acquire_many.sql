@@ -3,7 +3,7 @@
 -- acquired. The condition is = ANY, not a join with a function of many rows, so that no plan, however old, compares
 -- every name with every row. All names are between the bounds of BETWEEN: because of the bounds a planner without
 -- statistics expects few rows, and uses the index.
--- Parameters: $1 names, an array as text, $2 lease id, $3 metadata.
+-- Parameters: $1 names (array as text), $2 lease id, $3 metadata.
 UPDATE sqllock_lock k
 SET token = k.token + 1, lease_id = $2, acquired_at = clock_timestamp(), released_at = NULL, metadata = $3
 FROM set_config('lock_timeout', '1', true)

@@ -1,7 +1,7 @@
 -- Acquires a share or permit of a name if the name is as it was read: it has the given token, and is held by the given
 -- lease, which is over, or by none (NULL). Every acquisition bumps the token, so no other share or permit was acquired
 -- since. The condition is decided on the row that the statement locks.
--- Parameters: $1 name, $2 token that was read, $3 limit of permits, $4 lease id that was read, or NULL, $5 lease id.
+-- Parameters: $1 name, $2 token that was read, $3 limit of permits, $4 lease id that was read (or NULL), $5 lease id.
 WITH claimed AS (
   INSERT INTO sqllock_lock AS k (name, token, permits, acquired_at)
   VALUES ($1::bytea, $2::bigint + 1, $3::bigint, clock_timestamp())

@@ -2,8 +2,8 @@
 -- statement locks. It skips rows that other sessions have locked, and waits only for a row that is just being inserted:
 -- if that takes more than 100 ms, nothing is acquired. All sessions insert in the same order. They do not insert a name
 -- whose row they see, because the insert would wait for a session that changes that row. The conditions on names are as
--- in acquire_many.sql, and never joins.
--- Parameters: $1 names, an array as text, $2 lease id, $3 metadata.
+-- in acquire_many.sql, and never a join.
+-- Parameters: $1 names (array as text), $2 lease id, $3 metadata.
 WITH free AS (
   SELECT k.name
   FROM sqllock_lock k

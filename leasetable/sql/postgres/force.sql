@@ -1,7 +1,7 @@
 -- Takes a name away from the lease that holds it with the given token, and increments the changes of that lease. If the
--- lease id is NULL, the name is in its minimum hold. The token is bumped, so that leftovers of the holder can be told
--- apart. A waiter is notified.
--- Parameters: $1 name, $2 lease id, or NULL, $3 token.
+-- lease id is NULL, the name is in its minimum hold. The token is bumped, so that leftovers of the holder can be
+-- recognized. A waiter is notified.
+-- Parameters: $1 name, $2 lease id (or NULL), $3 token.
 WITH freed AS (
   UPDATE sqllock_lock
   SET lease_id = NULL, token = token + 1, released_at = clock_timestamp(), hold_until = NULL

@@ -1,8 +1,7 @@
--- Announces to the holder that another process waits for the name, if it is held. If there are several waiters, the
--- table keeps the one that has waited longest. The announcement is advisory. So it does not wait for a row that another
+-- Announces that another process waits for a name, if the name is held. If there are several waiters, the table keeps
+-- the one that has waited longest. The announcement is advisory, so the statement does not wait for a row that another
 -- session has locked: a transaction that the holder guards may last.
--- Parameters: $1 name, $2 since when it waits, in microseconds since 1970, $3 for how many microseconds the
--- announcement is valid.
+-- Parameters: $1 name, $2 waiter_since (microseconds since 1970), $3 validity of the announcement in microseconds.
 UPDATE sqllock_lock
 SET waiter_since = CASE WHEN waiter_until > clock_timestamp() THEN least(waiter_since, $2) ELSE $2 END,
     waiter_until = clock_timestamp() + $3::bigint * interval '1 microsecond'

@@ -1,7 +1,7 @@
 -- Releases a name that a lease holds with a token. If the minimum hold is not NULL, the name stays taken until so many
 -- microseconds after its acquisition. The row stays, because of its token. It returns whether another process waits for
 -- the name, and notifies that process.
--- Parameters: $1 name, $2 lease id, $3 token, $4 minimum hold in microseconds, or NULL.
+-- Parameters: $1 name, $2 lease id, $3 token, $4 minimum hold in microseconds (or NULL).
 UPDATE sqllock_lock
 SET lease_id = NULL, released_at = clock_timestamp(), hold_until = acquired_at + $4::bigint * interval '1 microsecond'
 WHERE name = $1 AND lease_id = $2 AND token = $3

@@ -2,8 +2,8 @@
 -- released names and whether another process waits for them, and notifies that process. If it would wait for a row for
 -- more than 1 ms, nothing is released. The condition on names is as in acquire_many.sql; IS TRUE keeps the planner from
 -- joining the table with the names and tokens.
--- Parameters: $1 names, an array as text, $2 lease id, $3 their tokens, an array as text, $4 minimum hold in
--- microseconds, or NULL, $5 synchronous_commit, or NULL for the setting of the session.
+-- Parameters: $1 names (array as text), $2 lease id, $3 their tokens (array as text), $4 minimum hold in microseconds
+-- (or NULL), $5 synchronous_commit (NULL: the setting of the session).
 UPDATE sqllock_lock k
 SET lease_id = NULL, released_at = clock_timestamp(), hold_until = k.acquired_at + $4::bigint * interval '1 microsecond'
 FROM set_config('synchronous_commit', coalesce($5, current_setting('synchronous_commit')), true) a,

@@ -1,5 +1,5 @@
 -- Acquires the free names (see acquire.sql), inserts the absent ones, and returns the acquired ones.
--- Parameters: ?1 JSON list of the names, each in hex and with a token for release_many.sql, ?2 lease id, ?3 metadata.
+-- Parameters: ?1 JSON list of the names (each in hex, with a token for release_many.sql), ?2 lease id, ?3 metadata.
 INSERT INTO sqllock_lock (name, token, lease_id, acquired_at, metadata)
 SELECT unhex(value->>0), 1, ?2, CAST(unixepoch('subsec') * 1000000 AS INTEGER), ?3
 FROM json_each(?1)

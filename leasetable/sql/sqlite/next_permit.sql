@@ -1,7 +1,7 @@
 -- Bumps the token of a name for another share or permit, if the name is as it was read: it has the given token, and is
 -- held by the given lease, which is over, or by none (NULL). Every acquisition bumps the token, so no other share or
 -- permit was acquired since. add_permit.sql follows in the same transaction.
--- Parameters: ?1 limit of permits, ?2 name, ?3 token that was read, ?4 lease id that was read, or NULL.
+-- Parameters: ?1 limit of permits, ?2 name, ?3 token that was read, ?4 lease id that was read (or NULL).
 UPDATE sqllock_lock
 SET token = token + 1, lease_id = NULL, permits = ?1, acquired_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER), released_at = NULL, hold_until = NULL
 WHERE name = ?2 AND token = ?3 AND lease_id IS ?4

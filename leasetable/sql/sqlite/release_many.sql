@@ -1,7 +1,7 @@
 -- Releases the names that a lease holds with the given tokens, with a minimum hold as in release.sql. It returns the
 -- released names and whether another process waits for them.
--- Parameters: ?1 JSON list of the names, each in hex and with its token, ?2 lease id, ?3 minimum hold in microseconds,
--- or NULL.
+-- Parameters: ?1 JSON list of the names (each in hex, with its token), ?2 lease id, ?3 minimum hold in microseconds (or
+-- NULL).
 UPDATE sqllock_lock
 SET lease_id = NULL, released_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER), hold_until = acquired_at + ?3
 FROM (SELECT unhex(value->>0) AS its_name, value->>1 AS its_token FROM json_each(?1)) r
