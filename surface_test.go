@@ -64,7 +64,7 @@ func exported(t *testing.T) (names []string) {
 	return names
 }
 
-// Whoever uses one database's locks does not get the drivers of the others.
+// A program that uses one database's locks does not get the drivers of the others.
 func TestPackagesDependOnWhatTheyNeedOnly(t *testing.T) {
 	t.Parallel()
 	const (

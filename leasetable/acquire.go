@@ -184,8 +184,8 @@ func (a *attempt) claimOnce() (*Lease, error) {
 		return nil, err
 	}
 	// All writers of a SQLite file queue for one lock, so on SQLite a claim reads before it tries.
-	hopeful := a.store.dialect != schema.SQLite || a.member != nil
-	if hopeful && a.member == nil && !a.permit() {
+	tryFirst := a.store.dialect != schema.SQLite || a.member != nil
+	if tryFirst && a.member == nil && !a.permit() {
 		reviews := ls.verificationsBegun()
 		o, tried := a.acquireShared(ls)
 		switch {
@@ -194,9 +194,9 @@ func (a *attempt) claimOnce() (*Lease, error) {
 		case o.token != 0 || o.err != nil:
 			return a.accept(ls, o, reviews)
 		}
-		hopeful = !tried
+		tryFirst = !tried
 	}
-	return a.claimOnLease(ls, func(ctx context.Context) outcome { return a.claimOn(ctx, ls, hopeful) })
+	return a.claimOnLease(ls, func(ctx context.Context) outcome { return a.claimOn(ctx, ls, tryFirst) })
 }
 
 // acquireShared acquires the name if it is free, inline or in a batch. It reports whether that gave a final outcome:
@@ -324,13 +324,13 @@ func (a *attempt) abandon(ls *lease, o outcome) bool {
 // lease ended.
 const claimRounds = 5
 
-// claimOn acquires the name for ls. If hopeful is set it tries first, without reading whether the name is free.
-func (a *attempt) claimOn(ctx context.Context, ls *lease, hopeful bool) (o outcome) {
+// claimOn acquires the name for ls. If tryFirst is set it tries first, without reading whether the name is free.
+func (a *attempt) claimOn(ctx context.Context, ls *lease, tryFirst bool) (o outcome) {
 	if a.permit() {
 		return a.claimPermit(ctx, ls)
 	}
 	for round := range claimRounds {
-		if hopeful {
+		if tryFirst {
 			if o = a.acquireFree(ctx, ls.id, round > 0); o.token != 0 || o.err != nil {
 				return o
 			}
@@ -365,14 +365,14 @@ func (a *attempt) claimOn(ctx context.Context, ls *lease, hopeful bool) (o outco
 			}
 		}
 		if state.LeaseID == nil {
-			hopeful = true
+			tryFirst = true
 			continue
 		}
 		// The lease has expired. A renewal that comes before the expire statement keeps the lease alive; a renewal
 		// that comes after it finds no row.
 		if !state.Gone {
-			buried, err := a.expireLease(ctx, expire, state.LeaseID)
-			if err != nil || !buried {
+			expired, err := a.expireLease(ctx, expire, state.LeaseID)
+			if err != nil || !expired {
 				o.err = err
 				return o
 			}

@@ -229,7 +229,7 @@ func TestListShowsEveryNameWithAPrefix(t *testing.T) {
 		}
 		take(t, l, "a0")
 		take(t, l, "a/\xff\xff")
-		bury(t, db, "none") // deletes nothing
+		expireLease(t, db, "none") // deletes nothing
 		infos, err := l.List(t.Context(), "a/")
 		if err != nil || len(infos) != names+1 {
 			t.Fatalf("%d names, %v; want %d", len(infos), err, names+1)
@@ -264,7 +264,7 @@ func TestListShowsWhoseStateOrOwnerIsAskedFor(t *testing.T) {
 		take(t, other, "held by other")
 		take(t, dead, "of the dead")
 		take(t, lost, "of the lost")
-		bury(t, db, "of the lost")
+		expireLease(t, db, "of the lost")
 		run(t, db, "UPDATE sqllock_lease SET expires_at = "+longAgo[db.Engine]+" WHERE ttl_us = 7200000000")
 		lock, err := it.TryAcquire(t.Context(), "kept", leasetable.WithHoldAtLeast(time.Hour))
 		if err != nil {

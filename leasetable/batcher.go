@@ -132,13 +132,13 @@ func (s *batcher) mayStart() bool {
 
 // start counts a statement that starts, and reports whether it is, or could become, one for several requests. The
 // caller holds mu.
-func (s *batcher) start() (crowded bool) {
+func (s *batcher) start() (several bool) {
 	s.running++
 	s.began = time.Now()
-	if crowded = s.size > 1; crowded {
+	if several = s.size > 1; several {
 		s.busy++
 	}
-	return crowded
+	return several
 }
 
 // do runs req. It uses a batch if there are other requests, unless before is set: then a batch was tried before.
@@ -161,13 +161,13 @@ func (s *batcher) inline(f func()) bool {
 		s.mu.Unlock()
 		return false
 	}
-	crowded := s.start()
+	several := s.start()
 	s.inlineSince = s.began
 	s.mu.Unlock()
 	f()
 	s.mu.Lock()
 	s.inlineSince = time.Time{}
-	s.ended(crowded, 1)
+	s.ended(several, 1)
 	s.startFlush()
 	return true
 }
@@ -191,7 +191,7 @@ func (s *batcher) leave(req *request) bool {
 }
 
 // next starts a statement for the queued requests, if one can start. The caller holds mu.
-func (c *batchers) next() (s *batcher, crowded bool) {
+func (c *batchers) next() (s *batcher, several bool) {
 	for _, s := range c.pair {
 		switch {
 		case len(s.queue) == 0:
@@ -215,22 +215,22 @@ func (s *batcher) alarmRang() {
 // startFlush has another goroutine run statements for the queued requests, if one can start. The caller holds mu, and
 // startFlush unlocks it.
 func (c *batchers) startFlush() {
-	s, crowded := c.next()
+	s, several := c.next()
 	c.mu.Unlock()
 	if s == nil {
 		return
 	}
-	lead := func() { s.flush(crowded) }
-	if c.hand(lead) != nil { // the Locker is closed: every statement fails at once
-		lead()
+	flush := func() { s.flush(several) }
+	if c.hand(flush) != nil { // the Locker is closed: every statement fails at once
+		flush()
 	}
 }
 
 // flush runs a statement, which was started, and then others as long as there are queued requests.
-func (s *batcher) flush(crowded bool) {
+func (s *batcher) flush(several bool) {
 	for s != nil {
 		s.mu.Lock()
-		if crowded {
+		if several {
 			s = s.batchWindow()
 		}
 		var reqs []*request
@@ -239,25 +239,25 @@ func (s *batcher) flush(crowded bool) {
 		}
 		began := time.Now()
 		s.began = began
-		alone := len(reqs) == 1 && !crowded && s.inlineSince.IsZero()
-		if alone {
+		single := len(reqs) == 1 && !several && s.inlineSince.IsZero()
+		if single {
 			s.inlineSince = began
 		}
 		s.mu.Unlock()
 
 		if len(reqs) > 0 {
-			s.run(reqs[0].ctx, reqs, alone)
+			s.run(reqs[0].ctx, reqs, single)
 		}
 		s.mu.Lock()
-		if alone {
+		if single {
 			s.inlineSince = time.Time{}
 		}
 		if len(reqs) > 1 {
 			s.pace = min(time.Since(began), maxPace)
 		}
-		s.ended(crowded, len(reqs))
+		s.ended(several, len(reqs))
 		var next *batcher
-		next, crowded = s.next()
+		next, several = s.next()
 		s.mu.Unlock()
 		for _, req := range reqs {
 			close(req.done)
@@ -267,9 +267,9 @@ func (s *batcher) flush(crowded bool) {
 }
 
 // ended counts a statement, which was for so many callers, as ended. The caller holds mu.
-func (s *batcher) ended(crowded bool, callers int) {
+func (s *batcher) ended(several bool, callers int) {
 	s.running--
-	if crowded {
+	if several {
 		s.busy--
 	}
 	s.size = min(max(callers+s.waiting(), s.size/2), maxBatch)
@@ -297,12 +297,12 @@ func (s *batcher) batchWindow() *batcher {
 	return s
 }
 
-// run runs a statement for reqs and writes their results. A statement for a request that is alone may wait for a row
+// run runs a statement for reqs and writes their results. The statement for a single request may wait for a row
 // lock.
-func (s *batcher) run(ctx context.Context, reqs []*request, alone bool) {
+func (s *batcher) run(ctx context.Context, reqs []*request, single bool) {
 	ctx, done := s.timeouts.with(ctx, s.within)
 	defer done()
-	if alone {
+	if single {
 		reqs[0].result, reqs[0].err = s.one(ctx, reqs[0])
 		return
 	}

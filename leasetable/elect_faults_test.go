@@ -110,7 +110,7 @@ func TestACampaignOutlastsItsLease(t *testing.T) {
 		unpin := pin(t, db, "x")
 		c := campaign(t, newElector(t, l))
 		eventually(t, func() bool { return waitsForRow(t, db) })
-		bury(t, db, "y")
+		expireLease(t, db, "y")
 		receive(t, other.Context().Done())
 		unpin()
 		c.mustLead(t)

@@ -262,7 +262,7 @@ func TestALeaderThatIsCancelledLeadsUntilItsWorkHasReturned(t *testing.T) {
 		// Deposed while its work is about to return: Run reports that, and ends.
 		b.cancel(errStop)
 		second.mustEnd(t, errStop)
-		bury(t, db, "x")
+		expireLease(t, db, "x")
 		receive(t, second.lease.Context().Done())
 		second.end <- nil
 		if err := receive(t, b.ended); !errors.Is(err, sqllock.ErrLost) || errors.Is(err, errStop) {
@@ -303,7 +303,11 @@ func TestALeaderThatReturnsResigns(t *testing.T) {
 		}()
 		mustBeFree()
 		// A leader that was deposed without noticing must not make Run succeed.
-		err := e.Run(bounded(t), func(context.Context, *leasetable.Lease) error { bury(t, db, "x"); take(t, next, "x"); return nil })
+		err := e.Run(bounded(t), func(context.Context, *leasetable.Lease) error {
+			expireLease(t, db, "x")
+			take(t, next, "x")
+			return nil
+		})
 		if !errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("Run of a leader that was not the last to lead: %v", err)
 		}

@@ -18,6 +18,6 @@ func TestWhatHappensToLocksIsTold(t *testing.T) {
 		locktest.Events(t, func(t *testing.T, hook func(context.Context, sqllock.Event), logger *slog.Logger) locktest.Locker {
 			t.Helper()
 			return ofAnyKind(newLocker(t, db.DB, leasetable.WithHook(hook), leasetable.WithLogger(logger), leasetable.WithTTL(survivingTTL)))
-		}, locktest.Options{Kind: "lease", Lose: func(t *testing.T, name string) { t.Helper(); bury(t, db, name) }})
+		}, locktest.Options{Kind: "lease", Lose: func(t *testing.T, name string) { t.Helper(); expireLease(t, db, name) }})
 	})
 }

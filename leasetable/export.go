@@ -77,14 +77,14 @@ func (le *Lease) handOver(ctx context.Context, id []byte) error {
 	if held, cause := le.heldUntilNow(ls); !held { //nolint:contextcheck // the lock has a context of its own
 		return errors.Join(le.release(ctx), cmp.Or(cause, errLate))
 	}
-	there, unsure := false, false
+	there, unknown := false, false
 	err := retry(bound.WithValuesOf(l.closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
 		there, err = l.store.move(ctx, le.Name(), le.token, ls.id, id)
-		unsure = unsure || err != nil && !outcomeKnown(err)
+		unknown = unknown || err != nil && !outcomeKnown(err)
 		return err
 	})
 	switch {
-	case err != nil && !unsure: // the name was not moved
+	case err != nil && !unknown: // the name was not moved
 		return errors.Join(fmt.Errorf("released instead: %w", err), le.release(ctx))
 	case err != nil && l.closing.Err() == nil:
 		le.leaveOrphans(0, ls)

@@ -46,8 +46,8 @@ func Waits(l *Locker, name string) bool {
 	return waits || l.notifier.connect == nil
 }
 
-// Strays returns the number of orphan permits that a lost response may have left.
-func Strays(l *Locker) (n int) {
+// OrphanPermits returns the number of orphan permits that a lost response may have left.
+func OrphanPermits(l *Locker) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for ls := range l.all {
@@ -256,7 +256,7 @@ func KnownToken(l *Locker, name string) int64 {
 }
 
 // TakeTooLate acquires a name inline for a caller that has left meanwhile. It reports whether the outcome is unknown.
-func TakeTooLate(ctx context.Context, l *Locker, name string) (unsure bool, err error) {
+func TakeTooLate(ctx context.Context, l *Locker, name string) (unknown bool, err error) {
 	ls, err := l.leaseFor(ctx, l.ttl)
 	if err != nil {
 		return false, err

@@ -78,8 +78,8 @@ func beginPgx(t *testing.T, db *sqltest.Database) guarded {
 
 const write = "INSERT INTO written (n) VALUES (1)"
 
-// bury deletes the lease that holds a name, like a contender that finds it expired.
-func bury(t *testing.T, db *sqltest.Database, name string) {
+// expireLease deletes the lease that holds a name, like a contender that finds it expired.
+func expireLease(t *testing.T, db *sqltest.Database, name string) {
 	t.Helper()
 	run(t, db, "DELETE FROM sqllock_lease WHERE id = (SELECT lease_id FROM sqllock_lock WHERE name = ?)", []byte(name))
 }
@@ -90,7 +90,7 @@ func TestAStaleHolderWritesNothing(t *testing.T) {
 		before := count(t, db, "SELECT count(*) FROM written")
 		a, b := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
 		stale := take(t, a, t.Name())
-		bury(t, db, t.Name())
+		expireLease(t, db, t.Name())
 		fresh := take(t, b, t.Name())
 		if stale.Context().Err() != nil {
 			t.Fatal("the stale holder knows that it is stale: the test proves nothing")
@@ -141,7 +141,7 @@ func TestATakeoverWaitsForAGuardedTransaction(t *testing.T) {
 			t.Fatal(err)
 		}
 		run(t, db, "UPDATE sqllock_lease SET renewals = renewals + 1") // it waits for nothing
-		bury(t, db, t.Name())
+		expireLease(t, db, t.Name())
 		taken := make(chan *leasetable.Lease, 1)
 		go func() {
 			lock, err := b.Acquire(context.Background(), t.Name())
@@ -182,7 +182,7 @@ func TestATransactionThatBeganBeforeTheTakeoverWritesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		bury(t, db, t.Name())
+		expireLease(t, db, t.Name())
 		take(t, b, t.Name())
 		err := stale.Guard(t.Context(), tx.Tx)
 		if err == nil {

@@ -44,7 +44,7 @@ func TestFewConnectionsAreEnough(t *testing.T) {
 			connections = 20
 		}
 		pool := open(t, db.DriverName(), limited(t, db, connections))
-		locktest.Crowd(t, func(t *testing.T) locktest.Locker {
+		locktest.ManyLockers(t, func(t *testing.T) locktest.Locker {
 			t.Helper()
 			return ofAnyKind(newLocker(t, pool, leasetable.WithTTL(survivingTTL)))
 		}, connections)

@@ -66,11 +66,11 @@ func TestMetadataIsThatOfTheLastAcquisition(t *testing.T) {
 			takeWith(t, l, name, metadata) // of a free name
 			mustShow(t, other, name, metadata)
 			run(t, db, "UPDATE sqllock_lock SET metadata = ? WHERE name = ?", []byte("old"), []byte(name))
-			bury(t, db, name)
+			expireLease(t, db, name)
 			next := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 			takeWith(t, next, name, metadata) // of an expired lease
 			mustShow(t, other, name, metadata)
-			bury(t, db, name)
+			expireLease(t, db, name)
 			take(t, newLocker(t, db.DB), name)
 			mustShow(t, other, name, "")
 		}

@@ -34,7 +34,7 @@ type notifier struct {
 	isSubscribed bool                  // guarded by mu: a notification has arrived on this connection
 	unsupported  bool                  // guarded by mu: a pooler or another driver is in between
 	failed       time.Time             // guarded by mu: when run last ended
-	crowded      time.Time             // guarded by mu: when the server last had no connection left
+	full         time.Time             // guarded by mu: when the server last had no connection left
 	quiet        time.Time             // guarded by mu: when a waiter last left
 }
 
@@ -51,7 +51,7 @@ func (e *notifier) listen(name string) (heard <-chan int64, stop func()) {
 	}
 	c := make(chan int64, 1) // a name has one waiter at a time
 	e.waiting[name] = c
-	if !e.running && !e.unsupported && time.Since(e.failed) > time.Second && time.Since(e.crowded) > idleTime {
+	if !e.running && !e.unsupported && time.Since(e.failed) > time.Second && time.Since(e.full) > idleTime {
 		e.running = e.start(e.run) == nil
 	}
 	return c, func() {
@@ -135,7 +135,7 @@ var errUnsupportedNotify = errors.New("nothing is heard on this connection")
 func (e *notifier) giveUp() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.crowded = time.Now()
+	e.full = time.Now()
 	if e.stop != nil {
 		e.stop()
 	}

@@ -91,7 +91,7 @@ func TestObserversAreToldEveryChangeOnce(t *testing.T) {
 			if leader, err, _ := next(); err != nil || leader.Token != token {
 				t.Errorf("the observer was told %v, %v; want token %d", leader, err, token)
 			}
-			bury(t, db, "x")
+			expireLease(t, db, "x")
 		}
 		if stop(); ctx.Err() != nil {
 			t.Error("an observer that was stopped went on")

@@ -102,7 +102,7 @@ func TestALostAnswerCostsNobodyElseItsPlace(t *testing.T) {
 			if len(leases) != cap(got)-1 {
 				t.Errorf("%d of %d got a place, and one lost its answer", len(leases), cap(got))
 			}
-			eventually(t, func() bool { return leasetable.Strays(l) == 0 })
+			eventually(t, func() bool { return leasetable.OrphanPermits(l) == 0 })
 			for _, lease := range leases {
 				if err := lease.Verify(t.Context()); err != nil {
 					t.Error(err)

@@ -301,7 +301,7 @@ func TestWhoHasTheNameIsNotNotedToWaitForIt(t *testing.T) {
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		for how, end := range map[string]func(*leasetable.Lease){
 			"released": func(lease *leasetable.Lease) { release(t, lease) },
-			"buried":   func(lease *leasetable.Lease) { bury(t, db, lease.Name()) },
+			"expired":  func(lease *leasetable.Lease) { expireLease(t, db, lease.Name()) },
 		} {
 			lease := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), how)
 			next := acquiring(newLocker(t, db.DB), how)

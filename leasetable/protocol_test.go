@@ -204,7 +204,7 @@ func TestEveryHolderIsShownSinceItsOwnAcquisition(t *testing.T) {
 					t.Fatal(took, err)
 				}
 			}},
-			{"of a dead holder", func() { bury(t, db, "x"); take(t, other, "x") }},
+			{"of a dead holder", func() { expireLease(t, db, "x"); take(t, other, "x") }},
 		} {
 			age()
 			next.get()
@@ -260,7 +260,7 @@ func TestATakeoverThatComesSecondTakesNothing(t *testing.T) {
 		take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x")
 		take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "other")
 		b := newLocker(t, db.DB)
-		bury(t, db, "x")
+		expireLease(t, db, "x")
 		tx, err := db.BeginTxx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -109,8 +109,8 @@ func TestALoneCallerWhoHasLeftSendsNothing(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB)
-		if unsure, err := leasetable.TakeTooLate(t.Context(), l, "x"); unsure || !errors.Is(err, context.Canceled) {
-			t.Errorf("%v; it is unknown whether the name was taken: %v", err, unsure)
+		if unknown, err := leasetable.TakeTooLate(t.Context(), l, "x"); unknown || !errors.Is(err, context.Canceled) {
+			t.Errorf("%v; it is unknown whether the name was taken: %v", err, unknown)
 		}
 	})
 }

@@ -161,15 +161,15 @@ const exclusive = `mkdir "$0/inside" || exit 1; ls "$0" >/dev/null; echo x >>"$0
 func TestCommandsNeverOverlap(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
-	crowd := func(t *testing.T, db testPlace, flags ...string) {
+	atOnce := func(t *testing.T, db testPlace, flags ...string) {
 		t.Helper()
 		const processes, rounds = 8, 3
 		dir := t.TempDir()
 		e := on(t, db.url)
-		args := append(append([]string{"run", "crowd"}, flags...), "--", "sh", "-c", exclusive, dir)
+		args := append(append([]string{"run", "contended"}, flags...), "--", "sh", "-c", exclusive, dir)
 
 		// Nobody acquires the lock while it is held, so all commands compete for it.
-		holder := held(t, e, append([]string{"crowd"}, flags...)...)
+		holder := held(t, e, append([]string{"contended"}, flags...)...)
 		call(t, e, 75, []string{"is held"}, append([]string{"run", "--wait", "0"}, args[1:]...)...)
 		for range rounds {
 			var all []*process
@@ -197,11 +197,11 @@ func TestCommandsNeverOverlap(t *testing.T) {
 			db := open(t)
 			place := testPlace{db, db.DSN}
 			call(t, on(t, place.url), 0, nil, "schema", "apply")
-			crowd(t, place)
-			crowd(t, place, "--kind", "session")
+			atOnce(t, place)
+			atOnce(t, place, "--kind", "session")
 		})
 	}
-	t.Run("SQLite", func(t *testing.T) { crowd(t, sqliteFile(t)) })
+	t.Run("SQLite", func(t *testing.T) { atOnce(t, sqliteFile(t)) })
 }
 
 func TestCommandsNeverOverlapInAFileThatIsNotThereYet(t *testing.T) {
@@ -210,7 +210,7 @@ func TestCommandsNeverOverlapInAFileThatIsNotThereYet(t *testing.T) {
 	dir, e := t.TempDir(), clean(t)
 	var all []*process
 	for range 8 {
-		all = append(all, start(t, e, "run", "crowd", "--", "sh", "-c", exclusive, dir))
+		all = append(all, start(t, e, "run", "contended", "--", "sh", "-c", exclusive, dir))
 	}
 	for _, p := range all {
 		p.exits(0, "no database is named")

@@ -48,7 +48,7 @@ func TestTheFirstCauseStays(t *testing.T) {
 	}
 }
 
-// Whoever has the lock of a user's cannot reach what is for backends.
+// The holder of a lock cannot reach what is for backends.
 func TestTheLockOfAUserHasTheMethodsOfALockOnly(t *testing.T) {
 	t.Parallel()
 	h := hold.New(t.Context(), "name", func(context.Context) error { return nil })

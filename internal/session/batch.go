@@ -54,12 +54,12 @@ func (s *session[K]) run(b *batch[K]) error {
 	if err != nil {
 		s.end(err)
 	}
-	strays, undo, idle := s.settle(b, err)
+	orphans, undo, idle := s.settle(b, err)
 	for _, c := range b.calls {
 		close(c.done)
 	}
-	if err == nil && len(strays) > 0 {
-		err = s.confirm(false, func(until time.Time) error { return s.conn.Run(until, until, strays) })
+	if err == nil && len(orphans) > 0 {
+		err = s.confirm(false, func(until time.Time) error { return s.conn.Run(until, until, orphans) })
 	}
 	if err == nil && undo != nil {
 		err = s.work(false, undo)
@@ -74,7 +74,7 @@ func (s *session[K]) run(b *batch[K]) error {
 
 // settle decides for every call of a batch whether its caller is still there. For the callers that left it returns what
 // to give back or to undo, and the idle functions to call after that.
-func (s *session[K]) settle(b *batch[K], err error) (strays []*Op[K], undo func(context.Context) error, idle []func()) {
+func (s *session[K]) settle(b *batch[K], err error) (orphans []*Op[K], undo func(context.Context) error, idle []func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range b.calls {
@@ -102,13 +102,13 @@ func (s *session[K]) settle(b *batch[K], err error) (strays []*Op[K], undo func(
 		if c.undo != nil {
 			undo = c.undo // of one call: work runs alone
 		} else if c.op.Take && c.op.Done {
-			strays = append(strays, &Op[K]{Key: c.op.Key, Shared: c.op.Shared})
+			orphans = append(orphans, &Op[K]{Key: c.op.Key, Shared: c.op.Shared})
 		}
 		if c.idle != nil {
 			idle = append(idle, c.idle)
 		}
 	}
-	return strays, undo, idle
+	return orphans, undo, idle
 }
 
 // attempt runs the calls of a batch whose callers are still there, or waits on for their answer.

@@ -134,7 +134,7 @@ func TestAWaitThatTheServerTookForSilentBeginsAgain(t *testing.T) {
 		l, other := s.newLocker(t), s.newLocker(t)
 		held := mustTry(t, other, "x")
 		s.mu.Lock()
-		s.deaf = 3
+		s.ignored = 3
 		s.mu.Unlock()
 		taken := make(chan error, 1)
 		go func() {

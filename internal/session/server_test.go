@@ -34,14 +34,14 @@ type server struct {
 	ttl     time.Duration
 	resumes bool // another caller can await a response on its connections, as on those to PostgreSQL
 
-	mu    sync.Mutex
-	away  []error                // guarded by mu: the results of the next attempts to open a session; the last one is reused
-	opens []time.Time            // guarded by mu: the times of those attempts
-	deaf  int                    // guarded by mu: how many of the next waits it treats as silent sessions
-	conns []*conn                // guarded by mu: all connections ever opened
-	holds map[string]*conn       // guarded by mu: the holder of each key
-	next  map[string][]lag       // guarded by mu: by the kind of statement; the last one is reused
-	sent  map[string][]statement // guarded by mu
+	mu      sync.Mutex
+	away    []error                // guarded by mu: the results of the next attempts to open a session; the last one is reused
+	opens   []time.Time            // guarded by mu: the times of those attempts
+	ignored int                    // guarded by mu: how many of the next waits it treats as silent sessions
+	conns   []*conn                // guarded by mu: all connections ever opened
+	holds   map[string]*conn       // guarded by mu: the holder of each key
+	next    map[string][]lag       // guarded by mu: by the kind of statement; the last one is reused
+	sent    map[string][]statement // guarded by mu
 }
 
 // statement is a statement that was sent.
@@ -242,8 +242,8 @@ func keysOf(ops []*session.Op[string]) (keys []string) {
 func (c *conn) Wait(ctx context.Context, op *session.Op[string], _ time.Duration) error {
 	until, _ := ctx.Deadline()
 	c.mu.Lock()
-	silent := c.deaf > 0
-	c.deaf = max(0, c.deaf-1)
+	silent := c.ignored > 0
+	c.ignored = max(0, c.ignored-1)
 	c.mu.Unlock()
 	if silent {
 		c.end()

@@ -11,9 +11,9 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// Crowd tests the Lockers of a user to whom the server grants only a limited number of connections. Each Locker may
+// ManyLockers tests the Lockers of a user to whom the server grants only a limited number of connections. Each Locker may
 // need more than one.
-func Crowd(t *testing.T, newLocker func(t *testing.T) Locker, connections int) {
+func ManyLockers(t *testing.T, newLocker func(t *testing.T) Locker, connections int) {
 	t.Helper()
 	t.Run("as many Lockers as connections hold a lock each", func(t *testing.T) {
 		locks := make([]sqllock.Lock, connections)
