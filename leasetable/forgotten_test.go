@@ -65,7 +65,7 @@ func TestANameWhoseReleaseACrashForgotIsFreedByItsOwner(t *testing.T) {
 	locktest.OncePerEngine(t)
 	server := sqltest.Start(t, sqltest.EnginePostgres, "wal_writer_delay=10s", "fsync=on")
 	db := withTables(t, server.Database(t))
-	l := newLocker(t, db.DB, leasetable.WithTTL(30*time.Second))
+	l := newLocker(t, db.DB, leasetable.WithTTL(10*time.Minute))
 	kept, forgotten := take(t, l, "kept"), take(t, l, "forgotten")
 	if err := forgotten.Release(t.Context()); err != nil {
 		t.Fatal(err)

@@ -350,13 +350,7 @@ func eventually(t *testing.T, done func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatal("waited a minute for what did not happen")
-		}
+	if !locktest.Poll(ctx, done) {
+		t.Fatal("waited a minute for what did not happen")
 	}
 }

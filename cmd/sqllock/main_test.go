@@ -223,16 +223,12 @@ func (p *process) errors() string {
 // says waits until a running process has written this to stderr.
 func (p *process) says(want string) {
 	p.t.Helper()
-	for deadline := time.Now().Add(patience); !strings.Contains(p.errors(), want); {
-		if time.Now().After(deadline) {
-			p.t.Fatalf("%v: stderr %q does not say %q", p.cmd.Args, p.errors(), want)
-		}
-		<-time.After(pollEvery)
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	defer cancel()
+	if !locktest.Poll(ctx, func() bool { return strings.Contains(p.errors(), want) }) {
+		p.t.Fatalf("%v: stderr %q does not say %q", p.cmd.Args, p.errors(), want)
 	}
 }
-
-// pollEvery is the pause of polling loops. It leaves the processors to the programs under test.
-const pollEvery = 10 * time.Millisecond
 
 // call runs sqllock to its end, without input, and expects this exit code.
 func call(t *testing.T, e env, code int, says []string, args ...string) (stdout string) {
@@ -329,13 +325,15 @@ func (db testPlace) until(t *testing.T, query string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for got := 0; got != 1; {
+	got := 0
+	answers := func() bool {
 		if err := db.GetContext(ctx, &got, query); err != nil {
 			t.Fatalf("%s: %v; the answer was %d, want 1", query, err, got)
 		}
-		if got != 1 {
-			<-time.After(pollEvery)
-		}
+		return got == 1
+	}
+	if !locktest.Poll(ctx, answers) {
+		t.Fatalf("%s: the answer was %d, want 1", query, got)
 	}
 }
 

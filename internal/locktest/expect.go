@@ -226,14 +226,7 @@ func receive[T any](t *testing.T, ch <-chan T, within time.Duration, what string
 // Eventually polls until done returns true.
 func Eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	ctx := bounded(t)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("waited %v until %s", soon, what)
-		}
+	if !Poll(bounded(t), done) {
+		t.Fatalf("waited %v until %s", soon, what)
 	}
 }

@@ -161,13 +161,7 @@ func eventuallyWithin(t *testing.T, within time.Duration, what string, done func
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("waited %v until %s", within, what)
-		}
+	if !Poll(ctx, done) {
+		t.Fatalf("waited %v until %s", within, what)
 	}
 }
