@@ -19,7 +19,7 @@ func TestNoStaleHolderWritesWhileTheClockIsSet(t *testing.T) { //nolint:parallel
 	if inContainer(engines[0]) && inContainer(engines[1]) {
 		t.Parallel()
 	}
-	for _, engine := range engines {
+	for _, engine := range engines { //nolint:paralleltest // see above
 		t.Run(string(engine), func(t *testing.T) {
 			clock := startWithClock(t, engine)
 			c := newContest(t, withTables(t, clock.db))
