@@ -35,7 +35,8 @@ bench: ## what locks cost beside the bare driver, as ratios, and what sqllock ru
 	./scripts/with-servers --first go test -run '^$$' -bench . -benchtime $(BENCHTIME) $(BENCHFLAGS) ./pg ./mysql ./leasetable ./cmd/sqllock
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## go vet and golangci-lint
+lint: $(GOLANGCI_LINT) ## words, go vet and golangci-lint
+	scripts/words
 	go vet ./...
 	$(GOLANGCI_LINT) run ./...
 

@@ -133,7 +133,7 @@ func TestAnErrorOfConnectingIsTheCallersWhoWaits(t *testing.T) {
 			t.Errorf("the next: %v", err)
 		}
 		if _, err := dial(time.Minute); !errors.Is(err, errAway) {
-			t.Errorf("who waits is told %v", err)
+			t.Errorf("the waiter is told %v", err)
 		}
 	})
 }

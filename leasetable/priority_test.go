@@ -234,11 +234,11 @@ func TestWhoWaitsIsNotedOnce(t *testing.T) {
 			eventually(t, func() bool { return leasetable.Waits(l, "x") })
 		}
 		if got := since(); got != first {
-			t.Errorf("somebody is noted who waits since %d; want the first, since %d", got, first)
+			t.Errorf("a waiter is noted since %d; want the first, since %d", got, first)
 		}
 		infos, err := newLocker(t, db.DB).List(t.Context(), "x")
 		if err != nil || len(infos) != 1 || infos[0].WantedSince.UnixMicro() != int64(first) {
-			t.Errorf("List = %+v, %v; want somebody who waits since %d", infos, err, first)
+			t.Errorf("List = %+v, %v; want a waiter since %d", infos, err, first)
 		}
 		cancel()
 		if err := lease.Release(t.Context()); err != nil {

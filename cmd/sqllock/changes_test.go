@@ -70,7 +70,7 @@ func TestTheDifferenceOfTwoReadingsIsWhatHappened(t *testing.T) {
 		{"a third one", read(0, shared(held(1, -9, 10))), read(1, shared(held(1, -9, 10)), shared(held(3, 0, 10))), []string{eventTaken}},
 		{"a session", read(0), read(1, session(7, 0)), []string{eventTaken}},
 		{"another session", read(0, session(7, 1)), read(1, session(8, 0)), []string{eventReleased, eventTaken}},
-		{"who waits for a session", read(0, session(7, 1)), read(1, session(7, 2)), []string{eventWaitedFor}},
+		{"another waiter for a session", read(0, session(7, 1)), read(1, session(7, 2)), []string{eventWaitedFor}},
 		{"sessions that are not shown any more", read(0, session(7, 0)), unread, nil},
 		{"and shown again", unread, read(2, session(7, 0)), []string{eventHeld}},
 	} {

@@ -23,8 +23,8 @@ PREFIX finds the one that is called so, and those whose hash begins with it.
            them. Shown if anybody waits
 
 HOST/PID of a session lock is the address of its client and the number of its session. Session
-locks are those of the database on PostgreSQL and of the whole server on MySQL and MariaDB, whoever
-took them. MariaDB shows them, and their owners, only with performance_schema. Long texts are
+locks are those of the database on PostgreSQL and of the whole server on MySQL and MariaDB, by any
+program. MariaDB shows them, and their owners, only with performance_schema. Long texts are
 shortened, and what is not printable is quoted; --json has everything.`
 
 const jsonHelp = `With --json the output is an array of objects, one for each holder. A field that is not known is

@@ -16,8 +16,8 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-const releaseHelp = `Takes the lock NAME from whoever holds it, with --force. Work that the holder is doing is not
-stopped by that.
+const releaseHelp = `Takes the lock NAME from its holder, with --force. That does not stop the work that the holder is
+doing.
 
 A lease: the holder is told at its next renewal, within a third of its --ttl, and sqllock run then
 ends its command. The token of the name rises, so that what compares tokens, or is guarded, refuses
