@@ -38,10 +38,10 @@ type Info struct {
 	Shared  bool // its holders have shares or permits (WithShared, WithLimit)
 	Limit   int  // how many permits there are, with WithLimit; 0: any number of holders
 
-	// WantedSince is since when the process that has waited longest for the name waits, by the database's clock. It
+	// WaiterSince is since when the process that has waited longest for the name waits, by the database's clock. It
 	// is known only for a name that one holder has alone. It is zero if no waiter is known, and can lag by some
 	// seconds.
-	WantedSince time.Time
+	WaiterSince time.Time
 }
 
 // ListOption narrows what List returns. With several of them a name has to meet all.
@@ -113,7 +113,7 @@ func (s lockState) info() Info {
 		info.Taken = time.UnixMicro(s.AcquiredUS)
 	}
 	if s.WaiterUS != 0 && !s.Permits.Valid {
-		info.WantedSince = time.UnixMicro(s.WaiterUS)
+		info.WaiterSince = time.UnixMicro(s.WaiterUS)
 	}
 	together := s.together()
 	for _, holder := range together {

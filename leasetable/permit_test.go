@@ -291,8 +291,8 @@ func TestAllWhoHoldANameTogetherAreShown(t *testing.T) {
 		if left := time.Until(x.Holders[1].Until); left < 59*time.Minute || left > 61*time.Minute {
 			t.Errorf("a lease of an hour has %v left", left)
 		}
-		if x.Holders[1].TTL != time.Hour || y.Holder.TTL != 15*time.Second || !y.WantedSince.IsZero() {
-			t.Errorf("the TTLs are %v and %v, and y is wanted since %v", x.Holders[1].TTL, y.Holder.TTL, y.WantedSince)
+		if x.Holders[1].TTL != time.Hour || y.Holder.TTL != 15*time.Second || !y.WaiterSince.IsZero() {
+			t.Errorf("the TTLs are %v and %v, and y is wanted since %v", x.Holders[1].TTL, y.Holder.TTL, y.WaiterSince)
 		}
 		if !y.Held || y.Holder.Owner != "a" || y.Shared || len(y.Holders) != 1 || y.Holders[0] != y.Holder {
 			t.Errorf("y is %+v", y)

@@ -237,7 +237,7 @@ func TestWhoWaitsIsNotedOnce(t *testing.T) {
 			t.Errorf("a waiter is noted since %d; want the first, since %d", got, first)
 		}
 		infos, err := newLocker(t, db.DB).List(t.Context(), "x")
-		if err != nil || len(infos) != 1 || infos[0].WantedSince.UnixMicro() != int64(first) {
+		if err != nil || len(infos) != 1 || infos[0].WaiterSince.UnixMicro() != int64(first) {
 			t.Errorf("List = %+v, %v; want a waiter since %d", infos, err, first)
 		}
 		cancel()

@@ -144,7 +144,7 @@ func (s surroundings) handOver(t *testing.T) {
 		}()
 		eventually(t, func() bool {
 			info, err := l.Inspect(t.Context(), s.name)
-			return err == nil && !info.WantedSince.IsZero()
+			return err == nil && !info.WaiterSince.IsZero()
 		})
 		release(t, leases[len(leases)-1])
 		lease := <-next

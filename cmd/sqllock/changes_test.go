@@ -23,7 +23,7 @@ func TestTheDifferenceOfTwoReadingsIsWhatHappened(t *testing.T) {
 	}
 	shared := func(e entry) entry { e.shared = true; return e }
 	forgotten := func(e entry) entry { e.forgotten = true; return e }
-	wanted := func(e entry) entry { e.wantedSince = start; return e }
+	wanted := func(e entry) entry { e.waiterSince = start; return e }
 	session := func(id int64, waiters int) entry {
 		return entry{serverName: "key 1", kind: kindSession, state: stateHeld, Holder: sqllock.Holder{Session: id, Waiters: waiters}}
 	}

@@ -32,7 +32,7 @@ type entry struct {
 	shared     bool // any number of holders
 	limit      int  // the maximum number of holders; 0: one, or any number
 
-	wantedSince time.Time // leases: since when there is a waiter
+	waiterSince time.Time // leases: since when there is a waiter
 	taken       time.Time // leases: when it was last acquired, by any holder
 	forgotten   bool      // the holder is dead, and its lease row is deleted; see settled
 	sqllock.Holder
@@ -47,7 +47,7 @@ func (e entry) called() string {
 }
 
 // wanted reports whether the lock has a waiter.
-func (e entry) wanted() bool { return e.Waiters > 0 || !e.wantedSince.IsZero() }
+func (e entry) wanted() bool { return e.Waiters > 0 || !e.waiterSince.IsZero() }
 
 // soon reports whether a lease expires soon, because its renewal is overdue. A renewal is due after a third of the TTL.
 func (e entry) soon(now time.Time) bool {
@@ -58,7 +58,7 @@ func (e entry) soon(now time.Time) bool {
 func leaseEntries(infos []leasetable.Info) []entry {
 	var entries []entry
 	for _, info := range infos {
-		e := entry{name: info.Name, kind: kindLease, state: stateFree, wantedSince: info.WantedSince, taken: info.Taken, Holder: info.Holder}
+		e := entry{name: info.Name, kind: kindLease, state: stateFree, waiterSince: info.WaiterSince, taken: info.Taken, Holder: info.Holder}
 		switch {
 		case info.Expired:
 			e.state = stateExpired

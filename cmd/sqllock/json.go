@@ -27,7 +27,7 @@ type jsonEntry struct {
 	Session       int64     `json:"session,omitempty"`
 	Address       string    `json:"address,omitempty"`
 	Waiters       int       `json:"waiters,omitempty"`
-	WantedSince   time.Time `json:"waiter_since,omitzero"`
+	WaiterSince   time.Time `json:"waiter_since,omitzero"`
 	Since         time.Time `json:"since,omitzero"`
 	Until         time.Time `json:"until,omitzero"`
 	LeftSeconds   *float64  `json:"left_seconds,omitempty"`
@@ -73,7 +73,7 @@ func (e entry) json(now time.Time) jsonEntry {
 	j := jsonEntry{
 		Name: e.name, NameBytes: bytesIfNotText(e.name), ServerName: e.serverName, Kind: e.kind, State: e.state,
 		Shared: e.shared, Limit: e.limit, Token: e.Token, Owner: e.Owner, Host: e.Host, PID: e.PID, Session: e.Session,
-		Address: e.Address, Waiters: e.Waiters, WantedSince: utc(e.wantedSince), Since: utc(e.Since), Until: utc(e.Until),
+		Address: e.Address, Waiters: e.Waiters, WaiterSince: utc(e.waiterSince), Since: utc(e.Since), Until: utc(e.Until),
 		Metadata: e.Metadata, MetadataBytes: bytesIfNotText(e.Metadata),
 	}
 	if !e.Until.IsZero() {

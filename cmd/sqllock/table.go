@@ -75,7 +75,7 @@ func (e entry) summary() string {
 
 // waiting returns the number of waiters for a lock. The lease table records only the first waiter.
 func (e entry) waiting() string {
-	if !e.wantedSince.IsZero() {
+	if !e.waiterSince.IsZero() {
 		return "1+"
 	}
 	return number(int64(e.Waiters))

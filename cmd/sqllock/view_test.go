@@ -18,7 +18,7 @@ func viewOf() view {
 		}}
 	}
 	long := lease("import/"+strings.Repeat("eu", 40), stateHeld, 13*time.Second)
-	long.wantedSince = now
+	long.waiterSince = now
 	hostile := lease("\x1b[2J", stateHeld, 4*time.Second)
 	dead := lease("dead", stateExpired, -time.Second)
 	return view{
