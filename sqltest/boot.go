@@ -122,7 +122,7 @@ func bootOn(ctx context.Context, st state, p product, from origin, key string, s
 // await waits until a started server answers or ends.
 func (s server) await(ctx context.Context) (version string, err error) {
 	var last error
-	err = await(ctx, 25*time.Millisecond, func() (bool, error) {
+	err = await(ctx, 100*time.Millisecond, func() (bool, error) {
 		if err := s.host.running(ctx); err != nil {
 			return false, err
 		}
