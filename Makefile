@@ -8,7 +8,7 @@ help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 # The race detector leaves out SQLite, which is C as Go: it took half of the time. leasetable takes longest, and so comes first.
-GO_TEST = env CGO_ENABLED=1 go test -race -gcflags=modernc.org/...=-race=false -count=1 -timeout 20m
+GO_TEST = env CGO_ENABLED=1 go test -race -gcflags=modernc.org/...=-race=false -count=1 -timeout 40m
 CONFORMANCE = ^(TestConformance|TestSessionLocks|TestCounter)
 
 .PHONY: check
