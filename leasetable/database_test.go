@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	locktest.MostTestsWait(4)
+	locktest.MostTestsWait(3)
 	goleak.VerifyTestMain(m)
 }
 
