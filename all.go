@@ -22,8 +22,8 @@ func AcquireAll[L Lock](ctx context.Context, l Acquirer[L], names []string, opts
 	sorted := slices.Compact(slices.Sorted(slices.Values(names)))
 
 	all := &Locks[L]{name: strings.Join(sorted, ",")}
-	// The lock's lifetime context does not end with the context of its acquisition.
 	all.bound(opts)
+	// The lock's lifetime context does not end with the context of its acquisition.
 	all.ctx, all.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	err := all.acquire(ctx, l, sorted, opts)
 	if err != nil {

@@ -72,6 +72,6 @@ func run[L Lock](ctx context.Context, lock L, fn func(ctx context.Context, lock 
 
 // told reports whether err already contains the error of the release, as when fn returned the cause of its context.
 func told(err, released error) bool {
-	var op *OpError
-	return errors.As(released, &op) && errors.Is(err, op.Err)
+	op, ok := released.(*OpError) //nolint:errorlint // one that is joined with others must not hide them
+	return ok && errors.Is(err, op.Err)
 }

@@ -101,7 +101,7 @@ func restartContainer(t *testing.T, c *clock, library string) func(context.Conte
 	c.server.Stop()
 	c.server.Start()
 	return func(ctx context.Context, ahead time.Duration) error {
-		_, err := docker(ctx, seconds(ahead), "exec", "-i", "-u", "0", id, "dd", "of="+file, "bs=8", "count=1", "conv=notrunc")
+		_, err := docker(ctx, seconds(ahead), "exec", "-i", "-u", "0", id, "dd", "of="+file, "bs=8", "count=1", "conv=notrunc,nocreat")
 		return err
 	}
 }

@@ -51,7 +51,11 @@ func (c *conn) list(ctx context.Context) ([]Info, error) {
 			infos = append(infos, Info{Key: info.Key, Pair: info.Pair, Held: true, Shared: info.Shared, Holder: holder})
 			last++
 		}
-		infos[last].Holders = append(infos[last].Holders, holder)
+		held := infos[last].Holders
+		if n := len(held); n > 0 && held[n-1].Session == holder.Session && holder.Session != 0 {
+			return nil // the same session has a share, too; without a session it is a prepared transaction
+		}
+		infos[last].Holders = append(held, holder)
 		return nil
 	})
 	return infos, withLimit(err)

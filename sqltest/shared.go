@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -69,6 +70,9 @@ func adopt(ctx context.Context, p product, inst *instance) (server, bool) {
 	if !isSet("SQLTEST_KEEP") {
 		_ = os.Remove(inst.file("users/keep"))
 	}
+	if _, found := silent.Load(inst.dir); found {
+		return server{}, false
+	}
 	r, err := inst.adopt()
 	if err != nil {
 		return server{}, false // it is not ready, or it is ending
@@ -82,13 +86,19 @@ func adopt(ctx context.Context, p product, inst *instance) (server, bool) {
 	err = await(ctx, 100*time.Millisecond, func() (bool, error) {
 		var err error
 		srv.version, err = srv.identify(ctx)
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			return false, err // the server is dead; any other error may be a busy moment
+		if wrong := (wrongProductError{}); errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &wrong) {
+			return false, err // the server is dead, or another one has its port; any other error may be a busy moment
 		}
 		return err == nil, nil
 	})
-	if errors.Is(err, syscall.ECONNREFUSED) {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
 		_ = inst.end()
+	case err != nil:
+		silent.Store(inst.dir, true)
 	}
 	return srv, err == nil
 }
+
+// silent has the folders of servers that did not answer this process in time. It does not wait for them again.
+var silent sync.Map

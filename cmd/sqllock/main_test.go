@@ -26,8 +26,8 @@ import (
 )
 
 // binary is the program, built once for all tests: with the race detector if the tests have it. raceless is the program
-// that users have. The race detector makes a start four times as slow, so calls that only query or change something use
-// raceless.
+// that users have. The race detector makes a start four times as slow, so calls that run to their end by themselves (see
+// call) use raceless.
 var binary, raceless string
 
 func TestMain(m *testing.M) {
