@@ -11,7 +11,6 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/lockname"
-	"github.com/sqllock/sqllock/schema"
 )
 
 // TryAcquire implements sqllock.Acquirer. Its *sqllock.HeldError names the holder, the holder's token and the time at
@@ -97,10 +96,7 @@ func (l *Locker) leaveReadOnly(err error) {
 	if !errors.Is(err, sqllock.ErrReadOnly) {
 		return
 	}
-	for p, most := range map[*pool]int{&l.store.work: workConns, &l.store.renewals: renewalConns} {
-		p.SetMaxIdleConns(-1)
-		p.SetMaxIdleConns(most)
-	}
+	l.store.dropIdle()
 }
 
 // try acquires the name if it is free or its lease has expired. An attempt to get a share or permit bypasses the wait
@@ -184,7 +180,7 @@ func (a *attempt) claimOnce() (*Lease, error) {
 		return nil, err
 	}
 	// All writers of a SQLite file queue for one lock, so on SQLite a claim reads before it tries.
-	tryFirst := a.store.dialect != schema.SQLite || a.member != nil
+	tryFirst := !a.store.oneWriter() || a.member != nil
 	if tryFirst && a.member == nil && !a.permit() {
 		reviews := ls.verificationsBegun()
 		o, tried := a.acquireShared(ls)
@@ -371,7 +367,7 @@ func (a *attempt) claimOn(ctx context.Context, ls *lease, tryFirst bool) (o outc
 		// The lease has expired. A renewal that comes before the expire statement keeps the lease alive; a renewal
 		// that comes after it finds no row.
 		if !state.Gone {
-			expired, err := a.expireLease(ctx, expire, state.LeaseID)
+			expired, err := a.expireLease(ctx, state.LeaseID)
 			if err != nil || !expired {
 				o.err = err
 				return o
@@ -424,13 +420,11 @@ func (a *attempt) take(ctx context.Context, statement func(context.Context) (tok
 	return o
 }
 
-// expireLease deletes the row of a lease that has expired, or that was not renewed for its TTL. It reports whether
-// this call deleted it.
-func (a *attempt) expireLease(ctx context.Context, st statement, id []byte, more ...any) (bool, error) {
-	var rows int64
-	err := retryConflicts(ctx, func(ctx context.Context) (err error) {
-		rows, err = a.store.change(ctx, &a.store.work, st, append([]any{row{id}}, more...)...)
+// expireLease deletes the row of a lease that has expired. It reports whether this call deleted it.
+func (a *attempt) expireLease(ctx context.Context, id []byte) (expired bool, err error) {
+	err = retryConflicts(ctx, func(ctx context.Context) (err error) {
+		expired, err = a.store.expire(ctx, id)
 		return err
 	})
-	return rows > 0, err
+	return expired, err
 }

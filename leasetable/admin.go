@@ -8,7 +8,6 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/lockname"
-	"github.com/sqllock/sqllock/schema"
 )
 
 // Info is the state of a name in the tables.
@@ -67,7 +66,7 @@ func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Optio
 		return Info{}, err
 	}
 	state.Name = []byte(name)
-	return state.info(), nil
+	return infoOf(state), nil
 }
 
 // List returns the names that begin with prefix, in the order of their bytes: held names, names of expired leases and
@@ -80,7 +79,7 @@ func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([
 	for from := prefix; ; {
 		var seen []lockState
 		err := l.ask(ctx, "list", prefix, func(ctx context.Context) (err error) {
-			seen, err = l.store.states(ctx, list, []byte(from), []byte(last), page)
+			seen, err = l.store.list(ctx, from, last, page)
 			return err
 		})
 		if err != nil {
@@ -92,7 +91,7 @@ func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([
 		}
 		for _, s := range seen {
 			s.permits = together[string(s.Name)]
-			info := s.info()
+			info := infoOf(s)
 			if !slices.ContainsFunc(only, func(meets ListOption) bool { return !meets(info) }) {
 				infos = append(infos, info)
 			}
@@ -104,7 +103,8 @@ func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([
 	}
 }
 
-func (s lockState) info() Info {
+// infoOf returns the Info of a state.
+func infoOf(s lockState) Info {
 	info := Info{Name: string(s.Name), Token: s.Token, Held: s.taken(), Expired: s.LeaseID != nil && !s.Gone && !s.taken()}
 	if info.Held || info.Expired {
 		info.Holder = s.holder()
@@ -130,13 +130,13 @@ func (l *Locker) listTogether(ctx context.Context, prefix string, seen []lockSta
 	if !slices.ContainsFunc(seen, func(s lockState) bool { return s.Permits.Valid }) {
 		return nil, nil
 	}
-	var places []lockState
+	var permits []lockState
 	err = l.ask(ctx, "list", prefix, func(ctx context.Context) (err error) {
-		places, err = l.store.states(ctx, listPermits, seen[0].Name, seen[len(seen)-1].Name)
+		permits, err = l.store.listPermits(ctx, seen[0].Name, seen[len(seen)-1].Name)
 		return err
 	})
 	by = make(map[string][]lockState)
-	for _, p := range places {
+	for _, p := range permits {
 		by[string(p.Name)] = append(by[string(p.Name)], p)
 	}
 	return by, err
@@ -160,7 +160,7 @@ func (l *Locker) ForceRelease(ctx context.Context, name string) (was Info, err e
 				return err
 			}
 			state.Name = []byte(name)
-			was = state.info()
+			was = infoOf(state)
 			switch {
 			case state.LeaseID == nil && !state.taken():
 				return nil
@@ -188,7 +188,7 @@ func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, e
 	for {
 		var rows int64
 		err := l.ask(ctx, "purge", "*", func(ctx context.Context) (err error) {
-			rows, err = l.store.change(ctx, &l.store.work, purge, max(ago, 0).Microseconds(), batch)
+			rows, err = l.store.purge(ctx, ago, batch)
 			return err
 		})
 		deleted += rows
@@ -206,40 +206,4 @@ func (l *Locker) ask(ctx context.Context, op, name string, f func(context.Contex
 		return &sqllock.OpError{Op: op, Name: name, Err: l.withCause(ctx, err)}
 	}
 	return nil
-}
-
-// force frees a name if its state is still the one that was read, and notes a change for its lease. It reports
-// whether the state was still the same.
-func (s *store) force(ctx context.Context, name string, state lockState) (bool, error) {
-	args := []any{row{[]byte(name)}, state.LeaseID, state.Token}
-	switch s.dialect {
-	case schema.MySQL:
-		rows, err := s.change(ctx, &s.work, force, args...)
-		return rows > 0, err
-	case schema.SQLite:
-		return s.forceSQLite(ctx, args)
-	default:
-		n, err := s.number(ctx, &s.work, force, args...)
-		return n > 0, err
-	}
-}
-
-// forceSQLite does what force does in two statements: SQLite has no statement that changes two tables.
-func (s *store) forceSQLite(ctx context.Context, args []any) (bool, error) {
-	tx, err := s.work.BeginTxx(ctx, nil)
-	if err != nil {
-		return false, classify(err)
-	}
-	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
-	result, err := tx.ExecContext(ctx, s.texts[force], s.wire(args)...)
-	if err != nil {
-		return false, classify(err)
-	}
-	if rows, err := result.RowsAffected(); err != nil || rows == 0 {
-		return false, classify(err)
-	}
-	if _, err := tx.ExecContext(ctx, s.texts[notifyLease], args[1]); err != nil {
-		return false, classify(err)
-	}
-	return true, classify(tx.Commit())
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/sqllock/sqllock"
-	"github.com/sqllock/sqllock/schema"
 )
 
 // Adopt acquires the lock that a ticket of [Lease.Export] hands over, in this process or another. The lock gets the
@@ -50,7 +49,7 @@ func (a *attempt) adopt(from ticket) (*Lease, error) {
 // adoptOn repeats the statement until it is answered: a repetition finds what the first attempt did.
 func (a *attempt) adoptOn(ctx context.Context, ls *lease, from ticket) (o outcome) {
 	o.err = retry(ctx, conflictTimeout, func(ctx context.Context) (err error) {
-		o.token, err = a.store.adopt(ctx, from, ls.id, a.metadata)
+		o.token, err = a.store.adopt(ctx, from.held(), ls.id, a.metadata)
 		o.unknown = o.unknown || err != nil && !outcomeKnown(err)
 		return err
 	})
@@ -64,17 +63,3 @@ func (a *attempt) adoptOn(ctx context.Context, ls *lease, from ticket) (o outcom
 }
 
 var errUsed = fmt.Errorf("%w: the ticket was adopted before, or has expired and the name was taken or freed", sqllock.ErrLost)
-
-// adopt moves a name from the lease of a ticket to the lease id, and returns the token, or 0 if the name was not
-// there.
-func (s *store) adopt(ctx context.Context, from ticket, id, metadata []byte) (token int64, err error) {
-	var attach any // null keeps the metadata
-	if metadata != nil {
-		attach = metadata
-	}
-	args := []any{id, from.Token + 1, attach, row{from.Name}, from.Lease, from.Token}
-	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		args = append(args, id, from.Token+1)
-	}
-	return s.claim(ctx, adopt, args...)
-}

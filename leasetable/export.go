@@ -56,7 +56,9 @@ func (le *Lease) export(ctx context.Context, valid time.Duration) (string, error
 	if err != nil {
 		return "", err
 	}
-	if _, err := l.grant(ctx, &l.store.work, id, valid, attemptTimeout); err != nil { // nothing refers to the row; it expires
+	of := l.leaseRow(id, valid)
+	of.ticket = true
+	if _, err := l.store.openLease(ctx, of, attemptTimeout); err != nil {
 		return "", l.withCause(ctx, err)
 	}
 	ended, err := le.hold.HandOver(ctx, exporting, errHandedOver, func(ctx context.Context) error { return le.handOver(ctx, id) })
@@ -103,8 +105,7 @@ func (le *Lease) handOver(ctx context.Context, id []byte) error {
 func (l *Locker) endRow(id []byte, within time.Duration) {
 	_ = l.start(func() { // if it fails the row expires
 		_ = retry(l.closing, within, func(ctx context.Context) error {
-			_, err := l.store.change(ctx, &l.store.work, endLease, row{id})
-			return err
+			return l.store.endTicket(ctx, id)
 		})
 	})
 }

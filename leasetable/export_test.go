@@ -21,9 +21,9 @@ func Waiting(l *Locker, name string) int { return l.queue.Waiting(name) }
 // statement for many names has acquired. On MariaDB it also makes the server refuse the single statement that needs
 // neither.
 func Spoil(l *Locker) {
-	l.store.texts[acquireAtOnce] = "SELECT name FROM sqllock_nowhere"
-	l.store.texts[freeMany] = strings.Replace(l.store.texts[freeMany], "lease_id IS NULL", "token > 0", 1)
-	l.store.texts[takenMany] = "SELECT name, token FROM sqllock_nowhere WHERE name = ?"
+	l.store.texts[acquireAtOnce] = prepared{text: "SELECT name FROM sqllock_nowhere"}
+	l.store.texts[freeMany] = prepared{text: strings.Replace(l.store.texts[freeMany].text, "lease_id IS NULL", "token > 0", 1)}
+	l.store.texts[takenMany] = prepared{text: "SELECT name, token FROM sqllock_nowhere WHERE name = ?"}
 }
 
 // LookNoMore makes a subscribed notifier not poll for an hour.
@@ -43,7 +43,7 @@ func Waits(l *Locker, name string) bool {
 	l.notifier.mu.Lock()
 	defer l.notifier.mu.Unlock()
 	_, waits := l.notifier.waiting[name]
-	return waits || l.notifier.connect == nil
+	return waits || l.notifier.store == nil
 }
 
 // OrphanPermits returns the number of orphan permits that a lost response may have left.
@@ -160,7 +160,7 @@ func Explain(ctx context.Context, l *Locker, names []string) (map[string]string,
 func Statements(l *Locker) map[string]string {
 	texts := make(map[string]string)
 	for st, text := range l.store.texts {
-		texts[string(st)] = text
+		texts[string(st)] = text.text
 	}
 	return texts
 }
@@ -188,8 +188,8 @@ func BreakOff(ctx context.Context, l *Locker) error {
 
 // SpoilRest makes the server refuse the statement that acquires the names that the first statement did not acquire.
 func SpoilRest(l *Locker) {
-	l.store.texts[acquireUnlocked] = "SELECT FROM sqllock_nowhere WHERE $1 || $2::bytea || $3::bytea IS NULL"
-	l.store.texts[insertMany] = "INSERT INTO sqllock_nowhere VALUES {values}"
+	l.store.texts[acquireUnlocked] = prepared{text: "SELECT FROM sqllock_nowhere WHERE $1 || $2::bytea || $3::bytea IS NULL"}
+	l.store.texts[insertMany] = prepared{text: "INSERT INTO sqllock_nowhere VALUES {values}"}
 }
 
 // Work returns the pool of connections for acquisitions and releases.

@@ -3,8 +3,6 @@ package leasetable
 import (
 	"context"
 	"slices"
-
-	"github.com/sqllock/sqllock/schema"
 )
 
 // freeForgotten frees the names that the lease holds and no lock here has: a crash or a failover of the database has
@@ -31,11 +29,7 @@ func (ls *lease) claimless() bool {
 func (ls *lease) freeUnknown(ctx context.Context) error {
 	var held []lockState
 	err := once(ctx, attemptTimeout, func(ctx context.Context) (err error) {
-		args := []any{ls.id}
-		if ls.store.dialect == schema.MySQL { // its placeholders have no numbers
-			args = append(args, ls.id)
-		}
-		held, err = ls.store.states(ctx, namesOf, args...)
+		held, err = ls.store.namesOf(ctx, ls.id)
 		return err
 	})
 	if err != nil {

@@ -12,10 +12,7 @@ import (
 )
 
 // Tx is a transaction of the caller, for [Lease.Guard]. [SQLTx] and [PgxTx] make one.
-type Tx struct {
-	scan func(ctx context.Context, query string, args []any, to any) error
-	exec func(ctx context.Context, query string, args []any) (sql.Result, error) // nil for a pgx.Tx
-}
+type Tx struct{ tx transaction }
 
 // SQLTx makes a Tx of a *sql.Tx or a *sqlx.Tx.
 func SQLTx(tx interface {
@@ -24,14 +21,14 @@ func SQLTx(tx interface {
 	Rollback() error // is not called; it excludes a *sql.DB, which has none
 },
 ) Tx {
-	return Tx{
+	return Tx{transaction{
 		scan: func(ctx context.Context, query string, args []any, to any) error {
 			return tx.QueryRowContext(ctx, query, args...).Scan(to)
 		},
 		exec: func(ctx context.Context, query string, args []any) (sql.Result, error) {
 			return tx.ExecContext(ctx, query, args...)
 		},
-	}
+	}}
 }
 
 // PgxTx makes a Tx of a pgx.Tx.
@@ -40,9 +37,9 @@ func PgxTx[R interface{ Scan(to ...any) error }](tx interface {
 	Rollback(ctx context.Context) error // is not called; it excludes a connection or a pool, which have none
 },
 ) Tx {
-	return Tx{scan: func(ctx context.Context, query string, args []any, to any) error {
+	return Tx{transaction{scan: func(ctx context.Context, query string, args []any, to any) error {
 		return tx.QueryRow(ctx, query, args...).Scan(to)
-	}}
+	}}}
 }
 
 // Guard makes sure that this lock holds the name, and that nobody takes it over before tx has ended: what tx writes,
@@ -74,7 +71,7 @@ func (le *Lease) Guard(ctx context.Context, tx Tx) error {
 }
 
 func (le *Lease) guard(ctx context.Context, tx Tx) error {
-	if tx.scan == nil {
+	if tx.tx.scan == nil {
 		return errors.New("leasetable: the Tx is empty: make it with SQLTx or PgxTx")
 	}
 	if le.Context().Err() != nil {
@@ -86,22 +83,12 @@ func (le *Lease) guard(ctx context.Context, tx Tx) error {
 // pin runs the statement of a guard. It also tries the previous leases, because the transaction may see the name as
 // it was before it was moved.
 func (le *Lease) pin(ctx context.Context, tx Tx) error {
-	s := le.locker.store
-	on := le.pinOn
-	if s.renewals.galera.Load() {
-		if le.permit {
-			return fmt.Errorf("%w: to guard a permit on a Galera node, where a lock on its row keeps nobody out", sqllock.ErrUnsupported)
-		}
-		if tx.exec != nil {
-			on = le.guardGalera
-		}
-	}
 	for {
 		le.mu.Lock()
 		at, was := le.at, le.previous
 		le.mu.Unlock()
 		for _, ls := range append(at.ends(), was...) {
-			if found, err := on(ctx, tx, ls); found || err != nil {
+			if found, err := ls.store.pin(ctx, tx.tx, le.heldOn(ls)); found || err != nil {
 				return err
 			}
 		}
@@ -109,20 +96,6 @@ func (le *Lease) pin(ctx context.Context, tx Tx) error {
 			return errTaken
 		}
 	}
-}
-
-// pinOn pins the name while ls holds it, and reports whether it does.
-func (le *Lease) pinOn(ctx context.Context, tx Tx, ls *lease) (found bool, err error) {
-	var one int
-	st := guard
-	if le.permit {
-		st = guardPermit
-	}
-	err = tx.scan(ctx, ls.store.texts[st], ls.store.wire([]any{[]byte(le.Name()), ls.id, le.token}), &one)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, classify(err)
 }
 
 // Verify asks the database whether this lock still holds the name. After ErrLost or ErrExpired the lock's context has

@@ -64,15 +64,11 @@ func (le *Lease) handOff(ctx context.Context, ls *lease, reviews int) error {
 // handOff bumps the token of a name and attaches metadata. It returns the new token, or 0 if the name was not held with
 // the token, and whether another process waits for the name.
 func (ls *lease) handOff(ctx context.Context, name string, token int64, metadata string) (next int64, wanted bool, err error) {
-	var n int64
 	err = once(bound.WithValuesOf(ls.locker.closing, ctx), attemptTimeout, func(ctx context.Context) (err error) {
-		n, err = ls.store.claim(ctx, handOff, []byte(metadata), []byte(name), ls.id, token)
+		next, wanted, err = ls.store.handOff(ctx, heldName{name: name, lease: ls.id, token: token}, []byte(metadata))
 		return err
 	})
-	if err != nil { // even if n is set: a standby may not have the new token
-		return 0, false, err
-	}
-	return n / 2, n%2 == 1, nil
+	return next, wanted, err
 }
 
 // receiveHandoff makes a Lease of a name that was handed off. It gives the name back and polls for it if the lease has

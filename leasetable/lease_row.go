@@ -3,16 +3,13 @@ package leasetable
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/clock"
-	"github.com/sqllock/sqllock/schema"
 )
 
 // lease is one lease row of this Locker and the locks that are attached to it. The goroutine renewLoop renews it until
@@ -124,7 +121,7 @@ func (l *Locker) open(ctx context.Context, ttl time.Duration, apart bool) (*leas
 	}
 	_, _ = rand.Read(ls.id) // never fails, according to its documentation
 	// A confirmation after that time would come after the deadline.
-	sent, err := l.grant(ctx, &l.store.renewals, ls.id, ttl, ttl-ls.margin())
+	sent, err := l.store.openLease(ctx, l.leaseRow(ls.id, ttl), ttl-ls.margin())
 	if err != nil {
 		return nil, err
 	}
@@ -135,30 +132,9 @@ func (l *Locker) open(ctx context.Context, ttl time.Duration, apart bool) (*leas
 	return ls, nil
 }
 
-// grant commits a lease row. It returns when the statement was sent.
-func (l *Locker) grant(ctx context.Context, p *pool, id []byte, ttl, within time.Duration) (sent time.Time, err error) {
-	// Connect first: the statement has less time than connecting may take.
-	if err := once(ctx, connectTimeout, p.connected); err != nil {
-		return sent, fmt.Errorf("%w: %w", errNoLease, err)
-	}
-	err = retryConflicts(ctx, func(ctx context.Context) error {
-		sent = clock.Now()
-		return once(ctx, min(within, attemptTimeout), func(ctx context.Context) error {
-			rows, err := l.store.change(ctx, p, openLease,
-				id, l.owner, l.host, os.Getpid(), ttl.Microseconds(), ttl.Microseconds(), schema.Version)
-			if err == nil && rows == 0 {
-				err = errOldProgram
-			}
-			return err
-		})
-	})
-	if err != nil {
-		if within < attemptTimeout && errors.Is(err, errSlow) && ctx.Err() == nil {
-			err = fmt.Errorf("%w within the %v that a TTL of %v leaves: it has to be longer here", err, within, ttl)
-		}
-		return sent, fmt.Errorf("%w: %w", errNoLease, err)
-	}
-	return sent, nil
+// leaseRow returns a new lease row of l.
+func (l *Locker) leaseRow(id []byte, ttl time.Duration) leaseRow {
+	return leaseRow{id: id, owner: l.owner, host: l.host, ttl: ttl}
 }
 
 // current returns the lease in use for ttl, with a claim begun on it, or nil.
@@ -185,7 +161,7 @@ func (l *Locker) startLease(ls *lease, sent time.Time) error {
 	ls.trusted = sent.Add(ls.ttl - ls.margin())
 	ls.deadline, ls.warning = clock.AfterFunc(ls.trusted, ls.expire), time.AfterFunc(ls.ttl, ls.warn)
 	ls.setTimers()
-	ls.verified = changeMark{connection: l.store.renewals.latest.Load()}
+	ls.verified = changeMark{connection: l.store.renewalConnection()}
 	ls.mu.Unlock()
 	if !ls.retired {
 		l.leases[ls.ttl] = ls
@@ -360,7 +336,7 @@ func (ls *lease) expire() {
 
 // late returns errLate. If the TTL was too short to reconnect, the error names a TTL that would do.
 func (ls *lease) late() error {
-	took, left := ls.store.renewals.dialer.lastTook(), ls.ttl/2 // see TTL and network in doc.go
+	took, left := ls.store.connectingTook(), ls.ttl/2 // see TTL and network in doc.go
 	if _, patience := ls.renewTimeouts(); took+patience <= left {
 		return errLate
 	}
@@ -368,12 +344,6 @@ func (ls *lease) late() error {
 	return fmt.Errorf("%w: connecting takes %v here, and the TTL of %v leaves %v for it; a TTL of %v would do",
 		errLate, took.Round(time.Millisecond), ls.ttl, left, least)
 }
-
-// errOldProgram refuses tables whose lowest program version is above that of this program; see docs/upgrading.md.
-var errOldProgram = fmt.Errorf("%w: the tables take a later release of this program: upgrade it (`sqllock schema check` says to which version)", sqllock.ErrSchema)
-
-// errNoLease is the prefix of the reason why there is no lease to claim with.
-var errNoLease = errors.New("open a lease")
 
 var errLate = fmt.Errorf("%w: no renewal was confirmed in time", sqllock.ErrExpired)
 

@@ -142,8 +142,8 @@ func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
 	l.host = truncate(host)
 	l.events.Locker = l.identity
 	l.closing, l.close = context.WithCancelCause(context.Background())
-	if l.dialect == schema.Postgres {
-		l.notifier = notifier{connect: l.store.elsewhere.Connect, start: l.start, closing: l.closing, pause: subscribedPause}
+	if store.mayNotify() {
+		l.notifier = notifier{store: store, start: l.start, closing: l.closing, pause: subscribedPause}
 	}
 	store.renewals.loan.leases = l.renewalNeeds
 	store.renewals.dialer.hurry = func() time.Duration { return l.renewalNeeds().ttl / 6 }
@@ -153,11 +153,7 @@ func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
 
 // identity returns the identity of l for its events.
 func (l *Locker) identity() event.Locker {
-	system := map[schema.Dialect]string{schema.Postgres: "postgresql", schema.MySQL: "mysql", schema.SQLite: "sqlite"}[l.dialect]
-	if l.store.work.mariadb.Load() {
-		system = "mariadb"
-	}
-	return event.Locker{Kind: "lease", System: system, Owner: l.owner}
+	return event.Locker{Kind: "lease", System: l.store.system(), Owner: l.owner}
 }
 
 // truncate fits text into the tables: valid UTF-8 without zero bytes, at most 255 bytes.
@@ -216,26 +212,6 @@ func (l *Locker) inspect(ctx context.Context, name string, opts ...sqllock.Optio
 		return lockState{}, &sqllock.OpError{Op: "inspect", Name: name, Err: l.withCause(ctx, err)}
 	}
 	return state, nil
-}
-
-// taken reports whether live leases hold the name, or the name is in its minimum hold.
-func (s lockState) taken() bool { return s.live() || len(s.together()) > 0 }
-
-func (s lockState) holder() sqllock.Holder {
-	if together := s.together(); len(together) > 0 {
-		return together[0].holder()
-	}
-	return sqllock.Holder{
-		Owner: s.Owner,
-		Host:  s.Host,
-		PID:   s.PID,
-		Token: s.Token,
-		Since: time.UnixMicro(s.AcquiredUS),
-		Until: time.UnixMicro(s.ExpiresUS),
-		TTL:   time.Duration(s.TTLUS) * time.Microsecond,
-
-		Metadata: string(s.Metadata),
-	}
 }
 
 // bound returns a context that also ends, with ErrClosed, when the Locker is closed.

@@ -125,7 +125,7 @@ func (s *store) fill(st statement, reqs []*request) *statementText {
 	if f.marked {
 		reqs = slices.Concat(reqs, slices.Repeat(reqs[len(reqs)-1:], few-len(reqs)))
 	}
-	f.fill(s.texts[st], reqs, "")
+	f.fill(s.texts[st].text, reqs, "")
 	return f
 }
 
@@ -133,6 +133,6 @@ func (s *store) fill(st statement, reqs []*request) *statementText {
 // it.
 func (s *store) textFor(st statement, reqs []*request, number string) string {
 	var f statementText
-	f.fill(s.texts[st], reqs, number)
+	f.fill(s.texts[st].text, reqs, number)
 	return string(f.text)
 }

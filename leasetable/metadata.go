@@ -36,12 +36,12 @@ func (le *Lease) SetMetadata(ctx context.Context, metadata string) error {
 
 func (le *Lease) setMetadata(ctx context.Context, metadata []byte) error {
 	return le.settled(ctx, func(ctx context.Context, ls *lease) error {
-		var token int64
+		held := false
 		err := retry(bound.WithValuesOf(le.locker.closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
-			token, err = ls.store.claim(ctx, setMetadata, metadata, row{[]byte(le.Name())}, ls.id, le.token)
+			held, err = ls.store.setMetadata(ctx, le.heldOn(ls), metadata)
 			return err
 		})
-		if err == nil && token == 0 {
+		if err == nil && !held {
 			le.lose(errTaken)
 		}
 		return err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
-	"github.com/sqllock/sqllock/schema"
 )
 
 // attachment says which lease a lock is attached to. A lock only ever moves to a lease that it was never attached to
@@ -29,6 +28,11 @@ func (s attachment) ends() []*lease {
 		return []*lease{s.lease}
 	}
 	return []*lease{s.lease, s.pending}
+}
+
+// heldOn returns what the table has of this lock while it is attached to ls.
+func (le *Lease) heldOn(ls *lease) heldName {
+	return heldName{name: le.Name(), lease: ls.id, token: le.token, permit: le.permit}
 }
 
 // settled runs f with the lease that the lock is attached to, while nothing else moves the lock. If the lock is over it
@@ -178,14 +182,4 @@ func (le *Lease) tryMove(ls, n *lease) (how moved, err error) {
 			return stayed, err
 		}
 	}
-}
-
-// move moves a name from one lease to another, and reports whether it is on the new one.
-func (s *store) move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error) {
-	args := []any{to, row{[]byte(name)}, token, from}
-	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		args = append(args, to)
-	}
-	n, err := s.claim(ctx, move, args...)
-	return n != 0, err
 }

@@ -2,18 +2,10 @@ package leasetable
 
 import (
 	"context"
-	"database/sql/driver"
-	"encoding/hex"
 	"errors"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 )
-
-// channel is the channel that releases notify on PostgreSQL if another process waits; see release.sql. The payload is
-// since when the longest waiter has waited, and the name in hex.
-const channel = "sqllock"
 
 // subscribedPause is how long a waiter that receives notifications pauses between polls.
 const subscribedPause = 250 * time.Millisecond
@@ -22,7 +14,7 @@ const subscribedPause = 250 * time.Millisecond
 // connection is opened when the first of them begins to wait. A notification is a hint that may not come. Behind a
 // pooler there are no notifications.
 type notifier struct {
-	connect func(ctx context.Context) (driver.Conn, error) // nil: the database sends no notifications
+	store   *store // nil: the database sends no notifications
 	start   func(func()) error
 	closing context.Context //nolint:containedctx // the Locker's
 	pause   time.Duration   // between the polls of a waiter that receives notifications
@@ -41,7 +33,7 @@ type notifier struct {
 // listen returns a channel that receives the releases of name: for each, since when the longest waiter has waited. stop
 // ends that.
 func (e *notifier) listen(name string) (heard <-chan int64, stop func()) {
-	if e.connect == nil {
+	if e.store == nil {
 		return nil, func() {}
 	}
 	e.mu.Lock()
@@ -83,53 +75,32 @@ func (e *notifier) run() {
 		defer e.mu.Unlock()
 		e.running, e.isSubscribed, e.failed = false, false, time.Now()
 	}()
-	connecting, connected := context.WithTimeout(ctx, connectTimeout)
-	dc, err := e.connect(connecting)
-	connected()
-	if isFull(err) {
+	releases, err := e.store.subscribe(ctx)
+	switch {
+	case isFull(err):
 		e.giveUp()
+	case errors.Is(err, errUnsupportedNotify):
+		e.mu.Lock()
+		e.unsupported = true
+		e.mu.Unlock()
 	}
 	if err != nil {
 		return
 	}
-	defer dc.Close()
-	if once(ctx, attemptTimeout, func(ctx context.Context) error { return e.begin(ctx, dc) }) != nil {
-		return
-	}
-	wait := waiterOf(dc)
+	defer releases.close()
 	for {
 		waiting, stop := context.WithTimeout(ctx, idleTime)
-		payload, err := wait(waiting)
+		name, since, err := releases.next(waiting)
 		idle := waiting.Err() != nil
 		stop()
 		switch {
 		case err == nil:
-			e.receive(payload)
+			e.receive(name, since)
 		case ctx.Err() != nil || !idle || e.unused():
 			return
 		}
 	}
 }
-
-// begin makes a connection listen. It refuses to listen through a pooler, which would give the session that listens to
-// other clients.
-func (e *notifier) begin(ctx context.Context, dc driver.Conn) error {
-	direct, err := isDirect(ctx, dc)
-	if err == nil && !direct {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.unsupported = true
-		return errUnsupportedNotify
-	}
-	for _, text := range []string{"LISTEN " + channel, "NOTIFY " + channel} { // the second notifies this connection itself
-		if err == nil {
-			err = execOn(ctx, dc, text)
-		}
-	}
-	return err
-}
-
-var errUnsupportedNotify = errors.New("nothing is heard on this connection")
 
 // giveUp ends listening for idleTime: the server has no connection left, and waiters poll anyway.
 func (e *notifier) giveUp() {
@@ -147,18 +118,12 @@ func (e *notifier) unused() bool {
 	return len(e.waiting) == 0 && time.Since(e.quiet) > idleTime
 }
 
-func (e *notifier) receive(payload string) {
+func (e *notifier) receive(name string, since int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.isSubscribed = true
-	number, text, _ := strings.Cut(payload, " ")
-	since, err := strconv.ParseInt(number, 10, 64)
-	name, errName := hex.DecodeString(text)
-	if err != nil || errName != nil {
-		return
-	}
 	select {
-	case e.waiting[string(name)] <- since:
+	case e.waiting[name] <- since:
 	default: // there is no waiter, or it was notified already
 	}
 }

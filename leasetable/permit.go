@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"time"
 )
 
 // A name that is shared or has a limit has one row of sqllock_permit for each holder. Here a permit is either a share
@@ -114,16 +113,6 @@ func (c choice) fits(places []lockState) bool {
 	return c.limit == 0 || len(places) < c.limit
 }
 
-// limitOf returns the smallest limit of these permits, or 0 if none has a limit.
-func limitOf(places []lockState) (limit int) {
-	for _, p := range places {
-		if n := int(p.Permits.Int64); n > 0 && (limit == 0 || n < limit) {
-			limit = n
-		}
-	}
-	return limit
-}
-
 // endDead makes sure that a lease which has expired is over for good, and reports whether it is.
 func (a *attempt) endDead(ctx context.Context, ls *lease, state lockState) (bool, error) {
 	switch {
@@ -132,7 +121,7 @@ func (a *attempt) endDead(ctx context.Context, ls *lease, state lockState) (bool
 	case bytes.Equal(state.LeaseID, ls.id): // our own lease, which ends by itself
 		return false, nil
 	}
-	return a.expireLease(ctx, expire, state.LeaseID)
+	return a.expireLease(ctx, state.LeaseID)
 }
 
 // clearDead clears n of the dead permits in state, and reports whether it did. It cannot clear a permit whose guarded
@@ -207,44 +196,6 @@ func (a *attempt) convert(ctx context.Context, ls *lease, state lockState) (o ou
 		return o, tried
 	}
 	return a.take(ctx, func(ctx context.Context) (int64, error) {
-		return a.store.claim(ctx, convert, ls.id, bytesOf(a.metadata), row{[]byte(a.name)}, state.Token)
+		return a.store.convert(ctx, a.name, state.Token, ls.id, bytesOf(a.metadata))
 	}), true
-}
-
-// live reports whether the lease of the row is not over, or the name is in its minimum hold.
-func (s lockState) live() bool { return !s.Gone && s.RemainingUS > 0 }
-
-// together returns the live permits, the oldest first.
-func (s lockState) together() (live []lockState) {
-	for _, p := range s.permits {
-		if p.live() {
-			live = append(live, p)
-		}
-	}
-	return live
-}
-
-// dead returns the permits whose leases are over.
-func (s lockState) dead() (dead []lockState) {
-	for _, p := range s.permits {
-		if !p.live() {
-			dead = append(dead, p)
-		}
-	}
-	return dead
-}
-
-// has reports whether the lease has a permit with the token.
-func (s lockState) has(id []byte, token int64) bool {
-	for _, p := range s.permits {
-		if p.Token == token && bytes.Equal(p.LeaseID, id) {
-			return true
-		}
-	}
-	return false
-}
-
-// exclusiveWaiterFor returns for how long an exclusive waiter keeps others from taking permits.
-func (s lockState) exclusiveWaiterFor() time.Duration {
-	return time.Duration(s.ExclusiveUS) * time.Microsecond
 }

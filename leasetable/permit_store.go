@@ -8,11 +8,7 @@ import (
 
 // readPermits reads the state of a name, and all its permits.
 func (s *store) readPermits(ctx context.Context, name string) (state lockState, err error) {
-	args := []any{[]byte(name)}
-	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		args = append(args, []byte(name))
-	}
-	all, err := s.states(ctx, readPermits, args...)
+	all, err := s.states(ctx, readPermits, []byte(name))
 	if err != nil || len(all) == 0 || all[0].Permit {
 		return lockState{}, err // permits without a lock row: somebody deleted the row
 	}
@@ -62,21 +58,7 @@ func (s *store) clearPermit(ctx context.Context, name string, place lockState) (
 // bumpToken bumps the token of a name if it is still the given one. From then on nobody takes a permit on the condition
 // that the name has this token.
 func (s *store) bumpToken(ctx context.Context, name string, token int64) error {
-	args := []any{row{[]byte(name)}, token}
-	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		args = append(args, token)
-	}
-	_, err := s.change(ctx, &s.work, bumpToken, args...)
-	return err
-}
-
-// noteExclusiveWaiter keeps others from taking permits of a name for us microseconds; nil ends that.
-func (s *store) noteExclusiveWaiter(ctx context.Context, name string, us any) error {
-	args := []any{row{[]byte(name)}, us}
-	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		args = []any{us, row{[]byte(name)}}
-	}
-	_, err := s.change(ctx, &s.work, noteExclusiveWaiter, args...)
+	_, err := s.change(ctx, &s.work, bumpToken, row{[]byte(name)}, token)
 	return err
 }
 
@@ -120,7 +102,8 @@ func (s *store) inTransaction(ctx context.Context, key any, f func(run runner) (
 	}
 	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
 	run := func(st statement, args ...any) (int64, error) {
-		result, err := tx.ExecContext(ctx, s.texts[st], s.wire(args)...)
+		text, args := s.bind(st, args)
+		result, err := tx.ExecContext(ctx, text, args...)
 		if err != nil {
 			return 0, classify(err)
 		}

@@ -59,7 +59,11 @@ func (a *attempt) expireUnchanged() (ended bool, err error) {
 			continue
 		}
 		ended = true
-		if _, err := a.expireLease(a.ctx, expireUnchanged, s.LeaseID, s.Renewals); err != nil {
+		err := retryConflicts(a.ctx, func(ctx context.Context) error {
+			_, err := a.store.expireUnchanged(ctx, s.LeaseID, s.Renewals)
+			return err
+		})
+		if err != nil {
 			return ended, err
 		}
 	}

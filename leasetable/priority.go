@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
-
-	"github.com/sqllock/sqllock/schema"
 )
 
 const (
@@ -45,16 +43,12 @@ func (r *priority) announce(a *attempt) error {
 	if state.LeaseID == nil || r.since == 0 || before || known {
 		return nil
 	}
-	var rows int64
+	noted := false
 	err := once(a.ctx, attemptTimeout, func(ctx context.Context) (err error) {
-		args := []any{[]byte(a.name), r.since, announcedTime.Microseconds()}
-		if a.store.dialect == schema.MySQL { // its placeholders have no numbers
-			args = []any{[]byte(a.name), r.since, r.since, announcedTime.Microseconds()}
-		}
-		rows, err = a.store.change(ctx, &a.store.work, noteWaiter, args...)
+		noted, err = a.store.noteWaiter(ctx, a.name, r.since, announcedTime)
 		return err
 	})
-	if r.unannounced = err == nil && rows == 0; !r.unannounced {
+	if r.unannounced = err == nil && !noted; !r.unannounced {
 		r.announced = time.Now()
 		a.holding.WaiterUS = r.since
 	} else if !again {
@@ -78,8 +72,7 @@ func (r *priority) withdraw(a *attempt) {
 	}
 	_ = a.hand(func() { // if the Locker is closed, the note expires
 		_ = once(a.closing, attemptTimeout, func(ctx context.Context) error {
-			_, err := a.store.change(ctx, &a.store.work, removeWaiter, []byte(a.name), r.since)
-			return err
+			return a.store.removeWaiter(ctx, a.name, r.since)
 		})
 	})
 }
@@ -103,7 +96,7 @@ func (a *attempt) yield() error {
 // shares returns for how long a process may hand a name off in memory while another process waits for it, and for how
 // long it then leaves the name to others, until they have heard of it or polled.
 func (l *Locker) shares() (turnTime, grace time.Duration) {
-	if l.dialect == schema.Postgres && !l.store.work.pooler.Load() {
+	if l.store.notifies() {
 		return 25 * time.Millisecond, yieldTime / 2
 	}
 	return 50 * time.Millisecond, lastPause + lastPause/2

@@ -67,8 +67,7 @@ func (ls *lease) finishUnused() bool {
 	return unused
 }
 
-// giveBack closes the connection for renewals if no lease is left. While the server has no connection left, it closes
-// the other idle connections, too.
+// giveBack closes the connection for renewals if no lease is left.
 func (ls *lease) giveBack() {
 	l := ls.locker
 	l.mu.Lock()
@@ -77,10 +76,7 @@ func (ls *lease) giveBack() {
 	if !last {
 		return
 	}
-	l.store.renewals.giveBack()
-	if l.store.limited() {
-		l.store.work.giveBack()
-	}
+	l.store.giveBack()
 }
 
 // renew extends the lease. An error says nothing about the lease, so renew tries again until the deadline, when the
@@ -121,7 +117,7 @@ func (ls *lease) renewOnce(ctx context.Context) error {
 	var changes int64
 	limit, patience := ls.renewTimeouts()
 	// A late answer is the first sign of trouble: another connection is opened for the next attempt.
-	late := time.AfterFunc(patience, ls.store.renewals.prepare)
+	late := time.AfterFunc(patience, ls.store.prepareRenewal)
 	defer late.Stop()
 	sent := clock.Now()
 	err := once(ctx, limit, func(ctx context.Context) (err error) {
@@ -138,7 +134,7 @@ func (ls *lease) renewOnce(ctx context.Context) error {
 		ls.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost))
 	default:
 		ls.locker.events.Renewed(ctx, clock.Since(sent), ls.extend(sent))
-		ls.verifyIfChanged(changeMark{changes, ls.store.renewals.latest.Load()})
+		ls.verifyIfChanged(changeMark{changes, ls.store.renewalConnection()})
 	}
 	return nil
 }
@@ -216,7 +212,6 @@ func (ls *lease) deleteRow() {
 	defer stop()
 	// If this fails, the row has expired, or soon will: nobody renews it any more.
 	_ = retry(ctx, clock.Until(expiry), func(ctx context.Context) error {
-		_, err := ls.store.change(ctx, &ls.store.renewals, endLease, ls.id)
-		return err
+		return ls.store.endLease(ctx, ls.id)
 	})
 }

@@ -75,7 +75,7 @@ func (f *statementText) list(reqs []*request, add func(req *request)) {
 func (f *statementText) write(text string) { f.text = append(f.text, text...) }
 
 func (f *statementText) bytes(b []byte) {
-	if f.marked { // in hex: see store.wire
+	if f.marked { // in hex: see store.bind
 		f.write("UNHEX(?)")
 		f.args = append(f.args, hex.EncodeToString(b))
 		return

@@ -2,7 +2,10 @@ package leasetable
 
 import (
 	"embed"
-	"fmt"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"github.com/sqllock/sqllock/schema"
 )
@@ -80,28 +83,38 @@ const (
 	clearPermits        statement = "clear_permits"
 )
 
-// loadStatements reads the statements of a dialect and inserts the names of the tables.
-func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]string, error) {
-	texts := make(map[statement]string)
-	names := []statement{openLease, renew, endLease, acquire, readState, expire, expireUnchanged, takeover, release, handOff, releaseByLease, guard, list, purge, force, noteWaiter, removeWaiter, namesOf, setMetadata, move, adopt, acquireMany, releaseMany}
-	names = append(names, readPermits, listPermits, releasePermit, clearPermit, guardPermit, convert, bumpToken, noteExclusiveWaiter, forcePermits)
-	switch d {
-	case schema.SQLite:
-		names = append(names, notifyLease, firstPermit, nextPermit, addPermit, notifyPermits, clearPermits)
-	case schema.MySQL:
-		names = append(names, acquireFree, freeMany, knownMany, takenMany, heldMany, insertMany, guardGalera, acquireAtOnce, releaseAtOnce, acquireKnown, releaseKnown, firstPermit, nextPermit, addPermit, notifyPermits, clearPermits)
-	case schema.Postgres:
-		names = append(names, insert, releaseAsync, acquireUnlocked, releaseUnlocked, acquireKnown, releaseKnown, releaseKnownAsync, acquirePermit)
+// prepared is a statement in the form that a driver takes.
+type prepared struct {
+	text  string
+	order []int // MySQL: for each placeholder, the number of its argument, from 0
+}
+
+// numbered matches a placeholder with a number. MySQL knows only placeholders without.
+var numbered = regexp.MustCompile(`\?\d+`)
+
+// loadStatements reads the statements of a dialect and inserts the names of the tables. On MySQL it takes the numbers
+// out of the placeholders: the arguments of a statement are the same, in the same order, in all dialects.
+func loadStatements(d schema.Dialect, t schema.Tables) (map[statement]prepared, error) {
+	directory := path.Join("sql", string(d))
+	entries, err := files.ReadDir(directory)
+	if err != nil {
+		return nil, err
 	}
-	if d != schema.SQLite {
-		names = append(names, unlocked, unlockedLease, unlockedPermit)
-	}
-	for _, s := range names {
-		text, err := files.ReadFile(fmt.Sprintf("sql/%s/%s.sql", d, s))
+	all := make(map[statement]prepared)
+	for _, entry := range entries {
+		text, err := files.ReadFile(path.Join(directory, entry.Name()))
 		if err != nil {
 			return nil, err
 		}
-		texts[s] = t.Rewrite(d, string(text))
+		st := prepared{text: t.Rewrite(d, string(text))}
+		if d == schema.MySQL {
+			st.text = numbered.ReplaceAllStringFunc(st.text, func(placeholder string) string {
+				n, _ := strconv.Atoi(placeholder[1:]) // it is a number
+				st.order = append(st.order, n-1)
+				return "?"
+			})
+		}
+		all[statement(strings.TrimSuffix(entry.Name(), ".sql"))] = st
 	}
-	return texts, nil
+	return all, nil
 }

@@ -6,8 +6,6 @@ import (
 	"database/sql/driver"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -20,7 +18,7 @@ import (
 // store runs the statements of one dialect on its own connections.
 type store struct {
 	dialect  schema.Dialect
-	texts    map[statement]string
+	texts    map[statement]prepared
 	work     pool // acquisitions, releases and reads
 	renewals pool // renewals, which nothing else may delay
 
@@ -74,6 +72,46 @@ func (s *store) open(c driver.Connector) {
 // limited reports whether the server recently had no connection left.
 func (s *store) limited() bool { return s.work.limited() || s.renewals.limited() }
 
+// system is the name of the database for people.
+func (s *store) system() string {
+	switch {
+	case s.dialect == schema.Postgres:
+		return "postgresql"
+	case s.work.mariadb.Load():
+		return "mariadb"
+	}
+	return string(s.dialect)
+}
+
+// oneWriter reports whether all writers wait for one lock, as they do for a SQLite file.
+func (s *store) oneWriter() bool { return s.dialect == schema.SQLite }
+
+// dropIdle closes the idle connections.
+func (s *store) dropIdle() {
+	for p, most := range map[*pool]int{&s.work: workConns, &s.renewals: renewalConns} {
+		p.SetMaxIdleConns(-1)
+		p.SetMaxIdleConns(most)
+	}
+}
+
+// giveBack closes the connection for renewals, which no lease needs any more. While the server has no connection left,
+// it closes the other idle connections, too.
+func (s *store) giveBack() {
+	s.renewals.giveBack()
+	if s.limited() {
+		s.work.giveBack()
+	}
+}
+
+// prepareRenewal starts to open another connection for renewals.
+func (s *store) prepareRenewal() { s.renewals.prepare() }
+
+// renewalConnection is the number of the latest connection that renewals used: another one may lead to another server.
+func (s *store) renewalConnection() int64 { return s.renewals.latest.Load() }
+
+// connectingTook is how long it took last to open a connection for renewals.
+func (s *store) connectingTook() time.Duration { return s.renewals.dialer.lastTook() }
+
 func (s *store) close() error {
 	return errors.Join(s.work.Close(), s.renewals.Close())
 }
@@ -85,28 +123,39 @@ func (s *store) exec(ctx context.Context, p *pool, st statement, args ...any) (s
 		return nil, err
 	}
 	defer done()
-	return p.ExecContext(ctx, s.texts[st], s.wire(args)...)
+	text, args := s.bind(st, args)
+	return p.ExecContext(ctx, text, args...)
 }
 
 // query runs a statement that returns rows.
 func (s *store) query(ctx context.Context, p *pool, st statement, args ...any) (*sqlx.Rows, error) {
-	return p.QueryxContext(ctx, s.texts[st], s.wire(args)...)
+	text, args := s.bind(st, args)
+	return p.QueryxContext(ctx, text, args...)
 }
 
-// wire converts arguments to values that can be sent. MariaDB reads bytes as text in the character set of the
-// connection: it stored the first bytes of an emoji, alone, as an empty name. So bytes are sent as hex to MySQL and
-// MariaDB.
-func (s *store) wire(args []any) []any {
+// bind returns the text of a statement, and its arguments as they are sent. MariaDB reads bytes as text in the
+// character set of the connection: it stored the first bytes of an emoji, alone, as an empty name. So bytes are sent as
+// hex to MySQL and MariaDB.
+func (s *store) bind(st statement, args []any) (text string, sent []any) {
+	p := s.texts[st]
+	sent = make([]any, len(args))
 	for i, arg := range args {
 		if r, ok := arg.(row); ok {
 			arg = r.key
-			args[i] = arg
 		}
 		if b, ok := arg.([]byte); ok && b != nil && s.dialect == schema.MySQL {
-			args[i] = hex.EncodeToString(b)
+			arg = hex.EncodeToString(b)
 		}
+		sent[i] = arg
 	}
-	return args
+	if p.order == nil {
+		return p.text, sent
+	}
+	ordered := make([]any, len(p.order))
+	for i, n := range p.order {
+		ordered[i] = sent[n]
+	}
+	return p.text, ordered
 }
 
 // change runs a statement and returns the number of rows that it changed.
@@ -124,17 +173,11 @@ func (s *store) release(ctx context.Context, req *request) (got result, err erro
 	if got, err = s.releaseKnown(ctx, req); got.Token != 0 || err != nil {
 		return got, err
 	}
-	keepUS := req.minHoldUS()
-	var freed bool
-	var n int64
-	switch {
-	case s.dialect == schema.MySQL: // its placeholders have no numbers
-		freed, n, err = s.changeNumber(ctx, &s.work, release, keepUS, []byte(req.name), req.id, req.token)
-	case s.commit(req) != nil:
-		freed, n, err = s.maybeNumber(ctx, &s.work, releaseAsync, []byte(req.name), req.id, req.token)
-	default:
-		freed, n, err = s.maybeNumber(ctx, &s.work, release, []byte(req.name), req.id, req.token, keepUS)
+	st, args := release, []any{[]byte(req.name), req.id, req.token, req.minHoldUS()}
+	if s.commit(req) != nil { // there is no minimum hold
+		st, args = releaseAsync, args[:3]
 	}
+	freed, n, err := s.changeNumber(ctx, &s.work, st, args...)
 	if freed {
 		got = result{Token: req.token, HasWaiter: n > 0}
 		s.noteReleased(req, got.HasWaiter)
@@ -145,19 +188,12 @@ func (s *store) release(ctx context.Context, req *request) (got result, err erro
 // releaseByLease runs release_by_lease.sql.
 func (s *store) releaseByLease(ctx context.Context, name string, id []byte, keep time.Duration) (freed int64, err error) {
 	req := &request{minHold: keep}
-	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		return s.change(ctx, &s.work, releaseByLease, req.minHoldUS(), row{[]byte(name)}, id)
-	}
 	return s.change(ctx, &s.work, releaseByLease, row{[]byte(name)}, id, req.minHoldUS())
 }
 
 // acquire runs acquire.sql.
 func (s *store) acquire(ctx context.Context, req *request) (got result, err error) {
-	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		got.Token, err = s.claim(ctx, acquire, []byte(req.name), req.metadata, req.id, []byte(req.name), req.metadata, req.since, req.id)
-	} else {
-		got.Token, err = s.claim(ctx, acquire, []byte(req.name), req.id, req.since, req.metadata)
-	}
+	got.Token, err = s.claim(ctx, acquire, []byte(req.name), req.id, req.since, req.metadata)
 	return got, err
 }
 
@@ -173,7 +209,7 @@ func (s *store) acquireFree(ctx context.Context, req *request) (got result, err 
 	// MySQL truncates the upper bound of the range in acquire_free.sql to the length of a name, and looks up a name of
 	// the maximum length as `name = ?`.
 	if s.dialect == schema.MySQL && len(req.name) < maxName {
-		got.Token, err = s.claim(ctx, acquireFree, req.metadata, req.since, req.id, []byte(req.name), []byte(req.name))
+		got.Token, err = s.claim(ctx, acquireFree, []byte(req.name), req.id, req.since, req.metadata)
 		return got, err
 	}
 	return s.acquire(ctx, req)
@@ -195,9 +231,6 @@ func (s *store) insert(ctx context.Context, req *request) (token int64, err erro
 
 // takeover runs takeover.sql.
 func (s *store) takeover(ctx context.Context, req *request, dead []byte) (token int64, err error) {
-	if s.dialect == schema.MySQL { // its placeholders have no numbers
-		return s.claim(ctx, takeover, req.id, req.metadata, req.since, row{[]byte(req.name)}, dead)
-	}
 	return s.claim(ctx, takeover, req.id, row{[]byte(req.name)}, dead, req.since, req.metadata)
 }
 
@@ -227,9 +260,10 @@ func (s *store) maybeNumber(ctx context.Context, p *pool, st statement, args ...
 		return false, 0, err
 	}
 	defer done()
+	text, args := s.bind(st, args)
 	for range 3 { // database/sql does the same when a connection turns out to be dead before anything is sent
 		err = p.replicated(func() (err error) {
-			found, n, err = p.number(ctx, s.texts[st], s.wire(args))
+			found, n, err = p.number(ctx, text, args)
 			return err
 		})
 		if !errors.Is(err, driver.ErrBadConn) {
@@ -249,18 +283,12 @@ func (s *store) commit(req *request) any {
 	return "off"
 }
 
-// renew renews a lease. It reports whether the lease row was there, and returns the count of changes that others made
-// to the locks of the lease.
-func (s *store) renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
-	if s.dialect != schema.MySQL {
-		return s.maybeNumber(ctx, &s.renewals, renew, id)
-	}
-	return s.changeNumber(ctx, &s.renewals, renew, id)
-}
-
-// changeNumber runs a statement on MySQL that changes one row, if it finds it, and returns a number as the insert id.
+// changeNumber runs a statement that changes one row, if it finds it, and returns a number: on MySQL as the insert id.
 // It reports whether it found the row.
 func (s *store) changeNumber(ctx context.Context, p *pool, st statement, args ...any) (found bool, n int64, err error) {
+	if s.dialect != schema.MySQL {
+		return s.maybeNumber(ctx, p, st, args...)
+	}
 	result, err := s.exec(ctx, p, st, args...)
 	if err != nil {
 		return false, 0, classify(err)
@@ -271,84 +299,4 @@ func (s *store) changeNumber(ctx context.Context, p *pool, st statement, args ..
 	}
 	n, err = result.LastInsertId()
 	return true, n, classify(err)
-}
-
-// lockState is a row of a statement that reads or lists names and permits: the state of a name, or of one of its
-// permits.
-type lockState struct {
-	Name        []byte `db:"-"` // of statements for several names; states scans it, like the other fields with "-"
-	Token       int64  `db:"token"`
-	LeaseID     []byte `db:"-"`    // nil: no lease holds the name
-	Gone        bool   `db:"gone"` // the lease row is gone: the lease is over for good
-	Owner       string `db:"owner"`
-	Host        string `db:"host"`
-	PID         int    `db:"pid"`
-	AcquiredUS  int64  `db:"acquired_us"`
-	ExpiresUS   int64  `db:"expires_us"`   // the end of the lease or, without a lease, of the minimum hold
-	RemainingUS int64  `db:"remaining_us"` // time until then
-	TTLUS       int64  `db:"ttl_us"`
-	Renewals    int64  `db:"renewals"`
-	WaiterUS    int64  `db:"waiter_us"` // of read_state and list: since when another process waits for the name; 0: no waiter is known
-	Metadata    []byte `db:"-"`
-
-	// Permits is set for a name with shares or permits, also when the last of them was released, and for each share or
-	// permit. It is the limit that the latest acquisition of the name, or this holder, requested; 0: no limit.
-	Permits     sql.NullInt64 `db:"permits"`
-	ExclusiveUS int64         `db:"exclusive_us"` // for how long no share or permit is granted, because a waiter wants the whole name
-	Permit      bool          `db:"permit"`       // the row is a share or permit
-	permits     []lockState   // the rows of the shares and permits, by token; set by readPermits and List
-}
-
-// raw is bytes that a statement returns as they are or, on PostgreSQL, as text in hex: the form of bytes in a text
-// protocol depends on bytea_output there.
-type raw []byte
-
-// Scan implements sql.Scanner.
-func (r *raw) Scan(from any) (err error) {
-	switch from := from.(type) {
-	case nil:
-		*r = nil
-	case []byte:
-		*r = slices.Clone(from)
-	case string:
-		*r, err = hex.DecodeString(from)
-	default:
-		err = fmt.Errorf("leasetable: the driver gives %T for bytes", from)
-	}
-	return err
-}
-
-// read reads the state of a name, with its shares or permits. A name that was never acquired reads as free.
-func (s *store) read(ctx context.Context, name string) (state lockState, err error) {
-	all, err := s.states(ctx, readState, []byte(name))
-	if err != nil || len(all) == 0 {
-		return lockState{}, err
-	}
-	if all[0].Permits.Valid {
-		return s.readPermits(ctx, name)
-	}
-	return all[0], nil
-}
-
-// states runs a statement that returns names, shares or permits.
-func (s *store) states(ctx context.Context, st statement, args ...any) (all []lockState, err error) {
-	rows, err := s.query(ctx, &s.work, st, args...)
-	if err != nil {
-		return nil, classify(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var row struct {
-			lockState
-			Name     raw `db:"name"`
-			LeaseID  raw `db:"lease_id"`
-			Metadata raw `db:"metadata"`
-		}
-		if err := rows.StructScan(&row); err != nil {
-			return nil, classify(err)
-		}
-		row.lockState.Name, row.lockState.LeaseID, row.lockState.Metadata = row.Name, row.LeaseID, row.Metadata
-		all = append(all, row.lockState)
-	}
-	return all, classify(rows.Err())
 }

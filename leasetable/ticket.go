@@ -22,6 +22,11 @@ const (
 	maxTicket     = 4096 // more than a ticket of the longest name has
 )
 
+// held returns what the ticket hands over.
+func (t ticket) held() heldName {
+	return heldName{name: string(t.Name), lease: t.Lease, token: t.Token}
+}
+
 func (t ticket) text() (string, error) {
 	text, err := json.Marshal(t)
 	return base64.RawURLEncoding.EncodeToString(text), err

@@ -5,10 +5,10 @@
 -- assign from left to right, or all at once.
 -- Parameters: name, metadata, lease id, name, metadata, waiter_since of that waiter, lease id.
 INSERT INTO sqllock_lock (name, token, acquired_at, metadata, lease_id)
-SELECT UNHEX(?), LAST_INSERT_ID(1), UTC_TIMESTAMP(6), UNHEX(?), UNHEX(?)
+SELECT UNHEX(?1), LAST_INSERT_ID(1), UTC_TIMESTAMP(6), UNHEX(?4), UNHEX(?2)
 FROM (SELECT 1) one
 WHERE NOT EXISTS (SELECT 1 FROM sqllock_lock held
-                  WHERE held.name = UNHEX(?) AND (held.lease_id IS NOT NULL OR held.permits IS NOT NULL OR held.hold_until > UTC_TIMESTAMP(6)))
+                  WHERE held.name = UNHEX(?1) AND (held.lease_id IS NOT NULL OR held.permits IS NOT NULL OR held.hold_until > UTC_TIMESTAMP(6)))
 ON DUPLICATE KEY UPDATE
     token = IF(sqllock_lock.lease_id IS NULL AND permits IS NULL AND COALESCE(hold_until <= UTC_TIMESTAMP(6), TRUE),
                LAST_INSERT_ID(token + 1), token + LAST_INSERT_ID(0)),
@@ -17,8 +17,8 @@ ON DUPLICATE KEY UPDATE
     released_at = IF(sqllock_lock.lease_id IS NULL AND permits IS NULL AND COALESCE(hold_until <= UTC_TIMESTAMP(6), TRUE),
                      NULL, released_at),
     metadata = IF(sqllock_lock.lease_id IS NULL AND permits IS NULL AND COALESCE(hold_until <= UTC_TIMESTAMP(6), TRUE),
-                  UNHEX(?), sqllock_lock.metadata),
-    waiter_until = IF(sqllock_lock.lease_id IS NULL AND permits IS NULL AND COALESCE(hold_until <= UTC_TIMESTAMP(6), TRUE) AND waiter_since = ?,
+                  UNHEX(?4), sqllock_lock.metadata),
+    waiter_until = IF(sqllock_lock.lease_id IS NULL AND permits IS NULL AND COALESCE(hold_until <= UTC_TIMESTAMP(6), TRUE) AND waiter_since = ?3,
                       NULL, waiter_until),
     lease_id = IF(sqllock_lock.lease_id IS NULL AND permits IS NULL AND COALESCE(hold_until <= UTC_TIMESTAMP(6), TRUE),
-                  UNHEX(?), sqllock_lock.lease_id)
+                  UNHEX(?2), sqllock_lock.lease_id)

@@ -5,7 +5,7 @@
 -- Parameters: metadata, waiter_since of the waiter that acquires the name, lease id, name, name.
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */
 UPDATE sqllock_lock
-SET token = LAST_INSERT_ID(token + 1), acquired_at = UTC_TIMESTAMP(6), released_at = NULL, metadata = UNHEX(?),
-    waiter_until = IF(waiter_since = ?, NULL, waiter_until), lease_id = UNHEX(?)
-WHERE name /*M! = */ /*!80000 >= */ UNHEX(?) AND name < UNHEX(CONCAT(?, '00'))
+SET token = LAST_INSERT_ID(token + 1), acquired_at = UTC_TIMESTAMP(6), released_at = NULL, metadata = UNHEX(?4),
+    waiter_until = IF(waiter_since = ?3, NULL, waiter_until), lease_id = UNHEX(?2)
+WHERE name /*M! = */ /*!80000 >= */ UNHEX(?1) AND name < UNHEX(CONCAT(?1, '00'))
     AND lease_id IS NULL AND permits IS NULL AND COALESCE(hold_until <= UTC_TIMESTAMP(6), TRUE)

@@ -3,5 +3,5 @@
 -- Parameters: new lease id, new token, metadata (NULL: keep it), name, old lease id, old token, new lease id, new
 -- token.
 UPDATE sqllock_lock
-SET lease_id = UNHEX(?), token = LAST_INSERT_ID(?), metadata = COALESCE(UNHEX(?), metadata), acquired_at = UTC_TIMESTAMP(6), released_at = NULL
-WHERE name = UNHEX(?) AND (lease_id = UNHEX(?) AND token = ? OR lease_id = UNHEX(?) AND token = ?)
+SET lease_id = UNHEX(?1), token = LAST_INSERT_ID(?2), metadata = COALESCE(UNHEX(?3), metadata), acquired_at = UTC_TIMESTAMP(6), released_at = NULL
+WHERE name = UNHEX(?4) AND (lease_id = UNHEX(?5) AND token = ?6 OR lease_id = UNHEX(?1) AND token = ?2)

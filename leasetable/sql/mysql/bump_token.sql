@@ -2,5 +2,5 @@
 -- condition that the name has that token. An absent name is inserted.
 -- Parameters: name, token, token.
 INSERT INTO sqllock_lock (name, token, acquired_at)
-VALUES (UNHEX(?), ? + 1, UTC_TIMESTAMP(6))
-ON DUPLICATE KEY UPDATE token = IF(token = ?, token + 1, token)
+VALUES (UNHEX(?1), ?2 + 1, UTC_TIMESTAMP(6))
+ON DUPLICATE KEY UPDATE token = IF(token = ?2, token + 1, token)

@@ -4,5 +4,5 @@
 DELETE p
 FROM sqllock_permit p
 JOIN (
-  SELECT name, token FROM sqllock_permit WHERE name = UNHEX(?) AND lease_id = UNHEX(?) AND token = ? LIMIT 1 FOR UPDATE SKIP LOCKED
+  SELECT name, token FROM sqllock_permit WHERE name = UNHEX(?1) AND lease_id = UNHEX(?2) AND token = ?3 LIMIT 1 FOR UPDATE SKIP LOCKED
 ) free ON free.name = p.name AND free.token = p.token

@@ -1,3 +1,3 @@
 -- Ends a lease. Names that still refer to it can be taken over.
 -- Parameters: lease id.
-DELETE FROM sqllock_lease WHERE id = UNHEX(?)
+DELETE FROM sqllock_lease WHERE id = UNHEX(?1)

@@ -1,4 +1,4 @@
 -- Ends a lease if it has expired. If a renewal comes first, the statement waits for the row and reads it again; a
 -- renewal that comes later finds no row.
 -- Parameters: lease id.
-DELETE FROM sqllock_lease WHERE id = UNHEX(?) AND expires_at <= UTC_TIMESTAMP(6)
+DELETE FROM sqllock_lease WHERE id = UNHEX(?1) AND expires_at <= UTC_TIMESTAMP(6)

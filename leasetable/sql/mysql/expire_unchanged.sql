@@ -1,3 +1,3 @@
 -- Ends a lease that was not renewed since it had the given count of renewals, whatever the clock says.
 -- Parameters: lease id, count of renewals.
-DELETE FROM sqllock_lease WHERE id = UNHEX(?) AND renewals = ?
+DELETE FROM sqllock_lease WHERE id = UNHEX(?1) AND renewals = ?2

@@ -1,4 +1,4 @@
 -- Inserts an absent name, for shares or permits. add_permit.sql follows in the same transaction.
 -- Parameters: name, limit of permits.
 INSERT IGNORE INTO sqllock_lock (name, token, permits, acquired_at)
-VALUES (UNHEX(?), 1, ?, UTC_TIMESTAMP(6))
+VALUES (UNHEX(?1), 1, ?2, UTC_TIMESTAMP(6))

@@ -5,6 +5,6 @@
 -- Parameters: name, lease id, token.
 SELECT 1 + 0 * LENGTH(metadata)
 FROM sqllock_lock FORCE INDEX (PRIMARY)
-WHERE name = UNHEX(CONVERT(? USING ascii)) AND lease_id = UNHEX(CONVERT(? USING ascii)) AND token = ?
+WHERE name = UNHEX(CONVERT(?1 USING ascii)) AND lease_id = UNHEX(CONVERT(?2 USING ascii)) AND token = ?3
 LIMIT 1
 LOCK IN SHARE MODE

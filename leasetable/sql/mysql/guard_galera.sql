@@ -1,4 +1,4 @@
 -- Changes the token of a name that a lease holds with a token. On Galera a guard changes the token and changes it back,
 -- because rows that were only read are not compared with the commits of other nodes.
 -- Parameters: difference, name, lease id, token.
-UPDATE sqllock_lock SET token = token + ? WHERE name = UNHEX(CONVERT(? USING ascii)) AND lease_id = UNHEX(CONVERT(? USING ascii)) AND token = ?
+UPDATE sqllock_lock SET token = token + ?1 WHERE name = UNHEX(CONVERT(?2 USING ascii)) AND lease_id = UNHEX(CONVERT(?3 USING ascii)) AND token = ?4

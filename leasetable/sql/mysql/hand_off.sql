@@ -5,5 +5,5 @@
 -- Parameters: metadata, name, lease id, token.
 UPDATE sqllock_lock
 SET waiter_until = IF(LAST_INSERT_ID((token + 1) * 2 + COALESCE(waiter_until > UTC_TIMESTAMP(6), 0)), waiter_until, NULL),
-    token = token + 1, acquired_at = UTC_TIMESTAMP(6), metadata = UNHEX(?)
-WHERE name = UNHEX(?) AND lease_id = UNHEX(?) AND token = ?
+    token = token + 1, acquired_at = UTC_TIMESTAMP(6), metadata = UNHEX(?1)
+WHERE name = UNHEX(?2) AND lease_id = UNHEX(?3) AND token = ?4

@@ -17,6 +17,6 @@ SELECT k.name,
        k.permits
 FROM sqllock_lock k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id
-WHERE k.name >= UNHEX(?) AND k.name <= UNHEX(?)
+WHERE k.name >= UNHEX(?1) AND k.name <= UNHEX(?2)
 ORDER BY k.name
-LIMIT ?
+LIMIT ?3

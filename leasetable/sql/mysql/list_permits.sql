@@ -14,5 +14,5 @@ SELECT p.name,
        p.permits
 FROM sqllock_permit p
 LEFT JOIN sqllock_lease l ON l.id = p.lease_id
-WHERE p.name >= UNHEX(?) AND p.name <= UNHEX(?)
+WHERE p.name >= UNHEX(?1) AND p.name <= UNHEX(?2)
 ORDER BY p.name, p.token

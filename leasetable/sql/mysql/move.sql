@@ -2,5 +2,5 @@
 -- stays there. The insert id is the token.
 -- Parameters: new lease id, name, token, old lease id, new lease id.
 UPDATE sqllock_lock
-SET lease_id = UNHEX(?), token = LAST_INSERT_ID(token)
-WHERE name = UNHEX(?) AND token = ? AND lease_id IN (UNHEX(?), UNHEX(?))
+SET lease_id = UNHEX(?1), token = LAST_INSERT_ID(token)
+WHERE name = UNHEX(?2) AND token = ?3 AND lease_id IN (UNHEX(?4), UNHEX(?1))

@@ -3,5 +3,5 @@
 -- permit was acquired since. add_permit.sql follows in the same transaction.
 -- Parameters: limit of permits, name, token that was read, lease id that was read (or NULL).
 UPDATE sqllock_lock
-SET token = token + 1, lease_id = NULL, permits = ?, acquired_at = UTC_TIMESTAMP(6), released_at = NULL, hold_until = NULL
-WHERE name = UNHEX(?) AND token = ? AND lease_id <=> UNHEX(?)
+SET token = token + 1, lease_id = NULL, permits = ?1, acquired_at = UTC_TIMESTAMP(6), released_at = NULL, hold_until = NULL
+WHERE name = UNHEX(?2) AND token = ?3 AND lease_id <=> UNHEX(?4)

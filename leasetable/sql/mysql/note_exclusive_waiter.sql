@@ -2,5 +2,5 @@
 -- that.
 -- Parameters: microseconds (or NULL), name.
 UPDATE sqllock_lock
-SET exclusive_waiter_until = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE name = UNHEX(?) AND permits IS NOT NULL
+SET exclusive_waiter_until = UTC_TIMESTAMP(6) + INTERVAL ?2 MICROSECOND
+WHERE name = UNHEX(?1) AND permits IS NOT NULL

@@ -2,4 +2,4 @@
 -- Parameters: name.
 UPDATE sqllock_permit p JOIN sqllock_lease l ON l.id = p.lease_id
 SET l.changes = l.changes + 1
-WHERE p.name = UNHEX(?)
+WHERE p.name = UNHEX(?1)

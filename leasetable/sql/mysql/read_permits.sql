@@ -17,7 +17,7 @@ SELECT FALSE AS permit,
        COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), k.exclusive_waiter_until), 0) AS exclusive_us
 FROM sqllock_lock k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id
-WHERE k.name = UNHEX(?)
+WHERE k.name = UNHEX(?1)
 UNION ALL
 SELECT TRUE,
        p.token,
@@ -35,5 +35,5 @@ SELECT TRUE,
        0
 FROM sqllock_permit p
 LEFT JOIN sqllock_lease l ON l.id = p.lease_id
-WHERE p.name = UNHEX(?)
+WHERE p.name = UNHEX(?1)
 ORDER BY permit, token

@@ -18,4 +18,4 @@ SELECT k.token,
        k.permits
 FROM sqllock_lock k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id
-WHERE k.name = UNHEX(?)
+WHERE k.name = UNHEX(?1)

@@ -3,6 +3,6 @@
 -- for the name, and 0 otherwise.
 -- Parameters: minimum hold in microseconds (or NULL), name, lease id, token.
 UPDATE sqllock_lock
-SET lease_id = NULL, released_at = UTC_TIMESTAMP(6), hold_until = acquired_at + INTERVAL ? MICROSECOND,
+SET lease_id = NULL, released_at = UTC_TIMESTAMP(6), hold_until = acquired_at + INTERVAL ?4 MICROSECOND,
     waiter_until = IF(LAST_INSERT_ID(COALESCE(waiter_until > UTC_TIMESTAMP(6), 0)), waiter_until, NULL)
-WHERE name = UNHEX(?) AND lease_id = UNHEX(?) AND token = ?
+WHERE name = UNHEX(?1) AND lease_id = UNHEX(?2) AND token = ?3

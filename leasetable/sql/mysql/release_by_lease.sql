@@ -1,5 +1,5 @@
 -- Releases a name that a lease holds, whatever its token, with a minimum hold as in release.sql.
 -- Parameters: minimum hold in microseconds (or NULL), name, lease id.
 UPDATE sqllock_lock
-SET lease_id = NULL, released_at = UTC_TIMESTAMP(6), hold_until = acquired_at + INTERVAL ? MICROSECOND
-WHERE name = UNHEX(?) AND lease_id = UNHEX(?)
+SET lease_id = NULL, released_at = UTC_TIMESTAMP(6), hold_until = acquired_at + INTERVAL ?3 MICROSECOND
+WHERE name = UNHEX(?1) AND lease_id = UNHEX(?2)

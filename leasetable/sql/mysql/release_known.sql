@@ -3,4 +3,4 @@
 -- Parameters: name, lease id, token.
 UPDATE sqllock_lock
 SET lease_id = NULL, released_at = UTC_TIMESTAMP(6), hold_until = NULL
-WHERE name = UNHEX(?) AND lease_id = UNHEX(?) AND token = ? AND COALESCE(waiter_until <= UTC_TIMESTAMP(6), TRUE)
+WHERE name = UNHEX(?1) AND lease_id = UNHEX(?2) AND token = ?3 AND COALESCE(waiter_until <= UTC_TIMESTAMP(6), TRUE)

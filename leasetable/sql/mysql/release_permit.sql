@@ -1,3 +1,3 @@
 -- Releases a share or permit. Its token is never used again, so a statement that comes late does nothing.
 -- Parameters: name, lease id, token.
-DELETE FROM sqllock_permit WHERE name = UNHEX(?) AND lease_id = UNHEX(?) AND token = ?
+DELETE FROM sqllock_permit WHERE name = UNHEX(?1) AND lease_id = UNHEX(?2) AND token = ?3

@@ -6,4 +6,4 @@ UPDATE sqllock_lease
 SET renewals = renewals + 1,
     changes = LAST_INSERT_ID(changes),
     expires_at = UTC_TIMESTAMP(6) + INTERVAL ttl_us MICROSECOND
-WHERE id = UNHEX(?) AND expires_at > UTC_TIMESTAMP(6)
+WHERE id = UNHEX(?1) AND expires_at > UTC_TIMESTAMP(6)

@@ -2,5 +2,5 @@
 -- the same: a row that stays the same does not count as changed.
 -- Parameters: metadata, name, lease id, token.
 UPDATE sqllock_lock
-SET metadata = UNHEX(?), token = LAST_INSERT_ID(token)
-WHERE name = UNHEX(?) AND lease_id = UNHEX(?) AND token = ?
+SET metadata = UNHEX(?1), token = LAST_INSERT_ID(token)
+WHERE name = UNHEX(?2) AND lease_id = UNHEX(?3) AND token = ?4

@@ -2,6 +2,6 @@
 -- the name. The insert id is the token.
 -- Parameters: new lease id, metadata, waiter_since of that waiter, name, old lease id.
 UPDATE sqllock_lock
-SET token = LAST_INSERT_ID(token + 1), lease_id = UNHEX(?), acquired_at = UTC_TIMESTAMP(6), released_at = NULL, metadata = UNHEX(?),
-    waiter_until = IF(waiter_since = ?, NULL, waiter_until)
-WHERE name = UNHEX(?) AND lease_id = UNHEX(?)
+SET token = LAST_INSERT_ID(token + 1), lease_id = UNHEX(?1), acquired_at = UTC_TIMESTAMP(6), released_at = NULL, metadata = UNHEX(?5),
+    waiter_until = IF(waiter_since = ?4, NULL, waiter_until)
+WHERE name = UNHEX(?2) AND lease_id = UNHEX(?3)

@@ -1,3 +1,3 @@
 -- Fails if another session has locked a share or permit.
 -- Parameters: name, token.
-SELECT count(*) FROM sqllock_permit WHERE name = UNHEX(?) AND token = ? FOR UPDATE NOWAIT
+SELECT count(*) FROM sqllock_permit WHERE name = UNHEX(?1) AND token = ?2 FOR UPDATE NOWAIT
