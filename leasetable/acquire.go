@@ -203,57 +203,51 @@ func (a *attempt) acquireShared(ls *lease) (o outcome, tried bool) {
 	if o, tried = a.acquireInline(ls); tried || a.priority.announcedSince() != 0 {
 		return o, tried
 	}
-	req, takes := a.request(ls.id), &a.store.acquires
-	takes.join(bound.WithValuesOf(a.closing, a.ctx), req)
+	takes := a.store.acquires
+	call := takes.Join(bound.WithValuesOf(a.closing, a.ctx), a.request(ls.id))
 	select {
-	case <-req.done:
-		return req.outcome()
+	case <-call.Done():
+		return outcomeOf(call.Result())
 	case <-a.ctx.Done():
 	}
-	if takes.leave(req) {
+	if takes.Leave(call) {
 		return outcome{err: context.Cause(a.ctx)}, true
 	}
 	a.abandoned = true
 	_ = a.hand(func() { // it fails if the Locker is closed, which ends the lease
-		<-req.done
-		o, _ := req.outcome()
+		<-call.Done()
+		o, _ := outcomeOf(call.Result())
 		a.abandon(ls, o)
 		a.leaveQueue()
 	})
 	return o, true
 }
 
-// outcome returns the outcome of a request that was run, and reports whether it is final. It is not final if the
-// database undid the request because of others: the request may then be repeated.
-func (req *request) outcome() (o outcome, final bool) {
-	if outcomeKnown(req.err) {
+// outcomeOf returns the outcome of a statement that acquires a free name, and reports whether it is final. It is not
+// final if the database undid the statement because of others: it may then be repeated.
+func outcomeOf(got result, err error) (o outcome, final bool) {
+	if outcomeKnown(err) {
 		return outcome{}, false
 	}
-	return outcome{token: req.result.Token, err: req.err, unknown: req.err != nil}, true
+	return outcome{token: got.Token, err: err, unknown: err != nil}, true
 }
 
 // acquireInline does what acquireShared does, by a statement of its own, if no other goroutine is acquiring any name.
 func (a *attempt) acquireInline(ls *lease) (o outcome, tried bool) {
-	var req *request
-	tried = a.store.acquires.inline(func() {
+	final := true
+	tried = a.store.acquires.Inline(func() {
 		// After the caller has left, the answer to the statement may still come for a while. Then the connection is
 		// cut. That costs the connection and a new lease, because it is unknown whether the statement acquired the
 		// name.
-		ctx, done := a.store.acquires.timeouts.with(leaver{a.ctx}, conflictTimeout)
-		defer done()
-		if ctx.Err() != nil {
+		if a.ctx.Err() != nil { // nothing was sent
+			o.err = context.Cause(a.ctx)
 			return
 		}
-		req = a.request(ls.id)
-		req.result, req.err = a.store.acquireFree(ctx, req)
+		ctx, done := linger(a.ctx, conflictTimeout)
+		defer done()
+		o, final = outcomeOf(a.store.acquireFree(ctx, a.request(ls.id)))
 	})
-	switch {
-	case !tried:
-		return outcome{}, false
-	case req == nil: // nothing was sent
-		return outcome{err: context.Cause(a.ctx)}, true
-	}
-	return req.outcome()
+	return o, tried && final
 }
 
 // claimOnLease makes one attempt by running f on ls, on which a claim has begun.
@@ -397,12 +391,12 @@ func (a *attempt) acquireFree(ctx context.Context, id []byte, before bool) (o ou
 		req := a.request(id)
 		if a.member != nil && !met {
 			met = true
-			got, done, err := a.store.acquires.joinGroup(ctx, a.member, req)
-			if o.token = got.Token; done {
+			if got, done, err := a.joinGroup(ctx, req); done {
+				o.token = got.Token
 				return err
 			}
 		}
-		got, err := a.store.acquires.do(ctx, req, before)
+		got, err := a.store.acquireSoon(ctx, req, before)
 		o.token, before = got.Token, true
 		return err
 	})

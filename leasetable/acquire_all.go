@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable/internal/coalesce"
 )
 
 // TryAcquireAll acquires all names if they are free, or none. The names share statements. sqllock.AcquireAll uses it,
@@ -43,28 +44,17 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 // joinGroup runs req together with the other requests of a TryAcquireAll, and reports whether it did. A member that
 // the group does not wait for goes on by itself. The group waits for its members, so they share a statement however
 // late some of their goroutines are.
-func (s *batcher) joinGroup(ctx context.Context, m *member, req *request) (got result, done bool, err error) {
-	req.done = make(chan struct{})
-	all, awaited := m.meet(ctx, req)
+func (a *attempt) joinGroup(ctx context.Context, req *request) (got result, done bool, err error) {
+	mine := coalesce.NewCall[*request, result](req)
+	all, awaited := a.member.meet(ctx, mine)
 	switch {
 	case !awaited:
 		return result{}, false, nil
 	case all == nil:
-		<-req.done // closed by the first member, whose statement has a timeout of its own
+		<-mine.Done() // closed by the first member, whose statement has a timeout of its own
 	default:
-		s.runFor(ctx, all)
+		a.store.acquires.Serve(ctx, all)
 	}
-	return req.result, true, req.err
-}
-
-// runFor runs statements for all reqs, one for each set of alike requests.
-func (s *batcher) runFor(ctx context.Context, reqs []*request) {
-	for len(reqs) > 0 {
-		var some []*request
-		some, reqs = reqs[0].withAlike(reqs[1:])
-		s.run(ctx, some, false)
-		for _, one := range some {
-			close(one.done)
-		}
-	}
+	got, err = mine.Result()
+	return got, true, err
 }

@@ -1,6 +1,23 @@
 package leasetable
 
-import "context"
+import (
+	"context"
+	"time"
+)
+
+// lingerTime is for how long the answer to a statement may still come after its caller has left.
+const lingerTime = 100 * time.Millisecond
+
+// linger returns a context with the values of ctx that ends some time after ctx has ended, or after d. It does not end
+// with the error of ctx. The returned function ends it now.
+func linger(ctx context.Context, d time.Duration) (context.Context, func()) {
+	lingering, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lingerTime, cancel) })
+	return lingering, func() {
+		stop()
+		cancel()
+	}
+}
 
 // orLeave has start run f, and returns what f returned. If ctx ends first it reports that, and late gets the result
 // of f. On an error f was not run.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -178,25 +177,6 @@ func TestASharedStatementWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 			}
 			t.Logf("%d answers lost, %d names asked for in vain", p.answersLost(), lost)
 		}
-	})
-}
-
-// A single request that takes a long time does not delay later requests: they need not follow it in a batch.
-func TestAStatementThatTakesLongIsNotWaitedFor(t *testing.T) {
-	t.Parallel()
-	locktest.OncePerEngine(t)
-	synctest.Test(t, func(*testing.T) {
-		block := make(chan struct{})
-		ask := leasetable.Share(func(name string) {
-			if name == "stuck" {
-				<-block
-			}
-		})
-		stuck := ask("stuck")
-		synctest.Wait() // its statement is running
-		<-ask("other")
-		close(block)
-		<-stuck
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 	"github.com/sqllock/sqllock/schema"
 )
 
@@ -55,15 +56,6 @@ func (k renewalNeeds) spare() time.Duration {
 // fullPause bounds how often a full server is asked for a connection.
 const fullPause = 400 * time.Millisecond
 
-// limitCodes are the codes of servers, and of poolers, that accept no connection at the moment.
-var limitCodes = map[string]bool{
-	"53300": true, "53200": true, "08P01": true, // PostgreSQL; PostgreSQL when its lock table is full; PgBouncer
-	"mysql 1040": true, "mysql 1203": true, "mysql 1226": true,
-}
-
-// isFull reports whether err says that the server, or a pooler, has no connection for this user.
-func isFull(err error) bool { return limitCodes[codeOf(err)] }
-
 // renews reports whether p is the renewal pool.
 func (p *pool) renews() bool { return p.loan.turn != nil }
 
@@ -88,7 +80,7 @@ func (p *pool) noteFull(err error) {
 	now := time.Now()
 	lo.at.Store(now.UnixNano())
 	lo.mu.Lock()
-	lo.err, lo.until = err, now.Add(jitter(pause))
+	lo.err, lo.until = err, now.Add(backoff.Jitter(pause))
 	lo.mu.Unlock()
 	if lo.told != nil {
 		lo.told()

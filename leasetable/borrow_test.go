@@ -131,7 +131,7 @@ func (c *staged) ResetSession(context.Context) error {
 func onStage(t *testing.T, s *stage, sure time.Duration, test func(t *testing.T, work, keep *sqlx.DB)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		work, keep, closePools := leasetable.Pools(s, sure, 6*sure/5)
+		work, keep, closePools := leasetable.OpenPools(s, sure, 6*sure/5)
 		test(t, work, keep)
 		if err := closePools(); err != nil {
 			t.Error(err)

@@ -31,6 +31,8 @@ func newMySQLConn(dc driver.Conn) (driver.Conn, error) {
 	return &mysqlConn{driverConn: c, socket: connector.Socket(dc), prepared: make(map[string]driver.Stmt)}, nil
 }
 
+func (c *mysqlConn) knownSocket() net.Conn { return c.socket }
+
 // plainRows are rows whose columns are named without their tables. The DSN option columnsWithAlias adds the tables.
 type plainRows struct{ driver.Rows }
 
@@ -88,7 +90,7 @@ func (c *mysqlConn) exec(ctx context.Context, f func(context.Context) (driver.Re
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	stop := afterFunc(ctx, c.end)
+	stop := context.AfterFunc(ctx, c.end)
 	result, err := f(context.WithoutCancel(ctx))
 	if !stop() {
 		c.cut = true

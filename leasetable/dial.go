@@ -16,6 +16,9 @@ const (
 	mostDials      = 6                // under way at once
 )
 
+// CloseTimeout is how long a Locker that is being closed tries to reach the database.
+const CloseTimeout = 2 * time.Second
+
 // dialer opens connections under no caller's context: TCP, TLS and authentication together may take longer than one
 // statement may. A dial whose caller has left serves the next caller.
 type dialer struct {
@@ -208,7 +211,7 @@ func (d *dialer) drop() {
 }
 
 // close ends the dials under way, and closes the connections that no caller took. It waits for them for at most
-// endTimeout, because a driver may not end with its context.
+// CloseTimeout, because a driver may not end with its context.
 func (d *dialer) close() {
 	d.mu.Lock()
 	d.end()
@@ -218,7 +221,7 @@ func (d *dialer) close() {
 		d.running.Wait()
 		close(ended)
 	}()
-	timer := time.NewTimer(endTimeout)
+	timer := time.NewTimer(CloseTimeout)
 	defer timer.Stop()
 	select {
 	case <-ended:

@@ -11,6 +11,7 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/lockname"
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 )
 
 // Elector elects one leader at a time among all that campaign for a name, in any process: the leader holds the lock
@@ -72,17 +73,17 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, lease 
 	if lead == nil {
 		return &sqllock.OpError{Op: op, Name: e.name, Err: errors.New("the function that leads is nil")}
 	}
-	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+	for pause := backoff.First; ; pause = min(2*pause, mostPause) {
 		began := time.Now()
 		again, err := e.campaign(ctx, lead)
 		if !again || ctx.Err() != nil {
 			return err
 		}
 		if time.Since(began) > mostPause { // it went well for a while: the next trouble is a new one
-			pause = firstPause
+			pause = backoff.First
 		}
 		e.locker.events.Log(ctx, slog.LevelWarn, "campaigning again", slog.String("lock", e.name), slog.Any("err", err))
-		if cause := sleep(ctx, jitter(pause)); cause != nil {
+		if cause := backoff.Sleep(ctx, backoff.Jitter(pause)); cause != nil {
 			return &sqllock.OpError{Op: op, Name: e.name, Err: fmt.Errorf("%w: %w", cause, err)}
 		}
 	}
@@ -137,7 +138,7 @@ func (e *Elector) Observe(ctx context.Context, every time.Duration) iter.Seq2[sq
 			return
 		}
 		var told *sqllock.Holder // nil: nothing was yielded yet, or an error
-		for ; ; _ = sleep(ctx, every) {
+		for ; ; _ = backoff.Sleep(ctx, every) {
 			leader, err := e.look(ctx)
 			switch {
 			case bound.Ended(ctx):

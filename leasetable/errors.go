@@ -173,3 +173,12 @@ func outcomeKnown(err error) bool {
 	var e *dbError
 	return errors.As(err, &e) && e.outcomeKnown
 }
+
+// limitCodes are the codes of servers, and of poolers, that accept no connection at the moment.
+var limitCodes = map[string]bool{
+	"53300": true, "53200": true, "08P01": true, // PostgreSQL; PostgreSQL when its lock table is full; PgBouncer
+	"mysql 1040": true, "mysql 1203": true, "mysql 1226": true,
+}
+
+// isFull reports whether err says that the server, or a pooler, has no connection for this user.
+func isFull(err error) bool { return limitCodes[codeOf(err)] }

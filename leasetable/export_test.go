@@ -3,10 +3,9 @@ package leasetable
 import (
 	"bytes"
 	"context"
-	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -21,9 +20,9 @@ func Waiting(l *Locker, name string) int { return l.queue.Waiting(name) }
 // statement for many names has acquired. On MariaDB it also makes the server refuse the single statement that needs
 // neither.
 func Spoil(l *Locker) {
-	l.store.texts[acquireAtOnce] = prepared{text: "SELECT name FROM sqllock_nowhere"}
-	l.store.texts[freeMany] = prepared{text: strings.Replace(l.store.texts[freeMany].text, "lease_id IS NULL", "token > 0", 1)}
-	l.store.texts[takenMany] = prepared{text: "SELECT name, token FROM sqllock_nowhere WHERE name = ?"}
+	l.store.texts["acquire_at_once"] = prepared{text: "SELECT name FROM sqllock_nowhere"}
+	l.store.texts["free_many"] = prepared{text: strings.Replace(l.store.texts["free_many"].text, "lease_id IS NULL", "token > 0", 1)}
+	l.store.texts["taken_many"] = prepared{text: "SELECT name, token FROM sqllock_nowhere WHERE name = ?"}
 }
 
 // LookNoMore makes a subscribed notifier not poll for an hour.
@@ -56,33 +55,6 @@ func OrphanPermits(l *Locker) (n int) {
 		ls.mu.Unlock()
 	}
 	return n
-}
-
-// Share makes a batcher whose statements call f for one name after the other. It returns a function that sends a
-// request.
-func Share(f func(name string)) (ask func(name string) (done <-chan struct{})) {
-	frees, takes := new(batcher), new(batcher)
-	newBatchers(frees, takes)
-	takes.hand = func(lead func()) error {
-		go lead()
-		return nil
-	}
-	takes.within = time.Hour
-	takes.one = func(_ context.Context, req *request) (result, error) {
-		f(req.name)
-		return result{}, nil
-	}
-	takes.many = func(_ context.Context, reqs []*request) (map[string]result, error) {
-		for _, req := range reqs {
-			f(req.name)
-		}
-		return nil, nil
-	}
-	return func(name string) <-chan struct{} {
-		req := &request{name: name}
-		takes.join(context.Background(), req)
-		return req.done
-	}
 }
 
 // TakeMany acquires those of names that are free, on l's lease, with the statements for many names. It returns their
@@ -128,7 +100,7 @@ func Explain(ctx context.Context, l *Locker, names []string) (map[string]string,
 		reqs[i] = &request{name: name, token: 1, id: make([]byte, 16)}
 	}
 	ways := make(map[string]string)
-	for _, st := range []statement{freeMany, acquireMany, heldMany, releaseMany, acquireAtOnce, releaseAtOnce} {
+	for _, st := range []statement{"free_many", "acquire_many", "held_many", "release_many", "acquire_at_once", "release_at_once"} {
 		text := l.store.textFor(st, reqs, "1")
 		at := strings.LastIndex(text, "\nUPDATE")
 		if at < 0 {
@@ -174,11 +146,11 @@ func BreakOff(ctx context.Context, l *Locker) error {
 		}
 		own := false // false for a borrowed connection, which is used while an own one takes long to open
 		err = conn.Raw(func(dc any) error {
-			var c *tracked
-			if c, own = dc.(*tracked); !own {
+			var c interface{ Socket() net.Conn }
+			if c, own = dc.(interface{ Socket() net.Conn }); !own {
 				return nil
 			}
-			return c.driverConn.(*postgresConn).socket.Close()
+			return c.Socket().Close()
 		})
 		if err = errors.Join(err, conn.Close()); own || err != nil { // returns it to the pool
 			return err
@@ -188,8 +160,8 @@ func BreakOff(ctx context.Context, l *Locker) error {
 
 // SpoilRest makes the server refuse the statement that acquires the names that the first statement did not acquire.
 func SpoilRest(l *Locker) {
-	l.store.texts[acquireUnlocked] = prepared{text: "SELECT FROM sqllock_nowhere WHERE $1 || $2::bytea || $3::bytea IS NULL"}
-	l.store.texts[insertMany] = prepared{text: "INSERT INTO sqllock_nowhere VALUES {values}"}
+	l.store.texts["acquire_unlocked"] = prepared{text: "SELECT FROM sqllock_nowhere WHERE $1 || $2::bytea || $3::bytea IS NULL"}
+	l.store.texts["insert_many"] = prepared{text: "INSERT INTO sqllock_nowhere VALUES {values}"}
 }
 
 // Work returns the pool of connections for acquisitions and releases.
@@ -197,7 +169,7 @@ func Work(l *Locker) *sqlx.DB { return l.store.work.DB }
 
 // BehindPooler reports whether l has detected a pooler.
 func BehindPooler(l *Locker) bool {
-	return l.store.work.pooler.Load() || l.store.renewals.pooler.Load()
+	return l.store.behindPooler()
 }
 
 // KnowsSocket reports whether l itself closes the sockets of its connections to MySQL to end a statement.
@@ -209,26 +181,10 @@ func KnowsSocket(t *testing.T, l *Locker) (known bool) {
 	}
 	defer conn.Close()                // returns it to the pool
 	_ = conn.Raw(func(dc any) error { // fails only if the function fails
-		known = dc.(*tracked).driverConn.(*mysqlConn).socket != nil
+		known = dc.(interface{ Socket() net.Conn }).Socket() != nil
 		return nil
 	})
 	return known
-}
-
-// Timeout returns a context of the kind that statements have.
-func Timeout(ctx context.Context, d time.Duration) (context.Context, func()) {
-	return new(timeouts).with(ctx, d)
-}
-
-// WaitInVain waits for permission to wait for a row while the row-wait limiter is saturated.
-func WaitInVain(ctx context.Context) error {
-	p := newRowWaitLimiter()
-	locked := func() bool { return false }
-	for !p.saturated() {
-		_, _ = p.acquire(ctx, locked)
-	}
-	_, err := p.acquire(ctx, locked)
-	return classify(err)
 }
 
 // LockerOf returns the Locker of le.
@@ -249,10 +205,7 @@ func TakeLate(ctx context.Context, l *Locker, name string) (token int64, err err
 
 // KnownToken returns the token that l remembers of a name from an acquisition by token or from a release, or 0.
 func KnownToken(l *Locker, name string) int64 {
-	known := &l.store.known
-	known.mu.Lock()
-	defer known.mu.Unlock()
-	return known.tokens[name]
+	return l.store.known.peek(name)
 }
 
 // TakeTooLate acquires a name inline for a caller that has left meanwhile. It reports whether the outcome is unknown.
@@ -278,40 +231,8 @@ func ForcePlaces(ctx context.Context, l *Locker, name string, token int64) (forc
 	return l.store.forcePermits(ctx, name, token)
 }
 
-// Dialer opens the connections of a Locker.
-type Dialer struct{ d *dialer }
-
-// NewDialer returns a Dialer that connects with a function.
-func NewDialer(connect func(context.Context) (driver.Conn, error)) Dialer {
-	return Dialer{newDialer(connect)}
-}
-
-// Hurry makes the Dialer start another attempt after this time instead of some seconds.
-func (d Dialer) Hurry(after time.Duration) { d.d.hurry = func() time.Duration { return after } }
-
-// Dial waits for a connection.
-func (d Dialer) Dial(ctx context.Context) (driver.Conn, error) { return d.d.dial(ctx) }
-
-// Close ends all attempts.
-func (d Dialer) Close() { d.d.close() }
-
 // Join moves le to the lease of other, like an extension.
 func Join(le, other *Lease) error { return other.attachedTo().lease.join(le) }
-
-// Retry exports retry.
-func Retry(ctx context.Context, within time.Duration, f func(context.Context) error) error {
-	return retry(ctx, within, f)
-}
-
-// RetryConflicts exports retryConflicts.
-func RetryConflicts(ctx context.Context, f func(context.Context) error) error {
-	return retryConflicts(ctx, f)
-}
-
-// Failure returns a database error: transient or not, and with a known outcome (the database answered) or not.
-func Failure(transient, answered bool) error {
-	return &dbError{err: errors.New("the database failed"), transient: transient, outcomeKnown: answered}
-}
 
 // RenewLease renews a lease if it belongs to l.
 func RenewLease(ctx context.Context, l *Locker, id []byte) {
@@ -324,18 +245,5 @@ func RenewLease(ctx context.Context, l *Locker, id []byte) {
 	}
 }
 
-// Connected waits for a connection of a pool, like the opening of a lease.
-func Connected(ctx context.Context, db *sql.DB) error {
-	return once(ctx, connectTimeout, (&pool{DB: sqlx.NewDb(db, "pgx")}).connected)
-}
-
 // Renewing reports whether a statement is running on the connection for renewals.
 func Renewing(l *Locker) bool { return l.store.renewals.Stats().InUse > 0 }
-
-// Pools opens the two pools of a Locker, for work and for renewals. Its leases have this TTL and are trusted for sure.
-func Pools(c driver.Connector, sure, ttl time.Duration) (work, keep *sqlx.DB, closePools func() error) {
-	s := &store{}
-	s.open(c)
-	s.renewals.loan.leases = func() renewalNeeds { return renewalNeeds{sure: sure, ttl: ttl} }
-	return s.work.DB, s.renewals.DB, s.close
-}

@@ -3,13 +3,15 @@ package leasetable
 import (
 	"context"
 	"slices"
+
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 )
 
 // freeForgotten frees the names that the lease holds and no lock here has: a crash or a failover of the database has
 // forgotten their release. The lease is retired, so it acquires no names meanwhile. When its last claim has ended,
 // every lock on it is known.
 func (ls *lease) freeForgotten() {
-	for pause := firstPause; ; pause = min(2*pause, ls.ttl/3) {
+	for pause := backoff.First; ; pause = min(2*pause, ls.ttl/3) {
 		if ls.claimless() && ls.freeUnknown(ls.locker.closing) == nil {
 			return
 		}

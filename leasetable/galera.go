@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"strings"
 )
 
 // findGalera finds out whether a connection, which has its settings, leads to MariaDB, and whether it leads to a node
@@ -31,4 +32,11 @@ func (p *pool) findGalera(ctx context.Context, dc driver.Conn) error {
 func isGalera(ctx context.Context, dc driver.Conn) (bool, error) {
 	row, err := lastRow(ctx, dc, "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'")
 	return len(row) == 2 && fmt.Sprintf("%s", row[1]) == "ON", err
+}
+
+// isMariaDB reports whether a server is MariaDB, by its version. A MariaDB server that a proxy presents as MySQL is
+// treated as MySQL.
+func isMariaDB(ctx context.Context, dc driver.Conn) (bool, error) {
+	row, err := lastRow(ctx, dc, "SELECT VERSION()")
+	return len(row) == 1 && strings.Contains(fmt.Sprintf("%s", row[0]), "MariaDB"), err
 }

@@ -14,7 +14,7 @@ type knownTokens struct {
 	tokens map[string]int64 // guarded by mu
 }
 
-const maxKnown = 4 * maxBatch
+const maxKnown = 4000
 
 // remember caches the tokens of names that were freed and had no known waiter.
 func (k *knownTokens) remember(names map[string]result) {
@@ -72,12 +72,19 @@ func (k *knownTokens) forget(name string) int64 {
 	return token
 }
 
+// peek returns the cached token of a name, or 0.
+func (k *knownTokens) peek(name string) int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.tokens[name]
+}
+
 // On PostgreSQL, an answer with a row accounts for half of a Locker's overhead over bare statements, in the server and
 // the driver. On MariaDB, finding out whether a name is free or has a waiter costs as much. So a name is taken again,
 // and freed again, by cheaper statements, as long as no other process is seen to use it.
 
 // hasKnownToken reports whether the database has these statements. On MySQL they would wait for a locked row.
-func (s *store) hasKnownToken() bool { return s.dialect == schema.Postgres || s.work.mariadb.Load() }
+func (s *store) hasKnownToken() bool { return s.dialect == schema.Postgres || s.onMariaDB() }
 
 // acquireKnown takes a name that still has the token it had when this process freed it. The result is zero if it did
 // not take the name.
@@ -109,7 +116,7 @@ func (s *store) releaseKnown(ctx context.Context, req *request) (got result, err
 func (s *store) changeKnown(ctx context.Context, st statement, name string, token int64, args ...any) (result, error) {
 	var rows int64
 	err := s.work.replicated(func() (err error) {
-		rows, err = s.change(ctx, &s.work, st, args...)
+		rows, err = s.change(ctx, s.work, st, args...)
 		return err
 	})
 	if err != nil || rows == 0 {

@@ -179,7 +179,7 @@ func (le *Lease) releaseBoth(ctx context.Context, at attachment) error {
 	freed, err := at.lease.free(ctx, false, func(ctx context.Context) (int64, error) {
 		for _, ls := range at.ends() {
 			req := &request{name: le.Name(), id: ls.id, token: le.token, minHold: le.minHold}
-			if freed, err := ls.store.releases.do(ctx, req, true); freed.Token != 0 || err != nil {
+			if freed, err := ls.store.releaseSoon(ctx, req, true); freed.Token != 0 || err != nil {
 				return ls.noteReleased(le.Name(), freed), err
 			}
 		}
@@ -196,17 +196,17 @@ func (le *Lease) releaseBoth(ctx context.Context, at attachment) error {
 }
 
 // release frees name, held with token, and reports whether it was held. The name stays taken until keep after its
-// acquisition. The first attempt goes through the batcher, whose statements for several names skip locked rows. Later
+// acquisition. The first attempt may share a statement with others, which skips locked rows. Later
 // attempts may wait for the row lock.
 func (ls *lease) release(ctx context.Context, name string, token int64, keep time.Duration) (freed bool, err error) {
 	req := &request{name: name, id: ls.id, token: token, minHold: keep}
-	got, err := ls.store.releases.do(bound.WithValuesOf(ls.locker.closing, ctx), req, false)
+	got, err := ls.store.releaseSoon(bound.WithValuesOf(ls.locker.closing, ctx), req, false)
 	if got.Token != 0 {
 		return ls.noteReleased(name, got) > 0, nil
 	}
 	return ls.free(ctx, err != nil && !outcomeKnown(err), func(ctx context.Context) (int64, error) {
 		again := *req
-		got, err := ls.store.releases.do(ctx, &again, true)
+		got, err := ls.store.releaseSoon(ctx, &again, true)
 		return ls.noteReleased(name, got), err
 	})
 }

@@ -130,12 +130,11 @@ func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
 		}
 		l.dialect = d
 	}
-	store, err := newStore(c, l.dialect, l.tables)
+	store, err := newStore(c, l.dialect, l.tables, l.hand)
 	if err != nil {
 		return nil, err
 	}
 	store.durable = l.durable
-	store.acquires.hand = l.hand
 	l.store = store
 	l.owner = truncate(l.owner)
 	host, _ := os.Hostname() // for people to read; a host without a name shows none
@@ -145,9 +144,7 @@ func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
 	if store.mayNotify() {
 		l.notifier = notifier{store: store, start: l.start, closing: l.closing, pause: subscribedPause}
 	}
-	store.renewals.loan.leases = l.renewalNeeds
-	store.renewals.dialer.hurry = func() time.Duration { return l.renewalNeeds().ttl / 6 }
-	store.renewals.loan.told, store.work.loan.told = l.notifier.giveUp, l.notifier.giveUp
+	store.lend(l.renewalNeeds, l.notifier.giveUp)
 	return l, nil
 }
 

@@ -19,7 +19,7 @@ func (s *store) acquireMany(ctx context.Context, reqs []*request) (got map[strin
 	case schema.MySQL:
 		return s.acquireEach(ctx, reqs)
 	case schema.SQLite:
-		return s.names(s.query(ctx, &s.work, acquireMany, jsonList(reqs), req.id, req.metadata))
+		return s.names(s.query(ctx, s.work, acquireMany, jsonList(reqs), req.id, req.metadata))
 	default:
 		return s.acquireRows(ctx, reqs)
 	}
@@ -29,7 +29,7 @@ func (s *store) acquireMany(ctx context.Context, reqs []*request) (got map[strin
 func (s *store) acquireRows(ctx context.Context, reqs []*request) (got map[string]result, err error) {
 	take := func(st statement, reqs []*request) (got map[string]result, err error) {
 		err = s.work.replicated(func() (err error) {
-			got, err = s.names(s.query(ctx, &s.work, st, array(reqs, appendBytea), reqs[0].id, reqs[0].metadata))
+			got, err = s.names(s.query(ctx, s.work, st, array(reqs, appendBytea), reqs[0].id, reqs[0].metadata))
 			return err
 		})
 		return got, err
@@ -58,10 +58,10 @@ func (s *store) releaseMany(ctx context.Context, reqs []*request) (freed map[str
 	case schema.MySQL:
 		return s.releaseEach(ctx, reqs)
 	case schema.SQLite:
-		return s.names(s.query(ctx, &s.work, releaseMany, jsonList(reqs), req.id, req.minHoldUS()))
+		return s.names(s.query(ctx, s.work, releaseMany, jsonList(reqs), req.id, req.minHoldUS()))
 	default:
 		for _, st := range []statement{releaseMany, releaseUnlocked} {
-			freed, err = s.names(s.query(ctx, &s.work, st, array(reqs, appendBytea), req.id, array(reqs, appendToken), req.minHoldUS(), s.commit(req)))
+			freed, err = s.names(s.query(ctx, s.work, st, array(reqs, appendBytea), req.id, array(reqs, appendToken), req.minHoldUS(), s.commit(req)))
 			if !outcomeKnown(err) {
 				break
 			}

@@ -15,13 +15,6 @@ import (
 // On MariaDB a statement can refuse to wait for row locks. So names are taken and freed there without a read before,
 // unless a row is locked at that moment. The statement notes the names that it changed in a session variable.
 
-// isMariaDB reports whether a server is MariaDB, by its version. A MariaDB server that a proxy presents as MySQL is
-// treated as MySQL.
-func isMariaDB(ctx context.Context, dc driver.Conn) (bool, error) {
-	row, err := lastRow(ctx, dc, "SELECT VERSION()")
-	return len(row) == 1 && strings.Contains(fmt.Sprintf("%s", row[0]), "MariaDB"), err
-}
-
 // longestAtOnce is the maximum length, in bytes, of a statement whose names are noted. Each note copies the notes
 // before it, and the server bounds their length.
 const longestAtOnce = 1 << 16
@@ -30,7 +23,7 @@ const longestAtOnce = 1 << 16
 // tokens. The requests are alike. If done is false, nothing was changed: atOnce does not apply, or the statement
 // failed, maybe because a row was locked.
 func (s *store) atOnce(ctx context.Context, st statement, reqs []*request) (changed map[string]result, done bool, err error) {
-	if !s.work.mariadb.Load() || s.work.galera.Load() || s.unreliableNotes.Load() {
+	if !s.onMariaDB() || s.onGalera() || s.unreliableNotes.Load() {
 		return nil, false, nil
 	}
 	known := false

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 )
 
 // attachment says which lease a lock is attached to. A lock only ever moves to a lease that it was never attached to
@@ -159,7 +160,7 @@ func (le *Lease) tryMove(ls, n *lease) (how moved, err error) {
 	alive, stop := bound.CancelWith(le.locker.closing, le.Context())
 	defer stop()
 	began, unanswered := time.Now(), false
-	for pause := firstPause; ; pause = longer(pause) {
+	for pause := backoff.First; ; pause = backoff.Longer(pause) {
 		there := false
 		err = once(le.locker.closing, attemptTimeout, func(ctx context.Context) (err error) {
 			there, err = ls.store.move(ctx, le.Name(), le.token, ls.id, n.id)
@@ -175,7 +176,7 @@ func (le *Lease) tryMove(ls, n *lease) (how moved, err error) {
 		if !unanswered && (!sqllock.IsRetryable(err) || time.Since(began) > conflictTimeout) {
 			return stayed, err
 		}
-		if sleep(alive, jitter(pause)) != nil {
+		if backoff.Sleep(alive, backoff.Jitter(pause)) != nil {
 			if unanswered {
 				return unknown, err
 			}

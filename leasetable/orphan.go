@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 )
 
 // orphan is a name that a lease may hold without a lock, because an answer was lost.
@@ -38,7 +40,7 @@ func (ls *lease) leaveOrphan(name string, keep time.Duration) {
 // statement with the lost answer may still be under way, so a name that is not held is checked again, until the lease
 // ends.
 func (ls *lease) reapOrphans() {
-	for pause := firstPause; ; pause = min(2*pause, ls.ttl/3, attemptTimeout) {
+	for pause := backoff.First; ; pause = min(2*pause, ls.ttl/3, attemptTimeout) {
 		ls.mu.Lock()
 		orphans := slices.Clone(ls.orphans)
 		ls.mu.Unlock()

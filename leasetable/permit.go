@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"slices"
+
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 )
 
 // A name that is shared or has a limit has one row of sqllock_permit for each holder. Here a permit is either a share
@@ -23,7 +25,7 @@ func (a *attempt) claimPermit(ctx context.Context, ls *lease) (o outcome) {
 	ctx, cancel := context.WithTimeout(ctx, conflictTimeout)
 	defer cancel()
 	unready, asked := 0, int64(0)
-	for pause := firstPause; ; pause = longer(pause) {
+	for pause := backoff.First; ; pause = backoff.Longer(pause) {
 		o.state, o.err = a.readPermits(ctx)
 		if o.err == nil && asked != 0 && o.state.has(ls.id, asked) { // an earlier round took it, whatever the answer was
 			o.token = asked
@@ -64,7 +66,7 @@ func (a *attempt) claimPermit(ctx context.Context, ls *lease) (o outcome) {
 			}
 		}
 		// Another claim was faster. Permits may still be left.
-		if err := sleep(ctx, jitter(pause)); err != nil {
+		if err := backoff.Sleep(ctx, backoff.Jitter(pause)); err != nil {
 			o.err = classify(err)
 			return o
 		}

@@ -3,6 +3,8 @@ package leasetable
 import (
 	"context"
 	"slices"
+
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 )
 
 // orphanPermit is a permit that a lost answer may have left taken: of the name, with the token.
@@ -34,7 +36,7 @@ func (ls *lease) mayHave(orphan orphanPermit) bool {
 
 // reapPermits frees the orphaned permits, one after the other. The end of the lease frees them for good.
 func (ls *lease) reapPermits() {
-	for pause := firstPause; ; pause = min(2*pause, ls.ttl/3) {
+	for pause := backoff.First; ; pause = min(2*pause, ls.ttl/3) {
 		ls.mu.Lock()
 		orphans := slices.Clone(ls.orphanPermits)
 		ls.mu.Unlock()

@@ -20,7 +20,7 @@ func (s *store) readPermits(ctx context.Context, name string) (state lockState, 
 // the row has changed. The token is the next one after that in state, whatever becomes of the answer.
 func (s *store) acquirePermit(ctx context.Context, name string, state lockState, id []byte, limit int) (token int64, err error) {
 	if s.dialect == schema.Postgres {
-		return s.number(ctx, &s.work, acquirePermit, row{[]byte(name)}, state.Token, limit, state.LeaseID, id)
+		return s.number(ctx, s.work, acquirePermit, row{[]byte(name)}, state.Token, limit, state.LeaseID, id)
 	}
 	err = s.inTransaction(ctx, row{[]byte(name)}, func(run runner) (bool, error) {
 		var rows int64
@@ -45,20 +45,20 @@ func (s *store) acquirePermit(ctx context.Context, name string, state lockState,
 
 // releasePermit frees a permit, and returns how many it freed: one or none.
 func (s *store) releasePermit(ctx context.Context, name string, id []byte, token int64) (int64, error) {
-	return s.change(ctx, &s.work, releasePermit, row{[]byte(name)}, id, row{token})
+	return s.change(ctx, s.work, releasePermit, row{[]byte(name)}, id, row{token})
 }
 
 // clearPermit clears the permit of a lease that is over, and reports whether it did. A guarded transaction prevents
 // that.
 func (s *store) clearPermit(ctx context.Context, name string, place lockState) (bool, error) {
-	rows, err := s.change(ctx, &s.work, clearPermit, []byte(name), place.LeaseID, place.Token)
+	rows, err := s.change(ctx, s.work, clearPermit, []byte(name), place.LeaseID, place.Token)
 	return rows > 0, err
 }
 
 // bumpToken bumps the token of a name if it is still the given one. From then on nobody takes a permit on the condition
 // that the name has this token.
 func (s *store) bumpToken(ctx context.Context, name string, token int64) error {
-	_, err := s.change(ctx, &s.work, bumpToken, row{[]byte(name)}, token)
+	_, err := s.change(ctx, s.work, bumpToken, row{[]byte(name)}, token)
 	return err
 }
 
@@ -66,7 +66,7 @@ func (s *store) bumpToken(ctx context.Context, name string, token int64) error {
 // permit since they were read.
 func (s *store) forcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
 	if s.dialect == schema.Postgres {
-		n, err := s.number(ctx, &s.work, forcePermits, []byte(name), token)
+		n, err := s.number(ctx, s.work, forcePermits, []byte(name), token)
 		return n > 0, err
 	}
 	err = s.inTransaction(ctx, nil, func(run runner) (bool, error) {

@@ -113,6 +113,8 @@ func newPostgresConn(ctx context.Context, dc driver.Conn, pooler *atomic.Bool) (
 	}, nil
 }
 
+func (c *postgresConn) knownSocket() net.Conn { return c.socket }
+
 // arguments returns the arguments of a statement for pgx.
 func (c *postgresConn) arguments(args []driver.NamedValue) []driver.NamedValue {
 	if c.prepares {

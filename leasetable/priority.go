@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 )
 
 const (
@@ -90,7 +92,7 @@ func (r *priority) yieldsTo(state lockState) bool {
 // so that not all of the others poll at the same moment.
 func (a *attempt) yield() error {
 	_, grace := a.shares()
-	return sleep(a.ctx, grace+rand.N(yieldTime)) //nolint:gosec // jitter
+	return backoff.Sleep(a.ctx, grace+rand.N(yieldTime)) //nolint:gosec // jitter
 }
 
 // shares returns for how long a process may hand a name off in memory while another process waits for it, and for how
@@ -99,7 +101,7 @@ func (l *Locker) shares() (turnTime, grace time.Duration) {
 	if l.store.notifies() {
 		return 25 * time.Millisecond, yieldTime / 2
 	}
-	return 50 * time.Millisecond, lastPause + lastPause/2
+	return 50 * time.Millisecond, backoff.Last + backoff.Last/2
 }
 
 // yields says which names this process yields to others, and until when.
@@ -136,5 +138,5 @@ func (m *yields) wait(ctx context.Context, name string) (gaveWay bool, err error
 	if !found || !time.Now().Before(until) {
 		return found, nil
 	}
-	return true, sleep(ctx, time.Until(until))
+	return true, backoff.Sleep(ctx, time.Until(until))
 }

@@ -10,10 +10,8 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/clock"
 	"github.com/sqllock/sqllock/internal/trouble"
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 )
-
-// endTimeout is how long a Locker that is being closed tries to reach the database.
-const endTimeout = 2 * time.Second
 
 // errUnused is the cause of the end of a lease that holds nothing.
 var errUnused = errors.New("the lease is not in use")
@@ -84,8 +82,8 @@ func (ls *lease) giveBack() {
 func (ls *lease) renew() {
 	ctx, cancel := ls.untilDeadline()
 	defer cancel()
-	for pause := firstPause; ; pause = longer(pause) {
-		if ls.renewOnce(ctx) == nil || sleep(ctx, jitter(pause)) != nil {
+	for pause := backoff.First; ; pause = backoff.Longer(pause) {
+		if ls.renewOnce(ctx) == nil || backoff.Sleep(ctx, backoff.Jitter(pause)) != nil {
 			return
 		}
 	}
@@ -184,7 +182,7 @@ func (ls *lease) held() int {
 
 // pause waits for about the given time. It reports false, at once, when the lease ends or its Locker is closed.
 func (ls *lease) pause(pause time.Duration) bool {
-	timer := time.NewTimer(jitter(pause))
+	timer := time.NewTimer(backoff.Jitter(pause))
 	defer timer.Stop()
 	select {
 	case <-ls.ended: // and with it everything that it held
@@ -208,7 +206,7 @@ func (ls *lease) deleteRow() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	stop := context.AfterFunc(ls.locker.closing, func() { time.AfterFunc(endTimeout, cancel) })
+	stop := context.AfterFunc(ls.locker.closing, func() { time.AfterFunc(CloseTimeout, cancel) })
 	defer stop()
 	// If this fails, the row has expired, or soon will: nobody renews it any more.
 	_ = retry(ctx, clock.Until(expiry), func(ctx context.Context) error {

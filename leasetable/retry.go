@@ -3,13 +3,9 @@ package leasetable
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
-)
 
-const (
-	firstPause = 5 * time.Millisecond
-	lastPause  = 50 * time.Millisecond
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 )
 
 // attemptTimeout bounds one statement. On a connection that was cut off nothing else does. The next attempt gets
@@ -20,9 +16,9 @@ const attemptTimeout = 3 * time.Second
 // lock. It outlasts a broken connection and a restart of the server.
 func retry(ctx context.Context, within time.Duration, f func(context.Context) error) error {
 	end := time.Now().Add(within)
-	for pause := firstPause; ; pause = longer(pause) {
+	for pause := backoff.First; ; pause = backoff.Longer(pause) {
 		err := once(ctx, min(attemptTimeout, time.Until(end)), f)
-		if e := (*dbError)(nil); !errors.As(err, &e) || !e.transient || time.Until(end) < pause || sleep(ctx, jitter(pause)) != nil {
+		if e := (*dbError)(nil); !errors.As(err, &e) || !e.transient || time.Until(end) < pause || backoff.Sleep(ctx, backoff.Jitter(pause)) != nil {
 			return err
 		}
 	}
@@ -44,30 +40,10 @@ const conflictTimeout = 10 * time.Second
 func retryConflicts(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, conflictTimeout)
 	defer cancel()
-	for pause := firstPause; ; pause = longer(pause) {
+	for pause := backoff.First; ; pause = backoff.Longer(pause) {
 		err := f(ctx)
-		if e := (*dbError)(nil); !errors.As(err, &e) || !e.transient || !e.outcomeKnown || e.passing || isFull(err) || sleep(ctx, jitter(pause)) != nil {
+		if e := (*dbError)(nil); !errors.As(err, &e) || !e.transient || !e.outcomeKnown || e.passing || isFull(err) || backoff.Sleep(ctx, backoff.Jitter(pause)) != nil {
 			return err
 		}
-	}
-}
-
-// longer doubles a pause up to lastPause.
-func longer(pause time.Duration) time.Duration { return min(2*pause, lastPause) }
-
-// jitter returns a random time between half of pause and one and a half, to spread contenders.
-func jitter(pause time.Duration) time.Duration {
-	return pause/2 + rand.N(pause) //nolint:gosec // not a secret
-}
-
-// sleep returns nil after d, or the cause of the end of ctx if that comes first.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // maxRowWaits is how many statements of a Locker may wait for row locks at a time. Together with the two statements
-// that acquire and release a single name (see batcher) they leave one connection to statements that wait for no row
+// that acquire and release a single name (see coalesce.Queue) they leave one connection to statements that wait for no row
 // lock. So a name whose row stays locked delays no acquisition of another name.
 const maxRowWaits = workConns - 3
 
@@ -61,11 +61,11 @@ func (p rowWaitLimiter) saturated() bool { return len(p.waits) == cap(p.waits) }
 type row struct{ key any }
 
 // limitRowWait waits until st may run on p; see rowWaitLimiter.acquire. Statements that wait for no row lock, and those
-// whose number a batcher limits, may run at once.
+// whose number a queue limits, may run at once.
 func (s *store) limitRowWait(ctx context.Context, p *pool, st statement, args ...any) (done func(), err error) {
-	waits := p == &s.work && s.dialect != schema.SQLite
+	waits := p == s.work && s.dialect != schema.SQLite
 	switch st {
-	case acquire, acquireFree, acquireKnown, release, releaseAsync, releaseKnown, releaseKnownAsync: // a batcher limits their number
+	case acquire, acquireFree, acquireKnown, release, releaseAsync, releaseKnown, releaseKnownAsync: // a queue limits their number
 		waits = false
 	case openLease, noteWaiter, removeWaiter, clearPermit: // they insert a new row, or skip locked rows
 		waits = false
@@ -101,22 +101,10 @@ func (s *store) unlocked(ctx context.Context, st statement, args []any) bool {
 	case releasePermit:
 		find = unlockedPermit
 	}
-	rows, err := s.query(ctx, &s.work, find, keys...)
+	rows, err := s.query(ctx, s.work, find, keys...)
 	if err != nil {
 		return false
 	}
 	defer rows.Close()
 	return rows.Next()
-}
-
-// retry returns a function that does what one does, and first waits until the statement may wait for a row lock.
-func (s *store) retry(one func(context.Context, *request) (result, error)) func(context.Context, *request) (result, error) {
-	return func(ctx context.Context, req *request) (result, error) {
-		done, err := s.mayWait(ctx, acquire, row{[]byte(req.name)})
-		if err != nil {
-			return result{}, err
-		}
-		defer done()
-		return one(ctx, req)
-	}
 }

@@ -230,15 +230,3 @@ func TestManyLockedRowsDelayNoClose(t *testing.T) {
 		}
 	})
 }
-
-// The error does not mean that the caller's own deadline has passed.
-func TestWhoMayNotWaitForARowIsToAskAgain(t *testing.T) {
-	t.Parallel()
-	locktest.OncePerEngine(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
-	defer cancel()
-	err := leasetable.WaitInVain(ctx)
-	if !sqllock.IsRetryable(err) || errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
-	}
-}

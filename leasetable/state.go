@@ -71,7 +71,7 @@ func (s *store) read(ctx context.Context, name string) (state lockState, err err
 
 // states runs a statement that returns names, shares or permits.
 func (s *store) states(ctx context.Context, st statement, args ...any) (all []lockState, err error) {
-	rows, err := s.query(ctx, &s.work, st, args...)
+	rows, err := s.query(ctx, s.work, st, args...)
 	if err != nil {
 		return nil, classify(err)
 	}

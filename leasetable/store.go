@@ -11,29 +11,28 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/schema"
 )
 
 // store runs the statements of one dialect on its own connections.
 type store struct {
-	dialect  schema.Dialect
-	texts    map[statement]prepared
-	work     pool // acquisitions, releases and reads
-	renewals pool // renewals, which nothing else may delay
+	pools
+	dialect schema.Dialect
+	texts   map[statement]prepared
 
 	rowWaits rowWaitLimiter
 
-	acquires, releases batcher
+	acquires, releases *queue
 
 	known           knownTokens
 	unreliableNotes atomic.Bool // a session did not keep the notes of a statement; see atOnce
 
-	elsewhere driver.Connector // opens connections that belong to neither pool
-	durable   bool             // releases are durable, like acquisitions; see WithDurableRelease
+	durable bool // releases are durable, like acquisitions; see WithDurableRelease
 }
 
-func newStore(c driver.Connector, d schema.Dialect, t schema.Tables) (*store, error) {
+// newStore returns a store on the tables t of the database that c connects to. hand runs a function in another
+// goroutine.
+func newStore(c driver.Connector, d schema.Dialect, t schema.Tables, hand func(f func()) error) (*store, error) {
 	if err := t.Validate(d); err != nil {
 		return nil, err
 	}
@@ -41,43 +40,17 @@ func newStore(c driver.Connector, d schema.Dialect, t schema.Tables) (*store, er
 	if err != nil {
 		return nil, err
 	}
-	c = connector.Sharing(c, connectTimeout)
-	s := &store{dialect: d, texts: texts, elsewhere: c, rowWaits: newRowWaitLimiter()}
-	newBatchers(&s.releases, &s.acquires)
-	s.acquires.one, s.releases.one = s.acquire, s.release
-	s.acquires.retry, s.releases.retry = s.retry(s.acquire), s.retry(s.release)
-	s.acquires.saturated, s.releases.saturated = s.rowWaits.saturated, s.rowWaits.saturated
-	s.acquires.many, s.releases.many = s.acquireMany, s.releaseMany
-	s.acquires.within, s.releases.within = conflictTimeout, attemptTimeout
-	// All writers of a SQLite file wait for each other, so separate statements gain nothing there.
-	s.acquires.serialized, s.releases.serialized = d == schema.SQLite, d == schema.SQLite
-	s.open(c)
+	s := &store{pools: openPools(c, d), dialect: d, texts: texts, rowWaits: newRowWaitLimiter()}
+	s.newQueues(hand)
 	return s, nil
 }
-
-// open opens the pools.
-func (s *store) open(c driver.Connector) {
-	found := new(findings)
-	s.work.findings, s.renewals.findings = found, found
-	s.work.loan.from, s.renewals.loan.from = &s.renewals, &s.work
-	s.renewals.loan.turn = make(chan struct{}, 1)
-	s.work.open(c, s.dialect, workConns)
-	s.work.SetConnMaxIdleTime(idleTime)
-	// The connection for renewals is opened with the first lease, and stays open while there is a lease. Once the
-	// server has no connection left, it is too late to open one.
-	s.renewals.open(c, s.dialect, renewalConns)
-	s.renewals.dialer.rest = renewableTime
-}
-
-// limited reports whether the server recently had no connection left.
-func (s *store) limited() bool { return s.work.limited() || s.renewals.limited() }
 
 // system is the name of the database for people.
 func (s *store) system() string {
 	switch {
 	case s.dialect == schema.Postgres:
 		return "postgresql"
-	case s.work.mariadb.Load():
+	case s.onMariaDB():
 		return "mariadb"
 	}
 	return string(s.dialect)
@@ -85,36 +58,6 @@ func (s *store) system() string {
 
 // oneWriter reports whether all writers wait for one lock, as they do for a SQLite file.
 func (s *store) oneWriter() bool { return s.dialect == schema.SQLite }
-
-// dropIdle closes the idle connections.
-func (s *store) dropIdle() {
-	for p, most := range map[*pool]int{&s.work: workConns, &s.renewals: renewalConns} {
-		p.SetMaxIdleConns(-1)
-		p.SetMaxIdleConns(most)
-	}
-}
-
-// giveBack closes the connection for renewals, which no lease needs any more. While the server has no connection left,
-// it closes the other idle connections, too.
-func (s *store) giveBack() {
-	s.renewals.giveBack()
-	if s.limited() {
-		s.work.giveBack()
-	}
-}
-
-// prepareRenewal starts to open another connection for renewals.
-func (s *store) prepareRenewal() { s.renewals.prepare() }
-
-// renewalConnection is the number of the latest connection that renewals used: another one may lead to another server.
-func (s *store) renewalConnection() int64 { return s.renewals.latest.Load() }
-
-// connectingTook is how long it took last to open a connection for renewals.
-func (s *store) connectingTook() time.Duration { return s.renewals.dialer.lastTook() }
-
-func (s *store) close() error {
-	return errors.Join(s.work.Close(), s.renewals.Close())
-}
 
 // exec runs a statement once it may wait for row locks; see limitRowWait.
 func (s *store) exec(ctx context.Context, p *pool, st statement, args ...any) (sql.Result, error) {
@@ -177,7 +120,7 @@ func (s *store) release(ctx context.Context, req *request) (got result, err erro
 	if s.commit(req) != nil { // there is no minimum hold
 		st, args = releaseAsync, args[:3]
 	}
-	freed, n, err := s.changeNumber(ctx, &s.work, st, args...)
+	freed, n, err := s.changeNumber(ctx, s.work, st, args...)
 	if freed {
 		got = result{Token: req.token, HasWaiter: n > 0}
 		s.noteReleased(req, got.HasWaiter)
@@ -188,7 +131,7 @@ func (s *store) release(ctx context.Context, req *request) (got result, err erro
 // releaseByLease runs release_by_lease.sql.
 func (s *store) releaseByLease(ctx context.Context, name string, id []byte, keep time.Duration) (freed int64, err error) {
 	req := &request{minHold: keep}
-	return s.change(ctx, &s.work, releaseByLease, row{[]byte(name)}, id, req.minHoldUS())
+	return s.change(ctx, s.work, releaseByLease, row{[]byte(name)}, id, req.minHoldUS())
 }
 
 // acquire runs acquire.sql.
@@ -220,9 +163,9 @@ func (s *store) insert(ctx context.Context, req *request) (token int64, err erro
 	var got result
 	switch s.dialect {
 	case schema.MySQL:
-		got, err = s.acquires.retry(ctx, req)
+		got, err = s.acquirePatiently(ctx, req)
 	case schema.SQLite:
-		got, err = s.acquires.do(ctx, req, false)
+		got, err = s.acquireSoon(ctx, req, false)
 	default:
 		return s.claim(ctx, insert, []byte(req.name), req.id, req.metadata)
 	}
@@ -237,14 +180,14 @@ func (s *store) takeover(ctx context.Context, req *request, dead []byte) (token 
 // claim runs a statement that may acquire a name. It returns the token, or 0 if the statement did not acquire the name.
 func (s *store) claim(ctx context.Context, st statement, args ...any) (token int64, err error) {
 	if s.dialect == schema.MySQL {
-		result, err := s.exec(ctx, &s.work, st, args...)
+		result, err := s.exec(ctx, s.work, st, args...)
 		if err != nil {
 			return 0, classify(err)
 		}
 		token, err = result.LastInsertId() // the affected rows depend on clientFoundRows
 		return token, classify(err)
 	}
-	return s.number(ctx, &s.work, st, args...)
+	return s.number(ctx, s.work, st, args...)
 }
 
 // number runs a statement that returns one number or no row. No row counts as 0.
@@ -277,7 +220,7 @@ func (s *store) maybeNumber(ctx context.Context, p *pool, st statement, args ...
 // session, as on other databases. If a crash of the server forgets such a release, the owner finds out when it connects
 // again. A pooler hides that, and a minimum hold has to survive the crash: then commit returns nil.
 func (s *store) commit(req *request) any {
-	if s.dialect != schema.Postgres || s.durable || s.work.pooler.Load() || s.renewals.pooler.Load() || req.minHold > 0 {
+	if s.dialect != schema.Postgres || s.durable || s.behindPooler() || req.minHold > 0 {
 		return nil
 	}
 	return "off"

@@ -62,12 +62,12 @@ func (s *store) force(ctx context.Context, name string, state lockState) (bool, 
 	args := []any{row{[]byte(name)}, state.LeaseID, state.Token}
 	switch s.dialect {
 	case schema.MySQL:
-		rows, err := s.change(ctx, &s.work, force, args...)
+		rows, err := s.change(ctx, s.work, force, args...)
 		return rows > 0, err
 	case schema.SQLite:
 		return s.forceSQLite(ctx, args)
 	default:
-		n, err := s.number(ctx, &s.work, force, args...)
+		n, err := s.number(ctx, s.work, force, args...)
 		return n > 0, err
 	}
 }
@@ -101,7 +101,7 @@ type transaction struct {
 
 // pin makes sure that a name stays held until the transaction has ended. It reports whether the name is held.
 func (s *store) pin(ctx context.Context, tx transaction, h heldName) (found bool, err error) {
-	if s.renewals.galera.Load() {
+	if s.onGalera() {
 		switch {
 		case h.permit:
 			return false, fmt.Errorf("%w: to guard a permit on a Galera node, where a lock on its row keeps nobody out", sqllock.ErrUnsupported)

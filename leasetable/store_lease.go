@@ -30,9 +30,9 @@ var errOldProgram = fmt.Errorf("%w: the tables take a later release of this prog
 // time than connecting may take. The error matches errNoLease. After an error the row may be there, but nothing refers
 // to it, and it expires.
 func (s *store) openLease(ctx context.Context, l leaseRow, within time.Duration) (sent time.Time, err error) {
-	p := &s.renewals
+	p := s.renewals
 	if l.ticket {
-		p = &s.work
+		p = s.work
 	}
 	if err := once(ctx, connectTimeout, p.connected); err != nil {
 		return sent, fmt.Errorf("%w: %w", errNoLease, err)
@@ -60,36 +60,36 @@ func (s *store) openLease(ctx context.Context, l leaseRow, within time.Duration)
 // renew renews a lease. It reports whether the lease row was there, and returns the count of changes that others made
 // to the locks of the lease.
 func (s *store) renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
-	return s.changeNumber(ctx, &s.renewals, renew, id)
+	return s.changeNumber(ctx, s.renewals, renew, id)
 }
 
 // endLease deletes a lease row, and so frees all that the lease holds. It uses the connection for renewals.
 func (s *store) endLease(ctx context.Context, id []byte) error {
-	_, err := s.change(ctx, &s.renewals, endLease, id)
+	_, err := s.change(ctx, s.renewals, endLease, id)
 	return err
 }
 
 // endTicket deletes the lease row of a ticket. It may wait for the row.
 func (s *store) endTicket(ctx context.Context, id []byte) error {
-	_, err := s.change(ctx, &s.work, endLease, row{id})
+	_, err := s.change(ctx, s.work, endLease, row{id})
 	return err
 }
 
 // expire deletes the row of a lease that has expired, and reports whether it did. A renewal that comes before keeps the
 // lease alive; a renewal that comes after finds no row.
 func (s *store) expire(ctx context.Context, id []byte) (expired bool, err error) {
-	rows, err := s.change(ctx, &s.work, expire, row{id})
+	rows, err := s.change(ctx, s.work, expire, row{id})
 	return rows > 0, err
 }
 
 // expireUnchanged deletes the row of a lease that was not renewed since its renewals were counted, and reports whether
 // it did.
 func (s *store) expireUnchanged(ctx context.Context, id []byte, renewals int64) (expired bool, err error) {
-	rows, err := s.change(ctx, &s.work, expireUnchanged, row{id}, renewals)
+	rows, err := s.change(ctx, s.work, expireUnchanged, row{id}, renewals)
 	return rows > 0, err
 }
 
 // purge deletes up to limit rows of leases that expired at least the given time ago, and returns how many.
 func (s *store) purge(ctx context.Context, ago time.Duration, limit int) (int64, error) {
-	return s.change(ctx, &s.work, purge, max(ago, 0).Microseconds(), limit)
+	return s.change(ctx, s.work, purge, max(ago, 0).Microseconds(), limit)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"net"
 	"sync/atomic"
 	"time"
 )
@@ -72,6 +73,14 @@ func (c *tracked) Close() error {
 type asked struct {
 	at      time.Time
 	answers int64 // the number of answers before
+}
+
+// Socket returns the socket of the connection, or nil if it is not known.
+func (c *tracked) Socket() net.Conn {
+	if known, ok := c.driverConn.(interface{ knownSocket() net.Conn }); ok {
+		return known.knownSocket()
+	}
+	return nil
 }
 
 func (c *tracked) ask() asked { return asked{time.Now(), c.pool.health.answers.Load()} }

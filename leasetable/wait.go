@@ -13,6 +13,7 @@ import (
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/trouble"
 	"github.com/sqllock/sqllock/internal/waiting"
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 )
 
 // waitAtMost is wait, for as long as the options allow.
@@ -108,7 +109,7 @@ func (a *attempt) poll() (lease *Lease, err error) {
 	defer func() { stop() }()
 	var held *sqllock.HeldError // nil unless the last answer was that the name is held
 	var outage trouble.Pause
-	for pause := firstPause; err != nil; pause = a.longer(pause) {
+	for pause := backoff.First; err != nil; pause = a.longer(pause) {
 		now := (*sqllock.HeldError)(nil)
 		rest := time.Duration(0)
 		switch {
@@ -135,15 +136,15 @@ func (a *attempt) poll() (lease *Lease, err error) {
 			held, a.waited = nil, true
 			stop() // the connection of the notifier may have ended, too
 			heard, stop = nil, func() {}
-			rest, pause = outage.Next(), firstPause
+			rest, pause = outage.Next(), backoff.First
 		}
 		first := false
 		if now == nil || a.priority.announce(a) == nil {
 			if a.next() {
-				pause = firstPause
+				pause = backoff.First
 			}
 			if rest == 0 {
-				rest = jitter(pause)
+				rest = backoff.Jitter(pause)
 			}
 			if first, err = a.pause(heard, a.holding.untilExpiry(rest)); err != nil {
 				return nil, a.stillHeld(held, err)
@@ -165,7 +166,7 @@ func (a *attempt) longer(pause time.Duration) time.Duration {
 	if a.notifier.subscribed() && a.holding.LeaseID != nil && !a.priority.unannounced {
 		return a.notifier.pause
 	}
-	return longer(pause)
+	return backoff.Longer(pause)
 }
 
 // next reports whether a has waited longest for a name that is handed from one holder to the next, and is not notified
@@ -257,7 +258,7 @@ func (s *observation) update(state lockState) {
 // read at the same moment.
 func (s *observation) untilExpiry(pause time.Duration) time.Duration {
 	if left := time.Until(s.expiry); left > 0 && left < pause {
-		return min(pause, left+rand.N(firstPause)) //nolint:gosec // jitter
+		return min(pause, left+rand.N(backoff.First)) //nolint:gosec // jitter
 	}
 	return pause
 }

@@ -1,0 +1,34 @@
+// Package backoff has the pauses between attempts.
+package backoff
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// First and Last are the shortest and the longest pause between attempts that follow each other.
+const (
+	First = 5 * time.Millisecond
+	Last  = 50 * time.Millisecond
+)
+
+// Longer doubles a pause up to Last.
+func Longer(pause time.Duration) time.Duration { return min(2*pause, Last) }
+
+// Jitter returns a random time between half of pause and one and a half, to spread contenders.
+func Jitter(pause time.Duration) time.Duration {
+	return pause/2 + rand.N(pause) //nolint:gosec // not a secret
+}
+
+// Sleep returns nil after d, or the cause of the end of ctx if that comes first.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,192 @@
+package coalesce
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+)
+
+// maxBatch bounds how many requests one statement serves.
+const maxBatch = 1000
+
+// A statement for one request may wait for a row lock. Other requests do not wait for a statement that takes much
+// longer than those before it: they get another statement, which waits for no row lock.
+const (
+	maxRunning     = 3
+	maxPace        = 250 * time.Millisecond
+	maxBatchWindow = 500 * time.Microsecond
+)
+
+// slow is how long a statement may take before the next request stops waiting for it. The caller holds mu.
+func (q *Queue[R, T]) slow() time.Duration { return max(5*time.Millisecond, 2*q.pace) }
+
+// mayStart reports whether a statement can start now. The caller holds mu.
+func (q *Queue[R, T]) mayStart() bool {
+	running := q.running
+	if !q.inlineSince.IsZero() && !q.serialized && time.Since(q.inlineSince) > q.slow() { // it seems to wait for a row lock
+		running--
+	}
+	switch {
+	case q.windowOpen || q.running == maxRunning:
+		return false
+	case running == 0 && q.busy == 0:
+		return true
+	}
+	return !q.serialized && time.Since(q.began) > q.slow()
+}
+
+// start counts a statement that starts, and reports whether it is, or could become, one for several requests. The
+// caller holds mu.
+func (q *Queue[R, T]) start() (several bool) {
+	q.running++
+	q.began = time.Now()
+	if several = q.size > 1; several {
+		q.busy++
+	}
+	return several
+}
+
+// ended counts a statement, which was for so many callers, as ended. The caller holds mu.
+func (q *Queue[R, T]) ended(several bool, callers int) {
+	q.running--
+	if several {
+		q.busy--
+	}
+	q.size = min(max(callers+q.waiting(), q.size/2), maxBatch)
+}
+
+// next starts a statement for the queued calls, if one can start. The caller holds mu.
+func (p *pair[R, T]) next() (q *Queue[R, T], several bool) {
+	for _, q := range p.queues {
+		switch {
+		case len(q.calls) == 0:
+		case q.mayStart():
+			return q, q.start()
+		case !q.serialized && !q.alarmed:
+			q.alarmed = true
+			q.alarm.Reset(q.slow())
+		}
+	}
+	return nil, false
+}
+
+// alarmRang has a statement run for the calls that wait for a slow one.
+func (q *Queue[R, T]) alarmRang() {
+	q.mu.Lock()
+	q.alarmed = false
+	q.startFlush()
+}
+
+// startFlush has another goroutine run statements for the queued calls, if one can start. The caller holds mu, and
+// startFlush unlocks it.
+func (p *pair[R, T]) startFlush() {
+	q, several := p.next()
+	p.mu.Unlock()
+	if q == nil {
+		return
+	}
+	flush := func() { q.flush(several) }
+	if p.hand(flush) != nil { // the statements fail at once, since their contexts have ended
+		flush()
+	}
+}
+
+// flush runs a statement, which was started, and then others as long as there are queued calls.
+func (q *Queue[R, T]) flush(several bool) {
+	for q != nil {
+		q.mu.Lock()
+		if several {
+			q = q.batchWindow()
+		}
+		var calls []*Call[R, T]
+		if len(q.calls) > 0 {
+			calls, q.calls = q.firstAlike(q.calls)
+		}
+		began := time.Now()
+		q.began = began
+		single := len(calls) == 1 && !several && q.inlineSince.IsZero()
+		if single {
+			q.inlineSince = began
+		}
+		q.mu.Unlock()
+
+		if len(calls) > 0 {
+			q.run(calls[0].ctx, calls, single)
+		}
+		q.mu.Lock()
+		if single {
+			q.inlineSince = time.Time{}
+		}
+		if len(calls) > 1 {
+			q.pace = min(time.Since(began), maxPace)
+		}
+		q.ended(several, len(calls))
+		var next *Queue[R, T]
+		next, several = q.next()
+		q.mu.Unlock()
+		for _, call := range calls {
+			close(call.done)
+		}
+		q = next
+	}
+}
+
+// waiting is how many calls are queued. The caller holds mu.
+func (p *pair[R, T]) waiting() int { return len(p.queues[0].calls) + len(p.queues[1].calls) }
+
+// batchWindow waits for as many calls as came lately, for at most ¼ of pace and 0.5 ms. Then it returns the queue to
+// serve: the first of the pair if that has calls and runs no statement, so that all callers come to ask for the same.
+// The caller holds mu, which is unlocked meanwhile.
+func (q *Queue[R, T]) batchWindow() *Queue[R, T] {
+	q.windowOpen = true
+	for end := time.Now().Add(min(q.pace/4, maxBatchWindow)); q.waiting() < q.size && time.Now().Before(end); {
+		q.mu.Unlock()
+		runtime.Gosched()
+		q.mu.Lock()
+	}
+	q.windowOpen = false
+	if first := q.queues[0]; first.running == 0 && len(first.calls) > 0 {
+		q.running--
+		first.running++
+		return first
+	}
+	return q
+}
+
+// firstAlike returns the first call with the others that can share a statement with it, and the rest.
+func (q *Queue[R, T]) firstAlike(calls []*Call[R, T]) (alike, rest []*Call[R, T]) {
+	for _, call := range calls {
+		if len(alike) == 0 || len(alike) < maxBatch && q.statements.Alike(calls[0].request, call.request) {
+			alike = append(alike, call)
+		} else {
+			rest = append(rest, call)
+		}
+	}
+	return alike, rest
+}
+
+// run runs a statement for calls and writes their results. The statement for a single call may wait for a row lock.
+func (q *Queue[R, T]) run(ctx context.Context, calls []*Call[R, T], single bool) {
+	ctx, cancel := context.WithTimeout(ctx, q.within)
+	defer cancel()
+	if single {
+		calls[0].result, calls[0].err = q.statements.One(ctx, calls[0].request)
+		return
+	}
+	requests := make([]R, len(calls))
+	for i, call := range calls {
+		requests[i] = call.request
+	}
+	results, err := q.statements.Many(ctx, requests)
+	for i, call := range calls {
+		switch {
+		case err == nil:
+			call.result = results[i]
+		case dberr.OutcomeKnown(err) && !q.serialized: // nothing was done, maybe because of one request: each goes on alone
+		default:
+			call.err = err
+		}
+	}
+}

@@ -1,0 +1,157 @@
+// Package coalesce has concurrent callers share a statement, and so a commit: requests that come while statements run
+// are served together when one of these ends. It knows nothing of locks.
+package coalesce
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Statements serve the requests of a queue.
+type Statements[R, T any] interface {
+	// One serves a single request. It may wait for a row lock.
+	One(ctx context.Context, request R) (T, error)
+
+	// Many serves requests that are alike, and returns their results in the same order. It waits for no row lock.
+	Many(ctx context.Context, requests []R) ([]T, error)
+
+	// Alike reports whether one statement can serve both requests.
+	Alike(a, b R) bool
+}
+
+// Call is the request of one caller.
+type Call[R, T any] struct {
+	request R
+	ctx     context.Context //nolint:containedctx // the caller's, for a statement whose first request this is
+	done    chan struct{}   // closed when the request was served
+
+	// Written before done is closed:
+	result T
+	err    error
+}
+
+// NewCall returns a call for [Queue.Serve].
+func NewCall[R, T any](request R) *Call[R, T] {
+	return &Call[R, T]{request: request, done: make(chan struct{})}
+}
+
+// Done is closed when the request was served.
+func (c *Call[R, T]) Done() <-chan struct{} { return c.done }
+
+// Result returns the result of a request that was served.
+func (c *Call[R, T]) Result() (T, error) { return c.result, c.err }
+
+// Queue has the callers of one kind of statement share it.
+type Queue[R, T any] struct {
+	*pair[R, T]
+	statements Statements[R, T]
+	within     time.Duration // bounds a statement
+	serialized bool          // one statement at a time, and no request bypasses the queue
+
+	running     int           // guarded by mu: how many statements run
+	inlineSince time.Time     // guarded by mu: when the one statement began that may wait for a row lock; zero: there is none
+	windowOpen  bool          // guarded by mu: the batch window is open: a statement waits for more requests before it is sent
+	pace        time.Duration // guarded by mu: how long the last statement for several requests took
+	calls       []*Call[R, T] // guarded by mu: the calls that wait for the next statement
+	alarm       *time.Timer   // guarded by mu: starts another statement for the queue if the running ones are slow
+	alarmed     bool          // guarded by mu: the alarm is set
+}
+
+// pair is the state that two queues share. Callers completed by one batch tend to return together, maybe to the other
+// queue. While there are many callers, one statement runs at a time, and the next one serves all of them.
+type pair[R, T any] struct {
+	hand func(f func()) error // runs f in another goroutine
+
+	mu     sync.Mutex
+	queues [2]*Queue[R, T] // the first one is served first
+	size   int             // guarded by mu: how many callers there were lately
+	busy   int             // guarded by mu: how many statements run that are, or could have been, for several requests
+	began  time.Time       // guarded by mu: when the last statement began
+}
+
+// Kind is one kind of statement.
+type Kind[R, T any] struct {
+	Statements[R, T]
+	Within     time.Duration // bounds a statement
+	Serialized bool          // statements wait for each other in any case: one at a time
+}
+
+// New returns two queues that share their state. hand runs a function in another goroutine. If it fails, the function
+// is run at once.
+func New[R, T any](hand func(f func()) error, a, b Kind[R, T]) (first, second *Queue[R, T]) {
+	p := &pair[R, T]{hand: hand}
+	for i, kind := range []Kind[R, T]{a, b} {
+		q := &Queue[R, T]{pair: p, statements: kind.Statements, within: kind.Within, serialized: kind.Serialized}
+		q.alarm = time.AfterFunc(time.Hour, q.alarmRang)
+		q.alarm.Stop()
+		p.queues[i] = q
+	}
+	return p.queues[0], p.queues[1]
+}
+
+// Do serves a request, together with others if there are any.
+func (q *Queue[R, T]) Do(ctx context.Context, request R) (T, error) {
+	var call *Call[R, T]
+	alone := q.Inline(func() {
+		call = &Call[R, T]{request: request}
+		q.run(ctx, []*Call[R, T]{call}, true)
+	})
+	if !alone {
+		call = q.Join(ctx, request)
+		<-call.done
+	}
+	return call.result, call.err
+}
+
+// Inline runs f, a statement for one request that may wait for a row lock, if there are no other requests and it can
+// start now. It reports whether it ran f. Handing a statement to another goroutine costs a tenth of it.
+func (q *Queue[R, T]) Inline(f func()) bool {
+	q.mu.Lock()
+	if q.size > 1 || len(q.calls) > 0 || !q.inlineSince.IsZero() || !q.mayStart() {
+		q.mu.Unlock()
+		return false
+	}
+	several := q.start()
+	q.inlineSince = q.began
+	q.mu.Unlock()
+	f()
+	q.mu.Lock()
+	q.inlineSince = time.Time{}
+	q.ended(several, 1)
+	q.startFlush()
+	return true
+}
+
+// Join queues a request for a statement that serves all requests that have come by then. The statement has the values
+// and the end of ctx if it is the first of them.
+func (q *Queue[R, T]) Join(ctx context.Context, request R) *Call[R, T] {
+	call := NewCall[R, T](request)
+	call.ctx = ctx
+	q.mu.Lock()
+	q.calls = append(q.calls, call)
+	q.startFlush()
+	return call
+}
+
+// Leave takes a call out of the queue, and reports whether it was still there.
+func (q *Queue[R, T]) Leave(call *Call[R, T]) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	before := len(q.calls)
+	q.calls = slices.DeleteFunc(q.calls, func(other *Call[R, T]) bool { return other == call })
+	return len(q.calls) < before
+}
+
+// Serve runs statements for calls that bypass the queue, one for each set of alike requests.
+func (q *Queue[R, T]) Serve(ctx context.Context, calls []*Call[R, T]) {
+	for len(calls) > 0 {
+		var some []*Call[R, T]
+		some, calls = q.firstAlike(calls)
+		q.run(ctx, some, false)
+		for _, call := range some {
+			close(call.done)
+		}
+	}
+}
