@@ -11,6 +11,8 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/lockname"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // TryAcquire implements sqllock.Acquirer. Its *sqllock.HeldError names the holder, the holder's token and the time at
@@ -96,7 +98,7 @@ func (l *Locker) leaveReadOnly(err error) {
 	if !errors.Is(err, sqllock.ErrReadOnly) {
 		return
 	}
-	l.store.dropIdle()
+	l.store.DropIdle()
 }
 
 // try acquires the name if it is free or its lease has expired. An attempt to get a share or permit bypasses the wait
@@ -142,18 +144,18 @@ func (l *Locker) endTurn(name string, place bool) {
 func (a *attempt) heldHere() error {
 	held := &sqllock.HeldError{Name: a.name}
 	state, err := a.read()
-	if err == nil && state.taken() {
-		held.Holder = state.holder()
+	if err == nil && state.Taken() {
+		held.Holder = state.Holder()
 	}
 	return held
 }
 
 // outcome says how a claim ended.
 type outcome struct {
-	token   int64     // 0: the name was not acquired
-	state   lockState // what holds the name, if it was not acquired
-	permit  bool      // the claim was for a share or permit
-	unknown bool      // the answer to a statement that may have acquired the name was lost
+	token   int64       // 0: the name was not acquired
+	state   store.State // what holds the name, if it was not acquired
+	permit  bool        // the claim was for a share or permit
+	unknown bool        // the answer to a statement that may have acquired the name was lost
 	err     error
 }
 
@@ -168,7 +170,7 @@ func (a *attempt) claim() (lease *Lease, err error) {
 		}
 	}
 	if lost(err) {
-		err = &dbError{err: fmt.Errorf("the lease that the name was claimed by has ended: %v", err), transient: true} //nolint:errorlint // see above
+		err = &dberr.Error{Err: fmt.Errorf("the lease that the name was claimed by has ended: %v", err), Transient: true} //nolint:errorlint // see above
 	}
 	return lease, err
 }
@@ -180,7 +182,7 @@ func (a *attempt) claimOnce() (*Lease, error) {
 		return nil, err
 	}
 	// All writers of a SQLite file queue for one lock, so on SQLite a claim reads before it tries.
-	tryFirst := !a.store.oneWriter() || a.member != nil
+	tryFirst := !a.store.OneWriter() || a.member != nil
 	if tryFirst && a.member == nil && !a.permit() {
 		reviews := ls.verificationsBegun()
 		o, tried := a.acquireShared(ls)
@@ -203,7 +205,7 @@ func (a *attempt) acquireShared(ls *lease) (o outcome, tried bool) {
 	if o, tried = a.acquireInline(ls); tried || a.priority.announcedSince() != 0 {
 		return o, tried
 	}
-	takes := a.store.acquires
+	takes := a.store.Acquires
 	call := takes.Join(bound.WithValuesOf(a.closing, a.ctx), a.request(ls.id))
 	select {
 	case <-call.Done():
@@ -225,8 +227,8 @@ func (a *attempt) acquireShared(ls *lease) (o outcome, tried bool) {
 
 // outcomeOf returns the outcome of a statement that acquires a free name, and reports whether it is final. It is not
 // final if the database undid the statement because of others: it may then be repeated.
-func outcomeOf(got result, err error) (o outcome, final bool) {
-	if outcomeKnown(err) {
+func outcomeOf(got store.Result, err error) (o outcome, final bool) {
+	if dberr.OutcomeKnown(err) {
 		return outcome{}, false
 	}
 	return outcome{token: got.Token, err: err, unknown: err != nil}, true
@@ -235,7 +237,7 @@ func outcomeOf(got result, err error) (o outcome, final bool) {
 // acquireInline does what acquireShared does, by a statement of its own, if no other goroutine is acquiring any name.
 func (a *attempt) acquireInline(ls *lease) (o outcome, tried bool) {
 	final := true
-	tried = a.store.acquires.Inline(func() {
+	tried = a.store.Acquires.Inline(func() {
 		// After the caller has left, the answer to the statement may still come for a while. Then the connection is
 		// cut. That costs the connection and a new lease, because it is unknown whether the statement acquired the
 		// name.
@@ -243,9 +245,9 @@ func (a *attempt) acquireInline(ls *lease) (o outcome, tried bool) {
 			o.err = context.Cause(a.ctx)
 			return
 		}
-		ctx, done := linger(a.ctx, conflictTimeout)
+		ctx, done := linger(a.ctx, dberr.ConflictTimeout)
 		defer done()
-		o, final = outcomeOf(a.store.acquireFree(ctx, a.request(ls.id)))
+		o, final = outcomeOf(a.store.AcquireFree(ctx, a.request(ls.id)))
 	})
 	return o, tried && final
 }
@@ -325,8 +327,8 @@ func (a *attempt) claimOn(ctx context.Context, ls *lease, tryFirst bool) (o outc
 				return o
 			}
 		}
-		o.err = once(ctx, attemptTimeout, func(ctx context.Context) (err error) {
-			o.state, err = a.store.read(ctx, a.name)
+		o.err = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+			o.state, err = a.store.Read(ctx, a.name)
 			return err
 		})
 		if o.err != nil {
@@ -337,10 +339,10 @@ func (a *attempt) claimOn(ctx context.Context, ls *lease, tryFirst bool) (o outc
 			o.unknown = true
 			return o
 		}
-		if state.taken() {
+		if state.Taken() {
 			return o
 		}
-		if state.LeaseID == nil && state.Permits.Valid {
+		if state.LeaseID == nil && state.Limit.Valid {
 			var tried bool
 			o, tried = a.convert(ctx, ls, state)
 			if o.state = state; o.token != 0 || o.err != nil || !tried {
@@ -349,7 +351,7 @@ func (a *attempt) claimOn(ctx context.Context, ls *lease, tryFirst bool) (o outc
 			continue
 		}
 		if state.Token == 0 { // the name has no row
-			o = a.take(ctx, func(ctx context.Context) (int64, error) { return a.store.insert(ctx, a.request(ls.id)) })
+			o = a.take(ctx, func(ctx context.Context) (int64, error) { return a.store.Insert(ctx, a.request(ls.id)) })
 			if o.token != 0 || o.err != nil {
 				return o
 			}
@@ -368,7 +370,7 @@ func (a *attempt) claimOn(ctx context.Context, ls *lease, tryFirst bool) (o outc
 			}
 		}
 		o = a.take(ctx, func(ctx context.Context) (int64, error) {
-			return a.store.takeover(ctx, a.request(ls.id), state.LeaseID)
+			return a.store.Takeover(ctx, a.request(ls.id), state.LeaseID)
 		})
 		if o.token != 0 || o.err != nil {
 			return o
@@ -379,15 +381,15 @@ func (a *attempt) claimOn(ctx context.Context, ls *lease, tryFirst bool) (o outc
 }
 
 // request returns the request for a statement that acquires the name for the lease id.
-func (a *attempt) request(id []byte) *request {
-	return &request{name: a.name, id: id, since: a.priority.announcedSince(), metadata: bytesOf(a.metadata)}
+func (a *attempt) request(id []byte) *store.Request {
+	return &store.Request{Name: a.name, ID: id, Since: a.priority.announcedSince(), Metadata: bytesOf(a.metadata)}
 }
 
-// acquireFree acquires the name if it is free. The first time it uses a batch, whose statement does not wait for a
+// AcquireFree acquires the name if it is free. The first time it uses a batch, whose statement does not wait for a
 // row lock. If before is set it was tried already, and a statement of its own may wait for the row.
 func (a *attempt) acquireFree(ctx context.Context, id []byte, before bool) (o outcome) {
 	met := before
-	o.err = retryConflicts(ctx, func(ctx context.Context) error {
+	o.err = dberr.RetryConflicts(ctx, func(ctx context.Context) error {
 		req := a.request(id)
 		if a.member != nil && !met {
 			met = true
@@ -396,28 +398,28 @@ func (a *attempt) acquireFree(ctx context.Context, id []byte, before bool) (o ou
 				return err
 			}
 		}
-		got, err := a.store.acquireSoon(ctx, req, before)
+		got, err := a.store.AcquireSoon(ctx, req, before)
 		o.token, before = got.Token, true
 		return err
 	})
-	o.unknown = o.err != nil && !outcomeKnown(o.err)
+	o.unknown = o.err != nil && !dberr.OutcomeKnown(o.err)
 	return o
 }
 
 // take runs a statement that may acquire the name, and repeats it if the database undid it because of others.
 func (a *attempt) take(ctx context.Context, statement func(context.Context) (token int64, err error)) (o outcome) {
-	o.err = retryConflicts(ctx, func(ctx context.Context) (err error) {
+	o.err = dberr.RetryConflicts(ctx, func(ctx context.Context) (err error) {
 		o.token, err = statement(ctx)
 		return err
 	})
-	o.unknown = o.err != nil && !outcomeKnown(o.err)
+	o.unknown = o.err != nil && !dberr.OutcomeKnown(o.err)
 	return o
 }
 
 // expireLease deletes the row of a lease that has expired. It reports whether this call deleted it.
 func (a *attempt) expireLease(ctx context.Context, id []byte) (expired bool, err error) {
-	err = retryConflicts(ctx, func(ctx context.Context) (err error) {
-		expired, err = a.store.expire(ctx, id)
+	err = dberr.RetryConflicts(ctx, func(ctx context.Context) (err error) {
+		expired, err = a.store.Expire(ctx, id)
 		return err
 	})
 	return expired, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/coalesce"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // TryAcquireAll acquires all names if they are free, or none. The names share statements. sqllock.AcquireAll uses it,
@@ -44,16 +45,16 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 // joinGroup runs req together with the other requests of a TryAcquireAll, and reports whether it did. A member that
 // the group does not wait for goes on by itself. The group waits for its members, so they share a statement however
 // late some of their goroutines are.
-func (a *attempt) joinGroup(ctx context.Context, req *request) (got result, done bool, err error) {
-	mine := coalesce.NewCall[*request, result](req)
+func (a *attempt) joinGroup(ctx context.Context, req *store.Request) (got store.Result, done bool, err error) {
+	mine := coalesce.NewCall[*store.Request, store.Result](req)
 	all, awaited := a.member.meet(ctx, mine)
 	switch {
 	case !awaited:
-		return result{}, false, nil
+		return store.Result{}, false, nil
 	case all == nil:
 		<-mine.Done() // closed by the first member, whose statement has a timeout of its own
 	default:
-		a.store.acquires.Serve(ctx, all)
+		a.store.Acquires.Serve(ctx, all)
 	}
 	got, err = mine.Result()
 	return got, true, err

@@ -8,6 +8,8 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/lockname"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // Info is the state of a name in the tables.
@@ -74,12 +76,12 @@ func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Optio
 // result is not a snapshot.
 func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([]Info, error) {
 	const page = 1000
-	last := prefix + strings.Repeat("\xff", maxName)
+	last := prefix + strings.Repeat("\xff", store.MaxName)
 	var infos []Info
 	for from := prefix; ; {
-		var seen []lockState
+		var seen []store.State
 		err := l.ask(ctx, "list", prefix, func(ctx context.Context) (err error) {
-			seen, err = l.store.list(ctx, from, last, page)
+			seen, err = l.store.List(ctx, from, last, page)
 			return err
 		})
 		if err != nil {
@@ -90,7 +92,7 @@ func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([
 			return nil, err
 		}
 		for _, s := range seen {
-			s.permits = together[string(s.Name)]
+			s.Permits = together[string(s.Name)]
 			info := infoOf(s)
 			if !slices.ContainsFunc(only, func(meets ListOption) bool { return !meets(info) }) {
 				infos = append(infos, info)
@@ -104,38 +106,38 @@ func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([
 }
 
 // infoOf returns the Info of a state.
-func infoOf(s lockState) Info {
-	info := Info{Name: string(s.Name), Token: s.Token, Held: s.taken(), Expired: s.LeaseID != nil && !s.Gone && !s.taken()}
+func infoOf(s store.State) Info {
+	info := Info{Name: string(s.Name), Token: s.Token, Held: s.Taken(), Expired: s.LeaseID != nil && !s.Gone && !s.Taken()}
 	if info.Held || info.Expired {
-		info.Holder = s.holder()
+		info.Holder = s.Holder()
 	}
 	if s.AcquiredUS != 0 {
 		info.Taken = time.UnixMicro(s.AcquiredUS)
 	}
-	if s.WaiterUS != 0 && !s.Permits.Valid {
+	if s.WaiterUS != 0 && !s.Limit.Valid {
 		info.WaiterSince = time.UnixMicro(s.WaiterUS)
 	}
-	together := s.together()
+	together := s.Together()
 	for _, holder := range together {
-		info.Holders = append(info.Holders, holder.holder())
+		info.Holders = append(info.Holders, holder.Holder())
 	}
-	if info.Shared, info.Limit = len(together) > 0, limitOf(together); info.Held && !info.Shared {
+	if info.Shared, info.Limit = len(together) > 0, store.LimitOf(together); info.Held && !info.Shared {
 		info.Holders = []sqllock.Holder{info.Holder}
 	}
 	return info
 }
 
 // listTogether reads the holders of shares and permits of the names in seen.
-func (l *Locker) listTogether(ctx context.Context, prefix string, seen []lockState) (by map[string][]lockState, err error) {
-	if !slices.ContainsFunc(seen, func(s lockState) bool { return s.Permits.Valid }) {
+func (l *Locker) listTogether(ctx context.Context, prefix string, seen []store.State) (by map[string][]store.State, err error) {
+	if !slices.ContainsFunc(seen, func(s store.State) bool { return s.Limit.Valid }) {
 		return nil, nil
 	}
-	var permits []lockState
+	var permits []store.State
 	err = l.ask(ctx, "list", prefix, func(ctx context.Context) (err error) {
-		permits, err = l.store.listPermits(ctx, seen[0].Name, seen[len(seen)-1].Name)
+		permits, err = l.store.ListPermits(ctx, seen[0].Name, seen[len(seen)-1].Name)
 		return err
 	})
-	by = make(map[string][]lockState)
+	by = make(map[string][]store.State)
 	for _, p := range permits {
 		by[string(p.Name)] = append(by[string(p.Name)], p)
 	}
@@ -155,19 +157,19 @@ func (l *Locker) ForceRelease(ctx context.Context, name string) (was Info, err e
 	}
 	err = l.ask(ctx, op, name, func(ctx context.Context) error {
 		for freed := false; !freed; { // another session may acquire or release it meanwhile
-			state, err := l.store.read(ctx, name)
+			state, err := l.store.Read(ctx, name)
 			if err != nil {
 				return err
 			}
 			state.Name = []byte(name)
 			was = infoOf(state)
 			switch {
-			case state.LeaseID == nil && !state.taken():
+			case state.LeaseID == nil && !state.Taken():
 				return nil
-			case len(state.permits) > 0:
-				freed, err = l.store.forcePermits(ctx, name, state.Token)
+			case len(state.Permits) > 0:
+				freed, err = l.store.ForcePermits(ctx, name, state.Token)
 			default:
-				freed, err = l.store.force(ctx, name, state)
+				freed, err = l.store.Force(ctx, name, state)
 			}
 			if err != nil {
 				return err
@@ -188,7 +190,7 @@ func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, e
 	for {
 		var rows int64
 		err := l.ask(ctx, "purge", "*", func(ctx context.Context) (err error) {
-			rows, err = l.store.purge(ctx, ago, batch)
+			rows, err = l.store.Purge(ctx, ago, batch)
 			return err
 		})
 		deleted += rows
@@ -202,7 +204,7 @@ func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, e
 func (l *Locker) ask(ctx context.Context, op, name string, f func(context.Context) error) error {
 	ctx, cancel := l.bound(ctx)
 	defer cancel()
-	if err := retryConflicts(ctx, f); err != nil {
+	if err := dberr.RetryConflicts(ctx, f); err != nil {
 		return &sqllock.OpError{Op: op, Name: name, Err: l.withCause(ctx, err)}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
 // Adopt acquires the lock that a ticket of [Lease.Export] hands over, in this process or another. The lock gets the
@@ -42,15 +43,15 @@ func (a *attempt) adopt(from ticket) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.endRow(from.Lease, conflictTimeout)
+	a.endRow(from.Lease, dberr.ConflictTimeout)
 	return lease, nil
 }
 
 // adoptOn repeats the statement until it is answered: a repetition finds what the first attempt did.
 func (a *attempt) adoptOn(ctx context.Context, ls *lease, from ticket) (o outcome) {
-	o.err = retry(ctx, conflictTimeout, func(ctx context.Context) (err error) {
-		o.token, err = a.store.adopt(ctx, from.held(), ls.id, a.metadata)
-		o.unknown = o.unknown || err != nil && !outcomeKnown(err)
+	o.err = dberr.Retry(ctx, dberr.ConflictTimeout, func(ctx context.Context) (err error) {
+		o.token, err = a.store.Adopt(ctx, from.held(), ls.id, a.metadata)
+		o.unknown = o.unknown || err != nil && !dberr.OutcomeKnown(err)
 		return err
 	})
 	if o.err == nil {

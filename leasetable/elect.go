@@ -12,6 +12,7 @@ import (
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/lockname"
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
 // Elector elects one leader at a time among all that campaign for a name, in any process: the leader holds the lock
@@ -117,10 +118,10 @@ func lost(err error) bool {
 // resigned is not the leader, even while the name is kept ([WithHoldAtLeast]).
 func (e *Elector) Leader(ctx context.Context) (leader sqllock.Holder, led bool, err error) {
 	state, err := e.locker.inspect(ctx, e.name)
-	if err != nil || state.LeaseID == nil || !state.live() { // a holder of a share or permit does not lead; a kept name has no leader
+	if err != nil || state.LeaseID == nil || !state.Live() { // a holder of a share or permit does not lead; a kept name has no leader
 		return sqllock.Holder{}, false, err
 	}
-	return state.holder(), true, nil
+	return state.Holder(), true, nil
 }
 
 // Observe yields the leader: at once, and again whenever it has changed. It reads the leader after every interval,
@@ -160,7 +161,7 @@ func (e *Elector) Observe(ctx context.Context, every time.Duration) iter.Seq2[sq
 
 // look is Leader with a timeout, because the connection may be cut off.
 func (e *Elector) look(ctx context.Context) (sqllock.Holder, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, attemptTimeout, errSlow)
+	ctx, cancel := context.WithTimeoutCause(ctx, dberr.AttemptTimeout, dberr.ErrSlow)
 	defer cancel()
 	leader, _, err := e.Leader(ctx)
 	return leader, err

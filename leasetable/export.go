@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
 // errHandedOver is the cause with which the context of an exported lock ends.
@@ -57,8 +58,8 @@ func (le *Lease) export(ctx context.Context, valid time.Duration) (string, error
 		return "", err
 	}
 	of := l.leaseRow(id, valid)
-	of.ticket = true
-	if _, err := l.store.openLease(ctx, of, attemptTimeout); err != nil {
+	of.Ticket = true
+	if _, err := l.store.OpenLease(ctx, of, dberr.AttemptTimeout); err != nil {
 		return "", l.withCause(ctx, err)
 	}
 	ended, err := le.hold.HandOver(ctx, exporting, errHandedOver, func(ctx context.Context) error { return le.handOver(ctx, id) })
@@ -80,9 +81,9 @@ func (le *Lease) handOver(ctx context.Context, id []byte) error {
 		return errors.Join(le.release(ctx), cmp.Or(cause, errLate))
 	}
 	there, unknown := false, false
-	err := retry(bound.WithValuesOf(l.closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
-		there, err = l.store.move(ctx, le.Name(), le.token, ls.id, id)
-		unknown = unknown || err != nil && !outcomeKnown(err)
+	err := dberr.Retry(bound.WithValuesOf(l.closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
+		there, err = l.store.Move(ctx, le.Name(), le.token, ls.id, id)
+		unknown = unknown || err != nil && !dberr.OutcomeKnown(err)
 		return err
 	})
 	switch {
@@ -104,8 +105,8 @@ func (le *Lease) handOver(ctx context.Context, id []byte) error {
 // endRow deletes the lease row of a ticket in the background.
 func (l *Locker) endRow(id []byte, within time.Duration) {
 	_ = l.start(func() { // if it fails the row expires
-		_ = retry(l.closing, within, func(ctx context.Context) error {
-			return l.store.endTicket(ctx, id)
+		_ = dberr.Retry(l.closing, within, func(ctx context.Context) error {
+			return l.store.EndTicket(ctx, id)
 		})
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // Waiting returns how many goroutines wait in the queue for name.
@@ -20,9 +22,9 @@ func Waiting(l *Locker, name string) int { return l.queue.Waiting(name) }
 // statement for many names has acquired. On MariaDB it also makes the server refuse the single statement that needs
 // neither.
 func Spoil(l *Locker) {
-	l.store.texts["acquire_at_once"] = prepared{text: "SELECT name FROM sqllock_nowhere"}
-	l.store.texts["free_many"] = prepared{text: strings.Replace(l.store.texts["free_many"].text, "lease_id IS NULL", "token > 0", 1)}
-	l.store.texts["taken_many"] = prepared{text: "SELECT name, token FROM sqllock_nowhere WHERE name = ?"}
+	l.store.Texts["acquire_at_once"] = store.Prepared{Text: "SELECT name FROM sqllock_nowhere"}
+	l.store.Texts["free_many"] = store.Prepared{Text: strings.Replace(l.store.Texts["free_many"].Text, "lease_id IS NULL", "token > 0", 1)}
+	l.store.Texts["taken_many"] = store.Prepared{Text: "SELECT name, token FROM sqllock_nowhere WHERE name = ?"}
 }
 
 // LookNoMore makes a subscribed notifier not poll for an hour.
@@ -65,11 +67,11 @@ func TakeMany(ctx context.Context, l *Locker, names []string) (map[string]int64,
 		return nil, err
 	}
 	defer ls.endClaim()
-	reqs := make([]*request, len(names))
+	reqs := make([]*store.Request, len(names))
 	for i, name := range names {
-		reqs[i] = &request{name: name, id: ls.id, metadata: []byte{}}
+		reqs[i] = &store.Request{Name: name, ID: ls.id, Metadata: []byte{}}
 	}
-	got, err := l.store.acquireMany(ctx, reqs)
+	got, err := l.store.AcquireMany(ctx, reqs)
 	tokens := make(map[string]int64)
 	for name, t := range got {
 		tokens[name] = t.Token
@@ -80,11 +82,11 @@ func TakeMany(ctx context.Context, l *Locker, names []string) (map[string]int64,
 // FreeMany releases the names of leases with the statements for many names. It returns those that it released, and for
 // each whether it has a waiter in another process.
 func FreeMany(ctx context.Context, l *Locker, leases []*Lease) (map[string]bool, error) {
-	reqs := make([]*request, len(leases))
+	reqs := make([]*store.Request, len(leases))
 	for i, le := range leases {
-		reqs[i] = &request{name: le.Name(), id: le.attachedTo().lease.id, token: le.token, minHold: le.minHold}
+		reqs[i] = &store.Request{Name: le.Name(), ID: le.attachedTo().lease.id, Token: le.token, MinHold: le.minHold}
 	}
-	freed, err := l.store.releaseMany(ctx, reqs)
+	freed, err := l.store.ReleaseMany(ctx, reqs)
 	wanted := make(map[string]bool, len(freed))
 	for name, t := range freed {
 		wanted[name] = t.HasWaiter
@@ -95,18 +97,18 @@ func FreeMany(ctx context.Context, l *Locker, leases []*Lease) (map[string]bool,
 // Explain makes the server explain how it finds names in each of the statements that lock them. It returns the plans by
 // statement.
 func Explain(ctx context.Context, l *Locker, names []string) (map[string]string, error) {
-	reqs := make([]*request, len(names))
+	reqs := make([]*store.Request, len(names))
 	for i, name := range names {
-		reqs[i] = &request{name: name, token: 1, id: make([]byte, 16)}
+		reqs[i] = &store.Request{Name: name, Token: 1, ID: make([]byte, 16)}
 	}
 	ways := make(map[string]string)
-	for _, st := range []statement{"free_many", "acquire_many", "held_many", "release_many", "acquire_at_once", "release_at_once"} {
-		text := l.store.textFor(st, reqs, "1")
+	for _, st := range []store.Statement{"free_many", "acquire_many", "held_many", "release_many", "acquire_at_once", "release_at_once"} {
+		text := l.store.TextFor(st, reqs, "1")
 		at := strings.LastIndex(text, "\nUPDATE")
 		if at < 0 {
 			at = strings.LastIndex(text, "\nSELECT")
 		}
-		rows, err := l.store.work.QueryxContext(ctx, "EXPLAIN FORMAT=TRADITIONAL"+text[at:])
+		rows, err := l.store.Work.QueryxContext(ctx, "EXPLAIN FORMAT=TRADITIONAL"+text[at:])
 		if err != nil {
 			return nil, err
 		}
@@ -131,8 +133,8 @@ func Explain(ctx context.Context, l *Locker, names []string) (map[string]string,
 // Statements returns the texts of the statements of l's database, by name.
 func Statements(l *Locker) map[string]string {
 	texts := make(map[string]string)
-	for st, text := range l.store.texts {
-		texts[string(st)] = text.text
+	for st, text := range l.store.Texts {
+		texts[string(st)] = text.Text
 	}
 	return texts
 }
@@ -140,7 +142,7 @@ func Statements(l *Locker) map[string]string {
 // BreakOff closes the socket of a recently used connection of l. The driver does not know that.
 func BreakOff(ctx context.Context, l *Locker) error {
 	for {
-		conn, err := l.store.work.Conn(ctx)
+		conn, err := l.store.Work.Conn(ctx)
 		if err != nil {
 			return err
 		}
@@ -160,22 +162,22 @@ func BreakOff(ctx context.Context, l *Locker) error {
 
 // SpoilRest makes the server refuse the statement that acquires the names that the first statement did not acquire.
 func SpoilRest(l *Locker) {
-	l.store.texts["acquire_unlocked"] = prepared{text: "SELECT FROM sqllock_nowhere WHERE $1 || $2::bytea || $3::bytea IS NULL"}
-	l.store.texts["insert_many"] = prepared{text: "INSERT INTO sqllock_nowhere VALUES {values}"}
+	l.store.Texts["acquire_unlocked"] = store.Prepared{Text: "SELECT FROM sqllock_nowhere WHERE $1 || $2::bytea || $3::bytea IS NULL"}
+	l.store.Texts["insert_many"] = store.Prepared{Text: "INSERT INTO sqllock_nowhere VALUES {values}"}
 }
 
 // Work returns the pool of connections for acquisitions and releases.
-func Work(l *Locker) *sqlx.DB { return l.store.work.DB }
+func Work(l *Locker) *sqlx.DB { return l.store.Work.DB }
 
 // BehindPooler reports whether l has detected a pooler.
 func BehindPooler(l *Locker) bool {
-	return l.store.behindPooler()
+	return l.store.BehindPooler()
 }
 
 // KnowsSocket reports whether l itself closes the sockets of its connections to MySQL to end a statement.
 func KnowsSocket(t *testing.T, l *Locker) (known bool) {
 	t.Helper()
-	conn, err := l.store.work.Conn(t.Context())
+	conn, err := l.store.Work.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,19 +195,19 @@ func LockerOf(le *Lease) *Locker { return le.locker }
 // TakeLate tries to acquire a permit of a name with a limit of one, after the claim was abandoned, from the state read
 // before. It returns the token, or 0.
 func TakeLate(ctx context.Context, l *Locker, name string) (token int64, err error) {
-	state, err := l.store.read(ctx, name)
+	state, err := l.store.Read(ctx, name)
 	if err != nil {
 		return 0, err
 	}
-	if err := l.store.bumpToken(ctx, name, state.Token); err != nil {
+	if err := l.store.BumpToken(ctx, name, state.Token); err != nil {
 		return 0, err
 	}
-	return l.store.acquirePermit(ctx, name, state, make([]byte, 16), 1)
+	return l.store.AcquirePermit(ctx, name, state, make([]byte, 16), 1)
 }
 
 // KnownToken returns the token that l remembers of a name from an acquisition by token or from a release, or 0.
 func KnownToken(l *Locker, name string) int64 {
-	return l.store.known.peek(name)
+	return l.store.Known.Peek(name)
 }
 
 // TakeTooLate acquires a name inline for a caller that has left meanwhile. It reports whether the outcome is unknown.
@@ -223,12 +225,12 @@ func TakeTooLate(ctx context.Context, l *Locker, name string) (unknown bool, err
 
 // Force releases a name that is held with this lease and token.
 func Force(ctx context.Context, l *Locker, name string, lease []byte, token int64) (forced bool, err error) {
-	return l.store.force(ctx, name, lockState{LeaseID: lease, Token: token})
+	return l.store.Force(ctx, name, store.State{LeaseID: lease, Token: token})
 }
 
 // ForcePlaces releases all permits of a name that still has this token.
 func ForcePlaces(ctx context.Context, l *Locker, name string, token int64) (forced bool, err error) {
-	return l.store.forcePermits(ctx, name, token)
+	return l.store.ForcePermits(ctx, name, token)
 }
 
 // Join moves le to the lease of other, like an extension.
@@ -246,4 +248,4 @@ func RenewLease(ctx context.Context, l *Locker, id []byte) {
 }
 
 // Renewing reports whether a statement is running on the connection for renewals.
-func Renewing(l *Locker) bool { return l.store.renewals.Stats().InUse > 0 }
+func Renewing(l *Locker) bool { return l.store.Renewals.Stats().InUse > 0 }

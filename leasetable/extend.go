@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
 // maxAhead is the longest time for which a lock can be made to last without a renewal.
@@ -36,7 +37,7 @@ func (le *Lease) Extend(ctx context.Context, d time.Duration) error {
 	err := checkAhead(d, 1)
 	if err == nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, conflictTimeout, &dbError{err: errSlow, transient: true})
+		ctx, cancel = context.WithTimeoutCause(ctx, dberr.ConflictTimeout, &dberr.Error{Err: dberr.ErrSlow, Transient: true})
 		defer cancel()
 		err = le.settled(ctx, func(ctx context.Context, _ *lease) error { return le.extend(ctx, d) })
 	}
@@ -70,7 +71,7 @@ func (le *Lease) extend(ctx context.Context, d time.Duration) error {
 	if le.attachedTo().lease.sure() >= d {
 		return nil
 	}
-	return &dbError{err: errSlow, transient: true}
+	return &dberr.Error{Err: dberr.ErrSlow, Transient: true}
 }
 
 // moveTo moves the lock to a lease that is sure to last for d.

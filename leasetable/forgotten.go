@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // freeForgotten frees the names that the lease holds and no lock here has: a crash or a failover of the database has
@@ -29,9 +31,9 @@ func (ls *lease) claimless() bool {
 
 // freeUnknown frees the names that the lease holds in the database but that no lock on it has.
 func (ls *lease) freeUnknown(ctx context.Context) error {
-	var held []lockState
-	err := once(ctx, attemptTimeout, func(ctx context.Context) (err error) {
-		held, err = ls.store.namesOf(ctx, ls.id)
+	var held []store.State
+	err := dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+		held, err = ls.store.NamesOf(ctx, ls.id)
 		return err
 	})
 	if err != nil {
@@ -57,7 +59,7 @@ func (ls *lease) freeUnknown(ctx context.Context) error {
 		case le != nil: // a failover may have forgotten that it was moved on from here; it ends before the name is freed
 			err = checkSoon(ctx, le)
 		case state.Permit:
-			_, err = ls.store.releasePermit(ctx, name, ls.id, state.Token)
+			_, err = ls.store.ReleasePermit(ctx, name, ls.id, state.Token)
 		case ls.isOrphan(name): // reapOrphans frees it, and knows for how long it is kept
 		default:
 			_, err = ls.release(ctx, name, state.Token, 0)

@@ -9,10 +9,11 @@ import (
 	"slices"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // Tx is a transaction of the caller, for [Lease.Guard]. [SQLTx] and [PgxTx] make one.
-type Tx struct{ tx transaction }
+type Tx struct{ tx store.Transaction }
 
 // SQLTx makes a Tx of a *sql.Tx or a *sqlx.Tx.
 func SQLTx(tx interface {
@@ -21,11 +22,11 @@ func SQLTx(tx interface {
 	Rollback() error // is not called; it excludes a *sql.DB, which has none
 },
 ) Tx {
-	return Tx{transaction{
-		scan: func(ctx context.Context, query string, args []any, to any) error {
+	return Tx{store.Transaction{
+		Scan: func(ctx context.Context, query string, args []any, to any) error {
 			return tx.QueryRowContext(ctx, query, args...).Scan(to)
 		},
-		exec: func(ctx context.Context, query string, args []any) (sql.Result, error) {
+		Exec: func(ctx context.Context, query string, args []any) (sql.Result, error) {
 			return tx.ExecContext(ctx, query, args...)
 		},
 	}}
@@ -37,7 +38,7 @@ func PgxTx[R interface{ Scan(to ...any) error }](tx interface {
 	Rollback(ctx context.Context) error // is not called; it excludes a connection or a pool, which have none
 },
 ) Tx {
-	return Tx{transaction{scan: func(ctx context.Context, query string, args []any, to any) error {
+	return Tx{store.Transaction{Scan: func(ctx context.Context, query string, args []any, to any) error {
 		return tx.QueryRow(ctx, query, args...).Scan(to)
 	}}}
 }
@@ -71,7 +72,7 @@ func (le *Lease) Guard(ctx context.Context, tx Tx) error {
 }
 
 func (le *Lease) guard(ctx context.Context, tx Tx) error {
-	if tx.tx.scan == nil {
+	if tx.tx.Scan == nil {
 		return errors.New("leasetable: the Tx is empty: make it with SQLTx or PgxTx")
 	}
 	if le.Context().Err() != nil {
@@ -88,7 +89,7 @@ func (le *Lease) pin(ctx context.Context, tx Tx) error {
 		at, was := le.at, le.previous
 		le.mu.Unlock()
 		for _, ls := range append(at.ends(), was...) {
-			if found, err := ls.store.pin(ctx, tx.tx, le.heldOn(ls)); found || err != nil {
+			if found, err := ls.store.Pin(ctx, tx.tx, le.heldOn(ls)); found || err != nil {
 				return err
 			}
 		}
@@ -128,7 +129,7 @@ func (le *Lease) verify(ctx context.Context) error {
 func (le *Lease) check(ctx context.Context) error {
 	for {
 		at := le.attachedTo()
-		state, err := le.locker.store.read(ctx, le.Name())
+		state, err := le.locker.store.Read(ctx, le.Name())
 		if err != nil {
 			return err
 		}
@@ -153,9 +154,9 @@ func (le *Lease) check(ctx context.Context) error {
 }
 
 // isOn reports whether state shows the lock on ls.
-func (le *Lease) isOn(ls *lease, state lockState) bool {
+func (le *Lease) isOn(ls *lease, state store.State) bool {
 	if le.permit {
-		return state.has(ls.id, le.token)
+		return state.Has(ls.id, le.token)
 	}
 	return state.Token == le.token && bytes.Equal(state.LeaseID, ls.id)
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // handoff is what a waiter receives when it reaches the head of the wait queue of a name.
@@ -30,11 +32,11 @@ func (le *Lease) mayHandOff() bool {
 	turnTime, _ := le.locker.shares()
 	mine := !le.hasWaiter || time.Since(le.since) < turnTime
 	alone := !le.permit && !le.dedicated && len(le.previous) == 0 // a permit, dedicated or previous leases do not pass to a waiter
-	soon := !le.locker.store.rowWaits.saturated()
+	soon := !le.locker.store.RowWaits.Saturated()
 	return mine && alone && soon && le.minHold == 0 && le.locker.queue.Waiting(le.Name()) > 0
 }
 
-// handOff hands the name off to the first waiter of this process. If it cannot, it releases the name and leaves the
+// HandOff hands the name off to the first waiter of this process. If it cannot, it releases the name and leaves the
 // wait queue. The caller has replaced the lock by a claim on the lease; see beginHandoff.
 func (le *Lease) handOff(ctx context.Context, ls *lease, reviews int) error {
 	metadata := ls.locker.queue.Next(le.Name())
@@ -61,11 +63,11 @@ func (le *Lease) handOff(ctx context.Context, ls *lease, reviews int) error {
 	return le.released(ls, freed, err, trusted, cause)
 }
 
-// handOff bumps the token of a name and attaches metadata. It returns the new token, or 0 if the name was not held with
+// HandOff bumps the token of a name and attaches metadata. It returns the new token, or 0 if the name was not held with
 // the token, and whether another process waits for the name.
 func (ls *lease) handOff(ctx context.Context, name string, token int64, metadata string) (next int64, wanted bool, err error) {
-	err = once(bound.WithValuesOf(ls.locker.closing, ctx), attemptTimeout, func(ctx context.Context) (err error) {
-		next, wanted, err = ls.store.handOff(ctx, heldName{name: name, lease: ls.id, token: token}, []byte(metadata))
+	err = dberr.Once(bound.WithValuesOf(ls.locker.closing, ctx), dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+		next, wanted, err = ls.store.HandOff(ctx, store.Held{Name: name, Lease: ls.id, Token: token}, []byte(metadata))
 		return err
 	})
 	return next, wanted, err

@@ -11,6 +11,8 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/hold"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // releaseTimeout bounds the retries of a release.
@@ -178,8 +180,8 @@ func (le *Lease) releaseBoth(ctx context.Context, at attachment) error {
 	}
 	freed, err := at.lease.free(ctx, false, func(ctx context.Context) (int64, error) {
 		for _, ls := range at.ends() {
-			req := &request{name: le.Name(), id: ls.id, token: le.token, minHold: le.minHold}
-			if freed, err := ls.store.releaseSoon(ctx, req, true); freed.Token != 0 || err != nil {
+			req := &store.Request{Name: le.Name(), ID: ls.id, Token: le.token, MinHold: le.minHold}
+			if freed, err := ls.store.ReleaseSoon(ctx, req, true); freed.Token != 0 || err != nil {
 				return ls.noteReleased(le.Name(), freed), err
 			}
 		}
@@ -199,21 +201,21 @@ func (le *Lease) releaseBoth(ctx context.Context, at attachment) error {
 // acquisition. The first attempt may share a statement with others, which skips locked rows. Later
 // attempts may wait for the row lock.
 func (ls *lease) release(ctx context.Context, name string, token int64, keep time.Duration) (freed bool, err error) {
-	req := &request{name: name, id: ls.id, token: token, minHold: keep}
-	got, err := ls.store.releaseSoon(bound.WithValuesOf(ls.locker.closing, ctx), req, false)
+	req := &store.Request{Name: name, ID: ls.id, Token: token, MinHold: keep}
+	got, err := ls.store.ReleaseSoon(bound.WithValuesOf(ls.locker.closing, ctx), req, false)
 	if got.Token != 0 {
 		return ls.noteReleased(name, got) > 0, nil
 	}
-	return ls.free(ctx, err != nil && !outcomeKnown(err), func(ctx context.Context) (int64, error) {
+	return ls.free(ctx, err != nil && !dberr.OutcomeKnown(err), func(ctx context.Context) (int64, error) {
 		again := *req
-		got, err := ls.store.releaseSoon(ctx, &again, true)
+		got, err := ls.store.ReleaseSoon(ctx, &again, true)
 		return ls.noteReleased(name, got), err
 	})
 }
 
 // noteReleased makes this process yield a freed name for a while if another process waits for it. It returns how many
 // names were freed.
-func (ls *lease) noteReleased(name string, got result) int64 {
+func (ls *lease) noteReleased(name string, got store.Result) int64 {
 	if got.HasWaiter {
 		_, grace := ls.locker.shares()
 		ls.locker.yields.add(name, grace)
@@ -221,10 +223,10 @@ func (ls *lease) noteReleased(name string, got result) int64 {
 	return min(got.Token, 1)
 }
 
-// releaseByLease frees name if this lease holds it, whatever the token, and reports whether it was held.
+// ReleaseByLease frees name if this lease holds it, whatever the token, and reports whether it was held.
 func (ls *lease) releaseByLease(ctx context.Context, name string) (freed bool, err error) {
 	return ls.free(ctx, false, func(ctx context.Context) (int64, error) {
-		return ls.store.releaseByLease(ctx, name, ls.id, 0)
+		return ls.store.ReleaseByLease(ctx, name, ls.id, 0)
 	})
 }
 
@@ -234,10 +236,10 @@ func (ls *lease) releaseByLease(ctx context.Context, name string) (freed bool, e
 func (ls *lease) free(
 	ctx context.Context, unanswered bool, statement func(context.Context) (int64, error),
 ) (freed bool, err error) {
-	err = retry(bound.WithValuesOf(ls.locker.closing, ctx), releaseTimeout, func(ctx context.Context) error {
+	err = dberr.Retry(bound.WithValuesOf(ls.locker.closing, ctx), releaseTimeout, func(ctx context.Context) error {
 		n, err := statement(ctx)
 		if err != nil {
-			unanswered = unanswered || !outcomeKnown(err)
+			unanswered = unanswered || !dberr.OutcomeKnown(err)
 			return err
 		}
 		freed = n > 0

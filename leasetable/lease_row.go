@@ -10,13 +10,14 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/clock"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // lease is one lease row of this Locker and the locks that are attached to it. The goroutine renewLoop renews it until
 // it ends. A timer ends it at its deadline, whatever renewLoop is doing.
 type lease struct {
 	locker *Locker
-	store  *store
+	store  *store.Store
 	id     []byte
 	ttl    time.Duration
 	wake   chan struct{} // makes renewLoop check whether the lease can end
@@ -99,7 +100,7 @@ func (l *Locker) openInBackground(ctx context.Context, ttl time.Duration, over f
 		over()
 		return nil, err
 	case left:
-		return nil, fmt.Errorf("%w: %w", errNoLease, context.Cause(ctx))
+		return nil, fmt.Errorf("%w: %w", store.ErrNoLease, context.Cause(ctx))
 	}
 	return o.lease, o.err
 }
@@ -121,7 +122,7 @@ func (l *Locker) open(ctx context.Context, ttl time.Duration, apart bool) (*leas
 	}
 	_, _ = rand.Read(ls.id) // never fails, according to its documentation
 	// A confirmation after that time would come after the deadline.
-	sent, err := l.store.openLease(ctx, l.leaseRow(ls.id, ttl), ttl-ls.margin())
+	sent, err := l.store.OpenLease(ctx, l.leaseRow(ls.id, ttl), ttl-ls.margin())
 	if err != nil {
 		return nil, err
 	}
@@ -132,9 +133,9 @@ func (l *Locker) open(ctx context.Context, ttl time.Duration, apart bool) (*leas
 	return ls, nil
 }
 
-// leaseRow returns a new lease row of l.
-func (l *Locker) leaseRow(id []byte, ttl time.Duration) leaseRow {
-	return leaseRow{id: id, owner: l.owner, host: l.host, ttl: ttl}
+// LeaseRow returns a new lease row of l.
+func (l *Locker) leaseRow(id []byte, ttl time.Duration) store.LeaseRow {
+	return store.LeaseRow{ID: id, Owner: l.owner, Host: l.host, TTL: ttl}
 }
 
 // current returns the lease in use for ttl, with a claim begun on it, or nil.
@@ -161,7 +162,7 @@ func (l *Locker) startLease(ls *lease, sent time.Time) error {
 	ls.trusted = sent.Add(ls.ttl - ls.margin())
 	ls.deadline, ls.warning = clock.AfterFunc(ls.trusted, ls.expire), time.AfterFunc(ls.ttl, ls.warn)
 	ls.setTimers()
-	ls.verified = changeMark{connection: l.store.renewalConnection()}
+	ls.verified = changeMark{connection: l.store.RenewalConnection()}
 	ls.mu.Unlock()
 	if !ls.retired {
 		l.leases[ls.ttl] = ls
@@ -279,7 +280,7 @@ func (ls *lease) retire() {
 // wakeIfRetired makes renewLoop check whether the lease can end, if it is retired, or if the server has no connection
 // left for others. The caller holds mu.
 func (ls *lease) wakeIfRetired() {
-	if ls.retired || ls.store.limited() {
+	if ls.retired || ls.store.Limited() {
 		select {
 		case ls.wake <- struct{}{}:
 		default:
@@ -336,7 +337,7 @@ func (ls *lease) expire() {
 
 // late returns errLate. If the TTL was too short to reconnect, the error names a TTL that would do.
 func (ls *lease) late() error {
-	took, left := ls.store.connectingTook(), ls.ttl/2 // see TTL and network in doc.go
+	took, left := ls.store.ConnectingTook(), ls.ttl/2 // see TTL and network in doc.go
 	if _, patience := ls.renewTimeouts(); took+patience <= left {
 		return errLate
 	}

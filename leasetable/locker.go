@@ -22,6 +22,8 @@ import (
 	"github.com/sqllock/sqllock/internal/observe"
 	"github.com/sqllock/sqllock/internal/trouble"
 	"github.com/sqllock/sqllock/internal/waitqueue"
+	"github.com/sqllock/sqllock/leasetable/internal/conn"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 	"github.com/sqllock/sqllock/schema"
 )
 
@@ -30,7 +32,7 @@ const minTTL = 200 * time.Millisecond
 
 // Locker acquires leases. Close it when it is no longer needed.
 type Locker struct {
-	store          *store
+	store          *store.Store
 	dialect        schema.Dialect
 	tables         schema.Tables
 	ttl            time.Duration
@@ -130,27 +132,27 @@ func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
 		}
 		l.dialect = d
 	}
-	store, err := newStore(c, l.dialect, l.tables, l.hand)
+	store, err := store.New(c, l.dialect, l.tables, l.hand)
 	if err != nil {
 		return nil, err
 	}
-	store.durable = l.durable
+	store.Durable = l.durable
 	l.store = store
 	l.owner = truncate(l.owner)
 	host, _ := os.Hostname() // for people to read; a host without a name shows none
 	l.host = truncate(host)
 	l.events.Locker = l.identity
 	l.closing, l.close = context.WithCancelCause(context.Background())
-	if store.mayNotify() {
+	if store.MayNotify() {
 		l.notifier = notifier{store: store, start: l.start, closing: l.closing, pause: subscribedPause}
 	}
-	store.lend(l.renewalNeeds, l.notifier.giveUp)
+	store.Lend(l.renewalNeeds, l.notifier.giveUp)
 	return l, nil
 }
 
 // identity returns the identity of l for its events.
 func (l *Locker) identity() event.Locker {
-	return event.Locker{Kind: "lease", System: l.store.system(), Owner: l.owner}
+	return event.Locker{Kind: "lease", System: l.store.System(), Owner: l.owner}
 }
 
 // truncate fits text into the tables: valid UTF-8 without zero bytes, at most 255 bytes.
@@ -175,7 +177,7 @@ func (l *Locker) Close() error {
 		ls.finish(sqllock.ErrClosed)
 	}
 	l.running.Wait()
-	return l.store.close()
+	return l.store.Close()
 }
 
 // everyLease returns the leases that have not ended.
@@ -185,28 +187,28 @@ func (l *Locker) everyLease() []*lease {
 	return slices.Collect(maps.Keys(l.all))
 }
 
-// renewalNeeds returns what the leases need of the connection for renewals.
-func (l *Locker) renewalNeeds() (k renewalNeeds) {
+// RenewalNeeds returns what the leases need of the connection for renewals.
+func (l *Locker) renewalNeeds() (k conn.RenewalNeeds) {
 	for _, ls := range l.everyLease() {
 		sure, pace := ls.sureBy()
-		if k.ttl == 0 {
-			k.sure, k.ttl = sure, ls.ttl
+		if k.TTL == 0 {
+			k.Sure, k.TTL = sure, ls.ttl
 		}
-		k.sure, k.ttl, k.pace = min(k.sure, sure), min(k.ttl, ls.ttl), max(k.pace, pace)
+		k.Sure, k.TTL, k.Pace = min(k.Sure, sure), min(k.TTL, ls.ttl), max(k.Pace, pace)
 	}
 	return k
 }
 
-func (l *Locker) inspect(ctx context.Context, name string, opts ...sqllock.Option) (lockState, error) {
+func (l *Locker) inspect(ctx context.Context, name string, opts ...sqllock.Option) (store.State, error) {
 	_, err := choose(opts)
 	if err := errors.Join(lockname.Check(name), err); err != nil {
-		return lockState{}, &sqllock.OpError{Op: "inspect", Name: name, Err: err}
+		return store.State{}, &sqllock.OpError{Op: "inspect", Name: name, Err: err}
 	}
 	ctx, cancel := l.bound(ctx)
 	defer cancel()
-	state, err := l.store.read(ctx, name)
+	state, err := l.store.Read(ctx, name)
 	if err != nil {
-		return lockState{}, &sqllock.OpError{Op: "inspect", Name: name, Err: l.withCause(ctx, err)}
+		return store.State{}, &sqllock.OpError{Op: "inspect", Name: name, Err: l.withCause(ctx, err)}
 	}
 	return state, nil
 }
@@ -227,7 +229,7 @@ func (l *Locker) withCause(ctx context.Context, err error) error {
 		cause = context.Cause(ctx)
 	}
 	if cause == nil {
-		return l.store.diagnose(ctx, err)
+		return l.store.Diagnose(ctx, err)
 	}
 	return bound.WithCause(cause, err)
 }
@@ -243,7 +245,7 @@ func (l *Locker) hand(f func()) error {
 	return l.start(func() {
 		f()
 		defer l.resting.Add(-1)
-		for l.resting.Add(1) <= workConns {
+		for l.resting.Add(1) <= conn.WorkConns {
 			select {
 			case f = <-l.idle:
 			case <-l.closing.Done():

@@ -7,6 +7,7 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/option"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
 // maxMetadata is the size of the column, in bytes.
@@ -37,8 +38,8 @@ func (le *Lease) SetMetadata(ctx context.Context, metadata string) error {
 func (le *Lease) setMetadata(ctx context.Context, metadata []byte) error {
 	return le.settled(ctx, func(ctx context.Context, ls *lease) error {
 		held := false
-		err := retry(bound.WithValuesOf(le.locker.closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
-			held, err = ls.store.setMetadata(ctx, le.heldOn(ls), metadata)
+		err := dberr.Retry(bound.WithValuesOf(le.locker.closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
+			held, err = ls.store.SetMetadata(ctx, le.heldOn(ls), metadata)
 			return err
 		})
 		if err == nil && !held {

@@ -8,6 +8,8 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // attachment says which lease a lock is attached to. A lock only ever moves to a lease that it was never attached to
@@ -32,8 +34,8 @@ func (s attachment) ends() []*lease {
 }
 
 // heldOn returns what the table has of this lock while it is attached to ls.
-func (le *Lease) heldOn(ls *lease) heldName {
-	return heldName{name: le.Name(), lease: ls.id, token: le.token, permit: le.permit}
+func (le *Lease) heldOn(ls *lease) store.Held {
+	return store.Held{Name: le.Name(), Lease: ls.id, Token: le.token, Permit: le.permit}
 }
 
 // settled runs f with the lease that the lock is attached to, while nothing else moves the lock. If the lock is over it
@@ -162,8 +164,8 @@ func (le *Lease) tryMove(ls, n *lease) (how moved, err error) {
 	began, unanswered := time.Now(), false
 	for pause := backoff.First; ; pause = backoff.Longer(pause) {
 		there := false
-		err = once(le.locker.closing, attemptTimeout, func(ctx context.Context) (err error) {
-			there, err = ls.store.move(ctx, le.Name(), le.token, ls.id, n.id)
+		err = dberr.Once(le.locker.closing, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+			there, err = ls.store.Move(ctx, le.Name(), le.token, ls.id, n.id)
 			return err
 		})
 		switch {
@@ -172,8 +174,8 @@ func (le *Lease) tryMove(ls, n *lease) (how moved, err error) {
 		case err == nil:
 			return gone, errTaken
 		}
-		unanswered = unanswered || !outcomeKnown(err)
-		if !unanswered && (!sqllock.IsRetryable(err) || time.Since(began) > conflictTimeout) {
+		unanswered = unanswered || !dberr.OutcomeKnown(err)
+		if !unanswered && (!sqllock.IsRetryable(err) || time.Since(began) > dberr.ConflictTimeout) {
 			return stayed, err
 		}
 		if backoff.Sleep(alive, backoff.Jitter(pause)) != nil {

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/sqllock/sqllock/leasetable/internal/conn"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // subscribedPause is how long a waiter that receives notifications pauses between polls.
@@ -14,7 +18,7 @@ const subscribedPause = 250 * time.Millisecond
 // connection is opened when the first of them begins to wait. A notification is a hint that may not come. Behind a
 // pooler there are no notifications.
 type notifier struct {
-	store   *store // nil: the database sends no notifications
+	store   *store.Store // nil: the database sends no notifications
 	start   func(func()) error
 	closing context.Context //nolint:containedctx // the Locker's
 	pause   time.Duration   // between the polls of a waiter that receives notifications
@@ -43,7 +47,7 @@ func (e *notifier) listen(name string) (heard <-chan int64, stop func()) {
 	}
 	c := make(chan int64, 1) // a name has one waiter at a time
 	e.waiting[name] = c
-	if !e.running && !e.unsupported && time.Since(e.failed) > time.Second && time.Since(e.full) > idleTime {
+	if !e.running && !e.unsupported && time.Since(e.failed) > time.Second && time.Since(e.full) > conn.IdleTime {
 		e.running = e.start(e.run) == nil
 	}
 	return c, func() {
@@ -75,11 +79,11 @@ func (e *notifier) run() {
 		defer e.mu.Unlock()
 		e.running, e.isSubscribed, e.failed = false, false, time.Now()
 	}()
-	releases, err := e.store.subscribe(ctx)
+	releases, err := e.store.Subscribe(ctx)
 	switch {
-	case isFull(err):
+	case dberr.IsFull(err):
 		e.giveUp()
-	case errors.Is(err, errUnsupportedNotify):
+	case errors.Is(err, conn.ErrUnsupportedNotify):
 		e.mu.Lock()
 		e.unsupported = true
 		e.mu.Unlock()
@@ -87,10 +91,10 @@ func (e *notifier) run() {
 	if err != nil {
 		return
 	}
-	defer releases.close()
+	defer releases.Close()
 	for {
-		waiting, stop := context.WithTimeout(ctx, idleTime)
-		name, since, err := releases.next(waiting)
+		waiting, stop := context.WithTimeout(ctx, conn.IdleTime)
+		name, since, err := releases.Next(waiting)
 		idle := waiting.Err() != nil
 		stop()
 		switch {
@@ -102,7 +106,7 @@ func (e *notifier) run() {
 	}
 }
 
-// giveUp ends listening for idleTime: the server has no connection left, and waiters poll anyway.
+// giveUp ends listening for IdleTime: the server has no connection left, and waiters poll anyway.
 func (e *notifier) giveUp() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -115,7 +119,7 @@ func (e *notifier) giveUp() {
 func (e *notifier) unused() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.waiting) == 0 && time.Since(e.quiet) > idleTime
+	return len(e.waiting) == 0 && time.Since(e.quiet) > conn.IdleTime
 }
 
 func (e *notifier) receive(name string, since int64) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
 // orphan is a name that a lease may hold without a lock, because an answer was lost.
@@ -40,14 +41,14 @@ func (ls *lease) leaveOrphan(name string, keep time.Duration) {
 // statement with the lost answer may still be under way, so a name that is not held is checked again, until the lease
 // ends.
 func (ls *lease) reapOrphans() {
-	for pause := backoff.First; ; pause = min(2*pause, ls.ttl/3, attemptTimeout) {
+	for pause := backoff.First; ; pause = min(2*pause, ls.ttl/3, dberr.AttemptTimeout) {
 		ls.mu.Lock()
 		orphans := slices.Clone(ls.orphans)
 		ls.mu.Unlock()
 		for _, o := range orphans {
 			var freed int64
-			err := once(ls.locker.closing, attemptTimeout, func(ctx context.Context) (err error) {
-				freed, err = ls.store.releaseByLease(ctx, o.name, ls.id, o.minHold)
+			err := dberr.Once(ls.locker.closing, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+				freed, err = ls.store.ReleaseByLease(ctx, o.name, ls.id, o.minHold)
 				return err
 			})
 			if err == nil {

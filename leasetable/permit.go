@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // A name that is shared or has a limit has one row of sqllock_permit for each holder. Here a permit is either a share
@@ -22,12 +24,12 @@ func (a *attempt) claimPermit(ctx context.Context, ls *lease) (o outcome) {
 		return o
 	}
 	defer a.claimingPermit.Done(a.name)
-	ctx, cancel := context.WithTimeout(ctx, conflictTimeout)
+	ctx, cancel := context.WithTimeout(ctx, dberr.ConflictTimeout)
 	defer cancel()
 	unready, asked := 0, int64(0)
 	for pause := backoff.First; ; pause = backoff.Longer(pause) {
 		o.state, o.err = a.readPermits(ctx)
-		if o.err == nil && asked != 0 && o.state.has(ls.id, asked) { // an earlier round took it, whatever the answer was
+		if o.err == nil && asked != 0 && o.state.Has(ls.id, asked) { // an earlier round took it, whatever the answer was
 			o.token = asked
 			return o
 		}
@@ -51,11 +53,11 @@ func (a *attempt) claimPermit(ctx context.Context, ls *lease) (o outcome) {
 			}
 		} else {
 			asked = o.state.Token + 1
-			o.err = retryConflicts(ctx, func(ctx context.Context) (err error) {
-				o.token, err = a.store.acquirePermit(ctx, a.name, o.state, ls.id, a.limit)
+			o.err = dberr.RetryConflicts(ctx, func(ctx context.Context) (err error) {
+				o.token, err = a.store.AcquirePermit(ctx, a.name, o.state, ls.id, a.limit)
 				return err
 			})
-			if o.err != nil && !outcomeKnown(o.err) { // note it before the next claim of this process begins
+			if o.err != nil && !dberr.OutcomeKnown(o.err) { // note it before the next claim of this process begins
 				ls.leaveOrphanPermit(a.name, asked)
 			}
 			if o.token != 0 {
@@ -67,15 +69,15 @@ func (a *attempt) claimPermit(ctx context.Context, ls *lease) (o outcome) {
 		}
 		// Another claim was faster. Permits may still be left.
 		if err := backoff.Sleep(ctx, backoff.Jitter(pause)); err != nil {
-			o.err = classify(err)
+			o.err = dberr.Classify(err)
 			return o
 		}
 	}
 }
 
-func (a *attempt) readPermits(ctx context.Context) (state lockState, err error) {
-	err = once(ctx, attemptTimeout, func(ctx context.Context) (err error) {
-		state, err = a.store.readPermits(ctx, a.name)
+func (a *attempt) readPermits(ctx context.Context) (state store.State, err error) {
+	err = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+		state, err = a.store.ReadPermits(ctx, a.name)
 		return err
 	})
 	return state, err
@@ -83,12 +85,12 @@ func (a *attempt) readPermits(ctx context.Context) (state lockState, err error) 
 
 // makeRoom clears dead leases and permits, as read in state, that are in the way. It reports whether a permit can be
 // taken on the condition that no acquisition came since.
-func (a *attempt) makeRoom(ctx context.Context, ls *lease, state lockState) (ready bool, err error) {
+func (a *attempt) makeRoom(ctx context.Context, ls *lease, state store.State) (ready bool, err error) {
 	if state.LeaseID != nil { // an exclusive holder: the claim clears it from the lock row
 		return a.endDead(ctx, ls, state)
 	}
-	left := slices.Clone(state.permits)
-	for _, p := range state.dead() { // one whose guarded transaction goes on counts as live
+	left := slices.Clone(state.Permits)
+	for _, p := range state.Dead() { // one whose guarded transaction goes on counts as live
 		if a.fits(left) {
 			break
 		}
@@ -97,7 +99,7 @@ func (a *attempt) makeRoom(ctx context.Context, ls *lease, state lockState) (rea
 			return false, err
 		}
 		if cleared {
-			left = slices.DeleteFunc(left, func(other lockState) bool { return other.Token == p.Token })
+			left = slices.DeleteFunc(left, func(other store.State) bool { return other.Token == p.Token })
 		}
 	}
 	return a.fits(left), nil
@@ -105,9 +107,9 @@ func (a *attempt) makeRoom(ctx context.Context, ls *lease, state lockState) (rea
 
 // fits reports whether one more holder fits in beside these permits: their number is below the limit of c, and below
 // the limit of each of them. Permits with a limit and shares without one exclude each other.
-func (c choice) fits(places []lockState) bool {
+func (c choice) fits(places []store.State) bool {
 	for _, p := range places {
-		limit := p.Permits.Int64
+		limit := p.Limit.Int64
 		if (limit == 0) != (c.limit == 0) || limit > 0 && int64(len(places)) >= limit {
 			return false
 		}
@@ -116,7 +118,7 @@ func (c choice) fits(places []lockState) bool {
 }
 
 // endDead makes sure that a lease which has expired is over for good, and reports whether it is.
-func (a *attempt) endDead(ctx context.Context, ls *lease, state lockState) (bool, error) {
+func (a *attempt) endDead(ctx context.Context, ls *lease, state store.State) (bool, error) {
 	switch {
 	case state.Gone:
 		return true, nil
@@ -128,8 +130,8 @@ func (a *attempt) endDead(ctx context.Context, ls *lease, state lockState) (bool
 
 // clearDead clears n of the dead permits in state, and reports whether it did. It cannot clear a permit whose guarded
 // transaction goes on, or whose lease was renewed after all.
-func (a *attempt) clearDead(ctx context.Context, ls *lease, state lockState, n int) (done bool, err error) {
-	for _, p := range state.dead() {
+func (a *attempt) clearDead(ctx context.Context, ls *lease, state store.State, n int) (done bool, err error) {
+	for _, p := range state.Dead() {
 		if n <= 0 {
 			break
 		}
@@ -145,13 +147,13 @@ func (a *attempt) clearDead(ctx context.Context, ls *lease, state lockState, n i
 }
 
 // clear clears the permit of a lease that is over, if it can.
-func (a *attempt) clear(ctx context.Context, ls *lease, p lockState) (cleared bool, err error) {
+func (a *attempt) clear(ctx context.Context, ls *lease, p store.State) (cleared bool, err error) {
 	over, err := a.endDead(ctx, ls, p)
 	if err != nil || !over {
 		return false, err
 	}
-	err = retryConflicts(ctx, func(ctx context.Context) (err error) {
-		cleared, err = a.store.clearPermit(ctx, a.name, p)
+	err = dberr.RetryConflicts(ctx, func(ctx context.Context) (err error) {
+		cleared, err = a.store.ClearPermit(ctx, a.name, p)
 		return err
 	})
 	return cleared, err
@@ -162,8 +164,8 @@ const maxCleared = 100
 
 // clearLater clears dead permits in the background that are in nobody's way. Otherwise they would accumulate for a name
 // that always has live permits. One goroutine of a Locker does so at a time.
-func (a *attempt) clearLater(ctx context.Context, ls *lease, state lockState) {
-	if len(state.dead()) == 0 || !a.clearing.CompareAndSwap(false, true) {
+func (a *attempt) clearLater(ctx context.Context, ls *lease, state store.State) {
+	if len(state.Dead()) == 0 || !a.clearing.CompareAndSwap(false, true) {
 		return
 	}
 	err := a.start(func() {
@@ -171,7 +173,7 @@ func (a *attempt) clearLater(ctx context.Context, ls *lease, state lockState) {
 		ctx, cancel := a.bound(context.WithoutCancel(ctx))
 		defer cancel()
 		// The next acquisition retries what fails.
-		_ = once(ctx, attemptTimeout, func(ctx context.Context) error {
+		_ = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
 			_, err := a.clearDead(ctx, ls, state, maxCleared)
 			return err
 		})
@@ -193,11 +195,11 @@ func (a *attempt) abandonPermit(ls *lease, o outcome) {
 
 // convert takes the name exclusively for ls after all its permits are dead. It reports whether it could try: the dead
 // permits were cleared.
-func (a *attempt) convert(ctx context.Context, ls *lease, state lockState) (o outcome, tried bool) {
-	if tried, o.err = a.clearDead(ctx, ls, state, len(state.permits)); !tried || o.err != nil {
+func (a *attempt) convert(ctx context.Context, ls *lease, state store.State) (o outcome, tried bool) {
+	if tried, o.err = a.clearDead(ctx, ls, state, len(state.Permits)); !tried || o.err != nil {
 		return o, tried
 	}
 	return a.take(ctx, func(ctx context.Context) (int64, error) {
-		return a.store.convert(ctx, a.name, state.Token, ls.id, bytesOf(a.metadata))
+		return a.store.Convert(ctx, a.name, state.Token, ls.id, bytesOf(a.metadata))
 	}), true
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
 // orphanPermit is a permit that a lost answer may have left taken: of the name, with the token.
@@ -64,18 +65,18 @@ func (ls *lease) reapPermits() {
 // releaseOrphanPermit first bumps the token, so that a statement that is still under way takes nothing. Then it frees
 // the permit that the statement may have taken.
 func (ls *lease) releaseOrphanPermit(ctx context.Context, orphan orphanPermit) error {
-	return once(ctx, attemptTimeout, func(ctx context.Context) error {
-		if err := ls.store.bumpToken(ctx, orphan.name, orphan.token-1); err != nil {
+	return dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
+		if err := ls.store.BumpToken(ctx, orphan.name, orphan.token-1); err != nil {
 			return err
 		}
-		_, err := ls.store.releasePermit(ctx, orphan.name, ls.id, orphan.token)
+		_, err := ls.store.ReleasePermit(ctx, orphan.name, ls.id, orphan.token)
 		return err
 	})
 }
 
-// releasePermit frees the permit of a lock, and reports whether it was held.
+// ReleasePermit frees the permit of a lock, and reports whether it was held.
 func (ls *lease) releasePermit(ctx context.Context, name string, token int64) (freed bool, err error) {
 	return ls.free(ctx, false, func(ctx context.Context) (int64, error) {
-		return ls.store.releasePermit(ctx, name, ls.id, token)
+		return ls.store.ReleasePermit(ctx, name, ls.id, token)
 	})
 }

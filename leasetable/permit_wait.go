@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // exclusiveTime is for how long an exclusive waiter, once noted, keeps others from taking permits. While it waits, the
@@ -14,40 +16,40 @@ import (
 const exclusiveTime = 5 * time.Second
 
 // blocked reports whether state is in the way of this attempt.
-func (a *attempt) blocked(state lockState) bool {
+func (a *attempt) blocked(state store.State) bool {
 	if !a.permit() {
-		return state.taken()
+		return state.Taken()
 	}
-	return state.live() || !a.fits(state.together()) || state.exclusiveWaiterFor() > 0
+	return state.Live() || !a.fits(state.Together()) || state.ExclusiveWaiterFor() > 0
 }
 
 // mismatch returns the error for an attempt with a limit if the live permits have none, or the other way round, and
 // otherwise nil.
-func (a *attempt) mismatch(state lockState) error {
-	others := state.together()
-	held := limitOf(others)
+func (a *attempt) mismatch(state store.State) error {
+	others := state.Together()
+	held := store.LimitOf(others)
 	if !a.permit() || len(others) == 0 || (held == 0) == (a.limit == 0) {
 		return nil
 	}
-	return &LimitError{Asked: a.limit, Held: held, Holder: others[0].holder()}
+	return &LimitError{Asked: a.limit, Held: held, Holder: others[0].Holder()}
 }
 
 // observe updates the observations of the leases that hold the name or its permits; see observation.
-func (a *attempt) observe(state lockState) {
+func (a *attempt) observe(state store.State) {
 	a.holding.update(state)
 	now := make(map[string]observation)
-	for _, p := range state.together() {
+	for _, p := range state.Together() {
 		s := a.others[string(p.LeaseID)]
 		s.update(p)
 		now[string(p.LeaseID)] = s
-		if first := len(now) == 1; first && !state.live() || s.expiry.Before(a.holding.expiry) {
+		if first := len(now) == 1; first && !state.Live() || s.expiry.Before(a.holding.expiry) {
 			a.holding.expiry = s.expiry
 		}
 	}
 	a.others = now
 }
 
-// expireUnchanged ends those of the leases in the way that were not renewed for a TTL, and reports whether there were
+// ExpireUnchanged ends those of the leases in the way that were not renewed for a TTL, and reports whether there were
 // any.
 func (a *attempt) expireUnchanged() (ended bool, err error) {
 	in := []observation{a.holding}
@@ -59,8 +61,8 @@ func (a *attempt) expireUnchanged() (ended bool, err error) {
 			continue
 		}
 		ended = true
-		err := retryConflicts(a.ctx, func(ctx context.Context) error {
-			_, err := a.store.expireUnchanged(ctx, s.LeaseID, s.Renewals)
+		err := dberr.RetryConflicts(a.ctx, func(ctx context.Context) error {
+			_, err := a.store.ExpireUnchanged(ctx, s.LeaseID, s.Renewals)
 			return err
 		})
 		if err != nil {
@@ -71,10 +73,10 @@ func (a *attempt) expireUnchanged() (ended bool, err error) {
 }
 
 // lasts returns for how long state is in the way of this attempt, unless there is a release before.
-func (a *attempt) lasts(state lockState) time.Duration {
+func (a *attempt) lasts(state store.State) time.Duration {
 	us := state.RemainingUS
-	together := state.together()
-	slices.SortFunc(together, func(a, b lockState) int { return cmp.Compare(a.RemainingUS, b.RemainingUS) })
+	together := state.Together()
+	slices.SortFunc(together, func(a, b store.State) int { return cmp.Compare(a.RemainingUS, b.RemainingUS) })
 	for i, p := range together {
 		us = p.RemainingUS
 		if a.permit() && a.fits(together[i+1:]) {
@@ -85,10 +87,10 @@ func (a *attempt) lasts(state lockState) time.Duration {
 }
 
 // heldBy returns the error for a name that was read as held.
-func heldBy(name string, state lockState) error {
+func heldBy(name string, state store.State) error {
 	held := &sqllock.HeldError{Name: name}
-	if state.taken() || state.LeaseID != nil {
-		held.Holder = state.holder()
+	if state.Taken() || state.LeaseID != nil {
+		held.Holder = state.Holder()
 	}
 	return held
 }
@@ -96,12 +98,12 @@ func heldBy(name string, state lockState) error {
 // waitForExclusive notes an exclusive waiter, so that others take no permits and the name becomes free. The note is
 // renewed now and then, by any one of the exclusive waiters. A failure to write it does not end the wait.
 func (a *attempt) waitForExclusive() {
-	if a.permit() || len(a.others) == 0 || a.holding.exclusiveWaiterFor() > exclusiveTime/2 {
+	if a.permit() || len(a.others) == 0 || a.holding.ExclusiveWaiterFor() > exclusiveTime/2 {
 		return
 	}
 	a.saidExclusive = true
-	_ = once(a.ctx, attemptTimeout, func(ctx context.Context) error {
-		return a.store.noteExclusiveWaiter(ctx, a.name, exclusiveTime.Microseconds())
+	_ = dberr.Once(a.ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
+		return a.store.NoteExclusiveWaiter(ctx, a.name, exclusiveTime.Microseconds())
 	})
 }
 
@@ -111,6 +113,6 @@ func (a *attempt) stopExclusive() {
 		return
 	}
 	_ = a.start(func() { // if the Locker is closed, the note expires
-		_ = once(a.closing, attemptTimeout, func(ctx context.Context) error { return a.store.noteExclusiveWaiter(ctx, a.name, nil) })
+		_ = dberr.Once(a.closing, dberr.AttemptTimeout, func(ctx context.Context) error { return a.store.NoteExclusiveWaiter(ctx, a.name, nil) })
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 const (
@@ -34,7 +36,7 @@ type priority struct {
 // error does no harm. It returns errGone if the name may have been released since it was last read: its lock row was
 // free, or locked. It does not return errGone twice in a row.
 func (r *priority) announce(a *attempt) error {
-	state := a.holding.lockState
+	state := a.holding.State
 	if r.since == 0 {
 		r.since = state.ExpiresUS - state.RemainingUS
 	}
@@ -46,8 +48,8 @@ func (r *priority) announce(a *attempt) error {
 		return nil
 	}
 	noted := false
-	err := once(a.ctx, attemptTimeout, func(ctx context.Context) (err error) {
-		noted, err = a.store.noteWaiter(ctx, a.name, r.since, announcedTime)
+	err := dberr.Once(a.ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+		noted, err = a.store.NoteWaiter(ctx, a.name, r.since, announcedTime)
 		return err
 	})
 	if r.unannounced = err == nil && !noted; !r.unannounced {
@@ -73,17 +75,17 @@ func (r *priority) withdraw(a *attempt) {
 		return
 	}
 	_ = a.hand(func() { // if the Locker is closed, the note expires
-		_ = once(a.closing, attemptTimeout, func(ctx context.Context) error {
-			return a.store.removeWaiter(ctx, a.name, r.since)
+		_ = dberr.Once(a.closing, dberr.AttemptTimeout, func(ctx context.Context) error {
+			return a.store.RemoveWaiter(ctx, a.name, r.since)
 		})
 	})
 }
 
 // first reports whether, according to state, this is the longest waiter.
-func (r *priority) first(state lockState) bool { return r.since != 0 && state.WaiterUS == r.since }
+func (r *priority) first(state store.State) bool { return r.since != 0 && state.WaiterUS == r.since }
 
 // yieldsTo reports whether, according to state, another waiter has waited longer.
-func (r *priority) yieldsTo(state lockState) bool {
+func (r *priority) yieldsTo(state store.State) bool {
 	longer := state.WaiterUS < r.since || r.since == 0 && r.yielded
 	return longer && state.WaiterUS != 0 && state.WaiterUS != r.absent
 }
@@ -98,7 +100,7 @@ func (a *attempt) yield() error {
 // shares returns for how long a process may hand a name off in memory while another process waits for it, and for how
 // long it then leaves the name to others, until they have heard of it or polled.
 func (l *Locker) shares() (turnTime, grace time.Duration) {
-	if l.store.notifies() {
+	if l.store.Notifies() {
 		return 25 * time.Millisecond, yieldTime / 2
 	}
 	return 50 * time.Millisecond, backoff.Last + backoff.Last/2

@@ -3,6 +3,8 @@ package leasetable
 import (
 	"context"
 	"sync"
+
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // rendezvous collects the requests of the goroutines of one TryAcquireAll. Each member brings its request, or ends
@@ -11,9 +13,9 @@ type rendezvous struct {
 	full chan struct{} // closed when no member is awaited any more
 
 	mu      sync.Mutex
-	awaited int     // guarded by mu: members that have neither arrived nor ended
-	brought []*call // guarded by mu: the requests of the members that arrived, in the order of arrival
-	left    bool    // guarded by mu: the first member no longer waits
+	awaited int           // guarded by mu: members that have neither arrived nor ended
+	brought []*store.Call // guarded by mu: the requests of the members that arrived, in the order of arrival
+	left    bool          // guarded by mu: the first member no longer waits
 }
 
 func newGroup(members int) *rendezvous {
@@ -49,7 +51,7 @@ func (m *member) settle() bool {
 // meet brings a request. The first member waits until every other member has arrived or ended, or until ctx ends. It
 // gets all requests that were brought until then, and runs them; the other members get none, at once. A member that
 // arrives a second time, or too late, is not awaited: it runs its request itself.
-func (m *member) meet(ctx context.Context, req *call) (all []*call, awaited bool) {
+func (m *member) meet(ctx context.Context, req *store.Call) (all []*store.Call, awaited bool) {
 	m.mu.Lock()
 	if m.left || !m.settle() {
 		m.mu.Unlock()

@@ -11,6 +11,8 @@ import (
 	"github.com/sqllock/sqllock/internal/clock"
 	"github.com/sqllock/sqllock/internal/trouble"
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/leasetable/internal/conn"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
 // errUnused is the cause of the end of a lease that holds nothing.
@@ -22,7 +24,7 @@ func (ls *lease) renewLoop() {
 	defer ls.deleteRow()
 	timer := time.NewTimer(ls.ttl/3 - time.Since(ls.began)) // began no longer changes
 	defer timer.Stop()
-	unused := time.NewTicker(idleTime / 4)
+	unused := time.NewTicker(conn.IdleTime / 4)
 	defer unused.Stop()
 	for {
 		due := false
@@ -49,11 +51,11 @@ func (ls *lease) renewLoop() {
 const limitedTime = time.Second
 
 // finishUnused ends a lease that holds nothing and will not be used soon: it is retired, or has not been used for
-// idleTime or, if that is less, for a TTL. While the server has no connection left, limitedTime after the start of the
+// IdleTime or, if that is less, for a TTL. While the server has no connection left, limitedTime after the start of the
 // lease suffices, so that other processes get the connection. It reports whether the lease has ended.
 func (ls *lease) finishUnused() bool {
 	ls.mu.Lock()
-	spent := ls.retired || time.Since(ls.used) > min(ls.ttl, idleTime) || ls.store.limited() && time.Since(ls.began) > limitedTime
+	spent := ls.retired || time.Since(ls.used) > min(ls.ttl, conn.IdleTime) || ls.store.Limited() && time.Since(ls.began) > limitedTime
 	unused := ls.claims == 0 && len(ls.locks) == 0 && spent && !slices.ContainsFunc(ls.orphans, (*orphan).pending)
 	if unused {
 		ls.retired = true // from here on no claim begins
@@ -65,7 +67,7 @@ func (ls *lease) finishUnused() bool {
 	return unused
 }
 
-// giveBack closes the connection for renewals if no lease is left.
+// GiveBack closes the connection for renewals if no lease is left.
 func (ls *lease) giveBack() {
 	l := ls.locker
 	l.mu.Lock()
@@ -74,7 +76,7 @@ func (ls *lease) giveBack() {
 	if !last {
 		return
 	}
-	l.store.giveBack()
+	l.store.GiveBack()
 }
 
 // renew extends the lease. An error says nothing about the lease, so renew tries again until the deadline, when the
@@ -115,11 +117,11 @@ func (ls *lease) renewOnce(ctx context.Context) error {
 	var changes int64
 	limit, patience := ls.renewTimeouts()
 	// A late answer is the first sign of trouble: another connection is opened for the next attempt.
-	late := time.AfterFunc(patience, ls.store.prepareRenewal)
+	late := time.AfterFunc(patience, ls.store.PrepareRenewal)
 	defer late.Stop()
 	sent := clock.Now()
-	err := once(ctx, limit, func(ctx context.Context) (err error) {
-		there, changes, err = ls.store.renew(ctx, ls.id)
+	err := dberr.Once(ctx, limit, func(ctx context.Context) (err error) {
+		there, changes, err = ls.store.Renew(ctx, ls.id)
 		return err
 	})
 	switch {
@@ -132,7 +134,7 @@ func (ls *lease) renewOnce(ctx context.Context) error {
 		ls.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost))
 	default:
 		ls.locker.events.Renewed(ctx, clock.Since(sent), ls.extend(sent))
-		ls.verifyIfChanged(changeMark{changes, ls.store.renewalConnection()})
+		ls.verifyIfChanged(changeMark{changes, ls.store.RenewalConnection()})
 	}
 	return nil
 }
@@ -142,7 +144,7 @@ func (ls *lease) renewOnce(ctx context.Context) error {
 func (ls *lease) renewTimeouts() (limit, patience time.Duration) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	return max(min(ls.ttl/4, attemptTimeout), 3*ls.pace), max(ls.ttl/12, 2*ls.pace)
+	return max(min(ls.ttl/4, dberr.AttemptTimeout), 3*ls.pace), max(ls.ttl/12, 2*ls.pace)
 }
 
 // extend moves the deadline after a renewal that was sent at the given time was confirmed. If the process was stopped
@@ -206,10 +208,10 @@ func (ls *lease) deleteRow() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	stop := context.AfterFunc(ls.locker.closing, func() { time.AfterFunc(CloseTimeout, cancel) })
+	stop := context.AfterFunc(ls.locker.closing, func() { time.AfterFunc(conn.CloseTimeout, cancel) })
 	defer stop()
 	// If this fails, the row has expired, or soon will: nobody renews it any more.
-	_ = retry(ctx, clock.Until(expiry), func(ctx context.Context) error {
-		return ls.store.endLease(ctx, ls.id)
+	_ = dberr.Retry(ctx, clock.Until(expiry), func(ctx context.Context) error {
+		return ls.store.EndLease(ctx, ls.id)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/sqllock/sqllock/internal/lockname"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // ticket is the content of the text that [Lease.Export] returns.
@@ -23,8 +24,8 @@ const (
 )
 
 // held returns what the ticket hands over.
-func (t ticket) held() heldName {
-	return heldName{name: string(t.Name), lease: t.Lease, token: t.Token}
+func (t ticket) held() store.Held {
+	return store.Held{Name: string(t.Name), Lease: t.Lease, Token: t.Token}
 }
 
 func (t ticket) text() (string, error) {

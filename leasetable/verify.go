@@ -1,6 +1,10 @@
 package leasetable
 
-import "context"
+import (
+	"context"
+
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+)
 
 // changeMark is the part of the answer to a renewal that concerns the locks of the lease. If it differs from the mark
 // of the last verification, something may have happened to the locks.
@@ -66,7 +70,7 @@ func (ls *lease) verifyMissed(le *Lease) {
 }
 
 func checkSoon(ctx context.Context, le *Lease) error {
-	return once(ctx, attemptTimeout, le.check)
+	return dberr.Once(ctx, dberr.AttemptTimeout, le.check)
 }
 
 func (ls *lease) verificationsBegun() int {

@@ -14,6 +14,8 @@ import (
 	"github.com/sqllock/sqllock/internal/trouble"
 	"github.com/sqllock/sqllock/internal/waiting"
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // waitAtMost is wait, for as long as the options allow.
@@ -92,7 +94,7 @@ func (a *attempt) poll() (lease *Lease, err error) {
 		if err != nil {
 			a.stopExclusive()
 		}
-		if err != nil || a.permit() || a.holding.Permits.Valid {
+		if err != nil || a.permit() || a.holding.Limit.Valid {
 			a.priority.withdraw(a)
 		}
 	}()
@@ -119,13 +121,13 @@ func (a *attempt) poll() (lease *Lease, err error) {
 			}
 			held, outage, a.waited = now, 0, true
 			a.outage.Over()
-			if a.early && a.outlasts(a.holding.lockState) {
+			if a.early && a.outlasts(a.holding.State) {
 				return nil, held
 			}
 			a.waitForExclusive()
 		case a.abandoned:
 			return nil, a.stillHeld(held, err)
-		case held != nil && errors.Is(err, errSlow) && !errors.Is(err, errNoLease):
+		case held != nil && errors.Is(err, dberr.ErrSlow) && !errors.Is(err, store.ErrNoLease):
 		case !sqllock.IsRetryable(err):
 			return nil, a.stillHeld(held, err)
 		default:
@@ -172,7 +174,7 @@ func (a *attempt) longer(pause time.Duration) time.Duration {
 // next reports whether a has waited longest for a name that is handed from one holder to the next, and is not notified
 // of that.
 func (a *attempt) next() bool {
-	return a.holding.changedHands && a.priority.first(a.holding.lockState) && !a.notifier.subscribed()
+	return a.holding.changedHands && a.priority.first(a.holding.State) && !a.notifier.subscribed()
 }
 
 // pause waits for the given time, or until the name is released. It reports whether a claims first: a release woke it,
@@ -198,7 +200,7 @@ func (a *attempt) pause(heard <-chan int64, pause time.Duration) (first bool, er
 // longer, readAndClaim gives it the time to acquire the name first, once.
 func (a *attempt) readAndClaim() (*Lease, error) {
 	state, err := a.read()
-	for err == nil && !state.taken() && a.priority.yieldsTo(state) {
+	for err == nil && !state.Taken() && a.priority.yieldsTo(state) {
 		free := state
 		if err = a.yield(); err == nil {
 			state, err = a.read()
@@ -220,7 +222,7 @@ func (a *attempt) readAndClaim() (*Lease, error) {
 }
 
 // held returns the error for a name that was read as held, and remembers the state.
-func (a *attempt) held(state lockState) error {
+func (a *attempt) held(state store.State) error {
 	a.observe(state)
 	if err := a.mismatch(state); err != nil {
 		return err
@@ -230,7 +232,7 @@ func (a *attempt) held(state lockState) error {
 
 // outlasts reports whether the holders in state hold the name beyond the deadline of the context, unless they release
 // it.
-func (a *attempt) outlasts(state lockState) bool {
+func (a *attempt) outlasts(state store.State) bool {
 	deadline, ok := a.ctx.Deadline()
 	return ok && time.Until(deadline) < a.lasts(state)
 }
@@ -239,18 +241,18 @@ func (a *attempt) outlasts(state lockState) bool {
 // renewed, by the clock of this process. If that is longer ago than its TTL, its holder no longer trusts it. Then only
 // the clock of the database, which was set back, keeps it from being over.
 type observation struct {
-	lockState
+	store.State
 	since        time.Time
 	expiry       time.Time // when the lease expires unless it is renewed
 	changedHands bool      // the name had another token in the state before
 }
 
-func (s *observation) update(state lockState) {
+func (s *observation) update(state store.State) {
 	if s.since.IsZero() || !bytes.Equal(s.LeaseID, state.LeaseID) || s.Renewals != state.Renewals {
 		s.since = time.Now()
 	}
 	s.changedHands = s.Token != state.Token && s.Token != 0
-	s.lockState = state
+	s.State = state
 	s.expiry = time.Now().Add(time.Duration(state.RemainingUS) * time.Microsecond)
 }
 
@@ -268,9 +270,9 @@ func (s *observation) unchangedForTTL() bool {
 }
 
 // read reads the state of the name.
-func (a *attempt) read() (state lockState, err error) {
-	err = once(a.ctx, attemptTimeout, func(ctx context.Context) (err error) {
-		state, err = a.store.read(ctx, a.name)
+func (a *attempt) read() (state store.State, err error) {
+	err = dberr.Once(a.ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+		state, err = a.store.Read(ctx, a.name)
 		return err
 	})
 	return state, err

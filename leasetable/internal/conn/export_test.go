@@ -1,0 +1,41 @@
+package conn
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+)
+
+// Dialer opens the connections of a Locker.
+type Dialer struct{ d *dialer }
+
+// NewDialer returns a Dialer that connects with a function.
+func NewDialer(connect func(context.Context) (driver.Conn, error)) Dialer {
+	return Dialer{newDialer(connect)}
+}
+
+// Hurry makes the Dialer start another attempt after this time instead of some seconds.
+func (d Dialer) Hurry(after time.Duration) { d.d.hurry = func() time.Duration { return after } }
+
+// Dial waits for a connection.
+func (d Dialer) Dial(ctx context.Context) (driver.Conn, error) { return d.d.dial(ctx) }
+
+// Close ends all attempts.
+func (d Dialer) Close() { d.d.close() }
+
+// Connected waits for a connection of a pool, like the opening of a lease.
+func Connected(ctx context.Context, db *sql.DB) error {
+	return dberr.Once(ctx, ConnectTimeout, (&Pool{DB: sqlx.NewDb(db, "pgx")}).Connected)
+}
+
+// OpenPools opens the two pools of a Locker, for work and for renewals. Its leases have this TTL and are trusted for sure.
+func OpenPools(c driver.Connector, sure, ttl time.Duration) (work, keep *sqlx.DB, closePools func() error) {
+	p := Open(c, "")
+	p.Renewals.loan.leases = func() RenewalNeeds { return RenewalNeeds{Sure: sure, TTL: ttl} }
+	return p.Work.DB, p.Renewals.DB, p.Close
+}

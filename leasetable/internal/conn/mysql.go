@@ -1,0 +1,148 @@
+package conn
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqllock/sqllock/internal/connector"
+)
+
+// mysqlConn does faster what MySQL's driver does with a connection. It prepares a statement with arguments once and
+// keeps it; the driver makes three round trips for each execution. When the context of a statement that changes
+// something ends, mysqlConn cuts off the connection itself; the driver switches goroutines twice per statement for
+// that, whether the context ends or not.
+type mysqlConn struct {
+	driverConn
+	socket   net.Conn // nil if it is not known
+	prepared map[string]driver.Stmt
+	cut      bool
+}
+
+func newMySQLConn(dc driver.Conn) (driver.Conn, error) {
+	c, ok := dc.(driverConn)
+	if !ok {
+		return nil, fmt.Errorf("leasetable: the driver's connection %T cannot execute, query, prepare or begin with a context", dc)
+	}
+	return &mysqlConn{driverConn: c, socket: connector.Socket(dc), prepared: make(map[string]driver.Stmt)}, nil
+}
+
+func (c *mysqlConn) knownSocket() net.Conn { return c.socket }
+
+// plainRows are rows whose columns are named without their tables. The DSN option columnsWithAlias adds the tables.
+type plainRows struct{ driver.Rows }
+
+func plain(rows driver.Rows, err error) (driver.Rows, error) {
+	if err != nil {
+		return nil, err
+	}
+	return plainRows{rows}, nil
+}
+
+// Columns implements driver.Rows.
+func (r plainRows) Columns() []string {
+	columns := slices.Clone(r.Rows.Columns())
+	for i, column := range columns {
+		columns[i] = column[strings.LastIndexByte(column, '.')+1:]
+	}
+	return columns
+}
+
+// stmt returns the prepared statement of query.
+func (c *mysqlConn) stmt(ctx context.Context, query string) (driver.Stmt, error) {
+	if ready := c.prepared[query]; ready != nil {
+		return ready, nil
+	}
+	fresh, err := c.PrepareContext(ctx, query)
+	if err == nil {
+		c.prepared[query] = fresh
+	}
+	return fresh, err
+}
+
+// ExecContext implements driver.ExecerContext.
+func (c *mysqlConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if len(args) == 0 {
+		return c.exec(ctx, func(ctx context.Context) (driver.Result, error) {
+			return c.driverConn.ExecContext(ctx, query, nil)
+		})
+	}
+	stmt, err := c.stmt(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	ex, ok := stmt.(driver.StmtExecContext)
+	if !ok {
+		return nil, driver.ErrSkip // database/sql does it in its own way
+	}
+	return c.exec(ctx, func(ctx context.Context) (driver.Result, error) { return ex.ExecContext(ctx, args) })
+}
+
+// exec calls f, with a context that does not end if the connection can be cut off.
+func (c *mysqlConn) exec(ctx context.Context, f func(context.Context) (driver.Result, error)) (driver.Result, error) {
+	if c.socket == nil {
+		return f(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, c.end)
+	result, err := f(context.WithoutCancel(ctx))
+	if !stop() {
+		c.cut = true
+		if err != nil {
+			err = ctx.Err()
+		}
+	}
+	return result, err
+}
+
+// end makes the running statement fail. The driver logs one line about that, and one more if its socket is closed
+// meanwhile.
+func (c *mysqlConn) end() {
+	_ = c.socket.SetDeadline(time.Unix(1, 0)) // fails if the socket is closed
+	// The driver may set another deadline later, if it has a read timeout.
+	time.AfterFunc(time.Second, func() { _ = c.socket.Close() })
+}
+
+// QueryContext implements driver.QueryerContext.
+func (c *mysqlConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if len(args) == 0 {
+		return plain(c.driverConn.QueryContext(ctx, query, nil))
+	}
+	stmt, err := c.stmt(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	q, ok := stmt.(driver.StmtQueryContext)
+	if !ok {
+		return nil, driver.ErrSkip // database/sql does it in its own way
+	}
+	return plain(q.QueryContext(ctx, args))
+}
+
+// ResetSession implements driver.SessionResetter.
+func (c *mysqlConn) ResetSession(ctx context.Context) error {
+	if r, ok := c.driverConn.(driver.SessionResetter); ok {
+		return r.ResetSession(ctx)
+	}
+	return nil
+}
+
+// IsValid implements driver.Validator.
+func (c *mysqlConn) IsValid() bool {
+	v, ok := c.driverConn.(driver.Validator)
+	return !c.cut && (!ok || v.IsValid())
+}
+
+// CheckNamedValue implements driver.NamedValueChecker.
+func (c *mysqlConn) CheckNamedValue(nv *driver.NamedValue) error {
+	if ch, ok := c.driverConn.(driver.NamedValueChecker); ok {
+		return ch.CheckNamedValue(nv)
+	}
+	return driver.ErrSkip
+}

@@ -1,0 +1,210 @@
+package conn
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"reflect"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/refusal"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+)
+
+// The user brings the driver, so this package does not import pgx. What a pgx connection can do beyond database/sql is
+// reached by reflection and by interfaces.
+
+// pgxConn returns the *pgx.Conn of a connection, if it has one.
+func pgxConn(dc driver.Conn) (conn reflect.Value, ok bool) { return connector.Pgx(dc) }
+
+// pgxServer is what a *pgconn.PgConn knows of its session.
+type pgxServer interface {
+	PID() uint32    // the server process, as reported to the client at connect
+	TxStatus() byte // of the last answer
+}
+
+func serverOf(conn reflect.Value) (server pgxServer, ok bool) {
+	return reflect.TypeAssert[pgxServer](conn.MethodByName("PgConn").Call(nil)[0])
+}
+
+// waiterOf returns a function that waits for a notification on a pgx connection.
+func waiterOf(dc driver.Conn) func(ctx context.Context) (payload string, err error) {
+	conn, _ := pgxConn(dc)
+	wait := conn.MethodByName("WaitForNotification")
+	return func(ctx context.Context) (string, error) {
+		out := wait.Call([]reflect.Value{reflect.ValueOf(ctx)})
+		if err, _ := reflect.TypeAssert[error](out[1]); err != nil {
+			return "", err
+		}
+		return out[0].Elem().FieldByName("Payload").String(), nil
+	}
+}
+
+// isDirect reports whether a connection is known to lead to PostgreSQL itself, and not to a pooler: the process that
+// serves it is the one that was reported to the client at connect. For such a session lookUpByIndexIn returns true.
+func isDirect(ctx context.Context, dc driver.Conn) (bool, error) {
+	conn, ok := pgxConn(dc)
+	if !ok {
+		return false, nil
+	}
+	server, ok := serverOf(conn)
+	if !ok {
+		return false, nil
+	}
+	return lookUpByIndexIn(ctx, dc, server.PID())
+}
+
+// postgresConn runs single statements on a pgx connection. Each is a transaction of its own, and postgresConn checks
+// that it was. It prepares nothing on a connection that is not known to lead to PostgreSQL itself: a pooler may give
+// each statement another session, where the prepared statement is unknown, or exists already. An error about a prepared
+// statement reveals a pooler, too: then the statement has done nothing, and is run again.
+type postgresConn struct {
+	pgxDriverConn
+	server     pgxServer
+	unprepared any // the first argument of a statement that must not be prepared
+	prepares   bool
+	pooler     *atomic.Bool // set when there is one
+
+	socket    net.Conn
+	lastReset *time.Time // the driver's; nil: it is not known
+}
+
+// pgxDriverConn lists what statements need of a pgx connection. No transactions are begun on it.
+type pgxDriverConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.NamedValueChecker
+	driver.SessionResetter
+}
+
+// newPostgresConn wraps a connection that was just opened. It returns the connection of another driver as it is.
+func newPostgresConn(ctx context.Context, dc driver.Conn, pooler *atomic.Bool) (driver.Conn, error) {
+	direct, err := isDirect(ctx, dc)
+	if err != nil {
+		return nil, err
+	}
+	if !direct {
+		pooler.Store(true)
+	}
+	c, ok := dc.(pgxDriverConn)
+	if !ok {
+		return dc, nil
+	}
+	conn, ok := pgxConn(dc)
+	if !ok {
+		return dc, nil
+	}
+	server, ok := serverOf(conn)
+	if !ok {
+		return dc, nil
+	}
+	unprepared := connector.Unprepared(dc)
+	socket, _ := reflect.TypeAssert[net.Conn](conn.MethodByName("PgConn").Call(nil)[0].MethodByName("Conn").Call(nil)[0])
+	return &postgresConn{
+		pgxDriverConn: c, server: server, unprepared: unprepared, prepares: direct || unprepared == nil, pooler: pooler,
+		socket: socket, lastReset: connector.LastReset(dc),
+	}, nil
+}
+
+func (c *postgresConn) knownSocket() net.Conn { return c.socket }
+
+// arguments returns the arguments of a statement for pgx.
+func (c *postgresConn) arguments(args []driver.NamedValue) []driver.NamedValue {
+	if c.prepares {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), 0, driver.NamedValue{Value: c.unprepared})
+}
+
+// misled reports whether a statement did nothing because it was prepared in another session, or by another client in
+// this one. From then on nothing is prepared.
+func (c *postgresConn) misled(err error) bool {
+	if err == nil || !c.prepares || c.unprepared == nil || !connector.Misprepared(err) {
+		return false
+	}
+	c.prepares = false
+	c.pooler.Store(true)
+	return true
+}
+
+// ExecContext implements driver.ExecerContext.
+func (c *postgresConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	result, err := c.pgxDriverConn.ExecContext(ctx, query, c.arguments(args))
+	if c.misled(err) {
+		result, err = c.pgxDriverConn.ExecContext(ctx, query, c.arguments(args))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result, c.committed()
+}
+
+// QueryContext implements driver.QueryerContext. If a query was surely not sent, it returns driver.ErrBadConn, so that
+// the query runs on another connection, as the driver does it for ExecContext.
+func (c *postgresConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := c.pgxDriverConn.QueryContext(ctx, query, c.arguments(args))
+	if c.misled(err) {
+		rows, err = c.pgxDriverConn.QueryContext(ctx, query, c.arguments(args))
+	}
+	var unsent interface{ SafeToRetry() bool }
+	if errors.As(err, &unsent) && unsent.SafeToRetry() && ctx.Err() == nil {
+		return nil, driver.ErrBadConn
+	}
+	if err != nil {
+		return nil, err
+	}
+	return postgresRows{rows, c}, nil
+}
+
+// IsValid implements driver.Validator. A connection on which a transaction was left open is closed.
+func (c *postgresConn) IsValid() bool { return c.committed() == nil }
+
+// committed returns an error after a statement that left a transaction open.
+func (c *postgresConn) committed() error {
+	if c.server.TxStatus() == 'I' {
+		return nil
+	}
+	return errUncommitted
+}
+
+// errUncommitted is the error of a statement that was answered but not committed. pgpool-II does so in raw mode, and
+// the client sees no other sign of it. Closing the connection undoes the statement; until then it may still be
+// committed.
+var errUncommitted = &dberr.Error{Err: &refusal.Error{
+	Seen: "what is between here and PostgreSQL leaves statements uncommitted: one that was alone left a transaction open (pgpool-II " +
+		"does so with backend_clustering_mode = 'raw' or 'slony')",
+	Instead: "connect to PostgreSQL itself, by PgBouncer, or by pgpool-II with backend_clustering_mode = 'streaming_replication'",
+}}
+
+// postgresRows are the rows of a statement. At their end it is checked that the statement was committed.
+type postgresRows struct {
+	driver.Rows
+	conn *postgresConn
+}
+
+// Next implements driver.Rows.
+func (r postgresRows) Next(to []driver.Value) error {
+	err := r.Rows.Next(to)
+	if errors.Is(err, io.EOF) {
+		if err := r.conn.committed(); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// Close implements driver.Rows.
+func (r postgresRows) Close() error {
+	if err := r.Rows.Close(); err != nil {
+		return err
+	}
+	return r.conn.committed()
+}

@@ -1,0 +1,255 @@
+package conn
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/schema"
+)
+
+// Pool is a small private connection pool.
+type Pool struct {
+	*sqlx.DB
+	*findings
+	dialect schema.Dialect
+	dialer  *dialer
+	Conns   int
+	latest  atomic.Int64 // the number of the latest connection that was used
+	tracked atomic.Int64 // how many open connections are its own
+
+	loan   loan
+	health health
+}
+
+// findings are what the connections of both pools have found out. The pools share them, since one pool runs statements
+// on connections of the other.
+type findings struct {
+	opened atomic.Int64 // counts the connections
+	pooler atomic.Bool  // one of them was not known to lead to PostgreSQL itself
+
+	unreplicated atomic.Int64 // see replicated
+	galera       atomic.Bool  // one of them led to a Galera node
+	mariadb      atomic.Bool  // they lead to MariaDB
+}
+
+// WorkConns is how many connections work can have.
+const (
+	WorkConns    = 6
+	renewalConns = 1
+)
+
+// IdleTime is for how long an unused connection is kept: other programs may have none.
+const IdleTime = 5 * time.Second
+
+func (p *Pool) open(c driver.Connector, d schema.Dialect, conns int) {
+	settled := &settledConnector{Connector: c, dialect: d, pool: p}
+	p.dialer = newDialer(settled.settle)
+	p.dialect, p.Conns = d, conns
+	db := sql.OpenDB(settled)
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	p.DB = sqlx.NewDb(db, "") // nothing is bound by name
+}
+
+// GiveBack closes the unused connections.
+func (p *Pool) giveBack() {
+	p.dialer.drop()
+	p.SetMaxIdleConns(0)
+	p.SetMaxIdleConns(p.Conns)
+}
+
+// settings make every connection behave alike, whatever the DSN or the server's defaults say. On PostgreSQL a session
+// may belong to a pooler and is left alone, but see lookUpByIndexIn. There each statement is a transaction of its own.
+// Under a stricter isolation level it fails cleanly and is retried.
+var settings = map[schema.Dialect][]string{
+	schema.MySQL: {
+		// The meaning of a statement, the rows it returns, and its commit may depend on all of these. With
+		// completion_type = CHAIN the end of a transaction begins another one, which nothing would ever commit.
+		"SET SESSION sql_mode = TRADITIONAL, NAMES utf8mb4, autocommit = 1, completion_type = 0" +
+			", sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0" +
+			// Time limits that are meant for the application's statements must not hit ours.
+			", innodb_lock_wait_timeout = 2 /*!80000 , max_execution_time = 0 */" +
+			// MariaDB turns a long list of names into a table, and may read the whole lock table to find them. A
+			// variable that a statement creates is a constant within that statement, so @told is created here: see
+			// many_maria.go.
+			"/*M! , max_statement_time = 0, in_predicate_conversion_threshold = 0, @told = '-' */",
+		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+	},
+	schema.SQLite: {"PRAGMA busy_timeout = 100"},
+}
+
+// settledConnector applies the settings to every connection that it opens.
+type settledConnector struct {
+	driver.Connector
+	dialect schema.Dialect
+	pool    *Pool
+}
+
+// Connect implements driver.Connector. If ctx ends, the dial goes on. The connection may be borrowed from the other
+// pool.
+func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	p := s.pool
+	switch {
+	case ctx.Value(borrowing{}) != nil:
+		return nil, errNotLent
+	case p.borrowsFirst(): //nolint:contextcheck // the dial outlasts its callers
+		return p.borrow(driver.ErrBadConn)
+	}
+	if err := p.refused(); err != nil {
+		return p.borrow(err)
+	}
+	wait, cancel := p.connectPatience(ctx)
+	defer cancel()
+	conn, err := p.dialer.dial(wait)
+	switch {
+	case err == nil:
+		return p.track(conn), nil
+	case wait.Err() != nil && ctx.Err() == nil:
+		return p.borrow(errConnecting)
+	case dberr.IsFull(err):
+		p.noteFull(err)
+		return p.borrow(err)
+	}
+	return nil, err
+}
+
+// narrow limits the pool to its open connections for IdleTime, so that callers wait for one of them. It reports whether
+// there are any.
+func (p *Pool) narrow() bool {
+	n := int(p.tracked.Load())
+	if n == 0 {
+		return false
+	}
+	p.SetMaxOpenConns(n)
+	time.AfterFunc(IdleTime, func() {
+		p.SetMaxOpenConns(p.Conns)
+		p.SetMaxIdleConns(p.Conns)
+	})
+	return true
+}
+
+// Close implements io.Closer, which database/sql calls when the pool is closed.
+func (s *settledConnector) Close() error {
+	s.pool.dialer.close()
+	return nil
+}
+
+func (s *settledConnector) settle(ctx context.Context) (driver.Conn, error) {
+	dc, err := s.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range settings[s.dialect] {
+		if err := execOn(ctx, dc, text); err != nil {
+			_ = dc.Close() // the first error says more
+			return nil, err
+		}
+	}
+	switch s.dialect {
+	case schema.Postgres:
+		countUnreplicated(dc, &s.pool.unreplicated)
+		pc, err := newPostgresConn(ctx, dc, &s.pool.pooler)
+		if err != nil {
+			_ = dc.Close() // the first error says more
+			return nil, err
+		}
+		dc = pc
+	case schema.MySQL:
+		mc, err := newMySQLConn(dc)
+		if err == nil {
+			err = s.pool.findGalera(ctx, dc)
+		}
+		if err != nil {
+			_ = dc.Close() // the first error says more
+			return nil, err
+		}
+		dc = mc
+	}
+	return dc, nil
+}
+
+// Connected returns when there is a connection. It asks in short attempts, so that other callers get their chance, such
+// as renewals on the only connection of a pool. The dial goes on meanwhile.
+func (p *Pool) Connected(ctx context.Context) error {
+	for {
+		err := dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
+			conn, err := p.Conn(ctx)
+			if err != nil {
+				return dberr.Classify(err)
+			}
+			return conn.Close() // into the pool
+		})
+		if !errors.Is(err, dberr.ErrSlow) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func execOn(ctx context.Context, dc driver.Conn, text string) error {
+	ex, ok := dc.(driver.ExecerContext)
+	if !ok {
+		return fmt.Errorf("leasetable: the driver's connection %T cannot execute statements directly", dc)
+	}
+	_, err := ex.ExecContext(ctx, text, nil)
+	return err
+}
+
+// Number asks the driver directly. database/sql starts a goroutine for every query whose context can end, and that
+// goroutine needs a processor.
+func (p *Pool) Number(ctx context.Context, text string, args []any) (found bool, n int64, err error) {
+	conn, err := p.Conn(ctx)
+	if err != nil {
+		return false, 0, err
+	}
+	defer conn.Close() // into the pool
+	err = conn.Raw(func(dc any) error {
+		named := make([]driver.NamedValue, len(args))
+		for i, arg := range args {
+			v, err := driver.DefaultParameterConverter.ConvertValue(arg)
+			if err != nil {
+				return err
+			}
+			named[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
+		}
+		row, err := lastRow(ctx, dc, text, named...)
+		if row == nil || err != nil {
+			return err
+		}
+		if n, found = row[0].(int64); !found {
+			return fmt.Errorf("leasetable: the driver gives %T for an integer", row[0])
+		}
+		return nil
+	})
+	return found, n, err
+}
+
+// lastRow asks the driver on one of its connections, and returns the last row of the answer, or nil. It reads to the
+// end, since the commit, and its failure, come after the rows.
+func lastRow(ctx context.Context, dc any, text string, args ...driver.NamedValue) (last []driver.Value, err error) {
+	q, ok := dc.(driver.QueryerContext)
+	if !ok {
+		return nil, fmt.Errorf("leasetable: the driver's connection %T cannot query directly", dc)
+	}
+	rows, err := q.QueryContext(ctx, text, args)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	row := make([]driver.Value, len(rows.Columns()))
+	for err = rows.Next(row); err == nil; err = rows.Next(row) {
+		last = row
+	}
+	if errors.Is(err, io.EOF) {
+		return last, nil
+	}
+	return nil, err
+}

@@ -1,0 +1,128 @@
+package conn
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"time"
+
+	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/schema"
+)
+
+// Pools are the two pools of a Locker. Each runs statements on a connection of the other if it gets none of its own.
+type Pools struct {
+	Work     *Pool // acquisitions, releases and reads
+	Renewals *Pool // renewals, which nothing else may delay
+
+	connector driver.Connector
+}
+
+// Open returns pools whose connections c opens when they are needed.
+func Open(c driver.Connector, d schema.Dialect) Pools {
+	c = connector.Sharing(c, ConnectTimeout)
+	found := new(findings)
+	p := Pools{Work: &Pool{findings: found}, Renewals: &Pool{findings: found}, connector: c}
+	p.Work.loan.from, p.Renewals.loan.from = p.Renewals, p.Work
+	p.Renewals.loan.turn = make(chan struct{}, 1)
+	p.Work.open(c, d, WorkConns)
+	p.Work.SetConnMaxIdleTime(IdleTime)
+	// The connection for renewals is opened with the first lease, and stays open while there is a lease. Once the
+	// server has no connection left, it is too late to open one.
+	p.Renewals.open(c, d, renewalConns)
+	p.Renewals.dialer.rest = renewableTime
+	return p
+}
+
+// Lend allows work to use the connection for renewals as far as needs says. full is called when the server has no
+// connection left.
+func (p Pools) Lend(needs func() RenewalNeeds, full func()) {
+	p.Renewals.loan.leases = needs
+	p.Renewals.dialer.hurry = func() time.Duration { return needs().TTL / 6 }
+	p.Renewals.loan.told, p.Work.loan.told = full, full
+}
+
+// Limited reports whether the server recently had no connection left.
+func (p Pools) Limited() bool { return p.Work.limited() || p.Renewals.limited() }
+
+// BehindPooler reports whether a pooler, or a driver other than pgx, is between here and PostgreSQL.
+func (p Pools) BehindPooler() bool { return p.Work.pooler.Load() }
+
+// OnMariaDB reports whether the connections lead to MariaDB.
+func (p Pools) OnMariaDB() bool { return p.Work.mariadb.Load() }
+
+// OnGalera reports whether one of the connections led to a Galera node.
+func (p Pools) OnGalera() bool { return p.Work.galera.Load() }
+
+// DropIdle closes the idle connections.
+func (p Pools) DropIdle() {
+	for _, pool := range []*Pool{p.Work, p.Renewals} {
+		pool.SetMaxIdleConns(-1)
+		pool.SetMaxIdleConns(pool.Conns)
+	}
+}
+
+// GiveBack closes the connection for renewals, which no lease needs any more. While the server has no connection left,
+// it closes the other idle connections, too.
+func (p Pools) GiveBack() {
+	p.Renewals.giveBack()
+	if p.Limited() {
+		p.Work.giveBack()
+	}
+}
+
+// PrepareRenewal starts to open another connection for renewals.
+func (p Pools) PrepareRenewal() { p.Renewals.prepare() }
+
+// RenewalConnection is the number of the latest connection that renewals used: another one may lead to another server.
+func (p Pools) RenewalConnection() int64 { return p.Renewals.latest.Load() }
+
+// ConnectingTook is how long it took last to open a connection for renewals.
+func (p Pools) ConnectingTook() time.Duration { return p.Renewals.dialer.lastTook() }
+
+// Close closes both pools.
+func (p Pools) Close() error {
+	return errors.Join(p.Work.Close(), p.Renewals.Close())
+}
+
+// ErrUnsupportedNotify is the error of listen behind a pooler, or with a driver other than pgx.
+var ErrUnsupportedNotify = errors.New("nothing is heard on this connection")
+
+// Listener receives the notifications of a channel on PostgreSQL, on a connection of its own.
+type Listener struct {
+	conn driver.Conn
+	// wait waits for a notification.
+	Wait func(ctx context.Context) (payload string, err error)
+}
+
+// Listen opens a connection and makes it listen. It notifies that connection itself, with an empty payload. It refuses
+// to listen through a pooler, which would give the session that listens to other clients.
+func (p Pools) Listen(ctx context.Context, channel string) (*Listener, error) {
+	connecting, connected := context.WithTimeout(ctx, ConnectTimeout)
+	defer connected()
+	dc, err := p.connector.Connect(connecting)
+	if err != nil {
+		return nil, err
+	}
+	err = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
+		direct, err := isDirect(ctx, dc)
+		if err == nil && !direct {
+			return ErrUnsupportedNotify
+		}
+		for _, text := range []string{"LISTEN " + channel, "NOTIFY " + channel} {
+			if err == nil {
+				err = execOn(ctx, dc, text)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		_ = dc.Close() // the first error says more
+		return nil, err
+	}
+	return &Listener{conn: dc, Wait: waiterOf(dc)}, nil
+}
+
+// Close closes the connection.
+func (l *Listener) Close() { _ = l.conn.Close() }

@@ -1,0 +1,44 @@
+package conn
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"time"
+
+	"github.com/sqllock/sqllock/internal/connector"
+)
+
+// lookUpByIndexIn makes the server find rows by their index, whatever it knows of the tables, if the process with
+// this id serves the session, and reports whether it does. A plan made while a table was empty reads the whole table,
+// and a prepared statement keeps that plan until the table is analyzed. A table without an index for the statement is
+// still read as a whole. The planner then estimates a cost at which the server would compile the plan, which takes
+// longer, so jit is off. All that is one round trip.
+func lookUpByIndexIn(ctx context.Context, dc driver.Conn, pid uint32) (bool, error) {
+	ex, ok := dc.(driver.ExecerContext)
+	if !ok {
+		return false, nil
+	}
+	text := fmt.Sprintf("SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false) WHERE pg_backend_pid() = %d", pid)
+	result, err := ex.ExecContext(ctx, text, nil)
+	if err != nil {
+		return false, err
+	}
+	rows, err := result.RowsAffected()
+	return rows == 1, err
+}
+
+// looksAfter is for how long a connection may have been idle before ResetSession checks its socket: less than the
+// driver's second.
+const looksAfter = time.Second / 2
+
+// ResetSession implements driver.SessionResetter. If a connection was idle for a second, pgx pings the server, and a
+// statement takes two round trips. ResetSession only checks whether something has come from the server meanwhile,
+// such as the end of the connection, and lets pgx ping in that case. A connection that ends after the check ends
+// under a statement.
+func (c *postgresConn) ResetSession(ctx context.Context) error {
+	if now := time.Now(); c.lastReset != nil && now.Sub(*c.lastReset) > looksAfter && connector.Silent(c.socket) {
+		*c.lastReset = now
+	}
+	return c.pgxDriverConn.ResetSession(ctx)
+}

@@ -1,0 +1,157 @@
+package conn
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// driverConn has the methods that every connection of a driver needs. Optional methods are checked for one by one.
+type driverConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+}
+
+// tracked is a connection of a pool. It notes whether the server answers. After a statement that was not answered, the
+// pool no longer uses the connections that were opened before: each would cost another timeout.
+type tracked struct {
+	driverConn
+	pool    *Pool
+	number  int64 // counts all connections that were opened
+	hurried bool  // its session waits for a row lock only for a moment; see inHurry
+
+	generation int64 // that of the pool at the last answer
+}
+
+// health says whether the connections of a pool are answered.
+type health struct {
+	generation atomic.Int64 // incremented to give up all connections that are not in use
+	answers    atomic.Int64 // the number of answers
+}
+
+// silence is how long a statement must have waited for an answer before that says something about other connections.
+// The deadline of a caller may be shorter.
+const silence = time.Second
+
+// track wraps a new connection of p.
+func (p *Pool) track(dc driver.Conn) driver.Conn {
+	number := p.opened.Add(1)
+	p.health.answers.Add(1)
+	p.use(number)
+	c, ok := dc.(driverConn)
+	if !ok {
+		return dc
+	}
+	p.tracked.Add(1)
+	return &tracked{driverConn: c, pool: p, number: number, generation: p.health.generation.Load()}
+}
+
+// use notes that statements of p run on the connection with this number. A later connection may lead to another server.
+func (p *Pool) use(number int64) {
+	for latest := p.latest.Load(); latest < number && !p.latest.CompareAndSwap(latest, number); latest = p.latest.Load() {
+	}
+}
+
+// giveUp makes p discard the connections that are not in use now.
+func (p *Pool) giveUp() { p.health.generation.Add(1) }
+
+// Close implements driver.Conn. It returns no error: nothing but its statement depends on a session, and the server may
+// have ended the session.
+func (c *tracked) Close() error {
+	c.pool.tracked.Add(-1)
+	_ = c.driverConn.Close()
+	return nil
+}
+
+// asked says when a statement was sent.
+type asked struct {
+	at      time.Time
+	answers int64 // the number of answers before
+}
+
+// Socket returns the socket of the connection, or nil if it is not known.
+func (c *tracked) Socket() net.Conn {
+	if known, ok := c.driverConn.(interface{ knownSocket() net.Conn }); ok {
+		return known.knownSocket()
+	}
+	return nil
+}
+
+func (c *tracked) ask() asked { return asked{time.Now(), c.pool.health.answers.Load()} }
+
+// told notes the outcome of a statement.
+func (c *tracked) told(ctx context.Context, a asked, err error) {
+	h := &c.pool.health
+	switch {
+	case err == nil:
+		h.answers.Add(1)
+		c.generation = h.generation.Load()
+	case !errors.Is(ctx.Err(), context.DeadlineExceeded), h.answers.Load() != a.answers:
+	case c.pool.renews(): // only this package bounds a renewal
+		c.pool.giveUp()
+		c.pool.loan.from.giveUp()
+	case time.Since(a.at) >= silence:
+		c.pool.giveUp()
+	}
+}
+
+// ExecContext implements driver.ExecerContext.
+func (c *tracked) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	a := c.ask()
+	result, err := c.driverConn.ExecContext(ctx, query, args)
+	c.told(ctx, a, err)
+	return result, err
+}
+
+// QueryContext implements driver.QueryerContext.
+func (c *tracked) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	a := c.ask()
+	rows, err := c.driverConn.QueryContext(ctx, query, args)
+	c.told(ctx, a, err)
+	return rows, err
+}
+
+// BeginTx implements driver.ConnBeginTx.
+func (c *tracked) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	a := c.ask()
+	tx, err := c.driverConn.BeginTx(ctx, opts)
+	c.told(ctx, a, err)
+	return tx, err
+}
+
+// ResetSession implements driver.SessionResetter.
+func (c *tracked) ResetSession(ctx context.Context) error {
+	if c.generation != c.pool.health.generation.Load() {
+		return driver.ErrBadConn
+	}
+	r, ok := c.driverConn.(driver.SessionResetter)
+	if !ok {
+		return nil
+	}
+	a := c.ask()
+	err := r.ResetSession(ctx)
+	if err != nil { // the driver may have asked the server
+		c.told(ctx, a, err)
+	}
+	return err
+}
+
+// IsValid implements driver.Validator.
+func (c *tracked) IsValid() bool {
+	v, ok := c.driverConn.(driver.Validator)
+	return !ok || v.IsValid()
+}
+
+// CheckNamedValue implements driver.NamedValueChecker.
+func (c *tracked) CheckNamedValue(nv *driver.NamedValue) error {
+	if ch, ok := c.driverConn.(driver.NamedValueChecker); ok {
+		return ch.CheckNamedValue(nv)
+	}
+	return driver.ErrSkip
+}

@@ -1,0 +1,185 @@
+package dberr
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/connector"
+)
+
+// Error is the error of a statement.
+type Error struct {
+	Err          error
+	OutcomeKnown bool // the database said that the statement did nothing; otherwise it may have taken effect
+	Transient    bool // the same statement may succeed later
+	passing      bool // the server cannot do it at the moment: the same call may succeed in seconds
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Retryable answers for sqllock.IsRetryable.
+func (e *Error) Retryable() bool { return e.Transient || e.passing }
+
+// meaning is what an error code of a database says about the statement that failed.
+type meaning struct {
+	is           error // the sentinel that a caller matches
+	outcomeKnown bool
+	transient    bool
+	passing      bool
+}
+
+var (
+	conflict     = meaning{outcomeKnown: true, transient: true}                // undone because of other transactions
+	interrupted  = meaning{transient: true}                                    // the session ended, or the commit is in doubt
+	unready      = meaning{outcomeKnown: true, transient: true, passing: true} // the server accepts no connection at the moment
+	noRoom       = meaning{outcomeKnown: true, transient: true, passing: true, is: sqllock.ErrLimit}
+	refused      = meaning{outcomeKnown: true}
+	noTable      = meaning{outcomeKnown: true, is: sqllock.ErrSchema}
+	readOnly     = meaning{outcomeKnown: true, passing: true, is: sqllock.ErrReadOnly} // a standby may be the primary soon
+	readOnlyFile = meaning{outcomeKnown: true, is: sqllock.ErrReadOnly}
+)
+
+// meanings has the codes that mean something here. For any other code it is unknown whether the statement took
+// effect.
+var meanings = map[string]meaning{
+	// PostgreSQL: SQLSTATE.
+	"40001": conflict, // serialization failure
+	"40P01": conflict, // deadlock
+	"55P03": conflict, // lock_timeout
+	"57014": conflict, // cancelled, or statement_timeout
+	"53300": noRoom,   // too many connections
+	"57P03": unready,  // the server is starting up, or shutting down
+	"57P01": interrupted,
+	"57P02": interrupted,
+	"57P05": conflict, // idle_session_timeout: the session had ended before the statement came
+	"08000": interrupted,
+	"08003": interrupted,
+	"08006": interrupted,
+	"08P01": interrupted,
+	"26000": refused, // the statement is not prepared in this session
+	"42P05": refused, // it is prepared already
+	"42P01": noTable,
+	"42703": noTable,
+	"3F000": noTable,
+	"25006": readOnly,
+	"42501": refused, // no privilege
+	"28P01": refused, // wrong password
+	"28000": refused,
+	"3D000": refused, // no such database
+
+	// MySQL and MariaDB: error numbers.
+	"mysql 1213": conflict, // deadlock; on Galera a conflict at commit
+	"mysql 1205": conflict, // lock wait timeout
+	"mysql 1020": conflict, // the row changed under the statement: MariaDB with innodb_snapshot_isolation, the default from 11.6
+	"mysql 1040": noRoom,   // too many connections
+	"mysql 1203": noRoom,
+	"mysql 1226": noRoom,      // as many connections as this user may have
+	"mysql 3032": unready,     // offline mode
+	"mysql 1461": conflict,    // max_prepared_stmt_count
+	"mysql 3024": conflict,    // max_execution_time, which applies to reads only
+	"mysql 1053": interrupted, // the server shuts down
+	"mysql 1317": interrupted, // KILL QUERY
+	"mysql 1927": interrupted, // KILL, MariaDB
+	"mysql 3169": interrupted, // KILL, MySQL
+	"mysql 4031": interrupted, // the session was idle for too long
+	"mysql 1969": interrupted, // max_statement_time
+	"mysql 1047": interrupted, // a Galera node that is not primary
+	"mysql 1180": interrupted, // an error during COMMIT
+	"mysql 3101": interrupted, // Group Replication undid the commit
+	"mysql 1146": noTable,
+	"mysql 1054": noTable,
+	"mysql 1290": readOnly,
+	"mysql 1792": readOnly,
+	"mysql 1836": readOnly,
+	"mysql 1044": refused, // no privilege
+	"mysql 1045": refused, // wrong password
+	"mysql 1049": refused, // no such database
+	"mysql 1142": refused, // no privilege
+
+	// SQLite: primary result codes.
+	"sqlite 5": conflict, // busy
+	"sqlite 6": conflict, // locked
+	"sqlite 8": readOnlyFile,
+	"sqlite 1": noTable, // our statements are right, so a table or a column is missing
+}
+
+// ErrSlow is the error of a statement that was not answered in time. It may have taken effect.
+var ErrSlow = errors.New("the database did not answer in time")
+
+const applySchema = "run `sqllock schema apply` with --db naming this database, or call schema.Apply"
+
+// Classify adds to an error of a driver what a caller can act on.
+func Classify(err error) error {
+	if known := (*Error)(nil); err == nil || errors.As(err, &known) {
+		return err
+	}
+	code := CodeOf(err)
+	means := meanings[code]
+	e := &Error{Err: err, OutcomeKnown: means.outcomeKnown, Transient: means.transient, passing: means.passing}
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case connector.Unparsable(err):
+		e.Err, e.OutcomeKnown = connector.ErrUnparsable, true
+	case connector.Misprepared(err):
+		e.Err = fmt.Errorf("%w; %s", err, connector.PrepareNothing)
+	case means == noTable:
+		e.Err = fmt.Errorf("%w; %s: %w", sqllock.ErrSchema, applySchema, err)
+	case means.is != nil:
+		e.Err = fmt.Errorf("%w: %w", means.is, err)
+	case errors.Is(err, context.DeadlineExceeded):
+		// The deadline is ours. If the caller's own deadline passes, the caller's context shows it.
+		e.Err = fmt.Errorf("%w: %v", ErrSlow, err) //nolint:errorlint // not the caller's deadline
+		e.Transient = true
+	case code == "" && !errors.Is(err, context.Canceled) && !errors.As(err, &untrusted):
+		e.Transient = true // the connection broke, or could not be opened
+	}
+	return e
+}
+
+// CodeOf finds the database's code in a driver's error without importing the drivers: pgx and lib/pq have SQLState,
+// go-sql-driver's MySQLError has a Number, SQLite drivers have a Code.
+func CodeOf(err error) string {
+	var state interface{ SQLState() string }
+	if errors.As(err, &state) {
+		return state.SQLState()
+	}
+	var coded interface{ Code() int }
+	if errors.As(err, &coded) {
+		return "sqlite " + strconv.Itoa(coded.Code()&0xff)
+	}
+	for ; err != nil; err = errors.Unwrap(err) {
+		v := reflect.Indirect(reflect.ValueOf(err))
+		if v.Kind() != reflect.Struct {
+			continue
+		}
+		if n := v.FieldByName("Number"); strings.HasSuffix(v.Type().String(), "MySQLError") && n.CanUint() {
+			return "mysql " + strconv.FormatUint(n.Uint(), 10)
+		}
+		if n := v.FieldByName("Code"); strings.HasPrefix(v.Type().String(), "sqlite3.") && n.CanInt() {
+			return "sqlite " + strconv.FormatInt(n.Int()&0xff, 10)
+		}
+	}
+	return ""
+}
+
+// OutcomeKnown reports whether err means that the database said that the statement did nothing.
+func OutcomeKnown(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.OutcomeKnown
+}
+
+// limitCodes are the codes of servers, and of poolers, that accept no connection at the moment.
+var limitCodes = map[string]bool{
+	"53300": true, "53200": true, "08P01": true, // PostgreSQL; PostgreSQL when its lock table is full; PgBouncer
+	"mysql 1040": true, "mysql 1203": true, "mysql 1226": true,
+}
+
+// IsFull reports whether err says that the server, or a pooler, has no connection for this user.
+func IsFull(err error) bool { return limitCodes[CodeOf(err)] }

@@ -1,0 +1,49 @@
+package dberr
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+)
+
+// AttemptTimeout bounds one statement. On a connection that was cut off nothing else does. The next attempt gets
+// another connection.
+const AttemptTimeout = 3 * time.Second
+
+// Retry calls f until it succeeds, fails for good, ctx ends or the time is up. It is for statements that release a
+// lock. It outlasts a broken connection and a restart of the server.
+func Retry(ctx context.Context, within time.Duration, f func(context.Context) error) error {
+	end := time.Now().Add(within)
+	for pause := backoff.First; ; pause = backoff.Longer(pause) {
+		err := Once(ctx, min(AttemptTimeout, time.Until(end)), f)
+		if e := (*Error)(nil); !errors.As(err, &e) || !e.Transient || time.Until(end) < pause || backoff.Sleep(ctx, backoff.Jitter(pause)) != nil {
+			return err
+		}
+	}
+}
+
+// Once calls f with a context that ends after the timeout.
+func Once(ctx context.Context, timeout time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return f(ctx)
+}
+
+// ConflictTimeout bounds RetryConflicts.
+const ConflictTimeout = 10 * time.Second
+
+// RetryConflicts calls f again while the database undoes it because of other transactions: a deadlock, a serialization
+// failure, a busy file. It stops after ConflictTimeout. It is for statements that acquire a lock, which the caller can
+// request again, and does not wait for a server that accepts no connections.
+func RetryConflicts(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, ConflictTimeout)
+	defer cancel()
+	for pause := backoff.First; ; pause = backoff.Longer(pause) {
+		err := f(ctx)
+		if e := (*Error)(nil); !errors.As(err, &e) || !e.Transient || !e.OutcomeKnown || e.passing || IsFull(err) || backoff.Sleep(ctx, backoff.Jitter(pause)) != nil {
+			return err
+		}
+	}
+}

@@ -1,3 +1,0 @@
-package dberr
-
-func OutcomeKnown(error) bool { return false }

@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/schema"
+)
+
+// Held is a name that a lease holds, alone or by a permit.
+type Held struct {
+	Name   string
+	Lease  []byte // the id
+	Token  int64
+	Permit bool
+}
+
+// Move moves a name from one lease to another, and reports whether it is on the new one.
+func (s *Store) Move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error) {
+	n, err := s.claim(ctx, move, to, row{[]byte(name)}, token, from)
+	return n != 0, err
+}
+
+// Adopt moves a name from the lease of a ticket to the lease id, bumps its token and attaches metadata, unless that is
+// nil. It returns the new token, or 0 if the name was not there. A repetition finds what the first attempt did.
+func (s *Store) Adopt(ctx context.Context, from Held, id, metadata []byte) (token int64, err error) {
+	var attach any // null keeps the metadata
+	if metadata != nil {
+		attach = metadata
+	}
+	return s.claim(ctx, adopt, id, from.Token+1, attach, row{[]byte(from.Name)}, from.Lease, from.Token)
+}
+
+// HandOff bumps the token of a held name and replaces its metadata. It returns the new token, or 0 if the name was not
+// held with the token, and whether another process waits for the name. After an error the token may have been bumped.
+func (s *Store) HandOff(ctx context.Context, h Held, metadata []byte) (next int64, hasWaiter bool, err error) {
+	n, err := s.claim(ctx, handOff, metadata, []byte(h.Name), h.Lease, h.Token)
+	if err != nil { // even if n is set: a standby may not have the new token
+		return 0, false, err
+	}
+	return n / 2, n%2 == 1, nil
+}
+
+// Convert acquires a name that is free for a lease, on the condition that it has this token and no permits. It returns
+// the new token, or 0.
+func (s *Store) Convert(ctx context.Context, name string, token int64, id, metadata []byte) (next int64, err error) {
+	return s.claim(ctx, convert, id, metadata, row{[]byte(name)}, token)
+}
+
+// SetMetadata replaces the metadata of a held name. It reports whether the name was held.
+func (s *Store) SetMetadata(ctx context.Context, h Held, metadata []byte) (held bool, err error) {
+	token, err := s.claim(ctx, setMetadata, metadata, row{[]byte(h.Name)}, h.Lease, h.Token)
+	return token != 0, err
+}
+
+// Force frees a name if its state is still the one that was read, and notes a change for its lease. It reports
+// whether the state was still the same.
+func (s *Store) Force(ctx context.Context, name string, state State) (bool, error) {
+	args := []any{row{[]byte(name)}, state.LeaseID, state.Token}
+	switch s.dialect {
+	case schema.MySQL:
+		rows, err := s.change(ctx, s.Work, force, args...)
+		return rows > 0, err
+	case schema.SQLite:
+		return s.forceSQLite(ctx, args)
+	default:
+		n, err := s.number(ctx, s.Work, force, args...)
+		return n > 0, err
+	}
+}
+
+// forceSQLite does what force does in two statements: SQLite has no statement that changes two tables.
+func (s *Store) forceSQLite(ctx context.Context, args []any) (bool, error) {
+	tx, err := s.Work.BeginTxx(ctx, nil)
+	if err != nil {
+		return false, dberr.Classify(err)
+	}
+	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
+	text, args := s.bind(force, args)
+	result, err := tx.ExecContext(ctx, text, args...)
+	if err != nil {
+		return false, dberr.Classify(err)
+	}
+	if rows, err := result.RowsAffected(); err != nil || rows == 0 {
+		return false, dberr.Classify(err)
+	}
+	if _, err := tx.ExecContext(ctx, s.Texts[notifyLease].Text, args[1]); err != nil {
+		return false, dberr.Classify(err)
+	}
+	return true, dberr.Classify(tx.Commit())
+}
+
+// Transaction runs statements in a transaction of the caller.
+type Transaction struct {
+	Scan func(ctx context.Context, query string, args []any, to any) error
+	Exec func(ctx context.Context, query string, args []any) (sql.Result, error) // nil for a pgx.Tx
+}
+
+// Pin makes sure that a name stays held until the transaction has ended. It reports whether the name is held.
+func (s *Store) Pin(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
+	if s.OnGalera() {
+		switch {
+		case h.Permit:
+			return false, fmt.Errorf("%w: to guard a permit on a Galera node, where a lock on its row keeps nobody out", sqllock.ErrUnsupported)
+		case tx.Exec != nil:
+			return s.pinGalera(ctx, tx, h)
+		}
+	}
+	var one int
+	st := guard
+	if h.Permit {
+		st = guardPermit
+	}
+	text, args := s.bind(st, []any{[]byte(h.Name), h.Lease, h.Token})
+	err = tx.Scan(ctx, text, args, &one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, dberr.Classify(err)
+}
+
+// pinGalera does what pin does on a Galera node. There a takeover on another node does not wait for a row lock. It
+// undoes the transaction, or not even that: a transaction that is about to commit is replayed afterwards if it has
+// written nothing that the takeover wrote. Of two transactions that write the same row, the second one fails at its
+// commit, so pinGalera writes the row.
+func (s *Store) pinGalera(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
+	for _, by := range []int64{1, -1} {
+		text, args := s.bind(guardGalera, []any{by, []byte(h.Name), h.Lease, h.Token + max(-by, 0)})
+		result, err := tx.Exec(ctx, text, args)
+		if err != nil {
+			return false, dberr.Classify(err)
+		}
+		if rows, err := result.RowsAffected(); err != nil || rows == 0 {
+			return false, dberr.Classify(err)
+		}
+	}
+	return true, nil
+}

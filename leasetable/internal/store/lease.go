@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/clock"
+	"github.com/sqllock/sqllock/leasetable/internal/conn"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/schema"
+)
+
+// LeaseRow is a new row of the table of leases.
+type LeaseRow struct {
+	ID          []byte
+	Owner, Host string
+	TTL         time.Duration
+	Ticket      bool // it is for a ticket: nobody renews it
+}
+
+// ErrNoLease is the prefix of the reason why there is no lease to claim with.
+var ErrNoLease = errors.New("open a lease")
+
+// errOldProgram refuses tables whose lowest program version is above that of this program; see docs/upgrading.md.
+var errOldProgram = fmt.Errorf("%w: the tables take a later release of this program: upgrade it (`sqllock schema check` says to which version)", sqllock.ErrSchema)
+
+// OpenLease commits a lease row, and returns when the statement was sent. It connects first: the statement has less
+// time than connecting may take. The error matches ErrNoLease. After an error the row may be there, but nothing refers
+// to it, and it expires.
+func (s *Store) OpenLease(ctx context.Context, l LeaseRow, within time.Duration) (sent time.Time, err error) {
+	p := s.Renewals
+	if l.Ticket {
+		p = s.Work
+	}
+	if err := dberr.Once(ctx, conn.ConnectTimeout, p.Connected); err != nil {
+		return sent, fmt.Errorf("%w: %w", ErrNoLease, err)
+	}
+	err = dberr.RetryConflicts(ctx, func(ctx context.Context) error {
+		sent = clock.Now()
+		return dberr.Once(ctx, min(within, dberr.AttemptTimeout), func(ctx context.Context) error {
+			us := l.TTL.Microseconds()
+			rows, err := s.change(ctx, p, openLease, l.ID, l.Owner, l.Host, os.Getpid(), us, us, schema.Version)
+			if err == nil && rows == 0 {
+				err = errOldProgram
+			}
+			return err
+		})
+	})
+	if err != nil {
+		if within < dberr.AttemptTimeout && errors.Is(err, dberr.ErrSlow) && ctx.Err() == nil {
+			err = fmt.Errorf("%w within the %v that a TTL of %v leaves: it has to be longer here", err, within, l.TTL)
+		}
+		return sent, fmt.Errorf("%w: %w", ErrNoLease, err)
+	}
+	return sent, nil
+}
+
+// Renew renews a lease. It reports whether the lease row was there, and returns the count of changes that others made
+// to the locks of the lease.
+func (s *Store) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
+	return s.changeNumber(ctx, s.Renewals, renew, id)
+}
+
+// EndLease deletes a lease row, and so frees all that the lease holds. It uses the connection for renewals.
+func (s *Store) EndLease(ctx context.Context, id []byte) error {
+	_, err := s.change(ctx, s.Renewals, endLease, id)
+	return err
+}
+
+// EndTicket deletes the lease row of a ticket. It may wait for the row.
+func (s *Store) EndTicket(ctx context.Context, id []byte) error {
+	_, err := s.change(ctx, s.Work, endLease, row{id})
+	return err
+}
+
+// Expire deletes the row of a lease that has expired, and reports whether it did. A renewal that comes before keeps the
+// lease alive; a renewal that comes after finds no row.
+func (s *Store) Expire(ctx context.Context, id []byte) (expired bool, err error) {
+	rows, err := s.change(ctx, s.Work, expire, row{id})
+	return rows > 0, err
+}
+
+// ExpireUnchanged deletes the row of a lease that was not renewed since its renewals were counted, and reports whether
+// it did.
+func (s *Store) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (expired bool, err error) {
+	rows, err := s.change(ctx, s.Work, expireUnchanged, row{id}, renewals)
+	return rows > 0, err
+}
+
+// Purge deletes up to limit rows of leases that expired at least the given time ago, and returns how many.
+func (s *Store) Purge(ctx context.Context, ago time.Duration, limit int) (int64, error) {
+	return s.change(ctx, s.Work, purge, max(ago, 0).Microseconds(), limit)
+}

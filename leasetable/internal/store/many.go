@@ -1,0 +1,123 @@
+package store
+
+import (
+	"context"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/schema"
+)
+
+// AcquireMany takes those names of reqs that are free. The requests are alike.
+func (s *Store) AcquireMany(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
+	req := reqs[0]
+	switch s.dialect {
+	case schema.MySQL:
+		return s.acquireEach(ctx, reqs)
+	case schema.SQLite:
+		return s.names(s.query(ctx, s.Work, acquireMany, jsonList(reqs), req.ID, req.Metadata))
+	default:
+		return s.acquireRows(ctx, reqs)
+	}
+}
+
+// acquireRows is AcquireMany on PostgreSQL.
+func (s *Store) acquireRows(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
+	take := func(st Statement, reqs []*Request) (got map[string]Result, err error) {
+		err = s.Work.Replicated(func() (err error) {
+			got, err = s.names(s.query(ctx, s.Work, st, array(reqs, appendBytea), reqs[0].ID, reqs[0].Metadata))
+			return err
+		})
+		return got, err
+	}
+	got, err = take(acquireMany, reqs)
+	if len(got) == len(reqs) || err != nil && !dberr.OutcomeKnown(err) {
+		return got, err
+	}
+	rest := slices.DeleteFunc(slices.Clone(reqs), func(req *Request) bool { return got[req.Name].Token != 0 })
+	more, err := take(acquireUnlocked, rest)
+	switch {
+	case dberr.OutcomeKnown(err) && len(got) > 0: // each of the other requests retries on its own
+		return got, nil
+	case err != nil && len(got) > 0: // some names were taken, others maybe
+		return nil, &dberr.Error{Err: err, Transient: true}
+	}
+	maps.Copy(more, got)
+	return more, err
+}
+
+// ReleaseMany frees those names of reqs that are held as requested and whose rows nobody has locked. The requests are
+// alike.
+func (s *Store) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[string]Result, err error) {
+	req := reqs[0]
+	switch s.dialect {
+	case schema.MySQL:
+		return s.releaseEach(ctx, reqs)
+	case schema.SQLite:
+		return s.names(s.query(ctx, s.Work, releaseMany, jsonList(reqs), req.ID, req.minHoldUS()))
+	default:
+		for _, st := range []Statement{releaseMany, releaseUnlocked} {
+			freed, err = s.names(s.query(ctx, s.Work, st, array(reqs, appendBytea), req.ID, array(reqs, appendToken), req.minHoldUS(), s.commit(req)))
+			if !dberr.OutcomeKnown(err) {
+				break
+			}
+		}
+		return freed, err
+	}
+}
+
+// names reads the results of names. With an error nothing is known, whatever the rows before it say: the statement may
+// have been rolled back, or not be committed yet.
+func (s *Store) names(rows *sqlx.Rows, err error) (map[string]Result, error) {
+	if err != nil {
+		return nil, dberr.Classify(err)
+	}
+	defer rows.Close()
+	all := make(map[string]Result)
+	for rows.Next() { // read to the end: the commit, and its failure, come after the rows
+		var name raw
+		var got Result
+		if err := rows.Scan(&name, &got.Token, &got.HasWaiter); err != nil {
+			return nil, dberr.Classify(err)
+		}
+		all[string(name)] = got
+	}
+	if err := rows.Err(); err != nil {
+		return nil, dberr.Classify(err)
+	}
+	return all, nil
+}
+
+// appendList appends each request as add does, with commas between them.
+func appendList(b []byte, reqs []*Request, add func(b []byte, req *Request) []byte) []byte {
+	for i, req := range reqs {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = add(b, req)
+	}
+	return b
+}
+
+func appendToken(b []byte, req *Request) []byte { return strconv.AppendInt(b, req.Token, 10) }
+
+func jsonList(reqs []*Request) string {
+	return string(append(appendList([]byte{'['}, reqs, func(b []byte, req *Request) []byte {
+		b = append(hex.AppendEncode(append(b, `["`...), []byte(req.Name)), `",`...)
+		return append(appendToken(b, req), ']')
+	}), ']'))
+}
+
+// array returns a PostgreSQL array as text, which every driver can send.
+func array(reqs []*Request, add func(b []byte, req *Request) []byte) string {
+	return string(append(appendList([]byte{'{'}, reqs, add), '}'))
+}
+
+func appendBytea(b []byte, req *Request) []byte {
+	return append(hex.AppendEncode(append(b, `"\\x`...), []byte(req.Name)), '"')
+}

@@ -1,0 +1,140 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+)
+
+// On MySQL and MariaDB an UPDATE does not return which rows it changed, and waits for row locks. So one statement
+// reads, and a second one changes the rows that the first has read: two round trips and one commit. For a few names the
+// statements are prepared. For more names that is no faster, and the names are written into the text.
+
+// few is the number of names of a prepared statement. Copies of the last name stand in for missing ones.
+const few = 16
+
+// duplicate is the code of the error for a row that exists already.
+const duplicate = "mysql 1062"
+
+// acquireEach is AcquireMany on MySQL and MariaDB.
+func (s *Store) acquireEach(ctx context.Context, reqs []*Request) (map[string]Result, error) {
+	got, done, err := s.atOnce(ctx, acquireAtOnce, reqs)
+	if !done {
+		got, err = s.acquireRead(ctx, reqs)
+	}
+	if err != nil || len(got) == len(reqs) {
+		return got, err
+	}
+	rest := slices.DeleteFunc(slices.Clone(reqs), func(req *Request) bool { return got[req.Name].Token != 0 })
+	known, err := s.readMany(ctx, knownMany, rest)
+	absent := slices.DeleteFunc(rest, func(req *Request) bool { return known[req.Name].Token != 0 })
+	if err == nil && len(absent) > 0 {
+		slices.SortFunc(absent, func(req, q *Request) int { return strings.Compare(req.Name, q.Name) }) // all processes insert in this order
+		_, err = s.runMany(ctx, insertMany, absent)
+		if dberr.CodeOf(err) == duplicate {
+			return got, nil
+		}
+	}
+	if dberr.OutcomeKnown(err) && len(got) > 0 { // each of the other requests retries on its own
+		return got, nil
+	}
+	if err != nil && len(got) > 0 { // some names were taken, others maybe
+		return nil, &dberr.Error{Err: err, Transient: true}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, req := range absent {
+		got[req.Name] = Result{Token: 1}
+	}
+	return got, nil
+}
+
+// acquireRead reads which names of reqs are free, and takes those.
+func (s *Store) acquireRead(ctx context.Context, reqs []*Request) (map[string]Result, error) {
+	free, err := s.readMany(ctx, freeMany, reqs)
+	if err != nil || len(free) == 0 {
+		return free, err
+	}
+	reqs = as(free, reqs)
+	changed, err := s.runMany(ctx, acquireMany, reqs)
+	if err != nil {
+		return nil, err
+	}
+	if n, err := changed.RowsAffected(); err == nil && n == int64(len(reqs)) {
+		for name, t := range free {
+			free[name] = Result{Token: t.Token + 1}
+		}
+		return free, nil
+	}
+	got, err := s.readMany(ctx, takenMany, reqs) // another caller has taken some
+	if err != nil {                              // whatever the database says: the other names were taken
+		return nil, &dberr.Error{Err: err, Transient: true}
+	}
+	return got, nil
+}
+
+// releaseEach is ReleaseMany on MySQL and MariaDB. A name that is lost between the two statements was held until then,
+// and counts as freed.
+func (s *Store) releaseEach(ctx context.Context, reqs []*Request) (map[string]Result, error) {
+	if freed, done, err := s.atOnce(ctx, releaseAtOnce, reqs); done {
+		if reqs[0].MinHold == 0 {
+			s.Known.remember(freed)
+		}
+		return freed, err
+	}
+	held, err := s.readMany(ctx, heldMany, reqs)
+	if err != nil || len(held) == 0 {
+		return nil, err
+	}
+	if _, err := s.runMany(ctx, releaseMany, as(held, reqs)); err != nil {
+		return nil, err
+	}
+	return held, nil
+}
+
+// as returns those of reqs that were read, with the tokens that were read.
+func as(seen map[string]Result, reqs []*Request) (all []*Request) {
+	for _, req := range reqs {
+		if s, ok := seen[req.Name]; ok {
+			q := *req
+			q.Token = s.Token
+			all = append(all, &q)
+		}
+	}
+	return all
+}
+
+// readMany runs a statement that reads the names of reqs.
+func (s *Store) readMany(ctx context.Context, st Statement, reqs []*Request) (map[string]Result, error) {
+	f := s.fill(st, reqs)
+	return s.names(s.Work.QueryxContext(ctx, string(f.text), f.args...))
+}
+
+// runMany runs a statement that changes the names of reqs.
+func (s *Store) runMany(ctx context.Context, st Statement, reqs []*Request) (sql.Result, error) {
+	f := s.fill(st, reqs)
+	result, err := s.Work.ExecContext(ctx, string(f.text), f.args...)
+	return result, dberr.Classify(err)
+}
+
+// fill returns a statement for reqs, which are alike.
+func (s *Store) fill(st Statement, reqs []*Request) *statementText {
+	f := &statementText{marked: len(reqs) <= few && st != insertMany}
+	if f.marked {
+		reqs = slices.Concat(reqs, slices.Repeat(reqs[len(reqs)-1:], few-len(reqs)))
+	}
+	f.fill(s.Texts[st].Text, reqs, "")
+	return f
+}
+
+// TextFor returns the text of a statement for reqs, which are alike. The number identifies this run, if the text notes
+// it.
+func (s *Store) TextFor(st Statement, reqs []*Request, number string) string {
+	var f statementText
+	f.fill(s.Texts[st].Text, reqs, number)
+	return string(f.text)
+}

@@ -1,0 +1,179 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+)
+
+// State is a row of a statement that reads or lists names and permits: the state of a name, or of one of its
+// permits.
+type State struct {
+	Name        []byte `db:"-"` // of statements for several names; states scans it, like the other fields with "-"
+	Token       int64  `db:"token"`
+	LeaseID     []byte `db:"-"`    // nil: no lease holds the name
+	Gone        bool   `db:"gone"` // the lease row is gone: the lease is over for good
+	Owner       string `db:"owner"`
+	Host        string `db:"host"`
+	PID         int    `db:"pid"`
+	AcquiredUS  int64  `db:"acquired_us"`
+	ExpiresUS   int64  `db:"expires_us"`   // the end of the lease or, without a lease, of the minimum hold
+	RemainingUS int64  `db:"remaining_us"` // time until then
+	TTLUS       int64  `db:"ttl_us"`
+	Renewals    int64  `db:"renewals"`
+	WaiterUS    int64  `db:"waiter_us"` // of read_state and list: since when another process waits for the name; 0: no waiter is known
+	Metadata    []byte `db:"-"`
+
+	// Limit is set for a name with shares or permits, also when the last of them was released, and for each share or
+	// permit. It is the limit that the latest acquisition of the name, or this holder, requested; 0: no limit.
+	Limit       sql.NullInt64 `db:"permits"`
+	ExclusiveUS int64         `db:"exclusive_us"` // for how long no share or permit is granted, because a waiter wants the whole name
+	Permit      bool          `db:"permit"`       // the row is a share or permit
+	Permits     []State       // the rows of the shares and permits, by token; set by ReadPermits and List
+}
+
+// raw is bytes that a statement returns as they are or, on PostgreSQL, as text in hex: the form of bytes in a text
+// protocol depends on bytea_output there.
+type raw []byte
+
+// Scan implements sql.Scanner.
+func (r *raw) Scan(from any) (err error) {
+	switch from := from.(type) {
+	case nil:
+		*r = nil
+	case []byte:
+		*r = slices.Clone(from)
+	case string:
+		*r, err = hex.DecodeString(from)
+	default:
+		err = fmt.Errorf("leasetable: the driver gives %T for bytes", from)
+	}
+	return err
+}
+
+// Read reads the state of a name, with its shares or permits. A name that was never acquired reads as free.
+func (s *Store) Read(ctx context.Context, name string) (state State, err error) {
+	all, err := s.states(ctx, readState, []byte(name))
+	if err != nil || len(all) == 0 {
+		return State{}, err
+	}
+	if all[0].Limit.Valid {
+		return s.ReadPermits(ctx, name)
+	}
+	return all[0], nil
+}
+
+// states runs a statement that returns names, shares or permits.
+func (s *Store) states(ctx context.Context, st Statement, args ...any) (all []State, err error) {
+	rows, err := s.query(ctx, s.Work, st, args...)
+	if err != nil {
+		return nil, dberr.Classify(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var row struct {
+			State
+			Name     raw `db:"name"`
+			LeaseID  raw `db:"lease_id"`
+			Metadata raw `db:"metadata"`
+		}
+		if err := rows.StructScan(&row); err != nil {
+			return nil, dberr.Classify(err)
+		}
+		row.State.Name, row.State.LeaseID, row.State.Metadata = row.Name, row.LeaseID, row.Metadata
+		all = append(all, row.State)
+	}
+	return all, dberr.Classify(rows.Err())
+}
+
+// List returns the states of up to limit names from from to last, in the order of their bytes. The permits of names are
+// not among them: see ListPermits.
+func (s *Store) List(ctx context.Context, from, last string, limit int) ([]State, error) {
+	return s.states(ctx, list, []byte(from), []byte(last), limit)
+}
+
+// ListPermits returns the permits of the names from from to last, in the order of names and tokens.
+func (s *Store) ListPermits(ctx context.Context, from, last []byte) ([]State, error) {
+	return s.states(ctx, listPermits, from, last)
+}
+
+// NamesOf returns the names and permits that a lease holds: their names, tokens, and which of them are permits.
+func (s *Store) NamesOf(ctx context.Context, id []byte) ([]State, error) {
+	return s.states(ctx, namesOf, id)
+}
+
+// Taken reports whether live leases hold the name, or the name is in its minimum hold.
+func (s State) Taken() bool { return s.Live() || len(s.Together()) > 0 }
+
+// Holder returns the holder, or the holder of the oldest live permit.
+func (s State) Holder() sqllock.Holder {
+	if together := s.Together(); len(together) > 0 {
+		return together[0].Holder()
+	}
+	return sqllock.Holder{
+		Owner: s.Owner,
+		Host:  s.Host,
+		PID:   s.PID,
+		Token: s.Token,
+		Since: time.UnixMicro(s.AcquiredUS),
+		Until: time.UnixMicro(s.ExpiresUS),
+		TTL:   time.Duration(s.TTLUS) * time.Microsecond,
+
+		Metadata: string(s.Metadata),
+	}
+}
+
+// Live reports whether the lease of the row is not over, or the name is in its minimum hold.
+func (s State) Live() bool { return !s.Gone && s.RemainingUS > 0 }
+
+// Together returns the live permits, the oldest first.
+func (s State) Together() (live []State) {
+	for _, p := range s.Permits {
+		if p.Live() {
+			live = append(live, p)
+		}
+	}
+	return live
+}
+
+// Dead returns the permits whose leases are over.
+func (s State) Dead() (dead []State) {
+	for _, p := range s.Permits {
+		if !p.Live() {
+			dead = append(dead, p)
+		}
+	}
+	return dead
+}
+
+// Has reports whether the lease has a permit with the token.
+func (s State) Has(id []byte, token int64) bool {
+	for _, p := range s.Permits {
+		if p.Token == token && bytes.Equal(p.LeaseID, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// ExclusiveWaiterFor returns for how long an exclusive waiter keeps others from taking permits.
+func (s State) ExclusiveWaiterFor() time.Duration {
+	return time.Duration(s.ExclusiveUS) * time.Microsecond
+}
+
+// LimitOf returns the smallest limit of these permits, or 0 if none has a limit.
+func LimitOf(permits []State) (limit int) {
+	for _, p := range permits {
+		if n := int(p.Limit.Int64); n > 0 && (limit == 0 || n < limit) {
+			limit = n
+		}
+	}
+	return limit
+}
