@@ -3,6 +3,7 @@ package waiting
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -31,5 +32,9 @@ func AtMost[L any](ctx context.Context, wait *time.Duration, try, acquire func(c
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, left, fmt.Errorf("the wait of %v is over", *wait))
 	defer cancel()
-	return acquire(ctx)
+	lock, last := acquire(ctx)
+	if held := (*sqllock.HeldError)(nil); last != nil && errors.As(err, &held) && !errors.Is(last, sqllock.ErrHeld) && ctx.Err() != nil {
+		last = fmt.Errorf("%w: %w", held, last) // the time was over before acquire had an answer
+	}
+	return lock, last
 }

@@ -1,0 +1,29 @@
+package waiting_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/waiting"
+)
+
+// On a slow machine a short wait may be over before the second attempt has an answer.
+func TestAWaitThatEndsWithoutAnAnswerSaysThatTheLockIsHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		wait := time.Second
+		_, err := waiting.AtMost(t.Context(), &wait,
+			func(context.Context) (int, error) { return 0, &sqllock.HeldError{Name: "x"} },
+			func(ctx context.Context) (int, error) {
+				<-ctx.Done()
+				return 0, context.Cause(ctx)
+			})
+		if !errors.Is(err, sqllock.ErrHeld) || errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	})
+}
