@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/coalesce"
+	"github.com/sqllock/sqllock/leasetable/internal/lease"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
@@ -22,7 +23,7 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 		all.Go(func() {
 			m := &member{rendezvous: group}
 			defer m.end()
-			leases[i], errs[i] = l.acquire(ctx, acquiring, name, opts, func(a *attempt) (*Lease, error) { //nolint:contextcheck // a has it
+			leases[i], errs[i] = l.acquire(ctx, acquiring, name, opts, func(a *attempt) (*lease.Held, error) { //nolint:contextcheck // a has it
 				a.member = m
 				return a.try()
 			})
@@ -54,7 +55,7 @@ func (a *attempt) joinGroup(ctx context.Context, req *store.Request) (got store.
 	case all == nil:
 		<-mine.Done() // closed by the first member, whose statement has a timeout of its own
 	default:
-		a.store.Acquires.Serve(ctx, all)
+		a.Store.Acquires.Serve(ctx, all)
 	}
 	got, err = mine.Result()
 	return got, true, err

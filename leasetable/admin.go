@@ -81,7 +81,7 @@ func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([
 	for from := prefix; ; {
 		var seen []store.State
 		err := l.ask(ctx, "list", prefix, func(ctx context.Context) (err error) {
-			seen, err = l.store.List(ctx, from, last, page)
+			seen, err = l.keeper.Store.List(ctx, from, last, page)
 			return err
 		})
 		if err != nil {
@@ -134,7 +134,7 @@ func (l *Locker) listTogether(ctx context.Context, prefix string, seen []store.S
 	}
 	var permits []store.State
 	err = l.ask(ctx, "list", prefix, func(ctx context.Context) (err error) {
-		permits, err = l.store.ListPermits(ctx, seen[0].Name, seen[len(seen)-1].Name)
+		permits, err = l.keeper.Store.ListPermits(ctx, seen[0].Name, seen[len(seen)-1].Name)
 		return err
 	})
 	by = make(map[string][]store.State)
@@ -157,7 +157,7 @@ func (l *Locker) ForceRelease(ctx context.Context, name string) (was Info, err e
 	}
 	err = l.ask(ctx, op, name, func(ctx context.Context) error {
 		for freed := false; !freed; { // another session may acquire or release it meanwhile
-			state, err := l.store.Read(ctx, name)
+			state, err := l.keeper.Store.Read(ctx, name)
 			if err != nil {
 				return err
 			}
@@ -167,9 +167,9 @@ func (l *Locker) ForceRelease(ctx context.Context, name string) (was Info, err e
 			case state.LeaseID == nil && !state.Taken():
 				return nil
 			case len(state.Permits) > 0:
-				freed, err = l.store.ForcePermits(ctx, name, state.Token)
+				freed, err = l.keeper.Store.ForcePermits(ctx, name, state.Token)
 			default:
-				freed, err = l.store.Force(ctx, name, state)
+				freed, err = l.keeper.Store.Force(ctx, name, state)
 			}
 			if err != nil {
 				return err
@@ -190,7 +190,7 @@ func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, e
 	for {
 		var rows int64
 		err := l.ask(ctx, "purge", "*", func(ctx context.Context) (err error) {
-			rows, err = l.store.Purge(ctx, ago, batch)
+			rows, err = l.keeper.Store.Purge(ctx, ago, batch)
 			return err
 		})
 		deleted += rows
@@ -202,10 +202,10 @@ func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, e
 
 // ask runs f, and repeats it if the database undid it because of others.
 func (l *Locker) ask(ctx context.Context, op, name string, f func(context.Context) error) error {
-	ctx, cancel := l.bound(ctx)
+	ctx, cancel := l.keeper.Bound(ctx)
 	defer cancel()
 	if err := dberr.RetryConflicts(ctx, f); err != nil {
-		return &sqllock.OpError{Op: op, Name: name, Err: l.withCause(ctx, err)}
+		return &sqllock.OpError{Op: op, Name: name, Err: l.keeper.WithCause(ctx, err)}
 	}
 	return nil
 }

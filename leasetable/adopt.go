@@ -6,6 +6,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/lease"
 )
 
 // Adopt acquires the lock that a ticket of [Lease.Export] hands over, in this process or another. The lock gets the
@@ -25,39 +26,43 @@ func (l *Locker) Adopt(ctx context.Context, ticket string, opts ...sqllock.Optio
 	if err != nil {
 		return nil, &sqllock.OpError{Op: op, Name: string(t.Name), Err: err}
 	}
-	return l.acquire(ctx, op, string(t.Name), opts, func(a *attempt) (*Lease, error) { return a.adopt(t) }) //nolint:contextcheck // a has it
+	return l.acquire(ctx, op, string(t.Name), opts, func(a *attempt) (*lease.Held, error) { return a.adopt(t) }) //nolint:contextcheck // a has it
 }
 
 // adopt does not enter the wait queue of the name, whose head may be a goroutine of this process that polls. The
 // queue ensures that a name and a lease id identify one claim. This claim has that from a dedicated lease.
-func (a *attempt) adopt(from ticket) (*Lease, error) {
-	if a.permit() {
-		return nil, errPermit
+func (a *attempt) adopt(from ticket) (*lease.Held, error) {
+	if a.Permit() {
+		return nil, lease.ErrPermit
 	}
 	a.leaveQueue, a.dedicated = func() {}, true
-	ls, err := a.openDedicated(a.ctx, a.choice.ttl)
+	c, err := a.BeginDedicated(a.ctx, a.name, a.choice.ttl)
 	if err != nil {
 		return nil, err
 	}
-	lease, err := a.claimOnLease(ls, func(ctx context.Context) outcome { return a.adoptOn(ctx, ls, from) })
+	o := a.inBackground(c, func(ctx context.Context) lease.Outcome { return a.adoptOn(ctx, c, from) })
+	if a.abandoned {
+		return nil, context.Cause(a.ctx)
+	}
+	lock, _, err := a.accept(c, o)
 	if err != nil {
 		return nil, err
 	}
-	a.endRow(from.Lease, dberr.ConflictTimeout)
-	return lease, nil
+	a.EndTicket(from.Lease, dberr.ConflictTimeout)
+	return lock, nil
 }
 
 // adoptOn repeats the statement until it is answered: a repetition finds what the first attempt did.
-func (a *attempt) adoptOn(ctx context.Context, ls *lease, from ticket) (o outcome) {
-	o.err = dberr.Retry(ctx, dberr.ConflictTimeout, func(ctx context.Context) (err error) {
-		o.token, err = a.store.Adopt(ctx, from.held(), ls.id, a.metadata)
-		o.unknown = o.unknown || err != nil && !dberr.OutcomeKnown(err)
+func (a *attempt) adoptOn(ctx context.Context, c *lease.Claim, from ticket) (o lease.Outcome) {
+	o.Err = dberr.Retry(ctx, dberr.ConflictTimeout, func(ctx context.Context) (err error) {
+		o.Token, err = a.Store.Adopt(ctx, from.held(), c.ID, a.metadata)
+		o.Unknown = o.Unknown || err != nil && !dberr.OutcomeKnown(err)
 		return err
 	})
-	if o.err == nil {
-		o.unknown = false
-		if o.token == 0 {
-			o.err = errUsed
+	if o.Err == nil {
+		o.Unknown = false
+		if o.Token == 0 {
+			o.Err = errUsed
 		}
 	}
 	return o

@@ -35,7 +35,7 @@ func NewElector(l *Locker, name string, opts ...sqllock.Option) (*Elector, error
 	if c.ttl == 0 {
 		c.ttl = l.ttl
 	}
-	if c.permit() {
+	if c.Permit() {
 		err = errors.Join(err, fmt.Errorf("%w: there is one leader", sqllock.ErrUnsupported))
 	}
 	if c.wait != nil {

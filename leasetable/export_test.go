@@ -16,45 +16,38 @@ import (
 )
 
 // Waiting returns how many goroutines wait in the queue for name.
-func Waiting(l *Locker, name string) int { return l.queue.Waiting(name) }
+func Waiting(l *Locker, name string) int { return l.keeper.Queue.Waiting(name) }
 
 // Spoil makes held names look free on MySQL, and makes the server refuse the statement that reads which of them a
 // statement for many names has acquired. On MariaDB it also makes the server refuse the single statement that needs
 // neither.
 func Spoil(l *Locker) {
-	l.store.Texts["acquire_at_once"] = store.Prepared{Text: "SELECT name FROM sqllock_nowhere"}
-	l.store.Texts["free_many"] = store.Prepared{Text: strings.Replace(l.store.Texts["free_many"].Text, "lease_id IS NULL", "token > 0", 1)}
-	l.store.Texts["taken_many"] = store.Prepared{Text: "SELECT name, token FROM sqllock_nowhere WHERE name = ?"}
+	l.keeper.Store.Texts["acquire_at_once"] = store.Prepared{Text: "SELECT name FROM sqllock_nowhere"}
+	l.keeper.Store.Texts["free_many"] = store.Prepared{Text: strings.Replace(l.keeper.Store.Texts["free_many"].Text, "lease_id IS NULL", "token > 0", 1)}
+	l.keeper.Store.Texts["taken_many"] = store.Prepared{Text: "SELECT name, token FROM sqllock_nowhere WHERE name = ?"}
 }
 
 // LookNoMore makes a subscribed notifier not poll for an hour.
-func LookNoMore(l *Locker) { l.notifier.pause = time.Hour }
+func LookNoMore(l *Locker) { l.notifier.Pause = time.Hour }
 
 // Hears reports whether l is subscribed to releases.
-func Hears(l *Locker) bool { return l.notifier.subscribed() }
+func Hears(l *Locker) bool { return l.notifier.Subscribed() }
 
 // Listen registers a listener for name, like a goroutine that polls.
 func Listen(l *Locker, name string) (stop func()) {
-	_, stop = l.notifier.listen(name)
+	_, stop = l.notifier.Listen(name)
 	return stop
 }
 
 // Waits reports whether a goroutine of l polls for name.
 func Waits(l *Locker, name string) bool {
-	l.notifier.mu.Lock()
-	defer l.notifier.mu.Unlock()
-	_, waits := l.notifier.waiting[name]
-	return waits || l.notifier.store == nil
+	return l.notifier.Waits(name)
 }
 
 // OrphanPermits returns the number of orphan permits that a lost response may have left.
 func OrphanPermits(l *Locker) (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for ls := range l.all {
-		ls.mu.Lock()
-		n += len(ls.orphanPermits)
-		ls.mu.Unlock()
+	for _, ls := range l.keeper.EveryLease() {
+		n += ls.Orphaned()
 	}
 	return n
 }
@@ -62,16 +55,16 @@ func OrphanPermits(l *Locker) (n int) {
 // TakeMany acquires those of names that are free, on l's lease, with the statements for many names. It returns their
 // tokens.
 func TakeMany(ctx context.Context, l *Locker, names []string) (map[string]int64, error) {
-	ls, err := l.leaseFor(ctx, l.ttl)
+	ls, err := l.keeper.Begin(ctx, "", l.ttl)
 	if err != nil {
 		return nil, err
 	}
-	defer ls.endClaim()
+	defer ls.End()
 	reqs := make([]*store.Request, len(names))
 	for i, name := range names {
-		reqs[i] = &store.Request{Name: name, ID: ls.id, Metadata: []byte{}}
+		reqs[i] = &store.Request{Name: name, ID: ls.ID, Metadata: []byte{}}
 	}
-	got, err := l.store.AcquireMany(ctx, reqs)
+	got, err := l.keeper.Store.AcquireMany(ctx, reqs)
 	tokens := make(map[string]int64)
 	for name, t := range got {
 		tokens[name] = t.Token
@@ -84,9 +77,9 @@ func TakeMany(ctx context.Context, l *Locker, names []string) (map[string]int64,
 func FreeMany(ctx context.Context, l *Locker, leases []*Lease) (map[string]bool, error) {
 	reqs := make([]*store.Request, len(leases))
 	for i, le := range leases {
-		reqs[i] = &store.Request{Name: le.Name(), ID: le.attachedTo().lease.id, Token: le.token, MinHold: le.minHold}
+		reqs[i] = &store.Request{Name: le.Name(), ID: le.held.AttachedTo().Lease.ID, Token: le.held.Token, MinHold: le.held.MinHold}
 	}
-	freed, err := l.store.ReleaseMany(ctx, reqs)
+	freed, err := l.keeper.Store.ReleaseMany(ctx, reqs)
 	wanted := make(map[string]bool, len(freed))
 	for name, t := range freed {
 		wanted[name] = t.HasWaiter
@@ -103,12 +96,12 @@ func Explain(ctx context.Context, l *Locker, names []string) (map[string]string,
 	}
 	ways := make(map[string]string)
 	for _, st := range []store.Statement{"free_many", "acquire_many", "held_many", "release_many", "acquire_at_once", "release_at_once"} {
-		text := l.store.TextFor(st, reqs, "1")
+		text := l.keeper.Store.TextFor(st, reqs, "1")
 		at := strings.LastIndex(text, "\nUPDATE")
 		if at < 0 {
 			at = strings.LastIndex(text, "\nSELECT")
 		}
-		rows, err := l.store.Work.QueryxContext(ctx, "EXPLAIN FORMAT=TRADITIONAL"+text[at:])
+		rows, err := l.keeper.Store.Work.QueryxContext(ctx, "EXPLAIN FORMAT=TRADITIONAL"+text[at:])
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +126,7 @@ func Explain(ctx context.Context, l *Locker, names []string) (map[string]string,
 // Statements returns the texts of the statements of l's database, by name.
 func Statements(l *Locker) map[string]string {
 	texts := make(map[string]string)
-	for st, text := range l.store.Texts {
+	for st, text := range l.keeper.Store.Texts {
 		texts[string(st)] = text.Text
 	}
 	return texts
@@ -142,7 +135,7 @@ func Statements(l *Locker) map[string]string {
 // BreakOff closes the socket of a recently used connection of l. The driver does not know that.
 func BreakOff(ctx context.Context, l *Locker) error {
 	for {
-		conn, err := l.store.Work.Conn(ctx)
+		conn, err := l.keeper.Store.Work.Conn(ctx)
 		if err != nil {
 			return err
 		}
@@ -162,22 +155,22 @@ func BreakOff(ctx context.Context, l *Locker) error {
 
 // SpoilRest makes the server refuse the statement that acquires the names that the first statement did not acquire.
 func SpoilRest(l *Locker) {
-	l.store.Texts["acquire_unlocked"] = store.Prepared{Text: "SELECT FROM sqllock_nowhere WHERE $1 || $2::bytea || $3::bytea IS NULL"}
-	l.store.Texts["insert_many"] = store.Prepared{Text: "INSERT INTO sqllock_nowhere VALUES {values}"}
+	l.keeper.Store.Texts["acquire_unlocked"] = store.Prepared{Text: "SELECT FROM sqllock_nowhere WHERE $1 || $2::bytea || $3::bytea IS NULL"}
+	l.keeper.Store.Texts["insert_many"] = store.Prepared{Text: "INSERT INTO sqllock_nowhere VALUES {values}"}
 }
 
 // Work returns the pool of connections for acquisitions and releases.
-func Work(l *Locker) *sqlx.DB { return l.store.Work.DB }
+func Work(l *Locker) *sqlx.DB { return l.keeper.Store.Work.DB }
 
 // BehindPooler reports whether l has detected a pooler.
 func BehindPooler(l *Locker) bool {
-	return l.store.BehindPooler()
+	return l.keeper.Store.BehindPooler()
 }
 
 // KnowsSocket reports whether l itself closes the sockets of its connections to MySQL to end a statement.
 func KnowsSocket(t *testing.T, l *Locker) (known bool) {
 	t.Helper()
-	conn, err := l.store.Work.Conn(t.Context())
+	conn, err := l.keeper.Store.Work.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,63 +182,61 @@ func KnowsSocket(t *testing.T, l *Locker) (known bool) {
 	return known
 }
 
-// LockerOf returns the Locker of le.
-func LockerOf(le *Lease) *Locker { return le.locker }
+// LockerOf returns a Locker with the leases of the Locker of le.
+func LockerOf(le *Lease) *Locker { return &Locker{keeper: le.held.Keeper, ttl: 15 * time.Second} }
 
 // TakeLate tries to acquire a permit of a name with a limit of one, after the claim was abandoned, from the state read
 // before. It returns the token, or 0.
 func TakeLate(ctx context.Context, l *Locker, name string) (token int64, err error) {
-	state, err := l.store.Read(ctx, name)
+	state, err := l.keeper.Store.Read(ctx, name)
 	if err != nil {
 		return 0, err
 	}
-	if err := l.store.BumpToken(ctx, name, state.Token); err != nil {
+	if err := l.keeper.Store.BumpToken(ctx, name, state.Token); err != nil {
 		return 0, err
 	}
-	return l.store.AcquirePermit(ctx, name, state, make([]byte, 16), 1)
+	return l.keeper.Store.AcquirePermit(ctx, name, state, make([]byte, 16), 1)
 }
 
 // KnownToken returns the token that l remembers of a name from an acquisition by token or from a release, or 0.
 func KnownToken(l *Locker, name string) int64 {
-	return l.store.Known.Peek(name)
+	return l.keeper.Store.Known.Peek(name)
 }
 
 // TakeTooLate acquires a name inline for a caller that has left meanwhile. It reports whether the outcome is unknown.
 func TakeTooLate(ctx context.Context, l *Locker, name string) (unknown bool, err error) {
-	ls, err := l.leaseFor(ctx, l.ttl)
+	ls, err := l.keeper.Begin(ctx, "", l.ttl)
 	if err != nil {
 		return false, err
 	}
-	defer ls.endClaim()
+	defer ls.End()
 	ctx, leave := context.WithCancel(ctx)
 	leave()
-	o, _ := (&attempt{Locker: l, ctx: ctx, name: name}).acquireInline(ls)
-	return o.unknown, o.err
+	o, _ := (&attempt{Locker: l, Keeper: l.keeper, ctx: ctx, name: name}).claimFree(ls)
+	return o.Unknown, o.Err
 }
 
 // Force releases a name that is held with this lease and token.
 func Force(ctx context.Context, l *Locker, name string, lease []byte, token int64) (forced bool, err error) {
-	return l.store.Force(ctx, name, store.State{LeaseID: lease, Token: token})
+	return l.keeper.Store.Force(ctx, name, store.State{LeaseID: lease, Token: token})
 }
 
 // ForcePlaces releases all permits of a name that still has this token.
 func ForcePlaces(ctx context.Context, l *Locker, name string, token int64) (forced bool, err error) {
-	return l.store.ForcePermits(ctx, name, token)
+	return l.keeper.Store.ForcePermits(ctx, name, token)
 }
 
 // Join moves le to the lease of other, like an extension.
-func Join(le, other *Lease) error { return other.attachedTo().lease.join(le) }
+func Join(le, other *Lease) error { return other.held.AttachedTo().Lease.Join(le.held) }
 
 // RenewLease renews a lease if it belongs to l.
 func RenewLease(ctx context.Context, l *Locker, id []byte) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for ls := range l.all {
-		if bytes.Equal(ls.id, id) {
-			go func() { _ = ls.renewNow(ctx) }() // the lock reports a loss
+	for _, ls := range l.keeper.EveryLease() {
+		if bytes.Equal(ls.ID, id) {
+			go func() { _ = ls.RenewNow(ctx) }() // the lock reports a loss
 		}
 	}
 }
 
 // Renewing reports whether a statement is running on the connection for renewals.
-func Renewing(l *Locker) bool { return l.store.Renewals.Stats().InUse > 0 }
+func Renewing(l *Locker) bool { return l.keeper.Store.Renewals.Stats().InUse > 0 }

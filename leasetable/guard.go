@@ -1,12 +1,9 @@
 package leasetable
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"slices"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
@@ -78,25 +75,7 @@ func (le *Lease) guard(ctx context.Context, tx Tx) error {
 	if le.Context().Err() != nil {
 		return context.Cause(le.Context()) //nolint:contextcheck // the lock has a context of its own
 	}
-	return le.pin(ctx, tx)
-}
-
-// pin runs the statement of a guard. It also tries the previous leases, because the transaction may see the name as
-// it was before it was moved.
-func (le *Lease) pin(ctx context.Context, tx Tx) error {
-	for {
-		le.mu.Lock()
-		at, was := le.at, le.previous
-		le.mu.Unlock()
-		for _, ls := range append(at.ends(), was...) {
-			if found, err := ls.store.Pin(ctx, tx.tx, le.heldOn(ls)); found || err != nil {
-				return err
-			}
-		}
-		if le.attachedTo() == at {
-			return errTaken
-		}
-	}
+	return le.held.Pin(ctx, tx.tx)
 }
 
 // Verify asks the database whether this lock still holds the name. After ErrLost or ErrExpired the lock's context has
@@ -105,60 +84,8 @@ func (le *Lease) pin(ctx context.Context, tx Tx) error {
 // The answer may be out of date when Verify returns. Where that matters, use Guard, or let the resource compare
 // tokens.
 func (le *Lease) Verify(ctx context.Context) error {
-	if err := le.verify(ctx); err != nil {
+	if err := le.held.Verify(ctx); err != nil {
 		return &sqllock.OpError{Op: "verify", Name: le.Name(), Err: err}
 	}
 	return nil
 }
-
-func (le *Lease) verify(ctx context.Context) error {
-	ctx, cancel := le.locker.bound(ctx)
-	defer cancel()
-	if le.Context().Err() == nil {
-		if err := le.check(ctx); err != nil {
-			return le.locker.withCause(ctx, err)
-		}
-	}
-	if le.Context().Err() != nil {
-		return context.Cause(le.Context()) //nolint:contextcheck // the lock has a context of its own
-	}
-	return nil
-}
-
-// check reads whether the table still says that le holds its name, and ends le if it does not.
-func (le *Lease) check(ctx context.Context) error {
-	for {
-		at := le.attachedTo()
-		state, err := le.locker.store.Read(ctx, le.Name())
-		if err != nil {
-			return err
-		}
-		if le.attachedTo() != at { // it was moved, maybe after the read
-			continue
-		}
-		if slices.ContainsFunc(at.ends(), func(ls *lease) bool { return le.isOn(ls, state) }) {
-			return nil
-		}
-		le.mu.Lock()
-		was := le.previous
-		le.mu.Unlock()
-		for _, ls := range was { // a failover forgot the move, and nobody else would free the name there
-			if le.isOn(ls, state) {
-				le.hold.End(errTaken)
-				le.leaveOrphans(0, ls)
-			}
-		}
-		le.lose(errTaken)
-		return nil
-	}
-}
-
-// isOn reports whether state shows the lock on ls.
-func (le *Lease) isOn(ls *lease, state store.State) bool {
-	if le.permit {
-		return state.Has(ls.id, le.token)
-	}
-	return state.Token == le.token && bytes.Equal(state.LeaseID, ls.id)
-}
-
-var errTaken = fmt.Errorf("%w: the table says that somebody else took it", sqllock.ErrLost)

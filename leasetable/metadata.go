@@ -5,9 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sqllock/sqllock"
-	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/option"
-	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
 // maxMetadata is the size of the column, in bytes.
@@ -27,26 +25,12 @@ func WithMetadata(metadata string) sqllock.Option {
 func (le *Lease) SetMetadata(ctx context.Context, metadata string) error {
 	err := checkMetadata(metadata)
 	if err == nil {
-		err = le.setMetadata(ctx, []byte(metadata))
+		err = le.held.SetMetadata(ctx, []byte(metadata))
 	}
 	if err != nil {
 		return &sqllock.OpError{Op: "set the metadata of", Name: le.Name(), Err: err}
 	}
 	return nil
-}
-
-func (le *Lease) setMetadata(ctx context.Context, metadata []byte) error {
-	return le.settled(ctx, func(ctx context.Context, ls *lease) error {
-		held := false
-		err := dberr.Retry(bound.WithValuesOf(le.locker.closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
-			held, err = ls.store.SetMetadata(ctx, le.heldOn(ls), metadata)
-			return err
-		})
-		if err == nil && !held {
-			le.lose(errTaken)
-		}
-		return err
-	})
 }
 
 func checkMetadata(metadata string) error {

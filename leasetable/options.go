@@ -8,6 +8,7 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/option"
 	"github.com/sqllock/sqllock/internal/waiting"
+	"github.com/sqllock/sqllock/leasetable/internal/permit"
 )
 
 // choice holds the options of one acquisition.
@@ -19,8 +20,7 @@ type choice struct {
 	probe   bool    // see option.Options
 	member  *member // of a call of TryAcquireAll, or nil
 
-	shared, limited bool // see WithShared and WithLimit
-	limit           int
+	permit.Wants
 
 	metadata []byte // nil: none was given
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/option"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // WithShared makes the lock a share: any number of holders have a share of the name at the same time, as readers do.
@@ -15,7 +16,7 @@ import (
 // with [WithHoldAtLeast] or [WithMetadata], and [Lease.Extend], [Lease.Export] and [Lease.SetMetadata] do not work on a
 // share: they fail with sqllock.ErrUnsupported.
 func WithShared() sqllock.Option {
-	return option.Of("leasetable.WithShared", func(c *choice) { c.shared = true })
+	return option.Of("leasetable.WithShared", func(c *choice) { c.Shared = true })
 }
 
 // WithLimit makes the name a semaphore: at most n holders have a permit at the same time. Otherwise it is like
@@ -26,7 +27,7 @@ func WithShared() sqllock.Option {
 // WithLimit cannot be combined with WithShared. To ask for a permit of a name that is shared, or the other way round,
 // is a *[LimitError].
 func WithLimit(n int) sqllock.Option {
-	return option.Of("leasetable.WithLimit", func(c *choice) { c.limited, c.limit = true, n })
+	return option.Of("leasetable.WithLimit", func(c *choice) { c.Limited, c.Limit = true, n })
 }
 
 // LimitError says that the name was asked for with [WithShared] while it has permits ([WithLimit]), or the other way
@@ -55,20 +56,24 @@ func limitText(n int) string {
 // checkPermits rejects options that cannot be combined.
 func (c choice) checkPermits() error {
 	switch {
-	case c.shared && c.limited:
+	case c.Shared && c.Limited:
 		return fmt.Errorf("%w: WithShared and WithLimit at the same time", sqllock.ErrUnsupported)
-	case c.limited && c.limit < 1:
-		return fmt.Errorf("leasetable: a limit of %d holders; it must be at least 1", c.limit)
-	case c.permit() && c.minHold > 0:
+	case c.Limited && c.Limit < 1:
+		return fmt.Errorf("leasetable: a limit of %d holders; it must be at least 1", c.Limit)
+	case c.Permit() && c.minHold > 0:
 		return fmt.Errorf("%w: WithHoldAtLeast of a name that several hold together", sqllock.ErrUnsupported)
-	case c.permit() && c.metadata != nil:
+	case c.Permit() && c.metadata != nil:
 		return fmt.Errorf("%w: WithMetadata of a name that several hold together", sqllock.ErrUnsupported)
 	}
 	return nil
 }
 
-// errPermit rejects what only an exclusive lock can do.
-var errPermit = fmt.Errorf("%w: several hold the name together", sqllock.ErrUnsupported)
-
-// permit reports whether c asks for a share or a permit.
-func (c choice) permit() bool { return c.shared || c.limited }
+// mismatched returns the error for an attempt with a limit if the live permits have none, or the other way round, and
+// otherwise nil.
+func (a *attempt) mismatched(state store.State) error {
+	held, mismatched := a.Mismatch(state)
+	if !mismatched {
+		return nil
+	}
+	return &LimitError{Asked: a.Limit, Held: held, Holder: state.Holder()}
+}

@@ -4,158 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
-	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/sqllock/sqllock/leasetable/internal/backoff"
-	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/schema"
 )
 
 // A server may have no connection left except the one that a Locker has, or may take long to open another. Then the
 // statements of one pool run on a connection of the other, so that everything goes on with one connection.
-
-// loan is what a pool borrows from the other one, and lends to it.
-type loan struct {
-	from *Pool // the other pool
-
-	// Set for the renewal pool only:
-	turn   chan struct{}       // has room for one borrower of the connection
-	leases func() RenewalNeeds // what the leases need the connection for
-
-	told func() // is called when the server is full
-
-	at atomic.Int64 // when the server was last full; 0: never
-
-	mu    sync.Mutex
-	err   error     // guarded by mu: the error of a full server
-	until time.Time // guarded by mu: no other attempt to connect is made before
-}
-
-// RenewalNeeds is the state of all leases of a Locker that matters for lending. It is zero if there are none.
-type RenewalNeeds struct {
-	Sure time.Duration // for how long they are all sure to last
-	TTL  time.Duration // the shortest
-	Pace time.Duration // the longest time that a last renewal took
-}
-
-// spare is for how long the renewal connection can be lent, or 0 if it cannot. A statement that does not end in time
-// costs the connection.
-func (k RenewalNeeds) spare() time.Duration {
-	switch {
-	case k.TTL == 0:
-		return dberr.AttemptTimeout
-	case k.Sure < k.TTL/4, k.Sure/2 < 4*k.Pace: // renewals fail, or answers take long
-		return 0
-	}
-	return min(dberr.AttemptTimeout, k.Sure/2)
-}
-
-// fullPause bounds how often a full server is asked for a connection.
-const fullPause = 400 * time.Millisecond
-
-// renews reports whether p is the renewal pool.
-func (p *Pool) renews() bool { return p.loan.turn != nil }
-
-// refused returns the error of the server if it was full just now.
-func (p *Pool) refused() error {
-	lo := &p.loan
-	lo.mu.Lock()
-	defer lo.mu.Unlock()
-	if time.Now().Before(lo.until) {
-		return lo.err
-	}
-	return nil
-}
-
-// noteFull notes that the server was full.
-func (p *Pool) noteFull(err error) {
-	pause := fullPause
-	if ttl := p.renewalNeeds().TTL; ttl > 0 {
-		pause = min(pause, ttl/10)
-	}
-	lo := &p.loan
-	now := time.Now()
-	lo.at.Store(now.UnixNano())
-	lo.mu.Lock()
-	lo.err, lo.until = err, now.Add(backoff.Jitter(pause))
-	lo.mu.Unlock()
-	if lo.told != nil {
-		lo.told()
-	}
-}
-
-// limited reports whether the server was full within the last IdleTime.
-func (p *Pool) limited() bool {
-	at := p.loan.at.Load()
-	return at != 0 && time.Since(time.Unix(0, at)) < IdleTime
-}
-
-// RenewalNeeds is what the leases need p for. It is zero if p is not the renewal pool.
-func (p *Pool) renewalNeeds() RenewalNeeds {
-	if p.loan.leases == nil {
-		return RenewalNeeds{}
-	}
-	return p.loan.leases()
-}
-
-// borrowsFirst reports whether a renewal should use an idle connection of the other pool instead of waiting for a new
-// one. If so it starts to open a new one.
-func (p *Pool) borrowsFirst() bool {
-	if p.renewalNeeds().TTL == 0 || p.loan.from.Stats().Idle == 0 || p.dialer.hasReady() {
-		return false
-	}
-	p.prepare()
-	return true
-}
-
-// prepare starts to open a connection for the next statement that needs one, unless the server is full.
-func (p *Pool) prepare() {
-	if p.refused() == nil {
-		p.dialer.prepare()
-	}
-}
-
-// connectPatience is how long a statement waits for a new connection before it borrows one.
-const connectPatience = time.Second
-
-// errConnecting is the error of a statement that could not borrow a connection after connectPatience. Nothing was
-// sent.
-var errConnecting = &dberr.Error{Err: fmt.Errorf("%w: connecting is under way", dberr.ErrSlow), OutcomeKnown: true, Transient: true}
-
-// connectPatience bounds ctx if there is a connection to borrow.
-func (p *Pool) connectPatience(ctx context.Context) (context.Context, context.CancelFunc) {
-	if p.renews() || !p.lenderOpen() || p.loan.from.renewalNeeds().spare() == 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, connectPatience)
-}
-
-// lenderOpen reports whether the other pool has a connection, or is opening one.
-func (p *Pool) lenderOpen() bool {
-	return p.loan.from != nil && p.loan.from.Stats().OpenConnections > 0
-}
-
-// borrow returns a connection that borrows one of the other pool when it is first used. why says why p has no new
-// connection of its own. It is the error if there are no connections at all.
-func (p *Pool) borrow(why error) (driver.Conn, error) {
-	switch {
-	case p.lenderOpen():
-		return &lent{to: p, from: p.loan.from, why: why}, nil
-	case p.narrow():
-		return nil, driver.ErrBadConn // database/sql asks again, and waits for one of those that there are
-	}
-	return nil, why
-}
-
-// borrowing is the key of contexts under which a pool opens no connection.
-type borrowing struct{}
-
-// errNotLent is the error of a pool that has no connection to lend.
-var errNotLent = errors.New("leasetable: there is no connection to borrow")
 
 // lent is a connection that is borrowed on its first use and given back on Close, which database/sql calls after one
 // use. The renewal connection is lent to one borrower at a time, for at most half the time for which the leases are
@@ -316,9 +171,4 @@ func (l *lent) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 		return nil, err
 	}
 	return dc.PrepareContext(ctx, query)
-}
-
-// Prepare implements driver.Conn. PrepareContext is called instead.
-func (l *lent) Prepare(query string) (driver.Stmt, error) {
-	return l.PrepareContext(context.Background(), query)
 }

@@ -66,7 +66,7 @@ func (d *dialer) dial(ctx context.Context) (driver.Conn, error) {
 		return got.conn, nil
 	}
 	d.waiting = append(d.waiting, answer)
-	d.startDials(pause) // dials outlast their callers
+	d.startDials(pause) //nolint:contextcheck // dials outlast their callers
 	d.mu.Unlock()
 
 	slow := time.NewTicker(pause)
@@ -77,7 +77,7 @@ func (d *dialer) dial(ctx context.Context) (driver.Conn, error) {
 			return got.conn, got.err
 		case <-slow.C:
 			d.mu.Lock()
-			d.startDials(pause)
+			d.startDials(pause) //nolint:contextcheck // see above
 			d.mu.Unlock()
 		case <-ctx.Done():
 			if d.leave(answer) {

@@ -1,4 +1,4 @@
-package leasetable
+package lease
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 // freeForgotten frees the names that the lease holds and no lock here has: a crash or a failover of the database has
 // forgotten their release. The lease is retired, so it acquires no names meanwhile. When its last claim has ended,
 // every lock on it is known.
-func (ls *lease) freeForgotten() {
-	for pause := backoff.First; ; pause = min(2*pause, ls.ttl/3) {
-		if ls.claimless() && ls.freeUnknown(ls.locker.closing) == nil {
+func (ls *Lease) freeForgotten() {
+	for pause := backoff.First; ; pause = min(2*pause, ls.TTL/3) {
+		if ls.claimless() && ls.freeUnknown(ls.keeper.Closing) == nil {
 			return
 		}
 		if !ls.pause(pause) {
@@ -23,17 +23,17 @@ func (ls *lease) freeForgotten() {
 	}
 }
 
-func (ls *lease) claimless() bool {
+func (ls *Lease) claimless() bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return ls.claims == 0
 }
 
 // freeUnknown frees the names that the lease holds in the database but that no lock on it has.
-func (ls *lease) freeUnknown(ctx context.Context) error {
-	var held []store.State
+func (ls *Lease) freeUnknown(ctx context.Context) error {
+	var names []store.State
 	err := dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
-		held, err = ls.store.NamesOf(ctx, ls.id)
+		names, err = ls.store.NamesOf(ctx, ls.ID)
 		return err
 	})
 	if err != nil {
@@ -43,23 +43,23 @@ func (ls *lease) freeUnknown(ctx context.Context) error {
 		name  string
 		token int64
 	}
-	locks := make(map[key]*Lease)
-	for _, other := range ls.locker.everyLease() {
+	locks := make(map[key]*Held)
+	for _, other := range ls.keeper.EveryLease() {
 		other.mu.Lock()
-		for le := range other.locks {
-			locks[key{le.Name(), le.token}] = le
+		for h := range other.locks {
+			locks[key{h.name(), h.Token}] = h
 		}
 		other.mu.Unlock()
 	}
-	for _, state := range held {
+	for _, state := range names {
 		name := string(state.Name)
-		le := locks[key{name, state.Token}]
+		h := locks[key{name, state.Token}]
 		switch {
-		case le != nil && slices.Contains(le.attachedTo().ends(), ls):
-		case le != nil: // a failover may have forgotten that it was moved on from here; it ends before the name is freed
-			err = checkSoon(ctx, le)
+		case h != nil && slices.Contains(h.AttachedTo().ends(), ls):
+		case h != nil: // a failover may have forgotten that it was moved on from here; it ends before the name is freed
+			err = checkSoon(ctx, h)
 		case state.Permit:
-			_, err = ls.store.ReleasePermit(ctx, name, ls.id, state.Token)
+			_, err = ls.store.ReleasePermit(ctx, name, ls.ID, state.Token)
 		case ls.isOrphan(name): // reapOrphans frees it, and knows for how long it is kept
 		default:
 			_, err = ls.release(ctx, name, state.Token, 0)

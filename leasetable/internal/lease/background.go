@@ -1,4 +1,4 @@
-package leasetable
+package lease
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 // lingerTime is for how long the answer to a statement may still come after its caller has left.
 const lingerTime = 100 * time.Millisecond
 
-// linger returns a context with the values of ctx that ends some time after ctx has ended, or after d. It does not end
+// Linger returns a context with the values of ctx that ends some time after ctx has ended, or after d. It does not end
 // with the error of ctx. The returned function ends it now.
-func linger(ctx context.Context, d time.Duration) (context.Context, func()) {
+func Linger(ctx context.Context, d time.Duration) (context.Context, func()) {
 	lingering, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lingerTime, cancel) })
 	return lingering, func() {
@@ -19,9 +19,9 @@ func linger(ctx context.Context, d time.Duration) (context.Context, func()) {
 	}
 }
 
-// orLeave has start run f, and returns what f returned. If ctx ends first it reports that, and late gets the result
+// OrLeave has start run f, and returns what f returned. If ctx ends first it reports that, and late gets the result
 // of f. On an error f was not run.
-func orLeave[T any](ctx context.Context, start func(func()) error, f func() T, late func(T)) (v T, left bool, err error) {
+func OrLeave[T any](ctx context.Context, start func(func()) error, f func() T, late func(T)) (v T, left bool, err error) {
 	done, gone := make(chan T), make(chan struct{})
 	err = start(func() {
 		v := f()

@@ -1,4 +1,4 @@
-package leasetable
+package lease
 
 import (
 	"context"
@@ -19,10 +19,10 @@ import (
 var errUnused = errors.New("the lease is not in use")
 
 // renewLoop renews the lease every third of its TTL, however many locks it holds. It returns when the lease has ended.
-func (ls *lease) renewLoop() {
+func (ls *Lease) renewLoop() {
 	defer ls.giveBack()
 	defer ls.deleteRow()
-	timer := time.NewTimer(ls.ttl/3 - time.Since(ls.began)) // began no longer changes
+	timer := time.NewTimer(ls.TTL/3 - time.Since(ls.began)) // began no longer changes
 	defer timer.Stop()
 	unused := time.NewTicker(conn.IdleTime / 4)
 	defer unused.Stop()
@@ -42,7 +42,7 @@ func (ls *lease) renewLoop() {
 		if due {
 			began := time.Now()
 			ls.renew()
-			timer.Reset(ls.ttl/3 - time.Since(began)) // on a slow network the renewal took some of that time
+			timer.Reset(ls.TTL/3 - time.Since(began)) // on a slow network the renewal took some of that time
 		}
 	}
 }
@@ -53,9 +53,9 @@ const limitedTime = time.Second
 // finishUnused ends a lease that holds nothing and will not be used soon: it is retired, or has not been used for
 // IdleTime or, if that is less, for a TTL. While the server has no connection left, limitedTime after the start of the
 // lease suffices, so that other processes get the connection. It reports whether the lease has ended.
-func (ls *lease) finishUnused() bool {
+func (ls *Lease) finishUnused() bool {
 	ls.mu.Lock()
-	spent := ls.retired || time.Since(ls.used) > min(ls.ttl, conn.IdleTime) || ls.store.Limited() && time.Since(ls.began) > limitedTime
+	spent := ls.retired || time.Since(ls.used) > min(ls.TTL, conn.IdleTime) || ls.store.Limited() && time.Since(ls.began) > limitedTime
 	unused := ls.claims == 0 && len(ls.locks) == 0 && spent && !slices.ContainsFunc(ls.orphans, (*orphan).pending)
 	if unused {
 		ls.retired = true // from here on no claim begins
@@ -68,20 +68,20 @@ func (ls *lease) finishUnused() bool {
 }
 
 // GiveBack closes the connection for renewals if no lease is left.
-func (ls *lease) giveBack() {
-	l := ls.locker
+func (ls *Lease) giveBack() {
+	l := ls.keeper
 	l.mu.Lock()
 	last := len(l.all) == 0
 	l.mu.Unlock()
 	if !last {
 		return
 	}
-	l.store.GiveBack()
+	l.Store.GiveBack()
 }
 
 // renew extends the lease. An error says nothing about the lease, so renew tries again until the deadline, when the
 // timer ends the lease in any case.
-func (ls *lease) renew() {
+func (ls *Lease) renew() {
 	ctx, cancel := ls.untilDeadline()
 	defer cancel()
 	for pause := backoff.First; ; pause = backoff.Longer(pause) {
@@ -91,11 +91,11 @@ func (ls *lease) renew() {
 	}
 }
 
-// renewNow renews the lease for a caller. The statement goes on when the caller leaves, because all renewals share its
+// RenewNow renews the lease for a caller. The statement goes on when the caller leaves, because all renewals share its
 // connection.
-func (ls *lease) renewNow(ctx context.Context) error {
+func (ls *Lease) RenewNow(ctx context.Context) error {
 	done := make(chan error, 1)
-	err := ls.locker.start(func() { //nolint:contextcheck // the statement outlives the caller
+	err := ls.keeper.Start(func() { //nolint:contextcheck // the statement outlives the caller
 		ctx, cancel := ls.untilDeadline()
 		defer cancel()
 		done <- ls.renewOnce(ctx)
@@ -112,7 +112,7 @@ func (ls *lease) renewNow(ctx context.Context) error {
 }
 
 // renewOnce makes one attempt to renew. It returns nil if the lease was extended, or has ended.
-func (ls *lease) renewOnce(ctx context.Context) error {
+func (ls *Lease) renewOnce(ctx context.Context) error {
 	var there bool
 	var changes int64
 	limit, patience := ls.renewTimeouts()
@@ -121,19 +121,19 @@ func (ls *lease) renewOnce(ctx context.Context) error {
 	defer late.Stop()
 	sent := clock.Now()
 	err := dberr.Once(ctx, limit, func(ctx context.Context) (err error) {
-		there, changes, err = ls.store.Renew(ctx, ls.id)
+		there, changes, err = ls.store.Renew(ctx, ls.ID)
 		return err
 	})
 	switch {
 	case err != nil:
 		if ls.failureIsNews() {
-			ls.locker.events.RenewalFailed(ctx, clock.Since(sent), ls.held(), err)
+			ls.keeper.events.RenewalFailed(ctx, clock.Since(sent), ls.held(), err)
 		}
 		return err
 	case !there:
 		ls.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost))
 	default:
-		ls.locker.events.Renewed(ctx, clock.Since(sent), ls.extend(sent))
+		ls.keeper.events.Renewed(ctx, clock.Since(sent), ls.extend(sent))
 		ls.verifyIfChanged(changeMark{changes, ls.store.RenewalConnection()})
 	}
 	return nil
@@ -141,22 +141,22 @@ func (ls *lease) renewOnce(ctx context.Context) error {
 
 // renewTimeouts returns how long an attempt to renew may take, and after what time another connection is opened for the
 // next attempt. On a slow network both follow the duration of the last renewal.
-func (ls *lease) renewTimeouts() (limit, patience time.Duration) {
+func (ls *Lease) renewTimeouts() (limit, patience time.Duration) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	return max(min(ls.ttl/4, dberr.AttemptTimeout), 3*ls.pace), max(ls.ttl/12, 2*ls.pace)
+	return max(min(ls.TTL/4, dberr.AttemptTimeout), 3*ls.pace), max(ls.TTL/12, 2*ls.pace)
 }
 
 // extend moves the deadline after a renewal that was sent at the given time was confirmed. If the process was stopped
 // meanwhile, the new deadline may have passed, too. It returns how many locks the renewal keeps.
-func (ls *lease) extend(sent time.Time) (locks int) {
+func (ls *Lease) extend(sent time.Time) (locks int) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.cause != nil {
 		return 0
 	}
 	ls.pace, ls.failureTold = clock.Since(sent), time.Time{}
-	if trusted := sent.Add(ls.ttl - ls.margin()); trusted.After(ls.trusted) { // a renewal may overtake another one
+	if trusted := sent.Add(ls.TTL - ls.margin()); trusted.After(ls.trusted) { // a renewal may overtake another one
 		ls.trusted = trusted
 		ls.setTimers()
 	}
@@ -165,7 +165,7 @@ func (ls *lease) extend(sent time.Time) (locks int) {
 
 // failureIsNews reports whether to report a failed renewal: the first one, and then at most one every
 // trouble.TellEvery.
-func (ls *lease) failureIsNews() bool {
+func (ls *Lease) failureIsNews() bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if !ls.failureTold.IsZero() && time.Since(ls.failureTold) < trouble.TellEvery {
@@ -176,20 +176,20 @@ func (ls *lease) failureIsNews() bool {
 }
 
 // held returns how many locks the lease holds.
-func (ls *lease) held() int {
+func (ls *Lease) held() int {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return len(ls.locks)
 }
 
 // pause waits for about the given time. It reports false, at once, when the lease ends or its Locker is closed.
-func (ls *lease) pause(pause time.Duration) bool {
+func (ls *Lease) pause(pause time.Duration) bool {
 	timer := time.NewTimer(backoff.Jitter(pause))
 	defer timer.Stop()
 	select {
 	case <-ls.ended: // and with it everything that it held
 		return false
-	case <-ls.locker.closing.Done():
+	case <-ls.keeper.Closing.Done():
 		return false
 	case <-timer.C:
 		return true
@@ -198,7 +198,7 @@ func (ls *lease) pause(pause time.Duration) bool {
 
 // deleteRow deletes the lease row, unless the lease was lost or has expired. It retries until the row would have
 // expired, because the row may still hold an orphan.
-func (ls *lease) deleteRow() {
+func (ls *Lease) deleteRow() {
 	ls.mu.Lock()
 	told := errors.Is(ls.cause, sqllock.ErrLost) || errors.Is(ls.cause, sqllock.ErrExpired)
 	expiry := ls.trusted.Add(ls.margin())
@@ -208,10 +208,10 @@ func (ls *lease) deleteRow() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	stop := context.AfterFunc(ls.locker.closing, func() { time.AfterFunc(conn.CloseTimeout, cancel) })
+	stop := context.AfterFunc(ls.keeper.Closing, func() { time.AfterFunc(conn.CloseTimeout, cancel) })
 	defer stop()
 	// If this fails, the row has expired, or soon will: nobody renews it any more.
 	_ = dberr.Retry(ctx, clock.Until(expiry), func(ctx context.Context) error {
-		return ls.store.EndLease(ctx, ls.id)
+		return ls.store.EndLease(ctx, ls.ID)
 	})
 }

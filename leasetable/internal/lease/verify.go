@@ -1,4 +1,4 @@
-package leasetable
+package lease
 
 import (
 	"context"
@@ -16,7 +16,7 @@ type changeMark struct {
 // verifyIfChanged verifies every lock of the lease, in the background, if the mark has changed since the last
 // verification. That also detects what an asynchronous failover forgot. A verification that fails is repeated after the
 // next renewal.
-func (ls *lease) verifyIfChanged(now changeMark) {
+func (ls *Lease) verifyIfChanged(now changeMark) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if now == ls.verified || ls.verifying {
@@ -24,29 +24,29 @@ func (ls *lease) verifyIfChanged(now changeMark) {
 	}
 	if now.connection != ls.verified.connection {
 		ls.retired = true                     // freeForgotten has to know every lock of the lease
-		_ = ls.locker.start(ls.freeForgotten) // a closed Locker has ended the lease
+		_ = ls.keeper.Start(ls.freeForgotten) // a closed Locker has ended the lease
 	}
 	ls.verifying = true
 	ls.verifications++
-	if ls.locker.start(func() { ls.verifyLocks(now) }) != nil {
+	if ls.keeper.Start(func() { ls.verifyLocks(now) }) != nil {
 		ls.verifying = false // a closed Locker has ended every lock
 	}
 }
 
-func (ls *lease) verifyLocks(now changeMark) {
-	ctx := ls.locker.closing
+func (ls *Lease) verifyLocks(now changeMark) {
+	ctx := ls.keeper.Closing
 	ls.mu.Lock()
-	leases := make([]*Lease, 0, len(ls.locks))
-	for le := range ls.locks {
-		leases = append(leases, le)
+	leases := make([]*Held, 0, len(ls.locks))
+	for h := range ls.locks {
+		leases = append(leases, h)
 	}
 	ls.mu.Unlock()
 	done := true
-	for _, le := range leases {
+	for _, h := range leases {
 		if trusted, _ := ls.trustedNow(); !trusted {
 			break
 		}
-		if checkSoon(ctx, le) != nil {
+		if checkSoon(ctx, h) != nil {
 			done = false
 			break
 		}
@@ -61,19 +61,19 @@ func (ls *lease) verifyLocks(now changeMark) {
 
 // verifyMissed verifies a lock that a verification has missed, because the answer to its acquisition was still on its
 // way.
-func (ls *lease) verifyMissed(le *Lease) {
-	if checkSoon(ls.locker.closing, le) != nil {
+func (ls *Lease) verifyMissed(h *Held) {
+	if checkSoon(ls.keeper.Closing, h) != nil {
 		ls.mu.Lock()
 		defer ls.mu.Unlock()
 		ls.verified = changeMark{connection: -1} // verify all locks after the next renewal
 	}
 }
 
-func checkSoon(ctx context.Context, le *Lease) error {
-	return dberr.Once(ctx, dberr.AttemptTimeout, le.check)
+func checkSoon(ctx context.Context, h *Held) error {
+	return dberr.Once(ctx, dberr.AttemptTimeout, h.check)
 }
 
-func (ls *lease) verificationsBegun() int {
+func (ls *Lease) verificationsBegun() int {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return ls.verifications

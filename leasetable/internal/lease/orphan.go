@@ -1,4 +1,4 @@
-package leasetable
+package lease
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func (o *orphan) pending() bool { return !o.asked && time.Now().Before(o.until) 
 // locks, so that the name and the lease id together mean only the orphan. reapOrphans frees it, and the end of the
 // lease frees it for good. An orphan with a minimum hold needs the lease until the database has answered, but no longer
 // than the minimum hold lasts.
-func (ls *lease) leaveOrphan(name string, keep time.Duration) {
+func (ls *Lease) leaveOrphan(name string, keep time.Duration) {
 	ls.mu.Lock()
 	ls.orphans = append(ls.orphans, &orphan{name: name, minHold: keep, until: time.Now().Add(keep)})
 	first := !ls.reaping
@@ -33,22 +33,22 @@ func (ls *lease) leaveOrphan(name string, keep time.Duration) {
 	ls.mu.Unlock()
 	ls.retire()
 	if first {
-		_ = ls.locker.start(ls.reapOrphans) // if the Locker is closed, the lease has ended
+		_ = ls.keeper.Start(ls.reapOrphans) // if the Locker is closed, the lease has ended
 	}
 }
 
 // reapOrphans frees names that a lost answer may have left held. It does not use the connection for renewals. The
 // statement with the lost answer may still be under way, so a name that is not held is checked again, until the lease
 // ends.
-func (ls *lease) reapOrphans() {
-	for pause := backoff.First; ; pause = min(2*pause, ls.ttl/3, dberr.AttemptTimeout) {
+func (ls *Lease) reapOrphans() {
+	for pause := backoff.First; ; pause = min(2*pause, ls.TTL/3, dberr.AttemptTimeout) {
 		ls.mu.Lock()
 		orphans := slices.Clone(ls.orphans)
 		ls.mu.Unlock()
 		for _, o := range orphans {
 			var freed int64
-			err := dberr.Once(ls.locker.closing, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
-				freed, err = ls.store.ReleaseByLease(ctx, o.name, ls.id, o.minHold)
+			err := dberr.Once(ls.keeper.Closing, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+				freed, err = ls.store.ReleaseByLease(ctx, o.name, ls.ID, o.minHold)
 				return err
 			})
 			if err == nil {
@@ -62,14 +62,14 @@ func (ls *lease) reapOrphans() {
 }
 
 // isOrphan reports whether name is an orphan of the lease.
-func (ls *lease) isOrphan(name string) bool {
+func (ls *Lease) isOrphan(name string) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return slices.ContainsFunc(ls.orphans, func(o *orphan) bool { return o.name == name })
 }
 
 // found notes that the database has answered to the release of an orphan, and whether the name was held.
-func (ls *lease) found(o *orphan, held bool) {
+func (ls *Lease) found(o *orphan, held bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	o.asked = true

@@ -1,4 +1,4 @@
-package leasetable
+package lease
 
 import (
 	"context"
@@ -17,32 +17,32 @@ type orphanPermit struct {
 // leaveOrphanPermit notes that this lease may have a permit without a lock, or may still get it. It has the permit with
 // this token or not at all, so the lease need not be retired. Until that is settled the lease does not ask for the same
 // permit again, which it could not tell from the orphan.
-func (ls *lease) leaveOrphanPermit(name string, token int64) {
+func (ls *Lease) leaveOrphanPermit(name string, token int64) {
 	ls.mu.Lock()
 	ls.orphanPermits = append(ls.orphanPermits, orphanPermit{name, token})
 	first := !ls.reapingPermits
 	ls.reapingPermits = true
 	ls.mu.Unlock()
 	if first {
-		_ = ls.locker.start(ls.reapPermits) // if the Locker is closed, the lease has ended
+		_ = ls.keeper.Start(ls.reapPermits) // if the Locker is closed, the lease has ended
 	}
 }
 
 // mayHave reports whether orphan is an orphan of this lease.
-func (ls *lease) mayHave(orphan orphanPermit) bool {
+func (ls *Lease) mayHave(orphan orphanPermit) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return slices.Contains(ls.orphanPermits, orphan)
 }
 
 // reapPermits frees the orphaned permits, one after the other. The end of the lease frees them for good.
-func (ls *lease) reapPermits() {
-	for pause := backoff.First; ; pause = min(2*pause, ls.ttl/3) {
+func (ls *Lease) reapPermits() {
+	for pause := backoff.First; ; pause = min(2*pause, ls.TTL/3) {
 		ls.mu.Lock()
 		orphans := slices.Clone(ls.orphanPermits)
 		ls.mu.Unlock()
 		for _, orphan := range orphans {
-			if ls.releaseOrphanPermit(ls.locker.closing, orphan) != nil {
+			if ls.releaseOrphanPermit(ls.keeper.Closing, orphan) != nil {
 				continue
 			}
 			ls.mu.Lock()
@@ -64,19 +64,26 @@ func (ls *lease) reapPermits() {
 
 // releaseOrphanPermit first bumps the token, so that a statement that is still under way takes nothing. Then it frees
 // the permit that the statement may have taken.
-func (ls *lease) releaseOrphanPermit(ctx context.Context, orphan orphanPermit) error {
+func (ls *Lease) releaseOrphanPermit(ctx context.Context, orphan orphanPermit) error {
 	return dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
 		if err := ls.store.BumpToken(ctx, orphan.name, orphan.token-1); err != nil {
 			return err
 		}
-		_, err := ls.store.ReleasePermit(ctx, orphan.name, ls.id, orphan.token)
+		_, err := ls.store.ReleasePermit(ctx, orphan.name, ls.ID, orphan.token)
 		return err
 	})
 }
 
 // ReleasePermit frees the permit of a lock, and reports whether it was held.
-func (ls *lease) releasePermit(ctx context.Context, name string, token int64) (freed bool, err error) {
+func (ls *Lease) releasePermit(ctx context.Context, name string, token int64) (freed bool, err error) {
 	return ls.free(ctx, false, func(ctx context.Context) (int64, error) {
-		return ls.store.ReleasePermit(ctx, name, ls.id, token)
+		return ls.store.ReleasePermit(ctx, name, ls.ID, token)
 	})
+}
+
+// Orphaned returns the number of orphaned permits.
+func (ls *Lease) Orphaned() int {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return len(ls.orphanPermits)
 }

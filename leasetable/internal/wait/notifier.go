@@ -1,4 +1,4 @@
-package leasetable
+package wait
 
 import (
 	"context"
@@ -8,20 +8,18 @@ import (
 
 	"github.com/sqllock/sqllock/leasetable/internal/conn"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
-	"github.com/sqllock/sqllock/leasetable/internal/store"
+	"github.com/sqllock/sqllock/leasetable/internal/lease"
 )
 
 // subscribedPause is how long a waiter that receives notifications pauses between polls.
 const subscribedPause = 250 * time.Millisecond
 
-// notifier receives the releases of names on PostgreSQL, on one connection for all waiters of this process. The
+// Notifier receives the releases of names on PostgreSQL, on one connection for all waiters of this process. The
 // connection is opened when the first of them begins to wait. A notification is a hint that may not come. Behind a
 // pooler there are no notifications.
-type notifier struct {
-	store   *store.Store // nil: the database sends no notifications
-	start   func(func()) error
-	closing context.Context //nolint:containedctx // the Locker's
-	pause   time.Duration   // between the polls of a waiter that receives notifications
+type Notifier struct {
+	keeper *lease.Keeper
+	Pause  time.Duration // between the polls of a waiter that receives notifications
 
 	mu           sync.Mutex
 	waiting      map[string]chan int64 // guarded by mu: the channel of each name that has a waiter; has room for one
@@ -34,10 +32,13 @@ type notifier struct {
 	quiet        time.Time             // guarded by mu: when a waiter last left
 }
 
-// listen returns a channel that receives the releases of name: for each, since when the longest waiter has waited. stop
+// NewNotifier returns a notifier for the Locker with these leases.
+func NewNotifier(k *lease.Keeper) *Notifier { return &Notifier{keeper: k, Pause: subscribedPause} }
+
+// Listen returns a channel that receives the releases of name: for each, since when the longest waiter has waited. stop
 // ends that.
-func (e *notifier) listen(name string) (heard <-chan int64, stop func()) {
-	if e.store == nil {
+func (e *Notifier) Listen(name string) (heard <-chan int64, stop func()) {
+	if !e.keeper.Store.MayNotify() {
 		return nil, func() {}
 	}
 	e.mu.Lock()
@@ -48,7 +49,7 @@ func (e *notifier) listen(name string) (heard <-chan int64, stop func()) {
 	c := make(chan int64, 1) // a name has one waiter at a time
 	e.waiting[name] = c
 	if !e.running && !e.unsupported && time.Since(e.failed) > time.Second && time.Since(e.full) > conn.IdleTime {
-		e.running = e.start(e.run) == nil
+		e.running = e.keeper.Start(e.run) == nil
 	}
 	return c, func() {
 		e.mu.Lock()
@@ -60,16 +61,16 @@ func (e *notifier) listen(name string) (heard <-chan int64, stop func()) {
 	}
 }
 
-// subscribed reports whether notifications arrive.
-func (e *notifier) subscribed() bool {
+// Subscribed reports whether notifications arrive.
+func (e *Notifier) Subscribed() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.isSubscribed
 }
 
 // run listens until the Locker is closed, the connection ends, or no waiter needs it any more.
-func (e *notifier) run() {
-	ctx, cancel := context.WithCancel(e.closing)
+func (e *Notifier) run() {
+	ctx, cancel := context.WithCancel(e.keeper.Closing)
 	defer cancel()
 	e.mu.Lock()
 	e.stop = cancel
@@ -79,10 +80,10 @@ func (e *notifier) run() {
 		defer e.mu.Unlock()
 		e.running, e.isSubscribed, e.failed = false, false, time.Now()
 	}()
-	releases, err := e.store.Subscribe(ctx)
+	releases, err := e.keeper.Store.Subscribe(ctx)
 	switch {
 	case dberr.IsFull(err):
-		e.giveUp()
+		e.GiveUp()
 	case errors.Is(err, conn.ErrUnsupportedNotify):
 		e.mu.Lock()
 		e.unsupported = true
@@ -106,8 +107,8 @@ func (e *notifier) run() {
 	}
 }
 
-// giveUp ends listening for IdleTime: the server has no connection left, and waiters poll anyway.
-func (e *notifier) giveUp() {
+// GiveUp ends listening for IdleTime: the server has no connection left, and waiters poll anyway.
+func (e *Notifier) GiveUp() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.full = time.Now()
@@ -116,13 +117,20 @@ func (e *notifier) giveUp() {
 	}
 }
 
-func (e *notifier) unused() bool {
+// Waits reports whether a waiter for the name listens, or need not because there are no notifications.
+func (e *Notifier) Waits(name string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.waiting[name] != nil || !e.keeper.Store.MayNotify()
+}
+
+func (e *Notifier) unused() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.waiting) == 0 && time.Since(e.quiet) > conn.IdleTime
 }
 
-func (e *notifier) receive(name string, since int64) {
+func (e *Notifier) receive(name string, since int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.isSubscribed = true

@@ -1,0 +1,205 @@
+package leasetable
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/lease"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
+)
+
+// claimFree acquires the name if it is free, inline or together with the claims of other callers. It reports whether
+// that gave a final outcome: false means that it was not tried, or that the database undid it because of others. The
+// statement does not wait for the holder, so the caller can wait for it or run it itself.
+func (a *attempt) claimFree(c *lease.Claim) (o lease.Outcome, tried bool) {
+	queue := a.Store.Acquires
+	queue.Inline(func() {
+		if a.ctx.Err() != nil { // nothing was sent
+			o.Err, tried = context.Cause(a.ctx), true
+			return
+		}
+		// After the caller has left, the answer to the statement may still come for a while. Then the connection is
+		// cut. That costs the connection and a new lease, because it is unknown whether the statement acquired the
+		// name.
+		ctx, done := lease.Linger(a.ctx, dberr.ConflictTimeout)
+		defer done()
+		o, tried = outcomeOf(a.Store.AcquireFree(ctx, a.request(c.ID)))
+	})
+	if tried || a.waiter.AnnouncedSince() != 0 {
+		return o, tried
+	}
+	call := queue.Join(bound.WithValuesOf(a.Closing, a.ctx), a.request(c.ID))
+	select {
+	case <-call.Done():
+		return outcomeOf(call.Result())
+	case <-a.ctx.Done():
+	}
+	if queue.Leave(call) {
+		return lease.Outcome{Err: context.Cause(a.ctx)}, true
+	}
+	a.abandoned = true
+	_ = a.Hand(func() { // it fails if the Locker is closed, which ends the lease
+		<-call.Done()
+		o, _ := outcomeOf(call.Result())
+		c.Abandon(a.ctx, o)
+		a.leaveQueue()
+	})
+	return o, true
+}
+
+// outcomeOf returns the outcome of a statement that acquires a free name, and reports whether it is final. It is not
+// final if the database undid the statement because of others: it may then be repeated.
+func outcomeOf(got store.Result, err error) (o lease.Outcome, final bool) {
+	if dberr.OutcomeKnown(err) {
+		return lease.Outcome{}, false
+	}
+	return lease.Outcome{Token: got.Token, Err: err, Unknown: err != nil}, true
+}
+
+// inBackground runs f, which claims the name, in another goroutine: its statements do not end with the caller's
+// context, since ending one midway would leave open whether it acquired the name. Only Close of the Locker ends them,
+// and it ends the lease, too. If the caller leaves, the claim is abandoned when f returns.
+func (a *attempt) inBackground(c *lease.Claim, f func(context.Context) lease.Outcome) lease.Outcome {
+	o, left, err := lease.OrLeave(a.ctx, a.Hand,
+		func() lease.Outcome { return f(bound.WithValuesOf(a.Closing, a.ctx)) },
+		func(o lease.Outcome) {
+			c.Abandon(a.ctx, o)
+			a.leaveQueue()
+		})
+	a.abandoned = left
+	if err != nil { // f was not run
+		return lease.Outcome{Err: err}
+	}
+	return o
+}
+
+// accept turns the outcome of a claim into a lock or an error. It reports whether another claim may follow because the
+// lease ended while the answer was on its way.
+func (a *attempt) accept(c *lease.Claim, o lease.Outcome) (lock *lease.Held, again bool, err error) {
+	switch {
+	case o.Err != nil:
+		c.Abandon(a.ctx, o)
+		return nil, false, o.Err
+	case o.Token == 0:
+		c.Abandon(a.ctx, o)
+		return nil, false, a.held(o.State)
+	}
+	lock = lease.NewHeld(a.ctx, c.Lease, a.name, o.Token, a.leaveQueue)
+	lock.MinHold, lock.Permit, lock.Dedicated = a.minHold, o.Permit, a.dedicated
+	if err := c.Commit(lock); err != nil {
+		return nil, c.Abandon(a.ctx, o), err
+	}
+	return lock, false, nil
+}
+
+// claimRounds bounds how often a claim starts again because the name changed hands meanwhile, or because its own
+// lease ended.
+const claimRounds = 5
+
+// claimOn acquires the name for c. If tryFirst is set it tries first, without reading whether the name is free.
+func (a *attempt) claimOn(ctx context.Context, c *lease.Claim, tryFirst bool) (o lease.Outcome) {
+	if a.Permit() {
+		return a.permits.Claim(ctx, a.ctx, c, a.Wants)
+	}
+	for round := range claimRounds {
+		if tryFirst {
+			if o = a.acquireFree(ctx, c.ID, round > 0); o.Token != 0 || o.Err != nil {
+				return o
+			}
+		}
+		o.Err = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+			o.State, err = a.Store.Read(ctx, a.name)
+			return err
+		})
+		if o.Err != nil {
+			return o
+		}
+		state := o.State
+		if bytes.Equal(state.LeaseID, c.ID) { // but no lock here has it: the claim that acquired it did not learn of it
+			o.Unknown = true
+			return o
+		}
+		if state.Taken() {
+			return o
+		}
+		if state.LeaseID == nil && state.Limit.Valid {
+			cleared, err := a.permits.MakeWhole(ctx, c, state)
+			if err != nil || !cleared {
+				o.Err = err
+				return o
+			}
+			o = a.take(ctx, func(ctx context.Context) (int64, error) {
+				return a.Store.Convert(ctx, a.name, state.Token, c.ID, bytesOf(a.metadata))
+			})
+			if o.State = state; o.Token != 0 || o.Err != nil {
+				return o
+			}
+			continue
+		}
+		if state.Token == 0 { // the name has no row
+			o = a.take(ctx, func(ctx context.Context) (int64, error) { return a.Store.Insert(ctx, a.request(c.ID)) })
+			if o.Token != 0 || o.Err != nil {
+				return o
+			}
+		}
+		if state.LeaseID == nil {
+			tryFirst = true
+			continue
+		}
+		// The lease has expired. A renewal that comes before the expire statement keeps the lease alive; a renewal
+		// that comes after it finds no row.
+		if !state.Gone {
+			expired, err := a.Expire(ctx, state.LeaseID)
+			if err != nil || !expired {
+				o.Err = err
+				return o
+			}
+		}
+		o = a.take(ctx, func(ctx context.Context) (int64, error) {
+			return a.Store.Takeover(ctx, a.request(c.ID), state.LeaseID)
+		})
+		if o.Token != 0 || o.Err != nil {
+			return o
+		}
+		o.State = state
+	}
+	return o
+}
+
+// request returns the request for a statement that acquires the name for the lease id.
+func (a *attempt) request(id []byte) *store.Request {
+	return &store.Request{Name: a.name, ID: id, Since: a.waiter.AnnouncedSince(), Metadata: bytesOf(a.metadata)}
+}
+
+// AcquireFree acquires the name if it is free. The first time it uses a batch, whose statement does not wait for a
+// row lock. If before is set it was tried already, and a statement of its own may wait for the row.
+func (a *attempt) acquireFree(ctx context.Context, id []byte, before bool) (o lease.Outcome) {
+	met := before
+	o.Err = dberr.RetryConflicts(ctx, func(ctx context.Context) error {
+		req := a.request(id)
+		if a.member != nil && !met {
+			met = true
+			if got, done, err := a.joinGroup(ctx, req); done {
+				o.Token = got.Token
+				return err
+			}
+		}
+		got, err := a.Store.AcquireSoon(ctx, req, before)
+		o.Token, before = got.Token, true
+		return err
+	})
+	o.Unknown = o.Err != nil && !dberr.OutcomeKnown(o.Err)
+	return o
+}
+
+// take runs a statement that may acquire the name, and repeats it if the database undid it because of others.
+func (a *attempt) take(ctx context.Context, statement func(context.Context) (token int64, err error)) (o lease.Outcome) {
+	o.Err = dberr.RetryConflicts(ctx, func(ctx context.Context) (err error) {
+		o.Token, err = statement(ctx)
+		return err
+	})
+	o.Unknown = o.Err != nil && !dberr.OutcomeKnown(o.Err)
+	return o
+}

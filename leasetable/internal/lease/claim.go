@@ -1,0 +1,92 @@
+package lease
+
+import (
+	"context"
+	"time"
+
+	"github.com/sqllock/sqllock/leasetable/internal/store"
+)
+
+// Claim is the claim of one caller on one name for a lease. It keeps the lease from ending unused. It is over after
+// commit, abandon or end.
+type Claim struct {
+	*Lease
+	Name          string
+	verifications int // how many had begun before the claim
+}
+
+// Outcome says what a claim did to its name.
+type Outcome struct {
+	Token   int64       // 0: the name was not acquired
+	State   store.State // what holds the name, if it was not acquired
+	Permit  bool        // the claim was for a share or permit
+	Unknown bool        // the answer to a statement that may have acquired the name was lost
+	Err     error
+}
+
+// Begin begins a claim on a name for the lease of this TTL, which takes many claims.
+func (k *Keeper) Begin(ctx context.Context, name string, ttl time.Duration) (*Claim, error) {
+	ls, err := k.leaseFor(ctx, ttl)
+	if err != nil {
+		return nil, err
+	}
+	return &Claim{Lease: ls, Name: name, verifications: ls.verificationsBegun()}, nil
+}
+
+// BeginDedicated begins a claim on a name for a lease that takes no other claims.
+func (k *Keeper) BeginDedicated(ctx context.Context, name string, ttl time.Duration) (*Claim, error) {
+	ls, err := k.openDedicated(ctx, ttl)
+	if err != nil {
+		return nil, err
+	}
+	return &Claim{Lease: ls, Name: name, verifications: ls.verificationsBegun()}, nil
+}
+
+// Commit ends a claim that acquired the name: the lock is attached to the lease. If the lease is over commit returns
+// why, and the claim goes on.
+func (c *Claim) Commit(h *Held) error { return c.attach(h, c.verifications) }
+
+// Abandon ends a claim that gives the caller nothing: it gives back what the claim acquired or may have acquired. It
+// reports whether another claim may follow at once. It may not if the name was not confirmed to be free, because the
+// old lease could still hold it. Permits do not exclude each other like that.
+func (c *Claim) Abandon(ctx context.Context, o Outcome) bool {
+	defer c.endClaim()
+	ctx = context.WithoutCancel(ctx)
+	if o.Permit {
+		c.abandonPermit(ctx, o)
+		return true
+	}
+	if o.Token != 0 {
+		_, err := c.release(ctx, c.Name, o.Token, 0)
+		o.Unknown = err != nil
+	}
+	if o.Unknown {
+		c.leaveOrphan(c.Name, 0)
+	}
+	return !o.Unknown
+}
+
+// abandonPermit gives back a permit that was taken.
+func (c *Claim) abandonPermit(ctx context.Context, o Outcome) {
+	if o.Token == 0 {
+		return
+	}
+	if _, err := c.releasePermit(ctx, c.Name, o.Token); err != nil {
+		c.leaveOrphanPermit(c.Name, o.Token)
+	}
+}
+
+// End ends a claim that acquired nothing.
+func (c *Claim) End() { c.endClaim() }
+
+// MayHavePermit reports whether an earlier claim may have left the lease the permit of the name with this token.
+func (c *Claim) MayHavePermit(token int64) bool { return c.mayHave(orphanPermit{c.Name, token}) }
+
+// ReleaseOrphanPermit settles what MayHavePermit reports: afterwards the lease does not have the permit.
+func (c *Claim) ReleaseOrphanPermit(ctx context.Context, token int64) error {
+	return c.releaseOrphanPermit(ctx, orphanPermit{c.Name, token})
+}
+
+// LeaveOrphanPermit notes that the lease may have, or may still get, the permit of the name with this token: the answer
+// to its statement was lost.
+func (c *Claim) LeaveOrphanPermit(token int64) { c.leaveOrphanPermit(c.Name, token) }

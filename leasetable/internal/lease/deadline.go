@@ -1,0 +1,103 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/clock"
+)
+
+// margin is how long before the possible expiry of the lease the holder stops trusting it.
+func (ls *Lease) margin() time.Duration { return ls.TTL / 6 }
+
+var errLate = fmt.Errorf("%w: no renewal was confirmed in time", sqllock.ErrExpired)
+
+// trustedNow reports whether the database is sure to keep the lease at this moment. If the lease has ended, it returns
+// why.
+func (ls *Lease) trustedNow() (bool, error) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.cause == nil && clock.Now().Before(ls.trusted), ls.cause
+}
+
+// setTimers sets the timers by trusted. The caller holds mu.
+func (ls *Lease) setTimers() {
+	ls.deadline.Reset(ls.trusted)
+	ls.warning.Reset(clock.Until(ls.trusted) - ls.TTL/4)
+}
+
+// warn reports that the locks will end soon unless a renewal is confirmed. A renewal is overdue then.
+func (ls *Lease) warn() {
+	ls.mu.Lock()
+	left, locks := clock.Until(ls.trusted), len(ls.locks)
+	ls.mu.Unlock()
+	if locks > 0 && left > 0 {
+		ls.keeper.events.Expiring(context.Background(), left, locks)
+	}
+}
+
+// sure returns how long the database is sure to keep the lease without another renewal.
+func (ls *Lease) sure() time.Duration {
+	sure, _ := ls.sureBy()
+	return sure
+}
+
+// sureBy returns what sure returns, and how long the last renewal took.
+func (ls *Lease) sureBy() (sure, pace time.Duration) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.cause != nil {
+		return 0, ls.pace
+	}
+	return max(0, clock.Until(ls.trusted)), ls.pace
+}
+
+// expire ends the lease at its deadline.
+func (ls *Lease) expire() {
+	if trusted, _ := ls.trustedNow(); !trusted {
+		ls.finish(ls.late())
+	}
+}
+
+// late returns errLate. If the TTL was too short to reconnect, the error names a TTL that would do.
+func (ls *Lease) late() error {
+	took, left := ls.store.ConnectingTook(), ls.TTL/2 // see TTL and network in doc.go
+	if _, patience := ls.renewTimeouts(); took+patience <= left {
+		return errLate
+	}
+	least := (3 * took).Round(time.Millisecond)
+	return fmt.Errorf("%w: connecting takes %v here, and the TTL of %v leaves %v for it; a TTL of %v would do",
+		errLate, took.Round(time.Millisecond), ls.TTL, left, least)
+}
+
+// finish ends the lease, and cancels the context of every lock. Only the first call counts.
+func (ls *Lease) finish(cause error) {
+	ls.mu.Lock()
+	if ls.cause != nil {
+		ls.mu.Unlock()
+		return
+	}
+	ls.cause = cause
+	ls.deadline.Stop()
+	ls.warning.Stop()
+	for h := range ls.locks {
+		h.Hold.End(cause)
+		h.leave()
+	}
+	clear(ls.locks)
+	close(ls.ended)
+	ls.mu.Unlock()
+	ls.keeper.forget(ls, true)
+}
+
+// untilDeadline returns a context that ends when the database is no longer sure to keep the lease, or when the Locker
+// is closed.
+func (ls *Lease) untilDeadline() (context.Context, context.CancelFunc) {
+	ls.mu.Lock()
+	ctx, cancel := context.WithDeadline(context.Background(), clock.Plain(ls.trusted))
+	ls.mu.Unlock()
+	stop := context.AfterFunc(ls.keeper.Closing, cancel)
+	return ctx, func() { stop(); cancel() }
+}

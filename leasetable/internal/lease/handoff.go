@@ -1,0 +1,70 @@
+package lease
+
+import (
+	"context"
+	"time"
+
+	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
+)
+
+// Handoff is what a waiter receives when it reaches the head of the wait queue of a name.
+type Handoff struct {
+	Claim     *Claim // for the lease that holds the name; nil: no lock of this process holds the name
+	Token     int64
+	Since     time.Time // see held
+	HasWaiter bool      // see held
+	RetryNow  bool      // the name was not released: the caller that left the queue had a permit, or nothing
+	Metadata  string    // attached by the handoff: that of the first waiter at the time
+}
+
+// mayHandOff reports whether to hand the name off to the next waiter of this process, instead of releasing it. A
+// handoff is one statement, which bumps the token. If another process waits, this process hands the name off only until
+// turnTime after it got the name. The statement may wait for the row lock, so there is no handoff while the row-wait
+// limiter is saturated.
+func (h *Held) mayHandOff() bool {
+	turnTime, _ := h.Keeper.Shares()
+	mine := !h.HasWaiter || time.Since(h.Since) < turnTime
+	alone := !h.Permit && !h.Dedicated && len(h.previous) == 0 // a permit, dedicated or previous leases do not pass to a waiter
+	soon := !h.Keeper.Store.RowWaits.Saturated()
+	return mine && alone && soon && h.MinHold == 0 && h.Keeper.Queue.Waiting(h.name()) > 0
+}
+
+// handOff hands the name off to the first waiter of this process. If it cannot, it releases the name and leaves the
+// wait queue. The caller has replaced the lock by a claim on the lease; see beginHandoff.
+func (h *Held) handOff(ctx context.Context, c *Claim) error {
+	ls := c.Lease
+	metadata := ls.keeper.Queue.Next(h.name())
+	token, wanted, err := ls.handOff(ctx, h.name(), h.Token, metadata)
+	trusted, cause := ls.trustedNow()
+	if token != 0 && trusted {
+		next := Handoff{Claim: c, Token: token, Since: h.Since, HasWaiter: wanted, Metadata: metadata}
+		if ls.keeper.Queue.Pass(h.name(), next) {
+			return nil
+		}
+	}
+	defer c.End()
+	defer h.leaveQueue()
+	freed := false
+	switch {
+	case token != 0:
+		freed, err = ls.release(ctx, h.name(), token, 0)
+	case err != nil:
+		// It may be unknown whether the token was bumped. The next holder has to use another lease, since a late
+		// release by lease would free its lock, too.
+		ls.retire()
+		freed, err = ls.releaseByLease(ctx, h.name())
+	}
+	return h.released(ls, freed, err, trusted, cause)
+}
+
+// handOff bumps the token of a name and attaches metadata. It returns the new token, or 0 if the name was not held with
+// the token, and whether another process waits for the name.
+func (ls *Lease) handOff(ctx context.Context, name string, token int64, metadata string) (next int64, wanted bool, err error) {
+	err = dberr.Once(bound.WithValuesOf(ls.keeper.Closing, ctx), dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+		next, wanted, err = ls.store.HandOff(ctx, store.Held{Name: name, Lease: ls.ID, Token: token}, []byte(metadata))
+		return err
+	})
+	return next, wanted, err
+}

@@ -1,0 +1,70 @@
+package lease
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+)
+
+// errHandedOver is the cause with which the context of an exported lock ends.
+var errHandedOver = fmt.Errorf("%w: it was handed over by a ticket", sqllock.ErrReleased)
+
+// Export ends the lock and moves its name to a new lease with this id, which nobody renews. After an error there is no
+// such lease. The lock is over then, or held as before.
+func (h *Held) Export(ctx context.Context, op string, id []byte, valid time.Duration) error {
+	k := h.Keeper
+	ctx, cancel := k.Bound(ctx)
+	defer cancel()
+	if err := h.beginSettled(ctx); err != nil {
+		return k.WithCause(ctx, err)
+	}
+	defer k.moves.Done(h)
+	of := k.leaseRow(id, valid)
+	of.Ticket = true
+	if _, err := k.Store.OpenLease(ctx, of, dberr.AttemptTimeout); err != nil {
+		return k.WithCause(ctx, err)
+	}
+	ended, err := h.Hold.HandOver(ctx, op, errHandedOver, func(ctx context.Context) error { return h.handOver(ctx, id) })
+	if !ended {
+		err = context.Cause(h.Hold.Context()) //nolint:contextcheck // the lock has a context of its own
+	}
+	if err != nil {
+		k.EndTicket(id, valid)
+	}
+	return err
+}
+
+// handOver moves the name to the lease of a ticket. A move that arrives after the adoption finds another token, and
+// does nothing.
+func (h *Held) handOver(ctx context.Context, id []byte) error {
+	k, ls := h.Keeper, h.AttachedTo().Lease
+	if held, cause := h.heldUntilNow(ls); !held { //nolint:contextcheck // the lock has a context of its own
+		return errors.Join(h.release(ctx), cmp.Or(cause, errLate))
+	}
+	there, unknown := false, false
+	err := dberr.Retry(bound.WithValuesOf(k.Closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
+		there, err = k.Store.Move(ctx, h.name(), h.Token, ls.ID, id)
+		unknown = unknown || err != nil && !dberr.OutcomeKnown(err)
+		return err
+	})
+	switch {
+	case err != nil && !unknown: // the name was not moved
+		return errors.Join(fmt.Errorf("released instead: %w", err), h.release(ctx))
+	case err != nil && k.Closing.Err() == nil:
+		h.leaveOrphans(0, ls)
+		err = fmt.Errorf("not confirmed, and given back in the background: %w", err)
+	case err != nil:
+		err = sqllock.ErrClosed
+	case !there:
+		err = errTaken
+	}
+	ls.detach(h)
+	h.leave()
+	return err
+}

@@ -1,0 +1,247 @@
+package lease
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/hold"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
+)
+
+// Held is a lock that a lease holds.
+type Held struct {
+	Hold       *hold.Hold
+	Keeper     *Keeper
+	Token      int64
+	MinHold    time.Duration // for how long the name stays taken after its acquisition, whatever is released
+	Permit     bool          // it is a share or permit; such a lock has left the wait queue
+	Since      time.Time     // when this process got the name
+	HasWaiter  bool          // another process waited for the name at the last handoff
+	leaveQueue func()        // leaves the wait queue of the name; only the first call counts
+	Dedicated  bool          // it has no position in the wait queue, and leases of its own
+
+	mu         sync.Mutex // is locked after the mu of a lease
+	at         attachment // guarded by mu
+	previous   []*Lease   // guarded by mu: leases that it was attached to before
+	queueUsers int        // guarded by mu: how many uses need the position in the wait queue, whether the lock is over or not
+	queueLeft  bool       // guarded by mu: the lock has left the wait queue, or will when the last use ends
+}
+
+// NewHeld returns the lock that was granted with token on ls. over leaves the wait queue of the name.
+func NewHeld(ctx context.Context, ls *Lease, name string, token int64, over func()) *Held {
+	h := &Held{Keeper: ls.keeper, at: attachment{Lease: ls}, Token: token, leaveQueue: over, Since: time.Now()}
+	h.Hold = hold.New(ctx, name, h.release)
+	return h
+}
+
+// name is the name that the lock holds.
+func (h *Held) name() string { return h.Hold.Name() }
+
+// attachment says which lease a lock is attached to. A lock only ever moves to a lease that it was never attached to
+// before.
+type attachment struct {
+	Lease   *Lease
+	pending *Lease // nil, or the lease that it is attached to if a move with an unknown outcome was carried out
+}
+
+// AttachedTo returns what the lock is attached to now.
+func (h *Held) AttachedTo() attachment {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.at
+}
+
+// ends returns the leases that end the lock. The one that ends first does.
+func (s attachment) ends() []*Lease {
+	if s.pending == nil {
+		return []*Lease{s.Lease}
+	}
+	return []*Lease{s.Lease, s.pending}
+}
+
+// heldOn returns what the table has of this lock while it is attached to ls.
+func (h *Held) heldOn(ls *Lease) store.Held {
+	return store.Held{Name: h.name(), Lease: ls.ID, Token: h.Token, Permit: h.Permit}
+}
+
+// heldUntilNow reports whether a lock that is being released or handed over was held until then, and its lease is still
+// trusted. If not, it returns the reason, if that is known.
+func (h *Held) heldUntilNow(ls *Lease) (bool, error) {
+	if told := context.Cause(h.Hold.Context()); !errors.Is(told, sqllock.ErrReleased) {
+		return false, told
+	}
+	return ls.trustedNow()
+}
+
+// check reads whether the table still says that h holds its name, and ends h if it does not.
+func (h *Held) check(ctx context.Context) error {
+	for {
+		at := h.AttachedTo()
+		state, err := h.Keeper.Store.Read(ctx, h.name())
+		if err != nil {
+			return err
+		}
+		if h.AttachedTo() != at { // it was moved, maybe after the read
+			continue
+		}
+		if slices.ContainsFunc(at.ends(), func(ls *Lease) bool { return h.isOn(ls, state) }) {
+			return nil
+		}
+		h.mu.Lock()
+		was := h.previous
+		h.mu.Unlock()
+		for _, ls := range was { // a failover forgot the move, and nobody else would free the name there
+			if h.isOn(ls, state) {
+				h.Hold.End(errTaken)
+				h.leaveOrphans(0, ls)
+			}
+		}
+		h.lose(errTaken)
+		return nil
+	}
+}
+
+// isOn reports whether state shows the lock on ls.
+func (h *Held) isOn(ls *Lease, state store.State) bool {
+	if h.Permit {
+		return state.Has(ls.ID, h.Token)
+	}
+	return state.Token == h.Token && bytes.Equal(state.LeaseID, ls.ID)
+}
+
+var errTaken = fmt.Errorf("%w: the table says that somebody else took it", sqllock.ErrLost)
+
+// leave leaves the wait queue of the name, once no use needs the position in it.
+func (h *Held) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.queueLeft = true
+	if h.queueUsers == 0 {
+		h.leaveQueue()
+	}
+}
+
+// letGo ends one use of the position in the wait queue.
+func (h *Held) letGo() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.queueUsers--
+	if h.queueUsers == 0 && h.queueLeft {
+		h.leaveQueue()
+	}
+}
+
+// leaveOrphans makes leases free the name by their ids, whatever its token, and with the minimum hold of a release.
+// That is safe only while this lock has its position in the wait queue. If the lock has left the queue, another
+// goroutine may hold the name by the same lease id, and this lock was known to be over; leaveOrphans then reports
+// false.
+func (h *Held) leaveOrphans(keep time.Duration, terms ...*Lease) (mine bool) {
+	h.mu.Lock()
+	mine = h.queueUsers > 0 || !h.queueLeft
+	if mine {
+		h.queueUsers++
+	}
+	h.mu.Unlock()
+	if !mine {
+		return false
+	}
+	for _, ls := range terms {
+		ls.leaveOrphan(h.name(), keep)
+	}
+	h.letGo()
+	return true
+}
+
+// lose ends a lock that the database no longer has.
+func (h *Held) lose(cause error) {
+	held := false
+	for _, ls := range h.AttachedTo().ends() {
+		held = ls.drop(h) || held
+	}
+	if held {
+		h.Hold.End(cause)
+		h.leave()
+	}
+}
+
+// Sure returns how long the lock is sure to last without another renewal.
+func (h *Held) Sure() time.Duration {
+	left := time.Duration(math.MaxInt64)
+	for _, ls := range h.AttachedTo().ends() {
+		left = min(left, ls.sure())
+	}
+	return left
+}
+
+// Renew renews the lease now.
+func (h *Held) Renew(ctx context.Context) error {
+	ls := h.AttachedTo().Lease
+	ctx, cancel := ls.keeper.Bound(ctx)
+	defer cancel()
+	if h.Hold.Context().Err() == nil {
+		if err := ls.RenewNow(ctx); err != nil {
+			return ls.keeper.WithCause(ctx, err)
+		}
+	}
+	if h.Hold.Context().Err() != nil {
+		return context.Cause(h.Hold.Context()) //nolint:contextcheck // the lock has a context of its own
+	}
+	return nil
+}
+
+// SetMetadata replaces the metadata of the name.
+func (h *Held) SetMetadata(ctx context.Context, metadata []byte) error {
+	return h.settled(ctx, func(ctx context.Context, ls *Lease) error {
+		held := false
+		err := dberr.Retry(bound.WithValuesOf(h.Keeper.Closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
+			held, err = ls.store.SetMetadata(ctx, h.heldOn(ls), metadata)
+			return err
+		})
+		if err == nil && !held {
+			h.lose(errTaken)
+		}
+		return err
+	})
+}
+
+// Pin runs the statement of a guard. It also tries the previous leases, because the transaction may see the name as
+// it was before it was moved.
+func (h *Held) Pin(ctx context.Context, tx store.Transaction) error {
+	for {
+		h.mu.Lock()
+		at, was := h.at, h.previous
+		h.mu.Unlock()
+		for _, ls := range append(at.ends(), was...) {
+			if found, err := ls.store.Pin(ctx, tx, h.heldOn(ls)); found || err != nil {
+				return err
+			}
+		}
+		if h.AttachedTo() == at {
+			return errTaken
+		}
+	}
+}
+
+// Verify asks the database whether the lock still holds the name, and ends it if it does not.
+func (h *Held) Verify(ctx context.Context) error {
+	ctx, cancel := h.Keeper.Bound(ctx)
+	defer cancel()
+	if h.Hold.Context().Err() == nil {
+		if err := h.check(ctx); err != nil {
+			return h.Keeper.WithCause(ctx, err)
+		}
+	}
+	if h.Hold.Context().Err() != nil {
+		return context.Cause(h.Hold.Context()) //nolint:contextcheck // the lock has a context of its own
+	}
+	return nil
+}

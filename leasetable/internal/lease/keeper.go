@@ -1,0 +1,193 @@
+package lease
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/observe"
+	"github.com/sqllock/sqllock/internal/waitqueue"
+	"github.com/sqllock/sqllock/leasetable/internal/conn"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
+	"github.com/sqllock/sqllock/schema"
+)
+
+// Keeper keeps the leases of a Locker, and the goroutines that work for them.
+type Keeper struct {
+	Store  *store.Store
+	holder Holder
+	events observe.Sink
+
+	Queue   waitqueue.Queue[string, Handoff]         // one claim on a name at a time
+	opening waitqueue.Queue[time.Duration, struct{}] // one new lease of a TTL at a time
+	moves   waitqueue.Queue[*Held, struct{}]         // one move of a lock at a time
+	Yields  yields
+
+	Closing context.Context //nolint:containedctx // ends, with ErrClosed, when the Locker is closed
+	end     context.CancelCauseFunc
+	running sync.WaitGroup // leases and claims; added to under mu while open
+	idle    chan func()    // idle goroutines receive from it
+	resting atomic.Int32   // how many goroutines are idle
+
+	mu     sync.Mutex
+	leases map[time.Duration]*Lease // guarded by mu: the lease of each TTL that takes new locks
+	all    map[*Lease]struct{}      // guarded by mu: every lease that has not ended
+}
+
+// Holder says in the tables, for people, who holds a lease.
+type Holder struct{ Owner, Host string }
+
+// NewKeeper returns a keeper of leases in the tables t of the database that c connects to.
+func NewKeeper(c driver.Connector, d schema.Dialect, t schema.Tables, h Holder, events observe.Sink) (*Keeper, error) {
+	k := &Keeper{
+		holder: h,
+		events: events,
+		idle:   make(chan func()),
+		leases: make(map[time.Duration]*Lease),
+		all:    make(map[*Lease]struct{}),
+	}
+	s, err := store.New(c, d, t, k.Hand)
+	if err != nil {
+		return nil, err
+	}
+	k.Store = s
+	k.Closing, k.end = context.WithCancelCause(context.Background())
+	return k, nil
+}
+
+// Close ends the leases, waits for the goroutines, and closes the connections.
+func (k *Keeper) Close() error {
+	k.end(sqllock.ErrClosed)
+	for _, ls := range k.EveryLease() {
+		ls.finish(sqllock.ErrClosed)
+	}
+	k.running.Wait()
+	return k.Store.Close()
+}
+
+// EveryLease returns the leases that have not ended.
+func (k *Keeper) EveryLease() []*Lease {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Collect(maps.Keys(k.all))
+}
+
+// RenewalNeeds returns what the leases need of the connection for renewals.
+func (k *Keeper) RenewalNeeds() (needs conn.RenewalNeeds) {
+	for _, ls := range k.EveryLease() {
+		sure, pace := ls.sureBy()
+		if needs.TTL == 0 {
+			needs.Sure, needs.TTL = sure, ls.TTL
+		}
+		needs.Sure, needs.TTL, needs.Pace = min(needs.Sure, sure), min(needs.TTL, ls.TTL), max(needs.Pace, pace)
+	}
+	return needs
+}
+
+// Holds reports whether a lock of this Locker has the name.
+func (k *Keeper) Holds(name string) bool {
+	for _, ls := range k.EveryLease() {
+		if ls.holds(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Bound returns a context that also ends, with ErrClosed, when the Locker is closed.
+func (k *Keeper) Bound(ctx context.Context) (context.Context, func()) {
+	return bound.CancelWith(ctx, k.Closing)
+}
+
+// WithCause prefixes err with the cause of ctx's end, if ctx has ended. Otherwise it diagnoses why an answer did not
+// come. It checks closing itself, since a context that bound made ends some time after Close began.
+func (k *Keeper) WithCause(ctx context.Context, err error) error {
+	var cause error
+	switch {
+	case k.Closing.Err() != nil:
+		cause = sqllock.ErrClosed
+	case bound.Ended(ctx):
+		cause = context.Cause(ctx)
+	}
+	if cause == nil {
+		return k.Store.Diagnose(ctx, err)
+	}
+	return bound.WithCause(cause, err)
+}
+
+// Hand runs f, which ends soon, in an idle goroutine, and if there is none in a new one. A new goroutine begins with a
+// small stack. To grow it in a driver costs more than the rest of a claim.
+func (k *Keeper) Hand(f func()) error {
+	select {
+	case k.idle <- f:
+		return nil
+	default:
+	}
+	return k.Start(func() {
+		f()
+		defer k.resting.Add(-1)
+		for k.resting.Add(1) <= conn.WorkConns {
+			select {
+			case f = <-k.idle:
+			case <-k.Closing.Done():
+				return
+			}
+			k.resting.Add(-1)
+			f()
+		}
+	})
+}
+
+// Start runs f in a goroutine, and Close waits for it. If the Locker is closed it returns ErrClosed.
+func (k *Keeper) Start(f func()) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.Closing.Err() != nil {
+		return sqllock.ErrClosed
+	}
+	k.running.Go(f)
+	return nil
+}
+
+// LeaveQueue leaves the wait queue of a name. After an attempt to get a share or permit it has the next waiter poll at
+// once (RetryNow), because there may be room for it soon.
+func (k *Keeper) LeaveQueue(name string, permit bool) {
+	if !permit || !k.Queue.Pass(name, Handoff{RetryNow: true}) {
+		k.Queue.Done(name)
+	}
+}
+
+// LeaveReadOnly closes the idle connections if err says that they lead to a server that cannot write: after a
+// failover, new connections may lead to the new primary.
+func (k *Keeper) LeaveReadOnly(err error) {
+	if !errors.Is(err, sqllock.ErrReadOnly) {
+		return
+	}
+	k.Store.DropIdle()
+}
+
+// EndTicket deletes the lease row of a ticket in the background.
+func (k *Keeper) EndTicket(id []byte, within time.Duration) {
+	_ = k.Start(func() { // if it fails the row expires
+		_ = dberr.Retry(k.Closing, within, func(ctx context.Context) error {
+			return k.Store.EndTicket(ctx, id)
+		})
+	})
+}
+
+// Expire deletes the row of a lease that has expired, and reports whether this call deleted it.
+func (k *Keeper) Expire(ctx context.Context, id []byte) (expired bool, err error) {
+	err = dberr.RetryConflicts(ctx, func(ctx context.Context) (err error) {
+		expired, err = k.Store.Expire(ctx, id)
+		return err
+	})
+	return expired, err
+}

@@ -1,0 +1,162 @@
+package lease
+
+import (
+	"sync"
+	"time"
+
+	"github.com/sqllock/sqllock/internal/clock"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
+)
+
+// MinTTL leaves time for some round trips to a renewal, which is due after a third of the TTL.
+const MinTTL = 200 * time.Millisecond
+
+// Lease is one lease row of this Locker and the locks that are attached to it. The goroutine renewLoop renews it until
+// it ends. A timer ends it at its deadline, whatever renewLoop is doing.
+type Lease struct {
+	keeper *Keeper
+	store  *store.Store
+	ID     []byte
+	TTL    time.Duration
+	wake   chan struct{} // makes renewLoop check whether the lease can end
+	ended  chan struct{} // closed when the lease has ended and the context of every lock is cancelled
+
+	mu       sync.Mutex
+	trusted  time.Time          // guarded by mu: the database is sure to keep the lease until then
+	deadline *clock.Timer       // guarded by mu: ends the lease at trusted
+	warning  *time.Timer        // guarded by mu: warns some time before
+	locks    map[*Held]struct{} // guarded by mu: the locks that are held
+	claims   int                // guarded by mu: claims under way
+	retired  bool               // guarded by mu: takes no new claims
+	orphans  []*orphan          // guarded by mu: names that a lost answer may have left held
+	reaping  bool               // guarded by mu: reapOrphans runs
+	used     time.Time          // guarded by mu: when a claim last began or a lock last ended
+	cause    error              // guarded by mu: why the lease ended
+
+	orphanPermits  []orphanPermit // guarded by mu: permits that a lost answer may have left taken
+	reapingPermits bool           // guarded by mu: reapPermits runs
+
+	verified      changeMark // guarded by mu: the change mark of the last complete verification of all locks
+	verifying     bool       // guarded by mu: a verification is under way
+	verifications int        // guarded by mu: how many verifications have begun
+
+	failureTold time.Time // guarded by mu: when a failed renewal was last reported; zero: the last renewal was confirmed
+
+	began time.Time     // when the row was sent
+	pace  time.Duration // guarded by mu: how long the last renewal took, or the insert of the row
+}
+
+// beginClaim begins a claim, and reports whether it did. A lease that is over or retired takes no claims. A claim keeps
+// the lease from ending unused.
+func (ls *Lease) beginClaim() bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.cause != nil || ls.retired || !clock.Now().Before(ls.trusted) {
+		return false
+	}
+	ls.claims++
+	ls.used = time.Now()
+	return true
+}
+
+// endClaim ends a claim that took no lock.
+func (ls *Lease) endClaim() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.claims--
+	ls.wakeIfRetired()
+}
+
+// attach ends a claim that took a lock, and adds the lock to the lease. If the lease is over, attach returns why, and
+// the claim goes on until the lock is released. reviews is how many verifications had begun before the claim. If one
+// has begun since, it has missed the lock, which is then verified on its own.
+func (ls *Lease) attach(h *Held, reviews int) error {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.cause != nil {
+		return ls.cause
+	}
+	if !clock.Now().Before(ls.trusted) {
+		return errLate
+	}
+	ls.claims--
+	ls.locks[h] = struct{}{}
+	if ls.verifications != reviews {
+		_ = ls.keeper.Start(func() { ls.verifyMissed(h) }) // if the Locker is closed, every lock is over
+	}
+	return nil
+}
+
+// Join adds a lock that is still attached to another lease, too; see Lease.move. The claim goes on. It returns
+// errMoveOn if the lease is over.
+func (ls *Lease) Join(h *Held) error {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.cause != nil || !clock.Now().Before(ls.trusted) {
+		return errMoveOn
+	}
+	ls.locks[h] = struct{}{}
+	return nil
+}
+
+// drop removes a lock that is lost, and reports whether it was there.
+func (ls *Lease) drop(h *Held) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	_, held := ls.locks[h]
+	delete(ls.locks, h)
+	return held
+}
+
+// beginHandoff replaces a lock that is to be handed off by a claim. It returns nil if the lock was not there. A retired
+// lease hands nothing off.
+func (ls *Lease) beginHandoff(h *Held) *Claim {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if _, held := ls.locks[h]; !held || ls.retired { // the search for orphans would free the name
+		return nil
+	}
+	delete(ls.locks, h)
+	ls.claims++
+	return &Claim{Lease: ls, Name: h.name(), verifications: ls.verifications}
+}
+
+// detach removes a lock that was released or moved.
+func (ls *Lease) detach(h *Held) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	delete(ls.locks, h)
+	ls.used = time.Now()
+	ls.wakeIfRetired()
+}
+
+// retire makes the lease take no new claims, and end when it has no locks.
+func (ls *Lease) retire() {
+	ls.mu.Lock()
+	ls.retired = true
+	ls.wakeIfRetired()
+	ls.mu.Unlock()
+	ls.keeper.forget(ls, false)
+}
+
+// wakeIfRetired makes renewLoop check whether the lease can end, if it is retired, or if the server has no connection
+// left for others. The caller holds mu.
+func (ls *Lease) wakeIfRetired() {
+	if ls.retired || ls.store.Limited() {
+		select {
+		case ls.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (ls *Lease) holds(name string) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for h := range ls.locks {
+		if h.name() == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,165 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+)
+
+// ErrPermit rejects what only an exclusive lock can do.
+var ErrPermit = fmt.Errorf("%w: several hold the name together", sqllock.ErrUnsupported)
+
+// settled runs f with the lease that the lock is attached to, while nothing else moves the lock. If the lock is over it
+// returns why. If the caller leaves, f goes on.
+func (h *Held) settled(ctx context.Context, f func(ctx context.Context, ls *Lease) error) error {
+	l := h.Keeper
+	ctx, cancel := l.Bound(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	err := h.beginSettled(ctx)
+	if err == nil {
+		err = l.Start(func() {
+			defer l.moves.Done(h)
+			done <- f(ctx, h.AttachedTo().Lease)
+		})
+		if err != nil {
+			l.moves.Done(h)
+		}
+	}
+	if err == nil {
+		select {
+		case err = <-done:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	switch {
+	case err != nil:
+		return l.WithCause(ctx, err)
+	case h.Hold.Context().Err() != nil:
+		return context.Cause(h.Hold.Context()) //nolint:contextcheck // the lock has a context of its own
+	}
+	return nil
+}
+
+// beginSettled waits until no other call can move the lock. Locker.moves.Done ends that.
+func (h *Held) beginSettled(ctx context.Context) error {
+	if h.Permit {
+		return ErrPermit
+	}
+	ctx, cancel := bound.CancelWith(ctx, h.Hold.Context())
+	defer cancel()
+	if _, err := h.Keeper.moves.Wait(ctx, h); err != nil {
+		return err
+	}
+	if bound.Ended(ctx) {
+		h.Keeper.moves.Done(h)
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// moved is the outcome of a move.
+type moved int
+
+const (
+	unknown moved = iota // and the lock or the Locker is over
+	stayed
+	arrived
+	gone // the lock is on neither lease: the name was taken by another holder, or freed
+)
+
+// move moves the lock to n, on which a claim has begun. Until the outcome is known the lock is attached to both leases.
+// After an error the lock is attached as before, or it is over. The caller is in settled.
+func (h *Held) move(n *Lease) error {
+	h.mu.Lock()
+	if h.Hold.Context().Err() != nil { // a later Release finds both leases
+		h.mu.Unlock()
+		n.endClaim()
+		return context.Cause(h.Hold.Context())
+	}
+	ls := h.at.Lease
+	h.at.pending = n
+	h.queueUsers++
+	h.mu.Unlock()
+	defer h.letGo()
+	defer n.endClaim()
+
+	how := stayed
+	err := n.Join(h)
+	if err == nil {
+		how, err = h.tryMove(ls, n)
+	}
+	h.mu.Lock()
+	switch how {
+	case unknown: // the release finds out
+	case arrived:
+		h.previous = append(h.previous, ls)
+		h.at = attachment{Lease: n}
+	case stayed, gone:
+		h.at.pending = nil
+	}
+	h.mu.Unlock()
+	closed := how == unknown && h.Hold.Context().Err() == nil // only the Locker is over, which ends both leases
+	if how != stayed && !closed {
+		ls.detach(h)
+	}
+	if how != arrived && !closed {
+		n.detach(h)
+	}
+	if how == gone {
+		h.Hold.End(errTaken)
+	}
+	// If one of the leases ended meanwhile, the lock is lost. It must not stay attached to the other lease.
+	switch cause := context.Cause(h.Hold.Context()); {
+	case cause == nil:
+		return err
+	case errors.Is(cause, sqllock.ErrReleased): // the release does the rest
+	case how == gone:
+		h.leave()
+	default:
+		h.leaveOrphans(0, map[moved][]*Lease{unknown: {ls, n}, stayed: {ls}, arrived: {n}}[how]...)
+		ls.detach(h) // the other lease must not be renewed for a lock that is over
+		n.detach(h)
+	}
+	return context.Cause(h.Hold.Context())
+}
+
+var errMoveOn = errors.New("the lease that the lock was to be moved to is over")
+
+// tryMove repeats the statement until it is answered, or the lock is over. A statement that runs late, after a release,
+// a handover or another move, changes nothing: the name is no longer on the old lease.
+func (h *Held) tryMove(ls, n *Lease) (how moved, err error) {
+	alive, stop := bound.CancelWith(h.Keeper.Closing, h.Hold.Context())
+	defer stop()
+	began, unanswered := time.Now(), false
+	for pause := backoff.First; ; pause = backoff.Longer(pause) {
+		there := false
+		err = dberr.Once(h.Keeper.Closing, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+			there, err = ls.store.Move(ctx, h.name(), h.Token, ls.ID, n.ID)
+			return err
+		})
+		switch {
+		case err == nil && there:
+			return arrived, nil
+		case err == nil:
+			return gone, errTaken
+		}
+		unanswered = unanswered || !dberr.OutcomeKnown(err)
+		if !unanswered && (!sqllock.IsRetryable(err) || time.Since(began) > dberr.ConflictTimeout) {
+			return stayed, err
+		}
+		if backoff.Sleep(alive, backoff.Jitter(pause)) != nil {
+			if unanswered {
+				return unknown, err
+			}
+			return stayed, err
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package lease
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/clock"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
+)
+
+// leaseFor returns the lease for locks with this TTL, with a claim begun on it. If there is none yet, it commits a new
+// lease row.
+func (k *Keeper) leaseFor(ctx context.Context, ttl time.Duration) (*Lease, error) {
+	if ls := k.current(ttl); ls != nil {
+		return ls, nil
+	}
+	if _, err := k.opening.Wait(ctx, ttl); err != nil {
+		return nil, err
+	}
+	if ls := k.current(ttl); ls != nil { // opened while we waited
+		k.opening.Done(ttl)
+		return ls, nil
+	}
+	return k.openInBackground(ctx, ttl, func() { k.opening.Done(ttl) })
+}
+
+// openDedicated opens a lease that takes no other claims.
+func (k *Keeper) openDedicated(ctx context.Context, ttl time.Duration) (*Lease, error) {
+	return k.openInBackground(ctx, ttl, nil)
+}
+
+// openInBackground opens a lease: the shared one of its TTL, for which over leaves the wait queue of openings, or a
+// dedicated one if over is nil. If the caller leaves, the opening goes on: connecting may take longer than any caller
+// waits, and all renewals use the connection.
+func (k *Keeper) openInBackground(ctx context.Context, ttl time.Duration, over func()) (*Lease, error) {
+	type opened struct {
+		*Lease
+		err error
+	}
+	apart := over == nil
+	if apart {
+		over = func() {}
+	}
+	o, left, err := OrLeave(ctx, k.Start,
+		func() opened {
+			defer over()
+			ls, err := k.open(bound.WithValuesOf(k.Closing, ctx), ttl, apart)
+			return opened{ls, err}
+		},
+		func(o opened) {
+			if o.err == nil {
+				o.endClaim()
+			}
+		})
+	switch {
+	case err != nil:
+		over()
+		return nil, err
+	case left:
+		return nil, fmt.Errorf("%w: %w", store.ErrNoLease, context.Cause(ctx))
+	}
+	return o.Lease, o.err
+}
+
+// open commits a lease row and returns the lease, with a claim begun on it. If apart is set the lease is dedicated: it
+// takes no other claims.
+func (k *Keeper) open(ctx context.Context, ttl time.Duration, apart bool) (*Lease, error) {
+	ls := &Lease{
+		keeper: k,
+		store:  k.Store,
+		ID:     make([]byte, 16),
+		TTL:    ttl,
+		wake:   make(chan struct{}, 1),
+		ended:  make(chan struct{}),
+		locks:  make(map[*Held]struct{}),
+		claims: 1,
+
+		retired: apart,
+	}
+	_, _ = rand.Read(ls.ID) // never fails, according to its documentation
+	// A confirmation after that time would come after the deadline.
+	sent, err := k.Store.OpenLease(ctx, k.leaseRow(ls.ID, ttl), ttl-ls.margin())
+	if err != nil {
+		return nil, err
+	}
+	ls.began, ls.pace = clock.Plain(sent), clock.Since(sent)
+	if err := k.startLease(ls, sent); err != nil {
+		return nil, err
+	}
+	return ls, nil
+}
+
+// LeaseRow returns a new lease row of k.
+func (k *Keeper) leaseRow(id []byte, ttl time.Duration) store.LeaseRow {
+	return store.LeaseRow{ID: id, Owner: k.holder.Owner, Host: k.holder.Host, TTL: ttl}
+}
+
+// current returns the lease in use for ttl, with a claim begun on it, or nil.
+func (k *Keeper) current(ttl time.Duration) *Lease {
+	k.mu.Lock()
+	ls := k.leases[ttl]
+	k.mu.Unlock()
+	if ls == nil || !ls.beginClaim() {
+		return nil
+	}
+	return ls
+}
+
+// startLease starts the timers and the renewals of a lease whose row was sent at the given time. It returns ErrClosed
+// if the Locker is closed.
+func (k *Keeper) startLease(ls *Lease, sent time.Time) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.Closing.Err() != nil { // nothing refers to the row; it expires
+		return sqllock.ErrClosed
+	}
+	ls.mu.Lock()
+	ls.used = clock.Plain(sent)
+	ls.trusted = sent.Add(ls.TTL - ls.margin())
+	ls.deadline, ls.warning = clock.AfterFunc(ls.trusted, ls.expire), time.AfterFunc(ls.TTL, ls.warn)
+	ls.setTimers()
+	ls.verified = changeMark{connection: k.Store.RenewalConnection()}
+	ls.mu.Unlock()
+	if !ls.retired {
+		k.leases[ls.TTL] = ls
+	}
+	k.all[ls] = struct{}{}
+	k.running.Go(ls.renewLoop)
+	return nil
+}
+
+// forget removes a lease from the current ones when it retires, and from all when it has ended.
+func (k *Keeper) forget(ls *Lease, ended bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.leases[ls.TTL] == ls {
+		delete(k.leases, ls.TTL)
+	}
+	if ended {
+		delete(k.all, ls)
+	}
+}

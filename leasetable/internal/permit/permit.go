@@ -1,0 +1,191 @@
+package permit
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"github.com/sqllock/sqllock/internal/waitqueue"
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/lease"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
+)
+
+// A name that is shared or has a limit has one row of sqllock_permit for each holder. Here a permit is either a share
+// (without a limit) or a permit of a semaphore. An acquisition reads all permits at once. It takes one on the condition
+// that the name's token is still the one that was read: every acquisition bumps the token, and a release only makes
+// room.
+
+// Claims claims shares and permits for the goroutines of a Locker.
+type Claims struct {
+	Keeper   *lease.Keeper
+	claiming waitqueue.Queue[string, struct{}] // one claim on a permit of a name at a time
+	clearing atomic.Bool                       // a goroutine clears dead permits
+}
+
+// unreadyRounds bounds how often a claim starts again because dead permits cannot be cleared.
+const unreadyRounds = 5
+
+// Claim takes a permit of a name for c, on behalf of caller. The claims of one process run one after the other, since they would
+// conflict with each other.
+func (cs *Claims) Claim(ctx, caller context.Context, c *lease.Claim, w Wants) (o lease.Outcome) {
+	o.Permit = true
+	if _, err := cs.claiming.Wait(caller, c.Name); err != nil { // nothing was taken yet: the caller may leave
+		o.Err = err
+		return o
+	}
+	defer cs.claiming.Done(c.Name)
+	ctx, cancel := context.WithTimeout(ctx, dberr.ConflictTimeout)
+	defer cancel()
+	unready, asked := 0, int64(0)
+	for pause := backoff.First; ; pause = backoff.Longer(pause) {
+		o.State, o.Err = cs.read(ctx, c.Name)
+		if o.Err == nil && asked != 0 && o.State.Has(c.ID, asked) { // an earlier round took it, whatever the answer was
+			o.Token = asked
+			return o
+		}
+		if o.Err != nil || w.Blocked(o.State) {
+			return o
+		}
+		if c.MayHavePermit(o.State.Token + 1) {
+			if o.Err = c.ReleaseOrphanPermit(ctx, o.State.Token+1); o.Err != nil {
+				return o
+			}
+			continue
+		}
+		ready, err := cs.makeRoom(ctx, c, w, o.State)
+		if err != nil {
+			o.Err = err
+			return o
+		}
+		if !ready {
+			if unready++; unready == unreadyRounds {
+				return o
+			}
+		} else {
+			asked = o.State.Token + 1
+			o.Err = dberr.RetryConflicts(ctx, func(ctx context.Context) (err error) {
+				o.Token, err = cs.Keeper.Store.AcquirePermit(ctx, c.Name, o.State, c.ID, w.Limit)
+				return err
+			})
+			if o.Err != nil && !dberr.OutcomeKnown(o.Err) { // note it before the next claim of this process begins
+				c.LeaveOrphanPermit(asked)
+			}
+			if o.Token != 0 {
+				cs.clearLater(ctx, c, o.State)
+			}
+			if o.Token != 0 || o.Err != nil {
+				return o
+			}
+		}
+		// Another claim was faster. Permits may still be left.
+		if err := backoff.Sleep(ctx, backoff.Jitter(pause)); err != nil {
+			o.Err = dberr.Classify(err)
+			return o
+		}
+	}
+}
+
+func (cs *Claims) read(ctx context.Context, name string) (state store.State, err error) {
+	err = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+		state, err = cs.Keeper.Store.ReadPermits(ctx, name)
+		return err
+	})
+	return state, err
+}
+
+// makeRoom clears dead leases and permits, as read in state, that are in the way. It reports whether a permit can be
+// taken on the condition that no acquisition came since.
+func (cs *Claims) makeRoom(ctx context.Context, c *lease.Claim, w Wants, state store.State) (ready bool, err error) {
+	if state.LeaseID != nil { // an exclusive holder: the claim clears it from the lock row
+		return cs.endDead(ctx, c, state)
+	}
+	left := slices.Clone(state.Permits)
+	for _, p := range state.Dead() { // one whose guarded transaction goes on counts as live
+		if w.fits(left) {
+			break
+		}
+		cleared, err := cs.clear(ctx, c, p)
+		if err != nil {
+			return false, err
+		}
+		if cleared {
+			left = slices.DeleteFunc(left, func(other store.State) bool { return other.Token == p.Token })
+		}
+	}
+	return w.fits(left), nil
+}
+
+// endDead makes sure that a lease which has expired is over for good, and reports whether it is.
+func (cs *Claims) endDead(ctx context.Context, c *lease.Claim, state store.State) (bool, error) {
+	switch {
+	case state.Gone:
+		return true, nil
+	case bytes.Equal(state.LeaseID, c.ID): // our own lease, which ends by itself
+		return false, nil
+	}
+	return cs.Keeper.Expire(ctx, state.LeaseID)
+}
+
+// clearDead clears n of the dead permits in state, and reports whether it did. It cannot clear a permit whose guarded
+// transaction goes on, or whose lease was renewed after all.
+func (cs *Claims) clearDead(ctx context.Context, c *lease.Claim, state store.State, n int) (done bool, err error) {
+	for _, p := range state.Dead() {
+		if n <= 0 {
+			break
+		}
+		cleared, err := cs.clear(ctx, c, p)
+		if err != nil {
+			return false, err
+		}
+		if cleared {
+			n--
+		}
+	}
+	return n <= 0, nil
+}
+
+// clear clears the permit of a lease that is over, if it can.
+func (cs *Claims) clear(ctx context.Context, c *lease.Claim, p store.State) (cleared bool, err error) {
+	over, err := cs.endDead(ctx, c, p)
+	if err != nil || !over {
+		return false, err
+	}
+	err = dberr.RetryConflicts(ctx, func(ctx context.Context) (err error) {
+		cleared, err = cs.Keeper.Store.ClearPermit(ctx, c.Name, p)
+		return err
+	})
+	return cleared, err
+}
+
+// maxCleared bounds how many dead permits clearLater clears at a time.
+const maxCleared = 100
+
+// clearLater clears dead permits in the background that are in nobody's way. Otherwise they would accumulate for a name
+// that always has live permits. One goroutine of a Locker does so at a time.
+func (cs *Claims) clearLater(ctx context.Context, c *lease.Claim, state store.State) {
+	if len(state.Dead()) == 0 || !cs.clearing.CompareAndSwap(false, true) {
+		return
+	}
+	err := cs.Keeper.Start(func() {
+		defer cs.clearing.Store(false)
+		ctx, cancel := cs.Keeper.Bound(context.WithoutCancel(ctx))
+		defer cancel()
+		// The next acquisition retries what fails.
+		_ = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
+			_, err := cs.clearDead(ctx, c, state, maxCleared)
+			return err
+		})
+	})
+	if err != nil {
+		cs.clearing.Store(false)
+	}
+}
+
+// MakeWhole clears the permits of a name as read in state, which are all dead, so that the name can be converted. It
+// reports whether it did.
+func (cs *Claims) MakeWhole(ctx context.Context, c *lease.Claim, state store.State) (bool, error) {
+	return cs.clearDead(ctx, c, state, len(state.Permits))
+}

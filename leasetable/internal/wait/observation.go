@@ -1,0 +1,42 @@
+package wait
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"time"
+
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
+)
+
+// observation is the last state that was read of a lease that holds a name, and since when that lease has not been
+// renewed, by the clock of this process. If that is longer ago than its TTL, its holder no longer trusts it. Then only
+// the clock of the database, which was set back, keeps it from being over.
+type observation struct {
+	store.State
+	since        time.Time
+	expiry       time.Time // when the lease expires unless it is renewed
+	changedHands bool      // the name had another token in the state before
+}
+
+func (s *observation) update(state store.State) {
+	if s.since.IsZero() || !bytes.Equal(s.LeaseID, state.LeaseID) || s.Renewals != state.Renewals {
+		s.since = time.Now()
+	}
+	s.changedHands = s.Token != state.Token && s.Token != 0
+	s.State = state
+	s.expiry = time.Now().Add(time.Duration(state.RemainingUS) * time.Microsecond)
+}
+
+// UntilExpiry shortens a pause that would last beyond the expiry of the lease. It adds jitter, so that not all waiters
+// read at the same moment.
+func (s *observation) UntilExpiry(pause time.Duration) time.Duration {
+	if left := time.Until(s.expiry); left > 0 && left < pause {
+		return min(pause, left+rand.N(backoff.First)) //nolint:gosec // jitter
+	}
+	return pause
+}
+
+func (s *observation) unchangedForTTL() bool {
+	return s.LeaseID != nil && time.Since(s.since) > time.Duration(s.TTLUS)*time.Microsecond
+}
