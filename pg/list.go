@@ -2,6 +2,7 @@ package pg
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -31,24 +32,56 @@ func (l *Locker) List(ctx context.Context) ([]Info, error) {
 	})
 }
 
+// holderRow is one row of holder.sql, and the end of one row of list.sql.
+type holderRow struct {
+	shared bool
+	holder sqllock.Holder
+	since  *time.Time // nil: not known
+}
+
+// columns returns where to scan the columns to.
+func (r *holderRow) columns() []any {
+	h := &r.holder
+	return []any{&r.shared, &h.Session, &h.Owner, &h.Address, &r.since, &h.Waiters}
+}
+
+// read returns the holder of the row that was scanned last.
+func (r *holderRow) read() sqllock.Holder {
+	h := r.holder
+	h.Owner = strings.TrimPrefix(h.Owner, "sqllock/")
+	if r.since != nil {
+		h.Since = *r.since
+	}
+	return h
+}
+
+// Holder implements session.Conn.
+func (c *conn) Holder(ctx context.Context, k key) (sqllock.Holder, bool, error) {
+	var row holderRow
+	err := c.pc.QueryRow(ctx, holderSQL, k.n, k.subid(), c.database).Scan(row.columns()...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return sqllock.Holder{}, false, nil
+	}
+	if err != nil {
+		return sqllock.Holder{}, false, withLimit(err)
+	}
+	return row.read(), true, nil
+}
+
+// list returns the locks of the database.
 func (c *conn) list(ctx context.Context) ([]Info, error) {
 	rows, err := c.pc.Query(ctx, listSQL, c.database)
 	if err != nil {
 		return nil, withLimit(err)
 	}
 	var infos []Info
-	var info Info
-	var h sqllock.Holder
-	var since *time.Time
-	_, err = pgx.ForEachRow(rows, []any{&info.Key, &info.Pair, &info.Shared, &h.Session, &h.Owner, &h.Address, &since, &h.Waiters}, func() error {
-		holder := h
-		holder.Owner = strings.TrimPrefix(h.Owner, "sqllock/")
-		if since != nil {
-			holder.Since = *since
-		}
+	var k key
+	var row holderRow
+	_, err = pgx.ForEachRow(rows, append([]any{&k.n, &k.pair}, row.columns()...), func() error {
+		holder := row.read()
 		last := len(infos) - 1
-		if last < 0 || infos[last].Key != info.Key || infos[last].Pair != info.Pair {
-			infos = append(infos, Info{Key: info.Key, Pair: info.Pair, Held: true, Shared: info.Shared, Holder: holder})
+		if last < 0 || infos[last].Key != k.n || infos[last].Pair != k.pair {
+			infos = append(infos, Info{Key: k.n, Pair: k.pair, Held: true, Shared: row.shared, Holder: holder})
 			last++
 		}
 		held := infos[last].Holders
