@@ -15,20 +15,27 @@ import (
 // pollEvery is about how often a lock is tried for when there is no session left to wait on.
 const pollEvery = 50 * time.Millisecond
 
-// try tries for w on a shared session. It returns neither lock nor error when somebody else holds w.
-func (l *Locker[K]) try(ctx context.Context, w Want[K]) (got *lock[K], err error) {
-	err = l.onShared(ctx, func(s *session[K]) error {
-		lock := l.newLock(ctx, w, s, time.Now())
-		c := &call[K]{op: w.take(), lock: lock}
-		if err := s.do(ctx, c); err != nil {
-			return err
+// try tries for w on a shared session, and on another one if that ends. It returns neither lock nor error when somebody
+// else holds w.
+func (l *Locker[K]) try(ctx context.Context, w Want[K]) (*lock[K], error) {
+	var r retry
+	for {
+		s, err := l.sharedSession(ctx)
+		if err != nil {
+			return nil, err
 		}
-		if c.op.Done {
-			got = lock
+		c := &call[K]{op: w.take(), lock: l.newLock(ctx, w, s, time.Now())}
+		err = s.do(ctx, c)
+		switch {
+		case err == nil && c.op.Done:
+			return c.lock, nil
+		case err == nil:
+			return nil, c.refused
 		}
-		return c.refused
-	})
-	return got, err
+		if err := r.after(ctx, err); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // untilTaken tries for w, and then waits for it. Its caller is at the head of the key's wait queue. An error that can

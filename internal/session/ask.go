@@ -56,7 +56,7 @@ func (l *Locker[K]) onDedicated(ctx context.Context, f func(s *session[K], idle 
 			return err
 		}
 		if s == nil {
-			return l.onSharedIdle(ctx, f)
+			return l.onShared(ctx, f)
 		}
 		err = f(s, func() { l.park(s) })
 		var ended *endedError
@@ -66,8 +66,21 @@ func (l *Locker[K]) onDedicated(ctx context.Context, f func(s *session[K], idle 
 	}
 }
 
-func (l *Locker[K]) onSharedIdle(ctx context.Context, f func(*session[K], func()) error) error {
-	return l.onShared(ctx, func(s *session[K]) error { return f(s, func() {}) })
+// onShared calls f with a shared session, and with another one if that ends.
+func (l *Locker[K]) onShared(ctx context.Context, f func(s *session[K], idle func()) error) error {
+	var r retry
+	for {
+		s, err := l.sharedSession(ctx)
+		if err != nil {
+			return err
+		}
+		if err = f(s, func() {}); err == nil {
+			return nil
+		}
+		if err := r.after(ctx, err); err != nil {
+			return err
+		}
+	}
 }
 
 // describe returns the error for a lock that somebody else was seen to hold. It asks for the holder, but does not fail
@@ -82,7 +95,7 @@ func (l *Locker[K]) describe(ctx context.Context, w Want[K]) error {
 
 // holder asks the server for the holder of a lock.
 func (l *Locker[K]) holder(ctx context.Context, w Want[K]) (sqllock.Holder, error) {
-	return ask(ctx, l, l.onSharedIdle, func(ctx context.Context, c Conn[K]) (holder sqllock.Holder, err error) {
+	return ask(ctx, l, l.onShared, func(ctx context.Context, c Conn[K]) (holder sqllock.Holder, err error) {
 		holder, _, err = c.Holder(ctx, w.Key)
 		return holder, err
 	})

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -45,6 +46,28 @@ func (s *session[K]) due() (b *batch[K], quiet bool, err error) {
 		return nil, false, sqllock.ErrClosed
 	}
 	return s.take(), quiet, nil
+}
+
+// maxBatch bounds the operations in one statement.
+const maxBatch = 512
+
+// take removes from the queue the calls that can run together: one with work, or as many with ops as there are. The
+// caller holds mu.
+func (s *session[K]) take() *batch[K] {
+	n := 0
+	for n < len(s.queue) && n < maxBatch && s.queue[n].work == nil {
+		n++
+	}
+	if n == 0 {
+		n = min(1, len(s.queue))
+	}
+	if n == 0 {
+		return nil
+	}
+	s.taken = append(s.taken[:0], s.queue[:n]...)
+	s.queue = slices.Delete(s.queue, 0, n)
+	s.alone = n == 1 && len(s.queue) == 0
+	return &batch[K]{calls: s.taken}
 }
 
 // hush makes next return when it has waited for linger.

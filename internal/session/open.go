@@ -20,29 +20,26 @@ type opening[K comparable] struct {
 	err  error
 }
 
-// onShared calls f with a shared session, which it opens if need be. If the session ends, f is called once more with
-// another one: what it did on the old one ended with that. A session that another caller cut off does not count.
-func (l *Locker[K]) onShared(ctx context.Context, f func(*session[K]) error) error {
-	for again := false; ; {
-		s, err := l.sharedSession(ctx)
-		if err != nil {
-			return err
-		}
-		err = f(s)
-		var ended *endedError
-		cut := errors.Is(err, errCut)
-		switch {
-		case !errors.As(err, &ended):
-			return err
-		case ctx.Err() != nil && cut:
-			return context.Cause(ctx)
-		case ctx.Err() != nil:
-			return bound.WithCause(context.Cause(ctx), err)
-		case again && !cut:
-			return err
-		}
-		again = again || !cut
+// retry is the state of a request to shared sessions.
+type retry struct{ again bool }
+
+// after returns nil if a request whose session ended with err is to be sent on another session: what it did on the old
+// one ended with that. It is sent once more, but a session that another caller cut off does not count.
+func (r *retry) after(ctx context.Context, err error) error {
+	var ended *endedError
+	cut := errors.Is(err, errCut)
+	switch {
+	case !errors.As(err, &ended):
+		return err
+	case ctx.Err() != nil && cut:
+		return context.Cause(ctx)
+	case ctx.Err() != nil:
+		return bound.WithCause(context.Cause(ctx), err)
+	case r.again && !cut:
+		return err
 	}
+	r.again = r.again || !cut
+	return nil
 }
 
 // sharedSession returns the session to try on. Callers that come while it is being opened wait for the same one. It is

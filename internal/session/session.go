@@ -115,7 +115,7 @@ func (s *session[K]) serve() error {
 		if b == nil {
 			err = s.watch()
 		} else {
-			err = s.run(b)
+			err = s.answer(b, s.run(b))
 			clear(s.taken)
 		}
 		if err != nil {

@@ -21,7 +21,7 @@ func (s *session[K]) confirm(free bool, work func(until time.Time) error) error 
 	if err != nil {
 		return err
 	}
-	return s.confirmed(sent, until, work)
+	return s.confirmed(sent, until, work(clock.Plain(until)))
 }
 
 // limit returns until when a statement that is sent at the given time may run.
@@ -33,9 +33,8 @@ func (s *session[K]) limit(sent time.Time) (until time.Time, err error) {
 	return earlier(trusted, sent.Add(statementTimeout)), nil
 }
 
-// confirmed is the rest of confirm, for work that began at the given time.
-func (s *session[K]) confirmed(sent, until time.Time, work func(until time.Time) error) error {
-	err := work(clock.Plain(until))
+// confirmed is the rest of confirm, for work that was sent at the given time and has ended with err.
+func (s *session[K]) confirmed(sent, until time.Time, err error) error {
 	if s.waitContext.Err() != nil {
 		return sqllock.ErrClosed
 	}
