@@ -13,7 +13,7 @@ import (
 func Ask[K comparable, T any](
 	ctx context.Context, l *Locker[K], op, name string, f func(context.Context, Conn[K]) (T, error),
 ) (T, error) {
-	answer, err := ask(ctx, l, l.onDedicated, f)
+	answer, err := ask(ctx, &l.pool, l.onDedicated, f)
 	if err != nil {
 		err = &sqllock.OpError{Op: op, Name: name, Err: err}
 	}
@@ -22,10 +22,10 @@ func Ask[K comparable, T any](
 
 // ask calls f on a session that on chooses, and on another one when that ends. It returns the last answer.
 func ask[K comparable, T any](
-	ctx context.Context, l *Locker[K],
+	ctx context.Context, p *pool[K],
 	on func(context.Context, func(*session[K], func()) error) error, f func(context.Context, Conn[K]) (T, error),
 ) (answer T, err error) {
-	if err := l.ended(ctx); err != nil {
+	if err := p.ended(ctx); err != nil {
 		return answer, err
 	}
 	err = on(ctx, func(s *session[K], idle func()) error {
@@ -49,16 +49,16 @@ func ask[K comparable, T any](
 
 // onDedicated calls f with a session that holds nothing, or with a shared one if there can be no such session. f calls
 // idle when it no longer uses the session.
-func (l *Locker[K]) onDedicated(ctx context.Context, f func(s *session[K], idle func()) error) error {
+func (p *pool[K]) onDedicated(ctx context.Context, f func(s *session[K], idle func()) error) error {
 	for {
-		s, reused, err := l.dedicatedSession(ctx)
+		s, reused, err := p.dedicatedSession(ctx)
 		if err != nil {
 			return err
 		}
 		if s == nil {
-			return l.onShared(ctx, f)
+			return p.onShared(ctx, f)
 		}
-		err = f(s, func() { l.park(s) })
+		err = f(s, func() { p.park(s) })
 		var ended *endedError
 		if !reused || !errors.As(err, &ended) || !ended.Retryable() {
 			return err // otherwise the session may have ended unnoticed while it was parked
@@ -67,10 +67,10 @@ func (l *Locker[K]) onDedicated(ctx context.Context, f func(s *session[K], idle 
 }
 
 // onShared calls f with a shared session, and with another one if that ends.
-func (l *Locker[K]) onShared(ctx context.Context, f func(s *session[K], idle func()) error) error {
+func (p *pool[K]) onShared(ctx context.Context, f func(s *session[K], idle func()) error) error {
 	var r retry
 	for {
-		s, err := l.sharedSession(ctx)
+		s, err := p.sharedSession(ctx)
 		if err != nil {
 			return err
 		}
@@ -83,39 +83,29 @@ func (l *Locker[K]) onShared(ctx context.Context, f func(s *session[K], idle fun
 	}
 }
 
-// describe returns the error for a lock that somebody else was seen to hold. It asks for the holder, but does not fail
-// if the answer is an error.
-func (l *Locker[K]) describe(ctx context.Context, w Want[K]) error {
-	holder, err := l.holder(ctx, w)
-	if errors.Is(err, sqllock.ErrClosed) {
-		return sqllock.ErrClosed
-	}
-	return &sqllock.HeldError{Name: w.Name, Holder: holder}
-}
-
-// holder asks the server for the holder of a lock.
-func (l *Locker[K]) holder(ctx context.Context, w Want[K]) (sqllock.Holder, error) {
-	return ask(ctx, l, l.onShared, func(ctx context.Context, c Conn[K]) (holder sqllock.Holder, err error) {
-		holder, _, err = c.Holder(ctx, w.Key)
+// holder asks the server for the holder of a key.
+func (p *pool[K]) holder(ctx context.Context, key K) (sqllock.Holder, error) {
+	return ask(ctx, p, p.onShared, func(ctx context.Context, c Conn[K]) (holder sqllock.Holder, err error) {
+		holder, _, err = c.Holder(ctx, key)
 		return holder, err
 	})
 }
 
 // heldHere returns the error for a lock whose wait queue has a head in this process: one of its goroutines holds the
 // lock or is waiting for it.
-func (l *Locker[K]) heldHere(w Want[K]) *sqllock.HeldError {
+func (p *pool[K]) heldHere(w Want[K]) *sqllock.HeldError {
 	held := &sqllock.HeldError{Name: w.Name}
-	if l.holds(w.Key) {
-		held.Holder = sqllock.Holder{Owner: l.Owner, PID: os.Getpid()}
+	if p.holds(w.Key) {
+		held.Holder = sqllock.Holder{Owner: p.Owner, PID: os.Getpid()}
 	}
 	return held
 }
 
 // holds reports whether a session of this Locker holds key.
-func (l *Locker[K]) holds(key K) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for s := range l.sessions {
+func (p *pool[K]) holds(key K) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s := range p.sessions {
 		if s.holds(key) {
 			return true
 		}

@@ -13,7 +13,7 @@ const linger = 2 * time.Millisecond
 
 // next waits for a batch to run, and returns nil when there was none for some time. The error is why the session has to
 // end.
-func (s *session[K]) next() (*batch[K], error) {
+func (s *state[K]) next() (*batch[K], error) {
 	for {
 		s.mu.Lock()
 		b, quiet, err := s.due()
@@ -31,7 +31,7 @@ func (s *session[K]) next() (*batch[K], error) {
 }
 
 // due returns the results of next, if anything is due. The caller holds mu.
-func (s *session[K]) due() (b *batch[K], quiet bool, err error) {
+func (s *state[K]) due() (b *batch[K], quiet bool, err error) {
 	if s.lent { // the borrower rings
 		return nil, false, nil
 	}
@@ -53,7 +53,7 @@ const maxBatch = 512
 
 // take removes from the queue the calls that can run together: one with work, or as many with ops as there are. The
 // caller holds mu.
-func (s *session[K]) take() *batch[K] {
+func (s *state[K]) take() *batch[K] {
 	n := 0
 	for n < len(s.queue) && n < maxBatch && s.queue[n].work == nil {
 		n++
@@ -71,7 +71,7 @@ func (s *session[K]) take() *batch[K] {
 }
 
 // hush makes next return when it has waited for linger.
-func (s *session[K]) hush() {
+func (s *state[K]) hush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lulled = !s.waiting.IsZero(); !s.lulled {
@@ -90,7 +90,7 @@ func (s *session[K]) hush() {
 }
 
 // ring makes next check again.
-func (s *session[K]) ring() {
+func (s *state[K]) ring() {
 	select {
 	case s.bell <- struct{}{}:
 	default:

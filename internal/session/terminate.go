@@ -46,13 +46,13 @@ func (l *Locker[K]) Terminate(ctx context.Context, name string, e Ender[K]) (hol
 		return sqllock.Holder{}, false, err
 	}
 	if err == nil {
-		err = l.gone(ctx, name, e, id)
+		err = e.gone(ctx, name, id)
 	}
 	return holder, true, err
 }
 
 // gone waits until the session id no longer holds the lock: the server may take its time to end it.
-func (l *Locker[K]) gone(ctx context.Context, name string, e Ender[K], id int64) error {
+func (e Ender[K]) gone(ctx context.Context, name string, id int64) error {
 	const op = "terminate"
 	tick := time.NewTicker(goneEvery)
 	defer tick.Stop()
@@ -70,10 +70,10 @@ func (l *Locker[K]) gone(ctx context.Context, name string, e Ender[K], id int64)
 }
 
 // owns reports whether such is true of one of this Locker's connections.
-func (l *Locker[K]) owns(such func(Conn[K]) bool) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for s := range l.sessions {
+func (p *pool[K]) owns(such func(Conn[K]) bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s := range p.sessions {
 		if such(s.conn) {
 			return true
 		}

@@ -61,19 +61,19 @@ func (s *session[K]) work(free bool, f func(context.Context) error) error {
 }
 
 // trust extends the trust in the session after a statement sent at the given time.
-func (s *session[K]) trust(sent time.Time) {
+func (s *state[K]) trust(sent time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trusted = s.Timing.trust(sent)
 }
 
-func (s *session[K]) trustedUntil() time.Time {
+func (s *state[K]) trustedUntil() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.trusted
 }
 
-func (s *session[K]) isTrusted() bool { return clock.Now().Before(s.trustedUntil()) }
+func (s *state[K]) isTrusted() bool { return clock.Now().Before(s.trustedUntil()) }
 
 // expire ends the session at its deadline, even while a driver hangs. The timer is reset here, not by every statement.
 func (s *session[K]) expire() {
