@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/session"
@@ -32,40 +32,23 @@ func (l *Locker) List(ctx context.Context) ([]Info, error) {
 	})
 }
 
-// holderRow is one row of holder.sql, and the end of one row of list.sql.
-type holderRow struct {
-	shared bool
-	holder sqllock.Holder
-	since  *time.Time // nil: not known
-}
-
-// columns returns where to scan the columns to.
-func (r *holderRow) columns() []any {
-	h := &r.holder
-	return []any{&r.shared, &h.Session, &h.Owner, &h.Address, &r.since, &h.Waiters}
-}
-
-// read returns the holder of the row that was scanned last.
-func (r *holderRow) read() sqllock.Holder {
-	h := r.holder
-	h.Owner = strings.TrimPrefix(h.Owner, "sqllock/")
-	if r.since != nil {
-		h.Since = *r.since
-	}
-	return h
+// holderColumns returns where to scan what holder.sql and list.sql tell of a holder.
+func holderColumns(shared *bool, h *sqllock.Holder) []any {
+	return []any{shared, &h.Session, &h.Owner, &h.Address, (*zeronull.Timestamptz)(&h.Since), &h.Waiters}
 }
 
 // Holder implements session.Conn.
 func (c *conn) Holder(ctx context.Context, k key) (sqllock.Holder, bool, error) {
-	var row holderRow
-	err := c.pc.QueryRow(ctx, holderSQL, k.n, k.subid(), c.database).Scan(row.columns()...)
+	var h sqllock.Holder
+	err := c.pc.QueryRow(ctx, holderSQL, k.n, k.subid(), c.database).Scan(holderColumns(new(bool), &h)...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return sqllock.Holder{}, false, nil
 	}
 	if err != nil {
 		return sqllock.Holder{}, false, withLimit(err)
 	}
-	return row.read(), true, nil
+	h.Owner = strings.TrimPrefix(h.Owner, "sqllock/")
+	return h, true, nil
 }
 
 // list returns the locks of the database.
@@ -75,20 +58,20 @@ func (c *conn) list(ctx context.Context) ([]Info, error) {
 		return nil, withLimit(err)
 	}
 	var infos []Info
-	var k key
-	var row holderRow
-	_, err = pgx.ForEachRow(rows, append([]any{&k.n, &k.pair}, row.columns()...), func() error {
-		holder := row.read()
+	info := Info{Held: true}
+	h := &info.Holder
+	_, err = pgx.ForEachRow(rows, append([]any{&info.Key, &info.Pair}, holderColumns(&info.Shared, h)...), func() error {
+		h.Owner = strings.TrimPrefix(h.Owner, "sqllock/")
 		last := len(infos) - 1
-		if last < 0 || infos[last].Key != k.n || infos[last].Pair != k.pair {
-			infos = append(infos, Info{Key: k.n, Pair: k.pair, Held: true, Shared: row.shared, Holder: holder})
+		if last < 0 || infos[last].Key != info.Key || infos[last].Pair != info.Pair {
+			infos = append(infos, info)
 			last++
 		}
 		held := infos[last].Holders
-		if n := len(held); n > 0 && held[n-1].Session == holder.Session && holder.Session != 0 {
+		if n := len(held); n > 0 && held[n-1].Session == h.Session && h.Session != 0 {
 			return nil // the same session has a share, too; without a session it is a prepared transaction
 		}
-		infos[last].Holders = append(held, holder)
+		infos[last].Holders = append(held, *h)
 		return nil
 	})
 	return infos, withLimit(err)

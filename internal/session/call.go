@@ -90,30 +90,8 @@ func (s *session[K]) do(ctx context.Context, calls ...*call[K]) error {
 	return c.err
 }
 
-// enqueue has the session's goroutine run calls. If that is idle, and the caller may borrow the connection, it reports
-// that the connection is lent, and the caller is to run them.
-func (s *session[K]) enqueue(ctx context.Context, calls []*call[K]) (lent bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil {
-		return false, s.err
-	}
-	lent = calls[0].work == nil && s.mayLend(ctx)
-	s.pending += len(calls)
-	if lent {
-		s.lent = true
-		return true, nil
-	}
-	s.queue = append(s.queue, calls...)
-	if s.interrupt != nil {
-		s.interrupt()
-	}
-	s.ring()
-	return false, nil
-}
-
-// run runs the calls of a batch whose callers are still there, or waits on for their answer. After ErrLate, run is to be
-// called again by the session's goroutine.
+// run runs the calls of a batch whose callers are still there, or waits on for their answer. After ErrLate the session's
+// goroutine calls it again.
 func (s *session[K]) run(b *batch[K]) (err error) {
 	if c := b.calls[0]; c.work != nil {
 		if c.left.Load() == deserted {
@@ -179,10 +157,10 @@ func (s *session[K]) recover(until time.Time, calls []*call[K], said error) erro
 	return s.conn.Run(until, until, gives)
 }
 
-// answer answers the calls of a batch that run ended with err, unless that is ErrLate. Another error ends the session. A
-// key that was taken for a caller that has left is given back before anything else happens on the connection. A lock is
-// recorded only when its caller has it: if the session ends before that, there is no lock to end, and the caller itself
-// leaves the key's wait queue.
+// answer answers the calls of a batch that was run and ended with err, unless that is ErrLate. Another error ends the
+// session. A key that was taken for a caller that has left is given back before anything else happens on the connection.
+// A lock is recorded only when its caller has it: if the session ends before that, there is no lock to end, and the
+// caller itself leaves the key's wait queue.
 func (s *session[K]) answer(b *batch[K], err error) error {
 	if errors.Is(err, ErrLate) {
 		return err

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -95,12 +96,9 @@ func (p *pool[K]) park(s *session[K]) {
 func (p *pool[K]) unpark(idle *parked[K]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, other := range p.parked {
-		if other == idle {
-			p.parked = append(p.parked[:i], p.parked[i+1:]...)
-			idle.s.stop()
-			return
-		}
+	if i := slices.Index(p.parked, idle); i >= 0 {
+		p.parked = slices.Delete(p.parked, i, i+1)
+		idle.s.stop()
 	}
 }
 

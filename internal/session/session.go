@@ -46,8 +46,8 @@ func start[K comparable](conn Conn[K], config Config[K], dedicated bool, sent ti
 		checked:   clock.Plain(sent),
 	}
 	s.resumer, _ = conn.(resumer[K])
-	patience, cancel := context.WithCancel(context.Background())
-	s.waitContext = patience
+	var cancel context.CancelFunc
+	s.waitContext, cancel = context.WithCancel(context.Background())
 	s.giveUp = func() { cancel(); conn.Cut() }
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,7 +31,7 @@ func (l *Locker[K]) Terminate(ctx context.Context, name string, e Ender[K]) (hol
 		return sqllock.Holder{}, false, err
 	}
 	id := holder.Session
-	if l.owns(func(c Conn[K]) bool { return e.Is(c, id) }) {
+	if l.has(func(s *session[K]) bool { return e.Is(s.conn, id) }) {
 		return sqllock.Holder{}, false, &sqllock.OpError{Op: op, Name: name, Err: errOwn}
 	}
 	var obeyed atomic.Bool // stays true if a statement was cut off and sent twice, and found nobody then
@@ -67,16 +67,4 @@ func (e Ender[K]) gone(ctx context.Context, name string, id int64) error {
 			return &sqllock.OpError{Op: op, Name: name, Err: context.Cause(ctx)}
 		}
 	}
-}
-
-// owns reports whether such is true of one of this Locker's connections.
-func (p *pool[K]) owns(such func(Conn[K]) bool) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for s := range p.sessions {
-		if such(s.conn) {
-			return true
-		}
-	}
-	return false
 }

@@ -82,10 +82,12 @@ func (w *waiter[K]) wait(ctx context.Context) (got *lock[K], err error) {
 		}
 		switch {
 		case err != nil:
-		case s == nil:
-			got, err = w.poll(ctx)
-		default:
+		case s != nil:
 			got, err = w.slice(ctx, s)
+		default: // no session is left to wait on
+			if err = w.sleep(ctx, pollEvery/2+rand.N(pollEvery)); err == nil { //nolint:gosec // jitter
+				got, err = w.l.try(ctx, w.want)
+			}
 		}
 		if got != nil || err != nil {
 			return got, err
@@ -116,20 +118,11 @@ func (w *waiter[K]) slice(ctx context.Context, s *session[K]) (*lock[K], error) 
 	}
 	if c.refused != nil {
 		w.l.park(s)
+	}
+	if c.refused != nil || !c.op.Done {
 		return nil, c.refused
 	}
-	if !c.op.Done {
-		return nil, nil
-	}
 	return c.lock, nil
-}
-
-// poll pauses and tries for the key on a shared session: the Locker has no session left to wait on.
-func (w *waiter[K]) poll(ctx context.Context) (*lock[K], error) {
-	if err := w.sleep(ctx, pollEvery/2+rand.N(pollEvery)); err != nil { //nolint:gosec // jitter
-		return nil, err
-	}
-	return w.l.try(ctx, w.want)
 }
 
 // sleep returns nil after d, or the reason if the caller's work must end before that.
