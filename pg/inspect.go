@@ -27,12 +27,3 @@ func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Optio
 		return Info{Name: name, Key: w.Key.n, Pair: w.Key.pair}, err
 	})
 }
-
-// look asks the server for the holder of a lock.
-func (l *Locker) look(ctx context.Context, op string, w session.Want[key]) (Info, error) {
-	info, err := session.Ask(ctx, l.engine, op, w.Name, func(ctx context.Context, c session.Conn[key]) (Info, error) {
-		return c.(*conn).look(ctx, w.Key)
-	})
-	info.Name = w.Name
-	return info, err
-}

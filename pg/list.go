@@ -2,10 +2,11 @@ package pg
 
 import (
 	"context"
+	"errors"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/session"
@@ -31,31 +32,46 @@ func (l *Locker) List(ctx context.Context) ([]Info, error) {
 	})
 }
 
+// holderColumns returns where to scan what holder.sql and list.sql tell of a holder.
+func holderColumns(shared *bool, h *sqllock.Holder) []any {
+	return []any{shared, &h.Session, &h.Owner, &h.Address, (*zeronull.Timestamptz)(&h.Since), &h.Waiters}
+}
+
+// Holder implements session.Conn.
+func (c *conn) Holder(ctx context.Context, k key) (sqllock.Holder, bool, error) {
+	var h sqllock.Holder
+	err := c.pc.QueryRow(ctx, holderSQL, k.n, k.subid(), c.database).Scan(holderColumns(new(bool), &h)...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return sqllock.Holder{}, false, nil
+	}
+	if err != nil {
+		return sqllock.Holder{}, false, withLimit(err)
+	}
+	h.Owner = strings.TrimPrefix(h.Owner, "sqllock/")
+	return h, true, nil
+}
+
+// list returns the locks of the database.
 func (c *conn) list(ctx context.Context) ([]Info, error) {
 	rows, err := c.pc.Query(ctx, listSQL, c.database)
 	if err != nil {
 		return nil, withLimit(err)
 	}
 	var infos []Info
-	var info Info
-	var h sqllock.Holder
-	var since *time.Time
-	_, err = pgx.ForEachRow(rows, []any{&info.Key, &info.Pair, &info.Shared, &h.Session, &h.Owner, &h.Address, &since, &h.Waiters}, func() error {
-		holder := h
-		holder.Owner = strings.TrimPrefix(h.Owner, "sqllock/")
-		if since != nil {
-			holder.Since = *since
-		}
+	info := Info{Held: true}
+	h := &info.Holder
+	_, err = pgx.ForEachRow(rows, append([]any{&info.Key, &info.Pair}, holderColumns(&info.Shared, h)...), func() error {
+		h.Owner = strings.TrimPrefix(h.Owner, "sqllock/")
 		last := len(infos) - 1
 		if last < 0 || infos[last].Key != info.Key || infos[last].Pair != info.Pair {
-			infos = append(infos, Info{Key: info.Key, Pair: info.Pair, Held: true, Shared: info.Shared, Holder: holder})
+			infos = append(infos, info)
 			last++
 		}
 		held := infos[last].Holders
-		if n := len(held); n > 0 && held[n-1].Session == holder.Session && holder.Session != 0 {
+		if n := len(held); n > 0 && held[n-1].Session == h.Session && h.Session != 0 {
 			return nil // the same session has a share, too; without a session it is a prepared transaction
 		}
-		infos[last].Holders = append(held, holder)
+		infos[last].Holders = append(held, *h)
 		return nil
 	})
 	return infos, withLimit(err)

@@ -28,7 +28,10 @@ func (l *Locker) Terminate(ctx context.Context, name string, opts ...sqllock.Opt
 	}
 	return l.engine.Terminate(ctx, name, session.Ender[key]{
 		Look: func(ctx context.Context, op string) (sqllock.Holder, bool, error) {
-			info, err := l.look(ctx, op, w)
+			info, err := session.Ask(ctx, l.engine, op, name, func(ctx context.Context, c session.Conn[key]) (info Info, err error) {
+				info.Holder, info.Held, err = c.Holder(ctx, w.Key)
+				return info, err
+			})
 			return info.Holder, info.Held, err
 		},
 		Is: func(c session.Conn[key], id int64) bool { return c.(*conn).pid == strconv.FormatInt(id, 10) },

@@ -13,97 +13,88 @@ import (
 func Ask[K comparable, T any](
 	ctx context.Context, l *Locker[K], op, name string, f func(context.Context, Conn[K]) (T, error),
 ) (T, error) {
-	answer, err := ask(ctx, l, l.onDedicated, f)
+	answer, err := ask(ctx, &l.pool, true, f)
 	if err != nil {
 		err = &sqllock.OpError{Op: op, Name: name, Err: err}
 	}
 	return answer, err
 }
 
-// ask calls f on a session that on chooses, and on another one when that ends. It returns the last answer.
+// ask calls f on a session that holds nothing, if dedicated is set and there can be one, or else on a shared session.
+// If that ends, ask calls f on another one.
 func ask[K comparable, T any](
-	ctx context.Context, l *Locker[K],
-	on func(context.Context, func(*session[K], func()) error) error, f func(context.Context, Conn[K]) (T, error),
-) (answer T, err error) {
-	if err := l.ended(ctx); err != nil {
-		return answer, err
+	ctx context.Context, p *pool[K], dedicated bool, f func(context.Context, Conn[K]) (T, error),
+) (none T, err error) {
+	if err := p.ended(ctx); err != nil {
+		return none, err
 	}
-	err = on(ctx, func(s *session[K], idle func()) error {
-		c := &call[K]{idle: idle}
-		var got T
+	var r retry
+	for {
+		var s *session[K]
+		var reused bool
+		if dedicated {
+			s, reused, err = p.dedicatedSession(ctx)
+		}
+		if dedicated = s != nil; !dedicated && err == nil {
+			s, err = p.sharedSession(ctx)
+		}
+		if err != nil {
+			return none, err
+		}
+		c := &call[K]{idle: func() { p.setFree(s) }}
+		var answer T
 		c.work = func(ctx context.Context) error {
-			if got, c.refused = f(ctx, s.conn); c.refused != nil && s.conn.Broken(c.refused) {
+			if answer, c.refused = f(ctx, s.conn); c.refused != nil && s.conn.Broken(c.refused) {
 				return c.refused
 			}
 			return nil
 		}
-		if err := s.do(ctx, c); err != nil { // got may still be written to
-			return err
+		if err = s.do(ctx, c); err == nil { // otherwise answer may still be written to
+			p.setFree(s)
+			return answer, c.refused
 		}
-		idle()
-		answer = got
-		return c.refused
-	})
-	return answer, err
-}
-
-// onDedicated calls f with a session that holds nothing, or with a shared one if there can be no such session. f calls
-// idle when it no longer uses the session.
-func (l *Locker[K]) onDedicated(ctx context.Context, f func(s *session[K], idle func()) error) error {
-	for {
-		s, reused, err := l.dedicatedSession(ctx)
-		if err != nil {
-			return err
-		}
-		if s == nil {
-			return l.onSharedIdle(ctx, f)
-		}
-		err = f(s, func() { l.park(s) })
 		var ended *endedError
-		if !reused || !errors.As(err, &ended) || !ended.Retryable() {
-			return err // otherwise the session may have ended unnoticed while it was parked
+		switch {
+		case !dedicated:
+			err = r.after(ctx, err)
+		case reused && errors.As(err, &ended) && ended.Retryable():
+			err = nil // the session may have ended unnoticed while it was parked
+		}
+		if err != nil {
+			return none, err
 		}
 	}
 }
 
-func (l *Locker[K]) onSharedIdle(ctx context.Context, f func(*session[K], func()) error) error {
-	return l.onShared(ctx, func(s *session[K]) error { return f(s, func() {}) })
-}
-
-// describe returns the error for a lock that somebody else was seen to hold. It asks for the holder, but does not fail
-// if the answer is an error.
-func (l *Locker[K]) describe(ctx context.Context, w Want[K]) error {
-	holder, err := l.holder(ctx, w)
-	if errors.Is(err, sqllock.ErrClosed) {
-		return sqllock.ErrClosed
-	}
-	return &sqllock.HeldError{Name: w.Name, Holder: holder}
-}
-
-// holder asks the server for the holder of a lock.
-func (l *Locker[K]) holder(ctx context.Context, w Want[K]) (sqllock.Holder, error) {
-	return ask(ctx, l, l.onSharedIdle, func(ctx context.Context, c Conn[K]) (holder sqllock.Holder, err error) {
-		holder, _, err = c.Holder(ctx, w.Key)
+// holder asks the server for the holder of a key.
+func (p *pool[K]) holder(ctx context.Context, key K) (sqllock.Holder, error) {
+	return ask(ctx, p, false, func(ctx context.Context, c Conn[K]) (holder sqllock.Holder, err error) {
+		holder, _, err = c.Holder(ctx, key)
 		return holder, err
 	})
 }
 
 // heldHere returns the error for a lock whose wait queue has a head in this process: one of its goroutines holds the
 // lock or is waiting for it.
-func (l *Locker[K]) heldHere(w Want[K]) *sqllock.HeldError {
+func (p *pool[K]) heldHere(w Want[K]) *sqllock.HeldError {
 	held := &sqllock.HeldError{Name: w.Name}
-	if l.holds(w.Key) {
-		held.Holder = sqllock.Holder{Owner: l.Owner, PID: os.Getpid()}
+	if p.holds(w.Key) {
+		held.Holder = sqllock.Holder{Owner: p.Owner, PID: os.Getpid()}
 	}
 	return held
 }
 
 // holds reports whether a session of this Locker holds key.
-func (l *Locker[K]) holds(key K) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for s := range l.sessions {
-		if s.holds(key) {
+func (p *pool[K]) holds(key K) bool {
+	return p.has(func(s *session[K]) bool { return s.holds(key) })
+}
+
+// has reports whether such is true of one of the sessions.
+func (p *pool[K]) has(such func(*session[K]) bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s := range p.sessions {
+		if such(s) {
 			return true
 		}
 	}

@@ -3,10 +3,12 @@ package session
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/clock"
 )
 
 // endedError says that the session ended before or while it ran a call. Whatever the call did
@@ -40,6 +42,17 @@ const (
 	deserted = 2
 )
 
+// batch is a group of calls that run together: one with work, or any number with ops for one statement.
+type batch[K comparable] struct {
+	calls []*call[K]
+	ops   []*Op[K]
+	one   [1]*Op[K]       // room for ops: mostly there is one
+	ctx   context.Context //nolint:containedctx // of the caller that runs it; nil: the session's goroutine does
+	sent  time.Time       // when the ops were sent
+	until time.Time       // when to give up
+	said  error           // the server's error for the ops
+}
+
 // do has the session run calls. The caller may leave during the last of them: when ctx ends first, do returns its cause
 // at once, and what that call does after all is taken back. If the session ends, do returns an *endedError, after every
 // lock on the session has ended.
@@ -47,13 +60,21 @@ func (s *session[K]) do(ctx context.Context, calls ...*call[K]) error {
 	for _, c := range calls {
 		c.done = make(chan struct{})
 	}
-	b, err := s.enqueue(ctx, calls)
+	c := calls[len(calls)-1]
+	lent, err := s.enqueue(ctx, calls)
 	if err != nil {
 		return &endedError{err}
 	}
-	c := calls[len(calls)-1]
-	if b != nil {
-		s.runHere(b)
+	if lent {
+		b, panicked := &batch[K]{calls: calls, ctx: ctx}, true
+		defer func() {
+			if panicked {
+				s.endLoan(b, errPanicked)
+			}
+		}()
+		err = s.answer(b, s.run(b))
+		panicked = false
+		s.endLoan(b, err)
 	}
 	select {
 	case <-c.done:
@@ -69,74 +90,137 @@ func (s *session[K]) do(ctx context.Context, calls ...*call[K]) error {
 	return c.err
 }
 
-// enqueue has the session's goroutine run calls. If that is idle and the caller may borrow the connection, it returns
-// the batch for the caller to run.
-func (s *session[K]) enqueue(ctx context.Context, calls []*call[K]) (*batch[K], error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil {
-		return nil, s.err
+// run runs the calls of a batch whose callers are still there, or waits on for their answer. After ErrLate the session's
+// goroutine calls it again.
+func (s *session[K]) run(b *batch[K]) (err error) {
+	if c := b.calls[0]; c.work != nil {
+		if c.left.Load() == deserted {
+			return nil
+		}
+		return s.work(c.free, c.work)
 	}
-	lend := calls[0].work == nil && s.mayLend(ctx)
-	s.pending += len(calls)
-	if lend {
-		s.lent = true
-		return &batch[K]{calls: calls, ctx: ctx}, nil
+	resumes := len(b.ops) > 0
+	if !resumes {
+		b.calls = slices.DeleteFunc(b.calls, func(c *call[K]) bool { return c.left.Load() == deserted })
+		if len(b.calls) == 0 {
+			return nil
+		}
+		b.ops = b.one[:0]
+		for _, c := range b.calls {
+			b.ops = append(b.ops, &c.op)
+		}
+		b.sent = clock.Now()
+		if b.until, err = s.limit(b.sent); err != nil {
+			return err
+		}
 	}
-	s.queue = append(s.queue, calls...)
-	if s.interrupt != nil {
-		s.interrupt()
+	until := clock.Plain(b.until)
+	mayLeave := b.ctx != nil && b.ctx.Done() != nil
+	switch {
+	case b.said != nil:
+		return s.confirmed(b.sent, b.until, s.recover(until, b.calls, b.said))
+	case resumes:
+		err = s.resumer.Resume(until, b.ops)
+	case !mayLeave:
+		err = s.conn.Run(until, until, b.ops)
+	case s.resumer != nil:
+		err = s.conn.Run(until, earlier(until, clock.Plain(b.sent.Add(answerTime))), b.ops)
+	default:
+		stop := context.AfterFunc(b.ctx, s.conn.Cut)
+		if err = s.conn.Run(until, until, b.ops); !stop() {
+			err = errCut
+		}
 	}
-	s.ring()
-	return nil, nil
+	switch late := errors.Is(err, ErrLate); {
+	case late && b.ctx == nil:
+		err = s.Timing.silence()
+	case err == nil, late, s.conn.Broken(err):
+	case mayLeave: // its caller need not wait for recover
+		b.said, err = err, ErrLate
+	default:
+		err = s.recover(until, b.calls, err)
+	}
+	return s.confirmed(b.sent, b.until, err)
 }
 
-// mayLend reports whether a caller may borrow the connection for one statement. That saves two goroutine switches,
-// which cost up to a tenth of the statement. If the caller may leave, the connection must be one that another goroutine
-// can resume, or one that holds nothing and can be closed. Many callers get more from one statement for all. The caller
-// of mayLend holds mu.
-func (s *session[K]) mayLend(ctx context.Context) bool {
-	idle := !s.lent && s.late == nil && !s.waiting.IsZero() && !s.quiet && len(s.queue) == 0 && !s.stopped
-	if !idle || !s.alone || ctx.Err() != nil || time.Since(s.pinged) >= s.Timing.Heartbeat {
-		return false
+// recover makes sure what is held after the server answered ops with an error. The error does not mean that nothing was
+// done: a cancel or a timeout can come just after the grant. recover gives every key back. That cannot hit another
+// lock: a session holds one lock per key, and the caller is at the head of the key's wait queue.
+func (s *session[K]) recover(until time.Time, calls []*call[K], said error) error {
+	gives := make([]*Op[K], 0, len(calls))
+	for _, c := range calls {
+		gives = append(gives, &Op[K]{Key: c.op.Key, Shared: c.op.Shared})
+		if c.op.Done = !c.op.Take; c.op.Take {
+			c.refused = said
+		}
 	}
-	if s.resumer != nil || ctx.Done() == nil {
-		return true
-	}
-	deadline, ok := ctx.Deadline()
-	return len(s.held)+s.moving+s.pending == 0 && (!ok || time.Until(deadline) > cutTime)
+	return s.conn.Run(until, until, gives)
 }
 
-// cutTime is the remaining time of a context below which its deadline may well end a statement, and the session with
-// it.
-const cutTime = 100 * time.Millisecond
-
-// errCut is the error of a session whose caller left in the middle of a statement.
-var errCut = errors.New("the caller who ran a statement left")
-
-// answerTime is how long a borrower waits for an answer before the session's goroutine does.
-const answerTime = time.Millisecond
-
-// runHere runs b for its caller, which has borrowed the connection, and gives the connection back.
-func (s *session[K]) runHere(b *batch[K]) {
-	err := errors.New("a caller panicked in the middle of a statement")
-	defer func() { s.endLoan(b, err) }()
-	err = s.run(b)
-}
-
-// endLoan gives the borrowed connection back after b ended with err.
-func (s *session[K]) endLoan(b *batch[K], err error) {
-	late := errors.Is(err, ErrLate)
-	if err != nil && !late {
+// answer answers the calls of a batch that was run and ended with err, unless that is ErrLate. Another error ends the
+// session. A key that was taken for a caller that has left is given back before anything else happens on the connection.
+// A lock is recorded only when its caller has it: if the session ends before that, there is no lock to end, and the
+// caller itself leaves the key's wait queue.
+func (s *session[K]) answer(b *batch[K], err error) error {
+	if errors.Is(err, ErrLate) {
+		return err
+	}
+	if err != nil {
 		s.end(err)
 	}
+	orphans, undo, idle := s.settle(b, err)
+	for _, c := range b.calls {
+		close(c.done)
+	}
+	if err == nil && len(orphans) > 0 {
+		err = s.confirm(false, func(until time.Time) error { return s.conn.Run(until, until, orphans) })
+	}
+	if err == nil && undo != nil {
+		err = s.work(false, undo)
+	}
+	if err == nil {
+		for _, f := range idle {
+			f()
+		}
+	}
+	return err
+}
+
+// settle decides for every call of a batch whether its caller is still there. For the callers that left it returns what
+// to give back or to undo, and the idle functions to call after that.
+func (s *session[K]) settle(b *batch[K], err error) (orphans []*Op[K], undo func(context.Context) error, idle []func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lent, s.waiting = false, time.Now()
-	if late {
-		b.ctx, s.late = nil, b
+	for _, c := range b.calls {
+		there := c.left.CompareAndSwap(0, answered)
+		if there {
+			s.pending--
+		}
+		if err != nil {
+			c.err = &endedError{err}
+			continue
+		}
+		if c.work == nil && !c.op.Take {
+			s.moving--
+		}
+		if there {
+			switch {
+			case !c.op.Take || !c.op.Done:
+			case c.lock != nil:
+				s.keep(c.lock)
+			default:
+				s.moving++
+			}
+			continue
+		}
+		if c.undo != nil {
+			undo = c.undo // of one call: work runs alone
+		} else if c.op.Take && c.op.Done {
+			orphans = append(orphans, &Op[K]{Key: c.op.Key, Shared: c.op.Shared})
+		}
+		if c.idle != nil {
+			idle = append(idle, c.idle)
+		}
 	}
-	if late || len(s.queue) > 0 || s.quiet || s.stopped || s.err != nil {
-		s.ring()
-	}
+	return orphans, undo, idle
 }

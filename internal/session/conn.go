@@ -10,6 +10,10 @@
 // on this process's monotonic clock. The server ends the session no earlier than sent + TTL. A session that is no
 // longer trusted, or whose state is uncertain after an error, is closed and never used again: first every lock on it
 // ends, then its connection is closed.
+//
+// A Locker acquires and releases locks. Its pool opens sessions and chooses one for each request; a waiter waits for a
+// lock that is held, and a share is held by many goroutines together. A session runs calls on its connection. Its state
+// is what callers may touch meanwhile: the locks on it, the queue of calls, and the trust in it.
 package session
 
 import (

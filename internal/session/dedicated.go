@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -24,30 +25,30 @@ const fullTime = time.Second
 // the Locker may not open any more, or the server has no connection left.
 //
 // A session is opened under no caller's context: if its caller leaves, it is kept for the next.
-func (l *Locker[K]) dedicatedSession(ctx context.Context) (s *session[K], reused bool, err error) {
-	l.mu.Lock()
-	for n := len(l.parked); n > 0; n = len(l.parked) {
-		p := l.parked[n-1]
-		l.parked = l.parked[:n-1]
-		p.timer.Stop()
-		if !p.s.hasEnded() {
-			l.mu.Unlock()
-			return p.s, true, nil
+func (p *pool[K]) dedicatedSession(ctx context.Context) (s *session[K], reused bool, err error) {
+	p.mu.Lock()
+	for n := len(p.parked); n > 0; n = len(p.parked) {
+		idle := p.parked[n-1]
+		p.parked = p.parked[:n-1]
+		idle.timer.Stop()
+		if !idle.s.hasEnded() {
+			p.mu.Unlock()
+			return idle.s, true, nil
 		}
 	}
-	if l.dedicated >= l.Limits.dedicated() || time.Now().Before(l.full) {
-		l.mu.Unlock()
+	if p.dedicated >= p.Limits.dedicated() || time.Now().Before(p.full) {
+		p.mu.Unlock()
 		return nil, false, nil
 	}
-	if l.closing.Err() != nil {
-		l.mu.Unlock()
+	if p.closing.Err() != nil {
+		p.mu.Unlock()
 		return nil, false, sqllock.ErrClosed
 	}
-	l.dedicated++
+	p.dedicated++
 	o := &opening[K]{done: make(chan struct{})}
 	left := make(chan struct{})
-	l.running.Go(func() { l.openDedicated(o, left) })
-	l.mu.Unlock()
+	p.running.Go(func() { p.openDedicated(o, left) })
+	p.mu.Unlock()
 	select {
 	case o.done <- struct{}{}:
 		return o.s, false, o.err
@@ -58,72 +59,53 @@ func (l *Locker[K]) dedicatedSession(ctx context.Context) (s *session[K], reused
 }
 
 // openDedicated opens a dedicated session for a caller that fetches it through o.done, or closes left and leaves.
-func (l *Locker[K]) openDedicated(o *opening[K], left chan struct{}) {
-	ctx, cancel := context.WithTimeout(l.closing, OpenTimeout)
+func (p *pool[K]) openDedicated(o *opening[K], left chan struct{}) {
+	ctx, cancel := context.WithTimeout(p.closing, OpenTimeout)
 	defer cancel()
-	if o.s, o.err = l.newSession(ctx, l.forgetDedicated); o.err != nil {
-		l.mu.Lock()
-		l.dedicated--
+	if o.s, o.err = p.newSession(ctx, true); o.err != nil {
+		p.mu.Lock()
+		p.dedicated--
 		if errors.Is(o.err, sqllock.ErrLimit) {
-			l.full = time.Now().Add(fullTime)
+			p.full = time.Now().Add(fullTime)
 			o.err = nil
 		}
-		l.mu.Unlock()
+		p.mu.Unlock()
 	}
 	select {
 	case <-o.done:
 	case <-left:
 		if o.s != nil {
-			l.park(o.s)
+			p.park(o.s)
 		}
 	}
 }
 
 // park keeps a dedicated session, which holds nothing, for the next wait.
-func (l *Locker[K]) park(s *session[K]) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closing.Err() != nil || s.hasEnded() {
+func (p *pool[K]) park(s *session[K]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closing.Err() != nil || s.hasEnded() {
 		return // it ends or has ended
 	}
-	p := &parked[K]{s: s}
-	p.timer = time.AfterFunc(parkTime, func() { l.unpark(p) })
-	l.parked = append(l.parked, p)
+	idle := &parked[K]{s: s}
+	idle.timer = time.AfterFunc(parkTime, func() { p.unpark(idle) })
+	p.parked = append(p.parked, idle)
 }
 
 // unpark ends a session that was parked for parkTime.
-func (l *Locker[K]) unpark(p *parked[K]) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, other := range l.parked {
-		if other == p {
-			l.parked = append(l.parked[:i], l.parked[i+1:]...)
-			p.s.stop()
-			return
-		}
+func (p *pool[K]) unpark(idle *parked[K]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i := slices.Index(p.parked, idle); i >= 0 {
+		p.parked = slices.Delete(p.parked, i, i+1)
+		idle.s.stop()
 	}
 }
 
 // setFree is called when a lock on the session was given back to the server, or its session has ended. A dedicated
 // session held nothing else and is parked.
-func (l *Locker[K]) setFree(s *session[K]) {
-	if !l.isShared(s) {
-		l.park(s)
+func (p *pool[K]) setFree(s *session[K]) {
+	if s.dedicated {
+		p.park(s)
 	}
-}
-
-func (l *Locker[K]) isShared(s *session[K]) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, shared := l.shared[s]
-	return shared
-}
-
-// forgetDedicated drops a dedicated session that has ended.
-func (l *Locker[K]) forgetDedicated(s *session[K]) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer l.running.Done()
-	delete(l.sessions, s)
-	l.dedicated--
 }

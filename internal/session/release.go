@@ -26,11 +26,11 @@ type handoff[K comparable] struct {
 
 // release hands a lock to the next waiter here, or gives it back to the server. It is not abandoned halfway: it ends
 // when the server has answered, or when the session, and the lock with it, has ended.
-func (l *Locker[K]) release(lock *lock[K]) error {
-	if !lock.s.detach(lock) {
-		return lock.s.lost()
+func (k *lock[K]) release() error {
+	if !k.s.detach(k) {
+		return k.s.lost()
 	}
-	owned, err := l.handOff(lock.want, handoff[K]{s: lock.s, since: lock.since, passes: lock.passes})
+	owned, err := k.l.handOff(k.want, handoff[K]{s: k.s, since: k.since, passes: k.passes})
 	switch {
 	case errors.Is(err, sqllock.ErrClosed):
 		return err

@@ -2,10 +2,12 @@ package session
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"runtime"
-	"sync"
 	"time"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/clock"
 )
 
@@ -15,55 +17,37 @@ const stopTimeout = time.Second
 // session is one dedicated connection, the goroutine that owns it, and the locks it holds. While that goroutine is
 // idle, a caller can borrow the connection for one statement.
 type session[K comparable] struct {
-	conn    Conn[K]
-	resumer resumer[K] // conn, if it is one
-	Config[K]
-	bell    chan struct{}     // wakes next when something changed; has room for one ring
-	done    chan struct{}     // closed when the session and every lock on it have ended
-	ended   func(*session[K]) // called after the connection was closed
-	pinged  time.Time         // when the last heartbeat was sent; written by the goroutine, not while it waits for the bell
-	checked time.Time         // when the last confirmed heartbeat was sent; the goroutine's own
-	taken   []*call[K]        // the goroutine's own: room for the result of take
-
-	mu        sync.Mutex
-	queue     []*call[K]         // guarded by mu: calls that the goroutine is to run next
-	held      map[K]*lock[K]     // guarded by mu
-	moving    int                // guarded by mu: keys that the session holds without a lock: being handed off or given back
-	pending   int                // guarded by mu: calls that were not answered yet
-	interrupt context.CancelFunc // guarded by mu: ends the current watch
-	stopped   bool               // guarded by mu: stop was called
-	waiting   time.Time          // guarded by mu: since when the goroutine waits for the bell; zero when it does not
-	quiet     bool               // guarded by mu: it has waited so long that it should watch the connection
-	lent      bool               // guarded by mu: a caller has borrowed the connection
-	alone     bool               // guarded by mu: the latest calls came one at a time
-	late      *batch[K]          // guarded by mu: a batch whose answer the borrower did not wait for
-	lull      *time.Timer        // guarded by mu: sets quiet
-	lulled    bool               // guarded by mu: lull is running
-	hurry     *time.Timer        // guarded by mu: cuts off the statement under way some time after stop
-	err       error              // guarded by mu; does not change after done is closed
-	trusted   time.Time          // guarded by mu: until when the server is certain to keep the session
-	deadline  *clock.Timer       // guarded by mu: ends the session at trusted, whatever it is doing
+	state[K]
+	conn      Conn[K]
+	resumer   resumer[K]        // conn, if it is one
+	dedicated bool              // it is for waits, and holds one lock at most
+	ended     func(*session[K]) // called after the connection was closed
+	pinged    time.Time         // when the last heartbeat was sent; written by the goroutine, not while it waits for the bell
+	checked   time.Time         // when the last confirmed heartbeat was sent; the goroutine's own
 
 	waitContext context.Context //nolint:containedctx // the session's own: ends a statement under way long after stop
 	giveUp      context.CancelFunc
 }
 
 // start begins the life of a session. The last statement of the connection's opening was sent at the given time.
-func start[K comparable](conn Conn[K], config Config[K], sent time.Time, ended func(*session[K])) *session[K] {
+func start[K comparable](conn Conn[K], config Config[K], dedicated bool, sent time.Time, ended func(*session[K])) *session[K] {
 	s := &session[K]{
-		conn:    conn,
-		Config:  config,
-		bell:    make(chan struct{}, 1),
-		done:    make(chan struct{}),
-		ended:   ended,
-		pinged:  clock.Plain(sent),
-		checked: clock.Plain(sent),
-		held:    make(map[K]*lock[K]),
-		alone:   true,
+		state: state[K]{
+			Config: config,
+			bell:   make(chan struct{}, 1),
+			done:   make(chan struct{}),
+			held:   make(map[K]*lock[K]),
+			alone:  true,
+		},
+		conn:      conn,
+		dedicated: dedicated,
+		ended:     ended,
+		pinged:    clock.Plain(sent),
+		checked:   clock.Plain(sent),
 	}
 	s.resumer, _ = conn.(resumer[K])
-	patience, cancel := context.WithCancel(context.Background())
-	s.waitContext = patience
+	var cancel context.CancelFunc
+	s.waitContext, cancel = context.WithCancel(context.Background())
 	s.giveUp = func() { cancel(); conn.Cut() }
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +99,7 @@ func (s *session[K]) serve() error {
 		if b == nil {
 			err = s.watch()
 		} else {
-			err = s.run(b)
+			err = s.answer(b, s.run(b))
 			clear(s.taken)
 		}
 		if err != nil {
@@ -130,4 +114,40 @@ func (s *session[K]) serve() error {
 			}
 		}
 	}
+}
+
+// end ends every lock of the session, and every call that is queued on it. Only the first end of a session counts.
+func (s *session[K]) end(err error) {
+	locks, first := s.markEnded(err)
+	if !first {
+		return
+	}
+	level := slog.LevelWarn
+	if errors.Is(err, sqllock.ErrClosed) || errors.Is(err, errCut) {
+		level = slog.LevelDebug
+	}
+	s.Events.Log(context.Background(), level, "lock session ended", slog.Int("locks", locks), slog.Any("err", err))
+}
+
+func (s *session[K]) markEnded(err error) (locks int, first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return 0, false
+	}
+	s.err = err
+	locks = len(s.held)
+	for _, lock := range s.held {
+		lock.End(s.lost())
+		lock.l.queue.Done(lock.want.Key)
+	}
+	s.held = nil
+	close(s.done) // before the calls are answered: their callers look for another session
+	for _, c := range s.queue {
+		c.err = &endedError{err}
+		close(c.done)
+	}
+	s.queue = nil
+	s.ring()
+	return locks, true
 }

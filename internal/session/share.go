@@ -13,6 +13,7 @@ import (
 // share is one share on the server, which goroutines of this process hold together: a session that holds a share gets
 // more of them at once, past every waiter for the exclusive lock.
 type share[K comparable] struct {
+	l        *Locker[K]
 	want     Want[K]
 	tried    chan struct{} // closed when the first try is over
 	inTheWay error         // written before tried is closed: that the lock is held, or an error that may pass
@@ -43,18 +44,18 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Ho
 		select {
 		case <-s.settled:
 			if s.err != nil {
-				_ = l.leave(ctx, s)
+				_ = s.leave(ctx)
 				return nil, waited, s.err
 			}
 			if s.isOver() {
-				_ = l.leave(ctx, s)
+				_ = s.leave(ctx)
 				return l.share(ctx, w, wait)
 			}
-			return hold.Under(ctx, s.lock.Context(), w.Name, func(ctx context.Context) error { return l.leave(ctx, s) }), waited, nil
+			return hold.Under(ctx, s.lock.Context(), w.Name, s.leave), waited, nil
 		case <-tried:
 			tried, waited = nil, s.inTheWay != nil
 			if waited && !wait {
-				_ = l.leave(ctx, s)
+				_ = s.leave(ctx)
 				return nil, false, s.inTheWay
 			}
 			if waited {
@@ -63,13 +64,13 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Ho
 				again = tick.C
 			}
 		case <-again: // the waiter for the exclusive lock may have left
-			if l.mayJoinAnother(ctx, s) {
-				_ = l.leave(ctx, s)
+			if s.mayJoinAnother(ctx) {
+				_ = s.leave(ctx)
 				return l.share(ctx, w, wait)
 			}
 		case <-ctx.Done():
 			held := waited && l.outage.Last() == nil && errors.Is(s.inTheWay, sqllock.ErrHeld)
-			_ = l.leave(ctx, s)
+			_ = s.leave(ctx)
 			return nil, waited, l.waitError(ctx, w.Name, held, context.Cause(ctx))
 		}
 	}
@@ -95,14 +96,14 @@ func (l *Locker[K]) join(ctx context.Context, w Want[K], wait bool) (*share[K], 
 			}
 		case now.isOver():
 			now = next
-		case l.mustAsk(now):
+		case now.mustAsk():
 			l.mu.Unlock()
-			l.ask(ctx, now)
+			now.ask(ctx)
 			continue
-		case l.isWanted(now) && !wait:
+		case now.isWanted() && !wait:
 			l.mu.Unlock()
 			return nil, l.heldHere(w)
-		case l.isWanted(now):
+		case now.isWanted():
 			now = next
 		}
 		if now == nil {
@@ -121,9 +122,26 @@ func (l *Locker[K]) join(ctx context.Context, w Want[K], wait bool) (*share[K], 
 	}
 }
 
+// newShare begins to acquire a share, under no caller's context. It queues the share if there is another one. The
+// caller holds mu.
+func (l *Locker[K]) newShare(w Want[K]) *share[K] {
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:gosec // giveUp is called in the end
+	s := &share[K]{
+		l: l, want: w, giveUp: cancel,
+		tried: make(chan struct{}), settled: make(chan struct{}), gone: make(chan struct{}),
+	}
+	if now := l.shares[w.Key]; now != nil && !now.isOver() {
+		l.queued[w.Key] = s
+	} else {
+		l.shares[w.Key] = s
+	}
+	l.running.Go(func() { s.settle(ctx) })
+	return s
+}
+
 // mustAsk reports whether it is time to ask the server for waiters for the exclusive lock. The caller holds mu, and
 // then asks.
-func (l *Locker[K]) mustAsk(s *share[K]) bool {
+func (s *share[K]) mustAsk() bool {
 	if time.Since(s.asked) <= passTime {
 		return false
 	}
@@ -132,106 +150,89 @@ func (l *Locker[K]) mustAsk(s *share[K]) bool {
 }
 
 // ask asks the server whether another process is in the queue for the exclusive lock.
-func (l *Locker[K]) ask(ctx context.Context, s *share[K]) {
-	holder, err := l.holder(ctx, s.want)
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (s *share[K]) ask(ctx context.Context) {
+	holder, err := s.l.holder(ctx, s.want.Key)
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
 	s.waited = err == nil && holder.Waiters > 0 // the share gets an error as well
 }
 
 // isWanted reports whether somebody waits for the exclusive lock: nobody joins the share then. The caller holds mu.
-func (l *Locker[K]) isWanted(s *share[K]) bool {
-	inLine := l.queue.Waiting(s.want.Key)
-	if l.queued[s.want.Key] != nil { // it is in the same wait queue
+func (s *share[K]) isWanted() bool {
+	inLine := s.l.queue.Waiting(s.want.Key)
+	if s.l.queued[s.want.Key] != nil { // it is in the same wait queue
 		inLine--
 	}
 	return s.waited || inLine > 0
 }
 
 // mayJoinAnother reports whether s waits behind a share that may be joined now.
-func (l *Locker[K]) mayJoinAnother(ctx context.Context, s *share[K]) bool {
-	l.mu.Lock()
-	now := l.shares[s.want.Key]
+func (s *share[K]) mayJoinAnother(ctx context.Context) bool {
+	s.l.mu.Lock()
+	now := s.l.shares[s.want.Key]
 	if now == s || now == nil || !now.isSettled() || now.isOver() || now.members == 0 {
-		l.mu.Unlock()
+		s.l.mu.Unlock()
 		return false
 	}
-	ask := l.mustAsk(now)
-	l.mu.Unlock()
+	ask := now.mustAsk()
+	s.l.mu.Unlock()
 	if ask {
-		l.ask(ctx, now)
+		now.ask(ctx)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !l.isWanted(now)
-}
-
-// newShare begins to acquire a share, under no caller's context. It queues the share if there is another one. The
-// caller holds mu.
-func (l *Locker[K]) newShare(w Want[K]) *share[K] {
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:gosec // giveUp is called in the end
-	s := &share[K]{
-		want: w, giveUp: cancel,
-		tried: make(chan struct{}), settled: make(chan struct{}), gone: make(chan struct{}),
-	}
-	if now := l.shares[w.Key]; now != nil && !now.isOver() {
-		l.queued[w.Key] = s
-	} else {
-		l.shares[w.Key] = s
-	}
-	l.running.Go(func() { l.settle(ctx, s) })
-	return s
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	return !now.isWanted()
 }
 
 // settle acquires the share. It does not wait when none of its members does.
-func (l *Locker[K]) settle(ctx context.Context, s *share[K]) {
-	lock, err := l.acquireFree(ctx, s.want)
+func (s *share[K]) settle(ctx context.Context) {
+	lock, err := s.l.acquireFree(ctx, s.want)
 	if err != nil && passing(err) {
 		s.inTheWay = err
 	}
 	close(s.tried)
-	l.mu.Lock()
+	s.l.mu.Lock()
 	wait := s.inTheWay != nil && s.patient > 0
 	if err != nil && !wait {
-		l.shut(s)
+		s.shut()
 	}
-	l.mu.Unlock()
+	s.l.mu.Unlock()
 	if wait {
-		lock, _, err = l.acquireQueued(ctx, s.want)
+		lock, _, err = s.l.acquireQueued(ctx, s.want)
 	}
 
-	l.mu.Lock()
+	s.l.mu.Lock()
 	s.lock, s.err, s.asked = lock, err, time.Now()
 	if err != nil {
-		l.shut(s)
-	} else if l.queued[s.want.Key] == s {
-		delete(l.queued, s.want.Key)
-		l.shares[s.want.Key] = s
+		s.shut()
+	} else if s.l.queued[s.want.Key] == s {
+		delete(s.l.queued, s.want.Key)
+		s.l.shares[s.want.Key] = s
 	}
 	close(s.settled)
 	abandoned := s.members == 0
-	l.mu.Unlock()
+	s.l.mu.Unlock()
 	if abandoned && lock != nil {
-		_ = l.giveShareBack(ctx, s) // an error ended the session, and with it the lock
+		_ = s.giveBack(ctx) // an error ended the session, and with it the lock
 	}
 }
 
 // leave is called once for each member. The last one gives the share back.
-func (l *Locker[K]) leave(ctx context.Context, s *share[K]) error {
-	l.mu.Lock()
+func (s *share[K]) leave(ctx context.Context) error {
+	s.l.mu.Lock()
 	s.members--
 	last, settled := s.members == 0, s.isSettled()
 	if last && (!settled || s.lock == nil) {
-		l.shut(s)
+		s.shut()
 	}
 	var over error
 	if settled && s.lock != nil { // the last member to leave has not released it yet
 		over = context.Cause(s.lock.Context()) //nolint:contextcheck // the lock has a context of its own
 		if over == nil && !s.lock.s.isTrusted() {
-			over = fmt.Errorf("%w: %w", sqllock.ErrLost, l.Timing.silence())
+			over = fmt.Errorf("%w: %w", sqllock.ErrLost, s.l.Timing.silence())
 		}
 	}
-	l.mu.Unlock()
+	s.l.mu.Unlock()
 	switch {
 	case !last:
 		return over
@@ -241,17 +242,17 @@ func (l *Locker[K]) leave(ctx context.Context, s *share[K]) error {
 	case s.lock == nil:
 		return nil
 	}
-	return l.giveShareBack(ctx, s)
+	return s.giveBack(ctx)
 }
 
-// giveShareBack releases a share that has no members left.
-func (l *Locker[K]) giveShareBack(ctx context.Context, s *share[K]) error {
+// giveBack releases a share that has no members left.
+func (s *share[K]) giveBack(ctx context.Context) error {
 	err := s.lock.Release(ctx)
 	s.giveUp()
-	l.mu.Lock()
-	l.shut(s)
+	s.l.mu.Lock()
+	s.shut()
 	close(s.gone)
-	l.mu.Unlock()
+	s.l.mu.Unlock()
 	if op := (*sqllock.OpError)(nil); errors.As(err, &op) {
 		return op.Err
 	}
@@ -259,8 +260,8 @@ func (l *Locker[K]) giveShareBack(ctx context.Context, s *share[K]) error {
 }
 
 // shut keeps callers from joining. The caller holds mu.
-func (l *Locker[K]) shut(s *share[K]) {
-	for _, shares := range []map[K]*share[K]{l.shares, l.queued} {
+func (s *share[K]) shut() {
+	for _, shares := range []map[K]*share[K]{s.l.shares, s.l.queued} {
 		if shares[s.want.Key] == s {
 			delete(shares, s.want.Key)
 		}

@@ -31,7 +31,7 @@ func (l *Locker[K]) Terminate(ctx context.Context, name string, e Ender[K]) (hol
 		return sqllock.Holder{}, false, err
 	}
 	id := holder.Session
-	if l.owns(func(c Conn[K]) bool { return e.Is(c, id) }) {
+	if l.has(func(s *session[K]) bool { return e.Is(s.conn, id) }) {
 		return sqllock.Holder{}, false, &sqllock.OpError{Op: op, Name: name, Err: errOwn}
 	}
 	var obeyed atomic.Bool // stays true if a statement was cut off and sent twice, and found nobody then
@@ -46,13 +46,13 @@ func (l *Locker[K]) Terminate(ctx context.Context, name string, e Ender[K]) (hol
 		return sqllock.Holder{}, false, err
 	}
 	if err == nil {
-		err = l.gone(ctx, name, e, id)
+		err = e.gone(ctx, name, id)
 	}
 	return holder, true, err
 }
 
 // gone waits until the session id no longer holds the lock: the server may take its time to end it.
-func (l *Locker[K]) gone(ctx context.Context, name string, e Ender[K], id int64) error {
+func (e Ender[K]) gone(ctx context.Context, name string, id int64) error {
 	const op = "terminate"
 	tick := time.NewTicker(goneEvery)
 	defer tick.Stop()
@@ -67,16 +67,4 @@ func (l *Locker[K]) gone(ctx context.Context, name string, e Ender[K], id int64)
 			return &sqllock.OpError{Op: op, Name: name, Err: context.Cause(ctx)}
 		}
 	}
-}
-
-// owns reports whether such is true of one of this Locker's connections.
-func (l *Locker[K]) owns(such func(Conn[K]) bool) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for s := range l.sessions {
-		if such(s.conn) {
-			return true
-		}
-	}
-	return false
 }

@@ -21,7 +21,7 @@ func (s *session[K]) confirm(free bool, work func(until time.Time) error) error 
 	if err != nil {
 		return err
 	}
-	return s.confirmed(sent, until, work)
+	return s.confirmed(sent, until, work(clock.Plain(until)))
 }
 
 // limit returns until when a statement that is sent at the given time may run.
@@ -33,9 +33,8 @@ func (s *session[K]) limit(sent time.Time) (until time.Time, err error) {
 	return earlier(trusted, sent.Add(statementTimeout)), nil
 }
 
-// confirmed is the rest of confirm, for work that began at the given time.
-func (s *session[K]) confirmed(sent, until time.Time, work func(until time.Time) error) error {
-	err := work(clock.Plain(until))
+// confirmed is the rest of confirm, for work that was sent at the given time and has ended with err.
+func (s *session[K]) confirmed(sent, until time.Time, err error) error {
 	if s.waitContext.Err() != nil {
 		return sqllock.ErrClosed
 	}
@@ -62,19 +61,19 @@ func (s *session[K]) work(free bool, f func(context.Context) error) error {
 }
 
 // trust extends the trust in the session after a statement sent at the given time.
-func (s *session[K]) trust(sent time.Time) {
+func (s *state[K]) trust(sent time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trusted = s.Timing.trust(sent)
 }
 
-func (s *session[K]) trustedUntil() time.Time {
+func (s *state[K]) trustedUntil() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.trusted
 }
 
-func (s *session[K]) isTrusted() bool { return clock.Now().Before(s.trustedUntil()) }
+func (s *state[K]) isTrusted() bool { return clock.Now().Before(s.trustedUntil()) }
 
 // expire ends the session at its deadline, even while a driver hangs. The timer is reset here, not by every statement.
 func (s *session[K]) expire() {

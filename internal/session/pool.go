@@ -1,0 +1,221 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/clock"
+)
+
+// OpenTimeout bounds the opening of a session, whatever its caller's context does.
+const OpenTimeout = 15 * time.Second
+
+// pool has the sessions of a Locker: it opens, chooses, parks and ends them.
+type pool[K comparable] struct {
+	Config[K]
+
+	closing context.Context //nolint:containedctx // ends, with ErrClosed, when Close is called
+	close   context.CancelCauseFunc
+	running sync.WaitGroup // counts sessions, the opening of one, and locks being given back; added to under mu until Close
+
+	mu        sync.Mutex
+	sessions  map[*session[K]]struct{} // guarded by mu: all sessions
+	shared    map[*session[K]]struct{} // guarded by mu: sessions for tries, each of which can hold many locks
+	front     *session[K]              // guarded by mu: the shared session for the next try; may have ended
+	opening   *opening[K]              // guarded by mu: the shared session that is being opened
+	dedicated int                      // guarded by mu: the number of dedicated sessions, including those being opened
+	parked    []*parked[K]             // guarded by mu: dedicated sessions that are not in use
+	full      time.Time                // guarded by mu: until when no dedicated session is opened
+}
+
+// opening is the opening of a session.
+type opening[K comparable] struct {
+	done chan struct{}
+	s    *session[K] // written before done is closed or received from, as is err
+	err  error
+}
+
+// sharedSession returns the session to try on. Callers that come while it is being opened wait for the same one. It is
+// opened under no caller's context.
+func (p *pool[K]) sharedSession(ctx context.Context) (*session[K], error) {
+	p.mu.Lock()
+	s, err := p.choose()
+	if s != nil || err != nil {
+		p.mu.Unlock()
+		return s, err
+	}
+	o := p.opening
+	if o == nil {
+		if p.closing.Err() != nil {
+			p.mu.Unlock()
+			return nil, sqllock.ErrClosed
+		}
+		o = &opening[K]{done: make(chan struct{})}
+		p.opening = o
+		p.running.Go(func() { p.openShared(o) })
+	}
+	p.mu.Unlock()
+	select {
+	case <-o.done:
+		if o.err != nil {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if s, _ := p.leastLoaded(); s != nil {
+				return s, nil
+			}
+		}
+		return o.s, o.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// retry is the state of a request to shared sessions.
+type retry struct{ again bool }
+
+// after returns nil if a request whose session ended with err is to be sent on another session: what it did on the old
+// one ended with that. It is sent once more, but a session that another caller cut off does not count.
+func (r *retry) after(ctx context.Context, err error) error {
+	var ended *endedError
+	cut := errors.Is(err, errCut)
+	switch {
+	case !errors.As(err, &ended):
+		return err
+	case ctx.Err() != nil && cut:
+		return context.Cause(ctx)
+	case ctx.Err() != nil:
+		return bound.WithCause(context.Cause(ctx), err)
+	case r.again && !cut:
+		return err
+	}
+	r.again = r.again || !cut
+	return nil
+}
+
+// choose returns a shared session with room for a lock: the front one while it has room, then the one with the fewest
+// locks. It returns nil when a new one is to be opened. A server answers more slowly the more locks a session holds.
+// The caller holds mu.
+func (p *pool[K]) choose() (*session[K], error) {
+	if s := p.front; s != nil && !s.hasEnded() && s.load() < p.Limits.Locks {
+		return s, nil
+	}
+	var least int
+	p.front, least = p.leastLoaded()
+	switch {
+	case p.front != nil && (least <= p.Limits.Locks/2 || len(p.shared) >= p.Limits.shared()):
+		return p.front, nil
+	case len(p.shared) >= p.Limits.shared() && p.opening == nil && p.front == nil && p.alive():
+		return nil, p.Limits.full()
+	}
+	p.front = nil
+	return nil, nil
+}
+
+// leastLoaded returns the shared session with the fewest locks, if one has room, and the number of its locks. The
+// caller holds mu.
+func (p *pool[K]) leastLoaded() (least *session[K], locks int) {
+	locks = p.Limits.Locks
+	for s := range p.shared {
+		if n := s.load(); n < locks && !s.hasEnded() {
+			least, locks = s, n
+		}
+	}
+	return least, locks
+}
+
+// alive reports whether every shared session is alive. The caller holds mu.
+func (p *pool[K]) alive() bool {
+	for s := range p.shared {
+		if s.hasEnded() {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *pool[K]) openShared(o *opening[K]) {
+	defer close(o.done)
+	ctx, cancel := context.WithTimeout(p.closing, OpenTimeout)
+	defer cancel()
+	o.s, o.err = p.newSession(ctx, false)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.opening = nil
+	if _, lives := p.sessions[o.s]; o.err == nil && lives {
+		p.front = o.s
+		p.shared[o.s] = struct{}{}
+	}
+}
+
+// newSession opens a connection and starts its session. Close waits for it from the beginning, also while the
+// connection is not open yet.
+func (p *pool[K]) newSession(ctx context.Context, dedicated bool) (_ *session[K], err error) {
+	p.mu.Lock()
+	if p.closing.Err() != nil {
+		p.mu.Unlock()
+		return nil, sqllock.ErrClosed
+	}
+	p.running.Add(1) // forget takes it back
+	p.mu.Unlock()
+	defer func() {
+		if err != nil {
+			p.running.Done()
+		}
+	}()
+
+	conn, err := p.Open(ctx)
+	if err != nil {
+		return nil, withCause(ctx, err)
+	}
+	sent := clock.Now() // the trust in the session begins here
+	if err := conn.Ping(ctx); err != nil {
+		if conn.Broken(err) && !errors.Is(err, sqllock.ErrRefused) {
+			err = &UnavailableError{Err: err}
+		}
+		conn.Close()
+		return nil, withCause(ctx, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := start(conn, p.Config, dedicated, sent, p.forget)
+	p.sessions[s] = struct{}{}
+	if p.closing.Err() != nil {
+		s.stop()
+	}
+	return s, nil
+}
+
+// withCause adds to a driver's error why ctx ended, if it has: the driver does not say.
+func withCause(ctx context.Context, err error) error {
+	if !bound.Ended(ctx) {
+		return err
+	}
+	return errors.Join(context.Cause(ctx), err)
+}
+
+// forget drops a session that has ended.
+func (p *pool[K]) forget(s *session[K]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer p.running.Done()
+	delete(p.sessions, s)
+	delete(p.shared, s)
+	if s.dedicated {
+		p.dedicated--
+	}
+}
+
+// ended returns ErrClosed or the cause of ctx if a caller's work must end, and nil otherwise.
+func (p *pool[K]) ended(ctx context.Context) error {
+	if p.closing.Err() != nil {
+		return sqllock.ErrClosed
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}

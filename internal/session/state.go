@@ -1,0 +1,114 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/clock"
+)
+
+// state is what the goroutine of a session shares with its callers. Its methods never use the connection.
+type state[K comparable] struct {
+	Config[K]
+	bell  chan struct{} // wakes next when something changed; has room for one ring
+	done  chan struct{} // closed when the session and every lock on it have ended
+	taken []*call[K]    // the goroutine's own: room for the result of take
+
+	mu        sync.Mutex
+	queue     []*call[K]         // guarded by mu: calls that the goroutine is to run next
+	held      map[K]*lock[K]     // guarded by mu
+	moving    int                // guarded by mu: keys that the session holds without a lock: being handed off or given back
+	pending   int                // guarded by mu: calls that were not answered yet
+	interrupt context.CancelFunc // guarded by mu: ends the current watch
+	stopped   bool               // guarded by mu: stop was called
+	waiting   time.Time          // guarded by mu: since when the goroutine waits for the bell; zero when it does not
+	quiet     bool               // guarded by mu: it has waited so long that it should watch the connection
+	lent      bool               // guarded by mu: a caller has borrowed the connection
+	alone     bool               // guarded by mu: the latest calls came one at a time
+	late      *batch[K]          // guarded by mu: a batch whose answer the borrower did not wait for
+	lull      *time.Timer        // guarded by mu: sets quiet
+	lulled    bool               // guarded by mu: lull is running
+	hurry     *time.Timer        // guarded by mu: cuts off the statement under way some time after stop
+	err       error              // guarded by mu; does not change after done is closed
+	trusted   time.Time          // guarded by mu: until when the server is certain to keep the session
+	deadline  *clock.Timer       // guarded by mu: ends the session at trusted, whatever it is doing
+}
+
+// keep records a lock. If the session has ended, the lock ends as well. The caller holds mu.
+func (s *state[K]) keep(lock *lock[K]) {
+	if s.err != nil {
+		lock.End(s.lost())
+		lock.l.queue.Done(lock.want.Key)
+		return
+	}
+	s.held[lock.want.Key] = lock
+}
+
+// attach records a lock that was handed off, unless the session has ended.
+func (s *state[K]) attach(lock *lock[K]) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return false
+	}
+	s.moving--
+	s.held[lock.want.Key] = lock
+	return true
+}
+
+// detach removes a lock that is to be given back or handed off, and reports whether it was there. If so, the caller
+// leaves the key's wait queue; otherwise the end of the session did that.
+func (s *state[K]) detach(lock *lock[K]) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held[lock.want.Key] != lock {
+		return false
+	}
+	s.moving++
+	delete(s.held, lock.want.Key)
+	return true
+}
+
+// load returns the number of locks on the session and of pending calls.
+func (s *state[K]) load() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.held) + s.pending
+}
+
+// locks returns the number of locks on the session.
+func (s *state[K]) locks() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.held)
+}
+
+// holds reports whether key is held on the session.
+func (s *state[K]) holds(key K) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, held := s.held[key]
+	return held
+}
+
+// lost returns the cause for the locks of a session that has ended.
+func (s *state[K]) lost() error {
+	if errors.Is(s.err, sqllock.ErrClosed) {
+		return s.err
+	}
+	return fmt.Errorf("%w: %w", sqllock.ErrLost, s.err)
+}
+
+// hasEnded reports whether the session has ended.
+func (s *state[K]) hasEnded() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}

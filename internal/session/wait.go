@@ -1,0 +1,140 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/trouble"
+)
+
+// pollEvery is about how often a lock is tried for when there is no session left to wait on.
+const pollEvery = 50 * time.Millisecond
+
+// waiter waits for one lock, at the head of its key's wait queue.
+type waiter[K comparable] struct {
+	l     *Locker[K]
+	want  Want[K]
+	began time.Time
+	held  bool          // the server's last answer: somebody holds the lock
+	pause trouble.Pause // after the last error
+}
+
+// untilTaken tries for the lock, unless somebody was seen to hold it, and then waits for it. An error that can pass, such
+// as a restart of the server, does not end the wait: it begins again, on other sessions. A key that the server may have
+// granted to an old session ends with that session. untilTaken reports whether it had to wait.
+func (w *waiter[K]) untilTaken(ctx context.Context) (got *lock[K], waited bool, err error) {
+	l := w.l
+	for {
+		if !w.held {
+			got, err = l.try(ctx, w.want)
+		}
+		if err == nil && got == nil {
+			waited = true
+			w.seenHeld()
+			got, err = w.wait(ctx)
+		}
+		if err == nil {
+			l.outage.Over()
+			return got, waited, nil
+		}
+		if l.ended(ctx) != nil || !passing(err) {
+			break
+		}
+		if l.outage.Meet(err) {
+			l.Events.Retrying(ctx, w.want.Name, w.began, err)
+		}
+		waited, w.held = true, false
+		if err = w.sleep(ctx, w.pause.Next()); err != nil {
+			break
+		}
+	}
+	if bound.Ended(ctx) && l.closing.Err() == nil {
+		err = l.waitError(ctx, w.want.Name, w.held, err)
+	}
+	return nil, waited, err
+}
+
+// seenHeld records that the server has answered: somebody holds the lock.
+func (w *waiter[K]) seenHeld() {
+	w.held, w.pause = true, 0
+	w.l.outage.Over()
+}
+
+// passing reports whether err can pass without anything being changed here.
+func passing(err error) bool {
+	var limit *LimitError
+	if errors.As(err, &limit) {
+		return limit.OfServer
+	}
+	return sqllock.IsRetryable(err)
+}
+
+// wait waits for a key that somebody was seen to hold. The lock then stays on the session that waited for it.
+func (w *waiter[K]) wait(ctx context.Context) (got *lock[K], err error) {
+	var s *session[K]
+	for {
+		if s == nil {
+			s, _, err = w.l.dedicatedSession(ctx)
+		}
+		switch {
+		case err != nil:
+		case s != nil:
+			got, err = w.slice(ctx, s)
+		default: // no session is left to wait on
+			if err = w.sleep(ctx, pollEvery/2+rand.N(pollEvery)); err == nil { //nolint:gosec // jitter
+				got, err = w.l.try(ctx, w.want)
+			}
+		}
+		if got != nil || err != nil {
+			return got, err
+		}
+		w.seenHeld()
+	}
+}
+
+// slice waits for the key on a dedicated session, for the length of one statement. When ctx ends, the session gives back
+// what it may still be granted before anybody uses it again.
+func (w *waiter[K]) slice(ctx context.Context, s *session[K]) (*lock[K], error) {
+	waited := time.Since(w.began)
+	c := &call[K]{op: w.want.take(), free: true, idle: func() { w.l.park(s) }}
+	c.undo = s.conn.Forget
+	c.lock = w.l.newLock(ctx, w.want, s, time.Now())
+	c.work = func(ctx context.Context) (err error) {
+		c.refused = s.conn.Wait(ctx, &c.op, waited)
+		c.lock.since = time.Now()
+		if c.refused == nil || s.conn.Broken(c.refused) {
+			return c.refused
+		}
+		// The server may have granted the key just before the error.
+		c.op.Done = false
+		return s.conn.Forget(ctx)
+	}
+	if err := s.do(ctx, c); err != nil {
+		return nil, err
+	}
+	if c.refused != nil {
+		w.l.park(s)
+	}
+	if c.refused != nil || !c.op.Done {
+		return nil, c.refused
+	}
+	return c.lock, nil
+}
+
+// sleep returns nil after d, or the reason if the caller's work must end before that.
+func (w *waiter[K]) sleep(ctx context.Context, d time.Duration) error {
+	pause := time.NewTimer(d)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-w.l.closing.Done():
+		return sqllock.ErrClosed
+	}
+}
