@@ -39,9 +39,12 @@ as fast as can be: at_once / mean_seconds.`
 // benchGrace is the time that running statements get to finish after a signal.
 const benchGrace = time.Second
 
+// barEvery is the interval at which the progress is drawn.
+const barEvery = 100 * time.Millisecond
+
 // bench is one call of sqllock bench.
 type bench struct {
-	*Main
+	*console
 	place
 	kind     string
 	duration time.Duration
@@ -52,8 +55,8 @@ type bench struct {
 	over <-chan struct{} // closed by a signal
 }
 
-func (m *Main) benchCommand() *cobra.Command {
-	b := &bench{Main: m, kind: kindLease, mine: "sqllock bench/" + rand.Text() + "/"}
+func benchCommand(c *console) *cobra.Command {
+	b := &bench{console: c, kind: kindLease, mine: "sqllock bench/" + rand.Text() + "/"}
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure what a database can do with locks; it writes",
@@ -73,7 +76,7 @@ func (b *bench) run(cmd *cobra.Command, _ []string) (err error) {
 	if err := b.check(); err != nil {
 		return fail(exitUsage, err)
 	}
-	b.db, err = b.openDatabase(cmd, &b.place)
+	b.db, err = b.openDatabase(cmd, b.console)
 	if err != nil {
 		return err
 	}
@@ -83,9 +86,9 @@ func (b *bench) run(cmd *cobra.Command, _ []string) (err error) {
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	signals := newRelay()
-	defer signals.stop()
-	interrupted, done := signals.interrupting(cmd.Context())
+	received := receiveSignals()
+	defer received.stop()
+	interrupted, done := received.interrupting(cmd.Context())
 	b.over = interrupted.Done()
 	// Running statements may finish by themselves: canceling one would not stop it on the server.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(interrupted))
@@ -101,7 +104,7 @@ func (b *bench) run(cmd *cobra.Command, _ []string) (err error) {
 	switch {
 	case errors.As(done(), &interrupt):
 		ended := fmt.Errorf("ended by a signal (%v)", interrupt.signal)
-		return fail(exitSignal+signalNumber(interrupt.signal), errors.Join(ended, left))
+		return fail(signalCode(interrupt.signal), errors.Join(ended, left))
 	case errors.Is(err, sqllock.ErrSchema):
 		return fail(exitUnavailable, b.schemaError(err))
 	case err != nil || left != nil:
@@ -137,7 +140,7 @@ func (b *bench) measure(ctx context.Context, l locker) (r report, err error) {
 	line := b.statusLine()
 	began := time.Now()
 	for i, p := range parts {
-		stop := line.meanwhile(ctx, 0, tellEvery/10, func(context.Context) {
+		stop := line.meanwhile(ctx, 0, barEvery, func(context.Context) {
 			share := float64(time.Since(began)) / float64(b.duration) / float64(len(parts))
 			line.show(fmt.Sprintf("%d of %d  %-*s  %s", i+1, len(parts), widestName, p.title, bar(min(share, 1), 30)))
 		})

@@ -3,12 +3,9 @@ package main
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"os/exec"
 	"runtime"
 	"time"
-
-	"golang.org/x/term"
 )
 
 // child is the command that runs under the lock.
@@ -22,6 +19,7 @@ import (
 type child struct {
 	cmd      *exec.Cmd
 	ownGroup bool
+	signals  *signals      // are forwarded to the command
 	done     chan struct{} // closed when the command has ended
 }
 
@@ -31,10 +29,11 @@ const (
 	afterwards = time.Second           // time for a killed group to disappear
 )
 
-func startChild(cmd *exec.Cmd, signals *relay) (*child, error) {
-	c := &child{cmd: cmd, ownGroup: !isTerminal(cmd.Stdin) && !isTerminal(cmd.Stdout), done: make(chan struct{})}
+// startChild starts the command, in a process group of its own if it does not use a terminal.
+func startChild(cmd *exec.Cmd, s *signals) (*child, error) {
+	c := &child{cmd: cmd, ownGroup: !isTerminal(cmd.Stdin) && !isTerminal(cmd.Stdout), signals: s, done: make(chan struct{})}
 	if c.ownGroup { // in a shared group the kernel sends them to the child, too
-		signals.receive(groupSignals()...)
+		s.receive(groupSignals()...)
 	}
 	cmd.SysProcAttr = c.attributes()
 	started := make(chan error)
@@ -53,12 +52,6 @@ func startChild(cmd *exec.Cmd, signals *relay) (*child, error) {
 	return c, <-started
 }
 
-// isTerminal reports whether a reader or writer is a terminal.
-func isTerminal(stream any) bool {
-	file, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
-}
-
 // startCode returns the exit code for a command that could not be started.
 func startCode(err error) int {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
@@ -68,13 +61,13 @@ func startCode(err error) int {
 }
 
 // attend waits until the child has ended by itself, and reports whether it has. If over is closed first, the child
-// keeps running. Meanwhile attend forwards the signals to the child.
-func (c *child) attend(over <-chan struct{}, signals <-chan os.Signal) bool {
+// keeps running. Meanwhile attend forwards signals to the child.
+func (c *child) attend(over <-chan struct{}) bool {
 	for {
 		select {
 		case <-c.done:
 			return true
-		case sig := <-signals:
+		case sig := <-c.signals.C:
 			c.forward(sig)
 		case <-over:
 			return c.ended()
@@ -93,26 +86,26 @@ func (c *child) ended() bool {
 
 // end terminates the child and its group: it sends SIGTERM, and after the grace period kills what is left. It returns
 // when the child has ended, and its group as far as the system allows.
-func (c *child) end(grace time.Duration, signals <-chan os.Signal) {
+func (c *child) end(grace time.Duration) {
 	c.terminate()
-	if c.gone(grace, signals) {
+	if c.gone(grace) {
 		return
 	}
 	c.kill()
-	if !c.gone(afterwards, signals) {
+	if !c.gone(afterwards) {
 		<-c.done
 	}
 }
 
 // gone waits until the child and its group have ended, or until the time is over. It reports whether they have ended.
-func (c *child) gone(within time.Duration, signals <-chan os.Signal) bool {
+func (c *child) gone(within time.Duration) bool {
 	deadline := time.NewTimer(within)
 	defer deadline.Stop()
 	look := time.NewTicker(lookAgain)
 	defer look.Stop()
 	for !c.ended() || c.groupLives() {
 		select {
-		case sig := <-signals:
+		case sig := <-c.signals.C:
 			c.forward(sig)
 		case <-look.C:
 		case <-deadline.C:

@@ -14,15 +14,6 @@ func endingSignals() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGT
 func groupSignals() []os.Signal { return nil }
 func outliveReaders()           {}
 
-// screenSignals returns none: there is no live view on these systems.
-func screenSignals() []os.Signal { return nil }
-
-func stops(os.Signal) bool     { return false }
-func continues(os.Signal) bool { return false }
-func suspend()                 {}
-
-func inForeground(any) bool { return true }
-
 func (c *child) attributes() *syscall.SysProcAttr { return nil }
 func (c *child) forward(os.Signal)                {}
 func (c *child) terminate()                       { c.kill() }
@@ -30,9 +21,10 @@ func (c *child) kill()                            { _ = c.cmd.Process.Kill() }
 func (c *child) groupLives() bool                 { return false }
 func (c *child) code() int                        { return c.cmd.ProcessState.ExitCode() }
 
-func signalNumber(sig os.Signal) int {
+// signalCode returns the exit code of a program that a signal has ended.
+func signalCode(sig os.Signal) int {
 	if number, ok := sig.(syscall.Signal); ok {
-		return int(number)
+		return exitSignal + int(number)
 	}
-	return 2
+	return exitSignal + 2
 }

@@ -7,8 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // endingSignals returns the signals that end a program that does not handle them.
@@ -27,27 +25,6 @@ func outliveReaders() {
 	if !signal.Ignored(syscall.SIGPIPE) { // otherwise it is ignored already, and the command inherits that
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	}
-}
-
-// screenSignals returns the signals after which the screen must be drawn again.
-func screenSignals() []os.Signal {
-	return []os.Signal{syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT}
-}
-
-func stops(sig os.Signal) bool     { return sig == syscall.SIGTSTP }
-func continues(sig os.Signal) bool { return sig == syscall.SIGCONT }
-
-// suspend stops this program, and returns when it is continued.
-func suspend() { _ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) }
-
-// inForeground reports whether this program, and not its shell, has the terminal at the moment.
-func inForeground(terminal any) bool {
-	file, ok := terminal.(*os.File)
-	if !ok {
-		return false
-	}
-	group, err := unix.IoctlGetInt(int(file.Fd()), unix.TIOCGPGRP)
-	return err == nil && group == unix.Getpgrp()
 }
 
 // attributes returns the attributes that the child is started with.
@@ -104,8 +81,8 @@ func (c *child) code() int {
 	return c.cmd.ProcessState.ExitCode()
 }
 
-// signalNumber returns the n of the exit code 128+n.
-func signalNumber(sig os.Signal) int {
+// signalCode returns the exit code of a program that a signal has ended.
+func signalCode(sig os.Signal) int {
 	number, _ := sig.(syscall.Signal)
-	return int(number)
+	return exitSignal + int(number)
 }

@@ -151,7 +151,7 @@ func TestTheStateFile(t *testing.T) {
 		{[]string{"HOME=/home/u"}, "/home/u/.local/state/sqllock/sqllock.db"},
 		{nil, ""},
 	} {
-		got, err := (&Main{Environ: test.environ}).stateFile()
+		got, err := stateFile(&console{Environ: test.environ})
 		if strings.Contains(test.want, ".local") && (os.PathSeparator != '/' || strings.Contains(got, "Library")) {
 			continue // the folder of another system
 		}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -31,13 +29,13 @@ With --json the output is an object with two arrays, "findings" and "verdicts", 
 
 // exam is one call of sqllock doctor.
 type exam struct {
-	*Main
+	*console
 	place
 	json bool
 }
 
-func (m *Main) doctorCommand() *cobra.Command {
-	e := &exam{Main: m}
+func doctorCommand(c *console) *cobra.Command {
+	e := &exam{console: c}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say which kinds of lock are safe on a database, and what to do about the others",
@@ -51,7 +49,7 @@ func (m *Main) doctorCommand() *cobra.Command {
 }
 
 func (e *exam) run(cmd *cobra.Command, _ []string) error {
-	db, err := e.openDatabase(cmd, &e.place)
+	db, err := e.openDatabase(cmd, e.console)
 	if err != nil {
 		return err
 	}
@@ -59,16 +57,7 @@ func (e *exam) run(cmd *cobra.Command, _ []string) error {
 	if err := e.tables.Validate(db.dialect); err != nil {
 		return fail(exitUsage, err)
 	}
-	target := doctor.Target{
-		DB: db.DB, Dialect: db.dialect, Tables: e.tables, Now: db.now,
-		Open: func(ctx context.Context) error {
-			return errors.Join(db.prepare(ctx, e.tables), db.PingContext(ctx))
-		},
-	}
-	if config := db.postgres; config != nil {
-		target.Hosts, target.AsksRole, target.ConnectTimeout = postgresHosts(config), config.ValidateConnect != nil, config.ConnectTimeout
-	}
-	report := doctor.Examine(cmd.Context(), target)
+	report := doctor.Examine(cmd.Context(), db.doctorTarget(e.tables))
 	if e.json {
 		err = writeJSON(e.Stdout, report, "  ")
 	} else {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/sqllock/sqllock/cmd/sqllock/internal/errtext"
 )
 
 // The exit codes of sqllock itself; from sysexits.h where one fits.
@@ -76,13 +74,4 @@ func codeOf(err error) int {
 		return e.code
 	}
 	return exitUsage
-}
-
-// message returns the text of an error, on one line and safe for a terminal. It is empty if there is nothing to report.
-func message(err error) string {
-	var e *exitError
-	if err == nil || errors.As(err, &e) && e.err == nil {
-		return ""
-	}
-	return prefix + printable(strings.TrimPrefix(errtext.Line(err), prefix))
 }

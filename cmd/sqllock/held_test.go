@@ -62,8 +62,8 @@ func TestANameIsNotKeptForAWaitThatASignalEnds(t *testing.T) {
 	r := &run{log: slog.New(slog.DiscardHandler), request: request{name: "x", command: []string{"true"}, kind: kindLease, ttl: time.Hour, atLeast: time.Hour}}
 	l, err := r.locker(db)
 	must(t, err)
-	signals := make(chan os.Signal, 1)
-	lock, err := r.take(t.Context(), db, late{l, signals}, &relay{signals})
+	received := make(chan os.Signal, 1)
+	lock, err := r.take(t.Context(), db, late{l, received}, &signals{received})
 	if lock != nil || codeOf(err) != 128+2 {
 		t.Errorf("%v, %v, want exit code 130", lock, err)
 	}

@@ -2,17 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	gomysql "github.com/go-sql-driver/mysql"
-
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable"
-	"github.com/sqllock/sqllock/schema"
 )
 
 // The states of a lock.
@@ -82,52 +77,25 @@ func leaseEntries(infos []leasetable.Info) []entry {
 	return entries
 }
 
-// sessionEntries lists the session locks of the server, or on PostgreSQL those of the database.
-func sessionEntries(ctx context.Context, l sessionLocker) ([]entry, error) {
-	var entries []entry
-	add := func(serverName string, shared bool, holder sqllock.Holder) {
-		entries = append(entries, entry{serverName: serverName, kind: kindSession, state: stateHeld, shared: shared, Holder: holder})
+// sessionEntries returns the session locks as entries.
+func sessionEntries(all []sessionLock) (entries []entry) {
+	for _, l := range all {
+		entries = append(entries, entry{
+			name: l.name, serverName: l.serverName, kind: kindSession, state: stateHeld, shared: l.shared, Holder: l.Holder,
+		})
 	}
-	switch l := l.(type) {
-	case pgLocker:
-		infos, err := l.List(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, info := range infos {
-			for _, holder := range info.Holders {
-				add(keyName(info.Key, info.Pair), info.Shared, holder)
-			}
-		}
-	case mysqlLocker:
-		infos, err := l.List(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, info := range infos {
-			add(info.ServerName, false, info.Holder)
-		}
-	}
-	return entries, nil
+	return entries
 }
 
 // holdersOf lists the holders of the session lock that has this name on the server.
 func holdersOf(ctx context.Context, l sessionLocker, serverName string) ([]entry, error) {
-	entries, err := sessionEntries(ctx, l)
-	return slices.DeleteFunc(entries, func(e entry) bool { return e.serverName != serverName }), err
-}
-
-// keyName formats the key of an advisory lock.
-func keyName(key int64, pair bool) string {
-	if pair {
-		return fmt.Sprintf("key %d,%d", int32(key>>32), int32(key)) // the two halves
-	}
-	return fmt.Sprintf("key %d", key)
+	all, err := l.holders(ctx)
+	return slices.DeleteFunc(sessionEntries(all), func(e entry) bool { return e.serverName != serverName }), err
 }
 
 // named returns the session locks whose name, if known, or whose server name begins with prefix, and the lock whose
 // name is prefix itself.
-func (db *database) named(ctx context.Context, entries []entry, prefix string) ([]entry, error) {
+func named(ctx context.Context, db *database, entries []entry, prefix string) ([]entry, error) {
 	if prefix == "" || len(entries) == 0 {
 		return entries, nil
 	}
@@ -146,29 +114,4 @@ func (db *database) named(ctx context.Context, entries []entry, prefix string) (
 		}
 	}
 	return picked, nil
-}
-
-// now returns the time of the clock that records holders. This machine's clock may differ.
-func (db *database) now(ctx context.Context) (time.Time, error) {
-	query := "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-	switch db.dialect {
-	case schema.SQLite:
-		return time.Now(), nil
-	case schema.MySQL:
-		query = "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
-	}
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	var micros int64
-	err := db.GetContext(ctx, &micros, query)
-	return time.UnixMicro(micros), err
-}
-
-// notShown reports whether err means that the server has no session locks, or does not list them, or not for this user.
-// Leases can still be listed then.
-func notShown(err error) bool {
-	const tableAccessDenied = 1142
-	var answer *gomysql.MySQLError
-	return errors.Is(err, sqllock.ErrUnsupported) || errors.Is(err, sqllock.ErrRefused) ||
-		errors.As(err, &answer) && answer.Number == tableAccessDenied
 }

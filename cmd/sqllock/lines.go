@@ -10,7 +10,7 @@ import (
 
 // lines prints events as lines, for logs and scripts.
 type lines struct {
-	*Main
+	*console
 	json   bool
 	silent bool // the database does not answer, and that was reported
 	asides map[string]bool

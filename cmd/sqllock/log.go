@@ -3,9 +3,7 @@ package main
 import (
 	"io"
 	"log/slog"
-	"strings"
 
-	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/errtext"
 )
 
@@ -16,8 +14,8 @@ const (
 )
 
 // logger returns a logger to w for messages to the user and for the warnings of Lockers.
-func (m *Main) logger(w io.Writer) *slog.Logger {
-	if m.logFormat == logJSON {
+func (c *console) logger(w io.Writer) *slog.Logger {
+	if c.LogFormat == logJSON {
 		return slog.New(slog.NewJSONHandler(printableJSONWriter{w}, &slog.HandlerOptions{ReplaceAttr: forScripts}))
 	}
 	return slog.New(slog.NewTextHandler(prefixWriter{w}, &slog.HandlerOptions{ReplaceAttr: forPeople}))
@@ -57,47 +55,4 @@ type printableJSONWriter struct{ io.Writer }
 func (w printableJSONWriter) Write(line []byte) (int, error) {
 	_, err := io.WriteString(w.Writer, printableJSON(string(line)))
 	return len(line), err
-}
-
-// prefix is written before every message of the program.
-const prefix = "sqllock: "
-
-// note reports err on stderr, if it has a message.
-func (m *Main) note(err error) {
-	text := message(err)
-	switch {
-	case text == "":
-	case m.logFormat == logJSON:
-		m.logger(m.Stderr).Error(strings.TrimPrefix(text, prefix), slog.Int("exit_code", codeOf(err)))
-	default:
-		_, _ = io.WriteString(m.Stderr, text+"\n") // a failure cannot be reported anywhere else
-	}
-}
-
-// warn reports on stderr something that is not a failure.
-func (m *Main) warn(err error) {
-	if m.logFormat == logJSON {
-		m.logger(m.Stderr).Warn(strings.TrimPrefix(message(err), prefix))
-		return
-	}
-	_, _ = io.WriteString(m.Stderr, message(err)+"\n") // see note
-}
-
-// holderAttr returns the known fields of a holder, named as in the JSON of other commands.
-func holderAttr(h sqllock.Holder) slog.Attr {
-	var known []any
-	add := func(is bool, a slog.Attr) {
-		if is {
-			known = append(known, a)
-		}
-	}
-	add(h.Owner != "", slog.String("owner", h.Owner))
-	add(h.Host != "", slog.String("host", h.Host))
-	add(h.PID != 0, slog.Int("pid", h.PID))
-	add(h.Session != 0, slog.Int64("session", h.Session))
-	add(h.Address != "", slog.String("address", h.Address))
-	add(h.Token != 0, slog.Int64("token", h.Token))
-	add(!h.Since.IsZero(), slog.Time("since", h.Since))
-	add(!h.Until.IsZero(), slog.Time("until", h.Until))
-	return slog.Group("holder", known...)
 }

@@ -7,9 +7,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// lockCommands returns the commands that show the locks of others, and take them away.
+func lockCommands(c *console) []*cobra.Command {
+	return []*cobra.Command{lsCommand(c), showCommand(c), watchCommand(c), releaseCommand(c), purgeCommand(c)}
+}
+
 // look is the common part of ls, show and watch, which read the holders of both kinds of lock.
 type look struct {
-	*Main
+	*console
 	place
 	kind string
 	json bool
@@ -44,7 +49,7 @@ type search struct {
 
 func (s *search) addFlags(cmd *cobra.Command) {
 	s.look.addFlags(cmd)
-	cmd.ValidArgsFunction = s.completeName(&s.place, cobra.ShellCompDirectiveNoFileComp)
+	cmd.ValidArgsFunction = s.completeName(s.console, cobra.ShellCompDirectiveNoFileComp)
 }
 
 func (s *search) parse(args []string, usage string) error {
@@ -58,12 +63,12 @@ func (s *search) parse(args []string, usage string) error {
 }
 
 func (s *search) listSessions(ctx context.Context, db *database, locker sessionLocker) ([]entry, error) {
-	entries, err := sessionEntries(ctx, locker)
+	all, err := locker.holders(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := db.tellNames(ctx, entries); err != nil {
+	if err := db.tellNames(ctx, all); err != nil {
 		return nil, err
 	}
-	return db.named(ctx, entries, s.prefix)
+	return named(ctx, db, sessionEntries(all), s.prefix)
 }

@@ -50,8 +50,8 @@ type ls struct {
 	held, expired bool
 }
 
-func (m *Main) lsCommand() *cobra.Command {
-	l := &ls{search: search{look: look{Main: m}}}
+func lsCommand(c *console) *cobra.Command {
+	l := &ls{search: search{look: look{console: c}}}
 	cmd := &cobra.Command{
 		Use:   "ls [flags] [PREFIX]",
 		Short: "List who holds which lock",

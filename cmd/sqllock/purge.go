@@ -16,13 +16,13 @@ already, and the names keep their tokens; it is only no longer known who held th
 
 // purge is one call of sqllock purge.
 type purge struct {
-	*Main
+	*console
 	place
 	olderThan time.Duration
 }
 
-func (m *Main) purgeCommand() *cobra.Command {
-	p := &purge{Main: m}
+func purgeCommand(c *console) *cobra.Command {
+	p := &purge{console: c}
 	cmd := &cobra.Command{
 		Use:   "purge",
 		Short: "Delete the leases that killed processes have left",
@@ -39,7 +39,7 @@ func (p *purge) run(cmd *cobra.Command, _ []string) error {
 	if p.olderThan < 0 {
 		return fail(exitUsage, errors.New("--older-than is negative"))
 	}
-	db, err := p.openDatabase(cmd, &p.place)
+	db, err := p.openDatabase(cmd, p.console)
 	if err != nil {
 		return err
 	}

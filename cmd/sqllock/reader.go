@@ -59,7 +59,7 @@ func (s reading) nothing() error {
 
 // open returns a reader. It sends no query yet, except to an SQLite file.
 func (l *look) open(cmd *cobra.Command, from sources) (_ *reader, err error) {
-	db, err := l.openDatabase(cmd, &l.place)
+	db, err := l.openDatabase(cmd, l.console)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/lockname"
 	"github.com/sqllock/sqllock/leasetable"
-	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/schema"
 )
 
@@ -31,15 +30,15 @@ That the lock is free is no error. Without --force nothing happens, and the exit
 
 // release is one call of sqllock release.
 type release struct {
-	*Main
+	*console
 	place
 	name  string
 	kind  string
 	force bool
 }
 
-func (m *Main) releaseCommand() *cobra.Command {
-	r := &release{Main: m, kind: kindLease}
+func releaseCommand(c *console) *cobra.Command {
+	r := &release{console: c, kind: kindLease}
 	cmd := &cobra.Command{
 		Use:   "release --force [flags] NAME",
 		Short: "Take a lock from its holder",
@@ -51,7 +50,7 @@ func (m *Main) releaseCommand() *cobra.Command {
 	r.addFlags(cmd)
 	addChoice(cmd, &r.kind, "kind", "`kind` of lock: lease or session", kindLease, kindSession)
 	cmd.Flags().BoolVar(&r.force, "force", false, "do it; without, it is only said what would be done")
-	cmd.ValidArgsFunction = r.completeName(&r.place, cobra.ShellCompDirectiveNoFileComp)
+	cmd.ValidArgsFunction = r.completeName(r.console, cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }
 
@@ -59,7 +58,7 @@ func (r *release) run(cmd *cobra.Command, args []string) error {
 	if err := r.parse(args); err != nil {
 		return fail(exitUsage, err)
 	}
-	db, err := r.openDatabase(cmd, &r.place)
+	db, err := r.openDatabase(cmd, r.console)
 	if err != nil {
 		return err
 	}
@@ -163,6 +162,10 @@ func (r *release) left(ctx context.Context, db *database, locker sessionLocker) 
 	if db.dialect != schema.Postgres {
 		return 0 // MySQL and MariaDB have no shared session locks
 	}
-	left, _ := holdersOf(ctx, locker, keyName(pg.Key(r.name), false))
+	serverName, err := db.serverNames(ctx)
+	if err != nil {
+		return 0
+	}
+	left, _ := holdersOf(ctx, locker, serverName(r.name))
 	return len(slices.DeleteFunc(left, func(e entry) bool { return !e.shared }))
 }

@@ -69,15 +69,15 @@ const runExample = `  sqllock run nightly-report -- ./report.sh --month 7
 
 // run is one call of sqllock run.
 type run struct {
-	*Main
+	*console
 	request
 	line *statusLine
 	log  *slog.Logger
 	told sync.Once // for the message that the database cannot be used
 }
 
-func (m *Main) runCommand() *cobra.Command {
-	r := &run{Main: m, log: slog.New(slog.DiscardHandler)}
+func runCommand(c *console) *cobra.Command {
+	r := &run{console: c, log: slog.New(slog.DiscardHandler)}
 	cmd := &cobra.Command{
 		Use:     "run [flags] NAME -- COMMAND [ARGUMENT…]",
 		Short:   "Run a command while holding a lock",
@@ -88,9 +88,9 @@ func (m *Main) runCommand() *cobra.Command {
 		DisableFlagsInUseLine: true,
 	}
 	r.addFlags(cmd)
-	cmd.ValidArgsFunction = r.completeName(&r.place, cobra.ShellCompDirectiveDefault) // COMMAND may be a file
-	m.logFormat = logText
-	addChoice(cmd, &m.logFormat, "log-format", "`form` of what sqllock itself says on stderr: text or json", logText, logJSON)
+	cmd.ValidArgsFunction = r.completeName(r.console, cobra.ShellCompDirectiveDefault) // COMMAND may be a file
+	c.LogFormat = logText
+	addChoice(cmd, &c.LogFormat, "log-format", "`form` of what sqllock itself says on stderr: text or json", logText, logJSON)
 	return cmd
 }
 
@@ -103,7 +103,7 @@ func (r *run) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return fail(startCode(err), fmt.Errorf("cannot run the command: %w", err))
 	}
-	db, err := r.openDatabase(cmd, &r.place)
+	db, err := r.openDatabase(cmd, r.console)
 	if err != nil {
 		return err
 	}
@@ -123,13 +123,13 @@ func (r *run) run(cmd *cobra.Command, args []string) error {
 	// Only a connection and a lease row without locks are left to close; the row would expire by itself.
 	defer func() { _ = l.Close() }()
 
-	signals := newRelay()
-	defer signals.stop()
-	lock, err := r.take(cmd.Context(), db, l, signals)
+	received := receiveSignals()
+	defer received.stop()
+	lock, err := r.take(cmd.Context(), db, l, received)
 	if err != nil {
 		return err
 	}
-	return r.hold(cmd.Context(), l, lock, path, signals)
+	return r.hold(cmd.Context(), l, lock, path, received)
 }
 
 func (r *run) locker(db *database) (locker, error) {
@@ -141,8 +141,8 @@ func (r *run) locker(db *database) (locker, error) {
 }
 
 // take acquires the lock. On any error nothing is held.
-func (r *run) take(ctx context.Context, db *database, l locker, signals *relay) (sqllock.Lock, error) {
-	waiting, done := signals.interrupting(ctx)
+func (r *run) take(ctx context.Context, db *database, l locker, received *signals) (sqllock.Lock, error) {
+	waiting, done := received.interrupting(ctx)
 	lock, err := r.acquire(waiting, db, l)
 	var interrupt *interruptError
 	if errors.As(done(), &interrupt) {
@@ -151,7 +151,7 @@ func (r *run) take(ctx context.Context, db *database, l locker, signals *relay) 
 		} else {
 			err = nil // a consequence of the signal
 		}
-		return nil, fail(exitSignal+signalNumber(interrupt.signal), errors.Join(interrupt, err))
+		return nil, fail(signalCode(interrupt.signal), errors.Join(interrupt, err))
 	}
 	return lock, err
 }
@@ -207,7 +207,7 @@ func (r *run) tellTrouble(_ context.Context, e sqllock.Event) {
 	}
 	r.told.Do(func() {
 		const what = "waiting: the database cannot be used for now"
-		if r.logFormat == logJSON {
+		if r.LogFormat == logJSON {
 			r.logger(r.line).Warn(what, slog.String("lock", e.Name), slog.Any("err", e.Err))
 			return
 		}
@@ -216,14 +216,14 @@ func (r *run) tellTrouble(_ context.Context, e sqllock.Event) {
 }
 
 // hold runs the command under the lock, and releases the lock.
-func (r *run) hold(ctx context.Context, l locker, lock sqllock.Lock, path string, signals *relay) error {
+func (r *run) hold(ctx context.Context, l locker, lock sqllock.Lock, path string, received *signals) error {
 	taken := time.Now()
 	// When ctx ends, hold ends the whole group of the command, not only the command.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), path)
 	cmd.Args = r.command
 	cmd.Env = r.childEnv(lock)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = r.Stdin, r.Stdout, r.Stderr
-	c, err := startChild(cmd, signals)
+	c, err := startChild(cmd, received)
 	if err != nil {
 		return fail(startCode(err), errors.Join(fmt.Errorf("cannot run the command: %w", err), l.Close())) // see take
 	}
@@ -233,9 +233,9 @@ func (r *run) hold(ctx context.Context, l locker, lock sqllock.Lock, path string
 	stop := context.AfterFunc(lock.Context(), func() { cancel(context.Cause(lock.Context())) }) //nolint:contextcheck // the lock's own
 	defer stop()
 	var ended error // why sqllock ended the command; nil if the command ended by itself
-	if !c.attend(work.Done(), signals.signals) {
+	if !c.attend(work.Done()) {
 		ended = context.Cause(work)
-		c.end(r.killAfter, signals.signals)
+		c.end(r.killAfter)
 	}
 	r.log.LogAttrs(ctx, slog.LevelInfo, "command ended", slog.Int("exit_code", c.code()))
 	released := context.Cause(lock.Context()) //nolint:contextcheck // the lock has its own context

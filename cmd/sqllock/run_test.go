@@ -92,11 +92,11 @@ func TestRunPassesStreamsThroughThatAreNoFiles(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	var out, errs bytes.Buffer
-	m := &Main{
+	c := &console{
 		Stdin: strings.NewReader("in"), Stdout: &out, Stderr: &errs,
 		Environ: []string{"SQLLOCK_DB=" + sqliteFile(t).url, "PATH=" + os.Getenv("PATH")},
 	}
-	code := m.Run(t.Context(), []string{"run", "x", "--", "sh", "-c", "cat; echo err >&2; exit 9"})
+	code := Run(t.Context(), c, []string{"run", "x", "--", "sh", "-c", "cat; echo err >&2; exit 9"})
 	if code != 9 || out.String() != "in" || errs.String() != "err\n" {
 		t.Errorf("code %d, stdout %q, stderr %q", code, out.String(), errs.String())
 	}
@@ -330,8 +330,8 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 		r, w := io.Pipe()
 		must(t, r.Close())
 		var errs bytes.Buffer
-		m := &Main{Stdin: strings.NewReader(""), Stdout: w, Stderr: &errs, Environ: []string{"SQLLOCK_DB=" + db.url}}
-		if code := m.Run(t.Context(), args); code != 74 || !strings.Contains(errs.String(), "closed pipe") {
+		c := &console{Stdin: strings.NewReader(""), Stdout: w, Stderr: &errs, Environ: []string{"SQLLOCK_DB=" + db.url}}
+		if code := Run(t.Context(), c, args); code != 74 || !strings.Contains(errs.String(), "closed pipe") {
 			t.Errorf("%q: code %d, stderr %q, want 74", args, code, errs.String())
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-func (m *Main) schemaCommand() *cobra.Command {
+func schemaCommand(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Print, apply or check the tables of leases",
@@ -18,14 +18,14 @@ func (m *Main) schemaCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		m.schemaPrintCommand(),
-		m.schemaUseCommand("apply", "Create the tables where they are missing", schema.Apply),
-		m.schemaUseCommand("check", "Say what is wrong with the tables, if anything is", schema.Check),
+		schemaPrintCommand(c),
+		schemaUseCommand(c, "apply", "Create the tables where they are missing", schema.Apply),
+		schemaUseCommand(c, "check", "Say what is wrong with the tables, if anything is", schema.Check),
 	)
 	return cmd
 }
 
-func (m *Main) schemaPrintCommand() *cobra.Command {
+func schemaPrintCommand(c *console) *cobra.Command {
 	var p place
 	var dialect string // empty: the dialect of the database
 	cmd := &cobra.Command{
@@ -35,7 +35,7 @@ func (m *Main) schemaPrintCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := schema.Dialect(dialect)
 			if !cmd.Flags().Changed("dialect") {
-				db, err := m.findDatabase(cmd, &p)
+				db, err := p.findDatabase(cmd, c)
 				if err != nil {
 					return err
 				}
@@ -45,7 +45,7 @@ func (m *Main) schemaPrintCommand() *cobra.Command {
 			if err := p.tables.Validate(d); err != nil {
 				return fail(exitUsage, err)
 			}
-			return fail(exitOutput, schema.Print(m.Stdout, d, p.tables))
+			return fail(exitOutput, schema.Print(c.Stdout, d, p.tables))
 		},
 	}
 	p.addFlags(cmd)
@@ -57,8 +57,8 @@ func (m *Main) schemaPrintCommand() *cobra.Command {
 }
 
 // schemaUseCommand returns a command that applies or checks the tables of a database.
-func (m *Main) schemaUseCommand(
-	use, short string, do func(context.Context, *sql.DB, schema.Dialect, schema.Tables) error,
+func schemaUseCommand(
+	c *console, use, short string, do func(context.Context, *sql.DB, schema.Dialect, schema.Tables) error,
 ) *cobra.Command {
 	var p place
 	cmd := &cobra.Command{
@@ -66,7 +66,7 @@ func (m *Main) schemaUseCommand(
 		Short: short,
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			db, err := m.openDatabase(cmd, &p)
+			db, err := p.openDatabase(cmd, c)
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqllock/sqllock/internal/lockname"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/schema"
 )
 
 const showHelp = `Says all that is known of the lock NAME, as a lease and as a session lock: whether it is held, by
@@ -21,8 +22,8 @@ type show struct {
 	name string
 }
 
-func (m *Main) showCommand() *cobra.Command {
-	s := &show{look: look{Main: m}}
+func showCommand(c *console) *cobra.Command {
+	s := &show{look: look{console: c}}
 	cmd := &cobra.Command{
 		Use:   "show [flags] NAME",
 		Short: "Say all about one lock",
@@ -32,7 +33,7 @@ func (m *Main) showCommand() *cobra.Command {
 		DisableFlagsInUseLine: true,
 	}
 	s.addFlags(cmd)
-	cmd.ValidArgsFunction = s.completeName(&s.place, cobra.ShellCompDirectiveNoFileComp)
+	cmd.ValidArgsFunction = s.completeName(s.console, cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }
 
@@ -73,7 +74,7 @@ func (s *show) session(ctx context.Context, db *database, locker sessionLocker) 
 		return nil, err
 	}
 	none := entry{name: s.name, serverName: serverName(s.name), kind: kindSession, state: stateFree}
-	if _, ok := locker.(pgLocker); ok {
+	if db.dialect == schema.Postgres {
 		return s.sharers(ctx, locker, none)
 	}
 	one := none

@@ -36,12 +36,12 @@ func unsigned(name string, h sqllock.Holder) sqllock.Holder {
 }
 
 // tellNames fills in the names of session locks from their owner texts, if the server's name of the lock matches.
-func (db *database) tellNames(ctx context.Context, entries []entry) error {
+func (db *database) tellNames(ctx context.Context, locks []sessionLock) error {
 	var serverName func(name string) string
-	for i := range entries {
-		e := &entries[i]
-		for at := range e.Owner {
-			if !strings.HasPrefix(e.Owner[at:], " (") || !strings.HasSuffix(e.Owner, ")") {
+	for i := range locks {
+		l := &locks[i]
+		for at := range l.Owner {
+			if !strings.HasPrefix(l.Owner[at:], " (") || !strings.HasSuffix(l.Owner, ")") {
 				continue
 			}
 			if serverName == nil {
@@ -50,8 +50,8 @@ func (db *database) tellNames(ctx context.Context, entries []entry) error {
 					return err
 				}
 			}
-			if name := e.Owner[at+2 : len(e.Owner)-1]; serverName(name) == e.serverName {
-				e.name, e.Owner = name, e.Owner[:at]
+			if name := l.Owner[at+2 : len(l.Owner)-1]; serverName(name) == l.serverName {
+				l.name, l.Owner = name, l.Owner[:at]
 				break
 			}
 		}

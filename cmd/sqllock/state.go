@@ -9,13 +9,13 @@ import (
 // stateFile returns the path of the database for users who name none.
 //
 // The XDG base directory specification requires that a relative path in XDG_STATE_HOME is ignored.
-func (m *Main) stateFile() (string, error) {
-	folder := m.getenv("XDG_STATE_HOME")
+func stateFile(c *console) (string, error) {
+	folder := c.getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(folder) {
-		home := m.getenv("HOME")
+		home := c.getenv("HOME")
 		switch runtime.GOOS {
 		case "windows":
-			folder = m.getenv("LocalAppData")
+			folder = c.getenv("LocalAppData")
 		case "darwin", "ios":
 			folder = filepath.Join(home, "Library", "Application Support")
 		default:

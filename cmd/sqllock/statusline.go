@@ -21,9 +21,9 @@ type statusLine struct {
 const eraseLine = "\r\x1b[K"
 
 // statusLine returns a status line on stderr. Windows consoles do not obey escape sequences by default.
-func (m *Main) statusLine() *statusLine {
-	terminal := isTerminal(m.Stderr) && m.logFormat != logJSON && m.getenv("TERM") != "dumb" && runtime.GOOS != "windows"
-	return &statusLine{w: m.Stderr, terminal: terminal}
+func (c *console) statusLine() *statusLine {
+	terminal := isTerminal(c.Stderr) && c.LogFormat != logJSON && c.getenv("TERM") != "dumb" && runtime.GOOS != "windows"
+	return &statusLine{w: c.Stderr, terminal: terminal}
 }
 
 // show shows a text of up to 80 columns. The terminal must not wrap it: it cuts a text that is too wide because of
@@ -38,6 +38,9 @@ func (l *statusLine) show(text string) {
 	l.shown = true
 	_, _ = io.WriteString(l.w, eraseLine+noWrap+text+wrap) // nothing depends on it
 }
+
+// visible reports whether there is a line.
+func (l *statusLine) visible() bool { return l.terminal }
 
 // erase removes the line.
 func (l *statusLine) erase() {

@@ -10,13 +10,13 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-func (m *Main) versionCommand() *cobra.Command {
+func versionCommand(c *console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(m.Stdout, version())
+			_, err := fmt.Fprintln(c.Stdout, version())
 			return fail(exitOutput, err)
 		},
 	}

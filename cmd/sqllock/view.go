@@ -21,7 +21,7 @@ type view struct {
 func (v view) rows(width, height int) []row {
 	rows := []row{{v.summary(), bold}}
 	for _, err := range v.wrong() {
-		rows = append(rows, row{strings.TrimPrefix(message(err), prefix), red})
+		rows = append(rows, row{messageText(err), red})
 	}
 	lately := v.lately[:min(len(v.lately), max(height/3, 1))]
 	room := height - len(rows) - 1 // minus an empty row

@@ -30,7 +30,7 @@ type waiting struct {
 
 // tellWaiting reports whom the wait is for, if the user wants to know, until the returned function is called.
 func (r *run) tellWaiting(ctx context.Context, db *database, l locker) (stop func()) {
-	if r.wait.limit == 0 && !r.wait.forever || !r.verbose && !r.line.terminal {
+	if r.wait.limit == 0 && !r.wait.forever || !r.verbose && !r.line.visible() {
 		return func() {}
 	}
 	w := &waiting{run: r, db: db, l: l}
@@ -98,4 +98,23 @@ func (w *waiting) text(at time.Time) string {
 	name = shortened(name, max(room/3, room-len([]rune(who))))
 	who = shortened(who, room-len([]rune(name)))
 	return fmt.Sprintf("waiting for %s: %s%s", name, who, rest)
+}
+
+// holderAttr returns the known fields of a holder, named as in the JSON of other commands.
+func holderAttr(h sqllock.Holder) slog.Attr {
+	var known []any
+	add := func(is bool, a slog.Attr) {
+		if is {
+			known = append(known, a)
+		}
+	}
+	add(h.Owner != "", slog.String("owner", h.Owner))
+	add(h.Host != "", slog.String("host", h.Host))
+	add(h.PID != 0, slog.Int("pid", h.PID))
+	add(h.Session != 0, slog.Int64("session", h.Session))
+	add(h.Address != "", slog.String("address", h.Address))
+	add(h.Token != 0, slog.Int64("token", h.Token))
+	add(!h.Since.IsZero(), slog.Time("since", h.Since))
+	add(!h.Until.IsZero(), slog.Time("until", h.Until))
+	return slog.Group("holder", known...)
 }

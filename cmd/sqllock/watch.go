@@ -55,8 +55,8 @@ type watch struct {
 	held     map[string]bool // the names of the leases in the last reading; only readings use it
 }
 
-func (m *Main) watchCommand() *cobra.Command {
-	w := &watch{search: search{look: look{Main: m}}}
+func watchCommand(c *console) *cobra.Command {
+	w := &watch{search: search{look: look{console: c}}}
 	cmd := &cobra.Command{
 		Use:   "watch [flags] [PREFIX]",
 		Short: "Show what happens to locks",
@@ -92,8 +92,8 @@ func (w *watch) run(cmd *cobra.Command, args []string) error {
 	defer r.close()
 	r.db.SetMaxIdleConns(0) // the pool itself is used once a minute
 
-	signals := newRelay()
-	defer signals.stop()
+	received := receiveSignals()
+	defer received.stop()
 	ctx, cancel := context.WithCancel(cmd.Context())
 	answers := w.ask(ctx, r)
 	defer func() {
@@ -102,13 +102,13 @@ func (w *watch) run(cmd *cobra.Command, args []string) error {
 		}
 	}()
 	select {
-	case sig := <-signals.signals:
+	case sig := <-received.C:
 		return endedBy(sig)
 	case first := <-answers:
 		if first.err != nil || cmd.Context().Err() != nil { // such an error is not likely to pass
 			return first.err
 		}
-		return w.follow(first, answers, signals)
+		return w.follow(first, answers, received)
 	}
 }
 
@@ -161,7 +161,7 @@ type wishes struct {
 }
 
 // follow shows answers until a signal, the user or the caller ends it.
-func (w *watch) follow(a answer, answers <-chan answer, signals *relay) (err error) {
+func (w *watch) follow(a answer, answers <-chan answer, received *signals) (err error) {
 	d, err := w.display()
 	if err != nil {
 		return fail(exitOutput, err)
@@ -195,21 +195,21 @@ func (w *watch) follow(a answer, answers <-chan answer, signals *relay) (err err
 			}
 		case <-wishes.quit:
 			return nil
-		case sig := <-signals.signals:
+		case sig := <-received.C:
 			return endedBy(sig)
 		}
 	}
 }
 
 // endedBy returns the error for an end by a signal, without a message.
-func endedBy(sig os.Signal) error { return &exitError{code: exitSignal + signalNumber(sig)} }
+func endedBy(sig os.Signal) error { return &exitError{code: signalCode(sig)} }
 
 // display returns a live view where that is possible, and lines otherwise.
 func (w *watch) display() (display, error) {
 	if w.json || runtime.GOOS == "windows" || w.getenv("TERM") == "dumb" || !isTerminal(w.Stdout) {
-		return &lines{Main: w.Main, json: w.json}, nil
+		return &lines{console: w.console, json: w.json}, nil
 	}
-	return openScreen(w)
+	return openLive(w)
 }
 
 // list lists the held and the expired leases, and also those of the last reading that are free now.

@@ -7,39 +7,41 @@ import (
 	"os/signal"
 )
 
-// relay receives the signals that are meant for the command. Before the command runs, signals that would end it end the
-// wait for the lock.
-type relay struct{ signals chan os.Signal }
+// signals receives the signals that are meant for the command. Before the command runs, signals that would end it end
+// the wait for the lock.
+type signals struct{ C chan os.Signal }
 
-// newRelay starts to receive signals.
-func newRelay() *relay {
-	r := &relay{signals: make(chan os.Signal, 16)}
-	r.receive(endingSignals()...)
+// receiveSignals starts to receive the signals that end a program. It also keeps a write to a closed pipe from ending
+// the program.
+func receiveSignals() *signals {
+	s := &signals{make(chan os.Signal, 16)}
+	s.receive(endingSignals()...)
 	outliveReaders()
-	return r
+	return s
 }
 
 // receive starts to receive these signals. A signal that is ignored, as under nohup, stays ignored.
-func (r *relay) receive(signals ...os.Signal) {
+func (s *signals) receive(signals ...os.Signal) {
 	for _, sig := range signals {
 		if !signal.Ignored(sig) {
-			signal.Notify(r.signals, sig)
+			signal.Notify(s.C, sig)
 		}
 	}
 }
 
-func (r *relay) stop() { signal.Stop(r.signals) }
+// stop stops to receive signals.
+func (s *signals) stop() { signal.Stop(s.C) }
 
 // interrupting returns a context that ends at the next signal. done also ends it, and returns the *interruptError if
 // there was a signal; later signals stay in the channel.
-func (r *relay) interrupting(ctx context.Context) (_ context.Context, done func() error) {
+func (s *signals) interrupting(ctx context.Context) (_ context.Context, done func() error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var interrupt *interruptError // written before stopped is closed
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
 		select {
-		case sig := <-r.signals:
+		case sig := <-s.C:
 			interrupt = &interruptError{sig}
 			cancel(interrupt)
 		case <-stop:

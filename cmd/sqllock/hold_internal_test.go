@@ -34,19 +34,19 @@ func TestALockThatWasLostIsNotReleased(t *testing.T) {
 	for _, lost := range []error{sqllock.ErrLost, sqllock.ErrExpired} {
 		ctx, lose := context.WithCancelCause(t.Context())
 		in, out := io.Pipe()
-		m := &Main{
+		c := &console{
 			Stdin: strings.NewReader(""), Stderr: io.Discard, Environ: []string{"PATH=" + os.Getenv("PATH")},
 			Stdout: out, // shows that the command runs
 		}
-		r := &run{Main: m, request: request{name: "x", command: []string{"sh", "-c", "echo runs; exec sleep 1000"}, killAfter: patience}, log: slog.New(slog.DiscardHandler)}
-		signals := newRelay()
+		r := &run{console: c, request: request{name: "x", command: []string{"sh", "-c", "echo runs; exec sleep 1000"}, killAfter: patience}, log: slog.New(slog.DiscardHandler)}
+		received := receiveSignals()
 		go func() {
 			_, _ = fmt.Fscanln(in, new(string))
 			lose(fmt.Errorf("%w: of a sudden", lost))
 			_, _ = io.Copy(io.Discard, in)
 		}()
-		err := r.hold(t.Context(), noLocker{}, lostLock{t, ctx}, "/bin/sh", signals)
-		signals.stop()
+		err := r.hold(t.Context(), noLocker{}, lostLock{t, ctx}, "/bin/sh", received)
+		received.stop()
 		_ = out.Close()
 		if codeOf(err) != exitLost {
 			t.Errorf("it ended with %v", err)
