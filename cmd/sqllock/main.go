@@ -11,9 +11,12 @@ import (
 	"context"
 	"os"
 	"time"
+
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/commands"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/console"
 )
 
 func main() {
-	c := &console{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), CompletionTime: time.Second}
-	os.Exit(Run(context.Background(), c, os.Args[1:]))
+	c := &console.Console{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), CompletionTime: time.Second}
+	os.Exit(commands.Run(context.Background(), c, os.Args[1:]))
 }
