@@ -1,5 +1,5 @@
-// Package database opens the database that the flags or the environment name, and the Lockers on it. All that differs
-// between the databases is here.
+// Package database opens the database that the flags or the environment name, and the Lockers on it. With package
+// doctor it is the only one that knows the drivers.
 package database
 
 import (

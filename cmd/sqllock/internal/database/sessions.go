@@ -17,8 +17,8 @@ import (
 // SessionLocker is a locker of session locks.
 type SessionLocker interface {
 	Locker
-	// Holders lists the session locks of the server, or on PostgreSQL those of the database: one for each holder, without
-	// names.
+	// Holders lists the session locks of the server, or on PostgreSQL those of the database, without names: one entry
+	// for each holder.
 	Holders(ctx context.Context) ([]SessionLock, error)
 	Terminate(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, ended bool, err error)
 }

@@ -1,5 +1,5 @@
-// Package locks has the commands about the locks of others: ls, show and watch show them, release takes one away, and
-// purge forgets the dead.
+// Package locks has the commands about the locks of others: ls, show and watch show them, release takes one from its
+// holder, and purge deletes expired leases.
 package locks
 
 import (

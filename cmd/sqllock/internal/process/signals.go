@@ -13,8 +13,8 @@ type Signals struct {
 	C chan os.Signal // the signals that have come
 }
 
-// ReceiveSignals starts to receive the signals that end a program. It also keeps a write to a closed pipe from ending
-// the program.
+// ReceiveSignals starts to receive the signals that end a program. It also makes a write to a closed pipe fail instead of
+// ending the program.
 func ReceiveSignals() *Signals {
 	s := &Signals{C: make(chan os.Signal, 16)}
 	s.receive(endingSignals()...)
@@ -31,7 +31,7 @@ func (s *Signals) receive(signals ...os.Signal) {
 	}
 }
 
-// Stop stops to receive signals.
+// Stop stops receiving signals.
 func (s *Signals) Stop() { signal.Stop(s.C) }
 
 // Interrupting returns a context that ends at the next signal. done also ends it, and returns the *InterruptError if
