@@ -1,14 +1,10 @@
 package main
 
 import (
-	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
-	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 )
 
@@ -37,37 +33,6 @@ func TestANameIsNotKeptForACommandThatCannotStart(t *testing.T) {
 	must(t, os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700))
 	call(t, on(t, db.url), 127, []string{"cannot run the command"}, "run", "--at-least", "1h", "x", "--", script)
 	call(t, on(t, db.url), 0, nil, "run", "--wait", "0", "x", "--", "true")
-}
-
-// late is a locker that acquires the lock at the same time as a signal arrives.
-type late struct {
-	locker
-	signals chan<- os.Signal
-}
-
-func (l late) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
-	lock, err := l.locker.TryAcquire(ctx, name, opts...)
-	l.signals <- os.Interrupt
-	<-ctx.Done()
-	return lock, err
-}
-
-func TestANameIsNotKeptForAWaitThatASignalEnds(t *testing.T) {
-	t.Parallel()
-	locktest.OncePerEngine(t)
-	file := sqliteFile(t)
-	db, err := openURL(file.url)
-	must(t, err)
-	defer db.close()
-	r := &run{log: slog.New(slog.DiscardHandler), request: request{name: "x", command: []string{"true"}, kind: kindLease, ttl: time.Hour, atLeast: time.Hour}}
-	l, err := r.locker(db)
-	must(t, err)
-	signals := make(chan os.Signal, 1)
-	lock, err := r.take(t.Context(), db, late{l, signals}, &relay{signals})
-	if lock != nil || codeOf(err) != 128+2 {
-		t.Errorf("%v, %v, want exit code 130", lock, err)
-	}
-	call(t, on(t, file.url), 0, nil, "run", "--wait", "0", "x", "--", "true")
 }
 
 func TestTheExitCodeForAHeldLockIsTheCallers(t *testing.T) {

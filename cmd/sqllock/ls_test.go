@@ -133,7 +133,7 @@ func TestLsListsSessionLocksWithoutTables(t *testing.T) {
 		if out := call(t, e, 0, []string{tables, "sqllock schema apply"}, "ls", "busy"); !strings.Contains(out, "\nbusy  session  -") {
 			t.Errorf("the table is\n%s", out)
 		}
-		serverName := keyName(pg.Key("busy"), false)
+		serverName := fmt.Sprintf("key %d", pg.Key("busy"))
 		if db.Engine == "mysql" {
 			var database string
 			must(t, db.Get(&database, "SELECT DATABASE()"))

@@ -9,50 +9,14 @@ package main
 
 import (
 	"context"
-	"io"
 	"os"
-	"strings"
 	"time"
+
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/commands"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/console"
 )
 
 func main() {
-	m := &Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), completionTime: time.Second}
-	os.Exit(m.Run(context.Background(), os.Args[1:]))
-}
-
-// Main is the program with its connections to the outside.
-type Main struct {
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-	Environ        []string // KEY=value, as os.Environ returns it
-
-	completionTime time.Duration // bounds the query for names in shell completion
-
-	logFormat string // of messages on stderr; empty: text
-}
-
-// Run runs the program with these arguments and returns its exit code. When ctx ends, it ends the command that runs
-// under a lock as if the lock had been lost.
-func (m *Main) Run(ctx context.Context, args []string) int {
-	root := m.rootCommand() //nolint:contextcheck // its commands get ctx from ExecuteContext
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
-	m.note(err)
-	return codeOf(err)
-}
-
-// getenv returns the value of an environment variable, or "".
-func (m *Main) getenv(key string) string {
-	value, _ := m.lookupEnv(key)
-	return value
-}
-
-// lookupEnv returns the value of an environment variable, and whether it is set.
-func (m *Main) lookupEnv(key string) (value string, set bool) {
-	for _, pair := range m.Environ {
-		if k, v, ok := strings.Cut(pair, "="); ok && k == key {
-			value, set = v, true
-		}
-	}
-	return value, set
+	c := &console.Console{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), CompletionTime: time.Second}
+	os.Exit(commands.Run(context.Background(), c, os.Args[1:]))
 }

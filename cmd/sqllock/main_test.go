@@ -20,6 +20,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/commands"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/console"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/schema"
 	"github.com/sqllock/sqllock/sqltest"
@@ -259,11 +261,11 @@ func (p *process) letGo() {
 func runHere(t *testing.T, e env, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	m := &Main{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, completionTime: time.Minute}
+	c := &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, CompletionTime: time.Minute}
 	for k, v := range e {
-		m.Environ = append(m.Environ, k+"="+v)
+		c.Environ = append(c.Environ, k+"="+v)
 	}
-	code = m.Run(t.Context(), args)
+	code = commands.Run(t.Context(), c, args)
 	return code, out.String(), errs.String()
 }
 

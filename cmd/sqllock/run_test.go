@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/commands"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/console"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/exit"
 	"github.com/sqllock/sqllock/internal/locktest"
 )
 
@@ -92,11 +95,11 @@ func TestRunPassesStreamsThroughThatAreNoFiles(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	var out, errs bytes.Buffer
-	m := &Main{
+	c := &console.Console{
 		Stdin: strings.NewReader("in"), Stdout: &out, Stderr: &errs,
 		Environ: []string{"SQLLOCK_DB=" + sqliteFile(t).url, "PATH=" + os.Getenv("PATH")},
 	}
-	code := m.Run(t.Context(), []string{"run", "x", "--", "sh", "-c", "cat; echo err >&2; exit 9"})
+	code := commands.Run(t.Context(), c, []string{"run", "x", "--", "sh", "-c", "cat; echo err >&2; exit 9"})
 	if code != 9 || out.String() != "in" || errs.String() != "err\n" {
 		t.Errorf("code %d, stdout %q, stderr %q", code, out.String(), errs.String())
 	}
@@ -296,7 +299,7 @@ func TestHelpHasTheExitCodesAndTheDatabases(t *testing.T) {
 		}
 		parts := []string{"sqllock help database", "sqllock help exit-codes"}
 		if command == "run --help" {
-			parts = []string{strings.TrimSpace(exitCodes()), "SQLLOCK_DB", "postgres://", "mysql://", "sqlite:PATH", "SQLLOCK_TOKEN"}
+			parts = []string{strings.TrimSpace(exit.Help()), "SQLLOCK_DB", "postgres://", "mysql://", "sqlite:PATH", "SQLLOCK_TOKEN"}
 		}
 		for _, part := range parts {
 			if !strings.Contains(stdout, part) {
@@ -330,8 +333,8 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 		r, w := io.Pipe()
 		must(t, r.Close())
 		var errs bytes.Buffer
-		m := &Main{Stdin: strings.NewReader(""), Stdout: w, Stderr: &errs, Environ: []string{"SQLLOCK_DB=" + db.url}}
-		if code := m.Run(t.Context(), args); code != 74 || !strings.Contains(errs.String(), "closed pipe") {
+		c := &console.Console{Stdin: strings.NewReader(""), Stdout: w, Stderr: &errs, Environ: []string{"SQLLOCK_DB=" + db.url}}
+		if code := commands.Run(t.Context(), c, args); code != 74 || !strings.Contains(errs.String(), "closed pipe") {
 			t.Errorf("%q: code %d, stderr %q, want 74", args, code, errs.String())
 		}
 	}

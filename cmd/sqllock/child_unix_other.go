@@ -1,8 +1,0 @@
-//go:build unix && !linux
-
-package main
-
-import "syscall"
-
-// dieWithParent does nothing: only Linux can kill a child together with its parent.
-func dieWithParent(*syscall.SysProcAttr) {}

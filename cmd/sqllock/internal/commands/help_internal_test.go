@@ -1,0 +1,81 @@
+package commands
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/console"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/exit"
+)
+
+func TestHelpExplainsTopics(t *testing.T) {
+	t.Parallel()
+	_, overview, _ := runArgs(t)
+	for _, topic := range topics() {
+		code, stdout, stderr := runArgs(t, "help", topic.Name())
+		if code != 0 || stderr != "" || !strings.Contains(stdout, topic.Long) {
+			t.Errorf("%s: code %d, stderr %q, %q", topic.Name(), code, stderr, stdout)
+		}
+		if !strings.Contains(overview, "sqllock "+topic.Name()) {
+			t.Errorf("sqllock --help does not have the topic %s", topic.Name())
+		}
+		for line := range strings.Lines(stdout) {
+			if len([]rune(line)) > 105 {
+				t.Errorf("%s: a long line: %s", topic.Name(), line)
+			}
+		}
+	}
+}
+
+func TestHelpRefusesWhatIsNoTopic(t *testing.T) {
+	t.Parallel()
+	for topic, says := range map[string]string{
+		"databse":                     `"databse"`,
+		"schema appl":                 `"appl"`,
+		"postgres://me:s3cret@host/x": "unexpected argument",
+	} {
+		code, stdout, stderr := runArgs(t, append([]string{"help"}, strings.Fields(topic)...)...)
+		if code != exit.Usage || stdout != "" || !strings.Contains(stderr, says) || strings.Contains(stderr, "s3cret") {
+			t.Errorf("%s: code %d, stdout %q, stderr %q", topic, code, stdout, stderr)
+		}
+	}
+}
+
+func TestHelpHasEveryVariable(t *testing.T) {
+	t.Parallel()
+	_, stdout, _ := runArgs(t, "help", "environment")
+	sources, err := filepath.Glob("../*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := 0
+	for _, source := range sources {
+		if strings.HasSuffix(source, "_test.go") {
+			continue
+		}
+		code, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile(`(SQLLOCK_[A-Z_]+)|Getenv\("(\w+)"\)`).FindAllStringSubmatch(string(code), -1) {
+			if all++; !strings.Contains(stdout, found[1]+found[2]) {
+				t.Errorf("%s: help does not have %s", source, found[0])
+			}
+		}
+	}
+	if all < 10 {
+		t.Errorf("there are %d variables in the code", all)
+	}
+}
+
+// runArgs runs the program inside the test process.
+func runArgs(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = Run(t.Context(), &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}, args)
+	return code, out.String(), errs.String()
+}

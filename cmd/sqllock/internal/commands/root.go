@@ -1,0 +1,62 @@
+// Package commands puts the commands of sqllock together, and has those that need no package of their own.
+package commands
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/bench"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/console"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/exit"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/flags"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/locks"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/run"
+)
+
+const rootHelp = `sqllock runs a command while it holds a lock in a SQL database, so that of all the
+machines and processes that use the same lock name only one runs at a time. It also shows who
+holds which lock, and takes a lock from a holder.
+
+  sqllock run nightly-report -- ./report.sh --month 7
+  sqllock ls
+  sqllock watch
+  sqllock show nightly-report
+  sqllock release --force nightly-report
+  sqllock purge
+  sqllock doctor`
+
+// Run runs the program with these arguments and returns its exit code. When ctx ends, it ends the command that runs
+// under a lock as if the lock had been lost.
+func Run(ctx context.Context, c *console.Console, args []string) int {
+	root := rootCommand(c) //nolint:contextcheck // its commands get ctx from ExecuteContext
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	c.Note(err)
+	return exit.CodeOf(err)
+}
+
+func rootCommand(c *console.Console) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "sqllock",
+		Short:         "Run a command while holding a lock in a SQL database, and look after locks",
+		Long:          flags.Help(rootHelp, flags.SeeAlso),
+		Version:       version(),
+		Args:          flags.NoArguments,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true // sqllock has its own completion command
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetIn(c.Stdin)
+	root.SetOut(c.Stdout)
+	root.SetErr(c.Stderr)
+	root.SetFlagErrorFunc(flags.Error)
+	root.AddCommand(run.Command(c), bench.Command(c), doctorCommand(c), schemaCommand(c), versionCommand(c), completionCommand(c))
+	root.AddCommand(locks.Commands(c)...)
+	root.AddCommand(topics()...)
+	root.SetHelpCommand(helpCommand(root))
+	return root
+}

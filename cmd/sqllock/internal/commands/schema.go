@@ -1,0 +1,89 @@
+package commands
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/console"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/database"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/exit"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/flags"
+	"github.com/sqllock/sqllock/schema"
+)
+
+func schemaCommand(c *console.Console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "schema",
+		Short: "Print, apply or check the tables of leases",
+		Long:  flags.Help("The tables that leases live in.", flags.SeeAlso),
+		Args:  flags.NoArguments,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		schemaPrintCommand(c),
+		schemaUseCommand(c, "apply", "Create the tables where they are missing", schema.Apply),
+		schemaUseCommand(c, "check", "Say what is wrong with the tables, if anything is", schema.Check),
+	)
+	return cmd
+}
+
+func schemaPrintCommand(c *console.Console) *cobra.Command {
+	var p database.Flags
+	var dialect string // empty: the dialect of the database
+	cmd := &cobra.Command{
+		Use:   "print",
+		Short: "Print the SQL that creates the tables; no database is asked",
+		Args:  flags.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d := schema.Dialect(dialect)
+			if !cmd.Flags().Changed("dialect") {
+				db, err := p.FindDatabase(cmd, c)
+				if err != nil {
+					return err
+				}
+				defer db.Close()
+				d = db.Dialect
+			}
+			if err := p.Tables.Validate(d); err != nil {
+				return exit.With(exit.Usage, err)
+			}
+			return exit.With(exit.Output, schema.Print(c.Stdout, d, p.Tables))
+		},
+	}
+	p.AddFlags(cmd)
+	flags.AddChoice(cmd, &dialect, "dialect", "`dialect` of the SQL, instead of a database: postgres, mysql (MariaDB too) or sqlite",
+		string(schema.Postgres), string(schema.MySQL), string(schema.SQLite))
+	cmd.MarkFlagsMutuallyExclusive("db", "dialect")
+	cmd.MarkFlagsMutuallyExclusive("db-file", "dialect")
+	return cmd
+}
+
+// schemaUseCommand returns a command that applies or checks the tables of a database.
+func schemaUseCommand(
+	c *console.Console, use, short string, do func(context.Context, *sql.DB, schema.Dialect, schema.Tables) error,
+) *cobra.Command {
+	var p database.Flags
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  flags.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			db, err := p.OpenDatabase(cmd, c)
+			if err != nil {
+				return err
+			}
+			defer db.Close()
+			if err := p.Tables.Validate(db.Dialect); err != nil {
+				return exit.With(exit.Usage, err)
+			}
+			if err := db.MakeFolder(); err != nil {
+				return exit.With(exit.Unavailable, err)
+			}
+			return exit.With(exit.Unavailable, do(cmd.Context(), db.DB.DB, db.Dialect, p.Tables))
+		},
+	}
+	p.AddFlags(cmd)
+	return cmd
+}

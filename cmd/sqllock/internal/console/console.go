@@ -1,0 +1,35 @@
+// Package console connects the program to the outside: its streams, its environment, what it reports, and the terminal.
+// Texts of other users become safe for a terminal here.
+package console
+
+import (
+	"io"
+	"strings"
+	"time"
+)
+
+// Console connects the program to the outside: it has the streams and the environment, and reports messages.
+type Console struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Environ        []string // KEY=value, as os.Environ returns it
+
+	LogFormat      string        // of messages on stderr; empty: text
+	CompletionTime time.Duration // bounds the query for names in shell completion
+}
+
+// Getenv returns the value of an environment variable, or "".
+func (c *Console) Getenv(key string) string {
+	value, _ := c.LookupEnv(key)
+	return value
+}
+
+// LookupEnv returns the value of an environment variable, and whether it is set.
+func (c *Console) LookupEnv(key string) (value string, set bool) {
+	for _, pair := range c.Environ {
+		if k, v, ok := strings.Cut(pair, "="); ok && k == key {
+			value, set = v, true
+		}
+	}
+	return value, set
+}

@@ -1,0 +1,57 @@
+package database
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	gomysql "github.com/go-sql-driver/mysql"
+)
+
+const urlForms = "the database is named by postgres://user:password@host/database, host=… dbname=…, " +
+	"mysql://user:password@host/database, user:password@tcp(host)/database or sqlite:PATH"
+
+var (
+	scheme   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+	keyword  = regexp.MustCompile(`^\s*[A-Za-z_]+\s*=`)
+	mysqlDSN = regexp.MustCompile(`^([^/].*@)?([a-z0-9]+\(.*\))?/[^/]*$`)
+)
+
+// openURL opens the database that a URL or a driver's own DSN names.
+func openURL(named string) (*Database, error) {
+	switch s := strings.ToLower(scheme.FindString(named)); {
+	case strings.HasPrefix(strings.ToLower(named), "sqlite:"):
+		return openSQLiteURL(named[len("sqlite:"):])
+	case s == "postgres://", s == "postgresql://":
+		if err := checkURL(named[len(s):]); err != nil {
+			return nil, err
+		}
+		return openPostgres(s + named[len(s):])
+	case s == "mysql://", s == "mariadb://":
+		if err := checkURL(named[len(s):]); err != nil {
+			return nil, err
+		}
+		return openMySQLURL(named)
+	case s != "":
+		return nil, errors.New("this kind of database URL is not known; " + urlForms)
+	case keyword.MatchString(named):
+		return openPostgres(named)
+	case mysqlDSN.MatchString(named):
+		config, err := gomysql.ParseDSN(named)
+		if err != nil {
+			return nil, errors.New("the MySQL DSN cannot be parsed; it should look like user:password@tcp(host:3306)/database")
+		}
+		return openMySQL(config)
+	}
+	return nil, errors.New("this is not the name of a database; " + urlForms)
+}
+
+// checkURL refuses a URL with a / ? or # in the password that is not percent-encoded. A parser would take a part of the
+// password for a host, a port or a database, and errors would show it.
+func checkURL(afterScheme string) error {
+	if i := strings.IndexAny(afterScheme, "/?#"); i >= 0 && strings.Contains(afterScheme[i:], "@") {
+		return errors.New("the database URL has an @ after a / ? or #: percent-encode what is special in its password " +
+			"(/ is %2F, ? is %3F, # is %23, @ is %40)")
+	}
+	return nil
+}

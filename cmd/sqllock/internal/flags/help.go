@@ -1,0 +1,12 @@
+// Package flags has what the commands share in their flags, arguments and help texts.
+package flags
+
+import "strings"
+
+// Help joins the parts of a help text.
+func Help(parts ...string) string {
+	return strings.TrimRight(strings.Join(parts, "\n\n"), "\n")
+}
+
+// SeeAlso replaces the text of the topics in the help of commands.
+const SeeAlso = "How a database is named: sqllock help database. What the exit code says: sqllock help exit-codes."

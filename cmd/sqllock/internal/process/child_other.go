@@ -1,0 +1,34 @@
+//go:build !unix
+
+package process
+
+import (
+	"os"
+	"syscall"
+
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/exit"
+)
+
+// endingSignals returns the signals that ask a program to end. On Windows they come from the console, which sends them
+// to every program in it.
+func endingSignals() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM} }
+
+func groupSignals() []os.Signal { return nil }
+func outliveReaders()           {}
+
+func (c *Child) attributes() *syscall.SysProcAttr { return nil }
+func (c *Child) forward(os.Signal)                {}
+func (c *Child) terminate()                       { c.kill() }
+func (c *Child) kill()                            { _ = c.cmd.Process.Kill() }
+func (c *Child) groupLives() bool                 { return false }
+
+// Code returns the exit code of the child.
+func (c *Child) Code() int { return c.cmd.ProcessState.ExitCode() }
+
+// SignalCode returns the exit code of a program that a signal has ended.
+func SignalCode(sig os.Signal) int {
+	if number, ok := sig.(syscall.Signal); ok {
+		return exit.Signal + int(number)
+	}
+	return exit.Signal + 2
+}

@@ -1,0 +1,90 @@
+//go:build unix
+
+package process
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/exit"
+)
+
+// endingSignals returns the signals that end a program that does not handle them.
+func endingSignals() []os.Signal {
+	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+}
+
+// groupSignals returns the other signals that sqllock forwards to a command.
+func groupSignals() []os.Signal {
+	return []os.Signal{syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT}
+}
+
+// outliveReaders makes a write to a pipe without a reader fail instead of ending sqllock, which must go on guarding the
+// command. The command does not inherit this.
+func outliveReaders() {
+	if !signal.Ignored(syscall.SIGPIPE) { // otherwise it is ignored already, and the command inherits that
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	}
+}
+
+// attributes returns the attributes that the child is started with.
+func (c *Child) attributes() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setpgid: c.ownGroup}
+	dieWithParent(attr)
+	return attr
+}
+
+// forward passes a signal on to the child. If the child shares the group for the sake of a terminal, it has already got
+// the signals that keys send.
+func (c *Child) forward(sig os.Signal) {
+	number, ok := sig.(syscall.Signal)
+	if !ok || !c.ownGroup && (number == syscall.SIGINT || number == syscall.SIGQUIT) {
+		return
+	}
+	if number == syscall.SIGTSTP {
+		// Both stop. The child gets SIGSTOP, which it cannot refuse, because nobody guards it meanwhile.
+		c.signal(syscall.SIGSTOP)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		return
+	}
+	c.signal(number)
+}
+
+// terminate asks the child to end. It also continues a stopped child, so that the child receives the signal.
+func (c *Child) terminate() {
+	c.signal(syscall.SIGTERM)
+	c.signal(syscall.SIGCONT)
+}
+
+func (c *Child) kill() { c.signal(syscall.SIGKILL) }
+
+// signal sends a signal to the child's group, or to the child if it has no group of its own. A missing receiver is no
+// error, and any other error has no remedy.
+func (c *Child) signal(sig syscall.Signal) {
+	if c.ownGroup {
+		_ = syscall.Kill(-c.cmd.Process.Pid, sig)
+		return
+	}
+	_ = c.cmd.Process.Signal(sig)
+}
+
+// groupLives reports whether any process is left in the child's own group.
+func (c *Child) groupLives() bool {
+	return c.ownGroup && !errors.Is(syscall.Kill(-c.cmd.Process.Pid, 0), syscall.ESRCH)
+}
+
+// Code returns the child's exit code, as a shell would report it.
+func (c *Child) Code() int {
+	if status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return exit.Signal + int(status.Signal())
+	}
+	return c.cmd.ProcessState.ExitCode()
+}
+
+// SignalCode returns the exit code of a program that a signal has ended.
+func SignalCode(sig os.Signal) int {
+	number, _ := sig.(syscall.Signal)
+	return exit.Signal + int(number)
+}

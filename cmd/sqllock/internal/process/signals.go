@@ -1,0 +1,68 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+)
+
+// Signals receives the signals that are meant for the command. Before the command runs, signals that would end it end
+// the wait for the lock.
+type Signals struct {
+	C chan os.Signal // the signals that have come
+}
+
+// ReceiveSignals starts to receive the signals that end a program. It also makes a write to a closed pipe fail instead of
+// ending the program.
+func ReceiveSignals() *Signals {
+	s := &Signals{C: make(chan os.Signal, 16)}
+	s.receive(endingSignals()...)
+	outliveReaders()
+	return s
+}
+
+// receive starts to receive these signals. A signal that is ignored, as under nohup, stays ignored.
+func (s *Signals) receive(signals ...os.Signal) {
+	for _, sig := range signals {
+		if !signal.Ignored(sig) {
+			signal.Notify(s.C, sig)
+		}
+	}
+}
+
+// Stop stops receiving signals.
+func (s *Signals) Stop() { signal.Stop(s.C) }
+
+// Interrupting returns a context that ends at the next signal. done also ends it, and returns the *InterruptError if
+// there was a signal; later signals stay in the channel.
+func (s *Signals) Interrupting(ctx context.Context) (_ context.Context, done func() error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var interrupt *InterruptError // written before stopped is closed
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		select {
+		case sig := <-s.C:
+			interrupt = &InterruptError{sig}
+			cancel(interrupt)
+		case <-stop:
+		}
+	}()
+	return ctx, func() error {
+		close(stop)
+		<-stopped
+		cancel(context.Canceled)
+		if interrupt == nil {
+			return nil
+		}
+		return interrupt
+	}
+}
+
+// InterruptError means that a signal ended the wait.
+type InterruptError struct{ Signal os.Signal }
+
+func (e *InterruptError) Error() string {
+	return fmt.Sprintf("ended by a signal (%v) before the lock was taken", e.Signal)
+}

@@ -1,0 +1,40 @@
+package run
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+)
+
+// EnvironmentHelp says which variables the command finds.
+const EnvironmentHelp = `The command finds in its environment:
+  SQLLOCK_NAME      the name of the lock
+  SQLLOCK_OWNER     what the holder calls itself: --owner, or its default
+  SQLLOCK_TOKEN     of a lease: a number that rises with every holder
+  SQLLOCK_EXPIRES   of a lease: until when the lock was sure to last when the command was
+                    started. sqllock ends the command then if no renewal succeeds before; as
+                    renewals go on, a command usually runs past it. It is in UTC by the clock
+                    of this machine, in the form 2026-01-31T23:59:59.999Z (RFC 3339).
+SQLLOCK_DB is there if it was set, for other calls of sqllock; --db and --db-file are not.`
+
+// rfc3339 is a form of RFC 3339 that truncates to milliseconds, so the printed time is never later than the real one.
+const rfc3339 = "2006-01-02T15:04:05.000Z07:00"
+
+// childEnv returns the environment of the command, without the variables that an outer sqllock has set.
+func (r *run) childEnv(lock sqllock.Lock) []string {
+	env := slices.DeleteFunc(slices.Clone(r.Environ), func(pair string) bool {
+		key, _, _ := strings.Cut(pair, "=")
+		return slices.Contains([]string{"SQLLOCK_NAME", "SQLLOCK_OWNER", "SQLLOCK_TOKEN", "SQLLOCK_EXPIRES"}, key)
+	})
+	env = append(env, "SQLLOCK_NAME="+r.name, "SQLLOCK_OWNER="+r.holder())
+	if lease, ok := lock.(*leasetable.Lease); ok {
+		env = append(env,
+			"SQLLOCK_TOKEN="+strconv.FormatInt(lease.Token(), 10),
+			"SQLLOCK_EXPIRES="+time.Now().Add(lease.Remaining()).UTC().Format(rfc3339))
+	}
+	return env
+}

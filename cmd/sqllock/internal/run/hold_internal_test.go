@@ -1,0 +1,60 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/console"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/database"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/exit"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/process"
+)
+
+// lostLock is a lock whose database cannot be reached.
+type lostLock struct {
+	*testing.T
+	ctx context.Context
+}
+
+func (l lostLock) Name() string             { return "x" }
+func (l lostLock) Context() context.Context { return l.ctx }
+
+func (l lostLock) Release(context.Context) error {
+	l.Error("a lock that was lost is released, which takes some seconds if the database cannot be reached")
+	return sqllock.ErrLost
+}
+
+// noLocker is a placeholder for a Locker that is not used.
+type noLocker struct{ database.Locker }
+
+func TestALockThatWasLostIsNotReleased(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []error{sqllock.ErrLost, sqllock.ErrExpired} {
+		ctx, lose := context.WithCancelCause(t.Context())
+		in, out := io.Pipe()
+		c := &console.Console{
+			Stdin: strings.NewReader(""), Stderr: io.Discard, Environ: []string{"PATH=" + os.Getenv("PATH")},
+			Stdout: out, // shows that the command runs
+		}
+		r := &run{Console: c, request: request{name: "x", command: []string{"sh", "-c", "echo runs; exec sleep 1000"}, killAfter: time.Minute}, log: slog.New(slog.DiscardHandler)}
+		received := process.ReceiveSignals()
+		go func() {
+			_, _ = fmt.Fscanln(in, new(string))
+			lose(fmt.Errorf("%w: of a sudden", lost))
+			_, _ = io.Copy(io.Discard, in)
+		}()
+		err := r.hold(t.Context(), noLocker{}, lostLock{t, ctx}, "/bin/sh", received)
+		received.Stop()
+		_ = out.Close()
+		if exit.CodeOf(err) != exit.Lost {
+			t.Errorf("it ended with %v", err)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package run
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+func TestTheLineOfAWaitSaysForWhomAndFits(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	ahead := time.Hour // the database's clock is ahead
+	lease := sqllock.Holder{Owner: "sqllock run sh", Host: "web-1", PID: 4711, Token: 3, Since: now.Add(ahead - 192*time.Second), Until: now.Add(ahead + 13*time.Second)}
+	long := lease
+	long.Owner, long.Host = strings.Repeat("long owner ", 20), strings.Repeat("host", 50)
+	for want, w := range map[string]waiting{
+		"waiting for x: somebody": {run: waitFor("x")},
+		"waiting for x: sqllock run sh, web-1/4711, held 3m12s, 13s left": {run: waitFor("x"), holder: lease, ahead: ahead},
+		"waiting for x: kept (--at-least), held 3m12s, 13s left; gives up in 20s": {
+			run: waitFor("x"), ahead: ahead, until: now.Add(20 * time.Second), holder: sqllock.Holder{Token: 1, Since: lease.Since, Until: lease.Until},
+		},
+		"waiting for x: app, 10.0.0.7/99, held 3m12s": {
+			run: waitFor("x"), ahead: ahead, holder: sqllock.Holder{Owner: "app", Address: "10.0.0.7", Session: 99, Since: lease.Since},
+		},
+		`waiting for "\x1b[2J": "\a", -, held 3m12s`: {
+			run: waitFor("\x1b[2J"), ahead: ahead, holder: sqllock.Holder{Owner: "\a", Since: lease.Since},
+		},
+	} {
+		got := w.text(now)
+		if got != want {
+			t.Errorf("it says %s\nwant    %s", got, want)
+		}
+	}
+
+	w := waiting{run: waitFor(strings.Repeat("n", 100)), until: now.Add(time.Hour - 1), holder: long, ahead: ahead}
+	got := w.text(now)
+	if len([]rune(got)) != 79 || strings.Count(got, "…") != 2 || !strings.HasSuffix(got, ", held 3m12s, 13s left; gives up in 59m59s") {
+		t.Errorf("a long one is %s", got)
+	}
+}
+
+func waitFor(name string) *run { return &run{request: request{name: name}} }
