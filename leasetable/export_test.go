@@ -198,11 +198,6 @@ func TakeLate(ctx context.Context, l *Locker, name string) (token int64, err err
 	return l.keeper.Store.AcquirePermit(ctx, name, state, make([]byte, 16), 1)
 }
 
-// KnownToken returns the token that l remembers of a name from an acquisition by token or from a release, or 0.
-func KnownToken(l *Locker, name string) int64 {
-	return l.keeper.Store.Known.Peek(name)
-}
-
 // TakeTooLate acquires a name inline for a caller that has left meanwhile. It reports whether the outcome is unknown.
 func TakeTooLate(ctx context.Context, l *Locker, name string) (unknown bool, err error) {
 	ls, err := l.keeper.Begin(ctx, "", l.ttl)

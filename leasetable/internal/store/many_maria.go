@@ -30,7 +30,7 @@ func (s *Store) atOnce(ctx context.Context, st Statement, reqs []*Request) (chan
 	}
 	known := false
 	if st == acquireAtOnce {
-		reqs, known = s.Known.recall(reqs)
+		reqs, known = s.known.recall(reqs)
 	}
 	number := strconv.FormatUint(rand.Uint64(), 10) //nolint:gosec // not a secret
 	text := s.TextFor(st, reqs, number)

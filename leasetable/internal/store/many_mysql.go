@@ -82,7 +82,7 @@ func (s *Store) acquireRead(ctx context.Context, reqs []*Request) (map[string]Re
 func (s *Store) releaseEach(ctx context.Context, reqs []*Request) (map[string]Result, error) {
 	if freed, done, err := s.atOnce(ctx, releaseAtOnce, reqs); done {
 		if reqs[0].MinHold == 0 {
-			s.Known.remember(freed)
+			s.known.remember(freed)
 		}
 		return freed, err
 	}

@@ -67,7 +67,7 @@ type row struct{ key any }
 func (s *Store) limitRowWait(ctx context.Context, p *conn.Pool, st Statement, args ...any) (done func(), err error) {
 	waits := p == s.Work && s.dialect != schema.SQLite
 	switch st {
-	case acquire, acquireFree, acquireKnown, release, releaseAsync, releaseKnown, releaseKnownAsync: // a queue limits their number
+	case acquire, acquireFree, release, releaseAsync: // a queue limits their number
 		waits = false
 	case openLease, noteWaiter, removeWaiter, clearPermit: // they insert a new row, or skip locked rows
 		waits = false

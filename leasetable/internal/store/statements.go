@@ -43,13 +43,9 @@ const (
 	acquireMany     Statement = "acquire_many"
 	releaseMany     Statement = "release_many"
 
-	acquireKnown Statement = "acquire_known" // PostgreSQL and MariaDB only, like the next one
-	releaseKnown Statement = "release_known"
-
-	releaseAsync      Statement = "release_async" // PostgreSQL only, like the next ones
-	acquireUnlocked   Statement = "acquire_unlocked"
-	releaseUnlocked   Statement = "release_unlocked"
-	releaseKnownAsync Statement = "release_known_async"
+	releaseAsync    Statement = "release_async" // PostgreSQL only, like the next ones
+	acquireUnlocked Statement = "acquire_unlocked"
+	releaseUnlocked Statement = "release_unlocked"
 
 	unlocked       Statement = "unlocked" // not SQLite, like the next ones
 	unlockedLease  Statement = "unlocked_lease"

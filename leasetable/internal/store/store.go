@@ -26,7 +26,7 @@ type Store struct {
 
 	Acquires, releases *queue
 
-	Known           knownTokens
+	known           knownTokens
 	unreliableNotes atomic.Bool // a session did not keep the notes of a statement; see atOnce
 
 	Durable bool // releases are durable, like acquisitions; see WithDurableRelease
@@ -113,11 +113,8 @@ func (s *Store) change(ctx context.Context, p *conn.Pool, st Statement, args ...
 	return rows, dberr.Classify(err)
 }
 
-// release runs release_known.sql if that suffices, and otherwise release.sql or release_async.sql.
+// release runs release.sql or release_async.sql.
 func (s *Store) release(ctx context.Context, req *Request) (got Result, err error) {
-	if got, err = s.releaseKnown(ctx, req); got.Token != 0 || err != nil {
-		return got, err
-	}
 	st, args := release, []any{[]byte(req.Name), req.ID, req.Token, req.minHoldUS()}
 	if s.commit(req) != nil { // there is no minimum hold
 		st, args = releaseAsync, args[:3]
@@ -125,7 +122,6 @@ func (s *Store) release(ctx context.Context, req *Request) (got Result, err erro
 	freed, n, err := s.changeNumber(ctx, s.Work, st, args...)
 	if freed {
 		got = Result{Token: req.Token, HasWaiter: n > 0}
-		s.noteReleased(req, got.HasWaiter)
 	}
 	return got, err
 }
@@ -148,16 +144,14 @@ const MaxName = 1024
 // AcquireFree acquires a name that has a row and is free. It does not wait for the row of a name that is held and
 // locked.
 func (s *Store) AcquireFree(ctx context.Context, req *Request) (got Result, err error) {
-	if got, err = s.acquireKnown(ctx, req); got.Token != 0 || err != nil {
-		return got, err
-	}
+	st := acquire
 	// MySQL truncates the upper bound of the range in acquire_free.sql to the length of a name, and looks up a name of
 	// the maximum length as `name = ?`.
 	if s.dialect == schema.MySQL && len(req.Name) < MaxName {
-		got.Token, err = s.claim(ctx, acquireFree, []byte(req.Name), req.ID, req.Since, req.Metadata)
-		return got, err
+		st = acquireFree
 	}
-	return s.acquire(ctx, req)
+	got.Token, err = s.claim(ctx, st, []byte(req.Name), req.ID, req.Since, req.Metadata)
+	return got, err
 }
 
 // Insert acquires a name that has no row. On MySQL and SQLite the acquire statements insert, too.

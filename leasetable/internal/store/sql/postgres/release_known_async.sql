@@ -1,6 +1,0 @@
--- Releases a name as release_known.sql does, without waiting until the commit is on disk.
--- Parameters: $1 name, $2 lease id, $3 token.
-UPDATE sqllock_lock
-SET lease_id = NULL, released_at = clock_timestamp(), hold_until = NULL
-FROM set_config('synchronous_commit', 'off', true)
-WHERE name = $1 AND lease_id = $2 AND token = $3 AND coalesce(waiter_until <= clock_timestamp(), true)
