@@ -13,8 +13,8 @@ type Signals struct {
 	C chan os.Signal // the signals that have come
 }
 
-// ReceiveSignals starts to receive the signals that end a program. It also makes a write to a closed pipe fail instead of
-// ending the program.
+// ReceiveSignals starts to receive the signals that end a program. It also makes a write to a closed pipe fail
+// instead of ending the program.
 func ReceiveSignals() *Signals {
 	s := &Signals{C: make(chan os.Signal, 16)}
 	s.receive(endingSignals()...)
