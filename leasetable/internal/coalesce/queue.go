@@ -93,16 +93,19 @@ func New[R, T any](hand func(f func()) error, a, b Kind[R, T]) (first, second *Q
 
 // Do serves a request, together with others if there are any.
 func (q *Queue[R, T]) Do(ctx context.Context, request R) (T, error) {
-	var call *Call[R, T]
+	var result T
+	var err error
 	alone := q.Inline(func() {
-		call = &Call[R, T]{request: request}
-		q.run(ctx, []*Call[R, T]{call}, true)
+		ctx, cancel := context.WithTimeout(ctx, q.within)
+		defer cancel()
+		result, err = q.statements.One(ctx, request)
 	})
 	if !alone {
-		call = q.Join(ctx, request)
+		call := q.Join(ctx, request)
 		<-call.done
+		return call.result, call.err
 	}
-	return call.result, call.err
+	return result, err
 }
 
 // Inline runs f, a statement for one request that may wait for a row lock, if there are no other requests and it can

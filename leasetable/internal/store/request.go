@@ -66,14 +66,14 @@ func (s *Store) AcquireSoon(ctx context.Context, req *Request, before bool) (Res
 // tried before, a statement of its own may wait for the row of the name.
 func (s *Store) ReleaseSoon(ctx context.Context, req *Request, before bool) (Result, error) {
 	if !s.OneWriter() && before {
-		return s.patiently(ctx, req, s.release)
+		return s.patiently(ctx, req, releases{s}.One)
 	}
 	return s.releases.Do(ctx, req)
 }
 
 // acquirePatiently acquires a name that is free by a statement that may wait for its row.
 func (s *Store) acquirePatiently(ctx context.Context, req *Request) (Result, error) {
-	return s.patiently(ctx, req, s.acquire)
+	return s.patiently(ctx, req, acquisitions{s}.One)
 }
 
 // patiently runs a statement for req once it may wait for a row lock, or need not wait.
@@ -86,9 +86,10 @@ func (s *Store) patiently(ctx context.Context, req *Request, run func(context.Co
 	return run(ctx, req)
 }
 
-// One implements coalesce.Statements.
-func (s acquisitions) One(ctx context.Context, req *Request) (Result, error) {
-	return s.acquire(ctx, req)
+// One runs acquire.sql. It implements coalesce.Statements.
+func (s acquisitions) One(ctx context.Context, req *Request) (got Result, err error) {
+	got.Token, err = s.claim(ctx, acquire, []byte(req.Name), req.ID, req.Since, req.Metadata)
+	return got, err
 }
 
 // Many implements coalesce.Statements.
@@ -99,8 +100,18 @@ func (s acquisitions) Many(ctx context.Context, reqs []*Request) ([]Result, erro
 // Alike implements coalesce.Statements.
 func (acquisitions) Alike(a, b *Request) bool { return a.alike(b) }
 
-// One implements coalesce.Statements.
-func (s releases) One(ctx context.Context, req *Request) (Result, error) { return s.release(ctx, req) }
+// One runs release.sql or release_async.sql. It implements coalesce.Statements.
+func (s releases) One(ctx context.Context, req *Request) (got Result, err error) {
+	st, args := release, []any{[]byte(req.Name), req.ID, req.Token, req.minHoldUS()}
+	if s.commit(req) != nil { // there is no minimum hold
+		st, args = releaseAsync, args[:3]
+	}
+	freed, n, err := s.changeNumber(ctx, s.Work, st, args...)
+	if freed {
+		got = Result{Token: req.Token, HasWaiter: n > 0}
+	}
+	return got, err
+}
 
 // Many implements coalesce.Statements.
 func (s releases) Many(ctx context.Context, reqs []*Request) ([]Result, error) {

@@ -113,29 +113,10 @@ func (s *Store) change(ctx context.Context, p *conn.Pool, st Statement, args ...
 	return rows, dberr.Classify(err)
 }
 
-// release runs release.sql or release_async.sql.
-func (s *Store) release(ctx context.Context, req *Request) (got Result, err error) {
-	st, args := release, []any{[]byte(req.Name), req.ID, req.Token, req.minHoldUS()}
-	if s.commit(req) != nil { // there is no minimum hold
-		st, args = releaseAsync, args[:3]
-	}
-	freed, n, err := s.changeNumber(ctx, s.Work, st, args...)
-	if freed {
-		got = Result{Token: req.Token, HasWaiter: n > 0}
-	}
-	return got, err
-}
-
 // ReleaseByLease runs release_by_lease.sql.
 func (s *Store) ReleaseByLease(ctx context.Context, name string, id []byte, keep time.Duration) (freed int64, err error) {
 	req := &Request{MinHold: keep}
 	return s.change(ctx, s.Work, releaseByLease, row{[]byte(name)}, id, req.minHoldUS())
-}
-
-// acquire runs acquire.sql.
-func (s *Store) acquire(ctx context.Context, req *Request) (got Result, err error) {
-	got.Token, err = s.claim(ctx, acquire, []byte(req.Name), req.ID, req.Since, req.Metadata)
-	return got, err
 }
 
 // MaxName is the maximum length of a name in bytes.
