@@ -15,7 +15,7 @@ const diagnoseTimeout = time.Second
 
 // Diagnose adds to the error of a statement that was not answered whether the server answers another one and, on
 // PostgreSQL, whether commits may be waiting for a synchronous standby. It returns other errors unchanged.
-func (s *Store) Diagnose(ctx context.Context, err error) error {
+func (s reads) Diagnose(ctx context.Context, err error) error {
 	if !errors.Is(err, dberr.ErrSlow) || dberr.OutcomeKnown(err) {
 		return err
 	}

@@ -5,11 +5,26 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/schema"
 )
+
+// ReleaseByLease runs release_by_lease.sql.
+func (s holds) ReleaseByLease(ctx context.Context, name string, id []byte, keep time.Duration) (freed int64, err error) {
+	req := &Request{MinHold: keep}
+	return s.change(ctx, s.Work, releaseByLease, row{[]byte(name)}, id, req.minHoldUS())
+}
+
+// Takeover runs takeover.sql.
+func (s holds) Takeover(ctx context.Context, req *Request, dead []byte) (token int64, err error) {
+	return s.claim(ctx, takeover, req.ID, row{[]byte(req.Name)}, dead, req.Since, req.Metadata)
+}
+
+// holds are the steps on a name that a lease holds, or held.
+type holds struct{ *database }
 
 // Held is a name that a lease holds, alone or by a permit.
 type Held struct {
@@ -20,14 +35,14 @@ type Held struct {
 }
 
 // Move moves a name from one lease to another, and reports whether it is on the new one.
-func (s *Store) Move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error) {
+func (s holds) Move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error) {
 	n, err := s.claim(ctx, move, to, row{[]byte(name)}, token, from)
 	return n != 0, err
 }
 
 // Adopt moves a name from the lease of a ticket to the lease id, bumps its token and attaches metadata, unless that is
 // nil. It returns the new token, or 0 if the name was not there. A repetition finds what the first attempt did.
-func (s *Store) Adopt(ctx context.Context, from Held, id, metadata []byte) (token int64, err error) {
+func (s holds) Adopt(ctx context.Context, from Held, id, metadata []byte) (token int64, err error) {
 	var attach any // null keeps the metadata
 	if metadata != nil {
 		attach = metadata
@@ -37,7 +52,7 @@ func (s *Store) Adopt(ctx context.Context, from Held, id, metadata []byte) (toke
 
 // HandOff bumps the token of a held name and replaces its metadata. It returns the new token, or 0 if the name was not
 // held with the token, and whether another process waits for the name. After an error the token may have been bumped.
-func (s *Store) HandOff(ctx context.Context, h Held, metadata []byte) (next int64, hasWaiter bool, err error) {
+func (s holds) HandOff(ctx context.Context, h Held, metadata []byte) (next int64, hasWaiter bool, err error) {
 	n, err := s.claim(ctx, handOff, metadata, []byte(h.Name), h.Lease, h.Token)
 	if err != nil { // even if n is set: a standby may not have the new token
 		return 0, false, err
@@ -47,19 +62,19 @@ func (s *Store) HandOff(ctx context.Context, h Held, metadata []byte) (next int6
 
 // Convert acquires a name that is free for a lease, on the condition that it has this token and no permits. It returns
 // the new token, or 0.
-func (s *Store) Convert(ctx context.Context, name string, token int64, id, metadata []byte) (next int64, err error) {
+func (s holds) Convert(ctx context.Context, name string, token int64, id, metadata []byte) (next int64, err error) {
 	return s.claim(ctx, convert, id, metadata, row{[]byte(name)}, token)
 }
 
 // SetMetadata replaces the metadata of a held name. It reports whether the name was held.
-func (s *Store) SetMetadata(ctx context.Context, h Held, metadata []byte) (held bool, err error) {
+func (s holds) SetMetadata(ctx context.Context, h Held, metadata []byte) (held bool, err error) {
 	token, err := s.claim(ctx, setMetadata, metadata, row{[]byte(h.Name)}, h.Lease, h.Token)
 	return token != 0, err
 }
 
 // Force frees a name if its state is still the one that was read, and notes a change for its lease. It reports
 // whether the state was still the same.
-func (s *Store) Force(ctx context.Context, name string, state State) (bool, error) {
+func (s holds) Force(ctx context.Context, name string, state State) (bool, error) {
 	args := []any{row{[]byte(name)}, state.LeaseID, state.Token}
 	switch s.dialect {
 	case schema.MySQL:
@@ -74,7 +89,7 @@ func (s *Store) Force(ctx context.Context, name string, state State) (bool, erro
 }
 
 // forceSQLite does what force does in two statements: SQLite has no statement that changes two tables.
-func (s *Store) forceSQLite(ctx context.Context, args []any) (bool, error) {
+func (s holds) forceSQLite(ctx context.Context, args []any) (bool, error) {
 	tx, err := s.Work.BeginTxx(ctx, nil)
 	if err != nil {
 		return false, dberr.Classify(err)
@@ -101,7 +116,7 @@ type Transaction struct {
 }
 
 // Pin makes sure that a name stays held until the transaction has ended. It reports whether the name is held.
-func (s *Store) Pin(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
+func (s holds) Pin(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
 	if s.OnGalera() {
 		switch {
 		case h.Permit:
@@ -127,7 +142,7 @@ func (s *Store) Pin(ctx context.Context, tx Transaction, h Held) (found bool, er
 // undoes the transaction, or not even that: a transaction that is about to commit is replayed afterwards if it has
 // written nothing that the takeover wrote. Of two transactions that write the same row, the second one fails at its
 // commit, so pinGalera writes the row.
-func (s *Store) pinGalera(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
+func (s holds) pinGalera(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
 	for _, by := range []int64{1, -1} {
 		text, args := s.bind(guardGalera, []any{by, []byte(h.Name), h.Lease, h.Token + max(-by, 0)})
 		result, err := tx.Exec(ctx, text, args)

@@ -14,6 +14,9 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
+// leases are the steps on rows of leases.
+type leases struct{ *database }
+
 // LeaseRow is a new row of the table of leases.
 type LeaseRow struct {
 	ID          []byte
@@ -31,7 +34,7 @@ var errOldProgram = fmt.Errorf("%w: the tables take a later release of this prog
 // OpenLease commits a lease row, and returns when the statement was sent. It connects first: the statement has less
 // time than connecting may take. The error matches ErrNoLease. After an error the row may be there, but nothing refers
 // to it, and it expires.
-func (s *Store) OpenLease(ctx context.Context, l LeaseRow, within time.Duration) (sent time.Time, err error) {
+func (s leases) OpenLease(ctx context.Context, l LeaseRow, within time.Duration) (sent time.Time, err error) {
 	p := s.Renewals
 	if l.Ticket {
 		p = s.Work
@@ -61,37 +64,37 @@ func (s *Store) OpenLease(ctx context.Context, l LeaseRow, within time.Duration)
 
 // Renew renews a lease. It reports whether the lease row was there, and returns the count of changes that others made
 // to the locks of the lease.
-func (s *Store) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
+func (s leases) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
 	return s.changeNumber(ctx, s.Renewals, renew, id)
 }
 
 // EndLease deletes a lease row, and so frees all that the lease holds. It uses the connection for renewals.
-func (s *Store) EndLease(ctx context.Context, id []byte) error {
+func (s leases) EndLease(ctx context.Context, id []byte) error {
 	_, err := s.change(ctx, s.Renewals, endLease, id)
 	return err
 }
 
 // EndTicket deletes the lease row of a ticket. It may wait for the row.
-func (s *Store) EndTicket(ctx context.Context, id []byte) error {
+func (s leases) EndTicket(ctx context.Context, id []byte) error {
 	_, err := s.change(ctx, s.Work, endLease, row{id})
 	return err
 }
 
 // Expire deletes the row of a lease that has expired, and reports whether it did. A renewal that comes before keeps the
 // lease alive; a renewal that comes after finds no row.
-func (s *Store) Expire(ctx context.Context, id []byte) (expired bool, err error) {
+func (s leases) Expire(ctx context.Context, id []byte) (expired bool, err error) {
 	rows, err := s.change(ctx, s.Work, expire, row{id})
 	return rows > 0, err
 }
 
 // ExpireUnchanged deletes the row of a lease that was not renewed since its renewals were counted, and reports whether
 // it did.
-func (s *Store) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (expired bool, err error) {
+func (s leases) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (expired bool, err error) {
 	rows, err := s.change(ctx, s.Work, expireUnchanged, row{id}, renewals)
 	return rows > 0, err
 }
 
 // Purge deletes up to limit rows of leases that expired at least the given time ago, and returns how many.
-func (s *Store) Purge(ctx context.Context, ago time.Duration, limit int) (int64, error) {
+func (s leases) Purge(ctx context.Context, ago time.Duration, limit int) (int64, error) {
 	return s.change(ctx, s.Work, purge, max(ago, 0).Microseconds(), limit)
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/jmoiron/sqlx"
 
@@ -13,8 +14,15 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
+// batches are the steps for many names at a time.
+type batches struct {
+	*database
+	known           knownTokens
+	unreliableNotes atomic.Bool // a session did not keep the notes of a statement; see atOnce
+}
+
 // AcquireMany takes those names of reqs that are free. The requests are alike.
-func (s *Store) AcquireMany(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
+func (s *batches) AcquireMany(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
 	req := reqs[0]
 	switch s.dialect {
 	case schema.MySQL:
@@ -27,7 +35,7 @@ func (s *Store) AcquireMany(ctx context.Context, reqs []*Request) (got map[strin
 }
 
 // acquireRows is AcquireMany on PostgreSQL.
-func (s *Store) acquireRows(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
+func (s *batches) acquireRows(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
 	take := func(st Statement, reqs []*Request) (got map[string]Result, err error) {
 		err = s.Work.Replicated(func() (err error) {
 			got, err = s.names(s.query(ctx, s.Work, st, array(reqs, appendBytea), reqs[0].ID, reqs[0].Metadata))
@@ -53,7 +61,7 @@ func (s *Store) acquireRows(ctx context.Context, reqs []*Request) (got map[strin
 
 // ReleaseMany frees those names of reqs that are held as requested and whose rows nobody has locked. The requests are
 // alike.
-func (s *Store) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[string]Result, err error) {
+func (s *batches) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[string]Result, err error) {
 	req := reqs[0]
 	switch s.dialect {
 	case schema.MySQL:
@@ -73,7 +81,7 @@ func (s *Store) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[str
 
 // names reads the results of names. With an error nothing is known, whatever the rows before it say: the statement may
 // have been rolled back, or not be committed yet.
-func (s *Store) names(rows *sqlx.Rows, err error) (map[string]Result, error) {
+func (s *database) names(rows *sqlx.Rows, err error) (map[string]Result, error) {
 	if err != nil {
 		return nil, dberr.Classify(err)
 	}

@@ -3,23 +3,15 @@ package store
 import (
 	"context"
 
-	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/schema"
 )
 
-// ReadPermits reads the state of a name, and all its permits.
-func (s *Store) ReadPermits(ctx context.Context, name string) (state State, err error) {
-	all, err := s.states(ctx, readPermits, []byte(name))
-	if err != nil || len(all) == 0 || all[0].Permit {
-		return State{}, err // permits without a lock row: somebody deleted the row
-	}
-	all[0].Permits = all[1:]
-	return all[0], nil
-}
+// permits are the steps on shares and permits of a name.
+type permits struct{ *database }
 
 // AcquirePermit takes a permit of a name whose lock row is still as in state. It returns the permit's token, or 0 if
 // the row has changed. The token is the next one after that in state, whatever becomes of the answer.
-func (s *Store) AcquirePermit(ctx context.Context, name string, state State, id []byte, limit int) (token int64, err error) {
+func (s permits) AcquirePermit(ctx context.Context, name string, state State, id []byte, limit int) (token int64, err error) {
 	if s.dialect == schema.Postgres {
 		return s.number(ctx, s.Work, acquirePermit, row{[]byte(name)}, state.Token, limit, state.LeaseID, id)
 	}
@@ -45,27 +37,27 @@ func (s *Store) AcquirePermit(ctx context.Context, name string, state State, id 
 }
 
 // ReleasePermit frees a permit, and returns how many it freed: one or none.
-func (s *Store) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (int64, error) {
+func (s permits) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (int64, error) {
 	return s.change(ctx, s.Work, releasePermit, row{[]byte(name)}, id, row{token})
 }
 
 // ClearPermit clears the permit of a lease that is over, and reports whether it did. A guarded transaction prevents
 // that.
-func (s *Store) ClearPermit(ctx context.Context, name string, place State) (bool, error) {
+func (s permits) ClearPermit(ctx context.Context, name string, place State) (bool, error) {
 	rows, err := s.change(ctx, s.Work, clearPermit, []byte(name), place.LeaseID, place.Token)
 	return rows > 0, err
 }
 
 // BumpToken bumps the token of a name if it is still the given one. From then on nobody takes a permit on the condition
 // that the name has this token.
-func (s *Store) BumpToken(ctx context.Context, name string, token int64) error {
+func (s permits) BumpToken(ctx context.Context, name string, token int64) error {
 	_, err := s.change(ctx, s.Work, bumpToken, row{[]byte(name)}, token)
 	return err
 }
 
 // ForcePermits frees all permits of a name, and notes a change on their leases. It reports whether nobody had taken a
 // permit since they were read.
-func (s *Store) ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
+func (s permits) ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
 	if s.dialect == schema.Postgres {
 		n, err := s.number(ctx, s.Work, forcePermits, []byte(name), token)
 		return n > 0, err
@@ -83,37 +75,4 @@ func (s *Store) ForcePermits(ctx context.Context, name string, token int64) (for
 		return true, err
 	})
 	return forced && err == nil, err
-}
-
-// runner runs a statement in a transaction, and returns how many rows it changed.
-type runner func(st Statement, args ...any) (int64, error)
-
-// inTransaction runs statements in one transaction, for the dialects that cannot change two tables in one statement. It
-// commits if f reports that it has changed something. The statements may wait for the row lock of key, or for any row
-// lock if key is nil.
-func (s *Store) inTransaction(ctx context.Context, key any, f func(run runner) (bool, error)) error {
-	patient, err := s.mayWait(ctx, nextPermit, key)
-	if err != nil {
-		return err
-	}
-	defer patient()
-	tx, err := s.Work.BeginTxx(ctx, nil)
-	if err != nil {
-		return dberr.Classify(err)
-	}
-	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
-	run := func(st Statement, args ...any) (int64, error) {
-		text, args := s.bind(st, args)
-		result, err := tx.ExecContext(ctx, text, args...)
-		if err != nil {
-			return 0, dberr.Classify(err)
-		}
-		rows, err := result.RowsAffected()
-		return rows, dberr.Classify(err)
-	}
-	done, err := f(run)
-	if err != nil || !done {
-		return err
-	}
-	return dberr.Classify(tx.Commit())
 }

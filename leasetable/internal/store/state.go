@@ -13,6 +13,9 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
+// reads are the steps that write nothing.
+type reads struct{ *database }
+
 // State is a row of a statement that reads or lists names and permits: the state of a name, or of one of its
 // permits.
 type State struct {
@@ -59,7 +62,7 @@ func (r *raw) Scan(from any) (err error) {
 }
 
 // Read reads the state of a name, with its shares or permits. A name that was never acquired reads as free.
-func (s *Store) Read(ctx context.Context, name string) (state State, err error) {
+func (s reads) Read(ctx context.Context, name string) (state State, err error) {
 	all, err := s.states(ctx, readState, []byte(name))
 	if err != nil || len(all) == 0 {
 		return State{}, err
@@ -71,7 +74,7 @@ func (s *Store) Read(ctx context.Context, name string) (state State, err error) 
 }
 
 // states runs a statement that returns names, shares or permits.
-func (s *Store) states(ctx context.Context, st Statement, args ...any) (all []State, err error) {
+func (s reads) states(ctx context.Context, st Statement, args ...any) (all []State, err error) {
 	rows, err := s.query(ctx, s.Work, st, args...)
 	if err != nil {
 		return nil, dberr.Classify(err)
@@ -95,17 +98,17 @@ func (s *Store) states(ctx context.Context, st Statement, args ...any) (all []St
 
 // List returns the states of up to limit names from from to last, in the order of their bytes. The permits of names are
 // not among them: see ListPermits.
-func (s *Store) List(ctx context.Context, from, last string, limit int) ([]State, error) {
+func (s reads) List(ctx context.Context, from, last string, limit int) ([]State, error) {
 	return s.states(ctx, list, []byte(from), []byte(last), limit)
 }
 
 // ListPermits returns the permits of the names from from to last, in the order of names and tokens.
-func (s *Store) ListPermits(ctx context.Context, from, last []byte) ([]State, error) {
+func (s reads) ListPermits(ctx context.Context, from, last []byte) ([]State, error) {
 	return s.states(ctx, listPermits, from, last)
 }
 
 // NamesOf returns the names and permits that a lease holds: their names, tokens, and which of them are permits.
-func (s *Store) NamesOf(ctx context.Context, id []byte) ([]State, error) {
+func (s reads) NamesOf(ctx context.Context, id []byte) ([]State, error) {
 	return s.states(ctx, namesOf, id)
 }
 
@@ -176,4 +179,14 @@ func LimitOf(permits []State) (limit int) {
 		}
 	}
 	return limit
+}
+
+// ReadPermits reads the state of a name, and all its permits.
+func (s reads) ReadPermits(ctx context.Context, name string) (state State, err error) {
+	all, err := s.states(ctx, readPermits, []byte(name))
+	if err != nil || len(all) == 0 || all[0].Permit {
+		return State{}, err // permits without a lock row: somebody deleted the row
+	}
+	all[0].Permits = all[1:]
+	return all[0], nil
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"encoding/hex"
-	"fmt"
 	"strings"
 )
 
@@ -82,17 +81,4 @@ func (f *statementText) bytes(b []byte) {
 	}
 	f.write("x'")
 	f.text = append(hex.AppendEncode(f.text, b), '\'')
-}
-
-// number writes a number, or NULL for nil.
-func (f *statementText) number(n any) {
-	switch {
-	case f.marked:
-		f.write("?")
-		f.args = append(f.args, n)
-	case n == nil:
-		f.write("NULL")
-	default:
-		f.text = fmt.Append(f.text, n)
-	}
 }

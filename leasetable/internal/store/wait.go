@@ -8,33 +8,29 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock/leasetable/internal/conn"
-	"github.com/sqllock/sqllock/schema"
 )
+
+// waits are the steps of waiters: notes in the row of a name, which decide nothing, and notifications.
+type waits struct{ *database }
 
 // NoteWaiter notes in the row of a held name, for the given time, that somebody waits for it since then. An earlier
 // note stays. It reports false if the name is free, or its row is locked.
-func (s *Store) NoteWaiter(ctx context.Context, name string, since int64, within time.Duration) (noted bool, err error) {
+func (s waits) NoteWaiter(ctx context.Context, name string, since int64, within time.Duration) (noted bool, err error) {
 	rows, err := s.change(ctx, s.Work, noteWaiter, []byte(name), since, within.Microseconds())
 	return rows > 0, err
 }
 
 // RemoveWaiter removes the note of the waiter that waits since then, unless the row is locked: the note expires.
-func (s *Store) RemoveWaiter(ctx context.Context, name string, since int64) error {
+func (s waits) RemoveWaiter(ctx context.Context, name string, since int64) error {
 	_, err := s.change(ctx, s.Work, removeWaiter, []byte(name), since)
 	return err
 }
 
 // NoteExclusiveWaiter keeps others from taking permits of a name for us microseconds; nil ends that.
-func (s *Store) NoteExclusiveWaiter(ctx context.Context, name string, us any) error {
+func (s waits) NoteExclusiveWaiter(ctx context.Context, name string, us any) error {
 	_, err := s.change(ctx, s.Work, noteExclusiveWaiter, row{[]byte(name)}, us)
 	return err
 }
-
-// MayNotify reports whether releases notify waiters of other processes, unless a pooler is in between.
-func (s *Store) MayNotify() bool { return s.dialect == schema.Postgres }
-
-// Notifies reports whether releases notify waiters of other processes.
-func (s *Store) Notifies() bool { return s.MayNotify() && !s.BehindPooler() }
 
 // channel is the channel that releases notify on PostgreSQL if another process waits; see release.sql. The payload is
 // since when the longest waiter has waited, and the name in hex.
@@ -45,7 +41,7 @@ type subscription struct{ *conn.Listener }
 
 // Subscribe opens a connection that receives the releases of names. It notifies that connection itself: the first
 // release that arrives has no name.
-func (s *Store) Subscribe(ctx context.Context) (subscription, error) {
+func (s waits) Subscribe(ctx context.Context) (subscription, error) {
 	l, err := s.Listen(ctx, channel)
 	return subscription{l}, err
 }

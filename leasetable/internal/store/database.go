@@ -1,0 +1,209 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/sqllock/sqllock/leasetable/internal/conn"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/schema"
+)
+
+// database runs the statements of one dialect.
+type database struct {
+	conn.Pools
+	dialect  schema.Dialect
+	Texts    map[Statement]Prepared
+	RowWaits rowWaitLimiter
+	Durable  bool // releases are durable, like acquisitions; see WithDurableRelease
+}
+
+// MayNotify reports whether releases notify waiters of other processes, unless a pooler is in between.
+func (s *database) MayNotify() bool { return s.dialect == schema.Postgres }
+
+// Notifies reports whether releases notify waiters of other processes.
+func (s *database) Notifies() bool { return s.MayNotify() && !s.BehindPooler() }
+
+// System is the name of the database for people.
+func (s *database) System() string {
+	switch {
+	case s.dialect == schema.Postgres:
+		return "postgresql"
+	case s.OnMariaDB():
+		return "mariadb"
+	}
+	return string(s.dialect)
+}
+
+// OneWriter reports whether all writers wait for one lock, as they do for a SQLite file.
+func (s *database) OneWriter() bool { return s.dialect == schema.SQLite }
+
+// exec runs a statement once it may wait for row locks; see limitRowWait.
+func (s *database) exec(ctx context.Context, p *conn.Pool, st Statement, args ...any) (sql.Result, error) {
+	done, err := s.limitRowWait(ctx, p, st, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	text, args := s.bind(st, args)
+	return p.ExecContext(ctx, text, args...)
+}
+
+// query runs a statement that returns rows.
+func (s *database) query(ctx context.Context, p *conn.Pool, st Statement, args ...any) (*sqlx.Rows, error) {
+	text, args := s.bind(st, args)
+	return p.QueryxContext(ctx, text, args...)
+}
+
+// bind returns the text of a statement, and its arguments as they are sent. MariaDB reads bytes as text in the
+// character set of the connection: it stored the first bytes of an emoji, alone, as an empty name. So bytes are sent as
+// hex to MySQL and MariaDB.
+func (s *database) bind(st Statement, args []any) (text string, sent []any) {
+	p := s.Texts[st]
+	sent = make([]any, len(args))
+	for i, arg := range args {
+		if r, ok := arg.(row); ok {
+			arg = r.key
+		}
+		if b, ok := arg.([]byte); ok && b != nil && s.dialect == schema.MySQL {
+			arg = hex.EncodeToString(b)
+		}
+		sent[i] = arg
+	}
+	if p.order == nil {
+		return p.Text, sent
+	}
+	ordered := make([]any, len(p.order))
+	for i, n := range p.order {
+		ordered[i] = sent[n]
+	}
+	return p.Text, ordered
+}
+
+// change runs a statement and returns the number of rows that it changed.
+func (s *database) change(ctx context.Context, p *conn.Pool, st Statement, args ...any) (int64, error) {
+	result, err := s.exec(ctx, p, st, args...)
+	if err != nil {
+		return 0, dberr.Classify(err)
+	}
+	rows, err := result.RowsAffected()
+	return rows, dberr.Classify(err)
+}
+
+// claim runs a statement that may acquire a name. It returns the token, or 0 if the statement did not acquire the name.
+func (s *database) claim(ctx context.Context, st Statement, args ...any) (token int64, err error) {
+	if s.dialect == schema.MySQL {
+		result, err := s.exec(ctx, s.Work, st, args...)
+		if err != nil {
+			return 0, dberr.Classify(err)
+		}
+		token, err = result.LastInsertId() // the affected rows depend on clientFoundRows
+		return token, dberr.Classify(err)
+	}
+	return s.number(ctx, s.Work, st, args...)
+}
+
+// number runs a statement that returns one number or no row. No row counts as 0.
+func (s *database) number(ctx context.Context, p *conn.Pool, st Statement, args ...any) (n int64, err error) {
+	_, n, err = s.maybeNumber(ctx, p, st, args...)
+	return n, err
+}
+
+// maybeNumber runs a statement that returns one number or no row. It reports whether there was a row.
+func (s *database) maybeNumber(ctx context.Context, p *conn.Pool, st Statement, args ...any) (found bool, n int64, err error) {
+	done, err := s.limitRowWait(ctx, p, st, args...)
+	if err != nil {
+		return false, 0, err
+	}
+	defer done()
+	text, args := s.bind(st, args)
+	for range 3 { // database/sql does the same when a connection turns out to be dead before anything is sent
+		err = p.Replicated(func() (err error) {
+			found, n, err = p.Number(ctx, text, args)
+			return err
+		})
+		if !errors.Is(err, driver.ErrBadConn) {
+			break
+		}
+	}
+	return found, n, dberr.Classify(err)
+}
+
+// commit returns the synchronous_commit of a statement that releases names on PostgreSQL, or nil for the setting of the
+// session, as on other databases. If a crash of the server forgets such a release, the owner finds out when it connects
+// again. A pooler hides that, and a minimum hold has to survive the crash: then commit returns nil.
+func (s *database) commit(req *Request) any {
+	if s.dialect != schema.Postgres || s.Durable || s.BehindPooler() || req.MinHold > 0 {
+		return nil
+	}
+	return "off"
+}
+
+// changeNumber runs a statement that changes one row, if it finds it, and returns a number: on MySQL as the insert id.
+// It reports whether it found the row.
+func (s *database) changeNumber(ctx context.Context, p *conn.Pool, st Statement, args ...any) (found bool, n int64, err error) {
+	if s.dialect != schema.MySQL {
+		return s.maybeNumber(ctx, p, st, args...)
+	}
+	result, err := s.exec(ctx, p, st, args...)
+	if err != nil {
+		return false, 0, dberr.Classify(err)
+	}
+	rows, err := result.RowsAffected()
+	if err != nil || rows == 0 {
+		return false, 0, dberr.Classify(err)
+	}
+	n, err = result.LastInsertId()
+	return true, n, dberr.Classify(err)
+}
+
+// number writes a number, or NULL for nil.
+func (f *statementText) number(n any) {
+	switch {
+	case f.marked:
+		f.write("?")
+		f.args = append(f.args, n)
+	case n == nil:
+		f.write("NULL")
+	default:
+		f.text = fmt.Append(f.text, n)
+	}
+}
+
+// runner runs a statement in a transaction, and returns how many rows it changed.
+type runner func(st Statement, args ...any) (int64, error)
+
+// inTransaction runs statements in one transaction, for the dialects that cannot change two tables in one statement. It
+// commits if f reports that it has changed something. The statements may wait for the row lock of key, or for any row
+// lock if key is nil.
+func (s *database) inTransaction(ctx context.Context, key any, f func(run runner) (bool, error)) error {
+	patient, err := s.mayWait(ctx, nextPermit, key)
+	if err != nil {
+		return err
+	}
+	defer patient()
+	tx, err := s.Work.BeginTxx(ctx, nil)
+	if err != nil {
+		return dberr.Classify(err)
+	}
+	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
+	run := func(st Statement, args ...any) (int64, error) {
+		text, args := s.bind(st, args)
+		result, err := tx.ExecContext(ctx, text, args...)
+		if err != nil {
+			return 0, dberr.Classify(err)
+		}
+		rows, err := result.RowsAffected()
+		return rows, dberr.Classify(err)
+	}
+	done, err := f(run)
+	if err != nil || !done {
+		return err
+	}
+	return dberr.Classify(tx.Commit())
+}
