@@ -139,22 +139,23 @@ func (a *attempt) heldHere() error {
 func (a *attempt) claim() (*lease.Held, error) {
 	var ended error
 	for range claimRounds {
-		c, err := a.Begin(a.ctx, a.name, a.choice.ttl)
+		claim, err := a.Begin(a.ctx, a.name, a.choice.ttl)
 		if err != nil {
 			return nil, err
 		}
+		c := claiming{a, claim}
 		// All writers of a SQLite file queue for one lock, so on SQLite a claim reads before it tries.
 		o, tried := lease.Outcome{}, a.Store.OneWriter() && a.member == nil
 		if !tried && a.member == nil && !a.Permit() {
-			o, tried = a.claimFree(c)
+			o, tried = c.tryFree()
 		}
 		if !a.abandoned && o.Token == 0 && o.Err == nil {
-			o = a.inBackground(c, func(ctx context.Context) lease.Outcome { return a.claimOn(ctx, c, !tried) })
+			o = c.inBackground(func(ctx context.Context) lease.Outcome { return c.run(ctx, !tried) })
 		}
 		if a.abandoned {
 			return nil, context.Cause(a.ctx)
 		}
-		lock, again, err := a.accept(c, o)
+		lock, again, err := c.accept(o)
 		if !lost(err) {
 			return lock, err
 		}

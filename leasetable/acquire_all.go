@@ -46,7 +46,7 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 // joinGroup runs req together with the other requests of a TryAcquireAll, and reports whether it did. A member that
 // the group does not wait for goes on by itself. The group waits for its members, so they share a statement however
 // late some of their goroutines are.
-func (a *attempt) joinGroup(ctx context.Context, req *store.Request) (got store.Result, done bool, err error) {
+func (a claiming) joinGroup(ctx context.Context, req *store.Request) (got store.Result, done bool, err error) {
 	mine := coalesce.NewCall[*store.Request, store.Result](req)
 	all, awaited := a.member.meet(ctx, mine)
 	switch {

@@ -36,15 +36,16 @@ func (a *attempt) adopt(from ticket) (*lease.Held, error) {
 		return nil, lease.ErrPermit
 	}
 	a.leaveQueue, a.dedicated = func() {}, true
-	c, err := a.BeginDedicated(a.ctx, a.name, a.choice.ttl)
+	claim, err := a.BeginDedicated(a.ctx, a.name, a.choice.ttl)
 	if err != nil {
 		return nil, err
 	}
-	o := a.inBackground(c, func(ctx context.Context) lease.Outcome { return a.adoptOn(ctx, c, from) })
+	c := claiming{a, claim}
+	o := c.inBackground(func(ctx context.Context) lease.Outcome { return c.adopt(ctx, from) })
 	if a.abandoned {
 		return nil, context.Cause(a.ctx)
 	}
-	lock, _, err := a.accept(c, o)
+	lock, _, err := c.accept(o)
 	if err != nil {
 		return nil, err
 	}
@@ -52,10 +53,10 @@ func (a *attempt) adopt(from ticket) (*lease.Held, error) {
 	return lock, nil
 }
 
-// adoptOn repeats the statement until it is answered: a repetition finds what the first attempt did.
-func (a *attempt) adoptOn(ctx context.Context, c *lease.Claim, from ticket) (o lease.Outcome) {
+// adopt repeats the statement until it is answered: a repetition finds what the first attempt did.
+func (a claiming) adopt(ctx context.Context, from ticket) (o lease.Outcome) {
 	o.Err = dberr.Retry(ctx, dberr.ConflictTimeout, func(ctx context.Context) (err error) {
-		o.Token, err = a.Store.Adopt(ctx, from.held(), c.ID, a.metadata)
+		o.Token, err = a.Store.Adopt(ctx, from.held(), a.c.ID, a.metadata)
 		o.Unknown = o.Unknown || err != nil && !dberr.OutcomeKnown(err)
 		return err
 	})

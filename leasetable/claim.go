@@ -10,10 +10,16 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
-// claimFree acquires the name if it is free, inline or together with the claims of other callers. It reports whether
+// claiming is one claim of an attempt, for a lease.
+type claiming struct {
+	*attempt
+	c *lease.Claim
+}
+
+// tryFree acquires the name if it is free, inline or together with the claims of other callers. It reports whether
 // that gave a final outcome: false means that it was not tried, or that the database undid it because of others. The
 // statement does not wait for the holder, so the caller can wait for it or run it itself.
-func (a *attempt) claimFree(c *lease.Claim) (o lease.Outcome, tried bool) {
+func (a claiming) tryFree() (o lease.Outcome, tried bool) {
 	queue := a.Store.Acquires
 	queue.Inline(func() {
 		if a.ctx.Err() != nil { // nothing was sent
@@ -25,12 +31,12 @@ func (a *attempt) claimFree(c *lease.Claim) (o lease.Outcome, tried bool) {
 		// name.
 		ctx, done := lease.Linger(a.ctx, dberr.ConflictTimeout)
 		defer done()
-		o, tried = outcomeOf(a.Store.AcquireFree(ctx, a.request(c.ID)))
+		o, tried = outcomeOf(a.Store.AcquireFree(ctx, a.request()))
 	})
 	if tried || a.waiter.AnnouncedSince() != 0 {
 		return o, tried
 	}
-	call := queue.Join(bound.WithValuesOf(a.Closing, a.ctx), a.request(c.ID))
+	call := queue.Join(bound.WithValuesOf(a.Closing, a.ctx), a.request())
 	select {
 	case <-call.Done():
 		return outcomeOf(call.Result())
@@ -43,7 +49,7 @@ func (a *attempt) claimFree(c *lease.Claim) (o lease.Outcome, tried bool) {
 	_ = a.Hand(func() { // it fails if the Locker is closed, which ends the lease
 		<-call.Done()
 		o, _ := outcomeOf(call.Result())
-		c.Abandon(a.ctx, o)
+		a.c.Abandon(a.ctx, o)
 		a.leaveQueue()
 	})
 	return o, true
@@ -61,11 +67,11 @@ func outcomeOf(got store.Result, err error) (o lease.Outcome, final bool) {
 // inBackground runs f, which claims the name, in another goroutine: its statements do not end with the caller's
 // context, since ending one midway would leave open whether it acquired the name. Only Close of the Locker ends them,
 // and it ends the lease, too. If the caller leaves, the claim is abandoned when f returns.
-func (a *attempt) inBackground(c *lease.Claim, f func(context.Context) lease.Outcome) lease.Outcome {
+func (a claiming) inBackground(f func(context.Context) lease.Outcome) lease.Outcome {
 	o, left, err := lease.OrLeave(a.ctx, a.Hand,
 		func() lease.Outcome { return f(bound.WithValuesOf(a.Closing, a.ctx)) },
 		func(o lease.Outcome) {
-			c.Abandon(a.ctx, o)
+			a.c.Abandon(a.ctx, o)
 			a.leaveQueue()
 		})
 	a.abandoned = left
@@ -77,19 +83,19 @@ func (a *attempt) inBackground(c *lease.Claim, f func(context.Context) lease.Out
 
 // accept turns the outcome of a claim into a lock or an error. It reports whether another claim may follow because the
 // lease ended while the answer was on its way.
-func (a *attempt) accept(c *lease.Claim, o lease.Outcome) (lock *lease.Held, again bool, err error) {
+func (a claiming) accept(o lease.Outcome) (lock *lease.Held, again bool, err error) {
 	switch {
 	case o.Err != nil:
-		c.Abandon(a.ctx, o)
+		a.c.Abandon(a.ctx, o)
 		return nil, false, o.Err
 	case o.Token == 0:
-		c.Abandon(a.ctx, o)
+		a.c.Abandon(a.ctx, o)
 		return nil, false, a.held(o.State)
 	}
-	lock = lease.NewHeld(a.ctx, c.Lease, a.name, o.Token, a.leaveQueue)
+	lock = lease.NewHeld(a.ctx, a.c.Lease, a.name, o.Token, a.leaveQueue)
 	lock.MinHold, lock.Permit, lock.Dedicated = a.minHold, o.Permit, a.dedicated
-	if err := c.Commit(lock); err != nil {
-		return nil, c.Abandon(a.ctx, o), err
+	if err := a.c.Commit(lock); err != nil {
+		return nil, a.c.Abandon(a.ctx, o), err
 	}
 	return lock, false, nil
 }
@@ -98,14 +104,14 @@ func (a *attempt) accept(c *lease.Claim, o lease.Outcome) (lock *lease.Held, aga
 // lease ended.
 const claimRounds = 5
 
-// claimOn acquires the name for c. If tryFirst is set it tries first, without reading whether the name is free.
-func (a *attempt) claimOn(ctx context.Context, c *lease.Claim, tryFirst bool) (o lease.Outcome) {
+// run acquires the name. If tryFirst is set it tries first, without reading whether the name is free.
+func (a claiming) run(ctx context.Context, tryFirst bool) (o lease.Outcome) {
 	if a.Permit() {
-		return a.permits.Claim(ctx, a.ctx, c, a.Wants)
+		return a.permits.Claim(ctx, a.ctx, a.c, a.Wants)
 	}
 	for round := range claimRounds {
 		if tryFirst {
-			if o = a.acquireFree(ctx, c.ID, round > 0); o.Token != 0 || o.Err != nil {
+			if o = a.acquireFree(ctx, round > 0); o.Token != 0 || o.Err != nil {
 				return o
 			}
 		}
@@ -117,7 +123,7 @@ func (a *attempt) claimOn(ctx context.Context, c *lease.Claim, tryFirst bool) (o
 			return o
 		}
 		state := o.State
-		if bytes.Equal(state.LeaseID, c.ID) { // but no lock here has it: the claim that acquired it did not learn of it
+		if bytes.Equal(state.LeaseID, a.c.ID) { // but no lock here has it: the claim that acquired it did not learn of it
 			o.Unknown = true
 			return o
 		}
@@ -125,13 +131,13 @@ func (a *attempt) claimOn(ctx context.Context, c *lease.Claim, tryFirst bool) (o
 			return o
 		}
 		if state.LeaseID == nil && state.Limit.Valid {
-			cleared, err := a.permits.MakeWhole(ctx, c, state)
+			cleared, err := a.permits.MakeWhole(ctx, a.c, state)
 			if err != nil || !cleared {
 				o.Err = err
 				return o
 			}
 			o = a.take(ctx, func(ctx context.Context) (int64, error) {
-				return a.Store.Convert(ctx, a.name, state.Token, c.ID, bytesOf(a.metadata))
+				return a.Store.Convert(ctx, a.name, state.Token, a.c.ID, bytesOf(a.metadata))
 			})
 			if o.State = state; o.Token != 0 || o.Err != nil {
 				return o
@@ -139,7 +145,7 @@ func (a *attempt) claimOn(ctx context.Context, c *lease.Claim, tryFirst bool) (o
 			continue
 		}
 		if state.Token == 0 { // the name has no row
-			o = a.take(ctx, func(ctx context.Context) (int64, error) { return a.Store.Insert(ctx, a.request(c.ID)) })
+			o = a.take(ctx, func(ctx context.Context) (int64, error) { return a.Store.Insert(ctx, a.request()) })
 			if o.Token != 0 || o.Err != nil {
 				return o
 			}
@@ -158,7 +164,7 @@ func (a *attempt) claimOn(ctx context.Context, c *lease.Claim, tryFirst bool) (o
 			}
 		}
 		o = a.take(ctx, func(ctx context.Context) (int64, error) {
-			return a.Store.Takeover(ctx, a.request(c.ID), state.LeaseID)
+			return a.Store.Takeover(ctx, a.request(), state.LeaseID)
 		})
 		if o.Token != 0 || o.Err != nil {
 			return o
@@ -168,17 +174,17 @@ func (a *attempt) claimOn(ctx context.Context, c *lease.Claim, tryFirst bool) (o
 	return o
 }
 
-// request returns the request for a statement that acquires the name for the lease id.
-func (a *attempt) request(id []byte) *store.Request {
-	return &store.Request{Name: a.name, ID: id, Since: a.waiter.AnnouncedSince(), Metadata: bytesOf(a.metadata)}
+// request returns the request for a statement that acquires the name.
+func (a claiming) request() *store.Request {
+	return &store.Request{Name: a.name, ID: a.c.ID, Since: a.waiter.AnnouncedSince(), Metadata: bytesOf(a.metadata)}
 }
 
-// AcquireFree acquires the name if it is free. The first time it uses a batch, whose statement does not wait for a
+// acquireFree acquires the name if it is free. The first time it uses a batch, whose statement does not wait for a
 // row lock. If before is set it was tried already, and a statement of its own may wait for the row.
-func (a *attempt) acquireFree(ctx context.Context, id []byte, before bool) (o lease.Outcome) {
+func (a claiming) acquireFree(ctx context.Context, before bool) (o lease.Outcome) {
 	met := before
 	o.Err = dberr.RetryConflicts(ctx, func(ctx context.Context) error {
-		req := a.request(id)
+		req := a.request()
 		if a.member != nil && !met {
 			met = true
 			if got, done, err := a.joinGroup(ctx, req); done {
@@ -195,7 +201,7 @@ func (a *attempt) acquireFree(ctx context.Context, id []byte, before bool) (o le
 }
 
 // take runs a statement that may acquire the name, and repeats it if the database undid it because of others.
-func (a *attempt) take(ctx context.Context, statement func(context.Context) (token int64, err error)) (o lease.Outcome) {
+func (a claiming) take(ctx context.Context, statement func(context.Context) (token int64, err error)) (o lease.Outcome) {
 	o.Err = dberr.RetryConflicts(ctx, func(ctx context.Context) (err error) {
 		o.Token, err = statement(ctx)
 		return err

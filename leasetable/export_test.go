@@ -207,7 +207,7 @@ func TakeTooLate(ctx context.Context, l *Locker, name string) (unknown bool, err
 	defer ls.End()
 	ctx, leave := context.WithCancel(ctx)
 	leave()
-	o, _ := (&attempt{Locker: l, Keeper: l.keeper, ctx: ctx, name: name}).claimFree(ls)
+	o, _ := claiming{&attempt{Locker: l, Keeper: l.keeper, ctx: ctx, name: name}, ls}.tryFree()
 	return o.Unknown, o.Err
 }
 

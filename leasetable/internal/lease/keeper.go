@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -31,11 +30,7 @@ type Keeper struct {
 	moves   waitqueue.Queue[*Held, struct{}]         // one move of a lock at a time
 	Yields  yields
 
-	Closing context.Context //nolint:containedctx // ends, with ErrClosed, when the Locker is closed
-	end     context.CancelCauseFunc
-	running sync.WaitGroup // leases and claims; added to under mu while open
-	idle    chan func()    // idle goroutines receive from it
-	resting atomic.Int32   // how many goroutines are idle
+	*runner
 
 	mu     sync.Mutex
 	leases map[time.Duration]*Lease // guarded by mu: the lease of each TTL that takes new locks
@@ -50,7 +45,7 @@ func NewKeeper(c driver.Connector, d schema.Dialect, t schema.Tables, h Holder, 
 	k := &Keeper{
 		holder: h,
 		events: events,
-		idle:   make(chan func()),
+		runner: newRunner(),
 		leases: make(map[time.Duration]*Lease),
 		all:    make(map[*Lease]struct{}),
 	}
@@ -59,13 +54,12 @@ func NewKeeper(c driver.Connector, d schema.Dialect, t schema.Tables, h Holder, 
 		return nil, err
 	}
 	k.Store = s
-	k.Closing, k.end = context.WithCancelCause(context.Background())
 	return k, nil
 }
 
 // Close ends the leases, waits for the goroutines, and closes the connections.
 func (k *Keeper) Close() error {
-	k.end(sqllock.ErrClosed)
+	k.runner.close()
 	for _, ls := range k.EveryLease() {
 		ls.finish(sqllock.ErrClosed)
 	}
@@ -102,11 +96,6 @@ func (k *Keeper) Holds(name string) bool {
 	return false
 }
 
-// Bound returns a context that also ends, with ErrClosed, when the Locker is closed.
-func (k *Keeper) Bound(ctx context.Context) (context.Context, func()) {
-	return bound.CancelWith(ctx, k.Closing)
-}
-
 // WithCause prefixes err with the cause of ctx's end, if ctx has ended. Otherwise it diagnoses why an answer did not
 // come. It checks closing itself, since a context that bound made ends some time after Close began.
 func (k *Keeper) WithCause(ctx context.Context, err error) error {
@@ -121,40 +110,6 @@ func (k *Keeper) WithCause(ctx context.Context, err error) error {
 		return k.Store.Diagnose(ctx, err)
 	}
 	return bound.WithCause(cause, err)
-}
-
-// Hand runs f, which ends soon, in an idle goroutine, and if there is none in a new one. A new goroutine begins with a
-// small stack. To grow it in a driver costs more than the rest of a claim.
-func (k *Keeper) Hand(f func()) error {
-	select {
-	case k.idle <- f:
-		return nil
-	default:
-	}
-	return k.Start(func() {
-		f()
-		defer k.resting.Add(-1)
-		for k.resting.Add(1) <= conn.WorkConns {
-			select {
-			case f = <-k.idle:
-			case <-k.Closing.Done():
-				return
-			}
-			k.resting.Add(-1)
-			f()
-		}
-	})
-}
-
-// Start runs f in a goroutine, and Close waits for it. If the Locker is closed it returns ErrClosed.
-func (k *Keeper) Start(f func()) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.Closing.Err() != nil {
-		return sqllock.ErrClosed
-	}
-	k.running.Go(f)
-	return nil
 }
 
 // LeaveQueue leaves the wait queue of a name. After an attempt to get a share or permit it has the next waiter poll at
