@@ -47,7 +47,7 @@ func Waits(l *Locker, name string) bool {
 // OrphanPermits returns the number of orphan permits that a lost response may have left.
 func OrphanPermits(l *Locker) (n int) {
 	for _, ls := range l.keeper.EveryLease() {
-		n += ls.Orphaned()
+		n += ls.OrphanPermits()
 	}
 	return n
 }

@@ -89,7 +89,7 @@ func (p *Pool) limited() bool {
 	return at != 0 && time.Since(time.Unix(0, at)) < IdleTime
 }
 
-// RenewalNeeds is what the leases need p for. It is zero if p is not the renewal pool.
+// renewalNeeds is what the leases need p for. It is zero if p is not the renewal pool.
 func (p *Pool) renewalNeeds() RenewalNeeds {
 	if p.loan.leases == nil {
 		return RenewalNeeds{}

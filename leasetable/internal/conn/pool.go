@@ -60,7 +60,7 @@ func (p *Pool) open(c driver.Connector, d schema.Dialect, conns int) {
 	p.DB = sqlx.NewDb(db, "") // nothing is bound by name
 }
 
-// GiveBack closes the unused connections.
+// giveBack closes the unused connections.
 func (p *Pool) giveBack() {
 	p.dialer.drop()
 	p.SetMaxIdleConns(0)

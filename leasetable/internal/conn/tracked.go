@@ -58,7 +58,7 @@ func (p *Pool) use(number int64) {
 	}
 }
 
-// GiveUp makes p discard the connections that are not in use now.
+// giveUp makes p discard the connections that are not in use now.
 func (p *Pool) giveUp() { p.health.generation.Add(1) }
 
 // Close implements driver.Conn. It returns no error: nothing but its statement depends on a session, and the server may

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
@@ -61,7 +62,7 @@ func (c *Claim) Abandon(ctx context.Context, o Outcome) bool {
 		o.Unknown = err != nil
 	}
 	if o.Unknown {
-		c.leaveOrphan(c.Name, 0)
+		c.orphans.leave(c.Name, 0)
 	}
 	return !o.Unknown
 }
@@ -72,7 +73,7 @@ func (c *Claim) abandonPermit(ctx context.Context, o Outcome) {
 		return
 	}
 	if _, err := c.releasePermit(ctx, c.Name, o.Token); err != nil {
-		c.leaveOrphanPermit(c.Name, o.Token)
+		c.orphans.leavePermit(c.Name, o.Token)
 	}
 }
 
@@ -80,13 +81,15 @@ func (c *Claim) abandonPermit(ctx context.Context, o Outcome) {
 func (c *Claim) End() { c.endClaim() }
 
 // MayHavePermit reports whether an earlier claim may have left the lease the permit of the name with this token.
-func (c *Claim) MayHavePermit(token int64) bool { return c.mayHave(orphanPermit{c.Name, token}) }
+func (c *Claim) MayHavePermit(token int64) bool { return c.orphans.has(c.Name, token) }
 
 // ReleaseOrphanPermit settles what MayHavePermit reports: afterwards the lease does not have the permit.
 func (c *Claim) ReleaseOrphanPermit(ctx context.Context, token int64) error {
-	return c.releaseOrphanPermit(ctx, orphanPermit{c.Name, token})
+	return dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
+		return c.orphans.settlePermit(ctx, c.Name, token)
+	})
 }
 
 // LeaveOrphanPermit notes that the lease may have, or may still get, the permit of the name with this token: the answer
 // to its statement was lost.
-func (c *Claim) LeaveOrphanPermit(token int64) { c.leaveOrphanPermit(c.Name, token) }
+func (c *Claim) LeaveOrphanPermit(token int64) { c.orphans.leavePermit(c.Name, token) }

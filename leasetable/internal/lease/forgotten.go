@@ -60,7 +60,7 @@ func (ls *Lease) freeUnknown(ctx context.Context) error {
 			err = checkSoon(ctx, h)
 		case state.Permit:
 			_, err = ls.store.ReleasePermit(ctx, name, ls.ID, state.Token)
-		case ls.isOrphan(name): // reapOrphans frees it, and knows for how long it is kept
+		case ls.orphans.has(name, 0): // it is reaped, and knows for how long it is kept
 		default:
 			_, err = ls.release(ctx, name, state.Token, 0)
 		}

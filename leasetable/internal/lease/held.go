@@ -155,7 +155,7 @@ func (h *Held) leaveOrphans(keep time.Duration, terms ...*Lease) (mine bool) {
 		return false
 	}
 	for _, ls := range terms {
-		ls.leaveOrphan(h.name(), keep)
+		ls.orphans.leave(h.name(), keep)
 	}
 	h.letGo()
 	return true

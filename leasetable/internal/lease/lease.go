@@ -28,13 +28,10 @@ type Lease struct {
 	locks    map[*Held]struct{} // guarded by mu: the locks that are held
 	claims   int                // guarded by mu: claims under way
 	retired  bool               // guarded by mu: takes no new claims
-	orphans  []*orphan          // guarded by mu: names that a lost answer may have left held
-	reaping  bool               // guarded by mu: reapOrphans runs
 	used     time.Time          // guarded by mu: when a claim last began or a lock last ended
 	cause    error              // guarded by mu: why the lease ended
 
-	orphanPermits  []orphanPermit // guarded by mu: permits that a lost answer may have left taken
-	reapingPermits bool           // guarded by mu: reapPermits runs
+	orphans orphans // what a lost answer may have left held
 
 	verified      changeMark // guarded by mu: the change mark of the last complete verification of all locks
 	verifying     bool       // guarded by mu: a verification is under way

@@ -81,6 +81,7 @@ func (k *Keeper) open(ctx context.Context, ttl time.Duration, apart bool) (*Leas
 
 		retired: apart,
 	}
+	ls.orphans.Lease = ls
 	_, _ = rand.Read(ls.ID) // never fails, according to its documentation
 	// A confirmation after that time would come after the deadline.
 	sent, err := k.Store.OpenLease(ctx, k.leaseRow(ls.ID, ttl), ttl-ls.margin())
@@ -94,7 +95,7 @@ func (k *Keeper) open(ctx context.Context, ttl time.Duration, apart bool) (*Leas
 	return ls, nil
 }
 
-// LeaseRow returns a new lease row of k.
+// leaseRow returns a new lease row of k.
 func (k *Keeper) leaseRow(id []byte, ttl time.Duration) store.LeaseRow {
 	return store.LeaseRow{ID: id, Owner: k.holder.Owner, Host: k.holder.Host, TTL: ttl}
 }

@@ -9,9 +9,10 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
-// orphan is a name that a lease may hold without a lock, because an answer was lost.
+// orphan is a name, or a permit of a name, that a lease may hold without a lock, because an answer was lost.
 type orphan struct {
 	name    string
+	token   int64         // of the permit; 0: the whole name
 	minHold time.Duration // see WithHoldAtLeast
 	until   time.Time     // when its minimum hold ends, at the latest
 	asked   bool          // guarded by the lease's mu: the database has answered to its release
@@ -21,60 +22,109 @@ type orphan struct {
 // mu.
 func (o *orphan) pending() bool { return !o.asked && time.Now().Before(o.until) }
 
-// leaveOrphan notes that this lease may hold name without a lock, because an answer was lost. The lease takes no new
-// locks, so that the name and the lease id together mean only the orphan. reapOrphans frees it, and the end of the
-// lease frees it for good. An orphan with a minimum hold needs the lease until the database has answered, but no longer
-// than the minimum hold lasts.
-func (ls *Lease) leaveOrphan(name string, keep time.Duration) {
-	ls.mu.Lock()
-	ls.orphans = append(ls.orphans, &orphan{name: name, minHold: keep, until: time.Now().Add(keep)})
-	first := !ls.reaping
-	ls.reaping = true
-	ls.mu.Unlock()
-	ls.retire()
-	if first {
-		_ = ls.keeper.Start(ls.reapOrphans) // if the Locker is closed, the lease has ended
+// orphans are what a lease may hold without a lock. The end of the lease frees them for good.
+type orphans struct {
+	*Lease
+	list    []*orphan // guarded by the lease's mu
+	reaping bool      // guarded by the lease's mu: reap runs
+}
+
+// leave notes that the lease may hold name without a lock. The lease takes no new locks, so that the name and the lease
+// id together mean only the orphan. An orphan with a minimum hold needs the lease until the database has answered, but
+// no longer than the minimum hold lasts.
+func (os *orphans) leave(name string, keep time.Duration) {
+	os.add(&orphan{name: name, minHold: keep, until: time.Now().Add(keep)})
+	os.retire()
+}
+
+// leavePermit notes that the lease may have a permit without a lock, or may still get it. It has the permit with this
+// token or not at all, so the lease need not be retired. Until that is settled the lease does not ask for the same
+// permit again, which it could not tell from the orphan.
+func (os *orphans) leavePermit(name string, token int64) {
+	os.add(&orphan{name: name, token: token})
+}
+
+func (os *orphans) add(o *orphan) {
+	os.mu.Lock()
+	defer os.mu.Unlock()
+	os.list = append(os.list, o)
+	if !os.reaping {
+		os.reaping = os.keeper.Start(os.reap) == nil // if the Locker is closed, the lease has ended
 	}
 }
 
-// reapOrphans frees names that a lost answer may have left held. It does not use the connection for renewals. The
-// statement with the lost answer may still be under way, so a name that is not held is checked again, until the lease
-// ends.
-func (ls *Lease) reapOrphans() {
-	for pause := backoff.First; ; pause = min(2*pause, ls.TTL/3, dberr.AttemptTimeout) {
-		ls.mu.Lock()
-		orphans := slices.Clone(ls.orphans)
-		ls.mu.Unlock()
-		for _, o := range orphans {
-			var freed int64
-			err := dberr.Once(ls.keeper.Closing, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
-				freed, err = ls.store.ReleaseByLease(ctx, o.name, ls.ID, o.minHold)
-				return err
-			})
-			if err == nil {
-				ls.found(o, freed > 0)
+// has reports whether the name, or its permit with this token if that is not 0, is an orphan.
+func (os *orphans) has(name string, token int64) bool {
+	os.mu.Lock()
+	defer os.mu.Unlock()
+	return slices.ContainsFunc(os.list, func(o *orphan) bool { return o.name == name && o.token == token })
+}
+
+// reap frees the orphans, one after the other, until there are none or the lease ends. It does not use the connection
+// for renewals. The statement with the lost answer may still be under way, so a name that is not held stays an orphan.
+func (os *orphans) reap() {
+	for pause := backoff.First; ; pause = min(2*pause, os.TTL/3, dberr.AttemptTimeout) {
+		os.mu.Lock()
+		list := slices.Clone(os.list)
+		os.reaping = len(list) > 0
+		os.mu.Unlock()
+		if len(list) == 0 {
+			return
+		}
+		for _, o := range list {
+			if over, err := os.release(os.keeper.Closing, o); err == nil {
+				os.answered(o, over)
 			}
 		}
-		if !ls.pause(pause) {
+		if !os.pause(pause) {
 			return
 		}
 	}
 }
 
-// isOrphan reports whether name is an orphan of the lease.
-func (ls *Lease) isOrphan(name string) bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	return slices.ContainsFunc(ls.orphans, func(o *orphan) bool { return o.name == name })
+// release frees an orphan. It reports whether that is the end of it.
+func (os *orphans) release(ctx context.Context, o *orphan) (over bool, err error) {
+	err = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
+		if o.token != 0 {
+			over = true
+			return os.settlePermit(ctx, o.name, o.token)
+		}
+		freed, err := os.store.ReleaseByLease(ctx, o.name, os.ID, o.minHold)
+		over = freed > 0
+		return err
+	})
+	return over, err
 }
 
-// found notes that the database has answered to the release of an orphan, and whether the name was held.
-func (ls *Lease) found(o *orphan, held bool) {
+// settlePermit first bumps the token, so that a statement that is still under way takes nothing. Then it frees the
+// permit that the statement may have taken.
+func (os *orphans) settlePermit(ctx context.Context, name string, token int64) error {
+	if err := os.store.BumpToken(ctx, name, token-1); err != nil {
+		return err
+	}
+	_, err := os.store.ReleasePermit(ctx, name, os.ID, token)
+	return err
+}
+
+// answered notes that the database has answered to the release of an orphan, and whether that is the end of it.
+func (os *orphans) answered(o *orphan, over bool) {
+	os.mu.Lock()
+	defer os.mu.Unlock()
+	o.asked = true
+	if over {
+		os.list = slices.DeleteFunc(os.list, func(other *orphan) bool { return other == o })
+	}
+	os.wakeIfRetired()
+}
+
+// OrphanPermits returns how many permits a lost answer may have left.
+func (ls *Lease) OrphanPermits() (n int) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	o.asked = true
-	if held {
-		ls.orphans = slices.DeleteFunc(ls.orphans, func(other *orphan) bool { return other == o })
+	for _, o := range ls.orphans.list {
+		if o.token != 0 {
+			n++
+		}
 	}
-	ls.wakeIfRetired()
+	return n
 }

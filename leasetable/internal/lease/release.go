@@ -52,7 +52,7 @@ func (h *Held) released(ls *Lease, freed bool, err error, trusted bool, cause er
 	case err != nil && ls.keeper.Closing.Err() != nil:
 		return errors.Join(cause, sqllock.ErrClosed)
 	case err != nil && h.Permit:
-		ls.leaveOrphanPermit(h.name(), h.Token)
+		ls.orphans.leavePermit(h.name(), h.Token)
 		return notConfirmed(err)
 	case err != nil:
 		mine := h.leaveOrphans(h.MinHold, ls)
@@ -126,7 +126,7 @@ func (ls *Lease) noteReleased(name string, got store.Result) int64 {
 	return min(got.Token, 1)
 }
 
-// ReleaseByLease frees name if this lease holds it, whatever the token, and reports whether it was held.
+// releaseByLease frees name if this lease holds it, whatever the token, and reports whether it was held.
 func (ls *Lease) releaseByLease(ctx context.Context, name string) (freed bool, err error) {
 	return ls.free(ctx, false, func(ctx context.Context) (int64, error) {
 		return ls.store.ReleaseByLease(ctx, name, ls.ID, 0)
@@ -152,4 +152,11 @@ func (ls *Lease) free(
 		freed = true
 	}
 	return freed, err
+}
+
+// releasePermit frees the permit of a lock, and reports whether it was held.
+func (ls *Lease) releasePermit(ctx context.Context, name string, token int64) (freed bool, err error) {
+	return ls.free(ctx, false, func(ctx context.Context) (int64, error) {
+		return ls.store.ReleasePermit(ctx, name, ls.ID, token)
+	})
 }

@@ -56,7 +56,7 @@ const limitedTime = time.Second
 func (ls *Lease) finishUnused() bool {
 	ls.mu.Lock()
 	spent := ls.retired || time.Since(ls.used) > min(ls.TTL, conn.IdleTime) || ls.store.Limited() && time.Since(ls.began) > limitedTime
-	unused := ls.claims == 0 && len(ls.locks) == 0 && spent && !slices.ContainsFunc(ls.orphans, (*orphan).pending)
+	unused := ls.claims == 0 && len(ls.locks) == 0 && spent && !slices.ContainsFunc(ls.orphans.list, (*orphan).pending)
 	if unused {
 		ls.retired = true // from here on no claim begins
 	}
@@ -67,7 +67,7 @@ func (ls *Lease) finishUnused() bool {
 	return unused
 }
 
-// GiveBack closes the connection for renewals if no lease is left.
+// giveBack closes the connection for renewals if no lease is left.
 func (ls *Lease) giveBack() {
 	l := ls.keeper
 	l.mu.Lock()
