@@ -216,8 +216,8 @@ func Force(ctx context.Context, l *Locker, name string, lease []byte, token int6
 	return l.keeper.Store.Force(ctx, name, store.State{LeaseID: lease, Token: token})
 }
 
-// ForcePlaces releases all permits of a name that still has this token.
-func ForcePlaces(ctx context.Context, l *Locker, name string, token int64) (forced bool, err error) {
+// ForcePermits releases all permits of a name that still has this token.
+func ForcePermits(ctx context.Context, l *Locker, name string, token int64) (forced bool, err error) {
 	return l.keeper.Store.ForcePermits(ctx, name, token)
 }
 

@@ -23,12 +23,12 @@ func TestANameWhoseReleaseTheDatabaseForgotIsFreedByItsOwner(t *testing.T) {
 		}
 		lease := leaseOf(t, db, "kept")
 		run(t, db, "UPDATE sqllock_lock SET lease_id = ? WHERE name = ?", lease, []byte("forgotten"))
-		run(t, db, "INSERT INTO sqllock_lock (name, token, permits, acquired_at) VALUES (?, 7, 1, "+soonOver[db.Engine]+")", []byte("place"))
-		run(t, db, "INSERT INTO sqllock_permit (name, token, lease_id, permits, acquired_at) VALUES (?, 7, ?, 0, "+soonOver[db.Engine]+")", []byte("place"), lease)
+		run(t, db, "INSERT INTO sqllock_lock (name, token, permits, acquired_at) VALUES (?, 7, 1, "+soonOver[db.Engine]+")", []byte("permit"))
+		run(t, db, "INSERT INTO sqllock_permit (name, token, lease_id, permits, acquired_at) VALUES (?, 7, ?, 0, "+soonOver[db.Engine]+")", []byte("permit"), lease)
 		mustBeHeld(t, newLocker(t, db.DB), "forgotten")
 		endConnections(t, db)
 		next := take(t, newLocker(t, db.DB), "forgotten")
-		take(t, newLocker(t, db.DB), "place", leasetable.WithLimit(1))
+		take(t, newLocker(t, db.DB), "permit", leasetable.WithLimit(1))
 		if next.Token() != forgotten.Token()+1 {
 			t.Errorf("the next token is %d after %d", next.Token(), forgotten.Token())
 		}

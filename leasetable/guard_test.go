@@ -256,9 +256,9 @@ func TestAHolderDoesNothingWithALockThatIsNotItsOwn(t *testing.T) {
 			do   func(*leasetable.Lease) error
 		}{
 			"guard":           {do: guard},
-			"guard a place":   {[]sqllock.Option{leasetable.WithShared()}, guard},
+			"guard a permit":   {[]sqllock.Option{leasetable.WithShared()}, guard},
 			"release":         {do: end},
-			"release a place": {[]sqllock.Option{leasetable.WithShared()}, end},
+			"release a permit": {[]sqllock.Option{leasetable.WithShared()}, end},
 			"release later":   {[]sqllock.Option{leasetable.WithHoldAtLeast(time.Minute)}, end},
 			"extend":          {do: func(lease *leasetable.Lease) error { return lease.Extend(t.Context(), 10*time.Hour) }},
 			"note":            {do: func(lease *leasetable.Lease) error { return lease.SetMetadata(t.Context(), "new") }},

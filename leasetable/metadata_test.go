@@ -283,13 +283,13 @@ func TestWhatIsOfOneHolderIsRefusedForAPlace(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
-		for _, place := range []sqllock.Option{leasetable.WithShared(), leasetable.WithLimit(2)} {
+		for _, option := range []sqllock.Option{leasetable.WithShared(), leasetable.WithLimit(2)} {
 			for _, try := range []func(context.Context, string, ...sqllock.Option) (*leasetable.Lease, error){l.TryAcquire, l.Acquire} {
-				if _, err := try(t.Context(), "x", place, leasetable.WithMetadata("")); !errors.Is(err, sqllock.ErrUnsupported) {
+				if _, err := try(t.Context(), "x", option, leasetable.WithMetadata("")); !errors.Is(err, sqllock.ErrUnsupported) {
 					t.Errorf("with metadata: %v", err)
 				}
 			}
-			lease := take(t, l, "x", place)
+			lease := take(t, l, "x", option)
 			_, err := lease.Export(t.Context(), time.Minute)
 			for what, err := range map[string]error{
 				"SetMetadata": lease.SetMetadata(t.Context(), ""), "Extend": lease.Extend(t.Context(), time.Second), "Export": err,
@@ -299,7 +299,7 @@ func TestWhatIsOfOneHolderIsRefusedForAPlace(t *testing.T) {
 				}
 			}
 			ticket := export(t, take(t, l, "y"), time.Minute)
-			if _, err := other.Adopt(t.Context(), ticket, place); !errors.Is(err, sqllock.ErrUnsupported) {
+			if _, err := other.Adopt(t.Context(), ticket, option); !errors.Is(err, sqllock.ErrUnsupported) {
 				t.Errorf("Adopt: %v", err)
 			}
 			release(t, takeOn(t, other, ticket), lease)

@@ -68,7 +68,7 @@ func TestAClaimOfAPlaceThatWasGivenUpTakesNoPlace(t *testing.T) {
 			}
 		}
 		if n := count(t, db, "SELECT count(*) FROM sqllock_permit"); n != 0 {
-			t.Errorf("%d places were taken", n)
+			t.Errorf("%d permits were taken", n)
 		}
 	})
 }
@@ -100,7 +100,7 @@ func TestALostAnswerCostsNobodyElseItsPlace(t *testing.T) {
 				}
 			}
 			if len(leases) != cap(got)-1 {
-				t.Errorf("%d of %d got a place, and one lost its answer", len(leases), cap(got))
+				t.Errorf("%d of %d got a permit, and one lost its answer", len(leases), cap(got))
 			}
 			eventually(t, func() bool { return leasetable.OrphanPermits(l) == 0 })
 			for _, lease := range leases {
@@ -109,7 +109,7 @@ func TestALostAnswerCostsNobodyElseItsPlace(t *testing.T) {
 				}
 			}
 			if n := count(t, db, "SELECT count(*) FROM sqllock_permit"); n != len(leases) {
-				t.Errorf("%d places for %d who have one", n, len(leases))
+				t.Errorf("%d permits for %d who have one", n, len(leases))
 			}
 			release(t, leases...)
 		}
@@ -168,10 +168,10 @@ func TestAPlaceThatCannotBeReleasedAtOnceIsReleasedLater(t *testing.T) {
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(2*time.Minute))
-		place, also := take(t, l, "x", leasetable.WithLimit(2)), take(t, l, "x", leasetable.WithLimit(2))
+		permit, also := take(t, l, "x", leasetable.WithLimit(2)), take(t, l, "x", leasetable.WithLimit(2))
 		p.switchTo("127.0.0.1:1") // no listener
-		if err := place.Release(t.Context()); err == nil || errors.Is(err, sqllock.ErrLost) {
-			t.Errorf("Release of a place without a network: %v; want that it was not confirmed", err)
+		if err := permit.Release(t.Context()); err == nil || errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Release of a permit without a network: %v; want that it was not confirmed", err)
 		}
 		p.switchTo(addressOf(db))
 		take(t, newLocker(t, db.DB), "x", leasetable.WithLimit(2))

@@ -59,7 +59,7 @@ func TestThePlaceOfADeadHolderIsTakenOverAndNoOther(t *testing.T) {
 		}
 		mustRise(t, dead, alone)
 		if n := count(t, db, "SELECT count(*) FROM sqllock_permit"); n != 0 {
-			t.Errorf("%d places are left", n)
+			t.Errorf("%d permits are left", n)
 		}
 		// The reverse.
 		run(t, db, "UPDATE sqllock_lease SET expires_at = "+longAgo[db.Engine]+" WHERE id = (SELECT lease_id FROM sqllock_lock)")
@@ -88,7 +88,7 @@ func TestDeadPlacesOfAnotherLimitAreFollowedByAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := count(t, db, "SELECT count(*) FROM sqllock_permit"); n != 1 {
-			t.Errorf("%d places", n)
+			t.Errorf("%d permits", n)
 		}
 	})
 }
@@ -139,7 +139,7 @@ func TestATakeoverOfAPlaceWaitsForAGuardedTransaction(t *testing.T) {
 		if db.Engine == sqltest.EngineSQLite {
 			t.Skip("readers of a SQLite file pin nothing")
 		}
-		for what, opts := range map[string][]sqllock.Option{"a place": {leasetable.WithLimit(2)}, "alone": nil} {
+		for what, opts := range map[string][]sqllock.Option{"a permit": {leasetable.WithLimit(2)}, "alone": nil} {
 			a, b, c := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB), newLocker(t, db.DB)
 			two := leasetable.WithLimit(2)
 			dead := take(t, a, t.Name(), two)

@@ -74,7 +74,7 @@ func TestSoManyHoldANameWithALimitAndNoMore(t *testing.T) {
 		}
 		release(t, first, third, fourth)
 		if n := count(t, db, "SELECT count(*) FROM sqllock_permit"); n != 0 {
-			t.Errorf("%d places are left", n)
+			t.Errorf("%d permits are left", n)
 		}
 		if err := first.Verify(t.Context()); !errors.Is(err, sqllock.ErrReleased) {
 			t.Errorf("Verify after Release: %v", err)

@@ -265,7 +265,7 @@ func TestGivingUpEarlyLooksAtThoseInTheWayOnly(t *testing.T) {
 			eventually(t, func() bool { return leasetable.Waits(l, name) })
 			cancel()
 			if err := <-waits; !errors.Is(err, context.Canceled) {
-				t.Errorf("%s, with a place: %v", name, err)
+				t.Errorf("%s, with a permit: %v", name, err)
 			}
 		}
 	})

@@ -59,8 +59,8 @@ func TestAllPlacesAreFreedByForceOrNone(t *testing.T) {
 		if info, err := admin.Inspect(t.Context(), "x"); err != nil || info.Token != lease.Token() || len(info.Holders) != 1 {
 			t.Errorf("Info = %+v, %v", info, err)
 		}
-		if forced, err := leasetable.ForcePlaces(t.Context(), admin, "x", lease.Token()-1); forced || err != nil {
-			t.Errorf("places were freed of which somebody has taken one in between: %t, %v", forced, err)
+		if forced, err := leasetable.ForcePermits(t.Context(), admin, "x", lease.Token()-1); forced || err != nil {
+			t.Errorf("permits were freed of which somebody has taken one in between: %t, %v", forced, err)
 		}
 		if err := lease.Verify(t.Context()); err != nil {
 			t.Error(err)

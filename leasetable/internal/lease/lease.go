@@ -65,9 +65,9 @@ func (ls *Lease) endClaim() {
 }
 
 // attach ends a claim that took a lock, and adds the lock to the lease. If the lease is over, attach returns why, and
-// the claim goes on until the lock is released. reviews is how many verifications had begun before the claim. If one
+// the claim goes on until the lock is released. verifications is how many verifications had begun before the claim. If one
 // has begun since, it has missed the lock, which is then verified on its own.
-func (ls *Lease) attach(h *Held, reviews int) error {
+func (ls *Lease) attach(h *Held, verifications int) error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.cause != nil {
@@ -78,7 +78,7 @@ func (ls *Lease) attach(h *Held, reviews int) error {
 	}
 	ls.claims--
 	ls.locks[h] = struct{}{}
-	if ls.verifications != reviews {
+	if ls.verifications != verifications {
 		_ = ls.keeper.Start(func() { ls.verifyMissed(h) }) // if the Locker is closed, every lock is over
 	}
 	return nil

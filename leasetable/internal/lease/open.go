@@ -41,14 +41,14 @@ func (k *Keeper) openInBackground(ctx context.Context, ttl time.Duration, over f
 		*Lease
 		err error
 	}
-	apart := over == nil
-	if apart {
+	dedicated := over == nil
+	if dedicated {
 		over = func() {}
 	}
 	o, left, err := OrLeave(ctx, k.Start,
 		func() opened {
 			defer over()
-			ls, err := k.open(bound.WithValuesOf(k.Closing, ctx), ttl, apart)
+			ls, err := k.open(bound.WithValuesOf(k.Closing, ctx), ttl, dedicated)
 			return opened{ls, err}
 		},
 		func(o opened) {
@@ -66,9 +66,9 @@ func (k *Keeper) openInBackground(ctx context.Context, ttl time.Duration, over f
 	return o.Lease, o.err
 }
 
-// open commits a lease row and returns the lease, with a claim begun on it. If apart is set the lease is dedicated: it
+// open commits a lease row and returns the lease, with a claim begun on it. If dedicated is set the lease is dedicated: it
 // takes no other claims.
-func (k *Keeper) open(ctx context.Context, ttl time.Duration, apart bool) (*Lease, error) {
+func (k *Keeper) open(ctx context.Context, ttl time.Duration, dedicated bool) (*Lease, error) {
 	ls := &Lease{
 		keeper: k,
 		store:  k.Store,
@@ -79,7 +79,7 @@ func (k *Keeper) open(ctx context.Context, ttl time.Duration, apart bool) (*Leas
 		locks:  make(map[*Held]struct{}),
 		claims: 1,
 
-		retired: apart,
+		retired: dedicated,
 	}
 	ls.orphans.Lease = ls
 	_, _ = rand.Read(ls.ID) // never fails, according to its documentation

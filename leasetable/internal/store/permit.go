@@ -43,8 +43,8 @@ func (s permits) ReleasePermit(ctx context.Context, name string, id []byte, toke
 
 // ClearPermit clears the permit of a lease that is over, and reports whether it did. A guarded transaction prevents
 // that.
-func (s permits) ClearPermit(ctx context.Context, name string, place State) (bool, error) {
-	rows, err := s.change(ctx, s.Work, clearPermit, []byte(name), place.LeaseID, place.Token)
+func (s permits) ClearPermit(ctx context.Context, name string, permit State) (bool, error) {
+	rows, err := s.change(ctx, s.Work, clearPermit, []byte(name), permit.LeaseID, permit.Token)
 	return rows > 0, err
 }
 
