@@ -161,7 +161,7 @@ func noStandbyConfirms(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	mustBeToldWithin(t, lease, ttl) // the last confirmed statement was sent before makeAbsent
 
 	setStandbys(t, db, "")
-	for name, statement := range map[string]string{"forced through": "INSERT INTO sqllock_lock", "known": "Acquires a free name whose token is known"} {
+	for name, statement := range map[string]string{"forced through": "INSERT INTO sqllock_lock", "known": "Acquires a free name: no lease holds it"} {
 		other := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		release(t, take(t, other, "known")) // also opens the lease, which cannot be opened later
 		makeAbsent(t, db)
