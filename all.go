@@ -61,7 +61,7 @@ func (a *Locks[L]) Release(ctx context.Context) error {
 	return errors.Join(releaseAll(ctx, a.parts)...)
 }
 
-// acquire acquires names. If it fails, a.parts has the locks that it acquired before.
+// acquire acquires names. If it fails, a.parts has the locks that it acquired before (I39).
 func (a *Locks[L]) acquire(ctx context.Context, l Acquirer[L], names []string, opts []Option) error {
 	if len(names) > 1 && a.try(ctx, l, names, opts) {
 		return a.lostMeanwhile() //nolint:contextcheck // asks the parts' own contexts
@@ -130,8 +130,8 @@ func (a *Locks[L]) lostMeanwhile() error {
 	return nil
 }
 
-// giveUp releases every part. It drops ErrLost and ErrExpired: the loss of a part either made the acquisition fail or
-// changes nothing. It returns any other error.
+// giveUp releases every part (I39). It drops ErrLost and ErrExpired: the loss of a part either made the acquisition
+// fail or changes nothing. It returns any other error.
 func (a *Locks[L]) giveUp(ctx context.Context) error {
 	errs := releaseAll(ctx, a.parts)
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, ErrLost) || errors.Is(err, ErrExpired) })...)

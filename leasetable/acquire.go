@@ -89,7 +89,8 @@ func (l *Locker) acquire(
 }
 
 // try acquires the name if it is free or its lease has expired. An attempt to get a share or permit bypasses the wait
-// queue: another such attempt may be at the head of the queue, and leave enough permits.
+// queue: another such attempt may be at the head of the queue, and leave enough permits. An attempt to get the whole
+// name fails while the queue is occupied (I2).
 func (a *attempt) try() (*lease.Held, error) {
 	if a.Permit() {
 		a.leaveQueue = func() {}

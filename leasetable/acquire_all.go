@@ -34,6 +34,7 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 	if err == nil {
 		return leases, nil
 	}
+	// All or nothing (I39).
 	for i, lease := range leases {
 		if errs[i] == nil {
 			all.Go(func() { _ = lease.Release(ctx) }) // if it is not confirmed it goes on in the background

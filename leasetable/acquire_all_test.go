@@ -62,7 +62,7 @@ func TestNamesOfSeveralLockersAreEachTakenInTheirDatabase(t *testing.T) {
 	})
 }
 
-// A caller that cancels its wait leaves none of its names held.
+// A caller that cancels its wait leaves none of its names held. I39.
 func TestNamesOfACallerWhoLeavesAreGivenBack(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

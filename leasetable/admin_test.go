@@ -14,6 +14,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
+// I20.
 func TestAForcedReleaseIsToldAtTheNextRenewal(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -56,7 +57,7 @@ func TestAForcedReleaseIsToldAtTheNextRenewal(t *testing.T) {
 }
 
 // An asynchronous failover can lose an acquisition and keep the lease row. The holder finds out when it has renewed on
-// a new connection.
+// a new connection. I20.
 func TestALockThatTheDatabaseForgotIsLost(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -73,7 +74,7 @@ func TestALockThatTheDatabaseForgotIsLost(t *testing.T) {
 	})
 }
 
-// The renewal that reports a forced release can arrive before the response to the acquisition.
+// The renewal that reports a forced release can arrive before the response to the acquisition. I20.
 func TestALockThatWasFreedByForceBeforeItsAnswerCameIsLost(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -313,6 +314,7 @@ var longAgo = map[sqltest.Engine]string{
 	sqltest.EngineMySQL: "UTC_TIMESTAMP() - INTERVAL 1 DAY", sqltest.EngineMariaDB: "UTC_TIMESTAMP() - INTERVAL 1 DAY",
 }
 
+// I12.
 func TestPurgeDeletesLeasesThatAreLongDead(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {

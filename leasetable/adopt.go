@@ -29,8 +29,8 @@ func (l *Locker) Adopt(ctx context.Context, ticket string, opts ...sqllock.Optio
 	return l.acquire(ctx, op, string(t.Name), opts, func(a *attempt) (*lease.Held, error) { return a.adopt(t) }) //nolint:contextcheck // a has it
 }
 
-// adopt does not enter the wait queue of the name, whose head may be a goroutine of this process that polls. The
-// queue ensures that a name and a lease id identify one claim. This claim has that from a dedicated lease.
+// adopt does not enter the wait queue of the name, whose head may be a goroutine of this process that polls. The queue
+// ensures that a name and a lease id identify one claim. This claim has that from a dedicated lease (I18).
 func (a *attempt) adopt(from ticket) (*lease.Held, error) {
 	if a.Permit() {
 		return nil, lease.ErrPermit

@@ -181,6 +181,7 @@ func TestASharedStatementWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 }
 
 // If callers leave before the response to a shared statement arrives, the names that it acquired are released again.
+// I19.
 func TestCallersWhoLeaveASharedStatementHoldNothing(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -277,7 +278,7 @@ func TestASharedReleaseWhoseAnswerIsLostIsRepeated(t *testing.T) {
 }
 
 // On MySQL one statement acquires many names, and another one reads which, if others have acquired some just before. If
-// the second statement is refused, the names are released again.
+// the second statement is refused, the names are released again. I17.
 func TestNamesThatWereTakenTogetherAndNotToldAreGivenBack(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

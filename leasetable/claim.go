@@ -16,9 +16,10 @@ type claiming struct {
 	c *lease.Claim
 }
 
-// tryFree acquires the name if it is free, inline or together with the claims of other callers. It reports whether
-// that gave a final outcome: false means that it was not tried, or that the database undid it because of others. The
-// statement does not wait for the holder, so the caller can wait for it or run it itself.
+// tryFree acquires the name if it is free, inline or together with the claims of other callers. It reports whether that
+// gave a final outcome: false means that it was not tried, or that the database undid it because of others. The
+// statement does not wait for the holder, so the caller can wait for it or run it itself. What it acquires for a caller
+// that has left is given back (I19).
 func (a claiming) tryFree() (o lease.Outcome, tried bool) {
 	queue := a.Store.Acquires
 	queue.Inline(func() {
@@ -66,7 +67,7 @@ func outcomeOf(got store.Result, err error) (o lease.Outcome, final bool) {
 
 // inBackground runs f, which claims the name, in another goroutine: its statements do not end with the caller's
 // context, since ending one midway would leave open whether it acquired the name. Only Close of the Locker ends them,
-// and it ends the lease, too. If the caller leaves, the claim is abandoned when f returns.
+// and it ends the lease, too. If the caller leaves, the claim is abandoned when f returns (I19).
 func (a claiming) inBackground(f func(context.Context) lease.Outcome) lease.Outcome {
 	o, left, err := lease.OrLeave(a.ctx, a.Hand,
 		func() lease.Outcome { return f(bound.WithValuesOf(a.Closing, a.ctx)) },
@@ -104,7 +105,8 @@ func (a claiming) accept(o lease.Outcome) (lock *lease.Held, again bool, err err
 // lease ended.
 const claimRounds = 5
 
-// run acquires the name. If tryFirst is set it tries first, without reading whether the name is free.
+// run acquires the name. If tryFirst is set it tries first, without reading whether the name is free. It takes the name
+// over only from a lease whose row is gone (I9).
 func (a claiming) run(ctx context.Context, tryFirst bool) (o lease.Outcome) {
 	if a.Permit() {
 		return a.permits.Claim(ctx, a.ctx, a.c, a.Wants)

@@ -33,6 +33,7 @@ func atCommitOfSeveral(t *testing.T, db *sqltest.Database, what string) {
 		DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION at_commit()`)
 }
 
+// I16.
 func TestNamesOfAStatementWhoseCommitFailsAreNeitherHeldNorFreed(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -98,6 +99,7 @@ func (tryOnly) Acquire(context.Context, string, ...sqllock.Option) (*leasetable.
 	return nil, errors.New("it is not waited for")
 }
 
+// I17.
 func TestNamesOfAStatementThatIsCommittedAfterItsConnectionBrokeAreGivenBack(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

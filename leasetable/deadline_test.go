@@ -62,6 +62,7 @@ func TestALockEndsASixthOfTheTTLBeforeItsLeaseCountedFromWhenThatWasAskedFor(t *
 	}
 }
 
+// I3.
 func TestARenewalMovesTheDeadlineByWhenItWasSentHoweverLateItsAnswerIs(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -183,6 +184,7 @@ func mustNotBeOver(t *testing.T, lock *leasetable.Lease, err error) {
 	}
 }
 
+// I4.
 func TestAnAnswerThatComesAtTheDeadlineGivesNoLock(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -242,6 +244,7 @@ func TestNoClaimBeginsOnALeaseAtItsDeadline(t *testing.T) {
 	}
 }
 
+// I4.
 func TestNoLockMovesToALeaseAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

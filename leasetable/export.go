@@ -37,6 +37,7 @@ func (le *Lease) Export(ctx context.Context, valid time.Duration) (string, error
 	return text, err
 }
 
+// export moves the lock to a lease with a new id, on which it never was (I26).
 func (le *Lease) export(ctx context.Context, valid time.Duration) (string, error) {
 	if err := checkAhead(valid, lease.MinTTL); err != nil {
 		return "", err

@@ -14,6 +14,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
+// I26.
 func TestAnExtensionWhoseAnswerIsLostIsRepeated(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -77,7 +78,7 @@ func TestALockThatIsReleasedWhileItIsExtendedIsFree(t *testing.T) {
 	})
 }
 
-// The name has moved to a lease that lasts for hours.
+// The name has moved to a lease that lasts for hours. I27.
 func TestALockThatCannotBeReleasedWhileItIsExtendedIsFreedLater(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -127,7 +128,7 @@ func TestALockThatIsLostWhileItIsExtendedIsToldAndFree(t *testing.T) {
 	})
 }
 
-// The other lease ends, to which the lock may have moved.
+// The other lease ends, to which the lock may have moved. I27.
 func TestALockEndsWithTheLeaseThatItIsExtendedBy(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -235,7 +235,7 @@ func TestALockGuardsWhileItIsNotKnownWhetherItWasMoved(t *testing.T) {
 	})
 }
 
-// Whatever coincides with an extension, nothing stays held in the end, and no lease is left.
+// Whatever coincides with an extension, nothing stays held in the end, and no lease is left. I26.
 func TestExtensionsMeetReleasesAndNotes(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {

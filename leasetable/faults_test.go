@@ -15,6 +15,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
+// I17.
 func TestAnAcquireWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -48,7 +49,7 @@ func TestAnAcquireWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 	})
 }
 
-// The statement acquired the name, and its response does not arrive.
+// The statement acquired the name, and its response does not arrive. I19.
 func TestAnAcquireWhoseCallerHasLeftIsGivenBack(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -157,6 +158,7 @@ func TestANameThatWasTakenForNobodyIsGivenBack(t *testing.T) {
 	})
 }
 
+// I21.
 func TestAReleaseWhoseAnswerIsLostIsConfirmedByAnother(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -268,6 +270,7 @@ func pin(t *testing.T, db *sqltest.Database, name string) (unpin func()) {
 	return unpin
 }
 
+// I38.
 func TestALockThatCannotBeReleasedHoldsUpNoRenewal(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -294,7 +297,7 @@ func TestALockThatCannotBeReleasedHoldsUpNoRenewal(t *testing.T) {
 	})
 }
 
-// After the loss, another goroutine in the queue acquired the name, on the same lease.
+// After the loss, another goroutine in the queue acquired the name, on the same lease. I18.
 func TestALostLockThatCannotBeReleasedFreesNobodyElse(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -325,7 +328,7 @@ func TestALostLockThatCannotBeReleasedFreesNobodyElse(t *testing.T) {
 	})
 }
 
-// The reported loss stays valid, whatever happens to the row.
+// The reported loss stays valid, whatever happens to the row. I21.
 func TestALockThatWasToldLostIsNotReleasedAsIfItHadBeenHeld(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -381,6 +384,7 @@ func TestAWaitOutlastsARowThatIsLockedForLong(t *testing.T) {
 	})
 }
 
+// I15.
 func TestCloseDoesNotWaitForAStatementThatHangs(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// A failover or a crash can lose a release while the owner's lease survives.
+// A failover or a crash can lose a release while the owner's lease survives. I23.
 func TestANameWhoseReleaseTheDatabaseForgotIsFreedByItsOwner(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -40,7 +40,7 @@ func TestANameWhoseReleaseTheDatabaseForgotIsFreedByItsOwner(t *testing.T) {
 	})
 }
 
-// While the names of a lease are compared with the known locks, no more names may be acquired on it.
+// While the names of a lease are compared with the known locks, no more names may be acquired on it. I23.
 func TestALeaseThatIsOnAnotherConnectionTakesNoMoreNames(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -91,7 +91,7 @@ func TestANameWhoseReleaseACrashForgotIsFreedByItsOwner(t *testing.T) {
 }
 
 // The orphan that a lost response may have left is released repeatedly. Meanwhile another client acquires the name, and
-// must keep it.
+// must keep it. I18.
 func TestANameThatMayHaveBeenTakenIsFreedUnderNobodyElse(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

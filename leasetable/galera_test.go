@@ -35,7 +35,7 @@ func TestGalera(t *testing.T) { //nolint:paralleltest // one cluster, whose node
 	}
 }
 
-// contend makes Lockers on all nodes acquire the same names, one by one and several in a statement.
+// contend makes Lockers on all nodes acquire the same names, one by one and several in a statement. I6.
 func (c *cluster) contend(t *testing.T) {
 	const names, goroutines, rounds = 4, 6, 25
 	var inside, last [names]atomic.Int64
@@ -113,7 +113,7 @@ func (c *cluster) record(t *testing.T) {
 }
 
 // order begins many leases on one node, each with a lock. It reads them on another node, which applies with several
-// threads, without waiting for what that node has not applied yet.
+// threads, without waiting for what that node has not applied yet. I7.
 func (c *cluster) order(t *testing.T) {
 	const writers, each = 4, 250
 	var all sync.WaitGroup
@@ -160,7 +160,7 @@ func (c *cluster) order(t *testing.T) {
 	}
 }
 
-// lag checks that a node does not take over a lease that has expired only as far as this node knows.
+// lag checks that a node does not take over a lease that has expired only as far as this node knows. I9.
 func (c *cluster) lag(t *testing.T) {
 	const ttl = 5 * time.Second
 	there, here := newLocker(t, c.nodes[1].DB, leasetable.WithTTL(ttl)), newLocker(t, c.nodes[2].DB)
@@ -202,6 +202,7 @@ func (c *cluster) lag(t *testing.T) {
 }
 
 // guard checks that a guarded write is not committed on a node that does not yet know that the name was taken over.
+// I13.
 func (c *cluster) guard(t *testing.T) {
 	run(t, c.nodes[0], "CREATE TABLE guarded (n INT AUTO_INCREMENT PRIMARY KEY)")
 	holder, admin := newLocker(t, c.nodes[2].DB, leasetable.WithTTL(time.Minute)), newLocker(t, c.nodes[0].DB)

@@ -127,7 +127,7 @@ func TestAStaleHolderWritesNothing(t *testing.T) {
 }
 
 // A takeover from a dead holder succeeds as soon as the transaction that the holder guarded has ended, and not sooner.
-// The transaction delays no renewal.
+// The transaction delays no renewal. I13, I14.
 func TestATakeoverWaitsForAGuardedTransaction(t *testing.T) {
 	t.Parallel()
 	onEveryTx(t, func(t *testing.T, db *sqltest.Database, begin func(*testing.T) guarded) {
@@ -166,7 +166,7 @@ func TestATakeoverWaitsForAGuardedTransaction(t *testing.T) {
 	})
 }
 
-// The snapshot of the transaction is older than the takeover.
+// The snapshot of the transaction is older than the takeover. I13.
 func TestATransactionThatBeganBeforeTheTakeoverWritesNothing(t *testing.T) {
 	t.Parallel()
 	onEveryTx(t, func(t *testing.T, db *sqltest.Database, begin func(*testing.T) guarded) {
@@ -198,7 +198,7 @@ func TestATransactionThatBeganBeforeTheTakeoverWritesNothing(t *testing.T) {
 	})
 }
 
-// The longest possible name has no next name that begins with it.
+// The longest possible name has no next name that begins with it. I14.
 func TestATryDoesNotWaitForAGuardedTransaction(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -237,7 +237,7 @@ func TestATryDoesNotWaitForAGuardedTransaction(t *testing.T) {
 }
 
 // The table says that another client holds the lock, but the holder does not know that yet. A difference in the lease
-// or in the token alone is enough.
+// or in the token alone is enough. I21.
 func TestAHolderDoesNothingWithALockThatIsNotItsOwn(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {

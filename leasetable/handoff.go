@@ -10,7 +10,7 @@ import (
 
 // receiveHandoff makes a lock of a name that was handed off. It gives the name back and polls for it if the lease has
 // ended or has another TTL, if the metadata is that of a waiter that has left the queue, if the caller wants a permit,
-// or if its context has ended.
+// or if its context has ended (I24).
 func (a *attempt) receiveHandoff(h lease.Handoff) (*lease.Held, error) {
 	c := h.Claim
 	if a.choice.ttl == c.TTL && h.Metadata == string(a.metadata) && !a.Permit() && a.ctx.Err() == nil {
@@ -31,7 +31,7 @@ func (a *attempt) receiveHandoff(h lease.Handoff) (*lease.Held, error) {
 }
 
 // declineHandoff gives back a name that was handed off. A caller whose context ends does not wait for that: it gets a
-// HeldError, and the release goes on in the background.
+// HeldError, and the release goes on in the background (I19).
 func (a *attempt) declineHandoff(h lease.Handoff) error {
 	var err error
 	_, a.abandoned, err = lease.OrLeave(a.ctx, a.Start,

@@ -34,6 +34,7 @@ func line(t *testing.T, l *leasetable.Locker, name string, waiters int) <-chan *
 	return got
 }
 
+// I12, I24.
 func TestANamePassesFromOneWaiterToTheNextWithAHigherToken(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -93,6 +94,7 @@ func TestWhoWaitsWithAnotherTTLGetsALeaseOfThat(t *testing.T) {
 	})
 }
 
+// I18.
 func TestAHandoverWhoseAnswerIsLostHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -159,6 +161,7 @@ func TestANameIsNotPassedOnToWhoHasLeft(t *testing.T) {
 	})
 }
 
+// I24.
 func TestANameOfALostLeaseIsNotPassedOn(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -187,7 +190,7 @@ func TestANameOfALostLeaseIsNotPassedOn(t *testing.T) {
 	})
 }
 
-// Even if goroutines of one process keep handing a name off to each other, another process acquires it, too.
+// Even if goroutines of one process keep handing a name off to each other, another process acquires it, too. I25.
 func TestANameIsNotPassedOnForEver(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -13,6 +13,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
+// I26.
 func TestAnExportWhoseAnswerIsLostIsRepeated(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -30,6 +31,7 @@ func TestAnExportWhoseAnswerIsLostIsRepeated(t *testing.T) {
 	})
 }
 
+// I28.
 func TestAnAdoptionWhoseAnswerIsLostIsFoundOut(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -189,7 +191,7 @@ func TestALockThatIsNotExportedIsHeldAsBefore(t *testing.T) {
 	})
 }
 
-// An acquisition whose response is lost is undone by name and lease. An adopted lock is on a lease of its own.
+// An acquisition whose response is lost is undone by name and lease. An adopted lock is on a lease of its own. I18.
 func TestALostAnswerToAnAcquisitionDoesNotFreeWhatWasAdopted(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

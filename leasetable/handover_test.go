@@ -49,6 +49,7 @@ func mustBeUsed(t *testing.T, l *leasetable.Locker, ticket string) {
 	}
 }
 
+// I12.
 func TestALockIsHandedOverWithTheNextTokenAndOnce(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -159,6 +160,7 @@ func TestATicketThatNobodyAdoptsExpires(t *testing.T) {
 	})
 }
 
+// I28.
 func TestOfManyWhoAdoptATicketOneHasTheLock(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -241,7 +243,7 @@ func TestThoseInLineWaitForWhoWasHandedTheLock(t *testing.T) {
 	})
 }
 
-// The lock ends before another process can hold it, even if the exporting process is stopped between the two steps.
+// The lock ends before another process can hold it, even if the exporting process is stopped between the two steps. I1.
 func TestALockEndsBeforeItIsHandedOver(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {

@@ -125,6 +125,7 @@ func (h *holder) signal(t *testing.T, s syscall.Signal) {
 	}
 }
 
+// I9.
 func TestAKilledHolderIsFollowedWhenItsLeaseExpires(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -143,6 +144,7 @@ func TestAKilledHolderIsFollowedWhenItsLeaseExpires(t *testing.T) {
 	})
 }
 
+// I5.
 func TestAStoppedHolderLearnsOfItsEndBeforeAnythingSucceeds(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -45,6 +45,7 @@ func want(t *testing.T, db *sqltest.Database, name string) {
 	run(t, db, "UPDATE sqllock_lock SET waiter_since = 1, waiter_until = "+soon+" WHERE name = ?", []byte(name))
 }
 
+// I6.
 func TestAStatementForManyTakesWhatIsFreeAndNothingElse(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -89,6 +90,7 @@ func TestAStatementForManyTakesWhatIsFreeAndNothingElse(t *testing.T) {
 	})
 }
 
+// I36.
 func TestAStatementForManyTellsWhatItFreedAndWhatWasLost(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -159,7 +161,7 @@ func TestNamesThatAreFreedTogetherAreKeptForAtLeastSoLong(t *testing.T) {
 	})
 }
 
-// After a release of several names the Locker knows their tokens, unless another client has held them since.
+// After a release of several names the Locker knows their tokens, unless another client has held them since. I37.
 func TestNamesThatWereFreedTogetherAreTakenAgain(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {

@@ -128,6 +128,7 @@ func TestALeaseOutlastsTheTrustInItsFirstAnswer(t *testing.T) {
 	})
 }
 
+// I3.
 func TestALeaseOutlastsTheTrustInTheAnswerToARenewal(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

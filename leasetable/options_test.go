@@ -32,6 +32,7 @@ func TestANameThatIsKeptIsNotPassedOnBefore(t *testing.T) {
 	})
 }
 
+// I12, I22.
 func TestANameIsKeptForAtLeastSoLong(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -76,7 +77,7 @@ func TestANameIsKeptForAtLeastSoLong(t *testing.T) {
 	})
 }
 
-// A release that must be repeated in the background does not free the name sooner either.
+// A release that must be repeated in the background does not free the name sooner either. I22.
 func TestANameIsKeptThoughItsReleaseWasNotConfirmed(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

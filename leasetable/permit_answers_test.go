@@ -12,7 +12,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// On MySQL and MariaDB: the responses to the statement that adds the permit, and to the commit.
+// On MySQL and MariaDB: the responses to the statement that adds the permit, and to the commit. I32.
 func TestAClaimOfAPlaceWhoseAnswerIsLostTakesNoPlace(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -55,7 +55,7 @@ func TestAClaimOfAPlaceWhoseAnswerIsLostTakesNoPlace(t *testing.T) {
 	})
 }
 
-// However late the claim arrives.
+// However late the claim arrives. I32.
 func TestAClaimOfAPlaceThatWasGivenUpTakesNoPlace(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -73,7 +73,7 @@ func TestAClaimOfAPlaceThatWasGivenUpTakesNoPlace(t *testing.T) {
 	})
 }
 
-// Other callers of the process use the same lease, and read the same token, as the caller whose response is lost.
+// Other callers of the process use the same lease, and read the same token, as the caller whose response is lost. I32.
 func TestALostAnswerCostsNobodyElseItsPlace(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

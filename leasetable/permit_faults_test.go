@@ -20,6 +20,7 @@ func expire(t *testing.T, db *sqltest.Database, lease *leasetable.Lease) {
 		" WHERE id = (SELECT lease_id FROM sqllock_permit WHERE name = ? AND token = ?)", []byte(lease.Name()), lease.Token())
 }
 
+// I33.
 func TestThePlaceOfADeadHolderIsTakenOverAndNoOther(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -132,6 +133,7 @@ func TestAClockThatWasSetBackDoesNotKeepADeadPlace(t *testing.T) {
 	})
 }
 
+// I33.
 func TestATakeoverOfAPlaceWaitsForAGuardedTransaction(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -186,6 +188,7 @@ func TestATakeoverOfAPlaceWaitsForAGuardedTransaction(t *testing.T) {
 	})
 }
 
+// I13.
 func TestAStaleHolderOfAPlaceWritesNothing(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -233,7 +236,7 @@ func TestAStaleHolderOfAPlaceWritesNothing(t *testing.T) {
 	})
 }
 
-// Both have read the state, and wait for the lock row. For one of them the state is then outdated.
+// Both have read the state, and wait for the lock row. For one of them the state is then outdated. I8, I29.
 func TestOfTwoWhoSawTheSameRoomOneHasIt(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

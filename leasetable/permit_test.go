@@ -82,6 +82,7 @@ func TestSoManyHoldANameWithALimitAndNoMore(t *testing.T) {
 	})
 }
 
+// I30.
 func TestThoseWhoShareAndOneWhoIsAloneExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -112,6 +113,7 @@ func TestThoseWhoShareAndOneWhoIsAloneExcludeEachOther(t *testing.T) {
 	})
 }
 
+// I30.
 func TestAShareOfASemaphoreIsRefusedAndAPlaceAmongShares(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -159,6 +161,7 @@ func TestAShareOfASemaphoreIsRefusedAndAPlaceAmongShares(t *testing.T) {
 	})
 }
 
+// I29.
 func TestOfDifferentLimitsTheSmallestCounts(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -245,7 +248,7 @@ func TestOptionsThatMakeNoSenseForPlacesAreRefused(t *testing.T) {
 	}
 }
 
-// Goroutines and processes that ask at the same moment conflict with each other, but each gets a permit.
+// Goroutines and processes that ask at the same moment conflict with each other, but each gets a permit. I31.
 func TestNobodyIsRefusedWhileThereIsAPlaceLeft(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -344,6 +347,7 @@ func TestCloseFreesPlaces(t *testing.T) {
 	})
 }
 
+// I34.
 func TestAForcedReleaseTakesAllPlacesAndIsTold(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {

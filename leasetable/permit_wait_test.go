@@ -184,7 +184,7 @@ func TestWhoGivesUpWaitingLeavesNothing(t *testing.T) {
 	})
 }
 
-// Nothing withdraws the exclusive wait of a killed waiter.
+// Nothing withdraws the exclusive wait of a killed waiter. I35.
 func TestAWaiterThatDiedKeepsOthersOutForSomeSecondsOnly(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -271,7 +271,7 @@ func TestGivingUpEarlyLooksAtThoseInTheWayOnly(t *testing.T) {
 	})
 }
 
-// The test counts what the database does not report itself.
+// The test counts what the database does not report itself. I29.
 func TestNeverDoMoreHoldANameThanMay(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

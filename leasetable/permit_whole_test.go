@@ -23,6 +23,7 @@ func refusals(db *sqltest.Database, event, table string) (refuse, allow string) 
 	return "CREATE TRIGGER refuse BEFORE " + event + " ON " + table + " FOR EACH ROW " + body, "DROP TRIGGER refuse"
 }
 
+// I31.
 func TestAPlaceIsTakenAsAWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -45,6 +46,7 @@ func TestAPlaceIsTakenAsAWholeOrNotAtAll(t *testing.T) {
 	})
 }
 
+// I34.
 func TestAllPlacesAreFreedByForceOrNone(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {

@@ -219,7 +219,7 @@ func TestTheSchemaIsAppliedBehindATransactionPooler(t *testing.T) {
 }
 
 // In this mode pgpool-II answers an INSERT but leaves it uncommitted. The client can only see that a transaction is
-// open.
+// open. I16.
 func TestPgpoolThatLeavesStatementsUncommittedIsRefused(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -145,7 +145,7 @@ func endWait(t *testing.T, db *sqltest.Database, statement string) bool {
 }
 
 // With synchronous replication a commit that no standby confirms is not durable. The caller gets no response, and in
-// the end an error that there was none; the transaction is committed on this server only.
+// the end an error that there was none; the transaction is committed on this server only. I16.
 func noStandbyConfirms(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	t.Helper()
 	const ttl = 9 * time.Second
@@ -185,7 +185,7 @@ func noStandbyConfirms(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	take(t, other, "held before")
 }
 
-// The next holder of a name must not learn its token before a standby has it.
+// The next holder of a name must not learn its token before a standby has it. I24.
 func noStandbyConfirmsWhatIsPassedOn(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	t.Helper()
 	l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))

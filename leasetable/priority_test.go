@@ -34,6 +34,7 @@ func acquiring(l *leasetable.Locker, name string) <-chan *leasetable.Lease {
 	return got
 }
 
+// I36.
 func TestAReleaseWakesWhoWaitsInAnotherProcess(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -111,7 +112,7 @@ func TestOnlyAReleaseThatSomebodyWaitsForNotifies(t *testing.T) {
 	}
 }
 
-// If no notification arrives, polling detects the release.
+// If no notification arrives, polling detects the release. I35.
 func TestAWaiterThatHearsNothingGetsTheLockAllTheSame(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -139,7 +140,7 @@ func TestAWaiterThatHearsNothingGetsTheLockAllTheSame(t *testing.T) {
 	})
 }
 
-// A process that acquires a lock repeatedly yields to a waiter of another process.
+// A process that acquires a lock repeatedly yields to a waiter of another process. I25.
 func TestAProcessThatTakesALockAgainAndAgainGivesWay(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -247,7 +248,7 @@ func TestWhoWaitsIsNotedOnce(t *testing.T) {
 	})
 }
 
-// The Locker does not change the settings of a pooler's sessions.
+// The Locker does not change the settings of a pooler's sessions. I12.
 func TestReleasesAreDurableWhereTheyMustBe(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -23,6 +23,7 @@ func mustBeHeld(t *testing.T, l *leasetable.Locker, name string) sqllock.Holder 
 	return held.Holder
 }
 
+// I12.
 func TestTokensRise(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -121,6 +122,7 @@ func TestEveryTTLHasItsOwnLease(t *testing.T) {
 	})
 }
 
+// I7.
 func TestAnUnusedLeaseIsEnded(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -136,6 +138,7 @@ func TestAnUnusedLeaseIsEnded(t *testing.T) {
 	})
 }
 
+// I15.
 func TestCloseLeavesNothingHeld(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -215,7 +218,7 @@ func TestEveryHolderIsShownSinceItsOwnAcquisition(t *testing.T) {
 	})
 }
 
-// The race: a contender that has read the lease as expired waits for a row while the holder renews.
+// The race: a contender that has read the lease as expired waits for a row while the holder renews. I8, I10.
 func TestARenewalThatComesFirstKeepsTheLock(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -253,7 +256,7 @@ func TestARenewalThatComesFirstKeepsTheLock(t *testing.T) {
 	})
 }
 
-// A contender that has read that the lease is gone waits for the row while another client takes the name over.
+// A contender that has read that the lease is gone waits for the row while another client takes the name over. I8, I9.
 func TestATakeoverThatComesSecondTakesNothing(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {

@@ -15,7 +15,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// Locked rows do not take all connections: requests for other names get one.
+// Locked rows do not take all connections: requests for other names get one. I38.
 func TestManyLockedRowsDelayNobodyElse(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -97,7 +97,7 @@ func TestManyLockedRowsDelayNobodyElse(t *testing.T) {
 	})
 }
 
-// Names that another transaction has inserted but not committed act like locked rows that cannot be read.
+// Names that another transaction has inserted but not committed act like locked rows that cannot be read. I38.
 func TestManyNamesThatAreBeingInsertedDelayNobodyElse(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -192,7 +192,7 @@ func TestManyLockedRowsDelayNoPassing(t *testing.T) {
 	})
 }
 
-// Waiters for such rows get an error when the Locker is closed, and nothing stays held.
+// Waiters for such rows get an error when the Locker is closed, and nothing stays held. I15.
 func TestManyLockedRowsDelayNoClose(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -17,7 +17,7 @@ import (
 )
 
 // A process is stopped after it has read the response that grants it a name, and before it knows the response, until
-// its lease has expired.
+// its lease has expired. I4.
 func TestALockWhoseAnswerIsKnownTooLateIsNotGiven(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// The test simulates a suspension of the machine for all tests, so no other test may run at the same time.
+// The test simulates a suspension of the machine for all tests, so no other test may run at the same time. I5.
 func TestALeaseIsOverAfterASuspensionOfTheMachine(t *testing.T) { //nolint:paralleltest // see above
 	locktest.OncePerEngine(t)
 	db := withTables(t, sqltest.SQLite(t))

@@ -20,6 +20,7 @@ var inAnHour = map[sqltest.Engine]string{
 	sqltest.EngineMySQL: "UTC_TIMESTAMP() + INTERVAL 1 HOUR", sqltest.EngineMariaDB: "UTC_TIMESTAMP() + INTERVAL 1 HOUR",
 }
 
+// I11.
 func TestAClockThatWasSetBackDoesNotKeepADeadHolder(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -39,6 +40,7 @@ func TestAClockThatWasSetBackDoesNotKeepADeadHolder(t *testing.T) {
 	})
 }
 
+// I11.
 func TestALiveHolderOutlastsAWaiterWhateverTheClockSays(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -65,7 +67,7 @@ func TestALiveHolderOutlastsAWaiterWhateverTheClockSays(t *testing.T) {
 	})
 }
 
-// Perhaps the database's clock was set ahead, and a takeover is in progress.
+// Perhaps the database's clock was set ahead, and a takeover is in progress. I10.
 func TestALeaseThatHasExpiredIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -137,7 +139,7 @@ func TestALockThatWillEndSoonIsToldBefore(t *testing.T) {
 	}
 }
 
-// The waiter has read the lease unchanged for its TTL, but it is renewed before the waiter can end it.
+// The waiter has read the lease unchanged for its TTL, but it is renewed before the waiter can end it. I11.
 func TestARenewalThatComesFirstKeepsALeaseThatStoodStill(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

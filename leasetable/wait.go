@@ -17,7 +17,8 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
-// wait acquires the name as soon as it is free or its lease is over. It waits in the wait queue of this process first.
+// wait acquires the name as soon as it is free or its lease is over. It waits in the wait queue of this process first
+// (I2).
 func (a *attempt) wait() (lock *lease.Held, err error) {
 	if a.choice.wait != nil {
 		return a.waitAtMost()
@@ -69,9 +70,9 @@ func (a *attempt) waitInQueue() (lease.Handoff, error) {
 	return h, nil
 }
 
-// poll claims the name again and again, after growing pauses. It also repeats a claim that was not answered, which may
-// wait for a row that another session has locked. A database that cannot be used, or a lease that ends during a claim,
-// does not end the poll: a name that an earlier claim may have acquired is released by lease.
+// poll claims the name again and again, after growing pauses (I35). It also repeats a claim that was not answered,
+// which may wait for a row that another session has locked. A database that cannot be used, or a lease that ends during
+// a claim, does not end the poll: a name that an earlier claim may have acquired is released by lease.
 func (a *attempt) poll() (lock *lease.Held, err error) {
 	defer func() {
 		if err != nil {
@@ -145,7 +146,7 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 	return lock, nil
 }
 
-// readAndClaim claims the name unless a read, which writes nothing, finds it held. If another process has waited
+// readAndClaim claims the name unless a read, which writes nothing, finds it held (I35). If another process has waited
 // longer, readAndClaim gives it the time to acquire the name first, once.
 func (a *attempt) readAndClaim() (*lease.Held, error) {
 	state, err := a.read()

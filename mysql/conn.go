@@ -102,6 +102,7 @@ func (c *conn) run(ctx context.Context, ops []*session.Op[string]) error {
 	return nil
 }
 
+// runOne takes or gives back one key. It waits for nothing (I41).
 func (c *conn) runOne(ctx context.Context, op *session.Op[string]) (err error) {
 	if op.Take {
 		op.Done, err = c.get(ctx, op.Key, 0)
@@ -117,8 +118,8 @@ func (c *conn) runOne(ctx context.Context, op *session.Op[string]) (err error) {
 const longWait = 2 * time.Second
 
 // Wait implements session.Conn. MySQL waits for whole seconds only. After one or two of them the place in the queue is
-// lost. The longer a waiter has waited, the likelier its slice takes two seconds, and the random choice keeps waiters
-// from falling into step with the holders.
+// lost (I47). The longer a waiter has waited, the likelier its slice takes two seconds, and the random choice keeps
+// waiters from falling into step with the holders.
 func (c *conn) Wait(ctx context.Context, op *session.Op[string], waited time.Duration) (err error) {
 	seconds := int64(1)
 	if c.ttl > 3*longWait && rand.N(waited+time.Second) > time.Second/2 { //nolint:gosec // jitter
@@ -203,8 +204,8 @@ func (c *conn) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Broken implements session.Conn. After an error that the server sent, the connection still works, unless the error
-// says that the server or the session is ending.
+// Broken implements session.Conn (I42). After an error that the server sent, the connection still works, unless the
+// error says that the server or the session is ending.
 func (c *conn) Broken(err error) bool {
 	const (
 		shutdown       = 1053
@@ -216,7 +217,7 @@ func (c *conn) Broken(err error) bool {
 	return !errors.As(err, &answer) && !errors.Is(err, errNull) || isOneOf(err, shutdown, killed, killedMaria, idleForTooLong)
 }
 
-// Close implements session.Conn. It closes the connection instead of giving it back to a pool; an error changes
+// Close implements session.Conn (I42). It closes the connection instead of giving it back to a pool; an error changes
 // nothing.
 func (c *conn) Close() {
 	c.cut()

@@ -79,6 +79,7 @@ func isOneOf(err error, numbers ...uint16) bool {
 	return errors.As(err, &answer) && slices.Contains(numbers, answer.Number)
 }
 
+// setUp makes sure that the session can be trusted with locks, and prepares it (I49).
 func (c *conn) setUp(ctx context.Context, ttl time.Duration, wide bool, mariadb *atomic.Bool) error {
 	if _, err := c.sc.ExecContext(ctx, modesSQL); err != nil {
 		return err
@@ -132,7 +133,7 @@ func (c *conn) probe(ctx context.Context) (map[string]string, error) {
 	return variables, rows.Err()
 }
 
-// refuse refuses a server with these variables if GET_LOCK would not exclude others there.
+// refuse refuses a server with these variables if GET_LOCK would not exclude others there (I49).
 func refuse(variables map[string]string) error {
 	const useLease = "use a lease (package leasetable)"
 	set := func(name string) bool { return isSet(variables[name]) }

@@ -14,6 +14,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
+// I3.
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

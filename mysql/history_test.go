@@ -28,7 +28,7 @@ func TestNoLockIsHeldTwiceWhateverHappensToItsHolders(t *testing.T) {
 }
 
 // Connections are not ended in this test. A handoff between goroutines uses no statement, and so relies on what the
-// Locker knows about the connection.
+// Locker knows about the connection. I40, I45.
 func TestNoLockIsHeldTwiceWhereGoroutinesHandItOver(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -10,6 +10,7 @@ import (
 	"github.com/sqllock/sqllock/mysql"
 )
 
+// I49.
 func TestServersThatWouldNotExcludeOthersAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ variable, value, seen string }{

@@ -10,7 +10,7 @@ import (
 )
 
 // A process is stopped, for longer than the session TTL, after it has read the response that grants it a lock, and
-// before it knows the response.
+// before it knows the response. I4.
 func TestALockWhoseAnswerIsKnownTooLateIsNotGiven(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -9,7 +9,7 @@ import (
 )
 
 // In transaction mode two clients can hold the same lock. In session mode they cannot, but nothing distinguishes the
-// modes, and the lock survives a client if the pooler keeps its session.
+// modes, and the lock survives a client if the pooler keeps its session. I49.
 func TestAPoolerInBetweenIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"transaction", "session", "statement"} {

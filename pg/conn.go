@@ -207,10 +207,10 @@ func (c *conn) Watch(ctx context.Context) error {
 	}
 }
 
-// Broken implements session.Conn.
+// Broken implements session.Conn (I42).
 func (c *conn) Broken(error) bool { return c.broken || c.pc.IsClosed() }
 
-// Close implements session.Conn.
+// Close implements session.Conn (I42).
 func (c *conn) Close() { closeConn(c.pc) }
 
 // closeConn says goodbye to the server, within a second, and closes the connection. After a statement that was cut off,

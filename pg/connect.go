@@ -130,7 +130,7 @@ func (l *Locker) open(ctx context.Context) (session.Conn[key], error) {
 	return c, nil
 }
 
-// setUp makes sure that the session can be trusted with locks, and prepares it.
+// setUp makes sure that the session can be trusted with locks, and prepares it (I49).
 func (l *Locker) setUp(ctx context.Context, c *conn) error {
 	is, err := probe(ctx, c.pc)
 	if err != nil {
@@ -226,7 +226,7 @@ func probe(ctx context.Context, pc *pgx.Conn) (is server, err error) {
 	return is, errors.Join(errOID, errVersion)
 }
 
-// refuse refuses a server on which an advisory lock would not exclude others, or would not end.
+// refuse refuses a server on which an advisory lock would not exclude others, or would not end (I49).
 func (l *Locker) refuse(ctx context.Context, pc *pgx.Conn, is *server) error {
 	given := pc.PgConn().PID() // the process id that the connection was given
 	switch {

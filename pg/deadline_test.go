@@ -13,6 +13,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
+// I3.
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// Both subtests fill the server, so they run one after the other.
+// Both subtests fill the server, so they run one after the other. I43.
 func TestAServerWithAFullTableOfLocks(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

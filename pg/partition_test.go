@@ -63,7 +63,7 @@ func TestAWaiterThatIsCutOffAsItIsGrantedTheLockIsSoonOutOfTheWay(t *testing.T) 
 	}
 }
 
-// Callers that have given up on a server that does not answer do not count as locks.
+// Callers that have given up on a server that does not answer do not count as locks. I44.
 func TestCallersWhoHaveLeftDoNotFillTheirSession(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

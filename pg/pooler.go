@@ -27,8 +27,8 @@ func WithSessionPooling() Option {
 // resetTimeout is how long a pooler may take to free the locks of a client that left.
 const resetTimeout = 2 * time.Second
 
-// checkPooler refuses a pooler that does not pool sessions, or leaves locks behind. pid is the session that the client
-// pc was given.
+// checkPooler refuses a pooler that does not pool sessions, or leaves locks behind (I49). pid is the session that the
+// client pc was given.
 func (l *Locker) checkPooler(ctx context.Context, pc *pgx.Conn, pid string) error {
 	key := rand.Int64() //nolint:gosec // a key that nobody else uses; not a secret
 	err := l.lockElsewhere(ctx, pc, pid, key)

@@ -62,7 +62,7 @@ func TestTheLockOfAClientThatDiesBehindAPoolerIsFreed(t *testing.T) {
 	mustRelease(t, mustAcquire(t, newLocker(t, db), "it"))
 }
 
-// The option WithSessionPooling alone is not enough: the Locker checks the pooler.
+// The option WithSessionPooling alone is not enough: the Locker checks the pooler. I49.
 func TestAPoolerThatDoesNotPoolSessionsIsRefusedAllTheSame(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -25,6 +25,7 @@ type probed struct {
 	version string
 }
 
+// I49.
 func TestServersThatWouldNotKeepALockAreRefused(t *testing.T) {
 	t.Parallel()
 	for seen, answer := range map[string]probed{

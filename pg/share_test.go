@@ -103,7 +103,7 @@ func TestAShareThatIsNoLongerWaitedForIsNotTaken(t *testing.T) {
 	mustRelease(t, mustAcquire(t, b, "it"))
 }
 
-// The server grants more shares to a session that has one, even if there are other waiters.
+// The server grants more shares to a session that has one, even if there are other waiters. I48.
 func TestSharesThatKeepComingDoNotStarveAnybody(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -151,6 +151,7 @@ func TestSharesThatKeepComingDoNotStarveAnybody(t *testing.T) {
 	}
 }
 
+// I48.
 func TestEverybodyWhoSharesIsToldOfTheLoss(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
@@ -255,6 +256,7 @@ func TestAShareMayBeJoinedAgainWhenTheWriterHasGivenUp(t *testing.T) {
 // longHold is longer than a waiter stays in the server's queue at a time.
 const longHold = 600 * time.Millisecond
 
+// I47.
 func TestReadersWhoHoldForLongDoNotStarveAWriter(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -298,6 +300,7 @@ func TestReadersWhoHoldForLongDoNotStarveAWriter(t *testing.T) {
 	readers.Wait()
 }
 
+// I48.
 func TestReadersAndWritersAtRandom(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -128,7 +128,7 @@ func (a *txArg) Value() (driver.Value, error) {
 	return nil, errors.New("transaction locks on PostgreSQL need a *sql.Tx of github.com/jackc/pgx/v5/stdlib")
 }
 
-// refuseTx refuses a connection for what is known without asking the server.
+// refuseTx refuses a connection for what is known without asking the server (I49).
 func refuseTx(conn *pgconn.PgConn) error {
 	switch status := conn.TxStatus(); {
 	case conn.ParameterStatus("crdb_version") != "":

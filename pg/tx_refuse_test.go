@@ -107,6 +107,7 @@ func startStandby(t *testing.T) (db *sqltest.Database, promote func()) {
 	return db, oddserver.MakeStandby(t, server, db)
 }
 
+// I49.
 func TestAStandbyIsRefused(t *testing.T) {
 	t.Parallel()
 	db, promote := startStandby(t)

@@ -14,7 +14,7 @@ import (
 )
 
 // Wait implements session.Conn. Its statements go in one round trip and make one transaction, which lasts no longer
-// than the slice.
+// than the slice (I47).
 //
 // A waiter first waits for the gate, which is another key, and keeps the gate between slices until it has the lock. So
 // the holder of the gate is the next to get the lock, and a share cannot pass a waiter for the exclusive lock. A waiter
@@ -46,7 +46,7 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited time.Durati
 }
 
 // sliceOf returns the length of a slice of a wait that has taken so long already: from 150 ms for a new one to 400 ms
-// after half a minute, and up to an eighth more or less, so that waits do not fall into step.
+// after half a minute, and up to an eighth more or less, so that waits do not fall into step (I47).
 func sliceOf(waited time.Duration) time.Duration {
 	slice := 150*time.Millisecond + time.Duration(bits.Len64(uint64(waited/(500*time.Millisecond))))*42*time.Millisecond
 	slice = min(slice, 400*time.Millisecond)

@@ -14,7 +14,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// CREATE INDEX CONCURRENTLY waits for every older transaction. A wait for the lock must not be such a transaction.
+// CREATE INDEX CONCURRENTLY waits for every older transaction. A wait for the lock must not be such a transaction. I47.
 func TestTheHolderCanCreateAnIndexConcurrentlyWhileOthersWait(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
@@ -39,7 +39,7 @@ func TestTheHolderCanCreateAnIndexConcurrentlyWhileOthersWait(t *testing.T) {
 }
 
 // An error does not prove that the lock is not held. It must not cost the session's other locks without telling their
-// holders.
+// holders. I43.
 func TestCancelsThatMeetAnAttemptLeaveNothingHeld(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -84,7 +84,7 @@ func TestCancelsThatMeetAnAttemptLeaveNothingHeld(t *testing.T) {
 }
 
 // A session may end during a handoff, during a wait or while it is shared. All waiters must continue, and nothing may
-// be left.
+// be left. I42.
 func TestSessionsThatEndAgainAndAgainLeaveNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -47,7 +47,7 @@ func Pretend(d time.Duration) {
 	looked.Store(int64(time.Since(began) - fresh))
 }
 
-// Now returns the time.
+// Now returns the time (I5).
 func Now() time.Time { return time.Now().Add(suspended()) }
 
 // Since returns how long ago t was.
@@ -68,7 +68,7 @@ type Timer struct {
 	stopped bool        // guarded by mu
 }
 
-// AfterFunc calls f in its own goroutine at the given time, or within a second after the machine was resumed.
+// AfterFunc calls f in its own goroutine at the given time, or within a second after the machine was resumed (I5).
 func AfterFunc(at time.Time, f func()) *Timer {
 	t := &Timer{f: f, at: at}
 	t.mu.Lock()

@@ -79,8 +79,9 @@ func (h *Hold) Release(ctx context.Context) error {
 	return h.finish(ctx, "release", sqllock.ErrReleased, h.release)
 }
 
-// HandOver ends the lock as Release does, but by f and with a cause of its own, which matches sqllock.ErrReleased. From
-// then on Release returns what f returned. If the lock was released before, HandOver does nothing and returns false.
+// HandOver ends the lock as Release does, but by f and with a cause of its own, which matches sqllock.ErrReleased
+// (I28). From then on Release returns what f returned. If the lock was released before, HandOver does nothing and
+// returns false.
 func (h *Hold) HandOver(ctx context.Context, op string, cause error, f func(context.Context) error) (done bool, err error) {
 	err = h.finish(ctx, op, cause, func(ctx context.Context) error {
 		done = true
@@ -89,6 +90,7 @@ func (h *Hold) HandOver(ctx context.Context, op string, cause error, f func(cont
 	return done, err
 }
 
+// finish ends the lock by f, once: it cancels the context first (I1).
 func (h *Hold) finish(ctx context.Context, op string, cause error, f func(context.Context) error) error {
 	h.once.Do(func() {
 		h.cancel(cause)

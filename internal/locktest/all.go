@@ -30,6 +30,7 @@ func (s suite) allNames(t *testing.T) {
 	}
 }
 
+// I39.
 func (s suite) allOrNothing(t *testing.T) {
 	a, b := s.twoLockers(t)
 	x, y, z := t.Name()+"/x", t.Name()+"/y", t.Name()+"/z"
@@ -47,6 +48,7 @@ func (s suite) allOrNothing(t *testing.T) {
 	mustBecomeFree(t, s.locker(t), y)
 }
 
+// I39.
 func (s suite) allOverlapping(t *testing.T) {
 	names := []string{t.Name() + "/1", t.Name() + "/2", t.Name() + "/3", t.Name() + "/4"}
 	lockers := []Locker{s.locker(t), s.locker(t), s.locker(t)}

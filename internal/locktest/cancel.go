@@ -71,7 +71,7 @@ func (s suite) waitDeadline(t *testing.T) {
 	mustBecomeFree(t, s.locker(t), t.Name())
 }
 
-// cancelledAtTheGrant makes a release and a cancellation race, in every order.
+// cancelledAtTheGrant makes a release and a cancellation race, in every order. I19.
 func (s suite) cancelledAtTheGrant(t *testing.T) {
 	a, b := s.twoLockers(t)
 	c := s.locker(t)

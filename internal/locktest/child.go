@@ -47,7 +47,7 @@ func killedProcess(t *testing.T, s sessions) {
 }
 
 // Stopped stops a process that holds a lock for longer than its session TTL; job is what the process does. The server
-// frees the lock. The process must learn of the loss before any operation with the lock succeeds.
+// frees the lock. The process must learn of the loss before any operation with the lock succeeds. I5.
 func Stopped(t *testing.T, db Database, job Job) {
 	t.Helper()
 	holder := startHolder(t, db, 9*time.Second, job)

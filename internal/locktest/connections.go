@@ -24,6 +24,7 @@ func shareOneConnection(t *testing.T, s sessions) {
 	}
 }
 
+// I41.
 func waitHasConnection(t *testing.T, s sessions) {
 	holder, l := s.open(t), s.open(t)
 	lock, other := MustTry(t, holder, "a"), MustTry(t, l, "other")
@@ -50,6 +51,7 @@ func waitHasConnection(t *testing.T, s sessions) {
 	MustRelease(t, other)
 }
 
+// I41.
 func poolOfOne(t *testing.T, s sessions) {
 	small := SmallPool(t, s.server.Driver, s.DSN(t, Access{}))
 	l := open(t, s, Settings{DB: small})

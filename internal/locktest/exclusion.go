@@ -10,6 +10,7 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
+// I6.
 func (s suite) oneHolder(t *testing.T) {
 	a, b := s.twoLockers(t)
 	lock := MustTry(t, a, t.Name())
@@ -31,6 +32,7 @@ func (s suite) oneHolder(t *testing.T) {
 	MustRelease(t, other)
 }
 
+// I2, I40.
 func (s suite) noReentry(t *testing.T) {
 	l := s.locker(t)
 	lock := MustTry(t, l, t.Name())

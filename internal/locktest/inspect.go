@@ -61,6 +61,7 @@ func Inspect(t *testing.T, db Database) {
 	}
 }
 
+// I50.
 func terminate(t *testing.T, s sessions) {
 	holder, l := s.open(t), s.open(t)
 	lock := MustTry(t, holder, "a")
@@ -76,6 +77,7 @@ func terminate(t *testing.T, s sessions) {
 	MustRelease(t, MustTry(t, holder, "a"))
 }
 
+// I50.
 func terminateFree(t *testing.T, s sessions) {
 	lock := MustTry(t, s.open(t), "other")
 	if ended, held, err := s.open(t).Terminate(bounded(t), "a"); err != nil || held || ended != (sqllock.Holder{}) {
@@ -85,6 +87,7 @@ func terminateFree(t *testing.T, s sessions) {
 	MustRelease(t, lock)
 }
 
+// I50.
 func terminateItself(t *testing.T, s sessions) {
 	l := s.open(t)
 	lock := MustTry(t, l, "a")

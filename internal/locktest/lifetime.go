@@ -35,6 +35,7 @@ func (s suite) releaseConcurrently(t *testing.T) {
 	MustRelease(t, MustTry(t, b, t.Name()))
 }
 
+// I1.
 func (s suite) endsBeforeNext(t *testing.T) {
 	a, b := s.twoLockers(t)
 	for range 5 {
@@ -88,6 +89,7 @@ func (s suite) takeAgain(t *testing.T) {
 	}
 }
 
+// I20.
 func (s suite) lost(t *testing.T) {
 	l := s.locker(t)
 	lock := MustTry(t, l, t.Name())

@@ -12,7 +12,7 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// limits tests the limits of a Locker.
+// limits tests the limits of a Locker. I46.
 func limits(t *testing.T, db sessions) {
 	newLocker := func(t *testing.T, connections int) Locker {
 		t.Helper()
@@ -96,7 +96,7 @@ func limits(t *testing.T, db sessions) {
 }
 
 // serveAll makes Lockers alternate at a lock until each has held it a few times. Each holds it for about as long as a
-// waiter stays in the server's queue at a time, because holders could fall into step with waiters.
+// waiter stays in the server's queue at a time, because holders could fall into step with waiters. I47.
 func serveAll(t *testing.T, s sessions) {
 	const lockers, times = 3, 3
 	hold := s.server.Slice

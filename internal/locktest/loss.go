@@ -55,7 +55,7 @@ func ToldAtOnce(t *testing.T, db Database, settings Settings) {
 	MustRelease(t, MustAcquire(t, l, "a"))
 }
 
-// notTakenAgain makes a holder ask for another lock before it notices the end of its connection.
+// notTakenAgain makes a holder ask for another lock before it notices the end of its connection. I42.
 func notTakenAgain(t *testing.T, s sessions) {
 	l := s.open(t)
 	a := MustTry(t, l, "a")

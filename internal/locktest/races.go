@@ -13,7 +13,7 @@ import (
 )
 
 // races makes a release and a cancellation coincide with the grant of a lock, 10,000 times (500 with -short) or as
-// often as possible in 30 s, and checks what is left.
+// often as possible in 30 s, and checks what is left. I43.
 func races(t *testing.T, s sessions) {
 	const names, lockers, most = 16, 4, 30 * time.Second
 	rounds := 10_000

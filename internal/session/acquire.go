@@ -28,8 +28,8 @@ func (l *Locker[K]) newLock(ctx context.Context, w Want[K], s *session[K], since
 	return lock
 }
 
-// acquireFree acquires w if it is free and the wait queue of its key is empty. Otherwise the error names the holder, if
-// the server tells.
+// acquireFree acquires w if it is free and the wait queue of its key is empty (I2). Otherwise the error names the
+// holder, if the server tells.
 func (l *Locker[K]) acquireFree(ctx context.Context, w Want[K]) (*lock[K], error) {
 	if err := l.ended(ctx); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (l *Locker[K]) try(ctx context.Context, w Want[K]) (*lock[K], error) {
 	}
 }
 
-// acquireQueued waits in the queue of w's key and then, at its head, for w. It reports whether it had to wait.
+// acquireQueued waits in the queue of w's key and then, at its head, for w (I2). It reports whether it had to wait.
 func (l *Locker[K]) acquireQueued(ctx context.Context, w Want[K]) (got *lock[K], waited bool, err error) {
 	if err := l.ended(ctx); err != nil {
 		return nil, false, err
@@ -106,7 +106,7 @@ func (l *Locker[K]) leftQueue(ctx context.Context, w Want[K], held *sqllock.Held
 	return fmt.Errorf("%w: %w", held, err)
 }
 
-// acquire acquires w for a caller at the head of its key's wait queue. It reports whether the caller had to wait.
+// acquire acquires w for a caller at the head of its key's wait queue (I45). It reports whether the caller had to wait.
 func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b handoff[K]) (got *lock[K], waited bool, err error) {
 	if b.s != nil && w.Shared { // the exclusive lock was handed off, and a share is wanted
 		give := &call[K]{op: Want[K]{Key: w.Key}.give()}

@@ -54,8 +54,8 @@ type batch[K comparable] struct {
 }
 
 // do has the session run calls. The caller may leave during the last of them: when ctx ends first, do returns its cause
-// at once, and what that call does after all is taken back. If the session ends, do returns an *endedError, after every
-// lock on the session has ended.
+// at once, and what that call does after all is taken back (I44). If the session ends, do returns an *endedError, after
+// every lock on the session has ended.
 func (s *session[K]) do(ctx context.Context, calls ...*call[K]) error {
 	for _, c := range calls {
 		c.done = make(chan struct{})
@@ -144,8 +144,8 @@ func (s *session[K]) run(b *batch[K]) (err error) {
 }
 
 // recover makes sure what is held after the server answered ops with an error. The error does not mean that nothing was
-// done: a cancel or a timeout can come just after the grant. recover gives every key back. That cannot hit another
-// lock: a session holds one lock per key, and the caller is at the head of the key's wait queue.
+// done: a cancel or a timeout can come just after the grant. recover gives every key back (I43). That cannot hit
+// another lock: a session holds one lock per key, and the caller is at the head of the key's wait queue.
 func (s *session[K]) recover(until time.Time, calls []*call[K], said error) error {
 	gives := make([]*Op[K], 0, len(calls))
 	for _, c := range calls {
@@ -158,9 +158,9 @@ func (s *session[K]) recover(until time.Time, calls []*call[K], said error) erro
 }
 
 // answer answers the calls of a batch that was run and ended with err, unless that is ErrLate. Another error ends the
-// session. A key that was taken for a caller that has left is given back before anything else happens on the connection.
-// A lock is recorded only when its caller has it: if the session ends before that, there is no lock to end, and the
-// caller itself leaves the key's wait queue.
+// session (I42). A key that was taken for a caller that has left is given back before anything else happens on the
+// connection (I44). A lock is recorded only when its caller has it: if the session ends before that, there is no lock
+// to end, and the caller itself leaves the key's wait queue.
 func (s *session[K]) answer(b *batch[K], err error) error {
 	if errors.Is(err, ErrLate) {
 		return err
@@ -186,8 +186,8 @@ func (s *session[K]) answer(b *batch[K], err error) error {
 	return err
 }
 
-// settle decides for every call of a batch whether its caller is still there. For the callers that left it returns what
-// to give back or to undo, and the idle functions to call after that.
+// settle decides for every call of a batch whether its caller is still there (I4). For the callers that left it returns
+// what to give back or to undo, and the idle functions to call after that (I44).
 func (s *session[K]) settle(b *batch[K], err error) (orphans []*Op[K], undo func(context.Context) error, idle []func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -66,6 +66,7 @@ func onBoth(t *testing.T, test func(t *testing.T, s *server)) {
 	}
 }
 
+// I3.
 func TestASessionIsTrustedFromWhenItsLastStatementWasSentHoweverLateTheAnswerIs(t *testing.T) {
 	t.Parallel()
 	for _, slow := range []lag{{}, {answer: 2 * time.Second}, {request: 2 * time.Second}, {request: time.Second, answer: 7 * time.Second}} {
@@ -151,6 +152,7 @@ func mustNotBeOver(t *testing.T, lock sqllock.Lock, err error) {
 	}
 }
 
+// I4.
 func TestAnAnswerThatComesAtTheDeadlineGivesNoLockOnItsSession(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{0, time.Second} {
@@ -197,6 +199,7 @@ func (s *staller) Err() error {
 	return s.Context.Err()
 }
 
+// I45.
 func TestALockThatIsHandedOverAtTheDeadlineIsGivenByAnotherSession(t *testing.T) {
 	t.Parallel()
 	for range rounds {
@@ -231,6 +234,7 @@ func TestALockThatIsHandedOverAtTheDeadlineIsGivenByAnotherSession(t *testing.T)
 // passTime is shorter than the time in which a handoff needs no statement.
 const passTime = 10 * time.Millisecond
 
+// I1.
 func TestNobodyHasALockBeforeItsHolderThatIsCutOffWasTold(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
@@ -254,6 +258,7 @@ func TestNobodyHasALockBeforeItsHolderThatIsCutOffWasTold(t *testing.T) {
 // errEnd is the error of a watched connection that has ended.
 var errEnd = errors.New("it has ended")
 
+// I42.
 func TestAllLocksOfASessionAreToldWhenItsEndIsSeen(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {

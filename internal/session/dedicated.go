@@ -21,8 +21,8 @@ type parked[K comparable] struct {
 // fullTime is how long a server that had no connection left is not asked for another one.
 const fullTime = time.Second
 
-// dedicatedSession returns a session to wait on: a parked one if there is one, otherwise a new one. It returns nil when
-// the Locker may not open any more, or the server has no connection left.
+// dedicatedSession returns a session to wait on: a parked one if there is one, otherwise a new one (I41). It returns
+// nil when the Locker may not open any more, or the server has no connection left.
 //
 // A session is opened under no caller's context: if its caller leaves, it is kept for the next.
 func (p *pool[K]) dedicatedSession(ctx context.Context) (s *session[K], reused bool, err error) {

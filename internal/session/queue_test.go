@@ -42,6 +42,7 @@ func TestThoseWhoComeWhileAStatementIsUnderWayShareTheNext(t *testing.T) {
 	})
 }
 
+// I44.
 func TestACallerWhoLeavesHasNothingAndCostsNobodyALock(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
@@ -71,6 +72,7 @@ func TestACallerWhoLeavesHasNothingAndCostsNobodyALock(t *testing.T) {
 	})
 }
 
+// I46.
 func TestThoseWhoWaitInOneProcessGetTheLockInTheirOrder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {

@@ -43,7 +43,7 @@ func (k *lock[K]) release() error {
 }
 
 // handOff leaves the wait queue of a key that its session holds. It hands the key to the next waiter or, now and then
-// and when there is none, gives the key back to the server. A share is always given back.
+// and when there is none, gives the key back to the server (I45, I46). A share is always given back.
 func (l *Locker[K]) handOff(w Want[K], b handoff[K]) (owned bool, err error) {
 	s, key := b.s, w.Key
 	if w.Shared {

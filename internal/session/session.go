@@ -73,7 +73,7 @@ func (s *session[K]) stop() {
 	}
 }
 
-// live owns the connection until the session ends.
+// live owns the connection until the session ends (I42).
 func (s *session[K]) live() {
 	s.end(s.serve())
 	s.mu.Lock()
@@ -129,6 +129,7 @@ func (s *session[K]) end(err error) {
 	s.Events.Log(context.Background(), level, "lock session ended", slog.Int("locks", locks), slog.Any("err", err))
 }
 
+// markEnded ends the session and every lock on it, before its connection is closed (I1, I42).
 func (s *session[K]) markEnded(err error) (locks int, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

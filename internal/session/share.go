@@ -77,7 +77,7 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Ho
 }
 
 // join makes the caller a member of the current share, of the queued one if somebody waits for the exclusive lock, or
-// of a new one.
+// of a new one (I40, I48).
 func (l *Locker[K]) join(ctx context.Context, w Want[K], wait bool) (*share[K], error) {
 	for {
 		l.mu.Lock()
@@ -139,8 +139,8 @@ func (l *Locker[K]) newShare(w Want[K]) *share[K] {
 	return s
 }
 
-// mustAsk reports whether it is time to ask the server for waiters for the exclusive lock. The caller holds mu, and
-// then asks.
+// mustAsk reports whether it is time to ask the server for waiters for the exclusive lock (I48). The caller holds mu,
+// and then asks.
 func (s *share[K]) mustAsk() bool {
 	if time.Since(s.asked) <= passTime {
 		return false
@@ -157,7 +157,8 @@ func (s *share[K]) ask(ctx context.Context) {
 	s.waited = err == nil && holder.Waiters > 0 // the share gets an error as well
 }
 
-// isWanted reports whether somebody waits for the exclusive lock: nobody joins the share then. The caller holds mu.
+// isWanted reports whether somebody waits for the exclusive lock: nobody joins the share then (I48). The caller holds
+// mu.
 func (s *share[K]) isWanted() bool {
 	inLine := s.l.queue.Waiting(s.want.Key)
 	if s.l.queued[s.want.Key] != nil { // it is in the same wait queue
@@ -217,7 +218,7 @@ func (s *share[K]) settle(ctx context.Context) {
 	}
 }
 
-// leave is called once for each member. The last one gives the share back.
+// leave is called once for each member (I48). The last one gives the share back.
 func (s *share[K]) leave(ctx context.Context) error {
 	s.l.mu.Lock()
 	s.members--

@@ -48,7 +48,7 @@ func (s *state[K]) keep(lock *lock[K]) {
 	s.held[lock.want.Key] = lock
 }
 
-// attach records a lock that was handed off, unless the session has ended.
+// attach records a lock that was handed off, unless the session has ended (I45).
 func (s *state[K]) attach(lock *lock[K]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

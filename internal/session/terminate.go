@@ -22,8 +22,8 @@ type Ender[K comparable] struct {
 	End func(ctx context.Context, c Conn[K], id int64) (bool, error)
 }
 
-// Terminate ends the session that holds a lock, and waits until it no longer does. It returns the holder and whether a
-// session was ended.
+// Terminate ends the session that holds a lock, and waits until it no longer does (I50). It returns the holder and
+// whether a session was ended.
 func (l *Locker[K]) Terminate(ctx context.Context, name string, e Ender[K]) (holder sqllock.Holder, ended bool, err error) {
 	const op = "terminate"
 	holder, held, err := e.Look(ctx, op)

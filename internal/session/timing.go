@@ -31,7 +31,7 @@ func NewTiming(ttl, least, limit time.Duration) (Timing, error) {
 // margin is how long before the server could end the session the client stops trusting it.
 func (t Timing) margin() time.Duration { return t.TTL / 6 }
 
-// trust returns until when a session may be trusted whose last confirmed statement was sent at the given time.
+// trust returns until when a session may be trusted whose last confirmed statement was sent at the given time (I3).
 func (t Timing) trust(sent time.Time) time.Time { return sent.Add(t.TTL - t.margin()) }
 
 // errSilent is the cause when the server did not answer in time.

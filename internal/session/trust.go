@@ -33,7 +33,7 @@ func (s *session[K]) limit(sent time.Time) (until time.Time, err error) {
 	return earlier(trusted, sent.Add(statementTimeout)), nil
 }
 
-// confirmed is the rest of confirm, for work that was sent at the given time and has ended with err.
+// confirmed is the rest of confirm, for work that was sent at the given time and has ended with err (I3, I4, I42).
 func (s *session[K]) confirmed(sent, until time.Time, err error) error {
 	if s.waitContext.Err() != nil {
 		return sqllock.ErrClosed
@@ -73,6 +73,7 @@ func (s *state[K]) trustedUntil() time.Time {
 	return s.trusted
 }
 
+// isTrusted reports whether the server is sure to keep the session at this moment (I5).
 func (s *state[K]) isTrusted() bool { return clock.Now().Before(s.trustedUntil()) }
 
 // expire ends the session at its deadline, even while a driver hangs. The timer is reset here, not by every statement.

@@ -96,8 +96,8 @@ func (w *waiter[K]) wait(ctx context.Context) (got *lock[K], err error) {
 	}
 }
 
-// slice waits for the key on a dedicated session, for the length of one statement. When ctx ends, the session gives back
-// what it may still be granted before anybody uses it again.
+// slice waits for the key on a dedicated session, for the length of one statement (I40). When ctx ends, the session
+// gives back what it may still be granted before anybody uses it again.
 func (w *waiter[K]) slice(ctx context.Context, s *session[K]) (*lock[K], error) {
 	waited := time.Since(w.began)
 	c := &call[K]{op: w.want.take(), free: true, idle: func() { w.l.park(s) }}
@@ -109,7 +109,7 @@ func (w *waiter[K]) slice(ctx context.Context, s *session[K]) (*lock[K], error) 
 		if c.refused == nil || s.conn.Broken(c.refused) {
 			return c.refused
 		}
-		// The server may have granted the key just before the error.
+		// The server may have granted the key just before the error (I43).
 		c.op.Done = false
 		return s.conn.Forget(ctx)
 	}

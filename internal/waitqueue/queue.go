@@ -23,7 +23,7 @@ type waiter[V any] struct {
 	word string // a message for the head, see Next
 }
 
-// Try enters the queue of key if it is empty, and reports whether it did. The caller is then at its head.
+// Try enters the queue of key if it is empty, and reports whether it did (I2). The caller is then at its head.
 func (q *Queue[K, V]) Try(key K) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -47,7 +47,7 @@ func (q *Queue[K, V]) Wait(ctx context.Context, key K) (v V, err error) {
 	return q.WaitWith(ctx, key, "")
 }
 
-// WaitWith is Wait with a message for the head of the queue; see Next.
+// WaitWith is Wait with a message for the head of the queue; see Next (I2).
 func (q *Queue[K, V]) WaitWith(ctx context.Context, key K, word string) (v V, err error) {
 	q.mu.Lock()
 	if q.try(key) {
@@ -92,8 +92,8 @@ func (q *Queue[K, V]) Next(key K) (word string) {
 	return ""
 }
 
-// Pass leaves the queue of key and hands v to the first waiter, which is then at the head. If nobody waits, it returns
-// false, and the caller stays at the head.
+// Pass leaves the queue of key and hands v to the first waiter, which is then at the head (I2). If nobody waits, it
+// returns false, and the caller stays at the head.
 func (q *Queue[K, V]) Pass(key K, v V) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -110,7 +110,7 @@ func (q *Queue[K, V]) pass(key K, v V) bool {
 	return true
 }
 
-// Done leaves the queue of key. The first waiter, if there is one, is then at the head, and gets the zero V.
+// Done leaves the queue of key (I2). The first waiter, if there is one, is then at the head, and gets the zero V.
 func (q *Queue[K, V]) Done(key K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

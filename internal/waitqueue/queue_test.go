@@ -130,7 +130,7 @@ func TestAFreeTurnIsTakenWithADeadContext(t *testing.T) {
 	}
 }
 
-// A turn that is handed to somebody who has just left goes on to the next.
+// A turn that is handed to somebody who has just left goes on to the next. I2.
 func TestATurnIsNotLostWhenTheHandoverMeetsACancellation(t *testing.T) {
 	t.Parallel()
 	for range 2000 {
@@ -158,6 +158,7 @@ func TestATurnIsNotLostWhenTheHandoverMeetsACancellation(t *testing.T) {
 	}
 }
 
+// I2.
 func TestNeverTwoHaveTheTurn(t *testing.T) {
 	t.Parallel()
 	var (

@@ -2,6 +2,7 @@
 -- keys is the two halves of a bigint. A share cannot be taken while a waiter for the exclusive lock is at the gate, see
 -- wait.sql. The gate comes second: an error, for want of room, then leaves the key, which is given back after every
 -- error, and not the gate.
+-- Keeps I41, I48.
 SELECT CASE kind
          WHEN 0 THEN pg_advisory_unlock(key)
          WHEN 1 THEN pg_try_advisory_lock(key)

@@ -2,6 +2,7 @@
 -- milliseconds, $2 the application_name, $3 whether the server has no idle_session_timeout: TCP then finds out that the
 -- client is gone, no sooner than after the TTL. Time limits meant for the application's statements must not hit ours.
 -- pgx reads and writes text only in the formats set here.
+-- Keeps I3.
 SELECT set_config(name, value, false)
 FROM (VALUES
   ('application_name', $2::text),

@@ -1,5 +1,6 @@
 -- Ends the session $4 if it holds the key $1, $2 of the database $3 (see holder.sql). The check and the end are one
 -- statement, so that the session of a later holder is not hit.
+-- Keeps I50.
 SELECT pg_terminate_backend(l.pid)
 FROM pg_locks l
 WHERE l.locktype = 'advisory'

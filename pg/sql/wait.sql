@@ -4,6 +4,7 @@
 --
 -- The timeout can come just after the grant, and a session lock survives the error. The session holds nothing but the
 -- lock that it waits for and its gate.
+-- Keeps I47, I48.
 DO $$
 DECLARE
   kind int := current_setting('sqllock.kind'); -- as in many.sql

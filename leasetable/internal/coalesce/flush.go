@@ -22,7 +22,7 @@ const (
 // slow is how long a statement may take before the next request stops waiting for it. The caller holds mu.
 func (q *Queue[R, T]) slow() time.Duration { return max(5*time.Millisecond, 2*q.pace) }
 
-// mayStart reports whether a statement can start now. The caller holds mu.
+// mayStart reports whether a statement can start now (I38). The caller holds mu.
 func (q *Queue[R, T]) mayStart() bool {
 	running := q.running
 	if !q.inlineSince.IsZero() && !q.serialized && time.Since(q.inlineSince) > q.slow() { // it seems to wait for a row lock

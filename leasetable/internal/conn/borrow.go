@@ -47,6 +47,7 @@ func (l *lent) use(ctx context.Context) (driverConn, context.Context, error) {
 	return l.dc, ctx, nil
 }
 
+// begin gets the connection for renewals for one statement. One statement at a time asks for it (I38).
 func (l *lent) begin(ctx context.Context) error {
 	if l.from.renews() {
 		select {

@@ -225,6 +225,7 @@ func TestOneConnectionIsEnoughForAllStatements(t *testing.T) {
 	})
 }
 
+// I38.
 func TestARenewalThatIsDueGoesBeforeThoseWhoBorrowItsConnection(t *testing.T) {
 	t.Parallel()
 	for range 50 {

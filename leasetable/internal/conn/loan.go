@@ -37,8 +37,8 @@ type RenewalNeeds struct {
 	Pace time.Duration // the longest time that a last renewal took
 }
 
-// spare is for how long the renewal connection can be lent, or 0 if it cannot. A statement that does not end in time
-// costs the connection.
+// spare is for how long the renewal connection can be lent, or 0 if it cannot (I38). A statement that does not end in
+// time costs the connection.
 func (k RenewalNeeds) spare() time.Duration {
 	switch {
 	case k.TTL == 0:

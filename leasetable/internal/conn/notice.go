@@ -50,7 +50,7 @@ func countUnreplicated(dc driver.Conn, n *atomic.Int64) {
 	}))
 }
 
-// Replicated runs a statement. It fails with errUnreplicated if such a warning came meanwhile.
+// Replicated runs a statement. It fails with errUnreplicated if such a warning came meanwhile (I16).
 func (p *Pool) Replicated(statement func() error) error {
 	before := p.unreplicated.Load()
 	err := statement()

@@ -167,7 +167,7 @@ func (c *postgresConn) QueryContext(ctx context.Context, query string, args []dr
 // IsValid implements driver.Validator. A connection on which a transaction was left open is closed.
 func (c *postgresConn) IsValid() bool { return c.committed() == nil }
 
-// committed returns an error after a statement that left a transaction open.
+// committed returns an error after a statement that left a transaction open (I16).
 func (c *postgresConn) committed() error {
 	if c.server.TxStatus() == 'I' {
 		return nil

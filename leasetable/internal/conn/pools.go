@@ -28,7 +28,7 @@ func Open(c driver.Connector, d schema.Dialect) Pools {
 	p.Renewals.loan.turn = make(chan struct{}, 1)
 	p.Work.open(c, d, WorkConns)
 	p.Work.SetConnMaxIdleTime(IdleTime)
-	// The connection for renewals is opened with the first lease, and stays open while there is a lease. Once the
+	// The connection for renewals is opened with the first lease, and stays open while there is a lease (I38). Once the
 	// server has no connection left, it is too late to open one.
 	p.Renewals.open(c, d, renewalConns)
 	p.Renewals.dialer.rest = renewableTime

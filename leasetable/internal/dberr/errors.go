@@ -115,7 +115,7 @@ var ErrSlow = errors.New("the database did not answer in time")
 
 const applySchema = "run `sqllock schema apply` with --db naming this database, or call schema.Apply"
 
-// Classify adds to an error of a driver what a caller can act on.
+// Classify adds to an error of a driver what a caller can act on (I16).
 func Classify(err error) error {
 	if known := (*Error)(nil); err == nil || errors.As(err, &known) {
 		return err
@@ -169,7 +169,7 @@ func CodeOf(err error) string {
 	return ""
 }
 
-// OutcomeKnown reports whether err means that the database said that the statement did nothing.
+// OutcomeKnown reports whether err means that the database said that the statement did nothing (I16).
 func OutcomeKnown(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.OutcomeKnown

@@ -19,8 +19,8 @@ func Linger(ctx context.Context, d time.Duration) (context.Context, func()) {
 	}
 }
 
-// OrLeave has start run f, and returns what f returned. If ctx ends first it reports that, and late gets the result
-// of f. On an error f was not run.
+// OrLeave has start run f, and returns what f returned (I19). If ctx ends first it reports that, and late gets the
+// result of f. On an error f was not run.
 func OrLeave[T any](ctx context.Context, start func(func()) error, f func() T, late func(T)) (v T, left bool, err error) {
 	done, gone := make(chan T), make(chan struct{})
 	err = start(func() {

@@ -47,9 +47,9 @@ func (k *Keeper) BeginDedicated(ctx context.Context, name string, ttl time.Durat
 // why, and the claim goes on.
 func (c *Claim) Commit(h *Held) error { return c.attach(h, c.verifications) }
 
-// Abandon ends a claim that gives the caller nothing: it gives back what the claim acquired or may have acquired. It
-// reports whether another claim may follow at once. It may not if the name was not confirmed to be free, because the
-// old lease could still hold it. Permits do not exclude each other like that.
+// Abandon ends a claim that gives the caller nothing: it gives back what the claim acquired or may have acquired (I17,
+// I19). It reports whether another claim may follow at once. It may not if the name was not confirmed to be free,
+// because the old lease could still hold it. Permits do not exclude each other like that.
 func (c *Claim) Abandon(ctx context.Context, o Outcome) bool {
 	defer c.endClaim()
 	ctx = context.WithoutCancel(ctx)

@@ -14,8 +14,8 @@ func (ls *Lease) margin() time.Duration { return ls.TTL / 6 }
 
 var errLate = fmt.Errorf("%w: no renewal was confirmed in time", sqllock.ErrExpired)
 
-// trustedNow reports whether the database is sure to keep the lease at this moment. If the lease has ended, it returns
-// why.
+// trustedNow reports whether the database is sure to keep the lease at this moment (I5). If the lease has ended, it
+// returns why.
 func (ls *Lease) trustedNow() (bool, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -72,7 +72,7 @@ func (ls *Lease) late() error {
 		errLate, took.Round(time.Millisecond), ls.TTL, left, least)
 }
 
-// finish ends the lease, and cancels the context of every lock. Only the first call counts.
+// finish ends the lease, and cancels the context of every lock (I1). Only the first call counts.
 func (ls *Lease) finish(cause error) {
 	ls.mu.Lock()
 	if ls.cause != nil {

@@ -42,7 +42,7 @@ func (h *Held) extendSettled(ctx context.Context, d time.Duration) error {
 	return &dberr.Error{Err: dberr.ErrSlow, Transient: true}
 }
 
-// moveTo moves the lock to a lease that is sure to last for d.
+// moveTo moves the lock to a lease that is sure to last for d. The row of that lease is committed before (I7).
 func (h *Held) moveTo(ctx context.Context, ttl, d time.Duration) (err error) {
 	var n *Lease
 	if h.Dedicated {
@@ -65,8 +65,8 @@ func (h *Held) moveTo(ctx context.Context, ttl, d time.Duration) (err error) {
 // roomy is d and some time for the statements.
 func roomy(d time.Duration) time.Duration { return d + min(d/8, 5*time.Second) }
 
-// ttlFor returns the TTL of leases that last for d and some time for the statements. There are only eight such TTLs
-// between a number of milliseconds and its double, so that few leases serve many values of d.
+// ttlFor returns the TTL of leases that last for d and some time for the statements (I26). There are only eight such
+// TTLs between a number of milliseconds and its double, so that few leases serve many values of d.
 func ttlFor(d time.Duration) time.Duration {
 	ms := max(roomy(d)/5*6, MinTTL)/time.Millisecond + 1
 	step := time.Duration(1) << max(bits.Len64(uint64(ms))-4, 0)

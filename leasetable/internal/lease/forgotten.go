@@ -10,8 +10,8 @@ import (
 )
 
 // freeForgotten frees the names that the lease holds and no lock here has: a crash or a failover of the database has
-// forgotten their release. The lease is retired, so it acquires no names meanwhile. When its last claim has ended,
-// every lock on it is known.
+// forgotten their release (I23). The lease is retired, so it acquires no names meanwhile. When its last claim has
+// ended, every lock on it is known.
 func (ls *Lease) freeForgotten() {
 	for pause := backoff.First; ; pause = min(2*pause, ls.TTL/3) {
 		if ls.claimless() && ls.freeUnknown(ls.keeper.Closing) == nil {
@@ -29,7 +29,7 @@ func (ls *Lease) claimless() bool {
 	return ls.claims == 0
 }
 
-// freeUnknown frees the names that the lease holds in the database but that no lock on it has.
+// freeUnknown frees the names that the lease holds in the database but that no lock on it has (I23).
 func (ls *Lease) freeUnknown(ctx context.Context) error {
 	var names []store.State
 	err := dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {

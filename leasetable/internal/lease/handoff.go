@@ -21,8 +21,8 @@ type Handoff struct {
 
 // mayHandOff reports whether to hand the name off to the next waiter of this process, instead of releasing it. A
 // handoff is one statement, which bumps the token. If another process waits, this process hands the name off only until
-// turnTime after it got the name. The statement may wait for the row lock, so there is no handoff while the row-wait
-// limiter is saturated.
+// turnTime after it got the name (I25). The statement may wait for the row lock, so there is no handoff while the
+// row-wait limiter is saturated.
 func (h *Held) mayHandOff() bool {
 	turnTime, _ := h.Keeper.Shares()
 	mine := !h.HasWaiter || time.Since(h.Since) < turnTime
@@ -31,8 +31,8 @@ func (h *Held) mayHandOff() bool {
 	return mine && alone && soon && h.MinHold == 0 && h.Keeper.Queue.Waiting(h.name()) > 0
 }
 
-// handOff hands the name off to the first waiter of this process. If it cannot, it releases the name and leaves the
-// wait queue. The caller has replaced the lock by a claim on the lease; see beginHandoff.
+// handOff hands the name off to the first waiter of this process (I24). If it cannot, it releases the name and leaves
+// the wait queue. The caller has replaced the lock by a claim on the lease; see beginHandoff.
 func (h *Held) handOff(ctx context.Context, c *Claim) error {
 	ls := c.Lease
 	metadata := ls.keeper.Queue.Next(h.name())
@@ -52,7 +52,7 @@ func (h *Held) handOff(ctx context.Context, c *Claim) error {
 		freed, err = ls.release(ctx, h.name(), token, 0)
 	case err != nil:
 		// It may be unknown whether the token was bumped. The next holder has to use another lease, since a late
-		// release by lease would free its lock, too.
+		// release by lease would free its lock, too (I18).
 		ls.retire()
 		freed, err = ls.releaseByLease(ctx, h.name())
 	}

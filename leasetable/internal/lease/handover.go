@@ -16,7 +16,7 @@ import (
 var errHandedOver = fmt.Errorf("%w: it was handed over by a ticket", sqllock.ErrReleased)
 
 // Export ends the lock and moves its name to a new lease with this id, which nobody renews. After an error there is no
-// such lease. The lock is over then, or held as before.
+// such lease. The lock is over then, or held as before. The row of that lease is committed before (I7).
 func (h *Held) Export(ctx context.Context, op string, id []byte, valid time.Duration) error {
 	k := h.Keeper
 	ctx, cancel := k.Bound(ctx)

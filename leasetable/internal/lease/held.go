@@ -60,7 +60,7 @@ func (h *Held) AttachedTo() attachment {
 	return h.at
 }
 
-// ends returns the leases that end the lock. The one that ends first does.
+// ends returns the leases that end the lock. The one that ends first does (I27).
 func (s attachment) ends() []*Lease {
 	if s.pending == nil {
 		return []*Lease{s.Lease}
@@ -74,7 +74,7 @@ func (h *Held) heldOn(ls *Lease) store.Held {
 }
 
 // heldUntilNow reports whether a lock that is being released or handed over was held until then, and its lease is still
-// trusted. If not, it returns the reason, if that is known.
+// trusted (I21). If not, it returns the reason, if that is known.
 func (h *Held) heldUntilNow(ls *Lease) (bool, error) {
 	if told := context.Cause(h.Hold.Context()); !errors.Is(told, sqllock.ErrReleased) {
 		return false, told
@@ -82,7 +82,7 @@ func (h *Held) heldUntilNow(ls *Lease) (bool, error) {
 	return ls.trustedNow()
 }
 
-// check reads whether the table still says that h holds its name, and ends h if it does not.
+// check reads whether the table still says that h holds its name, and ends h if it does not (I20).
 func (h *Held) check(ctx context.Context) error {
 	for {
 		at := h.AttachedTo()
@@ -141,7 +141,7 @@ func (h *Held) letGo() {
 }
 
 // leaveOrphans makes leases free the name by their ids, whatever its token, and with the minimum hold of a release.
-// That is safe only while this lock has its position in the wait queue. If the lock has left the queue, another
+// That is safe only while this lock has its position in the wait queue (I18). If the lock has left the queue, another
 // goroutine may hold the name by the same lease id, and this lock was known to be over; leaveOrphans then reports
 // false.
 func (h *Held) leaveOrphans(keep time.Duration, terms ...*Lease) (mine bool) {
@@ -213,8 +213,8 @@ func (h *Held) SetMetadata(ctx context.Context, metadata []byte) error {
 	})
 }
 
-// Pin runs the statement of a guard. It also tries the previous leases, because the transaction may see the name as
-// it was before it was moved.
+// Pin runs the statement of a guard (I13). It also tries the previous leases, because the transaction may see the name
+// as it was before it was moved.
 func (h *Held) Pin(ctx context.Context, tx store.Transaction) error {
 	for {
 		h.mu.Lock()

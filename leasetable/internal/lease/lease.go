@@ -43,8 +43,8 @@ type Lease struct {
 	pace  time.Duration // guarded by mu: how long the last renewal took, or the insert of the row
 }
 
-// beginClaim begins a claim, and reports whether it did. A lease that is over or retired takes no claims. A claim keeps
-// the lease from ending unused.
+// beginClaim begins a claim, and reports whether it did. A lease that is over or retired takes no claims (I4). A claim
+// keeps the lease from ending unused.
 func (ls *Lease) beginClaim() bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -65,8 +65,8 @@ func (ls *Lease) endClaim() {
 }
 
 // attach ends a claim that took a lock, and adds the lock to the lease. If the lease is over, attach returns why, and
-// the claim goes on until the lock is released. verifications is how many verifications had begun before the claim. If one
-// has begun since, it has missed the lock, which is then verified on its own.
+// the claim goes on until the lock is released (I4, I24). verifications is how many verifications had begun before the
+// claim. If one has begun since, it has missed the lock, which is then verified on its own.
 func (ls *Lease) attach(h *Held, verifications int) error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -84,8 +84,8 @@ func (ls *Lease) attach(h *Held, verifications int) error {
 	return nil
 }
 
-// Join adds a lock that is still attached to another lease, too; see Lease.move. The claim goes on. It returns
-// errMoveOn if the lease is over.
+// Join adds a lock that is still attached to another lease, too; see Lease.move (I27). The claim goes on. It returns
+// errMoveOn if the lease is over (I4).
 func (ls *Lease) Join(h *Held) error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -106,7 +106,7 @@ func (ls *Lease) drop(h *Held) bool {
 }
 
 // beginHandoff replaces a lock that is to be handed off by a claim. It returns nil if the lock was not there. A retired
-// lease hands nothing off.
+// lease hands nothing off (I18).
 func (ls *Lease) beginHandoff(h *Held) *Claim {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -127,7 +127,7 @@ func (ls *Lease) detach(h *Held) {
 	ls.wakeIfRetired()
 }
 
-// retire makes the lease take no new claims, and end when it has no locks.
+// retire makes the lease take no new claims, and end when it has no locks (I17).
 func (ls *Lease) retire() {
 	ls.mu.Lock()
 	ls.retired = true

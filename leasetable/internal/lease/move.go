@@ -75,8 +75,8 @@ const (
 	gone // the lock is on neither lease: the name was taken by another holder, or freed
 )
 
-// move moves the lock to n, on which a claim has begun. Until the outcome is known the lock is attached to both leases.
-// After an error the lock is attached as before, or it is over. The caller is in settled.
+// move moves the lock to n, on which a claim has begun. Until the outcome is known the lock is attached to both leases
+// (I27). After an error the lock is attached as before, or it is over. The caller is in settled.
 func (h *Held) move(n *Lease) error {
 	h.mu.Lock()
 	if h.Hold.Context().Err() != nil { // a later Release finds both leases

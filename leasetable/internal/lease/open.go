@@ -66,8 +66,8 @@ func (k *Keeper) openInBackground(ctx context.Context, ttl time.Duration, over f
 	return o.Lease, o.err
 }
 
-// open commits a lease row and returns the lease, with a claim begun on it. If dedicated is set the lease is dedicated: it
-// takes no other claims.
+// open commits a lease row and returns the lease, with a claim begun on it (I7). If dedicated is set the lease is
+// dedicated: it takes no other claims.
 func (k *Keeper) open(ctx context.Context, ttl time.Duration, dedicated bool) (*Lease, error) {
 	ls := &Lease{
 		keeper: k,
@@ -112,7 +112,7 @@ func (k *Keeper) current(ttl time.Duration) *Lease {
 }
 
 // startLease starts the timers and the renewals of a lease whose row was sent at the given time. It returns ErrClosed
-// if the Locker is closed.
+// if the Locker is closed. The first deadline counts from then (I3).
 func (k *Keeper) startLease(ls *Lease, sent time.Time) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -18,8 +18,8 @@ type orphan struct {
 	asked   bool          // guarded by the lease's mu: the database has answered to its release
 }
 
-// pending reports whether the name has a minimum hold that may not be in the database yet. The caller holds the lease's
-// mu.
+// pending reports whether the name has a minimum hold that may not be in the database yet (I22). The caller holds the
+// lease's mu.
 func (o *orphan) pending() bool { return !o.asked && time.Now().Before(o.until) }
 
 // orphans are what a lease may hold without a lock. The end of the lease frees them for good.
@@ -29,9 +29,9 @@ type orphans struct {
 	reaping bool      // guarded by the lease's mu: reap runs
 }
 
-// leave notes that the lease may hold name without a lock. The lease takes no new locks, so that the name and the lease
-// id together mean only the orphan. An orphan with a minimum hold needs the lease until the database has answered, but
-// no longer than the minimum hold lasts.
+// leave notes that the lease may hold name without a lock (I17). The lease takes no new locks, so that the name and the
+// lease id together mean only the orphan (I18). An orphan with a minimum hold needs the lease until the database has
+// answered, but no longer than the minimum hold lasts.
 func (os *orphans) leave(name string, keep time.Duration) {
 	os.add(&orphan{name: name, minHold: keep, until: time.Now().Add(keep)})
 	os.retire()
@@ -53,15 +53,16 @@ func (os *orphans) add(o *orphan) {
 	}
 }
 
-// has reports whether the name, or its permit with this token if that is not 0, is an orphan.
+// has reports whether the name, or its permit with this token if that is not 0, is an orphan (I32).
 func (os *orphans) has(name string, token int64) bool {
 	os.mu.Lock()
 	defer os.mu.Unlock()
 	return slices.ContainsFunc(os.list, func(o *orphan) bool { return o.name == name && o.token == token })
 }
 
-// reap frees the orphans, one after the other, until there are none or the lease ends. It does not use the connection
-// for renewals. The statement with the lost answer may still be under way, so a name that is not held stays an orphan.
+// reap frees the orphans, one after the other, until there are none or the lease ends (I17). It does not use the
+// connection for renewals. The statement with the lost answer may still be under way, so a name that is not held stays
+// an orphan.
 func (os *orphans) reap() {
 	for pause := backoff.First; ; pause = min(2*pause, os.TTL/3, dberr.AttemptTimeout) {
 		os.mu.Lock()
@@ -96,8 +97,8 @@ func (os *orphans) release(ctx context.Context, o *orphan) (over bool, err error
 	return over, err
 }
 
-// settlePermit first bumps the token, so that a statement that is still under way takes nothing. Then it frees the
-// permit that the statement may have taken.
+// settlePermit first bumps the token, so that a statement that is still under way takes nothing (I32). Then it frees
+// the permit that the statement may have taken.
 func (os *orphans) settlePermit(ctx context.Context, name string, token int64) error {
 	if err := os.store.BumpToken(ctx, name, token-1); err != nil {
 		return err

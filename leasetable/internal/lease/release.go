@@ -45,8 +45,8 @@ func (h *Held) release(ctx context.Context) error {
 	return h.released(ls, freed, err, trusted, cause)
 }
 
-// released returns the result of a release: freed and err are its outcome. Before the release the lease was trusted, or
-// cause says why it had ended.
+// released returns the result of a release: freed and err are its outcome (I21). Before the release the lease was
+// trusted, or cause says why it had ended.
 func (h *Held) released(ls *Lease, freed bool, err error, trusted bool, cause error) error {
 	switch {
 	case err != nil && ls.keeper.Closing.Err() != nil:
@@ -74,8 +74,8 @@ func notConfirmed(err error) error {
 	return fmt.Errorf("not confirmed, and retried in the background until the lease ends: %w", err)
 }
 
-// releaseBoth frees a name for which the outcome of a move is unknown. It tries the old lease first, because the name
-// never moves back to it.
+// releaseBoth frees a name for which the outcome of a move is unknown (I27). It tries the old lease first, because the
+// name never moves back to it.
 func (h *Held) releaseBoth(ctx context.Context, at attachment) error {
 	trusted, cause := h.heldUntilNow(at.Lease) //nolint:contextcheck // the lock has a context of its own
 	if trusted {
@@ -134,8 +134,8 @@ func (ls *Lease) releaseByLease(ctx context.Context, name string) (freed bool, e
 }
 
 // free runs a statement that frees a name, and retries it. If an answer is lost, and a retry finds nothing to free
-// while the lease is trusted, an earlier attempt has freed the name. unanswered says that there was such an attempt
-// before.
+// while the lease is trusted, an earlier attempt has freed the name (I21). unanswered says that there was such an
+// attempt before.
 func (ls *Lease) free(
 	ctx context.Context, unanswered bool, statement func(context.Context) (int64, error),
 ) (freed bool, err error) {

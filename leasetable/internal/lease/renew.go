@@ -51,8 +51,8 @@ func (ls *Lease) renewLoop() {
 const limitedTime = time.Second
 
 // finishUnused ends a lease that holds nothing and will not be used soon: it is retired, or has not been used for
-// IdleTime or, if that is less, for a TTL. While the server has no connection left, limitedTime after the start of the
-// lease suffices, so that other processes get the connection. It reports whether the lease has ended.
+// IdleTime or, if that is less, for a TTL (I15). While the server has no connection left, limitedTime after the start
+// of the lease suffices, so that other processes get the connection. It reports whether the lease has ended.
 func (ls *Lease) finishUnused() bool {
 	ls.mu.Lock()
 	spent := ls.retired || time.Since(ls.used) > min(ls.TTL, conn.IdleTime) || ls.store.Limited() && time.Since(ls.began) > limitedTime
@@ -111,7 +111,8 @@ func (ls *Lease) RenewNow(ctx context.Context) error {
 	}
 }
 
-// renewOnce makes one attempt to renew. It returns nil if the lease was extended, or has ended.
+// renewOnce makes one attempt to renew. It returns nil if the lease was extended, or has ended. If the row is gone it
+// ends every lock of the lease (I20).
 func (ls *Lease) renewOnce(ctx context.Context) error {
 	var there bool
 	var changes int64
@@ -147,8 +148,8 @@ func (ls *Lease) renewTimeouts() (limit, patience time.Duration) {
 	return max(min(ls.TTL/4, dberr.AttemptTimeout), 3*ls.pace), max(ls.TTL/12, 2*ls.pace)
 }
 
-// extend moves the deadline after a renewal that was sent at the given time was confirmed. If the process was stopped
-// meanwhile, the new deadline may have passed, too. It returns how many locks the renewal keeps.
+// extend moves the deadline after a renewal that was sent at the given time was confirmed (I3). If the process was
+// stopped meanwhile, the new deadline may have passed, too. It returns how many locks the renewal keeps.
 func (ls *Lease) extend(sent time.Time) (locks int) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -197,7 +198,7 @@ func (ls *Lease) pause(pause time.Duration) bool {
 }
 
 // deleteRow deletes the lease row, unless the lease was lost or has expired. It retries until the row would have
-// expired, because the row may still hold an orphan.
+// expired, because the row may still hold an orphan (I15).
 func (ls *Lease) deleteRow() {
 	ls.mu.Lock()
 	told := errors.Is(ls.cause, sqllock.ErrLost) || errors.Is(ls.cause, sqllock.ErrExpired)

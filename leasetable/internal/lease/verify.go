@@ -14,8 +14,8 @@ type changeMark struct {
 }
 
 // verifyIfChanged verifies every lock of the lease, in the background, if the mark has changed since the last
-// verification. That also detects what an asynchronous failover forgot. A verification that fails is repeated after the
-// next renewal.
+// verification (I20). That also detects what an asynchronous failover forgot (I23). A verification that fails is
+// repeated after the next renewal.
 func (ls *Lease) verifyIfChanged(now changeMark) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

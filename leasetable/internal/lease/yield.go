@@ -12,7 +12,7 @@ import (
 const YieldTime = 20 * time.Millisecond
 
 // Shares returns for how long a process may hand a name off in memory while another process waits for it, and for how
-// long it then leaves the name to others, until they have heard of it or polled.
+// long it then leaves the name to others, until they have heard of it or polled (I25).
 func (k *Keeper) Shares() (turnTime, grace time.Duration) {
 	if k.Store.Notifies() {
 		return 25 * time.Millisecond, YieldTime / 2
@@ -44,7 +44,7 @@ func (m *yields) add(name string, d time.Duration) {
 	m.until[name] = now.Add(d)
 }
 
-// Wait returns when others have had their chance at the name, or ctx ends. It reports whether this process had to
+// Wait returns when others have had their chance at the name, or ctx ends (I25). It reports whether this process had to
 // yield.
 func (m *yields) Wait(ctx context.Context, name string) (gaveWay bool, err error) {
 	m.mu.Lock()

@@ -28,8 +28,8 @@ type Claims struct {
 // unreadyRounds bounds how often a claim starts again because dead permits cannot be cleared.
 const unreadyRounds = 5
 
-// Claim takes a permit of a name for c, on behalf of caller. The claims of one process run one after the other, since they would
-// conflict with each other.
+// Claim takes a permit of a name for c, on behalf of caller. The claims of one process run one after the other, since
+// they would conflict with each other. It settles an orphan before it asks for the same permit again (I32).
 func (cs *Claims) Claim(ctx, caller context.Context, c *lease.Claim, w Wants) (o lease.Outcome) {
 	o.Permit = true
 	if _, err := cs.claiming.Wait(caller, c.Name); err != nil { // nothing was taken yet: the caller may leave
@@ -118,7 +118,7 @@ func (cs *Claims) makeRoom(ctx context.Context, c *lease.Claim, w Wants, state s
 	return w.fits(left), nil
 }
 
-// endDead makes sure that a lease which has expired is over for good, and reports whether it is.
+// endDead makes sure that a lease which has expired is over for good, and reports whether it is (I33).
 func (cs *Claims) endDead(ctx context.Context, c *lease.Claim, state store.State) (bool, error) {
 	switch {
 	case state.Gone:
@@ -147,7 +147,7 @@ func (cs *Claims) clearDead(ctx context.Context, c *lease.Claim, state store.Sta
 	return n <= 0, nil
 }
 
-// clear clears the permit of a lease that is over, if it can.
+// clear clears the permit of a lease that is over, if it can (I33).
 func (cs *Claims) clear(ctx context.Context, c *lease.Claim, p store.State) (cleared bool, err error) {
 	over, err := cs.endDead(ctx, c, p)
 	if err != nil || !over {
@@ -184,8 +184,8 @@ func (cs *Claims) clearLater(ctx context.Context, c *lease.Claim, state store.St
 	}
 }
 
-// MakeWhole clears the permits of a name as read in state, which are all dead, so that the name can be converted. It
-// reports whether it did.
+// MakeWhole clears the permits of a name as read in state, which are all dead, so that the name can be converted (I30).
+// It reports whether it did.
 func (cs *Claims) MakeWhole(ctx context.Context, c *lease.Claim, state store.State) (bool, error) {
 	return cs.clearDead(ctx, c, state, len(state.Permits))
 }

@@ -18,7 +18,7 @@ type Wants struct {
 func (w Wants) Permit() bool { return w.Shared || w.Limited }
 
 // fits reports whether one more holder fits in beside these permits: their number is below the limit of w, and below
-// the limit of each of them. Permits with a limit and shares without one exclude each other.
+// the limit of each of them (I29). Permits with a limit and shares without one exclude each other.
 func (w Wants) fits(permits []store.State) bool {
 	for _, p := range permits {
 		limit := p.Limit.Int64
@@ -29,7 +29,7 @@ func (w Wants) fits(permits []store.State) bool {
 	return w.Limit == 0 || len(permits) < w.Limit
 }
 
-// Blocked reports whether state is in the way of w.
+// Blocked reports whether state is in the way of w. An exclusive waiter blocks until its note expires (I35).
 func (w Wants) Blocked(state store.State) bool {
 	if !w.Permit() {
 		return state.Taken()

@@ -135,8 +135,8 @@ func (s *database) maybeNumber(ctx context.Context, p *conn.Pool, st Statement, 
 }
 
 // commit returns the synchronous_commit of a statement that releases names on PostgreSQL, or nil for the setting of the
-// session, as on other databases. If a crash of the server forgets such a release, the owner finds out when it connects
-// again. A pooler hides that, and a minimum hold has to survive the crash: then commit returns nil.
+// session, as on other databases (I12). If a crash of the server forgets such a release, the owner finds out when it
+// connects again. A pooler hides that, and a minimum hold has to survive the crash: then commit returns nil.
 func (s *database) commit(req *Request) any {
 	if s.dialect != schema.Postgres || s.Durable || s.BehindPooler() || req.MinHold > 0 {
 		return nil
@@ -178,9 +178,9 @@ func (f *statementText) number(n any) {
 // runner runs a statement in a transaction, and returns how many rows it changed.
 type runner func(st Statement, args ...any) (int64, error)
 
-// inTransaction runs statements in one transaction, for the dialects that cannot change two tables in one statement. It
-// commits if f reports that it has changed something. The statements may wait for the row lock of key, or for any row
-// lock if key is nil.
+// inTransaction runs statements in one transaction, for the dialects that cannot change two tables in one statement
+// (I31). It commits if f reports that it has changed something. The statements may wait for the row lock of key, or for
+// any row lock if key is nil.
 func (s *database) inTransaction(ctx context.Context, key any, f func(run runner) (bool, error)) error {
 	patient, err := s.mayWait(ctx, nextPermit, key)
 	if err != nil {

@@ -115,7 +115,7 @@ type Transaction struct {
 	Exec func(ctx context.Context, query string, args []any) (sql.Result, error) // nil for a pgx.Tx
 }
 
-// Pin makes sure that a name stays held until the transaction has ended. It reports whether the name is held.
+// Pin makes sure that a name stays held until the transaction has ended (I13). It reports whether the name is held.
 func (s holds) Pin(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
 	if s.OnGalera() {
 		switch {
@@ -141,7 +141,7 @@ func (s holds) Pin(ctx context.Context, tx Transaction, h Held) (found bool, err
 // pinGalera does what pin does on a Galera node. There a takeover on another node does not wait for a row lock. It
 // undoes the transaction, or not even that: a transaction that is about to commit is replayed afterwards if it has
 // written nothing that the takeover wrote. Of two transactions that write the same row, the second one fails at its
-// commit, so pinGalera writes the row.
+// commit, so pinGalera writes the row (I13).
 func (s holds) pinGalera(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
 	for _, by := range []int64{1, -1} {
 		text, args := s.bind(guardGalera, []any{by, []byte(h.Name), h.Lease, h.Token + max(-by, 0)})

@@ -33,8 +33,8 @@ func (k *knownTokens) makeRoom() {
 	}
 }
 
-// recall returns copies of reqs with their tokens if all tokens are known, and otherwise reqs. In both cases it forgets
-// the tokens.
+// recall returns copies of reqs with their tokens if all tokens are known, and otherwise reqs (I37). In both cases it
+// forgets the tokens.
 func (k *knownTokens) recall(reqs []*Request) (with []*Request, known bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -80,7 +80,7 @@ func (s *batches) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[s
 }
 
 // names reads the results of names. With an error nothing is known, whatever the rows before it say: the statement may
-// have been rolled back, or not be committed yet.
+// have been rolled back, or not be committed yet (I16).
 func (s *database) names(rows *sqlx.Rows, err error) (map[string]Result, error) {
 	if err != nil {
 		return nil, dberr.Classify(err)

@@ -22,7 +22,7 @@ import (
 const longestAtOnce = 1 << 16
 
 // atOnce changes the names of reqs by one statement that waits for no row lock. It returns the changed names with their
-// tokens. The requests are alike. If done is false, nothing was changed: atOnce does not apply, or the statement
+// tokens (I37). The requests are alike. If done is false, nothing was changed: atOnce does not apply, or the statement
 // failed, maybe because a row was locked.
 func (s *batches) atOnce(ctx context.Context, st Statement, reqs []*Request) (changed map[string]Result, done bool, err error) {
 	if !s.OnMariaDB() || s.OnGalera() || s.unreliableNotes.Load() {

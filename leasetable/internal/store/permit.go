@@ -10,7 +10,7 @@ import (
 type permits struct{ *database }
 
 // AcquirePermit takes a permit of a name whose lock row is still as in state. It returns the permit's token, or 0 if
-// the row has changed. The token is the next one after that in state, whatever becomes of the answer.
+// the row has changed. The token is the next one after that in state, whatever becomes of the answer (I31).
 func (s permits) AcquirePermit(ctx context.Context, name string, state State, id []byte, limit int) (token int64, err error) {
 	if s.dialect == schema.Postgres {
 		return s.number(ctx, s.Work, acquirePermit, row{[]byte(name)}, state.Token, limit, state.LeaseID, id)
@@ -55,8 +55,8 @@ func (s permits) BumpToken(ctx context.Context, name string, token int64) error 
 	return err
 }
 
-// ForcePermits frees all permits of a name, and notes a change on their leases. It reports whether nobody had taken a
-// permit since they were read.
+// ForcePermits frees all permits of a name, and notes a change on their leases (I34). It reports whether nobody had
+// taken a permit since they were read.
 func (s permits) ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
 	if s.dialect == schema.Postgres {
 		n, err := s.number(ctx, s.Work, forcePermits, []byte(name), token)

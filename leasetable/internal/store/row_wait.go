@@ -28,9 +28,9 @@ func newRowWaitLimiter() rowWaitLimiter {
 	return rowWaitLimiter{waits: make(chan struct{}, maxRowWaits), asks: make(chan struct{}, 1)}
 }
 
-// acquire waits until the statement may wait for a row lock, or until unlocked reports that it need not wait. It calls
-// unlocked now and then, at growing intervals. The caller calls done when the statement has ended. When ctx ends, the
-// error matches ErrSlow, and nothing was sent.
+// acquire waits until the statement may wait for a row lock, or until unlocked reports that it need not wait (I38). It
+// calls unlocked now and then, at growing intervals. The caller calls done when the statement has ended. When ctx ends,
+// the error matches ErrSlow, and nothing was sent.
 func (p rowWaitLimiter) acquire(ctx context.Context, unlocked func() bool) (done func(), err error) {
 	timer := time.NewTimer(firstAsked)
 	defer timer.Stop()

@@ -19,6 +19,7 @@ type observation struct {
 	changedHands bool      // the name had another token in the state before
 }
 
+// update notes what was read of the lease, and when it was last seen to be renewed (I11).
 func (s *observation) update(state store.State) {
 	if s.since.IsZero() || !bytes.Equal(s.LeaseID, state.LeaseID) || s.Renewals != state.Renewals {
 		s.since = time.Now()
@@ -37,6 +38,7 @@ func (s *observation) UntilExpiry(pause time.Duration) time.Duration {
 	return pause
 }
 
+// unchangedForTTL reports whether the lease was not renewed for its TTL, by the clock of this process (I11).
 func (s *observation) unchangedForTTL() bool {
 	return s.LeaseID != nil && time.Since(s.since) > time.Duration(s.TTLUS)*time.Microsecond
 }

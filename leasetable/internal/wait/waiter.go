@@ -54,9 +54,9 @@ func (w *Waiter) Observe(state store.State) {
 	w.others = now
 }
 
-// Announce notes in the table that w waits for the name, unless a longer waiter is noted. The note is advisory, so an
-// error does no harm. It returns errGone if the name may have been released since it was last read: its lock row was
-// free, or locked. It does not return errGone twice in a row.
+// Announce notes in the table that w waits for the name, unless a longer waiter is noted (I36). The note is advisory,
+// so an error does no harm. It returns errGone if the name may have been released since it was last read: its lock row
+// was free, or locked. It does not return errGone twice in a row.
 func (w *Waiter) Announce(ctx context.Context) error {
 	state := w.Holding.State
 	if w.since == 0 {
@@ -161,7 +161,7 @@ func (w *Waiter) Outlasts(ctx context.Context, state store.State) bool {
 }
 
 // ExpireUnchanged ends those of the leases in the way that were not renewed for a TTL, and reports whether there were
-// any.
+// any (I11).
 func (w *Waiter) ExpireUnchanged(ctx context.Context) (ended bool, err error) {
 	in := []observation{w.Holding}
 	for _, s := range w.others {

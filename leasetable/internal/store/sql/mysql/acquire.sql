@@ -4,6 +4,7 @@
 -- or 0 if the row turned out to be held. lease_id, on which the condition depends, is assigned last: MySQL and MariaDB
 -- assign from left to right, or all at once.
 -- Parameters: name, metadata, lease id, name, metadata, waiter_since of that waiter, lease id.
+-- Keeps I6, I8, I12, I14, I22, I30, I35.
 INSERT INTO sqllock_lock (name, token, acquired_at, metadata, lease_id)
 SELECT UNHEX(?1), LAST_INSERT_ID(1), UTC_TIMESTAMP(6), UNHEX(?4), UNHEX(?2)
 FROM (SELECT 1) one

@@ -3,6 +3,7 @@
 -- committed version is not free. On MariaDB a range would also wait for the row of the next name, so the statement
 -- searches one name and fails at once if the row is locked.
 -- Parameters: metadata, waiter_since of the waiter that acquires the name, lease id, name, name.
+-- Keeps I6, I12, I14, I22, I30, I35.
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */
 UPDATE sqllock_lock
 SET token = LAST_INSERT_ID(token + 1), acquired_at = UTC_TIMESTAMP(6), released_at = NULL, metadata = UNHEX(?4),

@@ -2,6 +2,7 @@
 -- name with the new lease and the new token keeps them. The insert id is the token.
 -- Parameters: new lease id, new token, metadata (NULL: keep it), name, old lease id, old token, new lease id, new
 -- token.
+-- Keeps I6, I8, I12, I28.
 UPDATE sqllock_lock
 SET lease_id = UNHEX(?1), token = LAST_INSERT_ID(?2), metadata = COALESCE(UNHEX(?3), metadata), acquired_at = UTC_TIMESTAMP(6), released_at = NULL
 WHERE name = UNHEX(?4) AND (lease_id = UNHEX(?5) AND token = ?6 OR lease_id = UNHEX(?1) AND token = ?2)

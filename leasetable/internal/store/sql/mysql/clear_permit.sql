@@ -1,6 +1,7 @@
 -- Deletes a share or permit whose lease is over for good. It does not wait for a transaction that its holder guards:
 -- the share or permit stays until that has ended. LIMIT makes the server run the inner statement by itself.
 -- Parameters: name, lease id, token.
+-- Keeps I33.
 DELETE p
 FROM sqllock_permit p
 JOIN (

@@ -3,6 +3,7 @@
 -- also supports LOCK IN SHARE MODE. The transaction belongs to the caller: its session may limit the rows of a SELECT,
 -- hence LIMIT, and may use a character set of two bytes, which UNHEX does not read, hence CONVERT.
 -- Parameters: name, lease id, token.
+-- Keeps I13, I14.
 SELECT 1 + 0 * LENGTH(metadata)
 FROM sqllock_lock FORCE INDEX (PRIMARY)
 WHERE name = UNHEX(CONVERT(?1 USING ascii)) AND lease_id = UNHEX(CONVERT(?2 USING ascii)) AND token = ?3

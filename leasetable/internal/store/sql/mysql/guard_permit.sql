@@ -1,6 +1,7 @@
 -- Pins a share or permit until the transaction ends: it is not cleared before. acquired_at is in no index; see
 -- guard.sql.
 -- Parameters: name, lease id, token.
+-- Keeps I13.
 SELECT 1 + 0 * YEAR(acquired_at)
 FROM sqllock_permit FORCE INDEX (PRIMARY)
 WHERE name = UNHEX(CONVERT(?1 USING ascii)) AND lease_id = UNHEX(CONVERT(?2 USING ascii)) AND token = ?3

@@ -3,6 +3,7 @@
 -- is computed, is assigned after it: MariaDB assigns from left to right, or all at once with the mode
 -- SIMULTANEOUS_ASSIGNMENT.
 -- Parameters: metadata, name, lease id, token.
+-- Keeps I12, I24, I36.
 UPDATE sqllock_lock
 SET waiter_until = IF(LAST_INSERT_ID((token + 1) * 2 + COALESCE(waiter_until > UTC_TIMESTAMP(6), 0)), waiter_until, NULL),
     token = token + 1, acquired_at = UTC_TIMESTAMP(6), metadata = UNHEX(?1)

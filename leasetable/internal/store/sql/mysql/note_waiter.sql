@@ -4,6 +4,7 @@
 -- 11.8.)
 -- Parameters: name, waiter_since (microseconds since 1970), the same again, validity of the announcement in
 -- microseconds.
+-- Keeps I36.
 INSERT INTO sqllock_lock (name, token, acquired_at)
 SELECT name, token, acquired_at
 FROM (SELECT name, token, acquired_at FROM sqllock_lock WHERE name = UNHEX(?1) AND lease_id IS NOT NULL LIMIT 1 FOR UPDATE SKIP LOCKED) held

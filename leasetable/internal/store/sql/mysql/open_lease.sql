@@ -1,5 +1,6 @@
 -- Inserts a lease, unless the tables require a program that knows a later version.
 -- Parameters: lease id, owner, host, pid, TTL in microseconds, the same again, version that the program knows.
+-- Keeps I7.
 INSERT INTO sqllock_lease (id, owner, host, pid, ttl_us, created_at, expires_at)
 SELECT UNHEX(?1), ?2, ?3, ?4, ?5, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ?6 MICROSECOND
 FROM DUAL

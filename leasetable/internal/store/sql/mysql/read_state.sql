@@ -2,6 +2,7 @@
 -- reused: if the row of the lease is gone, the lease is over for good. Without a lease, the expiry is the end of the
 -- minimum hold. Times are computed here, so that no time zone of the session or the driver affects them.
 -- Parameters: name.
+-- Keeps I9.
 SELECT k.token,
        k.lease_id,
        k.lease_id IS NOT NULL AND l.id IS NULL AS gone,

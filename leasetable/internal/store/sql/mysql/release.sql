@@ -2,6 +2,7 @@
 -- microseconds after its acquisition. The row stays, because of its token. The insert id is 1 if another process waits
 -- for the name, and 0 otherwise.
 -- Parameters: minimum hold in microseconds (or NULL), name, lease id, token.
+-- Keeps I6, I21, I22, I36.
 UPDATE sqllock_lock
 SET lease_id = NULL, released_at = UTC_TIMESTAMP(6), hold_until = acquired_at + INTERVAL ?4 MICROSECOND,
     waiter_until = IF(LAST_INSERT_ID(COALESCE(waiter_until > UTC_TIMESTAMP(6), 0)), waiter_until, NULL)

@@ -3,6 +3,7 @@
 -- process waits for them, in @told, after its own number. The insert id is 1 if another process waits for one of them.
 -- Placeholders: <rows> the names with their tokens, <lease>, <keep> the minimum hold in microseconds or NULL, <number>
 -- the number of the statement.
+-- Keeps I6.
 SET STATEMENT innodb_lock_wait_timeout = 0 FOR
 UPDATE sqllock_lock FORCE INDEX (PRIMARY)
 SET released_at = IF((@told := CONCAT_WS(' ', IF(@told LIKE '{number} %', @told, '{number}'), HEX(name), token,

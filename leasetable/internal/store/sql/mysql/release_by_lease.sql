@@ -1,5 +1,6 @@
 -- Releases a name that a lease holds, whatever its token, with a minimum hold as in release.sql.
 -- Parameters: minimum hold in microseconds (or NULL), name, lease id.
+-- Keeps I6, I17, I22.
 UPDATE sqllock_lock
 SET lease_id = NULL, released_at = UTC_TIMESTAMP(6), hold_until = acquired_at + INTERVAL ?3 MICROSECOND
 WHERE name = UNHEX(?1) AND lease_id = UNHEX(?2)

@@ -1,3 +1,4 @@
 -- Releases a share or permit. Its token is never used again, so a statement that comes late does nothing.
 -- Parameters: name, lease id, token.
+-- Keeps I32.
 DELETE FROM sqllock_permit WHERE name = UNHEX(?1) AND lease_id = UNHEX(?2) AND token = ?3

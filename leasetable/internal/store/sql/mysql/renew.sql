@@ -2,6 +2,7 @@
 -- the lease and all its locks are over. UTC_TIMESTAMP is the time when the statement began: waiting for the row never
 -- makes the lease longer than the holder counts.
 -- Parameters: lease id.
+-- Keeps I3, I10, I14.
 UPDATE sqllock_lease
 SET renewals = renewals + 1,
     changes = LAST_INSERT_ID(changes),

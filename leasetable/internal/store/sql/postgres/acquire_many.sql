@@ -4,6 +4,7 @@
 -- every name with every row. All names are between the bounds of BETWEEN: because of the bounds a planner without
 -- statistics expects few rows, and uses the index.
 -- Parameters: $1 names (array as text), $2 lease id, $3 metadata.
+-- Keeps I6, I8, I12, I22, I30, I35.
 UPDATE sqllock_lock k
 SET token = k.token + 1, lease_id = $2, acquired_at = clock_timestamp(), released_at = NULL, metadata = $3
 FROM set_config('lock_timeout', '1', true)

@@ -2,6 +2,7 @@
 -- lease, which is over, or by none (NULL). Every acquisition bumps the token, so no other share or permit was acquired
 -- since. The condition is decided on the row that the statement locks.
 -- Parameters: $1 name, $2 token that was read, $3 limit of permits, $4 lease id that was read (or NULL), $5 lease id.
+-- Keeps I6, I8, I12, I29, I30, I31.
 WITH claimed AS (
   INSERT INTO sqllock_lock AS k (name, token, permits, acquired_at)
   VALUES ($1::bytea, $2::bigint + 1, $3::bigint, clock_timestamp())

@@ -1,4 +1,5 @@
 -- Ends a lease that was not renewed since it had the given count of renewals, whatever the clock says. If a renewal
 -- comes first, the statement waits for the row and reads it again.
 -- Parameters: $1 lease id, $2 count of renewals.
+-- Keeps I11.
 DELETE FROM sqllock_lease WHERE id = $1 AND renewals = $2

@@ -2,6 +2,7 @@
 -- lease id is NULL, the name is in its minimum hold. The token is bumped, so that leftovers of the holder can be
 -- recognized. A waiter is notified.
 -- Parameters: $1 name, $2 lease id (or NULL), $3 token.
+-- Keeps I6, I12, I20.
 WITH freed AS (
   UPDATE sqllock_lock
   SET lease_id = NULL, token = token + 1, released_at = clock_timestamp(), hold_until = NULL

@@ -2,6 +2,7 @@
 -- and increments the changes of their leases. The token is bumped: no share or permit is acquired any more on the
 -- condition that the name has the old token. The condition on leases is like that on names in acquire_many.sql.
 -- Parameters: $1 name, $2 token.
+-- Keeps I12, I20, I34.
 WITH raised AS (
   UPDATE sqllock_lock
   SET token = token + 1, released_at = clock_timestamp()

@@ -2,6 +2,7 @@
 -- reused: if the row of the lease is gone, the lease is over for good. Without a lease, the expiry is the end of the
 -- minimum hold. LIMIT makes the planner look up the lease, and not join its table, whatever the statistics say.
 -- Parameters: $1 name.
+-- Keeps I9.
 SELECT k.token,
        encode(k.lease_id, 'hex') AS lease_id,
        k.lease_id IS NOT NULL AND l.id IS NULL AS gone,

@@ -2,6 +2,7 @@
 -- microseconds after its acquisition. The row stays, because of its token. It returns whether another process waits for
 -- the name, and notifies that process.
 -- Parameters: $1 name, $2 lease id, $3 token, $4 minimum hold in microseconds (or NULL).
+-- Keeps I6, I21, I22, I36.
 UPDATE sqllock_lock
 SET lease_id = NULL, released_at = clock_timestamp(), hold_until = acquired_at + $4::bigint * interval '1 microsecond'
 WHERE name = $1 AND lease_id = $2 AND token = $3

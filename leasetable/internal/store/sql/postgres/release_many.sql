@@ -4,6 +4,7 @@
 -- joining the table with the names and tokens.
 -- Parameters: $1 names (array as text), $2 lease id, $3 their tokens (array as text), $4 minimum hold in microseconds
 -- (or NULL), $5 synchronous_commit (NULL: the setting of the session).
+-- Keeps I6.
 UPDATE sqllock_lock k
 SET lease_id = NULL, released_at = clock_timestamp(), hold_until = k.acquired_at + $4::bigint * interval '1 microsecond'
 FROM set_config('synchronous_commit', coalesce($5, current_setting('synchronous_commit')), true) a,

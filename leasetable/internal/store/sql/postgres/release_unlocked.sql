@@ -1,6 +1,7 @@
 -- Releases names as release_many.sql does, and skips rows that other sessions have locked.
 -- Parameters: $1 names (array as text), $2 lease id, $3 their tokens (array as text), $4 minimum hold in microseconds
 -- (or NULL), $5 synchronous_commit (NULL: the setting of the session).
+-- Keeps I6.
 WITH held AS (
   SELECT k.name
   FROM sqllock_lock k

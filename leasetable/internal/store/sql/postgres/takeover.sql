@@ -1,6 +1,7 @@
 -- Takes a name over from a lease that is known to be over. It withdraws the announcement of the waiter that acquires
 -- the name.
 -- Parameters: $1 new lease id, $2 name, $3 old lease id, $4 waiter_since of that waiter, $5 metadata.
+-- Keeps I6, I8, I9, I12.
 UPDATE sqllock_lock
 SET token = token + 1, lease_id = $1, acquired_at = clock_timestamp(), released_at = NULL, metadata = $5,
     waiter_until = CASE WHEN waiter_since = $4 THEN NULL ELSE waiter_until END

@@ -1,5 +1,6 @@
 -- Acquires the free names (see acquire.sql), inserts the absent ones, and returns the acquired ones.
 -- Parameters: ?1 JSON list of the names (each in hex, with a token for release_many.sql), ?2 lease id, ?3 metadata.
+-- Keeps I6, I8, I12, I22, I30, I35.
 INSERT INTO sqllock_lock (name, token, lease_id, acquired_at, metadata)
 SELECT unhex(value->>0), 1, ?2, CAST(unixepoch('subsec') * 1000000 AS INTEGER), ?3
 FROM json_each(?1)

@@ -2,6 +2,7 @@
 -- released names and whether another process waits for them.
 -- Parameters: ?1 JSON list of the names (each in hex, with its token), ?2 lease id, ?3 minimum hold in microseconds (or
 -- NULL).
+-- Keeps I6.
 UPDATE sqllock_lock
 SET lease_id = NULL, released_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER), hold_until = acquired_at + ?3
 FROM (SELECT unhex(value->>0) AS its_name, value->>1 AS its_token FROM json_each(?1)) r
