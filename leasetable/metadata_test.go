@@ -279,7 +279,7 @@ func TestMetadataWhoseAnswerIsLostIsSentAgain(t *testing.T) {
 
 // The row of a permit has nothing but its holder. Its lease has other permits, too, and cannot be moved for one of
 // them.
-func TestWhatIsOfOneHolderIsRefusedForAPlace(t *testing.T) {
+func TestWhatIsOfOneHolderIsRefusedForAPermit(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l, other := newLocker(t, db.DB), newLocker(t, db.DB)

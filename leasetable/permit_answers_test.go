@@ -13,7 +13,7 @@ import (
 )
 
 // On MySQL and MariaDB: the responses to the statement that adds the permit, and to the commit. I32.
-func TestAClaimOfAPlaceWhoseAnswerIsLostTakesNoPlace(t *testing.T) {
+func TestAClaimOfAPermitWhoseAnswerIsLostTakesNoPermit(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -30,7 +30,7 @@ func TestAClaimOfAPlaceWhoseAnswerIsLostTakesNoPlace(t *testing.T) {
 			for i, word := range words {
 				p.loseAnswerTo(word)
 				lost := p.answersLost()
-				if _, err := tryPlace(t, l, leasetable.WithLimit(1)); err == nil || !sqllock.IsRetryable(err) {
+				if _, err := tryPermit(t, l, leasetable.WithLimit(1)); err == nil || !sqllock.IsRetryable(err) {
 					t.Fatalf("a claim without an answer: %v", err)
 				}
 				if p.answersLost() != lost+1 {
@@ -56,7 +56,7 @@ func TestAClaimOfAPlaceWhoseAnswerIsLostTakesNoPlace(t *testing.T) {
 }
 
 // However late the claim arrives. I32.
-func TestAClaimOfAPlaceThatWasGivenUpTakesNoPlace(t *testing.T) {
+func TestAClaimOfAPermitThatWasGivenUpTakesNoPermit(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -74,7 +74,7 @@ func TestAClaimOfAPlaceThatWasGivenUpTakesNoPlace(t *testing.T) {
 }
 
 // Other callers of the process use the same lease, and read the same token, as the caller whose response is lost. I32.
-func TestALostAnswerCostsNobodyElseItsPlace(t *testing.T) {
+func TestALostAnswerCostsNobodyElseItsPermit(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -86,7 +86,7 @@ func TestALostAnswerCostsNobodyElseItsPlace(t *testing.T) {
 			got := make(chan *leasetable.Lease, 4)
 			for range cap(got) {
 				go func() {
-					lease, err := tryPlace(t, l, leasetable.WithShared())
+					lease, err := tryPermit(t, l, leasetable.WithShared())
 					if err != nil && !sqllock.IsRetryable(err) {
 						t.Error(err)
 					}
@@ -116,7 +116,7 @@ func TestALostAnswerCostsNobodyElseItsPlace(t *testing.T) {
 	})
 }
 
-func TestAReleaseOfAPlaceWhoseAnswerIsLostIsConfirmedByAnother(t *testing.T) {
+func TestAReleaseOfAPermitWhoseAnswerIsLostIsConfirmedByAnother(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -133,7 +133,7 @@ func TestAReleaseOfAPlaceWhoseAnswerIsLostIsConfirmedByAnother(t *testing.T) {
 }
 
 // A takeover of all permits holds the name by its lease, like any other acquisition.
-func TestATakeoverOfAllPlacesWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
+func TestATakeoverOfAllPermitsWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -163,7 +163,7 @@ func TestATakeoverOfAllPlacesWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 }
 
 // A permit that cannot be released at the moment delays no renewal, and is released later.
-func TestAPlaceThatCannotBeReleasedAtOnceIsReleasedLater(t *testing.T) {
+func TestAPermitThatCannotBeReleasedAtOnceIsReleasedLater(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {

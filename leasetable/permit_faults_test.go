@@ -21,23 +21,23 @@ func expire(t *testing.T, db *sqltest.Database, lease *leasetable.Lease) {
 }
 
 // I33.
-func TestThePlaceOfADeadHolderIsTakenOverAndNoOther(t *testing.T) {
+func TestThePermitOfADeadHolderIsTakenOverAndNoOther(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		a, b, c := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB), newLocker(t, db.DB)
 		two := leasetable.WithLimit(2)
 		dead, live := take(t, a, "x", two), take(t, b, "x", two)
-		if _, err := tryPlace(t, c, two); !errors.Is(err, sqllock.ErrHeld) {
+		if _, err := tryPermit(t, c, two); !errors.Is(err, sqllock.ErrHeld) {
 			t.Fatal(err)
 		}
 		expire(t, db, dead)
-		next, err := tryPlace(t, c, two)
+		next, err := tryPermit(t, c, two)
 		if err != nil {
 			t.Fatal(err)
 		}
 		mustRise(t, dead, live, next)
-		if _, err := tryPlace(t, newLocker(t, db.DB), two); !errors.Is(err, sqllock.ErrHeld) {
+		if _, err := tryPermit(t, newLocker(t, db.DB), two); !errors.Is(err, sqllock.ErrHeld) {
 			t.Errorf("a second takeover: %v", err)
 		}
 		if err := errors.Join(live.Verify(t.Context()), next.Verify(t.Context())); err != nil {
@@ -54,7 +54,7 @@ func TestThePlaceOfADeadHolderIsTakenOverAndNoOther(t *testing.T) {
 		// An exclusive waiter also takes over from dead holders, whose permits are then deleted.
 		dead = take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x", leasetable.WithShared())
 		expire(t, db, dead)
-		alone, err := tryPlace(t, c)
+		alone, err := tryPermit(t, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestThePlaceOfADeadHolderIsTakenOverAndNoOther(t *testing.T) {
 		}
 		// The reverse.
 		run(t, db, "UPDATE sqllock_lease SET expires_at = "+longAgo[db.Engine]+" WHERE id = (SELECT lease_id FROM sqllock_lock)")
-		shared, err := tryPlace(t, newLocker(t, db.DB), leasetable.WithShared())
+		shared, err := tryPermit(t, newLocker(t, db.DB), leasetable.WithShared())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestThePlaceOfADeadHolderIsTakenOverAndNoOther(t *testing.T) {
 	})
 }
 
-func TestDeadPlacesOfAnotherLimitAreFollowedByAll(t *testing.T) {
+func TestDeadPermitsOfAnotherLimitAreFollowedByAll(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -85,7 +85,7 @@ func TestDeadPlacesOfAnotherLimitAreFollowedByAll(t *testing.T) {
 		}
 		run(t, db, "DELETE FROM sqllock_lease")
 		b := newLocker(t, db.DB)
-		if _, err := tryPlace(t, b, leasetable.WithLimit(1)); err != nil {
+		if _, err := tryPermit(t, b, leasetable.WithLimit(1)); err != nil {
 			t.Fatal(err)
 		}
 		if n := count(t, db, "SELECT count(*) FROM sqllock_permit"); n != 1 {
@@ -95,7 +95,7 @@ func TestDeadPlacesOfAnotherLimitAreFollowedByAll(t *testing.T) {
 }
 
 // A name that is always shared does not accumulate the permits of dead holders.
-func TestDeadPlacesThatAreInNobodysWayAreCleared(t *testing.T) {
+func TestDeadPermitsThatAreInNobodysWayAreCleared(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -112,7 +112,7 @@ func TestDeadPlacesThatAreInNobodysWayAreCleared(t *testing.T) {
 	})
 }
 
-func TestAClockThatWasSetBackDoesNotKeepADeadPlace(t *testing.T) {
+func TestAClockThatWasSetBackDoesNotKeepADeadPermit(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -134,7 +134,7 @@ func TestAClockThatWasSetBackDoesNotKeepADeadPlace(t *testing.T) {
 }
 
 // I33.
-func TestATakeoverOfAPlaceWaitsForAGuardedTransaction(t *testing.T) {
+func TestATakeoverOfAPermitWaitsForAGuardedTransaction(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onEveryTx(t, func(t *testing.T, db *sqltest.Database, begin func(*testing.T) guarded) {
@@ -189,7 +189,7 @@ func TestATakeoverOfAPlaceWaitsForAGuardedTransaction(t *testing.T) {
 }
 
 // I13.
-func TestAStaleHolderOfAPlaceWritesNothing(t *testing.T) {
+func TestAStaleHolderOfAPermitWritesNothing(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onEveryTx(t, func(t *testing.T, db *sqltest.Database, begin func(*testing.T) guarded) {
@@ -253,7 +253,7 @@ func TestOfTwoWhoSawTheSameRoomOneHasIt(t *testing.T) {
 			got := make(chan result, 2)
 			for i, l := range []*leasetable.Locker{a, b} {
 				go func() {
-					lease, err := tryPlace(t, l, pair[i]...)
+					lease, err := tryPermit(t, l, pair[i]...)
 					got <- result{lease, err}
 				}()
 			}

@@ -62,7 +62,7 @@ func (t lyingTx) Commit() error {
 	return err
 }
 
-func TestAPlaceThatWasTakenAgainstTheAnswerIsNotLost(t *testing.T) {
+func TestAPermitThatWasTakenAgainstTheAnswerIsNotLost(t *testing.T) {
 	t.Parallel()
 	servers := maps.Clone(databases)
 	delete(servers, "PostgreSQL") // it uses a single statement

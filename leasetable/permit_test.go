@@ -14,8 +14,8 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// tryPlace tries to acquire a permit.
-func tryPlace(t *testing.T, l *leasetable.Locker, opts ...sqllock.Option) (*leasetable.Lease, error) {
+// tryPermit tries to acquire a permit.
+func tryPermit(t *testing.T, l *leasetable.Locker, opts ...sqllock.Option) (*leasetable.Lease, error) {
 	t.Helper()
 	lock, err := l.TryAcquire(t.Context(), "x", opts...)
 	if err != nil {
@@ -52,18 +52,18 @@ func TestSoManyHoldANameWithALimitAndNoMore(t *testing.T) {
 		three := leasetable.WithLimit(3)
 		first, second, third := take(t, a, "x", three), take(t, b, "x", three), take(t, a, "x", three)
 		for _, l := range []*leasetable.Locker{a, b} {
-			_, err := tryPlace(t, l, three)
+			_, err := tryPermit(t, l, three)
 			var held *sqllock.HeldError
 			if !errors.As(err, &held) || held.Holder.Token != first.Token() || held.Holder.Owner == "" {
 				t.Errorf("the fourth: %v; want that the first holds it", err)
 			}
 		}
 		release(t, second)
-		fourth, err := tryPlace(t, b, three)
+		fourth, err := tryPermit(t, b, three)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tryPlace(t, a, three); !errors.Is(err, sqllock.ErrHeld) {
+		if _, err := tryPermit(t, a, three); !errors.Is(err, sqllock.ErrHeld) {
 			t.Errorf("the fifth: %v", err)
 		}
 		mustRise(t, first, second, third, fourth)
@@ -98,7 +98,7 @@ func TestThoseWhoShareAndOneWhoIsAloneExcludeEachOther(t *testing.T) {
 		release(t, two, three)
 		alone := take(t, b, "x")
 		for _, l := range []*leasetable.Locker{a, b} {
-			_, err := tryPlace(t, l, shared)
+			_, err := tryPermit(t, l, shared)
 			var held *sqllock.HeldError
 			if !errors.As(err, &held) || held.Holder.Token != alone.Token() {
 				t.Errorf("a share of what one holds alone: %v", err)
@@ -114,13 +114,13 @@ func TestThoseWhoShareAndOneWhoIsAloneExcludeEachOther(t *testing.T) {
 }
 
 // I30.
-func TestAShareOfASemaphoreIsRefusedAndAPlaceAmongShares(t *testing.T) {
+func TestAShareOfASemaphoreIsRefusedAndAPermitAmongShares(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		a, b := newLocker(t, db.DB), newLocker(t, db.DB)
 		refused := func(l *leasetable.Locker, asked, held int, token int64, opt sqllock.Option) {
 			t.Helper()
-			_, errTry := tryPlace(t, l, opt)
+			_, errTry := tryPermit(t, l, opt)
 			_, errWait := l.Acquire(t.Context(), "x", opt)
 			for _, err := range []error{errTry, errWait} {
 				var limit *leasetable.LimitError
@@ -135,7 +135,7 @@ func TestAShareOfASemaphoreIsRefusedAndAPlaceAmongShares(t *testing.T) {
 		three, two := take(t, a, "x", leasetable.WithLimit(3)), take(t, a, "x", leasetable.WithLimit(2))
 		refused(a, 0, 2, three.Token(), leasetable.WithShared())
 		refused(b, 0, 2, three.Token(), leasetable.WithShared())
-		_, err := tryPlace(t, b, leasetable.WithShared())
+		_, err := tryPermit(t, b, leasetable.WithShared())
 		if err == nil || !strings.Contains(err.Error(), "without a limit") || !strings.Contains(err.Error(), "limit of 2") {
 			t.Errorf("%v does not say both", err)
 		}
@@ -170,7 +170,7 @@ func TestOfDifferentLimitsTheSmallestCounts(t *testing.T) {
 			t.Helper()
 			for _, l := range []*leasetable.Locker{a, b} {
 				for _, n := range limits {
-					if _, err := tryPlace(t, l, leasetable.WithLimit(n)); !errors.Is(err, sqllock.ErrHeld) {
+					if _, err := tryPermit(t, l, leasetable.WithLimit(n)); !errors.Is(err, sqllock.ErrHeld) {
 						t.Errorf("with a limit of %d: %v; want ErrHeld", n, err)
 					}
 				}
@@ -178,7 +178,7 @@ func TestOfDifferentLimitsTheSmallestCounts(t *testing.T) {
 		}
 		with := func(l *leasetable.Locker, n int) *leasetable.Lease {
 			t.Helper()
-			lease, err := tryPlace(t, l, leasetable.WithLimit(n))
+			lease, err := tryPermit(t, l, leasetable.WithLimit(n))
 			if err != nil {
 				t.Fatalf("with a limit of %d: %v", n, err)
 			}
@@ -226,7 +226,7 @@ func TestTheLimitsOfTheDeadDoNotCount(t *testing.T) {
 	})
 }
 
-func TestOptionsThatMakeNoSenseForPlacesAreRefused(t *testing.T) {
+func TestOptionsThatMakeNoSenseForPermitsAreRefused(t *testing.T) {
 	t.Parallel()
 	l := newLocker(t, withTables(t, sqltest.SQLite(t)).DB)
 	for _, opts := range [][]sqllock.Option{
@@ -234,12 +234,12 @@ func TestOptionsThatMakeNoSenseForPlacesAreRefused(t *testing.T) {
 		{leasetable.WithShared(), leasetable.WithHoldAtLeast(time.Second)},
 		{leasetable.WithHoldAtLeast(time.Second), leasetable.WithLimit(2)},
 	} {
-		if _, err := tryPlace(t, l, opts...); !errors.Is(err, sqllock.ErrUnsupported) {
+		if _, err := tryPermit(t, l, opts...); !errors.Is(err, sqllock.ErrUnsupported) {
 			t.Errorf("%v; want ErrUnsupported", err)
 		}
 	}
 	for _, n := range []int{0, -1} {
-		if _, err := tryPlace(t, l, leasetable.WithLimit(n)); err == nil || !strings.Contains(err.Error(), "at least 1") {
+		if _, err := tryPermit(t, l, leasetable.WithLimit(n)); err == nil || !strings.Contains(err.Error(), "at least 1") {
 			t.Errorf("a limit of %d: %v", n, err)
 		}
 	}
@@ -249,7 +249,7 @@ func TestOptionsThatMakeNoSenseForPlacesAreRefused(t *testing.T) {
 }
 
 // Goroutines and processes that ask at the same moment conflict with each other, but each gets a permit. I31.
-func TestNobodyIsRefusedWhileThereIsAPlaceLeft(t *testing.T) {
+func TestNobodyIsRefusedWhileThereIsAPermitLeft(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		const each = 16
@@ -258,7 +258,7 @@ func TestNobodyIsRefusedWhileThereIsAPlaceLeft(t *testing.T) {
 		for _, l := range lockers {
 			for range each {
 				all.Go(func() {
-					if _, err := tryPlace(t, l, leasetable.WithLimit(len(lockers)*each)); err != nil {
+					if _, err := tryPermit(t, l, leasetable.WithLimit(len(lockers)*each)); err != nil {
 						t.Error(err)
 					}
 				})
@@ -268,7 +268,7 @@ func TestNobodyIsRefusedWhileThereIsAPlaceLeft(t *testing.T) {
 		if n := count(t, db, "SELECT count(DISTINCT token) FROM sqllock_permit"); n != len(lockers)*each {
 			t.Errorf("%d tokens", n)
 		}
-		if _, err := tryPlace(t, lockers[0], leasetable.WithLimit(len(lockers)*each)); !errors.Is(err, sqllock.ErrHeld) {
+		if _, err := tryPermit(t, lockers[0], leasetable.WithLimit(len(lockers)*each)); !errors.Is(err, sqllock.ErrHeld) {
 			t.Errorf("one more: %v", err)
 		}
 	})
@@ -320,7 +320,7 @@ func TestAllWhoHoldANameTogetherAreShown(t *testing.T) {
 	})
 }
 
-func TestCloseFreesPlaces(t *testing.T) {
+func TestCloseFreesPermits(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		a, b := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB)
@@ -333,7 +333,7 @@ func TestCloseFreesPlaces(t *testing.T) {
 			t.Errorf("the holder was told %v", cause)
 		}
 		for range 2 {
-			if _, err := tryPlace(t, b, leasetable.WithLimit(2)); err != nil {
+			if _, err := tryPermit(t, b, leasetable.WithLimit(2)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -341,14 +341,14 @@ func TestCloseFreesPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := newLocker(t, db.DB)
-		if lock, err := tryPlace(t, c); err != nil || lock.Token() != 5 {
+		if lock, err := tryPermit(t, c); err != nil || lock.Token() != 5 {
 			t.Errorf("alone after all were closed: %v, %v", lock, err)
 		}
 	})
 }
 
 // I34.
-func TestAForcedReleaseTakesAllPlacesAndIsTold(t *testing.T) {
+func TestAForcedReleaseTakesAllPermitsAndIsTold(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		a, b := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL), leasetable.WithOwner("a")), newLocker(t, db.DB, leasetable.WithTTL(survivingTTL))
@@ -360,7 +360,7 @@ func TestAForcedReleaseTakesAllPlacesAndIsTold(t *testing.T) {
 		if err != nil || !was.Held || was.Holder.Owner != "a" || len(was.Holders) != len(all) || was.Holders[2].Token != all[2].Token() {
 			t.Fatalf("ForceRelease = %+v, %v", was, err)
 		}
-		next, err := tryPlace(t, admin)
+		next, err := tryPermit(t, admin)
 		if err != nil || next.Token() <= all[2].Token()+1 {
 			t.Fatalf("the next has %v, %v", next, err)
 		}

@@ -63,7 +63,7 @@ func TestThoseInLineBehindOneWhoIsAloneShareTheNameAfterIt(t *testing.T) {
 	})
 }
 
-func TestAPlaceThatComesFreeIsTakenByWhoWaits(t *testing.T) {
+func TestAPermitThatComesFreeIsTakenByWhoWaits(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -153,13 +153,13 @@ func TestWhoGivesUpWaitingLeavesNothing(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		writer := acquire(ctx, t, b)
 		eventually(t, func() bool { return isWanted(t, db) })
-		if _, err := tryPlace(t, a, leasetable.WithShared()); !errors.Is(err, sqllock.ErrHeld) {
+		if _, err := tryPermit(t, a, leasetable.WithShared()); !errors.Is(err, sqllock.ErrHeld) {
 			t.Errorf("a share of what somebody waits for: %v", err)
 		}
 		cancel()
 		<-writer
 		eventually(t, func() bool { return !isWanted(t, db) })
-		again, err := tryPlace(t, a, leasetable.WithShared())
+		again, err := tryPermit(t, a, leasetable.WithShared())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,7 +220,7 @@ var soonOver = map[sqltest.Engine]string{
 	sqltest.EngineMySQL: "UTC_TIMESTAMP(6) + INTERVAL 1 SECOND", sqltest.EngineMariaDB: "UTC_TIMESTAMP(6) + INTERVAL 1 SECOND",
 }
 
-func TestAWaitForAPlaceGivesUpEarly(t *testing.T) {
+func TestAWaitForAPermitGivesUpEarly(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {

@@ -24,7 +24,7 @@ func refusals(db *sqltest.Database, event, table string) (refuse, allow string) 
 }
 
 // I31.
-func TestAPlaceIsTakenAsAWholeOrNotAtAll(t *testing.T) {
+func TestAPermitIsTakenAsAWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l, limit := newLocker(t, db.DB), leasetable.WithLimit(3)
@@ -47,7 +47,7 @@ func TestAPlaceIsTakenAsAWholeOrNotAtAll(t *testing.T) {
 }
 
 // I34.
-func TestAllPlacesAreFreedByForceOrNone(t *testing.T) {
+func TestAllPermitsAreFreedByForceOrNone(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l, admin := newLocker(t, db.DB), newLocker(t, db.DB)
