@@ -21,7 +21,7 @@ import (
 // round.
 //
 // The error matches sqllock.ErrSchema if the tables are missing, and sqllock.ErrReadOnly if the server or the session
-// cannot write. If ctx ends during a statement, TryAcquire may return some 0.2 s later. If there is no connection
+// cannot write. If ctx ends during a statement, TryAcquire may return some 0.1 s later. If there is no connection
 // yet, connecting may take 15 s.
 func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (*Lease, error) {
 	return l.acquire(ctx, acquiring, name, opts, (*attempt).try)

@@ -255,13 +255,13 @@ func TestAHolderDoesNothingWithALockThatIsNotItsOwn(t *testing.T) {
 			opts []sqllock.Option
 			do   func(*leasetable.Lease) error
 		}{
-			"guard":           {do: guard},
+			"guard":            {do: guard},
 			"guard a permit":   {[]sqllock.Option{leasetable.WithShared()}, guard},
-			"release":         {do: end},
+			"release":          {do: end},
 			"release a permit": {[]sqllock.Option{leasetable.WithShared()}, end},
-			"release later":   {[]sqllock.Option{leasetable.WithHoldAtLeast(time.Minute)}, end},
-			"extend":          {do: func(lease *leasetable.Lease) error { return lease.Extend(t.Context(), 10*time.Hour) }},
-			"note":            {do: func(lease *leasetable.Lease) error { return lease.SetMetadata(t.Context(), "new") }},
+			"release later":    {[]sqllock.Option{leasetable.WithHoldAtLeast(time.Minute)}, end},
+			"extend":           {do: func(lease *leasetable.Lease) error { return lease.Extend(t.Context(), 10*time.Hour) }},
+			"note":             {do: func(lease *leasetable.Lease) error { return lease.SetMetadata(t.Context(), "new") }},
 			"export": {do: func(lease *leasetable.Lease) error {
 				_, err := lease.Export(t.Context(), time.Hour)
 				return err

@@ -59,7 +59,7 @@ func NewKeeper(c driver.Connector, d schema.Dialect, t schema.Tables, h Holder, 
 
 // Close ends the leases, waits for the goroutines, and closes the connections.
 func (k *Keeper) Close() error {
-	k.runner.close()
+	k.stop()
 	for _, ls := range k.EveryLease() {
 		ls.finish(sqllock.ErrClosed)
 	}

@@ -28,8 +28,8 @@ func newRunner() *runner {
 	return r
 }
 
-// close has no other goroutine start.
-func (r *runner) close() {
+// stop has no other goroutine start.
+func (r *runner) stop() {
 	r.starting.Lock()
 	defer r.starting.Unlock()
 	r.end(sqllock.ErrClosed)

@@ -2,7 +2,7 @@
 -- that a guard has locked. MySQL searches a range that has room for one name: there InnoDB skips a locked row whose
 -- committed version is not free. On MariaDB a range would also wait for the row of the next name, so the statement
 -- searches one name and fails at once if the row is locked.
--- Parameters: metadata, waiter_since of the waiter that acquires the name, lease id, name, name.
+-- Parameters: ?1 name, ?2 lease id, ?3 waiter_since of the waiter that acquires the name, ?4 metadata.
 -- Keeps I6, I12, I14, I22, I30, I35.
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */
 UPDATE sqllock_lock

@@ -1,6 +1,6 @@
 -- Deletes a share or permit whose lease is over for good. It does not wait for a transaction that its holder guards:
 -- the share or permit stays until that has ended. LIMIT makes the server run the inner statement by itself.
--- Parameters: name, lease id, token.
+-- Parameters: ?1 name, ?2 lease id, ?3 token.
 -- Keeps I33.
 DELETE p
 FROM sqllock_permit p

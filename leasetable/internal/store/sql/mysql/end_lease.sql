@@ -1,3 +1,3 @@
 -- Ends a lease. Names that still refer to it can be taken over.
--- Parameters: lease id.
+-- Parameters: ?1 lease id.
 DELETE FROM sqllock_lease WHERE id = UNHEX(?1)

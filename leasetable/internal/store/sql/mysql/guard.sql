@@ -2,7 +2,7 @@
 -- in no index: reading it locks the row itself, and not only an index entry, which a takeover may leave alone. MariaDB
 -- also supports LOCK IN SHARE MODE. The transaction belongs to the caller: its session may limit the rows of a SELECT,
 -- hence LIMIT, and may use a character set of two bytes, which UNHEX does not read, hence CONVERT.
--- Parameters: name, lease id, token.
+-- Parameters: ?1 name, ?2 lease id, ?3 token.
 -- Keeps I13, I14.
 SELECT 1 + 0 * LENGTH(metadata)
 FROM sqllock_lock FORCE INDEX (PRIMARY)

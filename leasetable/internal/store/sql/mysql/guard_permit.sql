@@ -1,6 +1,6 @@
 -- Pins a share or permit until the transaction ends: it is not cleared before. acquired_at is in no index; see
 -- guard.sql.
--- Parameters: name, lease id, token.
+-- Parameters: ?1 name, ?2 lease id, ?3 token.
 -- Keeps I13.
 SELECT 1 + 0 * YEAR(acquired_at)
 FROM sqllock_permit FORCE INDEX (PRIMARY)

@@ -2,7 +2,7 @@
 -- metadata. The insert id is the next token times 2, plus 1 if another process waits for the name. token, from which it
 -- is computed, is assigned after it: MariaDB assigns from left to right, or all at once with the mode
 -- SIMULTANEOUS_ASSIGNMENT.
--- Parameters: metadata, name, lease id, token.
+-- Parameters: ?1 metadata, ?2 name, ?3 lease id, ?4 token.
 -- Keeps I12, I24, I36.
 UPDATE sqllock_lock
 SET waiter_until = IF(LAST_INSERT_ID((token + 1) * 2 + COALESCE(waiter_until > UTC_TIMESTAMP(6), 0)), waiter_until, NULL),

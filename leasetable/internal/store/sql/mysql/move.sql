@@ -1,6 +1,6 @@
 -- Moves a name, held with a token, from one lease to another. The statement can be repeated: a name on its new lease
 -- stays there. The insert id is the token.
--- Parameters: new lease id, name, token, old lease id, new lease id.
+-- Parameters: ?1 new lease id, ?2 name, ?3 token, ?4 old lease id.
 -- Keeps I6, I26.
 UPDATE sqllock_lock
 SET lease_id = UNHEX(?1), token = LAST_INSERT_ID(token)

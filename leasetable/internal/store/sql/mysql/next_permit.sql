@@ -1,7 +1,7 @@
 -- Bumps the token of a name for another share or permit, if the name is as it was read: it has the given token, and is
 -- held by the given lease, which is over, or by none (NULL). Every acquisition bumps the token, so no other share or
 -- permit was acquired since. add_permit.sql follows in the same transaction.
--- Parameters: limit of permits, name, token that was read, lease id that was read (or NULL).
+-- Parameters: ?1 limit of permits, ?2 name, ?3 token that was read, ?4 lease id that was read (or NULL).
 -- Keeps I6, I8, I12, I29, I30.
 UPDATE sqllock_lock
 SET token = token + 1, lease_id = NULL, permits = ?1, acquired_at = UTC_TIMESTAMP(6), released_at = NULL, hold_until = NULL

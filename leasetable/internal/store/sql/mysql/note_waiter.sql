@@ -2,8 +2,7 @@
 -- the one that has waited longest. The announcement is advisory, so the statement does not wait for a row that another
 -- session has locked: a transaction that the holder guards may last. (An UPDATE with such a subquery waits on MariaDB
 -- 11.8.)
--- Parameters: name, waiter_since (microseconds since 1970), the same again, validity of the announcement in
--- microseconds.
+-- Parameters: ?1 name, ?2 waiter_since (microseconds since 1970), ?3 validity of the announcement in microseconds.
 -- Keeps I36.
 INSERT INTO sqllock_lock (name, token, acquired_at)
 SELECT name, token, acquired_at

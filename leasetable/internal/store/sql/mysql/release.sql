@@ -1,7 +1,7 @@
 -- Releases a name that a lease holds with a token. If the minimum hold is not NULL, the name stays taken until so many
 -- microseconds after its acquisition. The row stays, because of its token. The insert id is 1 if another process waits
 -- for the name, and 0 otherwise.
--- Parameters: minimum hold in microseconds (or NULL), name, lease id, token.
+-- Parameters: ?1 name, ?2 lease id, ?3 token, ?4 minimum hold in microseconds (or NULL).
 -- Keeps I6, I21, I22, I36.
 UPDATE sqllock_lock
 SET lease_id = NULL, released_at = UTC_TIMESTAMP(6), hold_until = acquired_at + INTERVAL ?4 MICROSECOND,
