@@ -33,8 +33,9 @@ func AtMost[L any](ctx context.Context, wait *time.Duration, try, acquire func(c
 	ctx, cancel := context.WithTimeoutCause(ctx, left, fmt.Errorf("the wait of %v is over", *wait))
 	defer cancel()
 	lock, last := acquire(ctx)
-	if held := (*sqllock.HeldError)(nil); last != nil && errors.As(err, &held) && !errors.Is(last, sqllock.ErrHeld) && ctx.Err() != nil {
-		last = fmt.Errorf("%w: %w", held, last) // the time was over before acquire had an answer
+	held := (*sqllock.HeldError)(nil)
+	if last != nil && last == context.Cause(ctx) && errors.As(err, &held) { //nolint:errorlint // acquire had no answer of its own
+		last = fmt.Errorf("%w: %w", held, last)
 	}
 	return lock, last
 }

@@ -3,6 +3,7 @@ package waiting_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +24,23 @@ func TestAWaitThatEndsWithoutAnAnswerSaysThatTheLockIsHeld(t *testing.T) {
 				return 0, context.Cause(ctx)
 			})
 		if !errors.Is(err, sqllock.ErrHeld) || errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	})
+}
+
+// The database went away meanwhile: whether the lock is held now is unknown.
+func TestAWaitThatEndsInAnOutageDoesNotSayThatTheLockIsHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		wait, away := time.Second, errors.New("the database is away")
+		_, err := waiting.AtMost(t.Context(), &wait,
+			func(context.Context) (int, error) { return 0, &sqllock.HeldError{Name: "x"} },
+			func(ctx context.Context) (int, error) {
+				<-ctx.Done()
+				return 0, fmt.Errorf("%w: %w", context.Cause(ctx), away)
+			})
+		if errors.Is(err, sqllock.ErrHeld) || !errors.Is(err, away) {
 			t.Error(err)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/schema"
 )
 
 // WaitInVain waits for permission to wait for a row while the row-wait limiter is saturated.
@@ -15,4 +16,14 @@ func WaitInVain(ctx context.Context) error {
 	}
 	_, err := p.acquire(ctx, locked)
 	return dberr.Classify(err)
+}
+
+// Placeholders returns, for each statement of a dialect, its text as it is sent, and how many arguments are sent with it.
+func Placeholders(d schema.Dialect) (texts map[string]string, sent map[string]int, err error) {
+	all, err := loadStatements(d, schema.Tables{})
+	texts, sent = make(map[string]string), make(map[string]int)
+	for st, p := range all {
+		texts[string(st)], sent[string(st)] = p.Text, len(p.order)
+	}
+	return texts, sent, err
 }

@@ -85,8 +85,8 @@ type Prepared struct {
 	order []int // MySQL: for each placeholder, the number of its argument, from 0
 }
 
-// numbered matches a placeholder with a number. MySQL knows only placeholders without.
-var numbered = regexp.MustCompile(`\?\d+`)
+// numbered matches a comment, and a placeholder with a number. MySQL knows only placeholders without.
+var numbered = regexp.MustCompile(`(?m)^--.*$|\?\d+`)
 
 // loadStatements reads the statements of a dialect and inserts the names of the tables. On MySQL it takes the numbers
 // out of the placeholders: the arguments of a statement are the same, in the same order, in all dialects.
@@ -105,6 +105,9 @@ func loadStatements(d schema.Dialect, t schema.Tables) (map[Statement]Prepared, 
 		st := Prepared{Text: t.Rewrite(d, string(text))}
 		if d == schema.MySQL {
 			st.Text = numbered.ReplaceAllStringFunc(st.Text, func(placeholder string) string {
+				if strings.HasPrefix(placeholder, "--") {
+					return strings.ReplaceAll(placeholder, "?", "")
+				}
 				n, _ := strconv.Atoi(placeholder[1:]) // it is a number
 				st.order = append(st.order, n-1)
 				return "?"
