@@ -13,8 +13,8 @@ import (
 type Handoff struct {
 	Claim     *Claim // for the lease that holds the name; nil: no lock of this process holds the name
 	Token     int64
-	Since     time.Time // see held
-	HasWaiter bool      // see held
+	Since     time.Time // see Held
+	HasWaiter bool      // see Held
 	RetryNow  bool      // the name was not released: the caller that left the queue had a permit, or nothing
 	Metadata  string    // attached by the handoff: that of the first waiter at the time
 }

@@ -144,7 +144,7 @@ func (h *Held) letGo() {
 // That is safe only while this lock has its position in the wait queue (I18). If the lock has left the queue, another
 // goroutine may hold the name by the same lease id, and this lock was known to be over; leaveOrphans then reports
 // false.
-func (h *Held) leaveOrphans(keep time.Duration, terms ...*Lease) (mine bool) {
+func (h *Held) leaveOrphans(keep time.Duration, leases ...*Lease) (mine bool) {
 	h.mu.Lock()
 	mine = h.queueUsers > 0 || !h.queueLeft
 	if mine {
@@ -154,7 +154,7 @@ func (h *Held) leaveOrphans(keep time.Duration, terms ...*Lease) (mine bool) {
 	if !mine {
 		return false
 	}
-	for _, ls := range terms {
+	for _, ls := range leases {
 		ls.orphans.leave(h.name(), keep)
 	}
 	h.letGo()

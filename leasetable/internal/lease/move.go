@@ -48,7 +48,7 @@ func (h *Held) settled(ctx context.Context, f func(ctx context.Context, ls *Leas
 	return nil
 }
 
-// beginSettled waits until no other call can move the lock. Locker.moves.Done ends that.
+// beginSettled waits until no other call can move the lock. Keeper.moves.Done ends that.
 func (h *Held) beginSettled(ctx context.Context) error {
 	if h.Permit {
 		return ErrPermit

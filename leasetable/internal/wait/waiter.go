@@ -119,8 +119,8 @@ func (w *Waiter) Yield(ctx context.Context) error {
 	return backoff.Sleep(ctx, grace+rand.N(lease.YieldTime)) //nolint:gosec // jitter
 }
 
-// Longer returns the next pause. If the notifier is subscribed, a release wakes a, and polling only detects that the
-// lock ended in another way. Then the pause is that of the notifier, unless a could not be announced as a waiter.
+// Longer returns the next pause. If the notifier is subscribed, a release wakes w, and polling only detects that the
+// lock ended in another way. Then the pause is that of the notifier, unless w could not be announced as a waiter.
 func (w *Waiter) Longer(pause time.Duration) time.Duration {
 	if w.Notifier.Subscribed() && w.Holding.LeaseID != nil && !w.unannounced {
 		return w.Notifier.Pause
@@ -128,14 +128,14 @@ func (w *Waiter) Longer(pause time.Duration) time.Duration {
 	return backoff.Longer(pause)
 }
 
-// Next reports whether a has waited longest for a name that is handed from one holder to the next, and is not notified
+// Next reports whether w has waited longest for a name that is handed from one holder to the next, and is not notified
 // of that.
 func (w *Waiter) Next() bool {
 	return w.Holding.changedHands && w.first() && !w.Notifier.Subscribed()
 }
 
-// Pause waits for the given time, or until the name is released. It reports whether a claims first: a release woke it,
-// and it has waited longest. A waiter that was woken and has not waited longest yields to the others before pause
+// Pause waits for the given time, or until the name is released. It reports whether w claims first: a release woke it,
+// and it has waited longest. A waiter that was woken and has not waited longest yields to the others before Pause
 // returns.
 func (w *Waiter) Pause(ctx context.Context, heard <-chan int64, pause time.Duration) (first bool, err error) {
 	timer := time.NewTimer(pause)
