@@ -12,6 +12,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
@@ -224,11 +225,14 @@ func ForcePermits(ctx context.Context, l *Locker, name string, token int64) (for
 // Join moves le to the lease of other, like an extension.
 func Join(le, other *Lease) error { return other.held.AttachedTo().Lease.Join(le.held) }
 
-// RenewLease renews a lease if it belongs to l.
+// RenewLease renews a lease if it belongs to l. It repeats a renewal that was not answered, as the lease does by itself.
 func RenewLease(ctx context.Context, l *Locker, id []byte) {
 	for _, ls := range l.keeper.EveryLease() {
 		if bytes.Equal(ls.ID, id) {
-			go func() { _ = ls.RenewNow(ctx) }() // the lock reports a loss
+			go func() { // the lock reports a loss
+				for ls.RenewNow(ctx) != nil && l.keeper.Closing.Err() == nil && backoff.Sleep(ctx, backoff.Last) == nil {
+				}
+			}()
 		}
 	}
 }
