@@ -18,24 +18,13 @@ func TestTheArchitectureNamesWhatIsThere(t *testing.T) {
 	}
 	files := make(map[string]bool) // by each end of their paths that begins with a name
 	var code strings.Builder
-	err = filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, ".sql") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		code.Write(text)
-		parts := strings.Split(filepath.ToSlash(path), "/")
+	eachSource(t, func(path, text string) {
+		code.WriteString(text)
+		parts := strings.Split(path, "/")
 		for i := range parts {
 			files[strings.Join(parts[i:], "/")] = true
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := 0
 	for _, m := range regexp.MustCompile("`([A-Za-z]+)\\.([A-Za-z]+)`").FindAllStringSubmatch(string(document), -1) {
 		if m[2] == "go" || m[2] == "Conn" {
@@ -54,5 +43,23 @@ func TestTheArchitectureNamesWhatIsThere(t *testing.T) {
 	}
 	if found < 50 {
 		t.Errorf("the document names %d files and functions only", found)
+	}
+}
+
+// eachSource calls f with the path, from here and with slashes, and the text of each file of code.
+func eachSource(t *testing.T, f func(path, text string)) {
+	t.Helper()
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, ".sql") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err == nil {
+			f(filepath.ToSlash(path), string(text))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -1,9 +1,7 @@
 package examples_test
 
 import (
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -35,17 +33,9 @@ func TestTheInvariantsAreCited(t *testing.T) {
 			t.Errorf("docs/design.md cites %s, which it does not have", number)
 		}
 	}
-	err = filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, ".sql") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		path = filepath.ToSlash(path)
+	eachSource(t, func(path, text string) {
 		test := strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/internal/locktest/")
-		for line := range strings.Lines(string(text)) {
+		for line := range strings.Lines(text) {
 			for _, number := range citation.FindAllString(comment(path, line), -1) {
 				of := invariants[number]
 				switch {
@@ -58,11 +48,7 @@ func TestTheInvariantsAreCited(t *testing.T) {
 				}
 			}
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, number := range numbers {
 		if !invariants[number].kept {
 			t.Errorf("no code cites %s", number)

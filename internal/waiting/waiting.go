@@ -19,8 +19,8 @@ func Check(wait *time.Duration) error {
 }
 
 // AtMost acquires an L within wait. If wait is nil, it calls acquire. Otherwise it calls try and, if the lock is held
-// or the database cannot be used, acquire, for what is left of the wait. A wait that is over before acquire has an answer
-// still says that the lock is held.
+// or the database cannot be used, acquire, for what is left of the wait. If it was held, and the wait is over before
+// acquire has an answer, the error still says so.
 func AtMost[L any](ctx context.Context, wait *time.Duration, try, acquire func(context.Context) (L, error)) (L, error) {
 	if wait == nil {
 		return acquire(ctx)

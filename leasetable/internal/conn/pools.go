@@ -86,13 +86,13 @@ func (p Pools) Close() error {
 	return errors.Join(p.Work.Close(), p.Renewals.Close())
 }
 
-// ErrUnsupportedNotify is the error of listen behind a pooler, or with a driver other than pgx.
+// ErrUnsupportedNotify is the error of Listen behind a pooler, or with a driver other than pgx.
 var ErrUnsupportedNotify = errors.New("nothing is heard on this connection")
 
 // Listener receives the notifications of a channel on PostgreSQL, on a connection of its own.
 type Listener struct {
 	conn driver.Conn
-	// wait waits for a notification.
+	// Wait waits for a notification.
 	Wait func(ctx context.Context) (payload string, err error)
 }
 

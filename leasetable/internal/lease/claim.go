@@ -9,7 +9,7 @@ import (
 )
 
 // Claim is the claim of one caller on one name for a lease. It keeps the lease from ending unused. It is over after
-// commit, abandon or end.
+// Commit, Abandon or End.
 type Claim struct {
 	*Lease
 	Name          string
@@ -28,22 +28,24 @@ type Outcome struct {
 // Begin begins a claim on a name for the lease of this TTL, which takes many claims.
 func (k *Keeper) Begin(ctx context.Context, name string, ttl time.Duration) (*Claim, error) {
 	ls, err := k.leaseFor(ctx, ttl)
-	if err != nil {
-		return nil, err
-	}
-	return &Claim{Lease: ls, Name: name, verifications: ls.verificationsBegun()}, nil
+	return newClaim(ls, name, err)
 }
 
 // BeginDedicated begins a claim on a name for a lease that takes no other claims.
 func (k *Keeper) BeginDedicated(ctx context.Context, name string, ttl time.Duration) (*Claim, error) {
 	ls, err := k.openDedicated(ctx, ttl)
+	return newClaim(ls, name, err)
+}
+
+// newClaim returns a claim that has begun on ls, unless err says why there is no ls.
+func newClaim(ls *Lease, name string, err error) (*Claim, error) {
 	if err != nil {
 		return nil, err
 	}
 	return &Claim{Lease: ls, Name: name, verifications: ls.verificationsBegun()}, nil
 }
 
-// Commit ends a claim that acquired the name: the lock is attached to the lease. If the lease is over commit returns
+// Commit ends a claim that acquired the name: the lock is attached to the lease. If the lease is over, Commit returns
 // why, and the claim goes on.
 func (c *Claim) Commit(h *Held) error { return c.attach(h, c.verifications) }
 

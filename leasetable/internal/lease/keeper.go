@@ -97,7 +97,7 @@ func (k *Keeper) Holds(name string) bool {
 }
 
 // WithCause prefixes err with the cause of ctx's end, if ctx has ended. Otherwise it diagnoses why an answer did not
-// come. It checks closing itself, since a context that bound made ends some time after Close began.
+// come. It checks closing itself, since a context that Bound made ends some time after Close began.
 func (k *Keeper) WithCause(ctx context.Context, err error) error {
 	var cause error
 	switch {

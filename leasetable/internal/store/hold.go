@@ -12,17 +12,6 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// ReleaseByLease runs release_by_lease.sql.
-func (s holds) ReleaseByLease(ctx context.Context, name string, id []byte, keep time.Duration) (freed int64, err error) {
-	req := &Request{MinHold: keep}
-	return s.change(ctx, s.Work, releaseByLease, row{[]byte(name)}, id, req.minHoldUS())
-}
-
-// Takeover runs takeover.sql.
-func (s holds) Takeover(ctx context.Context, req *Request, dead []byte) (token int64, err error) {
-	return s.claim(ctx, takeover, req.ID, row{[]byte(req.Name)}, dead, req.Since, req.Metadata)
-}
-
 // holds are the steps on a name that a lease holds, or held.
 type holds struct{ *database }
 
@@ -32,6 +21,17 @@ type Held struct {
 	Lease  []byte // the id
 	Token  int64
 	Permit bool
+}
+
+// ReleaseByLease runs release_by_lease.sql.
+func (s holds) ReleaseByLease(ctx context.Context, name string, id []byte, keep time.Duration) (freed int64, err error) {
+	req := &Request{MinHold: keep}
+	return s.change(ctx, s.Work, releaseByLease, row{[]byte(name)}, id, req.minHoldUS())
+}
+
+// Takeover runs takeover.sql.
+func (s holds) Takeover(ctx context.Context, req *Request, dead []byte) (token int64, err error) {
+	return s.claim(ctx, takeover, req.ID, row{[]byte(req.Name)}, dead, req.Since, req.Metadata)
 }
 
 // Move moves a name from one lease to another, and reports whether it is on the new one.

@@ -1,8 +1,6 @@
 package store
 
-import (
-	"sync"
-)
+import "sync"
 
 // knownTokens caches the latest tokens of names that were released together on MariaDB. A statement that acquires cached
 // names together need not return their tokens: they are the next ones. The cache is advisory, because the statement
@@ -12,24 +10,20 @@ type knownTokens struct {
 	tokens map[string]int64 // guarded by mu
 }
 
+// maxKnown bounds the cache: it is cleared when it is full.
 const maxKnown = 4000
 
 // remember caches the tokens of names that were freed and had no known waiter.
 func (k *knownTokens) remember(names map[string]Result) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.makeRoom()
+	if k.tokens == nil || len(k.tokens) > maxKnown {
+		k.tokens = make(map[string]int64)
+	}
 	for name, got := range names {
 		if !got.HasWaiter {
 			k.tokens[name] = got.Token
 		}
-	}
-}
-
-// makeRoom clears the cache if it is full. The caller holds mu.
-func (k *knownTokens) makeRoom() {
-	if k.tokens == nil || len(k.tokens) > maxKnown {
-		k.tokens = make(map[string]int64)
 	}
 }
 

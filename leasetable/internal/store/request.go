@@ -10,36 +10,6 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// MaxName is the maximum length of a name in bytes.
-const MaxName = 1024
-
-// AcquireFree acquires a name that has a row and is free. It does not wait for the row of a name that is held and
-// locked.
-func (s *Store) AcquireFree(ctx context.Context, req *Request) (got Result, err error) {
-	st := acquire
-	// MySQL truncates the upper bound of the range in acquire_free.sql to the length of a name, and looks up a name of
-	// the maximum length as `name = ?`.
-	if s.dialect == schema.MySQL && len(req.Name) < MaxName {
-		st = acquireFree
-	}
-	got.Token, err = s.claim(ctx, st, []byte(req.Name), req.ID, req.Since, req.Metadata)
-	return got, err
-}
-
-// Insert acquires a name that has no row. On MySQL and SQLite the acquire statements insert, too.
-func (s *Store) Insert(ctx context.Context, req *Request) (token int64, err error) {
-	var got Result
-	switch s.dialect {
-	case schema.MySQL:
-		got, err = s.acquirePatiently(ctx, req)
-	case schema.SQLite:
-		got, err = s.AcquireSoon(ctx, req, false)
-	default:
-		return s.claim(ctx, insert, []byte(req.Name), req.ID, req.Metadata)
-	}
-	return got.Token, err
-}
-
 // Request asks for one name to be acquired or released for one caller.
 type Request struct {
 	Name    string
@@ -100,6 +70,36 @@ func (s *Store) ReleaseSoon(ctx context.Context, req *Request, before bool) (Res
 		return s.patiently(ctx, req, releases{s}.One)
 	}
 	return s.releases.Do(ctx, req)
+}
+
+// MaxName is the maximum length of a name in bytes.
+const MaxName = 1024
+
+// AcquireFree acquires a name that has a row and is free. It does not wait for the row of a name that is held and
+// locked.
+func (s *Store) AcquireFree(ctx context.Context, req *Request) (got Result, err error) {
+	st := acquire
+	// MySQL truncates the upper bound of the range in acquire_free.sql to the length of a name, and looks up a name of
+	// the maximum length as `name = ?`.
+	if s.dialect == schema.MySQL && len(req.Name) < MaxName {
+		st = acquireFree
+	}
+	got.Token, err = s.claim(ctx, st, []byte(req.Name), req.ID, req.Since, req.Metadata)
+	return got, err
+}
+
+// Insert acquires a name that has no row. On MySQL and SQLite the acquire statements insert, too.
+func (s *Store) Insert(ctx context.Context, req *Request) (token int64, err error) {
+	var got Result
+	switch s.dialect {
+	case schema.MySQL:
+		got, err = s.acquirePatiently(ctx, req)
+	case schema.SQLite:
+		got, err = s.AcquireSoon(ctx, req, false)
+	default:
+		return s.claim(ctx, insert, []byte(req.Name), req.ID, req.Metadata)
+	}
+	return got.Token, err
 }
 
 // acquirePatiently acquires a name that is free by a statement that may wait for its row.

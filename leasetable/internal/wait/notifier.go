@@ -37,57 +37,57 @@ func NewNotifier(k *lease.Keeper) *Notifier { return &Notifier{keeper: k, Pause:
 
 // Listen returns a channel that receives the releases of name: for each, since when the longest waiter has waited. stop
 // ends that.
-func (e *Notifier) Listen(name string) (heard <-chan int64, stop func()) {
-	if !e.keeper.Store.MayNotify() {
+func (n *Notifier) Listen(name string) (heard <-chan int64, stop func()) {
+	if !n.keeper.Store.MayNotify() {
 		return nil, func() {}
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.waiting == nil {
-		e.waiting = make(map[string]chan int64)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.waiting == nil {
+		n.waiting = make(map[string]chan int64)
 	}
 	c := make(chan int64, 1) // a name has one waiter at a time
-	e.waiting[name] = c
-	if !e.running && !e.unsupported && time.Since(e.failed) > time.Second && time.Since(e.full) > conn.IdleTime {
-		e.running = e.keeper.Start(e.run) == nil
+	n.waiting[name] = c
+	if !n.running && !n.unsupported && time.Since(n.failed) > time.Second && time.Since(n.full) > conn.IdleTime {
+		n.running = n.keeper.Start(n.run) == nil
 	}
 	return c, func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if e.waiting[name] == c { // else the next waiter of the queue has replaced it, after an abandoned claim
-			delete(e.waiting, name)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if n.waiting[name] == c { // else the next waiter of the queue has replaced it, after an abandoned claim
+			delete(n.waiting, name)
 		}
-		e.quiet = time.Now()
+		n.quiet = time.Now()
 	}
 }
 
 // Subscribed reports whether notifications arrive.
-func (e *Notifier) Subscribed() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.isSubscribed
+func (n *Notifier) Subscribed() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.isSubscribed
 }
 
 // run listens until the Locker is closed, the connection ends, or no waiter needs it any more.
-func (e *Notifier) run() {
-	ctx, cancel := context.WithCancel(e.keeper.Closing)
+func (n *Notifier) run() {
+	ctx, cancel := context.WithCancel(n.keeper.Closing)
 	defer cancel()
-	e.mu.Lock()
-	e.stop = cancel
-	e.mu.Unlock()
+	n.mu.Lock()
+	n.stop = cancel
+	n.mu.Unlock()
 	defer func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.running, e.isSubscribed, e.failed = false, false, time.Now()
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.running, n.isSubscribed, n.failed = false, false, time.Now()
 	}()
-	releases, err := e.keeper.Store.Subscribe(ctx)
+	releases, err := n.keeper.Store.Subscribe(ctx)
 	switch {
 	case dberr.IsFull(err):
-		e.GiveUp()
+		n.GiveUp()
 	case errors.Is(err, conn.ErrUnsupportedNotify):
-		e.mu.Lock()
-		e.unsupported = true
-		e.mu.Unlock()
+		n.mu.Lock()
+		n.unsupported = true
+		n.mu.Unlock()
 	}
 	if err != nil {
 		return
@@ -100,42 +100,42 @@ func (e *Notifier) run() {
 		stop()
 		switch {
 		case err == nil:
-			e.receive(name, since)
-		case ctx.Err() != nil || !idle || e.unused():
+			n.receive(name, since)
+		case ctx.Err() != nil || !idle || n.unused():
 			return
 		}
 	}
 }
 
 // GiveUp ends listening for IdleTime: the server has no connection left, and waiters poll anyway.
-func (e *Notifier) GiveUp() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.full = time.Now()
-	if e.stop != nil {
-		e.stop()
+func (n *Notifier) GiveUp() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.full = time.Now()
+	if n.stop != nil {
+		n.stop()
 	}
 }
 
 // Waits reports whether a waiter for the name listens, or need not because there are no notifications.
-func (e *Notifier) Waits(name string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.waiting[name] != nil || !e.keeper.Store.MayNotify()
+func (n *Notifier) Waits(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.waiting[name] != nil || !n.keeper.Store.MayNotify()
 }
 
-func (e *Notifier) unused() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return len(e.waiting) == 0 && time.Since(e.quiet) > conn.IdleTime
+func (n *Notifier) unused() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.waiting) == 0 && time.Since(n.quiet) > conn.IdleTime
 }
 
-func (e *Notifier) receive(name string, since int64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.isSubscribed = true
+func (n *Notifier) receive(name string, since int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.isSubscribed = true
 	select {
-	case e.waiting[name] <- since:
+	case n.waiting[name] <- since:
 	default: // there is no waiter, or it was notified already
 	}
 }
