@@ -89,6 +89,25 @@ func WithDialect(d schema.Dialect) Option {
 }
 
 func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
+	l, err := configure(opts)
+	if err != nil {
+		return nil, err
+	}
+	if l.dialect == "" {
+		if l.dialect, err = dialectOf(c.Driver()); err != nil {
+			return nil, err
+		}
+	}
+	s, err := store.New(c, l.dialect, l.tables, l.durable)
+	if err != nil {
+		return nil, err
+	}
+	l.keepIn(s)
+	return l, nil
+}
+
+// configure returns a Locker with these options, which has no store yet.
+func configure(opts []Option) (*Locker, error) {
 	l := &Locker{
 		ttl:   15 * time.Second,
 		owner: filepath.Base(os.Args[0]),
@@ -96,28 +115,18 @@ func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
 	for _, opt := range opts {
 		opt(l)
 	}
-	if err := checkTTL(l.ttl); err != nil {
-		return nil, err
-	}
-	if l.dialect == "" {
-		d, err := dialectOf(c.Driver())
-		if err != nil {
-			return nil, err
-		}
-		l.dialect = d
-	}
 	l.owner = truncate(l.owner)
+	return l, checkTTL(l.ttl)
+}
+
+// keepIn has l keep its leases in s.
+func (l *Locker) keepIn(s store.Store) {
 	host, _ := os.Hostname() // for people to read; a host without a name shows none
 	l.events.Locker = l.identity
-	k, err := lease.NewKeeper(c, l.dialect, l.tables, lease.Holder{Owner: l.owner, Host: truncate(host)}, l.events)
-	if err != nil {
-		return nil, err
-	}
-	k.Store.Durable = l.durable
-	l.keeper, l.permits.Keeper = k, k
-	l.notifier = wait.NewNotifier(k)
-	k.Store.Lend(k.RenewalNeeds, l.notifier.GiveUp)
-	return l, nil
+	l.keeper = lease.NewKeeper(s, lease.Holder{Owner: l.owner, Host: truncate(host)}, l.events)
+	l.permits.Keeper = l.keeper
+	l.notifier = wait.NewNotifier(l.keeper)
+	s.Lend(l.keeper.RenewalNeeds, l.notifier.GiveUp)
 }
 
 // identity returns the identity of l for its events.

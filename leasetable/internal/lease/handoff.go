@@ -27,7 +27,7 @@ func (h *Held) mayHandOff() bool {
 	turnTime, _ := h.Keeper.Shares()
 	mine := !h.HasWaiter || time.Since(h.Since) < turnTime
 	alone := !h.Permit && !h.Dedicated && len(h.previous) == 0 // a permit, dedicated or previous leases do not pass to a waiter
-	soon := !h.Keeper.Store.RowWaits.Saturated()
+	soon := !h.Keeper.Store.Saturated()
 	return mine && alone && soon && h.MinHold == 0 && h.Keeper.Queue.Waiting(h.name()) > 0
 }
 

@@ -15,7 +15,7 @@ const MinTTL = 200 * time.Millisecond
 // it ends. A timer ends it at its deadline, whatever renewLoop is doing.
 type Lease struct {
 	keeper *Keeper
-	store  *store.Store
+	store  *store.Batched
 	ID     []byte
 	TTL    time.Duration
 	wake   chan struct{} // makes renewLoop check whether the lease can end

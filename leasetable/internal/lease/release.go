@@ -84,7 +84,7 @@ func (h *Held) releaseBoth(ctx context.Context, at attachment) error {
 	freed, err := at.Lease.free(ctx, false, func(ctx context.Context) (int64, error) {
 		for _, ls := range at.ends() {
 			req := &store.Request{Name: h.name(), ID: ls.ID, Token: h.Token, MinHold: h.MinHold}
-			if freed, err := ls.store.ReleaseSoon(ctx, req, true); freed.Token != 0 || err != nil {
+			if freed, err := ls.store.ReleaseAgain(ctx, req); freed.Token != 0 || err != nil {
 				return ls.noteReleased(h.name(), freed), err
 			}
 		}
@@ -105,13 +105,13 @@ func (h *Held) releaseBoth(ctx context.Context, at attachment) error {
 // attempts may wait for the row lock.
 func (ls *Lease) release(ctx context.Context, name string, token int64, keep time.Duration) (freed bool, err error) {
 	req := &store.Request{Name: name, ID: ls.ID, Token: token, MinHold: keep}
-	got, err := ls.store.ReleaseSoon(bound.WithValuesOf(ls.keeper.Closing, ctx), req, false)
+	got, err := ls.store.Releases.Do(bound.WithValuesOf(ls.keeper.Closing, ctx), req)
 	if got.Token != 0 {
 		return ls.noteReleased(name, got) > 0, nil
 	}
 	return ls.free(ctx, err != nil && !dberr.OutcomeKnown(err), func(ctx context.Context) (int64, error) {
 		again := *req
-		got, err := ls.store.ReleaseSoon(ctx, &again, true)
+		got, err := ls.store.ReleaseAgain(ctx, &again)
 		return ls.noteReleased(name, got), err
 	})
 }

@@ -13,20 +13,19 @@ import (
 // waits are the steps of waiters: notes in the row of a name, which decide nothing, and notifications.
 type waits struct{ *database }
 
-// NoteWaiter notes in the row of a held name, for the given time, that somebody waits for it since then. An earlier
-// note stays. It reports false if the name is free, or its row is locked.
+// NoteWaiter implements Waits.
 func (s waits) NoteWaiter(ctx context.Context, name string, since int64, within time.Duration) (noted bool, err error) {
 	rows, err := s.change(ctx, s.Work, noteWaiter, []byte(name), since, within.Microseconds())
 	return rows > 0, err
 }
 
-// RemoveWaiter removes the note of the waiter that waits since then, unless the row is locked: the note expires.
+// RemoveWaiter implements Waits.
 func (s waits) RemoveWaiter(ctx context.Context, name string, since int64) error {
 	_, err := s.change(ctx, s.Work, removeWaiter, []byte(name), since)
 	return err
 }
 
-// NoteExclusiveWaiter keeps others from taking permits of a name for us microseconds; nil ends that.
+// NoteExclusiveWaiter implements Waits.
 func (s waits) NoteExclusiveWaiter(ctx context.Context, name string, us any) error {
 	_, err := s.change(ctx, s.Work, noteExclusiveWaiter, row{[]byte(name)}, us)
 	return err
@@ -39,14 +38,16 @@ const channel = "sqllock"
 // subscription receives the releases of names.
 type subscription struct{ *conn.Listener }
 
-// Subscribe opens a connection that receives the releases of names. It notifies that connection itself: the first
-// release that arrives has no name.
-func (s waits) Subscribe(ctx context.Context) (subscription, error) {
+// Subscribe implements Waits. It notifies the connection itself, once.
+func (s waits) Subscribe(ctx context.Context) (Subscription, error) {
 	l, err := s.Listen(ctx, channel)
-	return subscription{l}, err
+	if err != nil {
+		return nil, err
+	}
+	return subscription{l}, nil
 }
 
-// Next waits for the release of a name, and returns since when the longest waiter has waited for it.
+// Next implements Subscription.
 func (s subscription) Next(ctx context.Context) (name string, since int64, err error) {
 	payload, err := s.Wait(ctx)
 	if err != nil {
