@@ -63,7 +63,9 @@ func (b *Batched) ReleaseAgain(ctx context.Context, req *Request) (Result, error
 }
 
 // One implements coalesce.Statements.
-func (s acquisitions) One(ctx context.Context, req *Request) (Result, error) { return s.Acquire(ctx, req) }
+func (s acquisitions) One(ctx context.Context, req *Request) (Result, error) {
+	return s.Acquire(ctx, req)
+}
 
 // Many implements coalesce.Statements.
 func (s acquisitions) Many(ctx context.Context, reqs []*Request) ([]Result, error) {
