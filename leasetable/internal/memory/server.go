@@ -1,0 +1,133 @@
+package memory
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+)
+
+// Server is a database server. Its clients are Stores, and transactions of the application.
+type Server struct {
+	kind Kind
+
+	mu       sync.Mutex
+	tables                              // guarded by mu
+	rowLocks map[rowKey]*rowLock        // guarded by mu
+	open     map[*Tx]struct{}           // guarded by mu: transactions, and statements, that have not ended
+	waits    int                        // guarded by mu: how many of them wait for a row
+	log      []commit                   // guarded by mu: the newest commits, which a failover can forget
+	version  int64                      // guarded by mu: counts commits
+	offset   time.Duration              // guarded by mu: what the server's clock is ahead of the real one
+	hearers  map[*subscription]struct{} // guarded by mu
+	watch    func(Change)               // guarded by mu
+	epoch    int64                      // guarded by mu: counts restarts
+}
+
+// NewServer returns a server without rows.
+func NewServer(k Kind) *Server {
+	return &Server{
+		kind:     k,
+		tables:   newTables(),
+		rowLocks: make(map[rowKey]*rowLock),
+		open:     make(map[*Tx]struct{}),
+		hearers:  make(map[*subscription]struct{}),
+	}
+}
+
+// now is the time by the server's clock, in microseconds. The caller holds mu.
+func (s *Server) now() int64 { return time.Now().Add(s.offset).UnixMicro() }
+
+// SetClock moves the server's clock by d.
+func (s *Server) SetClock(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.offset += d
+}
+
+// errRestarted ends the statements and transactions of a server that restarts.
+var errRestarted = dberr.Classify(errors.New("the server has ended the connection"))
+
+// errConflict is the error of a statement that was undone because of other transactions.
+var errConflict error = &dberr.Error{Err: errors.New("undone because of another transaction"), OutcomeKnown: true, Transient: true}
+
+// Restart ends all statements, transactions and connections. The server forgets the newest commits if they did not wait
+// for the disk (crash).
+func (s *Server) Restart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keep := len(s.log)
+	for keep > 0 && s.log[keep-1].async {
+		keep--
+	}
+	s.restart(keep)
+}
+
+// Failover restarts the server and forgets what was committed within the time d before.
+func (s *Server) Failover(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	since := time.Now().Add(-d)
+	keep := len(s.log)
+	for keep > 0 && s.log[keep-1].at.After(since) {
+		keep--
+	}
+	s.restart(keep)
+}
+
+// restart ends everything that is under way, and undoes the commits after the first keep ones. The caller holds mu.
+func (s *Server) restart(keep int) {
+	s.epoch++
+	for t := range s.open {
+		t.dead = true
+		if t.waiting != nil {
+			select {
+			case t.waiting.ended <- errRestarted:
+			default: // it was granted just now
+			}
+		}
+	}
+	clear(s.open)
+	clear(s.rowLocks)
+	for h := range s.hearers {
+		h.end()
+	}
+	clear(s.hearers)
+	for _, c := range slices.Backward(s.log[keep:]) {
+		for _, undo := range slices.Backward(c.undo) {
+			undo()
+		}
+	}
+	s.log = s.log[:keep]
+}
+
+// Change is one change of a name's row, or of the application's data, as it is committed.
+type Change struct {
+	Name          string
+	Before, After int64 // the token
+	Lease         string
+	Data          bool // the tokens are those in the application's table
+}
+
+// Watch has f called with each change as it is committed, while the server is locked.
+func (s *Server) Watch(f func(Change)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watch = f
+}
+
+// tell reports a change. The caller holds mu.
+func (s *Server) tell(c Change) {
+	if s.watch != nil {
+		s.watch(c)
+	}
+}
+
+// Waiting returns how many statements and transactions wait for a row.
+func (s *Server) Waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waits
+}
