@@ -9,13 +9,8 @@ import (
 // AcquirePermit implements store.Permits.
 func (s permits) AcquirePermit(ctx context.Context, name string, state store.State, id []byte, limit int) (token int64, err error) {
 	err = s.run(ctx, func(t *Tx) error {
-		if r, there := s.locks[name]; there && state.Token == 0 && s.kind.Upserts && r.token != 0 {
-			return nil // first_permit inserts, or does nothing
-		}
-		if s.kind.Upserts && state.Token != 0 {
-			if _, there := s.locks[name]; !there {
-				return nil
-			}
+		if _, there := s.locks[name]; !there && s.kind.Upserts && state.Token != 0 {
+			return nil // next_permit inserts nothing
 		}
 		if err := t.lockRow(ctx, nameKey(name)); err != nil {
 			return err
@@ -33,6 +28,7 @@ func (s permits) AcquirePermit(ctx context.Context, name string, state store.Sta
 		r.acquired, r.released, r.holdUntil = now, 0, 0
 		t.setName(name, r)
 		set(t, s.Server.permits, permitKey{name, r.token}, permitRow{string(id), int64(limit), now})
+		t.tellPermit(permitKey{name, r.token})
 		token = r.token
 		return nil
 	})
@@ -43,7 +39,7 @@ func (s permits) AcquirePermit(ctx context.Context, name string, state store.Sta
 func (s permits) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (freed int64, err error) {
 	k := permitKey{name, token}
 	err = s.run(ctx, func(t *Tx) error {
-		if !t.hasPermit(k, id) {
+		if _, there := s.Server.permits[k]; !there || !s.kind.LocksFirst && !t.hasPermit(k, id) {
 			return nil
 		}
 		if err := t.lockRow(ctx, permitRowKey(k)); err != nil {

@@ -106,9 +106,14 @@ func (s *Server) restart(keep int) {
 // Change is one change of a name's row, or of the application's data, as it is committed.
 type Change struct {
 	Name          string
-	Before, After int64 // the token
-	Lease         string
-	Data          bool // the tokens are those in the application's table
+	Before, After int64  // the token or, of data, the number
+	Lease         string // the lease that holds the name
+	Permits       int    // how many permits it has
+	Limit         int64  // the smallest limit of its permits; 0: none has one
+	Granted       bool   // a lease acquired the name, or a permit of it
+	Data          bool   // the change is one of data
+	Held          bool   // of data: After is the token of a name, or of a permit, that is held
+	Both          bool   // the row has a lease and permits at the same time
 }
 
 // Watch has f called with each change as it is committed, while the server is locked.
@@ -118,16 +123,28 @@ func (s *Server) Watch(f func(Change)) {
 	s.watch = f
 }
 
-// tell reports a change. The caller holds mu.
-func (s *Server) tell(c Change) {
-	if s.watch != nil {
-		s.watch(c)
-	}
-}
-
 // Waiting returns how many statements and transactions wait for a row.
 func (s *Server) Waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.waits
+}
+
+// Busy reports whether a transaction has locked a row.
+func (s *Server) Busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.rowLocks) > 0
+}
+
+// Leases returns how many lease rows there are, and how many of them have not expired.
+func (s *Server) Leases() (all, live int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.leases {
+		if l.expires > s.now() {
+			live++
+		}
+	}
+	return len(s.leases), live
 }

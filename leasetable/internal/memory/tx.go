@@ -98,7 +98,43 @@ func (t *Tx) setName(name string, after lockRow) {
 	s := t.server
 	before := s.locks[name]
 	set(t, s.locks, name, after)
-	s.tell(Change{Name: name, Before: before.token, After: after.token, Lease: after.lease})
+	if s.watch != nil {
+		s.watch(Change{
+			Name: name, Before: before.token, After: after.token, Lease: after.lease, Both: after.lease != "" && after.limited,
+			Granted: after.token > before.token && after.lease != "",
+		})
+	}
+}
+
+// tellPermit reports that a permit was acquired. The caller holds the server's mu.
+func (t *Tx) tellPermit(k permitKey) {
+	s := t.server
+	if s.watch == nil {
+		return
+	}
+	c := Change{Name: k.name, Before: k.token - 1, After: k.token, Granted: true}
+	for _, other := range s.permitsOf(k.name) {
+		c.Permits++
+		if limit := s.permits[other].limit; limit > 0 && (c.Limit == 0 || limit < c.Limit) {
+			c.Limit = limit
+		}
+	}
+	s.watch(c)
+}
+
+// tellData reports that the application wrote a number. The caller holds the server's mu.
+func (t *Tx) tellData(name string, before, after int64) {
+	s := t.server
+	if s.watch == nil {
+		return
+	}
+	row := s.locks[name]
+	_, permit := s.permits[permitKey{name, after}]
+	c := Change{Name: name, Before: before, After: after, Data: true, Held: permit || row.lease != "" && row.token == after}
+	if permit {
+		c.Permits = 1
+	}
+	s.watch(c)
 }
 
 // The queries of a guard. QueryRow knows no others.
@@ -228,7 +264,7 @@ func (t *Tx) Commit() error {
 	for name, number := range t.writes {
 		before := s.data[name]
 		set(t, s.data, name, number)
-		s.tell(Change{Name: name, Before: before, After: number, Data: true})
+		t.tellData(name, before, number)
 	}
 	t.end()
 	return nil
