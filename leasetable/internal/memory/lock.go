@@ -39,6 +39,14 @@ type rowWait struct {
 	ended chan error // has room for one: nil when the lock was granted
 }
 
+// stop ends a wait.
+func (w *rowWait) stop() {
+	select {
+	case w.ended <- errRestarted:
+	default: // it was granted just now
+	}
+}
+
 // lock locks a row for the transaction, and waits for it if it has to. The caller holds the server's mu, which is
 // unlocked meanwhile.
 func (t *Tx) lock(ctx context.Context, key rowKey, m mode) error {
@@ -69,8 +77,8 @@ func (t *Tx) lock(ctx context.Context, key rowKey, m mode) error {
 	s.mu.Lock()
 	s.waits--
 	t.waiting = nil
-	if t.dead {
-		return errRestarted
+	if t.dead && err == nil {
+		err = errRestarted
 	}
 	if err != nil {
 		l.queue = slices.DeleteFunc(l.queue, func(other *rowWait) bool { return other == w })

@@ -83,10 +83,7 @@ func (s *Server) restart(keep int) {
 	for t := range s.open {
 		t.dead = true
 		if t.waiting != nil {
-			select {
-			case t.waiting.ended <- errRestarted:
-			default: // it was granted just now
-			}
+			t.waiting.stop()
 		}
 	}
 	clear(s.open)

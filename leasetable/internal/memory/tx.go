@@ -19,7 +19,7 @@ type Tx struct {
 	undo    []func()
 	heard   []notification
 	async   bool // the commit does not wait for the disk
-	dead    bool // the server has restarted
+	dead    bool // it has ended, or the server has restarted
 	read    bool // on a server with one writer: it has read
 	version int64
 	writes  map[string]int64
@@ -51,6 +51,10 @@ func (t *Tx) end() {
 	s := t.server
 	if t.dead {
 		return
+	}
+	t.dead = true
+	if t.waiting != nil { // a statement of the same transaction, whose client has left
+		t.waiting.stop()
 	}
 	if len(t.undo) > 0 {
 		s.version++

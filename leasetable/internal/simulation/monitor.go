@@ -191,7 +191,7 @@ func (m *monitor) giveUp(h *held) (wasLive bool) {
 func (m *monitor) released(h *held, wasLive bool, at time.Time, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.undeclared() || !m.failed.IsZero() && m.failed.After(h.began) {
+	if m.undeclared() || m.declared.After(h.began) {
 		return
 	}
 	forced := !m.forcedAt[h.name].Before(h.began)
@@ -200,7 +200,7 @@ func (m *monitor) released(h *held, wasLive bool, at time.Time, err error) {
 		m.report("I21", "the release of %v says that it was held until then, but there was a higher token", h)
 	case err == nil && !wasLive:
 		m.report("I21", "the release of %v says that it was held until then, but its user had been told of its end", h)
-	case errors.Is(err, sqllock.ErrLost) && wasLive && !forced:
+	case errors.Is(err, sqllock.ErrLost) && wasLive && !forced && h.how == whole && !m.exceededBefore(h, time.Now()):
 		m.report("I20, I21", "the release of %v says: %v", h, err)
 	}
 }
