@@ -17,6 +17,8 @@ import (
 const (
 	seedsEnv = "SQLLOCK_SIMULATE_SEEDS"
 	seedEnv  = "SQLLOCK_SIMULATE_SEED"
+
+	shrinkEnv = "SQLLOCK_SIMULATE_SHRINK" // for so many seconds the history that failed is shortened
 )
 
 const (
@@ -45,7 +47,14 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	t.Errorf("seed %d breaks an invariant:\n%s", s.Failed.Seed, strings.Join(s.Result.Broken, "\n"))
-	plan, _ := simulation.Shrink(t, s.Failed, s.Result, leasetable.Keep, shrinkTime)
+	within := shrinkTime
+	if n, ok := number(shrinkEnv); ok {
+		within = time.Duration(n) * time.Second
+	}
+	if within == 0 {
+		return
+	}
+	plan, _ := simulation.Shrink(t, s.Failed, s.Result, leasetable.Keep, within)
 	t.Log(historyOf(t, plan))
 }
 

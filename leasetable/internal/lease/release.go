@@ -133,9 +133,9 @@ func (ls *Lease) releaseByLease(ctx context.Context, name string) (freed bool, e
 	})
 }
 
-// free runs a statement that frees a name, and retries it. If an answer is lost, and a retry finds nothing to free
-// while the lease is trusted, an earlier attempt has freed the name (I21). unanswered says that there was such an
-// attempt before.
+// free runs a statement that frees a name, and retries it. If an answer is lost, and a retry finds nothing to free, an
+// earlier attempt has freed the name, or the lease is over meanwhile: that it was held until the release is decided by
+// what was trusted before (I21). unanswered says that there was such an attempt before.
 func (ls *Lease) free(
 	ctx context.Context, unanswered bool, statement func(context.Context) (int64, error),
 ) (freed bool, err error) {
@@ -148,10 +148,7 @@ func (ls *Lease) free(
 		freed = n > 0
 		return nil
 	})
-	if trusted, _ := ls.trustedNow(); err == nil && !freed && unanswered && trusted {
-		freed = true
-	}
-	return freed, err
+	return freed || err == nil && unanswered, err
 }
 
 // releasePermit frees the permit of a lock, and reports whether it was held.
