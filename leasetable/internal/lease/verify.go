@@ -2,7 +2,9 @@ package lease
 
 import (
 	"context"
+	"fmt"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
@@ -59,15 +61,8 @@ func (ls *Lease) verifyLocks(now changeMark) {
 	}
 }
 
-// verifyMissed verifies a lock that a verification has missed, because the answer to its acquisition was still on its
-// way.
-func (ls *Lease) verifyMissed(h *Held) {
-	if checkSoon(ls.keeper.Closing, h) != nil {
-		ls.mu.Lock()
-		defer ls.mu.Unlock()
-		ls.verified = changeMark{connection: -1} // verify all locks after the next renewal
-	}
-}
+// errChanged is why a claim begins again that a verification has missed.
+var errChanged = fmt.Errorf("%w: locks of its lease may have changed while the answer was under way", sqllock.ErrLost)
 
 func checkSoon(ctx context.Context, h *Held) error {
 	return dberr.Once(ctx, dberr.AttemptTimeout, h.check)
