@@ -51,6 +51,8 @@ func (h *Held) released(ls *Lease, freed bool, err error, trusted bool, cause er
 	switch {
 	case err != nil && ls.keeper.Closing.Err() != nil:
 		return errors.Join(cause, sqllock.ErrClosed)
+	case errors.Is(err, errUnconfirmed):
+		return err
 	case err != nil && h.Permit:
 		ls.orphans.leavePermit(h.name(), h.Token)
 		return notConfirmed(err)
@@ -133,9 +135,13 @@ func (ls *Lease) releaseByLease(ctx context.Context, name string) (freed bool, e
 	})
 }
 
-// free runs a statement that frees a name, and retries it. If an answer is lost, and a retry finds nothing to free, an
-// earlier attempt has freed the name, or the lease is over meanwhile: that it was held until the release is decided by
-// what was trusted before (I21). unanswered says that there was such an attempt before.
+// errUnconfirmed is the error of a release whose answer was lost, and that finds nothing to free when it is repeated after
+// the end of the lease: whether the first attempt freed the name, or somebody took it over since, is not known.
+var errUnconfirmed = fmt.Errorf("%w before its release was confirmed", sqllock.ErrExpired)
+
+// free runs a statement that frees a name, and retries it. If an answer is lost, and a retry finds nothing to free
+// while the lease is trusted, an earlier attempt has freed the name (I21). unanswered says that there was such an
+// attempt before.
 func (ls *Lease) free(
 	ctx context.Context, unanswered bool, statement func(context.Context) (int64, error),
 ) (freed bool, err error) {
@@ -148,7 +154,15 @@ func (ls *Lease) free(
 		freed = n > 0
 		return nil
 	})
-	return freed || err == nil && unanswered, err
+	if err == nil && !freed && unanswered {
+		switch trusted, cause := ls.trustedNow(); {
+		case trusted:
+			freed = true
+		case !errors.Is(cause, sqllock.ErrLost):
+			err = errUnconfirmed
+		}
+	}
+	return freed, err
 }
 
 // releasePermit frees the permit of a lock, and reports whether it was held.
