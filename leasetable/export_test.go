@@ -51,7 +51,7 @@ func Waits(l *Locker, name string) bool {
 // OrphanPermits returns the number of orphan permits that a lost response may have left.
 func OrphanPermits(l *Locker) (n int) {
 	for _, ls := range l.keeper.EveryLease() {
-		n += ls.OrphanPermits()
+		n += ls.Orphans.Permits()
 	}
 	return n
 }
@@ -233,7 +233,7 @@ func RenewLease(ctx context.Context, l *Locker, id []byte) {
 	for _, ls := range l.keeper.EveryLease() {
 		if bytes.Equal(ls.ID, id) {
 			go func() { // the lock reports a loss
-				for ls.RenewNow(ctx) != nil && l.keeper.Closing.Err() == nil && backoff.Sleep(ctx, backoff.Last) == nil {
+				for ls.Renewals.Now(ctx) != nil && l.keeper.Closing.Err() == nil && backoff.Sleep(ctx, backoff.Last) == nil {
 				}
 			}()
 		}
