@@ -70,7 +70,7 @@ func (l *Locker) acquire(
 	}
 	began := time.Now()
 	a := &attempt{Locker: l, Keeper: l.keeper, name: name, choice: c, ctx: ctx, began: began}
-	a.waiter = wait.Waiter{Keeper: l.keeper, Notifier: l.notifier, Name: name, Wants: c.Wants}
+	a.waiter = wait.Waiter{Keeper: l.keeper, Turns: l.turns, Name: name, Wants: c.Wants, Began: began}
 	err = errors.Join(lockname.Check(name), err, checkTTL(c.ttl), context.Cause(ctx))
 	var lock *lease.Held
 	if err == nil {
@@ -105,10 +105,11 @@ func (a *attempt) try() (*lease.Held, error) {
 
 // enterQueue notes that the attempt is at the head of the name's wait queue.
 func (a *attempt) enterQueue() {
-	k, name, permit := a.Keeper, a.name, a.Permit() // not a itself: the lock keeps the function, and a is larger than a lock
+	k, turns, name, permit := a.Keeper, a.turns, a.name, a.Permit() // not a itself: the lock keeps the function, and a is larger than a lock
 	var left atomic.Bool
 	a.leaveQueue = func() {
 		if left.CompareAndSwap(false, true) {
+			turns.Leave(name)
 			k.LeaveQueue(name, permit)
 		}
 	}

@@ -31,21 +31,16 @@ func Spoil(l *Locker) {
 	tables(l).Texts["taken_many"] = store.Prepared{Text: "SELECT name, token FROM sqllock_nowhere WHERE name = ?"}
 }
 
-// LookNoMore makes a subscribed notifier not poll for an hour.
-func LookNoMore(l *Locker) { l.notifier.Pause = time.Hour }
+// HasTurn reports whether l is the first to look whether the name is free.
+func HasTurn(l *Locker, name string) bool { return l.turns.Ours(name) }
 
-// Hears reports whether l is subscribed to releases.
-func Hears(l *Locker) bool { return l.notifier.Subscribed() }
-
-// Listen registers a listener for name, like a goroutine that polls.
-func Listen(l *Locker, name string) (stop func()) {
-	_, stop = l.notifier.Listen(name)
-	return stop
-}
-
-// Waits reports whether a goroutine of l polls for name.
+// Waits reports whether a goroutine of l wants the name.
 func Waits(l *Locker, name string) bool {
-	return l.notifier.Waits(name)
+	if l.keeper.Queue.Try(name) {
+		l.keeper.Queue.Done(name)
+		return false
+	}
+	return true
 }
 
 // OrphanPermits returns the number of orphan permits that a lost response may have left.

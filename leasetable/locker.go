@@ -33,9 +33,9 @@ type Locker struct {
 	owner   string
 	events  observe.Sink
 
-	notifier *wait.Notifier
-	permits  permit.Claims
-	outage   trouble.Trouble // with the database
+	turns   *wait.Turns
+	permits permit.Claims
+	outage  trouble.Trouble // with the database
 }
 
 var _ sqllock.Acquirer[*Lease] = (*Locker)(nil)
@@ -125,8 +125,8 @@ func (l *Locker) keepIn(s store.Store) {
 	l.events.Locker = l.identity
 	l.keeper = lease.NewKeeper(s, lease.Holder{Owner: l.owner, Host: truncate(host)}, l.events)
 	l.permits.Keeper = l.keeper
-	l.notifier = wait.NewNotifier(l.keeper)
-	s.Lend(l.keeper.RenewalNeeds, l.notifier.GiveUp)
+	l.turns = wait.NewTurns(l.keeper)
+	s.Lend(l.keeper.RenewalNeeds, l.turns.GiveUp)
 }
 
 // identity returns the identity of l for its events.
@@ -150,7 +150,10 @@ func checkTTL(ttl time.Duration) error {
 // Close ends the Locker's leases and so frees their locks. The contexts of the locks end with sqllock.ErrClosed, and
 // calls under way fail with it. If the database does not answer within a few seconds, the locks are free when they
 // expire. Closing again is harmless.
-func (l *Locker) Close() error { return l.keeper.Close() }
+func (l *Locker) Close() error {
+	defer l.turns.Close()
+	return l.keeper.Close()
+}
 
 func (l *Locker) inspect(ctx context.Context, name string, opts ...sqllock.Option) (store.State, error) {
 	_, err := choose(opts)

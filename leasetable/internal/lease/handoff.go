@@ -24,7 +24,6 @@ type Handoff struct {
 // turnTime after it got the name (I25). The statement may wait for the row lock, so there is no handoff while the
 // row-wait limiter is saturated.
 func (h *Held) mayHandOff() bool {
-	turnTime, _ := h.Keeper.Shares()
 	mine := !h.HasWaiter || time.Since(h.Since) < turnTime
 	alone := !h.Permit && !h.Dedicated && len(h.previous) == 0 // a permit, dedicated or previous leases do not pass to a waiter
 	soon := !h.Keeper.Store.Saturated()
@@ -39,7 +38,7 @@ func (h *Held) handOff(ctx context.Context, c *Claim) error {
 	token, wanted, err := h.holding(ls).handOff(ctx, metadata)
 	trusted, cause := ls.trustedNow()
 	if token != 0 && trusted {
-		next := Handoff{Claim: c, Token: token, Since: h.Since, HasWaiter: wanted, Metadata: metadata}
+		next := Handoff{Claim: c, Token: token, Since: h.Since, HasWaiter: wanted || h.HasWaiter, Metadata: metadata}
 		if ls.keeper.Queue.Pass(h.Name, next) {
 			return nil
 		}

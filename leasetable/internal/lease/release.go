@@ -152,8 +152,7 @@ func (hd holding) release(ctx context.Context, keep time.Duration) (freed bool, 
 // names were freed.
 func (hd holding) noteReleased(got store.Result) int64 {
 	if got.HasWaiter {
-		_, grace := hd.keeper.Shares()
-		hd.keeper.Yields.add(hd.name, grace)
+		hd.keeper.YieldTo(hd.name)
 	}
 	return min(got.Token, 1)
 }

@@ -37,7 +37,7 @@ func New(c driver.Connector, d schema.Dialect, t schema.Tables, durable bool) (*
 	if err != nil {
 		return nil, err
 	}
-	db := &database{Pools: conn.Open(c, d), dialect: d, Texts: texts, rowWaits: newRowWaitLimiter(), durable: durable}
+	db := &database{Pools: conn.Open(c, d), dialect: d, Tables: t.Rewrite(d, "sqllock_lock"), Texts: texts, rowWaits: newRowWaitLimiter(), durable: durable}
 	return &Database{db, reads{db}, leases{db}, singles{db}, holds{db}, permits{db}, waits{db}, &batches{database: db}}, nil
 }
 
@@ -45,16 +45,11 @@ func New(c driver.Connector, d schema.Dialect, t schema.Tables, durable bool) (*
 type database struct {
 	conn.Pools
 	dialect  schema.Dialect
+	Tables   string // the name of the table of locks
 	Texts    map[Statement]Prepared
 	rowWaits rowWaitLimiter
 	durable  bool
 }
-
-// MayNotify implements Server.
-func (s *database) MayNotify() bool { return s.dialect == schema.Postgres }
-
-// Notifies implements Server.
-func (s *database) Notifies() bool { return s.MayNotify() && !s.BehindPooler() }
 
 // System implements Server.
 func (s *database) System() string {
