@@ -115,7 +115,7 @@ type mysqlTurn struct{ turn }
 func (t mysqlTurn) getLock(ctx context.Context, name string, seconds int) (bool, error) {
 	key := t.key(name)
 	text := hex.EncodeToString(key[:16])
-	return t.took(ctx, fmt.Sprintf("SELECT GET_LOCK(CONCAT('sqllock ', SHA1(CONCAT(DATABASE(), '%s'))), %d)", text, seconds))
+	return t.took(ctx, fmt.Sprintf("SELECT GET_LOCK(CONCAT('sqllock ', LEFT(SHA2(CONCAT(DATABASE(), '%s'), 256), 40)), %d)", text, seconds))
 }
 
 // Try implements Turn.
