@@ -32,12 +32,12 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Op
 // claims the name with ends first, Acquire tries again with a new one. If the answer to an attempt is lost, Acquire
 // gives back what that attempt may have acquired.
 //
-// While the name is held, Acquire polls it with a read, which writes nothing, after pauses that grow to about 50 ms.
-// So it may acquire the name that much later than it was released. On PostgreSQL, with pgx and without a pooler, a
-// release wakes waiters. Polling only detects expiry and forced release there.
-//
 // The goroutines of one Locker wait in a queue in memory, first come first served, and hand the name over to each
-// other. Only the first in the queue polls. Among several processes, the one that has waited longest goes first.
+// other. Only the first in the queue waits for other processes. On PostgreSQL, MySQL and MariaDB it stands in the
+// server's own lock queue, on a connection of its own, so that processes are served in the order of their arrival, and
+// the first of them polls the row. On SQLite, behind a pooler, with a PostgreSQL driver other than pgx, on Galera, and
+// for more than eight names at a time, each process polls with a read, which writes nothing, after pauses that grow to
+// about 50 ms, in no order.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (*Lease, error) {
 	return l.acquire(ctx, acquiring, name, opts, (*attempt).wait)
 }

@@ -128,7 +128,7 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 		if err != nil {
 			return nil, a.stillHeld(held, err)
 		}
-		if came { // whoever had the turn before has just released the name
+		if came { // the process that had the turn has just released the name
 			pause = backoff.First / 10
 			lock, err = a.claim()
 		} else {

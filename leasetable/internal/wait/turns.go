@@ -29,9 +29,9 @@ type Turns struct {
 // turn is the turn of one name, and the session that stands for it.
 type turn struct {
 	name    string
-	busy    chan struct{} // has room for one: whoever uses the session
-	session store.Turn    // of whoever is busy; nil: none is open
-	used    time.Time     // of whoever is busy: when it was last used
+	busy    chan struct{} // has room for one: the goroutine that uses the session
+	session store.Turn    // of that goroutine; nil: none is open
+	used    time.Time     // of that goroutine: when the session was last used
 
 	standing  bool        // guarded by the mu of Turns: a slice is under way
 	wanted    bool        // guarded by the mu of Turns: somebody waits for the name, or has acquired it
