@@ -105,7 +105,6 @@ func TestWhoHasTheTurnAndDoesNotLookKeepsNobodyOut(t *testing.T) {
 	})
 }
 
-
 // I35.
 func TestANameThatIsFreedByHandIsFound(t *testing.T) {
 	t.Parallel()
