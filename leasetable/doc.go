@@ -125,7 +125,7 @@
 //
 // A Locker opens its own connections, like those of the *sql.DB or connector that it is made from: at most six for its
 // statements, one for renewals, which nothing else can delay, and while goroutines wait for other processes one for
-// each name, at most eight, which stands in the server's own lock queue.
+// each name, at most seven, which stands in the server's own lock queue.
 //
 // One connection is enough. If the server has no other one, or opening it takes longer than a second, statements borrow
 // the connection for renewals one after the other. There they wait only briefly for locked rows, and let a renewal go

@@ -16,6 +16,7 @@ import (
 	"github.com/sqllock/sqllock/internal/lockname"
 	"github.com/sqllock/sqllock/internal/observe"
 	"github.com/sqllock/sqllock/internal/trouble"
+	"github.com/sqllock/sqllock/leasetable/internal/conn"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
 	"github.com/sqllock/sqllock/leasetable/internal/permit"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
@@ -29,7 +30,7 @@ type Locker struct {
 	dialect schema.Dialect
 	tables  schema.Tables
 	ttl     time.Duration
-	durable bool // releases are committed as durably as acquisitions
+	options store.Options
 	owner   string
 	events  observe.Sink
 
@@ -75,7 +76,16 @@ func WithHook(hook func(context.Context, sqllock.Event)) Option {
 // crash or a failover of the server can then forget the latest releases. The Locker frees those names when it
 // reconnects. If its process has ended meanwhile, they are free when they expire.
 func WithDurableRelease() Option {
-	return func(l *Locker) { l.durable = true }
+	return func(l *Locker) { l.options.Durable = true }
+}
+
+// WithMaxConnections sets how many connections the Locker opens at most. The default is 14, the least 1. One is for
+// renewals, half of them are for waits, at most six for all else, and more than 14 are never opened. With one or two,
+// everything goes on the connection for renewals, one statement after the other. With fewer than eight, a name whose row
+// somebody keeps locked can delay others by some seconds. Waits for more names than there are connections for waits
+// poll; see [Locker.Acquire].
+func WithMaxConnections(n int) Option {
+	return func(l *Locker) { l.options.Most = conn.Limit(n) }
 }
 
 // WithTables sets the prefix and the schema of the tables.
@@ -98,7 +108,7 @@ func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
 			return nil, err
 		}
 	}
-	s, err := store.New(c, l.dialect, l.tables, l.durable)
+	s, err := store.New(c, l.dialect, l.tables, l.options)
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +121,16 @@ func configure(opts []Option) (*Locker, error) {
 	l := &Locker{
 		ttl:   15 * time.Second,
 		owner: filepath.Base(os.Args[0]),
+
+		options: store.Options{Most: conn.DefaultLimit},
 	}
 	for _, opt := range opts {
 		opt(l)
 	}
 	l.owner = truncate(l.owner)
+	if l.options.Most < 1 {
+		return nil, fmt.Errorf("leasetable: WithMaxConnections(%d): a Locker needs at least one connection", l.options.Most)
+	}
 	return l, checkTTL(l.ttl)
 }
 

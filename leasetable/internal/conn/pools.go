@@ -15,16 +15,17 @@ type Pools struct {
 	Renewals *Pool // renewals, which nothing else may delay
 
 	connector driver.Connector
+	most      Limit
 }
 
 // Open returns pools whose connections c opens when they are needed.
-func Open(c driver.Connector, d schema.Dialect) Pools {
+func Open(c driver.Connector, d schema.Dialect, most Limit) Pools {
 	c = connector.Sharing(c, ConnectTimeout)
 	found := new(findings)
-	p := Pools{Work: &Pool{findings: found}, Renewals: &Pool{findings: found}, connector: c}
+	p := Pools{Work: &Pool{findings: found}, Renewals: &Pool{findings: found}, connector: c, most: most}
 	p.Work.loan.from, p.Renewals.loan.from = p.Renewals, p.Work
 	p.Renewals.loan.turn = make(chan struct{}, 1)
-	p.Work.open(c, d, WorkConns)
+	p.Work.open(c, d, most.Work())
 	p.Work.SetConnMaxIdleTime(IdleTime)
 	// The connection for renewals is opened with the first lease, and stays open while there is a lease (I38). Once the
 	// server has no connection left, it is too late to open one.
@@ -40,6 +41,9 @@ func (p Pools) Lend(needs func() RenewalNeeds, full func()) {
 	p.Renewals.dialer.hurry = func() time.Duration { return needs().TTL / 6 }
 	p.Renewals.loan.told, p.Work.loan.told = full, full
 }
+
+// MaxTurns is how many sessions may be open for turns.
+func (p Pools) MaxTurns() int { return p.most.Turns() }
 
 // Limited reports whether the server recently had no connection left.
 func (p Pools) Limited() bool { return p.Work.limited() || p.Renewals.limited() }
@@ -57,7 +61,7 @@ func (p Pools) OnGalera() bool { return p.Work.galera.Load() }
 func (p Pools) DropIdle() {
 	for _, pool := range []*Pool{p.Work, p.Renewals} {
 		pool.SetMaxIdleConns(-1)
-		pool.SetMaxIdleConns(pool.Conns)
+		pool.SetMaxIdleConns(max(pool.Conns, 1))
 	}
 }
 

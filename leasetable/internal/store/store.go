@@ -155,6 +155,8 @@ type Server interface {
 	OneWriter() bool
 	// HasTurns reports whether the server has a queue of its own for waiters; see Turn.
 	HasTurns() bool
+	// MaxTurns is how many turns may be open at a time.
+	MaxTurns() int
 	// Saturated reports whether a step that may wait for a row would have to wait for its turn.
 	Saturated() bool
 	// Limited reports whether the server recently had no connection left.

@@ -42,7 +42,6 @@ type turn struct {
 }
 
 const (
-	maxTurns = 8               // names with a session; waiters for other names poll
 	slice    = 2 * time.Second // of a wait, on average
 	pingTurn = 4 * time.Second // after which the head shows the server that it lives; see store.OpenTurn
 )
@@ -58,7 +57,7 @@ func (ts *Turns) enter(name string) (t *turn, ours bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	t = ts.of[name]
-	if !ts.keeper.Store.HasTurns() || time.Now().Before(ts.resume) || t == nil && len(ts.of) >= maxTurns {
+	if !ts.keeper.Store.HasTurns() || time.Now().Before(ts.resume) || t == nil && len(ts.of) >= ts.keeper.Store.MaxTurns() {
 		return nil, false
 	}
 	if t == nil {
