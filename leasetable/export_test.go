@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
+	"github.com/sqllock/sqllock/leasetable/internal/wait"
 )
 
 // tables returns the store of l.
@@ -182,7 +183,10 @@ func KnowsSocket(t *testing.T, l *Locker) (known bool) {
 }
 
 // LockerOf returns a Locker with the leases of the Locker of le.
-func LockerOf(le *Lease) *Locker { return &Locker{keeper: le.held.Keeper, ttl: 15 * time.Second} }
+func LockerOf(le *Lease) *Locker {
+	k := le.held.Keeper
+	return &Locker{keeper: k, turns: wait.NewTurns(k), ttl: 15 * time.Second}
+}
 
 // TakeLate tries to acquire a permit of a name with a limit of one, after the claim was abandoned, from the state read
 // before. It returns the token, or 0.
