@@ -44,8 +44,8 @@
 //
 // Migrate.Version takes no lock, with any driver.
 //
-// Drop removes all tables of the database. If it removes the lease tables, the lock is lost. For Drop use session locks, or
-// keep the lease tables in another database or schema.
+// Drop removes all tables of the database. If the lease tables are among them, the lock is gone, and Unlock fails with
+// sqllock.ErrSchema. For Drop use session locks, or keep the lease tables in another database.
 //
 // # Beside the driver's own lock
 //
