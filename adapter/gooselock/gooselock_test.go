@@ -142,7 +142,7 @@ func TestASharedLockerIsUsedByOneAtATime(t *testing.T) {
 func TestAPoolOfOneConnectionIsEnough(t *testing.T) {
 	t.Parallel()
 	adaptertest.Everywhere(t, func(t *testing.T, p adaptertest.Place) {
-		p.DB.SetMaxOpenConns(1)
+		p.SetMaxOpenConns(1)
 		inTx := goose.NewGoMigration(1, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, "CREATE TABLE orders (id INT)")
 			return err
@@ -162,7 +162,7 @@ func TestGoosesOwnSessionLockIsExcludedByItsKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := p.DB.DB.Conn(t.Context())
+	conn, err := p.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,10 +108,10 @@ func TestSQLitesOwnLockExcludesNoOtherProcess(t *testing.T) {
 // losing is a driver that holds a lease, and what takes the lease away from it.
 func losing(t *testing.T, p adaptertest.Place, d database.Driver) (locked database.Driver, lose func()) {
 	t.Helper()
-	lost := make(chan error, 10)
+	lost := make(chan struct{}, 10)
 	leases := p.Leases(t, leasetable.WithTTL(2*time.Second), leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
 		if e.Kind == event.Lost {
-			lost <- e.Err
+			lost <- struct{}{}
 		}
 	}))
 	operator := p.Leases(t)
@@ -123,7 +123,9 @@ func losing(t *testing.T, p adaptertest.Place, d database.Driver) (locked databa
 	}
 }
 
-func isLoss(err error) bool { return errors.Is(err, sqllock.ErrLost) || errors.Is(err, sqllock.ErrExpired) }
+func isLoss(err error) bool {
+	return errors.Is(err, sqllock.ErrLost) || errors.Is(err, sqllock.ErrExpired)
+}
 
 func TestNothingIsDoneAfterALoss(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,7 +22,7 @@ import (
 type Proxy struct {
 	tree   *Tree
 	folder string
-	cache  string // modules that the go command takes from the proxy, so that they do not get into the user's cache
+	cache  cache
 }
 
 // Publish makes a Proxy of the files of the tree that are committed, or not ignored, in an empty folder.
@@ -35,7 +34,10 @@ func (t *Tree) Publish(ctx context.Context, folder string) (*Proxy, error) {
 		return nil, fmt.Errorf("git ls-files: %w", err)
 	}
 	names := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-	p := &Proxy{tree: t, folder: filepath.Join(folder, "proxy"), cache: filepath.Join(folder, "cache")}
+	p := &Proxy{tree: t, folder: filepath.Join(folder, "proxy")}
+	if p.cache, err = newCache(ctx, filepath.Join(folder, "cache")); err != nil {
+		return nil, err
+	}
 	for _, m := range t.Modules {
 		if err := p.publish(m, names); err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Path, err)
@@ -105,31 +107,28 @@ func (t *Tree) files(m Module, names []string) (files []zip.File) {
 // file is a zip.File.
 type file struct{ on, path string }
 
-func (f file) Path() string                 { return f.path }
-func (f file) Lstat() (os.FileInfo, error)  { return os.Lstat(f.on) }
+// Path implements zip.File.
+func (f file) Path() string { return f.path }
+
+// Lstat implements zip.File.
+func (f file) Lstat() (os.FileInfo, error) { return os.Lstat(f.on) }
+
+// Open implements zip.File.
 func (f file) Open() (io.ReadCloser, error) { return os.Open(f.on) }
 
 // Go runs the go command in a folder, as a user of the modules does who has no workspace, and returns its output. Other
 // modules come from the user's module cache, or from where the user gets them.
 func (p *Proxy) Go(ctx context.Context, folder string, args ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "env", "GOMODCACHE", "GOPROXY").Output()
-	if err != nil {
-		return "", fmt.Errorf("go env: %w", err)
-	}
-	cache, proxy, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw -buildvcs=false", "GOMODCACHE="+p.cache,
-		"GOPROXY="+strings.Join([]string{fileURL(p.folder), fileURL(path.Join(cache, "cache", "download")), proxy}, ","),
-		"GONOPROXY=none", "GOSUMDB=off") // the go.sum of the adapters has the hashes
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw -buildvcs=false -trimpath", "GOMODCACHE="+p.cache.folder,
+		"GOPROXY=file://"+filepath.ToSlash(p.folder)+","+p.cache.proxy, "GOSUMDB=off") // the go.sum of the adapters has the hashes
 	text, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, text)
 	}
 	return string(text), nil
 }
-
-func fileURL(folder string) string { return "file://" + filepath.ToSlash(folder) }
 
 // sums returns the lines of a go.sum for the core.
 func (p *Proxy) sums() (string, error) {

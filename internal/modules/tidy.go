@@ -32,7 +32,7 @@ func (p *Proxy) Tidy(ctx context.Context, m Module, folder string) error {
 		if err != nil {
 			return err
 		}
-		before, _, after := split(string(text))
+		before, after := split(string(text))
 		if err := os.WriteFile(filepath.Join(p.tree.folder(m), name), []byte(before+after), 0o600); err != nil {
 			return err
 		}
@@ -54,22 +54,21 @@ func (p *Proxy) copyModule(m Module, folder string) error {
 	if err != nil && !os.IsNotExist(err) {
 		return err
 	}
-	before, _, after := split(string(sum))
+	before, after := split(string(sum))
 	return os.WriteFile(name, []byte(before+core+after), 0o600)
 }
 
-// split splits a go.sum, which is sorted, into what is before the lines of the core, these, and what is after them. A
-// go.mod has no such lines.
-func split(sum string) (before, core, after string) {
+// split splits a go.sum, which is sorted, into what is before the lines of the core and what is after them. A go.mod has no
+// such lines.
+func split(sum string) (before, after string) {
 	for line := range strings.Lines(sum) {
 		switch path, _, _ := strings.Cut(line, " "); {
 		case path == Core:
-			core += line
 		case path < Core && after == "":
 			before += line
 		default:
 			after += line
 		}
 	}
-	return before, core, after
+	return before, after
 }
