@@ -107,6 +107,9 @@ func TestAHeldLockIsSaidToBeHeld(t *testing.T) {
 		if err := one.Unlock(t.Context(), p.DB.DB); err != nil {
 			t.Error(err)
 		}
+		if err := errors.Join(other.Lock(t.Context(), p.DB.DB), other.Unlock(t.Context(), p.DB.DB)); err != nil {
+			t.Errorf("once it is free: %v", err)
+		}
 	})
 }
 

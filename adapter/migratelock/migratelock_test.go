@@ -162,6 +162,26 @@ func TestNothingIsDoneAfterALoss(t *testing.T) {
 	})
 }
 
+func TestRunReturnsALossDuringIt(t *testing.T) {
+	t.Parallel()
+	adaptertest.Leases(t, func(t *testing.T, p adaptertest.Place) {
+		var lose func()
+		d, lose := losing(t, p, observed{Driver: newDriver(t, p), run: func(run func() error) error {
+			lose()
+			return run()
+		}})
+		if err := d.Lock(); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Run(statement("CREATE TABLE orders (id INT)")); !isLoss(err) {
+			t.Errorf("Run: %v", err)
+		}
+		if err := d.Unlock(); !isLoss(err) {
+			t.Errorf("Unlock: %v", err)
+		}
+	})
+}
+
 func TestALossDuringAMigrationLeavesTheVersionDirty(t *testing.T) {
 	t.Parallel()
 	adaptertest.Leases(t, func(t *testing.T, p adaptertest.Place) {

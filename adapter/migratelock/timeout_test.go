@@ -57,12 +57,7 @@ func startWaiting(t *testing.T, p adaptertest.Place) *waiting {
 func TestATimeoutLeavesNothing(t *testing.T) {
 	t.Parallel()
 	var all []*waiting // at the same time, because it takes 14 s
-	for _, p := range []adaptertest.Place{
-		adaptertest.At(t, sqltest.EnginePostgres, false), adaptertest.At(t, sqltest.EnginePostgres, true),
-		adaptertest.At(t, sqltest.EngineMySQL, false), adaptertest.At(t, sqltest.EngineMySQL, true),
-		adaptertest.At(t, sqltest.EngineMariaDB, false), adaptertest.At(t, sqltest.EngineMariaDB, true),
-		adaptertest.At(t, sqltest.EngineSQLite, true),
-	} {
+	for _, p := range adaptertest.All(t) {
 		all = append(all, startWaiting(t, p))
 	}
 	for _, w := range all {

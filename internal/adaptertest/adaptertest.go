@@ -3,6 +3,8 @@ package adaptertest
 
 import (
 	"io"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/sqllock/sqllock"
@@ -24,6 +26,22 @@ var open = map[sqltest.Engine]func(sqltest.TB) *sqltest.Database{
 	sqltest.EngineMySQL:    sqltest.MySQL,
 	sqltest.EngineMariaDB:  sqltest.MariaDB,
 	sqltest.EngineSQLite:   sqltest.SQLite,
+}
+
+// All returns a Place for each kind of lock of each engine, for a test that looks at all of them at the same time. It omits
+// engines that the environment leaves out.
+func All(t *testing.T) (all []Place) {
+	t.Helper()
+	for engine := range open {
+		if os.Getenv("SQLTEST_"+strings.ToUpper(string(engine))) == "skip" {
+			continue
+		}
+		all = append(all, At(t, engine, true))
+		if engine != sqltest.EngineSQLite {
+			all = append(all, At(t, engine, false))
+		}
+	}
+	return all
 }
 
 // Everywhere runs a test in a Place of its own for each kind of lock of each engine.
