@@ -56,8 +56,11 @@
 //	key, err := strconv.ParseInt(id, 10, 64)
 //	driver = migratelock.Wrap(driver, locker, "migrations", pg.WithKey(key))
 //
-// The constructors of the drivers take their own lock for a moment to create the table of versions. They wait for a
-// process that still migrates under that lock.
+// A driver for pgx that was opened by a URL takes the database from its path, with the slash: "/app".
+//
+// The constructor of a driver for PostgreSQL takes the driver's own lock for a moment, to create the table of versions. So
+// while a process migrates under that lock, or under its key, the constructor waits for it, and a migration with CREATE
+// INDEX CONCURRENTLY can fail as before.
 //
 // # SQLite
 //
