@@ -16,6 +16,9 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
+// tables returns the store of l.
+func tables(l *Locker) *store.Database { return l.keeper.Store.Store.(*store.Database) }
+
 // Waiting returns how many goroutines wait in the queue for name.
 func Waiting(l *Locker, name string) int { return l.keeper.Queue.Waiting(name) }
 
@@ -23,32 +26,27 @@ func Waiting(l *Locker, name string) int { return l.keeper.Queue.Waiting(name) }
 // statement for many names has acquired. On MariaDB it also makes the server refuse the single statement that needs
 // neither.
 func Spoil(l *Locker) {
-	l.keeper.Store.Texts["acquire_at_once"] = store.Prepared{Text: "SELECT name FROM sqllock_nowhere"}
-	l.keeper.Store.Texts["free_many"] = store.Prepared{Text: strings.Replace(l.keeper.Store.Texts["free_many"].Text, "lease_id IS NULL", "token > 0", 1)}
-	l.keeper.Store.Texts["taken_many"] = store.Prepared{Text: "SELECT name, token FROM sqllock_nowhere WHERE name = ?"}
+	tables(l).Texts["acquire_at_once"] = store.Prepared{Text: "SELECT name FROM sqllock_nowhere"}
+	tables(l).Texts["free_many"] = store.Prepared{Text: strings.Replace(tables(l).Texts["free_many"].Text, "lease_id IS NULL", "token > 0", 1)}
+	tables(l).Texts["taken_many"] = store.Prepared{Text: "SELECT name, token FROM sqllock_nowhere WHERE name = ?"}
 }
 
-// LookNoMore makes a subscribed notifier not poll for an hour.
-func LookNoMore(l *Locker) { l.notifier.Pause = time.Hour }
+// HasTurn reports whether l is the first to look whether the name is free.
+func HasTurn(l *Locker, name string) bool { return l.turns.Ours(name) }
 
-// Hears reports whether l is subscribed to releases.
-func Hears(l *Locker) bool { return l.notifier.Subscribed() }
-
-// Listen registers a listener for name, like a goroutine that polls.
-func Listen(l *Locker, name string) (stop func()) {
-	_, stop = l.notifier.Listen(name)
-	return stop
-}
-
-// Waits reports whether a goroutine of l polls for name.
+// Waits reports whether a goroutine of l wants the name.
 func Waits(l *Locker, name string) bool {
-	return l.notifier.Waits(name)
+	if l.keeper.Queue.Try(name) {
+		l.keeper.Queue.Done(name)
+		return false
+	}
+	return true
 }
 
 // OrphanPermits returns the number of orphan permits that a lost response may have left.
 func OrphanPermits(l *Locker) (n int) {
 	for _, ls := range l.keeper.EveryLease() {
-		n += ls.OrphanPermits()
+		n += ls.Orphans.Permits()
 	}
 	return n
 }
@@ -97,12 +95,12 @@ func Explain(ctx context.Context, l *Locker, names []string) (map[string]string,
 	}
 	ways := make(map[string]string)
 	for _, st := range []store.Statement{"free_many", "acquire_many", "held_many", "release_many", "acquire_at_once", "release_at_once"} {
-		text := l.keeper.Store.TextFor(st, reqs, "1")
+		text := tables(l).TextFor(st, reqs, "1")
 		at := strings.LastIndex(text, "\nUPDATE")
 		if at < 0 {
 			at = strings.LastIndex(text, "\nSELECT")
 		}
-		rows, err := l.keeper.Store.Work.QueryxContext(ctx, "EXPLAIN FORMAT=TRADITIONAL"+text[at:])
+		rows, err := tables(l).Work.QueryxContext(ctx, "EXPLAIN FORMAT=TRADITIONAL"+text[at:])
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +125,7 @@ func Explain(ctx context.Context, l *Locker, names []string) (map[string]string,
 // Statements returns the texts of the statements of l's database, by name.
 func Statements(l *Locker) map[string]string {
 	texts := make(map[string]string)
-	for st, text := range l.keeper.Store.Texts {
+	for st, text := range tables(l).Texts {
 		texts[string(st)] = text.Text
 	}
 	return texts
@@ -136,7 +134,7 @@ func Statements(l *Locker) map[string]string {
 // BreakOff closes the socket of a recently used connection of l. The driver does not know that.
 func BreakOff(ctx context.Context, l *Locker) error {
 	for {
-		conn, err := l.keeper.Store.Work.Conn(ctx)
+		conn, err := tables(l).Work.Conn(ctx)
 		if err != nil {
 			return err
 		}
@@ -156,22 +154,22 @@ func BreakOff(ctx context.Context, l *Locker) error {
 
 // SpoilRest makes the server refuse the statement that acquires the names that the first statement did not acquire.
 func SpoilRest(l *Locker) {
-	l.keeper.Store.Texts["acquire_unlocked"] = store.Prepared{Text: "SELECT FROM sqllock_nowhere WHERE $1 || $2::bytea || $3::bytea IS NULL"}
-	l.keeper.Store.Texts["insert_many"] = store.Prepared{Text: "INSERT INTO sqllock_nowhere VALUES {values}"}
+	tables(l).Texts["acquire_unlocked"] = store.Prepared{Text: "SELECT FROM sqllock_nowhere WHERE $1 || $2::bytea || $3::bytea IS NULL"}
+	tables(l).Texts["insert_many"] = store.Prepared{Text: "INSERT INTO sqllock_nowhere VALUES {values}"}
 }
 
 // Work returns the pool of connections for acquisitions and releases.
-func Work(l *Locker) *sqlx.DB { return l.keeper.Store.Work.DB }
+func Work(l *Locker) *sqlx.DB { return tables(l).Work.DB }
 
 // BehindPooler reports whether l has detected a pooler.
 func BehindPooler(l *Locker) bool {
-	return l.keeper.Store.BehindPooler()
+	return tables(l).BehindPooler()
 }
 
 // KnowsSocket reports whether l itself closes the sockets of its connections to MySQL to end a statement.
 func KnowsSocket(t *testing.T, l *Locker) (known bool) {
 	t.Helper()
-	conn, err := l.keeper.Store.Work.Conn(t.Context())
+	conn, err := tables(l).Work.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +228,7 @@ func RenewLease(ctx context.Context, l *Locker, id []byte) {
 	for _, ls := range l.keeper.EveryLease() {
 		if bytes.Equal(ls.ID, id) {
 			go func() { // the lock reports a loss
-				for ls.RenewNow(ctx) != nil && l.keeper.Closing.Err() == nil && backoff.Sleep(ctx, backoff.Last) == nil {
+				for ls.Renewals.Now(ctx) != nil && l.keeper.Closing.Err() == nil && backoff.Sleep(ctx, backoff.Last) == nil {
 				}
 			}()
 		}
@@ -238,4 +236,4 @@ func RenewLease(ctx context.Context, l *Locker, id []byte) {
 }
 
 // Renewing reports whether a statement is running on the connection for renewals.
-func Renewing(l *Locker) bool { return l.keeper.Store.Renewals.Stats().InUse > 0 }
+func Renewing(l *Locker) bool { return tables(l).Renewals.Stats().InUse > 0 }

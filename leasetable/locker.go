@@ -33,9 +33,9 @@ type Locker struct {
 	owner   string
 	events  observe.Sink
 
-	notifier *wait.Notifier
-	permits  permit.Claims
-	outage   trouble.Trouble // with the database
+	turns   *wait.Turns
+	permits permit.Claims
+	outage  trouble.Trouble // with the database
 }
 
 var _ sqllock.Acquirer[*Lease] = (*Locker)(nil)
@@ -89,6 +89,25 @@ func WithDialect(d schema.Dialect) Option {
 }
 
 func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
+	l, err := configure(opts)
+	if err != nil {
+		return nil, err
+	}
+	if l.dialect == "" {
+		if l.dialect, err = dialectOf(c.Driver()); err != nil {
+			return nil, err
+		}
+	}
+	s, err := store.New(c, l.dialect, l.tables, l.durable)
+	if err != nil {
+		return nil, err
+	}
+	l.keepIn(s)
+	return l, nil
+}
+
+// configure returns a Locker with these options, which has no store yet.
+func configure(opts []Option) (*Locker, error) {
 	l := &Locker{
 		ttl:   15 * time.Second,
 		owner: filepath.Base(os.Args[0]),
@@ -96,28 +115,18 @@ func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
 	for _, opt := range opts {
 		opt(l)
 	}
-	if err := checkTTL(l.ttl); err != nil {
-		return nil, err
-	}
-	if l.dialect == "" {
-		d, err := dialectOf(c.Driver())
-		if err != nil {
-			return nil, err
-		}
-		l.dialect = d
-	}
 	l.owner = truncate(l.owner)
+	return l, checkTTL(l.ttl)
+}
+
+// keepIn has l keep its leases in s.
+func (l *Locker) keepIn(s store.Store) {
 	host, _ := os.Hostname() // for people to read; a host without a name shows none
 	l.events.Locker = l.identity
-	k, err := lease.NewKeeper(c, l.dialect, l.tables, lease.Holder{Owner: l.owner, Host: truncate(host)}, l.events)
-	if err != nil {
-		return nil, err
-	}
-	k.Store.Durable = l.durable
-	l.keeper, l.permits.Keeper = k, k
-	l.notifier = wait.NewNotifier(k)
-	k.Store.Lend(k.RenewalNeeds, l.notifier.GiveUp)
-	return l, nil
+	l.keeper = lease.NewKeeper(s, lease.Holder{Owner: l.owner, Host: truncate(host)}, l.events)
+	l.permits.Keeper = l.keeper
+	l.turns = wait.NewTurns(l.keeper)
+	s.Lend(l.keeper.RenewalNeeds, l.turns.GiveUp)
 }
 
 // identity returns the identity of l for its events.
@@ -141,7 +150,10 @@ func checkTTL(ttl time.Duration) error {
 // Close ends the Locker's leases and so frees their locks. The contexts of the locks end with sqllock.ErrClosed, and
 // calls under way fail with it. If the database does not answer within a few seconds, the locks are free when they
 // expire. Closing again is harmless.
-func (l *Locker) Close() error { return l.keeper.Close() }
+func (l *Locker) Close() error {
+	defer l.turns.Close()
+	return l.keeper.Close()
+}
 
 func (l *Locker) inspect(ctx context.Context, name string, opts ...sqllock.Option) (store.State, error) {
 	_, err := choose(opts)

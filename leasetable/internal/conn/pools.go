@@ -1,13 +1,11 @@
 package conn
 
 import (
-	"context"
 	"database/sql/driver"
 	"errors"
 	"time"
 
 	"github.com/sqllock/sqllock/internal/connector"
-	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/schema"
 )
 
@@ -85,44 +83,3 @@ func (p Pools) ConnectingTook() time.Duration { return p.Renewals.dialer.lastToo
 func (p Pools) Close() error {
 	return errors.Join(p.Work.Close(), p.Renewals.Close())
 }
-
-// ErrUnsupportedNotify is the error of Listen behind a pooler, or with a driver other than pgx.
-var ErrUnsupportedNotify = errors.New("nothing is heard on this connection")
-
-// Listener receives the notifications of a channel on PostgreSQL, on a connection of its own.
-type Listener struct {
-	conn driver.Conn
-	// Wait waits for a notification.
-	Wait func(ctx context.Context) (payload string, err error)
-}
-
-// Listen opens a connection and makes it listen. It notifies that connection itself, with an empty payload. It refuses
-// to listen through a pooler, which would give the session that listens to other clients.
-func (p Pools) Listen(ctx context.Context, channel string) (*Listener, error) {
-	connecting, connected := context.WithTimeout(ctx, ConnectTimeout)
-	defer connected()
-	dc, err := p.connector.Connect(connecting)
-	if err != nil {
-		return nil, err
-	}
-	err = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
-		direct, err := isDirect(ctx, dc)
-		if err == nil && !direct {
-			return ErrUnsupportedNotify
-		}
-		for _, text := range []string{"LISTEN " + channel, "NOTIFY " + channel} {
-			if err == nil {
-				err = execOn(ctx, dc, text)
-			}
-		}
-		return err
-	})
-	if err != nil {
-		_ = dc.Close() // the first error says more
-		return nil, err
-	}
-	return &Listener{conn: dc, Wait: waiterOf(dc)}, nil
-}
-
-// Close closes the connection.
-func (l *Listener) Close() { _ = l.conn.Close() }

@@ -2,7 +2,6 @@ package lease
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"maps"
 	"slices"
@@ -16,12 +15,11 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/conn"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
-	"github.com/sqllock/sqllock/schema"
 )
 
 // Keeper keeps the leases of a Locker, and the goroutines that work for them.
 type Keeper struct {
-	Store  *store.Store
+	Store  *store.Batched
 	holder Holder
 	events observe.Sink
 
@@ -40,8 +38,8 @@ type Keeper struct {
 // Holder says in the tables, for people, who holds a lease.
 type Holder struct{ Owner, Host string }
 
-// NewKeeper returns a keeper of leases in the tables t of the database that c connects to.
-func NewKeeper(c driver.Connector, d schema.Dialect, t schema.Tables, h Holder, events observe.Sink) (*Keeper, error) {
+// NewKeeper returns a keeper of the leases in s.
+func NewKeeper(s store.Store, h Holder, events observe.Sink) *Keeper {
 	k := &Keeper{
 		holder: h,
 		events: events,
@@ -49,12 +47,8 @@ func NewKeeper(c driver.Connector, d schema.Dialect, t schema.Tables, h Holder, 
 		leases: make(map[time.Duration]*Lease),
 		all:    make(map[*Lease]struct{}),
 	}
-	s, err := store.New(c, d, t, k.Hand)
-	if err != nil {
-		return nil, err
-	}
-	k.Store = s
-	return k, nil
+	k.Store = store.Batch(s, k.Hand)
+	return k
 }
 
 // Close ends the leases, waits for the goroutines, and closes the connections.

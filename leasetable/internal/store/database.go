@@ -15,22 +15,43 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
+// Database is a Store whose tables are in a database of one of the dialects.
+type Database struct {
+	*database
+	reads
+	leases
+	singles
+	holds
+	permits
+	waits
+	*batches
+}
+
+// New returns the store whose tables t are in the database that c connects to. If durable is set, releases are durable,
+// as acquisitions always are; see WithDurableRelease.
+func New(c driver.Connector, d schema.Dialect, t schema.Tables, durable bool) (*Database, error) {
+	if err := t.Validate(d); err != nil {
+		return nil, err
+	}
+	texts, err := loadStatements(d, t)
+	if err != nil {
+		return nil, err
+	}
+	db := &database{Pools: conn.Open(c, d), dialect: d, Tables: t.Rewrite(d, "sqllock_lock"), Texts: texts, rowWaits: newRowWaitLimiter(), durable: durable}
+	return &Database{db, reads{db}, leases{db}, singles{db}, holds{db}, permits{db}, waits{db}, &batches{database: db}}, nil
+}
+
 // database runs the statements of one dialect.
 type database struct {
 	conn.Pools
 	dialect  schema.Dialect
+	Tables   string // the name of the table of locks
 	Texts    map[Statement]Prepared
-	RowWaits rowWaitLimiter
-	Durable  bool // releases are durable, like acquisitions; see WithDurableRelease
+	rowWaits rowWaitLimiter
+	durable  bool
 }
 
-// MayNotify reports whether releases notify waiters of other processes, unless a pooler is in between.
-func (s *database) MayNotify() bool { return s.dialect == schema.Postgres }
-
-// Notifies reports whether releases notify waiters of other processes.
-func (s *database) Notifies() bool { return s.MayNotify() && !s.BehindPooler() }
-
-// System is the name of the database for people.
+// System implements Server.
 func (s *database) System() string {
 	switch {
 	case s.dialect == schema.Postgres:
@@ -41,8 +62,11 @@ func (s *database) System() string {
 	return string(s.dialect)
 }
 
-// OneWriter reports whether all writers wait for one lock, as they do for a SQLite file.
+// OneWriter implements Server.
 func (s *database) OneWriter() bool { return s.dialect == schema.SQLite }
+
+// Saturated implements Server.
+func (s *database) Saturated() bool { return s.rowWaits.saturated() }
 
 // exec runs a statement once it may wait for row locks; see limitRowWait.
 func (s *database) exec(ctx context.Context, p *conn.Pool, st Statement, args ...any) (sql.Result, error) {
@@ -139,7 +163,7 @@ func (s *database) maybeNumber(ctx context.Context, p *conn.Pool, st Statement, 
 // session, as on other databases (I12). If a crash of the server forgets such a release, the owner finds out when it
 // connects again. A pooler hides that, and a minimum hold has to survive the crash: then commit returns nil.
 func (s *database) commit(req *Request) any {
-	if s.dialect != schema.Postgres || s.Durable || s.BehindPooler() || req.MinHold > 0 {
+	if s.dialect != schema.Postgres || s.durable || s.BehindPooler() || req.MinHold > 0 {
 		return nil
 	}
 	return "off"

@@ -13,8 +13,8 @@ import (
 // diagnoseTimeout bounds the query of [store.diagnose].
 const diagnoseTimeout = time.Second
 
-// Diagnose adds to the error of a statement that was not answered whether the server answers another one and, on
-// PostgreSQL, whether commits may be waiting for a synchronous standby. It returns other errors unchanged.
+// Diagnose implements Reads. It asks whether the server answers another statement and, on PostgreSQL, whether commits
+// may be waiting for a synchronous standby.
 func (s reads) Diagnose(ctx context.Context, err error) error {
 	if !errors.Is(err, dberr.ErrSlow) || dberr.OutcomeKnown(err) {
 		return err

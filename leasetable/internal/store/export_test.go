@@ -11,7 +11,7 @@ import (
 func WaitInVain(ctx context.Context) error {
 	p := newRowWaitLimiter()
 	locked := func() bool { return false }
-	for !p.Saturated() {
+	for !p.saturated() {
 		_, _ = p.acquire(ctx, locked)
 	}
 	_, err := p.acquire(ctx, locked)

@@ -23,25 +23,24 @@ type Held struct {
 	Permit bool
 }
 
-// ReleaseByLease runs release_by_lease.sql.
+// ReleaseByLease implements Releases.
 func (s holds) ReleaseByLease(ctx context.Context, name string, id []byte, keep time.Duration) (freed int64, err error) {
 	req := &Request{MinHold: keep}
 	return s.change(ctx, s.Work, releaseByLease, row{[]byte(name)}, id, req.minHoldUS())
 }
 
-// Takeover runs takeover.sql.
+// Takeover implements Acquisitions.
 func (s holds) Takeover(ctx context.Context, req *Request, dead []byte) (token int64, err error) {
 	return s.claim(ctx, takeover, req.ID, row{[]byte(req.Name)}, dead, req.Since, req.Metadata)
 }
 
-// Move moves a name from one lease to another, and reports whether it is on the new one.
+// Move implements Holds.
 func (s holds) Move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error) {
 	n, err := s.claim(ctx, move, to, row{[]byte(name)}, token, from)
 	return n != 0, err
 }
 
-// Adopt moves a name from the lease of a ticket to the lease id, bumps its token and attaches metadata, unless that is
-// nil. It returns the new token, or 0 if the name was not there. A repetition finds what the first attempt did.
+// Adopt implements Holds.
 func (s holds) Adopt(ctx context.Context, from Held, id, metadata []byte) (token int64, err error) {
 	var attach any // null keeps the metadata
 	if metadata != nil {
@@ -50,8 +49,7 @@ func (s holds) Adopt(ctx context.Context, from Held, id, metadata []byte) (token
 	return s.claim(ctx, adopt, id, from.Token+1, attach, row{[]byte(from.Name)}, from.Lease, from.Token)
 }
 
-// HandOff bumps the token of a held name and replaces its metadata. It returns the new token, or 0 if the name was not
-// held with the token, and whether another process waits for the name. After an error the token may have been bumped.
+// HandOff implements Holds.
 func (s holds) HandOff(ctx context.Context, h Held, metadata []byte) (next int64, hasWaiter bool, err error) {
 	n, err := s.claim(ctx, handOff, metadata, []byte(h.Name), h.Lease, h.Token)
 	if err != nil { // even if n is set: a standby may not have the new token
@@ -60,20 +58,18 @@ func (s holds) HandOff(ctx context.Context, h Held, metadata []byte) (next int64
 	return n / 2, n%2 == 1, nil
 }
 
-// Convert acquires a name that is free for a lease, on the condition that it has this token and no permits. It returns
-// the new token, or 0.
+// Convert implements Acquisitions.
 func (s holds) Convert(ctx context.Context, name string, token int64, id, metadata []byte) (next int64, err error) {
 	return s.claim(ctx, convert, id, metadata, row{[]byte(name)}, token)
 }
 
-// SetMetadata replaces the metadata of a held name. It reports whether the name was held.
+// SetMetadata implements Holds.
 func (s holds) SetMetadata(ctx context.Context, h Held, metadata []byte) (held bool, err error) {
 	token, err := s.claim(ctx, setMetadata, metadata, row{[]byte(h.Name)}, h.Lease, h.Token)
 	return token != 0, err
 }
 
-// Force frees a name if its state is still the one that was read, and notes a change for its lease. It reports
-// whether the state was still the same.
+// Force implements Releases.
 func (s holds) Force(ctx context.Context, name string, state State) (bool, error) {
 	args := []any{row{[]byte(name)}, state.LeaseID, state.Token}
 	switch s.dialect {
@@ -115,7 +111,7 @@ type Transaction struct {
 	Exec func(ctx context.Context, query string, args []any) (sql.Result, error) // nil for a pgx.Tx
 }
 
-// Pin makes sure that a name stays held until the transaction has ended (I13). It reports whether the name is held.
+// Pin implements Holds.
 func (s holds) Pin(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
 	if s.OnGalera() {
 		switch {

@@ -31,9 +31,7 @@ var ErrNoLease = errors.New("open a lease")
 // errOldProgram refuses tables whose lowest program version is above that of this program; see docs/upgrading.md.
 var errOldProgram = fmt.Errorf("%w: the tables take a later release of this program: upgrade it (`sqllock schema check` says to which version)", sqllock.ErrSchema)
 
-// OpenLease commits a lease row, and returns when the statement was sent. It connects first: the statement has less
-// time than connecting may take. The error matches ErrNoLease. After an error the row may be there, but nothing refers
-// to it, and it expires.
+// OpenLease implements Leases.
 func (s leases) OpenLease(ctx context.Context, l LeaseRow, within time.Duration) (sent time.Time, err error) {
 	p := s.Renewals
 	if l.Ticket {
@@ -62,39 +60,36 @@ func (s leases) OpenLease(ctx context.Context, l LeaseRow, within time.Duration)
 	return sent, nil
 }
 
-// Renew renews a lease. It reports whether the lease row was there, and returns the count of changes that others made
-// to the locks of the lease.
+// Renew implements Leases.
 func (s leases) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
 	return s.changeNumber(ctx, s.Renewals, renew, id)
 }
 
-// EndLease deletes a lease row, and so frees all that the lease holds. It uses the connection for renewals.
+// EndLease implements Leases.
 func (s leases) EndLease(ctx context.Context, id []byte) error {
 	_, err := s.change(ctx, s.Renewals, endLease, id)
 	return err
 }
 
-// EndTicket deletes the lease row of a ticket. It may wait for the row.
+// EndTicket implements Leases.
 func (s leases) EndTicket(ctx context.Context, id []byte) error {
 	_, err := s.change(ctx, s.Work, endLease, row{id})
 	return err
 }
 
-// Expire deletes the row of a lease that has expired, and reports whether it did. A renewal that comes before keeps the
-// lease alive; a renewal that comes after finds no row.
+// Expire implements Leases.
 func (s leases) Expire(ctx context.Context, id []byte) (expired bool, err error) {
 	rows, err := s.change(ctx, s.Work, expire, row{id})
 	return rows > 0, err
 }
 
-// ExpireUnchanged deletes the row of a lease that was not renewed since its renewals were counted, and reports whether
-// it did.
+// ExpireUnchanged implements Leases.
 func (s leases) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (expired bool, err error) {
 	rows, err := s.change(ctx, s.Work, expireUnchanged, row{id}, renewals)
 	return rows > 0, err
 }
 
-// Purge deletes up to limit rows of leases that expired at least the given time ago, and returns how many.
+// Purge implements Leases.
 func (s leases) Purge(ctx context.Context, ago time.Duration, limit int) (int64, error) {
 	return s.change(ctx, s.Work, purge, max(ago, 0).Microseconds(), limit)
 }

@@ -21,7 +21,7 @@ type batches struct {
 	unreliableNotes atomic.Bool // a session did not keep the notes of a statement; see atOnce
 }
 
-// AcquireMany takes those names of reqs that are free. The requests are alike.
+// AcquireMany implements Acquisitions.
 func (s *batches) AcquireMany(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
 	req := reqs[0]
 	switch s.dialect {
@@ -59,8 +59,7 @@ func (s *batches) acquireRows(ctx context.Context, reqs []*Request) (got map[str
 	return more, err
 }
 
-// ReleaseMany frees those names of reqs that are held as requested and whose rows nobody has locked. The requests are
-// alike.
+// ReleaseMany implements Releases.
 func (s *batches) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[string]Result, err error) {
 	req := reqs[0]
 	switch s.dialect {

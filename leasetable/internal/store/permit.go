@@ -9,8 +9,7 @@ import (
 // permits are the steps on shares and permits of a name.
 type permits struct{ *database }
 
-// AcquirePermit takes a permit of a name whose lock row is still as in state. It returns the permit's token, or 0 if
-// the row has changed. The token is the next one after that in state, whatever becomes of the answer (I31).
+// AcquirePermit implements Permits.
 func (s permits) AcquirePermit(ctx context.Context, name string, state State, id []byte, limit int) (token int64, err error) {
 	if s.dialect == schema.Postgres {
 		return s.number(ctx, s.Work, acquirePermit, row{[]byte(name)}, state.Token, limit, state.LeaseID, id)
@@ -36,27 +35,24 @@ func (s permits) AcquirePermit(ctx context.Context, name string, state State, id
 	return token, nil
 }
 
-// ReleasePermit frees a permit, and returns how many it freed: one or none.
+// ReleasePermit implements Permits.
 func (s permits) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (int64, error) {
 	return s.change(ctx, s.Work, releasePermit, row{[]byte(name)}, id, row{token})
 }
 
-// ClearPermit clears the permit of a lease that is over, and reports whether it did. A guarded transaction prevents
-// that.
+// ClearPermit implements Permits.
 func (s permits) ClearPermit(ctx context.Context, name string, permit State) (bool, error) {
 	rows, err := s.change(ctx, s.Work, clearPermit, []byte(name), permit.LeaseID, permit.Token)
 	return rows > 0, err
 }
 
-// BumpToken bumps the token of a name if it is still the given one. From then on nobody takes a permit on the condition
-// that the name has this token.
+// BumpToken implements Permits.
 func (s permits) BumpToken(ctx context.Context, name string, token int64) error {
 	_, err := s.change(ctx, s.Work, bumpToken, row{[]byte(name)}, token)
 	return err
 }
 
-// ForcePermits frees all permits of a name, and notes a change on their leases (I34). It reports whether nobody had
-// taken a permit since they were read.
+// ForcePermits implements Permits.
 func (s permits) ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
 	if s.dialect == schema.Postgres {
 		n, err := s.number(ctx, s.Work, forcePermits, []byte(name), token)

@@ -56,8 +56,8 @@ func (p rowWaitLimiter) acquire(ctx context.Context, unlocked func() bool) (done
 	}
 }
 
-// Saturated reports whether a statement would have to wait until it may wait for a row lock.
-func (p rowWaitLimiter) Saturated() bool { return len(p.waits) == cap(p.waits) }
+// saturated reports whether a statement would have to wait until it may wait for a row lock.
+func (p rowWaitLimiter) saturated() bool { return len(p.waits) == cap(p.waits) }
 
 // row is an argument of a statement that is the key of the row for which the statement may wait.
 type row struct{ key any }
@@ -80,7 +80,7 @@ func (s *database) limitRowWait(ctx context.Context, p *conn.Pool, st Statement,
 
 // mayWait waits until st may wait for a row lock, or need not wait; see rowWaitLimiter.acquire.
 func (s *database) mayWait(ctx context.Context, st Statement, args ...any) (done func(), err error) {
-	return s.RowWaits.acquire(ctx, func() bool { return s.unlocked(ctx, st, args) })
+	return s.rowWaits.acquire(ctx, func() bool { return s.unlocked(ctx, st, args) })
 }
 
 // unlocked reports whether no session has locked the row for which st may wait. On PostgreSQL the row of a name has to

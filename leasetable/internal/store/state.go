@@ -61,7 +61,7 @@ func (r *raw) Scan(from any) (err error) {
 	return err
 }
 
-// Read reads the state of a name, with its shares or permits. A name that was never acquired reads as free.
+// Read implements Reads.
 func (s reads) Read(ctx context.Context, name string) (state State, err error) {
 	all, err := s.states(ctx, readState, []byte(name))
 	if err != nil || len(all) == 0 {
@@ -96,18 +96,17 @@ func (s reads) states(ctx context.Context, st Statement, args ...any) (all []Sta
 	return all, dberr.Classify(rows.Err())
 }
 
-// List returns the states of up to limit names from from to last, in the order of their bytes. The permits of names are
-// not among them: see ListPermits.
+// List implements Reads.
 func (s reads) List(ctx context.Context, from, last string, limit int) ([]State, error) {
 	return s.states(ctx, list, []byte(from), []byte(last), limit)
 }
 
-// ListPermits returns the permits of the names from from to last, in the order of names and tokens.
+// ListPermits implements Reads.
 func (s reads) ListPermits(ctx context.Context, from, last []byte) ([]State, error) {
 	return s.states(ctx, listPermits, from, last)
 }
 
-// NamesOf returns the names and permits that a lease holds: their names, tokens, and which of them are permits.
+// NamesOf implements Reads.
 func (s reads) NamesOf(ctx context.Context, id []byte) ([]State, error) {
 	return s.states(ctx, namesOf, id)
 }
@@ -181,7 +180,7 @@ func LimitOf(permits []State) (limit int) {
 	return limit
 }
 
-// ReadPermits reads the state of a name, and all its permits.
+// ReadPermits implements Reads.
 func (s reads) ReadPermits(ctx context.Context, name string) (state State, err error) {
 	all, err := s.states(ctx, readPermits, []byte(name))
 	if err != nil || len(all) == 0 || all[0].Permit {
