@@ -19,7 +19,8 @@ import (
 type Turn interface {
 	// Try takes the turn of a name, and reports whether it did. It does not wait.
 	Try(ctx context.Context, name string) (bool, error)
-	// Wait takes the turn of a name, and reports whether it did. It waits for at most d, in whole seconds on MySQL.
+	// Wait takes the turn of a name, and reports whether it did. It waits for at most d, in whole seconds on MySQL. A
+	// refusal can hide a grant that came too late: Leave, and the next Wait, give it back.
 	Wait(ctx context.Context, name string, d time.Duration) (bool, error)
 	// Ping shows the server that the session lives.
 	Ping(ctx context.Context) error

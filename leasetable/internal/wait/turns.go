@@ -31,8 +31,8 @@ type turn struct {
 	name    string
 	busy    chan struct{} // has room for one: the goroutine that uses the session
 	session store.Turn    // of that goroutine; nil: none is open
-	used    time.Time     // of that goroutine: when the session was last used
 
+	used      time.Time   // guarded by the mu of Turns: when the session was last used
 	standing  bool        // guarded by the mu of Turns: a slice is under way
 	wanted    bool        // guarded by the mu of Turns: somebody waits for the name, or has acquired it
 	ours      bool        // guarded by the mu of Turns
@@ -106,14 +106,17 @@ func (ts *Turns) check(t *turn) error {
 	if t == nil {
 		return errNoTurn
 	}
+	ts.mu.Lock()
+	due := time.Since(t.used) > pingTurn
+	if due {
+		t.used = time.Now()
+	}
+	ts.mu.Unlock()
+	if !due {
+		return nil
+	}
 	return ts.keeper.Hand(func() {
-		_ = ts.use(t, func(ctx context.Context) error {
-			if time.Since(t.used) < pingTurn {
-				return nil
-			}
-			t.used = time.Now()
-			return t.session.Ping(ctx)
-		})
+		_ = ts.use(t, func(ctx context.Context) error { return t.session.Ping(ctx) }) // after an error the turn is over
 	})
 }
 
@@ -149,9 +152,9 @@ func (ts *Turns) stand(t *turn, d time.Duration) error {
 			ts.mu.Unlock()
 			ours, err = t.session.Wait(ctx, t.name, d)
 		}
-		t.used = time.Now()
 		ts.mu.Lock()
 		defer ts.mu.Unlock()
+		t.used = time.Now()
 		if ours {
 			t.ours, t.owed = t.wanted, !t.wanted
 		}
@@ -297,7 +300,7 @@ func (ts *Turns) Leave(name string) {
 	if t.ours && t.contended {
 		ts.keeper.YieldTo(name)
 	}
-	t.wanted, t.owed, t.ours = false, t.owed || t.ours, false
+	t.wanted, t.owed, t.ours = false, t.owed || t.ours || t.contended, false // a refusal can hide a late grant; see Turn.Wait
 	_ = ts.keeper.Hand(func() { ts.settle(t) }) // a closed Locker has no sessions
 }
 
