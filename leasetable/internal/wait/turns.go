@@ -301,7 +301,7 @@ func (ts *Turns) Leave(name string) {
 		ts.keeper.YieldTo(name)
 	}
 	t.wanted, t.owed, t.ours = false, t.owed || t.ours || t.contended, false // a refusal can hide a late grant; see Turn.Wait
-	_ = ts.keeper.Hand(func() { ts.settle(t) }) // a closed Locker has no sessions
+	_ = ts.keeper.Hand(func() { ts.settle(t) })                              // a closed Locker has no sessions
 }
 
 // GiveUp has nobody stand in a queue for IdleTime: the server has no connection left for others.
