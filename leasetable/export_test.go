@@ -241,3 +241,13 @@ func RenewLease(ctx context.Context, l *Locker, id []byte) {
 
 // Renewing reports whether a statement is running on the connection for renewals.
 func Renewing(l *Locker) bool { return tables(l).Renewals.Stats().InUse > 0 }
+
+// Keep returns a Locker whose leases are in s.
+func Keep(s store.Store, opts ...Option) (*Locker, error) {
+	l, err := configure(opts)
+	if err != nil {
+		return nil, err
+	}
+	l.keepIn(s)
+	return l, nil
+}

@@ -17,6 +17,7 @@ const (
 	maxRunning     = 3
 	maxPace        = 250 * time.Millisecond
 	maxBatchWindow = 500 * time.Microsecond
+	maxStill       = 100 // how often the batch window yields while the clock stands still, as a coarse or a virtual one does
 )
 
 // slow is how long a statement may take before the next request stops waiting for it. The caller holds mu.
@@ -141,10 +142,15 @@ func (p *pair[R, T]) waiting() int { return len(p.queues[0].calls) + len(p.queue
 // The caller holds mu, which is unlocked meanwhile.
 func (q *Queue[R, T]) batchWindow() *Queue[R, T] {
 	q.windowOpen = true
-	for end := time.Now().Add(min(q.pace/4, maxBatchWindow)); q.waiting() < q.size && time.Now().Before(end); {
+	now := time.Now()
+	end := now.Add(min(q.pace/4, maxBatchWindow))
+	for still := 0; q.waiting() < q.size && still < maxStill && now.Before(end); still++ {
 		q.mu.Unlock()
 		runtime.Gosched()
 		q.mu.Lock()
+		if later := time.Now(); later.After(now) {
+			now, still = later, 0
+		}
 	}
 	q.windowOpen = false
 	if first := q.queues[0]; first.running == 0 && len(first.calls) > 0 {

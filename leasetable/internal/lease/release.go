@@ -171,9 +171,9 @@ func (hd holding) releasePermit(ctx context.Context) (freed bool, err error) {
 	})
 }
 
-// free runs a statement that frees a name, and retries it. If an answer is lost, and a retry finds nothing to free
-// while the lease is trusted, an earlier attempt has freed the name (I21). unanswered says that there was such an
-// attempt before.
+// free runs a statement that frees a name, and retries it. If an answer is lost, and a retry finds nothing to free, an
+// earlier attempt has freed the name, or the lease is over meanwhile: that it was held until the release is decided by
+// what was trusted before (I21). unanswered says that there was such an attempt before.
 func (hd holding) free(
 	ctx context.Context, unanswered bool, statement func(context.Context) (int64, error),
 ) (freed bool, err error) {
@@ -186,8 +186,5 @@ func (hd holding) free(
 		freed = n > 0
 		return nil
 	})
-	if trusted, _ := hd.trustedNow(); err == nil && !freed && unanswered && trusted {
-		freed = true
-	}
-	return freed, err
+	return freed || err == nil && unanswered, err
 }

@@ -1,0 +1,131 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/sqllock/sqllock/leasetable/internal/store"
+)
+
+// AcquirePermit implements store.Permits.
+func (s permits) AcquirePermit(ctx context.Context, name string, state store.State, id []byte, limit int) (token int64, err error) {
+	err = s.run(ctx, func(t *Tx) error {
+		if _, there := s.locks[name]; !there && s.kind.Upserts && state.Token != 0 {
+			return nil // next_permit inserts nothing
+		}
+		if err := t.lockRow(ctx, nameKey(name)); err != nil {
+			return err
+		}
+		r, there := s.locks[name]
+		if there && (r.token != state.Token || r.lease != string(state.LeaseID)) {
+			return nil
+		}
+		if !there {
+			r.token = state.Token
+		}
+		now := t.now()
+		r.token++
+		r.lease, r.limited, r.limit = "", true, int64(limit)
+		r.acquired, r.released, r.holdUntil = now, 0, 0
+		t.setName(name, r)
+		set(t, s.Server.permits, permitKey{name, r.token}, permitRow{string(id), int64(limit), now})
+		t.tellPermit(permitKey{name, r.token})
+		token = r.token
+		return nil
+	})
+	return token, err
+}
+
+// ReleasePermit implements store.Permits.
+func (s permits) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (freed int64, err error) {
+	k := permitKey{name, token}
+	err = s.run(ctx, func(t *Tx) error {
+		if _, there := s.Server.permits[k]; !there || !s.kind.LocksFirst && !t.hasPermit(k, id) {
+			return nil
+		}
+		if err := t.lockRow(ctx, permitRowKey(k)); err != nil {
+			return err
+		}
+		freed = t.deletePermit(k, id)
+		return nil
+	})
+	return freed, err
+}
+
+func (t *Tx) hasPermit(k permitKey, lease []byte) bool {
+	p, there := t.server.permits[k]
+	return there && p.lease == string(lease)
+}
+
+func (t *Tx) deletePermit(k permitKey, lease []byte) int64 {
+	if !t.hasPermit(k, lease) {
+		return 0
+	}
+	remove(t, t.server.permits, k)
+	return 1
+}
+
+// ClearPermit implements store.Permits.
+func (s permits) ClearPermit(ctx context.Context, name string, permit store.State) (cleared bool, err error) {
+	k := permitKey{name, permit.Token}
+	err = s.run(ctx, func(t *Tx) error {
+		if t.hasPermit(k, permit.LeaseID) && t.lockable(permitRowKey(k)) {
+			cleared = t.deletePermit(k, permit.LeaseID) > 0
+		}
+		return nil
+	})
+	return cleared, err
+}
+
+// BumpToken implements store.Permits.
+func (s permits) BumpToken(ctx context.Context, name string, token int64) error {
+	return s.run(ctx, func(t *Tx) error {
+		if err := t.lockRow(ctx, nameKey(name)); err != nil {
+			return err
+		}
+		r, there := s.locks[name]
+		switch {
+		case !there:
+			t.setName(name, lockRow{token: token + 1, acquired: t.now()})
+		case r.token == token:
+			r.token++
+			t.setName(name, r)
+		}
+		return nil
+	})
+}
+
+// ForcePermits implements store.Permits.
+func (s permits) ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
+	asRead := func(r lockRow) bool { return r.token == token && r.lease == "" }
+	err = s.run(ctx, func(t *Tx) error {
+		if r, there := s.locks[name]; !there || !s.kind.LocksFirst && !asRead(r) {
+			return nil
+		}
+		if err := t.lockRow(ctx, nameKey(name)); err != nil {
+			return err
+		}
+		if !asRead(s.locks[name]) {
+			return nil
+		}
+		for _, k := range s.permitsOf(name) { // nobody adds one: that changes the row of the name
+			if err := t.lockRow(ctx, permitRowKey(k)); err != nil {
+				return err
+			}
+		}
+		_, err := t.changeLocked(name, nil, asRead, func(r *lockRow) {
+			r.token++
+			r.released = t.now()
+		})
+		told := make(map[string]bool)
+		for _, k := range s.permitsOf(name) {
+			if lease := s.Server.permits[k].lease; !told[lease] {
+				told[lease] = true
+				t.noteChange(lease)
+			}
+			remove(t, s.Server.permits, k)
+		}
+		forced = err == nil
+		return err
+	})
+	return forced, err
+}

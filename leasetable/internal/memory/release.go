@@ -1,0 +1,85 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"github.com/sqllock/sqllock/leasetable/internal/store"
+)
+
+// Release implements store.Releases.
+func (s releases) Release(ctx context.Context, req *store.Request) (got store.Result, err error) {
+	mine := func(r lockRow) bool { return r.mine(string(req.ID), req.Token) }
+	err = s.run(ctx, func(t *Tx) error {
+		_, err := t.change(ctx, req.Name, mine, func(r *lockRow) { got = t.release(req, r) })
+		return err
+	})
+	return got, err
+}
+
+// release frees the name of a row that meets the condition of req.
+func (t *Tx) release(req *store.Request, r *lockRow) store.Result {
+	now := t.now()
+	r.release(now, req.MinHold.Microseconds())
+	t.async = t.server.kind.Async && req.MinHold == 0
+	return store.Result{Token: req.Token, HasWaiter: r.hasWaiter(now)}
+}
+
+// ReleasePatiently implements store.Releases.
+func (s releases) ReleasePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
+	return s.Release(ctx, req)
+}
+
+// ReleaseMany implements store.Releases.
+func (s releases) ReleaseMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
+	freed := make(map[string]store.Result)
+	err := s.run(ctx, func(t *Tx) error {
+		for _, req := range reqs {
+			mine := func(r lockRow) bool { return r.mine(string(req.ID), req.Token) }
+			t.changeUnlocked(req.Name, mine, func(r *lockRow) { freed[req.Name] = t.release(req, r) })
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return freed, nil
+}
+
+// ReleaseByLease implements store.Releases.
+func (s releases) ReleaseByLease(ctx context.Context, name string, id []byte, minHold time.Duration) (freed int64, err error) {
+	heldBy := func(r lockRow) bool { return r.lease == string(id) }
+	err = s.run(ctx, func(t *Tx) error {
+		_, err := t.change(ctx, name, heldBy, func(r *lockRow) {
+			r.release(t.now(), minHold.Microseconds())
+			freed = 1
+		})
+		return err
+	})
+	return freed, err
+}
+
+// Force implements store.Releases.
+func (s releases) Force(ctx context.Context, name string, state store.State) (forced bool, err error) {
+	asRead := func(r lockRow) bool { return r.lease == string(state.LeaseID) && r.token == state.Token }
+	err = s.run(ctx, func(t *Tx) error {
+		forced, err = t.change(ctx, name, asRead, func(r *lockRow) {
+			now := t.now()
+			r.release(now, 0)
+			r.token++
+		})
+		if forced {
+			t.noteChange(string(state.LeaseID))
+		}
+		return err
+	})
+	return forced, err
+}
+
+// noteChange counts up the changes of a lease, if it has a row.
+func (t *Tx) noteChange(lease string) {
+	if l, there := t.server.leases[lease]; there {
+		l.changes++
+		set(t, t.server.leases, lease, l)
+	}
+}

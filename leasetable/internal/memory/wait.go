@@ -1,0 +1,49 @@
+package memory
+
+import (
+	"context"
+	"time"
+)
+
+// NoteWaiter implements store.Waits.
+func (s waits) NoteWaiter(ctx context.Context, name string, since int64, within time.Duration) (noted bool, err error) {
+	held := func(r lockRow) bool { return r.lease != "" }
+	err = s.run(ctx, func(t *Tx) error {
+		if r, there := s.locks[name]; !there || !held(r) {
+			return nil
+		}
+		noted = t.changeUnlocked(name, held, func(r *lockRow) {
+			now := t.now()
+			if !r.hasWaiter(now) || since < r.waiterSince {
+				r.waiterSince = since
+			}
+			r.waiterUntil = now + within.Microseconds()
+		})
+		return nil
+	})
+	return noted, err
+}
+
+// RemoveWaiter implements store.Waits.
+func (s waits) RemoveWaiter(ctx context.Context, name string, since int64) error {
+	noted := func(r lockRow) bool { return r.waiterSince == since }
+	return s.run(ctx, func(t *Tx) error {
+		if r, there := s.locks[name]; there && noted(r) {
+			t.changeUnlocked(name, noted, func(r *lockRow) { r.waiterUntil = 0 })
+		}
+		return nil
+	})
+}
+
+// NoteExclusiveWaiter implements store.Waits.
+func (s waits) NoteExclusiveWaiter(ctx context.Context, name string, us any) error {
+	return s.run(ctx, func(t *Tx) error {
+		_, err := t.change(ctx, name, func(r lockRow) bool { return r.limited }, func(r *lockRow) {
+			r.exclusiveUntil = 0
+			if us != nil {
+				r.exclusiveUntil = t.now() + us.(int64)
+			}
+		})
+		return err
+	})
+}

@@ -1,0 +1,189 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/sqllock/sqllock/leasetable/internal/memory"
+)
+
+// Plan is what a seed chooses.
+type Plan struct {
+	Seed      uint64
+	Kind      memory.Kind
+	TTL       time.Duration
+	Processes int
+	Users     []user
+	Events    []event
+	Faults    []fault // the kinds of faults of calls
+	Rate      int     // how many calls of a thousand have one
+
+	Kept map[callID]bool // the calls that have their faults; nil: all
+}
+
+// user is one goroutine of a process.
+type user struct {
+	process int
+	ops     []op
+}
+
+// op is one use of a name: how it is acquired, what is done with it, and how it is given up.
+type op struct {
+	kind    opKind
+	name    string
+	how     holdKind
+	pause   time.Duration // before
+	wait    time.Duration // a deadline; 0: none
+	hold    time.Duration // after each of the acts
+	minHold time.Duration
+	acts    []act
+	export  time.Duration // instead of a release; 0: none
+}
+
+type opKind int
+
+const (
+	try opKind = iota
+	acquire
+	acquireAll
+	adopt
+	elect
+	reopen
+	opKinds
+)
+
+var opNames = [opKinds]string{"try", "acquire", "acquire all", "adopt", "campaign for", "close and open again"}
+
+type holdKind int
+
+const (
+	whole holdKind = iota
+	share
+	permit // one of two
+)
+
+var holdNames = []string{"", "a share of ", "a permit of "}
+
+type act int
+
+const (
+	guard act = iota
+	extend
+	renew
+	verify
+	attach
+	actKinds
+)
+
+var actNames = [actKinds]string{"guard and write", "extend", "renew", "verify", "set metadata"}
+
+// event is something that happens to the world.
+type event struct {
+	kind    eventKind
+	at      time.Duration
+	process int
+	name    string
+	d       time.Duration
+}
+
+type eventKind int
+
+const (
+	stop eventKind = iota
+	kill
+	cutOff
+	restart
+	lockRow
+	force
+	purge
+	clockBack
+	clockAhead
+	failover
+	eventKinds
+)
+
+var eventNames = [eventKinds]string{
+	"a process is stopped", "a process is killed", "a process is cut off", "the server restarts", "somebody keeps a row locked",
+	"a name is released by force", "leases are purged", "the clock is set back", "the clock is set ahead", "a failover forgets",
+}
+
+var names = []string{"a", "b", "c"}
+
+// NewPlan draws the plan of a seed.
+func NewPlan(seed uint64) *Plan {
+	d := &dice{mix(seed, 1)}
+	p := &Plan{
+		Seed:      seed,
+		Kind:      pick(d, memory.Postgres, memory.Postgres, memory.MySQL, memory.SQLite),
+		TTL:       pick(d, 300*time.Millisecond, 600*time.Millisecond, 1200*time.Millisecond),
+		Processes: 2 + d.n(2),
+	}
+	for f := none + 1; f < faults; f++ {
+		if d.chance(400) {
+			p.Faults = append(p.Faults, f)
+		}
+	}
+	p.Rate = pick(d, 0, 20, 60, 150)
+	p.drawUsers(d)
+	p.drawEvents(d)
+	return p
+}
+
+func (p *Plan) drawUsers(d *dice) {
+	busy := pick(d, time.Millisecond, 20*time.Millisecond, 100*time.Millisecond)
+	spread := 1 + d.n(len(names))
+	kinds := []opKind{try, acquire, acquire}
+	for _, more := range []opKind{acquireAll, adopt, elect, reopen} {
+		if d.chance(350) {
+			kinds = append(kinds, more)
+		}
+	}
+	hows := [][]holdKind{{whole}, {whole}, {whole}}
+	for i := range hows {
+		if d.chance(300) {
+			hows[i] = append(hows[i], pick(d, share, permit))
+		}
+	}
+	exports, keeps := d.chance(300), d.chance(200)
+	for i := range p.Processes * 2 {
+		u := user{process: i % p.Processes}
+		for range 6 + d.n(4) {
+			n := d.n(spread)
+			o := op{kind: pick(d, kinds...), name: names[n], how: pick(d, hows[n]...), pause: d.time(0, busy), hold: d.time(0, busy)}
+			if o.kind == reopen && d.chance(700) {
+				o.kind = try
+			}
+			o.wait = pick(d, 0, d.time(0, 5*busy), d.time(0, 2*p.TTL))
+			if d.chance(60) {
+				o.hold = d.time(0, 3*p.TTL)
+			}
+			for range d.n(3) {
+				o.acts = append(o.acts, pick(d, guard, guard, extend, renew, verify, attach))
+			}
+			if o.how == whole && exports && d.chance(300) {
+				o.export = d.time(200*time.Millisecond, 2*time.Second)
+			}
+			if o.how == whole && keeps && d.chance(300) {
+				o.minHold = d.time(0, p.TTL/2)
+			}
+			u.ops = append(u.ops, o)
+		}
+		p.Users = append(p.Users, u)
+	}
+}
+
+func (p *Plan) drawEvents(d *dice) {
+	var kinds []eventKind
+	for k := range eventKinds {
+		if d.chance(map[eventKind]int{clockAhead: 60, failover: 60, force: 120, kill: 200}[k] + 150*min(1, int(k+1))) {
+			kinds = append(kinds, k)
+		}
+	}
+	if len(kinds) == 0 {
+		return
+	}
+	for range d.n(5) {
+		e := event{kind: pick(d, kinds...), at: d.time(0, pick(d, 100*time.Millisecond, p.TTL, 3*p.TTL)), process: d.n(p.Processes), name: pick(d, names...)}
+		e.d = d.time(0, pick(d, 20*time.Millisecond, p.TTL, 3*p.TTL))
+		p.Events = append(p.Events, e)
+	}
+}

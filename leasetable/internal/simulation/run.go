@@ -1,0 +1,136 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Result is what became of a history.
+type Result struct {
+	Broken   []string // the invariants that were broken, and how
+	Ops      int      // calls of users
+	Schedule []string // what happened, step by step, if it was traced
+	hit      map[callID]bool
+}
+
+// Run runs the history of a plan.
+func Run(t *testing.T, plan *Plan, opener Opener, traced bool) (r Result) {
+	t.Helper()
+	var w *world
+	defer func() {
+		if w == nil {
+			return
+		}
+		if trouble := recover(); trouble != nil { // a goroutine does not end
+			w.fail("goroutines", "%v", trouble)
+		}
+		w.bag.Lock()
+		defer w.bag.Unlock()
+		r = Result{Broken: w.broken, Ops: int(w.ops.Load()), Schedule: w.lines, hit: w.hit}
+	}()
+	synctest.Test(t, func(*testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		w = newWorld(ctx, plan, opener, traced)
+		w.run()
+		cancel()
+		w.running.Wait()
+	})
+	return r
+}
+
+const (
+	patience = 10 * time.Minute // for users whose names are free in the end
+	settling = 20 * time.Second // more than what holds a name after its lease
+)
+
+// run runs the users and the events, and checks what they leave.
+func (w *world) run() {
+	var events, users sync.WaitGroup
+	for _, e := range w.plan.Events {
+		events.Go(func() { w.happen(e) })
+	}
+	for _, u := range w.plan.Users {
+		users.Go(func() { u.run(w.processes[u.process]) })
+	}
+	done := make(chan struct{})
+	go func() {
+		users.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(w.plan.faultTime()):
+	}
+	events.Wait()
+	w.calm.Store(true)
+	select {
+	case <-done:
+	case <-time.After(patience):
+		w.fail("waiting", "a user waits for ever")
+	}
+	w.settle()
+}
+
+// faultTime is for how long calls have faults.
+func (p *Plan) faultTime() time.Duration { return 20 * p.TTL }
+
+// settle checks that nothing is left when all users are done and nothing goes wrong any more.
+func (w *world) settle() {
+	w.mu.Lock()
+	rest := w.longest + settling
+	w.mu.Unlock()
+	w.sleep(w.ctx, rest)
+	plain := w.server.Store()
+	for _, name := range names {
+		state, err := plain.Read(w.ctx, name)
+		if err != nil || state.Taken() {
+			w.fail("I15, I17", "%s is still held, with token %d, by %s and %d permits: %v", name, state.Token, state.Owner, len(state.Together()), err)
+		}
+	}
+	if w.server.Busy() {
+		w.fail("row locks", "somebody keeps a row locked")
+	}
+	var all sync.WaitGroup
+	for _, p := range w.processes {
+		all.Go(func() { w.mustBeUsable(p) })
+	}
+	all.Wait()
+	w.sleep(w.ctx, w.plan.TTL+time.Second)
+	if rows, live := w.server.Leases(); live > 0 {
+		w.fail("I15", "after Close %d of %d leases live", live, rows)
+	}
+	if _, err := plain.Purge(w.ctx, 0, 1000); err != nil {
+		w.fail("I15", "%v", err)
+	}
+	if rows, _ := w.server.Leases(); rows > 0 {
+		w.fail("I15", "%d leases are left after the purge", rows)
+	}
+}
+
+// mustBeUsable checks that a Locker has kept no place in a queue, and closes it.
+func (w *world) mustBeUsable(p *process) {
+	l := p.current()
+	if !p.isKilled() {
+		for _, name := range names {
+			own := fmt.Sprint(name, p.number) // so that processes do not meet
+			for _, n := range []string{own, name} {
+				ctx, cancel := context.WithTimeout(w.ctx, patience)
+				lock, err := l.Acquire(ctx, n)
+				cancel()
+				if err == nil {
+					err = lock.Release(w.ctx)
+				}
+				if err != nil {
+					w.fail("waiting", "process %d cannot acquire and release %s, which is free: %v", p.number, n, err)
+				}
+			}
+		}
+	}
+	if err := l.Close(); err != nil && !p.isKilled() {
+		w.fail("I15", "Close: %v", err)
+	}
+}
