@@ -73,10 +73,14 @@ func (e ending) result(freed bool, err error) error {
 		return notConfirmed(err)
 	case err != nil:
 		mine := e.leaveOrphans(e.MinHold, e.on)
-		if _, ended := e.on.trustedNow(); !mine && ended == nil { // only the lock was lost: a verification had found that out
-			return errTaken
+		if _, ended := e.on.trustedNow(); mine || ended != nil {
+			return notConfirmed(err)
 		}
-		return notConfirmed(err)
+		// A verification has found that the lock is over. An attempt whose answer was lost may have released it.
+		if e.trusted && !dberr.OutcomeKnown(err) {
+			return nil
+		}
+		return errTaken
 	case freed && e.trusted:
 		return nil
 	case freed && errors.Is(e.cause, sqllock.ErrLost):
@@ -186,5 +190,8 @@ func (hd holding) free(
 		freed = n > 0
 		return nil
 	})
+	if err != nil && unanswered && dberr.OutcomeKnown(err) {
+		err = &dberr.Error{Err: err, Transient: true} // what an earlier attempt did is not known
+	}
 	return freed || err == nil && unanswered, err
 }
