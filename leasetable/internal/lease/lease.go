@@ -59,7 +59,8 @@ func (ls *Lease) endClaim() {
 
 // attach ends a claim that took a lock, and adds the lock to the lease. If the lease is over, attach returns why, and
 // the claim goes on until the lock is released (I4, I24). verifications is how many verifications had begun before the
-// claim. If one has begun since, it has missed the lock, which is then verified on its own.
+// claim. One that has begun since has missed the lock, which may have been released by force, and followed by others with
+// higher tokens. So the lock is not given (I12).
 func (ls *Lease) attach(h *Held, verifications int) error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -69,11 +70,11 @@ func (ls *Lease) attach(h *Held, verifications int) error {
 	if !clock.Now().Before(ls.trusted) {
 		return errLate
 	}
+	if ls.verification.count != verifications {
+		return errChanged
+	}
 	ls.claims--
 	ls.locks[h] = struct{}{}
-	if ls.verification.count != verifications {
-		_ = ls.keeper.Start(func() { ls.verification.missed(h) }) // if the Locker is closed, every lock is over
-	}
 	return nil
 }
 

@@ -2,9 +2,11 @@ package lease
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
@@ -66,15 +68,8 @@ func (v *verification) allLocks(now changeMark) {
 	}
 }
 
-// missed verifies a lock that a verification has missed, because the answer to its acquisition was still on its
-// way.
-func (v *verification) missed(h *Held) {
-	if checkSoon(v.keeper.Closing, h) != nil {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		v.done = changeMark{connection: -1} // verify all locks after the next renewal
-	}
-}
+// errChanged is why a claim begins again that a verification has missed.
+var errChanged = fmt.Errorf("%w: locks of its lease may have changed while the answer was under way", sqllock.ErrLost)
 
 func checkSoon(ctx context.Context, h *Held) error {
 	return dberr.Once(ctx, dberr.AttemptTimeout, h.check)
