@@ -8,19 +8,29 @@ help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 # The race detector leaves out SQLite, which is C as Go: it took half of the time. leasetable takes longest, and so comes first.
-GO_TEST = env CGO_ENABLED=1 go test -race -gcflags=modernc.org/...=-race=false -count=1 -timeout 40m
+TEST_FLAGS = -race -gcflags=modernc.org/...=-race=false -count=1 -timeout 40m
+GO_TEST = env CGO_ENABLED=1 go test $(TEST_FLAGS)
 CONFORMANCE = ^(TestConformance|TestSessionLocks|TestCounter)
+
+# Modules of their own, in the workspace adapter/go.work.
+ADAPTERS = $(patsubst adapter/%/go.mod,./%,$(wildcard adapter/*/go.mod))
 
 .PHONY: check
 check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit tests and conformance on the servers that are here
 	go vet ./...
+	go vet -C adapter $(ADAPTERS)
 	$(GOLANGCI_LINT) run --new ./...
-	$(GO_TEST) $$(go list ./... | grep -vE '/(pg|mysql|leasetable|sqltest|schema|cmd/sqllock|internal/(acceptance|examples))$$')
+	$(GO_TEST) $$(go list ./... | grep -vE '/(pg|mysql|leasetable|sqltest|schema|cmd/sqllock|internal/(acceptance|examples|modules))$$')
 	SQLTEST_SKIP=1 ./scripts/with-servers --here $(GO_TEST) -short -run '$(CONFORMANCE)' ./pg ./mysql ./leasetable
 
 .PHONY: test
 test: ## every test, with the race detector, on real servers; gets the servers it needs
 	./scripts/with-servers $(GO_TEST) $(ARGS) ./leasetable ./...
+	$(MAKE) test-adapters
+
+.PHONY: test-adapters
+test-adapters: ## the tests of the adapters for goose, migrate, gocron and cron, on the first servers that there are
+	./scripts/with-servers --first env CGO_ENABLED=1 go test -C adapter $(TEST_FLAGS) $(ARGS) $(ADAPTERS)
 
 .PHONY: mutate
 mutate: ## takes out one condition after the other, and shows that a test turns red; NAMES="a b" for some
@@ -35,14 +45,22 @@ bench: ## what locks cost beside the bare driver, as ratios, and what sqllock ru
 	./scripts/with-servers --first go test -run '^$$' -bench . -benchtime $(BENCHTIME) $(BENCHFLAGS) ./pg ./mysql ./leasetable ./cmd/sqllock
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## words, go vet and golangci-lint
+lint: $(GOLANGCI_LINT) ## words, go vet, golangci-lint and go mod tidy
 	scripts/words
 	go vet ./...
+	go vet -C adapter $(ADAPTERS)
 	$(GOLANGCI_LINT) run ./...
+	cd adapter && ../$(GOLANGCI_LINT) run $(ADAPTERS)
+	go mod tidy -diff
 
 .PHONY: format
 format: $(GOLANGCI_LINT) ## gofumpt and gci
 	$(GOLANGCI_LINT) fmt ./...
+
+.PHONY: tidy
+tidy: ## go mod tidy, in every module; the adapters get the core of this working copy
+	go mod tidy
+	go run ./internal/modules/tidy
 
 .PHONY: images
 images: ## Docker images of the servers from Debian packages, where there is no registry

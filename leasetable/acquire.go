@@ -32,12 +32,12 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Op
 // claims the name with ends first, Acquire tries again with a new one. If the answer to an attempt is lost, Acquire
 // gives back what that attempt may have acquired.
 //
-// While the name is held, Acquire polls it with a read, which writes nothing, after pauses that grow to about 50 ms.
-// So it may acquire the name that much later than it was released. On PostgreSQL, with pgx and without a pooler, a
-// release wakes waiters. Polling only detects expiry and forced release there.
-//
 // The goroutines of one Locker wait in a queue in memory, first come first served, and hand the name over to each
-// other. Only the first in the queue polls. Among several processes, the one that has waited longest goes first.
+// other. Only the first in the queue waits for other processes. On PostgreSQL, MySQL and MariaDB it stands in the
+// server's own lock queue, on a connection of its own, so that processes are served in the order of their arrival, and
+// the first of them polls the row. On SQLite, behind a pooler, with a PostgreSQL driver other than pgx, on Galera, and
+// for more than seven names at a time, each process polls with a read, which writes nothing, after pauses that grow to
+// about 50 ms, in no order.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (*Lease, error) {
 	return l.acquire(ctx, acquiring, name, opts, (*attempt).wait)
 }
@@ -70,7 +70,7 @@ func (l *Locker) acquire(
 	}
 	began := time.Now()
 	a := &attempt{Locker: l, Keeper: l.keeper, name: name, choice: c, ctx: ctx, began: began}
-	a.waiter = wait.Waiter{Keeper: l.keeper, Notifier: l.notifier, Name: name, Wants: c.Wants}
+	a.waiter = wait.Waiter{Keeper: l.keeper, Turns: l.turns, Name: name, Wants: c.Wants, Began: began}
 	err = errors.Join(lockname.Check(name), err, checkTTL(c.ttl), context.Cause(ctx))
 	var lock *lease.Held
 	if err == nil {
@@ -105,10 +105,11 @@ func (a *attempt) try() (*lease.Held, error) {
 
 // enterQueue notes that the attempt is at the head of the name's wait queue.
 func (a *attempt) enterQueue() {
-	k, name, permit := a.Keeper, a.name, a.Permit() // not a itself: the lock keeps the function, and a is larger than a lock
+	k, turns, name, permit := a.Keeper, a.turns, a.name, a.Permit() // not a itself: the lock keeps the function, and a is larger than a lock
 	var left atomic.Bool
 	a.leaveQueue = func() {
 		if left.CompareAndSwap(false, true) {
+			turns.Leave(name)
 			k.LeaveQueue(name, permit)
 		}
 	}

@@ -124,8 +124,8 @@
 // # What it costs
 //
 // A Locker opens its own connections, like those of the *sql.DB or connector that it is made from: at most six for its
-// statements, one for renewals, which nothing else can delay, and on PostgreSQL, while goroutines wait for other
-// processes, one that receives notifications of releases.
+// statements, one for renewals, which nothing else can delay, and while goroutines wait for other processes one for
+// each name, at most seven, which stands in the server's own lock queue.
 //
 // One connection is enough. If the server has no other one, or opening it takes longer than a second, statements borrow
 // the connection for renewals one after the other. There they wait only briefly for locked rows, and let a renewal go
@@ -145,7 +145,7 @@
 //
 // # Poolers
 //
-// A Locker works behind a transaction pooler with the plain URL, but receives no notifications of releases there. On a
+// A Locker works behind a transaction pooler with the plain URL, but cannot stand in the server's queue there: waiters poll. On a
 // pgx connection that is not known to lead to PostgreSQL itself, it prepares no statement. A driver that wraps pgx
 // hides that it is pgx, and needs default_query_exec_mode=exec in its URL. For [Lease.Guard] the connection of the
 // caller needs it, too, unless the pooler keeps prepared statements.

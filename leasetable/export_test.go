@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
+	"github.com/sqllock/sqllock/leasetable/internal/wait"
 )
 
 // tables returns the store of l.
@@ -31,27 +32,22 @@ func Spoil(l *Locker) {
 	tables(l).Texts["taken_many"] = store.Prepared{Text: "SELECT name, token FROM sqllock_nowhere WHERE name = ?"}
 }
 
-// LookNoMore makes a subscribed notifier not poll for an hour.
-func LookNoMore(l *Locker) { l.notifier.Pause = time.Hour }
+// HasTurn reports whether l is the first to look whether the name is free.
+func HasTurn(l *Locker, name string) bool { return l.turns.Ours(name) }
 
-// Hears reports whether l is subscribed to releases.
-func Hears(l *Locker) bool { return l.notifier.Subscribed() }
-
-// Listen registers a listener for name, like a goroutine that polls.
-func Listen(l *Locker, name string) (stop func()) {
-	_, stop = l.notifier.Listen(name)
-	return stop
-}
-
-// Waits reports whether a goroutine of l polls for name.
+// Waits reports whether a goroutine of l wants the name.
 func Waits(l *Locker, name string) bool {
-	return l.notifier.Waits(name)
+	if l.keeper.Queue.Try(name) {
+		l.keeper.Queue.Done(name)
+		return false
+	}
+	return true
 }
 
 // OrphanPermits returns the number of orphan permits that a lost response may have left.
 func OrphanPermits(l *Locker) (n int) {
 	for _, ls := range l.keeper.EveryLease() {
-		n += ls.OrphanPermits()
+		n += ls.Orphans.Permits()
 	}
 	return n
 }
@@ -187,7 +183,10 @@ func KnowsSocket(t *testing.T, l *Locker) (known bool) {
 }
 
 // LockerOf returns a Locker with the leases of the Locker of le.
-func LockerOf(le *Lease) *Locker { return &Locker{keeper: le.held.Keeper, ttl: 15 * time.Second} }
+func LockerOf(le *Lease) *Locker {
+	k := le.held.Keeper
+	return &Locker{keeper: k, turns: wait.NewTurns(k), ttl: 15 * time.Second}
+}
 
 // TakeLate tries to acquire a permit of a name with a limit of one, after the claim was abandoned, from the state read
 // before. It returns the token, or 0.
@@ -233,7 +232,7 @@ func RenewLease(ctx context.Context, l *Locker, id []byte) {
 	for _, ls := range l.keeper.EveryLease() {
 		if bytes.Equal(ls.ID, id) {
 			go func() { // the lock reports a loss
-				for ls.RenewNow(ctx) != nil && l.keeper.Closing.Err() == nil && backoff.Sleep(ctx, backoff.Last) == nil {
+				for ls.Renewals.Now(ctx) != nil && l.keeper.Closing.Err() == nil && backoff.Sleep(ctx, backoff.Last) == nil {
 				}
 			}()
 		}

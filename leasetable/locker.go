@@ -16,6 +16,7 @@ import (
 	"github.com/sqllock/sqllock/internal/lockname"
 	"github.com/sqllock/sqllock/internal/observe"
 	"github.com/sqllock/sqllock/internal/trouble"
+	"github.com/sqllock/sqllock/leasetable/internal/conn"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
 	"github.com/sqllock/sqllock/leasetable/internal/permit"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
@@ -29,13 +30,13 @@ type Locker struct {
 	dialect schema.Dialect
 	tables  schema.Tables
 	ttl     time.Duration
-	durable bool // releases are committed as durably as acquisitions
+	options store.Options
 	owner   string
 	events  observe.Sink
 
-	notifier *wait.Notifier
-	permits  permit.Claims
-	outage   trouble.Trouble // with the database
+	turns   *wait.Turns
+	permits permit.Claims
+	outage  trouble.Trouble // with the database
 }
 
 var _ sqllock.Acquirer[*Lease] = (*Locker)(nil)
@@ -75,7 +76,16 @@ func WithHook(hook func(context.Context, sqllock.Event)) Option {
 // crash or a failover of the server can then forget the latest releases. The Locker frees those names when it
 // reconnects. If its process has ended meanwhile, they are free when they expire.
 func WithDurableRelease() Option {
-	return func(l *Locker) { l.durable = true }
+	return func(l *Locker) { l.options.Durable = true }
+}
+
+// WithMaxConnections sets how many connections the Locker opens at most. The default is 14, the least 1. One is for
+// renewals, half of them are for waits, at most six for all else, and more than 14 are never opened. With one or two,
+// everything goes on the connection for renewals, one statement after the other. With fewer than eight, a name whose row
+// somebody keeps locked can delay others by some seconds. Waits for more names than there are connections for waits
+// poll; see [Locker.Acquire].
+func WithMaxConnections(n int) Option {
+	return func(l *Locker) { l.options.Most = conn.Limit(n) }
 }
 
 // WithTables sets the prefix and the schema of the tables.
@@ -98,7 +108,7 @@ func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
 			return nil, err
 		}
 	}
-	s, err := store.New(c, l.dialect, l.tables, l.durable)
+	s, err := store.New(c, l.dialect, l.tables, l.options)
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +121,16 @@ func configure(opts []Option) (*Locker, error) {
 	l := &Locker{
 		ttl:   15 * time.Second,
 		owner: filepath.Base(os.Args[0]),
+
+		options: store.Options{Most: conn.DefaultLimit},
 	}
 	for _, opt := range opts {
 		opt(l)
 	}
 	l.owner = truncate(l.owner)
+	if l.options.Most < 1 {
+		return nil, fmt.Errorf("leasetable: WithMaxConnections(%d): a Locker needs at least one connection", l.options.Most)
+	}
 	return l, checkTTL(l.ttl)
 }
 
@@ -125,8 +140,8 @@ func (l *Locker) keepIn(s store.Store) {
 	l.events.Locker = l.identity
 	l.keeper = lease.NewKeeper(s, lease.Holder{Owner: l.owner, Host: truncate(host)}, l.events)
 	l.permits.Keeper = l.keeper
-	l.notifier = wait.NewNotifier(l.keeper)
-	s.Lend(l.keeper.RenewalNeeds, l.notifier.GiveUp)
+	l.turns = wait.NewTurns(l.keeper)
+	s.Lend(l.keeper.RenewalNeeds, l.turns.GiveUp)
 }
 
 // identity returns the identity of l for its events.
@@ -150,7 +165,10 @@ func checkTTL(ttl time.Duration) error {
 // Close ends the Locker's leases and so frees their locks. The contexts of the locks end with sqllock.ErrClosed, and
 // calls under way fail with it. If the database does not answer within a few seconds, the locks are free when they
 // expire. Closing again is harmless.
-func (l *Locker) Close() error { return l.keeper.Close() }
+func (l *Locker) Close() error {
+	defer l.turns.Close()
+	return l.keeper.Close()
+}
 
 func (l *Locker) inspect(ctx context.Context, name string, opts ...sqllock.Option) (store.State, error) {
 	_, err := choose(opts)

@@ -37,8 +37,8 @@ func TestLeasesWorkBehindATransactionPooler(t *testing.T) {
 	// Renewals continue beyond the TTL.
 	eventually(t, func() bool { return count(t, db, "SELECT max(renewals) FROM sqllock_lease") >= 4 })
 	mustBeHeld(t, direct, "x")
-	if leasetable.Hears(waiter) { // a session that listens could serve another client at the next moment
-		t.Error("somebody listens behind a pooler")
+	if leasetable.HasTurn(waiter, "x") { // a session with a turn could serve another client at the next moment
+		t.Error("somebody has a turn behind a pooler")
 	}
 	// The transaction belongs to the application, which must set this parameter itself.
 	tx, err := open(t, "pgx", dsn+"&default_query_exec_mode=exec").BeginTxx(t.Context(), nil)

@@ -2,13 +2,10 @@ package leasetable_test
 
 import (
 	"context"
-	"encoding/hex"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
@@ -34,86 +31,82 @@ func acquiring(l *leasetable.Locker, name string) <-chan *leasetable.Lease {
 	return got
 }
 
-// I36.
-func TestAReleaseWakesWhoWaitsInAnotherProcess(t *testing.T) {
+// Who acquires a name with its turn keeps the turn until the release, and then the server wakes the next one. I36.
+func TestATurnGoesWithTheName(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
-	db := withTables(t, sqltest.Postgres(t))
-	lockers := []*leasetable.Locker{newLocker(t, db.DB), newLocker(t, db.DB)}
-	for _, l := range lockers {
-		leasetable.LookNoMore(l)
-	}
-	held := take(t, lockers[0], "x")
-	for i := range 20 { // by polling alone it would take an hour, except for each waiter's first read
-		next := acquiring(lockers[(i+1)%2], "x")
-		eventually(t, func() bool { return wanted(t, db) && leasetable.Hears(lockers[(i+1)%2]) })
-		if err := held.Release(t.Context()); err != nil {
-			t.Error(err)
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		lockers := []*leasetable.Locker{newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB, leasetable.WithTTL(time.Hour))}
+		held := take(t, lockers[1], "x")
+		first := acquiring(lockers[0], "x")
+		eventually(t, func() bool { return leasetable.HasTurn(lockers[0], "x") })
+		release(t, held)
+		held = <-first
+		for i := range 10 {
+			has, waits := lockers[i%2], lockers[(i+1)%2]
+			next := acquiring(waits, "x")
+			eventually(t, func() bool { return leasetable.Waits(waits, "x") })
+			if i == 0 && !leasetable.HasTurn(has, "x") {
+				t.Error("the holder, who has waited for the name, has given its turn back")
+			}
+			release(t, held)
+			if held = <-next; held == nil {
+				t.Fatal("the waiter failed")
+			}
 		}
-		select {
-		case held = <-next:
-		case <-time.After(time.Minute):
-			t.Fatal("nobody was woken")
+		release(t, held)
+		for _, l := range lockers {
+			eventually(t, func() bool { return !leasetable.HasTurn(l, "x") })
 		}
-		if held == nil {
+	})
+}
+
+// The turn of a name that is held for long is given back, and with it a connection. I36.
+func TestWhoHoldsANameForLongGivesItsTurnBack(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		a, b, c := newLocker(t, db.DB), newLocker(t, db.DB), newLocker(t, db.DB)
+		held := take(t, a, "x")
+		next := acquiring(b, "x")
+		eventually(t, func() bool { return leasetable.HasTurn(b, "x") })
+		release(t, held)
+		held = <-next
+		last := acquiring(c, "x")
+		eventually(t, func() bool { return leasetable.HasTurn(c, "x") })
+		release(t, held)
+		release(t, <-last)
+	})
+}
+
+// Who has the turn is cut off, and does not look. I36.
+func TestWhoHasTheTurnAndDoesNotLookKeepsNobodyOut(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		cable := locktest.NewCable(t, "127.0.0.1", addressOf(db))
+		dsn := strings.Replace(db.DSN, addressOf(db), cable.Address(), 1)
+		a, b, c := newLocker(t, db.DB), newLocker(t, open(t, db.DriverName(), dsn)), newLocker(t, db.DB)
+		held := take(t, a, "x")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _, _ = b.Acquire(ctx, "x") }()
+		eventually(t, func() bool { return leasetable.HasTurn(b, "x") })
+		next := acquiring(c, "x")
+		eventually(t, func() bool { return leasetable.Waits(c, "x") })
+		cable.Cut()
+		defer cable.Heal()
+		release(t, held)
+		lock := <-next
+		if lock == nil {
 			t.Fatal("the waiter failed")
 		}
-	}
-	if err := held.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+		release(t, lock)
+	})
 }
 
-// durably has the options for releases that wait for the disk, and for those that do not.
-var durably = map[string][]leasetable.Option{"by default": nil, "durably": {leasetable.WithDurableRelease()}}
-
-func TestOnlyAReleaseThatSomebodyWaitsForNotifies(t *testing.T) {
-	t.Parallel()
-	locktest.OncePerEngine(t)
-	for name, opts := range durably {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			db := withTables(t, sqltest.Postgres(t))
-			conn, err := pgx.Connect(t.Context(), db.DSN)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close(context.Background())
-			if _, err := conn.Exec(t.Context(), "LISTEN sqllock"); err != nil {
-				t.Fatal(err)
-			}
-			heard := func() string {
-				t.Helper()
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				n, err := conn.WaitForNotification(ctx)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return n.Payload
-			}
-			l := newLocker(t, db.DB, opts...)
-			for range 2 { // the second time its token is known
-				release(t, take(t, l, "x"))
-			}
-			run(t, db, "SELECT pg_notify('sqllock', 'the end')")
-			if said := heard(); said != "the end" {
-				t.Errorf("a release that nobody waits for says %q", said)
-			}
-			for range 2 {
-				lease := take(t, l, "x")
-				run(t, db, "UPDATE sqllock_lock SET waiter_until = now() + interval '1 minute', waiter_since = 42")
-				release(t, lease)
-				if said, want := heard(), "42 "+hex.EncodeToString([]byte("x")); said != want {
-					t.Errorf("a release that somebody waits for says %q; want %q", said, want)
-				}
-			}
-		})
-	}
-}
-
-// If no notification arrives, polling detects the release. I35.
-func TestAWaiterThatHearsNothingGetsTheLockAllTheSame(t *testing.T) {
+// I35.
+func TestANameThatIsFreedByHandIsFound(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
@@ -121,21 +114,12 @@ func TestAWaiterThatHearsNothingGetsTheLockAllTheSame(t *testing.T) {
 		lease := take(t, a, "x")
 		next := acquiring(b, "x")
 		eventually(t, func() bool { return wanted(t, db) })
-		if db.Engine == sqltest.EnginePostgres {
-			eventually(t, func() bool { return leasetable.Hears(b) })
+		run(t, db, "UPDATE sqllock_lock SET lease_id = NULL WHERE lease_id IS NOT NULL")
+		lock := <-next
+		if lock == nil {
+			t.Fatal("the waiter failed")
 		}
-		run(t, db, "UPDATE sqllock_lock SET lease_id = NULL WHERE lease_id IS NOT NULL") // a manual release
-		select {
-		case lock := <-next:
-			if lock == nil {
-				t.Fatal("the waiter failed")
-			}
-			if err := lock.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
-		case <-time.After(time.Minute):
-			t.Fatal("the waiter did not look")
-		}
+		release(t, lock)
 		_ = lease.Release(t.Context()) // it was lost
 	})
 }
@@ -183,7 +167,7 @@ func TestAProcessThatTakesALockAgainAndAgainGivesWay(t *testing.T) {
 }
 
 // The noted waiter, since 42, never comes.
-func TestWhoHadANameLastLooksForSomebodyElseWhoTakesIt(t *testing.T) {
+func TestWhoYieldsDoesNotWaitForWhoIsGone(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
@@ -191,24 +175,15 @@ func TestWhoHadANameLastLooksForSomebodyElseWhoTakesIt(t *testing.T) {
 		if db.Engine == sqltest.EngineSQLite {
 			until = "7258118400000000"
 		}
-		counted, statements := counting(t, db)
-		l := newLocker(t, counted, leasetable.WithTTL(time.Minute))
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Minute))
 		held := take(t, l, "x")
 		run(t, db, "UPDATE sqllock_lock SET waiter_since = 42, waiter_until = "+until)
-		if err := held.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
-		before := statements.n.Load()
+		release(t, held)
 		again := <-acquiring(l, "x")
 		if again == nil {
-			t.Fatal("it waits for ever for one who is gone")
+			t.Fatal("the waiter failed")
 		}
-		if n := statements.n.Load() - before; n < 3 {
-			t.Errorf("it has the name again by %d statements; want two looks and a claim", n)
-		}
-		if err := again.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		release(t, again)
 	})
 }
 
@@ -276,23 +251,6 @@ func TestReleasesAreDurableWhereTheyMustBe(t *testing.T) {
 		if !strings.EqualFold(got, test.want) {
 			t.Errorf("%s a release is committed with synchronous_commit %s; want %s", name, got, test.want)
 		}
-	}
-}
-
-// A waiter whose claim continues in the background may stop listening after the next waiter has begun to listen.
-func TestAWaiterThatStopsListeningLeavesTheNextOneItsEars(t *testing.T) {
-	t.Parallel()
-	locktest.OncePerEngine(t)
-	l := newLocker(t, withTables(t, sqltest.Postgres(t)).DB)
-	gone := leasetable.Listen(l, "x")
-	next := leasetable.Listen(l, "x")
-	gone()
-	if !leasetable.Waits(l, "x") {
-		t.Error("nobody listens any more")
-	}
-	next()
-	if leasetable.Waits(l, "x") {
-		t.Error("somebody listens still")
 	}
 }
 

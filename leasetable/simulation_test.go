@@ -18,7 +18,7 @@ const (
 	seedsEnv = "SQLLOCK_SIMULATE_SEEDS"
 	seedEnv  = "SQLLOCK_SIMULATE_SEED"
 
-	shrinkEnv = "SQLLOCK_SIMULATE_SHRINK" // for so many seconds the history that failed is shortened
+	shrinkEnv = "SQLLOCK_SIMULATE_SHRINK" // for how many seconds the history that failed is shortened
 )
 
 const (
@@ -51,11 +51,13 @@ func TestSimulation(t *testing.T) {
 	if n, ok := number(shrinkEnv); ok {
 		within = time.Duration(n) * time.Second
 	}
-	if within == 0 {
-		return
+	plan := s.Failed
+	if within > 0 {
+		plan, _ = simulation.Shrink(t, plan, s.Result, leasetable.Keep, within)
 	}
-	plan, _ := simulation.Shrink(t, s.Failed, s.Result, leasetable.Keep, within)
-	t.Log(historyOf(t, plan))
+	if within > 0 || s.Count == 1 {
+		t.Log(historyOf(t, plan))
+	}
 }
 
 // number is a variable of the environment that is a number.
@@ -64,10 +66,10 @@ func number(name string) (n uint64, set bool) {
 	return n, err == nil
 }
 
-// historyOf runs a plan until it breaks an invariant, ten times at most, and returns what happened.
+// historyOf runs a plan until it breaks an invariant, a hundred times at most, and returns what happened.
 func historyOf(t *testing.T, plan *simulation.Plan) string {
 	t.Helper()
-	for range 10 {
+	for range 100 {
 		if r := simulation.Run(t, plan, leasetable.Keep, true); len(r.Broken) > 0 {
 			return fmt.Sprintf("a shorter history:\n%v\n%s\n\n%s", plan, strings.Join(r.Schedule, "\n"), strings.Join(r.Broken, "\n"))
 		}

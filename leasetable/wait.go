@@ -34,7 +34,7 @@ func (a *attempt) wait() (lock *lease.Held, err error) {
 		return a.leaveUnlessHeld(a.receiveHandoff(h))
 	}
 	if !h.RetryNow { // other processes have their chance first
-		if a.waiter.Yielded, err = a.Yields.Wait(a.ctx, a.name); err != nil {
+		if a.waiter.Yielded, err = a.Yields.Wait(a.ctx, a.name, a.Store.HasTurns()); err != nil {
 			return a.leaveUnlessHeld(nil, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, err))
 		}
 	}
@@ -82,17 +82,14 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 			a.waiter.Withdraw()
 		}
 	}()
-	if a.waiter.Yielded {
-		lock, err = a.readAndClaim()
-	} else {
+	if came := a.waiter.Queue(a.ctx); came || !a.waiter.Yielded {
 		lock, err = a.claim()
+	} else {
+		lock, err = a.readAndClaim()
 	}
 	if a.abandoned {
 		return nil, err
 	}
-	var heard <-chan int64
-	stop := func() {}
-	defer func() { stop() }()
 	var held *sqllock.HeldError // nil unless the last answer was that the name is held
 	var outage trouble.Pause
 	for pause := backoff.First; err != nil; pause = a.waiter.Longer(pause) {
@@ -100,9 +97,6 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 		rest := time.Duration(0)
 		switch {
 		case errors.As(err, &now):
-			if heard == nil {
-				heard, stop = a.notifier.Listen(a.name)
-			}
 			held, outage, a.waited = now, 0, true
 			a.outage.Over()
 			if a.early && a.waiter.Outlasts(a.ctx, a.waiter.Holding.State) {
@@ -120,45 +114,35 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 			}
 			a.LeaveReadOnly(err)
 			held, a.waited = nil, true
-			stop() // the connection of the notifier may have ended, too
-			heard, stop = nil, func() {}
 			rest, pause = outage.Next(), backoff.First
 		}
-		first := false
-		if now == nil || a.waiter.Announce(a.ctx) == nil {
-			if a.waiter.Next() {
-				pause = backoff.First
-			}
-			if rest == 0 {
-				rest = backoff.Jitter(pause)
-			}
-			if first, err = a.waiter.Pause(a.ctx, heard, a.waiter.Holding.UntilExpiry(rest)); err != nil {
-				return nil, a.stillHeld(held, err)
-			}
+		came := false
+		switch {
+		case rest != 0: // an outage
+			err = backoff.Sleep(a.ctx, rest)
+		case now == nil || a.waiter.Announce(a.ctx) == nil:
+			came, err = a.waiter.Pause(a.ctx, backoff.Jitter(pause))
+		default:
+			err = nil
 		}
-		if first {
+		if err != nil {
+			return nil, a.stillHeld(held, err)
+		}
+		if came { // the process that had the turn has just released the name
+			pause = backoff.First / 10
 			lock, err = a.claim()
 		} else {
 			lock, err = a.readAndClaim()
 		}
 	}
 	a.outage.Over()
+	lock.HasWaiter = a.turns.Hold(a.name)
 	return lock, nil
 }
 
-// readAndClaim claims the name unless a read, which writes nothing, finds it held (I35). If another process has waited
-// longer, readAndClaim gives it the time to acquire the name first, once.
+// readAndClaim claims the name unless a read, which writes nothing, finds it held (I35).
 func (a *attempt) readAndClaim() (*lease.Held, error) {
 	state, err := a.read()
-	for err == nil && !state.Taken() && a.waiter.YieldsTo(state) {
-		free := state
-		if err = a.waiter.Yield(a.ctx); err == nil {
-			state, err = a.read()
-		}
-		if err == nil && state.Token == free.Token {
-			a.waiter.Absent = free.WaiterUS
-		}
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package pg
 import (
 	"context"
 	"fmt"
-	"math/bits"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -45,11 +44,10 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited time.Durati
 	return err
 }
 
-// sliceOf returns the length of a slice of a wait that has taken so long already: from 150 ms for a new one to 400 ms
-// after half a minute, and up to an eighth more or less, so that waits do not fall into step (I47).
+// sliceOf returns the length of a slice of a wait that has taken so long already: from 150 ms for a new one to 1.2 s
+// after ten seconds, and up to an eighth more or less, so that waits do not fall into step (I47).
 func sliceOf(waited time.Duration) time.Duration {
-	slice := 150*time.Millisecond + time.Duration(bits.Len64(uint64(waited/(500*time.Millisecond))))*42*time.Millisecond
-	slice = min(slice, 400*time.Millisecond)
+	slice := min(150*time.Millisecond+waited/8, 1200*time.Millisecond)
 	return slice*7/8 + rand.N(slice/4) //nolint:gosec // jitter
 }
 

@@ -1,2 +1,3 @@
-// Package examples compiles the Go code of the README. It contains only tests.
+// Package examples compiles the Go code of the README, but for that of the adapters, which they compile themselves. It
+// contains only tests.
 package examples

@@ -36,6 +36,7 @@ func (s *session[K]) enqueue(ctx context.Context, calls []*call[K]) (lent bool, 
 	}
 	lent = calls[0].work == nil && s.mayLend(ctx)
 	s.pending += len(calls)
+	s.used = time.Now()
 	if lent {
 		s.lent = true
 		return true, nil

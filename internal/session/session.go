@@ -38,6 +38,7 @@ func start[K comparable](conn Conn[K], config Config[K], dedicated bool, sent ti
 			done:   make(chan struct{}),
 			held:   make(map[K]*lock[K]),
 			alone:  true,
+			used:   time.Now(),
 		},
 		conn:      conn,
 		dedicated: dedicated,
@@ -136,8 +137,31 @@ func (s *session[K]) markEnded(err error) (locks int, first bool) {
 	if s.err != nil {
 		return 0, false
 	}
-	s.err = err
 	locks = len(s.held)
+	s.fail(err)
+	return locks, true
+}
+
+// endUnused ends a session that holds nothing and has done nothing for parkTime. A caller that was about to use it looks
+// for another one.
+func (s *session[K]) endUnused() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil || s.lent || len(s.held)+s.moving+s.pending > 0 || time.Since(s.used) < parkTime {
+		return
+	}
+	s.fail(errUnused)
+	if s.interrupt != nil {
+		s.interrupt()
+	}
+}
+
+// errUnused is the error of a session that ended because nobody needed it.
+var errUnused = errors.New("the session is not in use")
+
+// fail ends the session and every lock on it. The caller holds mu.
+func (s *session[K]) fail(err error) {
+	s.err = err
 	for _, lock := range s.held {
 		lock.End(s.lost())
 		lock.l.queue.Done(lock.want.Key)
@@ -150,5 +174,4 @@ func (s *session[K]) markEnded(err error) (locks int, first bool) {
 	}
 	s.queue = nil
 	s.ring()
-	return locks, true
 }

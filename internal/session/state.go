@@ -23,6 +23,7 @@ type state[K comparable] struct {
 	held      map[K]*lock[K]     // guarded by mu
 	moving    int                // guarded by mu: keys that the session holds without a lock: being handed off or given back
 	pending   int                // guarded by mu: calls that were not answered yet
+	used      time.Time          // guarded by mu: when a call last came
 	interrupt context.CancelFunc // guarded by mu: ends the current watch
 	stopped   bool               // guarded by mu: stop was called
 	waiting   time.Time          // guarded by mu: since when the goroutine waits for the bell; zero when it does not

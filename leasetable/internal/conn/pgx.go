@@ -32,19 +32,6 @@ func serverOf(conn reflect.Value) (server pgxServer, ok bool) {
 	return reflect.TypeAssert[pgxServer](conn.MethodByName("PgConn").Call(nil)[0])
 }
 
-// waiterOf returns a function that waits for a notification on a pgx connection.
-func waiterOf(dc driver.Conn) func(ctx context.Context) (payload string, err error) {
-	conn, _ := pgxConn(dc)
-	wait := conn.MethodByName("WaitForNotification")
-	return func(ctx context.Context) (string, error) {
-		out := wait.Call([]reflect.Value{reflect.ValueOf(ctx)})
-		if err, _ := reflect.TypeAssert[error](out[1]); err != nil {
-			return "", err
-		}
-		return out[0].Elem().FieldByName("Payload").String(), nil
-	}
-}
-
 // isDirect reports whether a connection is known to lead to PostgreSQL itself, and not to a pooler: the process that
 // serves it is the one that was reported to the client at connect. For such a session lookUpByIndexIn returns true.
 func isDirect(ctx context.Context, dc driver.Conn) (bool, error) {

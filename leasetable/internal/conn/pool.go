@@ -41,11 +41,22 @@ type findings struct {
 	mariadb      atomic.Bool  // they lead to MariaDB
 }
 
-// WorkConns is how many connections work can have.
+// Limit is how many connections a Locker may have: one for renewals, half of them for turns, the others for work.
+type Limit int
+
+// DefaultLimit leaves work six connections.
+const DefaultLimit Limit = 14
+
 const (
-	WorkConns    = 6
+	workConns    = 6 // at most, and at the default limit
 	renewalConns = 1
 )
+
+// Turns is how many of the connections may stand in the server's queue.
+func (n Limit) Turns() int { return min(int(n)/2, int(DefaultLimit)/2) }
+
+// Work is how many of the connections are for work. If there are none, work borrows the connection for renewals.
+func (n Limit) Work() int { return max(0, min(int(n)-renewalConns-n.Turns(), workConns)) }
 
 // IdleTime is for how long an unused connection is kept: other programs may have none.
 const IdleTime = 5 * time.Second
@@ -55,8 +66,8 @@ func (p *Pool) open(c driver.Connector, d schema.Dialect, conns int) {
 	p.dialer = newDialer(settled.settle)
 	p.dialect, p.Conns = d, conns
 	db := sql.OpenDB(settled)
-	db.SetMaxOpenConns(conns)
-	db.SetMaxIdleConns(conns)
+	db.SetMaxOpenConns(max(conns, 1)) // 0 would mean no limit; see settledConnector.Connect
+	db.SetMaxIdleConns(max(conns, 1))
 	p.DB = sqlx.NewDb(db, "") // nothing is bound by name
 }
 
@@ -64,7 +75,7 @@ func (p *Pool) open(c driver.Connector, d schema.Dialect, conns int) {
 func (p *Pool) giveBack() {
 	p.dialer.drop()
 	p.SetMaxIdleConns(0)
-	p.SetMaxIdleConns(p.Conns)
+	p.SetMaxIdleConns(max(p.Conns, 1))
 }
 
 // settings make every connection behave alike, whatever the DSN or the server's defaults say. On PostgreSQL a session
@@ -103,6 +114,8 @@ func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, errNotLent
 	case p.borrowsFirst(): //nolint:contextcheck // the dial outlasts its callers
 		return p.borrow(driver.ErrBadConn)
+	case p.Conns == 0:
+		return p.borrow(errAlone)
 	}
 	if err := p.refused(); err != nil {
 		return p.borrow(err)
@@ -131,11 +144,14 @@ func (p *Pool) narrow() bool {
 	}
 	p.SetMaxOpenConns(n)
 	time.AfterFunc(IdleTime, func() {
-		p.SetMaxOpenConns(p.Conns)
-		p.SetMaxIdleConns(p.Conns)
+		p.SetMaxOpenConns(max(p.Conns, 1))
+		p.SetMaxIdleConns(max(p.Conns, 1))
 	})
 	return true
 }
+
+// errAlone is the error of work that may have no connection of its own, when that for renewals is not lent.
+var errAlone = &dberr.Error{Err: fmt.Errorf("%w: renewals need the only connection that this Locker may have", dberr.ErrSlow), OutcomeKnown: true, Transient: true}
 
 // Close implements io.Closer, which database/sql calls when the pool is closed.
 func (s *settledConnector) Close() error {

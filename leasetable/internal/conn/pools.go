@@ -1,13 +1,11 @@
 package conn
 
 import (
-	"context"
 	"database/sql/driver"
 	"errors"
 	"time"
 
 	"github.com/sqllock/sqllock/internal/connector"
-	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/schema"
 )
 
@@ -17,16 +15,17 @@ type Pools struct {
 	Renewals *Pool // renewals, which nothing else may delay
 
 	connector driver.Connector
+	most      Limit
 }
 
 // Open returns pools whose connections c opens when they are needed.
-func Open(c driver.Connector, d schema.Dialect) Pools {
+func Open(c driver.Connector, d schema.Dialect, most Limit) Pools {
 	c = connector.Sharing(c, ConnectTimeout)
 	found := new(findings)
-	p := Pools{Work: &Pool{findings: found}, Renewals: &Pool{findings: found}, connector: c}
+	p := Pools{Work: &Pool{findings: found}, Renewals: &Pool{findings: found}, connector: c, most: most}
 	p.Work.loan.from, p.Renewals.loan.from = p.Renewals, p.Work
 	p.Renewals.loan.turn = make(chan struct{}, 1)
-	p.Work.open(c, d, WorkConns)
+	p.Work.open(c, d, most.Work())
 	p.Work.SetConnMaxIdleTime(IdleTime)
 	// The connection for renewals is opened with the first lease, and stays open while there is a lease (I38). Once the
 	// server has no connection left, it is too late to open one.
@@ -42,6 +41,9 @@ func (p Pools) Lend(needs func() RenewalNeeds, full func()) {
 	p.Renewals.dialer.hurry = func() time.Duration { return needs().TTL / 6 }
 	p.Renewals.loan.told, p.Work.loan.told = full, full
 }
+
+// MaxTurns is how many sessions may be open for turns.
+func (p Pools) MaxTurns() int { return p.most.Turns() }
 
 // Limited reports whether the server recently had no connection left.
 func (p Pools) Limited() bool { return p.Work.limited() || p.Renewals.limited() }
@@ -59,7 +61,7 @@ func (p Pools) OnGalera() bool { return p.Work.galera.Load() }
 func (p Pools) DropIdle() {
 	for _, pool := range []*Pool{p.Work, p.Renewals} {
 		pool.SetMaxIdleConns(-1)
-		pool.SetMaxIdleConns(pool.Conns)
+		pool.SetMaxIdleConns(max(pool.Conns, 1))
 	}
 }
 
@@ -85,44 +87,3 @@ func (p Pools) ConnectingTook() time.Duration { return p.Renewals.dialer.lastToo
 func (p Pools) Close() error {
 	return errors.Join(p.Work.Close(), p.Renewals.Close())
 }
-
-// ErrUnsupportedNotify is the error of Listen behind a pooler, or with a driver other than pgx.
-var ErrUnsupportedNotify = errors.New("nothing is heard on this connection")
-
-// Listener receives the notifications of a channel on PostgreSQL, on a connection of its own.
-type Listener struct {
-	conn driver.Conn
-	// Wait waits for a notification.
-	Wait func(ctx context.Context) (payload string, err error)
-}
-
-// Listen opens a connection and makes it listen. It notifies that connection itself, with an empty payload. It refuses
-// to listen through a pooler, which would give the session that listens to other clients.
-func (p Pools) Listen(ctx context.Context, channel string) (*Listener, error) {
-	connecting, connected := context.WithTimeout(ctx, ConnectTimeout)
-	defer connected()
-	dc, err := p.connector.Connect(connecting)
-	if err != nil {
-		return nil, err
-	}
-	err = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
-		direct, err := isDirect(ctx, dc)
-		if err == nil && !direct {
-			return ErrUnsupportedNotify
-		}
-		for _, text := range []string{"LISTEN " + channel, "NOTIFY " + channel} {
-			if err == nil {
-				err = execOn(ctx, dc, text)
-			}
-		}
-		return err
-	})
-	if err != nil {
-		_ = dc.Close() // the first error says more
-		return nil, err
-	}
-	return &Listener{conn: dc, Wait: waiterOf(dc)}, nil
-}
-
-// Close closes the connection.
-func (l *Listener) Close() { _ = l.conn.Close() }

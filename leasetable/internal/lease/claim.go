@@ -42,7 +42,7 @@ func newClaim(ls *Lease, name string, err error) (*Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Claim{Lease: ls, Name: name, verifications: ls.verificationsBegun()}, nil
+	return &Claim{Lease: ls, Name: name, verifications: ls.verification.begun()}, nil
 }
 
 // Commit ends a claim that acquired the name: the lock is attached to the lease. If the lease is over, Commit returns
@@ -60,22 +60,25 @@ func (c *Claim) Abandon(ctx context.Context, o Outcome) bool {
 		return true
 	}
 	if o.Token != 0 {
-		_, err := c.release(ctx, c.Name, o.Token, 0)
+		_, err := c.got(o).release(ctx, 0)
 		o.Unknown = err != nil
 	}
 	if o.Unknown {
-		c.orphans.leave(c.Name, 0)
+		c.Orphans.leave(c.Name, 0)
 	}
 	return !o.Unknown
 }
+
+// got is what the claim acquired.
+func (c *Claim) got(o Outcome) holding { return holding{c.Lease, c.Name, o.Token} }
 
 // abandonPermit gives back a permit that was taken.
 func (c *Claim) abandonPermit(ctx context.Context, o Outcome) {
 	if o.Token == 0 {
 		return
 	}
-	if _, err := c.releasePermit(ctx, c.Name, o.Token); err != nil {
-		c.orphans.leavePermit(c.Name, o.Token)
+	if _, err := c.got(o).releasePermit(ctx); err != nil {
+		c.Orphans.leavePermit(c.Name, o.Token)
 	}
 }
 
@@ -83,15 +86,15 @@ func (c *Claim) abandonPermit(ctx context.Context, o Outcome) {
 func (c *Claim) End() { c.endClaim() }
 
 // MayHavePermit reports whether an earlier claim may have left the lease the permit of the name with this token.
-func (c *Claim) MayHavePermit(token int64) bool { return c.orphans.has(c.Name, token) }
+func (c *Claim) MayHavePermit(token int64) bool { return c.Orphans.has(c.Name, token) }
 
 // ReleaseOrphanPermit settles what MayHavePermit reports: afterwards the lease does not have the permit.
 func (c *Claim) ReleaseOrphanPermit(ctx context.Context, token int64) error {
 	return dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
-		return c.orphans.settlePermit(ctx, c.Name, token)
+		return c.Orphans.settlePermit(ctx, c.Name, token)
 	})
 }
 
 // LeaveOrphanPermit notes that the lease may have, or may still get, the permit of the name with this token: the answer
 // to its statement was lost.
-func (c *Claim) LeaveOrphanPermit(token int64) { c.orphans.leavePermit(c.Name, token) }
+func (c *Claim) LeaveOrphanPermit(token int64) { c.Orphans.leavePermit(c.Name, token) }

@@ -49,27 +49,16 @@ func (ls *Lease) sureBy() (sure, pace time.Duration) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.cause != nil {
-		return 0, ls.pace
+		return 0, ls.Renewals.pace
 	}
-	return max(0, clock.Until(ls.trusted)), ls.pace
+	return max(0, clock.Until(ls.trusted)), ls.Renewals.pace
 }
 
 // expire ends the lease at its deadline.
 func (ls *Lease) expire() {
 	if trusted, _ := ls.trustedNow(); !trusted {
-		ls.finish(ls.late())
+		ls.finish(ls.Renewals.late())
 	}
-}
-
-// late returns errLate. If the TTL was too short to reconnect, the error names a TTL that would do.
-func (ls *Lease) late() error {
-	took, left := ls.store.ConnectingTook(), ls.TTL/2 // see TTL and network in doc.go
-	if _, patience := ls.renewTimeouts(); took+patience <= left {
-		return errLate
-	}
-	least := (3 * took).Round(time.Millisecond)
-	return fmt.Errorf("%w: connecting takes %v here, and the TTL of %v leaves %v for it; a TTL of %v would do",
-		errLate, took.Round(time.Millisecond), ls.TTL, left, least)
 }
 
 // finish ends the lease, and cancels the context of every lock (I1). Only the first call counts.
@@ -84,20 +73,10 @@ func (ls *Lease) finish(cause error) {
 	ls.warning.Stop()
 	for h := range ls.locks {
 		h.Hold.End(cause)
-		h.leave()
+		h.position.leave()
 	}
 	clear(ls.locks)
 	close(ls.ended)
 	ls.mu.Unlock()
 	ls.keeper.forget(ls, true)
-}
-
-// untilDeadline returns a context that ends when the database is no longer sure to keep the lease, or when the Locker
-// is closed.
-func (ls *Lease) untilDeadline() (context.Context, context.CancelFunc) {
-	ls.mu.Lock()
-	ctx, cancel := context.WithDeadline(context.Background(), clock.Plain(ls.trusted))
-	ls.mu.Unlock()
-	stop := context.AfterFunc(ls.keeper.Closing, cancel)
-	return ctx, func() { stop(); cancel() }
 }

@@ -14,52 +14,58 @@ const extendRounds = 5
 
 // Extend makes sure that the lock lasts for d without another renewal.
 func (h *Held) Extend(ctx context.Context, d time.Duration) error {
-	return h.settled(ctx, func(ctx context.Context, _ *Lease) error { return h.extendSettled(ctx, d) })
+	return h.settled(ctx, func(ctx context.Context, _ *Lease) error { return extension{h, d}.make(ctx) })
 }
 
-// extendSettled renews the lease, or moves the lock to another one, until one is sure to last for d.
-func (h *Held) extendSettled(ctx context.Context, d time.Duration) error {
+// extension makes a lock, which nothing else moves meanwhile, last for d.
+type extension struct {
+	*Held
+	d time.Duration
+}
+
+// make renews the lease, or moves the lock to another one, until one is sure to last for d.
+func (e extension) make(ctx context.Context) error {
 	for range extendRounds {
 		var err error
-		ls := h.AttachedTo().Lease
+		ls := e.AttachedTo().Lease
 		switch {
-		case h.Hold.Context().Err() != nil:
-			return context.Cause(h.Hold.Context()) //nolint:contextcheck // the lock has a context of its own
-		case ls.sure() >= d:
+		case e.Hold.Context().Err() != nil:
+			return context.Cause(e.Hold.Context()) //nolint:contextcheck // the lock has a context of its own
+		case ls.sure() >= e.d:
 			return nil
-		case ls.TTL-ls.margin() >= roomy(d):
-			err = ls.RenewNow(ctx)
+		case ls.TTL-ls.margin() >= roomy(e.d):
+			err = ls.Renewals.Now(ctx)
 		default:
-			err = h.moveTo(ctx, ttlFor(d), d)
+			err = e.moveTo(ctx, ttlFor(e.d))
 		}
 		if err != nil && !errors.Is(err, errMoveOn) {
 			return err
 		}
 	}
-	if h.AttachedTo().Lease.sure() >= d {
+	if e.AttachedTo().Lease.sure() >= e.d {
 		return nil
 	}
 	return &dberr.Error{Err: dberr.ErrSlow, Transient: true}
 }
 
 // moveTo moves the lock to a lease that is sure to last for d. The row of that lease is committed before (I7).
-func (h *Held) moveTo(ctx context.Context, ttl, d time.Duration) (err error) {
+func (e extension) moveTo(ctx context.Context, ttl time.Duration) (err error) {
 	var n *Lease
-	if h.Dedicated {
-		n, err = h.Keeper.openDedicated(ctx, ttl)
+	if e.Dedicated {
+		n, err = e.Keeper.openDedicated(ctx, ttl)
 	} else {
-		n, err = h.Keeper.leaseFor(ctx, ttl)
+		n, err = e.Keeper.leaseFor(ctx, ttl)
 	}
 	if err != nil {
 		return err
 	}
-	if n.sure() < d {
-		if err := n.RenewNow(ctx); err != nil {
+	if n.sure() < e.d {
+		if err := n.Renewals.Now(ctx); err != nil {
 			n.endClaim()
 			return err
 		}
 	}
-	return h.move(n) //nolint:contextcheck // goes on in the background
+	return e.move(n) //nolint:contextcheck // goes on in the background
 }
 
 // roomy is d and some time for the statements.

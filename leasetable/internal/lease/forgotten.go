@@ -12,28 +12,28 @@ import (
 // freeForgotten frees the names that the lease holds and no lock here has: a crash or a failover of the database has
 // forgotten their release (I23). The lease is retired, so it acquires no names meanwhile. When its last claim has
 // ended, every lock on it is known.
-func (ls *Lease) freeForgotten() {
-	for pause := backoff.First; ; pause = min(2*pause, ls.TTL/3) {
-		if ls.claimless() && ls.freeUnknown(ls.keeper.Closing) == nil {
+func (v *verification) freeForgotten() {
+	for pause := backoff.First; ; pause = min(2*pause, interval(v.TTL)) {
+		if v.claimless() && v.freeUnknown(v.keeper.Closing) == nil {
 			return
 		}
-		if !ls.pause(pause) {
+		if !v.pause(pause) {
 			return
 		}
 	}
 }
 
-func (ls *Lease) claimless() bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	return ls.claims == 0
+func (v *verification) claimless() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.claims == 0
 }
 
 // freeUnknown frees the names that the lease holds in the database but that no lock on it has (I23).
-func (ls *Lease) freeUnknown(ctx context.Context) error {
+func (v *verification) freeUnknown(ctx context.Context) error {
 	var names []store.State
 	err := dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
-		names, err = ls.store.NamesOf(ctx, ls.ID)
+		names, err = v.store.NamesOf(ctx, v.ID)
 		return err
 	})
 	if err != nil {
@@ -44,10 +44,10 @@ func (ls *Lease) freeUnknown(ctx context.Context) error {
 		token int64
 	}
 	locks := make(map[key]*Held)
-	for _, other := range ls.keeper.EveryLease() {
+	for _, other := range v.keeper.EveryLease() {
 		other.mu.Lock()
 		for h := range other.locks {
-			locks[key{h.name(), h.Token}] = h
+			locks[key{h.Name, h.Token}] = h
 		}
 		other.mu.Unlock()
 	}
@@ -55,14 +55,14 @@ func (ls *Lease) freeUnknown(ctx context.Context) error {
 		name := string(state.Name)
 		h := locks[key{name, state.Token}]
 		switch {
-		case h != nil && slices.Contains(h.AttachedTo().ends(), ls):
+		case h != nil && slices.Contains(h.AttachedTo().ends(), v.Lease):
 		case h != nil: // a failover may have forgotten that it was moved on from here; it ends before the name is freed
-			err = checkSoon(ctx, h)
+			err = v.checkSoon(ctx, h)
 		case state.Permit:
-			_, err = ls.store.ReleasePermit(ctx, name, ls.ID, state.Token)
-		case ls.orphans.has(name, 0): // it is reaped, and knows for how long it is kept
+			_, err = v.store.ReleasePermit(ctx, name, v.ID, state.Token)
+		case v.Orphans.has(name, 0): // it is reaped, and knows for how long it is kept
 		default:
-			_, err = ls.release(ctx, name, state.Token, 0)
+			_, err = holding{v.Lease, name, state.Token}.release(ctx, 0)
 		}
 		if err != nil {
 			return err

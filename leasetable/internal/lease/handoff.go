@@ -24,46 +24,45 @@ type Handoff struct {
 // turnTime after it got the name (I25). The statement may wait for the row lock, so there is no handoff while the
 // row-wait limiter is saturated.
 func (h *Held) mayHandOff() bool {
-	turnTime, _ := h.Keeper.Shares()
 	mine := !h.HasWaiter || time.Since(h.Since) < turnTime
 	alone := !h.Permit && !h.Dedicated && len(h.previous) == 0 // a permit, dedicated or previous leases do not pass to a waiter
 	soon := !h.Keeper.Store.Saturated()
-	return mine && alone && soon && h.MinHold == 0 && h.Keeper.Queue.Waiting(h.name()) > 0
+	return mine && alone && soon && h.MinHold == 0 && h.Keeper.Queue.Waiting(h.Name) > 0
 }
 
 // handOff hands the name off to the first waiter of this process (I24). If it cannot, it releases the name and leaves
 // the wait queue. The caller has replaced the lock by a claim on the lease; see beginHandoff.
 func (h *Held) handOff(ctx context.Context, c *Claim) error {
 	ls := c.Lease
-	metadata := ls.keeper.Queue.Next(h.name())
-	token, wanted, err := ls.handOff(ctx, h.name(), h.Token, metadata)
+	metadata := ls.keeper.Queue.Next(h.Name)
+	token, wanted, err := h.holding(ls).handOff(ctx, metadata)
 	trusted, cause := ls.trustedNow()
 	if token != 0 && trusted {
-		next := Handoff{Claim: c, Token: token, Since: h.Since, HasWaiter: wanted, Metadata: metadata}
-		if ls.keeper.Queue.Pass(h.name(), next) {
+		next := Handoff{Claim: c, Token: token, Since: h.Since, HasWaiter: wanted || h.HasWaiter, Metadata: metadata}
+		if ls.keeper.Queue.Pass(h.Name, next) {
 			return nil
 		}
 	}
 	defer c.End()
-	defer h.leaveQueue()
+	defer h.position.leaveQueue()
 	freed := false
 	switch {
 	case token != 0:
-		freed, err = ls.release(ctx, h.name(), token, 0)
+		freed, err = holding{ls, h.Name, token}.release(ctx, 0)
 	case err != nil:
 		// It may be unknown whether the token was bumped. The next holder has to use another lease, since a late
 		// release by lease would free its lock, too (I18).
 		ls.retire()
-		freed, err = ls.releaseByLease(ctx, h.name())
+		freed, err = h.holding(ls).releaseByLease(ctx)
 	}
-	return h.released(ls, freed, err, trusted, cause)
+	return ending{h, ls, trusted, cause}.result(freed, err)
 }
 
-// handOff bumps the token of a name and attaches metadata. It returns the new token, or 0 if the name was not held with
-// the token, and whether another process waits for the name.
-func (ls *Lease) handOff(ctx context.Context, name string, token int64, metadata string) (next int64, wanted bool, err error) {
-	err = dberr.Once(bound.WithValuesOf(ls.keeper.Closing, ctx), dberr.AttemptTimeout, func(ctx context.Context) (err error) {
-		next, wanted, err = ls.store.HandOff(ctx, store.Held{Name: name, Lease: ls.ID, Token: token}, []byte(metadata))
+// handOff bumps the token of the name and attaches metadata. It returns the new token, or 0 if the name was not held
+// with the token, and whether another process waits for the name.
+func (hd holding) handOff(ctx context.Context, metadata string) (next int64, wanted bool, err error) {
+	err = dberr.Once(bound.WithValuesOf(hd.keeper.Closing, ctx), dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+		next, wanted, err = hd.store.HandOff(ctx, store.Held{Name: hd.name, Lease: hd.ID, Token: hd.token}, []byte(metadata))
 		return err
 	})
 	return next, wanted, err

@@ -44,12 +44,12 @@ func (h *Held) Export(ctx context.Context, op string, id []byte, valid time.Dura
 // does nothing.
 func (h *Held) handOver(ctx context.Context, id []byte) error {
 	k, ls := h.Keeper, h.AttachedTo().Lease
-	if held, cause := h.heldUntilNow(ls); !held { //nolint:contextcheck // the lock has a context of its own
-		return errors.Join(h.release(ctx), cmp.Or(cause, errLate))
+	if e := h.end(ls); !e.trusted { //nolint:contextcheck // the lock has a context of its own
+		return errors.Join(h.release(ctx), cmp.Or(e.cause, errLate))
 	}
 	there, unknown := false, false
 	err := dberr.Retry(bound.WithValuesOf(k.Closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
-		there, err = k.Store.Move(ctx, h.name(), h.Token, ls.ID, id)
+		there, err = k.Store.Move(ctx, h.Name, h.Token, ls.ID, id)
 		unknown = unknown || err != nil && !dberr.OutcomeKnown(err)
 		return err
 	})
@@ -65,6 +65,6 @@ func (h *Held) handOver(ctx context.Context, id []byte) error {
 		err = errTaken
 	}
 	ls.detach(h)
-	h.leave()
+	h.position.leave()
 	return err
 }

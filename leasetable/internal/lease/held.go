@@ -1,9 +1,7 @@
 package lease
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -19,32 +17,29 @@ import (
 
 // Held is a lock that a lease holds.
 type Held struct {
-	Hold       *hold.Hold
-	Keeper     *Keeper
-	Token      int64
-	MinHold    time.Duration // for how long the name stays taken after its acquisition, whatever is released
-	Permit     bool          // it is a share or permit; such a lock has left the wait queue
-	Since      time.Time     // when this process got the name
-	HasWaiter  bool          // another process waited for the name at the last handoff
-	leaveQueue func()        // leaves the wait queue of the name; only the first call counts
-	Dedicated  bool          // it has no position in the wait queue, and leases of its own
+	Hold      *hold.Hold
+	Keeper    *Keeper
+	Name      string
+	Token     int64
+	MinHold   time.Duration // for how long the name stays taken after its acquisition, whatever is released
+	Permit    bool          // it is a share or permit; such a lock has left the wait queue
+	Since     time.Time     // when this process got the name
+	HasWaiter bool          // another process waited for the name at the last handoff
+	Dedicated bool          // it has no position in the wait queue, and leases of its own
+	position  position      // in the wait queue of the name
 
-	mu         sync.Mutex // is locked after the mu of a lease
-	at         attachment // guarded by mu
-	previous   []*Lease   // guarded by mu: leases that it was attached to before
-	queueUsers int        // guarded by mu: how many uses need the position in the wait queue, whether the lock is over or not
-	queueLeft  bool       // guarded by mu: the lock has left the wait queue, or will when the last use ends
+	mu       sync.Mutex // is locked after the mu of a lease
+	at       attachment // guarded by mu
+	previous []*Lease   // guarded by mu: leases that it was attached to before
 }
 
 // NewHeld returns the lock that was granted with token on ls. over leaves the wait queue of the name.
 func NewHeld(ctx context.Context, ls *Lease, name string, token int64, over func()) *Held {
-	h := &Held{Keeper: ls.keeper, at: attachment{Lease: ls}, Token: token, leaveQueue: over, Since: time.Now()}
+	h := &Held{Keeper: ls.keeper, at: attachment{Lease: ls}, Name: name, Token: token, Since: time.Now()}
+	h.position.leaveQueue = over
 	h.Hold = hold.New(ctx, name, h.release)
 	return h
 }
-
-// name is the name that the lock holds.
-func (h *Held) name() string { return h.Hold.Name() }
 
 // attachment says which lease a lock is attached to. A lock only ever moves to a lease that it was never attached to
 // before.
@@ -68,39 +63,28 @@ func (s attachment) ends() []*Lease {
 	return []*Lease{s.Lease, s.pending}
 }
 
-// heldOn returns what the table has of this lock while it is attached to ls.
-func (h *Held) heldOn(ls *Lease) store.Held {
-	return store.Held{Name: h.name(), Lease: ls.ID, Token: h.Token, Permit: h.Permit}
-}
-
-// heldUntilNow reports whether a lock that is being released or handed over was held until then, and its lease is still
-// trusted (I21). If not, it returns the reason, if that is known.
-func (h *Held) heldUntilNow(ls *Lease) (bool, error) {
-	if told := context.Cause(h.Hold.Context()); !errors.Is(told, sqllock.ErrReleased) {
-		return false, told
-	}
-	return ls.trustedNow()
-}
+// holding returns the lock's name as ls holds it.
+func (h *Held) holding(ls *Lease) holding { return holding{ls, h.Name, h.Token} }
 
 // check reads whether the table still says that h holds its name, and ends h if it does not (I20).
 func (h *Held) check(ctx context.Context) error {
 	for {
 		at := h.AttachedTo()
-		state, err := h.Keeper.Store.Read(ctx, h.name())
+		state, err := h.Keeper.Store.Read(ctx, h.Name)
 		if err != nil {
 			return err
 		}
 		if h.AttachedTo() != at { // it was moved, maybe after the read
 			continue
 		}
-		if slices.ContainsFunc(at.ends(), func(ls *Lease) bool { return h.isOn(ls, state) }) {
+		if slices.ContainsFunc(at.ends(), func(ls *Lease) bool { return h.holding(ls).isIn(state) }) {
 			return nil
 		}
 		h.mu.Lock()
 		was := h.previous
 		h.mu.Unlock()
 		for _, ls := range was { // a failover forgot the move, and nobody else would free the name there
-			if h.isOn(ls, state) {
+			if h.holding(ls).isIn(state) {
 				h.Hold.End(errTaken)
 				h.leaveOrphans(0, ls)
 			}
@@ -110,54 +94,20 @@ func (h *Held) check(ctx context.Context) error {
 	}
 }
 
-// isOn reports whether state shows the lock on ls.
-func (h *Held) isOn(ls *Lease, state store.State) bool {
-	if h.Permit {
-		return state.Has(ls.ID, h.Token)
-	}
-	return state.Token == h.Token && bytes.Equal(state.LeaseID, ls.ID)
-}
-
 var errTaken = fmt.Errorf("%w: the table says that somebody else took it", sqllock.ErrLost)
-
-// leave leaves the wait queue of the name, once no use needs the position in it.
-func (h *Held) leave() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.queueLeft = true
-	if h.queueUsers == 0 {
-		h.leaveQueue()
-	}
-}
-
-// letGo ends one use of the position in the wait queue.
-func (h *Held) letGo() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.queueUsers--
-	if h.queueUsers == 0 && h.queueLeft {
-		h.leaveQueue()
-	}
-}
 
 // leaveOrphans makes leases free the name by their ids, whatever its token, and with the minimum hold of a release.
 // That is safe only while this lock has its position in the wait queue (I18). If the lock has left the queue, another
 // goroutine may hold the name by the same lease id, and this lock was known to be over; leaveOrphans then reports
 // false.
 func (h *Held) leaveOrphans(keep time.Duration, leases ...*Lease) (mine bool) {
-	h.mu.Lock()
-	mine = h.queueUsers > 0 || !h.queueLeft
-	if mine {
-		h.queueUsers++
-	}
-	h.mu.Unlock()
-	if !mine {
+	if !h.position.use() {
 		return false
 	}
+	defer h.position.letGo()
 	for _, ls := range leases {
-		ls.orphans.leave(h.name(), keep)
+		ls.Orphans.leave(h.Name, keep)
 	}
-	h.letGo()
 	return true
 }
 
@@ -169,7 +119,7 @@ func (h *Held) lose(cause error) {
 	}
 	if held {
 		h.Hold.End(cause)
-		h.leave()
+		h.position.leave()
 	}
 }
 
@@ -188,7 +138,7 @@ func (h *Held) Renew(ctx context.Context) error {
 	ctx, cancel := ls.keeper.Bound(ctx)
 	defer cancel()
 	if h.Hold.Context().Err() == nil {
-		if err := ls.RenewNow(ctx); err != nil {
+		if err := ls.Renewals.Now(ctx); err != nil {
 			return ls.keeper.WithCause(ctx, err)
 		}
 	}
@@ -203,7 +153,7 @@ func (h *Held) SetMetadata(ctx context.Context, metadata []byte) error {
 	return h.settled(ctx, func(ctx context.Context, ls *Lease) error {
 		held := false
 		err := dberr.Retry(bound.WithValuesOf(h.Keeper.Closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
-			held, err = ls.store.SetMetadata(ctx, h.heldOn(ls), metadata)
+			held, err = ls.store.SetMetadata(ctx, h.holding(ls).row(h.Permit), metadata)
 			return err
 		})
 		if err == nil && !held {
@@ -221,7 +171,7 @@ func (h *Held) Pin(ctx context.Context, tx store.Transaction) error {
 		at, was := h.at, h.previous
 		h.mu.Unlock()
 		for _, ls := range append(at.ends(), was...) {
-			if found, err := ls.store.Pin(ctx, tx, h.heldOn(ls)); found || err != nil {
+			if found, err := ls.store.Pin(ctx, tx, h.holding(ls).row(h.Permit)); found || err != nil {
 				return err
 			}
 		}

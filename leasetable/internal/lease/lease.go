@@ -11,14 +11,14 @@ import (
 // MinTTL leaves time for some round trips to a renewal, which is due after a third of the TTL.
 const MinTTL = 200 * time.Millisecond
 
-// Lease is one lease row of this Locker and the locks that are attached to it. The goroutine renewLoop renews it until
-// it ends. A timer ends it at its deadline, whatever renewLoop is doing.
+// Lease is one lease row of this Locker and the locks that are attached to it. The goroutine renewals.loop renews it until
+// it ends. A timer ends it at its deadline, whatever that goroutine is doing.
 type Lease struct {
 	keeper *Keeper
 	store  *store.Batched
 	ID     []byte
 	TTL    time.Duration
-	wake   chan struct{} // makes renewLoop check whether the lease can end
+	wake   chan struct{} // makes renewals.loop check whether the lease can end
 	ended  chan struct{} // closed when the lease has ended and the context of every lock is cancelled
 
 	mu       sync.Mutex
@@ -31,16 +31,9 @@ type Lease struct {
 	used     time.Time          // guarded by mu: when a claim last began or a lock last ended
 	cause    error              // guarded by mu: why the lease ended
 
-	orphans orphans // what a lost answer may have left held
-
-	verified      changeMark // guarded by mu: the change mark of the last complete verification of all locks
-	verifying     bool       // guarded by mu: a verification is under way
-	verifications int        // guarded by mu: how many verifications have begun
-
-	failureTold time.Time // guarded by mu: when a failed renewal was last reported; zero: the last renewal was confirmed
-
-	began time.Time     // when the row was sent
-	pace  time.Duration // guarded by mu: how long the last renewal took, or the insert of the row
+	Orphans      orphans      // what a lost answer may have left held
+	verification verification // of the locks, after others may have changed something
+	Renewals     renewals     // of the row
 }
 
 // beginClaim begins a claim, and reports whether it did. A lease that is over or retired takes no claims (I4). A claim
@@ -77,7 +70,7 @@ func (ls *Lease) attach(h *Held, verifications int) error {
 	if !clock.Now().Before(ls.trusted) {
 		return errLate
 	}
-	if ls.verifications != verifications {
+	if ls.verification.count != verifications {
 		return errChanged
 	}
 	ls.claims--
@@ -116,7 +109,7 @@ func (ls *Lease) beginHandoff(h *Held) *Claim {
 	}
 	delete(ls.locks, h)
 	ls.claims++
-	return &Claim{Lease: ls, Name: h.name(), verifications: ls.verifications}
+	return &Claim{Lease: ls, Name: h.Name, verifications: ls.verification.count}
 }
 
 // detach removes a lock that was released or moved.
@@ -137,7 +130,7 @@ func (ls *Lease) retire() {
 	ls.keeper.forget(ls, false)
 }
 
-// wakeIfRetired makes renewLoop check whether the lease can end, if it is retired, or if the server has no connection
+// wakeIfRetired makes renewals.loop check whether the lease can end, if it is retired, or if the server has no connection
 // left for others. The caller holds mu.
 func (ls *Lease) wakeIfRetired() {
 	if ls.retired || ls.store.Limited() {
@@ -152,7 +145,7 @@ func (ls *Lease) holds(name string) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for h := range ls.locks {
-		if h.name() == name {
+		if h.Name == name {
 			return true
 		}
 	}

@@ -75,43 +75,56 @@ const (
 	gone // the lock is on neither lease: the name was taken by another holder, or freed
 )
 
-// move moves the lock to n, on which a claim has begun. Until the outcome is known the lock is attached to both leases
-// (I27). After an error the lock is attached as before, or it is over. The caller is in settled.
-func (h *Held) move(n *Lease) error {
+// move is a move of a lock from one lease to another. Until its outcome is known the lock is attached to both (I27).
+type move struct {
+	h        *Held
+	from, to *Lease
+}
+
+// move moves the lock to a lease on which a claim has begun. After an error the lock is attached as before, or it is
+// over. The caller is in settled.
+func (h *Held) move(to *Lease) error {
+	defer to.endClaim()
+	if !h.position.use() { // the lock is over
+		return context.Cause(h.Hold.Context())
+	}
+	defer h.position.letGo()
 	h.mu.Lock()
 	if h.Hold.Context().Err() != nil { // a later Release finds both leases
 		h.mu.Unlock()
-		n.endClaim()
 		return context.Cause(h.Hold.Context())
 	}
-	ls := h.at.Lease
-	h.at.pending = n
-	h.queueUsers++
+	m := move{h, h.at.Lease, to}
+	h.at.pending = to
 	h.mu.Unlock()
-	defer h.letGo()
-	defer n.endClaim()
 
 	how := stayed
-	err := n.Join(h)
+	err := to.Join(h)
 	if err == nil {
-		how, err = h.tryMove(ls, n)
+		how, err = m.try()
 	}
+	return m.settle(how, err)
+}
+
+// settle attaches the lock where the move has left it. err is the error of the move.
+func (m move) settle(how moved, err error) error {
+	h := m.h
 	h.mu.Lock()
 	switch how {
 	case unknown: // the release finds out
 	case arrived:
-		h.previous = append(h.previous, ls)
-		h.at = attachment{Lease: n}
+		h.previous = append(h.previous, m.from)
+		h.at = attachment{Lease: m.to}
 	case stayed, gone:
 		h.at.pending = nil
 	}
 	h.mu.Unlock()
 	closed := how == unknown && h.Hold.Context().Err() == nil // only the Locker is over, which ends both leases
 	if how != stayed && !closed {
-		ls.detach(h)
+		m.from.detach(h)
 	}
 	if how != arrived && !closed {
-		n.detach(h)
+		m.to.detach(h)
 	}
 	if how == gone {
 		h.Hold.End(errTaken)
@@ -122,27 +135,27 @@ func (h *Held) move(n *Lease) error {
 		return err
 	case errors.Is(cause, sqllock.ErrReleased): // the release does the rest
 	case how == gone:
-		h.leave()
+		h.position.leave()
 	default:
-		h.leaveOrphans(0, map[moved][]*Lease{unknown: {ls, n}, stayed: {ls}, arrived: {n}}[how]...)
-		ls.detach(h) // the other lease must not be renewed for a lock that is over
-		n.detach(h)
+		h.leaveOrphans(0, map[moved][]*Lease{unknown: {m.from, m.to}, stayed: {m.from}, arrived: {m.to}}[how]...)
+		m.from.detach(h) // the other lease must not be renewed for a lock that is over
+		m.to.detach(h)
 	}
 	return context.Cause(h.Hold.Context())
 }
 
 var errMoveOn = errors.New("the lease that the lock was to be moved to is over")
 
-// tryMove repeats the statement until it is answered, or the lock is over. A statement that runs late, after a release,
+// try repeats the statement until it is answered, or the lock is over. A statement that runs late, after a release,
 // a handover or another move, changes nothing: the name is no longer on the old lease.
-func (h *Held) tryMove(ls, n *Lease) (how moved, err error) {
-	alive, stop := bound.CancelWith(h.Keeper.Closing, h.Hold.Context())
+func (m move) try() (how moved, err error) {
+	alive, stop := bound.CancelWith(m.h.Keeper.Closing, m.h.Hold.Context())
 	defer stop()
 	began, unanswered := time.Now(), false
 	for pause := backoff.First; ; pause = backoff.Longer(pause) {
 		there := false
-		err = dberr.Once(h.Keeper.Closing, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
-			there, err = ls.store.Move(ctx, h.name(), h.Token, ls.ID, n.ID)
+		err = dberr.Once(m.h.Keeper.Closing, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+			there, err = m.from.store.Move(ctx, m.h.Name, m.h.Token, m.from.ID, m.to.ID)
 			return err
 		})
 		switch {

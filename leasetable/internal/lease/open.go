@@ -81,14 +81,14 @@ func (k *Keeper) open(ctx context.Context, ttl time.Duration, dedicated bool) (*
 
 		retired: dedicated,
 	}
-	ls.orphans.Lease = ls
+	ls.Orphans.Lease, ls.verification.Lease, ls.Renewals.Lease = ls, ls, ls
 	_, _ = rand.Read(ls.ID) // never fails, according to its documentation
 	// A confirmation after that time would come after the deadline.
 	sent, err := k.Store.OpenLease(ctx, k.leaseRow(ls.ID, ttl), ttl-ls.margin())
 	if err != nil {
 		return nil, err
 	}
-	ls.began, ls.pace = clock.Plain(sent), clock.Since(sent)
+	ls.Renewals.began, ls.Renewals.pace = clock.Plain(sent), clock.Since(sent)
 	if err := k.startLease(ls, sent); err != nil {
 		return nil, err
 	}
@@ -124,13 +124,13 @@ func (k *Keeper) startLease(ls *Lease, sent time.Time) error {
 	ls.trusted = sent.Add(ls.TTL - ls.margin())
 	ls.deadline, ls.warning = clock.AfterFunc(ls.trusted, ls.expire), time.AfterFunc(ls.TTL, ls.warn)
 	ls.setTimers()
-	ls.verified = changeMark{connection: k.Store.RenewalConnection()}
+	ls.verification.done = changeMark{connection: k.Store.RenewalConnection()}
 	ls.mu.Unlock()
 	if !ls.retired {
 		k.leases[ls.TTL] = ls
 	}
 	k.all[ls] = struct{}{}
-	k.running.Go(ls.renewLoop)
+	k.running.Go(ls.Renewals.loop)
 	return nil
 }
 

@@ -64,7 +64,7 @@ func (os *orphans) has(name string, token int64) bool {
 // connection for renewals. The statement with the lost answer may still be under way, so a name that is not held stays
 // an orphan.
 func (os *orphans) reap() {
-	for pause := backoff.First; ; pause = min(2*pause, os.TTL/3, dberr.AttemptTimeout) {
+	for pause := backoff.First; ; pause = min(2*pause, interval(os.TTL), dberr.AttemptTimeout) {
 		os.mu.Lock()
 		list := slices.Clone(os.list)
 		os.reaping = len(list) > 0
@@ -118,11 +118,11 @@ func (os *orphans) answered(o *orphan, over bool) {
 	os.wakeIfRetired()
 }
 
-// OrphanPermits returns how many permits a lost answer may have left.
-func (ls *Lease) OrphanPermits() (n int) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	for _, o := range ls.orphans.list {
+// Permits returns how many permits a lost answer may have left.
+func (os *orphans) Permits() (n int) {
+	os.mu.Lock()
+	defer os.mu.Unlock()
+	for _, o := range os.list {
 		if o.token != 0 {
 			n++
 		}

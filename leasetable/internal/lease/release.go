@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,18 +16,35 @@ import (
 // releaseTimeout bounds the retries of a release.
 const releaseTimeout = 5 * time.Second
 
+// ending is the end of a lock that its holder gives up while it is attached to a lease.
+type ending struct {
+	*Held
+	on      *Lease
+	trusted bool  // the lock was held until then, and its lease is still trusted (I21)
+	cause   error // if not, the reason, if that is known
+}
+
+// end begins the end of a lock.
+func (h *Held) end(ls *Lease) ending {
+	if told := context.Cause(h.Hold.Context()); !errors.Is(told, sqllock.ErrReleased) {
+		return ending{h, ls, false, told}
+	}
+	trusted, cause := ls.trustedNow()
+	return ending{h, ls, trusted, cause}
+}
+
 // release implements Release. If the release of a name is not confirmed, the lease takes no new locks. After that of a
 // permit it does.
 func (h *Held) release(ctx context.Context) error {
 	at := h.AttachedTo()
 	ls := at.Lease
-	trusted, cause := h.heldUntilNow(ls) //nolint:contextcheck // the lock has a context of its own
-	if ls.keeper.Closing.Err() != nil {  // Close ends the lease, if it had not ended before
-		h.leave()
-		return errors.Join(cause, sqllock.ErrClosed)
+	e := h.end(ls)                      //nolint:contextcheck // the lock has a context of its own
+	if ls.keeper.Closing.Err() != nil { // Close ends the lease, if it had not ended before
+		h.position.leave()
+		return errors.Join(e.cause, sqllock.ErrClosed)
 	}
 	if at.pending != nil {
-		return h.releaseBoth(ctx, at)
+		return e.releaseBoth(ctx, at)
 	}
 	if h.mayHandOff() {
 		if c := ls.beginHandoff(h); c != nil {
@@ -36,36 +54,39 @@ func (h *Held) release(ctx context.Context) error {
 	var freed bool
 	var err error
 	if h.Permit {
-		freed, err = ls.releasePermit(ctx, h.name(), h.Token)
+		freed, err = h.holding(ls).releasePermit(ctx)
 	} else {
-		freed, err = ls.release(ctx, h.name(), h.Token, h.MinHold)
+		freed, err = h.holding(ls).release(ctx, h.MinHold)
 	}
 	defer ls.detach(h)
-	defer h.leave()
-	return h.released(ls, freed, err, trusted, cause)
+	defer h.position.leave()
+	return e.result(freed, err)
 }
 
-// released returns the result of a release: freed and err are its outcome (I21). Before the release the lease was
-// trusted, or cause says why it had ended.
-func (h *Held) released(ls *Lease, freed bool, err error, trusted bool, cause error) error {
+// result returns the result of a release: freed and err are its outcome.
+func (e ending) result(freed bool, err error) error {
 	switch {
-	case err != nil && ls.keeper.Closing.Err() != nil:
-		return errors.Join(cause, sqllock.ErrClosed)
+	case err != nil && e.Keeper.Closing.Err() != nil:
+		return errors.Join(e.cause, sqllock.ErrClosed)
 	case errors.Is(err, errUnconfirmed):
 		return err
-	case err != nil && h.Permit:
-		ls.orphans.leavePermit(h.name(), h.Token)
+	case err != nil && e.Permit:
+		e.on.Orphans.leavePermit(e.Name, e.Token)
 		return notConfirmed(err)
 	case err != nil:
-		mine := h.leaveOrphans(h.MinHold, ls)
-		if _, ended := ls.trustedNow(); !mine && ended == nil { // only the lock was lost: a verification had found that out
-			return errTaken
+		mine := e.leaveOrphans(e.MinHold, e.on)
+		if _, ended := e.on.trustedNow(); mine || ended != nil {
+			return notConfirmed(err)
 		}
-		return notConfirmed(err)
-	case freed && trusted:
+		// A verification has found that the lock is over. An attempt whose answer was lost may have released it.
+		if e.trusted && !dberr.OutcomeKnown(err) {
+			return nil
+		}
+		return errTaken
+	case freed && e.trusted:
 		return nil
-	case freed && errors.Is(cause, sqllock.ErrLost):
-		return cause
+	case freed && errors.Is(e.cause, sqllock.ErrLost):
+		return e.cause
 	case freed:
 		return fmt.Errorf("%w before it was released, and nobody took it", sqllock.ErrExpired)
 	}
@@ -78,60 +99,81 @@ func notConfirmed(err error) error {
 
 // releaseBoth frees a name for which the outcome of a move is unknown (I27). It tries the old lease first, because the
 // name never moves back to it.
-func (h *Held) releaseBoth(ctx context.Context, at attachment) error {
-	trusted, cause := h.heldUntilNow(at.Lease) //nolint:contextcheck // the lock has a context of its own
-	if trusted {
-		trusted, cause = at.pending.trustedNow()
+func (e ending) releaseBoth(ctx context.Context, at attachment) error {
+	if e.trusted {
+		e.trusted, e.cause = at.pending.trustedNow()
 	}
-	freed, err := at.Lease.free(ctx, false, func(ctx context.Context) (int64, error) {
+	freed, err := e.holding(at.Lease).free(ctx, false, func(ctx context.Context) (int64, error) {
 		for _, ls := range at.ends() {
-			req := &store.Request{Name: h.name(), ID: ls.ID, Token: h.Token, MinHold: h.MinHold}
+			req := &store.Request{Name: e.Name, ID: ls.ID, Token: e.Token, MinHold: e.MinHold}
 			if freed, err := ls.store.ReleaseAgain(ctx, req); freed.Token != 0 || err != nil {
-				return ls.noteReleased(h.name(), freed), err
+				return e.holding(ls).noteReleased(freed), err
 			}
 		}
 		return 0, nil
 	})
-	defer h.leave()
+	defer e.position.leave()
 	for _, ls := range at.ends() {
-		defer ls.detach(h)
+		defer ls.detach(e.Held)
 	}
 	if err != nil {
-		h.leaveOrphans(h.MinHold, at.pending)
+		e.leaveOrphans(e.MinHold, at.pending)
 	}
-	return h.released(at.Lease, freed, err, trusted, cause)
+	return e.result(freed, err)
 }
 
-// release frees name, held with token, and reports whether it was held. The name stays taken until keep after its
-// acquisition. The first attempt may share a statement with others, which skips locked rows. Later
-// attempts may wait for the row lock.
-func (ls *Lease) release(ctx context.Context, name string, token int64, keep time.Duration) (freed bool, err error) {
-	req := &store.Request{Name: name, ID: ls.ID, Token: token, MinHold: keep}
-	got, err := ls.store.Releases.Do(bound.WithValuesOf(ls.keeper.Closing, ctx), req)
+// holding is a name that a lease holds with a token, or may hold.
+type holding struct {
+	*Lease
+	name  string
+	token int64
+}
+
+// row is what the table has of it. permit says that it is a permit.
+func (hd holding) row(permit bool) store.Held {
+	return store.Held{Name: hd.name, Lease: hd.ID, Token: hd.token, Permit: permit}
+}
+
+// isIn reports whether state shows it.
+func (hd holding) isIn(state store.State) bool {
+	return state.Token == hd.token && bytes.Equal(state.LeaseID, hd.ID) || state.Has(hd.ID, hd.token)
+}
+
+// release frees the name, and reports whether it was held. The name stays taken until keep after its acquisition. The
+// first attempt may share a statement with others, which skips locked rows. Later attempts may wait for the row lock.
+func (hd holding) release(ctx context.Context, keep time.Duration) (freed bool, err error) {
+	req := &store.Request{Name: hd.name, ID: hd.ID, Token: hd.token, MinHold: keep}
+	got, err := hd.store.Releases.Do(bound.WithValuesOf(hd.keeper.Closing, ctx), req)
 	if got.Token != 0 {
-		return ls.noteReleased(name, got) > 0, nil
+		return hd.noteReleased(got) > 0, nil
 	}
-	return ls.free(ctx, err != nil && !dberr.OutcomeKnown(err), func(ctx context.Context) (int64, error) {
+	return hd.free(ctx, err != nil && !dberr.OutcomeKnown(err), func(ctx context.Context) (int64, error) {
 		again := *req
-		got, err := ls.store.ReleaseAgain(ctx, &again)
-		return ls.noteReleased(name, got), err
+		got, err := hd.store.ReleaseAgain(ctx, &again)
+		return hd.noteReleased(got), err
 	})
 }
 
-// noteReleased makes this process yield a freed name for a while if another process waits for it. It returns how many
+// noteReleased makes this process yield the freed name for a while if another process waits for it. It returns how many
 // names were freed.
-func (ls *Lease) noteReleased(name string, got store.Result) int64 {
+func (hd holding) noteReleased(got store.Result) int64 {
 	if got.HasWaiter {
-		_, grace := ls.keeper.Shares()
-		ls.keeper.Yields.add(name, grace)
+		hd.keeper.YieldTo(hd.name)
 	}
 	return min(got.Token, 1)
 }
 
-// releaseByLease frees name if this lease holds it, whatever the token, and reports whether it was held.
-func (ls *Lease) releaseByLease(ctx context.Context, name string) (freed bool, err error) {
-	return ls.free(ctx, false, func(ctx context.Context) (int64, error) {
-		return ls.store.ReleaseByLease(ctx, name, ls.ID, 0)
+// releaseByLease frees the name if the lease holds it, whatever the token, and reports whether it was held.
+func (hd holding) releaseByLease(ctx context.Context) (freed bool, err error) {
+	return hd.free(ctx, false, func(ctx context.Context) (int64, error) {
+		return hd.store.ReleaseByLease(ctx, hd.name, hd.ID, 0)
+	})
+}
+
+// releasePermit frees the permit with the token, and reports whether it was held.
+func (hd holding) releasePermit(ctx context.Context) (freed bool, err error) {
+	return hd.free(ctx, false, func(ctx context.Context) (int64, error) {
+		return hd.store.ReleasePermit(ctx, hd.name, hd.ID, hd.token)
 	})
 }
 
@@ -142,10 +184,10 @@ var errUnconfirmed = fmt.Errorf("%w before its release was confirmed", sqllock.E
 // free runs a statement that frees a name, and retries it. If an answer is lost, and a retry finds nothing to free
 // while the lease is trusted, an earlier attempt has freed the name (I21). unanswered says that there was such an
 // attempt before.
-func (ls *Lease) free(
+func (hd holding) free(
 	ctx context.Context, unanswered bool, statement func(context.Context) (int64, error),
 ) (freed bool, err error) {
-	err = dberr.Retry(bound.WithValuesOf(ls.keeper.Closing, ctx), releaseTimeout, func(ctx context.Context) error {
+	err = dberr.Retry(bound.WithValuesOf(hd.keeper.Closing, ctx), releaseTimeout, func(ctx context.Context) error {
 		n, err := statement(ctx)
 		if err != nil {
 			unanswered = unanswered || !dberr.OutcomeKnown(err)
@@ -154,20 +196,15 @@ func (ls *Lease) free(
 		freed = n > 0
 		return nil
 	})
-	if err == nil && !freed && unanswered {
-		switch trusted, cause := ls.trustedNow(); {
-		case trusted:
-			freed = true
-		case !errors.Is(cause, sqllock.ErrLost):
-			err = errUnconfirmed
+	switch {
+	case err != nil && unanswered && dberr.OutcomeKnown(err):
+		err = &dberr.Error{Err: err, Transient: true} // what an earlier attempt did is not known
+	case err == nil && !freed && unanswered:
+		trusted, cause := hd.trustedNow()
+		if !trusted && !errors.Is(cause, sqllock.ErrLost) {
+			return false, errUnconfirmed
 		}
+		freed = trusted
 	}
 	return freed, err
-}
-
-// releasePermit frees the permit of a lock, and reports whether it was held.
-func (ls *Lease) releasePermit(ctx context.Context, name string, token int64) (freed bool, err error) {
-	return ls.free(ctx, false, func(ctx context.Context) (int64, error) {
-		return ls.store.ReleasePermit(ctx, name, ls.ID, token)
-	})
 }

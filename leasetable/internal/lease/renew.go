@@ -18,31 +18,42 @@ import (
 // errUnused is the cause of the end of a lease that holds nothing.
 var errUnused = errors.New("the lease is not in use")
 
-// renewLoop renews the lease every third of its TTL, however many locks it holds. It returns when the lease has ended.
-func (ls *Lease) renewLoop() {
-	defer ls.giveBack()
-	defer ls.deleteRow()
-	timer := time.NewTimer(ls.TTL/3 - time.Since(ls.began)) // began no longer changes
+// renewals keep a lease alive.
+type renewals struct {
+	*Lease
+	began       time.Time     // when the row was sent
+	pace        time.Duration // guarded by the lease's mu: how long the last renewal took, or the insert of the row
+	failureTold time.Time     // guarded by the lease's mu: when a failed renewal was last reported; zero: the last one was confirmed
+}
+
+// interval is the time from one renewal of a lease to the next, and how often others look at one.
+func interval(ttl time.Duration) time.Duration { return ttl / 3 }
+
+// loop renews the lease at each interval, however many locks it holds. It returns when the lease has ended.
+func (r *renewals) loop() {
+	defer r.giveBack()
+	defer r.deleteRow()
+	timer := time.NewTimer(interval(r.TTL) - time.Since(r.began)) // began no longer changes
 	defer timer.Stop()
 	unused := time.NewTicker(conn.IdleTime / 4)
 	defer unused.Stop()
 	for {
 		due := false
 		select {
-		case <-ls.ended:
+		case <-r.ended:
 			return
 		case <-timer.C:
 			due = true
 		case <-unused.C:
-		case <-ls.wake:
+		case <-r.wake:
 		}
-		if ls.finishUnused() {
+		if r.finishUnused() {
 			return
 		}
 		if due {
 			began := time.Now()
-			ls.renew()
-			timer.Reset(ls.TTL/3 - time.Since(began)) // on a slow network the renewal took some of that time
+			r.untilConfirmed()
+			timer.Reset(interval(r.TTL) - time.Since(began)) // on a slow network the renewal took some of that time
 		}
 	}
 }
@@ -53,52 +64,47 @@ const limitedTime = time.Second
 // finishUnused ends a lease that holds nothing and will not be used soon: it is retired, or has not been used for
 // IdleTime or, if that is less, for a TTL (I15). While the server has no connection left, limitedTime after the start
 // of the lease suffices, so that other processes get the connection. It reports whether the lease has ended.
-func (ls *Lease) finishUnused() bool {
-	ls.mu.Lock()
-	spent := ls.retired || time.Since(ls.used) > min(ls.TTL, conn.IdleTime) || ls.store.Limited() && time.Since(ls.began) > limitedTime
-	unused := ls.claims == 0 && len(ls.locks) == 0 && spent && !slices.ContainsFunc(ls.orphans.list, (*orphan).pending)
+func (r *renewals) finishUnused() bool {
+	r.mu.Lock()
+	spent := r.retired || time.Since(r.used) > min(r.TTL, conn.IdleTime) || r.store.Limited() && time.Since(r.began) > limitedTime
+	unused := r.claims == 0 && len(r.locks) == 0 && spent && !slices.ContainsFunc(r.Orphans.list, (*orphan).pending)
 	if unused {
-		ls.retired = true // from here on no claim begins
+		r.retired = true // from here on no claim begins
 	}
-	ls.mu.Unlock()
+	r.mu.Unlock()
 	if unused {
-		ls.finish(errUnused)
+		r.finish(errUnused)
 	}
 	return unused
 }
 
 // giveBack closes the connection for renewals if no lease is left.
-func (ls *Lease) giveBack() {
-	l := ls.keeper
-	l.mu.Lock()
-	last := len(l.all) == 0
-	l.mu.Unlock()
-	if !last {
-		return
+func (r *renewals) giveBack() {
+	if len(r.keeper.EveryLease()) == 0 {
+		r.store.GiveBack()
 	}
-	l.Store.GiveBack()
 }
 
-// renew extends the lease. An error says nothing about the lease, so renew tries again until the deadline, when the
+// untilConfirmed renews the lease. An error says nothing about the lease, so it tries again until the deadline, when the
 // timer ends the lease in any case.
-func (ls *Lease) renew() {
-	ctx, cancel := ls.untilDeadline()
+func (r *renewals) untilConfirmed() {
+	ctx, cancel := r.untilDeadline()
 	defer cancel()
 	for pause := backoff.First; ; pause = backoff.Longer(pause) {
-		if ls.renewOnce(ctx) == nil || backoff.Sleep(ctx, backoff.Jitter(pause)) != nil {
+		if r.once(ctx) == nil || backoff.Sleep(ctx, backoff.Jitter(pause)) != nil {
 			return
 		}
 	}
 }
 
-// RenewNow renews the lease for a caller. The statement goes on when the caller leaves, because all renewals share its
+// Now renews the lease for a caller. The statement goes on when the caller leaves, because all renewals share its
 // connection.
-func (ls *Lease) RenewNow(ctx context.Context) error {
+func (r *renewals) Now(ctx context.Context) error {
 	done := make(chan error, 1)
-	err := ls.keeper.Start(func() { //nolint:contextcheck // the statement outlives the caller
-		ctx, cancel := ls.untilDeadline()
+	err := r.keeper.Start(func() { //nolint:contextcheck // the statement outlives the caller
+		ctx, cancel := r.untilDeadline()
 		defer cancel()
-		done <- ls.renewOnce(ctx)
+		done <- r.once(ctx)
 	})
 	if err != nil {
 		return err
@@ -111,69 +117,90 @@ func (ls *Lease) RenewNow(ctx context.Context) error {
 	}
 }
 
-// renewOnce makes one attempt to renew. It returns nil if the lease was extended, or has ended. If the row is gone it
+// once makes one attempt to renew. It returns nil if the lease was extended, or has ended. If the row is gone it
 // ends every lock of the lease (I20).
-func (ls *Lease) renewOnce(ctx context.Context) error {
+func (r *renewals) once(ctx context.Context) error {
 	var there bool
 	var changes int64
-	limit, patience := ls.renewTimeouts()
+	limit, patience := r.timeouts()
 	// A late answer is the first sign of trouble: another connection is opened for the next attempt.
-	late := time.AfterFunc(patience, ls.store.PrepareRenewal)
+	late := time.AfterFunc(patience, r.store.PrepareRenewal)
 	defer late.Stop()
 	sent := clock.Now()
 	err := dberr.Once(ctx, limit, func(ctx context.Context) (err error) {
-		there, changes, err = ls.store.Renew(ctx, ls.ID)
+		there, changes, err = r.store.Renew(ctx, r.ID)
 		return err
 	})
 	switch {
 	case err != nil:
-		if ls.failureIsNews() {
-			ls.keeper.events.RenewalFailed(ctx, clock.Since(sent), ls.held(), err)
+		if r.failureIsNews() {
+			r.keeper.events.RenewalFailed(ctx, clock.Since(sent), r.held(), err)
 		}
 		return err
 	case !there:
-		ls.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost))
+		r.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost))
 	default:
-		ls.keeper.events.Renewed(ctx, clock.Since(sent), ls.extend(sent))
-		ls.verifyIfChanged(changeMark{changes, ls.store.RenewalConnection()})
+		r.keeper.events.Renewed(ctx, clock.Since(sent), r.confirmed(sent))
+		r.verification.ifChanged(changeMark{changes, r.store.RenewalConnection()})
 	}
 	return nil
 }
 
-// renewTimeouts returns how long an attempt to renew may take, and after what time another connection is opened for the
+// timeouts returns how long an attempt to renew may take, and after what time another connection is opened for the
 // next attempt. On a slow network both follow the duration of the last renewal.
-func (ls *Lease) renewTimeouts() (limit, patience time.Duration) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	return max(min(ls.TTL/4, dberr.AttemptTimeout), 3*ls.pace), max(ls.TTL/12, 2*ls.pace)
+func (r *renewals) timeouts() (limit, patience time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return max(min(r.TTL/4, dberr.AttemptTimeout), 3*r.pace), max(r.TTL/12, 2*r.pace)
 }
 
-// extend moves the deadline after a renewal that was sent at the given time was confirmed (I3). If the process was
+// confirmed moves the deadline after a renewal that was sent at the given time was confirmed (I3). If the process was
 // stopped meanwhile, the new deadline may have passed, too. It returns how many locks the renewal keeps.
-func (ls *Lease) extend(sent time.Time) (locks int) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if ls.cause != nil {
+func (r *renewals) confirmed(sent time.Time) (locks int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cause != nil {
 		return 0
 	}
-	ls.pace, ls.failureTold = clock.Since(sent), time.Time{}
-	if trusted := sent.Add(ls.TTL - ls.margin()); trusted.After(ls.trusted) { // a renewal may overtake another one
-		ls.trusted = trusted
-		ls.setTimers()
+	r.pace, r.failureTold = clock.Since(sent), time.Time{}
+	if trusted := sent.Add(r.TTL - r.margin()); trusted.After(r.trusted) { // a renewal may overtake another one
+		r.trusted = trusted
+		r.setTimers()
 	}
-	return len(ls.locks)
+	return len(r.locks)
 }
 
 // failureIsNews reports whether to report a failed renewal: the first one, and then at most one every
 // trouble.TellEvery.
-func (ls *Lease) failureIsNews() bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if !ls.failureTold.IsZero() && time.Since(ls.failureTold) < trouble.TellEvery {
+func (r *renewals) failureIsNews() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.failureTold.IsZero() && time.Since(r.failureTold) < trouble.TellEvery {
 		return false
 	}
-	ls.failureTold = time.Now()
+	r.failureTold = time.Now()
 	return true
+}
+
+// untilDeadline returns a context that ends when the database is no longer sure to keep the lease, or when the Locker
+// is closed.
+func (r *renewals) untilDeadline() (context.Context, context.CancelFunc) {
+	r.mu.Lock()
+	ctx, cancel := context.WithDeadline(context.Background(), clock.Plain(r.trusted))
+	r.mu.Unlock()
+	stop := context.AfterFunc(r.keeper.Closing, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// late returns errLate. If the TTL was too short to reconnect, the error names a TTL that would do.
+func (r *renewals) late() error {
+	took, left := r.store.ConnectingTook(), r.TTL/2 // see TTL and network in doc.go
+	if _, patience := r.timeouts(); took+patience <= left {
+		return errLate
+	}
+	least := (3 * took).Round(time.Millisecond)
+	return fmt.Errorf("%w: connecting takes %v here, and the TTL of %v leaves %v for it; a TTL of %v would do",
+		errLate, took.Round(time.Millisecond), r.TTL, left, least)
 }
 
 // held returns how many locks the lease holds.
@@ -199,20 +226,20 @@ func (ls *Lease) pause(pause time.Duration) bool {
 
 // deleteRow deletes the lease row, unless the lease was lost or has expired. It retries until the row would have
 // expired, because the row may still hold an orphan (I15).
-func (ls *Lease) deleteRow() {
-	ls.mu.Lock()
-	told := errors.Is(ls.cause, sqllock.ErrLost) || errors.Is(ls.cause, sqllock.ErrExpired)
-	expiry := ls.trusted.Add(ls.margin())
-	ls.mu.Unlock()
+func (r *renewals) deleteRow() {
+	r.mu.Lock()
+	told := errors.Is(r.cause, sqllock.ErrLost) || errors.Is(r.cause, sqllock.ErrExpired)
+	expiry := r.trusted.Add(r.margin())
+	r.mu.Unlock()
 	if told {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	stop := context.AfterFunc(ls.keeper.Closing, func() { time.AfterFunc(conn.CloseTimeout, cancel) })
+	stop := context.AfterFunc(r.keeper.Closing, func() { time.AfterFunc(conn.CloseTimeout, cancel) })
 	defer stop()
 	// If this fails, the row has expired, or soon will: nobody renews it any more.
 	_ = dberr.Retry(ctx, clock.Until(expiry), func(ctx context.Context) error {
-		return ls.store.EndLease(ctx, ls.ID)
+		return r.store.EndLease(ctx, r.ID)
 	})
 }

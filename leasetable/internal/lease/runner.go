@@ -51,7 +51,7 @@ func (r *runner) Hand(f func()) error {
 	return r.Start(func() {
 		f()
 		defer r.resting.Add(-1)
-		for r.resting.Add(1) <= conn.WorkConns {
+		for int(r.resting.Add(1)) <= int(conn.DefaultLimit) {
 			select {
 			case f = <-r.idle:
 			case <-r.Closing.Done():

@@ -3,6 +3,8 @@ package lease
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
@@ -15,61 +17,69 @@ type changeMark struct {
 	connection int64 // the number of the connection: another connection may lead to another server
 }
 
-// verifyIfChanged verifies every lock of the lease, in the background, if the mark has changed since the last
+// verification finds out which locks of a lease are lost.
+type verification struct {
+	*Lease
+	done    changeMark // guarded by the lease's mu: the change mark of the last complete verification of all locks
+	running bool       // guarded by the lease's mu
+	count   int        // guarded by the lease's mu: how many have begun
+}
+
+// ifChanged verifies every lock of the lease, in the background, if the mark has changed since the last
 // verification (I20). That also detects what an asynchronous failover forgot (I23). A verification that fails is
 // repeated after the next renewal.
-func (ls *Lease) verifyIfChanged(now changeMark) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if now == ls.verified || ls.verifying {
+func (v *verification) ifChanged(now changeMark) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if now == v.done || v.running {
 		return
 	}
-	if now.connection != ls.verified.connection {
-		ls.retired = true                     // freeForgotten has to know every lock of the lease
-		_ = ls.keeper.Start(ls.freeForgotten) // a closed Locker has ended the lease
+	if now.connection != v.done.connection {
+		v.retired = true                    // freeForgotten has to know every lock of the lease
+		_ = v.keeper.Start(v.freeForgotten) // a closed Locker has ended the lease
 	}
-	ls.verifying = true
-	ls.verifications++
-	if ls.keeper.Start(func() { ls.verifyLocks(now) }) != nil {
-		ls.verifying = false // a closed Locker has ended every lock
+	v.running = true
+	v.count++
+	if v.keeper.Start(func() { v.allLocks(now) }) != nil {
+		v.running = false // a closed Locker has ended every lock
 	}
 }
 
-func (ls *Lease) verifyLocks(now changeMark) {
-	ctx := ls.keeper.Closing
-	ls.mu.Lock()
-	leases := make([]*Held, 0, len(ls.locks))
-	for h := range ls.locks {
-		leases = append(leases, h)
-	}
-	ls.mu.Unlock()
+func (v *verification) allLocks(now changeMark) {
+	ctx := v.keeper.Closing
+	v.mu.Lock()
+	locks := slices.Collect(maps.Keys(v.locks))
+	v.mu.Unlock()
 	done := true
-	for _, h := range leases {
-		if trusted, _ := ls.trustedNow(); !trusted {
+	for _, h := range locks {
+		if trusted, _ := v.trustedNow(); !trusted {
 			break
 		}
-		if checkSoon(ctx, h) != nil {
+		if v.checkSoon(ctx, h) != nil {
 			done = false
 			break
 		}
 	}
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	ls.verifying = false
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.running = false
 	if done {
-		ls.verified = now
+		v.done = now
 	}
 }
 
 // errChanged is why a claim begins again that a verification has missed.
 var errChanged = fmt.Errorf("%w: locks of its lease may have changed while the answer was under way", sqllock.ErrLost)
 
-func checkSoon(ctx context.Context, h *Held) error {
-	return dberr.Once(ctx, dberr.AttemptTimeout, h.check)
+// checkSoon verifies a lock. A read may take as long as a renewal: one that hangs must not keep the other locks of the
+// lease, which is renewed meanwhile, from being verified for long.
+func (ls *Lease) checkSoon(ctx context.Context, h *Held) error {
+	limit, _ := ls.Renewals.timeouts()
+	return dberr.Once(ctx, limit, h.check)
 }
 
-func (ls *Lease) verificationsBegun() int {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	return ls.verifications
+func (v *verification) begun() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.count
 }

@@ -8,16 +8,17 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 )
 
-// YieldTime is about how much ahead of the others the longest waiter is when it is woken.
-const YieldTime = 20 * time.Millisecond
+// turnTime is for how long a process may hand a name off in memory while another process waits for it (I25).
+const turnTime = 25 * time.Millisecond
 
-// Shares returns for how long a process may hand a name off in memory while another process waits for it, and for how
-// long it then leaves the name to others, until they have heard of it or polled (I25).
-func (k *Keeper) Shares() (turnTime, grace time.Duration) {
-	if k.Store.Notifies() {
-		return 25 * time.Millisecond, YieldTime / 2
+// YieldTo makes this process leave a name to others for a while: they wait for it, and this process had it just now. It
+// then waits for its turn or, where there are no turns, until the others have polled (I25).
+func (k *Keeper) YieldTo(name string) {
+	d := backoff.Last + backoff.Last/2
+	if k.Store.HasTurns() {
+		d = time.Second
 	}
-	return 50 * time.Millisecond, backoff.Last + backoff.Last/2
+	k.Yields.add(name, d)
 }
 
 // yields says which names this process yields to others, and until when.
@@ -44,15 +45,18 @@ func (m *yields) add(name string, d time.Duration) {
 	m.until[name] = now.Add(d)
 }
 
-// Wait returns when others have had their chance at the name, or ctx ends (I25). It reports whether this process had to
-// yield.
-func (m *yields) Wait(ctx context.Context, name string) (gaveWay bool, err error) {
+// Wait returns when others have had their chance at the name, or ctx ends (I25). It reports whether this process has to
+// yield. Where there are turns, the turn is that chance.
+func (m *yields) Wait(ctx context.Context, name string, turns bool) (yields bool, err error) {
 	m.mu.Lock()
 	until, found := m.until[name]
 	delete(m.until, name)
 	m.mu.Unlock()
-	if !found || !time.Now().Before(until) {
-		return found, nil
+	switch {
+	case !found, !time.Now().Before(until):
+		return found && !turns, nil
+	case turns:
+		return true, nil
 	}
 	return true, backoff.Sleep(ctx, time.Until(until))
 }

@@ -5,7 +5,8 @@ import "time"
 // Kind is what a server is like where the servers differ.
 type Kind struct {
 	Name       string
-	Notifies   bool          // releases notify waiters of other processes
+	Turns      bool          // it has a queue for waiters; see store.Turn
+	Async      bool          // the commit of a release does not wait for the disk
 	OneWriter  bool          // all writers wait for one lock, and rows are not locked
 	LocksFirst bool          // an update locks a row before it looks whether the row meets its condition
 	Upserts    bool          // the statement that acquires a name inserts it if it has no row
@@ -15,8 +16,8 @@ type Kind struct {
 
 // The kinds of servers.
 var (
-	Postgres = Kind{Name: "postgresql", Notifies: true}
-	MySQL    = Kind{Name: "mysql", LocksFirst: true, Upserts: true, LockWait: 2 * time.Second}
-	MariaDB  = Kind{Name: "mariadb", LocksFirst: true, Refuses: true, Upserts: true, LockWait: 2 * time.Second}
+	Postgres = Kind{Name: "postgresql", Turns: true, Async: true}
+	MySQL    = Kind{Name: "mysql", Turns: true, LocksFirst: true, Upserts: true, LockWait: 2 * time.Second}
+	MariaDB  = Kind{Name: "mariadb", Turns: true, LocksFirst: true, Refuses: true, Upserts: true, LockWait: 2 * time.Second}
 	SQLite   = Kind{Name: "sqlite", OneWriter: true, Upserts: true, LockWait: 100 * time.Millisecond}
 )

@@ -21,16 +21,8 @@ func (s releases) Release(ctx context.Context, req *store.Request) (got store.Re
 func (t *Tx) release(req *store.Request, r *lockRow) store.Result {
 	now := t.now()
 	r.release(now, req.MinHold.Microseconds())
-	t.async = t.server.kind.Notifies && req.MinHold == 0
-	t.hear(req.Name, *r, now)
+	t.async = t.server.kind.Async && req.MinHold == 0
 	return store.Result{Token: req.Token, HasWaiter: r.hasWaiter(now)}
-}
-
-// hear notifies the waiters of a name if one is noted.
-func (t *Tx) hear(name string, r lockRow, now int64) {
-	if t.server.kind.Notifies && r.hasWaiter(now) {
-		t.heard = append(t.heard, notification{name, r.waiterSince})
-	}
 }
 
 // ReleasePatiently implements store.Releases.
@@ -75,7 +67,6 @@ func (s releases) Force(ctx context.Context, name string, state store.State) (fo
 			now := t.now()
 			r.release(now, 0)
 			r.token++
-			t.hear(name, *r, now)
 		})
 		if forced {
 			t.noteChange(string(state.LeaseID))

@@ -14,16 +14,17 @@ type Server struct {
 	kind Kind
 
 	mu       sync.Mutex
-	tables                              // guarded by mu
-	rowLocks map[rowKey]*rowLock        // guarded by mu
-	open     map[*Tx]struct{}           // guarded by mu: transactions, and statements, that have not ended
-	waits    int                        // guarded by mu: how many of them wait for a row
-	log      []commit                   // guarded by mu: the newest commits, which a failover can forget
-	version  int64                      // guarded by mu: counts commits
-	offset   time.Duration              // guarded by mu: what the server's clock is ahead of the real one
-	hearers  map[*subscription]struct{} // guarded by mu
-	watch    func(Change)               // guarded by mu
-	epoch    int64                      // guarded by mu: counts restarts
+	tables                       // guarded by mu
+	rowLocks map[rowKey]*rowLock // guarded by mu
+	open     map[*Tx]struct{}    // guarded by mu: transactions, and statements, that have not ended
+	waits    int                 // guarded by mu: how many of them wait for a row
+	log      []commit            // guarded by mu: the newest commits, which a failover can forget
+	version  int64               // guarded by mu: counts commits
+	offset   time.Duration       // guarded by mu: what the server's clock is ahead of the real one
+	sessions map[*turn]struct{}  // guarded by mu: those for turns
+	turns    map[string][]*turn  // guarded by mu: who stands for the turn of each name; the first one has it
+	watch    func(Change)        // guarded by mu
+	epoch    int64               // guarded by mu: counts restarts
 }
 
 // NewServer returns a server without rows.
@@ -33,7 +34,8 @@ func NewServer(k Kind) *Server {
 		tables:   newTables(),
 		rowLocks: make(map[rowKey]*rowLock),
 		open:     make(map[*Tx]struct{}),
-		hearers:  make(map[*subscription]struct{}),
+		sessions: make(map[*turn]struct{}),
+		turns:    make(map[string][]*turn),
 	}
 }
 
@@ -88,10 +90,9 @@ func (s *Server) restart(keep int) {
 	}
 	clear(s.open)
 	clear(s.rowLocks)
-	for h := range s.hearers {
-		h.end()
+	for t := range s.sessions {
+		t.end()
 	}
-	clear(s.hearers)
 	for _, c := range slices.Backward(s.log[keep:]) {
 		for _, undo := range slices.Backward(c.undo) {
 			undo()

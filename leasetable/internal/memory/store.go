@@ -115,14 +115,14 @@ func (s server) System() string { return s.kind.Name }
 // OneWriter implements store.Server.
 func (s server) OneWriter() bool { return s.kind.OneWriter }
 
-// MayNotify implements store.Server.
-func (s server) MayNotify() bool { return s.kind.Notifies }
+// HasTurns implements store.Server.
+func (s server) HasTurns() bool { return s.kind.Turns }
 
-// Notifies implements store.Server.
-func (s server) Notifies() bool { return s.kind.Notifies }
+// MaxTurns implements store.Server.
+func (s server) MaxTurns() int { return conn.DefaultLimit.Turns() }
 
 // mostWaits is how many statements may wait for rows before a handoff, which may wait, is not tried.
-const mostWaits = conn.WorkConns - 3
+const mostWaits = 3
 
 // Saturated implements store.Server.
 func (s server) Saturated() bool {

@@ -17,7 +17,6 @@ type Tx struct {
 	locked  []rowKey
 	waiting *rowWait
 	undo    []func()
-	heard   []notification
 	async   bool // the commit does not wait for the disk
 	dead    bool // it has ended, or the server has restarted
 	read    bool // on a server with one writer: it has read
@@ -59,9 +58,6 @@ func (t *Tx) end() {
 	if len(t.undo) > 0 {
 		s.version++
 		s.log = append(s.log, commit{time.Now(), t.async, t.undo})
-		for _, n := range t.heard {
-			s.notify(n)
-		}
 	}
 	delete(s.open, t)
 	t.unlock()

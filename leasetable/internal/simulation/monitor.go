@@ -113,10 +113,14 @@ func (m *monitor) excused(h *held) bool {
 	return !m.forcedAt[h.name].Before(h.began) || m.undeclared()
 }
 
-// undeclared reports whether promises were broken by a failover, or by the clock, and not all users have heard of it yet.
-// The caller holds mu.
+// undeclared reports whether promises were broken by a failover, or by the clock, and not all users have heard of it yet:
+// a renewal says so, and then a read of each lock, of which some may hang. The caller holds mu.
 func (m *monitor) undeclared() bool {
-	return !m.declared.IsZero() && time.Since(m.declared) < m.longest
+	within := m.longest
+	if !m.prompt {
+		within *= 4
+	}
+	return !m.declared.IsZero() && time.Since(m.declared) < within
 }
 
 // changed checks a change of a row. The server is locked.

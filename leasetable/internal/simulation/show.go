@@ -26,8 +26,8 @@ func (p *process) show(answer any) string {
 		return fmt.Sprintf("token %d%s", a.Token, map[bool]string{true: ", somebody waits"}[a.HasWaiter])
 	case nothing, time.Time:
 		return "done"
-	case store.Subscription:
-		return "subscribed"
+	case store.Turn:
+		return "open"
 	}
 	return fmt.Sprintf("%+v", answer)
 }

@@ -27,9 +27,14 @@ type Database struct {
 	*batches
 }
 
-// New returns the store whose tables t are in the database that c connects to. If durable is set, releases are durable,
-// as acquisitions always are; see WithDurableRelease.
-func New(c driver.Connector, d schema.Dialect, t schema.Tables, durable bool) (*Database, error) {
+// Options are what a user chooses.
+type Options struct {
+	Durable bool       // releases are durable, as acquisitions always are
+	Most    conn.Limit // connections
+}
+
+// New returns the store whose tables t are in the database that c connects to.
+func New(c driver.Connector, d schema.Dialect, t schema.Tables, o Options) (*Database, error) {
 	if err := t.Validate(d); err != nil {
 		return nil, err
 	}
@@ -37,7 +42,7 @@ func New(c driver.Connector, d schema.Dialect, t schema.Tables, durable bool) (*
 	if err != nil {
 		return nil, err
 	}
-	db := &database{Pools: conn.Open(c, d), dialect: d, Texts: texts, rowWaits: newRowWaitLimiter(), durable: durable}
+	db := &database{Pools: conn.Open(c, d, o.Most), dialect: d, Tables: t.Rewrite(d, "sqllock_lock"), Texts: texts, rowWaits: newRowWaitLimiter(mayWaitForRows(o.Most)), durable: o.Durable}
 	return &Database{db, reads{db}, leases{db}, singles{db}, holds{db}, permits{db}, waits{db}, &batches{database: db}}, nil
 }
 
@@ -45,16 +50,11 @@ func New(c driver.Connector, d schema.Dialect, t schema.Tables, durable bool) (*
 type database struct {
 	conn.Pools
 	dialect  schema.Dialect
+	Tables   string // the name of the table of locks
 	Texts    map[Statement]Prepared
 	rowWaits rowWaitLimiter
 	durable  bool
 }
-
-// MayNotify implements Server.
-func (s *database) MayNotify() bool { return s.dialect == schema.Postgres }
-
-// Notifies implements Server.
-func (s *database) Notifies() bool { return s.MayNotify() && !s.BehindPooler() }
 
 // System implements Server.
 func (s *database) System() string {

@@ -9,7 +9,7 @@ import (
 
 // WaitInVain waits for permission to wait for a row while the row-wait limiter is saturated.
 func WaitInVain(ctx context.Context) error {
-	p := newRowWaitLimiter()
+	p := newRowWaitLimiter(3)
 	locked := func() bool { return false }
 	for !p.saturated() {
 		_, _ = p.acquire(ctx, locked)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/leasetable/internal/conn"
 	"github.com/sqllock/sqllock/leasetable/internal/memory"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 	"github.com/sqllock/sqllock/schema"
@@ -71,7 +72,7 @@ func compare(t *testing.T, kind memory.Kind, db *sqltest.Database) {
 				t.Error(err)
 				return
 			}
-			real, err := store.New(c, d, schema.Tables{}, true)
+			real, err := store.New(c, d, schema.Tables{}, store.Options{Durable: true, Most: conn.DefaultLimit})
 			if err != nil {
 				t.Error(err)
 				return
@@ -219,7 +220,7 @@ func (p *pair) begin(ctx context.Context, w *world) (*both, error) {
 			return nil, err
 		}
 		query, arg := "SELECT 1 FROM sqllock_lock WHERE name = ? FOR UPDATE", any([]byte(h.Name))
-		if p.kind.Notifies {
+		if p.kind.Async {
 			query = strings.Replace(query, "?", "$1", 1)
 		}
 		rows, err := real.QueryContext(ctx, query, arg)

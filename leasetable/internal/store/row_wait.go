@@ -10,10 +10,11 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// maxRowWaits is how many statements of a Locker may wait for row locks at a time. Together with the two statements
-// that acquire and release a single name (see coalesce.Queue) they leave one connection to statements that wait for no row
-// lock. So a name whose row stays locked delays no acquisition of another name.
-const maxRowWaits = conn.WorkConns - 3
+// mayWaitForRows returns how many statements of a Locker may wait for row locks at a time. Together with the two
+// statements that acquire and release a single name (see coalesce.Queue) they leave one connection to statements that
+// wait for no row lock. So a name whose row stays locked delays no acquisition of another name, unless the Locker has
+// fewer than four connections for its work.
+func mayWaitForRows(most conn.Limit) int { return max(1, most.Work()-3) }
 
 // firstAsked is the time before the first check whether the row is locked at all.
 const firstAsked = 50 * time.Millisecond
@@ -24,8 +25,8 @@ type rowWaitLimiter struct {
 	asks  chan struct{} // has one element for a statement whose row is not locked, or whose row is being checked
 }
 
-func newRowWaitLimiter() rowWaitLimiter {
-	return rowWaitLimiter{waits: make(chan struct{}, maxRowWaits), asks: make(chan struct{}, 1)}
+func newRowWaitLimiter(most int) rowWaitLimiter {
+	return rowWaitLimiter{waits: make(chan struct{}, most), asks: make(chan struct{}, 1)}
 }
 
 // acquire waits until the statement may wait for a row lock, or until unlocked reports that it need not wait (I38). It
@@ -50,7 +51,7 @@ func (p rowWaitLimiter) acquire(ctx context.Context, unlocked func() bool) (done
 			timer.Reset(pause)
 			pause *= 2
 		case <-ctx.Done():
-			err := fmt.Errorf("%w: %d statements wait for rows that are kept locked", dberr.ErrSlow, maxRowWaits)
+			err := fmt.Errorf("%w: %d statements wait for rows that are kept locked", dberr.ErrSlow, cap(p.waits))
 			return nil, &dberr.Error{Err: err, OutcomeKnown: true, Transient: true}
 		}
 	}

@@ -134,7 +134,7 @@ type Permits interface {
 	ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error)
 }
 
-// Waits are the steps of waiters: notes in the row of a name, which decide nothing, and notifications.
+// Waits are the steps of waiters: notes in the row of a name, and turns. They decide nothing.
 type Waits interface {
 	// NoteWaiter notes in the row of a held name, for the given time, that somebody waits for it since then. An earlier
 	// note stays. It reports false if the name is free, or its row is locked.
@@ -143,15 +143,8 @@ type Waits interface {
 	RemoveWaiter(ctx context.Context, name string, since int64) error
 	// NoteExclusiveWaiter keeps others from taking permits of a name for us microseconds; nil ends that.
 	NoteExclusiveWaiter(ctx context.Context, name string, us any) error
-	// Subscribe opens a connection that receives the releases of names. The first release that arrives has no name.
-	Subscribe(ctx context.Context) (Subscription, error)
-}
-
-// Subscription receives the releases of names.
-type Subscription interface {
-	// Next waits for the release of a name, and returns since when the longest waiter has waited for it.
-	Next(ctx context.Context) (name string, since int64, err error)
-	Close()
+	// OpenTurn opens a session that stands in the server's own queue for a name.
+	OpenTurn(ctx context.Context) (Turn, error)
 }
 
 // Server is what the engine knows of the server, and of the connections to it.
@@ -160,10 +153,10 @@ type Server interface {
 	System() string
 	// OneWriter reports whether all writers wait for one lock, as they do for a SQLite file.
 	OneWriter() bool
-	// MayNotify reports whether releases notify waiters of other processes, unless a pooler is in between.
-	MayNotify() bool
-	// Notifies reports whether releases notify waiters of other processes.
-	Notifies() bool
+	// HasTurns reports whether the server has a queue of its own for waiters; see Turn.
+	HasTurns() bool
+	// MaxTurns is how many turns may be open at a time.
+	MaxTurns() int
 	// Saturated reports whether a step that may wait for a row would have to wait for its turn.
 	Saturated() bool
 	// Limited reports whether the server recently had no connection left.

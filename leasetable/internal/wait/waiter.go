@@ -3,7 +3,6 @@ package wait
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
@@ -13,14 +12,14 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
-// Waiter is one wait for a name that another process holds: what was last read of the name, and the priority of the
-// wait among those of other processes. The waiter of another process that has waited longest is noted in the table. A
-// release notifies it, and the other waiters yield to it.
+// Waiter is one wait for a name that another process holds: what was last read of the name, and when to look again. The
+// waiter that has waited longest is noted in the table, for people and so that the holder knows.
 type Waiter struct {
-	Keeper   *lease.Keeper
-	Notifier *Notifier
-	Name     string
-	Wants    permit.Wants
+	Keeper *lease.Keeper
+	Turns  *Turns
+	Name   string
+	Wants  permit.Wants
+	Began  time.Time
 
 	Holding observation            // the state of the name when it was last read as held
 	others  map[string]observation // the leases that have shares or permits of the name, by id
@@ -28,8 +27,7 @@ type Waiter struct {
 	since         int64     // since when it waits, by the database's clock, in microseconds since 1970
 	announced     time.Time // when since was last written to the table
 	unannounced   bool      // since could not be written
-	Yielded       bool      // this process had the name just now, and yields to all other waiters
-	Absent        int64     // the since of a noted waiter that did not take the name when it could
+	Yielded       bool      // this process had the name just now, and others wait for it
 	saidExclusive bool      // this wait may have kept others from acquiring shares or permits
 }
 
@@ -103,54 +101,56 @@ func (w *Waiter) Withdraw() {
 	})
 }
 
-// first reports whether, according to the last state, this is the longest waiter.
-func (w *Waiter) first() bool { return w.since != 0 && w.Holding.WaiterUS == w.since }
-
-// YieldsTo reports whether, according to state, another waiter has waited longer.
-func (w *Waiter) YieldsTo(state store.State) bool {
-	longer := state.WaiterUS < w.since || w.since == 0 && w.Yielded
-	return longer && state.WaiterUS != 0 && state.WaiterUS != w.Absent
-}
-
-// Yield returns after the longest waiter has had time to hear that the name is free, or to poll. The pause is jittered,
-// so that not all of the others poll at the same moment.
-func (w *Waiter) Yield(ctx context.Context) error {
-	_, grace := w.Keeper.Shares()
-	return backoff.Sleep(ctx, grace+rand.N(lease.YieldTime)) //nolint:gosec // jitter
-}
-
-// Longer returns the next pause. If the notifier is subscribed, a release wakes w, and polling only detects that the
-// lock ended in another way. Then the pause is that of the notifier, unless w could not be announced as a waiter.
+// Longer returns the next pause between two looks at the row. The looks of the head, who is alone, add a fiftieth to
+// the time that it has waited.
 func (w *Waiter) Longer(pause time.Duration) time.Duration {
-	if w.Notifier.Subscribed() && w.Holding.LeaseID != nil && !w.unannounced {
-		return w.Notifier.Pause
+	if !w.Turns.Ours(w.Name) {
+		return backoff.Longer(pause)
 	}
-	return backoff.Longer(pause)
+	return min(2*pause, max(time.Since(w.Began)/50, backoff.First), 2*backoff.Last)
 }
 
-// Next reports whether w has waited longest for a name that is handed from one holder to the next, and is not notified
-// of that.
-func (w *Waiter) Next() bool {
-	return w.Holding.changedHands && w.first() && !w.Notifier.Subscribed()
-}
-
-// Pause waits for the given time, or until the name is released. It reports whether w claims first: a release woke it,
-// and it has waited longest. A waiter that was woken and has not waited longest yields to the others before Pause
-// returns.
-func (w *Waiter) Pause(ctx context.Context, heard <-chan int64, pause time.Duration) (first bool, err error) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return false, nil
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
-	case since := <-heard:
-		if since >= w.since {
-			return true, nil
+// Pause waits for its turn or, as the head and where there are no turns, for the given time. It reports whether the turn
+// has just come. A lease that ends meanwhile ends the pause, and so do two slices.
+func (w *Waiter) Pause(ctx context.Context, pause time.Duration) (came bool, err error) {
+	if w.Turns.Ours(w.Name) {
+		if _, err := w.Turns.Stand(ctx, w.Name, 0); err == nil { // shows the server that it lives
+			return false, backoff.Sleep(ctx, w.Holding.UntilExpiry(pause))
 		}
-		return false, w.Yield(ctx)
 	}
+	for range 2 {
+		came, err := w.stand(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return false, context.Cause(ctx)
+		case err != nil:
+			return false, backoff.Sleep(ctx, w.Holding.UntilExpiry(pause))
+		case came:
+			return true, nil
+		case w.Holding.UntilExpiry(slice) < slice:
+			return false, nil
+		}
+	}
+	return false, nil
+}
+
+// stand stands in the server's queue for a slice.
+func (w *Waiter) stand(ctx context.Context) (came bool, err error) {
+	d := w.Holding.UntilExpiry(jittered(slice))
+	if d < time.Second { // the shortest wait of MySQL
+		return false, errNoTurn
+	}
+	return w.Turns.Stand(ctx, w.Name, d)
+}
+
+// Queue stands in the server's queue first, since this process had the name just now and others wait for it. It reports
+// whether its turn has come.
+func (w *Waiter) Queue(ctx context.Context) (came bool) {
+	if !w.Yielded {
+		return false
+	}
+	came, _ = w.Turns.Stand(ctx, w.Name, slice) // what is wrong shows when the row is read
+	return came
 }
 
 // Outlasts reports whether the holders in state hold the name beyond the deadline of the context, unless they release

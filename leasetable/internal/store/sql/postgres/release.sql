@@ -1,9 +1,9 @@
 -- Releases a name that a lease holds with a token. If the minimum hold is not NULL, the name stays taken until so many
--- microseconds after its acquisition. The row stays, because of its token. It returns whether another process waits for
--- the name, and notifies that process.
+-- microseconds after its acquisition. The row stays, because of its token. It returns 1 if another process waits for
+-- the name, and 0 otherwise.
 -- Parameters: $1 name, $2 lease id, $3 token, $4 minimum hold in microseconds (or NULL).
 -- Keeps I6, I21, I22, I36.
 UPDATE sqllock_lock
 SET lease_id = NULL, released_at = clock_timestamp(), hold_until = acquired_at + $4::bigint * interval '1 microsecond'
 WHERE name = $1 AND lease_id = $2 AND token = $3
-RETURNING CASE WHEN waiter_until > clock_timestamp() THEN (pg_notify('sqllock', waiter_since || ' ' || encode(name, 'hex')) IS NOT NULL)::integer ELSE 0 END
+RETURNING coalesce(waiter_until > clock_timestamp(), false)::integer

@@ -5,4 +5,4 @@ UPDATE sqllock_lock
 SET lease_id = NULL, released_at = clock_timestamp(), hold_until = NULL
 FROM set_config('synchronous_commit', 'off', true)
 WHERE name = $1 AND lease_id = $2 AND token = $3
-RETURNING CASE WHEN waiter_until > clock_timestamp() THEN (pg_notify('sqllock', waiter_since || ' ' || encode(name, 'hex')) IS NOT NULL)::integer ELSE 0 END
+RETURNING coalesce(waiter_until > clock_timestamp(), false)::integer

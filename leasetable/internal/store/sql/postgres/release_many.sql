@@ -1,5 +1,5 @@
 -- Releases the names that a lease holds with the given tokens, with a minimum hold as in release.sql. It returns the
--- released names and whether another process waits for them, and notifies that process. If it would wait for a row for
+-- released names and whether another process waits for them. If it would wait for a row for
 -- more than 1 ms, nothing is released. The condition on names is as in acquire_many.sql; IS TRUE keeps the planner from
 -- joining the table with the names and tokens.
 -- Parameters: $1 names (array as text), $2 lease id, $3 their tokens (array as text), $4 minimum hold in microseconds
@@ -12,4 +12,4 @@ FROM set_config('synchronous_commit', coalesce($5, current_setting('synchronous_
 WHERE k.name = ANY ($1::text::bytea[]) AND k.name BETWEEN '' AND decode(repeat('ff', 1025), 'hex') AND k.lease_id = $2
   AND ((k.name, k.token) IN (SELECT r.name, r.token FROM unnest($1::text::bytea[], $3::text::bigint[]) r (name, token))) IS TRUE
 RETURNING encode(k.name, 'hex'), k.token,
-  CASE WHEN k.waiter_until > clock_timestamp() THEN (pg_notify('sqllock', k.waiter_since || ' ' || encode(k.name, 'hex')) IS NOT NULL)::integer ELSE 0 END AS wanted
+  coalesce(k.waiter_until > clock_timestamp(), false)::integer AS wanted

@@ -14,4 +14,4 @@ SET lease_id = NULL, released_at = clock_timestamp(), hold_until = k.acquired_at
 FROM set_config('synchronous_commit', coalesce($5, current_setting('synchronous_commit')), true)
 WHERE k.name = ANY (ARRAY(SELECT held.name FROM held)) AND k.name BETWEEN '' AND decode(repeat('ff', 1025), 'hex')
 RETURNING encode(k.name, 'hex'), k.token,
-  CASE WHEN k.waiter_until > clock_timestamp() THEN (pg_notify('sqllock', k.waiter_since || ' ' || encode(k.name, 'hex')) IS NOT NULL)::integer ELSE 0 END AS wanted
+  coalesce(k.waiter_until > clock_timestamp(), false)::integer AS wanted

@@ -1,0 +1,65 @@
+package cronlock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/leasetable"
+)
+
+// Option configures Once.
+type Option func(*once)
+
+// WithLogger sets the logger: at the level Info it logs skipped runs, at Error runs that failed because the database could
+// not be used, and lost leases. The default is cron.DefaultLogger, which prints errors to stdout.
+func WithLogger(logger cron.Logger) Option {
+	return func(o *once) { o.logger = logger }
+}
+
+// WithLock sets options of each acquisition, such as sqllock.WithTTL.
+func WithLock(opts ...sqllock.Option) Option {
+	return func(o *once) { o.opts = append(o.opts, opts...) }
+}
+
+// Once returns a wrapper that runs a job under the lease called name of l, and skips it while another machine has the lease.
+// A lease that is released keeps its name until atLeast after its acquisition. atLeast must be positive: more than the
+// clocks of the machines differ, and less than the time between two runs. If the database cannot be used, the job is
+// skipped, too, and the error is logged. Jobs of different names need wrappers of their own.
+//
+// The caller closes l when cron has stopped.
+func Once(l *leasetable.Locker, name string, atLeast time.Duration, opts ...Option) (cron.JobWrapper, error) {
+	if atLeast <= 0 {
+		return nil, fmt.Errorf("cronlock: the minimum hold of %q is %s; it must be positive", name, atLeast)
+	}
+	o := &once{leases: l, name: name, opts: []sqllock.Option{leasetable.WithHoldAtLeast(atLeast)}, logger: cron.DefaultLogger}
+	for _, opt := range opts {
+		opt(o)
+	}
+	return func(job cron.Job) cron.Job { return cron.FuncJob(func() { o.run(job) }) }, nil
+}
+
+type once struct {
+	leases *leasetable.Locker
+	name   string
+	opts   []sqllock.Option
+	logger cron.Logger
+}
+
+func (o *once) run(job cron.Job) {
+	ran, err := sqllock.TryDo(context.Background(), o.leases, o.name, func(context.Context) error {
+		job.Run()
+		return nil
+	}, o.opts...)
+	switch {
+	case err != nil && ran:
+		o.logger.Error(err, "the job ran, and its lock ended before", "lock", o.name)
+	case err != nil:
+		o.logger.Error(err, "the job was skipped", "lock", o.name)
+	case !ran:
+		o.logger.Info("skip: another machine runs the job, or has run it", "lock", o.name)
+	}
+}

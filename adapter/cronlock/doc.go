@@ -1,0 +1,41 @@
+// Package cronlock makes the jobs of cron (github.com/robfig/cron/v3) run on one of N machines that have the same schedule.
+// It uses leases (package leasetable).
+//
+// # Use
+//
+// A job that every machine starts at three o'clock, and one machine runs:
+//
+//	leases, err := leasetable.FromDB(db)
+//	if err != nil {
+//		return err
+//	}
+//	defer leases.Close()
+//
+//	once, err := cronlock.Once(leases, "nightly report", time.Minute)
+//	if err != nil {
+//		return err
+//	}
+//	c := cron.New()
+//	_, err = c.AddJob("0 3 * * *", cron.NewChain(once).Then(cron.FuncJob(report)))
+//
+// # Why a minimum hold
+//
+// The clocks of the machines differ, and a job may be shorter than the difference: without a minimum hold, a machine that
+// is late finds the lock released, and runs the job again. So Once requires one. Choose more than the clocks differ, and
+// less than the time between two runs.
+//
+// # What ends the lock
+//
+// It is released when the job has finished or panicked; the name then stays taken until the minimum hold has passed, which
+// is counted from the acquisition. The lease of a process that was killed or cut off ends after its TTL (15 s by default),
+// and the minimum hold with it. See package leasetable.
+//
+// # When it does not protect
+//
+// A job of cron cannot be interrupted. If the lease is lost, the job goes on, while another machine may run it again; the
+// loss is logged when the job has finished. A job that must stop then calls [sqllock.TryDo] itself, with
+// leasetable.WithHoldAtLeast: its context ends with the lease.
+//
+// A machine whose clock is late by more than the minimum hold runs the job again. While the database cannot be used, no
+// machine runs the job; that is logged.
+package cronlock

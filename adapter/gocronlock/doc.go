@@ -1,0 +1,47 @@
+// Package gocronlock makes the jobs of gocron (github.com/go-co-op/gocron/v2) run on one of N machines: with a [Locker] each
+// run goes to one of them, with an [Elector] all runs go to the leader. Both use leases (package leasetable).
+//
+// # Use
+//
+// A Locker, for a job that is due every five minutes. Give each job a name, which is the name of its lock:
+//
+//	leases, err := leasetable.FromDB(db)
+//	if err != nil {
+//		return err
+//	}
+//	defer leases.Close()
+//
+//	locker, err := gocronlock.NewLocker(leases, time.Minute)
+//	if err != nil {
+//		return err
+//	}
+//	s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
+//
+// The name of a job without gocron.WithName is that of its function, such as main.main.func1, which other programs may have,
+// too.
+//
+// # Why a minimum hold
+//
+// The clocks of the machines differ, and a job may be shorter than the difference: without a minimum hold, a machine that
+// is late finds the lock released, and runs the job again. So NewLocker requires one. Choose more than the clocks differ,
+// and less than the time between two runs.
+//
+// # What ends the lock
+//
+// gocron releases it when the job has finished; the name then stays taken until the minimum hold has passed, which is
+// counted from the acquisition. The lease of a process that was killed or cut off ends after its TTL (15 s by default),
+// and the minimum hold with it. See package leasetable.
+//
+// An Elector leads until its Close, or until the lease is lost.
+//
+// # When it does not protect
+//
+// gocron does not interrupt a job whose lock is lost, and ignores the errors of releases. While such a job goes on, another
+// machine may run it again: the logger and the hook of the leasetable.Locker tell (WithLogger, WithHook). A job that must
+// stop then calls [sqllock.TryDo] itself, with leasetable.WithHoldAtLeast, and uses no distributed locker.
+//
+// A machine whose clock is late by more than the minimum hold runs the job again. So does the leader that follows another
+// one, if its clock is late.
+//
+// While the database cannot be used, no machine runs the job. gocron reports why to the listener gocron.AfterLockError.
+package gocronlock

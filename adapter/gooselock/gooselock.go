@@ -1,0 +1,79 @@
+package gooselock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/pressly/goose/v3/lock"
+
+	"github.com/sqllock/sqllock"
+)
+
+var (
+	_ lock.Locker        = (*Locker)(nil)
+	_ lock.SessionLocker = (*Locker)(nil)
+)
+
+// Locker is both kinds of goose's lockers: pass it to goose.WithLocker or to goose.WithSessionLocker. They do the same.
+// Prefer WithLocker: with a session locker, goose refuses Go migrations without a transaction if the pool has one
+// connection.
+//
+// Providers of a process may share a Locker. They migrate one after the other, even if the lock is lost.
+type Locker struct {
+	locks sqllock.Locker
+	name  string
+	opts  []sqllock.Option
+
+	inUse chan struct{} // holds one value from a Lock to its Unlock
+	held  sqllock.Lock  // of the caller between them
+}
+
+// New returns a Locker that takes the lock called name from l: a *pg.Locker, a *mysql.Locker or a *leasetable.Locker, which
+// the caller closes when goose has finished. The options are those of the acquisition. Without sqllock.WithWait, a
+// Provider waits until the context of its command ends.
+func New[L sqllock.Lock](l sqllock.Acquirer[L], name string, opts ...sqllock.Option) *Locker {
+	return &Locker{locks: sqllock.AnyKind(l), name: name, opts: opts, inUse: make(chan struct{}, 1)}
+}
+
+// Lock implements lock.Locker. It waits until it has the lock or ctx ends, and uses no connection of the pool that goose
+// passes. After an error nothing is held. The error is that of the Acquire of New's l: it matches sqllock.ErrHeld if
+// another process has the lock.
+func (l *Locker) Lock(ctx context.Context, _ *sql.DB) error { return l.lock(ctx) }
+
+// Unlock implements lock.Locker. It returns nil if the lock was held until now, and sqllock.ErrLost or ErrExpired if it was
+// not. goose adds the error to that of its command. After any other error the database has not confirmed the release;
+// the package of the lock documents what then ends it. Unlock works with a dead ctx.
+func (l *Locker) Unlock(ctx context.Context, _ *sql.DB) error { return l.unlock(ctx) }
+
+// SessionLock implements lock.SessionLocker. It does what Lock does, and does not use the connection.
+func (l *Locker) SessionLock(ctx context.Context, _ *sql.Conn) error { return l.lock(ctx) }
+
+// SessionUnlock implements lock.SessionLocker. It does what Unlock does, and does not use the connection.
+func (l *Locker) SessionUnlock(ctx context.Context, _ *sql.Conn) error { return l.unlock(ctx) }
+
+func (l *Locker) lock(ctx context.Context) error {
+	select {
+	case l.inUse <- struct{}{}:
+	case <-ctx.Done():
+		return &sqllock.OpError{Op: "acquire", Name: l.name, Err: context.Cause(ctx)}
+	}
+	held, err := l.locks.Acquire(ctx, l.name, l.opts...)
+	if err != nil {
+		<-l.inUse
+		return err
+	}
+	l.held = held
+	return nil
+}
+
+func (l *Locker) unlock(ctx context.Context) error {
+	held := l.held
+	if held == nil {
+		return &sqllock.OpError{Op: "release", Name: l.name, Err: errors.New("it is not locked")}
+	}
+	l.held = nil
+	err := held.Release(ctx)
+	<-l.inUse
+	return err
+}

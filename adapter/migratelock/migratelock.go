@@ -1,0 +1,163 @@
+package migratelock
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/golang-migrate/migrate/v4"
+	"github.com/golang-migrate/migrate/v4/database"
+
+	"github.com/sqllock/sqllock"
+)
+
+// Wrap returns d with the lock called name, taken from l, instead of d's own. l is a *pg.Locker, a *mysql.Locker or a
+// *leasetable.Locker, which the caller closes when migrate has finished. The options are those of the acquisition.
+//
+// Lock waits until a second before migrate.DefaultLockTimeout, which is 15 s unless the program changes it, or for half of
+// it if that is longer. If the LockTimeout of a Migrate is set, set DefaultLockTimeout to the same value.
+// sqllock.WithWait makes Lock wait for less. After an error nothing is held.
+//
+//   - If another process has the lock, the error matches database.ErrLocked and sqllock.ErrHeld, and is a
+//     *sqllock.HeldError that names the holder.
+//   - If this driver has the lock already, it is database.ErrLocked, at once.
+//   - Any other error is that of l's Acquire, such as that the database cannot be reached.
+//
+// When the lock was lost, Run, SetVersion and Drop do nothing and return the cause: sqllock.ErrLost or sqllock.ErrExpired.
+// If it was lost meanwhile, they return the cause beside their own error. Unlock returns the loss, or the error of a
+// release that the database has not confirmed; the driver is unlocked in each case. The package of the lock documents
+// what then ends it.
+//
+// Close releases the lock if it is held. Open wraps what d opens.
+func Wrap[L sqllock.Lock](d database.Driver, l sqllock.Acquirer[L], name string, opts ...sqllock.Option) database.Driver {
+	return &driver{Driver: d, locks: sqllock.AnyKind(l), name: name, opts: opts}
+}
+
+type driver struct {
+	database.Driver
+	locks sqllock.Locker
+	name  string
+	opts  []sqllock.Option
+
+	mu     sync.Mutex
+	locked bool         // by Lock, which may still wait; guarded by mu
+	held   sqllock.Lock // nil if nothing is held; guarded by mu
+}
+
+// errTimeout is why Lock gives up.
+var errTimeout = errors.New("migratelock: migrate's lock timeout is about to pass")
+
+// Open implements database.Driver.
+func (d *driver) Open(url string) (database.Driver, error) {
+	opened, err := d.Driver.Open(url)
+	if err != nil {
+		return nil, err
+	}
+	return &driver{Driver: opened, locks: d.locks, name: d.name, opts: d.opts}, nil
+}
+
+// Lock implements database.Driver.
+func (d *driver) Lock() error {
+	if !d.begin() {
+		return database.ErrLocked
+	}
+	held, err := d.acquire()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.held, d.locked = held, err == nil
+	return err
+}
+
+// begin makes the driver locked, and reports whether it was not.
+func (d *driver) begin() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	was := d.locked
+	d.locked = true
+	return !was
+}
+
+func (d *driver) acquire() (sqllock.Lock, error) {
+	// migrate passes no context. It abandons the call of Lock after its timeout, whatever that call acquires later.
+	timeout := max(migrate.DefaultLockTimeout-time.Second, migrate.DefaultLockTimeout/2)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), timeout, errTimeout)
+	defer cancel()
+	held, err := d.locks.Acquire(ctx, d.name, d.opts...)
+	if errors.Is(err, sqllock.ErrHeld) {
+		err = errors.Join(database.ErrLocked, err)
+	}
+	return held, err
+}
+
+// Unlock implements database.Driver.
+func (d *driver) Unlock() error {
+	held := d.take()
+	if held == nil {
+		return database.ErrNotLocked
+	}
+	return held.Release(context.Background())
+}
+
+// take returns the lock, if it is held, and makes the driver unlocked.
+func (d *driver) take() sqllock.Lock {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	held := d.held
+	if held != nil {
+		d.held, d.locked = nil, false
+	}
+	return held
+}
+
+// Close implements database.Driver.
+func (d *driver) Close() error {
+	var err error
+	if held := d.take(); held != nil {
+		err = held.Release(context.Background())
+	}
+	return errors.Join(err, d.Driver.Close())
+}
+
+// Run implements database.Driver.
+func (d *driver) Run(migration io.Reader) error {
+	return d.whileHeld("run a migration", func() error { return d.Driver.Run(migration) })
+}
+
+// SetVersion implements database.Driver.
+func (d *driver) SetVersion(version int, dirty bool) error {
+	return d.whileHeld("set the version", func() error { return d.Driver.SetVersion(version, dirty) })
+}
+
+// Drop implements database.Driver.
+func (d *driver) Drop() error {
+	return d.whileHeld("drop", func() error { return d.Driver.Drop() })
+}
+
+// whileHeld calls f unless the lock was lost, and returns the loss if it was lost meanwhile. Without a lock, which is how
+// some callers use a driver, it just calls f.
+func (d *driver) whileHeld(what string, f func() error) error {
+	d.mu.Lock()
+	held := d.held
+	d.mu.Unlock()
+	if held == nil {
+		return f()
+	}
+	if loss := d.loss(held, what); loss != nil {
+		return loss
+	}
+	err := f()
+	if loss := d.loss(held, what); loss != nil {
+		return errors.Join(err, loss)
+	}
+	return err
+}
+
+// loss returns an error with the cause if the lock has ended.
+func (d *driver) loss(held sqllock.Lock, what string) error {
+	if cause := context.Cause(held.Context()); cause != nil {
+		return &sqllock.OpError{Op: what, Name: d.name, Err: cause}
+	}
+	return nil
+}

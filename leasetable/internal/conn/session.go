@@ -1,0 +1,78 @@
+package conn
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/schema"
+)
+
+// ErrNoSession is the error of OpenSession behind a pooler, or with a driver other than pgx.
+var ErrNoSession = errors.New("a pooler, or a driver other than pgx, is in between")
+
+// Session is a connection whose server session has a state. No pool has it, and nothing is prepared on it. One
+// goroutine at a time uses it.
+type Session struct{ conn driver.Conn }
+
+// OpenSession opens a session, which the server ends when it has been silent for idle. It refuses to open one through a
+// pooler, which would give it to other clients.
+func (p Pools) OpenSession(ctx context.Context, idle time.Duration) (*Session, error) {
+	connecting, connected := context.WithTimeout(ctx, ConnectTimeout)
+	defer connected()
+	dc, err := p.connector.Connect(connecting)
+	if err != nil {
+		return nil, err
+	}
+	err = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) error { return p.settleSession(ctx, dc, idle) })
+	if err != nil {
+		_ = dc.Close() // the first error says more
+		return nil, err
+	}
+	return &Session{dc}, nil
+}
+
+func (p Pools) settleSession(ctx context.Context, dc driver.Conn, idle time.Duration) error {
+	var texts []string
+	switch p.Work.dialect {
+	case schema.Postgres:
+		if direct, err := isDirect(ctx, dc); err != nil || !direct {
+			return errors.Join(err, ErrNoSession)
+		}
+		// PostgreSQL 12 and 13 have no such setting.
+		texts = []string{fmt.Sprintf("SELECT set_config(name, '%d', false) FROM pg_settings WHERE name = 'idle_session_timeout'", idle.Milliseconds())}
+	case schema.MySQL:
+		texts = append(settings[schema.MySQL], fmt.Sprintf("SET SESSION wait_timeout = %d", int(idle.Seconds())))
+	}
+	for _, text := range texts {
+		if err := execOn(ctx, dc, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Exec runs a statement.
+func (s *Session) Exec(ctx context.Context, text string) error { return execOn(ctx, s.conn, text) }
+
+// Number runs a statement that returns one number. NULL counts as 0.
+func (s *Session) Number(ctx context.Context, text string) (int64, error) {
+	row, err := lastRow(ctx, s.conn, text)
+	if err != nil || len(row) == 0 {
+		return 0, err
+	}
+	switch n := row[0].(type) {
+	case int64:
+		return n, nil
+	case []byte:
+		return strconv.ParseInt(string(n), 10, 64)
+	}
+	return 0, nil
+}
+
+// Close closes the connection, and so ends the session.
+func (s *Session) Close() { _ = s.conn.Close() }

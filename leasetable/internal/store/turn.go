@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/sqllock/sqllock/leasetable/internal/conn"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/schema"
+)
+
+// Turn is a session that stands in the server's own lock queue for names, one at a time: for an advisory lock on
+// PostgreSQL, for GET_LOCK on MySQL and MariaDB. Who has the turn of a name is the first to look whether the name is
+// free. That decides nothing (I36). The turn ends with the session, or with Leave.
+type Turn interface {
+	// Try takes the turn of a name, and reports whether it did. It does not wait.
+	Try(ctx context.Context, name string) (bool, error)
+	// Wait takes the turn of a name, and reports whether it did. It waits for at most d, in whole seconds on MySQL. A
+	// refusal can hide a grant that came too late: Leave, and the next Wait, give it back.
+	Wait(ctx context.Context, name string, d time.Duration) (bool, error)
+	// Ping shows the server that the session lives.
+	Ping(ctx context.Context) error
+	// Leave gives the turn back.
+	Leave(ctx context.Context) error
+	Close()
+}
+
+// HasTurns implements Server. The nodes of a Galera cluster have a queue each.
+func (s *database) HasTurns() bool {
+	switch s.dialect {
+	case schema.Postgres:
+		return !s.BehindPooler()
+	case schema.MySQL:
+		return !s.OnGalera()
+	}
+	return false
+}
+
+// OpenTurn implements Waits. The server ends the session when it has been silent for turnIdle: a process that was stopped
+// would have the turn for ever.
+func (s waits) OpenTurn(ctx context.Context) (Turn, error) {
+	on, err := s.OpenSession(ctx, turnIdle)
+	if err != nil {
+		return nil, err
+	}
+	t := turn{on, s.Tables}
+	if s.dialect == schema.MySQL {
+		return mysqlTurn{t}, nil
+	}
+	return postgresTurn{t}, nil
+}
+
+// turnIdle is longer than the slices of a wait, and than a holder keeps a turn; see wait.Turns.
+const turnIdle = 10 * time.Second
+
+type turn struct {
+	*conn.Session
+	tables string
+}
+
+// key hashes the name and its table: other tables have other turns.
+func (t turn) key(name string) [sha256.Size]byte {
+	return sha256.Sum256([]byte("sqllock turn\x00" + t.tables + "\x00" + name))
+}
+
+// took runs a statement that returns one number, and reports whether that is 1.
+func (t turn) took(ctx context.Context, text string) (bool, error) {
+	n, err := t.Number(ctx, text)
+	return n == 1, dberr.Classify(err)
+}
+
+// Ping implements Turn.
+func (t turn) Ping(ctx context.Context) error {
+	_, err := t.Number(ctx, "SELECT 1")
+	return dberr.Classify(err)
+}
+
+type postgresTurn struct{ turn }
+
+func (t postgresTurn) number(name string) int64 {
+	key := t.key(name)
+	return int64(binary.BigEndian.Uint64(key[:])) //nolint:gosec // a hash
+}
+
+// Try implements Turn.
+func (t postgresTurn) Try(ctx context.Context, name string) (bool, error) {
+	return t.took(ctx, fmt.Sprintf("SELECT pg_try_advisory_lock(%d)::int", t.number(name)))
+}
+
+// Wait implements Turn. The block catches the timeout, so that the server logs no error. The timeout bounds how long a
+// virtual transaction is held: CREATE INDEX CONCURRENTLY waits for every one that is older than itself. The timeout can
+// come just after the grant. So what takes longer than the timeout counts as refused, and each wait begins by giving
+// back what the one before may have been granted.
+func (t postgresTurn) Wait(ctx context.Context, name string, d time.Duration) (bool, error) {
+	began := time.Now()
+	err := t.Exec(ctx, fmt.Sprintf(`DO $$ BEGIN
+  PERFORM pg_advisory_unlock_all();
+  PERFORM set_config('lock_timeout', '%d', true);
+  PERFORM pg_advisory_lock(%d);
+EXCEPTION WHEN lock_not_available THEN
+END $$`, max(d.Milliseconds(), 1), t.number(name)))
+	return err == nil && time.Since(began) < d, dberr.Classify(err)
+}
+
+// Leave implements Turn.
+func (t postgresTurn) Leave(ctx context.Context) error {
+	return dberr.Classify(t.Exec(ctx, "SELECT pg_advisory_unlock_all()"))
+}
+
+type mysqlTurn struct{ turn }
+
+func (t mysqlTurn) getLock(ctx context.Context, name string, seconds int) (bool, error) {
+	key := t.key(name)
+	text := hex.EncodeToString(key[:16])
+	return t.took(ctx, fmt.Sprintf("SELECT GET_LOCK(CONCAT('sqllock ', LEFT(SHA2(CONCAT(DATABASE(), '%s'), 256), 40)), %d)", text, seconds))
+}
+
+// Try implements Turn.
+func (t mysqlTurn) Try(ctx context.Context, name string) (bool, error) {
+	return t.getLock(ctx, name, 0)
+}
+
+// Wait implements Turn.
+func (t mysqlTurn) Wait(ctx context.Context, name string, d time.Duration) (bool, error) {
+	return t.getLock(ctx, name, int(d/time.Second))
+}
+
+// Leave implements Turn.
+func (t mysqlTurn) Leave(ctx context.Context) error {
+	_, err := t.Number(ctx, "SELECT RELEASE_ALL_LOCKS()")
+	return dberr.Classify(err)
+}

@@ -1,0 +1,332 @@
+package wait
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/sqllock/sqllock/leasetable/internal/conn"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/lease"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
+)
+
+// Turns are the turns of a Locker, one for each name that it waits for (I36). Of all processes that wait for a name, one
+// has the turn: the head. Only the head looks at the lock row again and again. The others stand in the server's queue,
+// in slices. Who acquires a name with its turn keeps the turn until the release; then the server itself wakes the next
+// in its queue. A turn decides nothing: each slice ends no later than the lease that its waiter saw, and then the waiter
+// looks at the row itself.
+type Turns struct {
+	keeper *lease.Keeper
+
+	mu     sync.Mutex
+	of     map[string]*turn // guarded by mu
+	resume time.Time        // guarded by mu: nobody stands in a queue until then
+}
+
+// turn is the turn of one name, and the session that stands for it.
+type turn struct {
+	name    string
+	busy    chan struct{} // has room for one: the goroutine that uses the session
+	session store.Turn    // of that goroutine; nil: none is open
+
+	used      time.Time   // guarded by the mu of Turns: when the session was last used
+	standing  bool        // guarded by the mu of Turns: a slice is under way
+	wanted    bool        // guarded by the mu of Turns: somebody waits for the name, or has acquired it
+	ours      bool        // guarded by the mu of Turns
+	owed      bool        // guarded by the mu of Turns: the session has the turn, and has to give it back
+	contended bool        // guarded by the mu of Turns: another process had the turn when this one asked for it
+	timer     *time.Timer // guarded by the mu of Turns: gives back the turn of a lock that is held for long, or an unused session
+}
+
+const (
+	slice    = 2 * time.Second // of a wait, on average
+	pingTurn = 4 * time.Second // after which the head shows the server that it lives; see store.OpenTurn
+)
+
+// NewTurns returns the turns of the Locker with these leases.
+func NewTurns(k *lease.Keeper) *Turns { return &Turns{keeper: k, of: make(map[string]*turn)} }
+
+var errNoTurn = errors.New("there is no queue to stand in")
+
+// enter returns the turn of a name, and whether it is ours already. Otherwise the caller begins a slice. It returns nil
+// if there is no queue to stand in, or a slice is still under way.
+func (ts *Turns) enter(name string) (t *turn, ours bool) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	t = ts.of[name]
+	if !ts.keeper.Store.HasTurns() || time.Now().Before(ts.resume) || t == nil && len(ts.of) >= ts.keeper.Store.MaxTurns() {
+		return nil, false
+	}
+	if t == nil {
+		t = &turn{name: name, busy: make(chan struct{}, 1)}
+		ts.of[name] = t
+	}
+	if !t.wanted {
+		t.wanted, t.contended = true, false
+	}
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	if t.standing {
+		return nil, false
+	}
+	t.standing = !t.ours
+	return t, t.ours
+}
+
+// Stand stands in the server's queue for the turn of a name, for at most d. It reports whether this process has the
+// turn. If ctx ends before, the session gives back what it gets.
+func (ts *Turns) Stand(ctx context.Context, name string, d time.Duration) (ours bool, err error) {
+	t, ours := ts.enter(name)
+	if t == nil || ours {
+		return ours, ts.check(t)
+	}
+	done := make(chan error, 1)
+	err = ts.keeper.Start(func() { done <- ts.stand(t, d) })
+	if err != nil {
+		return false, err
+	}
+	late := time.NewTimer(d + time.Second) // the server hangs, or connecting takes long: the waiter has to look
+	defer late.Stop()
+	select {
+	case err := <-done:
+		return ts.Ours(name), err
+	case <-late.C:
+		return false, errNoTurn
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+}
+
+// check has the server see that the session of our turn lives.
+func (ts *Turns) check(t *turn) error {
+	if t == nil {
+		return errNoTurn
+	}
+	ts.mu.Lock()
+	due := time.Since(t.used) > pingTurn
+	if due {
+		t.used = time.Now()
+	}
+	ts.mu.Unlock()
+	if !due {
+		return nil
+	}
+	return ts.keeper.Hand(func() {
+		_ = ts.use(t, func(ctx context.Context) error { return t.session.Ping(ctx) }) // after an error the turn is over
+	})
+}
+
+// Ours reports whether this process has the turn of a name.
+func (ts *Turns) Ours(name string) bool {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	t := ts.of[name]
+	return t != nil && t.ours
+}
+
+// stand is one slice. What it gets after its waiter has left it gives back.
+func (ts *Turns) stand(t *turn, d time.Duration) error {
+	defer func() {
+		ts.mu.Lock()
+		defer ts.mu.Unlock()
+		t.standing = false
+	}()
+	return ts.use(t, func(ctx context.Context) error {
+		ts.mu.Lock()
+		asked, wanted := t.contended, t.wanted
+		ts.mu.Unlock()
+		if !wanted {
+			return nil
+		}
+		ours, err := false, error(nil)
+		if !asked { // only who is refused knows that others want the name, too
+			ours, err = t.session.Try(ctx, t.name)
+		}
+		if !ours && err == nil {
+			ts.mu.Lock()
+			t.contended = true
+			ts.mu.Unlock()
+			ours, err = t.session.Wait(ctx, t.name, d)
+		}
+		ts.mu.Lock()
+		defer ts.mu.Unlock()
+		t.used = time.Now()
+		if ours {
+			t.ours, t.owed = t.wanted, !t.wanted
+		}
+		return err
+	})
+}
+
+// use runs f on the session of a turn, which it opens first, and gives back before and after what the session owes. If f
+// is nil, it only gives back. After an error the session is closed, and with it the turn ends. f may take as long as a
+// slice.
+func (ts *Turns) use(t *turn, f func(ctx context.Context) error) (err error) {
+	ctx, cancel := context.WithTimeout(ts.keeper.Closing, conn.ConnectTimeout+2*slice)
+	defer cancel()
+	select {
+	case t.busy <- struct{}{}:
+		defer func() { <-t.busy }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() {
+		if err != nil {
+			ts.drop(t, err)
+		}
+	}()
+	if f == nil {
+		if t.session == nil {
+			return nil
+		}
+		f = func(context.Context) error { return nil }
+	}
+	if t.session == nil {
+		if t.session, err = ts.keeper.Store.OpenTurn(ctx); err != nil {
+			return err
+		}
+	}
+	for _, step := range []func(context.Context) error{ts.giveBackIn(t), f, ts.giveBackIn(t)} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveBackIn returns a function that gives back the turn if the session owes it.
+func (ts *Turns) giveBackIn(t *turn) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		ts.mu.Lock()
+		owed := t.owed
+		t.owed = false
+		ts.mu.Unlock()
+		if !owed {
+			return nil
+		}
+		return dberr.Once(ctx, dberr.AttemptTimeout, t.session.Leave)
+	}
+}
+
+// drop closes the session of a turn. The caller is busy with it.
+func (ts *Turns) drop(t *turn, err error) {
+	if t.session != nil {
+		t.session.Close()
+		t.session = nil
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	t.ours, t.owed = false, false
+	rest := time.Second
+	if dberr.IsFull(err) {
+		rest = conn.IdleTime
+	}
+	if err != nil {
+		ts.resume = time.Now().Add(rest)
+	}
+}
+
+// Hold notes that the name was acquired. It reports whether other processes wait for their turn. A name that is held
+// for long gives back its turn, so that it needs no connection.
+func (ts *Turns) Hold(name string) (contended bool) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	t := ts.of[name]
+	if t == nil {
+		return false
+	}
+	if t.ours {
+		ts.after(t, func() { ts.giveUp(t) })
+	}
+	return t.ours && t.contended
+}
+
+// after calls f if nobody waits for the name within IdleTime. The caller holds mu.
+func (ts *Turns) after(t *turn, f func()) {
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	t.timer = time.AfterFunc(conn.IdleTime, func() { _ = ts.keeper.Hand(f) }) // a closed Locker has no sessions
+}
+
+// giveUp gives back the turn of a name that is held on.
+func (ts *Turns) giveUp(t *turn) {
+	ts.mu.Lock()
+	t.owed, t.ours = t.owed || t.ours, false
+	ts.mu.Unlock()
+	ts.settle(t)
+}
+
+// settle gives back what the session owes, and closes it if nobody needs it within IdleTime.
+func (ts *Turns) settle(t *turn) {
+	_ = ts.use(t, nil)
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.after(t, func() { ts.closeUnused(t) })
+}
+
+// closeUnused closes the session of a turn that is not ours and that nobody waits for.
+func (ts *Turns) closeUnused(t *turn) {
+	select {
+	case t.busy <- struct{}{}:
+		defer func() { <-t.busy }()
+	default:
+		return // it is in use
+	}
+	ts.mu.Lock()
+	unused := !t.ours && !t.owed
+	if unused && !t.wanted && ts.of[t.name] == t {
+		delete(ts.of, t.name)
+	}
+	ts.mu.Unlock()
+	if unused {
+		ts.drop(t, nil)
+	}
+}
+
+// Leave ends what Stand began, or Hold: this process no longer wants the name. It gives the turn back in the
+// background. If other processes want the name, this one yields to them; see Waiter.Queue.
+func (ts *Turns) Leave(name string) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	t := ts.of[name]
+	if t == nil || !t.wanted {
+		return
+	}
+	if t.ours && t.contended {
+		ts.keeper.YieldTo(name)
+	}
+	t.wanted, t.owed, t.ours = false, t.owed || t.ours || t.contended, false // a refusal can hide a late grant; see Turn.Wait
+	_ = ts.keeper.Hand(func() { ts.settle(t) })                              // a closed Locker has no sessions
+}
+
+// GiveUp has nobody stand in a queue for IdleTime: the server has no connection left for others.
+func (ts *Turns) GiveUp() {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.resume = time.Now().Add(conn.IdleTime)
+	for _, t := range ts.of {
+		_ = ts.keeper.Hand(func() { ts.closeUnused(t) }) // a closed Locker has no sessions
+	}
+}
+
+// Close closes the sessions. No goroutine uses them any more.
+func (ts *Turns) Close() {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	for _, t := range ts.of {
+		if t.timer != nil {
+			t.timer.Stop()
+		}
+		if t.session != nil {
+			t.session.Close()
+		}
+	}
+}
+
+// jittered spreads the ends of slices.
+func jittered(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2) } //nolint:gosec // not a secret

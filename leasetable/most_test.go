@@ -1,0 +1,115 @@
+package leasetable_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// peak counts the connections that are open, and the most that ever were.
+type peak struct {
+	driver.Connector
+
+	mu        sync.Mutex
+	now, most int // guarded by mu
+}
+
+func (p *peak) add(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now += n
+	p.most = max(p.most, p.now)
+}
+
+// Connect implements driver.Connector.
+func (p *peak) Connect(ctx context.Context) (driver.Conn, error) {
+	dc, err := p.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.add(1)
+	return &peakConn{driven: dc.(driven), p: p}, nil
+}
+
+type peakConn struct {
+	driven
+	p    *peak
+	once sync.Once
+}
+
+// Close implements driver.Conn.
+func (c *peakConn) Close() error {
+	c.once.Do(func() { c.p.add(-1) })
+	return c.driven.Close()
+}
+
+// A Locker that waits, renews and serves many goroutines opens no more connections than it may.
+func TestALockerOpensNoMoreConnectionsThanItMay(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		for _, most := range []int{1, 2, 3, 5} {
+			t.Run(fmt.Sprint(most), func(t *testing.T) {
+				t.Parallel()
+				plain, err := connector.Of(db.DB.DB)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := &peak{Connector: plain}
+				counted := sqlx.NewDb(sql.OpenDB(p), db.DriverName())
+				t.Cleanup(func() { _ = counted.Close() })
+				l := newLocker(t, counted, leasetable.WithMaxConnections(most), leasetable.WithTTL(10*time.Second))
+				name := func(i int) string { return fmt.Sprint(most, " ", i) }
+
+				other := newLocker(t, db.DB)
+				held := take(t, other, name(0))
+				next := acquiring(l, name(0))
+				eventually(t, func() bool { return leasetable.Waits(l, name(0)) })
+				var all sync.WaitGroup
+				for i := range 20 {
+					all.Go(func() {
+						lock, err := l.Acquire(t.Context(), name(i+1))
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						if err := lock.Renew(t.Context()); err != nil {
+							t.Error(err)
+						}
+						release(t, lock)
+					})
+				}
+				all.Wait()
+				release(t, held)
+				lock := <-next
+				if lock == nil {
+					t.Fatal("the waiter failed")
+				}
+				release(t, lock)
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				if p.most > most {
+					t.Errorf("%d connections were open at a time", p.most)
+				}
+			})
+		}
+	})
+}
+
+func TestALockerNeedsAConnection(t *testing.T) {
+	t.Parallel()
+	if _, err := leasetable.New("file:x.db", leasetable.WithMaxConnections(0)); err == nil {
+		t.Error("a Locker without connections")
+	}
+}
