@@ -10,33 +10,72 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// newDatabase creates a database on srv for tb. It drops the database when tb ends, if the server is running then.
-func newDatabase(tb TB, srv server, running func() bool) *Database {
+// supply makes databases for tests, and takes them back.
+type supply interface {
+	// take makes a database, or returns one that is ready.
+	take() (name string, err error)
+	// give takes a database back, which is dropped at once or later. An empty name is one that was dropped or kept.
+	give(name string) error
+}
+
+// inline is the supply of a server that tests stop and kill: nothing is made ahead.
+type inline struct {
+	srv      server
+	template *Template
+	running  func() bool
+}
+
+func (i inline) take() (string, error) {
+	b, err := i.srv.blueprint(i.template)
+	if err != nil {
+		return "", err
+	}
+	return i.srv.make(i.template, b)
+}
+
+func (i inline) give(name string) error {
+	if name == "" || !i.running() {
+		return nil
+	}
+	return i.srv.dropNow(name)
+}
+
+// newName returns a name for a database. The time helps a person to judge an old one.
+func newName() string {
+	return "sqltest_" + strconv.FormatInt(time.Now().Unix(), 36) + "_" + strings.ToLower(randomID())
+}
+
+// newDatabase gives tb a database on srv, until tb ends.
+func newDatabase(tb TB, srv server, from supply, running func() bool) *Database {
 	tb.Helper()
 	p := srv.product
 	fail := func(what string, err error) {
 		tb.Helper()
 		tb.Fatalf("sqltest: %s on %s: %v", what, srv, redactError(p, srv.record.DSN, err))
 	}
-	// The time helps a person to judge an old database.
-	name := "sqltest_" + strconv.FormatInt(time.Now().Unix(), 36) + "_" + strings.ToLower(randomID())
-	dsn, err := p.in(srv.record.DSN, name)
+	_, done, err := srv.admin() // keeps the pool open until the test ends
 	if err != nil {
-		fail("name a database", err)
+		fail("connect", err)
 	}
-	_, done, err := srv.admin() // keeps the pool open until the database is dropped
-	if err == nil {
-		tb.Cleanup(done)
-		err = srv.administer(func(ctx context.Context, admin *sql.DB) error {
-			_, err := admin.ExecContext(ctx, "CREATE DATABASE "+name)
-			return err
-		})
-	}
+	tb.Cleanup(done)
+	name, err := from.take()
 	if err != nil {
 		fail("create a database", err)
 	}
+	give := func(name string) {
+		tb.Helper()
+		if err := from.give(name); err != nil {
+			tb.Logf("sqltest: drop a database on %s: %v", srv, redactError(p, srv.record.DSN, err))
+		}
+	}
+	dsn, err := p.in(srv.record.DSN, name)
+	if err != nil {
+		give(name)
+		fail("name a database", err)
+	}
 	db, err := sqlx.Open(p.driver(), dsn)
 	if err != nil {
+		give(name)
 		fail("open a database", err)
 	}
 	tb.Cleanup(func() {
@@ -44,12 +83,13 @@ func newDatabase(tb TB, srv server, running func() bool) *Database {
 		if err := db.Close(); err != nil {
 			tb.Logf("sqltest: close %s: %v", name, redactError(p, dsn, err))
 		}
-		switch {
-		case keep(tb):
+		if keep(tb) {
 			srv.keep(tb, dsn)
-		case running():
-			srv.drop(tb, name)
+			name = ""
+		} else if running() {
+			srv.endSessions(tb, name)
 		}
+		give(name)
 	})
 	return &Database{DB: db, DSN: dsn, Engine: p.engine(), Server: srv.String()}
 }
@@ -69,18 +109,17 @@ func (s server) keep(tb TB, dsn string) {
 	tb.Logf("sqltest: kept for a look, until the next run without SQLTEST_KEEP: %s", dsn)
 }
 
-func (s server) drop(tb TB, name string) {
+// endSessions ends the sessions that a test has left, and explains them in its log.
+func (s server) endSessions(tb TB, name string) {
 	tb.Helper()
 	err := s.administer(func(ctx context.Context, admin *sql.DB) error {
 		leaked, err := s.leftSessions(ctx, admin, name)
-		if err != nil {
+		if err != nil || len(leaked) == 0 {
 			return err
 		}
-		if len(leaked) > 0 {
-			tb.Logf("sqltest: %s ends, but some connections to its database are still open; they are ended now. "+
-				"Close them before the test ends, or in a Cleanup that is registered after the database is made:\n  %s",
-				tb.Name(), strings.Join(leaked, "\n  "))
-		}
+		tb.Logf("sqltest: %s ends, but some connections to its database are still open; they are ended now. "+
+			"Close them before the test ends, or in a Cleanup that is registered after the database is made:\n  %s",
+			tb.Name(), strings.Join(leaked, "\n  "))
 		return s.product.drop(ctx, admin, name)
 	})
 	if err != nil {
@@ -93,7 +132,7 @@ func (s server) drop(tb TB, name string) {
 func (s server) leftSessions(ctx context.Context, admin *sql.DB, name string) (found []string, err error) {
 	moment, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	_ = await(moment, 10*time.Millisecond, func() (bool, error) {
+	_ = await(moment, 2*time.Millisecond, func() (bool, error) {
 		found, err = s.product.sessions(ctx, admin, name)
 		return len(found) == 0, err
 	})

@@ -28,6 +28,9 @@ import (
 // reports it, and ends when its input ends.
 const childVariable = "SQLTEST_CHILD_ENGINE"
 
+// childTemplate gives the child a copy of a template instead of an empty database. Its value is the key.
+const childTemplate = "SQLTEST_CHILD_TEMPLATE"
+
 func TestMain(m *testing.M) {
 	if engine := os.Getenv(childVariable); engine != "" {
 		childMain(sqltest.Engine(engine))
@@ -46,7 +49,7 @@ func childMain(engine sqltest.Engine) {
 	tb := newFakeTB("child")
 	var said opened
 	tb.run(func() {
-		db := engines[engine](tb)
+		db := childDatabase(tb, engine)
 		said.DSN, said.Server = db.DSN, db.Server
 	})
 	said.Failure = tb.ending()
@@ -55,6 +58,17 @@ func childMain(engine sqltest.Engine) {
 	tb.failed = os.Getenv("SQLTEST_KEEP") != ""
 	tb.end()
 	fmt.Fprintln(os.Stderr, tb.text())
+}
+
+func childDatabase(tb sqltest.TB, engine sqltest.Engine) *sqltest.Database {
+	key := os.Getenv(childTemplate)
+	if key == "" {
+		return engines[engine](tb)
+	}
+	return copies[engine](sqltest.Migrated(key, func(ctx context.Context, db *sqltest.Database) error {
+		_, err := db.ExecContext(ctx, "CREATE TABLE migrated (n int)")
+		return err
+	}), tb)
 }
 
 // child is another test process, with its own state in the folder temp.

@@ -26,7 +26,7 @@ const (
 	EngineSQLite   Engine = "sqlite"
 )
 
-// Database is an empty database of one test. It is closed and dropped when the test ends.
+// Database is the database of one test. It is closed when the test ends, and nobody sees it again.
 type Database struct {
 	*sqlx.DB
 
@@ -46,19 +46,19 @@ type Database struct {
 // there is no server; see the package documentation.
 func Postgres(tb TB) *Database {
 	tb.Helper()
-	return onSharedServer(tb, EnginePostgres)
+	return onSharedServer(tb, EnginePostgres, nil)
 }
 
 // MySQL gives tb a new, empty database on a MySQL server, never on MariaDB, opened with the driver "mysql". It ends the
 // test with Fatalf if there is no server; see the package documentation.
 func MySQL(tb TB) *Database {
 	tb.Helper()
-	return onSharedServer(tb, EngineMySQL)
+	return onSharedServer(tb, EngineMySQL, nil)
 }
 
 // MariaDB gives tb a new, empty database on a MariaDB server, never on MySQL, opened with the driver "mysql". It ends
 // the test with Fatalf if there is no server; see the package documentation.
 func MariaDB(tb TB) *Database {
 	tb.Helper()
-	return onSharedServer(tb, EngineMariaDB)
+	return onSharedServer(tb, EngineMariaDB, nil)
 }

@@ -1,0 +1,216 @@
+package sqltest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+)
+
+const (
+	// maxAhead bounds the databases of a template that are made ahead in one process.
+	maxAhead = 4
+	// maxEnded bounds those that wait to be dropped. They are memory, on a server of this run.
+	maxEnded = 16
+)
+
+// stocks has the stocks of this process.
+var stocks struct {
+	mu  sync.Mutex
+	all map[string]*stock // guarded by mu; the key is the server's DSN and the template's name
+}
+
+// stock has the databases of one template on one shared server. While tests use some of them, a goroutine makes the next
+// ones ahead and drops those of tests that have ended. It ends with the last of these tests: until then, a test that looks
+// for leaks has a database itself.
+//
+// On a server of this run, the databases that are left then are used by the next test, or end with the server. On a server
+// named by a DSN, the last test drops them.
+type stock struct {
+	srv       server
+	template  *Template
+	blueprint blueprint
+
+	mu      sync.Mutex // guards the fields below
+	changed *sync.Cond // of users and working
+	users   int        // databases in use
+	peak    int        // the most that were in use at once
+	asked   int        // databases that tests have asked for
+	working bool       // the goroutine runs
+	failed  bool       // it has failed, and is not started again
+	ready   []string   // made ahead
+	ended   []string   // to be dropped
+}
+
+// stockOf returns the stock of a template, which is made first if it is not there.
+func (s server) stockOf(t *Template) (*stock, error) {
+	b, err := s.blueprint(t)
+	if err != nil {
+		return nil, err
+	}
+	key := s.record.DSN + " " + b.name
+	stocks.mu.Lock()
+	defer stocks.mu.Unlock()
+	found := stocks.all[key]
+	if found == nil {
+		if stocks.all == nil {
+			stocks.all = make(map[string]*stock)
+		}
+		found = &stock{srv: s, template: t, blueprint: b}
+		found.changed = sync.NewCond(&found.mu)
+		stocks.all[key] = found
+	}
+	return found, nil
+}
+
+// take returns a database for a test. The test must give it back.
+func (s *stock) take() (name string, err error) {
+	s.mu.Lock()
+	s.users++
+	s.asked++
+	s.peak = max(s.peak, s.users)
+	if n := len(s.ready); n > 0 {
+		name, s.ready = s.ready[n-1], s.ready[:n-1]
+	}
+	s.work()
+	s.changed.Broadcast()
+	s.mu.Unlock()
+	if name != "" {
+		return name, nil
+	}
+	if name, err = s.make(); err != nil {
+		return "", errors.Join(err, s.give(""))
+	}
+	return name, nil
+}
+
+// give takes a database back, to be dropped; an empty name is one that is gone or kept. The caller that gives the last one
+// waits until the goroutine has ended, and an error is about databases that it could not drop.
+func (s *stock) give(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users--
+	if name != "" {
+		s.ended = append(s.ended, name)
+	}
+	if s.users > 0 {
+		s.work()
+		return nil
+	}
+	for s.working && s.users == 0 {
+		s.changed.Wait()
+	}
+	if s.users > 0 || s.srv.inst != nil {
+		return nil
+	}
+	left := append(s.ready, s.ended...)
+	s.ready, s.ended = nil, nil
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	var errs []error
+	for _, name := range left {
+		errs = append(errs, s.srv.dropNow(name))
+	}
+	return errors.Join(errs...)
+}
+
+// work starts the goroutine if there is something to do. The caller holds mu.
+func (s *stock) work() {
+	if s.working || s.failed || s.next() == nil {
+		return
+	}
+	s.working = true
+	go s.run()
+}
+
+func (s *stock) run() {
+	// The administrator's connection stays open between two statements.
+	_, done, err := s.srv.admin()
+	if err == nil {
+		defer done()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for err == nil {
+		job := s.next()
+		if job == nil {
+			break
+		}
+		s.mu.Unlock()
+		err = job()
+		s.mu.Lock()
+	}
+	s.failed = err != nil // the tests will see why
+	s.working = false
+	s.changed.Broadcast()
+}
+
+// next returns what the goroutine should do, or nil. The caller holds mu.
+func (s *stock) next() func() error {
+	switch {
+	case s.users == 0:
+		return nil
+	case len(s.ended) > maxEnded:
+		return s.dropOne
+	case len(s.ready) < s.target():
+		return s.makeOne
+	case len(s.ended) > 0:
+		return s.dropOne
+	}
+	return nil
+}
+
+// target returns how many databases should be ready: none for a first test, which may be the only one, and none where they
+// would have to be dropped after each test. The caller holds mu.
+func (s *stock) target() int {
+	if s.asked < 2 || s.blueprint.inexact != "" || (s.srv.inst == nil && s.peak < 2) {
+		return 0
+	}
+	return min(s.peak, maxAhead)
+}
+
+func (s *stock) makeOne() error {
+	name, err := s.make()
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.ready = append(s.ready, name)
+	}
+	return err
+}
+
+func (s *stock) dropOne() error {
+	s.mu.Lock()
+	name := s.ended[0]
+	s.ended = s.ended[1:]
+	s.mu.Unlock()
+	err := s.srv.dropNow(name)
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.ended = append(s.ended, name)
+	}
+	return err
+}
+
+func (s *stock) make() (name string, err error) { return s.srv.make(s.template, s.blueprint) }
+
+// make makes a database. If it fails, it leaves none.
+func (s server) make(t *Template, b blueprint) (name string, err error) {
+	name = newName()
+	exact := b
+	if b.inexact != "" {
+		exact = blueprint{}
+	}
+	err = s.administer(func(ctx context.Context, admin *sql.DB) error {
+		return copierOf(s.product).create(ctx, admin, exact, name)
+	})
+	if err == nil && b.inexact != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), migrating)
+		defer cancel()
+		if err = s.migrate(ctx, t, name); err != nil {
+			err = errors.Join(err, s.dropNow(name))
+		}
+	}
+	return name, err
+}
