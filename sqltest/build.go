@@ -27,6 +27,7 @@ type blueprint struct {
 
 // querier is a *sql.DB or a *sql.Conn.
 type querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
@@ -36,19 +37,31 @@ type querier interface {
 // The lock that keeps two processes from making the same template is the server's own, on a session of its own. The locks
 // of this module are not used, because their tests need this package.
 type copier interface {
-	// tryLock locks a name for the session of conn.
+	// tryLock locks a name for the session of conn. Unlock unlocks it, and isLocked reports whether any session has it.
 	tryLock(ctx context.Context, conn *sql.Conn, name string) (bool, error)
+	unlock(ctx context.Context, conn *sql.Conn, name string) error
+	isLocked(ctx context.Context, conn *sql.Conn, name string) (bool, error)
+	// stay keeps the server from ending the session of conn because it is idle.
+	stay(ctx context.Context, conn *sql.Conn) error
+
 	// empty returns the blueprint of empty databases.
 	empty(ctx context.Context, db *sql.DB) (blueprint, error)
 	// find returns the blueprint of a template, or sql.ErrNoRows if it is not there, or not complete.
 	find(ctx context.Context, db querier, name string) (blueprint, error)
-	// begin makes the empty database in which a template is built, and drops a half-made one.
-	begin(ctx context.Context, conn *sql.Conn, name string) (building string, err error)
-	// finish makes the template complete. No other session may use the database any more. If the session of conn has lost
-	// its lock by ending, finish fails.
-	finish(ctx context.Context, conn *sql.Conn, name, building string) error
+	// building returns the database in which a template is built. It is also the name of the lock.
+	building(ctx context.Context, conn *sql.Conn, name string) (string, error)
+	// begin makes that database, and drops a half-made one.
+	begin(ctx context.Context, conn *sql.Conn, building string) error
+	// finish makes the template complete. No other session may use the database any more. If the session of conn has ended,
+	// and with it the lock, finish fails.
+	finish(ctx context.Context, conn *sql.Conn, building, name string) error
 	// create makes a database. If it fails, it leaves none.
 	create(ctx context.Context, db *sql.DB, b blueprint, name string) error
+
+	// databases lists the databases of this package.
+	databases(ctx context.Context, conn *sql.Conn) ([]string, error)
+	// lockOfBuilding returns the lock of a database in which a template may have been built.
+	lockOfBuilding(ctx context.Context, conn *sql.Conn, database string) (lock string, ok bool)
 }
 
 func copierOf(p product) copier {
@@ -150,8 +163,15 @@ func (s server) buildLocked(ctx context.Context, c copier, t *Template, name str
 	}
 	defer func() { _ = conn.Close() }()
 
+	if err := c.stay(ctx, conn); err != nil {
+		return err
+	}
+	building, err := c.building(ctx, conn, name)
+	if err != nil {
+		return err
+	}
 	// A waiting statement would keep a transaction open on PostgreSQL.
-	err = await(ctx, 20*time.Millisecond, func() (bool, error) { return c.tryLock(ctx, conn, name) })
+	err = await(ctx, 20*time.Millisecond, func() (bool, error) { return c.tryLock(ctx, conn, building) })
 	if err != nil {
 		return fmt.Errorf("wait for the process that makes the template: %w", err)
 	}
@@ -166,7 +186,7 @@ func (s server) buildLocked(ctx context.Context, c copier, t *Template, name str
 			return migrationError{err}
 		}
 	}
-	err = s.build(ctx, c, conn, t, name)
+	err = s.build(ctx, c, conn, t, building, name)
 	if failed := (migrationError{}); errState == nil && errors.As(err, &failed) {
 		st.forget()
 		st.remember(failures, err)
@@ -176,9 +196,8 @@ func (s server) buildLocked(ctx context.Context, c copier, t *Template, name str
 
 // build makes a template. Whatever happens, also in a migration that ends its goroutine, no half-made one is left unless
 // this process is killed.
-func (s server) build(ctx context.Context, c copier, conn *sql.Conn, t *Template, name string) error {
-	building, err := c.begin(ctx, conn, name)
-	if err != nil {
+func (s server) build(ctx context.Context, c copier, conn *sql.Conn, t *Template, building, name string) error {
+	if err := c.begin(ctx, conn, building); err != nil {
 		return err
 	}
 	complete := false
@@ -190,7 +209,7 @@ func (s server) build(ctx context.Context, c copier, conn *sql.Conn, t *Template
 	if err := s.migrate(ctx, t, building); err != nil {
 		return migrationError{fmt.Errorf("migrate: %w", redactError(s.product, s.record.DSN, err))}
 	}
-	if err := c.finish(ctx, conn, name, building); err != nil {
+	if err := c.finish(ctx, conn, building, name); err != nil {
 		return fmt.Errorf("complete the template: %w", err)
 	}
 	complete = true
@@ -220,6 +239,23 @@ func (s server) migrate(ctx context.Context, t *Template, building string) error
 		}
 		return err
 	})
+}
+
+// namesOf returns the only column of a query.
+func namesOf(ctx context.Context, db querier, query string) (names []string, err error) {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
 }
 
 // dropNow drops a database.

@@ -3,7 +3,6 @@ package sqltest
 import (
 	"context"
 	"database/sql"
-	"strconv"
 	"strings"
 	"time"
 
@@ -38,11 +37,6 @@ func (i inline) give(name string) error {
 		return nil
 	}
 	return i.srv.dropNow(name)
-}
-
-// newName returns a name for a database. The time helps a person to judge an old one.
-func newName() string {
-	return "sqltest_" + strconv.FormatInt(time.Now().Unix(), 36) + "_" + strings.ToLower(randomID())
 }
 
 // newDatabase gives tb a database on srv, until tb ends.

@@ -46,6 +46,10 @@ type opened struct {
 }
 
 func childMain(engine sqltest.Engine) {
+	if os.Getenv(childStorm) != "" {
+		stormMain(engine)
+		return
+	}
 	tb := newFakeTB("child")
 	var said opened
 	tb.run(func() {

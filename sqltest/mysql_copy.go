@@ -36,6 +36,26 @@ func (mysqlCopier) tryLock(ctx context.Context, conn *sql.Conn, name string) (bo
 	return locked.Bool, err
 }
 
+func (mysqlCopier) unlock(ctx context.Context, conn *sql.Conn, name string) error {
+	_, err := conn.ExecContext(ctx, "DO RELEASE_LOCK(?)", name)
+	return err
+}
+
+func (mysqlCopier) isLocked(ctx context.Context, conn *sql.Conn, name string) (bool, error) {
+	var free sql.NullBool
+	err := conn.QueryRowContext(ctx, "SELECT IS_FREE_LOCK(?)", name).Scan(&free)
+	return !free.Bool, err
+}
+
+func (mysqlCopier) stay(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, "SET SESSION wait_timeout = 31536000")
+	return err
+}
+
+func (mysqlCopier) databases(ctx context.Context, conn *sql.Conn) ([]string, error) {
+	return namesOf(ctx, conn, `SELECT schema_name FROM information_schema.schemata WHERE schema_name LIKE 'sqltest\_%'`)
+}
+
 func (mysqlCopier) empty(context.Context, *sql.DB) (blueprint, error) { return blueprint{}, nil }
 
 func (mysqlCopier) find(ctx context.Context, db querier, name string) (blueprint, error) {
@@ -53,16 +73,28 @@ func (mysqlCopier) find(ctx context.Context, db querier, name string) (blueprint
 	return blueprint{name: name, objects: m.Objects, inexact: m.Inexact}, err
 }
 
-func (mysqlCopier) begin(ctx context.Context, conn *sql.Conn, name string) (building string, err error) {
-	if _, err := conn.ExecContext(ctx, "DROP DATABASE IF EXISTS "+name); err != nil {
-		return "", err
+// building returns the name itself: a database cannot be renamed.
+func (mysqlCopier) building(_ context.Context, _ *sql.Conn, name string) (string, error) {
+	return name, nil
+}
+
+func (mysqlCopier) lockOfBuilding(_ context.Context, _ *sql.Conn, database string) (string, bool) {
+	if found := templateName.FindStringSubmatch(database); found != nil {
+		return found[1], true
 	}
-	_, err = conn.ExecContext(ctx, "CREATE DATABASE "+name)
-	return name, err
+	return "", false
+}
+
+func (mysqlCopier) begin(ctx context.Context, conn *sql.Conn, building string) error {
+	if _, err := conn.ExecContext(ctx, "DROP DATABASE IF EXISTS "+building); err != nil {
+		return err
+	}
+	_, err := conn.ExecContext(ctx, "CREATE DATABASE "+building)
+	return err
 }
 
 // finish reads the template, makes one copy, and reads that too: if they differ, the template cannot be copied.
-func (c mysqlCopier) finish(ctx context.Context, conn *sql.Conn, name, _ string) error {
+func (c mysqlCopier) finish(ctx context.Context, conn *sql.Conn, _, name string) error {
 	trial := name + trialSuffix
 	if _, err := conn.ExecContext(ctx, "DROP DATABASE IF EXISTS "+trial); err != nil {
 		return err

@@ -113,6 +113,11 @@ func (postgres) sessions(ctx context.Context, db *sql.DB, database string) ([]st
 }
 
 func (postgres) drop(ctx context.Context, db *sql.DB, database string) error {
+	return dropPostgres(ctx, db, database)
+}
+
+// dropPostgres drops a database together with its sessions.
+func dropPostgres(ctx context.Context, db querier, database string) error {
 	_, err := db.ExecContext(ctx, "DROP DATABASE IF EXISTS "+database+" WITH (FORCE)")
 	return err
 }

@@ -17,9 +17,7 @@ import (
 // is complete.
 type postgresCopier struct{}
 
-const buildingPrefix = "sqltest_build_"
-
-// tryLock takes an advisory lock, which excludes only sessions of the same database; see begin.
+// tryLock takes an advisory lock, which excludes only sessions of the same database; see building.
 func (postgresCopier) tryLock(ctx context.Context, conn *sql.Conn, name string) (locked bool, err error) {
 	err = conn.QueryRowContext(ctx, "SELECT pg_try_advisory_lock($1)", advisoryKey(name)).Scan(&locked)
 	return locked, err
@@ -28,6 +26,28 @@ func (postgresCopier) tryLock(ctx context.Context, conn *sql.Conn, name string) 
 func advisoryKey(name string) int64 {
 	sum := sha256.Sum256([]byte(name))
 	return int64(binary.BigEndian.Uint64(sum[:8]))
+}
+
+func (postgresCopier) unlock(ctx context.Context, conn *sql.Conn, name string) error {
+	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", advisoryKey(name))
+	return err
+}
+
+// isLocked sees the sessions of all databases.
+func (postgresCopier) isLocked(ctx context.Context, conn *sql.Conn, name string) (locked bool, err error) {
+	err = conn.QueryRowContext(ctx, `
+		SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
+			AND (classid::bigint << 32) | objid::bigint = $1)`, advisoryKey(name)).Scan(&locked)
+	return locked, err
+}
+
+func (postgresCopier) stay(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'")
+	return err
+}
+
+func (postgresCopier) databases(ctx context.Context, conn *sql.Conn) ([]string, error) {
+	return namesOf(ctx, conn, `SELECT datname FROM pg_database WHERE datname LIKE 'sqltest\_%'`)
 }
 
 func (postgresCopier) empty(ctx context.Context, db *sql.DB) (b blueprint, err error) {
@@ -79,31 +99,43 @@ func copyStrategy(ctx context.Context, db querier) (strategy string, err error) 
 	return strategy, err
 }
 
-// begin names the database after the one that conn is connected to as well: sessions of different databases do not exclude
-// each other, so they may build at once. The first to finish wins.
-func (postgresCopier) begin(ctx context.Context, conn *sql.Conn, name string) (building string, err error) {
+// building names the database after the one that conn is connected to as well: advisory locks of different databases do not
+// exclude each other, so two processes may build at once. The first to finish wins.
+func (c postgresCopier) building(ctx context.Context, conn *sql.Conn, name string) (string, error) {
+	prefix, err := c.buildingPrefix(ctx, conn)
+	sum := sha256.Sum256([]byte(name))
+	return prefix + hex.EncodeToString(sum[:10]), err
+}
+
+func (postgresCopier) buildingPrefix(ctx context.Context, conn *sql.Conn) (string, error) {
 	var current string
-	if err := conn.QueryRowContext(ctx, "SELECT current_database()").Scan(&current); err != nil {
-		return "", err
+	err := conn.QueryRowContext(ctx, "SELECT current_database()").Scan(&current)
+	sum := sha256.Sum256([]byte(current))
+	return "sqltest_build_" + hex.EncodeToString(sum[:4]) + "_", err
+}
+
+func (c postgresCopier) lockOfBuilding(ctx context.Context, conn *sql.Conn, database string) (string, bool) {
+	prefix, err := c.buildingPrefix(ctx, conn)
+	return database, err == nil && strings.HasPrefix(database, prefix)
+}
+
+func (postgresCopier) begin(ctx context.Context, conn *sql.Conn, building string) error {
+	if err := dropPostgres(ctx, conn, building); err != nil {
+		return err
 	}
-	sum := sha256.Sum256([]byte(name + " " + current))
-	building = buildingPrefix + hex.EncodeToString(sum[:10])
-	if _, err := conn.ExecContext(ctx, "DROP DATABASE IF EXISTS "+building+" WITH (FORCE)"); err != nil {
-		return "", err
-	}
-	_, err = conn.ExecContext(ctx, "CREATE DATABASE "+building)
-	return building, err
+	_, err := conn.ExecContext(ctx, "CREATE DATABASE "+building)
+	return err
 }
 
 // finish forbids connections to the template: a database with sessions cannot be copied, and a template must not change.
-func (postgresCopier) finish(ctx context.Context, conn *sql.Conn, name, building string) error {
+func (postgresCopier) finish(ctx context.Context, conn *sql.Conn, building, name string) error {
 	_, err := conn.ExecContext(ctx, "ALTER DATABASE "+building+" WITH ALLOW_CONNECTIONS false")
 	if err != nil {
 		return err
 	}
 	_, err = conn.ExecContext(ctx, "ALTER DATABASE "+building+" RENAME TO "+name)
 	if isPostgresError(err, "42P04") { // another process was faster, see begin
-		_, err = conn.ExecContext(ctx, "DROP DATABASE "+building+" WITH (FORCE)")
+		err = dropPostgres(ctx, conn, building)
 	}
 	return err
 }
@@ -118,7 +150,7 @@ func (postgresCopier) create(ctx context.Context, db *sql.DB, b blueprint, name 
 	}
 	for _, setting := range b.settings {
 		if _, err := db.ExecContext(ctx, "ALTER DATABASE "+name+" SET "+setting); err != nil {
-			return errors.Join(err, postgres{}.drop(ctx, db, name))
+			return errors.Join(err, dropPostgres(ctx, db, name))
 		}
 	}
 	return nil

@@ -203,6 +203,9 @@ func (s server) make(t *Template, b blueprint) (name string, err error) {
 		exact = blueprint{}
 	}
 	err = s.administer(func(ctx context.Context, admin *sql.DB) error {
+		if err := s.announced(ctx); err != nil {
+			return err
+		}
 		return copierOf(s.product).create(ctx, admin, exact, name)
 	})
 	if err == nil && b.inexact != "" {
