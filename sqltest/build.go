@@ -23,6 +23,8 @@ type blueprint struct {
 	settings []string // what PostgreSQL does not copy
 	objects  []object // what MySQL and MariaDB copy
 	inexact  string   // why no copy is like the template; then the migration runs for every database
+
+	resettable bool // reset can make a used copy like new
 }
 
 // querier is a *sql.DB or a *sql.Conn.
@@ -57,6 +59,9 @@ type copier interface {
 	finish(ctx context.Context, conn *sql.Conn, building, name string) error
 	// create makes a database. If it fails, it leaves none.
 	create(ctx context.Context, db *sql.DB, b blueprint, name string) error
+	// reset makes a database that a test has used like new. If that cannot be done, it reports false, and the database must
+	// be dropped.
+	reset(ctx context.Context, db *sql.DB, b blueprint, name string) (bool, error)
 
 	// databases lists the databases of this package.
 	databases(ctx context.Context, conn *sql.Conn) ([]string, error)
@@ -269,7 +274,7 @@ func runScript(ctx context.Context, db *Database, text string) error {
 		_, err := db.ExecContext(ctx, text)
 		return err
 	}
-	several, err := openSeveral(db.DSN)
+	several, err := mysqlLike{}.open(db.DSN)
 	if err != nil {
 		return err
 	}

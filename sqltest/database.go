@@ -80,8 +80,8 @@ func newDatabase(tb TB, srv server, from supply, running func() bool) *Database 
 		if keep(tb) {
 			srv.keep(tb, dsn)
 			name = ""
-		} else if running() {
-			srv.endSessions(tb, name)
+		} else if running() && srv.endSessions(tb, name) {
+			name = ""
 		}
 		give(name)
 	})
@@ -103,8 +103,9 @@ func (s server) keep(tb TB, dsn string) {
 	tb.Logf("sqltest: kept for a look, until the next run without SQLTEST_KEEP: %s", dsn)
 }
 
-// endSessions ends the sessions that a test has left, and explains them in its log.
-func (s server) endSessions(tb TB, name string) {
+// endSessions looks for sessions that a test has left. If there are any, it explains them in the test's log, and reports true
+// after it has dropped the database together with them.
+func (s server) endSessions(tb TB, name string) (dropped bool) {
 	tb.Helper()
 	err := s.administer(func(ctx context.Context, admin *sql.DB) error {
 		leaked, err := s.leftSessions(ctx, admin, name)
@@ -114,11 +115,14 @@ func (s server) endSessions(tb TB, name string) {
 		tb.Logf("sqltest: %s ends, but some connections to its database are still open; they are ended now. "+
 			"Close them before the test ends, or in a Cleanup that is registered after the database is made:\n  %s",
 			tb.Name(), strings.Join(leaked, "\n  "))
-		return s.product.drop(ctx, admin, name)
+		err = s.product.drop(ctx, admin, name)
+		dropped = err == nil
+		return err
 	})
 	if err != nil {
 		tb.Logf("sqltest: drop %s on %s: %v", name, s, redactError(s.product, s.record.DSN, err))
 	}
+	return dropped
 }
 
 // leftSessions describes the sessions that remain after one second. A server needs a moment to notice that a connection

@@ -70,7 +70,7 @@ func (mysqlCopier) find(ctx context.Context, db querier, name string) (blueprint
 	}
 	var m mark
 	err = json.Unmarshal(content, &m)
-	return blueprint{name: name, objects: m.Objects, inexact: m.Inexact}, err
+	return blueprint{name: name, objects: m.Objects, inexact: m.Inexact, resettable: resettable(m.Objects)}, err
 }
 
 // building returns the name itself: a database cannot be renamed.
@@ -195,17 +195,3 @@ func (c mysqlCopier) copy(ctx context.Context, conn *sql.Conn, b blueprint, name
 }
 
 func quoted(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
-
-// openSeveral opens a pool whose statements may be several.
-func openSeveral(dsn string) (*sql.DB, error) {
-	config, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		return nil, err
-	}
-	config.MultiStatements = true
-	connector, err := mysql.NewConnector(config)
-	if err != nil {
-		return nil, err
-	}
-	return sql.OpenDB(connector), nil
-}

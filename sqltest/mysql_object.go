@@ -27,17 +27,25 @@ type object struct {
 const copying = "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO', time_zone = '+00:00', sql_quote_show_create = 1, " +
 	"foreign_key_checks = 0, unique_checks = 0, character_set_client = utf8mb4, character_set_results = utf8mb4"
 
-// listing names the objects of a database, in the order in which they can be made. (Views are tried again.)
-const listing = `
-	SELECT kind, name FROM (
-		SELECT CASE table_type WHEN 'SEQUENCE' THEN 1 WHEN 'VIEW' THEN 4 ELSE 2 END AS turn, 0 AS place,
-			CASE WHEN table_type IN ('VIEW', 'SEQUENCE') THEN table_type WHEN table_type = 'BASE TABLE' THEN 'TABLE' ELSE table_type END AS kind,
-			table_name AS name
-		FROM information_schema.tables WHERE table_schema = ? AND table_name <> '` + markTable + `'
-		UNION ALL SELECT 3, 0, routine_type, routine_name FROM information_schema.routines WHERE routine_schema = ?
-		UNION ALL SELECT 5, action_order, 'TRIGGER', trigger_name FROM information_schema.triggers WHERE trigger_schema = ?
-		UNION ALL SELECT 6, 0, 'EVENT', event_name FROM information_schema.events WHERE event_schema = ?
-	) everything ORDER BY turn, place, name`
+// listing returns a query that names the objects of a database, in the order in which they can be made. (Views are tried
+// again.)
+func listing(database string) string {
+	return strings.ReplaceAll(`
+		SELECT kind, name FROM (
+			SELECT CASE table_type WHEN 'SEQUENCE' THEN 1 WHEN 'VIEW' THEN 4 ELSE 2 END AS turn, 0 AS place,
+				CASE table_type WHEN 'BASE TABLE' THEN 'TABLE' ELSE table_type END AS kind, table_name AS name
+			FROM information_schema.tables WHERE table_schema = '?' AND table_name <> '`+markTable+`'
+			UNION ALL SELECT 3, 0, routine_type, routine_name FROM information_schema.routines WHERE routine_schema = '?'
+			UNION ALL SELECT 5, action_order, 'TRIGGER', trigger_name FROM information_schema.triggers WHERE trigger_schema = '?'
+			UNION ALL SELECT 6, 0, 'EVENT', event_name FROM information_schema.events WHERE event_schema = '?'
+		) everything ORDER BY turn, place, name`, "?", database)
+}
+
+// wholeOf returns a query for the properties of a database itself.
+func wholeOf(database string) string {
+	return "SELECT CONCAT('ALTER DATABASE CHARACTER SET ', default_character_set_name, ' COLLATE ', default_collation_name) AS `Create Database` " +
+		"FROM information_schema.schemata WHERE schema_name = '" + database + "'"
+}
 
 // read returns everything in a database, without its name.
 func (c mysqlCopier) read(ctx context.Context, conn *sql.Conn, database string) (found []object, err error) {
@@ -51,18 +59,15 @@ func (c mysqlCopier) read(ctx context.Context, conn *sql.Conn, database string) 
 	if _, err := conn.ExecContext(ctx, copying); err != nil {
 		return nil, err
 	}
-	whole := object{Kind: "DATABASE"}
-	err = conn.QueryRowContext(ctx, `
-		SELECT CONCAT('ALTER DATABASE CHARACTER SET ', default_character_set_name, ' COLLATE ', default_collation_name)
-		FROM information_schema.schemata WHERE schema_name = ?`, database).Scan(&whole.DDL)
+	whole, err := rowsOf(ctx, conn, wholeOf(database))
 	if err != nil {
 		return nil, err
 	}
-	found = append(found, whole)
-	names, err := rowsOf(ctx, conn, listing, database, database, database, database)
+	names, err := rowsOf(ctx, conn, listing(database))
 	if err != nil {
 		return nil, err
 	}
+	found = append(found, object{Kind: "DATABASE", DDL: whole[0]["Create Database"]})
 	for _, row := range names {
 		o := object{Kind: row["kind"], Name: row["name"]}
 		if err := o.read(ctx, conn, database); err != nil {
@@ -80,20 +85,7 @@ func (o *object) read(ctx context.Context, conn *sql.Conn, database string) erro
 	if err != nil {
 		return err
 	}
-	for column, value := range rows[0] {
-		switch {
-		case strings.HasPrefix(column, "Create ") || column == "SQL Original Statement":
-			o.DDL = value
-		case column == "sql_mode":
-			o.Mode = value
-		case column == "character_set_client":
-			o.Client = value
-		case column == "collation_connection":
-			o.Collation = value
-		case column == "time_zone":
-			o.Zone = value
-		}
-	}
+	o.define(rows[0])
 	switch {
 	case o.DDL == "":
 		return errors.New("its definition cannot be read")
@@ -117,12 +109,39 @@ func (o *object) read(ctx context.Context, conn *sql.Conn, database string) erro
 	return o.readData(ctx, conn, o.Columns)
 }
 
+// define takes an object's definition from the answer of SHOW CREATE.
+func (o *object) define(row map[string]string) {
+	for column, value := range row {
+		switch {
+		case strings.HasPrefix(column, "Create ") || column == "SQL Original Statement":
+			o.DDL = value
+		case column == "sql_mode":
+			o.Mode = value
+		case column == "character_set_client":
+			o.Client = value
+		case column == "collation_connection":
+			o.Collation = value
+		case column == "time_zone":
+			o.Zone = value
+		}
+	}
+}
+
 func (o *object) readData(ctx context.Context, conn *sql.Conn, columns string) error {
-	rows, err := conn.QueryContext(ctx, "SELECT "+columns+" FROM "+quoted(o.Name))
+	rows, err := conn.QueryContext(ctx, o.selectData(columns))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = rows.Close() }()
+	return o.hash(rows)
+}
+
+func (o *object) selectData(columns string) string {
+	return "SELECT " + columns + " FROM " + quoted(o.Name)
+}
+
+// hash takes an object's data from its rows.
+func (o *object) hash(rows *sql.Rows) error {
 	names, err := rows.Columns()
 	if err != nil {
 		return err
@@ -156,7 +175,7 @@ func (o object) copy(ctx context.Context, conn *sql.Conn, from, to string) error
 		statements = append(statements, copying)
 	}
 	if o.Kind == "TABLE" && o.Rows > 0 {
-		statements = append(statements, "INSERT INTO "+quoted(o.Name)+" ("+o.Columns+") SELECT "+o.Columns+" FROM "+from+"."+quoted(o.Name))
+		statements = append(statements, o.insert(from))
 	}
 	for _, statement := range statements {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
@@ -164,6 +183,11 @@ func (o object) copy(ctx context.Context, conn *sql.Conn, from, to string) error
 		}
 	}
 	return nil
+}
+
+// insert returns a statement that copies the rows of a table from another database.
+func (o object) insert(from string) string {
+	return "INSERT INTO " + quoted(o.Name) + " (" + o.Columns + ") SELECT " + o.Columns + " FROM " + from + "." + quoted(o.Name)
 }
 
 // session returns a statement that gives a session the settings with which the object was made.
@@ -186,6 +210,11 @@ func rowsOf(ctx context.Context, db querier, query string, args ...any) (found [
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
+	return scan(rows)
+}
+
+// scan returns the rows of the current answer, by the names of the columns.
+func scan(rows *sql.Rows) (found []map[string]string, err error) {
 	columns, err := rows.Columns()
 	if err != nil {
 		return nil, err

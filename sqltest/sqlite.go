@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/jmoiron/sqlx"
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -68,13 +69,12 @@ func openSQLite(file string) (*Database, error) {
 		// The busy timeout comes first: switching to WAL may have to wait, too.
 		RawQuery: "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)",
 	}
-	db, err := sqlx.Open("sqlite", uri.String())
+	version, err := sqliteVersion()
 	if err != nil {
 		return nil, err
 	}
-	var version string
-	if err := db.Get(&version, "SELECT sqlite_version()"); err != nil {
-		_ = db.Close()
+	db, err := sqlx.Open("sqlite", uri.String())
+	if err != nil {
 		return nil, err
 	}
 	return &Database{
@@ -84,3 +84,13 @@ func openSQLite(file string) (*Database, error) {
 		Server: "SQLite " + version + " from modernc.org/sqlite",
 	}, nil
 }
+
+var sqliteVersion = sync.OnceValues(func() (version string, err error) {
+	db, err := sqlx.Open("sqlite", ":memory:")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = db.Close() }()
+	err = db.Get(&version, "SELECT sqlite_version()")
+	return version, err
+})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"sync"
 )
 
@@ -37,9 +38,11 @@ type stock struct {
 	peak    int        // the most that were in use at once
 	asked   int        // databases that tests have asked for
 	working bool       // the goroutine runs
+	resets  int        // databases that are being reset
 	failed  bool       // it has failed, and is not started again
 	ready   []string   // made ahead
-	ended   []string   // to be dropped
+	ended   []string   // to be reset or dropped
+	stuck   []string   // could not be dropped
 }
 
 // stockOf returns the stock of a template, which is made first if it is not there.
@@ -69,12 +72,13 @@ func (s *stock) take() (name string, err error) {
 	s.users++
 	s.asked++
 	s.peak = max(s.peak, s.users)
-	if n := len(s.ready); n > 0 {
-		name, s.ready = s.ready[n-1], s.ready[:n-1]
-	}
-	s.work()
 	s.changed.Broadcast()
+	name, used := s.pick()
+	s.work()
 	s.mu.Unlock()
+	if used && !s.reset(name, false) {
+		name = ""
+	}
 	if name != "" {
 		return name, nil
 	}
@@ -82,6 +86,33 @@ func (s *stock) take() (name string, err error) {
 		return "", errors.Join(err, s.give(""))
 	}
 	return name, nil
+}
+
+// pick returns a database that is ready, or one that the caller must reset first, or none. It waits for one that is being
+// reset, which is sooner than to make one. The caller holds mu.
+func (s *stock) pick() (name string, used bool) {
+	for {
+		switch {
+		case len(s.ready) > 0:
+			return pop(&s.ready), false
+		case !s.blueprint.resettable:
+			return "", false
+		case len(s.ended) > 0:
+			s.resets++
+			return pop(&s.ended), true
+		case s.resets == 0:
+			return "", false
+		}
+		s.changed.Wait()
+	}
+}
+
+// pop takes the last of several names, which is the most likely to be in the server's caches.
+func pop(names *[]string) string {
+	last := len(*names) - 1
+	name := (*names)[last]
+	*names = (*names)[:last]
+	return name
 }
 
 // give takes a database back, to be dropped; an empty name is one that is gone or kept. The caller that gives the last one
@@ -103,8 +134,8 @@ func (s *stock) give(name string) error {
 	if s.users > 0 || s.srv.inst != nil {
 		return nil
 	}
-	left := append(s.ready, s.ended...)
-	s.ready, s.ended = nil, nil
+	left := slices.Concat(s.ready, s.ended, s.stuck)
+	s.ready, s.ended, s.stuck = nil, nil, nil
 	s.mu.Unlock()
 	defer s.mu.Lock()
 	var errs []error
@@ -152,6 +183,8 @@ func (s *stock) next() func() error {
 		return nil
 	case len(s.ended) > maxEnded:
 		return s.dropOne
+	case len(s.ready) < s.target() && s.blueprint.resettable && len(s.ended) > 0:
+		return s.resetOne
 	case len(s.ready) < s.target():
 		return s.makeOne
 	case len(s.ended) > 0:
@@ -179,16 +212,55 @@ func (s *stock) makeOne() error {
 	return err
 }
 
+func (s *stock) resetOne() error {
+	s.mu.Lock()
+	if len(s.ended) == 0 { // a test was faster
+		s.mu.Unlock()
+		return nil
+	}
+	name := pop(&s.ended)
+	s.resets++
+	s.mu.Unlock()
+	s.reset(name, true)
+	return nil
+}
+
+// reset makes a database like new that is in none of the lists, or drops it and reports false. With ready, it is for any
+// test. The caller has counted it in resets.
+func (s *stock) reset(name string, ready bool) bool {
+	like, gone := false, false
+	_ = s.srv.administer(func(ctx context.Context, admin *sql.DB) (err error) {
+		like, err = copierOf(s.srv.product).reset(ctx, admin, s.blueprint, name)
+		like = like && err == nil
+		gone = !like && s.srv.product.drop(ctx, admin, name) == nil
+		return nil
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resets--
+	if like && ready {
+		s.ready = append(s.ready, name)
+	}
+	if !like && !gone {
+		s.stuck = append(s.stuck, name)
+	}
+	s.changed.Broadcast()
+	return like
+}
+
 func (s *stock) dropOne() error {
 	s.mu.Lock()
-	name := s.ended[0]
-	s.ended = s.ended[1:]
+	if len(s.ended) == 0 {
+		s.mu.Unlock()
+		return nil
+	}
+	name := pop(&s.ended)
 	s.mu.Unlock()
 	err := s.srv.dropNow(name)
 	if err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.ended = append(s.ended, name)
+		s.stuck = append(s.stuck, name)
 	}
 	return err
 }

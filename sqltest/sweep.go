@@ -59,10 +59,8 @@ func (s server) announce(ctx context.Context) (p presence, err error) {
 	if err := c.stay(ctx, p.conn); err != nil {
 		return p, err
 	}
-	locked, err := c.tryLock(ctx, p.conn, lockOf(ownMark))
-	if err == nil && !locked {
-		err = errors.New("another process has the same name")
-	}
+	// The session that this process has ended before may not have noticed yet.
+	err = await(ctx, 2*time.Millisecond, func() (bool, error) { return c.tryLock(ctx, p.conn, lockOf(ownMark)) })
 	if err == nil {
 		_ = s.sweep(ctx, c, p)
 	}
