@@ -72,8 +72,12 @@ func newDatabase(tb TB, srv server, from supply, running func() bool) *Database 
 		give(name)
 		fail("open a database", err)
 	}
+	test := &Database{DB: db, DSN: dsn, Engine: p.engine(), Server: srv.String(), log: srv.logAfter()}
 	tb.Cleanup(func() {
 		tb.Helper()
+		if tb.Failed() && running() {
+			srv.explain(tb, test, name)
+		}
 		if err := db.Close(); err != nil {
 			tb.Logf("sqltest: close %s: %v", name, redactError(p, dsn, err))
 		}
@@ -85,7 +89,7 @@ func newDatabase(tb TB, srv server, from supply, running func() bool) *Database 
 		}
 		give(name)
 	})
-	return &Database{DB: db, DSN: dsn, Engine: p.engine(), Server: srv.String()}
+	return test
 }
 
 // keep keeps the database of a failed test for inspection.

@@ -40,6 +40,8 @@ type Database struct {
 	// Server has the version and the source of the server, such as "PostgreSQL 17.6 from docker image postgres:17". It
 	// contains no password.
 	Server string
+
+	log func() (string, error) // nil if the log is not known
 }
 
 // Postgres gives tb a new, empty PostgreSQL database, opened with the driver "pgx". It ends the test with Fatalf if

@@ -23,8 +23,8 @@ import (
 const childStorm = "SQLTEST_CHILD_STORM"
 
 const (
-	stormTables = 5
-	stormTests  = 4
+	stormTables = 3
+	stormTests  = 2
 )
 
 func stormTemplate() *sqltest.Template {
@@ -86,7 +86,7 @@ func TestSixteenProcessesOfWhichSomeAreKilledLeaveNothing(t *testing.T) {
 				c, output := startChild(t, engine, temp, env...)
 				killedAfter := -1 // lines
 				if i%2 == 0 {
-					killedAfter = rand.IntN(stormTests) //nolint:gosec // for a test
+					killedAfter = rand.IntN(stormTests + stormTables) //nolint:gosec // for a test
 				}
 				processes.Go(func() {
 					lines := bufio.NewReader(output)
