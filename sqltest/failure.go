@@ -99,8 +99,8 @@ var (
 	}
 )
 
-// explain logs what goes on in the database of a failed test: its statements, who waits for whom, and what the server has
-// logged.
+// explain logs what goes on in the database of a failed test: its statements, which session waits for which, and what the server
+// has logged.
 func (s server) explain(tb TB, db *Database, name string) {
 	tb.Helper()
 	var seen []string

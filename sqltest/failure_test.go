@@ -8,7 +8,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-func TestAFailedTestShowsStatementsAndWhoWaitsForWhom(t *testing.T) {
+func TestAFailedTestShowsItsStatementsAndWaits(t *testing.T) {
 	t.Parallel()
 	for _, engine := range serverEngines {
 		t.Run(string(engine), func(t *testing.T) {
@@ -41,7 +41,6 @@ func TestAFailedTestShowsStatementsAndWhoWaitsForWhom(t *testing.T) {
 				var n int
 				return db.GetContext(t.Context(), &n, show) == nil && n == 1
 			})
-			// MySQL has no row for the wait until a moment later.
 			tb.failed = true
 			tb.end()
 			<-stuck

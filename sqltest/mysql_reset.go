@@ -63,11 +63,10 @@ type usedTable struct{ want, got object }
 // refill returns statements that give a table the rows and the auto-increment of the template. DELETE of a few rows takes
 // less time than TRUNCATE, but keeps the auto-increment.
 func (u usedTable) refill(template string) string {
-	table, statements := quoted(u.want.Name), ""
+	table := quoted(u.want.Name)
+	statements := "TRUNCATE TABLE " + table
 	if u.got.DDL == u.want.DDL && u.got.Rows < 100 {
 		statements = "DELETE FROM " + table
-	} else {
-		statements = "TRUNCATE TABLE " + table
 	}
 	if u.want.Rows > 0 {
 		statements += "; " + u.want.insert(template)

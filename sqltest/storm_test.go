@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -86,14 +87,14 @@ func TestSixteenProcessesOfWhichSomeAreKilledLeaveNothing(t *testing.T) {
 				c, output := startChild(t, engine, temp, env...)
 				killedAfter := -1 // lines
 				if i%2 == 0 {
-					killedAfter = rand.IntN(stormTests + stormTables) //nolint:gosec // for a test
+					killedAfter = rand.IntN(stormTests + stormTables)
 				}
 				processes.Go(func() {
 					lines := bufio.NewReader(output)
 					for n := 0; n != killedAfter; n++ {
 						var said string
 						line, err := lines.ReadBytes('\n')
-						if err == io.EOF {
+						if errors.Is(err, io.EOF) {
 							break
 						}
 						if err == nil {
