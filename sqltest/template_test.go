@@ -166,18 +166,6 @@ func TestAnErrorInAFileNamesTheFile(t *testing.T) {
 	}
 }
 
-func TestATemplateOnAnOwnServer(t *testing.T) {
-	t.Parallel()
-	server := sqltest.Start(t, startable(t))
-	shop := sqltest.SQLFiles(fstest.MapFS{"1.sql": {Data: []byte("CREATE TABLE goods (n int)")}})
-	for range 2 {
-		if _, err := shop.On(t, server).ExecContext(t.Context(), "INSERT INTO goods VALUES (1)"); err != nil {
-			t.Error(err)
-		}
-	}
-	server.Pause() // the end of the test must not wait for it
-}
-
 func TestTheFilesOfSQLiteTemplatesEndWithTheRun(t *testing.T) {
 	t.Parallel()
 	temp := ownTemp(t)
