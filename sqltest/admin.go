@@ -109,3 +109,27 @@ func (s server) identify(ctx context.Context) (string, error) {
 	defer done()
 	return s.product.identify(ctx, db)
 }
+
+// querier is a *sql.DB or a *sql.Conn.
+type querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// namesOf returns the only column of a query.
+func namesOf(ctx context.Context, db querier, query string) (names []string, err error) {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
+}

@@ -13,7 +13,7 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// migrating bounds a migration, and the wait for the one of another process.
+// migrating bounds a migration, the wait for the one of another process, and a copy.
 const migrating = 10 * time.Minute
 
 // blueprint is what a copier needs to make databases: empty ones, or copies of a template.
@@ -25,13 +25,6 @@ type blueprint struct {
 	inexact  string   // why no copy is like the template; then the migration runs for every database
 
 	resettable bool // reset can make a used copy like new
-}
-
-// querier is a *sql.DB or a *sql.Conn.
-type querier interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // copier makes and copies template databases on one kind of server.
@@ -63,6 +56,10 @@ type copier interface {
 	// be dropped.
 	reset(ctx context.Context, db *sql.DB, b blueprint, name string) (bool, error)
 
+	// use notes that a template is in use today.
+	use(ctx context.Context, db querier, name string) error
+	// unused returns for how many days a template has not been used.
+	unused(ctx context.Context, db querier, name string) (days int, err error)
 	// databases lists the databases of this package.
 	databases(ctx context.Context, conn *sql.Conn) ([]string, error)
 	// lockOfBuilding returns the lock of a database in which a template may have been built.
@@ -96,7 +93,7 @@ func (s server) blueprint(t *Template) (blueprint, error) {
 	name := ""
 	if t != nil {
 		var err error
-		if name, err = t.name(); err != nil {
+		if name, err = t.name(s.product.userOf(s.record.DSN)); err != nil {
 			return blueprint{}, err
 		}
 	}
@@ -115,7 +112,7 @@ func (s server) blueprint(t *Template) (blueprint, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failure != nil {
-		return blueprint{}, fmt.Errorf("%w (found out earlier in this run)", b.failure)
+		return blueprint{}, b.failure
 	}
 	if b.known {
 		return b.blueprint, nil
@@ -146,13 +143,18 @@ func (s server) findOrBuild(ctx context.Context, t *Template, name string) (blue
 	if t == nil {
 		return c.empty(ctx, db)
 	}
-	if b, err := c.find(ctx, db, name); !errors.Is(err, sql.ErrNoRows) {
-		return b, err
+	b, err := c.find(ctx, db, name)
+	if errors.Is(err, sql.ErrNoRows) {
+		if err = s.buildLocked(ctx, c, t, name); err == nil {
+			b, err = c.find(ctx, db, name)
+		}
 	}
-	if err := s.buildLocked(ctx, c, t, name); err != nil {
+	if err != nil {
 		return blueprint{}, err
 	}
-	return c.find(ctx, db, name)
+	// If that fails, for another process does the same, the template is dropped early at worst, and made again.
+	_ = c.use(ctx, db, name)
+	return b, nil
 }
 
 // buildLocked makes a template, unless another process does so first.
@@ -251,39 +253,7 @@ func (s server) migrate(ctx context.Context, t *Template, building string) error
 	return err
 }
 
-// namesOf returns the only column of a query.
-func namesOf(ctx context.Context, db querier, query string) (names []string, err error) {
-	rows, err := db.QueryContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
-}
-
 // dropNow drops a database.
 func (s server) dropNow(name string) error {
 	return s.administer(func(ctx context.Context, admin *sql.DB) error { return s.product.drop(ctx, admin, name) })
-}
-
-// runScript runs a text of several statements.
-func runScript(ctx context.Context, db *Database, text string) error {
-	if db.Engine != EngineMySQL && db.Engine != EngineMariaDB {
-		_, err := db.ExecContext(ctx, text)
-		return err
-	}
-	several, err := mysqlLike{}.open(db.DSN)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = several.Close() }()
-	_, err = several.ExecContext(ctx, text)
-	return err
 }

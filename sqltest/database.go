@@ -3,6 +3,7 @@ package sqltest
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strings"
 	"time"
 
@@ -37,6 +38,40 @@ func (i inline) give(name string) error {
 		return nil
 	}
 	return i.srv.dropNow(name)
+}
+
+// make makes a database. If it fails, it leaves none.
+func (s server) make(t *Template, b blueprint) (name string, err error) {
+	name = newName()
+	exact := b
+	if b.inexact != "" {
+		exact = blueprint{}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), migrating)
+	defer cancel()
+	admin, done, err := s.admin()
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	if err := s.announced(ctx); err != nil {
+		return "", err
+	}
+	c := copierOf(s.product)
+	err = c.create(ctx, admin, exact, name)
+	if err != nil && b.name != "" {
+		if _, errFind := c.find(ctx, admin, b.name); errors.Is(errFind, sql.ErrNoRows) { // somebody has dropped the template
+			if _, err = s.findOrBuild(ctx, t, b.name); err == nil {
+				err = c.create(ctx, admin, exact, name)
+			}
+		}
+	}
+	if err == nil && b.inexact != "" {
+		if err = s.migrate(ctx, t, name); err != nil {
+			err = errors.Join(err, s.dropNow(name))
+		}
+	}
+	return name, err
 }
 
 // newDatabase gives tb a database on srv, until tb ends.

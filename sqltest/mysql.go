@@ -86,6 +86,14 @@ func (mysqlLike) in(dsn, database string) (string, error) {
 	return config.FormatDSN(), nil
 }
 
+func (mysqlLike) userOf(dsn string) string {
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return ""
+	}
+	return config.User
+}
+
 func (mysqlLike) open(dsn string) (*sql.DB, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {

@@ -52,6 +52,16 @@ func (mysqlCopier) stay(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
+func (mysqlCopier) use(ctx context.Context, db querier, name string) error {
+	_, err := db.ExecContext(ctx, "UPDATE "+name+"."+markTable+" SET used = UTC_DATE() WHERE used <> UTC_DATE()")
+	return err
+}
+
+func (mysqlCopier) unused(ctx context.Context, db querier, name string) (days int, err error) {
+	err = db.QueryRowContext(ctx, "SELECT DATEDIFF(UTC_DATE(), used) FROM "+name+"."+markTable).Scan(&days)
+	return days, err
+}
+
 func (mysqlCopier) databases(ctx context.Context, conn *sql.Conn) ([]string, error) {
 	return namesOf(ctx, conn, `SELECT schema_name FROM information_schema.schemata WHERE schema_name LIKE 'sqltest\_%'`)
 }
@@ -124,7 +134,8 @@ func (c mysqlCopier) finish(ctx context.Context, conn *sql.Conn, _, name string)
 	}
 	// In one statement: there is no table without its row.
 	_, err = conn.ExecContext(ctx, "CREATE TABLE "+name+"."+markTable+
-		" (id int PRIMARY KEY, content longtext CHARACTER SET utf8mb4 NOT NULL) SELECT 1 AS id, CAST(? AS char CHARACTER SET utf8mb4) AS content", string(content))
+		" (id int PRIMARY KEY, used date NOT NULL, content longtext CHARACTER SET utf8mb4 NOT NULL)"+
+		" SELECT 1 AS id, UTC_DATE() AS used, CAST(? AS char CHARACTER SET utf8mb4) AS content", string(content))
 	return err
 }
 

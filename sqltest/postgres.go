@@ -70,6 +70,14 @@ func (postgres) in(dsn, database string) (string, error) {
 	return u.String(), nil
 }
 
+func (postgres) userOf(dsn string) string {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return ""
+	}
+	return config.User
+}
+
 func (postgres) open(dsn string) (*sql.DB, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -44,6 +45,19 @@ func (postgresCopier) isLocked(ctx context.Context, conn *sql.Conn, name string)
 func (postgresCopier) stay(ctx context.Context, conn *sql.Conn) error {
 	_, err := conn.ExecContext(ctx, "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'")
 	return err
+}
+
+// use keeps the day in the comment of the database.
+func (postgresCopier) use(ctx context.Context, db querier, name string) error {
+	_, err := db.ExecContext(ctx, "COMMENT ON DATABASE "+name+" IS 'sqltest: used "+time.Now().UTC().Format(time.DateOnly)+"'")
+	return err
+}
+
+func (postgresCopier) unused(ctx context.Context, db querier, name string) (days int, err error) {
+	err = db.QueryRowContext(ctx, `
+		SELECT coalesce((now() AT TIME ZONE 'UTC')::date - substring(shobj_description(oid, 'pg_database') from '[0-9-]{10}$')::date, 0)
+		FROM pg_database WHERE datname = $1`, name).Scan(&days)
+	return days, err
 }
 
 func (postgresCopier) databases(ctx context.Context, conn *sql.Conn) ([]string, error) {

@@ -2,6 +2,7 @@ package sqltest_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -29,9 +30,17 @@ func TestAnOwnServerKeepsItsAddressAndDataWhateverHappensToIt(t *testing.T) {
 			if err := db.GetContext(t.Context(), &connections, query); err != nil || connections != 20 {
 				t.Errorf("the setting is not used: max_connections is %d, %v", connections, err)
 			}
-			for range 2 {
+			for range 3 {
 				if _, err := template.On(t, server).ExecContext(t.Context(), "INSERT INTO goods VALUES (1)"); err != nil {
 					t.Error(err)
+				}
+				// If somebody drops the template, it is made again.
+				for _, name := range databases(t, engine, db) {
+					if strings.HasPrefix(name, "sqltest_template_") {
+						if _, err := db.ExecContext(t.Context(), "DROP DATABASE "+name); err != nil {
+							t.Error(err)
+						}
+					}
 				}
 			}
 

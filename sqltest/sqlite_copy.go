@@ -24,7 +24,7 @@ type sqliteBuild struct {
 
 // sqlite returns the content of the template's file, which is made first if this run does not have it.
 func (t *Template) sqlite() ([]byte, error) {
-	name, err := t.name()
+	name, err := t.name("")
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (t *Template) sqlite() ([]byte, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failure != nil {
-		return nil, fmt.Errorf("%w (found out earlier in this run)", b.failure)
+		return nil, b.failure
 	}
 	if b.content == nil {
 		b.content, err = t.sqliteOnce(name)

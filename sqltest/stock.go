@@ -266,26 +266,3 @@ func (s *stock) dropOne() error {
 }
 
 func (s *stock) make() (name string, err error) { return s.srv.make(s.template, s.blueprint) }
-
-// make makes a database. If it fails, it leaves none.
-func (s server) make(t *Template, b blueprint) (name string, err error) {
-	name = newName()
-	exact := b
-	if b.inexact != "" {
-		exact = blueprint{}
-	}
-	err = s.administer(func(ctx context.Context, admin *sql.DB) error {
-		if err := s.announced(ctx); err != nil {
-			return err
-		}
-		return copierOf(s.product).create(ctx, admin, exact, name)
-	})
-	if err == nil && b.inexact != "" {
-		ctx, cancel := context.WithTimeout(context.Background(), migrating)
-		defer cancel()
-		if err = s.migrate(ctx, t, name); err != nil {
-			err = errors.Join(err, s.dropNow(name))
-		}
-	}
-	return name, err
-}

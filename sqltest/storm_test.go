@@ -121,7 +121,24 @@ func TestSixteenProcessesOfWhichSomeAreKilledLeaveNothing(t *testing.T) {
 				left := databases(t, engine, db)
 				return len(left) == 1 && strings.HasPrefix(left[0], "sqltest_template_")
 			})
+			forgetTemplate(t, engine, db, databases(t, engine, db)[0])
+			newChild(t, engine, temp, env[0]).end(t)
+			if left := databases(t, engine, db); len(left) > 0 {
+				t.Errorf("a template that has not been used for long is still there: %q", left)
+			}
 		})
+	}
+}
+
+// forgetTemplate makes it look as if a template had not been used for long.
+func forgetTemplate(t *testing.T, engine sqltest.Engine, db *sqltest.Database, name string) {
+	t.Helper()
+	statement := "UPDATE " + name + ".sqltest_template SET used = '2020-02-02'"
+	if engine == sqltest.EnginePostgres {
+		statement = "COMMENT ON DATABASE " + name + " IS 'sqltest: used 2020-02-02'"
+	}
+	if _, err := db.ExecContext(t.Context(), statement); err != nil {
+		t.Fatal(err)
 	}
 }
 

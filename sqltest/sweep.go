@@ -77,7 +77,10 @@ func (p presence) end() {
 	}
 }
 
-// sweep drops the databases of processes that are gone.
+// unusedDays is for how long a template stays that nobody uses.
+const unusedDays = 30
+
+// sweep drops the databases of processes that are gone, and templates that have not been used for a long time.
 func (s server) sweep(ctx context.Context, c copier, p presence) error {
 	names, err := c.databases(ctx, p.conn)
 	if err != nil {
@@ -89,6 +92,10 @@ func (s server) sweep(ctx context.Context, c copier, p presence) error {
 			if held, err := c.isLocked(ctx, p.conn, lockOf(found[1])); held || err != nil {
 				continue
 			}
+			errs = append(errs, s.dropUnused(ctx, p.pool, name))
+			continue
+		}
+		if days, err := c.unused(ctx, p.conn, name); err == nil && days > unusedDays && templateName.MatchString(name) {
 			errs = append(errs, s.dropUnused(ctx, p.pool, name))
 			continue
 		}

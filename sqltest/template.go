@@ -6,11 +6,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"path"
 	"reflect"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
 )
 
@@ -32,11 +29,13 @@ import (
 // when a test process is killed: what it has left is dropped, and the migration runs again.
 //
 // On a server that sqltest has started, the template ends with the server. On a server named by a DSN it stays, as the
-// database sqltest_template_…, and later runs use it.
+// database sqltest_template_…, and later runs use it. It is dropped when it has not been used for thirty days. If somebody
+// else drops it, the migration runs again.
 //
 // A copy has all that the migration made inside of the database: tables with their data, indexes, constraints, generated
 // columns and auto-increments, views, triggers, routines, sequences, types, extensions and events. What the migration made
-// elsewhere (roles, grants, settings of the server) is there as well, but once for all copies.
+// elsewhere (roles, grants, settings of the server) is there as well, but once for all copies. Privileges on the database
+// itself are not copied.
 //
 // A Template may be used by several goroutines, and on several kinds of servers.
 type Template struct {
@@ -111,54 +110,13 @@ func (t *Template) On(tb TB, s *Server) *Database {
 // format is part of every name, so that a template that another version of this package has made is not used.
 const format = "1"
 
-// name returns the name of the template's database.
-func (t *Template) name() (string, error) {
+// name returns the name of the template's database, which is different for each user of a server: what one user has made, the
+// other may not be allowed to use.
+func (t *Template) name(user string) (string, error) {
 	key, err := t.key()
 	if err != nil {
 		return "", fmt.Errorf("read the files of a template: %w", err)
 	}
-	sum := sha256.Sum256([]byte(format + " " + key))
+	sum := sha256.Sum256([]byte(format + " " + user + " " + key))
 	return "sqltest_template_" + hex.EncodeToString(sum[:10]), nil
-}
-
-// hashFiles returns a hash of the names and contents of all files.
-func hashFiles(fsys fs.FS) (string, error) {
-	all := sha256.New()
-	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := fs.ReadFile(fsys, name)
-		fmt.Fprintf(all, "%q %d\n", name, len(content))
-		_, _ = all.Write(content)
-		return err
-	})
-	return hex.EncodeToString(all.Sum(nil)), err
-}
-
-func runFiles(ctx context.Context, db *Database, fsys fs.FS) error {
-	var names []string
-	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && path.Ext(name) == ".sql" && !strings.HasSuffix(name, ".down.sql") {
-			names = append(names, name)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if len(names) == 0 {
-		return fmt.Errorf("no .sql files: %w", fs.ErrNotExist)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		content, err := fs.ReadFile(fsys, name)
-		if err == nil {
-			err = runScript(ctx, db, string(content))
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
 }
