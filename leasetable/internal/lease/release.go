@@ -68,6 +68,8 @@ func (e ending) result(freed bool, err error) error {
 	switch {
 	case err != nil && e.Keeper.Closing.Err() != nil:
 		return errors.Join(e.cause, sqllock.ErrClosed)
+	case errors.Is(err, errUnconfirmed):
+		return err
 	case err != nil && e.Permit:
 		e.on.Orphans.leavePermit(e.Name, e.Token)
 		return notConfirmed(err)
@@ -175,9 +177,13 @@ func (hd holding) releasePermit(ctx context.Context) (freed bool, err error) {
 	})
 }
 
-// free runs a statement that frees a name, and retries it. If an answer is lost, and a retry finds nothing to free, an
-// earlier attempt has freed the name, or the lease is over meanwhile: that it was held until the release is decided by
-// what was trusted before (I21). unanswered says that there was such an attempt before.
+// errUnconfirmed is the error of a release whose answer was lost, and that finds nothing to free when it is repeated after
+// the end of the lease: whether the first attempt freed the name, or somebody took it over since, is not known.
+var errUnconfirmed = fmt.Errorf("%w before its release was confirmed", sqllock.ErrExpired)
+
+// free runs a statement that frees a name, and retries it. If an answer is lost, and a retry finds nothing to free
+// while the lease is trusted, an earlier attempt has freed the name (I21). unanswered says that there was such an
+// attempt before.
 func (hd holding) free(
 	ctx context.Context, unanswered bool, statement func(context.Context) (int64, error),
 ) (freed bool, err error) {
@@ -190,8 +196,14 @@ func (hd holding) free(
 		freed = n > 0
 		return nil
 	})
-	if err != nil && unanswered && dberr.OutcomeKnown(err) {
+	switch trusted, cause := hd.trustedNow(); {
+	case err != nil && unanswered && dberr.OutcomeKnown(err):
 		err = &dberr.Error{Err: err, Transient: true} // what an earlier attempt did is not known
+	case err != nil || freed || !unanswered:
+	case trusted:
+		freed = true
+	case !errors.Is(cause, sqllock.ErrLost):
+		err = errUnconfirmed
 	}
-	return freed || err == nil && unanswered, err
+	return freed, err
 }

@@ -109,6 +109,7 @@ type Change struct {
 	Permits       int    // how many permits it has
 	Limit         int64  // the smallest limit of its permits; 0: none has one
 	Granted       bool   // a lease acquired the name, or a permit of it
+	Freed         bool   // the name was released
 	Data          bool   // the change is one of data
 	Held          bool   // of data: After is the token of a name, or of a permit, that is held
 	Both          bool   // the row has a lease and permits at the same time
@@ -145,4 +146,23 @@ func (s *Server) Leases() (all, live int) {
 		}
 	}
 	return len(s.leases), live
+}
+
+// Lasts returns for how long the lease lives that holds a name, or a permit of it, with the token. It reports false if none
+// does.
+func (s *Server) Lasts(name string, token int64) (d time.Duration, held bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lease := ""
+	if r := s.locks[name]; r.token == token {
+		lease = r.lease
+	}
+	if p, there := s.permits[permitKey{name, token}]; there {
+		lease = p.lease
+	}
+	l, live := s.leases[lease]
+	if !live {
+		return 0, lease != ""
+	}
+	return time.Duration(l.expires-s.now()) * time.Microsecond, true
 }

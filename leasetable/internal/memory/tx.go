@@ -101,7 +101,7 @@ func (t *Tx) setName(name string, after lockRow) {
 	if s.watch != nil {
 		s.watch(Change{
 			Name: name, Before: before.token, After: after.token, Lease: after.lease, Both: after.lease != "" && after.limited,
-			Granted: after.token > before.token && after.lease != "",
+			Granted: after.token > before.token && after.lease != "", Freed: before.lease != "" && after.lease == "",
 		})
 	}
 }

@@ -39,8 +39,15 @@ func (w *world) happen(e event) {
 		p.mu.Lock()
 		p.cut = time.Now().Add(e.d)
 		p.mu.Unlock()
+		w.sleep(w.ctx, e.d)
 	case restart:
 		w.restart(e.d, w.server.Restart)
+	case crash:
+		select {
+		case <-w.freed:
+			w.restart(e.d/8, w.server.Restart)
+		case <-time.After(w.plan.TTL):
+		}
 	case failover:
 		w.declare(true)
 		w.restart(e.d/8, func() { w.server.Failover(e.d) })

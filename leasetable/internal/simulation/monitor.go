@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -40,6 +41,10 @@ type rise struct {
 type monitor struct {
 	began time.Time
 
+	found  atomic.Bool   // an invariant is broken
+	prompt bool          // the statements that verify a lock are answered soon
+	freed  chan struct{} // receives when a name is released, if somebody waits for that
+
 	mu       sync.Mutex
 	locks    map[string][]*held   // guarded by mu: those that users have, by name
 	told     map[string]int64     // guarded by mu: the highest token that a user was told, by name
@@ -53,6 +58,7 @@ type monitor struct {
 
 // report notes that an invariant is broken. The caller holds mu.
 func (m *monitor) report(invariant, format string, args ...any) {
+	m.found.Store(true)
 	m.broken = append(m.broken, fmt.Sprintf("%s at %v: %s", invariant, time.Since(m.began), fmt.Sprintf(format, args...)))
 }
 
@@ -130,7 +136,12 @@ func (m *monitor) changed(c memory.Change) {
 		m.report("I30", "%s has a lease and permits", c.Name)
 	case c.Limit > 0 && int64(c.Permits) > c.Limit:
 		m.report("I29", "%s has %d permits, with a limit of %d", c.Name, c.Permits, c.Limit)
-	case c.After > c.Before && !c.Data:
+	case c.Freed:
+		select {
+		case m.freed <- struct{}{}:
+		default: // nobody waits for that
+		}
+	case c.After > c.Before:
 		m.rises[c.Name] = append(m.rises[c.Name], rise{c.After, time.Now()})
 		if c.Granted {
 			m.mustBeTold(c)
@@ -155,6 +166,33 @@ func (m *monitor) exceededBefore(h *held, at time.Time) bool {
 		}
 	}
 	return false
+}
+
+// check compares what a user believes of a lock with what the server has.
+func (m *monitor) check(h *held, server *memory.Server) {
+	remaining := h.Remaining()
+	lasts, there := server.Lasts(h.name, h.Token())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !h.live() || h.over || m.undeclared() || time.Since(m.forcedAt[h.name]) < m.longest {
+		return
+	}
+	switch {
+	case !there && m.prompt:
+		m.report("I20", "the user believes that it has %v, and the server has not", h)
+	case there && remaining > lasts:
+		m.report("I3", "the user believes that %v lasts for %v, and its lease lasts for %v", h, remaining, lasts)
+	}
+}
+
+// every returns the locks that users have.
+func (m *monitor) every() (all []*held) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, locks := range m.locks {
+		all = append(all, locks...)
+	}
+	return all
 }
 
 // promised notes that a lock surely lasts for d.

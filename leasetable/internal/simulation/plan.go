@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sqllock/sqllock/leasetable/internal/memory"
@@ -92,6 +93,7 @@ const (
 	kill
 	cutOff
 	restart
+	crash
 	lockRow
 	force
 	purge
@@ -102,7 +104,7 @@ const (
 )
 
 var eventNames = [eventKinds]string{
-	"a process is stopped", "a process is killed", "a process is cut off", "the server restarts", "somebody keeps a row locked",
+	"a process is stopped", "a process is killed", "a process is cut off", "the server restarts", "the server crashes after the next release", "somebody keeps a row locked",
 	"a name is released by force", "leases are purged", "the clock is set back", "the clock is set ahead", "a failover forgets",
 }
 
@@ -128,6 +130,14 @@ func NewPlan(seed uint64) *Plan {
 	return p
 }
 
+// prompt reports whether no statement hangs, except at the database.
+func (p *Plan) prompt() bool {
+	hangs := slices.ContainsFunc(p.Faults, func(f fault) bool { return f == silent || f == mute || f == slow || f == late })
+	return !(hangs && p.Rate > 0) && !slices.ContainsFunc(p.Events, func(e event) bool {
+		return e.kind == stop || e.kind == cutOff || e.kind == restart || e.kind == crash
+	})
+}
+
 func (p *Plan) drawUsers(d *dice) {
 	busy := pick(d, time.Millisecond, 20*time.Millisecond, 100*time.Millisecond)
 	spread := 1 + d.n(len(names))
@@ -143,6 +153,7 @@ func (p *Plan) drawUsers(d *dice) {
 			hows[i] = append(hows[i], pick(d, share, permit))
 		}
 	}
+	long := pick(d, 60, 60, 400)
 	exports, keeps := d.chance(300), d.chance(200)
 	for i := range p.Processes * 2 {
 		u := user{process: i % p.Processes}
@@ -153,7 +164,7 @@ func (p *Plan) drawUsers(d *dice) {
 				o.kind = try
 			}
 			o.wait = pick(d, 0, d.time(0, 5*busy), d.time(0, 2*p.TTL))
-			if d.chance(60) {
+			if d.chance(long) {
 				o.hold = d.time(0, 3*p.TTL)
 			}
 			for range d.n(3) {

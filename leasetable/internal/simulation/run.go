@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sqllock/sqllock/leasetable"
 )
 
 // Result is what became of a history.
@@ -44,7 +46,7 @@ func Run(t *testing.T, plan *Plan, opener Opener, traced bool) (r Result) {
 
 const (
 	patience = 10 * time.Minute // for users whose names are free in the end
-	settling = 20 * time.Second // more than what holds a name after its lease
+	settling = 15 * time.Second // more than for how long a claim waits for an answer, with the first release of its orphan
 )
 
 // run runs the users and the events, and checks what they leave.
@@ -61,6 +63,9 @@ func (w *world) run() {
 		users.Wait()
 		close(done)
 	}()
+	looking, stop := context.WithCancel(w.ctx)
+	defer stop()
+	w.running.Go(func() { w.look(looking) })
 	select {
 	case <-done:
 	case <-time.After(w.plan.faultTime()):
@@ -75,6 +80,15 @@ func (w *world) run() {
 	w.settle()
 }
 
+// look compares what users believe with what the server has, again and again.
+func (w *world) look(ctx context.Context) {
+	for w.sleep(ctx, w.plan.TTL/7) {
+		for _, h := range w.every() {
+			w.check(h, w.server)
+		}
+	}
+}
+
 // faultTime is for how long calls have faults.
 func (p *Plan) faultTime() time.Duration { return 20 * p.TTL }
 
@@ -83,6 +97,7 @@ func (w *world) settle() {
 	w.mu.Lock()
 	rest := w.longest + settling
 	w.mu.Unlock()
+	giveUp := w.keepLeases()
 	w.sleep(w.ctx, rest)
 	plain := w.server.Store()
 	for _, name := range names {
@@ -91,6 +106,7 @@ func (w *world) settle() {
 			w.fail("I15, I17", "%s is still held, with token %d, by %s and %d permits: %v", name, state.Token, state.Owner, len(state.Together()), err)
 		}
 	}
+	giveUp()
 	if w.server.Busy() {
 		w.fail("row locks", "somebody keeps a row locked")
 	}
@@ -108,6 +124,29 @@ func (w *world) settle() {
 	}
 	if rows, _ := w.server.Leases(); rows > 0 {
 		w.fail("I15", "%d leases are left after the purge", rows)
+	}
+}
+
+// keepLeases has every Locker hold a lock, so that its lease lives on: what a lease holds for nobody shows. One history in
+// four does so, since it costs many renewals.
+func (w *world) keepLeases() (giveUp func()) {
+	var locks []*leasetable.Lease
+	if w.plan.Seed%4 != 0 {
+		return func() {}
+	}
+	for _, p := range w.processes {
+		ctx, cancel := context.WithTimeout(w.ctx, patience)
+		defer cancel()
+		if lock, err := p.current().TryAcquire(ctx, fmt.Sprint("kept", p.number)); err == nil {
+			locks = append(locks, lock)
+		} else if !p.isKilled() {
+			w.fail("waiting", "process %d cannot acquire a new name: %v", p.number, err)
+		}
+	}
+	return func() {
+		for _, lock := range locks {
+			_ = lock.Release(w.ctx) // it may have been lost when the clock was set ahead
+		}
 	}
 }
 

@@ -162,7 +162,6 @@ func (u user) use(p *process, o op, h *held) {
 	if o.export > 0 && h.how == whole {
 		ctx, cancel := context.WithTimeout(p.ctx, actTime)
 		defer cancel()
-		p.noteTTL(o.export)
 		text, err := h.Export(ctx, o.export)
 		p.log(p, func() string { return fmt.Sprintf("exports %v: %v", h, said(err)) })
 		if err == nil {
@@ -196,7 +195,6 @@ func (u user) act(p *process, a act, h *held, o op) {
 		err = u.guard(ctx, p, h, o)
 	case extend:
 		d := o.hold + p.plan.TTL
-		p.noteTTL(2 * (d + actTime))
 		if err = h.Extend(ctx, d); err == nil {
 			if left := h.Remaining(); left < d && h.Context().Err() == nil {
 				p.fail("I3", "%v was extended by %v, and %v are left", h, d, left)

@@ -58,7 +58,7 @@ func (w *world) sleep(ctx context.Context, d time.Duration) bool {
 
 // log adds a line to the schedule.
 func (w *world) log(p *process, text func() string) {
-	if !w.traced {
+	if !w.traced || w.found.Load() { // what follows explains nothing
 		return
 	}
 	line := text()
@@ -123,7 +123,7 @@ func newWorld(ctx context.Context, plan *Plan, opener Opener, traced bool) *worl
 		tickets: make(map[string][]string), leases: make(map[string]string), opened: make(map[int]int), hit: make(map[callID]bool),
 	}
 	w.monitor = &monitor{
-		began: time.Now(), locks: make(map[string][]*held), told: make(map[string]int64), rises: make(map[string][]rise),
+		began: time.Now(), prompt: plan.prompt(), freed: make(chan struct{}), locks: make(map[string][]*held), told: make(map[string]int64), rises: make(map[string][]rise),
 		forcedAt: make(map[string]time.Time), longest: plan.TTL,
 	}
 	w.server.Watch(w.monitor.changed)

@@ -1,0 +1,124 @@
+package leasetable_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/memory"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
+)
+
+// These are the shortest histories of what the simulation has found.
+
+var errCut = &sqllock.OpError{Op: "answer", Err: errors.New("the connection broke")}
+
+// scripted is a store in memory, some of whose steps a test replaces.
+type scripted struct {
+	*memory.Store
+	release func(ctx context.Context, req *store.Request) (store.Result, error)
+	renew   func(ctx context.Context, id []byte) (bool, int64, error)
+	handOff func(ctx context.Context, h store.Held, metadata []byte) (int64, bool, error)
+}
+
+func (s *scripted) Release(ctx context.Context, req *store.Request) (store.Result, error) {
+	if s.release != nil {
+		return s.release(ctx, req)
+	}
+	return s.Store.Release(ctx, req)
+}
+
+func (s *scripted) Renew(ctx context.Context, id []byte) (bool, int64, error) {
+	if s.renew != nil {
+		return s.renew(ctx, id)
+	}
+	return s.Store.Renew(ctx, id)
+}
+
+func (s *scripted) HandOff(ctx context.Context, h store.Held, metadata []byte) (int64, bool, error) {
+	if s.handOff != nil {
+		return s.handOff(ctx, h, metadata)
+	}
+	return s.Store.HandOff(ctx, h, metadata)
+}
+
+// keep opens a Locker in memory.
+func keep(t *testing.T, s store.Store) *leasetable.Locker {
+	t.Helper()
+	l, err := leasetable.Keep(s, leasetable.WithTTL(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// The first attempt frees the name, and its answer is lost. The second one comes when the lease is over. Nobody else has
+// taken the name.
+func TestAReleaseThatIsConfirmedAfterItsDeadlineIsNotALostLock(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
+		lock := take(t, keep(t, s), "x")
+		attempts := 0
+		s.release = func(ctx context.Context, req *store.Request) (store.Result, error) {
+			got, err := s.Store.Release(ctx, req)
+			if attempts++; attempts == 1 {
+				pass(2 * time.Second)
+				return store.Result{}, errCut
+			}
+			return got, err
+		}
+		s.renew = func(context.Context, []byte) (bool, int64, error) { return false, 0, errCut }
+		if err := lock.Release(t.Context()); !errors.Is(err, sqllock.ErrExpired) || errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("the release says: %v", err)
+		}
+	})
+}
+
+// The answer to a handoff is late. Meanwhile the name is released by force, and another process acquires and releases it.
+// The next goroutine then gets a lock with a higher token than that, and not the one that was handed off.
+func TestALockThatWasFreedByForceDuringItsHandoffIsNotGiven(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		s := &scripted{Store: server.Store()}
+		l, other := keep(t, s), keep(t, server.Store())
+		lock := take(t, l, "x")
+		s.handOff = func(ctx context.Context, h store.Held, metadata []byte) (int64, bool, error) {
+			next, hasWaiter, err := s.Store.HandOff(ctx, h, metadata)
+			pass(time.Second) // renewals go on
+			return next, hasWaiter, err
+		}
+		next := make(chan *leasetable.Lease)
+		go func() { next <- take(t, l, "x") }()
+		synctest.Wait()
+		released := make(chan error)
+		go func() { released <- lock.Release(t.Context()) }()
+		pass(10 * time.Millisecond)
+		if _, err := other.ForceRelease(t.Context(), "x"); err != nil {
+			t.Fatal(err)
+		}
+		between := take(t, other, "x")
+		release(t, between)
+		if err := <-released; err != nil {
+			t.Error(err)
+		}
+		got := <-next
+		if got.Token() <= between.Token() {
+			t.Errorf("after token %d a lock with token %d was given", between.Token(), got.Token())
+		}
+		release(t, got)
+	})
+}
