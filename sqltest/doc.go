@@ -20,7 +20,7 @@
 // # How long a test waits
 //
 // While tests use databases of one kind, the next ones are made ahead, up to four in each process, and those of tests that
-// have ended are dropped in the background. So in the median a test waits for less than a fifth of what CREATE DATABASE …
+// have ended are dropped in the background. So in the median a test waits for less than a quarter of what CREATE DATABASE …
 // TEMPLATE and DROP DATABASE take on PostgreSQL. On MySQL and MariaDB, a database of a template that has been used is made
 // like new for a later test: it is compared with the template, and the tables whose rows differ are filled again. It then has
 // the same name as before. If a definition differs, or a connection to it was left open, it is dropped.
