@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -55,7 +56,27 @@ func onServers(t *testing.T, test func(t *testing.T, db *sqltest.Database)) {
 }
 
 var databases = map[string]func(sqltest.TB) *sqltest.Database{
-	"PostgreSQL": sqltest.Postgres, "MySQL": sqltest.MySQL, "MariaDB": sqltest.MariaDB, "SQLite": sqltest.SQLite,
+	"PostgreSQL": tables.Postgres, "MySQL": tables.MySQL, "MariaDB": tables.MariaDB, "SQLite": tables.SQLite,
+}
+
+// tables is a database with the lease tables, which are made once.
+var tables = sqltest.Migrated(printed(), func(ctx context.Context, db *sqltest.Database) error {
+	d, err := schema.DialectOf(db.DriverName())
+	if err != nil {
+		return err
+	}
+	return schema.Apply(ctx, db.DB.DB, d, schema.Tables{})
+})
+
+// printed is the SQL of the tables in every dialect.
+func printed() string {
+	var text strings.Builder
+	for _, d := range []schema.Dialect{schema.Postgres, schema.MySQL, schema.SQLite} {
+		if err := schema.Print(&text, d, schema.Tables{}); err != nil {
+			panic(err)
+		}
+	}
+	return text.String()
 }
 
 func on(t *testing.T, databases map[string]func(sqltest.TB) *sqltest.Database, test func(t *testing.T, db *sqltest.Database)) {
@@ -63,7 +84,7 @@ func on(t *testing.T, databases map[string]func(sqltest.TB) *sqltest.Database, t
 	for name, open := range databases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, withTables(t, open(t)))
+			test(t, open(t))
 		})
 	}
 }

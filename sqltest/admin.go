@@ -18,6 +18,9 @@ var admins struct {
 type admin struct {
 	db    *sql.DB
 	users int // guarded by admins.mu
+
+	mu       sync.Mutex // held while this process is announced
+	presence *presence  // guarded by mu; nil before the first database, and on servers of this run
 }
 
 // admin opens the administrator's pool, which is shared if the server is. The caller must call done.
@@ -54,7 +57,33 @@ func (s server) leaveAdmin(a *admin) {
 	if a.users--; a.users == 0 {
 		delete(admins.all, s.record.DSN)
 		_ = a.db.Close()
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.presence != nil {
+			a.presence.end()
+		}
 	}
+}
+
+// announced makes sure that other processes see this one, before it makes a database on a server that stays. The caller
+// has a connection of the administrator.
+func (s server) announced(ctx context.Context) error {
+	if s.inst != nil || s.own {
+		return nil
+	}
+	admins.mu.Lock()
+	a := admins.all[s.record.DSN]
+	admins.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.presence != nil {
+		return nil
+	}
+	p, err := s.announce(ctx)
+	if err == nil {
+		a.presence = &p
+	}
+	return err
 }
 
 // administer runs do with a connection of the administrator.
@@ -79,4 +108,28 @@ func (s server) identify(ctx context.Context) (string, error) {
 	}
 	defer done()
 	return s.product.identify(ctx, db)
+}
+
+// querier is a *sql.DB or a *sql.Conn.
+type querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// namesOf returns the only column of a query.
+func namesOf(ctx context.Context, db querier, query string) (names []string, err error) {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
 }

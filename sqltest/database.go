@@ -3,55 +3,128 @@ package sqltest
 import (
 	"context"
 	"database/sql"
-	"strconv"
+	"errors"
 	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 )
 
-// newDatabase creates a database on srv for tb. It drops the database when tb ends, if the server is running then.
-func newDatabase(tb TB, srv server, running func() bool) *Database {
+// supply makes databases for tests, and takes them back.
+type supply interface {
+	// take makes a database, or returns one that is ready.
+	take() (name string, err error)
+	// give takes a database back, which is dropped at once or later. An empty name is one that was dropped or kept.
+	give(name string) error
+}
+
+// inline is the supply of a server that tests stop and kill: nothing is made ahead.
+type inline struct {
+	srv      server
+	template *Template
+	running  func() bool
+}
+
+func (i inline) take() (string, error) {
+	b, err := i.srv.blueprint(i.template)
+	if err != nil {
+		return "", err
+	}
+	return i.srv.make(i.template, b)
+}
+
+func (i inline) give(name string) error {
+	if name == "" || !i.running() {
+		return nil
+	}
+	return i.srv.dropNow(name)
+}
+
+// make makes a database. If it fails, it leaves none.
+func (s server) make(t *Template, b blueprint) (name string, err error) {
+	name = newName()
+	exact := b
+	if b.inexact != "" {
+		exact = blueprint{}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), migrating)
+	defer cancel()
+	admin, done, err := s.admin()
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	if err := s.announced(ctx); err != nil {
+		return "", err
+	}
+	c := copierOf(s.product)
+	err = c.create(ctx, admin, exact, name)
+	if err != nil && b.name != "" {
+		if _, errFind := c.find(ctx, admin, b.name); errors.Is(errFind, sql.ErrNoRows) { // somebody has dropped the template
+			if _, err = s.findOrBuild(ctx, t, b.name); err == nil {
+				err = c.create(ctx, admin, exact, name)
+			}
+		}
+	}
+	if err == nil && b.inexact != "" {
+		if err = s.migrate(ctx, t, name); err != nil {
+			err = errors.Join(err, s.dropNow(name))
+		}
+	}
+	return name, err
+}
+
+// newDatabase gives tb a database on srv, until tb ends.
+func newDatabase(tb TB, srv server, from supply, running func() bool) *Database {
 	tb.Helper()
 	p := srv.product
 	fail := func(what string, err error) {
 		tb.Helper()
 		tb.Fatalf("sqltest: %s on %s: %v", what, srv, redactError(p, srv.record.DSN, err))
 	}
-	// The time helps a person to judge an old database.
-	name := "sqltest_" + strconv.FormatInt(time.Now().Unix(), 36) + "_" + strings.ToLower(randomID())
-	dsn, err := p.in(srv.record.DSN, name)
+	_, done, err := srv.admin() // keeps the pool open until the test ends
 	if err != nil {
-		fail("name a database", err)
+		fail("connect", err)
 	}
-	_, done, err := srv.admin() // keeps the pool open until the database is dropped
-	if err == nil {
-		tb.Cleanup(done)
-		err = srv.administer(func(ctx context.Context, admin *sql.DB) error {
-			_, err := admin.ExecContext(ctx, "CREATE DATABASE "+name)
-			return err
-		})
-	}
+	tb.Cleanup(done)
+	name, err := from.take()
 	if err != nil {
 		fail("create a database", err)
 	}
+	give := func(name string) {
+		tb.Helper()
+		if err := from.give(name); err != nil {
+			tb.Logf("sqltest: drop a database on %s: %v", srv, redactError(p, srv.record.DSN, err))
+		}
+	}
+	dsn, err := p.in(srv.record.DSN, name)
+	if err != nil {
+		give(name)
+		fail("name a database", err)
+	}
 	db, err := sqlx.Open(p.driver(), dsn)
 	if err != nil {
+		give(name)
 		fail("open a database", err)
 	}
+	test := &Database{DB: db, DSN: dsn, Engine: p.engine(), Server: srv.String(), log: srv.logAfter()}
 	tb.Cleanup(func() {
 		tb.Helper()
+		if tb.Failed() && running() {
+			srv.explain(tb, test, name)
+		}
 		if err := db.Close(); err != nil {
 			tb.Logf("sqltest: close %s: %v", name, redactError(p, dsn, err))
 		}
-		switch {
-		case keep(tb):
+		if keep(tb) {
 			srv.keep(tb, dsn)
-		case running():
-			srv.drop(tb, name)
+			name = ""
+		} else if running() && srv.endSessions(tb, name) {
+			name = ""
 		}
+		give(name)
 	})
-	return &Database{DB: db, DSN: dsn, Engine: p.engine(), Server: srv.String()}
+	return test
 }
 
 // keep keeps the database of a failed test for inspection.
@@ -69,23 +142,26 @@ func (s server) keep(tb TB, dsn string) {
 	tb.Logf("sqltest: kept for a look, until the next run without SQLTEST_KEEP: %s", dsn)
 }
 
-func (s server) drop(tb TB, name string) {
+// endSessions looks for sessions that a test has left. If there are any, it explains them in the test's log, and reports true
+// after it has dropped the database together with them.
+func (s server) endSessions(tb TB, name string) (dropped bool) {
 	tb.Helper()
 	err := s.administer(func(ctx context.Context, admin *sql.DB) error {
 		leaked, err := s.leftSessions(ctx, admin, name)
-		if err != nil {
+		if err != nil || len(leaked) == 0 {
 			return err
 		}
-		if len(leaked) > 0 {
-			tb.Logf("sqltest: %s ends, but some connections to its database are still open; they are ended now. "+
-				"Close them before the test ends, or in a Cleanup that is registered after the database is made:\n  %s",
-				tb.Name(), strings.Join(leaked, "\n  "))
-		}
-		return s.product.drop(ctx, admin, name)
+		tb.Logf("sqltest: %s ends, but some connections to its database are still open; they are ended now. "+
+			"Close them before the test ends, or in a Cleanup that is registered after the database is made:\n  %s",
+			tb.Name(), strings.Join(leaked, "\n  "))
+		err = s.product.drop(ctx, admin, name)
+		dropped = err == nil
+		return err
 	})
 	if err != nil {
 		tb.Logf("sqltest: drop %s on %s: %v", name, s, redactError(s.product, s.record.DSN, err))
 	}
+	return dropped
 }
 
 // leftSessions describes the sessions that remain after one second. A server needs a moment to notice that a connection
@@ -93,7 +169,7 @@ func (s server) drop(tb TB, name string) {
 func (s server) leftSessions(ctx context.Context, admin *sql.DB, name string) (found []string, err error) {
 	moment, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	_ = await(moment, 10*time.Millisecond, func() (bool, error) {
+	_ = await(moment, 2*time.Millisecond, func() (bool, error) {
 		found, err = s.product.sessions(ctx, admin, name)
 		return len(found) == 0, err
 	})

@@ -1,7 +1,9 @@
 package sqltest_test
 
 import (
+	"context"
 	"testing"
+	"testing/fstest"
 
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -35,5 +37,32 @@ func ExampleStart() {
 		if err := db.PingContext(t.Context()); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Tests that begin with a migrated database. The files are usually in an embed.FS.
+func ExampleSQLFiles() {
+	shop := sqltest.SQLFiles(fstest.MapFS{
+		"001_goods.sql": {Data: []byte("CREATE TABLE goods (name varchar(100) PRIMARY KEY)")},
+		"002_seed.sql":  {Data: []byte("INSERT INTO goods VALUES ('tea'), ('milk')")},
+	})
+	_ = func(t *testing.T) {
+		t.Parallel()
+		db := shop.Postgres(t) // or MySQL, MariaDB, SQLite
+		if _, err := db.Exec("DELETE FROM goods"); err != nil {
+			t.Fatal(err) // no other test misses them
+		}
+	}
+}
+
+// A migration that is written in Go. The key changes with it.
+func ExampleMigrated() {
+	shop := sqltest.Migrated("shop 3", func(ctx context.Context, db *sqltest.Database) error {
+		_, err := db.ExecContext(ctx, "CREATE TABLE goods (name varchar(100) PRIMARY KEY)")
+		return err
+	})
+	_ = func(t *testing.T) {
+		db := shop.MySQL(t)
+		t.Log(db.DSN)
 	}
 }

@@ -1,11 +1,8 @@
 package sqltest_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -24,92 +21,12 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// childVariable makes this test binary act as a small test process: it opens a database of the engine named there,
-// reports it, and ends when its input ends.
-const childVariable = "SQLTEST_CHILD_ENGINE"
-
 func TestMain(m *testing.M) {
 	if engine := os.Getenv(childVariable); engine != "" {
 		childMain(sqltest.Engine(engine))
 		return
 	}
 	goleak.VerifyTestMain(m)
-}
-
-// opened is the report of a child.
-type opened struct {
-	DSN, Server string
-	Failure     string
-}
-
-func childMain(engine sqltest.Engine) {
-	tb := newFakeTB("child")
-	var said opened
-	tb.run(func() {
-		db := engines[engine](tb)
-		said.DSN, said.Server = db.DSN, db.Server
-	})
-	said.Failure = tb.ending()
-	_ = json.NewEncoder(os.Stdout).Encode(said)
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	tb.failed = os.Getenv("SQLTEST_KEEP") != ""
-	tb.end()
-	fmt.Fprintln(os.Stderr, tb.text())
-}
-
-// child is another test process, with its own state in the folder temp.
-type child struct {
-	opened
-	cmd   *exec.Cmd
-	input io.Closer
-}
-
-func newChild(t *testing.T, engine sqltest.Engine, temp string, env ...string) *child {
-	t.Helper()
-	c, output := startChild(t, engine, temp, env...)
-	line, err := bufio.NewReader(output).ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, &c.opened)
-	}
-	if err != nil || c.Failure != "" {
-		t.Fatalf("child: %v %s", err, c.Failure)
-	}
-	return c
-}
-
-func startChild(t *testing.T, engine sqltest.Engine, temp string, env ...string) (*child, io.Reader) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), childVariable+"="+string(engine), "TMPDIR="+temp)
-	cmd.Env = append(cmd.Env, env...)
-	cmd.Stderr = t.Output()
-	input, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return &child{cmd: cmd, input: input}, output
-}
-
-// end lets the child finish like a test process.
-func (c *child) end(t *testing.T) {
-	t.Helper()
-	_ = c.input.Close()
-	if err := c.cmd.Wait(); err != nil {
-		t.Fatalf("child: %v", err)
-	}
-}
-
-// kill kills the child, so it cannot clean up.
-func (c *child) kill() {
-	_ = c.cmd.Process.Kill()
-	_ = c.cmd.Wait()
 }
 
 // address returns the address of the server that a DSN names.

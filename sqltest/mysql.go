@@ -86,12 +86,21 @@ func (mysqlLike) in(dsn, database string) (string, error) {
 	return config.FormatDSN(), nil
 }
 
+func (mysqlLike) userOf(dsn string) string {
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return ""
+	}
+	return config.User
+}
+
 func (mysqlLike) open(dsn string) (*sql.DB, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return nil, err
 	}
 	config.Logger = &mysql.NopLogger{}
+	config.MultiStatements = true
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
 		return nil, err
@@ -173,6 +182,10 @@ func (m mysqlLike) options(settings []string) []string {
 		// Written to the file system at each commit, but not to the disk: the data survives a crash of the server, but
 		// not of the machine.
 		"--innodb-flush-log-at-trx-commit=2",
+	}
+	if !m.isMaria {
+		// Its threads pay off with many processors only: without them CREATE TABLE takes half as long.
+		options = append(options, "--loose-innodb-log-writer-threads=OFF")
 	}
 	for _, s := range settings {
 		options = append(options, "--"+strings.TrimLeft(s, "-"))

@@ -70,6 +70,14 @@ func (postgres) in(dsn, database string) (string, error) {
 	return u.String(), nil
 }
 
+func (postgres) userOf(dsn string) string {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return ""
+	}
+	return config.User
+}
+
 func (postgres) open(dsn string) (*sql.DB, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
@@ -113,6 +121,11 @@ func (postgres) sessions(ctx context.Context, db *sql.DB, database string) ([]st
 }
 
 func (postgres) drop(ctx context.Context, db *sql.DB, database string) error {
+	return dropPostgres(ctx, db, database)
+}
+
+// dropPostgres drops a database together with its sessions.
+func dropPostgres(ctx context.Context, db querier, database string) error {
 	_, err := db.ExecContext(ctx, "DROP DATABASE IF EXISTS "+database+" WITH (FORCE)")
 	return err
 }

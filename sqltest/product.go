@@ -20,6 +20,8 @@ type product interface {
 	private(address, password string) string
 	// in returns the same DSN for another database of that server.
 	in(dsn, database string) (string, error)
+	// userOf returns the user in a DSN.
+	userOf(dsn string) string
 	// driver returns the driver's name in database/sql.
 	driver() string
 	// open opens a pool for sqltest's own statements, which are few. It logs nothing about servers that do not answer

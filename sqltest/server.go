@@ -68,7 +68,13 @@ func (s *Server) String() string { return s.srv.String() }
 // it.
 func (s *Server) Database(tb TB) *Database {
 	tb.Helper()
-	return newDatabase(tb, s.srv, func() bool { return s.is(isRunningPhase) })
+	return s.database(tb, nil)
+}
+
+func (s *Server) database(tb TB, t *Template) *Database {
+	tb.Helper()
+	running := func() bool { return s.is(isRunningPhase) }
+	return newDatabase(tb, s.srv, inline{s.srv, t, running}, running)
 }
 
 // Stop shuts the server down cleanly, without waiting for clients to leave.

@@ -2,7 +2,9 @@ package sqltest_test
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/sqllock/sqllock/sqltest"
@@ -12,6 +14,7 @@ var serverEngines = []sqltest.Engine{sqltest.EnginePostgres, sqltest.EngineMySQL
 
 func TestAnOwnServerKeepsItsAddressAndDataWhateverHappensToIt(t *testing.T) {
 	t.Parallel()
+	template := sqltest.SQLFiles(fstest.MapFS{"1.sql": {Data: []byte("CREATE TABLE goods (n int PRIMARY KEY)")}})
 	for _, engine := range serverEngines {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
@@ -19,6 +22,27 @@ func TestAnOwnServerKeepsItsAddressAndDataWhateverHappensToIt(t *testing.T) {
 			server := sqltest.Start(t, engine, "max_connections=20")
 			t.Logf("%s: started in %v", server, time.Since(begin))
 			db := server.Database(t)
+			query := "SELECT @@max_connections"
+			if engine == sqltest.EnginePostgres {
+				query = "SELECT current_setting('max_connections')::int"
+			}
+			var connections int
+			if err := db.GetContext(t.Context(), &connections, query); err != nil || connections != 20 {
+				t.Errorf("the setting is not used: max_connections is %d, %v", connections, err)
+			}
+			for range 3 {
+				if _, err := template.On(t, server).ExecContext(t.Context(), "INSERT INTO goods VALUES (1)"); err != nil {
+					t.Error(err)
+				}
+				// If somebody drops the template, it is made again.
+				for _, name := range databases(t, engine, db) {
+					if strings.HasPrefix(name, "sqltest_template_") {
+						if _, err := db.ExecContext(t.Context(), "DROP DATABASE "+name); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+			}
 
 			count := func(want int) {
 				t.Helper()
@@ -74,24 +98,6 @@ func TestAnOwnServerKeepsItsAddressAndDataWhateverHappensToIt(t *testing.T) {
 			count(2)
 
 			server.Pause() // the end of the test must not wait for it
-		})
-	}
-}
-
-func TestSettingsOfAnOwnServerWin(t *testing.T) {
-	t.Parallel()
-	for _, engine := range serverEngines {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			db := sqltest.Start(t, engine, "max_connections=23").Database(t)
-			query := "SELECT @@max_connections"
-			if engine == sqltest.EnginePostgres {
-				query = "SELECT current_setting('max_connections')::int"
-			}
-			var got int
-			if err := db.GetContext(t.Context(), &got, query); err != nil || got != 23 {
-				t.Fatalf("max_connections is %d, %v; want 23", got, err)
-			}
 		})
 	}
 }

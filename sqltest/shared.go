@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// onSharedServer creates a database on the server that all tests of this run share.
-func onSharedServer(tb TB, e Engine) *Database {
+// onSharedServer gives tb a database of a template, or an empty one, on the server that all tests of this run share.
+func onSharedServer(tb TB, e Engine, t *Template) *Database {
 	tb.Helper()
 	p, _ := productOf(e)
 	ctx, cancel := context.WithTimeout(context.Background(), pullTimeout+patiently)
@@ -20,7 +20,14 @@ func onSharedServer(tb TB, e Engine) *Database {
 	if err != nil {
 		giveUp(tb, p, err)
 	}
-	return newDatabase(tb, srv, func() bool { return true })
+	from, err := srv.stockOf(t)
+	if err != nil {
+		tb.Fatalf("sqltest: a template on %s: %v", srv, redactError(p, srv.record.DSN, err))
+	}
+	if from.blueprint.inexact != "" {
+		tb.Logf("sqltest: the migration runs for every test, because its result cannot be copied: %s", from.blueprint.inexact)
+	}
+	return newDatabase(tb, srv, from, func() bool { return true })
 }
 
 // sharedServer finds the server of this run, or starts it.

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/jmoiron/sqlx"
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -14,24 +15,35 @@ import (
 // kept if the test failed and SQLTEST_KEEP is set.
 func SQLite(tb TB) *Database {
 	tb.Helper()
+	return sqliteFile(tb, nil)
+}
+
+// sqliteFile gives tb a file with a copy of a template, or an empty one.
+func sqliteFile(tb TB, t *Template) *Database {
+	tb.Helper()
 	if os.Getenv("SQLTEST_SQLITE") == "skip" {
 		tb.Skipf("sqltest: SQLTEST_SQLITE=skip: not tested on SQLite")
+	}
+	var content []byte
+	if t != nil {
+		var err error
+		if content, err = t.sqlite(); err != nil {
+			tb.Fatalf("sqltest: a template on SQLite: %v", err)
+		}
 	}
 	dir, err := os.MkdirTemp("", "sqltest-sqlite-")
 	if err != nil {
 		tb.Fatalf("sqltest: a folder for the SQLite file: %v", err)
 	}
 	file := filepath.Join(dir, "test.db")
-	uri := url.URL{
-		Scheme: "file",
-		Opaque: (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath(),
-		// The busy timeout comes first: switching to WAL may have to wait, too.
-		RawQuery: "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)",
+	err = os.WriteFile(file, content, 0o600)
+	var db *Database
+	if err == nil {
+		db, err = openSQLite(file)
 	}
-	db, err := sqlx.Open("sqlite", uri.String())
 	if err != nil {
 		_ = os.RemoveAll(dir)
-		tb.Fatalf("sqltest: open %s: %v", file, err)
+		tb.Fatalf("sqltest: %s: %v", file, err)
 	}
 	tb.Cleanup(func() {
 		tb.Helper()
@@ -46,15 +58,39 @@ func SQLite(tb TB) *Database {
 			tb.Logf("sqltest: %v", err)
 		}
 	})
+	return db
+}
 
-	var version string
-	if err := db.Get(&version, "SELECT sqlite_version()"); err != nil {
-		tb.Fatalf("sqltest: %s: %v", file, err)
+// openSQLite opens a file. An empty file is an empty database.
+func openSQLite(file string) (*Database, error) {
+	uri := url.URL{
+		Scheme: "file",
+		Opaque: (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath(),
+		// The busy timeout comes first: switching to WAL may have to wait, too.
+		RawQuery: "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)",
+	}
+	version, err := sqliteVersion()
+	if err != nil {
+		return nil, err
+	}
+	db, err := sqlx.Open("sqlite", uri.String())
+	if err != nil {
+		return nil, err
 	}
 	return &Database{
 		DB:     db,
 		DSN:    uri.String(),
 		Engine: EngineSQLite,
 		Server: "SQLite " + version + " from modernc.org/sqlite",
-	}
+	}, nil
 }
+
+var sqliteVersion = sync.OnceValues(func() (version string, err error) {
+	db, err := sqlx.Open("sqlite", ":memory:")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = db.Close() }()
+	err = db.Get(&version, "SELECT sqlite_version()")
+	return version, err
+})

@@ -26,7 +26,7 @@ const (
 	EngineSQLite   Engine = "sqlite"
 )
 
-// Database is an empty database of one test. It is closed and dropped when the test ends.
+// Database is the database of one test. It is closed when the test ends, and nobody sees it again.
 type Database struct {
 	*sqlx.DB
 
@@ -40,25 +40,27 @@ type Database struct {
 	// Server has the version and the source of the server, such as "PostgreSQL 17.6 from docker image postgres:17". It
 	// contains no password.
 	Server string
+
+	log func() (string, error) // nil if the log is not known
 }
 
 // Postgres gives tb a new, empty PostgreSQL database, opened with the driver "pgx". It ends the test with Fatalf if
 // there is no server; see the package documentation.
 func Postgres(tb TB) *Database {
 	tb.Helper()
-	return onSharedServer(tb, EnginePostgres)
+	return onSharedServer(tb, EnginePostgres, nil)
 }
 
 // MySQL gives tb a new, empty database on a MySQL server, never on MariaDB, opened with the driver "mysql". It ends the
 // test with Fatalf if there is no server; see the package documentation.
 func MySQL(tb TB) *Database {
 	tb.Helper()
-	return onSharedServer(tb, EngineMySQL)
+	return onSharedServer(tb, EngineMySQL, nil)
 }
 
 // MariaDB gives tb a new, empty database on a MariaDB server, never on MySQL, opened with the driver "mysql". It ends
 // the test with Fatalf if there is no server; see the package documentation.
 func MariaDB(tb TB) *Database {
 	tb.Helper()
-	return onSharedServer(tb, EngineMariaDB)
+	return onSharedServer(tb, EngineMariaDB, nil)
 }

@@ -196,15 +196,14 @@ func (hd holding) free(
 		freed = n > 0
 		return nil
 	})
-	switch {
+	switch trusted, cause := hd.trustedNow(); {
 	case err != nil && unanswered && dberr.OutcomeKnown(err):
 		err = &dberr.Error{Err: err, Transient: true} // what an earlier attempt did is not known
-	case err == nil && !freed && unanswered:
-		trusted, cause := hd.trustedNow()
-		if !trusted && !errors.Is(cause, sqllock.ErrLost) {
-			return false, errUnconfirmed
-		}
-		freed = trusted
+	case err != nil || freed || !unanswered:
+	case trusted:
+		freed = true
+	case !errors.Is(cause, sqllock.ErrLost):
+		err = errUnconfirmed
 	}
 	return freed, err
 }

@@ -1,0 +1,259 @@
+package sqltest
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// migrating bounds a migration, the wait for the one of another process, and a copy.
+const migrating = 10 * time.Minute
+
+// blueprint is what a copier needs to make databases: empty ones, or copies of a template.
+type blueprint struct {
+	name     string   // the template's database; empty for empty databases
+	strategy string   // how PostgreSQL copies
+	settings []string // what PostgreSQL does not copy
+	objects  []object // what MySQL and MariaDB copy
+	inexact  string   // why no copy is like the template; then the migration runs for every database
+
+	resettable bool // reset can make a used copy like new
+}
+
+// copier makes and copies template databases on one kind of server.
+//
+// The lock that keeps two processes from making the same template is the server's own, on a session of its own. The locks
+// of this module are not used, because their tests need this package.
+type copier interface {
+	// tryLock locks a name for the session of conn. Unlock unlocks it, and isLocked reports whether any session has it.
+	tryLock(ctx context.Context, conn *sql.Conn, name string) (bool, error)
+	unlock(ctx context.Context, conn *sql.Conn, name string) error
+	isLocked(ctx context.Context, conn *sql.Conn, name string) (bool, error)
+	// stay keeps the server from ending the session of conn because it is idle.
+	stay(ctx context.Context, conn *sql.Conn) error
+
+	// empty returns the blueprint of empty databases.
+	empty(ctx context.Context, db *sql.DB) (blueprint, error)
+	// find returns the blueprint of a template, or sql.ErrNoRows if it is not there, or not complete.
+	find(ctx context.Context, db querier, name string) (blueprint, error)
+	// building returns the database in which a template is built. It is also the name of the lock.
+	building(ctx context.Context, conn *sql.Conn, name string) (string, error)
+	// begin makes that database, and drops a half-made one.
+	begin(ctx context.Context, conn *sql.Conn, building string) error
+	// finish makes the template complete. No other session may use the database any more. If the session of conn has ended,
+	// and with it the lock, finish fails.
+	finish(ctx context.Context, conn *sql.Conn, building, name string) error
+	// create makes a database. If it fails, it leaves none.
+	create(ctx context.Context, db *sql.DB, b blueprint, name string) error
+	// reset makes a database that a test has used like new. If that cannot be done, it reports false, and the database must
+	// be dropped.
+	reset(ctx context.Context, db *sql.DB, b blueprint, name string) (bool, error)
+
+	// use notes that a template is in use today.
+	use(ctx context.Context, db querier, name string) error
+	// unused returns for how many days a template has not been used.
+	unused(ctx context.Context, db querier, name string) (days int, err error)
+	// databases lists the databases of this package.
+	databases(ctx context.Context, conn *sql.Conn) ([]string, error)
+	// lockOfBuilding returns the lock of a database in which a template may have been built.
+	lockOfBuilding(ctx context.Context, conn *sql.Conn, database string) (lock string, ok bool)
+}
+
+func copierOf(p product) copier {
+	if p.engine() == EnginePostgres {
+		return postgresCopier{}
+	}
+	return mysqlCopier{mysqlLike{p.engine() == EngineMariaDB}}
+}
+
+// built has the blueprints that this process knows.
+var built struct {
+	mu  sync.Mutex
+	all map[string]*build // guarded by mu; the key is the server's DSN and the template's name
+}
+
+// build is one template on one server.
+type build struct {
+	mu        sync.Mutex // held while this process looks for the template or makes it
+	known     bool       // guarded by mu
+	blueprint blueprint  // guarded by mu
+	failure   error      // guarded by mu
+}
+
+// blueprint returns how to make databases of a template, which is made first if it is not there. A nil template is an empty
+// database.
+func (s server) blueprint(t *Template) (blueprint, error) {
+	name := ""
+	if t != nil {
+		var err error
+		if name, err = t.name(s.product.userOf(s.record.DSN)); err != nil {
+			return blueprint{}, err
+		}
+	}
+	key := s.record.DSN + " " + name
+	built.mu.Lock()
+	b := built.all[key]
+	if b == nil {
+		if built.all == nil {
+			built.all = make(map[string]*build)
+		}
+		b = &build{}
+		built.all[key] = b
+	}
+	built.mu.Unlock()
+
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failure != nil {
+		return blueprint{}, b.failure
+	}
+	if b.known {
+		return b.blueprint, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), migrating)
+	defer cancel()
+	var err error
+	b.blueprint, err = s.findOrBuild(ctx, t, name)
+	b.known = err == nil
+	if failed := (migrationError{}); errors.As(err, &failed) {
+		b.failure = err
+	}
+	return b.blueprint, err
+}
+
+// migrationError is what a migration has failed with.
+type migrationError struct{ error }
+
+func (e migrationError) Unwrap() error { return e.error }
+
+func (s server) findOrBuild(ctx context.Context, t *Template, name string) (blueprint, error) {
+	db, done, err := s.admin()
+	if err != nil {
+		return blueprint{}, err
+	}
+	defer done()
+	c := copierOf(s.product)
+	if t == nil {
+		return c.empty(ctx, db)
+	}
+	b, err := c.find(ctx, db, name)
+	if errors.Is(err, sql.ErrNoRows) {
+		if err = s.buildLocked(ctx, c, t, name); err == nil {
+			b, err = c.find(ctx, db, name)
+		}
+	}
+	if err != nil {
+		return blueprint{}, err
+	}
+	// If that fails, for another process does the same, the template is dropped early at worst, and made again.
+	_ = c.use(ctx, db, name)
+	return b, nil
+}
+
+// buildLocked makes a template, unless another process does so first.
+func (s server) buildLocked(ctx context.Context, c copier, t *Template, name string) error {
+	locking, err := s.product.open(s.record.DSN)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = locking.Close() }() // ends the session, and with it the lock
+	conn, err := locking.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+
+	if err := c.stay(ctx, conn); err != nil {
+		return err
+	}
+	building, err := c.building(ctx, conn, name)
+	if err != nil {
+		return err
+	}
+	// A waiting statement would keep a transaction open on PostgreSQL.
+	err = await(ctx, 20*time.Millisecond, func() (bool, error) { return c.tryLock(ctx, conn, building) })
+	if err != nil {
+		return fmt.Errorf("wait for the process that makes the template: %w", err)
+	}
+	if _, err := c.find(ctx, conn, name); !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	server := sha256.Sum256([]byte(s.record.DSN))
+	failures := name + "-" + hex.EncodeToString(server[:4])
+	st, errState := openState()
+	if errState == nil {
+		if err := st.recall(failures); err != nil {
+			return migrationError{err}
+		}
+	}
+	err = s.build(ctx, c, conn, t, building, name)
+	if failed := (migrationError{}); errState == nil && errors.As(err, &failed) {
+		st.forget()
+		st.remember(failures, err)
+	}
+	return err
+}
+
+// build makes a template. Whatever happens, also in a migration that ends its goroutine, no half-made one is left unless
+// this process is killed: what it drops, it drops in a context of its own.
+//
+//nolint:contextcheck,nolintlint // see above; nolintlint does not know that it is used
+func (s server) build(ctx context.Context, c copier, conn *sql.Conn, t *Template, building, name string) error {
+	if err := c.begin(ctx, conn, building); err != nil {
+		return err
+	}
+	complete := false
+	defer func() {
+		if !complete {
+			_ = s.dropNow(building)
+		}
+	}()
+	if err := s.migrate(ctx, t, building); err != nil {
+		return migrationError{fmt.Errorf("migrate: %w", redactError(s.product, s.record.DSN, err))}
+	}
+	if err := c.finish(ctx, conn, building, name); err != nil {
+		return fmt.Errorf("complete the template: %w", err)
+	}
+	complete = true
+	return nil
+}
+
+func (s server) migrate(ctx context.Context, t *Template, building string) error {
+	dsn, err := s.product.in(s.record.DSN, building)
+	if err != nil {
+		return err
+	}
+	db, err := sqlx.Open(s.product.driver(), dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	if err := t.migrate(ctx, &Database{DB: db, DSN: dsn, Engine: s.product.engine(), Server: s.String()}); err != nil {
+		return err
+	}
+	if err := db.Close(); err != nil {
+		return err
+	}
+	admin, done, err := s.admin()
+	if err != nil {
+		return err
+	}
+	defer done()
+	left, err := s.leftSessions(ctx, admin, building)
+	if len(left) > 0 {
+		return fmt.Errorf("it has left connections open: %q", left)
+	}
+	return err
+}
+
+// dropNow drops a database.
+func (s server) dropNow(name string) error {
+	return s.administer(func(ctx context.Context, admin *sql.DB) error { return s.product.drop(ctx, admin, name) })
+}

@@ -1,0 +1,124 @@
+package sqltest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// On a server that stays, each process holds a lock as long as it has databases there. Their names contain the name of the
+// lock, so that every other process can tell which databases belong to nobody any more.
+
+// ownMark is this process in the names of its databases.
+var ownMark = strings.ToLower(randomID())
+
+var serial atomic.Int64
+
+// newName returns a name for a database. The time helps a person to judge an old one. With SQLTEST_KEEP, it is one that
+// nobody sweeps.
+func newName() string {
+	first := choose(isSet("SQLTEST_KEEP"), "sqltest_keep", "sqltest")
+	return fmt.Sprintf("%s_%s_%s_%d", first, strconv.FormatInt(time.Now().Unix(), 36), ownMark, serial.Add(1))
+}
+
+var (
+	testName     = regexp.MustCompile(`^sqltest_[0-9a-z]+_([0-9a-z]{10})_[0-9]+$`)
+	templateName = regexp.MustCompile(`^(sqltest_template_[0-9a-f]{20})(` + trialSuffix + `)?$`)
+)
+
+// lockOf returns the name of the lock that the process with this mark holds.
+func lockOf(mark string) string { return "sqltest_" + mark }
+
+// presence is the session that shows to other processes that this one is alive.
+type presence struct {
+	pool *sql.DB
+	conn *sql.Conn
+}
+
+// announce locks this process's mark, and drops what dead processes have left. An error is about the lock: what cannot be
+// dropped now is left to the next process.
+func (s server) announce(ctx context.Context) (p presence, err error) {
+	if p.pool, err = s.product.open(s.record.DSN); err != nil {
+		return p, err
+	}
+	defer func() {
+		if err != nil {
+			p.end()
+		}
+	}()
+	if p.conn, err = p.pool.Conn(ctx); err != nil {
+		return p, err
+	}
+	c := copierOf(s.product)
+	if err := c.stay(ctx, p.conn); err != nil {
+		return p, err
+	}
+	// The session that this process has ended before may not have noticed yet.
+	err = await(ctx, 2*time.Millisecond, func() (bool, error) { return c.tryLock(ctx, p.conn, lockOf(ownMark)) })
+	if err == nil {
+		_ = s.sweep(ctx, c, p)
+	}
+	return p, err
+}
+
+// end gives the lock up.
+func (p presence) end() {
+	if p.conn != nil {
+		_ = p.conn.Close()
+	}
+	if p.pool != nil {
+		_ = p.pool.Close()
+	}
+}
+
+// unusedDays is for how long a template stays that nobody uses.
+const unusedDays = 30
+
+// sweep drops the databases of processes that are gone, and templates that have not been used for a long time.
+func (s server) sweep(ctx context.Context, c copier, p presence) error {
+	names, err := c.databases(ctx, p.conn)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range names {
+		if found := testName.FindStringSubmatch(name); found != nil {
+			if held, err := c.isLocked(ctx, p.conn, lockOf(found[1])); held || err != nil {
+				continue
+			}
+			errs = append(errs, s.dropUnused(ctx, p.pool, name))
+			continue
+		}
+		if days, err := c.unused(ctx, p.conn, name); err == nil && days > unusedDays && templateName.MatchString(name) {
+			errs = append(errs, s.dropUnused(ctx, p.pool, name))
+			continue
+		}
+		lock, ok := c.lockOfBuilding(ctx, p.conn, name)
+		if !ok {
+			continue
+		}
+		if locked, err := c.tryLock(ctx, p.conn, lock); !locked || err != nil {
+			continue
+		}
+		if _, err := c.find(ctx, p.conn, name); errors.Is(err, sql.ErrNoRows) {
+			errs = append(errs, s.dropUnused(ctx, p.pool, name))
+		}
+		errs = append(errs, c.unlock(ctx, p.conn, lock))
+	}
+	return errors.Join(errs...)
+}
+
+// dropUnused drops a database unless it has sessions.
+func (s server) dropUnused(ctx context.Context, db *sql.DB, name string) error {
+	used, err := s.product.sessions(ctx, db, name)
+	if err != nil || len(used) > 0 {
+		return err
+	}
+	return s.product.drop(ctx, db, name)
+}

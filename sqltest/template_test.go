@@ -1,0 +1,179 @@
+package sqltest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// copies gives a copy of a template on each engine.
+var copies = map[sqltest.Engine]func(*sqltest.Template, sqltest.TB) *sqltest.Database{
+	sqltest.EnginePostgres: (*sqltest.Template).Postgres,
+	sqltest.EngineMySQL:    (*sqltest.Template).MySQL,
+	sqltest.EngineMariaDB:  (*sqltest.Template).MariaDB,
+	sqltest.EngineSQLite:   (*sqltest.Template).SQLite,
+}
+
+// newKey returns a key that no other run uses: on a server named by a DSN, a template stays.
+func newKey(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprint(t.Name(), " ", os.Getpid(), " ", keys.Add(1))
+}
+
+var keys atomic.Int64
+
+func TestAMigrationRunsOnceAndEveryTestHasACopy(t *testing.T) {
+	t.Parallel()
+	for engine, copyOf := range copies {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			var runs atomic.Int32
+			shop := sqltest.Migrated(newKey(t), func(ctx context.Context, db *sqltest.Database) error {
+				runs.Add(1)
+				if _, err := db.ExecContext(ctx, "CREATE TABLE goods (name varchar(20) PRIMARY KEY)"); err != nil {
+					return err
+				}
+				_, err := db.ExecContext(ctx, "INSERT INTO goods VALUES ('tea')")
+				return err
+			})
+			for i := range 12 {
+				t.Run(fmt.Sprint(i), func(t *testing.T) {
+					t.Parallel()
+					db := copyOf(shop, t)
+					var n int
+					if err := db.GetContext(t.Context(), &n, "SELECT count(*) FROM goods"); err != nil || n != 1 {
+						t.Errorf("%d goods, %v; want 1", n, err)
+					}
+					if _, err := db.ExecContext(t.Context(), "INSERT INTO goods VALUES ('milk')"); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			t.Cleanup(func() {
+				if n := runs.Load(); n != 1 {
+					t.Errorf("the migration ran %d times", n)
+				}
+			})
+		})
+	}
+}
+
+func TestAFailedMigrationRunsOnceAndFailsEveryTest(t *testing.T) {
+	t.Parallel()
+	for engine, copyOf := range copies {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			engines[engine](t) // skips if it is not there
+			runs := 0
+			broken := sqltest.Migrated(newKey(t), func(context.Context, *sqltest.Database) error {
+				runs++
+				return errors.New("no such column: prize")
+			})
+			for range 3 {
+				tb := newFakeTB(t.Name())
+				tb.run(func() { copyOf(broken, tb) })
+				tb.end()
+				if !strings.Contains(tb.fatal, "no such column: prize") {
+					t.Errorf("failed with %q", tb.fatal)
+				}
+			}
+			if runs != 1 {
+				t.Errorf("the migration ran %d times", runs)
+			}
+		})
+	}
+}
+
+func TestAMigrationThatEndsItsTestIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for engine, copyOf := range copies {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			engines[engine](t) // skips if it is not there
+			tb := newFakeTB(t.Name())
+			tries := 0
+			template := sqltest.Migrated(newKey(t), func(ctx context.Context, db *sqltest.Database) error {
+				_, err := db.ExecContext(ctx, "CREATE TABLE half (n int)")
+				if tries++; tries == 1 {
+					tb.Fatalf("not today")
+				}
+				return err
+			})
+			tb.run(func() { copyOf(template, tb) })
+			tb.end()
+			if _, err := copyOf(template, t).ExecContext(t.Context(), "INSERT INTO half VALUES (1)"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestSQLFilesRunInOrderAndAgainWhenOneHasChanged(t *testing.T) {
+	t.Parallel()
+	for engine, copyOf := range copies {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			seed := "INSERT INTO goods VALUES (%d); UPDATE goods SET n = n + 1;"
+			files := fstest.MapFS{
+				"m/001_goods.sql":      {Data: []byte("CREATE TABLE goods (n int);\nCREATE INDEX by_n ON goods (n);")},
+				"m/002_seed.sql":       {Data: fmt.Appendf(nil, seed, 1)},
+				"m/002_seed.down.sql":  {Data: []byte("DROP TABLE goods")},
+				"m/readme.txt":         {Data: []byte(newKey(t))},
+				"m/010_after_all.sql":  {Data: []byte("UPDATE goods SET n = n * 10;")},
+				"m/more/001_other.sql": {Data: []byte("CREATE TABLE other (n int)")},
+			}
+			count := func(want int) {
+				t.Helper()
+				var n int
+				if err := copyOf(sqltest.SQLFiles(files), t).GetContext(t.Context(), &n, "SELECT n FROM goods"); err != nil || n != want {
+					t.Errorf("%d, %v; want %d", n, err, want)
+				}
+			}
+			count(20)
+			count(20)
+			files["m/002_seed.sql"] = &fstest.MapFile{Data: fmt.Appendf(nil, seed, 3)}
+			count(40)
+		})
+	}
+}
+
+func TestAnErrorInAFileNamesTheFile(t *testing.T) {
+	t.Parallel()
+	for engine, copyOf := range copies {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			engines[engine](t) // skips if it is not there
+			for name, files := range map[string]fstest.MapFS{
+				"2.sql":    {"1.sql": {Data: []byte("CREATE TABLE a (n int)")}, "2.sql": {Data: []byte("SELECT 1; INSERT INTO nowhere VALUES (1)")}},
+				"no .sql ": {"1.txt": {Data: []byte(newKey(t))}},
+			} {
+				tb := newFakeTB(t.Name())
+				tb.run(func() { copyOf(sqltest.SQLFiles(files), tb) })
+				tb.end()
+				if !strings.Contains(tb.fatal, name) {
+					t.Errorf("%q is not in %q", name, tb.fatal)
+				}
+			}
+		})
+	}
+}
+
+func TestTheFilesOfSQLiteTemplatesEndWithTheRun(t *testing.T) {
+	t.Parallel()
+	temp := ownTemp(t)
+	c := newChild(t, sqltest.EngineSQLite, temp, childTemplate+"=1")
+	found, err := filepath.Glob(filepath.Join(temp, "sqltest-*", "sqlite-*", "sqltest_template_*"))
+	if err != nil || len(found) == 0 {
+		t.Errorf("no template is shared: %q, %v", found, err)
+	}
+	c.kill()
+	expectNothingLeft(t, temp, "")
+}
