@@ -232,7 +232,7 @@ func detach[T any](ctx context.Context, p *process, t turn, epoch int64, f func(
 	}
 	answers := make(chan answer, 1)
 	p.running.Go(func() {
-		p.sleep(p.world.ctx, t.there+t.delay)
+		p.sleep(p.world.ctx, t.there+t.delay) //nolint:contextcheck // the statement outlives its caller
 		if p.down.Load() || p.epoch.Load() != epoch {
 			answers <- answer{err: errBroken}
 			return

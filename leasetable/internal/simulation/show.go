@@ -44,8 +44,9 @@ func (p *process) showState(s store.State) string {
 	case s.LeaseID != nil:
 		text += fmt.Sprintf(", %s for %v", p.id(s.LeaseID), lasts)
 	}
+	parts := []string{text}
 	for _, permit := range s.Permits {
-		text += " [" + p.showState(permit) + "]"
+		parts = append(parts, "["+p.showState(permit)+"]")
 	}
-	return text
+	return strings.Join(parts, " ")
 }

@@ -163,9 +163,11 @@ func (o op) String() string {
 		text += fmt.Sprintf(" within %v", o.wait)
 	}
 	text += fmt.Sprintf(", hold for %v", o.hold)
+	parts := []string{text}
 	for _, a := range o.acts {
-		text += ", " + actNames[a]
+		parts = append(parts, actNames[a])
 	}
+	text = strings.Join(parts, ", ")
 	if o.minHold > 0 {
 		text += fmt.Sprintf(", keep for %v", o.minHold)
 	}

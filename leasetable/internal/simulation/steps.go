@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sqllock/sqllock/leasetable/internal/store"
@@ -33,11 +34,12 @@ func (s acquisitions) AcquireMany(ctx context.Context, reqs []*store.Request) (m
 }
 
 // namesOf is what a statement for many is about.
-func namesOf(reqs []*store.Request) (names string) {
+func namesOf(reqs []*store.Request) string {
+	var names strings.Builder
 	for _, req := range reqs {
-		names += req.Name
+		names.WriteString(req.Name)
 	}
-	return names
+	return names.String()
 }
 
 // Insert implements store.Acquisitions.

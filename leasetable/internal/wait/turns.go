@@ -81,10 +81,10 @@ func (ts *Turns) enter(name string) (t *turn, ours bool) {
 func (ts *Turns) Stand(ctx context.Context, name string, d time.Duration) (ours bool, err error) {
 	t, ours := ts.enter(name)
 	if t == nil || ours {
-		return ours, ts.check(t)
+		return ours, ts.check(t) //nolint:contextcheck // a ping outlives its caller
 	}
 	done := make(chan error, 1)
-	err = ts.keeper.Start(func() { done <- ts.stand(t, d) })
+	err = ts.keeper.Start(func() { done <- ts.stand(t, d) }) //nolint:contextcheck // a slice outlives its caller
 	if err != nil {
 		return false, err
 	}
