@@ -15,7 +15,7 @@ func (s leases) OpenLease(ctx context.Context, l store.LeaseRow, _ time.Duration
 	sent = clock.Now()
 	err = s.run(ctx, func(t *Tx) error {
 		us := l.TTL.Microseconds()
-		set(t, s.Server.leases, string(l.ID), leaseRow{owner: l.Owner, host: l.Host, pid: os.Getpid(), ttl: us, expires: t.now() + us})
+		set(t, s.leases, string(l.ID), leaseRow{owner: l.Owner, host: l.Host, pid: os.Getpid(), ttl: us, expires: t.now() + us})
 		return nil
 	})
 	if err != nil {
@@ -29,7 +29,7 @@ func (s leases) Renew(ctx context.Context, id []byte) (there bool, changes int64
 	err = s.onLease(ctx, id, func(t *Tx, l leaseRow) bool { return l.expires > t.now() }, func(t *Tx, l leaseRow) {
 		l.renewals++
 		l.expires = t.now() + l.ttl
-		set(t, s.Server.leases, string(id), l)
+		set(t, s.leases, string(id), l)
 		there, changes = true, l.changes
 	})
 	return there, changes, err
@@ -38,14 +38,14 @@ func (s leases) Renew(ctx context.Context, id []byte) (there bool, changes int64
 // onLease runs f on the row of a lease if there is one that meets a condition.
 func (s leases) onLease(ctx context.Context, id []byte, meets func(*Tx, leaseRow) bool, f func(*Tx, leaseRow)) error {
 	return s.run(ctx, func(t *Tx) error {
-		l, there := s.Server.leases[string(id)]
+		l, there := s.leases[string(id)]
 		if !there || !s.kind.LocksFirst && !meets(t, l) {
 			return nil
 		}
 		if err := t.lockRow(ctx, leaseKey(string(id))); err != nil {
 			return err
 		}
-		if l, there = s.Server.leases[string(id)]; there && meets(t, l) {
+		if l, there = s.leases[string(id)]; there && meets(t, l) {
 			f(t, l)
 		}
 		return nil
@@ -55,7 +55,7 @@ func (s leases) onLease(ctx context.Context, id []byte, meets func(*Tx, leaseRow
 // end deletes a lease row if it meets a condition, and reports whether it did.
 func (s leases) end(ctx context.Context, id []byte, meets func(*Tx, leaseRow) bool) (ended bool, err error) {
 	err = s.onLease(ctx, id, meets, func(t *Tx, _ leaseRow) {
-		remove(t, s.Server.leases, string(id))
+		remove(t, s.leases, string(id))
 		ended = true
 	})
 	return ended, err
@@ -83,9 +83,9 @@ func (s leases) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) 
 // Purge implements store.Leases.
 func (s leases) Purge(ctx context.Context, ago time.Duration, limit int) (n int64, err error) {
 	err = s.run(ctx, func(t *Tx) error {
-		for id, l := range s.Server.leases {
+		for id, l := range s.leases {
 			if l.expires <= t.now()-max(ago, 0).Microseconds() && n < int64(limit) {
-				remove(t, s.Server.leases, id)
+				remove(t, s.leases, id)
 				n++
 			}
 		}

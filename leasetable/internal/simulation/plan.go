@@ -133,7 +133,7 @@ func NewPlan(seed uint64) *Plan {
 // prompt reports whether no statement hangs, except at the database.
 func (p *Plan) prompt() bool {
 	hangs := slices.ContainsFunc(p.Faults, func(f fault) bool { return f == silent || f == mute || f == slow || f == late })
-	return !(hangs && p.Rate > 0) && !slices.ContainsFunc(p.Events, func(e event) bool {
+	return (!hangs || p.Rate == 0) && !slices.ContainsFunc(p.Events, func(e event) bool {
 		return e.kind == stop || e.kind == cutOff || e.kind == restart || e.kind == crash
 	})
 }

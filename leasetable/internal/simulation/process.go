@@ -27,6 +27,9 @@ type process struct {
 	killed  chan struct{}      // closed when the process is killed
 }
 
+// live begins the life of the process, which ends with ctx.
+func (p *process) live(ctx context.Context) { p.ctx, p.end = context.WithCancel(ctx) }
+
 // pause waits while the process is stopped. It reports false if the process was killed.
 func (p *process) pause() bool {
 	for {

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sqllock/sqllock/leasetable/internal/store"
@@ -33,11 +34,12 @@ func (s acquisitions) AcquireMany(ctx context.Context, reqs []*store.Request) (m
 }
 
 // namesOf is what a statement for many is about.
-func namesOf(reqs []*store.Request) (names string) {
-	for _, req := range reqs {
-		names += req.Name
+func namesOf(reqs []*store.Request) string {
+	all := make([]string, len(reqs))
+	for i, req := range reqs {
+		all[i] = req.Name
 	}
-	return names
+	return strings.Join(all, " ")
 }
 
 // Insert implements store.Acquisitions.

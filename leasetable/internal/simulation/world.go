@@ -126,10 +126,10 @@ func newWorld(ctx context.Context, plan *Plan, opener Opener, traced bool) *worl
 		began: time.Now(), prompt: plan.prompt(), freed: make(chan struct{}), locks: make(map[string][]*held), told: make(map[string]int64), rises: make(map[string][]rise),
 		forcedAt: make(map[string]time.Time), longest: plan.TTL,
 	}
-	w.server.Watch(w.monitor.changed)
+	w.server.Watch(w.changed)
 	for i := range plan.Processes {
 		p := &process{world: w, number: i + 1, store: w.server.Store(), calls: make(map[callID]int), killed: make(chan struct{})}
-		p.ctx, p.end = context.WithCancel(ctx)
+		p.live(ctx)
 		p.locker = w.open(p)
 		w.processes = append(w.processes, p)
 	}
