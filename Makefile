@@ -36,6 +36,17 @@ test-adapters: ## the tests of the adapters for goose, migrate, gocron and cron,
 mutate: ## takes out one condition after the other, and shows that a test turns red; NAMES="a b" for some
 	./scripts/with-servers --first ./scripts/mutate $(NAMES)
 
+SEED ?= 1
+SEEDS ?= 20000
+.PHONY: simulate
+simulate: ## histories of leases in a simulated world (docs/simulation.md); SEEDS=n for so many, SEED=n for the first
+	SQLTEST_SKIP=1 GOGC=400 SQLLOCK_SIMULATE_SEEDS=$(SEEDS) SQLLOCK_SIMULATE_SEED=$(SEED) \
+		go test -count=1 -timeout 0 -v -run '^TestSimulation$$' ./leasetable
+
+.PHONY: simulate-bugs
+simulate-bugs: ## puts bugs into the engine, and shows that the simulation finds each; NAMES="a b" for some
+	./scripts/simulate-bugs $(NAMES)
+
 .PHONY: soak
 soak: ## for an hour: long histories, faults and clock steps, again and again; MINUTES=n for so many
 	./scripts/with-servers --first ./scripts/soak $(MINUTES)

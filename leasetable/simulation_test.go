@@ -41,8 +41,8 @@ func TestSimulation(t *testing.T) {
 	began := time.Now()
 	s.Run(t, leasetable.Keep)
 	took := time.Since(began)
-	t.Logf("%d histories, from seed %d on, of %d operations in %v: %.0f histories a minute",
-		s.Done.Load(), s.First, s.Ops.Load()/max(1, s.Done.Load()), took.Round(time.Millisecond), float64(s.Done.Load())/took.Minutes())
+	t.Logf("%d histories, from seed %d on, with %d operations in %v: %.0f histories a minute",
+		s.Done.Load(), s.First, s.Ops.Load(), took.Round(time.Millisecond), float64(s.Done.Load())/took.Minutes())
 	if s.Failed == nil {
 		return
 	}

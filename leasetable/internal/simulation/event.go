@@ -94,5 +94,8 @@ func (w *world) forceRelease(p *process, name string) {
 	ctx, cancel := context.WithTimeout(w.ctx, actTime)
 	defer cancel()
 	was, err := p.current().ForceRelease(ctx, name)
+	if now, readErr := w.server.Store().Read(w.ctx, name); err == nil && readErr == nil && was.Held && now.Token <= was.Token && !w.hasFailed() {
+		w.fail("I12", "%s had token %d, was released by force, and has token %d", name, was.Token, now.Token)
+	}
 	w.log(p, func() string { return fmt.Sprintf("releases %s by force (token %d): %v", name, was.Token, said(err)) })
 }

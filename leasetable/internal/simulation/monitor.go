@@ -266,6 +266,13 @@ func (m *monitor) declare(failover bool) {
 	}
 }
 
+// hasFailed reports whether there was a failover.
+func (m *monitor) hasFailed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.failed.IsZero()
+}
+
 // noteTTL notes that a lease has this TTL.
 func (m *monitor) noteTTL(ttl time.Duration) {
 	m.mu.Lock()

@@ -27,6 +27,9 @@ type process struct {
 	killed  chan struct{}      // closed when the process is killed
 }
 
+// live begins the life of the process, which ends with ctx.
+func (p *process) live(ctx context.Context) { p.ctx, p.end = context.WithCancel(ctx) }
+
 // pause waits while the process is stopped. It reports false if the process was killed.
 func (p *process) pause() bool {
 	for {
@@ -232,7 +235,7 @@ func detach[T any](ctx context.Context, p *process, t turn, epoch int64, f func(
 	}
 	answers := make(chan answer, 1)
 	p.running.Go(func() {
-		p.sleep(p.world.ctx, t.there+t.delay) //nolint:contextcheck // the statement outlives its caller
+		p.sleep(p.world.ctx, t.there+t.delay)
 		if p.down.Load() || p.epoch.Load() != epoch {
 			answers <- answer{err: errBroken}
 			return

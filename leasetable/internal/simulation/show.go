@@ -33,20 +33,20 @@ func (p *process) show(answer any) string {
 }
 
 func (p *process) showState(s store.State) string {
-	text := fmt.Sprintf("token %d", s.Token)
+	var text strings.Builder
+	fmt.Fprintf(&text, "token %d", s.Token)
 	switch lasts := time.Duration(s.RemainingUS) * time.Microsecond; {
 	case s.LeaseID == nil && lasts > 0:
-		text += fmt.Sprintf(", kept for %v", lasts)
+		fmt.Fprintf(&text, ", kept for %v", lasts)
 	case s.LeaseID == nil && !s.Limit.Valid:
-		text += ", free"
+		text.WriteString(", free")
 	case s.LeaseID != nil && s.Gone:
-		text += fmt.Sprintf(", %s, which is gone", p.id(s.LeaseID))
+		fmt.Fprintf(&text, ", %s, which is gone", p.id(s.LeaseID))
 	case s.LeaseID != nil:
-		text += fmt.Sprintf(", %s for %v", p.id(s.LeaseID), lasts)
+		fmt.Fprintf(&text, ", %s for %v", p.id(s.LeaseID), lasts)
 	}
-	parts := []string{text}
 	for _, permit := range s.Permits {
-		parts = append(parts, "["+p.showState(permit)+"]")
+		fmt.Fprintf(&text, " [%s]", p.showState(permit))
 	}
-	return strings.Join(parts, " ")
+	return text.String()
 }

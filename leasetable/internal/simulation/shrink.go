@@ -155,24 +155,23 @@ func (p *Plan) String() string {
 }
 
 func (o op) String() string {
-	text := fmt.Sprintf("%s %s%s", opNames[o.kind], holdNames[o.how], o.name)
 	if o.kind == reopen {
 		return opNames[o.kind]
 	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s%s", opNames[o.kind], holdNames[o.how], o.name)
 	if o.wait > 0 {
-		text += fmt.Sprintf(" within %v", o.wait)
+		fmt.Fprintf(&text, " within %v", o.wait)
 	}
-	text += fmt.Sprintf(", hold for %v", o.hold)
-	parts := []string{text}
+	fmt.Fprintf(&text, ", hold for %v", o.hold)
 	for _, a := range o.acts {
-		parts = append(parts, actNames[a])
+		text.WriteString(", " + actNames[a])
 	}
-	text = strings.Join(parts, ", ")
 	if o.minHold > 0 {
-		text += fmt.Sprintf(", keep for %v", o.minHold)
+		fmt.Fprintf(&text, ", keep for %v", o.minHold)
 	}
 	if o.export > 0 {
-		text += fmt.Sprintf(", export for %v", o.export)
+		fmt.Fprintf(&text, ", export for %v", o.export)
 	}
-	return text
+	return text.String()
 }

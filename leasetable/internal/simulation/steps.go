@@ -35,11 +35,11 @@ func (s acquisitions) AcquireMany(ctx context.Context, reqs []*store.Request) (m
 
 // namesOf is what a statement for many is about.
 func namesOf(reqs []*store.Request) string {
-	var names strings.Builder
-	for _, req := range reqs {
-		names.WriteString(req.Name)
+	all := make([]string, len(reqs))
+	for i, req := range reqs {
+		all[i] = req.Name
 	}
-	return names.String()
+	return strings.Join(all, " ")
 }
 
 // Insert implements store.Acquisitions.

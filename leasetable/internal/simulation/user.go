@@ -252,11 +252,11 @@ func (u user) campaign(p *process, o op) {
 		if !p.pause() {
 			return errKilled
 		}
-		u.has(p, h, floor) //nolint:contextcheck // a process has a context of its own
+		u.has(p, h, floor)
 		p.sleep(ctx, o.hold)
 		for _, a := range o.acts {
 			if ctx.Err() == nil && p.pause() {
-				u.act(p, a, h, o) //nolint:contextcheck // a process has a context of its own
+				u.act(p, a, h, o)
 			}
 		}
 		began, floor = time.Now(), p.highest(o.name)

@@ -129,7 +129,7 @@ func newWorld(ctx context.Context, plan *Plan, opener Opener, traced bool) *worl
 	w.server.Watch(w.changed)
 	for i := range plan.Processes {
 		p := &process{world: w, number: i + 1, store: w.server.Store(), calls: make(map[callID]int), killed: make(chan struct{})}
-		p.ctx, p.end = context.WithCancel(ctx) //nolint:fatcontext // each process has one
+		p.live(ctx)
 		p.locker = w.open(p)
 		w.processes = append(w.processes, p)
 	}

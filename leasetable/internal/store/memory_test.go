@@ -72,18 +72,18 @@ func compare(t *testing.T, kind memory.Kind, db *sqltest.Database) {
 				t.Error(err)
 				return
 			}
-			onServer, err := store.New(c, d, schema.Tables{}, store.Options{Durable: true, Most: conn.DefaultLimit})
+			server, err := store.New(c, d, schema.Tables{}, store.Options{Durable: true, Most: conn.DefaultLimit})
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			defer onServer.Close()
+			defer server.Close()
 			for !t.Failed() && time.Now().Before(until) {
 				seed := count.Add(1)
 				if seed > most {
 					return
 				}
-				p := pair{kind: kind, server: memory.NewServer(kind), real: onServer, db: db.DB.DB, waited: &waited}
+				p := pair{kind: kind, server: memory.NewServer(kind), real: server, db: db.DB.DB, waited: &waited}
 				p.memory = p.server.Store()
 				if err := p.run(t.Context(), uint64(seed)); err != nil && !errors.Is(err, errGivenUp) {
 					t.Errorf("seed %d: %v\n%s", seed, err, strings.Join(p.history, "\n"))
@@ -207,11 +207,11 @@ type both struct {
 
 // begin begins a transaction that pins a name, or a permit, or locks the row of a name.
 func (p *pair) begin(ctx context.Context, w *world) (*both, error) {
-	tx, err := p.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	server, err := p.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return nil, err
 	}
-	b := &both{p.server.Begin(), tx}
+	b := &both{p.server.Begin(), server}
 	h := w.held()
 	h.Permit = w.draw.IntN(3) == 0
 	if w.draw.IntN(2) == 0 {
@@ -223,7 +223,7 @@ func (p *pair) begin(ctx context.Context, w *world) (*both, error) {
 		if p.kind.Async {
 			query = strings.Replace(query, "?", "$1", 1)
 		}
-		rows, err := tx.QueryContext(ctx, query, arg)
+		rows, err := server.QueryContext(ctx, query, arg)
 		if err != nil {
 			return nil, err
 		}
@@ -234,7 +234,7 @@ func (p *pair) begin(ctx context.Context, w *world) (*both, error) {
 		return b.memory.QueryRow(ctx, query, args...).Scan(to)
 	}}, h)
 	got, gotErr := p.real.Pin(ctx, store.Transaction{Scan: func(ctx context.Context, query string, args []any, to any) error {
-		return tx.QueryRowContext(ctx, query, args...).Scan(to)
+		return server.QueryRowContext(ctx, query, args...).Scan(to)
 	}}, h)
 	return b, p.same(result{fmt.Sprint(want), wantErr}, result{fmt.Sprint(got), gotErr})
 }
