@@ -141,17 +141,22 @@ func call[T any](ctx context.Context, p *process, step, about string, f func(con
 	if err != nil && !dberr.OutcomeKnown(err) && (step == "renew" || step == "end lease") {
 		p.store.Reconnect()
 	}
-	p.log(p, func() string {
-		text := fmt.Sprintf("%s %s → %s", step, about, p.show(v))
-		if err != nil {
-			text = fmt.Sprintf("%s %s → %v", step, about, err)
-		}
-		if t.fault != none {
-			text += fmt.Sprintf("   FAULT no. %d: %s (%v)", t.id.n, t.fault, t.delay)
-		}
-		return text
-	})
+	if p.traced {
+		p.logAnswer(t, p.show(v), err)
+	}
 	return v, err
+}
+
+// logAnswer adds the answer to a call to the schedule.
+func (p *process) logAnswer(t turn, answer string, err error) {
+	if err != nil {
+		answer = err.Error()
+	}
+	text := fmt.Sprintf("%s %s → %s", t.id.step, t.id.about, answer)
+	if t.fault != none {
+		text += fmt.Sprintf("   FAULT no. %d: %s (%v)", t.id.n, t.fault, t.delay)
+	}
+	p.log(p, func() string { return text })
 }
 
 // attempt is a call, without the process.
