@@ -35,6 +35,7 @@ func TestAMigrationRunsOnceAndEveryTestHasACopy(t *testing.T) {
 	for engine, copyOf := range copies {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
+			skipUnwanted(t, engine)
 			var runs atomic.Int32
 			shop := sqltest.Migrated(newKey(t), func(ctx context.Context, db *sqltest.Database) error {
 				runs.Add(1)
@@ -168,6 +169,7 @@ func TestAnErrorInAFileNamesTheFile(t *testing.T) {
 
 func TestTheFilesOfSQLiteTemplatesEndWithTheRun(t *testing.T) {
 	t.Parallel()
+	skipUnwanted(t, sqltest.EngineSQLite)
 	temp := ownTemp(t)
 	c := newChild(t, sqltest.EngineSQLite, temp, childTemplate+"=1")
 	found, err := filepath.Glob(filepath.Join(temp, "sqltest-*", "sqlite-*", "sqltest_template_*"))
@@ -176,4 +178,12 @@ func TestTheFilesOfSQLiteTemplatesEndWithTheRun(t *testing.T) {
 	}
 	c.kill()
 	expectNothingLeft(t, temp, "")
+}
+
+// skipUnwanted skips a test on an engine that is left out on purpose.
+func skipUnwanted(t *testing.T, engine sqltest.Engine) {
+	t.Helper()
+	if name := "SQLTEST_" + strings.ToUpper(string(engine)); os.Getenv(name) == "skip" {
+		t.Skip(name + "=skip")
+	}
 }
