@@ -42,7 +42,7 @@ func (i inline) give(name string) error {
 
 // make makes a database. If it fails, it leaves none.
 func (s server) make(t *Template, b blueprint) (name string, err error) {
-	name = newName()
+	name = s.newName()
 	exact := b
 	if b.inexact != "" {
 		exact = blueprint{}

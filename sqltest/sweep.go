@@ -20,10 +20,17 @@ var ownMark = strings.ToLower(randomID())
 
 var serial atomic.Int64
 
-// newName returns a name for a database. The time helps a person to judge an old one. With SQLTEST_KEEP, it is one that
-// nobody sweeps.
-func newName() string {
-	first := choose(isSet("SQLTEST_KEEP"), "sqltest_keep", "sqltest")
+// newName returns a name for a database on s. The time helps a person to judge an old one. Nobody sweeps the databases of
+// SQLTEST_KEEP, nor those on a server that ends with the run: no process holds a lock there, and another one may know that
+// server by its DSN.
+func (s server) newName() string {
+	first := "sqltest"
+	switch {
+	case isSet("SQLTEST_KEEP"):
+		first = "sqltest_keep"
+	case s.inst != nil || s.own:
+		first = "sqltest_run"
+	}
 	return fmt.Sprintf("%s_%s_%s_%d", first, strconv.FormatInt(time.Now().Unix(), 36), ownMark, serial.Add(1))
 }
 

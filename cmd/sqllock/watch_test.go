@@ -95,11 +95,12 @@ func TestWatchPrintsWhatHappensToSessionLocks(t *testing.T) {
 		e := on(t, db.url)
 		first := held(t, e, "--kind", "session", "x")
 		w := start(t, e, "watch", "--kind", "session", "--interval", "200ms", "--json", "x")
+		const some = -1 // or none: between two slices of its wait a waiter is not in the server's queue
 		next := func(want string, waiters int) {
 			t.Helper()
 			var got jsonEvent
 			must(t, json.Unmarshal([]byte(w.line()), &got))
-			if got.Event != want || got.Name != "x" || got.Session == 0 || got.Waiters != waiters || time.Since(got.Time).Abs() > patience {
+			if got.Event != want || got.Name != "x" || got.Session == 0 || waiters != some && got.Waiters != waiters || time.Since(got.Time).Abs() > patience {
 				t.Fatalf("the event is %+v, want %s with %d waiting", got, want, waiters)
 			}
 		}
@@ -108,7 +109,7 @@ func TestWatchPrintsWhatHappensToSessionLocks(t *testing.T) {
 		next(eventWaitedFor, 1)
 		first.letGo()
 		second.expect("held")
-		next(eventReleased, 1)
+		next(eventReleased, some)
 		next(eventTaken, 0)
 		call(t, e, 0, nil, "release", "--force", "--kind", "session", "x")
 		next(eventReleased, 0)

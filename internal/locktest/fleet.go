@@ -61,7 +61,7 @@ func (o Bench) serve(b *testing.B, members []Locker, name string) []int64 {
 			for first := true; ctx.Err() == nil; first = false {
 				lock, err := l.Acquire(ctx, name)
 				if err == nil {
-					time.Sleep(fleetHold)
+					<-time.After(fleetHold)
 					err = lock.Release(context.WithoutCancel(ctx))
 				}
 				if first {
@@ -81,7 +81,7 @@ func (o Bench) serve(b *testing.B, members []Locker, name string) []int64 {
 	}
 	once.Wait()
 	counting.Store(true)
-	time.Sleep(fleetWindow())
+	<-time.After(fleetWindow())
 	counting.Store(false)
 	stop()
 	all.Wait()

@@ -27,7 +27,7 @@ func (s permits) AcquirePermit(ctx context.Context, name string, state store.Sta
 		r.lease, r.limited, r.limit = "", true, int64(limit)
 		r.acquired, r.released, r.holdUntil = now, 0, 0
 		t.setName(name, r)
-		set(t, s.Server.permits, permitKey{name, r.token}, permitRow{string(id), int64(limit), now})
+		set(t, s.permits, permitKey{name, r.token}, permitRow{string(id), int64(limit), now})
 		t.tellPermit(permitKey{name, r.token})
 		token = r.token
 		return nil
@@ -39,7 +39,7 @@ func (s permits) AcquirePermit(ctx context.Context, name string, state store.Sta
 func (s permits) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (freed int64, err error) {
 	k := permitKey{name, token}
 	err = s.run(ctx, func(t *Tx) error {
-		if _, there := s.Server.permits[k]; !there || !s.kind.LocksFirst && !t.hasPermit(k, id) {
+		if _, there := s.permits[k]; !there || !s.kind.LocksFirst && !t.hasPermit(k, id) {
 			return nil
 		}
 		if err := t.lockRow(ctx, permitRowKey(k)); err != nil {
@@ -118,11 +118,11 @@ func (s permits) ForcePermits(ctx context.Context, name string, token int64) (fo
 		})
 		told := make(map[string]bool)
 		for _, k := range s.permitsOf(name) {
-			if lease := s.Server.permits[k].lease; !told[lease] {
+			if lease := s.permits[k].lease; !told[lease] {
 				told[lease] = true
 				t.noteChange(lease)
 			}
-			remove(t, s.Server.permits, k)
+			remove(t, s.permits, k)
 		}
 		forced = err == nil
 		return err

@@ -63,7 +63,7 @@ func (s reads) state(now int64, r lockRow) store.State {
 
 // describe adds what the row of a lease says. It returns when the lease expires, or 0 if the row is gone.
 func (s reads) describe(state *store.State, lease string) (expires int64) {
-	l, there := s.Server.leases[lease]
+	l, there := s.leases[lease]
 	state.Gone = !there
 	state.Owner, state.Host, state.PID, state.TTLUS, state.Renewals = l.owner, l.host, l.pid, l.ttl, l.renewals
 	return l.expires
@@ -86,7 +86,7 @@ func (s reads) withPermits(now int64, name string) store.State {
 	state.Permits = []store.State{}
 	for _, k := range s.permitsOf(name) {
 		p := s.permit(now, k)
-		p.Permit, p.Renewals = true, s.Server.leases[string(p.LeaseID)].renewals
+		p.Permit, p.Renewals = true, s.leases[string(p.LeaseID)].renewals
 		state.Permits = append(state.Permits, p)
 	}
 	return state
@@ -94,7 +94,7 @@ func (s reads) withPermits(now int64, name string) store.State {
 
 // permit is what list_permits returns of a permit, without its name.
 func (s reads) permit(now int64, k permitKey) store.State {
-	p := s.Server.permits[k]
+	p := s.permits[k]
 	state := store.State{Token: k.token, LeaseID: []byte(p.lease), AcquiredUS: p.acquired}
 	state.Limit.Valid, state.Limit.Int64 = true, p.limit
 	setExpiry(&state, now, s.describe(&state, p.lease))
@@ -137,7 +137,7 @@ func (s reads) NamesOf(ctx context.Context, id []byte) (all []store.State, err e
 			}
 		}
 		for _, k := range s.permitsBetween("", string(slices.Repeat([]byte{0xff}, store.MaxName))) {
-			if s.Server.permits[k].lease == string(id) {
+			if s.permits[k].lease == string(id) {
 				all = append(all, store.State{Name: []byte(k.name), Token: k.token, Permit: true})
 			}
 		}

@@ -128,7 +128,7 @@ const mostWaits = 3
 func (s server) Saturated() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.Server.waits >= mostWaits
+	return s.waits >= mostWaits
 }
 
 // Limited implements store.Server.

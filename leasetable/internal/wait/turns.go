@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock/leasetable/internal/conn"
-	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
@@ -82,10 +81,10 @@ func (ts *Turns) enter(name string) (t *turn, ours bool) {
 func (ts *Turns) Stand(ctx context.Context, name string, d time.Duration) (ours bool, err error) {
 	t, ours := ts.enter(name)
 	if t == nil || ours {
-		return ours, ts.check(t)
+		return ours, ts.check(t) //nolint:contextcheck // a ping outlives its caller
 	}
 	done := make(chan error, 1)
-	err = ts.keeper.Start(func() { done <- ts.stand(t, d) })
+	err = ts.keeper.Start(func() { done <- ts.stand(t, d) }) //nolint:contextcheck // a slice outlives its caller
 	if err != nil {
 		return false, err
 	}
@@ -162,74 +161,6 @@ func (ts *Turns) stand(t *turn, d time.Duration) error {
 	})
 }
 
-// use runs f on the session of a turn, which it opens first, and gives back before and after what the session owes. If f
-// is nil, it only gives back. After an error the session is closed, and with it the turn ends. f may take as long as a
-// slice.
-func (ts *Turns) use(t *turn, f func(ctx context.Context) error) (err error) {
-	ctx, cancel := context.WithTimeout(ts.keeper.Closing, conn.ConnectTimeout+2*slice)
-	defer cancel()
-	select {
-	case t.busy <- struct{}{}:
-		defer func() { <-t.busy }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	defer func() {
-		if err != nil {
-			ts.drop(t, err)
-		}
-	}()
-	if f == nil {
-		if t.session == nil {
-			return nil
-		}
-		f = func(context.Context) error { return nil }
-	}
-	if t.session == nil {
-		if t.session, err = ts.keeper.Store.OpenTurn(ctx); err != nil {
-			return err
-		}
-	}
-	for _, step := range []func(context.Context) error{ts.giveBackIn(t), f, ts.giveBackIn(t)} {
-		if err := step(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// giveBackIn returns a function that gives back the turn if the session owes it.
-func (ts *Turns) giveBackIn(t *turn) func(ctx context.Context) error {
-	return func(ctx context.Context) error {
-		ts.mu.Lock()
-		owed := t.owed
-		t.owed = false
-		ts.mu.Unlock()
-		if !owed {
-			return nil
-		}
-		return dberr.Once(ctx, dberr.AttemptTimeout, t.session.Leave)
-	}
-}
-
-// drop closes the session of a turn. The caller is busy with it.
-func (ts *Turns) drop(t *turn, err error) {
-	if t.session != nil {
-		t.session.Close()
-		t.session = nil
-	}
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	t.ours, t.owed = false, false
-	rest := time.Second
-	if dberr.IsFull(err) {
-		rest = conn.IdleTime
-	}
-	if err != nil {
-		ts.resume = time.Now().Add(rest)
-	}
-}
-
 // Hold notes that the name was acquired. It reports whether other processes wait for their turn. A name that is held
 // for long gives back its turn, so that it needs no connection.
 func (ts *Turns) Hold(name string) (contended bool) {
@@ -243,49 +174,6 @@ func (ts *Turns) Hold(name string) (contended bool) {
 		ts.after(t, func() { ts.giveUp(t) })
 	}
 	return t.ours && t.contended
-}
-
-// after calls f if nobody waits for the name within IdleTime. The caller holds mu.
-func (ts *Turns) after(t *turn, f func()) {
-	if t.timer != nil {
-		t.timer.Stop()
-	}
-	t.timer = time.AfterFunc(conn.IdleTime, func() { _ = ts.keeper.Hand(f) }) // a closed Locker has no sessions
-}
-
-// giveUp gives back the turn of a name that is held on.
-func (ts *Turns) giveUp(t *turn) {
-	ts.mu.Lock()
-	t.owed, t.ours = t.owed || t.ours, false
-	ts.mu.Unlock()
-	ts.settle(t)
-}
-
-// settle gives back what the session owes, and closes it if nobody needs it within IdleTime.
-func (ts *Turns) settle(t *turn) {
-	_ = ts.use(t, nil)
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	ts.after(t, func() { ts.closeUnused(t) })
-}
-
-// closeUnused closes the session of a turn that is not ours and that nobody waits for.
-func (ts *Turns) closeUnused(t *turn) {
-	select {
-	case t.busy <- struct{}{}:
-		defer func() { <-t.busy }()
-	default:
-		return // it is in use
-	}
-	ts.mu.Lock()
-	unused := !t.ours && !t.owed
-	if unused && !t.wanted && ts.of[t.name] == t {
-		delete(ts.of, t.name)
-	}
-	ts.mu.Unlock()
-	if unused {
-		ts.drop(t, nil)
-	}
 }
 
 // Leave ends what Stand began, or Hold: this process no longer wants the name. It gives the turn back in the

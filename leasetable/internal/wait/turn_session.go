@@ -1,0 +1,120 @@
+package wait
+
+import (
+	"context"
+	"time"
+
+	"github.com/sqllock/sqllock/leasetable/internal/conn"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+)
+
+// use runs f on the session of a turn, which it opens first, and gives back before and after what the session owes. If f
+// is nil, it only gives back. After an error the session is closed, and with it the turn ends. f may take as long as a
+// slice.
+func (ts *Turns) use(t *turn, f func(ctx context.Context) error) (err error) {
+	ctx, cancel := context.WithTimeout(ts.keeper.Closing, conn.ConnectTimeout+2*slice)
+	defer cancel()
+	select {
+	case t.busy <- struct{}{}:
+		defer func() { <-t.busy }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() {
+		if err != nil {
+			ts.drop(t, err)
+		}
+	}()
+	if f == nil {
+		if t.session == nil {
+			return nil
+		}
+		f = func(context.Context) error { return nil }
+	}
+	if t.session == nil {
+		if t.session, err = ts.keeper.Store.OpenTurn(ctx); err != nil {
+			return err
+		}
+	}
+	for _, step := range []func(context.Context) error{ts.giveBackIn(t), f, ts.giveBackIn(t)} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveBackIn returns a function that gives back the turn if the session owes it.
+func (ts *Turns) giveBackIn(t *turn) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		ts.mu.Lock()
+		owed := t.owed
+		t.owed = false
+		ts.mu.Unlock()
+		if !owed {
+			return nil
+		}
+		return dberr.Once(ctx, dberr.AttemptTimeout, t.session.Leave)
+	}
+}
+
+// drop closes the session of a turn. The caller is busy with it.
+func (ts *Turns) drop(t *turn, err error) {
+	if t.session != nil {
+		t.session.Close()
+		t.session = nil
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	t.ours, t.owed = false, false
+	rest := time.Second
+	if dberr.IsFull(err) {
+		rest = conn.IdleTime
+	}
+	if err != nil {
+		ts.resume = time.Now().Add(rest)
+	}
+}
+
+// after calls f if nobody waits for the name within IdleTime. The caller holds mu.
+func (ts *Turns) after(t *turn, f func()) {
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	t.timer = time.AfterFunc(conn.IdleTime, func() { _ = ts.keeper.Hand(f) }) // a closed Locker has no sessions
+}
+
+// giveUp gives back the turn of a name that is held on.
+func (ts *Turns) giveUp(t *turn) {
+	ts.mu.Lock()
+	t.owed, t.ours = t.owed || t.ours, false
+	ts.mu.Unlock()
+	ts.settle(t)
+}
+
+// settle gives back what the session owes, and closes it if nobody needs it within IdleTime.
+func (ts *Turns) settle(t *turn) {
+	_ = ts.use(t, nil)
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.after(t, func() { ts.closeUnused(t) })
+}
+
+// closeUnused closes the session of a turn that is not ours and that nobody waits for.
+func (ts *Turns) closeUnused(t *turn) {
+	select {
+	case t.busy <- struct{}{}:
+		defer func() { <-t.busy }()
+	default:
+		return // it is in use
+	}
+	ts.mu.Lock()
+	unused := !t.ours && !t.owed
+	if unused && !t.wanted && ts.of[t.name] == t {
+		delete(ts.of, t.name)
+	}
+	ts.mu.Unlock()
+	if unused {
+		ts.drop(t, nil)
+	}
+}
