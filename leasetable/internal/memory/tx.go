@@ -100,7 +100,7 @@ func (t *Tx) setName(name string, after lockRow) {
 	set(t, s.locks, name, after)
 	if s.watch != nil {
 		s.watch(Change{
-			Name: name, Before: before.token, After: after.token, Lease: after.lease, Both: after.lease != "" && after.limited,
+			Name: name, Before: before.token, After: after.token, Lease: after.lease, Both: after.lease != "" && (after.limited || len(s.permitsOf(name)) > 0),
 			Granted: after.token > before.token && after.lease != "", Freed: before.lease != "" && after.lease == "",
 		})
 	}

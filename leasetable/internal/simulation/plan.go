@@ -149,7 +149,7 @@ func (p *Plan) drawUsers(d *dice) {
 	}
 	hows := [][]holdKind{{whole}, {whole}, {whole}}
 	for i := range hows {
-		if d.chance(300) {
+		if d.chance(400) {
 			hows[i] = append(hows[i], pick(d, share, permit))
 		}
 	}
@@ -185,14 +185,14 @@ func (p *Plan) drawUsers(d *dice) {
 func (p *Plan) drawEvents(d *dice) {
 	var kinds []eventKind
 	for k := range eventKinds {
-		if d.chance(map[eventKind]int{clockAhead: 60, failover: 60, force: 120, kill: 200}[k] + 150*min(1, int(k+1))) {
+		if d.chance(map[eventKind]int{clockAhead: 60, failover: 60, force: 250, kill: 200}[k] + 150*min(1, int(k+1))) {
 			kinds = append(kinds, k)
 		}
 	}
 	if len(kinds) == 0 {
 		return
 	}
-	for range d.n(5) {
+	for range d.n(7) {
 		e := event{kind: pick(d, kinds...), at: d.time(0, pick(d, 100*time.Millisecond, p.TTL, 3*p.TTL)), process: d.n(p.Processes), name: pick(d, names...)}
 		e.d = d.time(0, pick(d, 20*time.Millisecond, p.TTL, 3*p.TTL))
 		p.Events = append(p.Events, e)
