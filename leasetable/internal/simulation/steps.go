@@ -87,6 +87,7 @@ func (s releases) ReleaseByLease(ctx context.Context, name string, id []byte, mi
 func (s releases) Force(ctx context.Context, name string, state store.State) (bool, error) {
 	return call(ctx, s.process, "force", name, func(ctx context.Context) (bool, error) {
 		s.forced(name)
+		defer s.forced(name) // it may wait for the row
 		return s.store.Force(ctx, name, state)
 	})
 }
@@ -161,6 +162,7 @@ func (s permits) BumpToken(ctx context.Context, name string, token int64) error 
 func (s permits) ForcePermits(ctx context.Context, name string, token int64) (bool, error) {
 	return call(ctx, s.process, "force permits", name, func(ctx context.Context) (bool, error) {
 		s.forced(name)
+		defer s.forced(name) // it may wait for the row
 		return s.store.ForcePermits(ctx, name, token)
 	})
 }
