@@ -109,6 +109,7 @@ type Change struct {
 	Permits       int    // how many permits it has
 	Limit         int64  // the smallest limit of its permits; 0: none has one
 	Granted       bool   // a lease acquired the name, or a permit of it
+	Bumped        bool   // the token of a name was bumped that a lease holds, which lives
 	Freed         bool   // the name was released
 	Data          bool   // the change is one of data
 	Held          bool   // of data: After is the token of a name, or of a permit, that is held

@@ -98,12 +98,17 @@ func (t *Tx) setName(name string, after lockRow) {
 	s := t.server
 	before := s.locks[name]
 	set(t, s.locks, name, after)
-	if s.watch != nil {
-		s.watch(Change{
-			Name: name, Before: before.token, After: after.token, Lease: after.lease, Both: after.lease != "" && (after.limited || len(s.permitsOf(name)) > 0),
-			Granted: after.token > before.token && after.lease != "", Freed: before.lease != "" && after.lease == "",
-		})
+	if s.watch == nil {
+		return
 	}
+	acquired, lease := after.acquired != before.acquired, s.leases[after.lease]
+	risen := after.token > before.token && after.lease != ""
+	s.watch(Change{
+		Name: name, Before: before.token, After: after.token, Lease: after.lease,
+		Both:    after.lease != "" && (after.limited || len(s.permitsOf(name)) > 0),
+		Granted: risen && acquired, Bumped: risen && !acquired && lease.expires > s.now(),
+		Freed: before.lease != "" && after.lease == "",
+	})
 }
 
 // tellPermit reports that a permit was acquired. The caller holds the server's mu.

@@ -136,6 +136,8 @@ func (m *monitor) changed(c memory.Change) {
 		}
 	case c.After < c.Before:
 		m.report("I12", "the token of %s fell from %d to %d", c.Name, c.Before, c.After)
+	case c.Bumped && m.declared.IsZero(): // see "What is checked" in docs/simulation.md
+		m.report("I32", "the token of %s, which is held, was bumped to %d", c.Name, c.After)
 	case c.Both:
 		m.report("I30", "%s has a lease and permits", c.Name)
 	case c.Limit > 0 && int64(c.Permits) > c.Limit:
