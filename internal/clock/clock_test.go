@@ -14,10 +14,11 @@ func TestTheTimeGoesOnWhileTheMachineIsSuspended(t *testing.T) { //nolint:parall
 	before, plain := clock.Now(), time.Now()
 	deadline := before.Add(2 * time.Hour)
 	clock.Pretend(time.Hour)
-	if since := clock.Since(before); since < time.Hour || since > 61*time.Minute {
+	// The clocks are not read at the same moment: a suspension is measured some microseconds too long or too short.
+	if since := clock.Since(before); since < 59*time.Minute || since > 61*time.Minute {
 		t.Errorf("after an hour, %v have passed", since)
 	}
-	if left := clock.Until(deadline); left < 59*time.Minute || left > time.Hour {
+	if left := clock.Until(deadline); left < 59*time.Minute || left > 61*time.Minute {
 		t.Errorf("of two hours, %v are left", left)
 	}
 	if at := clock.Plain(deadline).Sub(plain); at < 59*time.Minute || at > 61*time.Minute {
