@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -52,6 +53,18 @@ func Example() {
 		log.Fatal(err)
 	}
 	// Output: sqllock.locks 1
+}
+
+// The names of locks are order/17 and such. One time series for all orders is enough.
+func ExampleWithNames() {
+	recorder, err := otellock.New(otellock.WithNames(func(name string) string {
+		group, _, _ := strings.Cut(name, "/")
+		return group
+	}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer recorder.Close()
 }
 
 // lockDatabase returns a database with the lease tables.

@@ -81,13 +81,16 @@ func (r *Recorder) Hook(ctx context.Context, e sqllock.Event) {
 
 func (r *Recorder) acquired(ctx context.Context, e sqllock.Event) {
 	r.mu.Lock()
+	_, known := r.holds[e.Locker.Holds]
 	r.holds[e.Locker.Holds] = e.Locker.Kind
 	r.mu.Unlock()
 	outcome := r.outcome(ctx, e)
 	r.acquire.Record(ctx, e.Took.Seconds(), with(outcome))
 	r.locks.Add(ctx, 1, r.counted(e))
-	for _, t := range []string{typeLost, typeExpired} { // Prometheus sees an increase only of what was there before
-		r.lost.Add(ctx, 0, with(r.described(e, semconv.ErrorTypeKey.String(t))))
+	if !known || r.name != nil {
+		for _, t := range []string{typeLost, typeExpired} { // Prometheus sees an increase only of what was there before
+			r.lost.Add(ctx, 0, with(r.described(e, semconv.ErrorTypeKey.String(t))))
+		}
 	}
 	r.span(ctx, e, outcome)
 }
