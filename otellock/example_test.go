@@ -44,7 +44,7 @@ func Example() {
 		}
 		for _, m := range metrics.ScopeMetrics[0].Metrics {
 			if held, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "sqllock.locks" {
-				fmt.Println(m.Name, held.DataPoints[0].Value)
+				fmt.Fprintln(os.Stdout, m.Name, held.DataPoints[0].Value)
 			}
 		}
 		return nil

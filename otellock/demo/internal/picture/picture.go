@@ -71,8 +71,10 @@ func (p Panel) plot(began time.Time) (*plot.Plot, error) {
 		axis.Tick.Label.Font = font.Font{Typeface: "Liberation", Variant: "Sans", Size: small}
 		axis.LineStyle.Color, axis.Tick.LineStyle.Color = color.Gray{0x88}, color.Gray{0x88}
 	}
-	out.X.Tick.Marker = ticks(" min")
-	out.Y.Tick.Marker = ticks(map[string]string{"s": " s", "reqps": "/s"}[p.Unit])
+	out.Y.Tick.Marker = ticks{unit: map[string]string{"s": " s", "reqps": "/s", "ops": "/s"}[p.Unit], most: math.Inf(1)}
+	if p.Unit == "" {
+		out.Y.Tick.Marker = ticks{} // the values mean nothing
+	}
 	out.Legend.TextStyle.Font = font.Font{Typeface: "Liberation", Variant: "Sans", Size: small}
 	out.Legend.Top, out.Legend.ThumbnailWidth, out.Legend.Padding = true, 12, 2
 	grid := plotter.NewGrid()
@@ -80,13 +82,17 @@ func (p Panel) plot(began time.Time) (*plot.Plot, error) {
 	out.Add(grid)
 
 	minutes := func(t time.Time) float64 { return t.Sub(began).Minutes() }
-	last := 0.0
+	last, longest := 0.0, 0
 	for i, line := range p.Lines {
+		longest = max(longest, len(line.Name))
 		for _, points := range pieces(line.Points) {
 			xys := make(plotter.XYs, len(points))
 			for j, point := range points {
 				xys[j] = plotter.XY{X: minutes(point.At), Y: point.Value}
 				last = max(last, xys[j].X)
+			}
+			if len(xys) == 1 { // a line needs two
+				xys = append(xys, plotter.XY{X: xys[0].X + .05, Y: xys[0].Y})
 			}
 			l, err := plotter.NewLine(xys)
 			if err != nil {
@@ -101,7 +107,8 @@ func (p Panel) plot(began time.Time) (*plot.Plot, error) {
 	}
 	out.Y.Min, out.X.Min = 0, 0
 	out.Y.Max = max(out.Y.Max*1.05, 1e-3)
-	out.X.Max = last * 1.45 // the legend's place
+	out.X.Max = last / (1 - vg.Length(longest*small/2+30).Points()/width) // with a place for the legend
+	out.X.Tick.Marker = ticks{unit: " min", most: last}
 	return out, p.mark(out, last)
 }
 
@@ -142,17 +149,20 @@ func pieces(points []prom.Point) (all [][]prom.Point) {
 	return all
 }
 
-// ticks labels the values of an axis with their unit.
-type ticks string
+// ticks labels the values of an axis with their unit, up to the most of them.
+type ticks struct {
+	unit string
+	most float64
+}
 
 // Ticks implements plot.Ticker.
-func (unit ticks) Ticks(from, to float64) []plot.Tick {
+func (t ticks) Ticks(from, to float64) []plot.Tick {
 	var labelled []plot.Tick
 	for _, tick := range (plot.DefaultTicks{}).Ticks(from, to) {
-		if tick.Label == "" || unit == " min" && tick.Value > to/1.4 {
+		if tick.Label == "" || tick.Value > t.most || t == (ticks{}) {
 			continue
 		}
-		tick.Label = strconv.FormatFloat(math.Round(tick.Value*1e4)/1e4, 'f', -1, 64) + string(unit)
+		tick.Label = strconv.FormatFloat(math.Round(tick.Value*1e4)/1e4, 'f', -1, 64) + t.unit
 		labelled = append(labelled, tick)
 	}
 	return labelled
