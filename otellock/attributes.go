@@ -61,7 +61,7 @@ func (r *Recorder) named(e sqllock.Event, attrs ...attribute.KeyValue) []attribu
 func (r *Recorder) outcome(ctx context.Context, e sqllock.Event) []attribute.KeyValue {
 	attrs := r.described(e, outcomeKey.String(outcomeOf(ctx, e)))
 	if e.Err != nil {
-		attrs = append(attrs, semconv.ErrorTypeKey.String(errorType(e.Err)))
+		attrs = append(attrs, semconv.ErrorTypeKey.String(requestType(ctx, e.Err)))
 	}
 	return attrs
 }
@@ -106,6 +106,19 @@ func lossType(err error) string {
 		return typeExpired
 	case errors.Is(err, sqllock.ErrLost):
 		return typeLost
+	}
+	return errorType(err)
+}
+
+// requestType returns the kind of the error of an acquisition whose context was ctx. A context may end with a cause of its
+// own, which the error then has instead of context.Canceled.
+func requestType(ctx context.Context, err error) string {
+	switch {
+	case errors.Is(err, sqllock.ErrClosed):
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return "timeout"
+	case ctx.Err() != nil:
+		return "canceled"
 	}
 	return errorType(err)
 }

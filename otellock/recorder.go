@@ -80,10 +80,7 @@ func (r *Recorder) Hook(ctx context.Context, e sqllock.Event) {
 }
 
 func (r *Recorder) acquired(ctx context.Context, e sqllock.Event) {
-	r.mu.Lock()
-	_, known := r.holds[e.Locker.Holds]
-	r.holds[e.Locker.Holds] = e.Locker.Kind
-	r.mu.Unlock()
+	known := r.observed(e.Locker)
 	outcome := r.outcome(ctx, e)
 	r.acquire.Record(ctx, e.Took.Seconds(), with(outcome))
 	r.locks.Add(ctx, 1, r.counted(e))
@@ -93,6 +90,17 @@ func (r *Recorder) acquired(ctx context.Context, e sqllock.Event) {
 		}
 	}
 	r.span(ctx, e, outcome)
+}
+
+// observed makes observe ask a Locker, and reports whether it did before. An event of a test may have no Holds.
+func (r *Recorder) observed(l event.Locker) (before bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, before = r.holds[l.Holds]
+	if l.Holds != nil {
+		r.holds[l.Holds] = l.Kind
+	}
+	return before
 }
 
 func (r *Recorder) ended(ctx context.Context, e sqllock.Event) {
@@ -146,7 +154,7 @@ func (r *Recorder) span(ctx context.Context, e sqllock.Event, attrs []attribute.
 	end := time.Now()
 	_, span := r.tracer.Start(ctx, "sqllock.acquire", trace.WithTimestamp(end.Add(-e.Took)), trace.WithAttributes(attrs...))
 	if e.Err != nil && outcomeOf(ctx, e) != outcomeHeld {
-		span.SetStatus(codes.Error, errorType(e.Err))
+		span.SetStatus(codes.Error, requestType(ctx, e.Err))
 	}
 	span.End(trace.WithTimestamp(end))
 }
