@@ -37,8 +37,9 @@
 //   - sqllock.outcome of acquire and wait: acquired; held, if the call did not wait; timeout, if its wait was too short; or
 //     error. Of renew: renewed or error.
 //   - sqllock.end of hold: released, lost, expired, or closed if the Locker was closed.
-//   - error.type of sqllock.lost, and of all outcomes but acquired and renewed: held, lost, expired, closed, refused, schema, read_only, name, limit, unsupported, timeout, canceled,
-//     unavailable (another error that may pass, see sqllock.IsRetryable), or _OTHER.
+//   - error.type of sqllock.lost, and of all outcomes but acquired and renewed: held, lost, expired, closed, refused,
+//     schema, read_only, name, limit, unsupported, timeout, canceled, unavailable (another error that may pass, see
+//     sqllock.IsRetryable), or _OTHER.
 //   - sqllock.name, of all but sqllock.renew.duration and sqllock.remaining, only with WithNames: a program may have
 //     more names of locks than a store of metrics can take.
 //
