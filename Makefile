@@ -14,7 +14,7 @@ CONFORMANCE = ^(TestConformance|TestSessionLocks|TestCounter)
 
 # Modules of their own, in the workspace adapter/go.work. Their tests go without the race detector: to build goose, migrate
 # and what they need once more took longer than all of these tests.
-ADAPTERS = $(patsubst adapter/%/go.mod,./%,$(wildcard adapter/*/go.mod))
+ADAPTERS = $(patsubst adapter/%/go.mod,./%,$(wildcard adapter/*/go.mod)) ../otellock ../otellock/demo/...
 
 .PHONY: check
 check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit tests and conformance on the servers that are here
@@ -30,8 +30,12 @@ test: ## every test, with the race detector, on real servers; gets the servers i
 	$(MAKE) test-adapters
 
 .PHONY: test-adapters
-test-adapters: ## the tests of the adapters for goose, migrate, gocron and cron, on the first servers that there are
+test-adapters: ## the tests of the other modules (adapters, otellock), on the first servers that there are
 	./scripts/with-servers --first env CGO_ENABLED=0 go test -C adapter -count=1 -timeout 40m $(ARGS) $(ADAPTERS)
+
+.PHONY: try-metrics
+try-metrics: ## the dashboard and the alerts of otellock with a real Prometheus, for nine minutes; draws docs/metrics.svg
+	./scripts/try-metrics
 
 .PHONY: mutate
 mutate: ## takes out one condition after the other, and shows that a test turns red; NAMES="a b" for some
@@ -69,7 +73,7 @@ format: $(GOLANGCI_LINT) ## gofumpt and gci
 	$(GOLANGCI_LINT) fmt ./...
 
 .PHONY: tidy
-tidy: ## go mod tidy, in every module; the adapters get the core of this working copy
+tidy: ## go mod tidy, in every module; the others get the core of this working copy
 	go mod tidy
 	go run ./internal/modules/tidy
 

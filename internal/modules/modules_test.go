@@ -46,10 +46,13 @@ func TestNoModuleReplacesAnother(t *testing.T) {
 			if module.IsZeroPseudoVersion(r.Mod.Version) {
 				t.Errorf("%s requires %s", m.Path, r.Mod)
 			}
+			if strings.HasPrefix(r.Mod.Path, modules.Core+"/") && r.Mod.Version != tree.Version {
+				t.Errorf("%s requires %s; want %s", m.Path, r.Mod, tree.Version)
+			}
 		}
 	}
 	if module.IsPseudoVersion(tree.Version) {
-		t.Errorf("the adapters require %s of the core, which is no release", tree.Version)
+		t.Errorf("the modules require %s of the core, which is no release", tree.Version)
 	}
 }
 
@@ -68,14 +71,25 @@ func TestTheWorkspaceHasAllModules(t *testing.T) {
 	for _, use := range work.Use {
 		used = append(used, filepath.ToSlash(filepath.Join("adapter", use.Path)))
 	}
+	required := make(map[string]string) // the folder of each module that another one requires
 	for _, m := range tree.Modules {
 		if !slices.Contains(used, m.Folder) {
 			t.Errorf("adapter/go.work does not use %s", m.Folder)
 		}
+		for _, other := range tree.Modules {
+			if slices.ContainsFunc(other.Mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == m.Path }) {
+				required[m.Path] = m.Folder
+			}
+		}
 	}
-	core := module.Version{Path: modules.Core, Version: tree.Version}
-	if len(work.Replace) != 1 || work.Replace[0].Old != core || work.Replace[0].New.Path != ".." {
-		t.Errorf("adapter/go.work has to replace %s alone, by the folder above", core)
+	for _, r := range work.Replace {
+		if folder, is := required[r.Old.Path]; !is || r.Old.Version != tree.Version || filepath.ToSlash(filepath.Join("adapter", r.New.Path)) != folder {
+			t.Errorf("adapter/go.work replaces %s by %s", r.Old, r.New.Path)
+		}
+		delete(required, r.Old.Path)
+	}
+	for path, folder := range required {
+		t.Errorf("adapter/go.work has to replace %s %s by the folder %s", path, tree.Version, folder)
 	}
 }
 
@@ -89,11 +103,14 @@ func TestUsersGetTheModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range tree.Modules {
+		if m.Demo {
+			continue
+		}
 		folder := program(t, m.Path)
 		run(t, proxy, folder, "get", m.Path+"@"+tree.Version)
 		run(t, proxy, folder, "vet", "./...")
 	}
-	for _, m := range tree.Adapters() {
+	for _, m := range tree.Others() {
 		if err := proxy.CheckTidy(t.Context(), m, t.TempDir()); err != nil {
 			t.Errorf("make tidy would change %s: %v", m.Folder, err)
 		}
@@ -101,7 +118,8 @@ func TestUsersGetTheModules(t *testing.T) {
 	programWithPg(t, proxy, tree.Version)
 }
 
-// A program that imports pg depends on pgx, and on what pgx depends on. Its go.mod and its binary name nothing else.
+// A program that imports pg depends on pgx, and on what pgx depends on. Its go.mod and its binary name nothing else: no
+// adapter, no OpenTelemetry, no Docker, no SQLite.
 func programWithPg(t *testing.T, proxy *modules.Proxy, version string) {
 	t.Helper()
 	allowed := []string{

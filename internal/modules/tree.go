@@ -14,10 +14,10 @@ import (
 // Core is the path of the module at the root of the repository.
 const Core = "github.com/sqllock/sqllock"
 
-// Tree is the modules of a working copy: the core, and the adapters in adapter/*.
+// Tree is the modules of a working copy: the core, the adapters in adapter/*, otellock, and the demo of that.
 type Tree struct {
 	Root    string // the folder of the working copy
-	Version string // which the adapters require of the core, and which all modules get when they are released
+	Version string // which the others require of the core, and which all modules get when they are released
 	Modules []Module
 }
 
@@ -25,17 +25,22 @@ type Tree struct {
 type Module struct {
 	Path   string // its import path
 	Folder string // relative to the root, with slashes; "." for the core
+	Demo   bool   // a program of this repository, which nobody imports
 	Mod    *modfile.File
 }
 
-// Read reads the go.mod files of the working copy in the folder root. It is an error if the adapters do not require the
-// same version of the core.
+// demo is the folder of the module that is no library.
+const demo = "otellock/demo"
+
+// Read reads the go.mod files of the working copy in the folder root. It is an error if the other modules do not require
+// the same version of the core.
 func Read(root string) (*Tree, error) {
 	tree := &Tree{Root: root}
 	files, err := filepath.Glob(filepath.Join(root, "adapter", "*", "go.mod"))
 	if err != nil {
 		return nil, err
 	}
+	files = append(files, filepath.Join(root, "otellock", "go.mod"), filepath.Join(root, filepath.FromSlash(demo), "go.mod"))
 	for _, file := range append([]string{filepath.Join(root, "go.mod")}, files...) {
 		text, err := os.ReadFile(file) //nolint:gosec // a file of the working copy
 		if err != nil {
@@ -49,7 +54,7 @@ func Read(root string) (*Tree, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := Module{Path: mod.Module.Mod.Path, Folder: filepath.ToSlash(folder), Mod: mod}
+		m := Module{Path: mod.Module.Mod.Path, Folder: filepath.ToSlash(folder), Demo: filepath.ToSlash(folder) == demo, Mod: mod}
 		if want := path.Join(Core, m.Folder); m.Path != want {
 			return nil, fmt.Errorf("%s is the module %s; its folder says %s", file, m.Path, want)
 		}
@@ -74,14 +79,14 @@ func (t *Tree) add(m Module) error {
 	}
 	version := m.Mod.Require[i].Mod.Version
 	if t.Version != "" && version != t.Version {
-		return fmt.Errorf("it requires %s of the core, and another adapter %s", version, t.Version)
+		return fmt.Errorf("it requires %s of the core, and another module %s", version, t.Version)
 	}
 	t.Version = version
 	return nil
 }
 
-// Adapters returns all modules but the core.
-func (t *Tree) Adapters() []Module {
+// Others returns all modules but the core.
+func (t *Tree) Others() []Module {
 	return slices.DeleteFunc(slices.Clone(t.Modules), func(m Module) bool { return m.Folder == "." })
 }
 

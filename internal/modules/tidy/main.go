@@ -1,4 +1,4 @@
-// Command tidy runs `go mod tidy` for the adapters, with the core of this working copy: `make tidy`.
+// Command tidy runs `go mod tidy` for all modules but the core, with the core of this working copy: `make tidy`.
 package main
 
 import (
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/sqllock/sqllock/internal/modules"
 )
@@ -31,8 +32,8 @@ func tidy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range tree.Adapters() {
-		if err := proxy.Tidy(ctx, m, filepath.Join(folder, filepath.FromSlash(m.Folder))); err != nil {
+	for _, m := range tree.Others() {
+		if err := proxy.Tidy(ctx, m, filepath.Join(folder, strings.ReplaceAll(m.Folder, "/", "-"))); err != nil {
 			return fmt.Errorf("%s: %w", m.Folder, err)
 		}
 	}
