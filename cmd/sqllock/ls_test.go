@@ -256,7 +256,7 @@ func TestOperatorsUsageErrors(t *testing.T) {
 	}{
 		{"usage: sqllock ls", []string{"ls", "a", "b"}},
 		{`"--kind" flag: it is lease, session or all`, []string{"ls", "--kind", "table"}},
-		{"[expired held]", []string{"ls", "--held", "--expired"}},
+		{"--held and --expired have no lock in common", []string{"ls", "--held", "--expired"}},
 		{"--expired is for leases", []string{"ls", "--kind", "session", "--expired"}},
 		{"for leases", []string{"ls", "--kind", "session", "--prefix", "p"}},
 		{"SQLite has no sessions", []string{"ls", "--kind", "session"}},

@@ -58,7 +58,7 @@ func (e *exam) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	defer func() { db.Close() }()
-	if err := e.Tables.Validate(db.Dialect); err != nil {
+	if err := e.ValidateTables(db.Dialect); err != nil {
 		return exit.With(exit.Usage, err)
 	}
 	report := doctor.Examine(cmd.Context(), db.DoctorTarget(e.Tables))

@@ -53,7 +53,12 @@ func rootCommand(c *console.Console) *cobra.Command {
 	root.SetIn(c.Stdin)
 	root.SetOut(c.Stdout)
 	root.SetErr(c.Stderr)
-	root.SetFlagErrorFunc(flags.Error)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd == root { // sqllock -n NAME COMMAND, as of flock
+			return run.FlagError(cmd, err)
+		}
+		return flags.Error(cmd, err)
+	})
 	root.AddCommand(run.Command(c), bench.Command(c), doctorCommand(c), schemaCommand(c), versionCommand(c), completionCommand(c))
 	root.AddCommand(locks.Commands(c)...)
 	root.AddCommand(topics()...)

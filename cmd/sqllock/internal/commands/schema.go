@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"database/sql"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -37,8 +38,11 @@ func schemaPrintCommand(c *console.Console) *cobra.Command {
 		Short: "Print the SQL that creates the tables; no database is asked",
 		Args:  flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d := schema.Dialect(dialect)
-			if !cmd.Flags().Changed("dialect") {
+			d, given := schema.Dialect(dialect), cmd.Flags().Changed
+			if given("dialect") && (given("db") || given("db-file")) {
+				return exit.With(exit.Usage, errors.New("--dialect is for use without a database: leave out --dialect, or --db and --db-file"))
+			}
+			if !given("dialect") {
 				db, err := p.FindDatabase(cmd, c)
 				if err != nil {
 					return err
@@ -46,7 +50,7 @@ func schemaPrintCommand(c *console.Console) *cobra.Command {
 				defer db.Close()
 				d = db.Dialect
 			}
-			if err := p.Tables.Validate(d); err != nil {
+			if err := p.ValidateTables(d); err != nil {
 				return exit.With(exit.Usage, err)
 			}
 			return exit.With(exit.Output, schema.Print(c.Stdout, d, p.Tables))
@@ -55,8 +59,6 @@ func schemaPrintCommand(c *console.Console) *cobra.Command {
 	p.AddFlags(cmd)
 	flags.AddChoice(cmd, &dialect, "dialect", "`dialect` of the SQL, instead of a database: postgres, mysql (MariaDB too) or sqlite",
 		string(schema.Postgres), string(schema.MySQL), string(schema.SQLite))
-	cmd.MarkFlagsMutuallyExclusive("db", "dialect")
-	cmd.MarkFlagsMutuallyExclusive("db-file", "dialect")
 	return cmd
 }
 
@@ -75,7 +77,7 @@ func schemaUseCommand(
 				return err
 			}
 			defer db.Close()
-			if err := p.Tables.Validate(db.Dialect); err != nil {
+			if err := p.ValidateTables(db.Dialect); err != nil {
 				return exit.With(exit.Usage, err)
 			}
 			if err := db.MakeFolder(); err != nil {

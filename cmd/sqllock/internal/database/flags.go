@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,6 +60,16 @@ func (f *Flags) CheckTables(kind string) error {
 	return nil
 }
 
+// ValidateTables checks --prefix and --schema.
+func (f *Flags) ValidateTables(d schema.Dialect) error {
+	for flag, tables := range map[string]schema.Tables{"--prefix": {Prefix: f.Tables.Prefix}, "--schema": {Schema: f.Tables.Schema}} {
+		if err := tables.Validate(d); err != nil {
+			return fmt.Errorf("%s: %s", flag, strings.TrimPrefix(err.Error(), "schema: "))
+		}
+	}
+	return nil
+}
+
 // OpenDatabase opens the database that FindDatabase finds. It warns if no database was named: a user who meant a server
 // would lock nobody out.
 func (f *Flags) OpenDatabase(cmd *cobra.Command, c *console.Console) (*Database, error) {
@@ -83,7 +94,10 @@ func (f *Flags) FindDatabase(cmd *cobra.Command, c *console.Console) (*Database,
 	}
 	if named != "" {
 		db, err := openURL(named)
-		return db, exit.With(exit.Usage, err)
+		if err != nil {
+			return nil, exit.With(exit.Usage, fmt.Errorf("%s: %w", f.source(cmd), err))
+		}
+		return db, nil
 	}
 	file, err := stateFile(c)
 	if err != nil {
@@ -95,6 +109,17 @@ func (f *Flags) FindDatabase(cmd *cobra.Command, c *console.Console) (*Database,
 	}
 	db.folder = filepath.Dir(file)
 	return db, nil
+}
+
+// source says what has named the database.
+func (f *Flags) source(cmd *cobra.Command) string {
+	switch given := cmd.Flags().Changed; {
+	case given("db"):
+		return "--db"
+	case given("db-file"):
+		return "the file of --db-file"
+	}
+	return "SQLLOCK_DB"
 }
 
 // named returns the database name that the user gave, or "".
@@ -123,6 +148,9 @@ func (f *Flags) named(cmd *cobra.Command, c *console.Console) (string, error) {
 
 // Leases returns a Locker for inspecting the leases of this database. Its errors have an exit code.
 func (f *Flags) Leases(ctx context.Context, db *Database) (*leasetable.Locker, error) {
+	if err := f.ValidateTables(db.Dialect); err != nil {
+		return nil, exit.With(exit.Usage, err)
+	}
 	l, err := db.Lease(f.Tables, LookTTL, Operator)
 	if err != nil {
 		return nil, exit.With(exit.Usage, err)

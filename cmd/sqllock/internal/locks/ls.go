@@ -67,7 +67,6 @@ func lsCommand(c *console.Console) *cobra.Command {
 	l.AddFlags(cmd)
 	cmd.Flags().BoolVar(&l.held, "held", false, "only locks that are held")
 	cmd.Flags().BoolVar(&l.expired, "expired", false, "only leases of holders that were killed or cut off")
-	cmd.MarkFlagsMutuallyExclusive("held", "expired")
 	return cmd
 }
 
@@ -91,6 +90,9 @@ func (l *ls) run(cmd *cobra.Command, args []string) error {
 func (l *ls) parse(args []string) error {
 	if err := l.search.parse(args, "usage: sqllock ls [flags] [PREFIX]"); err != nil {
 		return err
+	}
+	if l.held && l.expired {
+		return errors.New("--held and --expired have no lock in common: leave out one of them")
 	}
 	if l.expired && l.kind == database.KindSession {
 		return errors.New("--expired is for leases: a session lock ends with its session")

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 
@@ -95,6 +96,7 @@ func Command(c *console.Console) *cobra.Command {
 		DisableFlagsInUseLine: true,
 	}
 	r.AddFlags(cmd)
+	cmd.SetFlagErrorFunc(FlagError)
 	cmd.ValidArgsFunction = r.CompleteName(r.Console, cobra.ShellCompDirectiveDefault) // COMMAND may be a file
 	c.LogFormat = console.LogText
 	flags.AddChoice(cmd, &c.LogFormat, "log-format", "`form` of what sqllock itself says on stderr: text or json", console.LogText, console.LogJSON)
@@ -141,10 +143,25 @@ func (r *run) run(cmd *cobra.Command, args []string) error {
 
 func (r *run) locker(db *database.Database) (database.Locker, error) {
 	if r.kind == database.KindSession {
-		return db.Session(r.ttl, db.Signed(r.holder(), r.name), r.shared)
+		l, err := db.Session(r.ttl, db.Signed(r.holder(), r.name), r.shared)
+		return l, aboutTTL(err)
+	}
+	if err := r.ValidateTables(db.Dialect); err != nil {
+		return nil, err
 	}
 	l, err := db.Lease(r.Tables, r.ttl, r.holder())
-	return database.AnyKind(l), err
+	return database.AnyKind(l), aboutTTL(err)
+}
+
+// aboutTTL names the flag in an error about the TTL.
+func aboutTTL(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, text, found := strings.Cut(err.Error(), "TTL "); found {
+		return errors.New("--ttl " + text)
+	}
+	return err
 }
 
 // take acquires the lock. On any error nothing is held.
