@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,9 +31,19 @@ func schemaCommand(c *console.Console) *cobra.Command {
 	return cmd
 }
 
+// jsonSchema is the JSON output of the commands. jsonHelp describes it.
+type jsonSchema struct {
+	Dialect schema.Dialect `json:"dialect"`
+	Version int            `json:"tables_version"`
+	SQL     string         `json:"sql,omitempty"`
+	OK      *bool          `json:"ok,omitempty"`
+	Problem string         `json:"problem,omitempty"`
+}
+
 func schemaPrintCommand(c *console.Console) *cobra.Command {
 	var p database.Flags
 	var dialect string // empty: the dialect of the database
+	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "print",
 		Short: "Print the SQL that creates the tables; no database is asked",
@@ -53,12 +64,20 @@ func schemaPrintCommand(c *console.Console) *cobra.Command {
 			if err := p.ValidateTables(d); err != nil {
 				return exit.With(exit.Usage, err)
 			}
+			if asJSON {
+				var text strings.Builder
+				if err := schema.Print(&text, d, p.Tables); err != nil {
+					return err
+				}
+				return exit.With(exit.Output, console.WriteJSON(c.Stdout, jsonSchema{Dialect: d, Version: schema.Version, SQL: text.String()}, "  "))
+			}
 			return exit.With(exit.Output, schema.Print(c.Stdout, d, p.Tables))
 		},
 	}
 	p.AddFlags(cmd)
 	flags.AddChoice(cmd, &dialect, "dialect", "`dialect` of the SQL, instead of a database: postgres, mysql (MariaDB too) or sqlite",
 		string(schema.Postgres), string(schema.MySQL), string(schema.SQLite))
+	flags.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -67,6 +86,7 @@ func schemaUseCommand(
 	c *console.Console, use, short string, do func(context.Context, *sql.DB, schema.Dialect, schema.Tables) error,
 ) *cobra.Command {
 	var p database.Flags
+	asJSON := false
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: short,
@@ -83,9 +103,18 @@ func schemaUseCommand(
 			if err := db.MakeFolder(); err != nil {
 				return exit.With(exit.Unavailable, err)
 			}
-			return exit.With(exit.Unavailable, do(cmd.Context(), db.DB.DB, db.Dialect, p.Tables))
+			err = do(cmd.Context(), db.DB.DB, db.Dialect, p.Tables)
+			if asJSON {
+				ok := err == nil
+				result := jsonSchema{Dialect: db.Dialect, Version: schema.Version, OK: &ok, Problem: console.Text(err)}
+				if err := console.WriteJSON(c.Stdout, result, "  "); err != nil {
+					return exit.With(exit.Output, err)
+				}
+			}
+			return exit.With(exit.Unavailable, err)
 		},
 	}
 	p.AddFlags(cmd)
+	flags.AddJSON(cmd, &asJSON)
 	return cmd
 }

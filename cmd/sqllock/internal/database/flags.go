@@ -17,23 +17,28 @@ import (
 )
 
 // Help says how a database is named.
-const Help = `The database is named by --db, by a file (--db-file) or by the environment variable SQLLOCK_DB:
-  postgres://user:password@host:5432/database     or keywords: host=… dbname=…
-  mysql://user:password@host:3306/database        MySQL and MariaDB; or the Go driver's form,
-                                                  user:password@tcp(host:3306)/database
-  sqlite:PATH                                     a file, for the processes of one machine
-In a URL, what is special in a password is percent-encoded. Everybody on the machine can see
-the arguments of a program: put a password into SQLLOCK_DB, or into the file of --db-file. That
-has the URL in its first line, or in a line SQLLOCK_DB=… among others, as .env files have: with or
-without export, quotes and a comment behind it; nothing is expanded.
+const Help = `The database is named by --db, by a file (--db-file) or by the environment
+variable SQLLOCK_DB:
+  postgres://user:password@host:5432/database   or keywords: host=… dbname=…
+  mysql://user:password@host:3306/database      MySQL and MariaDB; or as the Go
+                                                driver has it, u:p@tcp(host)/db
+  sqlite:PATH                                   a file, for the processes of one
+                                                machine
+In a URL, what is special in a password is percent-encoded. Everybody on the
+machine can see the arguments of a program: put a password into SQLLOCK_DB, or
+into the file of --db-file. That has the URL in its first line, or in a line
+SQLLOCK_DB=… among others, as .env files have: with or without export, quotes
+and a comment behind it; nothing is expanded.
 
-Without any, it is an SQLite file in your state folder ($XDG_STATE_HOME/sqllock/sqllock.db,
-or ~/.local/state; on macOS ~/Library/Application Support, on Windows %LocalAppData%), which
-locks out your own processes on this machine only. That is said on stderr; name the file
-(sqlite:PATH) to have nothing said. A SQLLOCK_DB that is set and empty, as of a secret that is
-missing, is an error. DATABASE_URL and its like are not read.
+Without any, it is an SQLite file in your state folder
+($XDG_STATE_HOME/sqllock/sqllock.db, or ~/.local/state; on macOS
+~/Library/Application Support, on Windows %LocalAppData%), which locks out your
+own processes on this machine only. That is said on stderr; name the file
+(sqlite:PATH) to have nothing said. A SQLLOCK_DB that is set and empty, as of a
+secret that is missing, is an error. DATABASE_URL and its like are not read.
 
-The tables of leases are created by themselves on SQLite; on a server by sqllock schema apply.`
+The tables of leases are created by themselves on SQLite; on a server by sqllock
+schema apply.`
 
 // Flags has the flags of every command that uses a database: which database, and which tables.
 type Flags struct {

@@ -8,5 +8,9 @@ func Help(parts ...string) string {
 	return strings.TrimRight(strings.Join(parts, "\n\n"), "\n")
 }
 
+// Columns is how wide a help text may be.
+const Columns = 80
+
 // SeeAlso replaces the text of the topics in the help of commands.
-const SeeAlso = "How a database is named: sqllock help database. What the exit code says: sqllock help exit-codes."
+const SeeAlso = `How a database is named: sqllock help database. What the exit code says: sqllock
+help exit-codes.`
