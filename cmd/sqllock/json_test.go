@@ -55,7 +55,7 @@ func TestEveryCommandThatPrintsHasJSON(t *testing.T) {
 		objectOf(t, stdout)
 	}
 	_, stdout, _ := runHere(t, e, "--help")
-	for _, command := range []string{"completion", "doctor", "help", "ls", "purge", "release", "run", "schema", "show", "version", "watch", "bench"} {
+	for _, command := range []string{"completion", "doctor", "help", "ls", "man", "purge", "release", "run", "schema", "show", "version", "watch", "bench"} {
 		if !strings.Contains(stdout, "\n  "+command+" ") {
 			t.Errorf("there is no command %s", command)
 		}

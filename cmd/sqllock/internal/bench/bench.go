@@ -26,11 +26,11 @@ other:
   - for leases, two bare statements that write a row each, and commit
   - a free lock acquired and released, again and again
   - the same with 16 names at once
-  - the handoff of a lock among four who wait for it as processes do, and give
-    it back at once: the time from the beginning of the release until another
-    one has it
-  - the renewal of 1,000 locks of one holder: of a lease as often as can be, of
-    session locks the heartbeats of their connections as they come
+  - the handoff of a lock among four who wait for it as processes do, and
+    give it back at once: the time from the beginning of the release
+    until another one has it
+  - the renewal of 1,000 locks of one holder: of a lease as often as can
+    be, of session locks the heartbeats of their connections as they come
 
 It writes to the database, as fast as it can, and takes some 20 connections and
 1,000 locks: other users of a busy server will notice. Its names begin with

@@ -16,7 +16,8 @@ of leases. Once:
               (with the package bash-completion)
   zsh         echo 'source <(sqllock completion zsh)' >>~/.zshrc
               (after compinit)
-  fish        sqllock completion fish >~/.config/fish/completions/sqllock.fish
+  fish        sqllock completion fish \
+                >~/.config/fish/completions/sqllock.fish
   powershell  sqllock completion powershell >>$PROFILE
 
 Names are asked of the server that the command line or SQLLOCK_DB names, if it

@@ -18,9 +18,10 @@ const doctorHelp = `Asks the database whether it can be trusted with locks, and 
 what it found:
 
   ✓  all is well
-  !  something is to be known or to be done, for some kinds of lock at least
-  ✗  leases do not work here: the database cannot be reached or written to, or
-     has no tables
+  !  something is to be known or to be done, for some kinds of lock at
+     least
+  ✗  leases do not work here: the database cannot be reached or written
+     to, or has no tables
 
 and then which kinds of lock are safe here, and why; a - marks those that this
 database does not have. Nothing is changed, but for the file and the tables of

@@ -15,28 +15,29 @@ const locksHelp = `sqllock run takes one of two kinds of lock.
 
 A lease, the default, is a row of a table, which sqllock renews while the
 command runs:
-  needs            tables, which sqllock schema apply makes; any server, also
-                   behind a pooler, or SQLite
+  needs            tables, which sqllock schema apply makes; any server,
+                   also behind a pooler, or SQLite
   ends             with the command, or when it was not renewed for --ttl
   sqllock killed   free after --ttl at most
   cut off          the command is told to end; free after --ttl at most
   server restarts  still held
-  has              a token that rises with every holder; --shared, --limit,
-                   --at-least
+  has              a token that rises with every holder; --shared,
+                   --limit, --at-least
 
 A session lock, --kind session, is an advisory lock (GET_LOCK on MySQL and
 MariaDB) on a connection that sqllock keeps open while the command runs:
-  needs            no table; PostgreSQL, MySQL or MariaDB, without a pooler in
-                   between
-  ends             with the command, with the connection, or when the server
-                   heard nothing for --ttl
+  needs            no table; PostgreSQL, MySQL or MariaDB, without a
+                   pooler in between
+  ends             with the command, with the connection, or when the
+                   server heard nothing for --ttl
   sqllock killed   free at once
   cut off          the command is told to end; free after --ttl at most
   server restarts  lost: the command is told to end
   has              no token; --shared on PostgreSQL
-  is shown         by what its session calls itself, to those who may see that:
-                   application_name, or the attribute program_name of MySQL and
-                   MariaDB, has the owner and, if short, the name
+  is shown         by what its session calls itself, to those who may see
+                   that: application_name, or the attribute program_name
+                   of MySQL and MariaDB, has the owner and, if short, the
+                   name
 
 Take a session lock for something short, such as a migration; a lease for what
 takes long, has to outlast a restart of the database, or writes where a token is
@@ -44,10 +45,11 @@ compared. Neither keeps out the other.`
 
 const environmentHelp = `sqllock reads
   SQLLOCK_DB        the database, unless --db or --db-file names it
-  DATABASE_URL      not for the database: that it is set is said when none is
-                    named
-  PGHOST, PGUSER, PGPASSWORD, PGPASSFILE, PGSSLMODE and others of PostgreSQL
-                    for what the name of a PostgreSQL database leaves open
+  DATABASE_URL      not for the database: that it is set is said when
+                    none is named
+  PGHOST, PGUSER, PGPASSWORD, PGPASSFILE, PGSSLMODE and others
+                    PostgreSQL's own, for what the name of such a
+                    database leaves open
   XDG_STATE_HOME, HOME, on Windows LocalAppData
                     where the SQLite file is when no database is named
   TERM              dumb: nothing is changed in place on a terminal

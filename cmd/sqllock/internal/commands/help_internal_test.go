@@ -94,6 +94,11 @@ func TestHelpFitsOnATerminal(t *testing.T) {
 		if stdout == "" {
 			t.Errorf("%s has no help", cmd.CommandPath())
 		}
+		for line := range strings.Lines(cmd.Long + "\n" + cmd.Example) {
+			if strings.HasPrefix(line, " ") && len([]rune(strings.TrimSuffix(line, "\n"))) > flags.ColumnsIndented {
+				t.Errorf("%s: more than %d columns: %s", cmd.CommandPath(), flags.ColumnsIndented, line)
+			}
+		}
 		for line := range strings.Lines(stdout) {
 			if len([]rune(strings.TrimSuffix(line, "\n"))) > flags.Columns {
 				t.Errorf("%s: more than %d columns: %s", cmd.CommandPath(), flags.Columns, line)

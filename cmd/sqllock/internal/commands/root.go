@@ -62,7 +62,7 @@ func rootCommand(c *console.Console) *cobra.Command {
 		}
 		return flags.Error(cmd, err)
 	})
-	root.AddCommand(run.Command(c), bench.Command(c), doctorCommand(c), schemaCommand(c), versionCommand(c), completionCommand(c))
+	root.AddCommand(run.Command(c), bench.Command(c), doctorCommand(c), schemaCommand(c), versionCommand(c), completionCommand(c), manCommand(c))
 	root.AddCommand(locks.Commands(c)...)
 	root.AddCommand(topics()...)
 	root.SetHelpCommand(helpCommand(root))

@@ -19,11 +19,12 @@ import (
 // Help says how a database is named.
 const Help = `The database is named by --db, by a file (--db-file) or by the environment
 variable SQLLOCK_DB:
-  postgres://user:password@host:5432/database   or keywords: host=… dbname=…
-  mysql://user:password@host:3306/database      MySQL and MariaDB; or as the Go
-                                                driver has it, u:p@tcp(host)/db
-  sqlite:PATH                                   a file, for the processes of one
-                                                machine
+  postgres://user:password@host:5432/database   PostgreSQL; or keywords:
+                                                host=… dbname=…
+  mysql://user:password@host:3306/database      MySQL and MariaDB
+  user:password@tcp(host:3306)/database         the same, in Go
+  sqlite:PATH                                   a file, for the processes
+                                                of one machine
 In a URL, what is special in a password is percent-encoded. Everybody on the
 machine can see the arguments of a program: put a password into SQLLOCK_DB, or
 into the file of --db-file. That has the URL in its first line, or in a line

@@ -23,12 +23,12 @@ run takes are known from what its sessions call themselves, if name and owner
 are short and in ASCII. Of other names PREFIX finds the one that is called so,
 and those whose hash begins with it.
 
-  SINCE    how long ago the lock was taken; for a session lock, how long ago its
-           session began
-  LEFT     when the lease expires unless it is renewed; "kept": it was released,
-           but not yet free
-  WAITING  how many wait for a session lock; 1+ of a lease, whose table notes
-           only the first of them. Shown if anybody waits
+  SINCE    how long ago the lock was taken; for a session lock, how long
+           ago its session began
+  LEFT     when the lease expires unless it is renewed; "kept": it was
+           released, but not yet free
+  WAITING  how many wait for a session lock; 1+ of a lease, whose table
+           notes only the first of them. Shown if anybody waits
 
 HOST/PID of a session lock is the address of its client and the number of its
 session. Session locks are those of the database on PostgreSQL and of the whole

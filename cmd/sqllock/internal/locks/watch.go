@@ -33,11 +33,12 @@ the locks that are held.
   waited for   somebody waits for it, or more do than before
   expiring     its lease was not renewed in time
   renewed      and then it was
-  expired      the holder has lost its lease: it was killed, cut off or stopped
+  expired      the holder has lost its lease: it was killed, cut off or
+               stopped
   taken over   by a new holder, after the lease of another had expired
-  released     by its holder, as far as can be told: of session locks, of shared
-               ones, and of a lease that several have had since the answer
-               before, it may have been lost or taken away
+  released     by its holder, as far as can be told: of session locks, of
+               shared ones, and of a lease that several have had since
+               the answer before, it may have been lost or taken away
   taken away   by sqllock release --force, and nobody has taken it since
   kept         released, but not yet free (--at-least)
   free         no longer kept, or no longer expired: the dead holder was

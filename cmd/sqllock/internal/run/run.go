@@ -75,12 +75,12 @@ later, whatever still runs, and a session lock at once. A command also runs on
 while sqllock alone is stopped (SIGSTOP).`
 
 const runExample = `  sqllock run nightly-report -- ./report.sh --month 7
-  SQLLOCK_DB=postgres://app:…@db/app sqllock run --wait 0 cleanup -- ./cleanup
-  sqllock run --db-file /etc/app/locks.env --limit 3 thumbnails -- ./render
-  sqllock run --db sqlite:/var/lib/app/locks.db --wait 30s deploy -- ./deploy.sh
+  SQLLOCK_DB=postgres://app:…@db/app sqllock run --wait 0 x -- ./cleanup
+  sqllock run --db-file /etc/app/locks.env --limit 3 images -- ./render
+  sqllock run --db sqlite:/var/lib/x.db --wait 30s deploy -- ./deploy.sh
 
-  In the crontab of every machine; one runs it, and the others say nothing:
-  0 3 * * *  sqllock run --at-least 55m --wait 0 --on-held 0 nightly -- ./report`
+  In the crontab of every machine; the others say nothing:
+  0 3 * * *  sqllock run --at-least 55m --wait 0 --on-held 0 n -- ./job`
 
 // run is one call of sqllock run.
 type run struct {
