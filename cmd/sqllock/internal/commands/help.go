@@ -36,8 +36,8 @@ MariaDB) on a connection that sqllock keeps open while the command runs:
   has              no token; --shared on PostgreSQL
   is shown         by what its session calls itself, to those who may see
                    that: application_name, or the attribute program_name
-                   of MySQL and MariaDB, has the owner and, if short, the
-                   name
+                   of MySQL and MariaDB, has the owner and the name, if
+                   that has no more than 36 bytes
 
 Take a session lock for something short, such as a migration; a lease for what
 takes long, has to outlast a restart of the database, or writes where a token is
