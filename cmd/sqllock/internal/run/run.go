@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os/exec"
-	"strings"
 	"sync"
 	"time"
 
@@ -147,29 +146,6 @@ func (r *run) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return r.hold(cmd.Context(), l, lock, path, received)
-}
-
-func (r *run) locker(db *database.Database) (database.Locker, error) {
-	if r.kind == database.KindSession {
-		l, err := db.Session(r.ttl, db.Signed(r.holder(), r.name), r.shared)
-		return l, aboutTTL(err)
-	}
-	if err := r.ValidateTables(db.Dialect); err != nil {
-		return nil, err
-	}
-	l, err := db.Lease(r.Tables, r.ttl, r.holder())
-	return database.AnyKind(l), aboutTTL(err)
-}
-
-// aboutTTL names the flag in an error about the TTL.
-func aboutTTL(err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, text, found := strings.Cut(err.Error(), "TTL "); found {
-		return errors.New("--ttl " + text)
-	}
-	return err
 }
 
 // take acquires the lock. On any error nothing is held.
