@@ -39,7 +39,7 @@ func (r repository) write(name, text string) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte(text), 0o700); err != nil { //nolint:gosec // some are scripts
+	if err := os.WriteFile(file, []byte(text), 0o700); err != nil {
 		r.t.Fatal(err)
 	}
 }

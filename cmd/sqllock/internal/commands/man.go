@@ -111,7 +111,7 @@ func (p *page) flag(f *pflag.Flag) {
 	switch f.DefValue {
 	case "", "0", "0s", "false":
 	default:
-		usage += fmt.Sprintf(" (default %s)", f.DefValue)
+		usage += " (default " + f.DefValue + ")"
 	}
 	p.line(".TP")
 	p.line("%s", name)
