@@ -17,7 +17,7 @@ type repository struct {
 func newRepository(t *testing.T) repository {
 	t.Helper()
 	r := repository{t, t.TempDir()}
-	for _, script := range []string{"api", "release-notes", "tag"} {
+	for _, script := range []string{"api", "modules", "release-notes", "tag"} {
 		text, err := os.ReadFile("../../scripts/" + script)
 		if err != nil {
 			t.Fatal(err)
@@ -27,6 +27,7 @@ func newRepository(t *testing.T) repository {
 	r.write("go.mod", "module example.org/core\n")
 	r.write("adapter/a/go.mod", "module example.org/core/adapter/a\n\nrequire (\n\texample.org/core v0.2.0\n\texample.org/other v1.0.0\n)\n")
 	r.write("adapter/b/go.mod", "module example.org/core/adapter/b\n\nrequire example.org/core v0.2.0\n")
+	r.write("recipes/go.mod", "module example.org/core/recipes\n\nrequire example.org/core v0.0.0\n\nreplace example.org/core => ..\n")
 	r.write("CHANGELOG.md", "# Changelog\n\n## [Unreleased]\n\n- Later.\n\n## [0.2.0] - 2026-01-31\n\n### Added\n\n- Much.\n\n## [0.1.0] - 2025-12-31\n\n- First.\n")
 	r.git("init", "-q", "-b", "main")
 	r.commit()

@@ -16,5 +16,5 @@ const (
 )
 
 // SeeAlso replaces the text of the topics in the help of commands.
-const SeeAlso = `How a database is named: sqllock help database. What the exit code says: sqllock
-help exit-codes.`
+const SeeAlso = `How a database is named: sqllock help database.
+What the exit code says: sqllock help exit-codes.`
