@@ -2,6 +2,10 @@
 BENCHTIME ?= 2000x
 ARCH = $(shell go env GOARCH)
 GOLANGCI_LINT := bin/golangci-lint-2.15.0
+APIDIFF := bin/apidiff-20261113113407
+GOVULNCHECK := bin/govulncheck-1.9.0
+GORELEASER := bin/goreleaser-2.16.0
+SYFT := bin/syft-1.57.0
 
 .PHONY: help
 help: ## this list
@@ -68,6 +72,14 @@ lint: $(GOLANGCI_LINT) ## words, go vet, golangci-lint and go mod tidy
 	cd adapter && ../$(GOLANGCI_LINT) run $(ADAPTERS)
 	go mod tidy -diff
 
+.PHONY: api
+api: $(APIDIFF) ## the Go interface of every module, compared with the last tag, or with main; BASE=commit for another
+	scripts/api $(APIDIFF) $(BASE)
+
+.PHONY: vulnerabilities
+vulnerabilities: ## known vulnerabilities in what the programs call, if the database of them can be reached
+	scripts/vulnerabilities $(GOVULNCHECK)
+
 .PHONY: format
 format: $(GOLANGCI_LINT) ## gofumpt and gci
 	$(GOLANGCI_LINT) fmt ./...
@@ -91,14 +103,42 @@ image: ## a Docker image of the command line, as sqllock
 	cp /etc/ssl/certs/ca-certificates.crt bin/image/certificates.pem
 	docker build -q -t sqllock --build-arg TARGETPLATFORM=linux/$(ARCH) -f Dockerfile bin/image
 
+.PHONY: release-check
+release-check: $(GORELEASER) $(SYFT) ## all files of a release, in dist, and what they contain; publishes nothing
+	PATH=$(CURDIR)/bin:$$PATH $(GORELEASER) release --snapshot --clean --skip=docker
+	scripts/check-release
+
+.PHONY: release
+release: $(GORELEASER) $(SYFT) ## builds and publishes the version whose tag is checked out (scripts/tag v0.1.0)
+	scripts/release-notes $$(git describe --exact-match --match 'v*') >bin/notes.md
+	PATH=$(CURDIR)/bin:$$PATH $(GORELEASER) release --clean --release-notes bin/notes.md
+
 .PHONY: captures
 captures: build ## what sqllock ls, watch and doctor show, in the documents
 	go run ./internal/captures
 
 .PHONY: clean
 clean: ## what the other targets made
-	rm -rf bin
+	rm -rf bin dist certificates.pem
 
 $(GOLANGCI_LINT):
 	GOBIN=$(CURDIR)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 	mv bin/golangci-lint $@
+
+$(APIDIFF):
+	GOBIN=$(CURDIR)/bin go install golang.org/x/exp/cmd/apidiff@v0.0.0-20261113113407-e3970619a1a4
+	mv bin/apidiff $@
+
+$(GOVULNCHECK):
+	GOBIN=$(CURDIR)/bin go install golang.org/x/vuln/cmd/govulncheck@v1.9.0
+	mv bin/govulncheck $@
+
+# Both take some minutes to build. goreleaser finds syft by its name.
+$(GORELEASER):
+	GOBIN=$(CURDIR)/bin go install github.com/goreleaser/goreleaser/v2@v2.16.0
+	mv bin/goreleaser $@
+
+$(SYFT):
+	GOBIN=$(CURDIR)/bin go install github.com/anchore/syft/cmd/syft@v1.57.0
+	mv bin/syft $@
+	ln -sf $(notdir $@) bin/syft
