@@ -1,3 +1,4 @@
+// Not released.
 module github.com/sqllock/sqllock/otellock/demo
 
 go 1.26.0
