@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
@@ -67,6 +69,36 @@ func (postgres) in(dsn, database string) (string, error) {
 			u.RawQuery = query.Encode()
 		}
 	}
+	return u.String(), nil
+}
+
+func (postgres) endpoint(dsn string) (network, address string, err error) {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return "", "", errors.New("not a PostgreSQL DSN")
+	}
+	network, address = pgconn.NetworkAddress(config.Host, config.Port)
+	return network, address, nil
+}
+
+func (postgres) at(dsn, address string) (string, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
+	}
+	if !strings.Contains(dsn, "://") {
+		return dsn + " host=" + host + " port=" + port, nil // the last of two settings wins
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return "", errors.New("not a PostgreSQL URL")
+	}
+	u.Host = address
+	query := u.Query()
+	for _, again := range []string{"host", "hostaddr", "port"} {
+		query.Del(again)
+	}
+	u.RawQuery = query.Encode()
 	return u.String(), nil
 }
 

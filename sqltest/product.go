@@ -20,6 +20,9 @@ type product interface {
 	private(address, password string) string
 	// in returns the same DSN for another database of that server.
 	in(dsn, database string) (string, error)
+	// endpoint returns what the driver dials for a DSN, and at returns the same DSN for a host and port.
+	endpoint(dsn string) (network, address string, err error)
+	at(dsn, address string) (string, error)
 	// userOf returns the user in a DSN.
 	userOf(dsn string) string
 	// driver returns the driver's name in database/sql.
