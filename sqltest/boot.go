@@ -29,6 +29,9 @@ type host interface {
 	kill(ctx context.Context) error
 	pause(ctx context.Context) error
 	resume(ctx context.Context) error
+	// preloadClock makes the server's next start use a library that reads its clock from a file, and setClock writes that file.
+	preloadClock(ctx context.Context, library string, file []byte) error
+	setClock(ctx context.Context, file []byte) error
 }
 
 // server is a server that answers.

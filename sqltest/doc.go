@@ -15,7 +15,7 @@
 // The database is closed when the test ends, and no other test sees what it has left there. If the test has left connections
 // to it open, they are listed in the test's log and closed. All tests of a run share one server per engine, including
 // tests of different packages, which the go command runs as different processes. A test that stops, kills or pauses its
-// server starts one of its own with [Start].
+// server, or steps its clock, starts one of its own with [Start]. [Network] has the faults of a network.
 //
 // # How long a test waits
 //

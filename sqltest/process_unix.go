@@ -24,6 +24,7 @@ type process struct {
 	account  *account
 	port     string
 	settings []string
+	env      []string  // besides that of this process
 	cmd      *exec.Cmd // the server; nil before the first start
 }
 
@@ -103,7 +104,7 @@ func (s *process) launch(args []string) (*exec.Cmd, error) {
 
 	cmd := exec.Command("/bin/sh", append([]string{"-c", launch, s.inst.dir}, args...)...) //nolint:noctx // it outlives every context
 	cmd.Dir = "/"
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC", "TMPDIR="+s.inst.file("temp"))
+	cmd.Env = slices.Concat(os.Environ(), []string{"LC_ALL=C", "TZ=UTC", "TMPDIR=" + s.inst.file("temp")}, s.env)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{pid}
 	detach(cmd)

@@ -3,6 +3,7 @@ package sqltest
 import (
 	"context"
 	"database/sql"
+	"time"
 )
 
 // product describes one kind of server: how to find, start, use and end it.
@@ -32,6 +33,8 @@ type product interface {
 	open(dsn string) (*sql.DB, error)
 	// identify returns name and version, or an error if the server is another product.
 	identify(ctx context.Context, db *sql.DB) (string, error)
+	// now returns the time of the server's wall clock.
+	now(ctx context.Context, db *sql.DB) (time.Time, error)
 	// sessions describes the sessions of a database, except that of db itself.
 	sessions(ctx context.Context, db *sql.DB, database string) ([]string, error)
 	// drop drops a database together with the sessions that use it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // Server is a database server of one test, which may stop, kill and pause it. Its methods end the test with Fatalf if
@@ -13,8 +14,10 @@ type Server struct {
 	tb  TB
 	srv server
 
-	mu    sync.Mutex // guards phase
+	mu    sync.Mutex // guards the fields below
 	phase phase
+	clock bool          // the server runs with a clock that can be set
+	ahead time.Duration // of the machine's clock
 }
 
 type phase string

@@ -35,3 +35,6 @@ func (*process) pause(context.Context) error   { return errUnsupported }
 func (*process) resume(context.Context) error  { return errUnsupported }
 func (*process) address() string               { return "" }
 func (*process) log() string                   { return "" }
+
+func (*process) preloadClock(context.Context, string, []byte) error { return errUnsupported }
+func (*process) setClock(context.Context, []byte) error             { return errUnsupported }

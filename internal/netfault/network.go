@@ -1,5 +1,5 @@
-// Package netfault is a network between clients and a server whose faults a test chooses. It forwards TCP connections
-// from a port of 127.0.0.1. Package sqltest has it for databases, under the same names.
+// Package netfault is a network between clients and a server whose faults a test chooses. It forwards TCP connections.
+// Package sqltest has it for databases, under the same names.
 package netfault
 
 import (
@@ -50,10 +50,16 @@ type faults struct {
 	perSecond int // bytes; 0 is no limit
 }
 
-// New starts a network to a server. It ends with the test.
+// New starts a network to a server, on a free port of 127.0.0.1. It ends with the test.
 func New(tb TB, server Server, reads Protocol) *Network {
 	tb.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	return NewOn(tb, "127.0.0.1", server, reads)
+}
+
+// NewOn starts a network on a free port of another address of this machine.
+func NewOn(tb TB, host string, server Server, reads Protocol) *Network {
+	tb.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		tb.Fatalf("a network to a database: %v", err)
 	}
