@@ -23,7 +23,7 @@ func TestProcessesThatAreCutOffFromAnOldServer(t *testing.T) {
 	if strings.Contains(sqltest.Postgres(t).Server, "docker") {
 		t.Skip("a server in a container listens on an address of its own")
 	}
-	srv := sqltest.Start(t, sqltest.EnginePostgres, "listen_addresses=*")
+	srv := sqltest.Start(t, sqltest.EnginePostgres, sqltest.Setting("listen_addresses", "*"))
 	if !strings.Contains(srv.String(), "programs") {
 		t.Skip("a server in a container listens on an address of its own")
 	}

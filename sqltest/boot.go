@@ -37,6 +37,7 @@ type host interface {
 // server is a server that answers.
 type server struct {
 	product product
+	source  kind
 	record  record
 	version string    // "PostgreSQL 17.6"
 	inst    *instance // nil for a server that sqltest did not start
@@ -81,14 +82,14 @@ func bootFrom(ctx context.Context, st state, p product, src source, settings []s
 	if src.kind == fromDocker {
 		from, err = findImage(ctx, st, p, src.value)
 	} else {
-		from, err = findPrograms(p, src.value)
+		from, err = findPrograms(p, src.value, src.version)
 	}
 	if err != nil {
 		return server{}, err
 	}
 	key := choose(own, "own-", "") + keyOf(p.engine(), src)
 	for tries := 1; ; tries++ {
-		srv, err := bootOn(ctx, st, p, from, key, settings, own)
+		srv, err := bootOn(ctx, st, p, from, src, key, settings, own)
 		// Another process may take the port between its choice and its use.
 		if err == nil || tries == 3 || !portTaken(err) {
 			return srv, err
@@ -96,7 +97,7 @@ func bootFrom(ctx context.Context, st state, p product, src source, settings []s
 	}
 }
 
-func bootOn(ctx context.Context, st state, p product, from origin, key string, settings []string, own bool) (_ server, err error) {
+func bootOn(ctx context.Context, st state, p product, from origin, src source, key string, settings []string, own bool) (_ server, err error) {
 	inst, err := st.newInstance(key)
 	if err != nil {
 		return server{}, err
@@ -114,9 +115,12 @@ func bootOn(ctx context.Context, st state, p product, from origin, key string, s
 	if err := h.start(ctx); err != nil {
 		return server{}, err
 	}
-	srv := server{product: p, inst: inst, host: h, own: own}
+	srv := server{product: p, source: src.kind, inst: inst, host: h, own: own}
 	srv.record = record{DSN: p.private(h.address(), password), Source: from.String()}
 	if srv.version, err = srv.await(ctx); err != nil {
+		return server{}, err
+	}
+	if err := srv.check(src.version); err != nil {
 		return server{}, err
 	}
 	return srv, inst.publish(srv.record)
@@ -162,8 +166,8 @@ type installed struct {
 	programs programs
 }
 
-func findPrograms(p product, dir string) (origin, error) {
-	found, err := p.find(dir)
+func findPrograms(p product, dir, version string) (origin, error) {
+	found, err := p.find(dir, version)
 	if err != nil {
 		return nil, err
 	}

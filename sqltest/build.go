@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -73,19 +72,8 @@ func copierOf(p product) copier {
 	return mysqlCopier{mysqlLike{p.engine() == EngineMariaDB}}
 }
 
-// built has the blueprints that this process knows.
-var built struct {
-	mu  sync.Mutex
-	all map[string]*build // guarded by mu; the key is the server's DSN and the template's name
-}
-
-// build is one template on one server.
-type build struct {
-	mu        sync.Mutex // held while this process looks for the template or makes it
-	known     bool       // guarded by mu
-	blueprint blueprint  // guarded by mu
-	failure   error      // guarded by mu
-}
+// built has the blueprints that this process knows, by the server's DSN and the template's name.
+var built memo[blueprint]
 
 // blueprint returns how to make databases of a template, which is made first if it is not there. A nil template is an empty
 // database.
@@ -97,41 +85,12 @@ func (s server) blueprint(t *Template) (blueprint, error) {
 			return blueprint{}, err
 		}
 	}
-	key := s.record.DSN + " " + name
-	built.mu.Lock()
-	b := built.all[key]
-	if b == nil {
-		if built.all == nil {
-			built.all = make(map[string]*build)
-		}
-		b = &build{}
-		built.all[key] = b
-	}
-	built.mu.Unlock()
-
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.failure != nil {
-		return blueprint{}, b.failure
-	}
-	if b.known {
-		return b.blueprint, nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), migrating)
-	defer cancel()
-	var err error
-	b.blueprint, err = s.findOrBuild(ctx, t, name)
-	b.known = err == nil
-	if failed := (migrationError{}); errors.As(err, &failed) {
-		b.failure = err
-	}
-	return b.blueprint, err
+	return built.get(s.record.DSN+" "+name, func() (blueprint, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), migrating)
+		defer cancel()
+		return s.findOrBuild(ctx, t, name)
+	})
 }
-
-// migrationError is what a migration has failed with.
-type migrationError struct{ error }
-
-func (e migrationError) Unwrap() error { return e.error }
 
 func (s server) findOrBuild(ctx context.Context, t *Template, name string) (blueprint, error) {
 	db, done, err := s.admin()

@@ -75,7 +75,7 @@ func (s server) make(t *Template, b blueprint) (name string, err error) {
 }
 
 // newDatabase gives tb a database on srv, until tb ends.
-func newDatabase(tb TB, srv server, from supply, running func() bool) *Database {
+func newDatabase(tb TB, srv server, from supply, o options, running func() bool) *Database {
 	tb.Helper()
 	p := srv.product
 	fail := func(what string, err error) {
@@ -98,6 +98,9 @@ func newDatabase(tb TB, srv server, from supply, running func() bool) *Database 
 		}
 	}
 	dsn, err := p.in(srv.record.DSN, name)
+	if err == nil {
+		dsn, err = o.dsn(p, dsn)
+	}
 	if err != nil {
 		give(name)
 		fail("name a database", err)
@@ -124,6 +127,11 @@ func newDatabase(tb TB, srv server, from supply, running func() bool) *Database 
 		}
 		give(name)
 	})
+	ctx, cancel := context.WithTimeout(context.Background(), patiently)
+	defer cancel()
+	if err := o.furnish(ctx, p, db.DB, name); err != nil {
+		fail("make a database", err)
+	}
 	return test
 }
 

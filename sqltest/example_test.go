@@ -27,7 +27,7 @@ func Example() {
 // A test of a program whose server is down for a while.
 func ExampleStart() {
 	_ = func(t *testing.T) {
-		server := sqltest.Start(t, sqltest.EngineMariaDB, "max_connections=20")
+		server := sqltest.Start(t, sqltest.EngineMariaDB, sqltest.Setting("max_connections", "20"))
 		db := server.Database(t)
 
 		server.Kill()

@@ -128,7 +128,7 @@ func (m mysqlLike) environment(password string) []string {
 func (mysqlLike) command() []string  { return nil }
 func (mysqlLike) dataFolder() string { return "/var/lib/mysql" }
 
-func (m mysqlLike) find(dir string) (programs, error) {
+func (m mysqlLike) find(dir, _ string) (programs, error) {
 	dirs := []string{dir}
 	if dir == "" {
 		dirs = installedMySQL(choose(m.isMaria, "mariadbd", "mysqld"))

@@ -98,3 +98,16 @@ func (mysqlLike) open(dsn string) (*sql.DB, error) {
 	}
 	return sql.OpenDB(connector), nil
 }
+
+// withParam returns a DSN that sets a variable of each session to an expression.
+func withParam(dsn, name, expression string) (string, error) {
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return "", err
+	}
+	if config.Params == nil {
+		config.Params = make(map[string]string)
+	}
+	config.Params[name] = expression
+	return config.FormatDSN(), nil
+}

@@ -179,10 +179,13 @@ func (p postgres) environment(password string) []string {
 func (postgres) command() []string  { return []string{"postgres"} }
 func (postgres) dataFolder() string { return "/sqltest" }
 
-func (postgres) find(dir string) (programs, error) {
+func (postgres) find(dir, version string) (programs, error) {
 	candidates := []string{dir}
 	if dir == "" {
 		candidates = installedPostgres()
+		if major, _, _ := strings.Cut(version, "."); major != "" {
+			candidates = append([]string{"/usr/lib/postgresql/" + major + "/bin"}, candidates...)
+		}
 	}
 	for _, dir := range candidates {
 		p := programs{dir: dir, server: filepath.Join(dir, "postgres"), initializer: filepath.Join(dir, "initdb")}

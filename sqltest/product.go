@@ -24,6 +24,11 @@ type product interface {
 	// endpoint returns what the driver dials for a DSN, and at returns the same DSN for a host and port.
 	endpoint(dsn string) (network, address string, err error)
 	at(dsn, address string) (string, error)
+	// with returns a DSN with a setting of sessions, where it is part of the DSN; set and extend give settings and extensions
+	// to the database of db.
+	with(dsn string, s setting) (string, error)
+	set(ctx context.Context, db *sql.DB, name string, s setting) error
+	extend(ctx context.Context, db *sql.DB, extension string) error
 	// userOf returns the user in a DSN.
 	userOf(dsn string) string
 	// driver returns the driver's name in database/sql.
@@ -50,8 +55,9 @@ type product interface {
 	// dataFolder returns the folder where a container stores its data.
 	dataFolder() string
 
-	// find returns the programs of this product in dir, or if dir is empty those installed on this machine.
-	find(dir string) (programs, error)
+	// find returns the programs of this product in dir, or if dir is empty those installed on this machine. It prefers those
+	// of a version, where it sees which they are.
+	find(dir, version string) (programs, error)
 	// user returns the user that the programs run as if this process is root.
 	user() string
 	// initialize returns the command that fills an empty data folder.

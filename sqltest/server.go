@@ -29,21 +29,25 @@ const (
 )
 
 // Start starts a server for tb alone, from the same source as the shared one (if that is a DSN: from Docker or from
-// programs, and if neither works the test is skipped). The settings are server options such as "max_connections=20",
-// and override those of this package. The server and its data are removed when tb ends.
-func Start(tb TB, e Engine, settings ...string) *Server {
+// programs, and if neither works the test is skipped). Options are [Version] and [Setting], such as Setting("max_connections",
+// "20"), which overrides one of this package. The server and its data are removed when tb ends.
+func Start(tb TB, e Engine, opts ...Option) *Server {
 	tb.Helper()
 	p, ok := productOf(e)
 	if !ok {
 		tb.Fatalf("sqltest: %s is not a server to be started", e)
 	}
-	sources, errSources := ownSourcesOf(p)
+	o := optionsOf(opts)
+	if err := o.ofServer(); err != nil {
+		tb.Fatalf("sqltest: %v", err)
+	}
+	sources, errSources := ownSourcesOf(p, o.version)
 	if errSources != nil && !errors.Is(errSources, errNoDSN) {
 		giveUp(tb, p, errSources)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), pullTimeout+patiently)
 	defer cancel()
-	srv, err := boot(ctx, p, sources, settings, true)
+	srv, err := boot(ctx, p, sources, o.serverSettings(), true)
 	switch {
 	case err != nil && errSources != nil:
 		tb.Skipf("sqltest: %v; and %v", errSources, err)
@@ -68,16 +72,20 @@ func Start(tb TB, e Engine, settings ...string) *Server {
 func (s *Server) String() string { return s.srv.String() }
 
 // Database gives tb a new, empty database on this server. tb is the test that the server belongs to, or a subtest of
-// it.
-func (s *Server) Database(tb TB) *Database {
+// it. Options are [Setting] and [Extension].
+func (s *Server) Database(tb TB, opts ...Option) *Database {
 	tb.Helper()
-	return s.database(tb, nil)
+	return s.database(tb, nil, opts)
 }
 
-func (s *Server) database(tb TB, t *Template) *Database {
+func (s *Server) database(tb TB, t *Template, opts []Option) *Database {
 	tb.Helper()
+	o := optionsOf(opts)
+	if err := o.ofDatabase(); err != nil {
+		tb.Fatalf("sqltest: %v", err)
+	}
 	running := func() bool { return s.is(isRunningPhase) }
-	return newDatabase(tb, s.srv, inline{s.srv, t, running}, running)
+	return newDatabase(tb, s.srv, inline{s.srv, t, running}, o, running)
 }
 
 // Stop shuts the server down cleanly, without waiting for clients to leave.

@@ -21,7 +21,7 @@ func TestAnOwnServerKeepsItsAddressAndDataWhateverHappensToIt(t *testing.T) {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
 			begin := time.Now()
-			server := sqltest.Start(t, engine, "max_connections=20")
+			server := sqltest.Start(t, engine, sqltest.Setting("max_connections", "20"))
 			t.Logf("%s: started in %v", server, time.Since(begin))
 			db := server.Database(t)
 			query := "SELECT @@max_connections"

@@ -46,21 +46,21 @@ type Database struct {
 
 // Postgres gives tb a new, empty PostgreSQL database, opened with the driver "pgx". It ends the test with Fatalf if
 // there is no server; see the package documentation.
-func Postgres(tb TB) *Database {
+func Postgres(tb TB, opts ...Option) *Database {
 	tb.Helper()
-	return onSharedServer(tb, EnginePostgres, nil)
+	return onSharedServer(tb, EnginePostgres, nil, opts)
 }
 
 // MySQL gives tb a new, empty database on a MySQL server, never on MariaDB, opened with the driver "mysql". It ends the
 // test with Fatalf if there is no server; see the package documentation.
-func MySQL(tb TB) *Database {
+func MySQL(tb TB, opts ...Option) *Database {
 	tb.Helper()
-	return onSharedServer(tb, EngineMySQL, nil)
+	return onSharedServer(tb, EngineMySQL, nil, opts)
 }
 
 // MariaDB gives tb a new, empty database on a MariaDB server, never on MySQL, opened with the driver "mysql". It ends
 // the test with Fatalf if there is no server; see the package documentation.
-func MariaDB(tb TB) *Database {
+func MariaDB(tb TB, opts ...Option) *Database {
 	tb.Helper()
-	return onSharedServer(tb, EngineMariaDB, nil)
+	return onSharedServer(tb, EngineMariaDB, nil, opts)
 }
