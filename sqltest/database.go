@@ -110,7 +110,7 @@ func newDatabase(tb TB, srv server, from supply, o options, running func() bool)
 		give(name)
 		fail("open a database", err)
 	}
-	test := &Database{DB: db, DSN: dsn, Engine: p.engine(), Server: srv.String(), log: srv.logAfter()}
+	test := &Database{DB: db, DSN: dsn, Engine: p.engine(), Server: srv.String(), log: srv.logAfter(), sweeps: srv.inst == nil}
 	tb.Cleanup(func() {
 		tb.Helper()
 		if tb.Failed() && running() {

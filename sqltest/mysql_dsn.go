@@ -111,3 +111,12 @@ func withParam(dsn, name, expression string) (string, error) {
 	config.Params[name] = expression
 	return config.FormatDSN(), nil
 }
+
+func (mysqlLike) as(dsn, user, password string) (string, error) {
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return "", err
+	}
+	config.User, config.Passwd = user, password
+	return config.FormatDSN(), nil
+}

@@ -29,6 +29,12 @@ type product interface {
 	with(dsn string, s setting) (string, error)
 	set(ctx context.Context, db *sql.DB, name string, s setting) error
 	extend(ctx context.Context, db *sql.DB, extension string) error
+	// makeUser makes a user with grants in the database of db, and dropUser drops it. Users lists those of this package.
+	makeUser(ctx context.Context, db *sql.DB, name, password string, grants []string) error
+	dropUser(ctx context.Context, db *sql.DB, name string) error
+	users(ctx context.Context, db querier) ([]string, error)
+	// as returns the same DSN for another user.
+	as(dsn, user, password string) (string, error)
 	// userOf returns the user in a DSN.
 	userOf(dsn string) string
 	// driver returns the driver's name in database/sql.

@@ -41,7 +41,8 @@ type Database struct {
 	// contains no password.
 	Server string
 
-	log func() (string, error) // nil if the log is not known
+	log    func() (string, error) // nil if the log is not known
+	sweeps bool                   // what a killed process leaves on the server, the next one drops
 }
 
 // Postgres gives tb a new, empty PostgreSQL database, opened with the driver "pgx". It ends the test with Fatalf if

@@ -87,7 +87,7 @@ func (p presence) end() {
 // unusedDays is for how long a template stays that nobody uses.
 const unusedDays = 30
 
-// sweep drops the databases of processes that are gone, and templates that have not been used for a long time.
+// sweep drops the databases and users of processes that are gone, and templates that have not been used for a long time.
 func (s server) sweep(ctx context.Context, c copier, p presence) error {
 	names, err := c.databases(ctx, p.conn)
 	if err != nil {
@@ -117,6 +117,15 @@ func (s server) sweep(ctx context.Context, c copier, p presence) error {
 			errs = append(errs, s.dropUnused(ctx, p.pool, name))
 		}
 		errs = append(errs, c.unlock(ctx, p.conn, lock))
+	}
+	users, err := s.product.users(ctx, p.conn)
+	errs = append(errs, err)
+	for _, name := range users {
+		if found := userName.FindStringSubmatch(name); found != nil {
+			if held, err := c.isLocked(ctx, p.conn, lockOf(found[1])); !held && err == nil {
+				errs = append(errs, s.product.dropUser(ctx, p.pool, name))
+			}
+		}
 	}
 	return errors.Join(errs...)
 }
