@@ -16,7 +16,23 @@ import (
 // origin creates servers: a Docker daemon with an image, or installed programs.
 type origin interface {
 	String() string // "docker image postgres:17"
-	host(ctx context.Context, inst *instance, password string, settings []string, own bool) (host, error)
+	host(ctx context.Context, inst *instance, password string, o order) (host, error)
+}
+
+// order says what kind of server is to be started.
+type order struct {
+	settings []string      // server options
+	own      bool          // it belongs to one test
+	tls      *certificates // nil without TLS
+}
+
+// options returns the server options of p. The files for TLS are in a folder.
+func (o order) options(p product, dir string) []string {
+	settings := o.settings
+	if o.tls != nil {
+		settings = append(p.tls(dir), settings...)
+	}
+	return p.options(settings)
 }
 
 // host runs one server.
@@ -49,7 +65,7 @@ func (s server) String() string { return s.version + " from " + s.record.Source 
 
 // boot starts a new server from the first source that works. An own server belongs to one test; other servers are
 // shared.
-func boot(ctx context.Context, p product, sources []source, settings []string, own bool) (server, error) {
+func boot(ctx context.Context, p product, sources []source, o order) (server, error) {
 	st, err := openState()
 	if err != nil {
 		return server{}, &noServerError{p, []attempt{{sources[0], err}}}
@@ -63,11 +79,11 @@ func boot(ctx context.Context, p product, sources []source, settings []string, o
 		err := st.recall(key)
 		if err == nil {
 			var srv server
-			if srv, err = bootFrom(ctx, st, p, src, settings, own); err == nil {
+			if srv, err = bootFrom(ctx, st, p, src, o); err == nil {
 				return srv, nil
 			}
 			// A test's own server may have failed because of its settings.
-			if !own {
+			if !o.own {
 				st.remember(key, err)
 			}
 		}
@@ -76,7 +92,7 @@ func boot(ctx context.Context, p product, sources []source, settings []string, o
 	return server{}, &noServerError{p, tried}
 }
 
-func bootFrom(ctx context.Context, st state, p product, src source, settings []string, own bool) (server, error) {
+func bootFrom(ctx context.Context, st state, p product, src source, o order) (server, error) {
 	var from origin
 	var err error
 	if src.kind == fromDocker {
@@ -87,9 +103,9 @@ func bootFrom(ctx context.Context, st state, p product, src source, settings []s
 	if err != nil {
 		return server{}, err
 	}
-	key := choose(own, "own-", "") + keyOf(p.engine(), src)
+	key := choose(o.own, "own-", "") + keyOf(p.engine(), src)
 	for tries := 1; ; tries++ {
-		srv, err := bootOn(ctx, st, p, from, src, key, settings, own)
+		srv, err := bootOn(ctx, st, p, from, src, key, o)
 		// Another process may take the port between its choice and its use.
 		if err == nil || tries == 3 || !portTaken(err) {
 			return srv, err
@@ -97,7 +113,7 @@ func bootFrom(ctx context.Context, st state, p product, src source, settings []s
 	}
 }
 
-func bootOn(ctx context.Context, st state, p product, from origin, src source, key string, settings []string, own bool) (_ server, err error) {
+func bootOn(ctx context.Context, st state, p product, from origin, src source, key string, o order) (_ server, err error) {
 	inst, err := st.newInstance(key)
 	if err != nil {
 		return server{}, err
@@ -108,15 +124,25 @@ func bootOn(ctx context.Context, st state, p product, from origin, src source, k
 		}
 	}()
 	password := randomID()
-	h, err := from.host(ctx, inst, password, settings, own)
+	if o.tls != nil {
+		if err := o.tls.save(inst); err != nil {
+			return server{}, err
+		}
+	}
+	h, err := from.host(ctx, inst, password, o)
 	if err != nil {
 		return server{}, err
 	}
 	if err := h.start(ctx); err != nil {
 		return server{}, err
 	}
-	srv := server{product: p, source: src.kind, inst: inst, host: h, own: own}
+	srv := server{product: p, source: src.kind, inst: inst, host: h, own: o.own}
 	srv.record = record{DSN: p.private(h.address(), password), Source: from.String()}
+	if o.tls != nil {
+		if srv.record.DSN, err = p.secure(srv.record.DSN, inst, o.tls); err != nil {
+			return server{}, err
+		}
+	}
 	if srv.version, err = srv.await(ctx); err != nil {
 		return server{}, err
 	}
@@ -176,8 +202,8 @@ func findPrograms(p product, dir, version string) (origin, error) {
 
 func (i installed) String() string { return "programs in " + i.programs.dir }
 
-func (i installed) host(ctx context.Context, inst *instance, password string, settings []string, _ bool) (host, error) {
-	return newProcess(ctx, i.product, i.programs, inst, password, settings)
+func (i installed) host(ctx context.Context, inst *instance, password string, o order) (host, error) {
+	return newProcess(ctx, i.product, i.programs, inst, password, o)
 }
 
 func isProgram(path string) bool {

@@ -16,6 +16,7 @@ type options struct {
 	version    string
 	settings   []setting
 	extensions []string
+	tls        bool
 }
 
 type setting struct{ name, value string }
@@ -50,6 +51,14 @@ func Extension(name string) Option {
 func (o options) ofDatabase() error {
 	if o.version != "" {
 		return errors.New("the version is that of the server: pass Version to Start")
+	}
+	return o.onSharedServer()
+}
+
+// onSharedServer refuses what the server of several tests cannot have.
+func (o options) onSharedServer() error {
+	if o.tls {
+		return errors.New("a server with TLS belongs to one test: pass TLS to Start, and use the server's Database or Template.On")
 	}
 	return nil
 }

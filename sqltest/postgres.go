@@ -102,6 +102,20 @@ func (postgres) at(dsn, address string) (string, error) {
 	return u.String(), nil
 }
 
+// param returns the same DSN with these parameters.
+func (postgres) param(dsn string, params map[string]string) (string, error) {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return "", errors.New("not a PostgreSQL URL")
+	}
+	query := u.Query()
+	for name, value := range params {
+		query.Set(name, value)
+	}
+	u.RawQuery = query.Encode()
+	return u.String(), nil
+}
+
 func (postgres) userOf(dsn string) string {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {

@@ -73,6 +73,11 @@ type product interface {
 	// secret returns the content of f.secret for this root password.
 	secret(password string) string
 
+	// tls returns the settings for TLS with the files of a folder. Secure returns a DSN that uses it, and insecure ends that.
+	tls(dir string) []string
+	secure(dsn string, inst *instance, certs *certificates) (string, error)
+	insecure(inst *instance)
+
 	// stopSignal returns the signal for a clean shutdown that does not wait for clients.
 	stopSignal() string
 	// endSignal returns the signal that ends a server whose data is no longer needed.

@@ -11,8 +11,9 @@ import (
 // Server is a database server of one test, which may stop, kill and pause it. Its methods end the test with Fatalf if
 // they fail, so they must be called from the test's own goroutine. Each returns only after the operation has completed.
 type Server struct {
-	tb  TB
-	srv server
+	tb           TB
+	srv          server
+	certificates *certificates // nil without TLS
 
 	mu    sync.Mutex // guards the fields below
 	phase phase
@@ -29,7 +30,7 @@ const (
 )
 
 // Start starts a server for tb alone, from the same source as the shared one (if that is a DSN: from Docker or from
-// programs, and if neither works the test is skipped). Options are [Version] and [Setting], such as Setting("max_connections",
+// programs, and if neither works the test is skipped). Options are [Version], [TLS] and [Setting], such as Setting("max_connections",
 // "20"), which overrides one of this package. The server and its data are removed when tb ends.
 func Start(tb TB, e Engine, opts ...Option) *Server {
 	tb.Helper()
@@ -47,20 +48,28 @@ func Start(tb TB, e Engine, opts ...Option) *Server {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), pullTimeout+patiently)
 	defer cancel()
-	srv, err := boot(ctx, p, sources, o.serverSettings(), true)
+	want := order{settings: o.serverSettings(), own: true}
+	if o.tls {
+		var err error
+		if want.tls, err = newCertificates(dockerEndpoint(ctx)); err != nil {
+			tb.Fatalf("sqltest: certificates: %v", err)
+		}
+	}
+	srv, err := boot(ctx, p, sources, want)
 	switch {
 	case err != nil && errSources != nil:
 		tb.Skipf("sqltest: %v; and %v", errSources, err)
 	case err != nil:
 		giveUp(tb, p, err)
 	}
-	s := &Server{tb: tb, srv: srv, phase: isRunningPhase}
+	s := &Server{tb: tb, srv: srv, certificates: want.tls, phase: isRunningPhase}
 	tb.Cleanup(func() {
 		tb.Helper()
 		if keep(tb) {
 			srv.keep(tb, srv.record.DSN)
 			return
 		}
+		p.insecure(srv.inst)
 		if err := srv.inst.end(); err != nil {
 			tb.Logf("sqltest: end %s: %v", srv, err)
 		}

@@ -17,6 +17,9 @@ func onSharedServer(tb TB, e Engine, t *Template, opts []Option) *Database {
 	ctx, cancel := context.WithTimeout(context.Background(), pullTimeout+patiently)
 	defer cancel()
 	o := optionsOf(opts)
+	if err := o.onSharedServer(); err != nil {
+		tb.Fatalf("sqltest: %v", err)
+	}
 	srv, err := sharedServer(ctx, p, o.version)
 	if err != nil {
 		giveUp(tb, p, err)
@@ -62,7 +65,7 @@ func sharedServer(ctx context.Context, p product, version string) (server, error
 			}
 		}
 	}
-	return boot(ctx, p, sources, nil, false)
+	return boot(ctx, p, sources, order{})
 }
 
 // namedServer connects to a running server that the environment names.

@@ -24,8 +24,8 @@ func SQLite(tb TB, opts ...Option) *Database {
 func sqliteFile(tb TB, t *Template, opts []Option) *Database {
 	tb.Helper()
 	o := optionsOf(opts)
-	if o.version != "" || len(o.extensions) > 0 {
-		tb.Fatalf("sqltest: SQLite has the version of its driver and no extensions: leave out Version and Extension")
+	if o.version != "" || len(o.extensions) > 0 || o.tls {
+		tb.Fatalf("sqltest: SQLite has the version of its driver, no extensions and no TLS: leave out Version, Extension and TLS")
 	}
 	if os.Getenv("SQLTEST_SQLITE") == "skip" {
 		tb.Skipf("sqltest: SQLTEST_SQLITE=skip: not tested on SQLite")

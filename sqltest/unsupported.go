@@ -23,7 +23,7 @@ func awaitExit(context.Context, *exec.Cmd) error { return errUnsupported }
 // process is a server that runs as a program on this machine.
 type process struct{}
 
-func newProcess(context.Context, product, programs, *instance, string, []string) (*process, error) {
+func newProcess(context.Context, product, programs, *instance, string, order) (*process, error) {
 	return nil, errUnsupported
 }
 
