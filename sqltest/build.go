@@ -26,6 +26,19 @@ type blueprint struct {
 	resettable bool // reset can make a used copy like new
 }
 
+// object is one thing in a MySQL or MariaDB database, with what makes it again. Two objects are equal if they are alike.
+type object struct {
+	Kind, Name string
+	DDL        string
+	Mode       string // the sql_mode, and the next two, of the session that has made it
+	Client     string
+	Collation  string
+	Zone       string // the time zone of an event
+	Columns    string // of a table: those that are not generated
+	Rows       int    // of a table
+	Data       string // of a table: a hash of its rows
+}
+
 // copier makes and copies template databases on one kind of server.
 //
 // The lock that keeps two processes from making the same template is the server's own, on a session of its own. The locks
@@ -65,13 +78,6 @@ type copier interface {
 	lockOfBuilding(ctx context.Context, conn *sql.Conn, database string) (lock string, ok bool)
 }
 
-func copierOf(p product) copier {
-	if p.engine() == EnginePostgres {
-		return postgresCopier{}
-	}
-	return mysqlCopier{mysqlLike{p.engine() == EngineMariaDB}}
-}
-
 // built has the blueprints that this process knows, by the server's DSN and the template's name.
 var built memo[blueprint]
 
@@ -98,7 +104,7 @@ func (s server) findOrBuild(ctx context.Context, t *Template, name string) (blue
 		return blueprint{}, err
 	}
 	defer done()
-	c := copierOf(s.product)
+	c := s.product.copier()
 	if t == nil {
 		return c.empty(ctx, db)
 	}

@@ -154,14 +154,6 @@ func (c *container) exec(ctx context.Context, input io.Reader, command ...string
 	return err
 }
 
-func (postgres) now(ctx context.Context, db *sql.DB) (time.Time, error) {
-	return nowBy(ctx, db, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
-}
-
-func (mysqlLike) now(ctx context.Context, db *sql.DB) (time.Time, error) {
-	return nowBy(ctx, db, "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))")
-}
-
 func nowBy(ctx context.Context, db *sql.DB, query string) (time.Time, error) {
 	var us int64
 	err := db.QueryRowContext(ctx, query).Scan(&us)

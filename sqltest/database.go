@@ -57,7 +57,7 @@ func (s server) make(t *Template, b blueprint) (name string, err error) {
 	if err := s.announced(ctx); err != nil {
 		return "", err
 	}
-	c := copierOf(s.product)
+	c := s.product.copier()
 	err = c.create(ctx, admin, exact, name)
 	if err != nil && b.name != "" {
 		if _, errFind := c.find(ctx, admin, b.name); errors.Is(errFind, sql.ErrNoRows) { // somebody has dropped the template

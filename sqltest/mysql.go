@@ -1,3 +1,5 @@
+//go:build !sqltest_no_mysql
+
 package sqltest
 
 import (
@@ -13,13 +15,6 @@ import (
 
 // mysqlLike is MySQL or MariaDB.
 type mysqlLike struct{ isMaria bool }
-
-func choose[T any](first bool, a, b T) T {
-	if first {
-		return a
-	}
-	return b
-}
 
 func (m mysqlLike) engine() Engine   { return choose(m.isMaria, EngineMariaDB, EngineMySQL) }
 func (m mysqlLike) title() string    { return choose(m.isMaria, "MariaDB", "MySQL") }
@@ -215,3 +210,7 @@ func (mysqlLike) secret(password string) string {
 	}
 	return sql.String()
 }
+
+func newMySQL(isMaria bool) product { return mysqlLike{isMaria} }
+
+func (m mysqlLike) copier() copier { return mysqlCopier{m} }

@@ -157,41 +157,7 @@ func (o options) furnish(ctx context.Context, p product, db *sql.DB, name string
 	return nil
 }
 
-func (postgres) with(dsn string, _ setting) (string, error) { return dsn, nil }
-
-func (postgres) set(ctx context.Context, db *sql.DB, name string, s setting) error {
-	var parts []string
-	for part := range strings.SplitSeq(s.name, ".") {
-		parts = append(parts, identifier(part))
-	}
-	_, err := db.ExecContext(ctx, "ALTER DATABASE "+name+" SET "+strings.Join(parts, ".")+" = "+literal(s.value))
-	return err
-}
-
-func (postgres) extend(ctx context.Context, db *sql.DB, extension string) error {
-	_, err := db.ExecContext(ctx, "CREATE EXTENSION IF NOT EXISTS "+identifier(extension)+" CASCADE")
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%w (if it is not installed, name an image that has it: SQLTEST_POSTGRES=docker:IMAGE)", err)
-}
-
 func identifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 func literal(text string) string    { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 var number = regexp.MustCompile(`^-?[0-9.]+$`)
-
-// with lets the driver set the variable in each session.
-func (mysqlLike) with(dsn string, s setting) (string, error) {
-	value := s.value
-	if !number.MatchString(value) {
-		value = literal(value)
-	}
-	return withParam(dsn, s.name, value)
-}
-
-func (mysqlLike) set(context.Context, *sql.DB, string, setting) error { return nil }
-
-func (mysqlLike) extend(context.Context, *sql.DB, string) error {
-	return errors.New("only PostgreSQL has extensions")
-}

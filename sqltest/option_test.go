@@ -130,7 +130,7 @@ func TestAnExtensionIsMade(t *testing.T) {
 		tb := newFakeTB(t.Name())
 		tb.run(func() { engines[engine](tb, sqltest.Extension("no such")) })
 		tb.end()
-		if !strings.Contains(tb.fatal, part) {
+		if tb.skipped == "" && !strings.Contains(tb.fatal, part) {
 			t.Errorf("%s: failed with %q", engine, tb.fatal)
 		}
 	}

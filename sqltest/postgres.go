@@ -1,3 +1,5 @@
+//go:build !sqltest_no_postgres
+
 package sqltest
 
 import (
@@ -251,3 +253,7 @@ func (postgres) serve(p programs, f folder, port string) []string {
 }
 
 func (postgres) secret(password string) string { return password + "\n" }
+
+func newPostgres() product { return postgres{} }
+
+func (postgres) copier() copier { return postgresCopier{} }

@@ -78,6 +78,9 @@ type product interface {
 	secure(dsn string, inst *instance, certs *certificates) (string, error)
 	insecure(inst *instance)
 
+	// copier makes and copies templates.
+	copier() copier
+
 	// stopSignal returns the signal for a clean shutdown that does not wait for clients.
 	stopSignal() string
 	// endSignal returns the signal that ends a server whose data is no longer needed.
@@ -98,16 +101,32 @@ type folder struct {
 	secret string // a file that only the server's user can read
 }
 
-func productOf(e Engine) (product, bool) {
+// productOf returns the product of an engine, unless it is SQLite or left out of this binary.
+func productOf(e Engine) (p product, ok bool) {
 	switch e {
 	case EnginePostgres:
-		return postgres{}, true
-	case EngineMySQL:
-		return mysqlLike{isMaria: false}, true
-	case EngineMariaDB:
-		return mysqlLike{isMaria: true}, true
+		p = newPostgres()
+	case EngineMySQL, EngineMariaDB:
+		p = newMySQL(e == EngineMariaDB)
 	case EngineSQLite: // it has no server
-		return nil, false
 	}
-	return nil, false
+	return p, p != nil
+}
+
+// withoutError means that an engine was left out of this binary by a build tag.
+type withoutError Engine
+
+func (e withoutError) Error() string {
+	tag := "sqltest_no_" + string(e)
+	if Engine(e) == EngineMariaDB {
+		tag = "sqltest_no_mysql"
+	}
+	return "this test binary has no " + string(e) + ": build it without the tag " + tag
+}
+
+func choose[T any](first bool, a, b T) T {
+	if first {
+		return a
+	}
+	return b
 }

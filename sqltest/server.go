@@ -35,8 +35,10 @@ const (
 func Start(tb TB, e Engine, opts ...Option) *Server {
 	tb.Helper()
 	p, ok := productOf(e)
-	if !ok {
+	if e == EngineSQLite {
 		tb.Fatalf("sqltest: %s is not a server to be started", e)
+	} else if !ok {
+		tb.Fatalf("sqltest: %v", withoutError(e))
 	}
 	o := optionsOf(opts)
 	if err := o.ofServer(); err != nil {

@@ -13,7 +13,10 @@ import (
 // onSharedServer gives tb a database of a template, or an empty one, on the server that all tests of this run share.
 func onSharedServer(tb TB, e Engine, t *Template, opts []Option) *Database {
 	tb.Helper()
-	p, _ := productOf(e)
+	p, ok := productOf(e)
+	if !ok {
+		tb.Fatalf("sqltest: %v", withoutError(e))
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), pullTimeout+patiently)
 	defer cancel()
 	o := optionsOf(opts)

@@ -1,3 +1,5 @@
+//go:build !sqltest_no_sqlite
+
 package sqltest
 
 import (
@@ -11,14 +13,6 @@ import (
 	"github.com/jmoiron/sqlx"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
-
-// SQLite gives tb a new, empty SQLite database in a file of its own, opened with the driver "sqlite"
-// (modernc.org/sqlite), in WAL mode and with a busy timeout of 5 seconds. The file is removed when the test ends, or
-// kept if the test failed and SQLTEST_KEEP is set. The option is [Setting], for a pragma.
-func SQLite(tb TB, opts ...Option) *Database {
-	tb.Helper()
-	return sqliteFile(tb, nil, opts)
-}
 
 // sqliteFile gives tb a file with a copy of a template, or an empty one.
 func sqliteFile(tb TB, t *Template, opts []Option) *Database {

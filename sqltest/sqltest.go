@@ -65,3 +65,11 @@ func MariaDB(tb TB, opts ...Option) *Database {
 	tb.Helper()
 	return onSharedServer(tb, EngineMariaDB, nil, opts)
 }
+
+// SQLite gives tb a new, empty SQLite database in a file of its own, opened with the driver "sqlite"
+// (modernc.org/sqlite), in WAL mode and with a busy timeout of 5 seconds. The file is removed when the test ends, or
+// kept if the test failed and SQLTEST_KEEP is set. The option is [Setting], for a pragma.
+func SQLite(tb TB, opts ...Option) *Database {
+	tb.Helper()
+	return sqliteFile(tb, nil, opts)
+}

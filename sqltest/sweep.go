@@ -34,6 +34,9 @@ func (s server) newName() string {
 	return fmt.Sprintf("%s_%s_%s_%d", first, strconv.FormatInt(time.Now().Unix(), 36), ownMark, serial.Add(1))
 }
 
+// trialSuffix is that of the copy with which MySQL and MariaDB try a template.
+const trialSuffix = "_trial"
+
 var (
 	testName     = regexp.MustCompile(`^sqltest_[0-9a-z]+_([0-9a-z]{10})_[0-9]+$`)
 	templateName = regexp.MustCompile(`^(sqltest_template_[0-9a-f]{20})(` + trialSuffix + `)?$`)
@@ -62,7 +65,7 @@ func (s server) announce(ctx context.Context) (p presence, err error) {
 	if p.conn, err = p.pool.Conn(ctx); err != nil {
 		return p, err
 	}
-	c := copierOf(s.product)
+	c := s.product.copier()
 	if err := c.stay(ctx, p.conn); err != nil {
 		return p, err
 	}

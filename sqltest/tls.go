@@ -4,18 +4,13 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"math/big"
 	"net"
-	"path"
-	"path/filepath"
 	"time"
-
-	"github.com/go-sql-driver/mysql"
 )
 
 // TLS gives a server of a test's own a certificate, for [Start]. The DSN of its databases has TLS on, and its driver checks the
@@ -113,35 +108,3 @@ func (c *container) secure(certs *certificates) error {
 		"SQLTEST_TLS="+containerTLS, "SQLTEST_TLS_CA="+certs.ca, "SQLTEST_TLS_CERT="+certs.cert, "SQLTEST_TLS_KEY="+certs.key)
 	return nil
 }
-
-func (postgres) tls(dir string) []string {
-	return []string{"ssl=on", "ssl_cert_file=" + path.Join(dir, certFile), "ssl_key_file=" + path.Join(dir, keyFile)}
-}
-
-func (mysqlLike) tls(dir string) []string {
-	return []string{"ssl-ca=" + path.Join(dir, caFile), "ssl-cert=" + path.Join(dir, certFile), "ssl-key=" + path.Join(dir, keyFile)}
-}
-
-func (p postgres) secure(dsn string, inst *instance, _ *certificates) (string, error) {
-	return p.param(dsn, map[string]string{"sslmode": "verify-full", "sslrootcert": inst.file(caFile)})
-}
-
-// secure registers a configuration for the driver, which cannot name a file in a DSN.
-func (mysqlLike) secure(dsn string, inst *instance, certs *certificates) (string, error) {
-	config, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		return "", err
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM([]byte(certs.ca)) {
-		return "", errors.New("the authority's certificate cannot be read")
-	}
-	config.TLSConfig = "sqltest-" + filepath.Base(inst.dir)
-	return config.FormatDSN(), mysql.RegisterTLSConfig(config.TLSConfig, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
-}
-
-// insecure forgets that configuration.
-func (mysqlLike) insecure(inst *instance) {
-	mysql.DeregisterTLSConfig("sqltest-" + filepath.Base(inst.dir))
-}
-func (postgres) insecure(*instance) {}

@@ -5,9 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"regexp"
-	"strings"
 
 	"github.com/jmoiron/sqlx"
 )
@@ -80,10 +78,6 @@ func (db *Database) newUser() string {
 
 var userName = regexp.MustCompile(`^sqltest_([0-9a-z]{10})_u[0-9]+$`)
 
-func (postgres) makeUser(ctx context.Context, db *sql.DB, name, password string, grants []string) error {
-	return grant(ctx, db, "CREATE ROLE "+name+" LOGIN PASSWORD "+literal(password), name, grants)
-}
-
 func grant(ctx context.Context, db *sql.DB, create, name string, grants []string) error {
 	if _, err := db.ExecContext(ctx, create); err != nil {
 		return err
@@ -94,49 +88,4 @@ func grant(ctx context.Context, db *sql.DB, create, name string, grants []string
 		}
 	}
 	return nil
-}
-
-// dropUser also drops what the user owns and was granted in the database of db.
-func (postgres) dropUser(ctx context.Context, db *sql.DB, name string) error {
-	var is bool
-	err := db.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)", name).Scan(&is)
-	if err != nil || !is {
-		return err
-	}
-	_, err = db.ExecContext(ctx, "DROP OWNED BY "+name+"; DROP ROLE "+name)
-	return err
-}
-
-func (postgres) users(ctx context.Context, db querier) ([]string, error) {
-	return namesOf(ctx, db, `SELECT rolname FROM pg_roles WHERE rolname LIKE 'sqltest\_%'`)
-}
-
-func (postgres) as(dsn, user, password string) (string, error) {
-	if !strings.Contains(dsn, "://") {
-		return dsn + " user=" + user + " password=" + password, nil // the last of two settings wins
-	}
-	u, err := url.Parse(dsn)
-	if err != nil {
-		return "", errors.New("not a PostgreSQL URL")
-	}
-	u.User = url.UserPassword(user, password)
-	query := u.Query()
-	query.Del("user")
-	query.Del("password")
-	u.RawQuery = query.Encode()
-	return u.String(), nil
-}
-
-func (mysqlLike) makeUser(ctx context.Context, db *sql.DB, name, password string, grants []string) error {
-	account := name + "@'%'"
-	return grant(ctx, db, "CREATE USER "+account+" IDENTIFIED BY "+literal(password), account, grants)
-}
-
-func (mysqlLike) dropUser(ctx context.Context, db *sql.DB, name string) error {
-	_, err := db.ExecContext(ctx, "DROP USER IF EXISTS "+name+"@'%'")
-	return err
-}
-
-func (mysqlLike) users(ctx context.Context, db querier) ([]string, error) {
-	return namesOf(ctx, db, `SELECT User FROM mysql.user WHERE User LIKE 'sqltest\_%'`)
 }
