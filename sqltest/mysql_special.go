@@ -70,3 +70,7 @@ func (mysqlLike) secure(dsn string, inst *instance, certs *certificates) (string
 func (mysqlLike) insecure(inst *instance) {
 	mysql.DeregisterTLSConfig("sqltest-" + filepath.Base(inst.dir))
 }
+
+func (mysqlLike) pooled(string, string, bool) (entry, through string, err error) {
+	return "", "", errors.New("PgBouncer is for PostgreSQL")
+}

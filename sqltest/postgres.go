@@ -29,7 +29,7 @@ func (postgres) example() string  { return "postgres://user:password@host:5432/p
 func (postgres) image() string    { return "postgres:17" }
 func (postgres) port() string     { return "5432" }
 func (postgres) driver() string   { return "pgx" }
-func (postgres) user() string     { return "postgres" }
+func (postgres) user() string     { return postgresUser }
 
 // stopSignal returns INT, a fast shutdown (TERM would wait for every client to leave). endSignal returns QUIT, an
 // immediate shutdown.
@@ -106,6 +106,12 @@ func (postgres) at(dsn, address string) (string, error) {
 
 // param returns the same DSN with these parameters.
 func (postgres) param(dsn string, params map[string]string) (string, error) {
+	if !strings.Contains(dsn, "://") {
+		for name, value := range params {
+			dsn += " " + name + "=" + value // the last of two settings wins
+		}
+		return dsn, nil
+	}
 	u, err := url.Parse(dsn)
 	if err != nil {
 		return "", errors.New("not a PostgreSQL URL")

@@ -11,6 +11,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 func (postgres) with(dsn string, _ setting) (string, error) { return dsn, nil }
@@ -80,3 +82,21 @@ func (p postgres) secure(dsn string, inst *instance, _ *certificates) (string, e
 }
 
 func (postgres) insecure(*instance) {}
+
+func (p postgres) pooled(dsn, address string, plain bool) (entry, through string, err error) {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return "", "", errors.New("not a PostgreSQL DSN")
+	}
+	entry = fmt.Sprintf("%s = host=%s port=%d dbname=%[1]s user=%[4]s password=%[5]s", config.Database, literal(config.Host), config.Port,
+		literal(config.User), literal(config.Password))
+	if through, err = p.at(dsn, address); err != nil {
+		return "", "", err
+	}
+	params := map[string]string{"sslmode": "disable"}
+	if plain {
+		params["default_query_exec_mode"] = "exec"
+	}
+	through, err = p.param(through, params)
+	return entry, through, err
+}

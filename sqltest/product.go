@@ -81,11 +81,18 @@ type product interface {
 	// copier makes and copies templates.
 	copier() copier
 
+	// pooled returns the entry of a PgBouncer's configuration for a DSN, and the DSN through it, without prepared statements
+	// if plain.
+	pooled(dsn, address string, plain bool) (entry, through string, err error)
+
 	// stopSignal returns the signal for a clean shutdown that does not wait for clients.
 	stopSignal() string
 	// endSignal returns the signal that ends a server whose data is no longer needed.
 	endSignal() string
 }
+
+// postgresUser is the user that the programs of PostgreSQL run as if this process is root.
+const postgresUser = "postgres"
 
 // programs are the programs of one installed server.
 type programs struct {
