@@ -27,11 +27,15 @@ check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit te
 .PHONY: test
 test: ## every test, with the race detector, on real servers; gets the servers it needs
 	./scripts/with-servers $(GO_TEST) $(ARGS) ./leasetable ./...
-	$(MAKE) test-adapters
+	$(MAKE) test-adapters test-recipes
 
 .PHONY: test-adapters
 test-adapters: ## the tests of the adapters for goose, migrate, gocron and cron, on the first servers that there are
 	./scripts/with-servers --first env CGO_ENABLED=0 go test -C adapter -count=1 -timeout 40m $(ARGS) $(ADAPTERS)
+
+.PHONY: test-recipes
+test-recipes: ## the recipes of docs/test-databases.md, with goose, migrate, atlas and gorm
+	./scripts/with-servers --first env CGO_ENABLED=0 go test -C sqltest/recipes -count=1 $(ARGS) .
 
 .PHONY: mutate
 mutate: ## takes out one condition after the other, and shows that a test turns red; NAMES="a b" for some

@@ -17,6 +17,9 @@
 // tests of different packages, which the go command runs as different processes. A test that stops, kills or pauses its
 // server, or steps its clock, starts one of its own with [Start]. [Network] has the faults of a network.
 //
+// A test may ask for a [Version] of the server, for an [Extension], and for a [Setting]. [Start] also has [TLS],
+// [Database.User] has users with few rights, and [Database.PgBouncer] has a pooler in between.
+//
 // # How long a test waits
 //
 // While tests use databases of one kind, the next ones are made ahead, up to four in each process, and those of tests that
@@ -61,6 +64,9 @@
 //	SQLTEST_KEEP=1     the database of a failed test is kept, and its DSN logged
 //
 // A password in such a DSN appears in [Database].DSN only, never in failures or logs.
+//
+// The build tags sqltest_no_postgres, sqltest_no_mysql (also for MariaDB) and sqltest_no_sqlite leave a driver out of the test
+// binary. Tests of that engine then fail.
 //
 // The servers are tuned for tests: they accept 300 connections and do not wait for the disk, so their data survives a
 // crash of the server but not of the machine.
