@@ -24,6 +24,7 @@ type order struct {
 	settings []string      // server options
 	own      bool          // it belongs to one test
 	tls      *certificates // nil without TLS
+	primary  *primary      // what a standby follows; nil for other servers
 }
 
 // options returns the server options of p. The files for TLS are in a folder.
@@ -40,7 +41,8 @@ type host interface {
 	start(ctx context.Context) error // also after stop or kill
 	running(ctx context.Context) error
 	address() string
-	log() string // its last lines
+	inside(ctx context.Context) (string, error) // the address that other servers of the same source see
+	log() string                                // its last lines
 	stop(ctx context.Context) error
 	kill(ctx context.Context) error
 	pause(ctx context.Context) error
@@ -54,6 +56,7 @@ type host interface {
 type server struct {
 	product product
 	source  kind
+	from    source
 	record  record
 	version string    // "PostgreSQL 17.6"
 	inst    *instance // nil for a server that sqltest did not start
@@ -124,6 +127,9 @@ func bootOn(ctx context.Context, st state, p product, from origin, src source, k
 		}
 	}()
 	password := randomID()
+	if o.primary != nil {
+		password = o.primary.password
+	}
 	if o.tls != nil {
 		if err := o.tls.save(inst); err != nil {
 			return server{}, err
@@ -136,7 +142,7 @@ func bootOn(ctx context.Context, st state, p product, from origin, src source, k
 	if err := h.start(ctx); err != nil {
 		return server{}, err
 	}
-	srv := server{product: p, source: src.kind, inst: inst, host: h, own: o.own}
+	srv := server{product: p, source: src.kind, from: src, inst: inst, host: h, own: o.own}
 	srv.record = record{DSN: p.private(h.address(), password), Source: from.String()}
 	if o.tls != nil {
 		if srv.record.DSN, err = p.secure(srv.record.DSN, inst, o.tls); err != nil {

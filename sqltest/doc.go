@@ -18,7 +18,8 @@
 // server, or steps its clock, starts one of its own with [Start]. [Network] has the faults of a network.
 //
 // A test may ask for a [Version] of the server, for an [Extension], and for a [Setting]. [Start] also has [TLS],
-// [Database.User] has users with few rights, and [Database.PgBouncer] has a pooler in between.
+// [Database.User] has users with few rights, [Database.PgBouncer] has a pooler in between, and
+// [Server.Standby] has a standby.
 //
 // # How long a test waits
 //

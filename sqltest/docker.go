@@ -183,6 +183,11 @@ func (i image) host(ctx context.Context, inst *instance, password string, o orde
 			return nil, err
 		}
 	}
+	if o.primary != nil {
+		if err := c.follow(o.primary); err != nil {
+			return nil, err
+		}
+	}
 	return c, errors.Join(
 		inst.write("container", c.run.Name),
 		inst.write("docker-host", i.endpoint),

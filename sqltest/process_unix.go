@@ -67,7 +67,12 @@ func newProcess(ctx context.Context, p product, progs programs, inst *instance, 
 		return nil, err
 	}
 	args := p.initialize(progs, f)
+	if o.primary != nil {
+		s.env = []string{"PGPASSWORD=" + o.primary.password}
+		args = s.copyOf(o.primary)
+	}
 	cmd, err := s.launch(args)
+	s.env = nil
 	if err != nil {
 		return nil, err
 	}

@@ -11,9 +11,9 @@ import (
 // Server is a database server of one test, which may stop, kill and pause it. Its methods end the test with Fatalf if
 // they fail, so they must be called from the test's own goroutine. Each returns only after the operation has completed.
 type Server struct {
-	tb           TB
-	srv          server
-	certificates *certificates // nil without TLS
+	tb    TB
+	srv   server
+	order order
 
 	mu    sync.Mutex // guards the fields below
 	phase phase
@@ -64,14 +64,22 @@ func Start(tb TB, e Engine, opts ...Option) *Server {
 	case err != nil:
 		giveUp(tb, p, err)
 	}
-	s := &Server{tb: tb, srv: srv, certificates: want.tls, phase: isRunningPhase}
+	return newServer(tb, srv, want)
+}
+
+// newServer makes a server end with tb.
+func newServer(tb TB, srv server, o order) *Server {
+	tb.Helper()
+	s := &Server{tb: tb, srv: srv, order: o, phase: isRunningPhase}
 	tb.Cleanup(func() {
 		tb.Helper()
 		if keep(tb) {
 			srv.keep(tb, srv.record.DSN)
 			return
 		}
-		p.insecure(srv.inst)
+		if o.primary == nil {
+			srv.product.insecure(srv.inst)
+		}
 		if err := srv.inst.end(); err != nil {
 			tb.Logf("sqltest: end %s: %v", srv, err)
 		}

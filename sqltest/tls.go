@@ -24,7 +24,7 @@ func TLS() Option {
 
 // CA returns the file with the certificate, in PEM, of the authority that has signed the server's. It is empty without TLS.
 func (s *Server) CA() string {
-	if s.certificates == nil {
+	if s.order.tls == nil {
 		return ""
 	}
 	return s.srv.inst.file(caFile)

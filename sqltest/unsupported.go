@@ -30,14 +30,15 @@ func newProcess(context.Context, product, programs, *instance, string, order) (*
 	return nil, errUnsupported
 }
 
-func (*process) start(context.Context) error   { return errUnsupported }
-func (*process) running(context.Context) error { return errUnsupported }
-func (*process) stop(context.Context) error    { return errUnsupported }
-func (*process) kill(context.Context) error    { return errUnsupported }
-func (*process) pause(context.Context) error   { return errUnsupported }
-func (*process) resume(context.Context) error  { return errUnsupported }
-func (*process) address() string               { return "" }
-func (*process) log() string                   { return "" }
+func (*process) start(context.Context) error            { return errUnsupported }
+func (*process) running(context.Context) error          { return errUnsupported }
+func (*process) stop(context.Context) error             { return errUnsupported }
+func (*process) kill(context.Context) error             { return errUnsupported }
+func (*process) pause(context.Context) error            { return errUnsupported }
+func (*process) resume(context.Context) error           { return errUnsupported }
+func (*process) inside(context.Context) (string, error) { return "", errUnsupported }
+func (*process) address() string                        { return "" }
+func (*process) log() string                            { return "" }
 
 func (*process) preloadClock(context.Context, string, []byte) error { return errUnsupported }
 func (*process) setClock(context.Context, []byte) error             { return errUnsupported }
