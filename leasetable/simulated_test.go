@@ -22,6 +22,7 @@ var errCut = &sqllock.OpError{Op: "answer", Err: errors.New("the connection brok
 type scripted struct {
 	*memory.Store
 	release func(ctx context.Context, req *store.Request) (store.Result, error)
+	again   func(ctx context.Context, req *store.Request) (store.Result, error)
 	renew   func(ctx context.Context, id []byte) (bool, int64, error)
 	handOff func(ctx context.Context, h store.Held, metadata []byte) (int64, bool, error)
 }
@@ -31,6 +32,13 @@ func (s *scripted) Release(ctx context.Context, req *store.Request) (store.Resul
 		return s.release(ctx, req)
 	}
 	return s.Store.Release(ctx, req)
+}
+
+func (s *scripted) ReleasePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
+	if s.again != nil {
+		return s.again(ctx, req)
+	}
+	return s.Store.ReleasePatiently(ctx, req)
 }
 
 func (s *scripted) Renew(ctx context.Context, id []byte) (bool, int64, error) {
@@ -83,6 +91,34 @@ func TestAReleaseThatIsConfirmedAfterItsDeadlineIsNotALostLock(t *testing.T) {
 		if err := lock.Release(t.Context()); !errors.Is(err, sqllock.ErrExpired) || errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("the release says: %v", err)
 		}
+	})
+}
+
+// The first attempt frees the name, and its answer is lost, as are all that follow. Meanwhile a verification finds that
+// the name is not held any more: not because somebody took it, but because of this release.
+func TestAReleaseThatAVerificationHasSeenIsDone(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		s := &scripted{Store: server.Store()}
+		lock := take(t, keep(t, s), "x")
+		s.release = func(ctx context.Context, req *store.Request) (store.Result, error) {
+			_, err := s.Store.Release(ctx, req)
+			return store.Result{}, errors.Join(errCut, err)
+		}
+		s.again = func(context.Context, *store.Request) (store.Result, error) {
+			pass(time.Second) // renewals go on
+			return store.Result{}, errCut
+		}
+		s.renew = func(ctx context.Context, id []byte) (bool, int64, error) {
+			renewed, changes, err := s.Store.Renew(ctx, id)
+			return renewed, changes + 1, err // a name of the lease was freed by force, it seems
+		}
+		if err := lock.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		release(t, take(t, keep(t, server.Store()), "x"))
 	})
 }
 

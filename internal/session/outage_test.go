@@ -169,3 +169,42 @@ func TestAWaitInTroubleEndsWithItsLocker(t *testing.T) {
 		})
 	}
 }
+
+// A long wait costs the connection that waits. The other one, on which the lock was tried for, is closed after five seconds
+// without use, and a later caller gets another one.
+func TestALongWaitCostsOneConnection(t *testing.T) {
+	t.Parallel()
+	for _, w := range ways() {
+		onBoth(t, func(t *testing.T, s *server) {
+			holder, waiter := s.newLocker(t), s.newLocker(t)
+			lock, err := holder.TryAcquire(t.Context(), session.Want[string]{Name: "x", Key: "x"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := s.living()
+			got := acquiring(t.Context(), waiter, w)
+			pass(3 * time.Second)
+			if n := s.living() - before; n != 2 {
+				t.Errorf("a wait has %d connections at first; want 2", n)
+			}
+			pass(7 * time.Second)
+			if n := s.living() - before; n != 1 {
+				t.Errorf("a long wait has %d connections; want 1", n)
+			}
+			other, err := waiter.TryAcquire(t.Context(), session.Want[string]{Name: "y", Key: "y"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Minute)
+			if err := other.Context().Err(); err != nil {
+				t.Errorf("a lock that is held was ended: %v", context.Cause(other.Context()))
+			}
+			if err := errors.Join(lock.Release(t.Context()), other.Release(t.Context())); err != nil {
+				t.Error(err)
+			}
+			if r := <-got; r.err != nil {
+				t.Error(r.err)
+			}
+		})
+	}
+}

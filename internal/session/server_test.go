@@ -125,6 +125,18 @@ func (s *server) opened() []time.Time {
 	return slices.Clone(s.opens)
 }
 
+// living returns how many sessions have not ended.
+func (s *server) living() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.conns {
+		if !c.over {
+			n++
+		}
+	}
+	return n
+}
+
 // statements returns the statements of a kind that were sent.
 func (s *server) statements(kind string) []statement {
 	s.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// ErrNoSession is the error of OpenSession behind a pooler, or with a driver other than pgx.
-var ErrNoSession = errors.New("a pooler, or a driver other than pgx, is in between")
+// errNoSession is the error of OpenSession behind a pooler, or with a driver other than pgx.
+var errNoSession = errors.New("a pooler, or a driver other than pgx, is in between")
 
 // Session is a connection whose server session has a state. No pool has it, and nothing is prepared on it. One
 // goroutine at a time uses it.
@@ -41,12 +42,12 @@ func (p Pools) settleSession(ctx context.Context, dc driver.Conn, idle time.Dura
 	switch p.Work.dialect {
 	case schema.Postgres:
 		if direct, err := isDirect(ctx, dc); err != nil || !direct {
-			return errors.Join(err, ErrNoSession)
+			return errors.Join(err, errNoSession)
 		}
 		// PostgreSQL 12 and 13 have no such setting.
 		texts = []string{fmt.Sprintf("SELECT set_config(name, '%d', false) FROM pg_settings WHERE name = 'idle_session_timeout'", idle.Milliseconds())}
 	case schema.MySQL:
-		texts = append(settings[schema.MySQL], fmt.Sprintf("SET SESSION wait_timeout = %d", int(idle.Seconds())))
+		texts = slices.Concat(settings[schema.MySQL], []string{fmt.Sprintf("SET SESSION wait_timeout = %d", int(idle.Seconds()))})
 	}
 	for _, text := range texts {
 		if err := execOn(ctx, dc, text); err != nil {

@@ -11,52 +11,62 @@ import (
 // turnTime is for how long a process may hand a name off in memory while another process waits for it (I25).
 const turnTime = 25 * time.Millisecond
 
-// YieldTo makes this process leave a name to others for a while: they wait for it, and this process had it just now. It
-// then waits for its turn or, where there are no turns, until the others have polled (I25).
-func (k *Keeper) YieldTo(name string) {
-	d := backoff.Last + backoff.Last/2
-	if k.Store.HasTurns() {
-		d = time.Second
-	}
-	k.Yields.add(name, d)
-}
+const (
+	yieldRest  = backoff.Last + backoff.Last/2 // more than others pause between two polls
+	yieldQueue = time.Second
+)
 
-// yields says which names this process yields to others, and until when.
+// YieldTo makes this process leave a name to others for a moment: the row says that they wait for it, and this process
+// had it just now. They may poll, or be about to stand in the server's queue. Then this process goes to the queue first
+// (I25).
+func (k *Keeper) YieldTo(name string) { k.Yields.add(name, yieldRest) }
+
+// QueueFor makes this process go to the server's queue first when it wants the name again: others stand there, and this
+// process had the name just now (I25).
+func (k *Keeper) QueueFor(name string) { k.Yields.add(name, 0) }
+
+// yields says which names this process yields to others.
 type yields struct {
-	mu    sync.Mutex
-	until map[string]time.Time // guarded by mu
+	mu sync.Mutex
+	of map[string]yield // guarded by mu
 }
 
-// add makes this process yield a name for d, after it released the name and another process waits for it.
-func (m *yields) add(name string, d time.Duration) {
+// yield says until when this process leaves a name alone, and until when it goes to the server's queue first.
+type yield struct{ rest, queue time.Time }
+
+// add makes this process yield a name, which it has released.
+func (m *yields) add(name string, rest time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	if len(m.until) > 100 {
-		for other, until := range m.until {
-			if now.After(until) {
-				delete(m.until, other)
+	if len(m.of) > 100 {
+		for other, y := range m.of {
+			if now.After(y.queue) {
+				delete(m.of, other)
 			}
 		}
 	}
-	if m.until == nil {
-		m.until = make(map[string]time.Time)
+	if m.of == nil {
+		m.of = make(map[string]yield)
 	}
-	m.until[name] = now.Add(d)
+	y := m.of[name]
+	if until := now.Add(rest); until.After(y.rest) {
+		y.rest = until
+	}
+	y.queue = now.Add(yieldQueue)
+	m.of[name] = y
 }
 
 // Wait returns when others have had their chance at the name, or ctx ends (I25). It reports whether this process has to
-// yield. Where there are turns, the turn is that chance.
+// yield: to look at the row before it claims the name or, where there are turns, to stand in the server's queue.
 func (m *yields) Wait(ctx context.Context, name string, turns bool) (yields bool, err error) {
 	m.mu.Lock()
-	until, found := m.until[name]
-	delete(m.until, name)
+	y, found := m.of[name]
+	delete(m.of, name)
 	m.mu.Unlock()
-	switch {
-	case !found, !time.Now().Before(until):
-		return found && !turns, nil
-	case turns:
-		return true, nil
+	yields = found && (!turns || time.Now().Before(y.queue))
+	if rest := time.Until(y.rest); found && rest > 0 {
+		return yields, backoff.Sleep(ctx, rest)
 	}
-	return true, backoff.Sleep(ctx, time.Until(until))
+	return yields, nil
 }

@@ -42,7 +42,7 @@ func New(c driver.Connector, d schema.Dialect, t schema.Tables, o Options) (*Dat
 	if err != nil {
 		return nil, err
 	}
-	db := &database{Pools: conn.Open(c, d, o.Most), dialect: d, Tables: t.Rewrite(d, "sqllock_lock"), Texts: texts, rowWaits: newRowWaitLimiter(mayWaitForRows(o.Most)), durable: o.Durable}
+	db := &database{Pools: conn.Open(c, d, o.Most), dialect: d, locks: t.Rewrite(d, "sqllock_lock"), Texts: texts, rowWaits: newRowWaitLimiter(mayWaitForRows(o.Most)), durable: o.Durable}
 	return &Database{db, reads{db}, leases{db}, singles{db}, holds{db}, permits{db}, waits{db}, &batches{database: db}}, nil
 }
 
@@ -50,7 +50,7 @@ func New(c driver.Connector, d schema.Dialect, t schema.Tables, o Options) (*Dat
 type database struct {
 	conn.Pools
 	dialect  schema.Dialect
-	Tables   string // the name of the table of locks
+	locks    string // the name of the table of locks
 	Texts    map[Statement]Prepared
 	rowWaits rowWaitLimiter
 	durable  bool

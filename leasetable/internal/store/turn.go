@@ -47,7 +47,7 @@ func (s waits) OpenTurn(ctx context.Context) (Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := turn{on, s.Tables}
+	t := turn{on, s.locks}
 	if s.dialect == schema.MySQL {
 		return mysqlTurn{t}, nil
 	}
@@ -59,12 +59,12 @@ const turnIdle = 10 * time.Second
 
 type turn struct {
 	*conn.Session
-	tables string
+	locks string
 }
 
 // key hashes the name and its table: other tables have other turns.
 func (t turn) key(name string) [sha256.Size]byte {
-	return sha256.Sum256([]byte("sqllock turn\x00" + t.tables + "\x00" + name))
+	return sha256.Sum256([]byte("sqllock turn\x00" + t.locks + "\x00" + name))
 }
 
 // took runs a statement that returns one number, and reports whether that is 1.

@@ -1,3 +1,3 @@
-// Package wait has what a caller needs to wait for a name that another process holds: what was last read of the name, the
-// priority among the waiters of all processes, the notifications of releases, and when to read next.
+// Package wait has what a caller needs to wait for a name that another process holds: what was last read of the name, its
+// turn among the processes that wait, and when to read next.
 package wait

@@ -14,9 +14,8 @@ import (
 // the clock of the database, which was set back, keeps it from being over.
 type observation struct {
 	store.State
-	since        time.Time
-	expiry       time.Time // when the lease expires unless it is renewed
-	changedHands bool      // the name had another token in the state before
+	since  time.Time
+	expiry time.Time // when the lease expires unless it is renewed
 }
 
 // update notes what was read of the lease, and when it was last seen to be renewed (I11).
@@ -24,7 +23,6 @@ func (s *observation) update(state store.State) {
 	if s.since.IsZero() || !bytes.Equal(s.LeaseID, state.LeaseID) || s.Renewals != state.Renewals {
 		s.since = time.Now()
 	}
-	s.changedHands = s.Token != state.Token && s.Token != 0
 	s.State = state
 	s.expiry = time.Now().Add(time.Duration(state.RemainingUS) * time.Microsecond)
 }

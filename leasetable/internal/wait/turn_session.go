@@ -100,7 +100,8 @@ func (ts *Turns) settle(t *turn) {
 	ts.after(t, func() { ts.closeUnused(t) })
 }
 
-// closeUnused closes the session of a turn that is not ours and that nobody waits for.
+// closeUnused closes the session of a turn that is not ours, and forgets it: another name may have a session instead. A
+// slice that is about to begin needs it.
 func (ts *Turns) closeUnused(t *turn) {
 	select {
 	case t.busy <- struct{}{}:
@@ -109,8 +110,8 @@ func (ts *Turns) closeUnused(t *turn) {
 		return // it is in use
 	}
 	ts.mu.Lock()
-	unused := !t.ours && !t.owed
-	if unused && !t.wanted && ts.of[t.name] == t {
+	unused := !t.ours && !t.owed && !t.standing
+	if unused && ts.of[t.name] == t {
 		delete(ts.of, t.name)
 	}
 	ts.mu.Unlock()

@@ -80,8 +80,11 @@ func (ts *Turns) enter(name string) (t *turn, ours bool) {
 // turn. If ctx ends before, the session gives back what it gets.
 func (ts *Turns) Stand(ctx context.Context, name string, d time.Duration) (ours bool, err error) {
 	t, ours := ts.enter(name)
-	if t == nil || ours {
-		return ours, ts.check(t) //nolint:contextcheck // a ping outlives its caller
+	switch {
+	case t == nil:
+		return false, errNoTurn
+	case ours:
+		return true, nil
 	}
 	done := make(chan error, 1)
 	err = ts.keeper.Start(func() { done <- ts.stand(t, d) }) //nolint:contextcheck // a slice outlives its caller
@@ -100,23 +103,22 @@ func (ts *Turns) Stand(ctx context.Context, name string, d time.Duration) (ours 
 	}
 }
 
-// check has the server see that the session of our turn lives.
-func (ts *Turns) check(t *turn) error {
-	if t == nil {
-		return errNoTurn
-	}
+// Keep reports whether this process has the turn of a name. If so, it shows the server now and then that the session
+// lives.
+func (ts *Turns) Keep(name string) (ours bool) {
 	ts.mu.Lock()
-	due := time.Since(t.used) > pingTurn
-	if due {
+	defer ts.mu.Unlock()
+	t := ts.of[name]
+	if t == nil || !t.ours {
+		return false
+	}
+	if time.Since(t.used) > pingTurn {
 		t.used = time.Now()
+		_ = ts.keeper.Hand(func() { // a closed Locker has no sessions
+			_ = ts.use(t, func(ctx context.Context) error { return t.session.Ping(ctx) }) // after an error the turn is over
+		})
 	}
-	ts.mu.Unlock()
-	if !due {
-		return nil
-	}
-	return ts.keeper.Hand(func() {
-		_ = ts.use(t, func(ctx context.Context) error { return t.session.Ping(ctx) }) // after an error the turn is over
-	})
+	return true
 }
 
 // Ours reports whether this process has the turn of a name.
@@ -186,7 +188,7 @@ func (ts *Turns) Leave(name string) {
 		return
 	}
 	if t.ours && t.contended {
-		ts.keeper.YieldTo(name)
+		ts.keeper.QueueFor(name)
 	}
 	t.wanted, t.owed, t.ours = false, t.owed || t.ours || t.contended, false // a refusal can hide a late grant; see Turn.Wait
 	_ = ts.keeper.Hand(func() { ts.settle(t) })                              // a closed Locker has no sessions

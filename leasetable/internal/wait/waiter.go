@@ -113,10 +113,8 @@ func (w *Waiter) Longer(pause time.Duration) time.Duration {
 // Pause waits for its turn or, as the head and where there are no turns, for the given time. It reports whether the turn
 // has just come. A lease that ends meanwhile ends the pause, and so do two slices.
 func (w *Waiter) Pause(ctx context.Context, pause time.Duration) (came bool, err error) {
-	if w.Turns.Ours(w.Name) {
-		if _, err := w.Turns.Stand(ctx, w.Name, 0); err == nil { // shows the server that it lives
-			return false, backoff.Sleep(ctx, w.Holding.UntilExpiry(pause))
-		}
+	if w.Turns.Keep(w.Name) { //nolint:contextcheck // a ping outlives its caller
+		return false, backoff.Sleep(ctx, w.Holding.UntilExpiry(pause))
 	}
 	for range 2 {
 		came, err := w.stand(ctx)

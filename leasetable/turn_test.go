@@ -2,7 +2,9 @@ package leasetable_test
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -42,13 +44,13 @@ func TestATurnGoesWithTheName(t *testing.T) {
 		eventually(t, func() bool { return leasetable.HasTurn(lockers[0], "x") })
 		release(t, held)
 		held = <-first
+		if !leasetable.HasTurn(lockers[0], "x") {
+			t.Error("the holder, who has waited for the name, has given its turn back")
+		}
 		for i := range 10 {
-			has, waits := lockers[i%2], lockers[(i+1)%2]
+			waits := lockers[(i+1)%2]
 			next := acquiring(waits, "x")
 			eventually(t, func() bool { return leasetable.Waits(waits, "x") })
-			if i == 0 && !leasetable.HasTurn(has, "x") {
-				t.Error("the holder, who has waited for the name, has given its turn back")
-			}
 			release(t, held)
 			if held = <-next; held == nil {
 				t.Fatal("the waiter failed")
@@ -76,6 +78,84 @@ func TestWhoHoldsANameForLongGivesItsTurnBack(t *testing.T) {
 		eventually(t, func() bool { return leasetable.HasTurn(c, "x") })
 		release(t, held)
 		release(t, <-last)
+	})
+}
+
+// A Locker that may have one turn at a time waits for one name after the other, and holds them all.
+func TestANameThatIsHeldForLongKeepsNoOtherFromTheQueue(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		a, b := newLocker(t, db.DB), newLocker(t, db.DB, leasetable.WithMaxConnections(3))
+		for _, name := range []string{"x", "y"} {
+			held := take(t, a, name)
+			next := acquiring(b, name)
+			eventually(t, func() bool { return leasetable.HasTurn(b, name) })
+			release(t, held)
+			lock := <-next
+			if lock == nil {
+				t.Fatal("the waiter failed")
+			}
+			defer release(t, lock)
+		}
+	})
+}
+
+// The context of who has the turn ends. I36.
+func TestAWaiterThatLeavesGivesItsTurnBack(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		a, b, c := newLocker(t, db.DB), newLocker(t, db.DB), newLocker(t, db.DB)
+		held := take(t, a, "x")
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		left := make(chan error, 1)
+		go func() {
+			_, err := b.Acquire(ctx, "x")
+			left <- err
+		}()
+		eventually(t, func() bool { return leasetable.HasTurn(b, "x") })
+		next := acquiring(c, "x")
+		eventually(t, func() bool { return leasetable.Waits(c, "x") })
+		leave()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Errorf("the waiter says: %v", err)
+		}
+		eventually(t, func() bool { return leasetable.HasTurn(c, "x") })
+		release(t, held)
+		lock := <-next
+		if lock == nil {
+			t.Fatal("the waiter failed")
+		}
+		release(t, lock)
+	})
+}
+
+// The server gives a waiter its turn, and the answer is lost with the connection. The waiter gets the name all the same, and
+// the turn is not lost. I36.
+func TestATurnWhoseAnswerIsLostKeepsNobodyOut(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		p, b := newLockerThrough(t, db)
+		a, c := newLocker(t, db.DB), newLocker(t, db.DB)
+		held := take(t, a, "x")
+		p.loseAnswerTo(map[bool]string{true: "pg_try_advisory_lock", false: "GET_LOCK"}[db.Engine == sqltest.EnginePostgres])
+		var waiters sync.WaitGroup
+		acquire := func(l *leasetable.Locker) {
+			waiters.Go(func() {
+				if err := sqllock.Do(t.Context(), l, "x", func(context.Context) error { return nil }); err != nil {
+					t.Errorf("a waiter: %v", err)
+				}
+			})
+		}
+		acquire(b)
+		eventually(t, func() bool { return p.answersLost() == 1 })
+		acquire(c)
+		eventually(t, func() bool { return leasetable.HasTurn(b, "x") || leasetable.HasTurn(c, "x") })
+		release(t, held)
+		waiters.Wait()
 	})
 }
 
