@@ -31,7 +31,7 @@ check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit te
 .PHONY: test
 test: ## every test, with the race detector, on real servers; gets the servers it needs
 	./scripts/with-servers $(GO_TEST) $(ARGS) ./leasetable ./...
-	$(MAKE) test-adapters
+	$(MAKE) test-adapters test-recipes
 
 .PHONY: test-adapters
 test-adapters: ## the tests of the other modules (adapters, otellock), on the first servers that there are
@@ -40,6 +40,10 @@ test-adapters: ## the tests of the other modules (adapters, otellock), on the fi
 .PHONY: try-metrics
 try-metrics: ## the dashboard and the alerts of otellock with a real Prometheus, for nine minutes; draws docs/metrics.svg
 	./scripts/try-metrics
+
+.PHONY: test-recipes
+test-recipes: ## the recipes of docs/test-databases.md, with goose, migrate, atlas and gorm
+	./scripts/with-servers --first env CGO_ENABLED=0 go test -C sqltest/recipes -count=1 $(ARGS) .
 
 .PHONY: mutate
 mutate: ## takes out one condition after the other, and shows that a test turns red; NAMES="a b" for some

@@ -146,7 +146,7 @@ func TestASharedStatementWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 		}
 		const names = 40
 		for spared := range 3 { // on MySQL and MariaDB a statement reads before another one acquires
-			p.spare(spared)
+			p.spare = spared
 			p.loseAnswerTo(hex.EncodeToString([]byte("unanswered")))
 			var all sync.WaitGroup
 			leases := make([]*leasetable.Lease, names)
@@ -193,7 +193,7 @@ func TestCallersWhoLeaveASharedStatementHoldNothing(t *testing.T) {
 		// Spare the inline statement of the first caller and, on MySQL and MariaDB, a statement that reads before
 		// another one acquires.
 		for spared := range 4 {
-			p.spare(spared)
+			p.spare = spared
 			passOn := p.delayAnswerTo(hex.EncodeToString([]byte("late")))
 			ctx, leave := context.WithCancel(t.Context())
 			var all sync.WaitGroup
@@ -254,7 +254,7 @@ func TestASharedReleaseWhoseAnswerIsLostIsRepeated(t *testing.T) {
 			for i := range leases {
 				leases[i] = take(t, l, fmt.Sprint("unanswered ", i))
 			}
-			p.spare(spared)
+			p.spare = spared
 			p.loseAnswerTo(hex.EncodeToString([]byte("unanswered")))
 			var all sync.WaitGroup
 			for _, lease := range leases {

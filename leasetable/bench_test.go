@@ -16,10 +16,10 @@ import (
 )
 
 // durable are server settings with which no confirmed commit is lost.
-var durable = map[sqltest.Engine][]string{
-	sqltest.EnginePostgres: {"fsync=on", "full_page_writes=on"},
-	sqltest.EngineMySQL:    {"innodb-flush-log-at-trx-commit=1"},
-	sqltest.EngineMariaDB:  {"innodb-flush-log-at-trx-commit=1"},
+var durable = map[sqltest.Engine][]sqltest.Option{
+	sqltest.EnginePostgres: {sqltest.Setting("fsync", "on"), sqltest.Setting("full_page_writes", "on")},
+	sqltest.EngineMySQL:    {sqltest.Setting("innodb-flush-log-at-trx-commit", "1")},
+	sqltest.EngineMariaDB:  {sqltest.Setting("innodb-flush-log-at-trx-commit", "1")},
 }
 
 // BenchmarkLocker compares a Locker with the two statements alone, prepared, on dedicated connections. All commits are

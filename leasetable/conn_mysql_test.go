@@ -14,7 +14,7 @@ import (
 // The test also fails if the driver hides its socket, because each statement then waits for a goroutine twice.
 func TestAStatementOnMySQLEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	servers := map[string]func(sqltest.TB) *sqltest.Database{"MySQL": tables.MySQL, "MariaDB": tables.MariaDB}
+	servers := map[string]func(sqltest.TB, ...sqltest.Option) *sqltest.Database{"MySQL": tables.MySQL, "MariaDB": tables.MariaDB}
 	on(t, servers, func(t *testing.T, db *sqltest.Database) {
 		counted, _ := counting(t, db)
 		lockers := map[string]*leasetable.Locker{

@@ -55,7 +55,7 @@ func onServers(t *testing.T, test func(t *testing.T, db *sqltest.Database)) {
 	on(t, servers, test)
 }
 
-var databases = map[string]func(sqltest.TB) *sqltest.Database{
+var databases = map[string]func(sqltest.TB, ...sqltest.Option) *sqltest.Database{
 	"PostgreSQL": tables.Postgres, "MySQL": tables.MySQL, "MariaDB": tables.MariaDB, "SQLite": tables.SQLite,
 }
 
@@ -79,7 +79,7 @@ func printed() string {
 	return text.String()
 }
 
-func on(t *testing.T, databases map[string]func(sqltest.TB) *sqltest.Database, test func(t *testing.T, db *sqltest.Database)) {
+func on(t *testing.T, databases map[string]func(sqltest.TB, ...sqltest.Option) *sqltest.Database, test func(t *testing.T, db *sqltest.Database)) {
 	t.Helper()
 	for name, open := range databases {
 		t.Run(name, func(t *testing.T) {

@@ -63,7 +63,7 @@ func TestALeaseThatIsOnAnotherConnectionTakesNoMoreNames(t *testing.T) {
 func TestANameWhoseReleaseACrashForgotIsFreedByItsOwner(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
-	server := sqltest.Start(t, sqltest.EnginePostgres, "wal_writer_delay=10s", "fsync=on")
+	server := sqltest.Start(t, sqltest.EnginePostgres, sqltest.Setting("wal_writer_delay", "10s"), sqltest.Setting("fsync", "on"))
 	db := withTables(t, server.Database(t))
 	l := newLocker(t, db.DB, leasetable.WithTTL(10*time.Minute))
 	kept, forgotten := take(t, l, "kept"), take(t, l, "forgotten")

@@ -18,9 +18,9 @@ func TestAPauseCostsNoRoundTrip(t *testing.T) {
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		use := func() (requests int) {
-			before := p.requests()
+			before := p.Requests()
 			release(t, take(t, l, "x"))
-			return p.requests() - before
+			return p.Requests() - before
 		}
 		for range 3 { // then all statements are prepared
 			use()
@@ -32,11 +32,11 @@ func TestAPauseCostsNoRoundTrip(t *testing.T) {
 		}
 		lease := take(t, l, "y")
 		renew := func() (requests int) {
-			before := p.requests()
+			before := p.Requests()
 			if err := lease.Renew(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			return p.requests() - before
+			return p.Requests() - before
 		}
 		renew()
 		beIdle()

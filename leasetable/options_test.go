@@ -151,8 +151,8 @@ func TestANameIsKeptThoughItsOwnerWasCutOffWhenItWasReleased(t *testing.T) {
 		if err := lock.Release(t.Context()); err == nil {
 			t.Error("the release was confirmed")
 		}
-		before := p.inVain()
-		eventually(t, func() bool { return p.inVain() > before+8 }) // the pauses between the attempts to release grow
+		before := p.Connections()
+		eventually(t, func() bool { return p.Connections() > before+8 }) // the pauses between the attempts to release grow
 		p.switchTo(addressOf(db))
 		eventually(t, func() bool { return also.Renew(t.Context()) == nil })
 		eventually(t, func() bool {

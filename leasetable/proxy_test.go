@@ -1,51 +1,29 @@
 package leasetable_test
 
 import (
-	"context"
 	"encoding/hex"
-	"errors"
-	"io"
-	"net"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// proxy forwards the connections of a Locker to its server, and can lose or delay responses. When armed, it drops the
-// next response after a request that contains a word and closes the connection, or passes the response on later. The
-// server has received and executed the request.
+// proxy is the network of a Locker. One answer at a time is to be lost or delayed: the next one to a request that contains a
+// word. A test calls its methods from one goroutine.
 type proxy struct {
-	listener net.Listener
-	conns    sync.WaitGroup
-
-	mu      sync.Mutex
-	server  string                // guarded by mu
-	clients map[net.Conn]struct{} // guarded by mu: client connections
-	word    string                // guarded by mu: "" if not armed
-	spared  int                   // guarded by mu: how many requests with the word are skipped
-	late    chan struct{}         // guarded by mu: nil, or closed when the response must be passed on
-	asked   int                   // guarded by mu: number of requests
-	lost    int                   // guarded by mu: number of dropped responses
-	vain    int                   // guarded by mu: number of client connections without a listening server
+	*sqltest.Network
+	db    *sqltest.Database
+	spare int               // how many requests with the next word are spared
+	armed *sqltest.Answer   // nil at first
+	lost  []*sqltest.Answer // all that were to be lost
 }
 
 // through returns a DSN that leads to db through a new proxy.
 func through(t *testing.T, db *sqltest.Database) (*proxy, string) {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &proxy{listener: listener, server: addressOf(db), clients: make(map[net.Conn]struct{})}
-	p.conns.Go(p.accept)
-	t.Cleanup(func() {
-		_ = listener.Close() // ends accept
-		p.conns.Wait()
-	})
-	return p, strings.Replace(db.DSN, addressOf(db), listener.Addr().String(), 1)
+	network := db.Network(t)
+	return &proxy{Network: network, db: db}, network.DSN
 }
 
 // newLockerThrough opens a Locker whose connections go through a new proxy.
@@ -61,132 +39,49 @@ func addressOf(db *sqltest.Database) string {
 	return "127.0.0.1:" + rest[:strings.IndexAny(rest, ")/")]
 }
 
-func (p *proxy) accept() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		p.conns.Go(func() { p.serve(client) })
+// arm replaces the answer that has not been asked for.
+func (p *proxy) arm(a *sqltest.Answer) *sqltest.Answer {
+	if p.isArmed() {
+		p.armed.Pass()
 	}
+	p.armed, p.spare = a.Skip(p.spare), 0
+	return a
 }
 
-func (p *proxy) serve(client net.Conn) {
-	defer client.Close()
-	p.mu.Lock()
-	address := p.server
-	p.clients[client] = struct{}{}
-	p.mu.Unlock()
-	defer func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.clients, client)
-	}()
-	server, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", address)
-	if err != nil {
-		p.mu.Lock()
-		p.vain++
-		p.mu.Unlock()
-		return
-	}
-	drop := make(chan chan struct{}, 1) // receives the late channel of a response
-	p.conns.Go(func() {                 // forwards the responses
-		defer client.Close()
-		buf := make([]byte, 1<<16)
-		for {
-			n, err := server.Read(buf)
-			if err != nil {
-				return
-			}
-			select {
-			case late := <-drop:
-				if late == nil {
-					p.mu.Lock()
-					p.lost++
-					p.mu.Unlock()
-					return
-				}
-				<-late
-			default:
-			}
-			if _, err := client.Write(buf[:n]); err != nil {
-				return
-			}
-		}
-	})
-	defer server.Close()
-	buf := make([]byte, 1<<16)
-	for {
-		n, err := client.Read(buf)
-		if err != nil {
-			return
-		}
-		p.mu.Lock()
-		p.asked++
-		if p.word != "" && strings.Contains(string(buf[:n]), p.word) {
-			if p.spared == 0 {
-				p.word = ""
-				drop <- p.late
-			}
-			p.spared = max(0, p.spared-1)
-		}
-		p.mu.Unlock()
-		if _, err := server.Write(buf[:n]); err != nil && !errors.Is(err, io.EOF) {
-			return
-		}
-	}
-}
-
-// spare makes the proxy skip this many requests that contain its word.
-func (p *proxy) spare(requests int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.spared = requests
-}
-
-// loseAnswerTo arms the proxy to drop a response.
+// loseAnswerTo makes the next answer be lost.
 func (p *proxy) loseAnswerTo(word string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.word, p.late = word, nil
+	p.lost = append(p.lost, p.arm(p.DropAnswer(word)))
 }
 
-// delayAnswerTo arms the proxy to delay a response. The returned function passes it on.
+// delayAnswerTo makes the next answer be late. The returned function passes it on.
 func (p *proxy) delayAnswerTo(word string) (passOn func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	late := make(chan struct{})
-	p.word, p.late = word, late
-	return func() { close(late) }
+	return p.arm(p.HoldAnswer(word)).Pass
 }
 
-// switchTo ends all connections; new ones lead to another server.
-func (p *proxy) switchTo(server string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.server = server
-	for client := range p.clients {
-		_ = client.Close()
+// isArmed reports whether an answer has not been asked for.
+func (p *proxy) isArmed() bool { return p.armed != nil && !isClosed(p.armed.Asked()) }
+
+func (p *proxy) answersLost() (n int) {
+	for _, a := range p.lost {
+		if isClosed(a.Answered()) {
+			n++
+		}
+	}
+	return n
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
-// requests returns the number of separate sends to the server, which is the number of round trips.
-func (p *proxy) requests() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.asked
-}
-
-func (p *proxy) answersLost() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.lost
-}
-
-func (p *proxy) inVain() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.vain
+// switchTo ends all connections; new ones lead to another server, or nowhere if there is no listener.
+func (p *proxy) switchTo(server string) {
+	p.SwitchTo(&sqltest.Database{Engine: p.db.Engine, DSN: strings.Replace(p.db.DSN, addressOf(p.db), server, 1)})
 }
 
 // onWire returns bytes as they appear in a request: unchanged, or in hex on MySQL.
@@ -195,10 +90,4 @@ func onWire(db *sqltest.Database, b []byte) string {
 		return string(b)
 	}
 	return hex.EncodeToString(b)
-}
-
-func (p *proxy) isArmed() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.word != ""
 }

@@ -35,7 +35,7 @@ func TestALeaseSurvivesTheEndOfAllConnectionsOnASlowNetwork(t *testing.T) {
 			l := newFar(t, db, n, leasetable.WithTTL(max(survivingTTL, 60*n.RoundTrip)))
 			lock := take(t, l, t.Name())
 			eventually(t, func() bool { return lock.Context().Err() != nil || leasetable.Renewing(l) })
-			n.EndAll() // when a renewal is due
+			n.Disconnect() // when a renewal is due
 			left := lock.Remaining()
 			eventually(t, func() bool { return lock.Context().Err() != nil || lock.Remaining() > left })
 			if err := lock.Context().Err(); err != nil {

@@ -164,9 +164,8 @@ func TestWhoHasTheTurnAndDoesNotLookKeepsNobodyOut(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		cable := locktest.NewCable(t, "127.0.0.1", addressOf(db))
-		dsn := strings.Replace(db.DSN, addressOf(db), cable.Address(), 1)
-		a, b, c := newLocker(t, db.DB), newLocker(t, open(t, db.DriverName(), dsn)), newLocker(t, db.DB)
+		network, b := newLockerThrough(t, db)
+		a, c := newLocker(t, db.DB), newLocker(t, db.DB)
 		held := take(t, a, "x")
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -174,8 +173,8 @@ func TestWhoHasTheTurnAndDoesNotLookKeepsNobodyOut(t *testing.T) {
 		eventually(t, func() bool { return leasetable.HasTurn(b, "x") })
 		next := acquiring(c, "x")
 		eventually(t, func() bool { return leasetable.Waits(c, "x") })
-		cable.Cut()
-		defer cable.Heal()
+		network.Cut()
+		defer network.Heal()
 		release(t, held)
 		lock := <-next
 		if lock == nil {

@@ -17,7 +17,7 @@ import (
 func BenchmarkLocker(b *testing.B) {
 	for _, server := range []struct {
 		name string
-		open func(sqltest.TB) *sqltest.Database
+		open func(sqltest.TB, ...sqltest.Option) *sqltest.Database
 	}{{"MySQL", sqltest.MySQL}, {"MariaDB", sqltest.MariaDB}} {
 		b.Run(server.name, func(b *testing.B) {
 			db := server.open(b)

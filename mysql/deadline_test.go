@@ -18,7 +18,7 @@ import (
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
-	for name, open := range map[string]func(sqltest.TB) *sqltest.Database{"MySQL": sqltest.MySQL, "MariaDB": sqltest.MariaDB} {
+	for name, open := range map[string]func(sqltest.TB, ...sqltest.Option) *sqltest.Database{"MySQL": sqltest.MySQL, "MariaDB": sqltest.MariaDB} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			locktest.Deadlines(t, func(t *testing.T) locktest.Answered {

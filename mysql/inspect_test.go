@@ -16,12 +16,12 @@ import (
 // MariaDB lists its locks only if it is configured to: one such server is enough for all of these tests.
 func TestWhatAServerShows(t *testing.T) {
 	t.Parallel()
-	for name, start := range map[string]func(*testing.T) func(sqltest.TB) *sqltest.Database{
-		"MySQL": func(*testing.T) func(sqltest.TB) *sqltest.Database { return sqltest.MySQL },
-		"MariaDB": func(t *testing.T) func(sqltest.TB) *sqltest.Database {
+	for name, start := range map[string]func(*testing.T) func(sqltest.TB, ...sqltest.Option) *sqltest.Database{
+		"MySQL": func(*testing.T) func(sqltest.TB, ...sqltest.Option) *sqltest.Database { return sqltest.MySQL },
+		"MariaDB": func(t *testing.T) func(sqltest.TB, ...sqltest.Option) *sqltest.Database {
 			t.Helper()
-			return sqltest.Start(t, sqltest.EngineMariaDB, "performance-schema=ON",
-				"performance-schema-instrument=wait/lock/metadata/sql/mdl=ON").Database
+			return sqltest.Start(t, sqltest.EngineMariaDB, sqltest.Setting("performance-schema", "ON"),
+				sqltest.Setting("performance-schema-instrument", "wait/lock/metadata/sql/mdl=ON")).Database
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,7 @@ func onEach(t *testing.T, test func(t *testing.T, db *sqltest.Database)) {
 	}
 }
 
-var servers = map[string]func(sqltest.TB) *sqltest.Database{"MySQL": sqltest.MySQL, "MariaDB": sqltest.MariaDB}
+var servers = map[string]func(sqltest.TB, ...sqltest.Option) *sqltest.Database{"MySQL": sqltest.MySQL, "MariaDB": sqltest.MariaDB}
 
 // processes is the table of sessions. MySQL's information_schema.PROCESSLIST fails while the statement of any session
 // has a parameter that is not UTF-8.

@@ -19,7 +19,7 @@ func TestAServerOfOnesOwn(t *testing.T) {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
 			const connections = 12 // plus one for an administrator
-			srv := sqltest.Start(t, engine, fmt.Sprint("max_connections=", connections))
+			srv := sqltest.Start(t, engine, sqltest.Setting("max_connections", fmt.Sprint(connections)))
 			t.Logf("server: %s", srv)
 			t.Run("may limit the time of statements", func(t *testing.T) { //nolint:paralleltest // see above
 				limitsTime(t, srv.Database(t))

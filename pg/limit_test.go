@@ -17,7 +17,7 @@ import (
 func TestAServerWithAFullTableOfLocks(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
-	srv := sqltest.Start(t, sqltest.EnginePostgres, "max_locks_per_transaction=10", "max_connections=20", "autovacuum=off")
+	srv := sqltest.Start(t, sqltest.EnginePostgres, sqltest.Setting("max_locks_per_transaction", "10"), sqltest.Setting("max_connections", "20"), sqltest.Setting("autovacuum", "off"))
 	t.Run("is ErrLimit", func(t *testing.T) { isErrLimitWhenFull(t, srv.Database(t)) })  //nolint:paralleltest // see above
 	t.Run("leaves nothing of a share that lacks room for its gate", func(t *testing.T) { //nolint:paralleltest // see above
 		leavesNothingWhenFull(t, srv.Database(t))

@@ -16,7 +16,7 @@ func TestAServerOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	const connections = 12
-	srv := sqltest.Start(t, sqltest.EnginePostgres, fmt.Sprint("max_connections=", connections), "max_prepared_transactions=1")
+	srv := sqltest.Start(t, sqltest.EnginePostgres, sqltest.Setting("max_connections", fmt.Sprint(connections)), sqltest.Setting("max_prepared_transactions", "1"))
 	t.Logf("server: %s", srv)
 	t.Run("does not terminate a prepared transaction", func(t *testing.T) { //nolint:paralleltest // see above
 		doesNotTerminatePrepared(t, srv.Database(t))

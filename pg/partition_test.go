@@ -23,7 +23,7 @@ func TestProcessesThatAreCutOffFromAnOldServer(t *testing.T) {
 	if strings.Contains(sqltest.Postgres(t).Server, "docker") {
 		t.Skip("a server in a container listens on an address of its own")
 	}
-	srv := sqltest.Start(t, sqltest.EnginePostgres, "listen_addresses=*")
+	srv := sqltest.Start(t, sqltest.EnginePostgres, sqltest.Setting("listen_addresses", "*"))
 	if !strings.Contains(srv.String(), "programs") {
 		t.Skip("a server in a container listens on an address of its own")
 	}
@@ -44,8 +44,8 @@ func TestAWaiterThatIsCutOffAsItIsGrantedTheLockIsSoonOutOfTheWay(t *testing.T) 
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
-	cable := locktest.NewCable(t, "127.0.0.1", parse(t, db.DSN).Host)
-	cutOff := closing(t)(pg.New(database{db}.DSN(t, locktest.Access{Address: cable.Address()}), pg.WithSessionTTL(time.Hour)))
+	network := db.Network(t)
+	cutOff := closing(t)(pg.New(database{db}.DSN(t, locktest.Access{Address: network.Address()}), pg.WithSessionTTL(time.Hour)))
 	lock := mustTry(t, newLocker(t, db), "it")
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan outcome, 1)
@@ -54,7 +54,7 @@ func TestAWaiterThatIsCutOffAsItIsGrantedTheLockIsSoonOutOfTheWay(t *testing.T) 
 		ended <- outcome{lock, err}
 	}()
 	eventually(t, "it waits", func() bool { return waitersFor(t, db, "it") == 1 })
-	cable.Cut()
+	network.Cut()
 	mustRelease(t, lock)
 	mustRelease(t, mustAcquire(t, newLocker(t, db), "it")) // in much less than the TTL
 	cancel()
@@ -68,11 +68,11 @@ func TestCallersWhoHaveLeftDoNotFillTheirSession(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
-	cable := locktest.NewCable(t, "127.0.0.1", parse(t, db.DSN).Host)
+	network := db.Network(t)
 	// One of the two connections is for waits.
-	l := closing(t)(pg.New(database{db}.DSN(t, locktest.Access{Address: cable.Address()}), pg.WithMaxConnections(2)))
+	l := closing(t)(pg.New(database{db}.DSN(t, locktest.Access{Address: network.Address()}), pg.WithMaxConnections(2)))
 	mustRelease(t, mustTry(t, l, "it"))
-	cable.Cut()
+	network.Cut()
 	for range 2 { // in total more than a session holds, but not at any moment
 		var callers sync.WaitGroup
 		for i := range 400 {
@@ -91,7 +91,7 @@ func TestCallersWhoHaveLeftDoNotFillTheirSession(t *testing.T) {
 		lock, err := l.TryAcquire(t.Context(), "it")
 		next <- outcome{lock, err}
 	}()
-	cable.Heal()
+	network.Heal()
 	if out := <-next; out.err != nil {
 		t.Error(out.err)
 	}

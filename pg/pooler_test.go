@@ -52,12 +52,10 @@ func TestTheLockOfAClientThatDiesBehindAPoolerIsFreed(t *testing.T) {
 	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
 	dsn := startBouncer(t, db, "session")
-	u := parse(t, dsn)
-	cable := locktest.NewCable(t, "127.0.0.1", u.Host)
-	u.Host = cable.Address()
-	holder := closing(t)(pg.New(u.String(), pg.WithSessionPooling(), pg.WithSessionTTL(3*time.Second)))
+	network := (&sqltest.Database{Engine: db.Engine, DSN: dsn}).Network(t)
+	holder := closing(t)(pg.New(network.DSN, pg.WithSessionPooling(), pg.WithSessionTTL(3*time.Second)))
 	lock := mustTry(t, holder, "it")
-	cable.Cut() // the pooler receives nothing more, not even the end of the connection
+	network.Cut() // the pooler receives nothing more, not even the end of the connection
 	mustBeLost(t, lock)
 	mustRelease(t, mustAcquire(t, newLocker(t, db), "it"))
 }

@@ -19,7 +19,7 @@ func onEach(t *testing.T, test func(t *testing.T, db *sqltest.Database, d schema
 	t.Helper()
 	engines := []struct {
 		name    string
-		open    func(sqltest.TB) *sqltest.Database
+		open    func(sqltest.TB, ...sqltest.Option) *sqltest.Database
 		dialect schema.Dialect
 	}{
 		{"PostgreSQL", sqltest.Postgres, schema.Postgres},

@@ -41,15 +41,15 @@ func BenchmarkMigrated(b *testing.B) {
 			b.Run(string(engine)+"/bare", benchmarkBare)
 		}
 		b.Run(string(engine)+"/empty", func(b *testing.B) {
-			benchmarkTests(b, func(tb sqltest.TB) *sqltest.Database { return engines[engine](tb) }, "SELECT 1")
+			benchmarkTests(b, engines[engine], "SELECT 1")
 		})
 		b.Run(string(engine)+"/migrated", func(b *testing.B) {
-			benchmarkTests(b, func(tb sqltest.TB) *sqltest.Database { return copyOf(shop, tb) }, "INSERT INTO t3 VALUES (7, 1, 'seven', NULL)")
+			benchmarkTests(b, func(tb sqltest.TB, _ ...sqltest.Option) *sqltest.Database { return copyOf(shop, tb) }, "INSERT INTO t3 VALUES (7, 1, 'seven', NULL)")
 		})
 	}
 }
 
-func benchmarkTests(b *testing.B, open func(sqltest.TB) *sqltest.Database, statement string) {
+func benchmarkTests(b *testing.B, open func(sqltest.TB, ...sqltest.Option) *sqltest.Database, statement string) {
 	b.Helper()
 	holder := newFakeTB("first") // makes the template
 	holder.run(func() { open(holder) })

@@ -16,7 +16,24 @@ import (
 // origin creates servers: a Docker daemon with an image, or installed programs.
 type origin interface {
 	String() string // "docker image postgres:17"
-	host(ctx context.Context, inst *instance, password string, settings []string, own bool) (host, error)
+	host(ctx context.Context, inst *instance, password string, o order) (host, error)
+}
+
+// order says what kind of server is to be started.
+type order struct {
+	settings []string      // server options
+	own      bool          // it belongs to one test
+	tls      *certificates // nil without TLS
+	primary  *primary      // what a standby follows; nil for other servers
+}
+
+// options returns the server options of p. The files for TLS are in a folder.
+func (o order) options(p product, dir string) []string {
+	settings := o.settings
+	if o.tls != nil {
+		settings = append(p.tls(dir), settings...)
+	}
+	return p.options(settings)
 }
 
 // host runs one server.
@@ -24,16 +41,22 @@ type host interface {
 	start(ctx context.Context) error // also after stop or kill
 	running(ctx context.Context) error
 	address() string
-	log() string // its last lines
+	inside(ctx context.Context) (string, error) // the address that other servers of the same source see
+	log() string                                // its last lines
 	stop(ctx context.Context) error
 	kill(ctx context.Context) error
 	pause(ctx context.Context) error
 	resume(ctx context.Context) error
+	// preloadClock makes the server's next start use a library that reads its clock from a file, and setClock writes that file.
+	preloadClock(ctx context.Context, library string, file []byte) error
+	setClock(ctx context.Context, file []byte) error
 }
 
 // server is a server that answers.
 type server struct {
 	product product
+	source  kind
+	from    source
 	record  record
 	version string    // "PostgreSQL 17.6"
 	inst    *instance // nil for a server that sqltest did not start
@@ -45,7 +68,7 @@ func (s server) String() string { return s.version + " from " + s.record.Source 
 
 // boot starts a new server from the first source that works. An own server belongs to one test; other servers are
 // shared.
-func boot(ctx context.Context, p product, sources []source, settings []string, own bool) (server, error) {
+func boot(ctx context.Context, p product, sources []source, o order) (server, error) {
 	st, err := openState()
 	if err != nil {
 		return server{}, &noServerError{p, []attempt{{sources[0], err}}}
@@ -59,11 +82,11 @@ func boot(ctx context.Context, p product, sources []source, settings []string, o
 		err := st.recall(key)
 		if err == nil {
 			var srv server
-			if srv, err = bootFrom(ctx, st, p, src, settings, own); err == nil {
+			if srv, err = bootFrom(ctx, st, p, src, o); err == nil {
 				return srv, nil
 			}
 			// A test's own server may have failed because of its settings.
-			if !own {
+			if !o.own {
 				st.remember(key, err)
 			}
 		}
@@ -72,20 +95,20 @@ func boot(ctx context.Context, p product, sources []source, settings []string, o
 	return server{}, &noServerError{p, tried}
 }
 
-func bootFrom(ctx context.Context, st state, p product, src source, settings []string, own bool) (server, error) {
+func bootFrom(ctx context.Context, st state, p product, src source, o order) (server, error) {
 	var from origin
 	var err error
 	if src.kind == fromDocker {
 		from, err = findImage(ctx, st, p, src.value)
 	} else {
-		from, err = findPrograms(p, src.value)
+		from, err = findPrograms(p, src.value, src.version)
 	}
 	if err != nil {
 		return server{}, err
 	}
-	key := choose(own, "own-", "") + keyOf(p.engine(), src)
+	key := choose(o.own, "own-", "") + keyOf(p.engine(), src)
 	for tries := 1; ; tries++ {
-		srv, err := bootOn(ctx, st, p, from, key, settings, own)
+		srv, err := bootOn(ctx, st, p, from, src, key, o)
 		// Another process may take the port between its choice and its use.
 		if err == nil || tries == 3 || !portTaken(err) {
 			return srv, err
@@ -93,7 +116,7 @@ func bootFrom(ctx context.Context, st state, p product, src source, settings []s
 	}
 }
 
-func bootOn(ctx context.Context, st state, p product, from origin, key string, settings []string, own bool) (_ server, err error) {
+func bootOn(ctx context.Context, st state, p product, from origin, src source, key string, o order) (_ server, err error) {
 	inst, err := st.newInstance(key)
 	if err != nil {
 		return server{}, err
@@ -104,16 +127,32 @@ func bootOn(ctx context.Context, st state, p product, from origin, key string, s
 		}
 	}()
 	password := randomID()
-	h, err := from.host(ctx, inst, password, settings, own)
+	if o.primary != nil {
+		password = o.primary.password
+	}
+	if o.tls != nil {
+		if err := o.tls.save(inst); err != nil {
+			return server{}, err
+		}
+	}
+	h, err := from.host(ctx, inst, password, o)
 	if err != nil {
 		return server{}, err
 	}
 	if err := h.start(ctx); err != nil {
 		return server{}, err
 	}
-	srv := server{product: p, inst: inst, host: h, own: own}
+	srv := server{product: p, source: src.kind, from: src, inst: inst, host: h, own: o.own}
 	srv.record = record{DSN: p.private(h.address(), password), Source: from.String()}
+	if o.tls != nil {
+		if srv.record.DSN, err = p.secure(srv.record.DSN, inst, o.tls); err != nil {
+			return server{}, err
+		}
+	}
 	if srv.version, err = srv.await(ctx); err != nil {
+		return server{}, err
+	}
+	if err := srv.check(src.version); err != nil {
 		return server{}, err
 	}
 	return srv, inst.publish(srv.record)
@@ -159,8 +198,8 @@ type installed struct {
 	programs programs
 }
 
-func findPrograms(p product, dir string) (origin, error) {
-	found, err := p.find(dir)
+func findPrograms(p product, dir, version string) (origin, error) {
+	found, err := p.find(dir, version)
 	if err != nil {
 		return nil, err
 	}
@@ -169,8 +208,8 @@ func findPrograms(p product, dir string) (origin, error) {
 
 func (i installed) String() string { return "programs in " + i.programs.dir }
 
-func (i installed) host(ctx context.Context, inst *instance, password string, settings []string, _ bool) (host, error) {
-	return newProcess(ctx, i.product, i.programs, inst, password, settings)
+func (i installed) host(ctx context.Context, inst *instance, password string, o order) (host, error) {
+	return newProcess(ctx, i.product, i.programs, inst, password, o)
 }
 
 func isProgram(path string) bool {

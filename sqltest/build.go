@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -25,6 +24,19 @@ type blueprint struct {
 	inexact  string   // why no copy is like the template; then the migration runs for every database
 
 	resettable bool // reset can make a used copy like new
+}
+
+// object is one thing in a MySQL or MariaDB database, with what makes it again. Two objects are equal if they are alike.
+type object struct {
+	Kind, Name string
+	DDL        string
+	Mode       string // the sql_mode, and the next two, of the session that has made it
+	Client     string
+	Collation  string
+	Zone       string // the time zone of an event
+	Columns    string // of a table: those that are not generated
+	Rows       int    // of a table
+	Data       string // of a table: a hash of its rows
 }
 
 // copier makes and copies template databases on one kind of server.
@@ -66,26 +78,8 @@ type copier interface {
 	lockOfBuilding(ctx context.Context, conn *sql.Conn, database string) (lock string, ok bool)
 }
 
-func copierOf(p product) copier {
-	if p.engine() == EnginePostgres {
-		return postgresCopier{}
-	}
-	return mysqlCopier{mysqlLike{p.engine() == EngineMariaDB}}
-}
-
-// built has the blueprints that this process knows.
-var built struct {
-	mu  sync.Mutex
-	all map[string]*build // guarded by mu; the key is the server's DSN and the template's name
-}
-
-// build is one template on one server.
-type build struct {
-	mu        sync.Mutex // held while this process looks for the template or makes it
-	known     bool       // guarded by mu
-	blueprint blueprint  // guarded by mu
-	failure   error      // guarded by mu
-}
+// built has the blueprints that this process knows, by the server's DSN and the template's name.
+var built memo[blueprint]
 
 // blueprint returns how to make databases of a template, which is made first if it is not there. A nil template is an empty
 // database.
@@ -97,41 +91,12 @@ func (s server) blueprint(t *Template) (blueprint, error) {
 			return blueprint{}, err
 		}
 	}
-	key := s.record.DSN + " " + name
-	built.mu.Lock()
-	b := built.all[key]
-	if b == nil {
-		if built.all == nil {
-			built.all = make(map[string]*build)
-		}
-		b = &build{}
-		built.all[key] = b
-	}
-	built.mu.Unlock()
-
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.failure != nil {
-		return blueprint{}, b.failure
-	}
-	if b.known {
-		return b.blueprint, nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), migrating)
-	defer cancel()
-	var err error
-	b.blueprint, err = s.findOrBuild(ctx, t, name)
-	b.known = err == nil
-	if failed := (migrationError{}); errors.As(err, &failed) {
-		b.failure = err
-	}
-	return b.blueprint, err
+	return built.get(s.record.DSN+" "+name, func() (blueprint, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), migrating)
+		defer cancel()
+		return s.findOrBuild(ctx, t, name)
+	})
 }
-
-// migrationError is what a migration has failed with.
-type migrationError struct{ error }
-
-func (e migrationError) Unwrap() error { return e.error }
 
 func (s server) findOrBuild(ctx context.Context, t *Template, name string) (blueprint, error) {
 	db, done, err := s.admin()
@@ -139,7 +104,7 @@ func (s server) findOrBuild(ctx context.Context, t *Template, name string) (blue
 		return blueprint{}, err
 	}
 	defer done()
-	c := copierOf(s.product)
+	c := s.product.copier()
 	if t == nil {
 		return c.empty(ctx, db)
 	}

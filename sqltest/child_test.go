@@ -20,6 +20,9 @@ const childVariable = "SQLTEST_CHILD_ENGINE"
 // childTemplate gives the child a copy of a template instead of an empty database. Its value is the key.
 const childTemplate = "SQLTEST_CHILD_TEMPLATE"
 
+// childUser makes the child also make a user.
+const childUser = "SQLTEST_CHILD_USER"
+
 // opened is the report of a child.
 type opened struct {
 	DSN, Server string
@@ -36,6 +39,9 @@ func childMain(engine sqltest.Engine) {
 	tb.run(func() {
 		db := childDatabase(tb, engine)
 		said.DSN, said.Server = db.DSN, db.Server
+		if os.Getenv(childUser) != "" {
+			db.User(tb, "SELECT ON "+anything(engine))
+		}
 	})
 	said.Failure = tb.ending()
 	_ = json.NewEncoder(os.Stdout).Encode(said)
@@ -109,4 +115,12 @@ func (c *child) end(t *testing.T) {
 func (c *child) kill() {
 	_ = c.cmd.Process.Kill()
 	_ = c.cmd.Wait()
+}
+
+// anything returns an object that a right can be granted on.
+func anything(engine sqltest.Engine) string {
+	if engine == sqltest.EnginePostgres {
+		return "pg_class"
+	}
+	return "*"
 }

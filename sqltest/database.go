@@ -57,7 +57,7 @@ func (s server) make(t *Template, b blueprint) (name string, err error) {
 	if err := s.announced(ctx); err != nil {
 		return "", err
 	}
-	c := copierOf(s.product)
+	c := s.product.copier()
 	err = c.create(ctx, admin, exact, name)
 	if err != nil && b.name != "" {
 		if _, errFind := c.find(ctx, admin, b.name); errors.Is(errFind, sql.ErrNoRows) { // somebody has dropped the template
@@ -75,7 +75,7 @@ func (s server) make(t *Template, b blueprint) (name string, err error) {
 }
 
 // newDatabase gives tb a database on srv, until tb ends.
-func newDatabase(tb TB, srv server, from supply, running func() bool) *Database {
+func newDatabase(tb TB, srv server, from supply, o options, running func() bool) *Database {
 	tb.Helper()
 	p := srv.product
 	fail := func(what string, err error) {
@@ -98,6 +98,9 @@ func newDatabase(tb TB, srv server, from supply, running func() bool) *Database 
 		}
 	}
 	dsn, err := p.in(srv.record.DSN, name)
+	if err == nil {
+		dsn, err = o.dsn(p, dsn)
+	}
 	if err != nil {
 		give(name)
 		fail("name a database", err)
@@ -107,7 +110,7 @@ func newDatabase(tb TB, srv server, from supply, running func() bool) *Database 
 		give(name)
 		fail("open a database", err)
 	}
-	test := &Database{DB: db, DSN: dsn, Engine: p.engine(), Server: srv.String(), log: srv.logAfter()}
+	test := &Database{DB: db, DSN: dsn, Engine: p.engine(), Server: srv.String(), log: srv.logAfter(), sweeps: srv.inst == nil}
 	tb.Cleanup(func() {
 		tb.Helper()
 		if tb.Failed() && running() {
@@ -124,6 +127,11 @@ func newDatabase(tb TB, srv server, from supply, running func() bool) *Database 
 		}
 		give(name)
 	})
+	ctx, cancel := context.WithTimeout(context.Background(), patiently)
+	defer cancel()
+	if err := o.furnish(ctx, p, db.DB, name); err != nil {
+		fail("make a database", err)
+	}
 	return test
 }
 

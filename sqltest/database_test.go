@@ -14,7 +14,7 @@ import (
 func uid() string { return strconv.Itoa(os.Getuid()) }
 
 // opening opens a database for a fake test, or skips this test if the fake test would be skipped.
-func opening(t *testing.T, tb *fakeTB, open func(sqltest.TB) *sqltest.Database) *sqltest.Database {
+func opening(t *testing.T, tb *fakeTB, open func(sqltest.TB, ...sqltest.Option) *sqltest.Database) *sqltest.Database {
 	t.Helper()
 	var db *sqltest.Database
 	tb.run(func() { db = open(tb) })

@@ -15,7 +15,11 @@
 // The database is closed when the test ends, and no other test sees what it has left there. If the test has left connections
 // to it open, they are listed in the test's log and closed. All tests of a run share one server per engine, including
 // tests of different packages, which the go command runs as different processes. A test that stops, kills or pauses its
-// server starts one of its own with [Start].
+// server, or steps its clock, starts one of its own with [Start]. [Network] has the faults of a network.
+//
+// A test may ask for a [Version] of the server, for an [Extension], and for a [Setting]. [Start] also has [TLS],
+// [Database.User] has users with few rights, [Database.PgBouncer] has a pooler in between, and
+// [Server.Standby] has a standby.
 //
 // # How long a test waits
 //
@@ -61,6 +65,9 @@
 //	SQLTEST_KEEP=1     the database of a failed test is kept, and its DSN logged
 //
 // A password in such a DSN appears in [Database].DSN only, never in failures or logs.
+//
+// The build tags sqltest_no_postgres, sqltest_no_mysql (also for MariaDB) and sqltest_no_sqlite leave a driver out of the test
+// binary. Tests of that engine then fail.
 //
 // The servers are tuned for tests: they accept 300 connections and do not wait for the disk, so their data survives a
 // crash of the server but not of the machine.

@@ -85,6 +85,15 @@ func dockerEndpoint(ctx context.Context) string {
 	return strings.TrimSpace(string(out))
 }
 
+// remoteHost returns the host of a Docker daemon on another machine.
+func remoteHost(endpoint string) (host string, ok bool) {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Scheme != "tcp" || u.Hostname() == "localhost" || u.Hostname() == "127.0.0.1" {
+		return "", false
+	}
+	return u.Hostname(), true
+}
+
 // credentials returns the credentials that `docker login` has stored for the image's registry.
 func credentials(repository string) dc.AuthConfiguration {
 	host, _, ok := strings.Cut(repository, "/")
@@ -148,16 +157,16 @@ type container struct {
 	port  string
 }
 
-func (i image) host(ctx context.Context, inst *instance, password string, settings []string, own bool) (host, error) {
+func (i image) host(ctx context.Context, inst *instance, password string, o order) (host, error) {
 	port, err := freePort(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := &container{image: i, inst: inst, own: own, ip: "127.0.0.1", port: port}
+	c := &container{image: i, inst: inst, own: o.own, ip: "127.0.0.1", port: port}
 	// A remote daemon (such as Docker in Docker) publishes ports on its own host.
 	published := c.ip
-	if u, err := url.Parse(i.endpoint); err == nil && u.Scheme == "tcp" && u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" {
-		c.ip, published = u.Hostname(), "0.0.0.0"
+	if host, ok := remoteHost(i.endpoint); ok {
+		c.ip, published = host, "0.0.0.0"
 	}
 	repository, tag := i.repository()
 	c.run = dockertest.RunOptions{
@@ -165,9 +174,19 @@ func (i image) host(ctx context.Context, inst *instance, password string, settin
 		Repository:   repository,
 		Tag:          tag,
 		Env:          i.product.environment(password),
-		Cmd:          append(i.product.command(), i.product.options(settings)...),
+		Cmd:          append(i.product.command(), o.options(i.product, containerTLS)...),
 		Labels:       map[string]string{labelRoot: i.root, labelFolder: inst.dir},
 		PortBindings: map[dc.Port][]dc.PortBinding{dc.Port(i.product.port() + "/tcp"): {{HostIP: published, HostPort: port}}},
+	}
+	if o.tls != nil {
+		if err := c.secure(o.tls); err != nil {
+			return nil, err
+		}
+	}
+	if o.primary != nil {
+		if err := c.follow(o.primary); err != nil {
+			return nil, err
+		}
 	}
 	return c, errors.Join(
 		inst.write("container", c.run.Name),

@@ -2,6 +2,7 @@ package sqltest_test
 
 import (
 	"context"
+	"database/sql"
 	"testing"
 	"testing/fstest"
 
@@ -26,7 +27,7 @@ func Example() {
 // A test of a program whose server is down for a while.
 func ExampleStart() {
 	_ = func(t *testing.T) {
-		server := sqltest.Start(t, sqltest.EngineMariaDB, "max_connections=20")
+		server := sqltest.Start(t, sqltest.EngineMariaDB, sqltest.Setting("max_connections", "20"))
 		db := server.Database(t)
 
 		server.Kill()
@@ -36,6 +37,32 @@ func ExampleStart() {
 		server.Start() // with the same address and data
 		if err := db.PingContext(t.Context()); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A test of what the code under test does when it does not know whether a statement has run.
+func ExampleNetwork() {
+	_ = func(t *testing.T) {
+		db := sqltest.Postgres(t)
+		if _, err := db.Exec("CREATE TABLE orders (item text)"); err != nil {
+			t.Fatal(err)
+		}
+		network := db.Network(t)
+		shop, err := sql.Open("pgx", network.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = shop.Close() })
+
+		lost := network.DropAnswer("INSERT INTO orders")
+		if _, err := shop.Exec("INSERT INTO orders VALUES ($1)", "tea"); err == nil {
+			t.Error("an order without an answer was confirmed")
+		}
+		<-lost.Answered() // it was inserted all the same
+		var orders int
+		if err := db.Get(&orders, "SELECT count(*) FROM orders"); err != nil || orders != 1 {
+			t.Errorf("%d orders, %v", orders, err)
 		}
 	}
 }

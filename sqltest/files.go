@@ -59,7 +59,11 @@ func runScript(ctx context.Context, db *Database, text string) error {
 		_, err := db.ExecContext(ctx, text)
 		return err
 	}
-	several, err := mysqlLike{}.open(db.DSN)
+	p, ok := productOf(db.Engine)
+	if !ok {
+		return withoutError(db.Engine)
+	}
+	several, err := p.open(db.DSN)
 	if err != nil {
 		return err
 	}

@@ -1,28 +1,20 @@
+//go:build !sqltest_no_mysql
+
 package sqltest
 
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 )
 
 // mysqlLike is MySQL or MariaDB.
 type mysqlLike struct{ isMaria bool }
-
-func choose[T any](first bool, a, b T) T {
-	if first {
-		return a
-	}
-	return b
-}
 
 func (m mysqlLike) engine() Engine   { return choose(m.isMaria, EngineMariaDB, EngineMySQL) }
 func (m mysqlLike) title() string    { return choose(m.isMaria, "MariaDB", "MySQL") }
@@ -34,79 +26,6 @@ func (mysqlLike) driver() string     { return "mysql" }
 func (mysqlLike) user() string       { return "mysql" }
 func (mysqlLike) stopSignal() string { return "TERM" }
 func (mysqlLike) endSignal() string  { return "KILL" }
-
-// parse also accepts URLs, because every other tool does.
-func (mysqlLike) parse(dsn string) (string, string, error) {
-	config, err := mysql.ParseDSN(dsn)
-	if scheme, _, ok := strings.Cut(dsn, "://"); ok && (scheme == "mysql" || scheme == "mariadb") {
-		config, err = fromURL(dsn)
-	}
-	if err != nil {
-		return "", "", errors.New("not a DSN of go-sql-driver/mysql")
-	}
-	return config.FormatDSN(), config.Passwd, nil
-}
-
-func fromURL(dsn string) (*mysql.Config, error) {
-	u, err := url.Parse(dsn)
-	if err != nil {
-		return nil, err
-	}
-	host := u.Host
-	if u.Port() == "" {
-		host += ":3306"
-	}
-	// The driver's own parser reads the parameters.
-	config, err := mysql.ParseDSN("tcp(" + host + ")/?" + u.RawQuery)
-	if err != nil {
-		return nil, err
-	}
-	config.User = u.User.Username()
-	config.Passwd, _ = u.User.Password()
-	config.DBName = strings.TrimPrefix(u.Path, "/")
-	return config, nil
-}
-
-func (mysqlLike) private(address, password string) string {
-	config := mysql.NewConfig()
-	config.User = "root"
-	config.Passwd = password
-	config.Net = "tcp"
-	config.Addr = address
-	config.ParseTime = true
-	return config.FormatDSN()
-}
-
-func (mysqlLike) in(dsn, database string) (string, error) {
-	config, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		return "", err
-	}
-	config.DBName = database
-	return config.FormatDSN(), nil
-}
-
-func (mysqlLike) userOf(dsn string) string {
-	config, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		return ""
-	}
-	return config.User
-}
-
-func (mysqlLike) open(dsn string) (*sql.DB, error) {
-	config, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		return nil, err
-	}
-	config.Logger = &mysql.NopLogger{}
-	config.MultiStatements = true
-	connector, err := mysql.NewConnector(config)
-	if err != nil {
-		return nil, err
-	}
-	return sql.OpenDB(connector), nil
-}
 
 func (m mysqlLike) identify(ctx context.Context, db *sql.DB) (string, error) {
 	var version string
@@ -204,7 +123,7 @@ func (m mysqlLike) environment(password string) []string {
 func (mysqlLike) command() []string  { return nil }
 func (mysqlLike) dataFolder() string { return "/var/lib/mysql" }
 
-func (m mysqlLike) find(dir string) (programs, error) {
+func (m mysqlLike) find(dir, _ string) (programs, error) {
 	dirs := []string{dir}
 	if dir == "" {
 		dirs = installedMySQL(choose(m.isMaria, "mariadbd", "mysqld"))
@@ -291,3 +210,7 @@ func (mysqlLike) secret(password string) string {
 	}
 	return sql.String()
 }
+
+func newMySQL(isMaria bool) product { return mysqlLike{isMaria} }
+
+func (m mysqlLike) copier() copier { return mysqlCopier{m} }

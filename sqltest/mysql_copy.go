@@ -1,3 +1,5 @@
+//go:build !sqltest_no_mysql
+
 package sqltest
 
 import (
@@ -23,8 +25,7 @@ type mark struct {
 }
 
 const (
-	markTable   = "sqltest_template"
-	trialSuffix = "_trial"
+	markTable = "sqltest_template"
 	// elsewhere is the current database of sessions that have none. The one of a test would look like the test's.
 	elsewhere = "information_schema"
 )

@@ -1,3 +1,5 @@
+//go:build !sqltest_no_mysql
+
 package sqltest
 
 import (
@@ -9,19 +11,6 @@ import (
 	"fmt"
 	"strings"
 )
-
-// object is one thing in a MySQL or MariaDB database, with what makes it again. Two objects are equal if they are alike.
-type object struct {
-	Kind, Name string
-	DDL        string
-	Mode       string // the sql_mode, and the next two, of the session that has made it
-	Client     string
-	Collation  string
-	Zone       string // the time zone of an event
-	Columns    string // of a table: those that are not generated
-	Rows       int    // of a table
-	Data       string // of a table: a hash of its rows
-}
 
 // copying prepares a session to read and make objects: it changes no value, and checks none.
 const copying = "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO', time_zone = '+00:00', sql_quote_show_create = 1, " +

@@ -1,3 +1,5 @@
+//go:build !sqltest_no_postgres
+
 package sqltest
 
 import (
@@ -5,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
@@ -25,7 +29,7 @@ func (postgres) example() string  { return "postgres://user:password@host:5432/p
 func (postgres) image() string    { return "postgres:17" }
 func (postgres) port() string     { return "5432" }
 func (postgres) driver() string   { return "pgx" }
-func (postgres) user() string     { return "postgres" }
+func (postgres) user() string     { return postgresUser }
 
 // stopSignal returns INT, a fast shutdown (TERM would wait for every client to leave). endSignal returns QUIT, an
 // immediate shutdown.
@@ -67,6 +71,56 @@ func (postgres) in(dsn, database string) (string, error) {
 			u.RawQuery = query.Encode()
 		}
 	}
+	return u.String(), nil
+}
+
+func (postgres) endpoint(dsn string) (network, address string, err error) {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return "", "", errors.New("not a PostgreSQL DSN")
+	}
+	network, address = pgconn.NetworkAddress(config.Host, config.Port)
+	return network, address, nil
+}
+
+func (postgres) at(dsn, address string) (string, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
+	}
+	if !strings.Contains(dsn, "://") {
+		return dsn + " host=" + host + " port=" + port, nil // the last of two settings wins
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return "", errors.New("not a PostgreSQL URL")
+	}
+	u.Host = address
+	query := u.Query()
+	for _, again := range []string{"host", "hostaddr", "port"} {
+		query.Del(again)
+	}
+	u.RawQuery = query.Encode()
+	return u.String(), nil
+}
+
+// param returns the same DSN with these parameters.
+func (postgres) param(dsn string, params map[string]string) (string, error) {
+	if !strings.Contains(dsn, "://") {
+		for name, value := range params {
+			dsn += " " + name + "=" + value // the last of two settings wins
+		}
+		return dsn, nil
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return "", errors.New("not a PostgreSQL URL")
+	}
+	query := u.Query()
+	for name, value := range params {
+		query.Set(name, value)
+	}
+	u.RawQuery = query.Encode()
 	return u.String(), nil
 }
 
@@ -147,10 +201,13 @@ func (p postgres) environment(password string) []string {
 func (postgres) command() []string  { return []string{"postgres"} }
 func (postgres) dataFolder() string { return "/sqltest" }
 
-func (postgres) find(dir string) (programs, error) {
+func (postgres) find(dir, version string) (programs, error) {
 	candidates := []string{dir}
 	if dir == "" {
 		candidates = installedPostgres()
+		if major, _, _ := strings.Cut(version, "."); major != "" {
+			candidates = append([]string{"/usr/lib/postgresql/" + major + "/bin"}, candidates...)
+		}
 	}
 	for _, dir := range candidates {
 		p := programs{dir: dir, server: filepath.Join(dir, "postgres"), initializer: filepath.Join(dir, "initdb")}
@@ -202,3 +259,7 @@ func (postgres) serve(p programs, f folder, port string) []string {
 }
 
 func (postgres) secret(password string) string { return password + "\n" }
+
+func newPostgres() product { return postgres{} }
+
+func (postgres) copier() copier { return postgresCopier{} }

@@ -23,7 +23,8 @@ type process struct {
 	inst     *instance
 	account  *account
 	port     string
-	settings []string
+	order    order
+	env      []string  // besides that of this process
 	cmd      *exec.Cmd // the server; nil before the first start
 }
 
@@ -33,12 +34,12 @@ type process struct {
 const launch = `echo $$ >&3 && exec 3>&- && [ ! -e "$0/server.ended" ] && exec "$@"`
 
 // newProcess creates a data folder for the programs of p.
-func newProcess(ctx context.Context, p product, progs programs, inst *instance, password string, settings []string) (*process, error) {
+func newProcess(ctx context.Context, p product, progs programs, inst *instance, password string, o order) (*process, error) {
 	acc, err := accountFor(p.user())
 	if err != nil {
 		return nil, err
 	}
-	s := &process{product: p, programs: progs, inst: inst, account: acc, settings: settings}
+	s := &process{product: p, programs: progs, inst: inst, account: acc, order: o}
 	if err := acc.reaches(inst.dir); err != nil {
 		return nil, err
 	}
@@ -54,11 +55,24 @@ func newProcess(ctx context.Context, p product, progs programs, inst *instance, 
 			return nil, err
 		}
 	}
-	if err := errors.Join(acc.own(f.secret), acc.own(f.data), acc.own(f.temp)); err != nil {
+	owned := []string{f.secret, f.data, f.temp}
+	if o.tls != nil {
+		owned = append(owned, inst.file(caFile), inst.file(certFile), inst.file(keyFile))
+	}
+	var errs []error
+	for _, path := range owned {
+		errs = append(errs, acc.own(path))
+	}
+	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	args := p.initialize(progs, f)
+	if o.primary != nil {
+		s.env = []string{"PGPASSWORD=" + o.primary.password}
+		args = s.copyOf(o.primary)
+	}
 	cmd, err := s.launch(args)
+	s.env = nil
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +95,7 @@ func (s *process) start(ctx context.Context) error {
 		}
 		s.port = port
 	}
-	args := append(s.product.serve(s.programs, s.folder(), s.port), s.product.options(s.settings)...)
+	args := append(s.product.serve(s.programs, s.folder(), s.port), s.order.options(s.product, s.inst.dir)...)
 	cmd, err := s.launch(args)
 	s.cmd = cmd
 	return err
@@ -103,7 +117,7 @@ func (s *process) launch(args []string) (*exec.Cmd, error) {
 
 	cmd := exec.Command("/bin/sh", append([]string{"-c", launch, s.inst.dir}, args...)...) //nolint:noctx // it outlives every context
 	cmd.Dir = "/"
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC", "TMPDIR="+s.inst.file("temp"))
+	cmd.Env = slices.Concat(os.Environ(), []string{"LC_ALL=C", "TZ=UTC", "TMPDIR=" + s.inst.file("temp")}, s.env)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{pid}
 	detach(cmd)

@@ -3,6 +3,7 @@ package sqltest
 import (
 	"context"
 	"database/sql"
+	"time"
 )
 
 // product describes one kind of server: how to find, start, use and end it.
@@ -20,6 +21,20 @@ type product interface {
 	private(address, password string) string
 	// in returns the same DSN for another database of that server.
 	in(dsn, database string) (string, error)
+	// endpoint returns what the driver dials for a DSN, and at returns the same DSN for a host and port.
+	endpoint(dsn string) (network, address string, err error)
+	at(dsn, address string) (string, error)
+	// with returns a DSN with a setting of sessions, where it is part of the DSN; set and extend give settings and extensions
+	// to the database of db.
+	with(dsn string, s setting) (string, error)
+	set(ctx context.Context, db *sql.DB, name string, s setting) error
+	extend(ctx context.Context, db *sql.DB, extension string) error
+	// makeUser makes a user with grants in the database of db, and dropUser drops it. Users lists those of this package.
+	makeUser(ctx context.Context, db *sql.DB, name, password string, grants []string) error
+	dropUser(ctx context.Context, db *sql.DB, name string) error
+	users(ctx context.Context, db querier) ([]string, error)
+	// as returns the same DSN for another user.
+	as(dsn, user, password string) (string, error)
 	// userOf returns the user in a DSN.
 	userOf(dsn string) string
 	// driver returns the driver's name in database/sql.
@@ -29,6 +44,8 @@ type product interface {
 	open(dsn string) (*sql.DB, error)
 	// identify returns name and version, or an error if the server is another product.
 	identify(ctx context.Context, db *sql.DB) (string, error)
+	// now returns the time of the server's wall clock.
+	now(ctx context.Context, db *sql.DB) (time.Time, error)
 	// sessions describes the sessions of a database, except that of db itself.
 	sessions(ctx context.Context, db *sql.DB, database string) ([]string, error)
 	// drop drops a database together with the sessions that use it.
@@ -44,8 +61,9 @@ type product interface {
 	// dataFolder returns the folder where a container stores its data.
 	dataFolder() string
 
-	// find returns the programs of this product in dir, or if dir is empty those installed on this machine.
-	find(dir string) (programs, error)
+	// find returns the programs of this product in dir, or if dir is empty those installed on this machine. It prefers those
+	// of a version, where it sees which they are.
+	find(dir, version string) (programs, error)
 	// user returns the user that the programs run as if this process is root.
 	user() string
 	// initialize returns the command that fills an empty data folder.
@@ -55,11 +73,26 @@ type product interface {
 	// secret returns the content of f.secret for this root password.
 	secret(password string) string
 
+	// tls returns the settings for TLS with the files of a folder. Secure returns a DSN that uses it, and insecure ends that.
+	tls(dir string) []string
+	secure(dsn string, inst *instance, certs *certificates) (string, error)
+	insecure(inst *instance)
+
+	// copier makes and copies templates.
+	copier() copier
+
+	// pooled returns the entry of a PgBouncer's configuration for a DSN, and the DSN through it, without prepared statements
+	// if plain.
+	pooled(dsn, address string, plain bool) (entry, through string, err error)
+
 	// stopSignal returns the signal for a clean shutdown that does not wait for clients.
 	stopSignal() string
 	// endSignal returns the signal that ends a server whose data is no longer needed.
 	endSignal() string
 }
+
+// postgresUser is the user that the programs of PostgreSQL run as if this process is root.
+const postgresUser = "postgres"
 
 // programs are the programs of one installed server.
 type programs struct {
@@ -75,16 +108,32 @@ type folder struct {
 	secret string // a file that only the server's user can read
 }
 
-func productOf(e Engine) (product, bool) {
+// productOf returns the product of an engine, unless it is SQLite or left out of this binary.
+func productOf(e Engine) (p product, ok bool) {
 	switch e {
 	case EnginePostgres:
-		return postgres{}, true
-	case EngineMySQL:
-		return mysqlLike{isMaria: false}, true
-	case EngineMariaDB:
-		return mysqlLike{isMaria: true}, true
+		p = newPostgres()
+	case EngineMySQL, EngineMariaDB:
+		p = newMySQL(e == EngineMariaDB)
 	case EngineSQLite: // it has no server
-		return nil, false
 	}
-	return nil, false
+	return p, p != nil
+}
+
+// withoutError means that an engine was left out of this binary by a build tag.
+type withoutError Engine
+
+func (e withoutError) Error() string {
+	tag := "sqltest_no_" + string(e)
+	if Engine(e) == EngineMariaDB {
+		tag = "sqltest_no_mysql"
+	}
+	return "this test binary has no " + string(e) + ": build it without the tag " + tag
+}
+
+func choose[T any](first bool, a, b T) T {
+	if first {
+		return a
+	}
+	return b
 }

@@ -29,7 +29,7 @@ func TestADatabaseThatATestHasUsedIsLikeNewForTheNext(t *testing.T) {
 				return nil
 			})
 			holder := newFakeTB("holder")
-			first := opening(t, holder, func(tb sqltest.TB) *sqltest.Database { return copies[engine](shop, tb) })
+			first := opening(t, holder, func(tb sqltest.TB, _ ...sqltest.Option) *sqltest.Database { return copies[engine](shop, tb) })
 			t.Cleanup(holder.end)
 			questions := []string{
 				"SELECT * FROM goods ORDER BY id", "SELECT * FROM sold", "SELECT * FROM untouched", "SELECT * FROM names ORDER BY 1",
@@ -58,7 +58,7 @@ func TestADatabaseThatATestHasUsedIsLikeNewForTheNext(t *testing.T) {
 				{"RENAME TABLE untouched TO touched"},
 			} {
 				tb := newFakeTB("user")
-				db := opening(t, tb, func(tb sqltest.TB) *sqltest.Database { return copies[engine](shop, tb) })
+				db := opening(t, tb, func(tb sqltest.TB, _ ...sqltest.Option) *sqltest.Database { return copies[engine](shop, tb) })
 				if got := answersOf(t, db, questions); !slices.Equal(got, want) {
 					t.Fatalf("before %q:\n%q\nwant:\n%q", use, got, want)
 				}
@@ -75,7 +75,7 @@ func TestADatabaseThatATestHasUsedIsLikeNewForTheNext(t *testing.T) {
 			}
 			for range 8 { // every database that is ready
 				tb := newFakeTB("last")
-				db := opening(t, tb, func(tb sqltest.TB) *sqltest.Database { return copies[engine](shop, tb) })
+				db := opening(t, tb, func(tb sqltest.TB, _ ...sqltest.Option) *sqltest.Database { return copies[engine](shop, tb) })
 				t.Cleanup(tb.end)
 				if got := answersOf(t, db, questions); !slices.Equal(got, want) {
 					t.Fatalf("%q\nwant:\n%q", got, want)

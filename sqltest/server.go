@@ -5,16 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // Server is a database server of one test, which may stop, kill and pause it. Its methods end the test with Fatalf if
 // they fail, so they must be called from the test's own goroutine. Each returns only after the operation has completed.
 type Server struct {
-	tb  TB
-	srv server
+	tb    TB
+	srv   server
+	order order
 
-	mu    sync.Mutex // guards phase
+	mu    sync.Mutex // guards the fields below
 	phase phase
+	clock bool          // the server runs with a clock that can be set
+	ahead time.Duration // of the machine's clock
 }
 
 type phase string
@@ -26,33 +30,55 @@ const (
 )
 
 // Start starts a server for tb alone, from the same source as the shared one (if that is a DSN: from Docker or from
-// programs, and if neither works the test is skipped). The settings are server options such as "max_connections=20",
-// and override those of this package. The server and its data are removed when tb ends.
-func Start(tb TB, e Engine, settings ...string) *Server {
+// programs, and if neither works the test is skipped). Options are [Version], [TLS] and [Setting], such as Setting("max_connections",
+// "20"), which overrides one of this package. The server and its data are removed when tb ends.
+func Start(tb TB, e Engine, opts ...Option) *Server {
 	tb.Helper()
 	p, ok := productOf(e)
-	if !ok {
+	if e == EngineSQLite {
 		tb.Fatalf("sqltest: %s is not a server to be started", e)
+	} else if !ok {
+		tb.Fatalf("sqltest: %v", withoutError(e))
 	}
-	sources, errSources := ownSourcesOf(p)
+	o := optionsOf(opts)
+	if err := o.ofServer(); err != nil {
+		tb.Fatalf("sqltest: %v", err)
+	}
+	sources, errSources := ownSourcesOf(p, o.version)
 	if errSources != nil && !errors.Is(errSources, errNoDSN) {
 		giveUp(tb, p, errSources)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), pullTimeout+patiently)
 	defer cancel()
-	srv, err := boot(ctx, p, sources, settings, true)
+	want := order{settings: o.serverSettings(), own: true}
+	if o.tls {
+		var err error
+		if want.tls, err = newCertificates(dockerEndpoint(ctx)); err != nil {
+			tb.Fatalf("sqltest: certificates: %v", err)
+		}
+	}
+	srv, err := boot(ctx, p, sources, want)
 	switch {
 	case err != nil && errSources != nil:
 		tb.Skipf("sqltest: %v; and %v", errSources, err)
 	case err != nil:
 		giveUp(tb, p, err)
 	}
-	s := &Server{tb: tb, srv: srv, phase: isRunningPhase}
+	return newServer(tb, srv, want)
+}
+
+// newServer makes a server end with tb.
+func newServer(tb TB, srv server, o order) *Server {
+	tb.Helper()
+	s := &Server{tb: tb, srv: srv, order: o, phase: isRunningPhase}
 	tb.Cleanup(func() {
 		tb.Helper()
 		if keep(tb) {
 			srv.keep(tb, srv.record.DSN)
 			return
+		}
+		if o.primary == nil {
+			srv.product.insecure(srv.inst)
 		}
 		if err := srv.inst.end(); err != nil {
 			tb.Logf("sqltest: end %s: %v", srv, err)
@@ -65,16 +91,20 @@ func Start(tb TB, e Engine, settings ...string) *Server {
 func (s *Server) String() string { return s.srv.String() }
 
 // Database gives tb a new, empty database on this server. tb is the test that the server belongs to, or a subtest of
-// it.
-func (s *Server) Database(tb TB) *Database {
+// it. Options are [Setting] and [Extension].
+func (s *Server) Database(tb TB, opts ...Option) *Database {
 	tb.Helper()
-	return s.database(tb, nil)
+	return s.database(tb, nil, opts)
 }
 
-func (s *Server) database(tb TB, t *Template) *Database {
+func (s *Server) database(tb TB, t *Template, opts []Option) *Database {
 	tb.Helper()
+	o := optionsOf(opts)
+	if err := o.ofDatabase(); err != nil {
+		tb.Fatalf("sqltest: %v", err)
+	}
 	running := func() bool { return s.is(isRunningPhase) }
-	return newDatabase(tb, s.srv, inline{s.srv, t, running}, running)
+	return newDatabase(tb, s.srv, inline{s.srv, t, running}, o, running)
 }
 
 // Stop shuts the server down cleanly, without waiting for clients to leave.

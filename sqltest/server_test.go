@@ -2,6 +2,8 @@ package sqltest_test
 
 import (
 	"context"
+	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -19,7 +21,7 @@ func TestAnOwnServerKeepsItsAddressAndDataWhateverHappensToIt(t *testing.T) {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
 			begin := time.Now()
-			server := sqltest.Start(t, engine, "max_connections=20")
+			server := sqltest.Start(t, engine, sqltest.Setting("max_connections", "20"))
 			t.Logf("%s: started in %v", server, time.Since(begin))
 			db := server.Database(t)
 			query := "SELECT @@max_connections"
@@ -98,6 +100,49 @@ func TestAnOwnServerKeepsItsAddressAndDataWhateverHappensToIt(t *testing.T) {
 			count(2)
 
 			server.Pause() // the end of the test must not wait for it
+		})
+	}
+}
+
+func TestTheClockOfAServerIsStepped(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only on Linux")
+	}
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler")
+	}
+	for _, engine := range serverEngines {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			server := sqltest.Start(t, engine)
+			db := server.Database(t)
+			mustExec(t, db.DB, "CREATE TABLE remembered (n int)")
+			query := "SELECT UNIX_TIMESTAMP()"
+			if engine == sqltest.EnginePostgres {
+				query = "SELECT extract(epoch FROM clock_timestamp())::bigint"
+			}
+			ahead := func(want time.Duration) {
+				t.Helper()
+				var now int64
+				db.SetMaxIdleConns(0) // the server was restarted
+				if err := db.GetContext(t.Context(), &now, query); err != nil {
+					t.Fatal(err)
+				}
+				if got := time.Until(time.Unix(now, 0)); (got - want).Abs() > time.Minute {
+					t.Errorf("the clock is %v ahead; want %v", got, want)
+				}
+			}
+			server.StepClock(time.Hour)
+			ahead(time.Hour)
+			server.StepClock(-3 * time.Hour)
+			ahead(-2 * time.Hour)
+			server.Kill()
+			server.Start()
+			ahead(-2 * time.Hour)
+			server.StepClock(2 * time.Hour)
+			ahead(0)
+			mustExec(t, db.DB, "INSERT INTO remembered VALUES (1)")
 		})
 	}
 }

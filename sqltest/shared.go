@@ -11,12 +11,19 @@ import (
 )
 
 // onSharedServer gives tb a database of a template, or an empty one, on the server that all tests of this run share.
-func onSharedServer(tb TB, e Engine, t *Template) *Database {
+func onSharedServer(tb TB, e Engine, t *Template, opts []Option) *Database {
 	tb.Helper()
-	p, _ := productOf(e)
+	p, ok := productOf(e)
+	if !ok {
+		tb.Fatalf("sqltest: %v", withoutError(e))
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), pullTimeout+patiently)
 	defer cancel()
-	srv, err := sharedServer(ctx, p)
+	o := optionsOf(opts)
+	if err := o.onSharedServer(); err != nil {
+		tb.Fatalf("sqltest: %v", err)
+	}
+	srv, err := sharedServer(ctx, p, o.version)
 	if err != nil {
 		giveUp(tb, p, err)
 	}
@@ -27,17 +34,21 @@ func onSharedServer(tb TB, e Engine, t *Template) *Database {
 	if from.blueprint.inexact != "" {
 		tb.Logf("sqltest: the migration runs for every test, because its result cannot be copied: %s", from.blueprint.inexact)
 	}
-	return newDatabase(tb, srv, from, func() bool { return true })
+	return newDatabase(tb, srv, from, o, func() bool { return true })
 }
 
-// sharedServer finds the server of this run, or starts it.
-func sharedServer(ctx context.Context, p product) (server, error) {
-	sources, err := sourcesOf(p)
+// sharedServer finds the server of this run that has a version, or starts it.
+func sharedServer(ctx context.Context, p product, version string) (server, error) {
+	sources, err := sourcesOf(p, version)
 	if err != nil {
 		return server{}, err
 	}
 	if sources[0].kind == fromDSN {
-		return namedServer(ctx, p, sources[0].value)
+		srv, err := namedServer(ctx, p, sources[0].value)
+		if err == nil {
+			err = srv.check(version)
+		}
+		return srv, err
 	}
 	st, err := openState()
 	if err != nil {
@@ -52,19 +63,20 @@ func sharedServer(ctx context.Context, p product) (server, error) {
 	for _, src := range sources {
 		for _, inst := range st.instances(keyOf(p.engine(), src)) {
 			if srv, ok := adopt(ctx, p, inst); ok {
-				return srv, nil
+				srv.source = src.kind
+				return srv, srv.check(version)
 			}
 		}
 	}
-	return boot(ctx, p, sources, nil, false)
+	return boot(ctx, p, sources, order{})
 }
 
 // namedServer connects to a running server that the environment names.
 func namedServer(ctx context.Context, p product, dsn string) (server, error) {
-	srv := server{product: p, record: record{DSN: dsn, Source: "the server named by " + p.variable()}}
+	srv := server{product: p, source: fromDSN, record: record{DSN: dsn, Source: "the server named by " + p.variable()}}
 	var err error
 	if srv.version, err = srv.identify(ctx); err != nil {
-		public := source{fromDSN, publicDSN(p, dsn)}
+		public := source{kind: fromDSN, value: publicDSN(p, dsn)}
 		return server{}, &noServerError{p, []attempt{{public, redactError(p, dsn, err)}}}
 	}
 	return srv, nil

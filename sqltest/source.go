@@ -19,11 +19,19 @@ const (
 
 // source is a place to get a server from.
 type source struct {
-	kind  kind
-	value string // DSN; image; folder of the programs, or empty
+	kind    kind
+	value   string // DSN; image; folder of the programs, or empty
+	version string // what the server must have; empty for any
 }
 
-func (s source) String() string { return string(s.kind) + ":" + s.value }
+// String returns what servers have in common that tests may share. The version of an image is in its name.
+func (s source) String() string {
+	text := string(s.kind) + ":" + s.value
+	if s.kind == fromPrograms && s.version != "" {
+		text += " " + s.version
+	}
+	return text
+}
 
 var (
 	// errSkip means that the environment disables the tests of this engine.
@@ -33,18 +41,29 @@ var (
 )
 
 // sourcesOf reads from the environment where the server of p may come from, in the order to try.
-func sourcesOf(p product) ([]source, error) {
+func sourcesOf(p product, version string) ([]source, error) {
+	sources, err := anySourcesOf(p)
+	for i := range sources {
+		s := &sources[i]
+		if s.version = version; version != "" && s.kind == fromDocker {
+			s.value = ofVersion(s.value, version)
+		}
+	}
+	return sources, err
+}
+
+func anySourcesOf(p product) ([]source, error) {
 	value := os.Getenv(p.variable())
 	way, rest, _ := strings.Cut(value, ":")
 	switch {
 	case value == "":
-		return []source{{fromDocker, p.image()}, {fromPrograms, ""}}, nil
+		return []source{{kind: fromDocker, value: p.image()}, {kind: fromPrograms}}, nil
 	case value == "skip":
 		return nil, errSkip
 	case way == "docker":
-		return []source{{fromDocker, choose(rest != "", rest, p.image())}}, nil
+		return []source{{kind: fromDocker, value: choose(rest != "", rest, p.image())}}, nil
 	case way == "programs":
-		return []source{{fromPrograms, rest}}, nil
+		return []source{{kind: fromPrograms, value: rest}}, nil
 	}
 	dsn, _, err := p.parse(value)
 	if err != nil {
@@ -52,14 +71,17 @@ func sourcesOf(p product) ([]source, error) {
 		return nil, fmt.Errorf("the value of %s is neither skip, docker, docker:IMAGE, programs, programs:FOLDER nor a DSN such as %s",
 			p.variable(), p.example())
 	}
-	return []source{{fromDSN, dsn}}, nil
+	return []source{{kind: fromDSN, value: dsn}}, nil
 }
 
 // ownSourcesOf returns the sources for a server that a test may stop and kill.
-func ownSourcesOf(p product) ([]source, error) {
-	sources, err := sourcesOf(p)
+func ownSourcesOf(p product, version string) ([]source, error) {
+	sources, err := sourcesOf(p, version)
 	if err == nil && sources[0].kind == fromDSN {
-		return []source{{fromDocker, p.image()}, {fromPrograms, ""}}, errNoDSN
+		return []source{
+			{fromDocker, choose(version == "", p.image(), ofVersion(p.image(), version)), version},
+			{fromPrograms, "", version},
+		}, errNoDSN
 	}
 	return sources, err
 }

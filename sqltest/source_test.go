@@ -11,7 +11,7 @@ import (
 
 // openIn sets the environment, so its tests are not parallel.
 
-func openIn(t *testing.T, open func(sqltest.TB) *sqltest.Database, variable, value string) *fakeTB {
+func openIn(t *testing.T, open func(sqltest.TB, ...sqltest.Option) *sqltest.Database, variable, value string) *fakeTB {
 	t.Helper()
 	t.Setenv(variable, value)
 	tb := newFakeTB(t.Name())

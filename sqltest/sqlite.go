@@ -1,26 +1,26 @@
+//go:build !sqltest_no_sqlite
+
 package sqltest
 
 import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/jmoiron/sqlx"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// SQLite gives tb a new, empty SQLite database in a file of its own, opened with the driver "sqlite"
-// (modernc.org/sqlite), in WAL mode and with a busy timeout of 5 seconds. The file is removed when the test ends, or
-// kept if the test failed and SQLTEST_KEEP is set.
-func SQLite(tb TB) *Database {
-	tb.Helper()
-	return sqliteFile(tb, nil)
-}
-
 // sqliteFile gives tb a file with a copy of a template, or an empty one.
-func sqliteFile(tb TB, t *Template) *Database {
+func sqliteFile(tb TB, t *Template, opts []Option) *Database {
 	tb.Helper()
+	o := optionsOf(opts)
+	if o.version != "" || len(o.extensions) > 0 || o.tls {
+		tb.Fatalf("sqltest: SQLite has the version of its driver, no extensions and no TLS: leave out Version, Extension and TLS")
+	}
 	if os.Getenv("SQLTEST_SQLITE") == "skip" {
 		tb.Skipf("sqltest: SQLTEST_SQLITE=skip: not tested on SQLite")
 	}
@@ -39,9 +39,15 @@ func sqliteFile(tb TB, t *Template) *Database {
 	err = os.WriteFile(file, content, 0o600)
 	var db *Database
 	if err == nil {
-		db, err = openSQLite(file)
+		db, err = openSQLite(file, o.settings...)
+	}
+	if err == nil && len(o.settings) > 0 {
+		err = db.Ping()
 	}
 	if err != nil {
+		if db != nil {
+			_ = db.Close()
+		}
 		_ = os.RemoveAll(dir)
 		tb.Fatalf("sqltest: %s: %v", file, err)
 	}
@@ -62,13 +68,21 @@ func sqliteFile(tb TB, t *Template) *Database {
 }
 
 // openSQLite opens a file. An empty file is an empty database.
-func openSQLite(file string) (*Database, error) {
+func openSQLite(file string, pragmas ...setting) (*Database, error) {
 	uri := url.URL{
 		Scheme: "file",
 		Opaque: (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath(),
-		// The busy timeout comes first: switching to WAL may have to wait, too.
-		RawQuery: "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)",
 	}
+	// The busy timeout comes first: switching to WAL may have to wait, too.
+	settings := []setting{{"busy_timeout", "5000"}, {"journal_mode", "WAL"}}
+	for _, p := range pragmas {
+		settings = slices.DeleteFunc(settings, func(s setting) bool { return s.name == p.name })
+	}
+	var query []string
+	for _, p := range append(settings, pragmas...) {
+		query = append(query, "_pragma="+p.name+"("+url.QueryEscape(p.value)+")")
+	}
+	uri.RawQuery = strings.Join(query, "&")
 	version, err := sqliteVersion()
 	if err != nil {
 		return nil, err

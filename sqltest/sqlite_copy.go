@@ -1,3 +1,5 @@
+//go:build !sqltest_no_sqlite
+
 package sqltest
 
 import (
@@ -6,21 +8,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 )
 
-// sqliteFiles has the content of the templates' files.
-var sqliteFiles struct {
-	mu  sync.Mutex
-	all map[string]*sqliteBuild // guarded by mu; the key is the template's name
-}
-
-// sqliteBuild is one template in this process.
-type sqliteBuild struct {
-	mu      sync.Mutex // held while this process looks for the template or makes it
-	content []byte     // guarded by mu
-	failure error      // guarded by mu
-}
+// sqliteFiles has the content of the templates' files, by the template's name.
+var sqliteFiles memo[[]byte]
 
 // sqlite returns the content of the template's file, which is made first if this run does not have it.
 func (t *Template) sqlite() ([]byte, error) {
@@ -28,29 +19,7 @@ func (t *Template) sqlite() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	sqliteFiles.mu.Lock()
-	b := sqliteFiles.all[name]
-	if b == nil {
-		if sqliteFiles.all == nil {
-			sqliteFiles.all = make(map[string]*sqliteBuild)
-		}
-		b = &sqliteBuild{}
-		sqliteFiles.all[name] = b
-	}
-	sqliteFiles.mu.Unlock()
-
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.failure != nil {
-		return nil, b.failure
-	}
-	if b.content == nil {
-		b.content, err = t.sqliteOnce(name)
-		if failed := (migrationError{}); errors.As(err, &failed) {
-			b.failure = err
-		}
-	}
-	return b.content, err
+	return sqliteFiles.get(name, func() ([]byte, error) { return t.sqliteOnce(name) })
 }
 
 // sqliteOnce reads the template's file from the folder that the processes of a run share, and makes it if it is not there.
@@ -124,6 +93,9 @@ func (t *Template) buildSQLite(dir string) ([]byte, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	file := filepath.Join(dir, "template.db")
+	if err := os.WriteFile(file, nil, 0o600); err != nil { // a migration may do nothing
+		return nil, err
+	}
 	db, err := openSQLite(file)
 	if err != nil {
 		return nil, err

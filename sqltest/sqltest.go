@@ -41,26 +41,35 @@ type Database struct {
 	// contains no password.
 	Server string
 
-	log func() (string, error) // nil if the log is not known
+	log    func() (string, error) // nil if the log is not known
+	sweeps bool                   // what a killed process leaves on the server, the next one drops
 }
 
 // Postgres gives tb a new, empty PostgreSQL database, opened with the driver "pgx". It ends the test with Fatalf if
 // there is no server; see the package documentation.
-func Postgres(tb TB) *Database {
+func Postgres(tb TB, opts ...Option) *Database {
 	tb.Helper()
-	return onSharedServer(tb, EnginePostgres, nil)
+	return onSharedServer(tb, EnginePostgres, nil, opts)
 }
 
 // MySQL gives tb a new, empty database on a MySQL server, never on MariaDB, opened with the driver "mysql". It ends the
 // test with Fatalf if there is no server; see the package documentation.
-func MySQL(tb TB) *Database {
+func MySQL(tb TB, opts ...Option) *Database {
 	tb.Helper()
-	return onSharedServer(tb, EngineMySQL, nil)
+	return onSharedServer(tb, EngineMySQL, nil, opts)
 }
 
 // MariaDB gives tb a new, empty database on a MariaDB server, never on MySQL, opened with the driver "mysql". It ends
 // the test with Fatalf if there is no server; see the package documentation.
-func MariaDB(tb TB) *Database {
+func MariaDB(tb TB, opts ...Option) *Database {
 	tb.Helper()
-	return onSharedServer(tb, EngineMariaDB, nil)
+	return onSharedServer(tb, EngineMariaDB, nil, opts)
+}
+
+// SQLite gives tb a new, empty SQLite database in a file of its own, opened with the driver "sqlite"
+// (modernc.org/sqlite), in WAL mode and with a busy timeout of 5 seconds. The file is removed when the test ends, or
+// kept if the test failed and SQLTEST_KEEP is set. The option is [Setting], for a pragma.
+func SQLite(tb TB, opts ...Option) *Database {
+	tb.Helper()
+	return sqliteFile(tb, nil, opts)
 }

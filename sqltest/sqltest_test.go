@@ -6,7 +6,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-var engines = map[sqltest.Engine]func(sqltest.TB) *sqltest.Database{
+var engines = map[sqltest.Engine]func(sqltest.TB, ...sqltest.Option) *sqltest.Database{
 	sqltest.EnginePostgres: sqltest.Postgres,
 	sqltest.EngineMySQL:    sqltest.MySQL,
 	sqltest.EngineMariaDB:  sqltest.MariaDB,

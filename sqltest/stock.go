@@ -230,7 +230,7 @@ func (s *stock) resetOne() error {
 func (s *stock) reset(name string, ready bool) bool {
 	like, gone := false, false
 	_ = s.srv.administer(func(ctx context.Context, admin *sql.DB) (err error) {
-		like, err = copierOf(s.srv.product).reset(ctx, admin, s.blueprint, name)
+		like, err = s.srv.product.copier().reset(ctx, admin, s.blueprint, name)
 		like = like && err == nil
 		gone = !like && s.srv.product.drop(ctx, admin, name) == nil
 		return nil

@@ -34,6 +34,9 @@ func (s server) newName() string {
 	return fmt.Sprintf("%s_%s_%s_%d", first, strconv.FormatInt(time.Now().Unix(), 36), ownMark, serial.Add(1))
 }
 
+// trialSuffix is that of the copy with which MySQL and MariaDB try a template.
+const trialSuffix = "_trial"
+
 var (
 	testName     = regexp.MustCompile(`^sqltest_[0-9a-z]+_([0-9a-z]{10})_[0-9]+$`)
 	templateName = regexp.MustCompile(`^(sqltest_template_[0-9a-f]{20})(` + trialSuffix + `)?$`)
@@ -62,7 +65,7 @@ func (s server) announce(ctx context.Context) (p presence, err error) {
 	if p.conn, err = p.pool.Conn(ctx); err != nil {
 		return p, err
 	}
-	c := copierOf(s.product)
+	c := s.product.copier()
 	if err := c.stay(ctx, p.conn); err != nil {
 		return p, err
 	}
@@ -87,7 +90,7 @@ func (p presence) end() {
 // unusedDays is for how long a template stays that nobody uses.
 const unusedDays = 30
 
-// sweep drops the databases of processes that are gone, and templates that have not been used for a long time.
+// sweep drops the databases and users of processes that are gone, and templates that have not been used for a long time.
 func (s server) sweep(ctx context.Context, c copier, p presence) error {
 	names, err := c.databases(ctx, p.conn)
 	if err != nil {
@@ -117,6 +120,15 @@ func (s server) sweep(ctx context.Context, c copier, p presence) error {
 			errs = append(errs, s.dropUnused(ctx, p.pool, name))
 		}
 		errs = append(errs, c.unlock(ctx, p.conn, lock))
+	}
+	users, err := s.product.users(ctx, p.conn)
+	errs = append(errs, err)
+	for _, name := range users {
+		if found := userName.FindStringSubmatch(name); found != nil {
+			if held, err := c.isLocked(ctx, p.conn, lockOf(found[1])); !held && err == nil {
+				errs = append(errs, s.product.dropUser(ctx, p.pool, name))
+			}
+		}
 	}
 	return errors.Join(errs...)
 }

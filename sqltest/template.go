@@ -78,33 +78,33 @@ func SQLFiles(fsys fs.FS) *Template {
 }
 
 // Postgres gives tb a copy on PostgreSQL; see the function [Postgres].
-func (t *Template) Postgres(tb TB) *Database {
+func (t *Template) Postgres(tb TB, opts ...Option) *Database {
 	tb.Helper()
-	return onSharedServer(tb, EnginePostgres, t)
+	return onSharedServer(tb, EnginePostgres, t, opts)
 }
 
 // MySQL gives tb a copy on MySQL; see the function [MySQL].
-func (t *Template) MySQL(tb TB) *Database {
+func (t *Template) MySQL(tb TB, opts ...Option) *Database {
 	tb.Helper()
-	return onSharedServer(tb, EngineMySQL, t)
+	return onSharedServer(tb, EngineMySQL, t, opts)
 }
 
 // MariaDB gives tb a copy on MariaDB; see the function [MariaDB].
-func (t *Template) MariaDB(tb TB) *Database {
+func (t *Template) MariaDB(tb TB, opts ...Option) *Database {
 	tb.Helper()
-	return onSharedServer(tb, EngineMariaDB, t)
+	return onSharedServer(tb, EngineMariaDB, t, opts)
 }
 
 // SQLite gives tb a copy in a file of its own; see the function [SQLite].
-func (t *Template) SQLite(tb TB) *Database {
+func (t *Template) SQLite(tb TB, opts ...Option) *Database {
 	tb.Helper()
-	return sqliteFile(tb, t)
+	return sqliteFile(tb, t, opts)
 }
 
 // On gives tb a copy on a server of its own. The migration runs once on each such server.
-func (t *Template) On(tb TB, s *Server) *Database {
+func (t *Template) On(tb TB, s *Server, opts ...Option) *Database {
 	tb.Helper()
-	return s.database(tb, t)
+	return s.database(tb, t, opts)
 }
 
 // format is part of every name, so that a template that another version of this package has made is not used.

@@ -15,7 +15,7 @@ import (
 )
 
 // copies gives a copy of a template on each engine.
-var copies = map[sqltest.Engine]func(*sqltest.Template, sqltest.TB) *sqltest.Database{
+var copies = map[sqltest.Engine]func(*sqltest.Template, sqltest.TB, ...sqltest.Option) *sqltest.Database{
 	sqltest.EnginePostgres: (*sqltest.Template).Postgres,
 	sqltest.EngineMySQL:    (*sqltest.Template).MySQL,
 	sqltest.EngineMariaDB:  (*sqltest.Template).MariaDB,

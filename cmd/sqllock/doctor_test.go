@@ -245,7 +245,7 @@ func TestTheDoctorRecognisesAServerThatIsReadOnlyOrAReplica(t *testing.T) {
 	})
 	t.Run("MariaDB", func(t *testing.T) {
 		t.Parallel()
-		db := sqltest.Start(t, sqltest.EngineMariaDB, "read-only=ON").Database(t)
+		db := sqltest.Start(t, sqltest.EngineMariaDB, sqltest.Setting("read-only", "ON")).Database(t)
 		call(t, on(t, db.DSN), 0, nil, "schema", "apply") // root may write all the same
 		mustFind(t, db.DSN, diagnosis{
 			code: 69, lease: bad, session: bad, transaction: none,

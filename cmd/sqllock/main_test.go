@@ -275,7 +275,7 @@ type testPlace struct {
 	url string // the value of SQLLOCK_DB
 }
 
-var servers = map[string]func(sqltest.TB) *sqltest.Database{
+var servers = map[string]func(sqltest.TB, ...sqltest.Option) *sqltest.Database{
 	"PostgreSQL": sqltest.Postgres,
 	"MySQL":      sqltest.MySQL,
 	"MariaDB":    sqltest.MariaDB,

@@ -1,92 +1,19 @@
 package main
 
 import (
-	"io"
-	"net"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// gate forwards connections from sqllock to its database. Once it is closed, the database is unreachable.
-type gate struct {
-	listener net.Listener
-	server   string
-	running  sync.WaitGroup
-	mu       sync.Mutex
-	conns    []net.Conn // guarded by mu
-	closed   bool       // guarded by mu
-}
-
-// behind returns the URL of a database, and a function that makes it unreachable.
-func behind(t *testing.T, db testPlace) (url string, away func()) {
+// behind returns the URL of a database on a new network.
+func behind(t *testing.T, db testPlace) (url string, network *sqltest.Network) {
 	t.Helper()
-	url, at := gateway(t, db)
-	return url, openGate(t, db, at).close
-}
-
-// gateway returns the URL of a database behind a gate, and the gate's address. The gate is not open yet.
-func gateway(t *testing.T, db testPlace) (url, at string) {
-	t.Helper()
-	at = closedPort(t)
-	return strings.Replace(db.url, serverOf(db), at, 1), at
-}
-
-// serverOf returns the address of a server.
-func serverOf(db testPlace) string {
+	network = db.Network(t)
 	_, rest, _ := strings.Cut(db.url, "127.0.0.1:")
-	return "127.0.0.1:" + rest[:strings.IndexAny(rest, ")/")]
-}
-
-func openGate(t *testing.T, db testPlace, at string) *gate {
-	t.Helper()
-	var config net.ListenConfig
-	listener, err := config.Listen(t.Context(), "tcp", at)
-	must(t, err)
-	g := &gate{listener: listener, server: serverOf(db)}
-	g.running.Go(g.accept)
-	t.Cleanup(g.close)
-	return g
-}
-
-func (g *gate) accept() {
-	for {
-		client, err := g.listener.Accept()
-		if err != nil {
-			return
-		}
-		server, err := net.Dial("tcp", g.server)
-		if err != nil {
-			_ = client.Close()
-			return
-		}
-		g.mu.Lock()
-		g.conns = append(g.conns, client, server)
-		if g.closed {
-			_, _ = client.Close(), server.Close()
-		}
-		g.mu.Unlock()
-		for _, pair := range [][2]net.Conn{{client, server}, {server, client}} {
-			g.running.Go(func() {
-				_, _ = io.Copy(pair[0], pair[1])
-				_ = pair[0].Close()
-			})
-		}
-	}
-}
-
-func (g *gate) close() {
-	_ = g.listener.Close()
-	g.mu.Lock()
-	g.closed = true
-	for _, conn := range g.conns {
-		_ = conn.Close()
-	}
-	g.mu.Unlock()
-	g.running.Wait()
+	return strings.Replace(db.url, "127.0.0.1:"+rest[:strings.IndexAny(rest, ")/")], network.Address(), 1), network
 }
 
 func TestAWaitOutlastsADatabaseThatIsAway(t *testing.T) {
@@ -100,11 +27,12 @@ func TestAWaitOutlastsADatabaseThatIsAway(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				url, at := gateway(t, db)
+				url, network := behind(t, db)
+				network.Refuse()
 				run := append(append([]string{"run"}, flags...), name, "--", "sh", "-c", "echo held; exec cat")
 				atFirst := start(t, on(t, url), run...)
 				atFirst.says("waiting: the database cannot be used for now: ")
-				g := openGate(t, db, at)
+				network.Heal()
 				atFirst.expect("held")
 				must(t, atFirst.stdin.Close())
 				atFirst.exits(0, "refused")
@@ -116,9 +44,9 @@ func TestAWaitOutlastsADatabaseThatIsAway(t *testing.T) {
 				} else {
 					db.until(t, waitingSession[db.Engine])
 				}
-				g.close()
+				network.Refuse()
 				waiter.says("waiting: the database cannot be used for now: ")
-				openGate(t, db, at)
+				network.Heal()
 				holder.letGo()
 				waiter.expect("held")
 				must(t, waiter.stdin.Close())
@@ -145,15 +73,15 @@ func TestADatabaseThatGoesAway(t *testing.T) {
 			run := func(more ...string) []string { return append(append([]string{"run"}, flags...), more...) }
 			t.Run(flags[1], func(t *testing.T) {
 				t.Parallel()
-				url, away := behind(t, db)
+				url, network := behind(t, db)
 				holder := held(t, on(t, url), append(flags, "held")...)
-				away()
+				network.Refuse()
 				holder.exits(76, "the command was ended")
 				call(t, e, 0, nil, run("held", "--", "true")...) // nothing stays held
 
-				url, away = behind(t, db)
+				url, network = behind(t, db)
 				ending := held(t, on(t, url), append(flags, "ends")...)
-				away()
+				network.Refuse()
 				must(t, ending.stdin.Close())
 				code := ending.exit()
 				if says := ending.errors(); code != 0 && code != 76 || says == "" || strings.Contains(says, "somebody else") {
@@ -161,11 +89,11 @@ func TestADatabaseThatGoesAway(t *testing.T) {
 				}
 				call(t, e, 0, nil, run("ends", "--", "true")...)
 
-				url, away = behind(t, db)
+				url, network = behind(t, db)
 				other := held(t, e, append(flags, "busy")...)
 				waiter := start(t, on(t, url), run("-v", "--wait", "12s", "busy", "--", "echo", "not run")...)
 				waiter.says("waiting for the lock")
-				away()
+				network.Refuse()
 				if code := waiter.exit(); code != 69 {
 					t.Errorf("exit code %d, stderr %q", code, waiter.errors())
 				}

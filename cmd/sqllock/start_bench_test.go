@@ -19,7 +19,7 @@ import (
 func BenchmarkStart(b *testing.B) {
 	bare := filepath.Join(b.TempDir(), "bare")
 	spend(b, "go", "build", "-o", bare, "./testdata/bare")
-	db := sqltest.Start(b, sqltest.EnginePostgres, "fsync=on", "full_page_writes=on").Database(b)
+	db := sqltest.Start(b, sqltest.EnginePostgres, sqltest.Setting("fsync", "on"), sqltest.Setting("full_page_writes", "on")).Database(b)
 	b.Setenv("SQLLOCK_DB", db.DSN)
 	spend(b, binary, "schema", "apply")
 	for _, kind := range []string{kindLease, kindSession} {

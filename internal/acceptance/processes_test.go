@@ -59,7 +59,7 @@ func onEvery(t *testing.T, test func(t *testing.T, db *sqltest.Database, kind st
 	t.Helper()
 	for _, c := range []struct {
 		name string
-		open func(sqltest.TB) *sqltest.Database
+		open func(sqltest.TB, ...sqltest.Option) *sqltest.Database
 		kind string
 	}{
 		{"PostgreSQL", sqltest.Postgres, "session"},

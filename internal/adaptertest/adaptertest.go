@@ -21,7 +21,7 @@ type Place struct {
 	Lease bool
 }
 
-var open = map[sqltest.Engine]func(sqltest.TB) *sqltest.Database{
+var open = map[sqltest.Engine]func(sqltest.TB, ...sqltest.Option) *sqltest.Database{
 	sqltest.EnginePostgres: sqltest.Postgres,
 	sqltest.EngineMySQL:    sqltest.MySQL,
 	sqltest.EngineMariaDB:  sqltest.MariaDB,

@@ -65,7 +65,7 @@ func TestTheREADMEIsShort(t *testing.T) {
 // onEach runs a test on PostgreSQL and on MySQL, in an empty database that has the lease tables.
 func onEach(t *testing.T, test func(t *testing.T, db *sqltest.Database)) {
 	t.Helper()
-	for name, open := range map[string]func(sqltest.TB) *sqltest.Database{"PostgreSQL": sqltest.Postgres, "MySQL": sqltest.MySQL} {
+	for name, open := range map[string]func(sqltest.TB, ...sqltest.Option) *sqltest.Database{"PostgreSQL": sqltest.Postgres, "MySQL": sqltest.MySQL} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := open(t)

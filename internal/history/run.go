@@ -16,7 +16,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/sqllock/sqllock"
-	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/internal/netfault"
 )
 
 // soon bounds every wait for an event that must happen.
@@ -72,7 +72,7 @@ type run struct {
 	locker    sqllock.Locker
 	began     time.Time
 	history   History
-	cables    []*locktest.Cable // by place; the nemesis cuts them
+	cables    []*netfault.Network // by place; the nemesis cuts them
 	want      porcupine.CheckResult
 	processes []*process // by place; the nemesis owns it, and changes it with mu held
 
@@ -123,7 +123,7 @@ func (r *run) record(seed uint64) (done map[string]int) {
 	r.t.Helper()
 	for i := range r.opts.Processes {
 		if r.opts.Server != "" {
-			r.cables = append(r.cables, locktest.NewCable(r.t, "127.0.0.1", r.opts.Server))
+			r.cables = append(r.cables, netfault.New(r.t, netfault.TCP(r.opts.Server), netfault.Bytes))
 		}
 		p, err := r.start(i)
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 func main() {
 	var all sync.WaitGroup
 	var keepers []*keeper
-	for _, open := range []func(sqltest.TB) *sqltest.Database{sqltest.Postgres, sqltest.MySQL, sqltest.MariaDB} {
+	for _, open := range []func(sqltest.TB, ...sqltest.Option) *sqltest.Database{sqltest.Postgres, sqltest.MySQL, sqltest.MariaDB} {
 		k := &keeper{}
 		keepers = append(keepers, k)
 		all.Go(func() { log.Print(open(k).Server) })

@@ -58,10 +58,14 @@ func (a Answered) toldInTime(t *testing.T) (valid bool) {
 		late    = 3 * time.Second        // delay of the response
 		slack   = 300 * time.Millisecond // tolerance for operations that take no time
 	)
-	h := newHush(t, a.Server)
-	near, far := a.NewLocker(t, a.Server, ttl), a.NewLocker(t, h.address(), ttl)
+	n := newNetwork(t, a.Server)
+	near, far := a.NewLocker(t, a.Server, ttl), a.NewLocker(t, n.Address(), ttl)
 	MustRelease(t, MustTry(t, far, "warm")) // opens the session
-	seen := h.keepAnswerTo(a.Ask)
+	held := n.HoldAnswer(a.Ask)
+	fallSilent := func() { // the answer is the last that arrives
+		held.Pass()
+		n.Cut()
+	}
 
 	began, timer := time.Now(), time.NewTimer(control)
 	defer timer.Stop()
@@ -70,9 +74,9 @@ func (a Answered) toldInTime(t *testing.T) (valid bool) {
 		lock, err := far.TryAcquire(endingIn(t, time.Minute), "late")
 		asked <- outcome{lock, err}
 	}()
-	await(t, seen, "the request")
+	await(t, held.Asked(), "the request")
 	if time.Since(began) > slack {
-		h.fallSilent()
+		fallSilent()
 		<-asked
 		return false
 	}
@@ -84,7 +88,7 @@ func (a Answered) toldInTime(t *testing.T) (valid bool) {
 		return errors.Is(err, sqllock.ErrHeld)
 	})
 	await(t, time.After(late-time.Since(began)), "the answer to be late")
-	h.fallSilent()
+	fallSilent()
 	out := <-asked
 	if out.err != nil {
 		if time.Since(began) > late+slack || errors.Is(out.err, sqllock.ErrHeld) {
@@ -116,22 +120,22 @@ func (a Answered) slowness(t *testing.T) {
 		ttl     = 6 * time.Second
 		trusted = 5 * time.Second
 	)
-	h := newHush(t, a.Server)
-	l := a.NewLocker(t, h.address(), ttl)
-	seen := h.keepAnswerTo(a.Ping)
+	n := newNetwork(t, a.Server)
+	l := a.NewLocker(t, n.Address(), ttl)
+	held := n.HoldAnswer(a.Ping)
 	asked := make(chan outcome, 1)
 	go func() {
 		lock, err := l.TryAcquire(endingIn(t, time.Minute), "late")
 		asked <- outcome{lock, err}
 	}()
-	await(t, seen, "the request")
+	await(t, held.Asked(), "the request")
 	await(t, time.After(trusted), "the answer to be late")
-	h.passOn()
+	held.Pass()
 	out := <-asked
 	if out.err != nil {
 		t.Fatal(out.err)
 	}
-	if h.connections() < 2 {
+	if n.Connections() < 2 {
 		t.Error("the lock is on a session that was not to be trusted when it was open")
 	}
 	MustLive(t, out.lock)

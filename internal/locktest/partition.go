@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/netfault"
 )
 
 // partitions tests session locks on a half-open connection: it transmits nothing, and neither side has noticed. Each
@@ -24,10 +25,10 @@ func partitions(t *testing.T, database func(t *testing.T) Database) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := database(t)
-			cable := NewCable(t, "127.0.0.1", db.Access(t).Address)
+			cable := newNetwork(t, db.Access(t).Address)
 			far := open(t, db, Settings{DSN: db.DSN(t, Access{Address: cable.Address()}), TTL: test.ttl})
 			test.run(parted{
-				Database: db, Cable: cable,
+				Database: db, Network: cable,
 				near: open(t, db, Settings{}), other: open(t, db, Settings{}), far: far,
 			}, t)
 		})
@@ -40,7 +41,7 @@ const partedTTL = 18 * time.Second
 
 type parted struct {
 	Database
-	*Cable
+	*netfault.Network
 	near, other Locker
 	far         Locker // the Locker that is cut off
 }

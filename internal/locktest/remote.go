@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/netfault"
 )
 
 // Remote describes databases that other processes reach over a network.
@@ -41,7 +42,7 @@ func Remotes(t *testing.T, setup Remote) {
 			if _, port, _ := net.SplitHostPort(r.Access(t).Address); r.Direct {
 				r.address = net.JoinHostPort(network.Outside(), port)
 			} else { // a relay that is never cut: the server's end of a connection stays open
-				r.address = NewCable(t, network.Outside(), r.Access(t).Address).Address()
+				r.address = netfault.NewOn(t, network.Outside(), netfault.TCP(r.Access(t).Address), netfault.Bytes).Address()
 			}
 			test(r, t)
 		})

@@ -1,16 +1,14 @@
 package locktest
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/netfault"
 )
 
 // Long reports whether tests may take a long time, as in `make soak`.
@@ -35,126 +33,24 @@ func OnSlowNetworks(t *testing.T, server string, test func(t *testing.T, n *Slow
 	}
 }
 
-// SlowNetwork forwards connections between clients and their server with a delay in both directions.
+// SlowNetwork is a network to a server that is far away.
 type SlowNetwork struct {
+	*netfault.Network
 	RoundTrip time.Duration
-
-	listener net.Listener
-	server   string
-	running  sync.WaitGroup
-	closed   chan struct{}
-
-	mu    sync.Mutex
-	conns map[net.Conn]struct{} // guarded by mu
 }
 
 // NewSlowNetwork starts a SlowNetwork on a free port. It ends with the test.
 func NewSlowNetwork(t *testing.T, server string, roundTrip time.Duration) *SlowNetwork {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := &SlowNetwork{
-		RoundTrip: roundTrip, listener: listener, server: server, closed: make(chan struct{}), conns: make(map[net.Conn]struct{}),
-	}
-	n.running.Go(n.accept)
-	t.Cleanup(func() {
-		_ = listener.Close() // ends accept
-		close(n.closed)
-		n.EndAll()
-		n.running.Wait()
-	})
-	return n
+	n := newNetwork(t, server)
+	n.Delay(roundTrip)
+	return &SlowNetwork{n, roundTrip}
 }
 
-// Address returns the address for clients.
-func (n *SlowNetwork) Address() string { return n.listener.Addr().String() }
-
-// EndAll closes all connections, like a server that restarts.
-func (n *SlowNetwork) EndAll() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for c := range n.conns {
-		_ = c.Close()
-	}
-}
-
-func (n *SlowNetwork) accept() {
-	for {
-		client, err := n.listener.Accept()
-		if err != nil {
-			return
-		}
-		n.running.Go(func() { n.serve(client) })
-	}
-}
-
-// rest waits. It returns false if the network is closed.
-func (n *SlowNetwork) rest(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-n.closed:
-		return false
-	}
-}
-
-func (n *SlowNetwork) serve(client net.Conn) {
-	defer n.keep(client)()
-	if !n.rest(n.RoundTrip) { // the round trip of TCP's handshake
-		return
-	}
-	server, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", n.server)
-	if err != nil {
-		return
-	}
-	defer n.keep(server)()
-	var both sync.WaitGroup
-	both.Go(func() { n.forward(client, server) })
-	n.forward(server, client)
-	both.Wait()
-}
-
-// keep registers a connection, so that EndAll closes it. The returned function unregisters and closes it.
-func (n *SlowNetwork) keep(c net.Conn) (end func()) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.conns[c] = struct{}{}
-	return func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		delete(n.conns, c)
-		_ = c.Close()
-	}
-}
-
-// forward forwards the data of one side half a round trip later, and finally its end.
-func (n *SlowNetwork) forward(to, from net.Conn) {
-	type packet struct {
-		at   time.Time
-		data []byte
-	}
-	packets := make(chan packet, 1000)
-	n.running.Go(func() {
-		defer close(packets)
-		for {
-			buf := make([]byte, 1<<15)
-			read, err := from.Read(buf)
-			if err != nil {
-				return
-			}
-			packets <- packet{time.Now().Add(n.RoundTrip / 2), buf[:read]}
-		}
-	})
-	for p := range packets {
-		if n.rest(time.Until(p.at)) {
-			_, _ = to.Write(p.data) // the connection may have ended
-		}
-	}
-	_ = to.Close()
+// newNetwork starts a network to a server, whose requests are the pieces that clients send.
+func newNetwork(t *testing.T, server string) *netfault.Network {
+	t.Helper()
+	return netfault.New(t, netfault.TCP(server), netfault.Bytes)
 }
 
 // SlowLocks tests Lockers far and other, whose server is far away. near is on the same server, without the delay.

@@ -26,11 +26,11 @@ func StartGalera(t *testing.T, contact string) (server *sqltest.Server, address 
 		"evs.keepalive_period=PT0.2S;evs.inactive_check_period=PT0.2S;evs.join_retrans_period=PT0.2S;" +
 		"evs.suspect_timeout=PT1S;evs.inactive_timeout=PT2S;evs.install_timeout=PT2S"
 	server = sqltest.Start(t, sqltest.EngineMariaDB,
-		"wsrep-on=ON", "wsrep-provider="+library, "wsrep-provider-options="+provider,
-		"wsrep-cluster-address=gcomm://"+contact, "wsrep-node-address=127.0.0.1",
-		"wsrep-sst-method=rsync", "wsrep-sst-receive-address="+files, "wsrep-slave-threads=4",
-		"binlog-format=ROW", "innodb-autoinc-lock-mode=2", "innodb-buffer-pool-size=16M",
-		"slave-run-triggers-for-rbr=YES", // a test delays a node with a trigger
+		sqltest.Setting("wsrep-on", "ON"), sqltest.Setting("wsrep-provider", library), sqltest.Setting("wsrep-provider-options", provider),
+		sqltest.Setting("wsrep-cluster-address", "gcomm://"+contact), sqltest.Setting("wsrep-node-address", "127.0.0.1"),
+		sqltest.Setting("wsrep-sst-method", "rsync"), sqltest.Setting("wsrep-sst-receive-address", files), sqltest.Setting("wsrep-slave-threads", "4"),
+		sqltest.Setting("binlog-format", "ROW"), sqltest.Setting("innodb-autoinc-lock-mode", "2"), sqltest.Setting("innodb-buffer-pool-size", "16M"),
+		sqltest.Setting("slave-run-triggers-for-rbr", "YES"), // a test delays a node with a trigger
 	)
 	return server, address
 }

@@ -35,7 +35,7 @@ const (
 // a row locked, on a real database and on package memory.
 func TestTheDatabaseInMemoryIsLikeTheRealOnes(t *testing.T) {
 	t.Parallel()
-	for kind, open := range map[*memory.Kind]func(sqltest.TB) *sqltest.Database{
+	for kind, open := range map[*memory.Kind]func(sqltest.TB, ...sqltest.Option) *sqltest.Database{
 		&memory.Postgres: sqltest.Postgres, &memory.MySQL: sqltest.MySQL, &memory.MariaDB: sqltest.MariaDB, &memory.SQLite: sqltest.SQLite,
 	} {
 		t.Run(kind.Name, func(t *testing.T) {

@@ -1,0 +1,4 @@
+package sqltest
+
+// OfVersion shows how the image of a version is named.
+var OfVersion = ofVersion

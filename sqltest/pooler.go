@@ -1,0 +1,114 @@
+package sqltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// PgBouncer starts a PgBouncer for tb in front of this database of PostgreSQL, and opens the database through it. It pools
+// transactions. An option is [Setting], for a line of its configuration: Setting("pool_mode", "session"). It ends with tb.
+//
+// The program pgbouncer must be installed on this machine, or PgBouncer ends the test with Fatalf. Before version 1.21 it knows
+// no prepared statements; then the DSN tells pgx not to use any.
+func (db *Database) PgBouncer(tb TB, opts ...Option) *Database {
+	tb.Helper()
+	o := optionsOf(opts)
+	if db.Engine != EnginePostgres {
+		tb.Fatalf("sqltest: PgBouncer is for PostgreSQL, not for %s", db.Server)
+	}
+	if o.version != "" || o.tls || len(o.extensions) > 0 {
+		tb.Fatalf("sqltest: the only option of PgBouncer is Setting")
+	}
+	program, err := findPgBouncer()
+	if err != nil {
+		if isSet("SQLTEST_SKIP") {
+			tb.Skipf("sqltest: SQLTEST_SKIP: %v", err)
+		}
+		tb.Fatalf("sqltest: %v", err)
+	}
+	p, _ := productOf(db.Engine)
+	pooled, inst, err := db.pool(p, program, o.settings)
+	if err != nil {
+		tb.Fatalf("sqltest: a PgBouncer before %s: %v", db.Server, redactError(p, db.DSN, err))
+	}
+	tb.Cleanup(func() {
+		tb.Helper()
+		if err := errors.Join(pooled.Close(), inst.end()); err != nil {
+			tb.Logf("sqltest: end a PgBouncer: %v", err)
+		}
+	})
+	return pooled
+}
+
+func findPgBouncer() (string, error) {
+	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("there is no pgbouncer on the PATH or in /usr/sbin: install it, as with apt-get install pgbouncer")
+}
+
+// pool starts a PgBouncer, whose folder ends it, and opens db through it.
+func (db *Database) pool(p product, program string, settings []setting) (_ *Database, _ *instance, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patiently)
+	defer cancel()
+	st, err := openState()
+	if err != nil {
+		return nil, nil, err
+	}
+	inst, err := st.newInstance("own-pgbouncer")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, inst.end())
+		}
+	}()
+	port, err := freePort(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	lines := []string{"pool_mode = transaction"}
+	mode := "transaction"
+	for _, s := range settings {
+		if s.name == "pool_mode" {
+			mode = s.value
+		}
+		lines = append(lines, s.name+" = "+s.value)
+	}
+	entry, dsn, err := p.pooled(db.DSN, "127.0.0.1:"+port, mode != "session" && !knowsPrepared(ctx, program))
+	if err != nil {
+		return nil, nil, err
+	}
+	config := fmt.Sprintf(`[databases]
+%s
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %s
+unix_socket_dir =
+auth_type = any
+%s
+`, entry, port, strings.Join(lines, "\n"))
+	if err := startPooler(ctx, inst, program, config, "127.0.0.1:"+port); err != nil {
+		return nil, nil, err
+	}
+	pooled := *db
+	pooled.DSN = dsn
+	pooled.DB, err = sqlx.Open(p.driver(), dsn)
+	return &pooled, inst, err
+}
+
+// knowsPrepared reports whether a PgBouncer supports prepared statements.
+func knowsPrepared(ctx context.Context, program string) bool {
+	out, _ := exec.CommandContext(ctx, program, "--version").Output()
+	var major, minor int
+	_, _ = fmt.Sscanf(string(out), "PgBouncer %d.%d", &major, &minor)
+	return major > 1 || minor >= 21
+}

@@ -1,0 +1,1 @@
+CREATE TABLE goods (id int PRIMARY KEY, name varchar(100) NOT NULL);

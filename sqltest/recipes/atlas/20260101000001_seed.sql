@@ -1,0 +1,1 @@
+INSERT INTO goods VALUES (1, 'tea'), (2, 'milk');
