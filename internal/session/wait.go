@@ -52,7 +52,10 @@ func (w *waiter[K]) untilTaken(ctx context.Context) (got *lock[K], waited bool, 
 			break
 		}
 	}
-	if bound.Ended(ctx) && l.closing.Err() == nil {
+	switch {
+	case l.closing.Err() != nil:
+		err = sqllock.ErrClosed // Close also ends sessions in ways that look like another error
+	case bound.Ended(ctx):
 		err = l.waitError(ctx, w.want.Name, w.held, err)
 	}
 	return nil, waited, err
