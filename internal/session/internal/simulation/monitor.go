@@ -47,8 +47,10 @@ type at struct {
 
 // interest is who in a process wants or has a name.
 type interest struct {
-	users int       // between the call of an acquisition and the end of the release
-	left  time.Time // when the last of them left
+	users  int       // between the call of an acquisition and the end of the release
+	having int       // those of them that got it, or did not get it
+	since  time.Time // when the first of the others came, or the last one of them got it
+	left   time.Time // when the last of them left
 }
 
 // of is a name and a Locker.

@@ -138,6 +138,7 @@ func (p *process) acquire(o op) *held {
 		call = l.TryAcquire
 	}
 	lock, err := call(stalling{ctx, p}, want)
+	p.waited(p, o.name)
 	if !p.pause() {
 		return nil
 	}

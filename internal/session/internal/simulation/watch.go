@@ -15,7 +15,20 @@ import (
 func (m *monitor) wants(p *process, name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.interest(p.number, name).users++
+	i := m.interest(p.number, name)
+	if i.users == i.having {
+		i.since = time.Now()
+	}
+	i.users++
+}
+
+// waited notes that a user waits for a name no longer.
+func (m *monitor) waited(p *process, name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := m.interest(p.number, name)
+	i.having++
+	i.since = time.Now()
 }
 
 // leaves notes that a user neither wants nor has a name any more.
@@ -24,6 +37,7 @@ func (m *monitor) leaves(p *process, name string) {
 	defer m.mu.Unlock()
 	i := m.interest(p.number, name)
 	i.users--
+	i.having--
 	i.left = time.Now()
 }
 
@@ -104,6 +118,7 @@ func (w *world) look(ctx context.Context) {
 			w.mustBeTrue()
 			if w.plan.prompt() {
 				w.mustBeWanted(w.server.Held())
+				w.mustBeTaken()
 			}
 		})
 		if w.plan.prompt() {
@@ -141,6 +156,22 @@ func (w *world) mustBeWanted(all []memory.Held) {
 		}
 		if !k.Waits && i.users == 0 && time.Since(since) > mostUnwanted {
 			w.report("I43, I44", "process %d keeps %s, which nobody there wants, for %v", k.Session.Client, k.Key, time.Since(since))
+		}
+	}
+}
+
+// mostFree is for how long a name is free that somebody waits for: a wait pauses for up to three seconds after an error.
+const mostFree = 5 * time.Second
+
+// mustBeTaken checks that no name is free that somebody waits for. The caller holds mu, and the server is locked.
+func (w *world) mustBeTaken() {
+	for a, i := range w.interests {
+		since, free := w.server.FreeSince(a.name)
+		if i.since.After(since) {
+			since = i.since
+		}
+		if i.users > i.having && free && time.Since(since) > mostFree && !w.plan.away() && !w.isGone(a.process) {
+			w.report("waiting", "somebody in process %d has waited for %v for %s, which is free", a.process, time.Since(since), a.name)
 		}
 	}
 }

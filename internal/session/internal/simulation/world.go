@@ -106,6 +106,13 @@ func (w *world) every(living bool) (all []*process) {
 	return all
 }
 
+// isGone reports whether a process was killed.
+func (w *world) isGone(number int) bool {
+	w.bag.Lock()
+	defer w.bag.Unlock()
+	return w.processes[number-1].isKilled()
+}
+
 // turn returns what becomes of the next statement.
 func (w *world) turn(p *process, step, about string) turn {
 	id := callID{process: p.number, step: step, about: about}
