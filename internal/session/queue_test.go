@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/session"
 )
 
 func TestThoseWhoComeWhileAStatementIsUnderWayShareTheNext(t *testing.T) {
@@ -170,6 +171,25 @@ func TestAWaitEndsAtTheInstantThatItsCallerLeaves(t *testing.T) {
 		}
 		if err := held.Release(t.Context()); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// I48. The question for waiters needs no room for a lock.
+func TestAShareIsNotJoinedPastAWaiterWhereNoSessionHasRoom(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		l := s.newLockerWith(t, session.Limits{Sessions: 2, Locks: 1}, nil)
+		share := session.Want[string]{Name: "x", Key: "x", Shared: true}
+		if _, err := l.TryAcquire(t.Context(), share); err != nil {
+			t.Fatal(err)
+		}
+		s.mu.Lock()
+		s.waiters = 1
+		s.mu.Unlock()
+		pass(time.Second)
+		if _, err := l.TryAcquire(t.Context(), share); !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("TryAcquire: %v", err)
 		}
 	})
 }
