@@ -17,6 +17,7 @@ type key struct {
 type request struct {
 	session *Session
 	shared  bool
+	since   time.Time
 	granted chan struct{} // closed when the session has the key
 }
 
@@ -43,6 +44,17 @@ func (s *Server) grant(name string, k *key, e *Session, shared bool) {
 	k.owners, k.shared = append(k.owners, e), shared
 	e.keys[name]++
 	s.changed(Change{What: Granted, Session: e, Key: name})
+}
+
+// WriterSince returns since when a session has waited for the whole of a key, or now. The caller has locked the server.
+func (s *Server) WriterSince(name string) time.Time {
+	since := time.Now()
+	for _, r := range s.key(name).queue {
+		if !r.shared && r.since.Before(since) {
+			since = r.since
+		}
+	}
+	return since
 }
 
 // advance gives a key to the requests in its queue that fit in, in their order. The caller holds mu.

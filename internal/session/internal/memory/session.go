@@ -155,7 +155,7 @@ func (e *Session) Wait(name string, shared bool, most time.Duration) bool {
 		s.mu.Unlock()
 		return taken
 	}
-	r := &request{session: e, shared: shared, granted: make(chan struct{})}
+	r := &request{session: e, shared: shared, since: time.Now(), granted: make(chan struct{})}
 	k := s.keys[name]
 	k.queue = append(k.queue, r)
 	e.waits = name

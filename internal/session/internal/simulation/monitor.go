@@ -1,10 +1,8 @@
 package simulation
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,7 +72,7 @@ type monitor struct {
 
 	mu        sync.Mutex
 	locks     map[string][]*held               // guarded by mu: those that users have, by name
-	granted   map[of]grant                     // guarded by mu: the latest one
+	granted   map[of][]grant                   // guarded by mu: of sessions that may still have the key
 	interests map[at]*interest                 // guarded by mu
 	closed    map[*session.Locker[string]]bool // guarded by mu: Lockers whose Close was called
 	troubled  map[int]bool                     // guarded by mu: processes that a fault or an event has met
@@ -84,7 +82,7 @@ type monitor struct {
 func newMonitor(plan *Plan) *monitor {
 	return &monitor{
 		plan: plan, began: time.Now(),
-		locks: make(map[string][]*held), granted: make(map[of]grant), interests: make(map[at]*interest),
+		locks: make(map[string][]*held), granted: make(map[of][]grant), interests: make(map[at]*interest),
 		closed: make(map[*session.Locker[string]]bool), troubled: make(map[int]bool),
 	}
 }
@@ -127,7 +125,7 @@ func (m *monitor) changed(c memory.Change) {
 	case c.What == memory.Granted:
 		m.note(c)
 		for _, h := range m.locks[c.Key] {
-			if h.session != c.Session && h.live() && !m.mayBelieve(h) {
+			if h.session != c.Session && h.live() && !m.mayBelieve(h) && !m.hasAnother(h) {
 				m.report("I1", "%s was granted to process %d while its user has %v", c.Key, c.Session.Client, h)
 			}
 		}
@@ -137,9 +135,12 @@ func (m *monitor) changed(c memory.Change) {
 // note notes that a session got a key. A statement can still give a key to a session that its client has closed. The caller
 // holds mu.
 func (m *monitor) note(c memory.Change) {
-	if !c.Session.Closed.Load() {
-		m.granted[of{c.Session.Locker, c.Key}] = grant{c.Session, time.Now()}
+	if c.Session.Closed.Load() {
+		return
 	}
+	k := of{c.Session.Locker, c.Key}
+	m.granted[k] = slices.DeleteFunc(m.granted[k], func(g grant) bool { return g.session == c.Session || !m.mayBe(g.session, c.Key) })
+	m.granted[k] = append(m.granted[k], grant{c.Session, time.Now()})
 }
 
 // ended checks the end of a session. The caller holds mu.
@@ -157,19 +158,26 @@ func (m *monitor) ended(c memory.Change) {
 	}
 }
 
-// hasAnother reports whether another session of the Locker has the share: one of them may be there for a caller that has
-// left. The caller holds mu, and the server is locked.
+// hasAnother reports whether another session of the Locker may have the lock: one of them may be there for a caller that
+// has left. The caller holds mu, and the server is locked.
 func (m *monitor) hasAnother(h *held) bool {
-	if !h.shared {
-		return false
-	}
-	for _, k := range m.server.Held() {
-		if k.Key == h.name && !k.Waits && k.Session.Locker == h.locker && k.Session != h.session && !k.Session.Closed.Load() {
-			h.session = k.Session
+	for _, g := range m.granted[of{h.locker, h.name}] {
+		if g.session != h.session && m.mayBe(g.session, h.name) {
+			h.session = g.session
 			return true
 		}
 	}
 	return false
+}
+
+// mayBe reports whether a client may believe that a session has a key: it has, or a moment ago it was ended by others than
+// its client. The caller holds mu, and the server is locked.
+func (m *monitor) mayBe(s *memory.Session, key string) bool {
+	since, reason, over := s.HasEnded()
+	if s.Closed.Load() {
+		return false
+	}
+	return s.Holds(key) || over && reason.Excused() && time.Since(since) <= m.bound()
 }
 
 // mayBelieve reports whether a user may still believe that it has a lock: its session holds the key, or a moment ago it
@@ -202,8 +210,8 @@ func (m *monitor) has(h *held) {
 		if !h.live() {
 			return
 		}
-		g := m.granted[of{h.locker, h.name}]
-		if h.session = g.session; g.session == nil || !g.session.Holds(h.name) && !m.hasAnother(h) && !m.mayBelieve(h) {
+		g := m.latest(h.locker, h.name)
+		if h.session = g.session; g.session == nil || !m.mayBe(g.session, h.name) && !m.hasAnother(h) {
 			m.report("I20", "the user was told that it has %v, and the server says no", h)
 			return
 		}
@@ -220,78 +228,21 @@ func (m *monitor) has(h *held) {
 		if since := time.Since(g.at); m.plan.prompt() && !h.shared && since > mostHandoffs {
 			m.report("I46", "%v was handed over %v after the server granted it", h, since)
 		}
+		if since := m.server.WriterSince(h.name); m.plan.asks() && h.shared && g.at.Before(since) && time.Since(since) > mostHandoffs {
+			m.report("I48", "%v was joined, and another process has waited for all of it for %v", h, time.Since(since))
+		}
 		m.locks[h.name] = append(others, h)
 	})
 }
 
-// mostHandoffs is after what time a key goes through the server, with the time that its answer is under way.
+// latest returns when a Locker last got a key. The caller holds mu.
+func (m *monitor) latest(locker any, name string) (g grant) {
+	if all := m.granted[of{locker, name}]; len(all) > 0 {
+		g = all[len(all)-1]
+	}
+	return g
+}
+
+// mostHandoffs is after what time a key goes through the server, or the server is asked for waiters, with the time that the
+// answer is under way.
 const mostHandoffs = 25 * time.Millisecond
-
-// ending checks why a lock has ended.
-func (m *monitor) ending(h *held) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch cause := context.Cause(h.Context()); {
-	case h.process.isKilled():
-	case errors.Is(cause, sqllock.ErrReleased):
-		if !h.over {
-			m.report("I48", "%v ended as released, and its user has not released it", h)
-		}
-	case errors.Is(cause, sqllock.ErrClosed):
-		if !m.closed[h.locker] {
-			m.report("I42", "%v ended with a Locker that is not closed", h)
-		}
-	case !errors.Is(cause, sqllock.ErrLost):
-		m.report("I42", "%v ended with %v", h, cause)
-	case strings.Contains(cause.Error(), "the caller who ran a statement left"):
-		m.report("I44", "%v was lost because another caller left", h)
-	case !m.troubled[h.process.number]:
-		m.report("I42", "%v was lost, and nothing was wrong: %v", h, cause)
-	}
-}
-
-// releases notes that a user begins to release a lock, and returns whether it still believed that it had it.
-func (m *monitor) releases(h *held) (wasLive bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	h.over = true
-	return h.Context().Err() == nil
-}
-
-// released checks the result of a release.
-func (m *monitor) released(h *held, wasLive bool, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch {
-	case err == nil && !wasLive:
-		m.report("I20", "the release of %v says that it was held until then, but its user had been told of its end", h)
-	case err != nil && wasLive && !m.troubled[h.process.number] && !m.closed[h.locker]:
-		m.report("I20", "the release of %v failed, and nothing was wrong: %v", h, err)
-	}
-}
-
-// closes notes that a Locker is being closed.
-func (m *monitor) closes(l *session.Locker[string]) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.closed[l] = true
-}
-
-// isClosed checks what a Locker leaves that is closed.
-func (m *monitor) isClosed(l *session.Locker[string], took time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, locks := range m.locks {
-		for _, h := range locks {
-			if h.locker == l && h.Context().Err() == nil {
-				m.report("I42", "%v outlives its Locker", h)
-			}
-		}
-	}
-	if m.plan.prompt() && took > mostClose {
-		m.report("I42", "Close took %v", took)
-	}
-}
-
-// mostClose is more than Close gives a statement.
-const mostClose = 1500 * time.Millisecond

@@ -202,6 +202,11 @@ func (p *Plan) peaceful() bool {
 	})
 }
 
+// asks reports whether a question for waiters is answered at once.
+func (p *Plan) asks() bool {
+	return p.prompt() && (p.Rate == 0 || !slices.Contains(p.Faults, refused) && !slices.Contains(p.Faults, refusedDone))
+}
+
 // away reports whether the server can be away, or refuse connections.
 func (p *Plan) away() bool {
 	return slices.ContainsFunc(p.Events, func(e event) bool { return slices.Contains([]eventKind{restart, full, standby}, e.kind) })

@@ -133,7 +133,7 @@ func (w *world) look(ctx context.Context) {
 func (w *world) mustBeTrue() {
 	for _, locks := range w.locks {
 		for _, h := range locks {
-			if h.live() && !h.session.Holds(h.name) && !w.mayBelieve(h) {
+			if h.live() && !h.session.Holds(h.name) && !w.mayBelieve(h) && !w.hasAnother(h) {
 				since, reason, _ := h.session.HasEnded()
 				w.report("I20, I42", "the user believes that it has %v; its session ended %v ago: %v", h, time.Since(since), reason)
 			}
@@ -151,7 +151,7 @@ func (w *world) mustBeWanted(all []memory.Held) {
 		name := strings.TrimPrefix(k.Key, gate(""))
 		i := w.interest(k.Session.Client, name)
 		since := i.left
-		if g := w.granted[of{k.Session.Locker, name}]; g.session == k.Session && g.at.After(since) {
+		if g := w.latest(k.Session.Locker, name); g.session == k.Session && g.at.After(since) {
 			since = g.at
 		}
 		if !k.Waits && i.users == 0 && time.Since(since) > mostUnwanted {
