@@ -19,6 +19,8 @@ const (
 	pings = "ping"
 	runs  = "run"
 	waits = "wait"
+
+	holders = "holder"
 )
 
 // lag is the duration of a statement, in virtual time. The driver ignores the deadline of the statement, like a driver
@@ -281,10 +283,10 @@ func (c *conn) Forget(ctx context.Context) error {
 }
 
 // Holder implements session.Conn.
-func (c *conn) Holder(_ context.Context, key string) (sqllock.Holder, bool, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return sqllock.Holder{Waiters: c.waiters}, c.holds[key] != nil, nil
+func (c *conn) Holder(ctx context.Context, key string) (holder sqllock.Holder, held bool, err error) {
+	until, _ := ctx.Deadline()
+	err = c.send(holders, until, []string{key}, func() { holder, held = sqllock.Holder{Waiters: c.waiters}, c.holds[key] != nil })
+	return holder, held, err
 }
 
 // Ping implements session.Conn.
