@@ -66,11 +66,11 @@ func ask[K comparable, T any](
 	}
 }
 
-// sessionToAsk returns a shared session for a question, which needs no room for a lock.
+// sessionToAsk returns a shared session for a question, which needs no room for a lock and no new
+// connection.
 func (p *pool[K]) sessionToAsk(ctx context.Context) (*session[K], error) {
 	s, err := p.sharedSession(ctx)
-	var limit *LimitError
-	if !errors.As(err, &limit) || limit.OfServer {
+	if err == nil || p.ended(ctx) != nil {
 		return s, err
 	}
 	p.mu.Lock()
