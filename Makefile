@@ -51,10 +51,11 @@ mutate: ## takes out one condition after the other, and shows that a test turns 
 
 SEED ?= 1
 SEEDS ?= 20000
+OF ?= ./leasetable ./internal/session
 .PHONY: simulate
-simulate: ## histories of leases in a simulated world (docs/simulation.md); SEEDS=n for so many, SEED=n for the first
+simulate: ## histories in simulated worlds (docs/simulation.md); SEEDS=n for so many, SEED=n for the first, OF=./leasetable or ./internal/session
 	SQLTEST_SKIP=1 GOGC=400 SQLLOCK_SIMULATE_SEEDS=$(SEEDS) SQLLOCK_SIMULATE_SEED=$(SEED) \
-		go test -count=1 -timeout 0 -v -run '^TestSimulation$$' ./leasetable
+		go test -count=1 -p 1 -timeout 0 -v -run '^TestSimulation$$' $(OF)
 
 .PHONY: simulate-bugs
 simulate-bugs: ## puts bugs into the engine, and shows that the simulation finds each; NAMES="a b" for some

@@ -36,7 +36,7 @@ func ask[K comparable, T any](
 			s, reused, err = p.dedicatedSession(ctx)
 		}
 		if dedicated = s != nil; !dedicated && err == nil {
-			s, err = p.sharedSession(ctx)
+			s, err = p.sessionToAsk(ctx)
 		}
 		if err != nil {
 			return none, err
@@ -64,6 +64,23 @@ func ask[K comparable, T any](
 			return none, err
 		}
 	}
+}
+
+// sessionToAsk returns a shared session for a question, which needs no room for a lock and no new
+// connection.
+func (p *pool[K]) sessionToAsk(ctx context.Context) (*session[K], error) {
+	s, err := p.sharedSession(ctx)
+	if err == nil || p.ended(ctx) != nil {
+		return s, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s := range p.shared {
+		if !s.hasEnded() {
+			return s, nil
+		}
+	}
+	return nil, err
 }
 
 // holder asks the server for the holder of a key.

@@ -208,3 +208,27 @@ func TestALongWaitCostsOneConnection(t *testing.T) {
 		})
 	}
 }
+
+// While a Locker is being closed, its sessions can end in other ways.
+func TestAWaitWhoseSessionBreaksDuringCloseSaysThatItsLockerIsClosed(t *testing.T) {
+	t.Parallel()
+	for _, w := range ways() {
+		onBoth(t, func(t *testing.T, s *server) {
+			l, other := s.newLocker(t), s.newLocker(t)
+			mustTry(t, other, "x")
+			got := acquiring(t.Context(), l, w)
+			pass(10 * time.Second)
+			closed := make(chan struct{})
+			go func() {
+				l.Close()
+				close(closed)
+			}()
+			synctest.Wait()
+			s.goAway(unreachable)
+			if r := <-got; !errors.Is(r.err, sqllock.ErrClosed) {
+				t.Errorf("Acquire: %v", r.err)
+			}
+			<-closed
+		})
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/session"
 )
 
 func TestThoseWhoComeWhileAStatementIsUnderWayShareTheNext(t *testing.T) {
@@ -170,6 +171,50 @@ func TestAWaitEndsAtTheInstantThatItsCallerLeaves(t *testing.T) {
 		}
 		if err := held.Release(t.Context()); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// I48. The question for waiters needs no room for a lock.
+func TestAShareIsNotJoinedPastAWaiterWhereNoSessionHasRoom(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		l := s.newLockerWith(t, session.Limits{Sessions: 2, Locks: 1}, nil)
+		share := session.Want[string]{Name: "x", Key: "x", Shared: true}
+		if _, err := l.TryAcquire(t.Context(), share); err != nil {
+			t.Fatal(err)
+		}
+		s.mu.Lock()
+		s.waiters = 1
+		s.mu.Unlock()
+		pass(time.Second)
+		if _, err := l.TryAcquire(t.Context(), share); !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("TryAcquire: %v", err)
+		}
+	})
+}
+
+// I48.
+func TestACallerWhoLeavesBeforeTheAnswerDoesNotJoinAShareAndLetsNobodyJoin(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		l := s.newLocker(t)
+		share := session.Want[string]{Name: "x", Key: "x", Shared: true}
+		if _, err := l.TryAcquire(t.Context(), share); err != nil {
+			t.Fatal(err)
+		}
+		s.mu.Lock()
+		s.waiters = 1
+		s.mu.Unlock()
+		pass(time.Second)
+		s.delay(holders, lag{answer: 100 * time.Millisecond}, lag{})
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if _, err := l.TryAcquire(ctx, share); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("TryAcquire of a caller who left: %v", err)
+		}
+		if _, err := l.TryAcquire(t.Context(), share); !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("TryAcquire: %v", err)
 		}
 	})
 }

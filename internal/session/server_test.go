@@ -19,6 +19,8 @@ const (
 	pings = "ping"
 	runs  = "run"
 	waits = "wait"
+
+	holders = "holder"
 )
 
 // lag is the duration of a statement, in virtual time. The driver ignores the deadline of the statement, like a driver
@@ -37,6 +39,7 @@ type server struct {
 	mu      sync.Mutex
 	away    []error                // guarded by mu: the results of the next attempts to open a session; the last one is reused
 	opens   []time.Time            // guarded by mu: the times of those attempts
+	waiters int                    // guarded by mu: how many it says wait for a key
 	ignored int                    // guarded by mu: how many of the next waits it treats as silent sessions
 	conns   []*conn                // guarded by mu: all connections ever opened
 	holds   map[string]*conn       // guarded by mu: the holder of each key
@@ -65,9 +68,18 @@ func (s *server) newLocker(t *testing.T) *session.Locker[string] {
 // newLockerTold opens a Locker with a hook.
 func (s *server) newLockerTold(t *testing.T, hook func(context.Context, sqllock.Event)) *session.Locker[string] {
 	t.Helper()
-	timing, errTiming := session.NewTiming(s.ttl, time.Second, time.Hour)
-	limits, errLimits := session.NewLimits(4, 100)
-	if err := errors.Join(errTiming, errLimits); err != nil {
+	limits, err := session.NewLimits(4, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.newLockerWith(t, limits, hook)
+}
+
+// newLockerWith opens a Locker with limits and a hook.
+func (s *server) newLockerWith(t *testing.T, limits session.Limits, hook func(context.Context, sqllock.Event)) *session.Locker[string] {
+	t.Helper()
+	timing, err := session.NewTiming(s.ttl, time.Second, time.Hour)
+	if err != nil {
 		t.Fatal(err)
 	}
 	l := session.New(session.Config[string]{Open: s.open, Timing: timing, Limits: limits, Events: observe.Sink{Hook: hook, Locker: func() event.Locker { return event.Locker{} }}})
@@ -283,8 +295,10 @@ func (c *conn) Forget(ctx context.Context) error {
 }
 
 // Holder implements session.Conn.
-func (c *conn) Holder(context.Context, string) (sqllock.Holder, bool, error) {
-	return sqllock.Holder{}, false, nil
+func (c *conn) Holder(ctx context.Context, key string) (holder sqllock.Holder, held bool, err error) {
+	until, _ := ctx.Deadline()
+	err = c.send(holders, until, []string{key}, func() { holder, held = sqllock.Holder{Waiters: c.waiters}, c.holds[key] != nil })
+	return holder, held, err
 }
 
 // Ping implements session.Conn.

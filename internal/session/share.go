@@ -101,7 +101,9 @@ func (l *Locker[K]) join(ctx context.Context, w Want[K], wait bool) (*share[K], 
 			now = next
 		case now.mustAsk():
 			l.mu.Unlock()
-			now.ask(ctx)
+			if err := now.ask(ctx); err != nil && ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
 			continue
 		case now.isWanted() && !wait:
 			l.mu.Unlock()
@@ -152,12 +154,19 @@ func (s *share[K]) mustAsk() bool {
 	return true
 }
 
-// ask asks the server whether another process is in the queue for the exclusive lock.
-func (s *share[K]) ask(ctx context.Context) {
+// ask asks the server whether another process is in the queue for the exclusive lock. After an error the last answer
+// counts. If the caller left before the answer, the next caller asks again.
+func (s *share[K]) ask(ctx context.Context) error {
 	holder, err := s.l.holder(ctx, s.want.Key)
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
-	s.waited = err == nil && holder.Waiters > 0 // the share gets an error as well
+	switch {
+	case err == nil:
+		s.waited = holder.Waiters > 0
+	case ctx.Err() != nil:
+		s.asked = time.Time{}
+	}
+	return err
 }
 
 // isWanted reports whether somebody waits for the exclusive lock: nobody joins the share then (I48). The caller holds
@@ -180,8 +189,8 @@ func (s *share[K]) mayJoinAnother(ctx context.Context) bool {
 	}
 	ask := now.mustAsk()
 	s.l.mu.Unlock()
-	if ask {
-		now.ask(ctx)
+	if ask && now.ask(ctx) != nil {
+		return false
 	}
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()

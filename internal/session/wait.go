@@ -54,7 +54,10 @@ func (w *waiter[K]) untilTaken(ctx context.Context) (got *lock[K], err error) {
 			break
 		}
 	}
-	if bound.Ended(ctx) && l.closing.Err() == nil {
+	switch {
+	case l.closing.Err() != nil:
+		err = sqllock.ErrClosed // Close also ends sessions in ways that look like another error
+	case bound.Ended(ctx):
 		err = l.waitError(ctx, w.want.Name, w.held, err)
 	}
 	return nil, err

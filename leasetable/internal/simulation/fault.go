@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/seeds"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
@@ -55,16 +56,12 @@ type turn struct {
 
 // turnOf draws what becomes of a call.
 func (p *Plan) turnOf(id callID) turn {
-	seed := mix(p.Seed, uint64(id.process), uint64(id.n))
-	for _, c := range []byte(id.step + id.about) {
-		seed = seed*31 + uint64(c)
-	}
-	d := dice{seed}
-	t := turn{id: id, there: d.time(20*time.Microsecond, 300*time.Microsecond), back: d.time(20*time.Microsecond, 200*time.Microsecond)}
-	chosen, how, long := d.chance(p.Rate), d.n(len(p.Faults)+1), d.n(4)
-	t.delay = d.time(time.Millisecond, []time.Duration{20 * time.Millisecond, p.TTL / 3, p.TTL, 3 * p.TTL}[long])
-	t.linger = d.time(0, 2*p.TTL)
-	if chosen && how < len(p.Faults) && (p.Kept == nil || p.Kept[id]) {
+	d := seeds.NewDice(seeds.MixText(seeds.Mix(p.Seed, uint64(id.process), uint64(id.n)), id.step, id.about))
+	t := turn{id: id, there: d.Time(20*time.Microsecond, 300*time.Microsecond), back: d.Time(20*time.Microsecond, 200*time.Microsecond)}
+	chosen, how, long := d.Chance(p.Rate), d.N(len(p.Faults)+1), d.N(4)
+	t.delay = d.Time(time.Millisecond, []time.Duration{20 * time.Millisecond, p.TTL / 3, p.TTL, 3 * p.TTL}[long])
+	t.linger = d.Time(0, 2*p.TTL)
+	if chosen && how < len(p.Faults) && (p.Kept == nil || p.Kept[id.String()]) {
 		t.fault = p.Faults[how]
 	}
 	return t

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/seeds"
 	"github.com/sqllock/sqllock/leasetable/internal/memory"
 )
 
@@ -18,7 +19,7 @@ type Plan struct {
 	Faults    []fault // the kinds of faults of calls
 	Rate      int     // how many calls of a thousand have one
 
-	Kept map[callID]bool // the calls that have their faults; nil: all
+	Kept map[string]bool // the calls that have their faults; nil: all
 }
 
 // user is one goroutine of a process.
@@ -112,19 +113,19 @@ var names = []string{"a", "b", "c"}
 
 // NewPlan draws the plan of a seed.
 func NewPlan(seed uint64) *Plan {
-	d := &dice{mix(seed, 1)}
+	d := seeds.NewDice(seeds.Mix(seed, 1))
 	p := &Plan{
 		Seed:      seed,
-		Kind:      pick(d, memory.Postgres, memory.Postgres, memory.MySQL, memory.SQLite),
-		TTL:       pick(d, 300*time.Millisecond, 600*time.Millisecond, 1200*time.Millisecond),
-		Processes: 2 + d.n(2),
+		Kind:      seeds.Pick(d, memory.Postgres, memory.Postgres, memory.MySQL, memory.SQLite),
+		TTL:       seeds.Pick(d, 300*time.Millisecond, 600*time.Millisecond, 1200*time.Millisecond),
+		Processes: 2 + d.N(2),
 	}
 	for f := none + 1; f < faults; f++ {
-		if d.chance(400) {
+		if d.Chance(400) {
 			p.Faults = append(p.Faults, f)
 		}
 	}
-	p.Rate = pick(d, 0, 20, 60, 150)
+	p.Rate = seeds.Pick(d, 0, 20, 60, 150)
 	p.drawUsers(d)
 	p.drawEvents(d)
 	return p
@@ -138,43 +139,43 @@ func (p *Plan) prompt() bool {
 	})
 }
 
-func (p *Plan) drawUsers(d *dice) {
-	busy := pick(d, time.Millisecond, 20*time.Millisecond, 100*time.Millisecond)
-	spread := 1 + d.n(len(names))
+func (p *Plan) drawUsers(d *seeds.Dice) {
+	busy := seeds.Pick(d, time.Millisecond, 20*time.Millisecond, 100*time.Millisecond)
+	spread := 1 + d.N(len(names))
 	kinds := []opKind{try, acquire, acquire}
 	for _, more := range []opKind{acquireAll, adopt, elect, reopen} {
-		if d.chance(350) {
+		if d.Chance(350) {
 			kinds = append(kinds, more)
 		}
 	}
 	hows := [][]holdKind{{whole}, {whole}, {whole}}
 	for i := range hows {
-		if d.chance(400) {
-			hows[i] = append(hows[i], pick(d, share, permit))
+		if d.Chance(400) {
+			hows[i] = append(hows[i], seeds.Pick(d, share, permit))
 		}
 	}
-	long := pick(d, 60, 60, 400)
-	exports, keeps := d.chance(300), d.chance(200)
+	long := seeds.Pick(d, 60, 60, 400)
+	exports, keeps := d.Chance(300), d.Chance(200)
 	for i := range p.Processes * 2 {
 		u := user{process: i % p.Processes}
-		for range 6 + d.n(4) {
-			n := d.n(spread)
-			o := op{kind: pick(d, kinds...), name: names[n], how: pick(d, hows[n]...), pause: d.time(0, busy), hold: d.time(0, busy)}
-			if o.kind == reopen && d.chance(700) {
+		for range 6 + d.N(4) {
+			n := d.N(spread)
+			o := op{kind: seeds.Pick(d, kinds...), name: names[n], how: seeds.Pick(d, hows[n]...), pause: d.Time(0, busy), hold: d.Time(0, busy)}
+			if o.kind == reopen && d.Chance(700) {
 				o.kind = try
 			}
-			o.wait = pick(d, 0, d.time(0, 5*busy), d.time(0, 2*p.TTL))
-			if d.chance(long) {
-				o.hold = d.time(0, 3*p.TTL)
+			o.wait = seeds.Pick(d, 0, d.Time(0, 5*busy), d.Time(0, 2*p.TTL))
+			if d.Chance(long) {
+				o.hold = d.Time(0, 3*p.TTL)
 			}
-			for range d.n(3) {
-				o.acts = append(o.acts, pick(d, guard, guard, extend, renew, verify, attach))
+			for range d.N(3) {
+				o.acts = append(o.acts, seeds.Pick(d, guard, guard, extend, renew, verify, attach))
 			}
-			if o.how == whole && exports && d.chance(300) {
-				o.export = d.time(200*time.Millisecond, 2*time.Second)
+			if o.how == whole && exports && d.Chance(300) {
+				o.export = d.Time(200*time.Millisecond, 2*time.Second)
 			}
-			if o.how == whole && keeps && d.chance(300) {
-				o.minHold = d.time(0, p.TTL/2)
+			if o.how == whole && keeps && d.Chance(300) {
+				o.minHold = d.Time(0, p.TTL/2)
 			}
 			u.ops = append(u.ops, o)
 		}
@@ -182,19 +183,19 @@ func (p *Plan) drawUsers(d *dice) {
 	}
 }
 
-func (p *Plan) drawEvents(d *dice) {
+func (p *Plan) drawEvents(d *seeds.Dice) {
 	var kinds []eventKind
 	for k := range eventKinds {
-		if d.chance(map[eventKind]int{clockAhead: 60, failover: 60, force: 250, kill: 200}[k] + 150*min(1, int(k+1))) {
+		if d.Chance(map[eventKind]int{clockAhead: 60, failover: 60, force: 250, kill: 200}[k] + 150*min(1, int(k+1))) {
 			kinds = append(kinds, k)
 		}
 	}
 	if len(kinds) == 0 {
 		return
 	}
-	for range d.n(7) {
-		e := event{kind: pick(d, kinds...), at: d.time(0, pick(d, 100*time.Millisecond, p.TTL, 3*p.TTL)), process: d.n(p.Processes), name: pick(d, names...)}
-		e.d = d.time(0, pick(d, 20*time.Millisecond, p.TTL, 3*p.TTL))
+	for range d.N(7) {
+		e := event{kind: seeds.Pick(d, kinds...), at: d.Time(0, seeds.Pick(d, 100*time.Millisecond, p.TTL, 3*p.TTL)), process: d.N(p.Processes), name: seeds.Pick(d, names...)}
+		e.d = d.Time(0, seeds.Pick(d, 20*time.Millisecond, p.TTL, 3*p.TTL))
 		p.Events = append(p.Events, e)
 	}
 }

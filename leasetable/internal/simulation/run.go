@@ -8,19 +8,23 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/seeds"
 	"github.com/sqllock/sqllock/leasetable"
 )
 
-// Result is what became of a history.
-type Result struct {
-	Broken   []string // the invariants that were broken, and how
-	Ops      int      // calls of users
-	Schedule []string // what happened, step by step, if it was traced
-	hit      map[callID]bool
+// New returns the simulation of Lockers that opener opens.
+func New(t *testing.T, opener Opener) seeds.Simulation[*Plan] {
+	t.Helper()
+	return seeds.Simulation[*Plan]{
+		Draw:    NewPlan,
+		Run:     func(plan *Plan, traced bool) seeds.Result { return Run(t, plan, opener, traced) },
+		Size:    (*Plan).size,
+		Shorten: func(s *seeds.Shrinker[*Plan]) { shrinker{s}.shorten() },
+	}
 }
 
 // Run runs the history of a plan.
-func Run(t *testing.T, plan *Plan, opener Opener, traced bool) (r Result) {
+func Run(t *testing.T, plan *Plan, opener Opener, traced bool) (r seeds.Result) {
 	t.Helper()
 	var w *world
 	defer func() {
@@ -32,7 +36,7 @@ func Run(t *testing.T, plan *Plan, opener Opener, traced bool) (r Result) {
 		}
 		w.bag.Lock()
 		defer w.bag.Unlock()
-		r = Result{Broken: w.broken, Ops: int(w.ops.Load()), Schedule: w.lines, hit: w.hit}
+		r = seeds.Result{Broken: w.broken, Ops: int(w.ops.Load()), Schedule: w.lines, Hit: w.hit}
 	}()
 	synctest.Test(t, func(*testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())

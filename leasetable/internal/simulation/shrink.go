@@ -2,113 +2,69 @@ package simulation
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"testing"
-	"time"
+
+	"github.com/sqllock/sqllock/internal/seeds"
 )
 
-// Shrink returns a plan that is as short as possible and breaks an invariant that r broke, and what became of it. It takes
-// at most the given time.
-func Shrink(t *testing.T, plan *Plan, r Result, opener Opener, within time.Duration) (*Plan, Result) {
-	t.Helper()
-	s := &shrinker{t: t, opener: opener, until: time.Now().Add(within), plan: plan, result: r}
-	s.invariant, _, _ = strings.Cut(r.Broken[0], " at ")
-	for before := -1; before != s.size() && time.Now().Before(s.until); {
-		before = s.size()
-		s.withoutFaults()
-		s.withoutEvents()
-		s.withoutUsers()
-		s.withoutOps()
-		s.withoutActs()
-	}
-	return s.plan, s.result
+// shrinker leaves out what a plan does not need to break an invariant.
+type shrinker struct{ *seeds.Shrinker[*Plan] }
+
+func (s shrinker) shorten() {
+	s.WithoutFaults(func(kept map[string]bool) *Plan {
+		plan := *s.Plan
+		plan.Kept = kept
+		return &plan
+	})
+	s.withoutEvents()
+	s.withoutUsers()
+	s.withoutOps()
+	s.withoutActs()
 }
 
-// shrinker has the shortest plan so far.
-type shrinker struct {
-	t         *testing.T
-	opener    Opener
-	until     time.Time
-	plan      *Plan
-	result    Result
-	invariant string
-}
-
-// size is what is to become smaller.
-func (s *shrinker) size() (n int) {
-	for _, u := range s.plan.Users {
+// size is how much could be left out.
+func (p *Plan) size() (n int) {
+	for _, u := range p.Users {
 		n += 1 + len(u.ops)
 		for _, o := range u.ops {
 			n += len(o.acts)
 		}
 	}
-	return n + len(s.plan.Events) + len(s.result.hit)
+	return n + len(p.Events)
 }
 
-// tries is how often a plan may be run until it breaks the invariant: some pauses of the engine are random.
-const tries = 3
-
-// accept makes plan the shortest one if it still breaks the invariant.
-func (s *shrinker) accept(plan Plan) bool {
-	for range tries {
-		if time.Now().After(s.until) {
-			return false
-		}
-		r := Run(s.t, &plan, s.opener, false)
-		if slices.ContainsFunc(r.Broken, func(text string) bool { return strings.HasPrefix(text, s.invariant+" at ") }) {
-			s.plan, s.result = &plan, r
-			return true
-		}
-	}
-	return false
-}
-
-// withoutFaults leaves out faults of calls: half of them, or one.
-func (s *shrinker) withoutFaults() {
-	ids := slices.SortedFunc(maps.Keys(s.result.hit), func(a, b callID) int { return strings.Compare(a.String(), b.String()) })
-	less(ids, func(kept []callID) bool {
-		plan := *s.plan
-		plan.Kept = make(map[callID]bool)
-		for _, id := range kept {
-			plan.Kept[id] = true
-		}
-		return s.accept(plan)
-	})
-}
-
-func (s *shrinker) withoutEvents() {
-	less(s.plan.Events, func(kept []event) bool {
-		plan := *s.plan
+func (s shrinker) withoutEvents() {
+	seeds.Less(s.Plan.Events, func(kept []event) bool {
+		plan := *s.Plan
 		plan.Events = kept
-		return s.accept(plan)
+		return s.Accept(&plan)
 	})
 }
 
-func (s *shrinker) withoutUsers() {
-	less(s.plan.Users, func(kept []user) bool {
-		plan := *s.plan
+func (s shrinker) withoutUsers() {
+	seeds.Less(s.Plan.Users, func(kept []user) bool {
+		plan := *s.Plan
 		plan.Users = kept
-		return s.accept(plan)
+		return s.Accept(&plan)
 	})
 }
 
-func (s *shrinker) withoutOps() {
-	for i := range s.plan.Users {
-		less(s.plan.Users[i].ops, func(kept []op) bool {
-			u := s.plan.Users[i]
+func (s shrinker) withoutOps() {
+	for i := range s.Plan.Users {
+		seeds.Less(s.Plan.Users[i].ops, func(kept []op) bool {
+			u := s.Plan.Users[i]
 			u.ops = kept
 			return s.acceptUser(i, u)
 		})
 	}
 }
 
-func (s *shrinker) withoutActs() {
-	for i := range s.plan.Users {
-		for j := range s.plan.Users[i].ops {
-			less(s.plan.Users[i].ops[j].acts, func(kept []act) bool {
-				u := s.plan.Users[i]
+func (s shrinker) withoutActs() {
+	for i := range s.Plan.Users {
+		for j := range s.Plan.Users[i].ops {
+			seeds.Less(s.Plan.Users[i].ops[j].acts, func(kept []act) bool {
+				u := s.Plan.Users[i]
 				u.ops = slices.Clone(u.ops)
 				u.ops[j].acts = kept
 				return s.acceptUser(i, u)
@@ -117,25 +73,11 @@ func (s *shrinker) withoutActs() {
 	}
 }
 
-func (s *shrinker) acceptUser(i int, u user) bool {
-	plan := *s.plan
+func (s shrinker) acceptUser(i int, u user) bool {
+	plan := *s.Plan
 	plan.Users = slices.Clone(plan.Users)
 	plan.Users[i] = u
-	return s.accept(plan)
-}
-
-// less leaves out as many elements as accept allows: it tries large parts first.
-func less[T any](all []T, accept func(kept []T) bool) {
-	for part := len(all); part > 0; part /= 2 {
-		for from := 0; from+part <= len(all); {
-			kept := slices.Concat(all[:from], all[from+part:])
-			if accept(kept) {
-				all = kept
-			} else {
-				from += part
-			}
-		}
-	}
+	return s.Accept(&plan)
 }
 
 // String returns the plan for people.

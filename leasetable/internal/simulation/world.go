@@ -35,7 +35,7 @@ type world struct {
 	tickets map[string][]string // guarded by bag
 	leases  map[string]string   // guarded by bag: names of leases for people
 	opened  map[int]int         // guarded by bag: how many leases a process has opened
-	hit     map[callID]bool     // guarded by bag: the calls that had faults
+	hit     map[string]bool     // guarded by bag: the calls that had faults
 
 	traced bool
 	lines  []string // guarded by bag
@@ -75,7 +75,7 @@ func (w *world) log(p *process, text func() string) {
 func (w *world) met(id callID) {
 	w.bag.Lock()
 	defer w.bag.Unlock()
-	w.hit[id] = true
+	w.hit[id.String()] = true
 }
 
 // leaseName returns the name of a lease for people: its process, and a number.
@@ -120,7 +120,7 @@ func newWorld(ctx context.Context, plan *Plan, opener Opener, traced bool) *worl
 	w := &world{
 		ctx:  ctx,
 		plan: plan, opener: opener, server: memory.NewServer(plan.Kind), traced: traced,
-		tickets: make(map[string][]string), leases: make(map[string]string), opened: make(map[int]int), hit: make(map[callID]bool),
+		tickets: make(map[string][]string), leases: make(map[string]string), opened: make(map[int]int), hit: make(map[string]bool),
 	}
 	w.monitor = &monitor{
 		began: time.Now(), prompt: plan.prompt(), freed: make(chan struct{}), locks: make(map[string][]*held), told: make(map[string]int64), rises: make(map[string][]rise),

@@ -1,0 +1,80 @@
+package simulation
+
+import (
+	"context"
+	"time"
+
+	"github.com/sqllock/sqllock/internal/session"
+	"github.com/sqllock/sqllock/internal/session/internal/memory"
+)
+
+// gatedConn is a connection to PostgreSQL: another goroutine can wait for the answer to a Run, and waiters for a key have
+// its gate first.
+type gatedConn struct {
+	*conn
+	gated bool // it holds the gate of the key that it waits for
+}
+
+var _ session.Conn[string] = (*gatedConn)(nil)
+
+// Run implements session.Conn.
+func (c *gatedConn) Run(_, soon time.Time, ops []*session.Op[string]) error {
+	c.enter("Run")
+	defer c.leave()
+	c.sendOps(ops)
+	return c.answerOps(soon, ops, session.ErrLate)
+}
+
+// Resume waits for the answer to Run.
+func (c *gatedConn) Resume(until time.Time, ops []*session.Op[string]) error {
+	c.enter("Resume")
+	defer c.leave()
+	return c.answerOps(until, ops, session.ErrLate)
+}
+
+// waitTTL is how long the server keeps a waiting session between two slices.
+const waitTTL = time.Second
+
+// Wait implements session.Conn.
+func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited time.Duration) error {
+	c.enter("Wait")
+	defer c.leave()
+	key, shared, gated := op.Key, op.Shared, c.gated
+	x := c.send("wait", key, func(s *memory.Session, t turn) answer {
+		s.SetTTL(waitTTL)
+		slice := min(150*time.Millisecond+waited/8, 1200*time.Millisecond)
+		slice = slice*7/8 + t.dice.Time(0, slice/4)
+		began := time.Now()
+		if !gated {
+			if !s.Wait(gate(key), shared, slice) {
+				s.Forget()
+				return answer{done: []bool{false}}
+			}
+		}
+		if !s.Wait(key, shared, max(slice-time.Since(began), time.Millisecond)) {
+			return answer{done: []bool{false}, gated: true}
+		}
+		s.Give(gate(key))
+		return answer{done: []bool{true}}
+	})
+	a, err := c.await(x, ctx.Done(), nil, errTimeout)
+	if err != nil {
+		return err
+	}
+	c.gated = a.gated
+	taken := a.done[0]
+	if taken {
+		err = c.ask(ctx, "keep", "", func(s *memory.Session, _ turn) answer {
+			s.SetTTL(c.p.plan.TTL)
+			return answer{}
+		})
+	}
+	op.Done = taken && err == nil
+	return err
+}
+
+// Forget implements session.Conn.
+func (c *gatedConn) Forget(ctx context.Context) error {
+	c.gated = false
+	return c.conn.Forget(ctx)
+}
