@@ -27,7 +27,7 @@ func (g goose) Close() error { return g.db.Close() }
 func (g goose) id(name string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
-	return int64(h.Sum64())
+	return int64(h.Sum64()>>1) + 1 // it has to be greater than zero
 }
 
 type gooseSession struct{ goose }

@@ -10,51 +10,65 @@ import (
 // latency is one caller that acquires and releases a free name, alone on the server.
 func latency(ctx context.Context, r *Run) error {
 	const scenario = "latency"
-	type open struct {
-		contender
-		client lock.Client
-		name   string
-	}
-	var all []open
+	var all []*alone
 	defer func() {
-		for _, o := range all {
-			r.failed(scenario, o.contender, 0, o.client.Close())
+		for _, a := range all {
+			r.failed(scenario, a.contender, 0, a.client.Close())
 		}
 	}()
 	for _, c := range r.contenders(func(lock.Kind) bool { return true }) {
 		client, err := c.Open(ctx, c.server.Address)
 		if err != nil {
-			return err
+			r.failed(scenario, c, 0, err)
+			continue
 		}
-		o := open{c, client, r.name(scenario)}
-		all = append(all, o)
-		for range 10 { // opens the connection, and makes the row
-			if err := pair(ctx, client, o.name); err != nil {
-				return err
-			}
-		}
+		a := &alone{contender: c, client: client, name: r.name(scenario)}
+		all = append(all, a)
+		_, _, a.err = a.pairs(ctx, 10) // opens the connection, and makes the row
 	}
 	for range r.Plan.LatencyRounds {
-		for _, o := range all {
+		for _, a := range all {
+			if a.err != nil {
+				continue
+			}
 			var acquire, release time.Duration
-			for range r.Plan.LatencyPairs {
-				began := time.Now()
-				free, err := o.client.Acquire(ctx, o.name)
-				if err != nil {
-					return err
-				}
-				acquired := time.Now()
-				if err := free(ctx); err != nil {
-					return err
-				}
-				acquire += acquired.Sub(began)
-				release += time.Since(acquired)
+			if acquire, release, a.err = a.pairs(ctx, r.Plan.LatencyPairs); a.err != nil {
+				continue
 			}
 			per := func(d time.Duration) float64 {
 				return float64(d.Nanoseconds()) / 1e3 / float64(r.Plan.LatencyPairs)
 			}
-			r.add(scenario, o.contender, 0, values{"acquire_us": per(acquire), "release_us": per(release), "pair_us": per(acquire + release)})
+			r.add(scenario, a.contender, 0, values{"acquire_us": per(acquire), "release_us": per(release), "pair_us": per(acquire + release)})
 		}
 	}
-	return nil
+	for _, a := range all {
+		r.failed(scenario, a.contender, 0, a.err)
+	}
+	return context.Cause(ctx)
+}
+
+// alone is a client whose lock nobody else wants.
+type alone struct {
+	contender
+	client lock.Client
+	name   string
+	err    error // it is left out
+}
+
+// pairs acquires and releases the lock n times.
+func (a *alone) pairs(ctx context.Context, n int) (acquire, release time.Duration, err error) {
+	for range n {
+		began := time.Now()
+		free, err := a.client.Acquire(ctx, a.name)
+		if err != nil {
+			return 0, 0, err
+		}
+		acquired := time.Now()
+		if err := free(ctx); err != nil {
+			return 0, 0, err
+		}
+		acquire += acquired.Sub(began)
+		release += time.Since(acquired)
+	}
+	return acquire, release, nil
 }

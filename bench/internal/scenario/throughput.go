@@ -17,12 +17,12 @@ func throughput(ctx context.Context, r *Run) error {
 	for range r.Plan.ThroughputRounds {
 		for _, n := range r.Plan.Goroutines {
 			for _, c := range r.contenders(names) {
-				r.rate(ctx, "names", c, n, func(base string, i int) string { return fmt.Sprint(base, " ", i) })
+				r.rate(ctx, "names", c, n)
 			}
 		}
 		for _, n := range r.Plan.OneOf {
 			for _, c := range r.contenders(shared) {
-				r.rate(ctx, "one name", c, n, func(base string, _ int) string { return base })
+				r.rate(ctx, oneName, c, n)
 			}
 		}
 		if ctx.Err() != nil {
@@ -32,9 +32,11 @@ func throughput(ctx context.Context, r *Run) error {
 	return nil
 }
 
+const oneName = "one name"
+
 // rate measures how many locks per second n goroutines acquire and release.
-func (r *Run) rate(ctx context.Context, scenario string, c contender, n int, name func(base string, i int) string) {
-	perSecond, err := r.rateOf(ctx, c, n, func(i int) string { return name("throughput of "+c.ID(), i) })
+func (r *Run) rate(ctx context.Context, scenario string, c contender, n int) {
+	perSecond, err := r.rateOf(ctx, c, n, scenario == oneName)
 	if err != nil {
 		r.failed(scenario, c, n, err)
 		return
@@ -42,32 +44,40 @@ func (r *Run) rate(ctx context.Context, scenario string, c contender, n int, nam
 	r.add(scenario, c, n, values{"pairs_s": perSecond})
 }
 
-func (r *Run) rateOf(ctx context.Context, c contender, n int, name func(i int) string) (perSecond float64, err error) {
+func (r *Run) rateOf(ctx context.Context, c contender, n int, shared bool) (perSecond float64, err error) {
 	client, err := c.Open(ctx, c.server.Address)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	err = in(n, func(i int) error { return pair(ctx, client, fmt.Sprint("to open a connection ", i)) })
-	if err != nil {
+	base := r.name("throughput")
+	own := func(i int) string { return fmt.Sprint(base, " ", i) }
+	// Opens the connections, and makes the rows.
+	if err := in(n, func(i int) error { return pair(ctx, client, own(i)) }); err != nil {
 		return 0, err
 	}
 	during, cancel := context.WithTimeout(ctx, r.Plan.ThroughputDuration)
 	defer cancel()
-	var pairs atomic.Int64
+	waiting := ctx // a name that nobody else wants is not waited for, and what has begun is finished
+	if shared {
+		waiting = during
+	}
+	var pairs, took atomic.Int64
 	began := time.Now()
-	var took atomic.Int64
 	err = in(n, func(i int) error {
-		name := name(i)
+		name := own(i)
+		if shared {
+			name = base
+		}
 		for during.Err() == nil {
-			release, err := client.Acquire(during, name)
+			release, err := client.Acquire(waiting, name)
+			if err != nil && waiting.Err() != nil {
+				return nil
+			}
 			if err == nil {
 				err = release(ctx)
 			}
 			if err != nil {
-				if during.Err() != nil {
-					return nil
-				}
 				return err
 			}
 			pairs.Add(1)
