@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,13 +19,22 @@ func machine(folder string) (result.Machine, error) {
 	m := result.Machine{
 		CPU:    field("/proc/cpuinfo", "model name"),
 		Cores:  runtime.NumCPU(),
-		Memory: field("/proc/meminfo", "MemTotal"),
+		Memory: memory(),
 		System: strings.Trim(strings.TrimPrefix(line("/etc/os-release"), "PRETTY_NAME="), `"`) + ", Linux " + line("/proc/sys/kernel/osrelease"),
 		Go:     runtime.Version(),
 		Sync:   sync,
 	}
 	m.Load, _, _ = strings.Cut(line("/proc/loadavg"), " ")
 	return m, err
+}
+
+// memory returns the size of the memory.
+func memory() string {
+	kB, err := strconv.ParseFloat(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 64)
+	if err != nil {
+		return "memory unknown"
+	}
+	return fmt.Sprintf("%.0f GB", kB/(1<<20))
 }
 
 // line returns the first line of a file, or nothing.

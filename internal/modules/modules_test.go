@@ -27,7 +27,7 @@ func TestTheCoreRequiresNoAdapter(t *testing.T) {
 	t.Parallel()
 	tree := read(t)
 	for _, r := range tree.Modules[0].Mod.Require {
-		for _, foreign := range []string{modules.Core, "goose", "migrate", "gocron", "robfig", "opentelemetry"} {
+		for _, foreign := range []string{modules.Core, "goose", "migrate", "gocron", "robfig", "opentelemetry", "redis", "etcd", "gonum"} {
 			if strings.Contains(r.Mod.Path, foreign) {
 				t.Errorf("the core requires %s", r.Mod.Path)
 			}
@@ -53,29 +53,32 @@ func TestNoModuleReplacesAnother(t *testing.T) {
 	}
 }
 
-func TestTheWorkspaceHasAllModules(t *testing.T) {
+func TestTheWorkspacesHaveAllModules(t *testing.T) {
 	t.Parallel()
 	tree := read(t)
-	text, err := os.ReadFile("../../adapter/go.work")
-	if err != nil {
-		t.Fatal(err)
-	}
-	work, err := modfile.ParseWork("go.work", text, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var used []string
-	for _, use := range work.Use {
-		used = append(used, filepath.ToSlash(filepath.Join("adapter", use.Path)))
-	}
-	for _, m := range tree.Modules {
-		if !slices.Contains(used, m.Folder) {
-			t.Errorf("adapter/go.work does not use %s", m.Folder)
+	used := make(map[string]string) // the folders of modules, and the workspaces that use them
+	for _, folder := range []string{"adapter", "bench"} {
+		name := filepath.Join("../..", folder, "go.work")
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		work, err := modfile.ParseWork(name, text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, use := range work.Use {
+			used[filepath.ToSlash(filepath.Join(folder, use.Path))] = name
+		}
+		core := module.Version{Path: modules.Core, Version: tree.Version}
+		if len(work.Replace) != 1 || work.Replace[0].Old != core || work.Replace[0].New.Path != ".." {
+			t.Errorf("%s has to replace %s alone, by the folder above", name, core)
 		}
 	}
-	core := module.Version{Path: modules.Core, Version: tree.Version}
-	if len(work.Replace) != 1 || work.Replace[0].Old != core || work.Replace[0].New.Path != ".." {
-		t.Errorf("adapter/go.work has to replace %s alone, by the folder above", core)
+	for _, m := range tree.Modules {
+		if used[m.Folder] == "" {
+			t.Errorf("no workspace uses %s", m.Folder)
+		}
 	}
 }
 
@@ -89,11 +92,14 @@ func TestUsersGetTheModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range tree.Modules {
+		if m.IsProgram() {
+			continue
+		}
 		folder := program(t, m.Path)
 		run(t, proxy, folder, "get", m.Path+"@"+tree.Version)
 		run(t, proxy, folder, "vet", "./...")
 	}
-	for _, m := range tree.Adapters() {
+	for _, m := range tree.Dependents() {
 		if err := proxy.CheckTidy(t.Context(), m, t.TempDir()); err != nil {
 			t.Errorf("make tidy would change %s: %v", m.Folder, err)
 		}

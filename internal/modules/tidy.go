@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// CheckTidy fails with a diff if `go mod tidy` would change m, which is an adapter. folder is an empty folder to work in.
+// CheckTidy fails with a diff if `go mod tidy` would change m, which depends on the core. folder is an
+// empty folder to work in.
 //
-// The go.sum of an adapter lacks the two lines of the core: they change with every commit, and nobody needs them, because
-// the workspace has the core, and users of the adapter have a go.sum of their own. They are added before the check.
+// The go.sum of such a module lacks the two lines of the core: they change with every commit, and nobody needs them, because
+// the workspace has the core, and users of an adapter have a go.sum of their own. They are added before the check.
 func (p *Proxy) CheckTidy(ctx context.Context, m Module, folder string) error {
 	if err := p.copyModule(m, folder); err != nil {
 		return err
@@ -19,7 +20,7 @@ func (p *Proxy) CheckTidy(ctx context.Context, m Module, folder string) error {
 	return err
 }
 
-// Tidy changes the go.mod and go.sum of an adapter as `go mod tidy` does. folder is an empty folder to work in.
+// Tidy changes the go.mod and go.sum of m as `go mod tidy` does. folder is an empty folder to work in.
 func (p *Proxy) Tidy(ctx context.Context, m Module, folder string) error {
 	if err := p.copyModule(m, folder); err != nil {
 		return err

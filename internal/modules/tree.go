@@ -14,10 +14,11 @@ import (
 // Core is the path of the module at the root of the repository.
 const Core = "github.com/sqllock/sqllock"
 
-// Tree is the modules of a working copy: the core, and the adapters in adapter/*.
+// Tree is the modules of a working copy: the core, the adapters in adapter/*, and the benchmark in bench, which nobody
+// imports.
 type Tree struct {
 	Root    string // the folder of the working copy
-	Version string // which the adapters require of the core, and which all modules get when they are released
+	Version string // which the others require of the core, and which all modules get when they are released
 	Modules []Module
 }
 
@@ -28,15 +29,16 @@ type Module struct {
 	Mod    *modfile.File
 }
 
-// Read reads the go.mod files of the working copy in the folder root. It is an error if the adapters do not require the
-// same version of the core.
+// Read reads the go.mod files of the working copy in the folder root. It is an error if they do not require the same
+// version of the core.
 func Read(root string) (*Tree, error) {
 	tree := &Tree{Root: root}
 	files, err := filepath.Glob(filepath.Join(root, "adapter", "*", "go.mod"))
 	if err != nil {
 		return nil, err
 	}
-	for _, file := range append([]string{filepath.Join(root, "go.mod")}, files...) {
+	files = append(append([]string{filepath.Join(root, "go.mod")}, files...), filepath.Join(root, "bench", "go.mod"))
+	for _, file := range files {
 		text, err := os.ReadFile(file) //nolint:gosec // a file of the working copy
 		if err != nil {
 			return nil, err
@@ -74,16 +76,19 @@ func (t *Tree) add(m Module) error {
 	}
 	version := m.Mod.Require[i].Mod.Version
 	if t.Version != "" && version != t.Version {
-		return fmt.Errorf("it requires %s of the core, and another adapter %s", version, t.Version)
+		return fmt.Errorf("it requires %s of the core, and another module %s", version, t.Version)
 	}
 	t.Version = version
 	return nil
 }
 
-// Adapters returns all modules but the core.
-func (t *Tree) Adapters() []Module {
+// Dependents returns all modules but the core.
+func (t *Tree) Dependents() []Module {
 	return slices.DeleteFunc(slices.Clone(t.Modules), func(m Module) bool { return m.Folder == "." })
 }
+
+// IsProgram reports whether the module is a program, which nobody imports.
+func (m Module) IsProgram() bool { return m.Folder == "bench" }
 
 // folder returns the folder of m.
 func (t *Tree) folder(m Module) string { return filepath.Join(t.Root, filepath.FromSlash(m.Folder)) }

@@ -75,7 +75,8 @@ func Read(name string) (*Result, error) {
 	return r, nil
 }
 
-// Summary is the median and the range of the values of all rounds.
+// Summary is the median and the range of the values of all rounds. If there are more than ten, the range is that of the
+// middle half.
 type Summary struct{ Median, Min, Max float64 }
 
 // Of returns the summary of a metric; false if it was not measured.
@@ -95,7 +96,11 @@ func Summarize(values []float64) (Summary, bool) {
 		return Summary{}, false
 	}
 	slices.Sort(values)
-	return Summary{Percentile(values, 50), values[0], values[len(values)-1]}, true
+	s := Summary{Percentile(values, 50), values[0], values[len(values)-1]}
+	if len(values) > 10 {
+		s.Min, s.Max = Percentile(values, 25), Percentile(values, 75)
+	}
+	return s, true
 }
 
 // Percentile returns a percentile of sorted values.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock/bench/internal/fleet"
+	"github.com/sqllock/sqllock/bench/internal/lock"
 	"github.com/sqllock/sqllock/bench/internal/wire"
 )
 
@@ -66,7 +67,8 @@ func (r *Run) fault(ctx context.Context, scenario string, cut bool, inject func(
 	}
 	return in(len(all), func(i int) error {
 		p := all[i]
-		if err := pause(ctx, time.Duration(i)*25*time.Millisecond); err != nil { // one after the other
+		// One after the other, and at different times since the last renewal.
+		if err := pause(ctx, lock.TTL/3*time.Duration(i)/time.Duration(len(all))); err != nil {
 			return err
 		}
 		if len(p.waiter.Taken) > 0 {

@@ -1,4 +1,4 @@
-// Command tidy runs `go mod tidy` for the adapters, with the core of this working copy: `make tidy`.
+// Command tidy runs `go mod tidy` for all modules but the core, with the core of this working copy: `make tidy`.
 package main
 
 import (
@@ -31,7 +31,7 @@ func tidy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range tree.Adapters() {
+	for _, m := range tree.Dependents() {
 		if err := proxy.Tidy(ctx, m, filepath.Join(folder, filepath.FromSlash(m.Folder))); err != nil {
 			return fmt.Errorf("%s: %w", m.Folder, err)
 		}
