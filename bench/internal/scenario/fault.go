@@ -8,7 +8,7 @@ import (
 
 	"github.com/sqllock/sqllock/bench/internal/fleet"
 	"github.com/sqllock/sqllock/bench/internal/lock"
-	"github.com/sqllock/sqllock/bench/internal/wire"
+	"github.com/sqllock/sqllock/internal/wire"
 )
 
 // faults is a holder that dies, is stopped, or is cut off from the network, while another process waits: how long until

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock/bench/internal/lock"
-	"github.com/sqllock/sqllock/bench/internal/wire"
+	"github.com/sqllock/sqllock/internal/wire"
 )
 
 // network is two clients at the other end of a slow network: how many round trips everything takes. The kinds take part at

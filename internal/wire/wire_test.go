@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqllock/sqllock/bench/internal/wire"
+	"github.com/sqllock/sqllock/internal/wire"
 )
 
 // echo starts a server that answers with what it gets.
