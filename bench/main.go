@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -48,6 +49,9 @@ func main() {
 
 func run(ctx context.Context, quick bool, only, output string) error {
 	r := &result.Result{Began: time.Now().UTC().Truncate(time.Second), Quick: quick, Servers: map[string]string{}}
+	if only != "" && output == "" {
+		return errors.New("a part of a run needs -o")
+	}
 	if output == "" {
 		name := r.Began.Format(time.DateOnly)
 		if quick {

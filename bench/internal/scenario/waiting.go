@@ -29,7 +29,7 @@ func waiting(ctx context.Context, r *Run) error {
 func (r *Run) waitOn(ctx context.Context, s *server.Server) error {
 	for _, n := range r.Plan.Waiters {
 		for _, c := range r.contenders(func(k lock.Kind) bool { return k.Waits && k.Engine == s.Engine }) {
-			if n > 500 && s.Engine != lock.Redis && s.Engine != lock.Etcd && c.Role == lock.Peer {
+			if n > processes && s.Engine != lock.Redis && s.Engine != lock.Etcd && c.Role == lock.Peer {
 				continue // it is clear by then how these grow
 			}
 			if err := r.waitOnce(ctx, c, n); err != nil {

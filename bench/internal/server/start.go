@@ -35,6 +35,9 @@ func Start(ctx context.Context) ([]*Server, error) {
 	engines := lock.Engines()
 	servers, errs := make([]*Server, len(engines)), make([]error, len(engines))
 	for i, e := range engines {
+		if os.Getenv(variables[e]) == "skip" {
+			continue
+		}
 		all.Go(func() {
 			switch e {
 			case lock.Redis:
