@@ -37,6 +37,25 @@ func (c setNX) Acquire(ctx context.Context, name string) (Release, error) {
 	}, nil
 }
 
+// keep renews a lock until stop is called, as its user has to do who holds it for longer than the TTL: neither library of
+// Redis does it. A renewal that fails is tried again.
+func keep(renew func(ctx context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		tick := time.NewTicker(TTL / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				_ = renew(ctx)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return cancel
+}
+
 // redisLock polls every 100 ms, as the retry strategies in its documentation do.
 type redisLock struct {
 	*redis.Client
@@ -53,7 +72,8 @@ func (c redisLock) Acquire(ctx context.Context, name string) (Release, error) {
 	for {
 		lock, err := c.locks.Obtain(ctx, name, TTL, &redislock.Options{RetryStrategy: redislock.LinearBackoff(100 * time.Millisecond)})
 		if err == nil {
-			return lock.Release, nil
+			stop := keep(func(ctx context.Context) error { return lock.Refresh(ctx, TTL, nil) })
+			return func(ctx context.Context) error { stop(); return lock.Release(ctx) }, nil
 		}
 		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, redislock.ErrNotObtained) {
 			return nil, err
@@ -78,7 +98,9 @@ func (c redSync) Acquire(ctx context.Context, name string) (Release, error) {
 		m := c.locks.NewMutex(name, redsync.WithExpiry(TTL))
 		err := m.LockContext(ctx)
 		if err == nil {
+			stop := keep(func(ctx context.Context) error { _, err := m.ExtendContext(ctx); return err })
 			return func(ctx context.Context) error {
+				stop()
 				ok, err := m.UnlockContext(ctx)
 				if err == nil && !ok {
 					err = errRefused

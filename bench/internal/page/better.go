@@ -82,9 +82,6 @@ func (f figure) better(r *result.Result, k lock.Kind) (others []string) {
 		if !ok || other.Role != lock.Peer || other.Engine != k.Engine && !elsewhere {
 			continue
 		}
-		if other.Engine == lock.Redis && strings.HasPrefix(f.scenario, "fault/") {
-			continue // it renews nothing: the lock of a live holder ends as soon
-		}
 		a, b := max(theirs.Median, f.floor), max(ours.Median, f.floor)
 		if f.more && a <= 1.1*b || !f.more && a >= b/1.1 {
 			continue
