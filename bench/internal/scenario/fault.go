@@ -72,7 +72,7 @@ func (r *Run) fault(ctx context.Context, scenario string, cut bool, inject func(
 			return err
 		}
 		if len(p.waiter.Taken) > 0 {
-			r.failed(scenario, p.contender, 0, errors.New("the waiter got the lock while it was held"))
+			r.failed(scenario, p.contender, 0, errors.New("the holder lost the lock before the fault"))
 			return nil
 		}
 		began := time.Now()

@@ -15,7 +15,7 @@ type Plan struct {
 	FleetWarm, FleetRun time.Duration
 
 	Waiters         []int
-	WaitingSettle   time.Duration // and for each thousand waiters once more twice that
+	WaitingSettle   time.Duration // and for each thousand waiters once more
 	WaitingRounds   int
 	WaitingDuration time.Duration
 

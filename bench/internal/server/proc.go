@@ -34,14 +34,29 @@ func readProcess(pid int) (process, error) {
 	if p.parent, err = strconv.Atoi(fields[1]); err != nil {
 		return process{}, err
 	}
-	for _, field := range fields[11:15] {
+	for i, field := range fields[11:15] {
 		n, err := strconv.ParseInt(field, 10, 64)
 		if err != nil {
 			return process{}, err
 		}
 		p.spent += time.Duration(n) * tick
+		if i == 1 { // that was by itself: a process that has spent less than a tick shows nothing there
+			p.spent = max(p.spent, exactly(pid))
+		}
 	}
 	return p, nil
+}
+
+// exactly returns the time that the threads of a process have spent, without those that have ended.
+func exactly(pid int) (total time.Duration) {
+	names, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)) // nothing if the kernel does not have it
+	for _, name := range names {
+		text, _ := os.ReadFile(name) //nolint:gosec // of the system
+		first, _, _ := strings.Cut(string(text), " ")
+		ns, _ := strconv.ParseInt(first, 10, 64)
+		total += time.Duration(ns)
+	}
+	return total
 }
 
 // cpuOf returns the time that a process and its descendants have spent.
