@@ -29,6 +29,7 @@ func BenchmarkFleet(b *testing.B) {
 				Locker: func(b *testing.B) locktest.Locker { return newFleetLocker(b, db.DSN) },
 				Bare:   func(b *testing.B) locktest.Bare { return newQueue(b, db) },
 				Far: func(b *testing.B, via func(string) string) (locktest.Locker, locktest.Bare) {
+					b.Helper()
 					far := *db
 					far.DSN = viaOf(b, db, via)
 					pool, err := sqlx.Open(db.DriverName(), far.DSN)

@@ -51,6 +51,7 @@ func BenchmarkFleet(b *testing.B) {
 				Locker: func(b *testing.B) locktest.Locker { return newLocker(b, db) },
 				Bare:   func(b *testing.B) locktest.Bare { return newBare(b, db.DSN) },
 				Far: func(b *testing.B, via func(string) string) (locktest.Locker, locktest.Bare) {
+					b.Helper()
 					config, err := gomysql.ParseDSN(db.DSN)
 					if err != nil {
 						b.Fatal(err)
