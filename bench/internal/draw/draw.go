@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"image/color"
 	"path/filepath"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -13,6 +12,7 @@ import (
 	vgdraw "gonum.org/v1/plot/vg/draw"
 
 	"github.com/sqllock/sqllock/bench/internal/lock"
+	"github.com/sqllock/sqllock/bench/internal/page"
 	"github.com/sqllock/sqllock/bench/internal/result"
 )
 
@@ -31,7 +31,7 @@ func All(r *result.Result, folder string) error {
 			if len(r.Sizes(c.scenario)) == 0 {
 				continue
 			}
-			file := strings.ReplaceAll(c.scenario, " ", "-") + "-" + strings.ToLower(string(e)) + ".svg"
+			file := page.File(c.scenario, e)
 			if err := c.draw(r, e, filepath.Join(folder, file)); err != nil {
 				return fmt.Errorf("%s: %w", file, err)
 			}

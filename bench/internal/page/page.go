@@ -23,14 +23,14 @@ const none = "Not measured yet: run `make performance`.\n"
 var figures = map[string]func(r *result.Result) string{
 	"run":      run,
 	"better":   better,
-	"latency":  latency,
-	"names":    func(r *result.Result) string { return throughput(r, "names") },
-	"one name": func(r *result.Result) string { return throughput(r, "one name") },
-	"rates":    rates,
+	"latency":  func(r *result.Result) string { return picture("latency") + latency(r) },
+	"names":    func(r *result.Result) string { return pictures(r, "names") + throughput(r, "names") },
+	"one name": func(r *result.Result) string { return pictures(r, "one name") + throughput(r, "one name") },
+	"rates":    func(r *result.Result) string { return pictures(r, "fleet") + rates(r) },
 	"fleet":    fleets,
-	"waiting":  waiting,
-	"fault":    faults,
-	"network":  network,
+	"waiting":  func(r *result.Result) string { return pictures(r, "waiting") + waiting(r) },
+	"fault":    func(r *result.Result) string { return picture("fault") + faults(r) },
+	"network":  func(r *result.Result) string { return picture("network") + network(r) },
 }
 
 // Fill returns a document with the figures of a run; nil if there is no run.

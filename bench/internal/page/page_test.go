@@ -27,7 +27,7 @@ func TestADocumentGetsTheFiguresOfARun(t *testing.T) {
 	}
 	filled := fill(t, document, r)
 	for _, want := range []string{
-		"Before\n<!-- figures: latency -->\n|", "-->\nafter\n", "bare: pg_advisory_lock | – | – | 100 (90–110) | 1.00 |",
+		"Before\n<!-- figures: latency -->\n![latency](performance/latency.svg)\n\n|", "-->\nafter\n", "bare: pg_advisory_lock | – | – | 100 (90–110) | 1.00 |",
 		"**sqllock/pg** | – | – | 150 | 1.50 |",
 	} {
 		if !strings.Contains(filled, want) {
