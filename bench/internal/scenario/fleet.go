@@ -57,7 +57,7 @@ func (r *Run) contendOnce(ctx context.Context, c contender, f fleet.Fleet) (v va
 	if err != nil {
 		return nil, err
 	}
-	cpu, _ := c.server.CPU()
+	cpu := c.server.CPU()
 	began := time.Now()
 	if err := f.Run(r.name("fleet"), Hold); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (r *Run) contendOnce(ctx context.Context, c contender, f fleet.Fleet) (v va
 	if err != nil {
 		return nil, err
 	}
-	spent, known := c.server.CPU()
+	spent := c.server.CPU().Since(cpu)
 	all := time.Since(began)
 	v = account(spans, from, to)
 	handoffs := 0
@@ -89,8 +89,8 @@ func (r *Run) contendOnce(ctx context.Context, c contender, f fleet.Fleet) (v va
 	}
 	v["statements_handoff"] = float64(after-before) / float64(max(handoffs, 1))
 	v["connections"] = float64(connections - others)
-	if known {
-		v["cpu_percent"] = 100 * (spent - cpu).Seconds() / all.Seconds()
+	if cpu != nil {
+		v["cpu_percent"] = 100 * spent.Seconds() / all.Seconds()
 	}
 	return v, f.Close()
 }

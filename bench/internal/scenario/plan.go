@@ -15,7 +15,7 @@ type Plan struct {
 	FleetWarm, FleetRun time.Duration
 
 	Waiters         []int
-	WaitingSettle   time.Duration // and for each thousand waiters once more
+	WaitingSettle   time.Duration // and for each thousand waiters once more twice that
 	WaitingRounds   int
 	WaitingDuration time.Duration
 
@@ -35,10 +35,10 @@ const Delay = 25 * time.Millisecond
 func Full() Plan {
 	return Plan{
 		LatencyRounds: 30, LatencyPairs: 30,
-		ThroughputRounds: 2, Goroutines: []int{1, 4, 16, 64, 256}, OneOf: []int{1, 16, 256}, ThroughputDuration: 500 * time.Millisecond,
+		ThroughputRounds: 2, Goroutines: []int{1, 4, 16, 64, 256}, OneOf: []int{1, 16, 256}, ThroughputDuration: 400 * time.Millisecond,
 		FleetRounds: 3, Fleets: []int{2, 8, 64, 256}, FleetWarm: 200 * time.Millisecond, FleetRun: 1200 * time.Millisecond,
 		Waiters: []int{64, 256, 1024}, WaitingSettle: 8 * time.Second, WaitingRounds: 3, WaitingDuration: 2 * time.Second,
-		FaultRounds: 3, FaultLimit: 45 * time.Second,
+		FaultRounds: 3, FaultLimit: 40 * time.Second,
 		NetworkRounds: 8,
 	}
 }

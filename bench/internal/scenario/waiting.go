@@ -79,7 +79,7 @@ func (r *Run) waitOnce(ctx context.Context, c contender, n int) error {
 	if err := errors.Join(waiters.Open(c.ID(), c.server.Address, n/size, ""), waiters.Take(name)); err != nil {
 		return err
 	}
-	if err := pause(ctx, r.Plan.WaitingSettle+r.Plan.WaitingSettle*time.Duration(n)/1024); err != nil {
+	if err := pause(ctx, r.Plan.WaitingSettle+2*r.Plan.WaitingSettle*time.Duration(n)/1024); err != nil {
 		return err
 	}
 	for range r.Plan.WaitingRounds {
@@ -87,20 +87,20 @@ func (r *Run) waitOnce(ctx context.Context, c contender, n int) error {
 		if err != nil {
 			return err
 		}
-		cpu, _ := c.server.CPU()
+		cpu := c.server.CPU()
 		began := time.Now()
 		if err := pause(ctx, r.Plan.WaitingDuration); err != nil {
 			return err
 		}
-		spent, known := c.server.CPU()
+		spent := c.server.CPU().Since(cpu)
 		after, err := c.server.Statements(ctx)
 		if err != nil {
 			return err
 		}
 		seconds := time.Since(began).Seconds()
 		v := values{"statements_s": float64(after-before) / seconds}
-		if known {
-			v["cpu_percent"] = 100 * (spent - cpu).Seconds() / seconds
+		if cpu != nil {
+			v["cpu_percent"] = 100 * spent.Seconds() / seconds
 		}
 		r.add("waiting", c, n, v)
 	}

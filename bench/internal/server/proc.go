@@ -14,10 +14,21 @@ import (
 // tick is the unit of times in /proc.
 const tick = 10 * time.Millisecond
 
+// CPU is the time that each process of a server has spent.
+type CPU map[int]time.Duration
+
+// Since returns the time that was spent since an earlier reading, by processes that have not ended.
+func (c CPU) Since(before CPU) (total time.Duration) {
+	for pid, spent := range c {
+		total += max(0, spent-before[pid]) // the number may be that of another process now
+	}
+	return total
+}
+
 // process is a line of /proc/PID/stat.
 type process struct {
 	parent int
-	spent  time.Duration // by itself, and by children that have ended
+	spent  time.Duration
 }
 
 func readProcess(pid int) (process, error) {
@@ -27,24 +38,14 @@ func readProcess(pid int) (process, error) {
 	}
 	_, rest, ok := strings.Cut(string(text), ") ") // the name before it may have spaces
 	fields := strings.Fields(rest)
-	if !ok || len(fields) < 15 {
+	if !ok || len(fields) < 13 {
 		return process{}, errors.New("/proc is not as expected")
 	}
-	var p process
-	if p.parent, err = strconv.Atoi(fields[1]); err != nil {
-		return process{}, err
-	}
-	for i, field := range fields[11:15] {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return process{}, err
-		}
-		p.spent += time.Duration(n) * tick
-		if i == 1 { // that was by itself: a process that has spent less than a tick shows nothing there
-			p.spent = max(p.spent, exactly(pid))
-		}
-	}
-	return p, nil
+	parent, errParent := strconv.Atoi(fields[1])
+	user, errUser := strconv.ParseInt(fields[11], 10, 64)
+	system, errSystem := strconv.ParseInt(fields[12], 10, 64)
+	p := process{parent, time.Duration(user+system) * tick}
+	return p, errors.Join(errParent, errUser, errSystem)
 }
 
 // exactly returns the time that the threads of a process have spent, without those that have ended.
@@ -59,13 +60,10 @@ func exactly(pid int) (total time.Duration) {
 	return total
 }
 
-// cpuOf returns the time that a process and its descendants have spent.
-func cpuOf(root int) (total time.Duration, ok bool) {
+// cpuOf returns the times of a process and its descendants.
+func cpuOf(root int) CPU {
 	all := make(map[int]process)
-	names, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		return 0, false
-	}
+	names, _ := filepath.Glob("/proc/[0-9]*") // the pattern is correct
 	for _, name := range names {
 		pid, err := strconv.Atoi(filepath.Base(name))
 		if err != nil {
@@ -75,18 +73,16 @@ func cpuOf(root int) (total time.Duration, ok bool) {
 			all[pid] = p
 		}
 	}
-	if _, ok = all[root]; !ok {
-		return 0, false
-	}
+	found := CPU{}
 	for pid, p := range all {
 		for up := pid; up != 0; up = all[up].parent {
 			if up == root {
-				total += p.spent
+				found[pid] = max(p.spent, exactly(pid)) // what is less than a tick is in the latter only
 				break
 			}
 		}
 	}
-	return total, true
+	return found
 }
 
 // sockets calls f for every TCP socket of this machine.

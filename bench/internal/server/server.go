@@ -5,13 +5,12 @@ import (
 	"context"
 	"net"
 	"strconv"
-	"time"
 
 	"github.com/sqllock/sqllock/bench/internal/lock"
 )
 
 // MaxConnections is the limit of every server. It is far above their defaults, so that all kinds can be measured.
-const MaxConnections = 2500
+const MaxConnections = 4000
 
 // Server is a server that nobody else uses.
 type Server struct {
@@ -29,10 +28,10 @@ type Server struct {
 // Statements returns how many statements, commands or messages clients have ever sent, without those of Statements.
 func (s *Server) Statements(ctx context.Context) (int64, error) { return s.counter(ctx) }
 
-// CPU returns the time that the processes of the server have spent on a processor; false if they are not known.
-func (s *Server) CPU() (time.Duration, bool) {
+// CPU returns the time that the processes of the server have spent on a processor; nil if they are not known.
+func (s *Server) CPU() CPU {
 	if s.root == 0 {
-		return 0, false
+		return nil
 	}
 	return cpuOf(s.root)
 }

@@ -55,7 +55,7 @@ func Start(ctx context.Context) ([]*Server, error) {
 		switch {
 		case s != nil:
 			started = append(started, s)
-		case engines[i] == lock.MySQL:
+		case engines[i] == lock.MySQL && errs[i] != nil:
 			log.Printf("left out: %v", errs[i])
 			errs[i] = nil
 		}
