@@ -2,6 +2,10 @@
 BENCHTIME ?= 2000x
 ARCH = $(shell go env GOARCH)
 GOLANGCI_LINT := bin/golangci-lint-2.15.0
+APIDIFF := bin/apidiff-20261113113407
+GOVULNCHECK := bin/govulncheck-1.9.0
+GORELEASER := bin/goreleaser-2.16.0
+SYFT := bin/syft-1.57.0
 
 .PHONY: help
 help: ## this list
@@ -14,7 +18,7 @@ CONFORMANCE = ^(TestConformance|TestSessionLocks|TestCounter)
 
 # Modules of their own, in the workspace adapter/go.work. Their tests go without the race detector: to build goose, migrate
 # and what they need once more took longer than all of these tests.
-ADAPTERS = $(patsubst adapter/%/go.mod,./%,$(wildcard adapter/*/go.mod))
+ADAPTERS = $(patsubst adapter/%/go.mod,./%,$(wildcard adapter/*/go.mod)) ../otellock ../otellock/demo/...
 
 .PHONY: check
 check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit tests and conformance on the servers that are here
@@ -31,12 +35,16 @@ test: ## every test, with the race detector, on real servers; gets the servers i
 	$(MAKE) test-adapters test-bench
 
 .PHONY: test-adapters
-test-adapters: ## the tests of the adapters for goose, migrate, gocron and cron, on the first servers that there are
+test-adapters: ## the tests of the other modules (adapters, otellock), on the first servers that there are
 	./scripts/with-servers --first env CGO_ENABLED=0 go test -C adapter -count=1 -timeout 40m $(ARGS) $(ADAPTERS)
 
 .PHONY: test-bench
 test-bench: ## the tests of what `make performance` runs; they need no server
 	CGO_ENABLED=0 go test -C bench -count=1 ./...
+
+.PHONY: try-metrics
+try-metrics: ## the dashboard and the alerts of otellock with a real Prometheus, for nine minutes; draws docs/metrics.svg
+	./scripts/try-metrics
 
 .PHONY: mutate
 mutate: ## takes out one condition after the other, and shows that a test turns red; NAMES="a b" for some
@@ -74,6 +82,14 @@ lint: $(GOLANGCI_LINT) ## words, go vet, golangci-lint and go mod tidy
 	go vet -C bench ./...
 	go mod tidy -diff
 
+.PHONY: api
+api: $(APIDIFF) ## the Go interface of every module, compared with the last tag, or with main; BASE=commit for another
+	scripts/api $(APIDIFF) $(BASE)
+
+.PHONY: vulnerabilities
+vulnerabilities: ## known vulnerabilities in what the programs call, if the database of them can be reached
+	scripts/vulnerabilities $(GOVULNCHECK)
+
 .PHONY: format
 format: $(GOLANGCI_LINT) ## gofumpt and gci
 	$(GOLANGCI_LINT) fmt ./...
@@ -97,14 +113,42 @@ image: ## a Docker image of the command line, as sqllock
 	cp /etc/ssl/certs/ca-certificates.crt bin/image/certificates.pem
 	docker build -q -t sqllock --build-arg TARGETPLATFORM=linux/$(ARCH) -f Dockerfile bin/image
 
+.PHONY: release-check
+release-check: $(GORELEASER) $(SYFT) ## all files of a release, in dist, and what they contain; publishes nothing
+	PATH=$(CURDIR)/bin:$$PATH $(GORELEASER) release --snapshot --clean --skip=docker
+	scripts/check-release
+
+.PHONY: release
+release: $(GORELEASER) $(SYFT) ## builds and publishes the version whose tag is checked out (scripts/tag v0.1.0)
+	scripts/release-notes $$(git describe --exact-match --match 'v*') >bin/notes.md
+	PATH=$(CURDIR)/bin:$$PATH $(GORELEASER) release --clean --release-notes bin/notes.md
+
 .PHONY: captures
 captures: build ## what sqllock ls, watch and doctor show, in the documents
 	go run ./internal/captures
 
 .PHONY: clean
 clean: ## what the other targets made
-	rm -rf bin
+	rm -rf bin dist certificates.pem
 
 $(GOLANGCI_LINT):
 	GOBIN=$(CURDIR)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 	mv bin/golangci-lint $@
+
+$(APIDIFF):
+	GOBIN=$(CURDIR)/bin go install golang.org/x/exp/cmd/apidiff@v0.0.0-20261113113407-e3970619a1a4
+	mv bin/apidiff $@
+
+$(GOVULNCHECK):
+	GOBIN=$(CURDIR)/bin go install golang.org/x/vuln/cmd/govulncheck@v1.9.0
+	mv bin/govulncheck $@
+
+# Both take some minutes to build. goreleaser finds syft by its name.
+$(GORELEASER):
+	GOBIN=$(CURDIR)/bin go install github.com/goreleaser/goreleaser/v2@v2.16.0
+	mv bin/goreleaser $@
+
+$(SYFT):
+	GOBIN=$(CURDIR)/bin go install github.com/anchore/syft/cmd/syft@v1.57.0
+	mv bin/syft $@
+	ln -sf $(notdir $@) bin/syft

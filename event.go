@@ -16,6 +16,7 @@ type Event struct {
 	Locker event.Locker
 	Name   string // the lock's; empty for event.Renewed, event.RenewalFailed and event.Expiring, which have Locks instead
 	Took   time.Duration
+	Waited bool // of event.Acquired and event.Failed: the acquisition waited, and event.Waited came before
 	Locks  int
 	Err    error
 }

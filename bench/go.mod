@@ -1,3 +1,4 @@
+// Not released.
 module github.com/sqllock/sqllock/bench
 
 go 1.26.0

@@ -8,6 +8,8 @@
 //	}))
 package event
 
+import "time"
+
 // Kind is the kind of an event.
 type Kind string
 
@@ -16,8 +18,11 @@ const (
 	Acquired Kind = "acquired"
 	// Failed means that an acquisition ended without a lock, because of Err, after Took.
 	Failed Kind = "failed"
-	// Waited means that a call of Acquire found the lock held, or the database unusable, and that its wait ended after
-	// Took. If Err is nil, Acquired follows. Otherwise Err says why the wait failed, and Failed follows.
+	// Waiting means that a call of Acquire found the lock held, or the database unusable, and waits. Took is the time
+	// since the call. Waited follows.
+	Waiting Kind = "waiting"
+	// Waited means that the wait of a call of Acquire ended, after Took since the call. If Err is nil, Acquired follows.
+	// Otherwise Err says why the wait failed, and Failed follows.
 	Waited Kind = "waited"
 	// Retrying means that a call of Acquire got Err after Took, which may pass, and continues to wait. When such
 	// trouble begins, one of the waiting calls reports it.
@@ -44,4 +49,12 @@ type Locker struct {
 	Kind   string // the kind of its locks: "session" or "lease"
 	System string // the database: "postgresql", "mysql", "mariadb" or "sqlite"; "mysql" for MariaDB until it is connected
 	Owner  string // the name that the Locker gives itself
+	Holds  Holds  // what it holds at the time of a call; the same value in all events of a Locker
+}
+
+// Holds says what a Locker holds. It asks no database, and may be called from a hook.
+type Holds interface {
+	// Remaining returns how long the locks that the Locker holds last without another renewal: the least time of all of
+	// them, from 0 to their TTL. held is false if it holds none.
+	Remaining() (left time.Duration, held bool)
 }

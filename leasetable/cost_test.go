@@ -37,6 +37,30 @@ func TestAThousandNamesAreTakenByThreeStatements(t *testing.T) {
 	})
 }
 
+func TestANewNameIsTakenByTwoStatements(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		counted, statements := counting(t, db)
+		l := newLocker(t, counted, leasetable.WithTTL(time.Minute))
+		take(t, l, "connected, and the lease is there")
+		other := newLocker(t, db.DB)
+		for _, name := range []string{"new", "newer"} {
+			before := statements.n.Load()
+			lock := take(t, l, name)
+			if n := statements.n.Load() - before; n > 2 {
+				t.Errorf("%d statements acquired a new name", n)
+			}
+			release(t, lock)
+			defer release(t, take(t, other, name))
+			before = statements.n.Load()
+			mustBeHeld(t, l, name)
+			if n := statements.n.Load() - before; n > 2 {
+				t.Errorf("%d statements found a known name held", n)
+			}
+		}
+	})
+}
+
 // takeAll acquires n names at once.
 func takeAll(t *testing.T, l *leasetable.Locker, prefix string, n int) sqllock.Lock {
 	t.Helper()

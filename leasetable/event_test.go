@@ -4,8 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
@@ -20,4 +22,35 @@ func TestWhatHappensToLocksIsTold(t *testing.T) {
 			return ofAnyKind(newLocker(t, db.DB, leasetable.WithHook(hook), leasetable.WithLogger(logger), leasetable.WithTTL(survivingTTL)))
 		}, locktest.Options{Kind: "lease", Lose: func(t *testing.T, name string) { t.Helper(); expireLease(t, db, name) }})
 	})
+}
+
+func TestTheLeaseThatEndsFirstSaysHowLongTheLockerHolds(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	var holds event.Holds
+	l := newLocker(t, withTables(t, sqltest.SQLite(t)).DB, leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
+		if e.Kind == event.Acquired {
+			holds = e.Locker.Holds
+		}
+	}))
+	lasts := func(least, most time.Duration) {
+		t.Helper()
+		if left, held := holds.Remaining(); !held || left <= least || left > most {
+			t.Errorf("its locks last for %v, %v; want %v to %v", left, held, least, most)
+		}
+	}
+	long := take(t, l, "long", sqllock.WithTTL(24*time.Hour))
+	lasts(time.Hour, 24*time.Hour)
+	short := take(t, l, "short", sqllock.WithTTL(time.Hour))
+	lasts(time.Minute, time.Hour)
+	if err := short.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lasts(time.Hour, 24*time.Hour)
+	if err := long.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left, held := holds.Remaining(); held {
+		t.Errorf("a Locker that holds nothing says that it lasts for %v", left)
+	}
 }

@@ -23,7 +23,7 @@ func TestAnAcquireWhoseAnswerIsLostLeavesNothingHeld(t *testing.T) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		other := newLocker(t, db.DB)
 		kept := take(t, l, "kept") // keeps the lease alive
-		p.spare(2)                 // a name without a row: one statement that finds none, and a read
+		p.spare(1)                 // a name without a row: one statement that finds none
 		for i := range int64(2) {
 			p.loseAnswerTo(onWire(db, []byte("unanswered")))
 			if _, err := l.TryAcquire(t.Context(), "unanswered"); err == nil || !sqllock.IsRetryable(err) {

@@ -41,7 +41,7 @@ func TestFewConnectionsAreEnough(t *testing.T) {
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		connections := 3
 		if locktest.Long() {
-			connections = 20
+			connections = 100
 		}
 		pool := open(t, db.DriverName(), limited(t, db, connections))
 		locktest.ManyLockers(t, func(t *testing.T) locktest.Locker {

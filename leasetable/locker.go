@@ -146,7 +146,7 @@ func (l *Locker) keepIn(s store.Store) {
 
 // identity returns the identity of l for its events.
 func (l *Locker) identity() event.Locker {
-	return event.Locker{Kind: "lease", System: l.keeper.Store.System(), Owner: l.owner}
+	return event.Locker{Kind: "lease", System: l.keeper.Store.System(), Owner: l.owner, Holds: l.keeper}
 }
 
 // truncate fits text into the tables: valid UTF-8 without zero bytes, at most 255 bytes.

@@ -24,7 +24,8 @@ func (a *attempt) wait() (lock *lease.Held, err error) {
 		return a.waitAtMost()
 	}
 	var h lease.Handoff
-	if a.waited = !a.Queue.Try(a.name); a.waited {
+	if !a.Queue.Try(a.name) {
+		a.waits()
 		if h, err = a.waitInQueue(); err != nil {
 			return nil, err
 		}
@@ -39,6 +40,14 @@ func (a *attempt) wait() (lock *lease.Held, err error) {
 		}
 	}
 	return a.leaveUnlessHeld(a.poll())
+}
+
+// waits reports, once, that the attempt has to wait.
+func (a *attempt) waits() {
+	if !a.waited {
+		a.waited = true
+		a.events.Waiting(a.ctx, a.name, a.began)
+	}
 }
 
 // waitAtMost is wait, for as long as the options allow.
@@ -97,7 +106,8 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 		rest := time.Duration(0)
 		switch {
 		case errors.As(err, &now):
-			held, outage, a.waited = now, 0, true
+			held, outage = now, 0
+			a.waits()
 			a.outage.Over()
 			if a.early && a.waiter.Outlasts(a.ctx, a.waiter.Holding.State) {
 				return nil, held
@@ -109,11 +119,12 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 		case !sqllock.IsRetryable(err):
 			return nil, a.stillHeld(held, err)
 		default:
+			a.waits()
 			if a.outage.Meet(err) {
 				a.events.Retrying(a.ctx, a.name, a.began, err)
 			}
 			a.LeaveReadOnly(err)
-			held, a.waited = nil, true
+			held = nil
 			rest, pause = outage.Next(), backoff.First
 		}
 		came := false

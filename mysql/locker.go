@@ -163,7 +163,7 @@ func (l *Locker) identity() event.Locker {
 	if l.mariadb.Load() {
 		system = "mariadb"
 	}
-	return event.Locker{Kind: "session", System: system, Owner: l.owner}
+	return event.Locker{Kind: "session", System: system, Owner: l.owner, Holds: l.engine}
 }
 
 // TryAcquire implements sqllock.Locker. The *sqllock.HeldError names the holding connection.

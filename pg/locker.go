@@ -142,7 +142,9 @@ func newLocker(connect func(context.Context) (*pgx.Conn, error), opts []Option) 
 	if err != nil {
 		return nil, err
 	}
-	l.events.Locker = func() event.Locker { return event.Locker{Kind: "session", System: "postgresql", Owner: l.owner} }
+	l.events.Locker = func() event.Locker {
+		return event.Locker{Kind: "session", System: "postgresql", Owner: l.owner, Holds: l.engine}
+	}
 	l.engine = session.New(session.Config[key]{
 		Open: l.open, Timing: timing, Limits: limits, Owner: l.owner, Events: l.events,
 	})

@@ -18,8 +18,13 @@ import (
 // listed runs sqllock with --json and returns its output without the times, which it checks.
 func listed(t *testing.T, e env, args ...string) []jsonEntry {
 	t.Helper()
-	var all []jsonEntry
-	must(t, json.Unmarshal([]byte(call(t, e, 0, nil, append(args, "--json")...)), &all))
+	out := call(t, e, 0, nil, append(args, "--json")...)
+	if !strings.HasPrefix(out, "{\n  \"format_version\": 1,\n  \"locks\": [") {
+		t.Errorf("%q: it wrote %s", args, out)
+	}
+	var seen struct{ Locks []jsonEntry }
+	must(t, json.Unmarshal([]byte(out), &seen))
+	all := seen.Locks
 	for i := range all {
 		j := &all[i]
 		if age := time.Since(j.Since); !j.Since.IsZero() && (age < -patience || age > patience) {
@@ -68,7 +73,7 @@ func TestLsListsWhoHoldsWhichLease(t *testing.T) {
 		if out := call(t, e, 0, []string{"no such locks"}, "ls", "--kind", "lease"); out != "" {
 			t.Errorf("of nothing it wrote %q", out)
 		}
-		if out := call(t, e, 0, nil, "ls", "--kind", "lease", "--json"); out != "[]\n" {
+		if out := call(t, e, 0, nil, "ls", "--kind", "lease", "--json"); out != noLocks {
 			t.Errorf("of nothing it wrote %q", out)
 		}
 		a, b := held(t, e, "--ttl", "1h", "app/a"), held(t, e, "--ttl", "1h", "app/b")
@@ -125,7 +130,7 @@ func TestLsListsSessionLocksWithoutTables(t *testing.T) {
 			call(t, e, 69, []string{"session locks cannot be shown", "performance_schema=ON"}, "ls", "--kind", "session")
 			call(t, e, 69, []string{tables, "performance_schema=ON"}, "ls")
 			call(t, e, 0, nil, "schema", "apply")
-			if out := call(t, e, 0, []string{"performance_schema=ON"}, "ls", "--json"); out != "[]\n" {
+			if out := call(t, e, 0, []string{"performance_schema=ON"}, "ls", "--json"); out != noLocks {
 				t.Errorf("it wrote %q", out)
 			}
 			return
@@ -183,7 +188,10 @@ func TestLsKnowsWhatSqllockCallsItsSessionLocks(t *testing.T) {
 		e := on(t, db.url)
 		session := []string{"--kind", "session"}
 		long := strings.Repeat("n", mostSigned)
-		for name, owner := range map[string]string{"nightly (eu) /x": "migrate (0042)", "night": "x", long: "the boss"} {
+		if db.Engine == "mysql" {
+			long = strings.Repeat("n", 200)
+		}
+		for name, owner := range map[string]string{"nightly (eu) /x": "migrate (0042)", "night": "x", "night:a,b 100%": "y", "night\u00e9%41": "z", long: "the boss"} {
 			p := held(t, e, append(session, "--owner", owner, name)...)
 			got := listed(t, e, append([]string{"ls", name}, session...)...)
 			if len(got) < 1 || got[len(got)-1].Name != name || got[len(got)-1].Owner != owner {
@@ -256,7 +264,7 @@ func TestOperatorsUsageErrors(t *testing.T) {
 	}{
 		{"usage: sqllock ls", []string{"ls", "a", "b"}},
 		{`"--kind" flag: it is lease, session or all`, []string{"ls", "--kind", "table"}},
-		{"[expired held]", []string{"ls", "--held", "--expired"}},
+		{"--held and --expired have no lock in common", []string{"ls", "--held", "--expired"}},
 		{"--expired is for leases", []string{"ls", "--kind", "session", "--expired"}},
 		{"for leases", []string{"ls", "--kind", "session", "--prefix", "p"}},
 		{"SQLite has no sessions", []string{"ls", "--kind", "session"}},

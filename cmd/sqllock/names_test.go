@@ -26,6 +26,8 @@ const (
 		"mysql://user:password@host/database, user:password@tcp(host)/database or sqlite:PATH"
 	fileForms = "it is a file whose first line is the name of a database, or that has a line SQLLOCK_DB=…"
 
+	noLocks = "{\n  \"format_version\": 1,\n  \"locks\": []\n}\n" // ls --json
+
 	mostOfFile = 64 << 10             // of a file that names a database
 	mostSigned = 63 - len("sqllock/") // of the owner and the name of a session lock
 
@@ -63,5 +65,6 @@ type jsonEntry struct {
 type jsonEvent struct {
 	Time  time.Time `json:"time"`
 	Event string    `json:"event"`
+	Form  int       `json:"format_version"`
 	jsonEntry
 }

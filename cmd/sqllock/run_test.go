@@ -266,7 +266,7 @@ func TestUsageErrors(t *testing.T) {
 		{"--kill-after is negative", []string{"run", "--kill-after", "-1s", "n", "--", "true"}},
 		{`"soon"`, []string{"run", "--wait", "soon", "n", "--", "true"}},
 		{"90s or 5m, 0 or forever", []string{"run", "--wait", "soon", "n", "--", "true"}},
-		{"TTL 1ms is too short", []string{"run", "--ttl", "1ms", "n", "--", "true"}},
+		{"--ttl 1ms is too short", []string{"run", "--ttl", "1ms", "n", "--", "true"}},
 		{`"--kind" flag: it is lease or session`, []string{"run", "--kind", "table", "n", "--", "true"}},
 		{`"--log-format" flag: it is text or json`, []string{"run", "--log-format", "xml", "n", "--", "true"}},
 		{"--duration is not more than 0", []string{"bench", "--duration", "0"}},

@@ -95,7 +95,7 @@ func TestPrintAsksNoDatabase(t *testing.T) {
 		}
 	}
 	code, _, stderr := runHere(t, nil, "schema", "print", "--dialect", "mysql", "--db", "sqlite:x")
-	if code != 64 || !strings.Contains(stderr, "[db dialect]") {
+	if code != 64 || !strings.Contains(stderr, "leave out --dialect, or --db") {
 		t.Errorf("both --dialect and --db: code %d, stderr %q", code, stderr)
 	}
 }

@@ -65,23 +65,25 @@ func Events(
 	mustMatch(t, err, sqllock.ErrName)
 	told.mustBe(t, "failed : ")
 
-	// On a busy machine the wait can begin after the release. Then no wait is reported.
-	for told.last(event.Waited).Kind == "" {
-		told.forget()
-		lock = MustTry(t, other, "it")
-		waiting := startWaiter(bounded(t), l, "it")
-		waiting.mustBlock(t)
-		MustRelease(t, lock)
-		lock = waiting.result(t).lock
-		Eventually(t, "the acquisition is told", func() bool { return told.last(event.Acquired).Took > 0 })
-		if told.last(event.Waited).Kind == "" {
-			MustRelease(t, lock)
-		}
+	lock = MustTry(t, other, "it")
+	waiting := startWaiter(bounded(t), l, "it")
+	Eventually(t, "the wait is told", func() bool { return told.last(event.Waiting).Name == "it" })
+	waiting.mustBlock(t)
+	if e := told.last(event.Waited); e.Kind != "" {
+		t.Errorf("told while the lock is held: %v", e)
 	}
-	if took := told.last(event.Waited).Took; took <= 0 || took > told.last(event.Acquired).Took {
-		t.Errorf("of an acquisition of %v, %v were waited for", told.last(event.Acquired).Took, took)
+	MustRelease(t, lock)
+	lock = waiting.result(t).lock
+	Eventually(t, "the acquisition is told", func() bool { return told.last(event.Acquired).Took > 0 })
+	before, wait, whole := told.last(event.Waiting).Took, told.last(event.Waited).Took, told.last(event.Acquired)
+	if before > wait || wait <= 0 || wait > whole.Took || !whole.Waited {
+		t.Errorf("of an acquisition of %v, a wait was told after %v, and its end after %v", whole, before, wait)
 	}
-	told.mustBe(t, "waited it", "acquired it")
+	left, held := whole.Locker.Holds.Remaining()
+	if !held || left <= 0 {
+		t.Errorf("a Locker that holds a lock says that it lasts for %v, %v", left, held)
+	}
+	told.mustBe(t, "waiting it", "waited it", "acquired it")
 
 	opts.Lose(t, "it")
 	mustEnd(t, lock, sqllock.ErrLost)
@@ -98,6 +100,12 @@ func Events(
 	})
 	if e := told.last(event.Waited); !errors.Is(e.Err, context.DeadlineExceeded) {
 		t.Errorf("a wait in vain ended with %v", e.Err)
+	}
+	if e := told.last(event.Failed); !e.Waited || e.Locker.Holds != whole.Locker.Holds {
+		t.Errorf("told after a wait in vain: %v", e)
+	}
+	if left, held := whole.Locker.Holds.Remaining(); held {
+		t.Errorf("a Locker that holds nothing says that it lasts for %v", left)
 	}
 	MustRelease(t, lock)
 	told.forget()

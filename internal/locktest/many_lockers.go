@@ -50,6 +50,9 @@ func ManyLockers(t *testing.T, newLocker func(t *testing.T) Locker, connections 
 			return nil
 		})
 	})
+	t.Run("more Lockers than connections want one name", func(t *testing.T) {
+		OneNameInCrowd(t, newLocker, connections+connections/2)
+	})
 	t.Run("who gets none is told at once", func(t *testing.T) {
 		for range connections {
 			l := newLocker(t)
@@ -72,6 +75,24 @@ func ManyLockers(t *testing.T, newLocker func(t *testing.T) Locker, connections 
 		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("to be told took %v", took)
 		}
+	})
+}
+
+// OneNameInCrowd has more Lockers than the server grants connections acquire one name, twice each. A Locker without a
+// connection waits: none fails.
+func OneNameInCrowd(t *testing.T, newLocker func(t *testing.T) Locker, lockers int) {
+	t.Helper()
+	inCrowd(t, newLocker, lockers, func(ctx context.Context, l Locker, _ int) error {
+		for range 2 {
+			lock, err := l.Acquire(ctx, t.Name())
+			if err != nil {
+				return err
+			}
+			if err := lock.Release(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

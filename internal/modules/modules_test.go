@@ -46,40 +46,64 @@ func TestNoModuleReplacesAnother(t *testing.T) {
 			if module.IsZeroPseudoVersion(r.Mod.Version) {
 				t.Errorf("%s requires %s", m.Path, r.Mod)
 			}
+			if strings.HasPrefix(r.Mod.Path, modules.Core+"/") && r.Mod.Version != tree.Version {
+				t.Errorf("%s requires %s; want %s", m.Path, r.Mod, tree.Version)
+			}
 		}
 	}
 	if module.IsPseudoVersion(tree.Version) {
-		t.Errorf("the adapters require %s of the core, which is no release", tree.Version)
+		t.Errorf("the modules require %s of the core, which is no release", tree.Version)
 	}
 }
 
 func TestTheWorkspacesHaveAllModules(t *testing.T) {
 	t.Parallel()
 	tree := read(t)
-	used := make(map[string]string) // the folders of modules, and the workspaces that use them
+	var used []string
 	for _, folder := range []string{"adapter", "bench"} {
-		name := filepath.Join("../..", folder, "go.work")
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		work, err := modfile.ParseWork(name, text, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, use := range work.Use {
-			used[filepath.ToSlash(filepath.Join(folder, use.Path))] = name
-		}
-		core := module.Version{Path: modules.Core, Version: tree.Version}
-		if len(work.Replace) != 1 || work.Replace[0].Old != core || work.Replace[0].New.Path != ".." {
-			t.Errorf("%s has to replace %s alone, by the folder above", name, core)
-		}
+		used = append(used, workspace(t, tree, folder)...)
 	}
 	for _, m := range tree.Modules {
-		if used[m.Folder] == "" {
+		if !slices.Contains(used, m.Folder) {
 			t.Errorf("no workspace uses %s", m.Folder)
 		}
 	}
+}
+
+// workspace returns the folders of the modules that a workspace uses. It has to replace those that others of them require.
+func workspace(t *testing.T, tree *modules.Tree, folder string) (used []string) {
+	t.Helper()
+	name := filepath.Join("../..", folder, "go.work")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	work, err := modfile.ParseWork(name, text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, use := range work.Use {
+		used = append(used, filepath.ToSlash(filepath.Join(folder, use.Path)))
+	}
+	required := make(map[string]string) // the folder of each module that another one requires
+	for _, m := range tree.Modules {
+		for _, other := range tree.Modules {
+			requires := func(r *modfile.Require) bool { return r.Mod.Path == m.Path }
+			if slices.Contains(used, other.Folder) && slices.ContainsFunc(other.Mod.Require, requires) {
+				required[m.Path] = m.Folder
+			}
+		}
+	}
+	for _, r := range work.Replace {
+		if where, is := required[r.Old.Path]; !is || r.Old.Version != tree.Version || filepath.ToSlash(filepath.Join(folder, r.New.Path)) != where {
+			t.Errorf("%s replaces %s by %s", name, r.Old, r.New.Path)
+		}
+		delete(required, r.Old.Path)
+	}
+	for path, where := range required {
+		t.Errorf("%s has to replace %s %s by the folder %s", name, path, tree.Version, where)
+	}
+	return used
 }
 
 // What a workspace hides: a module that needs more than its go.mod says, or a version that does not exist.
@@ -92,14 +116,14 @@ func TestUsersGetTheModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range tree.Modules {
-		if m.IsProgram() {
+		if m.Demo {
 			continue
 		}
 		folder := program(t, m.Path)
 		run(t, proxy, folder, "get", m.Path+"@"+tree.Version)
 		run(t, proxy, folder, "vet", "./...")
 	}
-	for _, m := range tree.Dependents() {
+	for _, m := range tree.Others() {
 		if err := proxy.CheckTidy(t.Context(), m, t.TempDir()); err != nil {
 			t.Errorf("make tidy would change %s: %v", m.Folder, err)
 		}
@@ -107,7 +131,8 @@ func TestUsersGetTheModules(t *testing.T) {
 	programWithPg(t, proxy, tree.Version)
 }
 
-// A program that imports pg depends on pgx, and on what pgx depends on. Its go.mod and its binary name nothing else.
+// A program that imports pg depends on pgx, and on what pgx depends on. Its go.mod and its binary name nothing else: no
+// adapter, no OpenTelemetry, no Docker, no SQLite.
 func programWithPg(t *testing.T, proxy *modules.Proxy, version string) {
 	t.Helper()
 	allowed := []string{

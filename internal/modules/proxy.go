@@ -130,16 +130,21 @@ func (p *Proxy) Go(ctx context.Context, folder string, args ...string) (string, 
 	return string(text), nil
 }
 
-// sums returns the lines of a go.sum for the core.
-func (p *Proxy) sums() (string, error) {
-	core := module.Version{Path: Core, Version: p.tree.Version}
-	archive, err := dirhash.HashZip(p.file(core, ".zip"), dirhash.Hash1)
-	if err != nil {
-		return "", err
+// sums returns the lines of a go.sum for the modules of the tree that m requires.
+func (p *Proxy) sums(m Module) (lines string, err error) {
+	for _, r := range m.Mod.Require {
+		if !ours(r.Mod.Path) {
+			continue
+		}
+		archive, err := dirhash.HashZip(p.file(r.Mod, ".zip"), dirhash.Hash1)
+		if err != nil {
+			return "", err
+		}
+		mod, err := dirhash.Hash1([]string{"go.mod"}, func(string) (io.ReadCloser, error) { return os.Open(p.file(r.Mod, ".mod")) })
+		if err != nil {
+			return "", err
+		}
+		lines += fmt.Sprintf("%s %s %s\n%[1]s %[2]s/go.mod %[4]s\n", r.Mod.Path, r.Mod.Version, archive, mod)
 	}
-	mod, err := dirhash.Hash1([]string{"go.mod"}, func(string) (io.ReadCloser, error) { return os.Open(p.file(core, ".mod")) })
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s %s %s\n%[1]s %[2]s/go.mod %[4]s\n", Core, core.Version, archive, mod), nil
+	return lines, nil
 }

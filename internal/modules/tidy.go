@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// CheckTidy fails with a diff if `go mod tidy` would change m, which depends on the core. folder is an
-// empty folder to work in.
+// CheckTidy fails with a diff if `go mod tidy` would change m, which is not the core. folder is an empty folder to work in.
 //
-// The go.sum of such a module lacks the two lines of the core: they change with every commit, and nobody needs them, because
-// the workspace has the core, and users of an adapter have a go.sum of their own. They are added before the check.
+// Its go.sum lacks the lines of the core, and of other modules of the tree: they change with every commit, and nobody
+// needs them, because the workspace has these modules, and users have a go.sum of their own. They are added before the
+// check.
 func (p *Proxy) CheckTidy(ctx context.Context, m Module, folder string) error {
 	if err := p.copyModule(m, folder); err != nil {
 		return err
@@ -20,7 +20,7 @@ func (p *Proxy) CheckTidy(ctx context.Context, m Module, folder string) error {
 	return err
 }
 
-// Tidy changes the go.mod and go.sum of m as `go mod tidy` does. folder is an empty folder to work in.
+// Tidy changes the go.mod and go.sum of a module other than the core as `go mod tidy` does. folder is an empty folder to work in.
 func (p *Proxy) Tidy(ctx context.Context, m Module, folder string) error {
 	if err := p.copyModule(m, folder); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (p *Proxy) copyModule(m Module, folder string) error {
 	if err := os.CopyFS(folder, os.DirFS(p.tree.folder(m))); err != nil {
 		return err
 	}
-	core, err := p.sums()
+	own, err := p.sums(m)
 	if err != nil {
 		return err
 	}
@@ -56,15 +56,18 @@ func (p *Proxy) copyModule(m Module, folder string) error {
 		return err
 	}
 	before, after := split(string(sum))
-	return os.WriteFile(name, []byte(before+core+after), 0o600)
+	return os.WriteFile(name, []byte(before+own+after), 0o600)
 }
 
-// split splits a go.sum, which is sorted, into what is before the lines of the core and what is after them. A go.mod has no
-// such lines.
+// ours reports whether a module is one of the tree.
+func ours(path string) bool { return path == Core || strings.HasPrefix(path, Core+"/") }
+
+// split splits a go.sum, which is sorted, into what is before the lines of the tree's modules and what is after them. A
+// go.mod has no such lines.
 func split(sum string) (before, after string) {
 	for line := range strings.Lines(sum) {
 		switch path, _, _ := strings.Cut(line, " "); {
-		case path == Core:
+		case ours(path):
 		case path < Core && after == "":
 			before += line
 		default:

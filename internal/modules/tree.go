@@ -14,8 +14,8 @@ import (
 // Core is the path of the module at the root of the repository.
 const Core = "github.com/sqllock/sqllock"
 
-// Tree is the modules of a working copy: the core, the adapters in adapter/*, and the benchmark in bench, which nobody
-// imports.
+// Tree is the modules of a working copy: the core, the adapters in adapter/*, otellock, the demo of that, and
+// the benchmark.
 type Tree struct {
 	Root    string // the folder of the working copy
 	Version string // which the others require of the core, and which all modules get when they are released
@@ -26,19 +26,26 @@ type Tree struct {
 type Module struct {
 	Path   string // its import path
 	Folder string // relative to the root, with slashes; "." for the core
+	Demo   bool   // a program of this repository, which nobody imports
 	Mod    *modfile.File
 }
 
-// Read reads the go.mod files of the working copy in the folder root. It is an error if they do not require the same
-// version of the core.
+// demos are the folders of the modules that are no libraries.
+var demos = []string{"otellock/demo", "bench"}
+
+// Read reads the go.mod files of the working copy in the folder root. It is an error if the other modules do not require
+// the same version of the core.
 func Read(root string) (*Tree, error) {
 	tree := &Tree{Root: root}
 	files, err := filepath.Glob(filepath.Join(root, "adapter", "*", "go.mod"))
 	if err != nil {
 		return nil, err
 	}
-	files = append(append([]string{filepath.Join(root, "go.mod")}, files...), filepath.Join(root, "bench", "go.mod"))
-	for _, file := range files {
+	files = append(files, filepath.Join(root, "otellock", "go.mod"))
+	for _, demo := range demos {
+		files = append(files, filepath.Join(root, filepath.FromSlash(demo), "go.mod"))
+	}
+	for _, file := range append([]string{filepath.Join(root, "go.mod")}, files...) {
 		text, err := os.ReadFile(file) //nolint:gosec // a file of the working copy
 		if err != nil {
 			return nil, err
@@ -51,7 +58,7 @@ func Read(root string) (*Tree, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := Module{Path: mod.Module.Mod.Path, Folder: filepath.ToSlash(folder), Mod: mod}
+		m := Module{Path: mod.Module.Mod.Path, Folder: filepath.ToSlash(folder), Demo: slices.Contains(demos, filepath.ToSlash(folder)), Mod: mod}
 		if want := path.Join(Core, m.Folder); m.Path != want {
 			return nil, fmt.Errorf("%s is the module %s; its folder says %s", file, m.Path, want)
 		}
@@ -82,13 +89,10 @@ func (t *Tree) add(m Module) error {
 	return nil
 }
 
-// Dependents returns all modules but the core.
-func (t *Tree) Dependents() []Module {
+// Others returns all modules but the core.
+func (t *Tree) Others() []Module {
 	return slices.DeleteFunc(slices.Clone(t.Modules), func(m Module) bool { return m.Folder == "." })
 }
-
-// IsProgram reports whether the module is a program, which nobody imports.
-func (m Module) IsProgram() bool { return m.Folder == "bench" }
 
 // folder returns the folder of m.
 func (t *Tree) folder(m Module) string { return filepath.Join(t.Root, filepath.FromSlash(m.Folder)) }

@@ -31,11 +31,11 @@ func (s Sink) Asked(ctx context.Context, name string, began time.Time, waited bo
 		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Waited, Name: name, Took: time.Since(began), Err: err})
 	}
 	if err != nil {
-		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Failed, Name: name, Took: time.Since(began), Err: err})
+		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Failed, Name: name, Took: time.Since(began), Waited: waited, Err: err})
 		return
 	}
 	acquired := time.Now()
-	s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Acquired, Name: name, Took: acquired.Sub(began)})
+	s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Acquired, Name: name, Took: acquired.Sub(began), Waited: waited})
 	h.Watch(func(err error) { //nolint:contextcheck // the lock has a context of its own
 		e := sqllock.Event{Kind: event.Lost, Name: name, Took: time.Since(acquired), Err: err}
 		level := slog.LevelWarn
@@ -44,6 +44,13 @@ func (s Sink) Asked(ctx context.Context, name string, began time.Time, waited bo
 		}
 		s.tell(h.Context(), level, e)
 	})
+}
+
+// Waiting reports that an acquisition, which began at the given time, has to wait. Asked with waited set follows.
+func (s Sink) Waiting(ctx context.Context, name string, began time.Time) {
+	if !s.disabled() {
+		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Waiting, Name: name, Took: time.Since(began)})
+	}
 }
 
 // Retrying reports that an acquisition, which began at the given time, got err and continues.

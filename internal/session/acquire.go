@@ -75,26 +75,27 @@ func (l *Locker[K]) try(ctx context.Context, w Want[K]) (*lock[K], error) {
 	}
 }
 
-// acquireQueued waits in the queue of w's key and then, at its head, for w (I2). It reports whether it had to wait.
-func (l *Locker[K]) acquireQueued(ctx context.Context, w Want[K]) (got *lock[K], waited bool, err error) {
+// acquireQueued waits in the queue of w's key and then, at its head, for w (I2). It tells asked, which may be nil, if it
+// has to wait.
+func (l *Locker[K]) acquireQueued(ctx context.Context, w Want[K], asked *request[K]) (*lock[K], error) {
 	if err := l.ended(ctx); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if l.queue.Try(w.Key) { // the queue is mostly empty
-		return l.acquire(ctx, w, handoff[K]{})
+		return l.acquire(ctx, w, handoff[K]{}, asked)
 	}
+	asked.waits(ctx)
 	inLine, cancel := bound.CancelWith(ctx, l.closing)
 	defer cancel()
 	b, err := l.queue.Wait(inLine, w.Key)
 	if err != nil {
-		return nil, true, l.leftQueue(ctx, w, l.heldHere(w), err)
+		return nil, l.leftQueue(ctx, w, l.heldHere(w), err)
 	}
 	if err := l.ended(ctx); err != nil {
 		l.decline(w.Key, b)
-		return nil, true, l.leftQueue(ctx, w, &sqllock.HeldError{Name: w.Name}, err)
+		return nil, l.leftQueue(ctx, w, &sqllock.HeldError{Name: w.Name}, err)
 	}
-	got, _, err = l.acquire(ctx, w, b)
-	return got, true, err
+	return l.acquire(ctx, w, b, asked)
 }
 
 // leftQueue returns the error of a caller that left the wait queue: that the lock is held, unless the head of the queue
@@ -106,8 +107,8 @@ func (l *Locker[K]) leftQueue(ctx context.Context, w Want[K], held *sqllock.Held
 	return fmt.Errorf("%w: %w", held, err)
 }
 
-// acquire acquires w for a caller at the head of its key's wait queue (I45). It reports whether the caller had to wait.
-func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b handoff[K]) (got *lock[K], waited bool, err error) {
+// acquire acquires w for a caller at the head of its key's wait queue (I45).
+func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b handoff[K], asked *request[K]) (*lock[K], error) {
 	if b.s != nil && w.Shared { // the exclusive lock was handed off, and a share is wanted
 		give := &call[K]{op: Want[K]{Key: w.Key}.give()}
 		if err := b.s.do(context.WithoutCancel(ctx), give); err == nil { // otherwise the key ended with its session
@@ -117,15 +118,16 @@ func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b handoff[K]) (got *
 		lock := l.newLock(ctx, w, b.s, b.since)
 		lock.passes = b.passes
 		if b.s.isTrusted() && b.s.attach(lock) {
-			return lock, false, nil
+			return lock, nil
 		}
 		b.s.end(l.Timing.silence()) // it has ended, or must: nobody here holds its key any more
 	}
-	wait := &waiter[K]{l: l, want: w, began: time.Now(), held: b.contended}
-	if got, waited, err = wait.untilTaken(ctx); err != nil {
+	wait := &waiter[K]{l: l, want: w, asked: asked, began: time.Now(), held: b.contended}
+	got, err := wait.untilTaken(ctx)
+	if err != nil {
 		l.queue.Done(w.Key)
 	}
-	return got, waited, err
+	return got, err
 }
 
 // waitError returns the error of a wait whose ctx has ended: that the lock is held, if somebody was seen to hold it,

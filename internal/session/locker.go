@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -49,29 +48,24 @@ func New[K comparable](config Config[K]) *Locker[K] {
 
 // TryAcquire acquires w if it is free.
 func (l *Locker[K]) TryAcquire(ctx context.Context, w Want[K]) (sqllock.Lock, error) {
-	began := time.Now()
+	asked := &request[K]{l: l, want: w, began: time.Now()}
 	h, err := l.tryHold(ctx, w)
-	return l.tell(ctx, w, began, false, h, err)
+	return asked.tell(ctx, h, err)
 }
 
 // Acquire waits for w, also while the server cannot be used.
 func (l *Locker[K]) Acquire(ctx context.Context, w Want[K]) (sqllock.Lock, error) {
-	began := time.Now()
-	waited := false
+	asked := &request[K]{l: l, want: w, began: time.Now()}
 	h, err := waiting.AtMost(ctx, w.Wait,
 		func(ctx context.Context) (*hold.Hold, error) { return l.tryHold(ctx, w) },
-		func(ctx context.Context) (h *hold.Hold, err error) {
-			h, waited, err = l.waitHold(ctx, w)
-			return h, err
-		})
-	return l.tell(ctx, w, began, waited, h, err)
+		func(ctx context.Context) (*hold.Hold, error) { return l.waitHold(ctx, w, asked) })
+	return asked.tell(ctx, h, err)
 }
 
 // tryHold acquires w, or a share of it, if it is free.
 func (l *Locker[K]) tryHold(ctx context.Context, w Want[K]) (*hold.Hold, error) {
 	if w.Shared {
-		h, _, err := l.share(ctx, w, false)
-		return h, err
+		return l.share(ctx, w, nil)
 	}
 	lock, err := l.acquireFree(ctx, w)
 	if err != nil {
@@ -80,30 +74,28 @@ func (l *Locker[K]) tryHold(ctx context.Context, w Want[K]) (*hold.Hold, error) 
 	return lock.Hold, nil
 }
 
-// waitHold waits for w, or a share of it, and reports whether it had to wait.
-func (l *Locker[K]) waitHold(ctx context.Context, w Want[K]) (*hold.Hold, bool, error) {
+// waitHold waits for w, or a share of it.
+func (l *Locker[K]) waitHold(ctx context.Context, w Want[K], asked *request[K]) (*hold.Hold, error) {
 	if w.Shared {
-		return l.share(ctx, w, true)
+		return l.share(ctx, w, asked)
 	}
-	lock, waited, err := l.acquireQueued(ctx, w)
-	if err != nil {
-		return nil, waited, err
-	}
-	return lock.Hold, waited, nil
-}
-
-// tell reports the outcome of an acquisition as an event, and returns it as the caller's result.
-func (l *Locker[K]) tell(ctx context.Context, w Want[K], began time.Time, waited bool, h *hold.Hold, err error) (sqllock.Lock, error) {
-	if err != nil {
-		err = &sqllock.OpError{Op: "acquire", Name: w.Name, Err: err}
-	}
-	if !w.Probe || !errors.Is(err, sqllock.ErrHeld) {
-		l.Events.Asked(ctx, w.Name, began, waited, h, err)
-	}
+	lock, err := l.acquireQueued(ctx, w, asked)
 	if err != nil {
 		return nil, err
 	}
-	return h.Lock(), nil
+	return lock.Hold, nil
+}
+
+// Remaining implements event.Holds.
+func (l *Locker[K]) Remaining() (left time.Duration, held bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.sessions {
+		if sure, holds := s.remaining(); holds && (!held || sure < left) {
+			left, held = sure, true
+		}
+	}
+	return left, held
 }
 
 // Close ends every session. The context of every lock still held ends with ErrClosed, the server frees the locks, and

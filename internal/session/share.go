@@ -29,36 +29,39 @@ type share[K comparable] struct {
 	waited  bool      // guarded by Locker.mu: the answer: there are some
 }
 
-// share takes a share of w together with the goroutines that have or want one. It waits for the share if wait is set.
-func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Hold, waited bool, err error) {
+// share takes a share of w together with the goroutines that have or want one. It waits for the share if there is a
+// request to tell of the wait.
+func (l *Locker[K]) share(ctx context.Context, w Want[K], asked *request[K]) (*hold.Hold, error) {
 	if err := l.ended(ctx); err != nil {
-		return nil, false, err
+		return nil, err
 	}
+	wait := asked != nil
 	s, err := l.join(ctx, w, wait)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	tried := s.tried
+	tried, waited := s.tried, false
 	var again <-chan time.Time // ticks while the caller waits
 	for {
 		select {
 		case <-s.settled:
 			if s.err != nil {
 				_ = s.leave(ctx)
-				return nil, waited, s.err
+				return nil, s.err
 			}
 			if s.isOver() {
 				_ = s.leave(ctx)
-				return l.share(ctx, w, wait)
+				return l.share(ctx, w, asked)
 			}
-			return hold.Under(ctx, s.lock.Context(), w.Name, s.leave), waited, nil
+			return hold.Under(ctx, s.lock.Context(), w.Name, s.leave), nil
 		case <-tried:
 			tried, waited = nil, s.inTheWay != nil
 			if waited && !wait {
 				_ = s.leave(ctx)
-				return nil, false, s.inTheWay
+				return nil, s.inTheWay
 			}
 			if waited {
+				asked.waits(ctx)
 				tick := time.NewTicker(passTime)
 				defer tick.Stop() // tried is closed once
 				again = tick.C
@@ -66,12 +69,12 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], wait bool) (h *hold.Ho
 		case <-again: // the waiter for the exclusive lock may have left
 			if s.mayJoinAnother(ctx) {
 				_ = s.leave(ctx)
-				return l.share(ctx, w, wait)
+				return l.share(ctx, w, asked)
 			}
 		case <-ctx.Done():
 			held := waited && l.outage.Last() == nil && errors.Is(s.inTheWay, sqllock.ErrHeld)
 			_ = s.leave(ctx)
-			return nil, waited, l.waitError(ctx, w.Name, held, context.Cause(ctx))
+			return nil, l.waitError(ctx, w.Name, held, context.Cause(ctx))
 		}
 	}
 }
@@ -199,7 +202,7 @@ func (s *share[K]) settle(ctx context.Context) {
 	}
 	s.l.mu.Unlock()
 	if wait {
-		lock, _, err = s.l.acquireQueued(ctx, s.want)
+		lock, err = s.l.acquireQueued(ctx, s.want, nil) // its members tell of their waits
 	}
 
 	s.l.mu.Lock()

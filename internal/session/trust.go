@@ -67,6 +67,14 @@ func (s *state[K]) trust(sent time.Time) {
 	s.trusted = s.Timing.trust(sent)
 }
 
+// remaining returns how long the server is certain to keep the session without another answer, and whether it holds a
+// lock.
+func (s *state[K]) remaining() (left time.Duration, held bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(0, clock.Until(s.trusted)), len(s.held) > 0
+}
+
 func (s *state[K]) trustedUntil() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,6 +18,7 @@ const pollEvery = 50 * time.Millisecond
 type waiter[K comparable] struct {
 	l     *Locker[K]
 	want  Want[K]
+	asked *request[K] // told that it waits; may be nil
 	began time.Time
 	held  bool          // the server's last answer: somebody holds the lock
 	pause trouble.Pause // after the last error
@@ -25,29 +26,30 @@ type waiter[K comparable] struct {
 
 // untilTaken tries for the lock, unless somebody was seen to hold it, and then waits for it. An error that can pass, such
 // as a restart of the server, does not end the wait: it begins again, on other sessions. A key that the server may have
-// granted to an old session ends with that session. untilTaken reports whether it had to wait.
-func (w *waiter[K]) untilTaken(ctx context.Context) (got *lock[K], waited bool, err error) {
+// granted to an old session ends with that session.
+func (w *waiter[K]) untilTaken(ctx context.Context) (got *lock[K], err error) {
 	l := w.l
 	for {
 		if !w.held {
 			got, err = l.try(ctx, w.want)
 		}
 		if err == nil && got == nil {
-			waited = true
 			w.seenHeld()
+			w.asked.waits(ctx)
 			got, err = w.wait(ctx)
 		}
 		if err == nil {
 			l.outage.Over()
-			return got, waited, nil
+			return got, nil
 		}
 		if l.ended(ctx) != nil || !passing(err) {
 			break
 		}
+		w.asked.waits(ctx)
 		if l.outage.Meet(err) {
 			l.Events.Retrying(ctx, w.want.Name, w.began, err)
 		}
-		waited, w.held = true, false
+		w.held = false
 		if err = w.sleep(ctx, w.pause.Next()); err != nil {
 			break
 		}
@@ -55,7 +57,7 @@ func (w *waiter[K]) untilTaken(ctx context.Context) (got *lock[K], waited bool, 
 	if bound.Ended(ctx) && l.closing.Err() == nil {
 		err = l.waitError(ctx, w.want.Name, w.held, err)
 	}
-	return nil, waited, err
+	return nil, err
 }
 
 // seenHeld records that the server has answered: somebody holds the lock.

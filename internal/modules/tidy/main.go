@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/sqllock/sqllock/internal/modules"
 )
@@ -31,8 +32,8 @@ func tidy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range tree.Dependents() {
-		if err := proxy.Tidy(ctx, m, filepath.Join(folder, filepath.FromSlash(m.Folder))); err != nil {
+	for _, m := range tree.Others() {
+		if err := proxy.Tidy(ctx, m, filepath.Join(folder, strings.ReplaceAll(m.Folder, "/", "-"))); err != nil {
 			return fmt.Errorf("%s: %w", m.Folder, err)
 		}
 	}

@@ -1,8 +1,11 @@
 package coalesce
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
@@ -114,7 +117,7 @@ func (q *Queue[R, T]) flush(several bool) {
 		q.mu.Unlock()
 
 		if len(calls) > 0 {
-			q.run(calls[0].ctx, calls, single)
+			q.run(longest(calls), calls, single)
 		}
 		q.mu.Lock()
 		if single {
@@ -171,6 +174,17 @@ func (q *Queue[R, T]) firstAlike(calls []*Call[R, T]) (alike, rest []*Call[R, T]
 		}
 	}
 	return alike, rest
+}
+
+// longest returns the context that ends last: a call whose time is nearly up fails no others.
+func longest[R, T any](calls []*Call[R, T]) context.Context {
+	left := func(call *Call[R, T]) time.Duration {
+		if end, ok := call.ctx.Deadline(); ok {
+			return time.Until(end)
+		}
+		return math.MaxInt64
+	}
+	return slices.MaxFunc(calls, func(a, b *Call[R, T]) int { return cmp.Compare(left(a), left(b)) }).ctx
 }
 
 // run runs a statement for calls and writes their results. The statement for a single call may wait for a row lock.

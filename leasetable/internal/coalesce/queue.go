@@ -24,7 +24,7 @@ type Statements[R, T any] interface {
 // Call is the request of one caller.
 type Call[R, T any] struct {
 	request R
-	ctx     context.Context //nolint:containedctx // the caller's, for a statement whose first request this is
+	ctx     context.Context //nolint:containedctx // the caller's; see longest
 	done    chan struct{}   // closed when the request was served
 
 	// Written before done is closed:
@@ -128,7 +128,7 @@ func (q *Queue[R, T]) Inline(f func()) bool {
 }
 
 // Join queues a request for a statement that serves all requests that have come by then. The statement has the values
-// and the end of ctx if it is the first of them.
+// and the end of one of their contexts: the one that ends last.
 func (q *Queue[R, T]) Join(ctx context.Context, request R) *Call[R, T] {
 	call := NewCall[R, T](request)
 	call.ctx = ctx

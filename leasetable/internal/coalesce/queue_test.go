@@ -20,6 +20,9 @@ func (s stuck) One(_ context.Context, request string) (string, error) {
 }
 
 func (s stuck) Many(ctx context.Context, requests []string) (results []string, err error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	for _, request := range requests {
 		result, _ := s.One(ctx, request) // never fails
 		results = append(results, result)
@@ -33,11 +36,7 @@ func TestAStatementThatTakesLongIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		block := make(stuck)
-		kind := coalesce.Kind[string, string]{Statements: block, Within: time.Hour}
-		_, queue := coalesce.New(func(f func()) error {
-			go f()
-			return nil
-		}, kind, kind)
+		queue := newQueue(block, false)
 		first := queue.Join(t.Context(), "stuck")
 		synctest.Wait() // its statement is running
 		<-queue.Join(t.Context(), "other").Done()
@@ -47,4 +46,34 @@ func TestAStatementThatTakesLongIsNotWaitedFor(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 	})
+}
+
+func TestACallWhoseTimeIsUpFailsNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		block := make(stuck)
+		queue := newQueue(block, true)
+		first := queue.Join(t.Context(), "stuck")
+		synctest.Wait() // its statement is running
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		late, other := queue.Join(ctx, "late"), queue.Join(t.Context(), "other")
+		<-ctx.Done()
+		close(block)
+		<-first.Done()
+		<-late.Done()
+		<-other.Done()
+		if got, err := other.Result(); got != "other" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+func newQueue(s stuck, serialized bool) *coalesce.Queue[string, string] {
+	kind := coalesce.Kind[string, string]{Statements: s, Within: time.Hour, Serialized: serialized}
+	_, queue := coalesce.New(func(f func()) error {
+		go f()
+		return nil
+	}, kind, kind)
+	return queue
 }

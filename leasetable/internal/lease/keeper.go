@@ -80,6 +80,19 @@ func (k *Keeper) RenewalNeeds() (needs conn.RenewalNeeds) {
 	return needs
 }
 
+// Remaining implements event.Holds.
+func (k *Keeper) Remaining() (left time.Duration, held bool) {
+	for _, ls := range k.EveryLease() {
+		if ls.held() == 0 {
+			continue
+		}
+		if sure := ls.sure(); !held || sure < left {
+			left, held = sure, true
+		}
+	}
+	return left, held
+}
+
 // Holds reports whether a lock of this Locker has the name.
 func (k *Keeper) Holds(name string) bool {
 	for _, ls := range k.EveryLease() {

@@ -12,6 +12,8 @@ import (
 type Batched struct {
 	Store
 	Acquires, Releases *queue
+
+	met metNames
 }
 
 // Call is a request that shares a statement with others.
@@ -32,6 +34,17 @@ func Batch(s Store, hand func(f func()) error) *Batched {
 		coalesce.Kind[*Request, Result]{Statements: releases{s}, Within: dberr.AttemptTimeout, Serialized: s.OneWriter()},
 		coalesce.Kind[*Request, Result]{Statements: acquisitions{s}, Within: dberr.ConflictTimeout, Serialized: s.OneWriter()})
 	return b
+}
+
+// AcquireFree acquires a name that is free. It inserts one that this process meets for the first time and that has no
+// row: a name that is new then costs two statements.
+func (b *Batched) AcquireFree(ctx context.Context, req *Request) (Result, error) {
+	got, err := b.Store.AcquireFree(ctx, req)
+	if b.met.add(req.Name) || got.Token != 0 || err != nil || b.OneWriter() || b.Saturated() {
+		return got, err
+	}
+	got.Token, err = b.Store.Insert(ctx, req)
+	return got, err
 }
 
 // AcquireSoon acquires a name that is free, together with the names of other callers if there are any. If a shared

@@ -20,27 +20,27 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-const benchHelp = `Measures what this database can do with locks, from this machine, one after the other:
+const benchHelp = `Measures what this database can do with locks, from this machine, one after the
+other:
   - the bare round trip, SELECT 1
   - for leases, two bare statements that write a row each, and commit
   - a free lock acquired and released, again and again
   - the same with 16 names at once
-  - the handoff of a lock among four who wait for it as processes do, and give it back at once: the
-    time from the beginning of the release until another one has it
-  - the renewal of 1,000 locks of one holder: of a lease as often as can be, of session locks the
-    heartbeats of their connections as they come
+  - the handoff of a lock among four who wait for it as processes do, and
+    give it back at once: the time from the beginning of the release
+    until another one has it
+  - the renewal of 1,000 locks of one holder: of a lease as often as can
+    be, of session locks the heartbeats of their connections as they come
 
-It writes to the database, as fast as it can, and takes some 20 connections and 1,000 locks: other
-users of a busy server will notice. Its names begin with "sqllock bench/" and are nobody else's.
-At the end, also after Ctrl-C, its locks are released and the rows of its names deleted. If it is
-killed with SIGKILL they stay, and sqllock ls shows them as expired.
+It writes to the database, as fast as it can, and takes some 20 connections and
+1,000 locks: other users of a busy server will notice. Its names begin with
+"sqllock bench/" and are nobody else's. At the end, also after Ctrl-C, its locks
+are released and the rows of its names deleted. If it is killed with SIGKILL
+they stay, and sqllock ls shows them as expired.
 
-Of each there is how many were measured, the median, the 99th percentile and the mean of the times
-that one took, and how many there were a second, which is 1 / mean, or 16 / mean of the 16 names.
-
---json prints one object: server, kind, duration_seconds, and results, an array of objects with the
-fields name, count, at_once, median_seconds, p99_seconds, mean_seconds, and per_second where it was
-as fast as can be: at_once / mean_seconds.`
+Of each there is how many were measured, the median, the 99th percentile and the
+mean of the times that one took, and how many there were a second, which is 1 /
+mean, or 16 / mean of the 16 names.`
 
 // benchGrace is the time that running statements get to finish after a signal.
 const benchGrace = time.Second
@@ -75,7 +75,7 @@ func Command(c *console.Console) *cobra.Command {
 	f := cmd.Flags()
 	flags.AddChoice(cmd, &b.kind, "kind", "`kind` of lock: lease or session", database.KindLease, database.KindSession)
 	f.DurationVar(&b.duration, "duration", 2*time.Second, "`time` for each of the measurements")
-	f.BoolVar(&b.json, "json", false, "print a JSON object")
+	flags.AddJSON(cmd, &b.json)
 	return cmd
 }
 

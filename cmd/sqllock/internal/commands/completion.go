@@ -9,14 +9,19 @@ import (
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/exit"
 )
 
-const completionHelp = `Prints a script that completes commands, flags and their values, and the names of leases. Once:
+const completionHelp = `Prints a script that completes commands, flags and their values, and the names
+of leases. Once:
 
-  bash        echo 'source <(sqllock completion bash)' >>~/.bashrc   (with the package bash-completion)
-  zsh         echo 'source <(sqllock completion zsh)' >>~/.zshrc     (after compinit)
-  fish        sqllock completion fish >~/.config/fish/completions/sqllock.fish
+  bash        echo 'source <(sqllock completion bash)' >>~/.bashrc
+              (with the package bash-completion)
+  zsh         echo 'source <(sqllock completion zsh)' >>~/.zshrc
+              (after compinit)
+  fish        sqllock completion fish \
+                >~/.config/fish/completions/sqllock.fish
   powershell  sqllock completion powershell >>$PROFILE
 
-Names are asked of the server that the command line or SQLLOCK_DB names, if it answers in a second.`
+Names are asked of the server that the command line or SQLLOCK_DB names, if it
+answers in a second.`
 
 func completionCommand(c *console.Console) *cobra.Command {
 	return &cobra.Command{

@@ -14,22 +14,20 @@ import (
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/flags"
 )
 
-const doctorHelp = `Asks the database whether it can be trusted with locks, and says line by line what it found:
+const doctorHelp = `Asks the database whether it can be trusted with locks, and says line by line
+what it found:
 
   ✓  all is well
-  !  something is to be known or to be done, for some kinds of lock at least
-  ✗  leases do not work here: the database cannot be reached or written to, or has no tables
+  !  something is to be known or to be done, for some kinds of lock at
+     least
+  ✗  leases do not work here: the database cannot be reached or written
+     to, or has no tables
 
-and then which kinds of lock are safe here, and why; a - marks those that this database does not
-have. Nothing is changed, but for the file and the
-tables of SQLite, which are made as by every command. The exit code is 0 if all is ✓, 78 if there is
-a !, and 69 if there is a ✗ among what was found; the verdicts on kinds of lock do not count.
-
-With --json the output is an object with two arrays, "findings" and "verdicts", of objects:
-  id      what it is about; of a verdict the kind of lock: lease, session or transaction
-  level   "ok", "warn" or "fail"; of a verdict also "none": the database has no such locks
-  text    what was found
-  advice  what to do; left out when there is nothing to do`
+and then which kinds of lock are safe here, and why; a - marks those that this
+database does not have. Nothing is changed, but for the file and the tables of
+SQLite, which are made as by every command. The exit code is 0 if all is ✓, 78
+if there is a !, and 69 if there is a ✗ among what was found; the verdicts on
+kinds of lock do not count.`
 
 // exam is one call of sqllock doctor.
 type exam struct {
@@ -42,13 +40,13 @@ func doctorCommand(c *console.Console) *cobra.Command {
 	e := &exam{Console: c}
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say which kinds of lock are safe on a database, and what to do about the others",
+		Short: "Say which kinds of lock are safe on a database, and why",
 		Long:  flags.Help(doctorHelp, flags.SeeAlso),
 		Args:  flags.NoArguments,
 		RunE:  e.run,
 	}
 	e.AddFlags(cmd)
-	cmd.Flags().BoolVar(&e.json, "json", false, "print a JSON object")
+	flags.AddJSON(cmd, &e.json)
 	return cmd
 }
 
@@ -58,7 +56,7 @@ func (e *exam) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	defer func() { db.Close() }()
-	if err := e.Tables.Validate(db.Dialect); err != nil {
+	if err := e.ValidateTables(db.Dialect); err != nil {
 		return exit.With(exit.Usage, err)
 	}
 	report := doctor.Examine(cmd.Context(), db.DoctorTarget(e.Tables))

@@ -8,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/console"
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/exit"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/flags"
 )
 
 func TestHelpExplainsTopics(t *testing.T) {
@@ -22,11 +25,6 @@ func TestHelpExplainsTopics(t *testing.T) {
 		}
 		if !strings.Contains(overview, "sqllock "+topic.Name()) {
 			t.Errorf("sqllock --help does not have the topic %s", topic.Name())
-		}
-		for line := range strings.Lines(stdout) {
-			if len([]rune(line)) > 105 {
-				t.Errorf("%s: a long line: %s", topic.Name(), line)
-			}
 		}
 	}
 }
@@ -78,4 +76,33 @@ func runArgs(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	code = Run(t.Context(), &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}, args)
 	return code, out.String(), errs.String()
+}
+
+// all returns a command and all that are below it.
+func all(cmd *cobra.Command) []*cobra.Command {
+	found := []*cobra.Command{cmd}
+	for _, below := range cmd.Commands() {
+		found = append(found, all(below)...)
+	}
+	return found
+}
+
+func TestHelpFitsOnATerminal(t *testing.T) {
+	t.Parallel()
+	for _, cmd := range all(rootCommand(&console.Console{})) {
+		_, stdout, _ := runArgs(t, append([]string{"help"}, strings.Fields(cmd.CommandPath())[1:]...)...)
+		if stdout == "" {
+			t.Errorf("%s has no help", cmd.CommandPath())
+		}
+		for line := range strings.Lines(cmd.Long + "\n" + cmd.Example) {
+			if strings.HasPrefix(line, " ") && len([]rune(strings.TrimSuffix(line, "\n"))) > flags.ColumnsIndented {
+				t.Errorf("%s: more than %d columns: %s", cmd.CommandPath(), flags.ColumnsIndented, line)
+			}
+		}
+		for line := range strings.Lines(stdout) {
+			if len([]rune(strings.TrimSuffix(line, "\n"))) > flags.Columns {
+				t.Errorf("%s: more than %d columns: %s", cmd.CommandPath(), flags.Columns, line)
+			}
+		}
+	}
 }

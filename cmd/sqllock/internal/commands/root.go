@@ -3,6 +3,8 @@ package commands
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,9 +16,9 @@ import (
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/run"
 )
 
-const rootHelp = `sqllock runs a command while it holds a lock in a SQL database, so that of all the
-machines and processes that use the same lock name only one runs at a time. It also shows who
-holds which lock, and takes a lock from a holder.
+const rootHelp = `sqllock runs a command while it holds a lock in a SQL database, so that of all
+the machines and processes that use the same lock name only one runs at a time.
+It also shows who holds which lock, and takes a lock from a holder.
 
   sqllock run nightly-report -- ./report.sh --month 7
   sqllock ls
@@ -41,7 +43,7 @@ func rootCommand(c *console.Console) *cobra.Command {
 		Use:           "sqllock",
 		Short:         "Run a command while holding a lock in a SQL database, and look after locks",
 		Long:          flags.Help(rootHelp, flags.SeeAlso),
-		Version:       version(),
+		Version:       thisVersion().String(),
 		Args:          flags.NoArguments,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceUsage:  true,
@@ -49,12 +51,18 @@ func rootCommand(c *console.Console) *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true // sqllock has its own completion command
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", flags.Columns)))
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetIn(c.Stdin)
 	root.SetOut(c.Stdout)
 	root.SetErr(c.Stderr)
-	root.SetFlagErrorFunc(flags.Error)
-	root.AddCommand(run.Command(c), bench.Command(c), doctorCommand(c), schemaCommand(c), versionCommand(c), completionCommand(c))
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd == root { // sqllock -n NAME COMMAND, as of flock
+			return run.FlagError(cmd, err)
+		}
+		return flags.Error(cmd, err)
+	})
+	root.AddCommand(run.Command(c), bench.Command(c), doctorCommand(c), schemaCommand(c), versionCommand(c), completionCommand(c), manCommand(c))
 	root.AddCommand(locks.Commands(c)...)
 	root.AddCommand(topics()...)
 	root.SetHelpCommand(helpCommand(root))

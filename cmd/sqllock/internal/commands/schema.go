@@ -3,6 +3,8 @@ package commands
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,16 +31,29 @@ func schemaCommand(c *console.Console) *cobra.Command {
 	return cmd
 }
 
+// jsonSchema is the JSON output of the commands. jsonHelp describes it.
+type jsonSchema struct {
+	Dialect schema.Dialect `json:"dialect"`
+	Version int            `json:"tables_version"`
+	SQL     string         `json:"sql,omitempty"`
+	OK      *bool          `json:"ok,omitempty"`
+	Problem string         `json:"problem,omitempty"`
+}
+
 func schemaPrintCommand(c *console.Console) *cobra.Command {
 	var p database.Flags
 	var dialect string // empty: the dialect of the database
+	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "print",
 		Short: "Print the SQL that creates the tables; no database is asked",
 		Args:  flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d := schema.Dialect(dialect)
-			if !cmd.Flags().Changed("dialect") {
+			d, given := schema.Dialect(dialect), cmd.Flags().Changed
+			if given("dialect") && (given("db") || given("db-file")) {
+				return exit.With(exit.Usage, errors.New("--dialect is for use without a database: leave out --dialect, or --db and --db-file"))
+			}
+			if !given("dialect") {
 				db, err := p.FindDatabase(cmd, c)
 				if err != nil {
 					return err
@@ -46,8 +61,15 @@ func schemaPrintCommand(c *console.Console) *cobra.Command {
 				defer db.Close()
 				d = db.Dialect
 			}
-			if err := p.Tables.Validate(d); err != nil {
+			if err := p.ValidateTables(d); err != nil {
 				return exit.With(exit.Usage, err)
+			}
+			if asJSON {
+				var text strings.Builder
+				if err := schema.Print(&text, d, p.Tables); err != nil {
+					return err
+				}
+				return exit.With(exit.Output, console.WriteJSON(c.Stdout, jsonSchema{Dialect: d, Version: schema.Version, SQL: text.String()}, "  "))
 			}
 			return exit.With(exit.Output, schema.Print(c.Stdout, d, p.Tables))
 		},
@@ -55,8 +77,7 @@ func schemaPrintCommand(c *console.Console) *cobra.Command {
 	p.AddFlags(cmd)
 	flags.AddChoice(cmd, &dialect, "dialect", "`dialect` of the SQL, instead of a database: postgres, mysql (MariaDB too) or sqlite",
 		string(schema.Postgres), string(schema.MySQL), string(schema.SQLite))
-	cmd.MarkFlagsMutuallyExclusive("db", "dialect")
-	cmd.MarkFlagsMutuallyExclusive("db-file", "dialect")
+	flags.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -65,6 +86,7 @@ func schemaUseCommand(
 	c *console.Console, use, short string, do func(context.Context, *sql.DB, schema.Dialect, schema.Tables) error,
 ) *cobra.Command {
 	var p database.Flags
+	asJSON := false
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: short,
@@ -75,15 +97,24 @@ func schemaUseCommand(
 				return err
 			}
 			defer db.Close()
-			if err := p.Tables.Validate(db.Dialect); err != nil {
+			if err := p.ValidateTables(db.Dialect); err != nil {
 				return exit.With(exit.Usage, err)
 			}
 			if err := db.MakeFolder(); err != nil {
 				return exit.With(exit.Unavailable, err)
 			}
-			return exit.With(exit.Unavailable, do(cmd.Context(), db.DB.DB, db.Dialect, p.Tables))
+			err = do(cmd.Context(), db.DB.DB, db.Dialect, p.Tables)
+			if asJSON {
+				ok := err == nil
+				result := jsonSchema{Dialect: db.Dialect, Version: schema.Version, OK: &ok, Problem: console.Text(err)}
+				if err := console.WriteJSON(c.Stdout, result, "  "); err != nil {
+					return exit.With(exit.Output, err)
+				}
+			}
+			return exit.With(exit.Unavailable, err)
 		},
 	}
 	p.AddFlags(cmd)
+	flags.AddJSON(cmd, &asJSON)
 	return cmd
 }

@@ -14,23 +14,43 @@ import (
 )
 
 func versionCommand(c *console.Console) *cobra.Command {
-	return &cobra.Command{
+	asJSON := false
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  flags.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(c.Stdout, version())
+			v := thisVersion()
+			if asJSON {
+				return exit.With(exit.Output, console.WriteJSON(c.Stdout, v, "  "))
+			}
+			_, err := fmt.Fprintln(c.Stdout, v)
 			return exit.With(exit.Output, err)
 		},
 	}
+	flags.AddJSON(cmd, &asJSON)
+	return cmd
 }
 
-// version returns the release, as the go command recorded it, and the version of the lease tables.
-func version() string {
+// version is the JSON output of the command. jsonHelp describes it.
+type version struct {
+	Release string `json:"release"`
+	Tables  int    `json:"tables_version"`
+	Go      string `json:"go"`
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+}
+
+// thisVersion returns the release, as the go command recorded it, and the version of the lease tables.
+func thisVersion() version {
 	release := "(unknown)"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		release = info.Main.Version
 	}
-	return fmt.Sprintf("sqllock %s, lease tables version %d, %s %s/%s",
-		release, schema.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return version{release, schema.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH}
+}
+
+// String returns the version on one line.
+func (v version) String() string {
+	return fmt.Sprintf("sqllock %s, lease tables version %d, %s %s/%s", v.Release, v.Tables, v.Go, v.OS, v.Arch)
 }

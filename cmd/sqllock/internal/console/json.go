@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,16 +10,27 @@ import (
 	"unicode/utf16"
 )
 
-// WriteJSON writes a value as JSON that is safe on a terminal, on one line unless there is an indent.
-func WriteJSON(w io.Writer, value any, indent string) error {
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
+// FormatVersion is the version of the JSON that commands print. It rises when a field changes its meaning or goes.
+const FormatVersion = 1
+
+// WriteJSON writes a struct as a JSON object that is safe on a terminal, on one line unless there is an indent. The
+// first field of the object is format_version.
+func WriteJSON(w io.Writer, object any, indent string) error {
+	var fields strings.Builder
+	encoder := json.NewEncoder(&fields)
 	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", indent)
-	if err := encoder.Encode(value); err != nil {
+	if err := encoder.Encode(object); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, printableJSON(b.String()))
+	text := fmt.Sprintf(`{"format_version":%d,%s`, FormatVersion, strings.TrimPrefix(fields.String(), "{"))
+	if indent != "" {
+		var b bytes.Buffer
+		if err := json.Indent(&b, []byte(text), "", indent); err != nil {
+			return err
+		}
+		text = b.String()
+	}
+	_, err := io.WriteString(w, printableJSON(text))
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,23 +17,29 @@ import (
 )
 
 // Help says how a database is named.
-const Help = `The database is named by --db, by a file (--db-file) or by the environment variable SQLLOCK_DB:
-  postgres://user:password@host:5432/database     or keywords: host=… dbname=…
-  mysql://user:password@host:3306/database        MySQL and MariaDB; or the Go driver's form,
-                                                  user:password@tcp(host:3306)/database
-  sqlite:PATH                                     a file, for the processes of one machine
-In a URL, what is special in a password is percent-encoded. Everybody on the machine can see
-the arguments of a program: put a password into SQLLOCK_DB, or into the file of --db-file. That
-has the URL in its first line, or in a line SQLLOCK_DB=… among others, as .env files have: with or
-without export, quotes and a comment behind it; nothing is expanded.
+const Help = `The database is named by --db, by a file (--db-file) or by the environment
+variable SQLLOCK_DB:
+  postgres://user:password@host:5432/database   PostgreSQL; or keywords:
+                                                host=… dbname=…
+  mysql://user:password@host:3306/database      MySQL and MariaDB
+  user:password@tcp(host:3306)/database         the same, in Go
+  sqlite:PATH                                   a file, for the processes
+                                                of one machine
+In a URL, what is special in a password is percent-encoded. Everybody on the
+machine can see the arguments of a program: put a password into SQLLOCK_DB, or
+into the file of --db-file. That has the URL in its first line, or in a line
+SQLLOCK_DB=… among others, as .env files have: with or without export, quotes
+and a comment behind it; nothing is expanded.
 
-Without any, it is an SQLite file in your state folder ($XDG_STATE_HOME/sqllock/sqllock.db,
-or ~/.local/state; on macOS ~/Library/Application Support, on Windows %LocalAppData%), which
-locks out your own processes on this machine only. That is said on stderr; name the file
-(sqlite:PATH) to have nothing said. A SQLLOCK_DB that is set and empty, as of a secret that is
-missing, is an error. DATABASE_URL and its like are not read.
+Without any, it is an SQLite file in your state folder
+($XDG_STATE_HOME/sqllock/sqllock.db, or ~/.local/state; on macOS
+~/Library/Application Support, on Windows %LocalAppData%), which locks out your
+own processes on this machine only. That is said on stderr; name the file
+(sqlite:PATH) to have nothing said. A SQLLOCK_DB that is set and empty, as of a
+secret that is missing, is an error. DATABASE_URL and its like are not read.
 
-The tables of leases are created by themselves on SQLite; on a server by sqllock schema apply.`
+The tables of leases are created by themselves on SQLite; on a server by sqllock
+schema apply.`
 
 // Flags has the flags of every command that uses a database: which database, and which tables.
 type Flags struct {
@@ -55,6 +62,16 @@ func (f *Flags) AddFlags(cmd *cobra.Command) {
 func (f *Flags) CheckTables(kind string) error {
 	if kind == KindSession && (f.Tables.Prefix != "" || f.Tables.Schema != "") {
 		return errors.New("--prefix and --schema are for leases: a session lock has no table")
+	}
+	return nil
+}
+
+// ValidateTables checks --prefix and --schema.
+func (f *Flags) ValidateTables(d schema.Dialect) error {
+	for flag, tables := range map[string]schema.Tables{"--prefix": {Prefix: f.Tables.Prefix}, "--schema": {Schema: f.Tables.Schema}} {
+		if err := tables.Validate(d); err != nil {
+			return fmt.Errorf("%s: %s", flag, strings.TrimPrefix(err.Error(), "schema: "))
+		}
 	}
 	return nil
 }
@@ -83,7 +100,10 @@ func (f *Flags) FindDatabase(cmd *cobra.Command, c *console.Console) (*Database,
 	}
 	if named != "" {
 		db, err := openURL(named)
-		return db, exit.With(exit.Usage, err)
+		if err != nil {
+			return nil, exit.With(exit.Usage, fmt.Errorf("%s: %w", f.source(cmd), err))
+		}
+		return db, nil
 	}
 	file, err := stateFile(c)
 	if err != nil {
@@ -95,6 +115,17 @@ func (f *Flags) FindDatabase(cmd *cobra.Command, c *console.Console) (*Database,
 	}
 	db.folder = filepath.Dir(file)
 	return db, nil
+}
+
+// source says what has named the database.
+func (f *Flags) source(cmd *cobra.Command) string {
+	switch given := cmd.Flags().Changed; {
+	case given("db"):
+		return "--db"
+	case given("db-file"):
+		return "the file of --db-file"
+	}
+	return "SQLLOCK_DB"
 }
 
 // named returns the database name that the user gave, or "".
@@ -123,6 +154,9 @@ func (f *Flags) named(cmd *cobra.Command, c *console.Console) (string, error) {
 
 // Leases returns a Locker for inspecting the leases of this database. Its errors have an exit code.
 func (f *Flags) Leases(ctx context.Context, db *Database) (*leasetable.Locker, error) {
+	if err := f.ValidateTables(db.Dialect); err != nil {
+		return nil, exit.With(exit.Usage, err)
+	}
 	l, err := db.Lease(f.Tables, LookTTL, Operator)
 	if err != nil {
 		return nil, exit.With(exit.Usage, err)

@@ -26,17 +26,18 @@ func Help() string {
 	var b strings.Builder
 	b.WriteString("Exit codes:\n")
 	add := func(code, meaning string) {
-		_, _ = fmt.Fprintf(&b, "  %-6s %s\n", code, meaning)
+		_, _ = fmt.Fprintf(&b, "  %-6s %s\n", code, strings.ReplaceAll(meaning, "\n", "\n"+strings.Repeat(" ", 9)))
 	}
 	own := func(code int, meaning string) { add(strconv.Itoa(code), meaning) }
 	add("n", "the command's own, whatever it is")
-	add(fmt.Sprintf("%d+n", Signal), "the command was ended by signal n, or sqllock was while no command ran")
-	own(Usage, "wrong usage: an argument, a lock name or a database URL is not valid; or others hold the\n         lock with --shared while it was asked for with --limit, or the other way round")
-	own(Unavailable, "the database cannot be used: not reached, also within --wait, refused, or without the tables")
+	add(fmt.Sprintf("%d+n", Signal), "the command was ended by signal n, or sqllock was while no\ncommand ran")
+	own(Usage, "wrong usage: an argument, a lock name or a database URL is not\n"+
+		"valid; or others hold the lock with --shared while it was asked\nfor with --limit, or the other way round")
+	own(Unavailable, "the database cannot be used: not reached, also within --wait,\nrefused, or without the tables")
 	own(Output, "the output could not be written")
-	own(Held, "somebody else holds the lock, also when --wait was over; --on-held names another code")
-	own(Lost, "the lock was lost while the command ran; the command was ended, unless it was over")
-	own(Mind, "sqllock doctor found what is to be minded (!); what does not work (✗) is 69")
+	own(Held, "somebody else holds the lock, also when --wait was over;\n--on-held names another code")
+	own(Lost, "the lock was lost while the command ran; the command was ended,\nunless it was over")
+	own(Mind, "sqllock doctor found what is to be minded (!); if something does\nnot work (✗) it is 69")
 	own(CannotRun, "the command cannot be executed")
 	own(NotFound, "the command was not found")
 	return b.String()

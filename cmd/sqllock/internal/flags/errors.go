@@ -40,8 +40,21 @@ func badValue(err *pflag.InvalidValueError) error {
 	if cause := err.Unwrap(); is == "it is " && cause != nil {
 		is = cause.Error()
 	}
+	if flag.Value.Type() == "duration" {
+		is += MissingUnit(err.GetValue())
+	}
 	return fmt.Errorf("invalid argument%s for %q flag: %s", value, "--"+flag.Name, is)
 }
+
+// MissingUnit advises on a time that is a number without a unit, as other programs take it. Otherwise it is empty.
+func MissingUnit(text string) string {
+	if number.MatchString(text) {
+		return "; " + text + " seconds are " + text + "s"
+	}
+	return ""
+}
+
+var number = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9})?$`)
 
 // unknownFlag describes an unknown flag, and suggests the flag that was probably meant.
 func unknownFlag(flags *pflag.FlagSet, err *pflag.NotExistError) string {

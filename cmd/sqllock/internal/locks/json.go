@@ -8,7 +8,7 @@ import (
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/console"
 )
 
-// jsonEntry is an entry in the JSON output. jsonHelp describes it.
+// jsonEntry is an entry in the JSON output. sqllock help json describes it.
 type jsonEntry struct {
 	Name          string    `json:"name,omitempty"`
 	NameBytes     []byte    `json:"name_base64,omitempty"`
@@ -32,13 +32,18 @@ type jsonEntry struct {
 	MetadataBytes []byte    `json:"metadata_base64,omitempty"`
 }
 
-// printJSON prints entries as a JSON array, which may be empty.
+// jsonLocks is the JSON output of ls and show.
+type jsonLocks struct {
+	Locks []jsonEntry `json:"locks"` // may be empty
+}
+
+// printJSON prints entries as JSON.
 func printJSON(w io.Writer, entries []entry, now time.Time) error {
-	array := make([]jsonEntry, 0, len(entries))
+	all := jsonLocks{make([]jsonEntry, 0, len(entries))}
 	for _, e := range entries {
-		array = append(array, e.json(now))
+		all.Locks = append(all.Locks, e.json(now))
 	}
-	return console.WriteJSON(w, array, "  ")
+	return console.WriteJSON(w, all, "  ")
 }
 
 // jsonEvent is a change in the JSON output.

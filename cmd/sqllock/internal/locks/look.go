@@ -31,7 +31,7 @@ func (l *look) AddFlags(cmd *cobra.Command) {
 	l.Flags.AddFlags(cmd)
 	l.kind = database.KindAll
 	flags.AddChoice(cmd, &l.kind, "kind", "`kind` of lock: lease, session or all", database.KindLease, database.KindSession, database.KindAll)
-	cmd.Flags().BoolVar(&l.json, "json", false, "print a JSON array")
+	flags.AddJSON(cmd, &l.json)
 }
 
 // read opens a reader, reads once and closes it. With --kind all one kind may fail; read reports that on stderr.

@@ -13,40 +13,29 @@ import (
 	"github.com/sqllock/sqllock/leasetable"
 )
 
-const lsHelp = `Lists who holds which lock, and which leases have expired without anybody following. Names that
-are free are left out: they were released, their holder has ended in an orderly way, or it died and
-was forgotten (sqllock purge). With PREFIX it lists the locks whose names begin with it.
+const lsHelp = `Lists who holds which lock, and which leases have expired without anybody
+following. Names that are free are left out: they were released, their holder
+has ended in an orderly way, or it died and was forgotten (sqllock purge). With
+PREFIX it lists the locks whose names begin with it.
 
-A server has only hashes of the names of session locks. The names that sqllock run takes are known
-from what its sessions call themselves, if name and owner are short and in ASCII. Of other names
-PREFIX finds the one that is called so, and those whose hash begins with it.
+A server has only hashes of the names of session locks. The names that sqllock
+run takes are known from what its sessions call themselves, unless they are
+long: up to 36 bytes always fit, next to an owner that is shortened if need be.
+Of other names PREFIX finds the one that is called so,
+and those whose hash begins with it.
 
-  SINCE    how long ago the lock was taken; for a session lock, how long ago its session began
-  LEFT     when the lease expires unless it is renewed; "kept": it was released, but not yet free
-  WAITING  how many wait for a session lock; 1+ of a lease, whose table notes only the first of
-           them. Shown if anybody waits
+  SINCE    how long ago the lock was taken; for a session lock, how long
+           ago its session began
+  LEFT     when the lease expires unless it is renewed; "kept": it was
+           released, but not yet free
+  WAITING  how many wait for a session lock; 1+ of a lease, whose table
+           notes only the first of them. Shown if anybody waits
 
-HOST/PID of a session lock is the address of its client and the number of its session. Session
-locks are those of the database on PostgreSQL and of the whole server on MySQL and MariaDB, by any
-program. MariaDB shows them, and their owners, only with performance_schema. Long texts are
-shortened, and what is not printable is quoted; --json has everything.`
-
-const jsonHelp = `With --json the output is an array of objects, one for each holder. A field that is not known is
-left out.
-  name            the name of the lock; of session locks only where it is known
-  name_base64     its bytes, when it is not valid UTF-8
-  server_name     what the server calls a session lock: "key N", "key N,N", or the name of GET_LOCK
-  kind            "lease" or "session"
-  state           "held", "kept" (released, and not free before until), "expired" or "free"
-  shared          true: others may hold it, too
-  limit           how many may hold it at a time, if that is limited
-  token           the fencing token; of a name without a holder, the highest that it has had
-  owner, host, pid, session, address, waiters
-  waiter_since    since when somebody waits for the lease; RFC 3339, by the clock of the database
-  since, until    RFC 3339, by the clock of the database
-  left_seconds    from now to until
-  metadata        what the holder attached
-  metadata_base64 its bytes, when it is not valid UTF-8`
+HOST/PID of a session lock is the address of its client and the number of its
+session. Session locks are those of the database on PostgreSQL and of the whole
+server on MySQL and MariaDB, by any program. MariaDB shows them, and their
+owners, only with performance_schema. Long texts are shortened, and what is not
+printable is quoted; --json has everything.`
 
 // ls is one call of sqllock ls.
 type ls struct {
@@ -59,7 +48,7 @@ func lsCommand(c *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [flags] [PREFIX]",
 		Short: "List who holds which lock",
-		Long:  flags.Help(lsHelp, jsonHelp, flags.SeeAlso),
+		Long:  flags.Help(lsHelp, flags.SeeAlso),
 		RunE:  l.run,
 
 		DisableFlagsInUseLine: true,
@@ -67,7 +56,6 @@ func lsCommand(c *console.Console) *cobra.Command {
 	l.AddFlags(cmd)
 	cmd.Flags().BoolVar(&l.held, "held", false, "only locks that are held")
 	cmd.Flags().BoolVar(&l.expired, "expired", false, "only leases of holders that were killed or cut off")
-	cmd.MarkFlagsMutuallyExclusive("held", "expired")
 	return cmd
 }
 
@@ -85,12 +73,15 @@ func (l *ls) run(cmd *cobra.Command, args []string) error {
 		l.Note(seen.nothing())
 		return nil
 	}
-	return exit.With(exit.Output, printTable(l.Stdout, seen.entries, seen.now))
+	return exit.With(exit.Output, printTable(l.Stdout, seen.entries, seen.now, console.Width(l.Stdout)))
 }
 
 func (l *ls) parse(args []string) error {
 	if err := l.search.parse(args, "usage: sqllock ls [flags] [PREFIX]"); err != nil {
 		return err
+	}
+	if l.held && l.expired {
+		return errors.New("--held and --expired have no lock in common: leave out one of them")
 	}
 	if l.expired && l.kind == database.KindSession {
 		return errors.New("--expired is for leases: a session lock ends with its session")

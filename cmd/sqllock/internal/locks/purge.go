@@ -14,15 +14,22 @@ import (
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/flags"
 )
 
-const purgeHelp = `Deletes the leases that expired long ago: the rows that killed processes leave behind. Some
-hundreds are deleted at a time, so others are not held up. The locks of these leases are free
-already, and the names keep their tokens; it is only no longer known who held them last.`
+const purgeHelp = `Deletes the leases that expired long ago: the rows that killed processes leave
+behind. Some hundreds are deleted at a time, so others are not held up. The
+locks of these leases are free already, and the names keep their tokens; it is
+only no longer known who held them last.`
 
 // purge is one call of sqllock purge.
 type purge struct {
 	*console.Console
 	database.Flags
 	olderThan time.Duration
+	json      bool
+}
+
+// jsonPurge is the JSON output of purge.
+type jsonPurge struct {
+	Deleted int64 `json:"deleted"`
 }
 
 func purgeCommand(c *console.Console) *cobra.Command {
@@ -36,6 +43,7 @@ func purgeCommand(c *console.Console) *cobra.Command {
 	}
 	p.AddFlags(cmd)
 	cmd.Flags().DurationVar(&p.olderThan, "older-than", 24*time.Hour, "only leases that expired at least this `time` ago")
+	flags.AddJSON(cmd, &p.json)
 	return cmd
 }
 
@@ -59,6 +67,8 @@ func (p *purge) run(cmd *cobra.Command, _ []string) error {
 		return exit.With(exit.Unavailable, p.SchemaError(err))
 	case err != nil:
 		return exit.With(exit.Unavailable, fmt.Errorf("after %d leases were deleted: %w", deleted, err))
+	case p.json:
+		return exit.With(exit.Output, console.WriteJSON(p.Stdout, jsonPurge{deleted}, "  "))
 	}
 	_, err = fmt.Fprintf(p.Stdout, "leases deleted: %d\n", deleted)
 	return exit.With(exit.Output, err)

@@ -20,18 +20,20 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-const releaseHelp = `Takes the lock NAME from its holder, with --force. That does not stop the work that the holder is
-doing.
+const releaseHelp = `Takes the lock NAME from its holder, with --force. That does not stop the work
+that the holder is doing.
 
-A lease: the holder is told at its next renewal, within a third of its --ttl, and sqllock run then
-ends its command. The token of the name rises, so that what compares tokens, or is guarded, refuses
-the holder from then on. Of several who hold the lease together all lose it; each of them is named.
+A lease: the holder is told at its next renewal, within a third of its --ttl,
+and sqllock run then ends its command. The token of the name rises, so that what
+compares tokens, or is guarded, refuses the holder from then on. Of several who
+hold the lease together all lose it; each of them is named.
 
-A session lock, with --kind session: the session that holds it is ended by the server, and every
-other lock of that session with it. Of several that share the lock it ends one, and says how many
-are left. You need the privilege to do so.
+A session lock, with --kind session: the session that holds it is ended by the
+server, and every other lock of that session with it. Of several that share the
+lock it ends one, and says how many are left. You need the privilege to do so.
 
-That the lock is free is no error. Without --force nothing happens, and the exit code is 64.`
+That the lock is free is no error. Without --force nothing happens, and the exit
+code is 64.`
 
 // release is one call of sqllock release.
 type release struct {
@@ -40,6 +42,17 @@ type release struct {
 	name  string
 	kind  string
 	force bool
+	json  bool
+}
+
+// jsonRelease is the JSON output of release. sqllock help json describes it.
+type jsonRelease struct {
+	Name        string      `json:"name"`
+	NameBytes   []byte      `json:"name_base64,omitempty"`
+	Kind        string      `json:"kind"`
+	Was         []jsonEntry `json:"was"`
+	NextToken   int64       `json:"next_token,omitempty"`
+	StillShared int         `json:"still_shared,omitempty"`
 }
 
 func releaseCommand(c *console.Console) *cobra.Command {
@@ -55,6 +68,7 @@ func releaseCommand(c *console.Console) *cobra.Command {
 	r.AddFlags(cmd)
 	flags.AddChoice(cmd, &r.kind, "kind", "`kind` of lock: lease or session", database.KindLease, database.KindSession)
 	cmd.Flags().BoolVar(&r.force, "force", false, "do it; without, it is only said what would be done")
+	flags.AddJSON(cmd, &r.json)
 	cmd.ValidArgsFunction = r.CompleteName(r.Console, cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }
@@ -72,9 +86,13 @@ func (r *release) run(cmd *cobra.Command, args []string) error {
 	if r.kind == database.KindSession {
 		do = r.session
 	}
-	text, err := do(cmd, db)
-	if err != nil {
+	text, was, err := do(cmd, db)
+	switch {
+	case err != nil:
 		return err
+	case r.json:
+		was.Name, was.NameBytes, was.Kind = r.name, bytesIfNotText(r.name), r.kind
+		return exit.With(exit.Output, console.WriteJSON(r.Stdout, was, "  "))
 	}
 	_, err = fmt.Fprintln(r.Stdout, text)
 	return exit.With(exit.Output, err)
@@ -100,22 +118,42 @@ func (r *release) parse(args []string) error {
 		"guarded, or fenced by the token, fails. If that is what you want, add --force")
 }
 
-// lease takes a lease from its holder, and returns a message about it.
-func (r *release) lease(cmd *cobra.Command, db *database.Database) (string, error) {
+// was returns the entries of a lock that was released for the JSON output: none if the lock was free.
+func was(entries []entry) []jsonEntry {
+	all := []jsonEntry{}
+	for _, e := range entries {
+		if e.state != stateFree {
+			j := e.json(e.Until)
+			j.LeftSeconds = nil // it was released
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+// lease takes a lease from its holder. It returns what it did, as a message and as JSON.
+func (r *release) lease(cmd *cobra.Command, db *database.Database) (string, jsonRelease, error) {
 	locker, err := r.Leases(cmd.Context(), db)
 	if err != nil {
-		return "", err
+		return "", jsonRelease{}, err
 	}
 	defer func() { _ = locker.Close() }() // it holds nothing
-	was, err := locker.ForceRelease(cmd.Context(), r.name)
+	info, err := locker.ForceRelease(cmd.Context(), r.name)
 	switch {
 	case errors.Is(err, sqllock.ErrSchema):
-		return "", exit.With(exit.Unavailable, r.SchemaError(err))
+		return "", jsonRelease{}, exit.With(exit.Unavailable, r.SchemaError(err))
 	case err != nil:
-		return "", exit.With(exit.Unavailable, err)
+		return "", jsonRelease{}, exit.With(exit.Unavailable, err)
 	}
-	return released(was), nil
+	result := jsonRelease{Was: was(leaseEntries([]leasetable.Info{info}))}
+	if len(result.Was) > 0 {
+		result.NextToken = nextToken(info)
+	}
+	return released(info), result, nil
 }
+
+// nextToken returns the lowest token that the next holder can get. The release itself has bumped it by one.
+func nextToken(was leasetable.Info) int64 { return was.Token + 2 }
 
 // released describes a forced release: who held the lease, and what happens to the holders and to their tokens.
 func released(was leasetable.Info) string {
@@ -136,29 +174,30 @@ func released(was leasetable.Info) string {
 	for _, e := range entries {
 		lines = append(lines, fmt.Sprintf("lease %s %s %s", quoted(was.Name), how, console.Printable(e.String())))
 	}
-	next := was.Token + 2 // the release itself has bumped it by one
-	return strings.Join(append(lines, fmt.Sprintf("%sthe next token is %d or higher", after, next)), "\n")
+	return strings.Join(append(lines, fmt.Sprintf("%sthe next token is %d or higher", after, nextToken(was))), "\n")
 }
 
-// session ends the session that holds the lock, and returns a message about it.
-func (r *release) session(cmd *cobra.Command, db *database.Database) (string, error) {
+// session ends the session that holds the lock. It returns what it did, as lease does.
+func (r *release) session(cmd *cobra.Command, db *database.Database) (string, jsonRelease, error) {
 	locker, err := db.Session(database.LookTTL, database.Operator, false)
 	if err != nil {
-		return "", exit.With(exit.Usage, err)
+		return "", jsonRelease{}, exit.With(exit.Usage, err)
 	}
 	defer func() { _ = locker.Close() }() // it holds nothing
 	holder, ended, err := locker.Terminate(cmd.Context(), r.name)
 	switch {
 	case err != nil:
-		return "", exit.With(exit.Unavailable, err)
+		return "", jsonRelease{}, exit.With(exit.Unavailable, err)
 	case !ended:
-		return fmt.Sprintf("session lock %s was free", quoted(r.name)), nil
+		return fmt.Sprintf("session lock %s was free", quoted(r.name)), jsonRelease{Was: was(nil)}, nil
 	}
-	text := fmt.Sprintf("session lock %s was taken by ending the session of %s", quoted(r.name), console.Printable(database.Unsigned(r.name, holder).String()))
-	if left := r.left(cmd.Context(), db, locker); left > 0 {
-		text += fmt.Sprintf("\nit is still shared by others: %d; each call ends one of them", left)
+	one := entry{name: r.name, kind: database.KindSession, state: stateHeld, Holder: database.Unsigned(r.name, holder)}
+	result := jsonRelease{Was: was([]entry{one}), StillShared: r.left(cmd.Context(), db, locker)}
+	text := fmt.Sprintf("session lock %s was taken by ending the session of %s", quoted(r.name), console.Printable(one.String()))
+	if result.StillShared > 0 {
+		text += fmt.Sprintf("\nit is still shared by others: %d; each call ends one of them", result.StillShared)
 	}
-	return text, nil
+	return text, result, nil
 }
 
 // left returns how many sessions still share the lock on PostgreSQL, or 0 if that cannot be queried: the result of

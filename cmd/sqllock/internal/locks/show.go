@@ -15,10 +15,11 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-const showHelp = `Says all that is known of the lock NAME, as a lease and as a session lock: whether it is held, by
-whom and since when, by all of them if several hold it together, and what they have attached.
-That the lock is free is no error: the exit code is 0 either way. Scripts use --json, where a kind
-that nobody holds is an object with the state "free".`
+const showHelp = `Says all that is known of the lock NAME, as a lease and as a session lock:
+whether it is held, by whom and since when, by all of them if several hold it
+together, and what they have attached. That the lock is free is no error: the
+exit code is 0 either way. Scripts use --json, where a kind that nobody holds is
+an object with the state "free".`
 
 // show is one call of sqllock show.
 type show struct {
@@ -31,7 +32,7 @@ func showCommand(c *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [flags] NAME",
 		Short: "Say all about one lock",
-		Long:  flags.Help(showHelp, jsonHelp, flags.SeeAlso),
+		Long:  flags.Help(showHelp, flags.SeeAlso),
 		RunE:  s.run,
 
 		DisableFlagsInUseLine: true,

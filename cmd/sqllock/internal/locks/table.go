@@ -12,22 +12,23 @@ import (
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/console"
 )
 
-// printTable prints entries for people, one line each.
-func printTable(w io.Writer, entries []entry, now time.Time) error {
+// printTable prints entries for people, one line each, in lines of up to width columns.
+func printTable(w io.Writer, entries []entry, now time.Time, width int) error {
 	waiting := slices.ContainsFunc(entries, entry.wanted)
-	tw := newTable(w)
-	line := func(waiters string, cells ...string) {
+	var cells [][]string
+	line := func(waiters string, line ...string) {
 		if waiting {
-			cells = append(cells, waiters)
+			line = append(line, waiters)
 		}
-		_, _ = fmt.Fprintln(tw, strings.Join(cells, "\t")) // Flush returns the error
+		cells = append(cells, line)
 	}
 	line("WAITING", "NAME", "KIND", "TOKEN", "OWNER", "HOST/PID", "SINCE", "LEFT")
 	for _, e := range entries {
 		line(e.waiting(), console.Shortened(console.Cell(e.called()), 36), e.kind, number(e.Token), console.Shortened(console.Cell(e.Owner), 30),
 			console.Shortened(console.Cell(console.Where(e.Holder)), 40), console.Since(e.Since, now), e.left(now))
 	}
-	return tw.Flush()
+	_, err := io.WriteString(w, strings.Join(fit(cells, width), "\n")+"\n")
+	return err
 }
 
 // printDetails prints all about one name for people.

@@ -3,6 +3,7 @@ package locks
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -34,20 +35,27 @@ kept                                  lease    1      -               -         
 sqllock_0123456789ab0123456789ab012…  session  -      -               10.0.0.7/99  -      -
 `
 	var b bytes.Buffer
-	must(t, printTable(&b, entries, now))
+	must(t, printTable(&b, entries, now, math.MaxInt))
 	if got := "\n" + b.String(); got != want {
 		t.Errorf("the table is %s\nwant %s", got, want)
 	}
 	b.Reset()
-	must(t, printTable(&b, entries[:3], now))
+	must(t, printTable(&b, entries[:3], now, math.MaxInt))
 	for line := range strings.Lines(b.String()) {
 		if len(line) > 80 {
 			t.Errorf("a long line: %s", line)
 		}
 	}
 	b.Reset()
+	must(t, printTable(&b, entries, now, 72))
+	for line := range strings.Lines(b.String()) {
+		if len([]rune(line)) > 72+1 {
+			t.Errorf("a line is wider than the terminal: %s", line)
+		}
+	}
+	b.Reset()
 	entries[3].Waiters = 2
-	must(t, printTable(&b, entries, now))
+	must(t, printTable(&b, entries, now, math.MaxInt))
 	if !strings.Contains(b.String(), "WAITING") || !strings.Contains(b.String(), "  2\n") {
 		t.Errorf("nobody waits in %s", b.String())
 	}
@@ -61,8 +69,9 @@ func TestJSONHasEveryByteAndNothingThatATerminalObeys(t *testing.T) {
 	if got := console.Printable(b.String()); got != strings.ReplaceAll(b.String(), "\n", `\n`) {
 		t.Errorf("not all of it is printable: %s", got)
 	}
-	var got []jsonEntry
-	must(t, json.Unmarshal(b.Bytes(), &got))
+	var all jsonLocks
+	must(t, json.Unmarshal(b.Bytes(), &all))
+	got := all.Locks
 	if got[0].Name != hostile || got[0].NameBytes != nil || string(got[0].MetadataBytes) != "\xff" {
 		t.Errorf("it became %+v", got[0])
 	}

@@ -17,33 +17,36 @@ import (
 	"github.com/sqllock/sqllock/leasetable"
 )
 
-const watchHelp = `Shows who holds which lock, and what happens to locks, until it is ended. With PREFIX it watches the
-locks that ls lists with it.
+const watchHelp = `Shows who holds which lock, and what happens to locks, until it is ended. With
+PREFIX it watches the locks that ls lists with it.
 
-On a terminal it is a table that is kept up to date, like that of sqllock ls: a lease that should
-have been renewed by now has a ! after what is LEFT of it. Below it stands what happened lately.
-q or Ctrl-C ends it, and the terminal is as it was.
+On a terminal it is a table that is kept up to date, like that of sqllock ls: a
+lease that should have been renewed by now has a ! after what is LEFT of it.
+Below it stands what happened lately. q or Ctrl-C ends it, and the terminal is
+as it was.
 
-Otherwise, with --json or TERM=dumb, and on Windows, it prints a line for each event: the time,
-the name of the lock, the event and the holder. It begins with the locks that are held.
+Otherwise, with --json or TERM=dumb, and on Windows, it prints a line for each
+event: the time, the name of the lock, the event and the holder. It begins with
+the locks that are held.
   held         the lock was held when watch began
   taken        by a new holder
   waited for   somebody waits for it, or more do than before
   expiring     its lease was not renewed in time
   renewed      and then it was
-  expired      the holder has lost its lease: it was killed, cut off or stopped
+  expired      the holder has lost its lease: it was killed, cut off or
+               stopped
   taken over   by a new holder, after the lease of another had expired
-  released     by its holder, as far as can be told: of session locks, of shared ones, and of a lease
-               that several have had since the answer before, it may have been lost or taken away
+  released     by its holder, as far as can be told: of session locks, of
+               shared ones, and of a lease that several have had since
+               the answer before, it may have been lost or taken away
   taken away   by sqllock release --force, and nobody has taken it since
   kept         released, but not yet free (--at-least)
-  free         no longer kept, or no longer expired: the dead holder was forgotten (sqllock purge)
+  free         no longer kept, or no longer expired: the dead holder was
+               forgotten (sqllock purge)
 
-It asks every --interval, two questions on connections that it keeps. What begins and ends
-between two answers is not seen. A database that does not answer is asked again, which is said.`
-
-const watchJSONHelp = `With --json a line is an object with the time of the answer (RFC 3339, by the clock of the
-database), the event and the fields that ls --json has.`
+It asks every --interval, two questions on connections that it keeps. What
+begins and ends between two answers is not seen. A database that does not answer
+is asked again, which is said.`
 
 const (
 	watchInterval = time.Second
@@ -65,13 +68,13 @@ func watchCommand(c *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch [flags] [PREFIX]",
 		Short: "Show what happens to locks",
-		Long:  flags.Help(watchHelp, watchJSONHelp, flags.SeeAlso),
+		Long:  flags.Help(watchHelp, flags.SeeAlso),
 		RunE:  w.run,
 
 		DisableFlagsInUseLine: true,
 	}
 	w.AddFlags(cmd)
-	cmd.Flags().Lookup("json").Usage = "print a JSON object for each event, each on a line"
+	cmd.Flags().Lookup("json").Usage = "print a JSON object on a line for each event; see sqllock help json"
 	cmd.Flags().DurationVar(&w.interval, "interval", watchInterval, "`time` between two readings")
 	return cmd
 }

@@ -15,11 +15,14 @@ const EnvironmentHelp = `The command finds in its environment:
   SQLLOCK_NAME      the name of the lock
   SQLLOCK_OWNER     what the holder calls itself: --owner, or its default
   SQLLOCK_TOKEN     of a lease: a number that rises with every holder
-  SQLLOCK_EXPIRES   of a lease: until when the lock was sure to last when the command was
-                    started. sqllock ends the command then if no renewal succeeds before; as
-                    renewals go on, a command usually runs past it. It is in UTC by the clock
-                    of this machine, in the form 2026-01-31T23:59:59.999Z (RFC 3339).
-SQLLOCK_DB is there if it was set, for other calls of sqllock; --db and --db-file are not.`
+  SQLLOCK_EXPIRES   of a lease: until when the lock was sure to last when
+                    the command was started. sqllock ends the command
+                    then if no renewal succeeds before; as renewals go
+                    on, a command usually runs past it. It is in UTC by
+                    the clock of this machine, in the form
+                    2026-01-31T23:59:59.999Z (RFC 3339).
+SQLLOCK_DB is there if it was set, for other calls of sqllock; --db and
+--db-file are not.`
 
 // rfc3339 is a form of RFC 3339 that truncates to milliseconds, so the printed time is never later than the real one.
 const rfc3339 = "2006-01-02T15:04:05.000Z07:00"

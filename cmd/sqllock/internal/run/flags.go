@@ -72,7 +72,7 @@ func (w *waitTime) Set(text string) error {
 	}
 	limit, err := time.ParseDuration(text)
 	if err != nil {
-		return errors.New("it is a time such as 90s or 5m, 0 or forever")
+		return errors.New("it is a time such as 90s or 5m, 0 or forever" + flags.MissingUnit(text))
 	}
 	*w = waitTime{limit: limit}
 	return nil

@@ -23,55 +23,63 @@ import (
 	"github.com/sqllock/sqllock/leasetable"
 )
 
-const runHelp = `Takes the lock NAME, runs COMMAND with the standard input, output and error of sqllock, and
-releases the lock when COMMAND ends. While somebody else holds the lock, sqllock waits, unless
---wait says otherwise. So it does while the database cannot be reached, restarts, has no
-connection left or is a standby, also at first, and says so once: a failover keeps no job from
-being run. With --wait 0, and for what does not pass by itself, such as a wrong password or
-missing tables, it ends at once.
+const runHelp = `Takes the lock NAME, runs COMMAND with the standard input, output and error of
+sqllock, and releases the lock when COMMAND ends. While somebody else holds the
+lock, sqllock waits, unless --wait says otherwise. So it does while the database
+cannot be reached, restarts, has no connection left or is a standby, also at
+first, and says so once: a failover keeps no job from being run. With --wait 0,
+and for what does not pass by itself, such as a wrong password or missing
+tables, it ends at once.
 
-The lock is a lease by default: a row of a table, renewed while the command runs, and free
---ttl after sqllock was killed or cut off. With --kind session it is an advisory lock (GET_LOCK
-on MySQL and MariaDB) that is free when sqllock's connection ends; it needs no table.
+The lock is a lease by default: a row of a table, renewed while the command
+runs, and free --ttl after sqllock was killed or cut off. With --kind session it
+is an advisory lock (GET_LOCK on MySQL and MariaDB) that is free when sqllock's
+connection ends; it needs no table.
 
-With --at-least a lease stays taken until so long after it was acquired, however soon the
-command ends and whether it succeeds or fails: what cron starts on many machines at about the
-same time runs once. It is free before if the lock was lost or sqllock was killed, and at once
-if the command could not be started.
+With --at-least a lease stays taken until so long after it was acquired, however
+soon the command ends and whether it succeeds or fails: what cron starts on many
+machines at about the same time runs once. It is free before if the lock was
+lost or sqllock was killed, and at once if the command could not be started.
 
-With --limit N up to N hold a lease together; while they ask with different N, the smallest N of
-those who hold it counts. With --shared any number hold the lock together, and nobody holds it
-alone meanwhile: leases, and session locks on PostgreSQL. Each of them has a token of its own.
+With --limit N up to N hold a lease together; while they ask with different N,
+the smallest N of those who hold it counts. With --shared any number hold the
+lock together, and nobody holds it alone meanwhile: leases, and session locks on
+PostgreSQL. Each of them has a token of its own.
 
-When the lock is lost, the command is sent SIGTERM and, --kill-after later, SIGKILL, and so is
-every process in its process group. When its input or output is a terminal it shares the group
-of sqllock, for keys to reach it, and only the command itself is ended. The holder learns of
-the loss of a lease that it cannot renew a sixth of --ttl before anybody else can take it: a
-shorter --kill-after keeps two commands from running at once even if one ignores SIGTERM.
+When the lock is lost, the command is sent SIGTERM and, --kill-after later,
+SIGKILL, and so is every process in its process group. When its input or output
+is a terminal it shares the group of sqllock, for keys to reach it, and only the
+command itself is ended. The holder learns of the loss of a lease that it cannot
+renew a sixth of --ttl before anybody else can take it: a shorter --kill-after
+keeps two commands from running at once even if one ignores SIGTERM.
 
-SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to the group of the command;
-while sqllock still waits for the lock they end it. SIGWINCH is passed on, too, and SIGTSTP stops
-sqllock and the group until SIGCONT. On a terminal the command gets what keys send by itself, and
-SIGINT and SIGQUIT are not passed on.
+SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to the group
+of the command; while sqllock still waits for the lock they end it. SIGWINCH is
+passed on, too, and SIGTSTP stops sqllock and the group until SIGCONT. On a
+terminal the command gets what keys send by itself, and SIGINT and SIGQUIT are
+not passed on.
 
-While it waits and standard error is a terminal, sqllock says there for whom, since when and how
-long is left. With --verbose it says which database it is and what happens to the lock: who is
-waited for, that it was acquired, after how long and with which token, that a renewal is overdue or
-the lock lost, and why, the exit code of the command, and how long the lock was held. With
---log-format json all that sqllock itself says there is one JSON object a line, with time, level
-and msg, also the error it ends with, which has its exit_code; the waiting is not shown then.
+While it waits and standard error is a terminal, sqllock says there for whom,
+since when and how long is left. With --verbose it says which database it is and
+what happens to the lock: who is waited for, that it was acquired, after how
+long and with which token, that a renewal is overdue or the lock lost, and why,
+the exit code of the command, and how long the lock was held. With --log-format
+json all that sqllock itself says there is one JSON object a line, with time,
+level and msg, also the error it ends with, which has its exit_code; the waiting
+is not shown then.
 
-If sqllock itself is killed (SIGKILL), so is the command on Linux, but not what the command has
-started; elsewhere the command runs on. A lease is free --ttl later, whatever still runs, and a
-session lock at once. A command also runs on while sqllock alone is stopped (SIGSTOP).`
+If sqllock itself is killed (SIGKILL), so is the command on Linux, but not what
+the command has started; elsewhere the command runs on. A lease is free --ttl
+later, whatever still runs, and a session lock at once. A command also runs on
+while sqllock alone is stopped (SIGSTOP).`
 
 const runExample = `  sqllock run nightly-report -- ./report.sh --month 7
-  SQLLOCK_DB=postgres://app:…@db/app sqllock run --wait 0 cleanup -- ./cleanup
-  sqllock run --db-file /etc/app/locks.env --limit 3 --owner "$USER" thumbnails -- ./render
-  sqllock run --db sqlite:/var/lib/app/locks.db --wait 30s deploy -- sh -c './migrate && ./restart'
+  SQLLOCK_DB=postgres://app:…@db/app sqllock run --wait 0 x -- ./cleanup
+  sqllock run --db-file /etc/app/locks.env --limit 3 images -- ./render
+  sqllock run --db sqlite:/var/lib/x.db --wait 30s deploy -- ./deploy.sh
 
-  In the crontab of every machine: one of them runs it, and the others say nothing.
-  0 3 * * *  sqllock run --at-least 55m --wait 0 --on-held 0 nightly -- ./report.sh`
+  In the crontab of every machine; the others say nothing:
+  0 3 * * *  sqllock run --at-least 55m --wait 0 --on-held 0 n -- ./job`
 
 // run is one call of sqllock run.
 type run struct {
@@ -95,6 +103,7 @@ func Command(c *console.Console) *cobra.Command {
 		DisableFlagsInUseLine: true,
 	}
 	r.AddFlags(cmd)
+	cmd.SetFlagErrorFunc(FlagError)
 	cmd.ValidArgsFunction = r.CompleteName(r.Console, cobra.ShellCompDirectiveDefault) // COMMAND may be a file
 	c.LogFormat = console.LogText
 	flags.AddChoice(cmd, &c.LogFormat, "log-format", "`form` of what sqllock itself says on stderr: text or json", console.LogText, console.LogJSON)
@@ -137,14 +146,6 @@ func (r *run) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return r.hold(cmd.Context(), l, lock, path, received)
-}
-
-func (r *run) locker(db *database.Database) (database.Locker, error) {
-	if r.kind == database.KindSession {
-		return db.Session(r.ttl, db.Signed(r.holder(), r.name), r.shared)
-	}
-	l, err := db.Lease(r.Tables, r.ttl, r.holder())
-	return database.AnyKind(l), err
 }
 
 // take acquires the lock. On any error nothing is held.

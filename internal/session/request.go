@@ -1,0 +1,40 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/hold"
+)
+
+// request is one call of Acquire or TryAcquire, for its events.
+type request[K comparable] struct {
+	l      *Locker[K]
+	want   Want[K]
+	began  time.Time
+	waited bool
+}
+
+// waits reports, once, that the caller has to wait. A nil request reports nothing.
+func (r *request[K]) waits(ctx context.Context) {
+	if r != nil && !r.waited {
+		r.waited = true
+		r.l.Events.Waiting(ctx, r.want.Name, r.began)
+	}
+}
+
+// tell reports the outcome as an event, and returns it as the caller's result.
+func (r *request[K]) tell(ctx context.Context, h *hold.Hold, err error) (sqllock.Lock, error) {
+	if err != nil {
+		err = &sqllock.OpError{Op: "acquire", Name: r.want.Name, Err: err}
+	}
+	if !r.want.Probe || !errors.Is(err, sqllock.ErrHeld) {
+		r.l.Events.Asked(ctx, r.want.Name, r.began, r.waited, h, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h.Lock(), nil
+}
