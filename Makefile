@@ -24,6 +24,7 @@ ADAPTERS = $(patsubst adapter/%/go.mod,./%,$(wildcard adapter/*/go.mod)) ../otel
 check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit tests and conformance on the servers that are here
 	go vet ./...
 	go vet -C adapter $(ADAPTERS)
+	go vet -C bench ./...
 	$(GOLANGCI_LINT) run --new ./...
 	$(GO_TEST) $$(go list ./... | grep -vE '/(pg|mysql|leasetable|sqltest|schema|cmd/sqllock|internal/(acceptance|examples|modules))$$')
 	SQLTEST_SKIP=1 ./scripts/with-servers --here $(GO_TEST) -short -run '$(CONFORMANCE)' ./pg ./mysql ./leasetable
@@ -31,11 +32,15 @@ check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit te
 .PHONY: test
 test: ## every test, with the race detector, on real servers; gets the servers it needs
 	./scripts/with-servers $(GO_TEST) $(ARGS) ./leasetable ./...
-	$(MAKE) test-adapters test-recipes
+	$(MAKE) test-adapters test-recipes test-bench
 
 .PHONY: test-adapters
 test-adapters: ## the tests of the other modules (adapters, otellock), on the first servers that there are
 	./scripts/with-servers --first env CGO_ENABLED=0 go test -C adapter -count=1 -timeout 40m $(ARGS) $(ADAPTERS)
+
+.PHONY: test-bench
+test-bench: ## the tests of what `make performance` runs; they need no server
+	CGO_ENABLED=0 go test -C bench -count=1 ./...
 
 .PHONY: try-metrics
 try-metrics: ## the dashboard and the alerts of otellock with a real Prometheus, for nine minutes; draws docs/metrics.svg
@@ -69,12 +74,17 @@ soak: ## for an hour: long histories, faults and clock steps, again and again; M
 bench: ## what locks cost beside the bare driver, as ratios, and what sqllock run does
 	./scripts/with-servers --first go test -run '^$$' -bench . -benchtime $(BENCHTIME) $(BENCHFLAGS) ./pg ./mysql ./leasetable ./cmd/sqllock
 
+.PHONY: performance
+performance: ## measures all beside other libraries, and writes docs/performance.md; ARGS=-quick to try it
+	cd bench && go run . $(ARGS) && go run ./report
+
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## words, go vet, golangci-lint and go mod tidy
 	scripts/words
 	go vet ./...
 	$(GOLANGCI_LINT) run ./...
 	cd adapter && ../$(GOLANGCI_LINT) run $(ADAPTERS)
+	go vet -C bench ./...
 	go mod tidy -diff
 
 .PHONY: api

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,9 +58,9 @@ func benchOn(b *testing.B, db *sqltest.Database, opts ...leasetable.Option) lock
 	}
 }
 
-func startDurable(b *testing.B, engine sqltest.Engine) *sqltest.Database {
+func startDurable(b *testing.B, engine sqltest.Engine, settings ...sqltest.Option) *sqltest.Database {
 	b.Helper()
-	db := sqltest.Start(b, engine, durable[engine]...).Database(b)
+	db := sqltest.Start(b, engine, slices.Concat(durable[engine], settings)...).Database(b)
 	d, err := schema.DialectOf(db.DriverName())
 	if err != nil {
 		b.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	gomysql "github.com/go-sql-driver/mysql"
 
 	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/mysql"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -28,9 +29,38 @@ func BenchmarkLocker(b *testing.B) {
 			b.Cleanup(func() { _ = conn.Close() })
 			locktest.Bench{
 				Locker:   func(b *testing.B) locktest.Locker { return newLocker(b, db) },
-				Bare:     func(b *testing.B) locktest.Bare { return newBare(b, db) },
+				Bare:     func(b *testing.B) locktest.Bare { return newBare(b, db.DSN) },
 				Child:    func(job locktest.Job) []string { return childEnv(db.DSN, 15*time.Second, string(job)) },
 				Observer: observer{conn},
+			}.Run(b)
+		})
+	}
+}
+
+// BenchmarkFleet compares Lockers as many processes have them with as many bare connections.
+func BenchmarkFleet(b *testing.B) {
+	for _, engine := range []sqltest.Engine{sqltest.EngineMySQL, sqltest.EngineMariaDB} {
+		b.Run(string(engine), func(b *testing.B) {
+			db := sqltest.Start(b, engine, sqltest.Setting("max_connections", "1000")).Database(b)
+			conn, err := db.Conn(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { _ = conn.Close() })
+			locktest.Fleet{
+				Locker: func(b *testing.B) locktest.Locker { return newLocker(b, db) },
+				Bare:   func(b *testing.B) locktest.Bare { return newBare(b, db.DSN) },
+				Far: func(b *testing.B, via func(string) string) (locktest.Locker, locktest.Bare) {
+					b.Helper()
+					config, err := gomysql.ParseDSN(db.DSN)
+					if err != nil {
+						b.Fatal(err)
+					}
+					config.Addr = via(config.Addr)
+					dsn := config.FormatDSN()
+					return closing(b)(mysql.New(dsn, mysql.WithSessionTTL(time.Hour))), newBare(b, dsn)
+				},
+				Counts: observer{conn},
 			}.Run(b)
 		})
 	}
@@ -40,9 +70,9 @@ type bare struct{ try, wait, unlock *sql.Stmt }
 
 // newBare connects without a database, so that the observer does not count the connection as a Locker's. GET_LOCK is
 // the same in all databases.
-func newBare(b *testing.B, db *sqltest.Database) bare {
+func newBare(b *testing.B, dsn string) bare {
 	b.Helper()
-	config, err := gomysql.ParseDSN(db.DSN)
+	config, err := gomysql.ParseDSN(dsn)
 	if err != nil {
 		b.Fatal(err)
 	}

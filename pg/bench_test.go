@@ -3,6 +3,7 @@ package pg_test
 import (
 	"context"
 	"errors"
+	"net/url"
 	"testing"
 	"time"
 
@@ -17,6 +18,35 @@ import (
 // statements.
 func BenchmarkLocker(b *testing.B) {
 	db := sqltest.Postgres(b)
+	locktest.Bench{
+		Locker:   func(b *testing.B) locktest.Locker { return newLocker(b, db) },
+		Bare:     func(b *testing.B) locktest.Bare { return newBare(b, db.DSN) },
+		Child:    func(job locktest.Job) []string { return childEnv(db.DSN, 15*time.Second, string(job)) },
+		Observer: newObserver(b, db),
+	}.Run(b)
+}
+
+// BenchmarkFleet compares Lockers as many processes have them with as many bare connections.
+func BenchmarkFleet(b *testing.B) {
+	db := sqltest.Start(b, sqltest.EnginePostgres, sqltest.Setting("max_connections", "1000")).Database(b)
+	locktest.Fleet{
+		Locker: func(b *testing.B) locktest.Locker { return newLocker(b, db) },
+		Bare:   func(b *testing.B) locktest.Bare { return newBare(b, db.DSN) },
+		Far: func(b *testing.B, via func(string) string) (locktest.Locker, locktest.Bare) {
+			b.Helper()
+			u, err := url.Parse(db.DSN)
+			if err != nil {
+				b.Fatal(err)
+			}
+			u.Host = via(u.Host)
+			return closing(b)(pg.New(u.String(), pg.WithSessionTTL(time.Hour))), newBare(b, u.String())
+		},
+		Counts: newObserver(b, db),
+	}.Run(b)
+}
+
+func newObserver(b *testing.B, db *sqltest.Database) observer {
+	b.Helper()
 	elsewhere, err := pgx.ParseConfig(db.DSN)
 	if err != nil {
 		b.Fatal(err)
@@ -28,19 +58,14 @@ func BenchmarkLocker(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = conn.Close(context.Background()) })
-	locktest.Bench{
-		Locker:   func(b *testing.B) locktest.Locker { return newLocker(b, db) },
-		Bare:     func(b *testing.B) locktest.Bare { return newBare(b, db) },
-		Child:    func(job locktest.Job) []string { return childEnv(db.DSN, 15*time.Second, string(job)) },
-		Observer: observer{conn, database},
-	}.Run(b)
+	return observer{conn, database}
 }
 
 type bare struct{ conn *pgx.Conn }
 
-func newBare(b *testing.B, db *sqltest.Database) bare {
+func newBare(b *testing.B, dsn string) bare {
 	b.Helper()
-	conn, err := pgx.Connect(b.Context(), db.DSN)
+	conn, err := pgx.Connect(b.Context(), dsn)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -49,9 +49,6 @@ type Observer interface {
 func (o Bench) Run(b *testing.B) {
 	o.RunFree(b)
 	b.Run("Handoff64Waiters", o.handoff)
-	for _, n := range []int{8, 64} {
-		b.Run(fmt.Sprintf("Fleet%d", n), func(b *testing.B) { o.fleet(b, n) })
-	}
 	if o.Child != nil {
 		b.Run("Handoff8Processes", o.processes)
 	}

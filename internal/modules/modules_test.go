@@ -27,7 +27,7 @@ func TestTheCoreRequiresNoAdapter(t *testing.T) {
 	t.Parallel()
 	tree := read(t)
 	for _, r := range tree.Modules[0].Mod.Require {
-		for _, foreign := range []string{modules.Core, "goose", "migrate", "gocron", "robfig", "opentelemetry"} {
+		for _, foreign := range []string{modules.Core, "goose", "migrate", "gocron", "robfig", "opentelemetry", "redis", "etcd", "gonum"} {
 			if strings.Contains(r.Mod.Path, foreign) {
 				t.Errorf("the core requires %s", r.Mod.Path)
 			}
@@ -56,41 +56,54 @@ func TestNoModuleReplacesAnother(t *testing.T) {
 	}
 }
 
-func TestTheWorkspaceHasAllModules(t *testing.T) {
+func TestTheWorkspacesHaveAllModules(t *testing.T) {
 	t.Parallel()
 	tree := read(t)
-	text, err := os.ReadFile("../../adapter/go.work")
-	if err != nil {
-		t.Fatal(err)
-	}
-	work, err := modfile.ParseWork("go.work", text, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var used []string
+	for _, folder := range []string{"adapter", "bench"} {
+		used = append(used, workspace(t, tree, folder)...)
+	}
+	for _, m := range tree.Modules {
+		if !slices.Contains(used, m.Folder) {
+			t.Errorf("no workspace uses %s", m.Folder)
+		}
+	}
+}
+
+// workspace returns the folders of the modules that a workspace uses. It has to replace those that others of them require.
+func workspace(t *testing.T, tree *modules.Tree, folder string) (used []string) {
+	t.Helper()
+	name := filepath.Join("../..", folder, "go.work")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	work, err := modfile.ParseWork(name, text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, use := range work.Use {
-		used = append(used, filepath.ToSlash(filepath.Join("adapter", use.Path)))
+		used = append(used, filepath.ToSlash(filepath.Join(folder, use.Path)))
 	}
 	required := make(map[string]string) // the folder of each module that another one requires
 	for _, m := range tree.Modules {
-		if !slices.Contains(used, m.Folder) {
-			t.Errorf("adapter/go.work does not use %s", m.Folder)
-		}
 		for _, other := range tree.Modules {
-			if slices.ContainsFunc(other.Mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == m.Path }) {
+			requires := func(r *modfile.Require) bool { return r.Mod.Path == m.Path }
+			if slices.Contains(used, other.Folder) && slices.ContainsFunc(other.Mod.Require, requires) {
 				required[m.Path] = m.Folder
 			}
 		}
 	}
 	for _, r := range work.Replace {
-		if folder, is := required[r.Old.Path]; !is || r.Old.Version != tree.Version || filepath.ToSlash(filepath.Join("adapter", r.New.Path)) != folder {
-			t.Errorf("adapter/go.work replaces %s by %s", r.Old, r.New.Path)
+		if where, is := required[r.Old.Path]; !is || r.Old.Version != tree.Version || filepath.ToSlash(filepath.Join(folder, r.New.Path)) != where {
+			t.Errorf("%s replaces %s by %s", name, r.Old, r.New.Path)
 		}
 		delete(required, r.Old.Path)
 	}
-	for path, folder := range required {
-		t.Errorf("adapter/go.work has to replace %s %s by the folder %s", path, tree.Version, folder)
+	for path, where := range required {
+		t.Errorf("%s has to replace %s %s by the folder %s", name, path, tree.Version, where)
 	}
+	return used
 }
 
 // What a workspace hides: a module that needs more than its go.mod says, or a version that does not exist.

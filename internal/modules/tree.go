@@ -14,7 +14,8 @@ import (
 // Core is the path of the module at the root of the repository.
 const Core = "github.com/sqllock/sqllock"
 
-// Tree is the modules of a working copy: the core, the adapters in adapter/*, otellock, and the demo of that.
+// Tree is the modules of a working copy: the core, the adapters in adapter/*, otellock, the demo of that, and
+// the benchmark.
 type Tree struct {
 	Root    string // the folder of the working copy
 	Version string // which the others require of the core, and which all modules get when they are released
@@ -29,8 +30,8 @@ type Module struct {
 	Mod    *modfile.File
 }
 
-// demo is the folder of the module that is no library.
-const demo = "otellock/demo"
+// demos are the folders of the modules that are no libraries.
+var demos = []string{"otellock/demo", "bench"}
 
 // Read reads the go.mod files of the working copy in the folder root. It is an error if the other modules do not require
 // the same version of the core.
@@ -40,7 +41,10 @@ func Read(root string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	files = append(files, filepath.Join(root, "otellock", "go.mod"), filepath.Join(root, filepath.FromSlash(demo), "go.mod"))
+	files = append(files, filepath.Join(root, "otellock", "go.mod"))
+	for _, demo := range demos {
+		files = append(files, filepath.Join(root, filepath.FromSlash(demo), "go.mod"))
+	}
 	for _, file := range append([]string{filepath.Join(root, "go.mod")}, files...) {
 		text, err := os.ReadFile(file) //nolint:gosec // a file of the working copy
 		if err != nil {
@@ -54,7 +58,7 @@ func Read(root string) (*Tree, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := Module{Path: mod.Module.Mod.Path, Folder: filepath.ToSlash(folder), Demo: filepath.ToSlash(folder) == demo, Mod: mod}
+		m := Module{Path: mod.Module.Mod.Path, Folder: filepath.ToSlash(folder), Demo: slices.Contains(demos, filepath.ToSlash(folder)), Mod: mod}
 		if want := path.Join(Core, m.Folder); m.Path != want {
 			return nil, fmt.Errorf("%s is the module %s; its folder says %s", file, m.Path, want)
 		}

@@ -1,0 +1,187 @@
+package server
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log"
+	"net"
+	"net/url"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	gomysql "github.com/go-sql-driver/mysql"
+
+	"github.com/sqllock/sqllock/bench/internal/lock"
+	"github.com/sqllock/sqllock/schema"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// settings are those of production as far as they matter: no confirmed commit is lost.
+func settings(e lock.Engine) (sqltest.Engine, []sqltest.Option) {
+	connections := sqltest.Setting("max_connections", strconv.Itoa(MaxConnections))
+	durable := sqltest.Setting("innodb_flush_log_at_trx_commit", "1")
+	switch e {
+	case lock.Postgres:
+		return sqltest.EnginePostgres, []sqltest.Option{
+			connections, sqltest.Setting("fsync", "on"), sqltest.Setting("full_page_writes", "on"),
+			sqltest.Setting("shared_preload_libraries", "pg_stat_statements"),
+		}
+	case lock.MySQL:
+		return sqltest.EngineMySQL, []sqltest.Option{durable, connections}
+	default:
+		return sqltest.EngineMariaDB, []sqltest.Option{durable, connections}
+	}
+}
+
+// startSQL starts a SQL server from where the environment says (see package sqltest), with the tables of leases.
+func startSQL(ctx context.Context, e lock.Engine) (*Server, error) {
+	engine, options := settings(e)
+	k := &keeper{}
+	var db *sqltest.Database
+	done := make(chan struct{})
+	go func() { // Fatalf ends a goroutine
+		defer close(done)
+		db = sqltest.Start(k, engine, options...).Database(k)
+	}()
+	<-done
+	if db == nil {
+		k.end()
+		return nil, fmt.Errorf("%s: %s", e, k.why)
+	}
+	s := &Server{Engine: e, Version: strings.Replace(db.Server, " from ", ", ", 1), Address: db.DSN, end: k.end}
+	err := s.prepare(ctx, db)
+	if err != nil {
+		k.end()
+		return nil, fmt.Errorf("%s: %w", e, err)
+	}
+	return s, nil
+}
+
+func (s *Server) prepare(ctx context.Context, db *sqltest.Database) error {
+	dialect, err := schema.DialectOf(db.DriverName())
+	if err != nil {
+		return err
+	}
+	if err := schema.Apply(ctx, db.DB.DB, dialect, schema.Tables{}); err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	if s.Engine == lock.Postgres {
+		err = s.preparePostgres(ctx, db.DB.DB)
+	} else {
+		err = s.prepareMySQL(db.DB.DB)
+	}
+	if err != nil {
+		return err
+	}
+	s.root = containerOrListener(ctx, s.host)
+	return nil
+}
+
+func (s *Server) preparePostgres(ctx context.Context, db *sql.DB) error {
+	if _, err := db.ExecContext(ctx, "CREATE EXTENSION pg_stat_statements"); err != nil {
+		return err
+	}
+	u, err := url.Parse(s.Address)
+	if err != nil {
+		return err
+	}
+	s.host = u.Host
+	s.at = func(host string) string {
+		other := *u
+		other.Host = host
+		return other.String()
+	}
+	s.counter = func(ctx context.Context) (n int64, err error) {
+		err = db.QueryRowContext(ctx, `SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_statements
+			WHERE query NOT LIKE '%pg_stat_statements%'`).Scan(&n)
+		return n, err
+	}
+	return nil
+}
+
+func (s *Server) prepareMySQL(db *sql.DB) error {
+	config, err := gomysql.ParseDSN(s.Address)
+	if err != nil {
+		return err
+	}
+	s.host = config.Addr
+	s.at = func(host string) string {
+		other := config.Clone()
+		other.Addr = host
+		return other.FormatDSN()
+	}
+	s.counter = func(ctx context.Context) (int64, error) {
+		var name string
+		var all, own int64
+		if err := db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Questions'").Scan(&name, &all); err != nil {
+			return 0, err
+		}
+		err := db.QueryRowContext(ctx, "SHOW SESSION STATUS LIKE 'Questions'").Scan(&name, &own)
+		return all - own, err
+	}
+	return nil
+}
+
+// containerOrListener returns the first process of the server on a port of this machine, which may be in a container.
+func containerOrListener(ctx context.Context, host string) int {
+	_, port, err := net.SplitHostPort(host)
+	if err != nil {
+		return 0
+	}
+	id, err := exec.CommandContext(ctx, "docker", "ps", "-q", "--filter", "publish="+port).Output()
+	if name := strings.TrimSpace(string(id)); err == nil && name != "" {
+		out, err := exec.CommandContext(ctx, "docker", "inspect", "-f", "{{.State.Pid}}", name).Output()
+		if err != nil {
+			return 0
+		}
+		pid, _ := strconv.Atoi(strings.TrimSpace(string(out))) // 0 if it is not on this machine
+		return pid
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		return 0
+	}
+	return listener(n)
+}
+
+// keeper is the sqltest.TB of a server.
+type keeper struct {
+	cleanups []func()
+	why      string // there is no server
+}
+
+func (k *keeper) end() {
+	for _, cleanup := range slices.Backward(k.cleanups) {
+		cleanup()
+	}
+	k.cleanups = nil
+}
+
+// Helper and the methods below implement sqltest.TB.
+func (k *keeper) Helper() {}
+
+// Name returns a name for the databases.
+func (k *keeper) Name() string { return "bench" }
+
+// Failed returns false: no test runs here.
+func (k *keeper) Failed() bool { return false }
+
+// Cleanup registers f to be called at the end.
+func (k *keeper) Cleanup(f func()) { k.cleanups = append(k.cleanups, f) }
+
+// Logf logs what a user has to know.
+func (k *keeper) Logf(format string, args ...any) { log.Printf(format, args...) }
+
+// Fatalf keeps why there is no server, and ends the calling goroutine.
+func (k *keeper) Fatalf(format string, args ...any) {
+	k.why = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+// Skipf does the same as Fatalf.
+func (k *keeper) Skipf(format string, args ...any) { k.Fatalf(format, args...) }
