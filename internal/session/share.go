@@ -158,12 +158,13 @@ func (s *share[K]) mustAsk() bool {
 // counts. If the caller left before the answer, the next caller asks again.
 func (s *share[K]) ask(ctx context.Context) error {
 	holder, err := s.l.holder(ctx, s.want.Key)
+	left := err != nil && ctx.Err() != nil
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
 	switch {
 	case err == nil:
 		s.waited = holder.Waiters > 0
-	case ctx.Err() != nil:
+	case left:
 		s.asked = time.Time{}
 	}
 	return err
