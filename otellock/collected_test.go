@@ -195,9 +195,9 @@ func kind(p adaptertest.Place) string {
 	return "session"
 }
 
-func acquire(t *testing.T, l sqllock.Locker, name string, opts ...sqllock.Option) sqllock.Lock {
+func acquire(t *testing.T, l sqllock.Locker, name string) sqllock.Lock {
 	t.Helper()
-	lock, err := l.Acquire(t.Context(), name, opts...)
+	lock, err := l.Acquire(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}

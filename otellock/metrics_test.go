@@ -120,7 +120,7 @@ func TestRenewalsThatFailAndAnExpiryAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocker, err := p.DB.Conn(t.Context())
+	blocker, err := p.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,8 +107,10 @@ func TestARenewalThatKeepsNoLockIsNotCounted(t *testing.T) {
 	t.Parallel()
 	c := collect(t)
 	for _, e := range []sqllock.Event{
-		{Kind: event.Renewed}, {Kind: event.RenewalFailed, Err: errAway},
-		{Kind: event.Renewed, Locks: 3}, {Kind: event.RenewalFailed, Locks: 3, Err: errAway},
+		{Kind: event.Renewed},
+		{Kind: event.RenewalFailed, Err: errAway},
+		{Kind: event.Renewed, Locks: 3},
+		{Kind: event.RenewalFailed, Locks: 3, Err: errAway},
 	} {
 		e.Locker.Kind = "session"
 		c.Hook(t.Context(), e)

@@ -15,7 +15,7 @@ func versionOf(db *sqltest.Database) (all, major string) {
 	return all, major
 }
 
-func TestAVersionIsGivenOrItsLackIsExplained(t *testing.T) { //nolint:paralleltest // sets the environment
+func TestAVersionIsGivenOrItsLackIsExplained(t *testing.T) {
 	for _, engine := range serverEngines {
 		t.Run(string(engine), func(t *testing.T) {
 			db := engines[engine](t)

@@ -107,10 +107,11 @@ func (postgres) at(dsn, address string) (string, error) {
 // param returns the same DSN with these parameters.
 func (postgres) param(dsn string, params map[string]string) (string, error) {
 	if !strings.Contains(dsn, "://") {
+		parts := []string{dsn}
 		for name, value := range params {
-			dsn += " " + name + "=" + value // the last of two settings wins
+			parts = append(parts, name+"="+value) // the last of two settings wins
 		}
-		return dsn, nil
+		return strings.Join(parts, " "), nil
 	}
 	u, err := url.Parse(dsn)
 	if err != nil {

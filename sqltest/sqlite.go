@@ -3,6 +3,7 @@
 package sqltest
 
 import (
+	"context"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -42,7 +43,7 @@ func sqliteFile(tb TB, t *Template, opts []Option) *Database {
 		db, err = openSQLite(file, o.settings...)
 	}
 	if err == nil && len(o.settings) > 0 {
-		err = db.Ping()
+		err = db.PingContext(context.Background())
 	}
 	if err != nil {
 		if db != nil {

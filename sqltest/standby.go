@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -53,7 +54,7 @@ func (s server) follow(ctx context.Context, o order) (server, error) {
 		return server{}, err
 	}
 	// In an image, "all" databases are not the one of replication.
-	err = s.administer(func(ctx context.Context, admin *sql.DB) error {
+	err = s.administer(func(ctx context.Context, admin *sql.DB) error { //nolint:contextcheck // it has its own, as everywhere
 		for _, statement := range []string{
 			"COPY (SELECT 'host replication all all scram-sha-256') TO PROGRAM 'cat >>pg_hba.conf'", "SELECT pg_reload_conf()",
 		} {
@@ -101,7 +102,7 @@ func (s *Standby) SetLag(lag time.Duration) {
 	s.do("set the lag of", fmt.Sprintf("ALTER SYSTEM SET recovery_min_apply_delay = '%dms'", lag.Milliseconds()), "SELECT pg_reload_conf()")
 	s.await("set the lag of", func(ctx context.Context, db *sql.DB) (is bool, err error) {
 		err = db.QueryRowContext(ctx, "SELECT setting = $1 FROM pg_settings WHERE name = 'recovery_min_apply_delay'",
-			fmt.Sprint(lag.Milliseconds())).Scan(&is)
+			strconv.FormatInt(lag.Milliseconds(), 10)).Scan(&is)
 		return is, err
 	})
 }

@@ -64,8 +64,10 @@ func TestSQLiteHasNoUsers(t *testing.T) {
 
 // A killed process leaves its user on a server that stays, and the next one drops it.
 func TestTheUserOfAKilledProcessIsDropped(t *testing.T) {
+	t.Parallel()
 	for _, engine := range serverEngines {
 		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
 			server := sqltest.Start(t, engine)
 			db := server.Database(t)
 			temp := ownTemp(t)

@@ -131,7 +131,8 @@ func (p *Proxy) Go(ctx context.Context, folder string, args ...string) (string, 
 }
 
 // sums returns the lines of a go.sum for the modules of the tree that m requires.
-func (p *Proxy) sums(m Module) (lines string, err error) {
+func (p *Proxy) sums(m Module) (string, error) {
+	var lines strings.Builder
 	for _, r := range m.Mod.Require {
 		if !ours(r.Mod.Path) {
 			continue
@@ -144,7 +145,7 @@ func (p *Proxy) sums(m Module) (lines string, err error) {
 		if err != nil {
 			return "", err
 		}
-		lines += fmt.Sprintf("%s %s %s\n%[1]s %[2]s/go.mod %[4]s\n", r.Mod.Path, r.Mod.Version, archive, mod)
+		fmt.Fprintf(&lines, "%s %s %s\n%[1]s %[2]s/go.mod %[4]s\n", r.Mod.Path, r.Mod.Version, archive, mod)
 	}
-	return lines, nil
+	return lines.String(), nil
 }

@@ -27,7 +27,7 @@ func New(ctx context.Context, server string, delay time.Duration) (*Wire, error)
 		return nil, err
 	}
 	w := &Wire{listener: listener, server: server, delay: delay, closed: make(chan struct{})}
-	go w.accept()
+	go w.accept() //nolint:contextcheck // the network outlives its caller
 	return w, nil
 }
 

@@ -43,7 +43,7 @@ func run(ctx context.Context, listen string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Close()) }()
+	defer func() { err = errors.Join(err, w.Close()) }() //nolint:contextcheck // ctx has ended by then
 
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
 	if err != nil {

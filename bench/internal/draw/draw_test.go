@@ -19,8 +19,10 @@ func TestEachServerIsDrawn(t *testing.T) {
 			continue
 		}
 		for _, s := range []result.Sample{
-			{Scenario: "names", N: 1, Metric: "pairs_s", Value: 1000}, {Scenario: "names", N: 256, Metric: "pairs_s", Value: 0},
-			{Scenario: "latency", Metric: "pair_us", Value: 80}, {Scenario: "fault/kill", Metric: "next_s", Value: 12},
+			{Scenario: "names", N: 1, Metric: "pairs_s", Value: 1000},
+			{Scenario: "names", N: 256, Metric: "pairs_s", Value: 0},
+			{Scenario: "latency", Metric: "pair_us", Value: 80},
+			{Scenario: "fault/kill", Metric: "next_s", Value: 12},
 			{Scenario: "fault/cut", Metric: "not_by_s", Value: 45},
 		} {
 			s.Kind = k.ID()

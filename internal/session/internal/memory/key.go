@@ -33,7 +33,7 @@ func (s *Server) key(name string) *key {
 
 // admits reports whether a request fits in beside the owners, and beside the requests in front of it.
 func (k *key) admits(shared bool, inFront []*request) bool {
-	if len(k.owners) > 0 && !(shared && k.shared) {
+	if len(k.owners) > 0 && (!shared || !k.shared) {
 		return false
 	}
 	return !slices.ContainsFunc(inFront, func(r *request) bool { return !shared || !r.shared })

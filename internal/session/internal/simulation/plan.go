@@ -195,13 +195,6 @@ func (p *Plan) prompt() bool {
 	})
 }
 
-// peaceful reports whether nothing can end a session but its Locker.
-func (p *Plan) peaceful() bool {
-	return (p.Rate == 0 || len(p.Faults) == 0) && p.Stalls == 0 && len(p.Events) == 0 && !slices.ContainsFunc(p.Users, func(u user) bool {
-		return slices.ContainsFunc(u.ops, func(o op) bool { return o.kind == terminate })
-	})
-}
-
 // asks reports whether a question for waiters is answered at once.
 func (p *Plan) asks() bool {
 	return p.prompt() && (p.Rate == 0 || !slices.Contains(p.Faults, refused) && !slices.Contains(p.Faults, refusedDone))

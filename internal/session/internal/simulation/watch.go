@@ -54,7 +54,7 @@ func (m *monitor) interest(process int, name string) *interest {
 // failed checks the error of an acquisition that began at a time. The user is still noted as one that wants the name.
 func (w *world) failed(ctx context.Context, p *process, l *session.Locker[string], o op, began time.Time, err error) {
 	var limit *session.LimitError
-	passes := sqllock.IsRetryable(err) && !(errors.As(err, &limit) && !limit.OfServer)
+	passes := sqllock.IsRetryable(err) && (!errors.As(err, &limit) || limit.OfServer)
 	switch alive := ctx.Err() == nil && !p.isKilled(); {
 	case o.kind == acquire && o.within == 0 && alive && passes && w.isClosing(l):
 		w.fail("closed", "process %d waited for %s until its Locker was closed, and got another error: %v", p.number, o.name, err)
