@@ -20,6 +20,19 @@ func TestAUserWithoutAFreeConnectionIsErrLimit(t *testing.T) {
 	})
 }
 
+func TestMoreLockersThanConnectionsAreServed(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEach(t, func(t *testing.T, db *sqltest.Database) {
+		t.Helper()
+		dsn := limitedUser(t, db, "MAX_USER_CONNECTIONS 4")
+		locktest.OneNameInCrowd(t, func(t *testing.T) locktest.Locker {
+			t.Helper()
+			return closing(t)(mysql.New(dsn))
+		}, 6)
+	})
+}
+
 // limitedUser creates a database user with limited resources, and returns the DSN.
 func limitedUser(t *testing.T, db *sqltest.Database, limit string) string {
 	t.Helper()

@@ -152,6 +152,20 @@ func mustHold(t *testing.T, db *sqltest.Database, locks []sqllock.Lock) {
 	}
 }
 
+func TestMoreLockersThanConnectionsAreServed(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	db := sqltest.Postgres(t)
+	role := ask[string](t, db, "SELECT current_database()") // roles belong to the whole server
+	statement(t, db, "CREATE ROLE "+role+" LOGIN PASSWORD 'one' CONNECTION LIMIT 4")
+	t.Cleanup(func() { _, _ = db.Exec("DROP ROLE " + role) })
+	dsn := database{db}.DSN(t, locktest.Access{User: role, Password: "one"})
+	locktest.OneNameInCrowd(t, func(t *testing.T) locktest.Locker {
+		t.Helper()
+		return closing(t)(pg.New(dsn))
+	}, 6)
+}
+
 func TestAWaitWithoutAConnectionOfItsOwnPolls(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

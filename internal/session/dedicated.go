@@ -9,7 +9,7 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// parkTime is how long an unused dedicated session is kept for the next wait.
+// parkTime is how long an unused session is kept for the next lock or wait. A shared one ends with the next heartbeat.
 const parkTime = 5 * time.Second
 
 // parked is a dedicated session that is not in use.

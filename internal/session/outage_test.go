@@ -187,7 +187,7 @@ func TestALongWaitCostsOneConnection(t *testing.T) {
 			if n := s.living() - before; n != 2 {
 				t.Errorf("a wait has %d connections at first; want 2", n)
 			}
-			pass(7 * time.Second)
+			pass(10 * time.Second)
 			if n := s.living() - before; n != 1 {
 				t.Errorf("a long wait has %d connections; want 1", n)
 			}
@@ -207,6 +207,28 @@ func TestALongWaitCostsOneConnection(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A Locker that holds nothing leaves its connection to others, and opens one for the next lock.
+func TestAnIdleLockerHasNoConnection(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		l := s.newLocker(t)
+		for range 2 {
+			lock := mustTry(t, l, "x")
+			pass(time.Minute)
+			if n := s.living(); n != 1 {
+				t.Errorf("a Locker that holds a lock has %d connections", n)
+			}
+			if err := lock.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			pass(12 * time.Second)
+			if n := s.living(); n != 0 {
+				t.Errorf("an idle Locker has %d connections", n)
+			}
+		}
+	})
 }
 
 // While a Locker is being closed, its sessions can end in other ways.

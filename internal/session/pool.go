@@ -127,15 +127,6 @@ func (p *pool[K]) leastLoaded() (least *session[K], locks int) {
 	return least, locks
 }
 
-// endUnused ends the shared sessions that nobody uses, so that a long wait costs no more than the connection that waits.
-func (p *pool[K]) endUnused() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for s := range p.shared {
-		s.endUnused()
-	}
-}
-
 // alive reports whether every shared session is alive. The caller holds mu.
 func (p *pool[K]) alive() bool {
 	for s := range p.shared {

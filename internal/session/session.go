@@ -142,18 +142,17 @@ func (s *session[K]) markEnded(err error) (locks int, first bool) {
 	return locks, true
 }
 
-// endUnused ends a session that holds nothing and has done nothing for parkTime. A caller that was about to use it looks
-// for another one.
-func (s *session[K]) endUnused() {
+// endUnused ends a shared session that holds nothing and has done nothing for parkTime, so that an idle Locker costs no
+// connection, and a long wait only the one that waits. It reports whether it did. A caller that was about to use
+// the session looks for another one.
+func (s *session[K]) endUnused() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil || s.lent || len(s.held)+s.moving+s.pending > 0 || time.Since(s.used) < parkTime {
-		return
+	if s.dedicated || s.err != nil || s.lent || len(s.held)+s.moving+s.pending > 0 || time.Since(s.used) < parkTime {
+		return false
 	}
 	s.fail(errUnused)
-	if s.interrupt != nil {
-		s.interrupt()
-	}
+	return true
 }
 
 // errUnused is the error of a session that ended because nobody needed it.

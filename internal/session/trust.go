@@ -129,7 +129,7 @@ func (s *session[K]) ping() error {
 }
 
 // watch waits until a caller comes, the connection dies or may have died, or a heartbeat is due. In the last two cases
-// it sends the heartbeat.
+// it sends the heartbeat, unless nobody needs the session any more.
 func (s *session[K]) watch() error {
 	trusted := clock.Plain(s.trustedUntil())
 	due := trusted.Add(s.Timing.Heartbeat + s.Timing.margin() - s.Timing.TTL)
@@ -154,6 +154,9 @@ func (s *session[K]) watch() error {
 	s.mu.Unlock()
 	if doubt := errors.Is(err, ErrDoubt); !doubt && (err != nil || time.Now().Before(due)) {
 		return err
+	}
+	if s.endUnused() {
+		return errUnused
 	}
 	return s.ping()
 }

@@ -88,7 +88,6 @@ func (w *waiter[K]) wait(ctx context.Context) (got *lock[K], err error) {
 		switch {
 		case err != nil:
 		case s != nil:
-			w.l.endUnused()
 			got, err = w.slice(ctx, s)
 		default: // no session is left to wait on
 			if err = w.sleep(ctx, pollEvery/2+rand.N(pollEvery)); err == nil { //nolint:gosec // jitter
