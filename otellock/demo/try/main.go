@@ -49,7 +49,7 @@ func try(ctx context.Context, files, svg string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Close()) }()
+	defer func() { err = errors.Join(err, w.Close()) }() //nolint:contextcheck // ctx has ended by then
 	server := httptest.NewServer(w)
 	defer server.Close()
 	targets := make(map[string]string)

@@ -49,7 +49,7 @@ func Draw(w io.Writer, panels []Panel, began time.Time) error {
 	canvas := vgsvg.New(2*width, vg.Length(rows)*height)
 	all := draw.New(canvas)
 	all.SetColor(color.White)
-	all.Fill(all.Rectangle.Path())
+	all.Fill(all.Path())
 	for i, panel := range panels {
 		p, err := panel.plot(began)
 		if err != nil {
@@ -69,7 +69,7 @@ func (p Panel) plot(began time.Time) (*plot.Plot, error) {
 	out.Title.TextStyle.Font.Variant, out.Title.TextStyle.Font.Weight = "Sans", 0
 	for _, axis := range []*plot.Axis{&out.X, &out.Y} {
 		axis.Tick.Label.Font = font.Font{Typeface: "Liberation", Variant: "Sans", Size: small}
-		axis.LineStyle.Color, axis.Tick.LineStyle.Color = color.Gray{0x88}, color.Gray{0x88}
+		axis.Color, axis.Tick.Color = color.Gray{0x88}, color.Gray{0x88}
 	}
 	out.Y.Tick.Marker = ticks{unit: map[string]string{"s": " s", "reqps": "/s", "ops": "/s"}[p.Unit], most: math.Inf(1)}
 	if p.Unit == "" {

@@ -12,7 +12,7 @@ import (
 // thumbnails makes thumbnails, again and again: there are fewer folders than workers, so that some wait.
 func (m *machine) thumbnails(ctx context.Context) {
 	for pause(ctx, 200*time.Millisecond) {
-		m.do(ctx, fmt.Sprintf("thumbnails/%d", rand.N(5)), 150*time.Millisecond)
+		m.do(ctx, fmt.Sprintf("thumbnails/%d", rand.N(5)), 150*time.Millisecond) //nolint:gosec // not a secret
 	}
 }
 
@@ -52,7 +52,7 @@ func (m *machine) do(ctx context.Context, name string, about time.Duration, opts
 }
 
 // pause waits for about some time, and returns false if ctx ends.
-func pause(ctx context.Context, about time.Duration) bool { return wait(ctx, about/2+rand.N(about)) }
+func pause(ctx context.Context, about time.Duration) bool { return wait(ctx, about/2+rand.N(about)) } //nolint:gosec // not a secret
 
 func wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)

@@ -44,7 +44,7 @@ func Open(ctx context.Context, file string) (w *Workload, err error) {
 		return nil, err
 	}
 	w = &Workload{db: db}
-	defer func() {
+	defer func() { //nolint:contextcheck // ctx may have ended by then
 		if err != nil {
 			err = errors.Join(err, w.Close())
 		}
