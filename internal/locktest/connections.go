@@ -28,6 +28,7 @@ func shareOneConnection(t *testing.T, s sessions) {
 func waitHasConnection(t *testing.T, s sessions) {
 	holder, l := s.open(t), s.open(t)
 	lock, other := MustTry(t, holder, "a"), MustTry(t, l, "other")
+	kept := MustTry(t, holder, "kept") // keeps its connection
 	ctx := bounded(t)
 	waiting := startWaiting(ctx, t, s, l, "a")
 	if n := s.Sessions(t); n != 3 {
@@ -49,6 +50,7 @@ func waitHasConnection(t *testing.T, s sessions) {
 	Eventually(t, "the wait's connection is closed", func() bool { return s.Sessions(t) == 2 })
 	MustLive(t, other)
 	MustRelease(t, other)
+	MustRelease(t, kept)
 }
 
 // I41.
