@@ -33,6 +33,9 @@ func (db *Database) PgBouncer(tb TB, opts ...Option) *Database {
 	}
 	p, _ := productOf(db.Engine)
 	pooled, inst, err := db.pool(p, program, o.settings)
+	for errors.Is(err, errPortTaken) {
+		pooled, inst, err = db.pool(p, program, o.settings)
+	}
 	if err != nil {
 		tb.Fatalf("sqltest: a PgBouncer before %s: %v", db.Server, redactError(p, db.DSN, err))
 	}
@@ -53,6 +56,9 @@ func findPgBouncer() (string, error) {
 	}
 	return "", errors.New("there is no pgbouncer on the PATH or in /usr/sbin: install it, as with apt-get install pgbouncer")
 }
+
+// errPortTaken says that another program has taken the port that was free.
+var errPortTaken = errors.New("another program has taken the port")
 
 // pool starts a PgBouncer, whose folder ends it, and opens db through it.
 func (db *Database) pool(p product, program string, settings []setting) (_ *Database, _ *instance, err error) {

@@ -6,8 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -32,16 +32,15 @@ func startPooler(ctx context.Context, inst *instance, program, config, address s
 		return err
 	}
 	err = await(ctx, 5*time.Millisecond, func() (bool, error) {
-		if err := s.running(ctx); err != nil {
-			return false, err
+		if strings.Contains(s.log(), "listening on "+address) { // who answers there may be another program
+			return true, nil
 		}
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err == nil, nil
+		return false, s.running(ctx)
 	})
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(s.log(), "Address already in use"):
+		return errPortTaken
+	case err != nil:
 		return fmt.Errorf("%s does not listen: %w\n%s", program, err, s.log())
 	}
 	return nil

@@ -27,12 +27,12 @@ func StartBouncer(t *testing.T, dsn, mode string, settings ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := freeAddress(t)
-	host, port, _ := net.SplitHostPort(address)
 	database := strings.TrimPrefix(server.Path, "/")
 	password, _ := server.User.Password()
-	config := filepath.Join(t.TempDir(), "pgbouncer.ini")
-	content := fmt.Sprintf(`[databases]
+	for {
+		address := freeAddress(t)
+		host, port, _ := net.SplitHostPort(address)
+		config := fmt.Sprintf(`[databases]
 %s = host=%s port=%s user=%s password=%s
 [pgbouncer]
 listen_addr = %s
@@ -42,28 +42,64 @@ auth_type = any
 pool_mode = %s
 %s
 `, database, server.Hostname(), server.Port(), server.User.Username(), password, host, port, mode, strings.Join(settings, "\n"))
-	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
+		if listens(t, program, config, address) {
+			return fmt.Sprintf("postgres://anybody@%s/%s?sslmode=disable", address, database)
+		}
+	}
+}
+
+// listens starts a PgBouncer, and waits until it listens. It reports false if another program has taken its address
+// meanwhile, which may be a PgBouncer as well.
+func listens(t *testing.T, program, config, address string) bool {
+	t.Helper()
+	folder := t.TempDir()
+	file := filepath.Join(folder, "pgbouncer.ini")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{config}
+	log, err := os.Create(filepath.Join(folder, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	said := func() string {
+		text, _ := os.ReadFile(log.Name()) // it is there
+		return string(text)
+	}
+	args := []string{file}
 	if os.Geteuid() == 0 { // pgbouncer refuses to run as root
 		args = append([]string{"-u", "nobody"}, args...)
 	}
 	cmd := exec.CommandContext(t.Context(), program, args...)
-	var log strings.Builder
-	cmd.Stdout, cmd.Stderr = &log, &log
+	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // what went wrong is in the log
+		close(ended)
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGKILL)
-		_ = cmd.Wait()
+		<-ended
 		if t.Failed() {
-			t.Logf("pgbouncer says:\n%s", log.String())
+			t.Logf("pgbouncer says:\n%s", said())
 		}
 	})
-	awaitListener(t, program, address)
-	return fmt.Sprintf("postgres://anybody@%s/%s?sslmode=disable", address, database)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !strings.Contains(said(), "listening on "+address) {
+		select {
+		case <-tick.C:
+		case <-ended:
+			if !strings.Contains(said(), "Address already in use") {
+				t.Fatalf("%s does not listen", program)
+			}
+			return false
+		}
+	}
+	return true
 }
 
 // keepsPrepared reports whether a PgBouncer supports prepared statements, as it does since 1.21.
