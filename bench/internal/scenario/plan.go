@@ -34,12 +34,12 @@ const Delay = 25 * time.Millisecond
 // Full is the plan of a run that is published.
 func Full() Plan {
 	return Plan{
-		LatencyRounds: 30, LatencyPairs: 30,
-		ThroughputRounds: 2, Goroutines: []int{1, 4, 16, 64, 256}, OneOf: []int{1, 16, 256}, ThroughputDuration: 400 * time.Millisecond,
-		FleetRounds: 3, Fleets: []int{2, 8, 64, 256}, FleetWarm: 200 * time.Millisecond, FleetRun: 1200 * time.Millisecond,
-		Waiters: []int{64, 256, 1024}, WaitingSettle: 8 * time.Second, WaitingRounds: 3, WaitingDuration: 2 * time.Second,
-		FaultRounds: 3, FaultLimit: 40 * time.Second,
-		NetworkRounds: 8,
+		LatencyRounds: 20, LatencyPairs: 30,
+		ThroughputRounds: 2, Goroutines: []int{1, 4, 16, 64, 256}, OneOf: []int{1, 16, 256}, ThroughputDuration: 300 * time.Millisecond,
+		FleetRounds: 2, Fleets: []int{2, 8, 64, 256}, FleetWarm: 200 * time.Millisecond, FleetRun: 1000 * time.Millisecond,
+		Waiters: []int{64, 256}, WaitingSettle: 8 * time.Second, WaitingRounds: 2, WaitingDuration: 2 * time.Second,
+		FaultRounds: 2, FaultLimit: 40 * time.Second,
+		NetworkRounds: 5,
 	}
 }
 
