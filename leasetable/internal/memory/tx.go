@@ -101,7 +101,8 @@ func (t *Tx) setName(name string, after lockRow) {
 	if s.watch == nil {
 		return
 	}
-	acquired, lease := after.acquired != before.acquired, s.leases[after.lease]
+	// Two can acquire a name at the same instant, in virtual time.
+	acquired, lease := after.acquired != before.acquired || after.lease != before.lease, s.leases[after.lease]
 	risen := after.token > before.token && after.lease != ""
 	s.watch(Change{
 		Name: name, Before: before.token, After: after.token, Lease: after.lease,
