@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqllock/sqllock/internal/wire"
+	"github.com/sqllock/sqllock/internal/netfault"
 )
 
 // network has two Lockers, and two bare connections, that reach the server through a network that takes 25 ms each way.
@@ -20,12 +20,9 @@ func (o Fleet) network(b *testing.B) {
 		var lockers, bare [2]taker
 		for i := range lockers {
 			l, c := o.Far(b, func(server string) string {
-				w, err := wire.New(b.Context(), server, delay)
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.Cleanup(w.Close)
-				return w.Address()
+				n := netfault.New(b, netfault.TCP(server), netfault.Bytes)
+				n.Delay(2 * delay)
+				return n.Address()
 			})
 			lockers[i] = func(ctx context.Context, name string) (func(context.Context) error, error) {
 				return acquire(ctx, l, name)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sqllock/sqllock/bench/internal/fleet"
 	"github.com/sqllock/sqllock/bench/internal/lock"
-	"github.com/sqllock/sqllock/internal/wire"
+	"github.com/sqllock/sqllock/internal/netfault"
 )
 
 // faults is a holder that dies, is stopped, or is cut off from the network, while another process waits: how long until
@@ -21,7 +21,7 @@ func faults(ctx context.Context, r *Run) error {
 	}{
 		{"kill", false, func(p *pairing) error { return p.holder.Signal(syscall.SIGKILL) }},
 		{"stop", false, func(p *pairing) error { return p.holder.Signal(syscall.SIGSTOP) }},
-		{"cut", true, func(p *pairing) error { p.wire.Cut(); return nil }},
+		{"cut", true, func(p *pairing) error { p.network.Cut(); return nil }},
 	} {
 		if err := r.fault(ctx, "fault/"+fault.name, fault.viaCut, fault.inject); err != nil {
 			return err
@@ -34,14 +34,15 @@ func faults(ctx context.Context, r *Run) error {
 type pairing struct {
 	contender
 	holder, waiter *fleet.Process
-	wire           *wire.Wire // between the holder and the server, or nil
+	network        *netfault.Network // between the holder and the server, or nil
+	endNetwork     func()
 }
 
 func (p *pairing) end() {
 	p.holder.End()
 	p.waiter.End()
-	if p.wire != nil {
-		p.wire.Close()
+	if p.network != nil {
+		p.endNetwork()
 	}
 }
 
@@ -106,10 +107,10 @@ func (r *Run) pairing(ctx context.Context, c contender, cut bool) (_ *pairing, e
 	}()
 	address := c.server.Address
 	if cut {
-		if p.wire, err = wire.New(ctx, c.server.Host(), 0); err != nil {
+		if p.network, p.endNetwork, err = c.server.Network(); err != nil {
 			return nil, err
 		}
-		address = c.server.At(p.wire.Address())
+		address = c.server.At(p.network.Address())
 	}
 	name := r.name("fault")
 	if err := errors.Join(p.holder.Open(c.ID(), address, 1), p.holder.Take(name)); err != nil {

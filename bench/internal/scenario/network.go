@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock/bench/internal/lock"
-	"github.com/sqllock/sqllock/internal/wire"
 )
 
 // network is two clients at the other end of a slow network: how many round trips everything takes. The kinds take part at
@@ -24,15 +23,16 @@ func network(ctx context.Context, r *Run) error {
 func roundTrips(d time.Duration) float64 { return d.Seconds() / (2 * Delay).Seconds() }
 
 func (r *Run) slow(ctx context.Context, c contender) (err error) {
-	w, err := wire.New(ctx, c.server.Host(), Delay)
+	far, end, err := c.server.Network()
 	if err != nil {
 		return err
 	}
-	defer w.Close()
+	defer end()
+	far.Delay(2 * Delay)
 	name := r.name("network")
 	var clients [2]lock.Client
 	for i := range clients {
-		if clients[i], err = c.Open(ctx, c.server.At(w.Address())); err != nil {
+		if clients[i], err = c.Open(ctx, c.server.At(far.Address())); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, clients[i].Close()) }()

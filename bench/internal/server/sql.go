@@ -4,12 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"log"
 	"net"
 	"net/url"
 	"os/exec"
-	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -40,21 +37,13 @@ func settings(e lock.Engine) (sqltest.Engine, []sqltest.Option) {
 // startSQL starts a SQL server from where the environment says (see package sqltest), with the tables of leases.
 func startSQL(ctx context.Context, e lock.Engine) (*Server, error) {
 	engine, options := settings(e)
-	k := &keeper{}
 	var db *sqltest.Database
-	done := make(chan struct{})
-	go func() { // Fatalf ends a goroutine
-		defer close(done)
-		db = sqltest.Start(k, engine, options...).Database(k)
-	}()
-	<-done
-	if db == nil {
-		k.end()
-		return nil, fmt.Errorf("%s: %s", e, k.why)
+	k, err := keep(func(k *keeper) { db = sqltest.Start(k, engine, options...).Database(k) })
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e, err)
 	}
 	s := &Server{Engine: e, Version: strings.Replace(db.Server, " from ", ", ", 1), Address: db.DSN, end: k.end}
-	err := s.prepare(ctx, db)
-	if err != nil {
+	if err := s.prepare(ctx, db); err != nil {
 		k.end()
 		return nil, fmt.Errorf("%s: %w", e, err)
 	}
@@ -148,40 +137,3 @@ func containerOrListener(ctx context.Context, host string) int {
 	}
 	return listener(n)
 }
-
-// keeper is the sqltest.TB of a server.
-type keeper struct {
-	cleanups []func()
-	why      string // there is no server
-}
-
-func (k *keeper) end() {
-	for _, cleanup := range slices.Backward(k.cleanups) {
-		cleanup()
-	}
-	k.cleanups = nil
-}
-
-// Helper and the methods below implement sqltest.TB.
-func (k *keeper) Helper() {}
-
-// Name returns a name for the databases.
-func (k *keeper) Name() string { return "bench" }
-
-// Failed returns false: no test runs here.
-func (k *keeper) Failed() bool { return false }
-
-// Cleanup registers f to be called at the end.
-func (k *keeper) Cleanup(f func()) { k.cleanups = append(k.cleanups, f) }
-
-// Logf logs what a user has to know.
-func (k *keeper) Logf(format string, args ...any) { log.Printf(format, args...) }
-
-// Fatalf keeps why there is no server, and ends the calling goroutine.
-func (k *keeper) Fatalf(format string, args ...any) {
-	k.why = fmt.Sprintf(format, args...)
-	runtime.Goexit()
-}
-
-// Skipf does the same as Fatalf.
-func (k *keeper) Skipf(format string, args ...any) { k.Fatalf(format, args...) }
