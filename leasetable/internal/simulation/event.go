@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/sqllock/sqllock/internal/seeds"
 )
 
 func (e event) String() string {
@@ -25,21 +27,19 @@ func (e event) String() string {
 
 // happen has an event happen at its time.
 func (w *world) happen(e event) {
-	if !w.sleep(w.ctx, e.at) {
+	if !seeds.Sleep(w.ctx, e.at) {
 		return
 	}
 	p := w.processes[e.process]
 	w.log(nil, func() string { return "EVENT " + e.String() })
 	switch e.kind {
 	case stop:
-		p.stop(e.d)
+		p.Stop(w.ctx, e.d)
 	case kill:
-		p.kill()
+		p.Kill()
 	case cutOff:
-		p.mu.Lock()
-		p.cut = time.Now().Add(e.d)
-		p.mu.Unlock()
-		w.sleep(w.ctx, e.d)
+		p.CutOff(e.d)
+		seeds.Sleep(w.ctx, e.d)
 	case restart:
 		w.restart(e.d, w.server.Restart)
 	case crash:
@@ -75,7 +75,7 @@ func (w *world) restart(away time.Duration, how func()) {
 	for _, p := range w.processes {
 		p.store.Reconnect()
 	}
-	w.sleep(w.ctx, away)
+	seeds.Sleep(w.ctx, away)
 	w.down.Store(false)
 }
 
@@ -85,7 +85,7 @@ func (w *world) keepLocked(name string, d time.Duration) {
 	defer cancel()
 	tx := w.server.Begin()
 	if tx.Lock(ctx, name) == nil {
-		w.sleep(w.ctx, d)
+		seeds.Sleep(w.ctx, d)
 	}
 	_ = tx.Rollback(ctx) // nothing was written
 }

@@ -25,7 +25,7 @@ type held struct {
 }
 
 // live reports whether the user believes that it has the lock.
-func (h *held) live() bool { return h.Context().Err() == nil && !h.process.isKilled() }
+func (h *held) live() bool { return h.Context().Err() == nil && !h.process.IsKilled() }
 
 func (h *held) String() string {
 	return fmt.Sprintf("token %d of %s%s of process %d", h.Token(), holdNames[h.how], h.name, h.process.number)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/seeds"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/memory"
@@ -14,75 +15,13 @@ import (
 // process is a simulated process: a Locker, and the way from it to the server.
 type process struct {
 	*world
+	*seeds.Life
 	number int
-	ctx    context.Context //nolint:containedctx // ends with the process
-	end    func()
 	store  *memory.Store
 
-	mu      sync.Mutex
-	locker  *leasetable.Locker // guarded by mu
-	calls   map[callID]int     // guarded by mu: how many there were of each kind and subject
-	resumed chan struct{}      // guarded by mu: nil unless the process is stopped; closed when it goes on
-	cut     time.Time          // guarded by mu: nothing arrives until then
-	killed  chan struct{}      // closed when the process is killed
-}
-
-// live begins the life of the process, which ends with ctx.
-func (p *process) live(ctx context.Context) { p.ctx, p.end = context.WithCancel(ctx) }
-
-// pause waits while the process is stopped. It reports false if the process was killed.
-func (p *process) pause() bool {
-	for {
-		p.mu.Lock()
-		resumed := p.resumed
-		p.mu.Unlock()
-		if resumed == nil {
-			return !p.isKilled()
-		}
-		select {
-		case <-resumed:
-		case <-p.killed:
-		}
-		if p.isKilled() {
-			return false
-		}
-	}
-}
-
-func (p *process) isKilled() bool {
-	select {
-	case <-p.killed:
-		return true
-	default:
-		return false
-	}
-}
-
-// stop stops the process for some time.
-func (p *process) stop(d time.Duration) {
-	p.mu.Lock()
-	if p.resumed != nil || p.isKilled() {
-		p.mu.Unlock()
-		return
-	}
-	resumed := make(chan struct{})
-	p.resumed = resumed
-	p.mu.Unlock()
-	p.sleep(p.world.ctx, d)
-	p.mu.Lock()
-	p.resumed = nil
-	p.mu.Unlock()
-	close(resumed)
-}
-
-// kill ends the process at once.
-func (p *process) kill() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.isKilled() {
-		close(p.killed)
-		p.end()
-	}
+	mu     sync.Mutex
+	locker *leasetable.Locker // guarded by mu
+	calls  map[callID]int     // guarded by mu: how many there were of each kind and subject
 }
 
 // current is the Locker of the process, which can be closed and opened again.
@@ -103,7 +42,7 @@ func (p *process) turn(step, about string) turn {
 	if p.callCount.Add(1) == mostCalls {
 		p.fail("livelock", "there were %d calls of stores", mostCalls)
 		for _, other := range p.processes {
-			go other.kill()
+			go other.Kill()
 		}
 	}
 	t := p.plan.turnOf(id)
@@ -116,23 +55,16 @@ func (p *process) turn(step, about string) turn {
 	return t
 }
 
-// unreachable reports whether the process is cut off from the server.
-func (p *process) unreachable() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return time.Now().Before(p.cut)
-}
-
 // call makes one call of the store, with its fault. f is called at the moment when the server carries it out.
 func call[T any](ctx context.Context, p *process, step, about string, f func(context.Context) (T, error)) (T, error) {
 	var nothing T
-	if !p.pause() {
+	if !p.Pause() {
 		return nothing, errKilled
 	}
 	t := p.turn(step, about)
 	epoch := p.epoch.Load()
 	v, err := attempt(ctx, p, t, epoch, f)
-	if !p.pause() {
+	if !p.Pause() {
 		return nothing, errKilled
 	}
 	if err == nil && p.epoch.Load() != epoch { // the server restarted while the answer was under way
@@ -141,7 +73,7 @@ func call[T any](ctx context.Context, p *process, step, about string, f func(con
 	if err != nil && !dberr.OutcomeKnown(err) && (step == "renew" || step == "end lease") {
 		p.store.Reconnect()
 	}
-	if p.traced {
+	if p.schedule.Traced {
 		p.logAnswer(t, p.show(v), err)
 	}
 	return v, err
@@ -163,20 +95,20 @@ func (p *process) logAnswer(t turn, answer string, err error) {
 func attempt[T any](ctx context.Context, p *process, t turn, epoch int64, f func(context.Context) (T, error)) (v T, err error) {
 	switch t.fault {
 	case lost:
-		p.sleep(ctx, t.there)
+		seeds.Sleep(ctx, t.there)
 		return v, errBroken
 	case refused:
-		p.sleep(ctx, t.there)
+		seeds.Sleep(ctx, t.there)
 		return v, errRefused
 	case silent:
 		return v, hang(ctx, p)
 	case detached, slow:
 		return detach(ctx, p, t, epoch, f)
 	}
-	if !p.sleep(ctx, t.there) {
+	if !seeds.Sleep(ctx, t.there) {
 		return v, ended(ctx)
 	}
-	if p.unreachable() {
+	if p.Unreachable() > 0 {
 		return v, hang(ctx, p)
 	}
 	v, err = execute(ctx, p, t, epoch, f)
@@ -191,10 +123,10 @@ func attempt[T any](ctx context.Context, p *process, t turn, epoch int64, f func
 	case late:
 		t.back += t.delay
 	}
-	if !p.sleep(ctx, t.back) {
+	if !seeds.Sleep(ctx, t.back) {
 		return v, ended(ctx)
 	}
-	if p.unreachable() {
+	if p.Unreachable() > 0 {
 		return v, hang(ctx, p)
 	}
 	return v, nil
@@ -219,7 +151,7 @@ func execute[T any](ctx context.Context, p *process, t turn, epoch int64, f func
 	p.running.Go(func() {
 		waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		defer cancel()
-		stop := context.AfterFunc(ctx, func() { p.sleep(waiting, t.linger); cancel() })
+		stop := context.AfterFunc(ctx, func() { seeds.Sleep(waiting, t.linger); cancel() })
 		defer stop()
 		v, err := f(waiting)
 		answers <- answer{v, err}
@@ -240,7 +172,7 @@ func detach[T any](ctx context.Context, p *process, t turn, epoch int64, f func(
 	}
 	answers := make(chan answer, 1)
 	p.running.Go(func() {
-		p.sleep(p.world.ctx, t.there+t.delay)
+		seeds.Sleep(p.ctx, t.there+t.delay)
 		if p.down.Load() || p.epoch.Load() != epoch {
 			answers <- answer{err: errBroken}
 			return
@@ -254,7 +186,7 @@ func detach[T any](ctx context.Context, p *process, t turn, epoch int64, f func(
 		answers <- answer{v, err}
 	})
 	if t.fault == detached {
-		p.sleep(ctx, t.there)
+		seeds.Sleep(ctx, t.there)
 		return v, errBroken
 	}
 	select {
@@ -270,7 +202,7 @@ func hang(ctx context.Context, p *process) error {
 	select {
 	case <-ctx.Done():
 		return ended(ctx)
-	case <-p.killed:
+	case <-p.Killed:
 		return errKilled
 	case <-time.After(hangTime):
 		return errBroken

@@ -36,7 +36,7 @@ func Run(t *testing.T, plan *Plan, opener Opener, traced bool) (r seeds.Result) 
 		}
 		w.bag.Lock()
 		defer w.bag.Unlock()
-		r = seeds.Result{Broken: w.broken, Ops: int(w.ops.Load()), Schedule: w.lines, Hit: w.hit}
+		r = seeds.Result{Broken: w.broken, Ops: int(w.ops.Load()), Schedule: w.schedule.Lines(), Hit: w.hit}
 	}()
 	synctest.Test(t, func(*testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -86,7 +86,7 @@ func (w *world) run() {
 
 // look compares what users believe with what the server has, again and again.
 func (w *world) look(ctx context.Context) {
-	for w.sleep(ctx, w.plan.TTL/4) {
+	for seeds.Sleep(ctx, w.plan.TTL/4) {
 		for _, h := range w.every() {
 			w.check(h, w.server)
 		}
@@ -102,7 +102,7 @@ func (w *world) settle() {
 	rest := w.longest + settling
 	w.mu.Unlock()
 	giveUp := w.keepLeases()
-	w.sleep(w.ctx, rest)
+	seeds.Sleep(w.ctx, rest)
 	plain := w.server.Store()
 	for _, name := range names {
 		state, err := plain.Read(w.ctx, name)
@@ -119,7 +119,7 @@ func (w *world) settle() {
 		all.Go(func() { w.mustBeUsable(p) })
 	}
 	all.Wait()
-	w.sleep(w.ctx, w.plan.TTL+time.Second)
+	seeds.Sleep(w.ctx, w.plan.TTL+time.Second)
 	if rows, live := w.server.Leases(); live > 0 {
 		w.fail("I15", "after Close %d of %d leases live", live, rows)
 	}
@@ -143,7 +143,7 @@ func (w *world) keepLeases() (giveUp func()) {
 		defer cancel()
 		if lock, err := p.current().TryAcquire(ctx, fmt.Sprint("kept", p.number)); err == nil {
 			locks = append(locks, lock)
-		} else if !p.isKilled() {
+		} else if !p.IsKilled() {
 			w.fail("waiting", "process %d cannot acquire a new name: %v", p.number, err)
 		}
 	}
@@ -157,7 +157,7 @@ func (w *world) keepLeases() (giveUp func()) {
 // mustBeUsable checks that a Locker has kept no place in a queue, and closes it.
 func (w *world) mustBeUsable(p *process) {
 	l := p.current()
-	if !p.isKilled() {
+	if !p.IsKilled() {
 		for _, name := range names {
 			ctx, cancel := context.WithTimeout(w.ctx, patience)
 			lock, err := l.Acquire(ctx, name)
@@ -170,7 +170,7 @@ func (w *world) mustBeUsable(p *process) {
 			}
 		}
 	}
-	if err := l.Close(); err != nil && !p.isKilled() {
+	if err := l.Close(); err != nil && !p.IsKilled() {
 		w.fail("I15", "Close: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/seeds"
 	"github.com/sqllock/sqllock/leasetable"
 )
 
@@ -18,7 +19,7 @@ const (
 // run does what a user does, one op after the other.
 func (u user) run(p *process) {
 	for _, o := range u.ops {
-		if !p.sleep(p.ctx, o.pause) || !p.pause() {
+		if !seeds.Sleep(p.Alive, o.pause) || !p.Pause() {
 			return
 		}
 		u.do(p, o)
@@ -68,9 +69,9 @@ func (o op) options() (opts []sqllock.Option) {
 
 // acquire returns the locks that the user got.
 func (u user) acquire(p *process, o op) (got []*held) {
-	ctx, cancel := p.ctx, func() {}
+	ctx, cancel := p.Alive, func() {}
 	if o.wait > 0 {
-		ctx, cancel = context.WithTimeout(p.ctx, o.wait)
+		ctx, cancel = context.WithTimeout(p.Alive, o.wait)
 	}
 	defer cancel()
 	l := p.current()
@@ -103,7 +104,7 @@ func (u user) acquire(p *process, o op) (got []*held) {
 	default:
 		one, err = l.Acquire(ctx, o.name, o.options()...)
 	}
-	if !p.pause() {
+	if !p.Pause() {
 		return nil
 	}
 	p.log(p, func() string { return fmt.Sprintf("%s %s%s: %v", opNames[o.kind], holdNames[o.how], o.name, said(err)) })
@@ -145,22 +146,22 @@ func (u user) has(p *process, h *held, floor int64) {
 
 // use does what the user does with a lock, and gives it up.
 func (u user) use(p *process, o op, h *held) {
-	p.sleep(p.ctx, o.hold)
+	seeds.Sleep(p.Alive, o.hold)
 	for _, a := range o.acts {
-		if !p.pause() {
+		if !p.Pause() {
 			return
 		}
 		u.act(p, a, h, o)
-		p.sleep(p.ctx, o.hold)
+		seeds.Sleep(p.Alive, o.hold)
 	}
-	if !p.pause() {
+	if !p.Pause() {
 		return
 	}
 	p.ops.Add(1)
 	at := time.Now()
 	wasLive := p.giveUp(h)
 	if o.export > 0 && h.how == whole {
-		ctx, cancel := context.WithTimeout(p.ctx, actTime)
+		ctx, cancel := context.WithTimeout(p.Alive, actTime)
 		defer cancel()
 		text, err := h.Export(ctx, o.export)
 		p.log(p, func() string { return fmt.Sprintf("exports %v: %v", h, said(err)) })
@@ -176,8 +177,8 @@ func (u user) use(p *process, o op, h *held) {
 
 func (u user) release(p *process, h *held, at time.Time, wasLive bool) {
 	p.log(p, func() string { return fmt.Sprintf("releases %v …", h) })
-	err := h.Release(p.ctx)
-	if !p.pause() {
+	err := h.Release(p.Alive)
+	if !p.Pause() {
 		return
 	}
 	p.log(p, func() string { return fmt.Sprintf("released %v: %v", h, said(err)) })
@@ -186,7 +187,7 @@ func (u user) release(p *process, h *held, at time.Time, wasLive bool) {
 
 // act does one thing with a lock.
 func (u user) act(p *process, a act, h *held, o op) {
-	ctx, cancel := context.WithTimeout(p.ctx, actTime)
+	ctx, cancel := context.WithTimeout(p.Alive, actTime)
 	defer cancel()
 	p.ops.Add(1)
 	var err error
@@ -207,7 +208,7 @@ func (u user) act(p *process, a act, h *held, o op) {
 	case attach:
 		err = h.SetMetadata(ctx, "note")
 	}
-	if !p.pause() {
+	if !p.Pause() {
 		return
 	}
 	p.log(p, func() string { return fmt.Sprintf("%s, %v: %v", actNames[a], h, said(err)) })
@@ -221,15 +222,15 @@ func (u user) guard(ctx context.Context, p *process, h *held, o op) error {
 	if err := h.Guard(ctx, leasetable.PgxTx(tx)); err != nil {
 		return err
 	}
-	p.sleep(ctx, o.hold/4)
-	if !p.pause() {
+	seeds.Sleep(ctx, o.hold/4)
+	if !p.Pause() {
 		return errKilled
 	}
 	if err := tx.Write(ctx, h.name, h.Token()); err != nil {
 		return err
 	}
-	p.sleep(ctx, o.hold/4)
-	if !p.pause() {
+	seeds.Sleep(ctx, o.hold/4)
+	if !p.Pause() {
 		return errKilled
 	}
 	return tx.Commit()
@@ -243,19 +244,19 @@ func (u user) campaign(p *process, o op) {
 		p.fail("elector", "%v", err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(p.ctx, o.wait+p.plan.TTL)
+	ctx, cancel := context.WithTimeout(p.Alive, o.wait+p.plan.TTL)
 	defer cancel()
 	p.ops.Add(1)
 	began, floor := time.Now(), p.highest(o.name)
 	err = e.Run(ctx, func(ctx context.Context, le *leasetable.Lease) error {
 		h := &held{Lease: le, process: p, name: le.Name(), began: began}
-		if !p.pause() {
+		if !p.Pause() {
 			return errKilled
 		}
 		u.has(p, h, floor)
-		p.sleep(ctx, o.hold)
+		seeds.Sleep(ctx, o.hold)
 		for _, a := range o.acts {
-			if ctx.Err() == nil && p.pause() {
+			if ctx.Err() == nil && p.Pause() {
 				u.act(p, a, h, o)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/seeds"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/leasetable/internal/memory"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
@@ -22,6 +23,7 @@ type world struct {
 	server    *memory.Server
 	processes []*process
 	ctx       context.Context //nolint:containedctx // ends with the history
+	schedule  *seeds.Schedule
 	*monitor
 
 	epoch     atomic.Int64 // counts restarts of the server
@@ -36,39 +38,17 @@ type world struct {
 	leases  map[string]string   // guarded by bag: names of leases for people
 	opened  map[int]int         // guarded by bag: how many leases a process has opened
 	hit     map[string]bool     // guarded by bag: the calls that had faults
-
-	traced bool
-	lines  []string // guarded by bag
-}
-
-// sleep waits in virtual time, and reports whether ctx lives.
-func (w *world) sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // log adds a line to the schedule.
 func (w *world) log(p *process, text func() string) {
-	if !w.traced || w.found.Load() { // what follows explains nothing
-		return
+	switch {
+	case w.found.Load(): // what follows explains nothing
+	case p == nil:
+		w.schedule.Add(0, text)
+	default:
+		w.schedule.Add(p.number, text)
 	}
-	line := text()
-	who := "         "
-	if p != nil {
-		who = fmt.Sprintf("process %d", p.number)
-	}
-	w.bag.Lock()
-	defer w.bag.Unlock()
-	w.lines = append(w.lines, fmt.Sprintf("%12.6f  %s  %s", time.Since(w.monitor.began).Seconds(), who, line))
 }
 
 // met notes that a call had its fault.
@@ -119,7 +99,7 @@ func (w *world) open(p *process) *leasetable.Locker {
 func newWorld(ctx context.Context, plan *Plan, opener Opener, traced bool) *world {
 	w := &world{
 		ctx:  ctx,
-		plan: plan, opener: opener, server: memory.NewServer(plan.Kind), traced: traced,
+		plan: plan, opener: opener, server: memory.NewServer(plan.Kind), schedule: seeds.NewSchedule(traced),
 		tickets: make(map[string][]string), leases: make(map[string]string), opened: make(map[int]int), hit: make(map[string]bool),
 	}
 	w.monitor = &monitor{
@@ -128,8 +108,7 @@ func newWorld(ctx context.Context, plan *Plan, opener Opener, traced bool) *worl
 	}
 	w.server.Watch(w.changed)
 	for i := range plan.Processes {
-		p := &process{world: w, number: i + 1, store: w.server.Store(), calls: make(map[callID]int), killed: make(chan struct{})}
-		p.live(ctx)
+		p := &process{world: w, Life: seeds.NewLife(ctx), number: i + 1, store: w.server.Store(), calls: make(map[callID]int)}
 		p.locker = w.open(p)
 		w.processes = append(w.processes, p)
 	}

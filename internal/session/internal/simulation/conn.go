@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/seeds"
 	"github.com/sqllock/sqllock/internal/session"
 	"github.com/sqllock/sqllock/internal/session/internal/memory"
 )
@@ -38,7 +39,7 @@ type conn struct {
 // connect opens a connection.
 func (p *process) connect(ctx context.Context, l *session.Locker[string]) (session.Conn[string], error) {
 	c, err := p.dial(ctx, l)
-	if p.traced {
+	if p.schedule.Traced {
 		name := ""
 		if c != nil {
 			name = c.name
@@ -55,7 +56,7 @@ func (p *process) connect(ctx context.Context, l *session.Locker[string]) (sessi
 }
 
 func (p *process) dial(ctx context.Context, l *session.Locker[string]) (*conn, error) {
-	if !p.pause() {
+	if !p.Pause() {
 		return nil, errKilled
 	}
 	t := p.turn(p, "connect", "")
@@ -70,11 +71,11 @@ func (p *process) dial(ctx context.Context, l *session.Locker[string]) (*conn, e
 	case slow, late, stallBefore, stallAfter:
 		took += t.delay
 	}
-	took = max(took, p.unreachable()+t.there, p.server.Frozen()+t.there)
-	if !p.sleep(ctx, took) {
+	took = max(took, p.Unreachable()+t.there, p.server.Frozen()+t.there)
+	if !seeds.Sleep(ctx, took) {
 		return nil, &session.UnavailableError{Err: ctx.Err()}
 	}
-	if !p.pause() {
+	if !p.Pause() {
 		return nil, errKilled
 	}
 	if err := p.isAway(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/seeds"
 	"github.com/sqllock/sqllock/internal/session/internal/memory"
 )
 
@@ -22,7 +23,7 @@ func (e event) String() string {
 
 // happen has an event happen at its time.
 func (w *world) happen(e event) {
-	if !w.sleep(w.ctx, e.at) {
+	if !seeds.Sleep(w.ctx, e.at) {
 		return
 	}
 	w.log(nil, func() string { return "EVENT " + e.String() })
@@ -30,28 +31,28 @@ func (w *world) happen(e event) {
 	switch e.kind {
 	case stop:
 		w.trouble(p.number)
-		p.stop(e.d)
+		p.Stop(w.ctx, e.d)
 	case kill, vanish:
 		w.replace(e.process, e.kind == vanish)
 	case cutOff:
 		w.trouble(p.number)
-		p.cutOff(e.d)
-		w.sleep(w.ctx, e.d)
+		p.CutOff(e.d)
+		seeds.Sleep(w.ctx, e.d)
 	case halfOpen, breakOff:
 		w.loseHolder(e)
 	case restart:
 		w.setAway(restart, 1)
 		w.server.Restart()
-		w.sleep(w.ctx, e.d)
+		seeds.Sleep(w.ctx, e.d)
 		w.setAway(restart, -1)
 	case freeze:
 		w.troubleAll()
 		w.server.Freeze(e.d)
-		w.sleep(w.ctx, e.d)
+		seeds.Sleep(w.ctx, e.d)
 	case full, standby:
 		w.troubleAll()
 		w.setAway(e.kind, 1)
-		w.sleep(w.ctx, e.d)
+		seeds.Sleep(w.ctx, e.d)
 		w.setAway(e.kind, -1)
 	}
 }
@@ -70,7 +71,7 @@ func (w *world) replace(n int, vanishes bool) {
 	p := w.now[n]
 	w.now[n] = next
 	w.bag.Unlock()
-	p.kill()
+	p.Kill()
 	for _, c := range p.connections() {
 		if vanishes {
 			c.off.Store(true)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/seeds"
 	"github.com/sqllock/sqllock/internal/session"
 	"github.com/sqllock/sqllock/internal/session/internal/memory"
 )
@@ -28,13 +29,13 @@ type answer struct {
 // send sends a statement, which f carries out at the moment when it arrives.
 func (c *conn) send(step, about string, f func(*memory.Session, turn) answer) *exchange {
 	p := c.p
-	p.pause()
+	p.Pause()
 	if c.missing {
 		p.fail("I42", "a statement was sent on %s, on which an answer is missing: %s %s", c.name, step, about)
 	}
 	t := p.turn(p, step, about)
 	if t.fault == stallBefore {
-		p.sleep(p.ctx, t.delay)
+		seeds.Sleep(p.Alive, t.delay)
 	}
 	x := &exchange{turn: t, answers: make(chan answer, 1)}
 	c.missing = true
@@ -45,7 +46,7 @@ func (c *conn) send(step, about string, f func(*memory.Session, turn) answer) *e
 	c.mu.Lock()
 	c.arrives = time.Now().Add(there)
 	c.mu.Unlock()
-	if p.isKilled() {
+	if p.IsKilled() {
 		return x
 	}
 	p.running.Go(func() {
@@ -69,7 +70,7 @@ func (c *conn) carry(t turn, there time.Duration, f func(*memory.Session, turn) 
 		return answer{err: errBroken}, true
 	}
 	for frozen := c.p.server.Frozen(); frozen > 0; frozen = c.p.server.Frozen() {
-		c.p.sleep(c.p.world.ctx, frozen+t.there)
+		seeds.Sleep(c.p.ctx, frozen+t.there)
 	}
 	if !c.s.Begin() {
 		return answer{err: errBroken}, c.travel(t.back)
@@ -99,9 +100,9 @@ func (c *conn) carry(t turn, there time.Duration, f func(*memory.Session, turn) 
 // travel is the way of a message, and reports whether it arrives. What is sent to or from a process that is cut off
 // arrives when it is not any more.
 func (c *conn) travel(d time.Duration) bool {
-	c.p.sleep(c.p.world.ctx, d)
-	for away := c.p.unreachable(); away > 0; away = c.p.unreachable() {
-		c.p.sleep(c.p.world.ctx, away+d)
+	seeds.Sleep(c.p.ctx, d)
+	for away := c.p.Unreachable(); away > 0; away = c.p.Unreachable() {
+		seeds.Sleep(c.p.ctx, away+d)
 	}
 	return !c.off.Load()
 }
@@ -118,16 +119,14 @@ func (c *conn) await(x *exchange, ended <-chan struct{}, timer <-chan time.Time,
 		err = late
 	case <-c.cut:
 		err = errBroken
-	case <-p.killed:
+	case <-p.Killed:
 		err = errKilled
 	}
 	if x.turn.fault == stallAfter {
-		p.sleep(p.ctx, x.turn.delay)
+		seeds.Sleep(p.Alive, x.turn.delay)
 	}
-	p.mu.Lock()
-	stopped := p.resumed != nil
-	p.mu.Unlock()
-	if !p.pause() {
+	stopped := p.IsStopped()
+	if !p.Pause() {
 		return a, errKilled
 	}
 	if err == late && stopped { //nolint:errorlint // it is this one
@@ -175,8 +174,8 @@ func (c *conn) Watch(ctx context.Context) error {
 	case <-over:
 	}
 	// The server's goodbye is under way.
-	for away := max(c.p.unreachable(), time.Microsecond); away > 0; away = c.p.unreachable() {
-		if !c.p.sleep(ctx, away) {
+	for away := max(c.p.Unreachable(), time.Microsecond); away > 0; away = c.p.Unreachable() {
+		if !seeds.Sleep(ctx, away) {
 			return nil
 		}
 	}
@@ -184,7 +183,7 @@ func (c *conn) Watch(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	if !c.p.pause() {
+	if !c.p.Pause() {
 		return errKilled
 	}
 	if c.p.plan.Kind.blink && time.Since(c.doubted) >= time.Second {
@@ -218,8 +217,8 @@ func (c *conn) Close() {
 			c.hangUp(t.notice)
 		}
 	})
-	if c.missing && p.unreachable() > 0 {
-		p.sleep(p.ctx, closeTime)
+	if c.missing && p.Unreachable() > 0 {
+		seeds.Sleep(p.Alive, closeTime)
 	}
 }
 

@@ -24,7 +24,7 @@ type held struct {
 }
 
 // live reports whether the user believes that it has the lock.
-func (h *held) live() bool { return h.Context().Err() == nil && !h.process.isKilled() }
+func (h *held) live() bool { return h.Context().Err() == nil && !h.process.IsKilled() }
 
 func (h *held) String() string {
 	return fmt.Sprintf("%s of process %d", nameOf(h.name, h.shared), h.process.number)

@@ -15,7 +15,7 @@ func (m *monitor) ending(h *held) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch cause := context.Cause(h.Context()); {
-	case h.process.isKilled():
+	case h.process.IsKilled():
 	case errors.Is(cause, sqllock.ErrReleased):
 		if !h.over {
 			m.report("I48", "%v ended as released, and its user has not released it", h)

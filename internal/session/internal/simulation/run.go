@@ -35,7 +35,7 @@ func Run(t *testing.T, plan *Plan, traced bool) (r seeds.Result) {
 		}
 		w.bag.Lock()
 		defer w.bag.Unlock()
-		r = seeds.Result{Broken: w.broken, Ops: int(w.ops.Load()), Schedule: w.lines, Hit: w.hit}
+		r = seeds.Result{Broken: w.broken, Ops: int(w.ops.Load()), Schedule: w.schedule.Lines(), Hit: w.hit}
 	}()
 	synctest.Test(t, func(*testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -78,7 +78,7 @@ func (w *world) run() {
 	case <-time.After(patience):
 		w.fail("waiting", "a user waits for ever")
 		for _, p := range w.every(true) {
-			p.kill()
+			p.Kill()
 		}
 		<-done
 	}
@@ -92,7 +92,7 @@ func (w *world) settle() {
 	if !w.plan.prompt() {   // a client may be slow to close a connection, and the server slow to hear of it
 		rest += 5 * w.plan.TTL
 	}
-	w.sleep(w.ctx, rest)
+	seeds.Sleep(w.ctx, rest)
 	w.server.Locked(func() {
 		for _, k := range w.server.Held() {
 			w.fail("I43, I44", "session no. %d of process %d has %s, or waits for it (%t)", k.Session.ID, k.Session.Client, k.Key, k.Waits)
@@ -103,12 +103,12 @@ func (w *world) settle() {
 		all.Go(func() { w.mustBeUsable(p) })
 	}
 	all.Wait()
-	w.sleep(w.ctx, time.Second)
+	seeds.Sleep(w.ctx, time.Second)
 	if n := w.server.Sessions(); n > 0 {
 		w.fail("leak", "%d sessions live after Close", n)
 	}
 	for _, p := range w.every(false) {
-		if n := len(p.connections()); n > 0 && !p.isKilled() {
+		if n := len(p.connections()); n > 0 && !p.IsKilled() {
 			w.fail("leak", "process %d has %d connections open after Close", p.number, n)
 		}
 	}
@@ -117,7 +117,7 @@ func (w *world) settle() {
 // mustBeUsable checks that a Locker can acquire each name, and closes it.
 func (w *world) mustBeUsable(p *process) {
 	l := p.current()
-	if !p.isKilled() {
+	if !p.IsKilled() {
 		for _, name := range names {
 			ctx, cancel := context.WithTimeout(w.ctx, patience)
 			lock, err := l.Acquire(ctx, session.Want[string]{Name: name, Key: name})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/seeds"
 	"github.com/sqllock/sqllock/internal/session"
 )
 
@@ -19,7 +20,7 @@ const actTime = 5 * time.Second
 func (u user) run(w *world) {
 	for _, o := range u.ops {
 		p := w.process(u.process)
-		if !p.sleep(p.ctx, o.pause) || !p.pause() {
+		if !seeds.Sleep(p.Alive, o.pause) || !p.Pause() {
 			continue
 		}
 		p.ops.Add(1)
@@ -56,7 +57,7 @@ func (p *process) closeLocker(l *session.Locker[string]) {
 
 // inspect asks for the holder of a name.
 func (p *process) inspect(name string) {
-	ctx, cancel := context.WithTimeout(p.ctx, actTime)
+	ctx, cancel := context.WithTimeout(p.Alive, actTime)
 	defer cancel()
 	holder, held, err := p.look(ctx, p.current(), name, "inspect")
 	p.log(p, func() string {
@@ -78,7 +79,7 @@ func (p *process) look(ctx context.Context, l *session.Locker[string], name, op 
 
 // terminate ends the session that holds a name.
 func (p *process) terminate(name string) {
-	ctx, cancel := context.WithTimeout(p.ctx, actTime)
+	ctx, cancel := context.WithTimeout(p.Alive, actTime)
 	defer cancel()
 	l := p.current()
 	holder, ended, err := l.Terminate(ctx, name, session.Ender[string]{
@@ -108,15 +109,15 @@ func (p *process) use(o op) {
 	if h == nil {
 		return
 	}
-	p.sleep(p.ctx, o.hold)
-	if !p.pause() {
+	seeds.Sleep(p.Alive, o.hold)
+	if !p.Pause() {
 		return
 	}
 	p.ops.Add(1)
 	wasLive := p.releases(h)
 	p.log(p, func() string { return fmt.Sprintf("releases %v …", h) })
-	err := h.Release(p.ctx)
-	if !p.pause() {
+	err := h.Release(p.Alive)
+	if !p.Pause() {
 		return
 	}
 	p.log(p, func() string { return fmt.Sprintf("released %v: %v", h, said(err)) })
@@ -124,7 +125,7 @@ func (p *process) use(o op) {
 }
 
 func (p *process) acquire(o op) *held {
-	ctx, cancel := o.context(p.ctx)
+	ctx, cancel := o.context(p.Alive)
 	defer cancel()
 	l := p.current()
 	want := session.Want[string]{Name: o.name, Key: o.name, Shared: o.shared}
@@ -139,7 +140,7 @@ func (p *process) acquire(o op) *held {
 	}
 	lock, err := call(stalling{ctx, p}, want)
 	p.waited(p, o.name)
-	if !p.pause() {
+	if !p.Pause() {
 		return nil
 	}
 	p.log(p, func() string { return fmt.Sprintf("%s %s: %v", opNames[o.kind], nameOf(o.name, o.shared), said(err)) })

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/seeds"
 	"github.com/sqllock/sqllock/internal/session"
 	"github.com/sqllock/sqllock/internal/session/internal/memory"
 )
@@ -55,7 +56,7 @@ func (m *monitor) interest(process int, name string) *interest {
 func (w *world) failed(ctx context.Context, p *process, l *session.Locker[string], o op, began time.Time, err error) {
 	var limit *session.LimitError
 	passes := sqllock.IsRetryable(err) && (!errors.As(err, &limit) || limit.OfServer)
-	switch alive := ctx.Err() == nil && !p.isKilled(); {
+	switch alive := ctx.Err() == nil && !p.IsKilled(); {
 	case o.kind == acquire && o.within == 0 && alive && passes && w.isClosing(l):
 		w.fail("closed", "process %d waited for %s until its Locker was closed, and got another error: %v", p.number, o.name, err)
 	case o.kind == acquire && o.within == 0 && alive && passes:
@@ -111,7 +112,7 @@ func (w *world) mustHaveBeenBusy(p *process, name string, began time.Time) {
 
 // look checks again and again what users believe, and what the server has for whom.
 func (w *world) look(ctx context.Context) {
-	for w.sleep(ctx, w.plan.TTL/4) {
+	for seeds.Sleep(ctx, w.plan.TTL/4) {
 		w.server.Locked(func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()

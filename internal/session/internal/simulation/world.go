@@ -2,18 +2,18 @@ package simulation
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
+	"github.com/sqllock/sqllock/internal/seeds"
 	"github.com/sqllock/sqllock/internal/session/internal/memory"
 )
 
 // world is one history.
 type world struct {
-	plan *Plan
-	ctx  context.Context //nolint:containedctx // ends with the history
+	plan     *Plan
+	ctx      context.Context //nolint:containedctx // ends with the history
+	schedule *seeds.Schedule
 	*monitor
 
 	calm      atomic.Bool  // no more faults
@@ -28,14 +28,11 @@ type world struct {
 	hit       map[string]bool           // guarded by bag: the statements that had faults
 	turns     map[callID]int            // guarded by bag: how many there were of each kind and subject
 	conns     map[*memory.Session]*conn // guarded by bag
-	lines     []string                  // guarded by bag
-
-	traced bool
 }
 
 func newWorld(ctx context.Context, plan *Plan, traced bool) *world {
 	w := &world{
-		ctx: ctx, plan: plan, traced: traced,
+		ctx: ctx, plan: plan, schedule: seeds.NewSchedule(traced),
 		away: make(map[eventKind]int), hit: make(map[string]bool), turns: make(map[callID]int), conns: make(map[*memory.Session]*conn),
 	}
 	w.monitor = newMonitor(plan)
@@ -46,42 +43,22 @@ func newWorld(ctx context.Context, plan *Plan, traced bool) *world {
 	return w
 }
 
-// sleep waits in virtual time, and reports whether ctx lives.
-func (w *world) sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // log adds a line to the schedule.
 func (w *world) log(p *process, text func() string) {
-	if !w.traced || w.found.Load() { // what follows explains nothing
-		return
+	switch {
+	case w.found.Load(): // what follows explains nothing
+	case p == nil:
+		w.schedule.Add(0, text)
+	default:
+		w.schedule.Add(p.number, text)
 	}
-	line := text()
-	who := "         "
-	if p != nil {
-		who = fmt.Sprintf("process %d", p.number)
-	}
-	w.bag.Lock()
-	defer w.bag.Unlock()
-	w.lines = append(w.lines, fmt.Sprintf("%12.6f  %s  %s", time.Since(w.began).Seconds(), who, line))
 }
 
 // start starts a process.
 func (w *world) start() *process {
 	w.bag.Lock()
 	defer w.bag.Unlock()
-	p := &process{world: w, number: len(w.processes) + 1, killed: make(chan struct{}), conns: make(map[*conn]struct{})}
-	p.ctx, p.end = context.WithCancel(w.ctx)
+	p := &process{world: w, Life: seeds.NewLife(w.ctx), number: len(w.processes) + 1, conns: make(map[*conn]struct{})}
 	p.locker = p.open()
 	w.processes = append(w.processes, p)
 	return p
@@ -99,7 +76,7 @@ func (w *world) every(living bool) (all []*process) {
 	w.bag.Lock()
 	defer w.bag.Unlock()
 	for _, p := range w.processes {
-		if !living || !p.isKilled() {
+		if !living || !p.IsKilled() {
 			all = append(all, p)
 		}
 	}
@@ -110,7 +87,7 @@ func (w *world) every(living bool) (all []*process) {
 func (w *world) isGone(number int) bool {
 	w.bag.Lock()
 	defer w.bag.Unlock()
-	return w.processes[number-1].isKilled()
+	return w.processes[number-1].IsKilled()
 }
 
 // turn returns what becomes of the next statement.
@@ -124,7 +101,7 @@ func (w *world) turn(p *process, step, about string) turn {
 	if w.callCount.Add(1) == mostCalls {
 		w.fail("livelock", "there were %d statements", mostCalls)
 		for _, other := range w.every(true) {
-			other.kill()
+			other.Kill()
 		}
 	}
 	t := w.plan.turnOf(id)
