@@ -33,6 +33,16 @@ func acquiring(l *leasetable.Locker, name string) <-chan *leasetable.Lease {
 	return got
 }
 
+// releaseNext waits until a waiter has the lock, and releases it.
+func releaseNext(t *testing.T, next <-chan *leasetable.Lease) {
+	t.Helper()
+	lock := <-next
+	if lock == nil {
+		t.Fatal("the waiter failed")
+	}
+	release(t, lock)
+}
+
 // Who acquires a name with its turn keeps the turn until the release, and then the server wakes the next one. I36.
 func TestATurnGoesWithTheName(t *testing.T) {
 	t.Parallel()
@@ -124,11 +134,7 @@ func TestAWaiterThatLeavesGivesItsTurnBack(t *testing.T) {
 		}
 		eventually(t, func() bool { return leasetable.HasTurn(c, "x") })
 		release(t, held)
-		lock := <-next
-		if lock == nil {
-			t.Fatal("the waiter failed")
-		}
-		release(t, lock)
+		releaseNext(t, next)
 	})
 }
 
@@ -176,11 +182,7 @@ func TestWhoHasTheTurnAndDoesNotLookKeepsNobodyOut(t *testing.T) {
 		network.Cut()
 		defer network.Heal()
 		release(t, held)
-		lock := <-next
-		if lock == nil {
-			t.Fatal("the waiter failed")
-		}
-		release(t, lock)
+		releaseNext(t, next)
 	})
 }
 
@@ -194,11 +196,7 @@ func TestANameThatIsFreedByHandIsFound(t *testing.T) {
 		next := acquiring(b, "x")
 		eventually(t, func() bool { return wanted(t, db) })
 		run(t, db, "UPDATE sqllock_lock SET lease_id = NULL WHERE lease_id IS NOT NULL")
-		lock := <-next
-		if lock == nil {
-			t.Fatal("the waiter failed")
-		}
-		release(t, lock)
+		releaseNext(t, next)
 		_ = lease.Release(t.Context()) // it was lost
 	})
 }
