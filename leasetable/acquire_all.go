@@ -3,17 +3,20 @@ package leasetable
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/coalesce"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // TryAcquireAll acquires all names if they are free, or none. The names share statements. sqllock.AcquireAll uses it,
 // and returns one lock that ends as soon as one of the leases does. The leases are in the order of names. No name may
-// occur twice. On any error nothing is held; the error joins the errors of all names.
+// occur twice. On any error nothing is held; the error joins the errors of all names. A lease that ends before the last
+// name is acquired is such an error, which can be retried.
 func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqllock.Option) ([]*Lease, error) {
 	leases := make([]*Lease, len(names))
 	errs := make([]error, len(names))
@@ -30,7 +33,7 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 		})
 	}
 	all.Wait()
-	err := errors.Join(errs...)
+	err := errors.Join(append(errs, endedMeanwhile(leases))...)
 	if err == nil {
 		return leases, nil
 	}
@@ -42,6 +45,18 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 	}
 	all.Wait()
 	return nil, err
+}
+
+// endedMeanwhile returns an error if one of leases, which may be nil, has ended while another name was still waited for,
+// because its row was locked. The names may be free, so the error can be retried.
+func endedMeanwhile(leases []*Lease) error {
+	for _, lease := range leases {
+		if lease != nil && lease.Context().Err() != nil { //nolint:contextcheck // the lease's own
+			err := fmt.Errorf("the lease ended while other names were acquired: %v", context.Cause(lease.Context())) //nolint:errorlint,contextcheck // the caller had no lock that it could lose
+			return &sqllock.OpError{Op: acquiring, Name: lease.Name(), Err: &dberr.Error{Err: err, Transient: true}}
+		}
+	}
+	return nil
 }
 
 // joinGroup runs req together with the other requests of a TryAcquireAll, and reports whether it did. A member that

@@ -25,6 +25,7 @@ type scripted struct {
 	again   func(ctx context.Context, req *store.Request) (store.Result, error)
 	renew   func(ctx context.Context, id []byte) (bool, int64, error)
 	handOff func(ctx context.Context, h store.Held, metadata []byte) (int64, bool, error)
+	over    func(ctx context.Context, req *store.Request, from []byte) (int64, error)
 }
 
 func (s *scripted) Release(ctx context.Context, req *store.Request) (store.Result, error) {
@@ -53,6 +54,13 @@ func (s *scripted) HandOff(ctx context.Context, h store.Held, metadata []byte) (
 		return s.handOff(ctx, h, metadata)
 	}
 	return s.Store.HandOff(ctx, h, metadata)
+}
+
+func (s *scripted) Takeover(ctx context.Context, req *store.Request, from []byte) (int64, error) {
+	if s.over != nil {
+		return s.over(ctx, req, from)
+	}
+	return s.Store.Takeover(ctx, req, from)
 }
 
 // keep opens a Locker in memory.
@@ -156,5 +164,42 @@ func TestALockThatWasFreedByForceDuringItsHandoffIsNotGiven(t *testing.T) {
 			t.Errorf("after token %d a lock with token %d was given", between.Token(), got.Token())
 		}
 		release(t, got)
+	})
+}
+
+// The name a is free, and acquired at once. The name b is taken over late, from a lease that has ended, and meanwhile the
+// lease that a was acquired with ends. Then none of the two is held, and both can be acquired again. I39.
+func TestOfAllNamesNoneIsHeldIfOneEndsBeforeTheLastIsAcquired(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		s := &scripted{Store: server.Store()}
+		l, gone := keep(t, s), &scripted{Store: server.Store()}
+		gone.renew = func(context.Context, []byte) (bool, int64, error) { return false, 0, errCut }
+		lost := take(t, keep(t, gone), "b")
+		pass(2 * time.Second)
+		if lost.Context().Err() == nil {
+			t.Fatal("the lease goes on")
+		}
+		s.over = func(ctx context.Context, req *store.Request, from []byte) (int64, error) {
+			s.over = nil
+			s.renew = func(context.Context, []byte) (bool, int64, error) { return false, 0, nil } // its row is gone
+			pass(time.Second)
+			s.renew = nil
+			return s.Store.Takeover(ctx, req, from)
+		}
+		leases, err := l.TryAcquireAll(t.Context(), []string{"a", "b"})
+		if leases != nil || !sqllock.IsRetryable(err) || errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("%d leases: %v", len(leases), err)
+		}
+		if s.over != nil {
+			t.Error("b was not taken over")
+		}
+		other := keep(t, server.Store())
+		pass(2 * time.Second) // what a lost lease holds ends with it
+		for _, name := range []string{"a", "b"} {
+			release(t, take(t, other, name))
+		}
 	})
 }
