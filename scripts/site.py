@@ -4,6 +4,8 @@ import logging
 import os
 import posixpath
 import re
+import shutil
+from glob import glob
 from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag, urljoin
 
@@ -99,3 +101,18 @@ def on_post_build(config):
             target, anchor = urldefrag(urljoin(url, link))
             if anchor and target in pages and unquote(anchor) not in pages[target].anchors:
                 log.warning("%s links to %s, which has no such heading", url, link)
+    add_scripts(os.path.join(config["site_dir"], "js"), config["site_dir"] + "/index.html")
+
+
+def add_scripts(folder, page):
+    """The theme of Debian's mkdocs lacks scripts that its pages load. Its menu, which a phone needs, needs jQuery: that has another name."""
+    with open(page, encoding="utf-8") as f:
+        loaded = re.findall(r'<script src="js/([^"]+)" defer>', f.read())
+    for script in loaded:
+        path = os.path.join(folder, script)
+        if os.path.exists(path):
+            continue
+        if script.startswith("jquery"):
+            shutil.copyfile(glob(os.path.join(folder, "jquery-*.js"))[0], path)
+        else:
+            open(path, "w").close()
