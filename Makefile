@@ -132,6 +132,10 @@ release: $(GORELEASER) $(SYFT) ## builds and publishes the version whose tag is 
 captures: build ## what sqllock ls, watch and doctor show, in the documents
 	go run ./internal/captures
 
+.PHONY: site
+site: ## the documents as a site, in bin/site; a broken link fails
+	scripts/site
+
 .PHONY: clean
 clean: ## what the other targets made
 	rm -rf bin dist certificates.pem

@@ -45,7 +45,7 @@ func TestTheCommandsOfTheDocumentsWork(t *testing.T) {
 func documentedCommands(t *testing.T) (commands []string) {
 	t.Helper()
 	var text []byte
-	for _, document := range []string{"README.md", "docs/commands.md", "docs/operations.md"} {
+	for _, document := range []string{"README.md", "docs/start.md", "docs/commands.md", "docs/operations.md"} {
 		part, err := os.ReadFile("../../" + document)
 		must(t, err)
 		text = append(text, part...)

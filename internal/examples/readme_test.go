@@ -50,6 +50,22 @@ func TestTheREADMEsGoCodeIsTheCompiledCode(t *testing.T) {
 	}
 }
 
+func TestTheProgramOfTheStartIsTheCompiledOne(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/start.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile("start/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, code, _ := strings.Cut(string(program), "\n") // without the comment on the package
+	if !strings.Contains(string(page), "```go\n"+code+"```") {
+		t.Error("the program of docs/start.md is not that of start/main.go")
+	}
+}
+
 func TestTheREADMEIsShort(t *testing.T) {
 	t.Parallel()
 	const limit = 300
