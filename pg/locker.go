@@ -135,6 +135,7 @@ func newLocker(connect func(context.Context) (*pgx.Conn, error), opts []Option) 
 		opt(l)
 	}
 	timing, err := session.NewTiming(l.ttl, time.Second, l.idle)
+	timing.Waiting = waitTTL
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -20,13 +21,13 @@ import (
 // at the gate loses its place in the queue with each slice, so longer slices have better chances.
 func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited time.Duration) error {
 	var batch pgconn.Batch
-	if c.idle != "" {
-		batch.ExecParams(idleSQL, [][]byte{[]byte(waitIdle)}, nil, nil, nil)
-	}
 	number := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
-	params := [][]byte{number(kindOf(op)), number(op.Key.n), number(sliceOf(waited).Milliseconds()), strconv.AppendBool(nil, c.gated)}
+	params := [][]byte{number(op.Key.n), number(sliceOf(waited).Milliseconds()), strconv.AppendBool(nil, c.gated), nil}
+	if params[3] = []byte(""); c.idle != "" {
+		params[3] = number(waitTTL.Milliseconds())
+	}
 	batch.ExecParams(waitBeginSQL, params, nil, nil, nil)
-	batch.ExecParams(waitSQL, nil, nil, nil, nil)
+	batch.ExecParams(waits[kindOf(op)], nil, nil, nil, nil)
 	batch.ExecParams(waitEndSQL, nil, nil, nil, nil)
 	results, err := c.pc.PgConn().ExecBatch(ctx, &batch).ReadAll()
 	if err != nil {
@@ -36,13 +37,23 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited time.Durati
 	if len(last) != 1 {
 		return fmt.Errorf("%d answers to a wait", len(last))
 	}
-	taken := string(last[0][0]) == "yes"
-	if c.gated = string(last[0][1]) == "true"; taken {
-		err = c.keepIdle(ctx)
-	}
-	op.Done = taken && err == nil
-	return err
+	op.Done, c.gated = string(last[0][0]) == "yes", string(last[0][1]) == "true"
+	return nil
 }
+
+// waits has the statement of wait.sql for each kind of lock.
+var waits = map[int64]string{
+	kindTry:                         waitSQL,
+	kindTry + kindShared:            toShare.Replace(waitSQL),
+	kindTry + kindPair:              toPair.Replace(waitSQL),
+	kindTry + kindShared + kindPair: toPair.Replace(toShare.Replace(waitSQL)),
+}
+
+var (
+	toShare = strings.NewReplacer("_lock(", "_lock_shared(", "_unlock(", "_unlock_shared(")
+	toPair  = strings.NewReplacer("lock(key)", "lock((key >> 32)::int, (key << 32 >> 32)::int)", "lock(gate)", "lock((gate >> 32)::int, (gate << 32 >> 32)::int)",
+		"shared(key)", "shared((key >> 32)::int, (key << 32 >> 32)::int)", "shared(gate)", "shared((gate >> 32)::int, (gate << 32 >> 32)::int)")
+)
 
 // sliceOf returns the length of a slice of a wait that has taken so long already: from 150 ms for a new one to 1.2 s
 // after ten seconds, and up to an eighth more or less, so that waits do not fall into step (I47).
@@ -57,16 +68,14 @@ func (c *conn) Forget(ctx context.Context) error {
 	if _, err := c.pc.PgConn().Exec(ctx, forgetSQL).ReadAll(); err != nil {
 		return err
 	}
-	return c.keepIdle(ctx)
+	return c.Keep(ctx)
 }
 
-// waitIdle is how long the server keeps a waiting session that is silent between two slices: at the gate of a lock it
-// blocks others.
-const waitIdle = "1s"
+// waitTTL is the TTL of a waiting session: between two slices it is in the way of others.
+const waitTTL = time.Second
 
-// keepIdle replaces waitIdle by the session TTL. Until the server has answered, the session cannot be trusted with a
-// lock.
-func (c *conn) keepIdle(ctx context.Context) error {
+// Keep has the server keep the session for the session TTL again.
+func (c *conn) Keep(ctx context.Context) error {
 	if c.idle == "" {
 		return nil
 	}

@@ -88,6 +88,12 @@ type resumer[K comparable] interface {
 	Resume(until time.Time, ops []*Op[K]) error
 }
 
+// keeper is a Conn whose server ends a session sooner than after its TTL if that waits: it is in the way of others.
+type keeper[K comparable] interface {
+	// Keep has the server keep the session for its TTL again. It is called after a Wait that took its key.
+	Keep(ctx context.Context) error
+}
+
 // ErrDoubt says that something came on an idle connection that may be its end. A Ping finds out.
 var ErrDoubt = errors.New("the connection may have ended")
 

@@ -27,6 +27,8 @@ type Locker[K comparable] struct {
 	queue  waitqueue.Queue[K, handoff[K]]
 	outage trouble.Trouble // of the server
 
+	contended contended[K]
+
 	shares map[K]*share[K] // guarded by pool.mu: shares that are held, or the first to be requested
 	queued map[K]*share[K] // guarded by pool.mu: shares that are queued behind a waiter for the exclusive lock
 }

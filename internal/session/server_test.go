@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -19,6 +20,7 @@ const (
 	pings = "ping"
 	runs  = "run"
 	waits = "wait"
+	keeps = "keep"
 
 	holders = "holder"
 )
@@ -35,6 +37,8 @@ type lag struct {
 type server struct {
 	ttl     time.Duration
 	resumes bool // another caller can await a response on its connections, as on those to PostgreSQL
+
+	waitTTL time.Duration // if it ends a session that waits, and sends nothing, sooner
 
 	mu      sync.Mutex
 	away    []error                // guarded by mu: the results of the next attempts to open a session; the last one is reused
@@ -79,6 +83,7 @@ func (s *server) newLockerTold(t *testing.T, hook func(context.Context, sqllock.
 func (s *server) newLockerWith(t *testing.T, limits session.Limits, hook func(context.Context, sqllock.Event)) *session.Locker[string] {
 	t.Helper()
 	timing, err := session.NewTiming(s.ttl, time.Second, time.Hour)
+	timing.Waiting = s.waitTTL
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +109,10 @@ func (s *server) open(context.Context) (session.Conn[string], error) {
 	s.mu.Lock()
 	s.conns = append(s.conns, c)
 	s.mu.Unlock()
-	if s.resumes {
+	switch {
+	case s.waitTTL > 0:
+		return keeping{c}, nil
+	case s.resumes:
 		return &resuming{conn: c}, nil
 	}
 	return c, nil
@@ -181,9 +189,10 @@ func (s *server) holder(key string) *conn {
 type conn struct {
 	*server
 	idle *time.Timer
-	seen chan error // the result of watching it while it is idle
-	over bool       // guarded by server.mu
-	off  bool       // guarded by server.mu: cut off from the server
+	seen chan error    // the result of watching it while it is idle
+	kept time.Duration // guarded by server.mu: its TTL, unless that is the server's
+	over bool          // guarded by server.mu
+	off  bool          // guarded by server.mu: cut off from the server
 
 	cutOnce sync.Once
 	cut     chan struct{} // closed when the connection is cut
@@ -222,7 +231,7 @@ func (c *conn) send(kind string, until time.Time, keys []string, f func()) error
 	c.mu.Lock()
 	over := c.over
 	if !over {
-		c.idle.Reset(c.ttl)
+		c.idle.Reset(cmp.Or(c.kept, c.ttl))
 		f()
 	}
 	c.mu.Unlock()
@@ -328,6 +337,27 @@ func (c *conn) Close() {
 	c.Cut()
 	c.idle.Stop()
 	c.end()
+}
+
+// keeping is a conn that the server keeps for waitTTL only after a Wait, until Keep.
+type keeping struct{ *conn }
+
+// Wait implements session.Conn.
+func (c keeping) Wait(ctx context.Context, op *session.Op[string], waited time.Duration) error {
+	c.keep(c.waitTTL)
+	return c.conn.Wait(ctx, op, waited)
+}
+
+// Keep ends what Wait began.
+func (c keeping) Keep(ctx context.Context) error {
+	until, _ := ctx.Deadline()
+	return c.send(keeps, until, nil, func() { c.kept = 0; c.idle.Reset(c.ttl) })
+}
+
+func (c *conn) keep(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = d
 }
 
 // resuming is a conn whose response another caller can await.

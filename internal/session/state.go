@@ -36,6 +36,7 @@ type state[K comparable] struct {
 	hurry     *time.Timer        // guarded by mu: cuts off the statement under way some time after stop
 	err       error              // guarded by mu; does not change after done is closed
 	trusted   time.Time          // guarded by mu: until when the server is certain to keep the session
+	brief     bool               // guarded by mu: the server keeps it as one that waits
 	deadline  *clock.Timer       // guarded by mu: ends the session at trusted, whatever it is doing
 }
 

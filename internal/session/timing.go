@@ -10,6 +10,7 @@ import (
 type Timing struct {
 	TTL       time.Duration // the server ends a session that was idle for so long
 	Heartbeat time.Duration // a session that was idle for so long is pinged
+	Waiting   time.Duration // the TTL of a session that waits, if its Conn is a keeper
 }
 
 // maxTTL is within the range of every server's setting.
@@ -33,6 +34,9 @@ func (t Timing) margin() time.Duration { return t.TTL / 6 }
 
 // trust returns until when a session may be trusted whose last confirmed statement was sent at the given time (I3).
 func (t Timing) trust(sent time.Time) time.Time { return sent.Add(t.TTL - t.margin()) }
+
+// whileWaiting is the timing of a session that waits, until Keep was answered.
+func (t Timing) whileWaiting() Timing { return Timing{TTL: t.Waiting} }
 
 // errSilent is the cause when the server did not answer in time.
 var errSilent = errors.New("nothing was confirmed by the server within the session TTL")

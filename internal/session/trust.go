@@ -15,6 +15,7 @@ import (
 func (s *session[K]) confirm(free bool, work func(until time.Time) error) error {
 	sent := clock.Now()
 	if free {
+		s.setBrief(false) // what this did not end, the work begins anew
 		s.trust(sent)
 	}
 	until, err := s.limit(sent)
@@ -64,7 +65,60 @@ func (s *session[K]) work(free bool, f func(context.Context) error) error {
 func (s *state[K]) trust(sent time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.trusted = s.Timing.trust(sent)
+	timing := s.Timing
+	if s.brief {
+		timing = s.Timing.whileWaiting()
+	}
+	s.trusted = timing.trust(sent)
+	if s.brief && s.err == nil {
+		s.deadline.Reset(s.trusted) // it may be set to a later time
+	}
+}
+
+// keepSoon is called after a wait that was sent at the given time has taken its key. The server keeps the session as one
+// that waits until Keep. If there is time for that, the session calls it when no other call has come for a moment. So the
+// caller need not wait for the answer: until then the session is trusted briefly (I3).
+func (s *session[K]) keepSoon(ctx context.Context, sent time.Time) error {
+	if clock.Since(sent) > s.Timing.Waiting/2 {
+		return s.keeper.Keep(ctx)
+	}
+	s.setBrief(true)
+	return nil
+}
+
+// keepAndWatch has the server keep the session for its TTL again, if it does not, and watches the connection.
+func (s *session[K]) keepAndWatch() error {
+	if s.isBrief() {
+		if err := s.work(false, s.keepOn); err != nil {
+			return err
+		}
+	}
+	return s.watch()
+}
+
+// keepOn has the server keep the session for its TTL. An error that has nothing to do with the session, as when somebody
+// cancelled the statement, costs no lock.
+func (s *session[K]) keepOn(ctx context.Context) error {
+	err := s.keeper.Keep(ctx)
+	if err != nil && !s.conn.Broken(err) {
+		err = s.keeper.Keep(ctx)
+	}
+	if err == nil {
+		s.setBrief(false)
+	}
+	return err
+}
+
+func (s *state[K]) isBrief() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.brief
+}
+
+func (s *state[K]) setBrief(brief bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.brief = brief
 }
 
 // remaining returns how long the server is certain to keep the session without another answer, and whether it holds a

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/clock"
 	"github.com/sqllock/sqllock/internal/trouble"
 )
 
@@ -24,17 +25,20 @@ type waiter[K comparable] struct {
 	pause trouble.Pause // after the last error
 }
 
-// untilTaken tries for the lock, unless somebody was seen to hold it, and then waits for it. An error that can pass, such
+// untilTaken tries for the lock, unless somebody was just seen to hold it, and then waits for it. An error that can pass, such
 // as a restart of the server, does not end the wait: it begins again, on other sessions. A key that the server may have
 // granted to an old session ends with that session.
 func (w *waiter[K]) untilTaken(ctx context.Context) (got *lock[K], err error) {
 	l := w.l
 	for {
-		if !w.held {
+		if !w.held && !l.contended.lately(w.want.Key) {
 			got, err = l.try(ctx, w.want)
+			if err == nil && got == nil {
+				w.seenHeld()
+				l.contended.note(w.want.Key)
+			}
 		}
 		if err == nil && got == nil {
-			w.seenHeld()
 			w.asked.waits(ctx)
 			got, err = w.wait(ctx)
 		}
@@ -78,7 +82,7 @@ func passing(err error) bool {
 	return sqllock.IsRetryable(err)
 }
 
-// wait waits for a key that somebody was seen to hold. The lock then stays on the session that waited for it.
+// wait waits for a key that somebody holds, as it seems. The lock then stays on the session that waited for it.
 func (w *waiter[K]) wait(ctx context.Context) (got *lock[K], err error) {
 	var s *session[K]
 	for {
@@ -109,7 +113,11 @@ func (w *waiter[K]) slice(ctx context.Context, s *session[K]) (*lock[K], error) 
 	c.undo = s.conn.Forget
 	c.lock = w.l.newLock(ctx, w.want, s, time.Now())
 	c.work = func(ctx context.Context) (err error) {
+		sent := clock.Now()
 		c.refused = s.conn.Wait(ctx, &c.op, waited)
+		if c.refused == nil && c.op.Done && s.keeper != nil {
+			c.refused = s.keepSoon(ctx, sent)
+		}
 		c.lock.since = time.Now()
 		if c.refused == nil || s.conn.Broken(c.refused) {
 			return c.refused

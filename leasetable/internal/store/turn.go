@@ -94,15 +94,15 @@ func (t postgresTurn) Try(ctx context.Context, name string) (bool, error) {
 // Wait implements Turn. The block catches the timeout, so that the server logs no error. The timeout bounds how long a
 // virtual transaction is held: CREATE INDEX CONCURRENTLY waits for every one that is older than itself. The timeout can
 // come just after the grant. So what takes longer than the timeout counts as refused, and each wait begins by giving
-// back what the one before may have been granted.
+// back what the one before may have been granted. The two statements are one transaction, and the texts of blocks are the
+// same each time: pg_stat_statements has an entry for each other text.
 func (t postgresTurn) Wait(ctx context.Context, name string, d time.Duration) (bool, error) {
 	began := time.Now()
-	err := t.Exec(ctx, fmt.Sprintf(`DO $$ BEGIN
-  PERFORM pg_advisory_unlock_all();
-  PERFORM set_config('lock_timeout', '%d', true);
-  PERFORM pg_advisory_lock(%d);
+	err := t.Exec(ctx, fmt.Sprintf(`SELECT pg_advisory_unlock_all(), set_config('sqllock.turn', '%d', false), set_config('lock_timeout', '%d', true);
+DO $$ BEGIN
+  PERFORM pg_advisory_lock(current_setting('sqllock.turn')::bigint);
 EXCEPTION WHEN lock_not_available THEN
-END $$`, max(d.Milliseconds(), 1), t.number(name)))
+END $$`, t.number(name), max(d.Milliseconds(), 1)))
 	return err == nil && time.Since(began) < d, dberr.Classify(err)
 }
 

@@ -36,13 +36,18 @@ type turn struct {
 	wanted    bool        // guarded by the mu of Turns: somebody waits for the name, or has acquired it
 	ours      bool        // guarded by the mu of Turns
 	owed      bool        // guarded by the mu of Turns: the session has the turn, and has to give it back
-	contended bool        // guarded by the mu of Turns: another process had the turn when this one asked for it
+	contended bool        // guarded by the mu of Turns: another process had the turn when this one asked for it, now or just before
+	refused   time.Time   // guarded by the mu of Turns: when another process last had it
 	timer     *time.Timer // guarded by the mu of Turns: gives back the turn of a lock that is held for long, or an unused session
 }
 
 const (
 	slice    = 2 * time.Second // of a wait, on average
 	pingTurn = 4 * time.Second // after which the head shows the server that it lives; see store.OpenTurn
+
+	// contendedTime is for how long a turn that another process had is waited for at once: to try for it first mostly
+	// fails then.
+	contendedTime = time.Second
 )
 
 // NewTurns returns the turns of the Locker with these leases.
@@ -64,7 +69,7 @@ func (ts *Turns) enter(name string) (t *turn, ours bool) {
 		ts.of[name] = t
 	}
 	if !t.wanted {
-		t.wanted, t.contended = true, false
+		t.wanted, t.contended = true, time.Since(t.refused) < contendedTime
 	}
 	if t.timer != nil {
 		t.timer.Stop()
@@ -150,6 +155,9 @@ func (ts *Turns) stand(t *turn, d time.Duration) error {
 		if !ours && err == nil {
 			ts.mu.Lock()
 			t.contended = true
+			if !asked {
+				t.refused = time.Now()
+			}
 			ts.mu.Unlock()
 			ours, err = t.session.Wait(ctx, t.name, d)
 		}

@@ -32,7 +32,7 @@ func (c *gatedConn) Resume(until time.Time, ops []*session.Op[string]) error {
 	return c.answerOps(until, ops, session.ErrLate)
 }
 
-// waitTTL is how long the server keeps a waiting session between two slices.
+// waitTTL is how long the server keeps a waiting session between two slices, and after the last one until Keep.
 const waitTTL = time.Second
 
 // Wait implements session.Conn.
@@ -62,15 +62,18 @@ func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited tim
 		return err
 	}
 	c.gated = a.gated
-	taken := a.done[0]
-	if taken {
-		err = c.ask(ctx, "keep", "", func(s *memory.Session, _ turn) answer {
-			s.SetTTL(c.p.plan.TTL)
-			return answer{}
-		})
-	}
-	op.Done = taken && err == nil
-	return err
+	op.Done = a.done[0]
+	return nil
+}
+
+// Keep sets the TTL that Wait has shortened.
+func (c *gatedConn) Keep(ctx context.Context) error {
+	c.enter("Keep")
+	defer c.leave()
+	return c.ask(ctx, "keep", "", func(s *memory.Session, _ turn) answer {
+		s.SetTTL(c.p.plan.TTL)
+		return answer{}
+	})
 }
 
 // Forget implements session.Conn.

@@ -1,0 +1,126 @@
+package session_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+// brieflyTrusted is 5/6 of the TTL of a session that waits.
+const (
+	waitTTL        = 12 * time.Second
+	brieflyTrusted = 10 * time.Second
+)
+
+// waited returns a lock that another Locker has released after some time, on a server that keeps a session that waits
+// for waitTTL. The answer to the wait came at once.
+func waited(t *testing.T, after time.Duration, keep ...lag) (*server, sqllock.Lock) {
+	t.Helper()
+	s := newServer(ttl)
+	s.waitTTL = waitTTL
+	s.delay(keeps, keep...)
+	before := mustTry(t, s.newLocker(t), "x")
+	time.AfterFunc(after, func() {
+		if err := before.Release(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	lock, err := s.newLocker(t).Acquire(t.Context(), want("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, lock
+}
+
+// I3.
+func TestALockIsGivenBeforeItsSessionIsKeptForLonger(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, lock := waited(t, 100*time.Millisecond, lag{answer: 5 * time.Second})
+		if n := len(s.statements(keeps)); n != 0 {
+			t.Errorf("the caller waited for %d more statements", n)
+		}
+		pass(100 * ttl)
+		if err := context.Cause(lock.Context()); err != nil {
+			t.Error(err)
+		}
+		if n := len(s.statements(keeps)); n != 1 {
+			t.Errorf("the session was kept %d times", n)
+		}
+	})
+}
+
+func TestALockEndsSoonIfItsSessionIsNotKeptForLonger(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, lock := waited(t, 100*time.Millisecond, lag{hangs: true})
+		mustEndAt(t, lock, func() time.Time {
+			all := s.statements(waits)
+			return all[len(all)-1].at.Truncate(time.Second).Add(brieflyTrusted)
+		})
+	})
+}
+
+// The answer to the wait comes when the session that waits has not long to live.
+func TestASessionIsKeptForLongerFirstIfItsWaitTookLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(ttl)
+		s.waitTTL = waitTTL
+		l := s.newLocker(t)
+		before := mustTry(t, s.newLocker(t), "x")
+		time.AfterFunc(time.Millisecond, func() { _ = before.Release(context.Background()) }) // otherwise Acquire fails
+		s.delay(waits, lag{request: time.Second, answer: waitTTL - 2*time.Second}, lag{})
+		if _, err := l.Acquire(t.Context(), want("x")); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(s.statements(keeps)); n != 1 {
+			t.Errorf("the session was kept %d times before the lock was given", n)
+		}
+	})
+}
+
+// A holder of some milliseconds costs no statement but its wait and its release.
+func TestASessionOfAShortHoldIsNotKeptForLonger(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, lock := waited(t, 100*time.Millisecond)
+		if err := lock.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if n := len(s.statements(keeps)); n != 0 {
+			t.Errorf("the session was kept %d times", n)
+		}
+	})
+}
+
+// To try first mostly fails if another process held the key just now.
+func TestAKeyThatAnotherProcessHeldJustNowIsNotTriedFor(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		l, other := s.newLocker(t), s.newLocker(t)
+		round := func() (tries int) {
+			before := mustTry(t, other, "x")
+			tried := len(s.statements(runs))
+			time.AfterFunc(100*time.Millisecond, func() { _ = before.Release(context.Background()) }) // otherwise Acquire fails
+			lock, err := l.Acquire(t.Context(), want("x"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tries = len(s.statements(runs)) - tried - 1 // the release is one of them
+			if err := lock.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			return tries
+		}
+		first, second := round(), round()
+		pass(2 * time.Second)
+		third := round()
+		if first != 1 || second != 0 || third != 1 {
+			t.Errorf("it tried %d times, then %d, and %d after a while", first, second, third)
+		}
+	})
+}
