@@ -1,0 +1,2 @@
+// Package pages tests the pages of the recipes.
+package pages

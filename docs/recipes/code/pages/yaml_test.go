@@ -1,0 +1,3 @@
+package pages_test
+
+import _ "gopkg.in/yaml.v3"
