@@ -1,2 +1,0 @@
-// Package pages tests the pages of the recipes.
-package pages

@@ -1,3 +1,0 @@
-package pages_test
-
-import _ "gopkg.in/yaml.v3"
