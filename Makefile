@@ -25,6 +25,7 @@ check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit te
 	go vet ./...
 	go vet -C adapter $(ADAPTERS)
 	go vet -C bench ./...
+	go vet -C docs/recipes/code ./...
 	$(GOLANGCI_LINT) run --new ./...
 	$(GO_TEST) $$(go list ./... | grep -vE '/(pg|mysql|leasetable|sqltest|schema|cmd/sqllock|internal/(acceptance|examples|modules))$$')
 	SQLTEST_SKIP=1 ./scripts/with-servers --here $(GO_TEST) -short -run '$(CONFORMANCE)' ./pg ./mysql ./leasetable
@@ -47,8 +48,9 @@ try-metrics: ## the dashboard and the alerts of otellock with a real Prometheus,
 	./scripts/try-metrics
 
 .PHONY: test-recipes
-test-recipes: ## the recipes of docs/test-databases.md, with goose, migrate, atlas and gorm
-	./scripts/with-servers --first env CGO_ENABLED=0 go test -C sqltest/recipes -count=1 $(ARGS) .
+test-recipes: ## the recipes of docs/recipes, and those of docs/test-databases.md, on the first servers that there are
+	./scripts/with-servers --first env CGO_ENABLED=0 sh -c '\
+		go test -C docs/recipes/code -count=1 $(ARGS) ./... && go test -C sqltest/recipes -count=1 $(ARGS) .'
 
 .PHONY: mutate
 mutate: ## takes out one condition after the other, and shows that a test turns red; NAMES="a b" for some
@@ -85,6 +87,7 @@ lint: $(GOLANGCI_LINT) ## words, go vet, golangci-lint and go mod tidy
 	$(GOLANGCI_LINT) run ./...
 	cd adapter && ../$(GOLANGCI_LINT) run $(ADAPTERS)
 	go vet -C bench ./...
+	go vet -C docs/recipes/code ./...
 	go mod tidy -diff
 
 .PHONY: api

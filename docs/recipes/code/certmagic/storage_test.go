@@ -13,7 +13,6 @@ import (
 	"github.com/sqllock/sqllock"
 	certlock "github.com/sqllock/sqllock/docs/recipes/code/certmagic"
 	"github.com/sqllock/sqllock/internal/adaptertest"
-	"github.com/sqllock/sqllock/leasetable"
 )
 
 const (
@@ -26,7 +25,7 @@ func storages(t *testing.T, p adaptertest.Place) (one, other *certlock.Storage) 
 	t.Helper()
 	folder := t.TempDir()
 	open := func() *certlock.Storage {
-		return certlock.New(&certmagic.FileStorage{Path: folder}, p.Leases(t, leasetable.WithTTL(time.Minute)))
+		return certlock.New(&certmagic.FileStorage{Path: folder}, p.Leases(t))
 	}
 	return open(), open()
 }

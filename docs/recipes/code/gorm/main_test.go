@@ -46,6 +46,22 @@ func TestOnlyATransactionCanBeGuarded(t *testing.T) {
 	}
 }
 
+// A transaction in a transaction is a savepoint of it.
+func TestANestedTransactionCanBeGuarded(t *testing.T) {
+	t.Parallel()
+	p := adaptertest.At(t, sqltest.EnginePostgres, true)
+	lease, err := p.Leases(t).TryAcquire(t.Context(), "report")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = open(t, p, gorm.Config{}).Transaction(func(tx *gorm.DB) error {
+		return tx.Transaction(func(tx *gorm.DB) error { return guard(t.Context(), lease, tx) })
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func open(t *testing.T, p adaptertest.Place, config gorm.Config) *gorm.DB {
 	t.Helper()
 	pool := recipetest.Pool(t, p)

@@ -24,7 +24,7 @@ echo "held=$held" >>"$STATE/log"
 rmdir "$STATE/inside"
 `
 
-var stubs = []string{"atlas", "dbmate", "terraform", "pg_dump", "report.sh", "scheduler", "migrate", "deploy.sh"}
+var stubs = []string{"atlas", "dbmate", "terraform", "pg_dump", "report.sh", "scheduler", "migrate-database", "deploy.sh"}
 
 // command is a call of sqllock on a page, as a line for a shell.
 type command struct{ page, line string }
