@@ -23,11 +23,7 @@ func SQLTx(tx interface {
 ) Tx {
 	return Tx{store.Transaction{
 		Scan: func(ctx context.Context, query string, args []any, to any) error {
-			rows, err := tx.QueryContext(ctx, query, args...)
-			if err != nil {
-				return err
-			}
-			return scanOne(rows, to)
+			return scanRow(ctx, tx, query, args, to)
 		},
 		Exec: func(ctx context.Context, query string, args []any) (sql.Result, error) {
 			return tx.ExecContext(ctx, query, args...)
@@ -35,8 +31,15 @@ func SQLTx(tx interface {
 	}}
 }
 
-// scanOne closes rows, and scans the first of them as a *sql.Row does, which ent cannot return.
-func scanOne(rows *sql.Rows, to any) error {
+// scanRow does what QueryRowContext and Scan do. A transaction of ent has no QueryRowContext.
+func scanRow(ctx context.Context, tx interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}, query string, args []any, to any,
+) error {
+	rows, err := tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
 	defer rows.Close()
 	if !rows.Next() {
 		return cmp.Or(rows.Err(), sql.ErrNoRows)
