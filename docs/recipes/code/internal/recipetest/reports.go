@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sqllock/sqllock"
@@ -84,15 +85,14 @@ func oneAtATime(t *testing.T, p adaptertest.Place, program Program) {
 	first, second := p.Leases(t), p.Leases(t)
 	var inside, next sync.WaitGroup
 	inside.Add(1)
-	running := 0 // only the holder changes it
+	var running atomic.Int32
 	publish := func(leases *leasetable.Locker, text string, during func(context.Context)) {
 		err := program.Publish(t.Context(), leases, func(ctx context.Context) (string, error) {
-			running++
-			if running != 1 {
-				t.Errorf("%d machines make the report", running)
+			if n := running.Add(1); n != 1 {
+				t.Errorf("%d machines make the report", n)
 			}
 			during(ctx)
-			running--
+			running.Add(-1)
 			return text, ctx.Err()
 		})
 		if err != nil {
