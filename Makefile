@@ -49,8 +49,8 @@ try-metrics: ## the dashboard and the alerts of otellock with a real Prometheus,
 
 .PHONY: test-recipes
 test-recipes: ## the recipes of docs/recipes, and those of docs/test-databases.md, on the first servers that there are
-	./scripts/with-servers --first env CGO_ENABLED=0 sh -c '\
-		go test -C docs/recipes/code -count=1 $(ARGS) ./... && go test -C sqltest/recipes -count=1 $(ARGS) .'
+	./scripts/with-servers --first env CGO_ENABLED=0 go test -C docs/recipes/code -count=1 $(ARGS) ./...
+	./scripts/with-servers --first env CGO_ENABLED=0 go test -C sqltest/recipes -count=1 $(ARGS) .
 
 .PHONY: mutate
 mutate: ## takes out one condition after the other, and shows that a test turns red; NAMES="a b" for some
