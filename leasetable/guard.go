@@ -1,6 +1,7 @@
 package leasetable
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -12,21 +13,38 @@ import (
 // Tx is a transaction of the caller, for [Lease.Guard]. [SQLTx] and [PgxTx] make one.
 type Tx struct{ tx store.Transaction }
 
-// SQLTx makes a Tx of a *sql.Tx or a *sqlx.Tx.
+// SQLTx makes a Tx of a *sql.Tx, a *sqlx.Tx, the gorm.Tx of gorm, or the *Tx of a client that ent has generated with the
+// feature sql/execquery. For a bun.Tx pass its field Tx: bun replaces the placeholders of statements.
 func SQLTx(tx interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	Rollback() error // is not called; it excludes a *sql.DB, which has none
 },
 ) Tx {
 	return Tx{store.Transaction{
 		Scan: func(ctx context.Context, query string, args []any, to any) error {
-			return tx.QueryRowContext(ctx, query, args...).Scan(to)
+			return scanRow(ctx, tx, query, args, to)
 		},
 		Exec: func(ctx context.Context, query string, args []any) (sql.Result, error) {
 			return tx.ExecContext(ctx, query, args...)
 		},
 	}}
+}
+
+// scanRow does what QueryRowContext and Scan do. A transaction of ent has no QueryRowContext.
+func scanRow(ctx context.Context, tx interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}, query string, args []any, to any,
+) error {
+	rows, err := tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		return cmp.Or(rows.Err(), sql.ErrNoRows)
+	}
+	return cmp.Or(rows.Scan(to), rows.Close())
 }
 
 // PgxTx makes a Tx of a pgx.Tx.

@@ -71,10 +71,10 @@ func run(t *testing.T, kind string, engine sqltest.Engine, test func(t *testing.
 	})
 }
 
-// At returns a Place on a server of the engine.
-func At(t *testing.T, engine sqltest.Engine, lease bool) Place {
+// At returns a Place on a server of the engine. The options are those of its database.
+func At(t *testing.T, engine sqltest.Engine, lease bool, opts ...sqltest.Option) Place {
 	t.Helper()
-	p := Place{open[engine](t), lease}
+	p := Place{open[engine](t, opts...), lease}
 	if !lease {
 		return p
 	}

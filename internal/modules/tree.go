@@ -14,8 +14,8 @@ import (
 // Core is the path of the module at the root of the repository.
 const Core = "github.com/sqllock/sqllock"
 
-// Tree is the modules of a working copy: the core, the adapters in adapter/*, otellock, the demo of that, and
-// the benchmark.
+// Tree is the modules of a working copy: the core, the adapters in adapter/*, otellock, the demo of that, the
+// benchmark, and the recipes.
 type Tree struct {
 	Root    string // the folder of the working copy
 	Version string // which the others require of the core, and which all modules get when they are released
@@ -31,7 +31,7 @@ type Module struct {
 }
 
 // demos are the folders of the modules that are no libraries.
-var demos = []string{"otellock/demo", "bench"}
+var demos = []string{"otellock/demo", "bench", "docs/recipes/code"}
 
 // Read reads the go.mod files of the working copy in the folder root. It is an error if the other modules do not require
 // the same version of the core.

@@ -1,0 +1,137 @@
+package pages_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+)
+
+// object has the fields of Kubernetes that the page uses, where they belong. Any other field is an error.
+type object struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string
+	Metadata   struct{ Name string }
+	Spec       struct {
+		// of a CronJob
+		Schedule                string
+		TimeZone                string `yaml:"timeZone"`
+		ConcurrencyPolicy       string `yaml:"concurrencyPolicy"`
+		StartingDeadlineSeconds int    `yaml:"startingDeadlineSeconds"`
+		JobTemplate             struct {
+			Spec struct {
+				BackoffLimit int `yaml:"backoffLimit"`
+				Template     template
+			}
+		} `yaml:"jobTemplate"`
+
+		// of a Job
+		BackoffLimit     int `yaml:"backoffLimit"`
+		PodFailurePolicy struct {
+			Rules []struct {
+				Action      string
+				OnExitCodes struct {
+					ContainerName string `yaml:"containerName"`
+					Operator      string
+					Values        []int
+				} `yaml:"onExitCodes"`
+			}
+		} `yaml:"podFailurePolicy"`
+
+		// of a Deployment
+		Replicas int
+		Selector struct {
+			MatchLabels map[string]string `yaml:"matchLabels"`
+		}
+
+		Template template // of a Job or a Deployment
+	}
+}
+
+type template struct {
+	Metadata struct{ Labels map[string]string }
+	Spec     pod
+}
+
+type pod struct {
+	RestartPolicy                 string `yaml:"restartPolicy"`
+	TerminationGracePeriodSeconds int    `yaml:"terminationGracePeriodSeconds"`
+	Containers                    []struct {
+		Name, Image string
+		Command     []string
+		Env         []struct {
+			Name      string
+			ValueFrom struct {
+				SecretKeyRef struct{ Name, Key string } `yaml:"secretKeyRef"`
+			} `yaml:"valueFrom"`
+		}
+	}
+}
+
+// objects returns the objects of the page.
+func objects(t *testing.T) (all []object) {
+	t.Helper()
+	for _, block := range blocks(t, "kubernetes", "yaml") {
+		decoder := yaml.NewDecoder(strings.NewReader(block))
+		decoder.KnownFields(true)
+		var o object
+		if err := decoder.Decode(&o); err != nil {
+			t.Fatalf("%v in\n%s", err, block)
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// pod returns the template of the pods of an object.
+func (o object) pod(t *testing.T) pod {
+	t.Helper()
+	spec := o.Spec.Template.Spec
+	if o.Kind == "CronJob" {
+		spec = o.Spec.JobTemplate.Spec.Template.Spec
+	}
+	if len(spec.Containers) != 1 {
+		t.Fatalf("%s has %d containers", o.Metadata.Name, len(spec.Containers))
+	}
+	return spec
+}
+
+func TestTheObjectsOfKubernetesFitTogether(t *testing.T) {
+	t.Parallel()
+	versions := map[string]string{"Job": "batch/v1", "CronJob": "batch/v1", "Deployment": "apps/v1"}
+	for _, o := range objects(t) {
+		spec := o.pod(t)
+		container := spec.Containers[0]
+		if versions[o.Kind] != o.APIVersion {
+			t.Errorf("%s is a %s of %s", o.Metadata.Name, o.Kind, o.APIVersion)
+		}
+		delete(versions, o.Kind)
+		if (o.Kind == "Deployment") != (spec.RestartPolicy == "") || o.Kind != "Deployment" && spec.RestartPolicy != "Never" {
+			t.Errorf("%s is a %s with the restart policy %q", o.Metadata.Name, o.Kind, spec.RestartPolicy)
+		}
+		if spec.TerminationGracePeriodSeconds < 60 {
+			t.Errorf("%s has a grace period of %d s", o.Metadata.Name, spec.TerminationGracePeriodSeconds)
+		}
+		if container.Command[0] != "sqllock" || !slices.Contains(container.Command, "--") {
+			t.Errorf("%s runs %q", o.Metadata.Name, container.Command)
+		}
+		ref := container.Env[0].ValueFrom.SecretKeyRef
+		if container.Env[0].Name != "SQLLOCK_DB" || ref.Name != "sqllock" || ref.Key != "url" {
+			t.Errorf("%s has the environment %+v", o.Metadata.Name, container.Env)
+		}
+		for _, rule := range o.Spec.PodFailurePolicy.Rules {
+			if rule.OnExitCodes.ContainerName != container.Name {
+				t.Errorf("%s has a rule for the container %q", o.Metadata.Name, rule.OnExitCodes.ContainerName)
+			}
+		}
+		for key, value := range o.Spec.Selector.MatchLabels {
+			if o.Spec.Template.Metadata.Labels[key] != value {
+				t.Errorf("%s selects pods that it does not make", o.Metadata.Name)
+			}
+		}
+	}
+	if len(versions) > 0 {
+		t.Errorf("the page lacks %v", versions)
+	}
+}

@@ -1,0 +1,1 @@
+CREATE TABLE IF NOT EXISTS reports (id integer PRIMARY KEY, text text NOT NULL);
