@@ -3,6 +3,7 @@ package leasetable_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -175,25 +176,33 @@ func TestOfAllNamesNoneIsHeldIfOneEndsBeforeTheLastIsAcquired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memory.NewServer(memory.Postgres)
 		s := &scripted{Store: server.Store()}
-		l, gone := keep(t, s), &scripted{Store: server.Store()}
+		gone := &scripted{Store: server.Store()}
 		gone.renew = func(context.Context, []byte) (bool, int64, error) { return false, 0, errCut }
 		lost := take(t, keep(t, gone), "b")
 		pass(2 * time.Second)
 		if lost.Context().Err() == nil {
 			t.Fatal("the lease goes on")
 		}
+		var over, taken atomic.Bool // the row of the lease is gone; b was taken over
+		s.renew = func(ctx context.Context, id []byte) (bool, int64, error) {
+			if over.Load() {
+				return false, 0, nil
+			}
+			return s.Store.Renew(ctx, id)
+		}
 		s.over = func(ctx context.Context, req *store.Request, from []byte) (int64, error) {
-			s.over = nil
-			s.renew = func(context.Context, []byte) (bool, int64, error) { return false, 0, nil } // its row is gone
-			pass(time.Second)
-			s.renew = nil
+			if taken.CompareAndSwap(false, true) {
+				over.Store(true)
+				pass(time.Second)
+				over.Store(false)
+			}
 			return s.Store.Takeover(ctx, req, from)
 		}
-		leases, err := l.TryAcquireAll(t.Context(), []string{"a", "b"})
+		leases, err := keep(t, s).TryAcquireAll(t.Context(), []string{"a", "b"})
 		if leases != nil || !sqllock.IsRetryable(err) || errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("%d leases: %v", len(leases), err)
 		}
-		if s.over != nil {
+		if !taken.Load() {
 			t.Error("b was not taken over")
 		}
 		other := keep(t, server.Store())
