@@ -78,7 +78,7 @@ func PgxTx[R interface{ Scan(to ...any) error }](tx interface {
 // ended. On PostgreSQL and MySQL above READ COMMITTED, and on MariaDB, tx can fail with a serialization error
 // instead, as it does for rows of its own. On PostgreSQL above READ COMMITTED it also does so if somebody has begun
 // to wait for the name since tx began to read. On SQLite nobody waits: tx fails at its next write (SQLITE_BUSY) if
-// the name was taken over after tx began to read.
+// somebody else has written to the file since tx began to read, as a takeover does. BEGIN IMMEDIATE prevents that.
 func (le *Lease) Guard(ctx context.Context, tx Tx) error {
 	if err := le.guard(ctx, tx); err != nil {
 		return &sqllock.OpError{Op: "guard", Name: le.Name(), Err: err}

@@ -212,3 +212,44 @@ func TestOfAllNamesNoneIsHeldIfOneEndsBeforeTheLastIsAcquired(t *testing.T) {
 		}
 	})
 }
+
+// A failover forgets a permit. Then the same Locker acquires the whole name, with the token that the permit had: the
+// permit is lost all the same. I20, I23.
+func TestAPermitThatAFailoverForgotIsLostAlsoIfTheWholeNameHasItsToken(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		s := &scripted{Store: server.Store()}
+		var over atomic.Int64
+		s.renew = func(ctx context.Context, id []byte) (bool, int64, error) {
+			there, changes, err := s.Store.Renew(ctx, id)
+			return there, changes + over.Load(), err // something may have happened to the locks, as after each failover
+		}
+		l := keep(t, s)
+		take(t, l, "another")
+		release(t, take(t, l, "b"))
+		pass(100 * time.Millisecond)
+		permit, err := l.TryAcquire(t.Context(), "b", leasetable.WithLimit(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(10 * time.Millisecond)
+		server.Failover(50 * time.Millisecond)
+		over.Add(1)
+		whole, err := l.Acquire(t.Context(), "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if whole.Token() != permit.Token() {
+			t.Fatalf("the tokens are %d and %d", whole.Token(), permit.Token())
+		}
+		pass(2 * time.Second)
+		if cause := context.Cause(permit.Context()); !errors.Is(cause, sqllock.ErrLost) {
+			t.Errorf("the permit ended with: %v", cause)
+		}
+		if err := context.Cause(whole.Context()); err != nil {
+			t.Errorf("the whole name ended with: %v", err)
+		}
+	})
+}

@@ -40,20 +40,21 @@ func (v *verification) freeUnknown(ctx context.Context) error {
 		return err
 	}
 	type key struct {
-		name  string
-		token int64
+		name   string
+		token  int64
+		permit bool
 	}
 	locks := make(map[key]*Held)
 	for _, other := range v.keeper.EveryLease() {
 		other.mu.Lock()
 		for h := range other.locks {
-			locks[key{h.Name, h.Token}] = h
+			locks[key{h.Name, h.Token, h.Permit}] = h
 		}
 		other.mu.Unlock()
 	}
 	for _, state := range names {
 		name := string(state.Name)
-		h := locks[key{name, state.Token}]
+		h := locks[key{name, state.Token, state.Permit}]
 		switch {
 		case h != nil && slices.Contains(h.AttachedTo().ends(), v.Lease):
 		case h != nil: // a failover may have forgotten that it was moved on from here; it ends before the name is freed

@@ -77,14 +77,14 @@ func (h *Held) check(ctx context.Context) error {
 		if h.AttachedTo() != at { // it was moved, maybe after the read
 			continue
 		}
-		if slices.ContainsFunc(at.ends(), func(ls *Lease) bool { return h.holding(ls).isIn(state) }) {
+		if slices.ContainsFunc(at.ends(), func(ls *Lease) bool { return h.holding(ls).isIn(state, h.Permit) }) {
 			return nil
 		}
 		h.mu.Lock()
 		was := h.previous
 		h.mu.Unlock()
 		for _, ls := range was { // a failover forgot the move, and nobody else would free the name there
-			if h.holding(ls).isIn(state) {
+			if h.holding(ls).isIn(state, h.Permit) {
 				h.Hold.End(errTaken)
 				h.leaveOrphans(0, ls)
 			}

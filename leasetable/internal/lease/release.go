@@ -134,9 +134,13 @@ func (hd holding) row(permit bool) store.Held {
 	return store.Held{Name: hd.name, Lease: hd.ID, Token: hd.token, Permit: permit}
 }
 
-// isIn reports whether state shows it.
-func (hd holding) isIn(state store.State) bool {
-	return state.Token == hd.token && bytes.Equal(state.LeaseID, hd.ID) || state.Has(hd.ID, hd.token)
+// isIn reports whether state shows it. permit says that it is a permit: after a failover the lease may have the whole name
+// with the token of a permit that was forgotten.
+func (hd holding) isIn(state store.State, permit bool) bool {
+	if permit {
+		return state.Has(hd.ID, hd.token)
+	}
+	return state.Token == hd.token && bytes.Equal(state.LeaseID, hd.ID)
 }
 
 // release frees the name, and reports whether it was held. The name stays taken until keep after its acquisition. The
