@@ -71,11 +71,11 @@ func (v *verification) allLocks(now changeMark) {
 // errChanged is why a claim begins again that a verification has missed.
 var errChanged = fmt.Errorf("%w: locks of its lease may have changed while the answer was under way", sqllock.ErrLost)
 
-// checkSoon verifies a lock. A read may take as long as a renewal: one that hangs must not keep the other locks of the
-// lease, which is renewed meanwhile, from being verified for long.
+// checkSoon verifies a lock, again if the connection breaks. That may take as long as a renewal: a read that hangs must
+// not keep the other locks of the lease, which is renewed meanwhile, from being verified for long.
 func (ls *Lease) checkSoon(ctx context.Context, h *Held) error {
 	limit, _ := ls.Renewals.timeouts()
-	return dberr.Once(ctx, limit, h.check)
+	return dberr.Retry(ctx, limit, h.check)
 }
 
 func (v *verification) begun() int {
