@@ -11,7 +11,7 @@ SYFT := bin/syft-1.57.0
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-# The race detector leaves out SQLite, which is C as Go: it took half of the time. leasetable takes longest, and so comes first.
+# The race detector leaves out SQLite, which is C as Go: it took half of the time.
 TEST_FLAGS = -race -gcflags=modernc.org/...=-race=false -count=1 -timeout 40m
 GO_TEST = env CGO_ENABLED=1 go test $(TEST_FLAGS)
 CONFORMANCE = ^(TestConformance|TestSessionLocks|TestCounter)
@@ -30,9 +30,10 @@ check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit te
 	$(GO_TEST) $$(go list ./... | grep -vE '/(pg|mysql|leasetable|sqltest|schema|cmd/sqllock|internal/(acceptance|examples|modules))$$')
 	SQLTEST_SKIP=1 ./scripts/with-servers --here $(GO_TEST) -short -run '$(CONFORMANCE)' ./pg ./mysql ./leasetable
 
+# The packages that take longest come first.
 .PHONY: test
 test: ## every test, with the race detector, on real servers; gets the servers it needs
-	./scripts/with-servers $(GO_TEST) $(ARGS) ./leasetable ./...
+	./scripts/with-servers $(GO_TEST) $(ARGS) ./leasetable ./cmd/sqllock ./pg ./mysql ./sqltest ./...
 	$(MAKE) test-adapters test-recipes test-bench
 
 .PHONY: test-adapters

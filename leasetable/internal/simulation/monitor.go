@@ -79,10 +79,12 @@ func (m *monitor) highest(name string) int64 {
 func (m *monitor) granted(h *held, floor int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.failed.After(h.began) && h.Token() <= floor {
-		m.report("I12", "%v was acquired after token %d", h, floor)
+	if !m.failed.After(h.began) { // otherwise the failover may have forgotten the acquisition, and the token comes again
+		if h.Token() <= floor {
+			m.report("I12", "%v was acquired after token %d", h, floor)
+		}
+		m.told[h.name] = max(m.told[h.name], h.Token())
 	}
-	m.told[h.name] = max(m.told[h.name], h.Token())
 	permits, limit := 1, 0
 	if h.how == permit {
 		limit = limitOfPermits
