@@ -33,7 +33,7 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 		})
 	}
 	all.Wait()
-	err := errors.Join(append(errs, endedMeanwhile(leases))...)
+	err := errors.Join(append(errs, endedMeanwhile(leases))...) //nolint:contextcheck // asks the leases' own contexts
 	if err == nil {
 		return leases, nil
 	}
@@ -51,8 +51,8 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 // because its row was locked. The names may be free, so the error can be retried.
 func endedMeanwhile(leases []*Lease) error {
 	for _, lease := range leases {
-		if lease != nil && lease.Context().Err() != nil { //nolint:contextcheck // the lease's own
-			err := fmt.Errorf("the lease ended while other names were acquired: %v", context.Cause(lease.Context())) //nolint:errorlint,contextcheck // the caller had no lock that it could lose
+		if lease != nil && lease.Context().Err() != nil {
+			err := fmt.Errorf("the lease ended while other names were acquired: %v", context.Cause(lease.Context())) //nolint:errorlint // the caller had no lock that it could lose
 			return &sqllock.OpError{Op: acquiring, Name: lease.Name(), Err: &dberr.Error{Err: err, Transient: true}}
 		}
 	}
