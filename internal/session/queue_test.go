@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -216,5 +217,32 @@ func TestACallerWhoLeavesBeforeTheAnswerDoesNotJoinAShareAndLetsNobodyJoin(t *te
 		if _, err := l.TryAcquire(t.Context(), share); !errors.Is(err, sqllock.ErrHeld) {
 			t.Errorf("TryAcquire: %v", err)
 		}
+	})
+}
+
+// I48. The answer that counts before is an old one: nobody waited then.
+func TestNobodyJoinsAShareWhileTheServerIsAskedWhetherSomebodyWaits(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		l := s.newLocker(t)
+		share := session.Want[string]{Name: "x", Key: "x", Shared: true}
+		if _, err := l.TryAcquire(t.Context(), share); err != nil {
+			t.Fatal(err)
+		}
+		s.mu.Lock()
+		s.waiters = 1
+		s.mu.Unlock()
+		pass(time.Second)
+		s.delay(holders, lag{answer: 100 * time.Millisecond}, lag{})
+		var callers sync.WaitGroup
+		for range 3 {
+			callers.Go(func() {
+				if _, err := l.TryAcquire(t.Context(), share); !errors.Is(err, sqllock.ErrHeld) {
+					t.Errorf("TryAcquire: %v", err)
+				}
+			})
+			pass(10 * time.Millisecond)
+		}
+		callers.Wait()
 	})
 }

@@ -23,10 +23,11 @@ type share[K comparable] struct {
 	giveUp   context.CancelFunc // ends the acquisition
 	gone     chan struct{}      // closed when the share was given back after its last member had left
 
-	members int       // guarded by Locker.mu: the number of goroutines that have or want it
-	patient int       // guarded by Locker.mu: the number of members that came to wait
-	asked   time.Time // guarded by Locker.mu: when the server was last asked for waiters for the exclusive lock
-	waited  bool      // guarded by Locker.mu: the answer: there are some
+	members int           // guarded by Locker.mu: the number of goroutines that have or want it
+	patient int           // guarded by Locker.mu: the number of members that came to wait
+	asked   time.Time     // guarded by Locker.mu: when the server last answered whether there are waiters for the exclusive lock
+	waited  bool          // guarded by Locker.mu: the answer: there are some
+	asking  chan struct{} // guarded by Locker.mu: closed when the server has answered; nil: nobody asks
 }
 
 // share takes a share of w together with the goroutines that have or want one. It waits for the share if there is a
@@ -144,29 +145,37 @@ func (l *Locker[K]) newShare(w Want[K]) *share[K] {
 	return s
 }
 
-// mustAsk reports whether it is time to ask the server for waiters for the exclusive lock (I48). The caller holds mu,
-// and then asks.
-func (s *share[K]) mustAsk() bool {
-	if time.Since(s.asked) <= passTime {
-		return false
-	}
-	s.asked = time.Now()
-	return true
-}
+// mustAsk reports whether it is time to ask the server for waiters for the exclusive lock (I48). The caller holds mu.
+func (s *share[K]) mustAsk() bool { return time.Since(s.asked) > passTime }
 
-// ask asks the server whether another process is in the queue for the exclusive lock. After an error the last answer
-// counts. If the caller left before the answer, the next caller asks again.
+// ask asks the server whether another process is in the queue for the exclusive lock. Callers that come meanwhile wait
+// for the same answer. After an error the last answer counts. If the caller left before the answer, the next one asks
+// again.
 func (s *share[K]) ask(ctx context.Context) error {
+	s.l.mu.Lock()
+	if other := s.asking; other != nil {
+		s.l.mu.Unlock()
+		select {
+		case <-other:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	answered := make(chan struct{})
+	s.asking = answered
+	s.l.mu.Unlock()
 	holder, err := s.l.holder(ctx, s.want.Key)
-	left := err != nil && ctx.Err() != nil
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
-	switch {
-	case err == nil:
+	if err == nil {
 		s.waited = holder.Waiters > 0
-	case left:
-		s.asked = time.Time{}
 	}
+	if err == nil || ctx.Err() == nil {
+		s.asked = time.Now()
+	}
+	s.asking = nil
+	close(answered)
 	return err
 }
 
