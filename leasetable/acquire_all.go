@@ -48,13 +48,17 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 }
 
 // endedMeanwhile returns an error if one of leases, which may be nil, has ended while another name was still waited for,
-// because its row was locked. The names may be free, so the error can be retried.
+// because its row was locked. The names may be free, so the error can be retried, unless the Locker was closed.
 func endedMeanwhile(leases []*Lease) error {
 	for _, lease := range leases {
-		if lease != nil && lease.Context().Err() != nil {
-			err := fmt.Errorf("the lease ended while other names were acquired: %v", context.Cause(lease.Context())) //nolint:errorlint // the caller had no lock that it could lose
-			return &sqllock.OpError{Op: acquiring, Name: lease.Name(), Err: &dberr.Error{Err: err, Transient: true}}
+		if lease == nil || lease.Context().Err() == nil {
+			continue
 		}
+		err := context.Cause(lease.Context())
+		if !errors.Is(err, sqllock.ErrClosed) { // the caller had no lock that it could lose
+			err = &dberr.Error{Err: fmt.Errorf("the lease ended while other names were acquired: %v", err), Transient: true} //nolint:errorlint // see above
+		}
+		return &sqllock.OpError{Op: acquiring, Name: lease.Name(), Err: err}
 	}
 	return nil
 }

@@ -21,9 +21,13 @@ import (
 // at the gate loses its place in the queue with each slice, so longer slices have better chances.
 func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited time.Duration) error {
 	var batch pgconn.Batch
+	slice := sliceOf(waited)
+	if deadline, ok := ctx.Deadline(); ok { // of a session with a short TTL
+		slice = max(min(slice, time.Until(deadline)/2), time.Millisecond)
+	}
 	number := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
-	params := [][]byte{number(op.Key.n), number(sliceOf(waited).Milliseconds()), strconv.AppendBool(nil, c.gated), nil}
-	if params[3] = []byte(""); c.idle != "" {
+	params := [][]byte{number(op.Key.n), number(slice.Milliseconds()), strconv.AppendBool(nil, c.gated), nil}
+	if params[3] = []byte(""); c.Keeps() {
 		params[3] = number(waitTTL.Milliseconds())
 	}
 	batch.ExecParams(waitBeginSQL, params, nil, nil, nil)
@@ -68,6 +72,9 @@ func (c *conn) Forget(ctx context.Context) error {
 	if _, err := c.pc.PgConn().Exec(ctx, forgetSQL).ReadAll(); err != nil {
 		return err
 	}
+	if !c.Keeps() {
+		return nil
+	}
 	return c.Keep(ctx)
 }
 
@@ -76,8 +83,8 @@ const waitTTL = time.Second
 
 // Keep has the server keep the session for the session TTL again.
 func (c *conn) Keep(ctx context.Context) error {
-	if c.idle == "" {
-		return nil
-	}
 	return c.pc.PgConn().ExecParams(ctx, idleSQL, [][]byte{[]byte(c.idle)}, nil, nil, nil).Read().Err
 }
+
+// Keeps reports whether the server has idle_session_timeout.
+func (c *conn) Keeps() bool { return c.idle != "" }

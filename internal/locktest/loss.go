@@ -37,12 +37,12 @@ func ToldAtOnce(t *testing.T, db Database, settings Settings) {
 	t.Helper()
 	settings.Heartbeat = endless
 	l, elsewhere := open(t, db, settings), open(t, db, Settings{})
-	before := MustTry(t, elsewhere, "waited for")
+	before := MustAcquire(t, elsewhere, "waited for") // the server may still be ending a session of an earlier call
 	waiting := startWaiting(bounded(t), t, db, l, "waited for")
 	MustRelease(t, before)
 	waitedFor := waiting.mustGet(t)
 
-	locks := []sqllock.Lock{MustTry(t, l, "a"), MustTry(t, l, "b"), MustTry(t, l, "c")}
+	locks := []sqllock.Lock{MustAcquire(t, l, "a"), MustAcquire(t, l, "b"), MustAcquire(t, l, "c")}
 	ended := time.Now()
 	db.End(t, "a")
 	for _, lock := range locks {

@@ -92,6 +92,9 @@ type resumer[K comparable] interface {
 type keeper[K comparable] interface {
 	// Keep has the server keep the session for its TTL again. It is called after a Wait that took its key.
 	Keep(ctx context.Context) error
+
+	// Keeps reports whether the server does that: it may be too old.
+	Keeps() bool
 }
 
 // ErrDoubt says that something came on an idle connection that may be its end. A Ping finds out.

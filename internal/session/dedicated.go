@@ -109,3 +109,10 @@ func (p *pool[K]) setFree(s *session[K]) {
 		p.park(s)
 	}
 }
+
+// hasParked reports whether there is a session to wait on at once.
+func (p *pool[K]) hasParked() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.parked) > 0
+}

@@ -97,30 +97,35 @@ func TestASessionOfAShortHoldIsNotKeptForLonger(t *testing.T) {
 	})
 }
 
-// To try first mostly fails if another process held the key just now.
-func TestAKeyThatAnotherProcessHeldJustNowIsNotTriedFor(t *testing.T) {
+// What a Locker says of how long its locks last is what otellock's alerts go by.
+func TestALockThatIsKeptSoonIsNotSaidToEndSoon(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *server) {
-		l, other := s.newLocker(t), s.newLocker(t)
-		round := func() (tries int) {
-			before := mustTry(t, other, "x")
-			tried := len(s.statements(runs))
-			time.AfterFunc(100*time.Millisecond, func() { _ = before.Release(context.Background()) }) // otherwise Acquire fails
-			lock, err := l.Acquire(t.Context(), want("x"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			tries = len(s.statements(runs)) - tried - 1 // the release is one of them
-			if err := lock.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
-			return tries
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(ttl)
+		s.waitTTL = waitTTL
+		l := s.newLocker(t)
+		before := mustTry(t, s.newLocker(t), "x")
+		time.AfterFunc(100*time.Millisecond, func() { _ = before.Release(context.Background()) }) // otherwise Acquire fails
+		if _, err := l.Acquire(t.Context(), want("x")); err != nil {
+			t.Fatal(err)
 		}
-		first, second := round(), round()
-		pass(2 * time.Second)
-		third := round()
-		if first != 1 || second != 0 || third != 1 {
-			t.Errorf("it tried %d times, then %d, and %d after a while", first, second, third)
+		if left, held := l.Remaining(); !held || left < trustedFor-time.Second {
+			t.Errorf("%v are left (%t)", left, held)
+		}
+	})
+}
+
+// An error that the server answers Keep with, as to a statement that somebody cancelled, costs no lock.
+func TestAKeepThatTheServerRefusesIsRepeated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, lock := waited(t, 100*time.Millisecond, lag{refused: true}, lag{refused: true}, lag{refused: true}, lag{})
+		pass(100 * ttl)
+		if err := context.Cause(lock.Context()); err != nil {
+			t.Error(err)
+		}
+		if n := len(s.statements(keeps)); n != 4 {
+			t.Errorf("Keep was sent %d times", n)
 		}
 	})
 }

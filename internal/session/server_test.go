@@ -31,6 +31,7 @@ type lag struct {
 	request time.Duration // until the server receives it
 	answer  time.Duration // until its response arrives
 	hangs   bool          // the statement ends only when its connection is cut
+	refused bool          // the server answers with an error
 }
 
 // server is a server in memory. It ends a session that sends nothing for the TTL.
@@ -198,7 +199,10 @@ type conn struct {
 	cut     chan struct{} // closed when the connection is cut
 }
 
-var errBroken = errors.New("the connection is broken")
+var (
+	errBroken = errors.New("the connection is broken")
+	errSaid   = errors.New("the server refused the statement")
+)
 
 // end ends a session, as the server does if it was idle for too long, or its client is gone.
 func (c *conn) end() {
@@ -232,13 +236,18 @@ func (c *conn) send(kind string, until time.Time, keys []string, f func()) error
 	over := c.over
 	if !over {
 		c.idle.Reset(cmp.Or(c.kept, c.ttl))
-		f()
+		if !l.refused {
+			f()
+		}
 	}
 	c.mu.Unlock()
 	if over {
 		return errBroken
 	}
 	pass(l.answer)
+	if l.refused {
+		return errSaid
+	}
 	return nil
 }
 
@@ -330,7 +339,7 @@ func (c *conn) Watch(ctx context.Context) error {
 func (c *conn) Cut() { c.cutOnce.Do(func() { close(c.cut) }) }
 
 // Broken implements session.Conn.
-func (c *conn) Broken(error) bool { return true }
+func (c *conn) Broken(err error) bool { return !errors.Is(err, errSaid) }
 
 // Close implements session.Conn.
 func (c *conn) Close() {
@@ -347,6 +356,9 @@ func (c keeping) Wait(ctx context.Context, op *session.Op[string], waited time.D
 	c.keep(c.waitTTL)
 	return c.conn.Wait(ctx, op, waited)
 }
+
+// Keeps says that Wait begins something that Keep ends.
+func (c keeping) Keeps() bool { return true }
 
 // Keep ends what Wait began.
 func (c keeping) Keep(ctx context.Context) error {

@@ -20,7 +20,7 @@ type session[K comparable] struct {
 	state[K]
 	conn      Conn[K]
 	resumer   resumer[K]        // conn, if it is one
-	keeper    keeper[K]         // conn, if it is one
+	keeper    keeper[K]         // conn, if it is one, and keeps
 	dedicated bool              // it is for waits, and holds one lock at most
 	ended     func(*session[K]) // called after the connection was closed
 	pinged    time.Time         // when the last heartbeat was sent; written by the goroutine, not while it waits for the bell
@@ -48,7 +48,9 @@ func start[K comparable](conn Conn[K], config Config[K], dedicated bool, sent ti
 		checked:   clock.Plain(sent),
 	}
 	s.resumer, _ = conn.(resumer[K])
-	s.keeper, _ = conn.(keeper[K])
+	if k, ok := conn.(keeper[K]); ok && k.Keeps() {
+		s.keeper = k
+	}
 	var cancel context.CancelFunc
 	s.waitContext, cancel = context.WithCancel(context.Background())
 	s.giveUp = func() { cancel(); conn.Cut() }

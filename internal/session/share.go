@@ -166,12 +166,13 @@ func (s *share[K]) ask(ctx context.Context) error {
 	s.asking = answered
 	s.l.mu.Unlock()
 	holder, err := s.l.holder(ctx, s.want.Key)
+	left := err != nil && ctx.Err() != nil
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
 	if err == nil {
 		s.waited = holder.Waiters > 0
 	}
-	if err == nil || ctx.Err() == nil {
+	if !left {
 		s.asked = time.Now()
 	}
 	s.asking = nil

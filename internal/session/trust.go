@@ -29,7 +29,7 @@ func (s *session[K]) confirm(free bool, work func(until time.Time) error) error 
 func (s *session[K]) limit(sent time.Time) (until time.Time, err error) {
 	trusted := s.trustedUntil()
 	if !sent.Before(trusted) {
-		return until, s.Timing.silence()
+		return until, s.silence()
 	}
 	return earlier(trusted, sent.Add(statementTimeout)), nil
 }
@@ -41,13 +41,13 @@ func (s *session[K]) confirmed(sent, until time.Time, err error) error {
 	}
 	if err != nil {
 		if !clock.Now().Before(until) {
-			return s.Timing.silence()
+			return s.silence()
 		}
 		return err
 	}
 	s.trust(sent)
 	if !s.isTrusted() {
-		return s.Timing.silence()
+		return s.silence()
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (s *state[K]) trust(sent time.Time) {
 // that waits until Keep. If there is time for that, the session calls it when no other call has come for a moment. So the
 // caller need not wait for the answer: until then the session is trusted briefly (I3).
 func (s *session[K]) keepSoon(ctx context.Context, sent time.Time) error {
-	if clock.Since(sent) > s.Timing.Waiting/2 {
+	if clock.Since(sent) > s.Timing.Waiting/3 { // Keep may take as long, on a far network
 		return s.keeper.Keep(ctx)
 	}
 	s.setBrief(true)
@@ -99,14 +99,29 @@ func (s *session[K]) keepAndWatch() error {
 // keepOn has the server keep the session for its TTL. An error that has nothing to do with the session, as when somebody
 // cancelled the statement, costs no lock.
 func (s *session[K]) keepOn(ctx context.Context) error {
-	err := s.keeper.Keep(ctx)
-	if err != nil && !s.conn.Broken(err) {
-		err = s.keeper.Keep(ctx)
+	for {
+		err := s.keeper.Keep(ctx)
+		if err == nil {
+			s.setBrief(false)
+			return nil
+		}
+		if s.conn.Broken(err) {
+			return err
+		}
+		select {
+		case <-time.After(linger):
+		case <-ctx.Done():
+			return err
+		}
 	}
-	if err == nil {
-		s.setBrief(false)
+}
+
+// silence is the cause of the end of a session that has not been confirmed in time.
+func (s *state[K]) silence() error {
+	if s.isBrief() {
+		return s.Timing.whileWaiting().silence()
 	}
-	return err
+	return s.Timing.silence()
 }
 
 func (s *state[K]) isBrief() bool {
@@ -126,7 +141,11 @@ func (s *state[K]) setBrief(brief bool) {
 func (s *state[K]) remaining() (left time.Duration, held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return max(0, clock.Until(s.trusted)), len(s.held) > 0
+	until := s.trusted
+	if s.brief { // Keep is on its way: that it is missing is no stall
+		until = until.Add(s.Timing.trust(until).Sub(s.Timing.whileWaiting().trust(until)))
+	}
+	return max(0, clock.Until(until)), len(s.held) > 0
 }
 
 func (s *state[K]) trustedUntil() time.Time {
@@ -141,7 +160,7 @@ func (s *state[K]) isTrusted() bool { return clock.Now().Before(s.trustedUntil()
 // expire ends the session at its deadline, even while a driver hangs. The timer is reset here, not by every statement.
 func (s *session[K]) expire() {
 	if !s.isTrusted() {
-		s.end(s.Timing.silence())
+		s.end(s.silence())
 		return
 	}
 	s.mu.Lock()

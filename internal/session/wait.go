@@ -30,16 +30,22 @@ type waiter[K comparable] struct {
 // granted to an old session ends with that session.
 func (w *waiter[K]) untilTaken(ctx context.Context) (got *lock[K], err error) {
 	l := w.l
+	if w.held {
+		w.asked.waits(ctx)
+	}
+	lately := false // the key is waited for without a try
 	for {
-		if !w.held && !l.contended.lately(w.want.Key) {
+		if !w.held {
+			lately = l.contended.lately(w.want.Key) && l.hasParked()
+		}
+		if !w.held && !lately {
 			got, err = l.try(ctx, w.want)
 			if err == nil && got == nil {
-				w.seenHeld()
+				w.seenHeld(ctx)
 				l.contended.note(w.want.Key)
 			}
 		}
 		if err == nil && got == nil {
-			w.asked.waits(ctx)
 			got, err = w.wait(ctx)
 		}
 		if err == nil {
@@ -53,7 +59,7 @@ func (w *waiter[K]) untilTaken(ctx context.Context) (got *lock[K], err error) {
 		if l.outage.Meet(err) {
 			l.Events.Retrying(ctx, w.want.Name, w.began, err)
 		}
-		w.held = false
+		w.held, lately = false, false
 		if err = w.sleep(ctx, w.pause.Next()); err != nil {
 			break
 		}
@@ -62,15 +68,16 @@ func (w *waiter[K]) untilTaken(ctx context.Context) (got *lock[K], err error) {
 	case l.closing.Err() != nil:
 		err = sqllock.ErrClosed // Close also ends sessions in ways that look like another error
 	case bound.Ended(ctx):
-		err = l.waitError(ctx, w.want.Name, w.held, err)
+		err = l.waitError(ctx, w.want.Name, w.held || lately && l.outage.Last() == nil, err)
 	}
 	return nil, err
 }
 
 // seenHeld records that the server has answered: somebody holds the lock.
-func (w *waiter[K]) seenHeld() {
+func (w *waiter[K]) seenHeld(ctx context.Context) {
 	w.held, w.pause = true, 0
 	w.l.outage.Over()
+	w.asked.waits(ctx)
 }
 
 // passing reports whether err can pass without anything being changed here.
@@ -101,7 +108,7 @@ func (w *waiter[K]) wait(ctx context.Context) (got *lock[K], err error) {
 		if got != nil || err != nil {
 			return got, err
 		}
-		w.seenHeld()
+		w.seenHeld(ctx)
 	}
 }
 

@@ -44,8 +44,9 @@ func (p Pools) settleSession(ctx context.Context, dc driver.Conn, idle time.Dura
 		if direct, err := isDirect(ctx, dc); err != nil || !direct {
 			return errors.Join(err, errNoSession)
 		}
-		// PostgreSQL 12 and 13 have no such setting.
-		texts = []string{fmt.Sprintf("SELECT set_config(name, '%d', false) FROM pg_settings WHERE name = 'idle_session_timeout'", idle.Milliseconds())}
+		// PostgreSQL 12 and 13 have no idle_session_timeout. Time limits meant for the application's statements must not hit ours.
+		texts = []string{fmt.Sprintf("SELECT pg_catalog.set_config(name, CASE name WHEN 'idle_session_timeout' THEN '%d' ELSE '0' END, false) "+
+			"FROM pg_catalog.pg_settings WHERE name IN ('idle_session_timeout', 'statement_timeout', 'transaction_timeout')", idle.Milliseconds())}
 	case schema.MySQL:
 		texts = slices.Concat(settings[schema.MySQL], []string{fmt.Sprintf("SET SESSION wait_timeout = %d", int(idle.Seconds()))})
 	}

@@ -88,7 +88,7 @@ func (t postgresTurn) number(name string) int64 {
 
 // Try implements Turn.
 func (t postgresTurn) Try(ctx context.Context, name string) (bool, error) {
-	return t.took(ctx, fmt.Sprintf("SELECT pg_try_advisory_lock(%d)::int", t.number(name)))
+	return t.took(ctx, fmt.Sprintf("SELECT pg_catalog.pg_try_advisory_lock(%d)::int", t.number(name)))
 }
 
 // Wait implements Turn. The block catches the timeout, so that the server logs no error. The timeout bounds how long a
@@ -97,18 +97,20 @@ func (t postgresTurn) Try(ctx context.Context, name string) (bool, error) {
 // back what the one before may have been granted. The two statements are one transaction, and the texts of blocks are the
 // same each time: pg_stat_statements has an entry for each other text.
 func (t postgresTurn) Wait(ctx context.Context, name string, d time.Duration) (bool, error) {
+	d = max(d.Truncate(time.Millisecond), time.Millisecond)
 	began := time.Now()
-	err := t.Exec(ctx, fmt.Sprintf(`SELECT pg_advisory_unlock_all(), set_config('sqllock.turn', '%d', false), set_config('lock_timeout', '%d', true);
+	err := t.Exec(ctx, fmt.Sprintf(`SELECT pg_catalog.pg_advisory_unlock_all(),
+  pg_catalog.set_config('sqllock.turn', '%d', false), pg_catalog.set_config('lock_timeout', '%d', true);
 DO $$ BEGIN
-  PERFORM pg_advisory_lock(current_setting('sqllock.turn')::bigint);
+  PERFORM pg_catalog.pg_advisory_lock(pg_catalog.current_setting('sqllock.turn')::bigint);
 EXCEPTION WHEN lock_not_available THEN
-END $$`, t.number(name), max(d.Milliseconds(), 1)))
+END $$`, t.number(name), d.Milliseconds()))
 	return err == nil && time.Since(began) < d, dberr.Classify(err)
 }
 
 // Leave implements Turn.
 func (t postgresTurn) Leave(ctx context.Context) error {
-	return dberr.Classify(t.Exec(ctx, "SELECT pg_advisory_unlock_all()"))
+	return dberr.Classify(t.Exec(ctx, "SELECT pg_catalog.pg_advisory_unlock_all()"))
 }
 
 type mysqlTurn struct{ turn }

@@ -66,6 +66,9 @@ func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited tim
 	return nil
 }
 
+// Keeps says that Wait shortens the TTL.
+func (c *gatedConn) Keeps() bool { return true }
+
 // Keep sets the TTL that Wait has shortened.
 func (c *gatedConn) Keep(ctx context.Context) error {
 	c.enter("Keep")
