@@ -94,7 +94,7 @@ func TestAKeyThatIsFreeAgainIsTriedForWhereNoSessionWaits(t *testing.T) {
 func TestWhoGetsAKeyWithoutAWaitIsNotSaidToWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(ttl)
+		s := newServer()
 		var told []event.Kind
 		l := s.newLockerTold(t, func(_ context.Context, e sqllock.Event) { told = append(told, e.Kind) })
 		x := mustTry(t, s.newLocker(t), "x")

@@ -59,7 +59,7 @@ func onBoth(t *testing.T, test func(t *testing.T, s *server)) {
 	t.Helper()
 	for _, resumes := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newServer(ttl)
+			s := newServer()
 			s.resumes = resumes
 			test(t, s)
 		})

@@ -15,15 +15,15 @@ const (
 	brieflyTrusted = 10 * time.Second
 )
 
-// waited returns a lock that another Locker has released after some time, on a server that keeps a session that waits
+// waited returns a lock that another Locker has released after 100 ms, on a server that keeps a session that waits
 // for waitTTL. The answer to the wait came at once.
-func waited(t *testing.T, after time.Duration, keep ...lag) (*server, sqllock.Lock) {
+func waited(t *testing.T, keep ...lag) (*server, sqllock.Lock) {
 	t.Helper()
-	s := newServer(ttl)
+	s := newServer()
 	s.waitTTL = waitTTL
 	s.delay(keeps, keep...)
 	before := mustTry(t, s.newLocker(t), "x")
-	time.AfterFunc(after, func() {
+	time.AfterFunc(100*time.Millisecond, func() {
 		if err := before.Release(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -39,7 +39,7 @@ func waited(t *testing.T, after time.Duration, keep ...lag) (*server, sqllock.Lo
 func TestALockIsGivenBeforeItsSessionIsKeptForLonger(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, lock := waited(t, 100*time.Millisecond, lag{answer: 5 * time.Second})
+		s, lock := waited(t, lag{answer: 5 * time.Second})
 		if n := len(s.statements(keeps)); n != 0 {
 			t.Errorf("the caller waited for %d more statements", n)
 		}
@@ -56,7 +56,7 @@ func TestALockIsGivenBeforeItsSessionIsKeptForLonger(t *testing.T) {
 func TestALockEndsSoonIfItsSessionIsNotKeptForLonger(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, lock := waited(t, 100*time.Millisecond, lag{hangs: true})
+		s, lock := waited(t, lag{hangs: true})
 		mustEndAt(t, lock, func() time.Time {
 			all := s.statements(waits)
 			return all[len(all)-1].at.Truncate(time.Second).Add(brieflyTrusted)
@@ -68,7 +68,7 @@ func TestALockEndsSoonIfItsSessionIsNotKeptForLonger(t *testing.T) {
 func TestASessionIsKeptForLongerFirstIfItsWaitTookLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(ttl)
+		s := newServer()
 		s.waitTTL = waitTTL
 		l := s.newLocker(t)
 		before := mustTry(t, s.newLocker(t), "x")
@@ -87,7 +87,7 @@ func TestASessionIsKeptForLongerFirstIfItsWaitTookLong(t *testing.T) {
 func TestASessionOfAShortHoldIsNotKeptForLonger(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, lock := waited(t, 100*time.Millisecond)
+		s, lock := waited(t)
 		if err := lock.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -101,7 +101,7 @@ func TestASessionOfAShortHoldIsNotKeptForLonger(t *testing.T) {
 func TestALockThatIsKeptSoonIsNotSaidToEndSoon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(ttl)
+		s := newServer()
 		s.waitTTL = waitTTL
 		l := s.newLocker(t)
 		before := mustTry(t, s.newLocker(t), "x")
@@ -119,7 +119,7 @@ func TestALockThatIsKeptSoonIsNotSaidToEndSoon(t *testing.T) {
 func TestAKeepThatTheServerRefusesIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, lock := waited(t, 100*time.Millisecond, lag{refused: true}, lag{refused: true}, lag{refused: true}, lag{})
+		s, lock := waited(t, lag{refused: true}, lag{refused: true}, lag{refused: true}, lag{})
 		pass(100 * ttl)
 		if err := context.Cause(lock.Context()); err != nil {
 			t.Error(err)

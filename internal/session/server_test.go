@@ -60,7 +60,7 @@ type statement struct {
 	keys  []string
 }
 
-func newServer(ttl time.Duration) *server {
+func newServer() *server {
 	return &server{ttl: ttl, holds: make(map[string]*conn), next: make(map[string][]lag), sent: make(map[string][]statement)}
 }
 
