@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	locktest.MostTestsWait(8)
+	locktest.MostTestsWait(6)
 	goleak.VerifyTestMain(m)
 }
 

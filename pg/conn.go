@@ -31,8 +31,9 @@ type conn struct {
 	rows        int           // of its answer so far
 	said        error         // the server's error for it
 
-	idle  string // how long the server keeps a silent session, as a setting; empty: it has no such setting
-	gated bool   // it holds the gate of the lock that it waits for
+	idle     string // how long the server keeps a silent session, as a setting; empty: it has no such setting
+	waitIdle string // the same of a session that waits
+	gated    bool   // it holds the gate of the lock that it waits for
 }
 
 var _ session.Conn[key] = (*conn)(nil)

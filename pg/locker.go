@@ -135,7 +135,7 @@ func newLocker(connect func(context.Context) (*pgx.Conn, error), opts []Option) 
 		opt(l)
 	}
 	timing, err := session.NewTiming(l.ttl, time.Second, l.idle)
-	timing.Waiting = waitTTL
+	timing.Waiting = min(waitTTL, l.ttl)
 	if err != nil {
 		return nil, err
 	}

@@ -26,10 +26,7 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited time.Durati
 		slice = max(min(slice, time.Until(deadline)/2), time.Millisecond)
 	}
 	number := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
-	params := [][]byte{number(op.Key.n), number(slice.Milliseconds()), strconv.AppendBool(nil, c.gated), nil}
-	if params[3] = []byte(""); c.Keeps() {
-		params[3] = number(waitTTL.Milliseconds())
-	}
+	params := [][]byte{number(op.Key.n), number(slice.Milliseconds()), strconv.AppendBool(nil, c.gated), []byte(c.waitIdle)}
 	batch.ExecParams(waitBeginSQL, params, nil, nil, nil)
 	batch.ExecParams(waits[kindOf(op)], nil, nil, nil, nil)
 	batch.ExecParams(waitEndSQL, nil, nil, nil, nil)
@@ -78,8 +75,9 @@ func (c *conn) Forget(ctx context.Context) error {
 	return c.Keep(ctx)
 }
 
-// waitTTL is the TTL of a waiting session: between two slices it is in the way of others.
-const waitTTL = time.Second
+// waitTTL is the TTL of a waiting session, unless the session TTL is shorter: between two slices it is in the way of
+// others. Who got the lock by a wait loses it if it stalls for 5/6 of that before Keep.
+const waitTTL = 3 * time.Second
 
 // Keep has the server keep the session for the session TTL again.
 func (c *conn) Keep(ctx context.Context) error {

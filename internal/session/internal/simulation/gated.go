@@ -33,7 +33,7 @@ func (c *gatedConn) Resume(until time.Time, ops []*session.Op[string]) error {
 }
 
 // waitTTL is how long the server keeps a waiting session between two slices, and after the last one until Keep.
-const waitTTL = time.Second
+const waitTTL = 3 * time.Second
 
 // Wait implements session.Conn.
 func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited time.Duration) error {
@@ -41,7 +41,7 @@ func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited tim
 	defer c.leave()
 	key, shared, gated := op.Key, op.Shared, c.gated
 	x := c.send("wait", key, func(s *memory.Session, t turn) answer {
-		s.SetTTL(waitTTL)
+		s.SetTTL(min(waitTTL, c.p.plan.TTL))
 		slice := min(150*time.Millisecond+waited/8, 1200*time.Millisecond)
 		slice = slice*7/8 + t.dice.Time(0, slice/4)
 		began := time.Now()

@@ -30,7 +30,7 @@ type process struct {
 // open opens a Locker.
 func (p *process) open() *session.Locker[string] {
 	timing, err := session.NewTiming(p.plan.TTL, time.Second, p.plan.Kind.heartbeat())
-	timing.Waiting = waitTTL
+	timing.Waiting = min(waitTTL, p.plan.TTL)
 	if err != nil {
 		panic(err) // it is in range
 	}
