@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	locktest.MostTestsWait(6)
+	locktest.MostTestsWait(3)
 	goleak.VerifyTestMain(m)
 }
 
