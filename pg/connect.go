@@ -156,7 +156,7 @@ func (l *Locker) setUp(ctx context.Context, c *conn) error {
 		return err
 	}
 	if !old {
-		c.idle, c.waitIdle = ttl, strconv.FormatInt(min(waitTTL, l.ttl).Milliseconds(), 10)
+		c.idle, c.waitIdle = ttl, strconv.FormatInt(l.waitTTL().Milliseconds(), 10)
 	}
 	return c.prepare(ctx)
 }

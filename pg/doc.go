@@ -25,7 +25,8 @@
 //   - The end of the connection that it was taken on: the process ended, the connection broke, the server restarted
 //     or failed over, or somebody called pg_terminate_backend.
 //   - The session TTL ([WithSessionTTL]): the server ends a session that was silent for so long
-//     (idle_session_timeout). So it frees the locks of a process that is stopped or cut off.
+//     (idle_session_timeout). So it frees the locks of a process that is stopped or cut off. While a session waits, and
+//     until its next statement, mostly some milliseconds after the wait, this is 3 s at most.
 //
 // PostgreSQL 12 and 13 have no idle_session_timeout. There TCP keepalives and tcp_user_timeout free the locks of a
 // client that was cut off, a little later than the TTL. A process that is merely stopped keeps its locks until it

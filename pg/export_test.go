@@ -27,3 +27,14 @@ func AsBefore14() Option {
 func WithHeartbeat(d time.Duration) Option {
 	return func(l *Locker) { l.idle = d }
 }
+
+// The statements of a wait, and the one that gives back what it took.
+var (
+	WaitBegin = waitBeginSQL
+	Waits     = waits
+	WaitEnd   = waitEndSQL
+	Many      = manySQL
+)
+
+// KindTry is the difference between the kind that takes a key and the one that gives it back.
+const KindTry = kindTry

@@ -135,10 +135,10 @@ func newLocker(connect func(context.Context) (*pgx.Conn, error), opts []Option) 
 		opt(l)
 	}
 	timing, err := session.NewTiming(l.ttl, time.Second, l.idle)
-	timing.Waiting = min(waitTTL, l.ttl)
 	if err != nil {
 		return nil, err
 	}
+	timing.Waiting = l.waitTTL()
 	limits, err := session.NewLimits(l.sessions, locksPerSession)
 	if err != nil {
 		return nil, err

@@ -75,9 +75,9 @@ func (c *conn) Forget(ctx context.Context) error {
 	return c.Keep(ctx)
 }
 
-// waitTTL is the TTL of a waiting session, unless the session TTL is shorter: between two slices it is in the way of
+// waitTTL returns the TTL of a session that waits. It is short, because between two slices the session is in the way of
 // others. Who got the lock by a wait loses it if it stalls for 5/6 of that before Keep.
-const waitTTL = 3 * time.Second
+func (l *Locker) waitTTL() time.Duration { return min(3*time.Second, l.ttl) }
 
 // Keep has the server keep the session for the session TTL again.
 func (c *conn) Keep(ctx context.Context) error {

@@ -21,7 +21,7 @@ func TestAKeyThatAnotherProcessHeldJustNowIsNotTriedFor(t *testing.T) {
 		round := func() (tries int) {
 			before := mustTry(t, other, "x")
 			tried := len(s.statements(runs))
-			time.AfterFunc(100*time.Millisecond, func() { _ = before.Release(context.Background()) }) // otherwise Acquire fails
+			releaseAfter(t, 100*time.Millisecond, before)
 			lock, err := l.Acquire(t.Context(), want("x"))
 			if err != nil {
 				t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/session"
 )
 
 // brieflyTrusted is 5/6 of the TTL of a session that waits.
@@ -15,31 +16,36 @@ const (
 	brieflyTrusted = 10 * time.Second
 )
 
-// waited returns a lock that another Locker has released after 100 ms, on a server that keeps a session that waits
-// for waitTTL. The answer to the wait came at once.
-func waited(t *testing.T, keep ...lag) (*server, sqllock.Lock) {
+// waited returns a lock that another Locker has released after 100 ms, and its Locker, on a server that keeps a session
+// that waits for waitTTL. The answer to the wait came at once.
+func waited(t *testing.T, keep ...lag) (*server, *session.Locker[string], sqllock.Lock) {
 	t.Helper()
 	s := newServer()
 	s.waitTTL = waitTTL
 	s.delay(keeps, keep...)
-	before := mustTry(t, s.newLocker(t), "x")
-	time.AfterFunc(100*time.Millisecond, func() {
-		if err := before.Release(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	lock, err := s.newLocker(t).Acquire(t.Context(), want("x"))
+	l := s.newLocker(t)
+	releaseAfter(t, 100*time.Millisecond, mustTry(t, s.newLocker(t), "x"))
+	lock, err := l.Acquire(t.Context(), want("x"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, lock
+	return s, l, lock
+}
+
+func releaseAfter(t *testing.T, d time.Duration, lock sqllock.Lock) {
+	t.Helper()
+	time.AfterFunc(d, func() {
+		if err := lock.Release(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // I3.
 func TestALockIsGivenBeforeItsSessionIsKeptForLonger(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, lock := waited(t, lag{answer: 5 * time.Second})
+		s, _, lock := waited(t, lag{answer: 5 * time.Second})
 		if n := len(s.statements(keeps)); n != 0 {
 			t.Errorf("the caller waited for %d more statements", n)
 		}
@@ -56,7 +62,7 @@ func TestALockIsGivenBeforeItsSessionIsKeptForLonger(t *testing.T) {
 func TestALockEndsSoonIfItsSessionIsNotKeptForLonger(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, lock := waited(t, lag{hangs: true})
+		s, _, lock := waited(t, lag{hangs: true})
 		mustEndAt(t, lock, func() time.Time {
 			all := s.statements(waits)
 			return all[len(all)-1].at.Truncate(time.Second).Add(brieflyTrusted)
@@ -71,8 +77,7 @@ func TestASessionIsKeptForLongerFirstIfItsWaitTookLong(t *testing.T) {
 		s := newServer()
 		s.waitTTL = waitTTL
 		l := s.newLocker(t)
-		before := mustTry(t, s.newLocker(t), "x")
-		time.AfterFunc(time.Millisecond, func() { _ = before.Release(context.Background()) }) // otherwise Acquire fails
+		releaseAfter(t, time.Millisecond, mustTry(t, s.newLocker(t), "x"))
 		s.delay(waits, lag{request: time.Second, answer: waitTTL - 2*time.Second}, lag{})
 		if _, err := l.Acquire(t.Context(), want("x")); err != nil {
 			t.Fatal(err)
@@ -87,7 +92,7 @@ func TestASessionIsKeptForLongerFirstIfItsWaitTookLong(t *testing.T) {
 func TestASessionOfAShortHoldIsNotKeptForLonger(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, lock := waited(t)
+		s, _, lock := waited(t)
 		if err := lock.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -101,14 +106,7 @@ func TestASessionOfAShortHoldIsNotKeptForLonger(t *testing.T) {
 func TestALockThatIsKeptSoonIsNotSaidToEndSoon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.waitTTL = waitTTL
-		l := s.newLocker(t)
-		before := mustTry(t, s.newLocker(t), "x")
-		time.AfterFunc(100*time.Millisecond, func() { _ = before.Release(context.Background()) }) // otherwise Acquire fails
-		if _, err := l.Acquire(t.Context(), want("x")); err != nil {
-			t.Fatal(err)
-		}
+		_, l, _ := waited(t)
 		if left, held := l.Remaining(); !held || left < trustedFor-time.Second {
 			t.Errorf("%v are left (%t)", left, held)
 		}
@@ -119,7 +117,7 @@ func TestALockThatIsKeptSoonIsNotSaidToEndSoon(t *testing.T) {
 func TestAKeepThatTheServerRefusesIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, lock := waited(t, lag{refused: true}, lag{refused: true}, lag{refused: true}, lag{})
+		s, _, lock := waited(t, lag{refused: true}, lag{refused: true}, lag{refused: true}, lag{})
 		pass(100 * ttl)
 		if err := context.Cause(lock.Context()); err != nil {
 			t.Error(err)

@@ -176,19 +176,27 @@ func TestAWaitEndsAtTheInstantThatItsCallerLeaves(t *testing.T) {
 	})
 }
 
+// wantedShare has l hold a share, has the server say that another process waits for the whole lock, and returns what to
+// ask for to join the share.
+func wantedShare(t *testing.T, s *server, l *session.Locker[string]) session.Want[string] {
+	t.Helper()
+	share := session.Want[string]{Name: "x", Key: "x", Shared: true}
+	if _, err := l.TryAcquire(t.Context(), share); err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	s.waiters = 1
+	s.mu.Unlock()
+	pass(time.Second)
+	return share
+}
+
 // I48. The question for waiters needs no room for a lock.
 func TestAShareIsNotJoinedPastAWaiterWhereNoSessionHasRoom(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		l := s.newLockerWith(t, session.Limits{Sessions: 2, Locks: 1}, nil)
-		share := session.Want[string]{Name: "x", Key: "x", Shared: true}
-		if _, err := l.TryAcquire(t.Context(), share); err != nil {
-			t.Fatal(err)
-		}
-		s.mu.Lock()
-		s.waiters = 1
-		s.mu.Unlock()
-		pass(time.Second)
+		share := wantedShare(t, s, l)
 		if _, err := l.TryAcquire(t.Context(), share); !errors.Is(err, sqllock.ErrHeld) {
 			t.Errorf("TryAcquire: %v", err)
 		}
@@ -200,14 +208,7 @@ func TestACallerWhoLeavesBeforeTheAnswerDoesNotJoinAShareAndLetsNobodyJoin(t *te
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		l := s.newLocker(t)
-		share := session.Want[string]{Name: "x", Key: "x", Shared: true}
-		if _, err := l.TryAcquire(t.Context(), share); err != nil {
-			t.Fatal(err)
-		}
-		s.mu.Lock()
-		s.waiters = 1
-		s.mu.Unlock()
-		pass(time.Second)
+		share := wantedShare(t, s, l)
 		s.delay(holders, lag{answer: 100 * time.Millisecond}, lag{})
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
@@ -225,14 +226,7 @@ func TestNobodyJoinsAShareWhileTheServerIsAskedWhetherSomebodyWaits(t *testing.T
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		l := s.newLocker(t)
-		share := session.Want[string]{Name: "x", Key: "x", Shared: true}
-		if _, err := l.TryAcquire(t.Context(), share); err != nil {
-			t.Fatal(err)
-		}
-		s.mu.Lock()
-		s.waiters = 1
-		s.mu.Unlock()
-		pass(time.Second)
+		share := wantedShare(t, s, l)
 		s.delay(holders, lag{answer: 100 * time.Millisecond}, lag{})
 		var callers sync.WaitGroup
 		for range 3 {
