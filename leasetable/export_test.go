@@ -195,7 +195,7 @@ func TakeLate(ctx context.Context, l *Locker, name string) (token int64, err err
 	if err != nil {
 		return 0, err
 	}
-	if err := l.keeper.Store.BumpToken(ctx, name, state.Token); err != nil {
+	if err := l.keeper.Store.BumpToken(ctx, name, state); err != nil {
 		return 0, err
 	}
 	return l.keeper.Store.AcquirePermit(ctx, name, state, make([]byte, 16), 1)

@@ -88,13 +88,13 @@ func (c *Claim) End() { c.endClaim() }
 // MayHavePermit reports whether an earlier claim may have left the lease the permit of the name with this token.
 func (c *Claim) MayHavePermit(token int64) bool { return c.Orphans.has(c.Name, token) }
 
-// ReleaseOrphanPermit settles what MayHavePermit reports: afterwards the lease does not have the permit.
-func (c *Claim) ReleaseOrphanPermit(ctx context.Context, token int64) error {
+// ReleaseOrphanPermit settles what MayHavePermit reports of the permit after state: afterwards the lease does not have it.
+func (c *Claim) ReleaseOrphanPermit(ctx context.Context, state store.State) error {
 	return dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
-		return c.Orphans.settlePermit(ctx, c.Name, token)
+		return c.Orphans.settlePermit(ctx, c.Name, state)
 	})
 }
 
-// LeaveOrphanPermit notes that the lease may have, or may still get, the permit of the name with this token: the answer
-// to its statement was lost.
-func (c *Claim) LeaveOrphanPermit(token int64) { c.Orphans.leavePermit(c.Name, token) }
+// LeaveOrphanPermit notes that the lease may have, or may still get, the permit of the name after state: the answer to
+// its statement was lost.
+func (c *Claim) LeaveOrphanPermit(state store.State) { c.Orphans.leaveClaim(c.Name, state) }

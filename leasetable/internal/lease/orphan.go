@@ -7,12 +7,14 @@ import (
 
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // orphan is a name, or a permit of a name, that a lease may hold without a lock, because an answer was lost.
 type orphan struct {
 	name    string
 	token   int64         // of the permit; 0: the whole name
+	read    *store.State  // of a permit that may still be acquired: what the statement under way compares
 	minHold time.Duration // see WithHoldAtLeast
 	until   time.Time     // when its minimum hold ends, at the latest
 	asked   bool          // guarded by the lease's mu: the database has answered to its release
@@ -37,11 +39,16 @@ func (os *orphans) leave(name string, keep time.Duration) {
 	os.retire()
 }
 
-// leavePermit notes that the lease may have a permit without a lock, or may still get it. It has the permit with this
-// token or not at all, so the lease need not be retired. Until that is settled the lease does not ask for the same
-// permit again, which it could not tell from the orphan.
+// leavePermit notes that the lease may have a permit without a lock. It has the permit with this token or none, so the
+// lease need not be retired.
 func (os *orphans) leavePermit(name string, token int64) {
 	os.add(&orphan{name: name, token: token})
+}
+
+// leaveClaim notes that the lease may have, or may still get, the permit of a name that was as in state. Until that is
+// settled the lease does not ask for the same permit again, which it could not tell from the orphan.
+func (os *orphans) leaveClaim(name string, state store.State) {
+	os.add(&orphan{name: name, token: state.Token + 1, read: &state})
 }
 
 func (os *orphans) add(o *orphan) {
@@ -85,13 +92,17 @@ func (os *orphans) reap() {
 
 // release frees an orphan. It reports whether that is the end of it.
 func (os *orphans) release(ctx context.Context, o *orphan) (over bool, err error) {
-	err = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
-		if o.token != 0 {
-			over = true
-			return os.settlePermit(ctx, o.name, o.token)
+	err = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+		var freed int64
+		switch {
+		case o.read != nil:
+			err = os.settlePermit(ctx, o.name, *o.read)
+		case o.token != 0:
+			_, err = os.store.ReleasePermit(ctx, o.name, os.ID, o.token)
+		default:
+			freed, err = os.store.ReleaseByLease(ctx, o.name, os.ID, o.minHold)
 		}
-		freed, err := os.store.ReleaseByLease(ctx, o.name, os.ID, o.minHold)
-		over = freed > 0
+		over = o.token != 0 || freed > 0
 		return err
 	})
 	return over, err
@@ -99,11 +110,11 @@ func (os *orphans) release(ctx context.Context, o *orphan) (over bool, err error
 
 // settlePermit first bumps the token, so that a statement that is still under way takes nothing (I32). Then it frees
 // the permit that the statement may have taken.
-func (os *orphans) settlePermit(ctx context.Context, name string, token int64) error {
-	if err := os.store.BumpToken(ctx, name, token-1); err != nil {
+func (os *orphans) settlePermit(ctx context.Context, name string, state store.State) error {
+	if err := os.store.BumpToken(ctx, name, state); err != nil {
 		return err
 	}
-	_, err := os.store.ReleasePermit(ctx, name, os.ID, token)
+	_, err := os.store.ReleasePermit(ctx, name, os.ID, state.Token+1)
 	return err
 }
 

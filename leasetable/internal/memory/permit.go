@@ -77,7 +77,7 @@ func (s permits) ClearPermit(ctx context.Context, name string, permit store.Stat
 }
 
 // BumpToken implements store.Permits.
-func (s permits) BumpToken(ctx context.Context, name string, token int64) error {
+func (s permits) BumpToken(ctx context.Context, name string, state store.State) error {
 	return s.run(ctx, func(t *Tx) error {
 		if err := t.lockRow(ctx, nameKey(name)); err != nil {
 			return err
@@ -85,8 +85,8 @@ func (s permits) BumpToken(ctx context.Context, name string, token int64) error 
 		r, there := s.locks[name]
 		switch {
 		case !there:
-			t.setName(name, lockRow{token: token + 1, acquired: t.now()})
-		case r.token == token:
+			t.setName(name, lockRow{token: state.Token + 1, acquired: t.now()})
+		case r.token == state.Token && r.lease == string(state.LeaseID):
 			r.token++
 			t.setName(name, r)
 		}

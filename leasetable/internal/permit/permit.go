@@ -50,7 +50,7 @@ func (cs *Claims) Claim(ctx, caller context.Context, c *lease.Claim, w Wants) (o
 			return o
 		}
 		if c.MayHavePermit(o.State.Token + 1) {
-			if o.Err = c.ReleaseOrphanPermit(ctx, o.State.Token+1); o.Err != nil {
+			if o.Err = c.ReleaseOrphanPermit(ctx, o.State); o.Err != nil {
 				return o
 			}
 			continue
@@ -71,7 +71,7 @@ func (cs *Claims) Claim(ctx, caller context.Context, c *lease.Claim, w Wants) (o
 				return err
 			})
 			if o.Err != nil && !dberr.OutcomeKnown(o.Err) { // note it before the next claim of this process begins
-				c.LeaveOrphanPermit(asked)
+				c.LeaveOrphanPermit(o.State)
 			}
 			if o.Token != 0 {
 				cs.clearLater(ctx, c, o.State)

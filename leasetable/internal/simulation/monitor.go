@@ -52,7 +52,6 @@ type monitor struct {
 	forcedAt map[string]time.Time // guarded by mu: when a name was last released by force
 	declared time.Time            // guarded by mu: when a failover, or a clock that was set ahead, last broke promises
 	failed   time.Time            // guarded by mu: when the last failover was
-	forgets  bool                 // guarded by mu: the server was restarted, and may have forgotten releases
 	longest  time.Duration        // guarded by mu: the longest TTL in use
 	broken   []string             // guarded by mu: the invariants that were broken, with what happened
 }
@@ -139,7 +138,7 @@ func (m *monitor) changed(c memory.Change) {
 		}
 	case c.After < c.Before:
 		m.report("I12", "the token of %s fell from %d to %d", c.Name, c.Before, c.After)
-	case c.Bumped && m.declared.IsZero() && !m.forgets: // see "What is checked" in docs/simulation.md
+	case c.Bumped:
 		m.report("I32", "the token of %s, which is held, was bumped to %d", c.Name, c.After)
 	case c.Both:
 		m.report("I30", "%s has a lease and permits", c.Name)
@@ -269,13 +268,6 @@ func (m *monitor) declare(failover bool) {
 		clear(m.told)
 		clear(m.rises)
 	}
-}
-
-// restarted notes a restart, after which a name may be held whose release was not synced.
-func (m *monitor) restarted() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.forgets = true
 }
 
 // hasFailed reports whether there was a failover.

@@ -151,9 +151,9 @@ func (s permits) ClearPermit(ctx context.Context, name string, permit store.Stat
 }
 
 // BumpToken implements store.Permits.
-func (s permits) BumpToken(ctx context.Context, name string, token int64) error {
-	_, err := call(ctx, s.process, "bump token", fmt.Sprint(name, token), func(ctx context.Context) (nothing, error) {
-		return nothing{}, s.store.BumpToken(ctx, name, token)
+func (s permits) BumpToken(ctx context.Context, name string, state store.State) error {
+	_, err := call(ctx, s.process, "bump token", fmt.Sprint(name, state.Token), func(ctx context.Context) (nothing, error) {
+		return nothing{}, s.store.BumpToken(ctx, name, state)
 	})
 	return err
 }

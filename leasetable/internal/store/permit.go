@@ -47,8 +47,8 @@ func (s permits) ClearPermit(ctx context.Context, name string, permit State) (bo
 }
 
 // BumpToken implements Permits.
-func (s permits) BumpToken(ctx context.Context, name string, token int64) error {
-	_, err := s.change(ctx, s.Work, bumpToken, row{[]byte(name)}, token)
+func (s permits) BumpToken(ctx context.Context, name string, state State) error {
+	_, err := s.change(ctx, s.Work, bumpToken, row{[]byte(name)}, state.Token, state.LeaseID)
 	return err
 }
 

@@ -166,9 +166,11 @@ func (w *world) clearPermit() step {
 }
 
 func (w *world) bumpToken() step {
-	return w.onHeld("bump token", func(ctx context.Context, s store.Store, h store.Held) (any, error) {
-		return nil, s.BumpToken(ctx, h.Name, h.Token)
-	})
+	name := w.name()
+	state := w.state(name)
+	return step{fmt.Sprintf("bump token %s %s", name, describe(state)), name, func(ctx context.Context, s store.Store) (string, error) {
+		return results(nil, s.BumpToken(ctx, name, state))
+	}}
 }
 
 func (w *world) forcePermits() step {

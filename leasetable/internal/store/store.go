@@ -126,9 +126,9 @@ type Permits interface {
 	// ClearPermit clears the permit of a lease that is over, and reports whether it did. A guarded transaction prevents
 	// that.
 	ClearPermit(ctx context.Context, name string, permit State) (bool, error)
-	// BumpToken bumps the token of a name if it is still the given one. From then on nobody takes a permit on the
-	// condition that the name has this token.
-	BumpToken(ctx context.Context, name string, token int64) error
+	// BumpToken bumps the token of a name whose lock row is still as in state. From then on AcquirePermit takes nothing
+	// from this state.
+	BumpToken(ctx context.Context, name string, state State) error
 	// ForcePermits frees all permits of a name, and notes a change on their leases (I34). It reports whether nobody had
 	// taken a permit since they were read.
 	ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error)
