@@ -34,11 +34,15 @@ check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit te
 .PHONY: test
 test: ## every test, with the race detector, on real servers; gets the servers it needs
 	./scripts/with-servers $(GO_TEST) $(ARGS) ./leasetable ./...
-	$(MAKE) test-adapters test-recipes test-bench
+	$(MAKE) test-adapters test-recipes test-repeats test-bench
 
 .PHONY: test-adapters
 test-adapters: ## the tests of the other modules (adapters, otellock), on the first servers that there are
 	./scripts/with-servers --first env CGO_ENABLED=0 go test -C adapter -count=1 -timeout 40m $(ARGS) $(ADAPTERS)
+
+.PHONY: test-repeats
+test-repeats: ## a seed of a simulation runs the same again, which the race detector would prevent
+	CGO_ENABLED=0 SQLTEST_SKIP=1 go test -count=1 -run '^TestASeedRunsTheSameAgain$$' ./leasetable ./internal/session
 
 .PHONY: test-bench
 test-bench: ## the tests of what `make performance` runs; they need no server

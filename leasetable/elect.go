@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/jitter"
 	"github.com/sqllock/sqllock/internal/lockname"
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
@@ -84,7 +85,7 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, lease 
 			pause = backoff.First
 		}
 		e.locker.events.Log(ctx, slog.LevelWarn, "campaigning again", slog.String("lock", e.name), slog.Any("err", err))
-		if cause := backoff.Sleep(ctx, backoff.Jitter(pause)); cause != nil {
+		if cause := backoff.Sleep(ctx, jitter.Around(pause)); cause != nil {
 			return &sqllock.OpError{Op: op, Name: e.name, Err: fmt.Errorf("%w: %w", cause, err)}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/jitter"
 	"github.com/sqllock/sqllock/internal/trouble"
 	"github.com/sqllock/sqllock/internal/waiting"
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
@@ -132,7 +133,7 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 		case rest != 0: // an outage
 			err = backoff.Sleep(a.ctx, rest)
 		case now == nil || a.waiter.Announce(a.ctx) == nil:
-			came, err = a.waiter.Pause(a.ctx, backoff.Jitter(pause))
+			came, err = a.waiter.Pause(a.ctx, jitter.Around(pause))
 		default:
 			err = nil
 		}

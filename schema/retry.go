@@ -3,11 +3,12 @@ package schema
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sqllock/sqllock/internal/jitter"
 )
 
 const (
@@ -31,7 +32,7 @@ func patiently(ctx context.Context, fn func() error) error {
 		if !passing(err) || time.Now().After(deadline) {
 			return err
 		}
-		timer := time.NewTimer(pause/2 + rand.N(pause)) //nolint:gosec // only spreads the attempts
+		timer := time.NewTimer(jitter.Around(pause))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():

@@ -30,6 +30,9 @@ func Test[P any](t *testing.T, simulation Simulation[P], count uint64, within ti
 	if n, ok := number(seedEnv); ok {
 		s.first = n
 	}
+	if s.count == 1 {
+		defer oneAtATime()()
+	}
 	began := time.Now()
 	s.run()
 	took := time.Since(began)
@@ -40,6 +43,7 @@ func Test[P any](t *testing.T, simulation Simulation[P], count uint64, within ti
 		return
 	}
 	t.Errorf("seed %d breaks an invariant:\n%s", f.seed, strings.Join(f.result.Broken, "\n"))
+	defer oneAtATime()()
 	shorten := shrinkTime
 	if n, ok := number(shrinkEnv); ok {
 		shorten = time.Duration(n) * time.Second

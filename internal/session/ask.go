@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 
 	"github.com/sqllock/sqllock"
 )
@@ -75,10 +76,8 @@ func (p *pool[K]) sessionToAsk(ctx context.Context) (*session[K], error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for s := range p.shared {
-		if !s.hasEnded() {
-			return s, nil
-		}
+	if i := slices.IndexFunc(p.shared, func(s *session[K]) bool { return !s.hasEnded() }); i >= 0 {
+		return p.shared[i], nil
 	}
 	return nil, err
 }
@@ -110,10 +109,5 @@ func (p *pool[K]) holds(key K) bool {
 func (p *pool[K]) has(such func(*session[K]) bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for s := range p.sessions {
-		if such(s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.sessions, such)
 }

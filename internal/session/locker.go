@@ -36,11 +36,7 @@ type Locker[K comparable] struct {
 // New returns a Locker that has opened nothing yet.
 func New[K comparable](config Config[K]) *Locker[K] {
 	l := &Locker[K]{
-		pool: pool[K]{
-			Config:   config,
-			sessions: make(map[*session[K]]struct{}),
-			shared:   make(map[*session[K]]struct{}),
-		},
+		pool:   pool[K]{Config: config},
 		shares: make(map[K]*share[K]),
 		queued: make(map[K]*share[K]),
 	}
@@ -92,7 +88,7 @@ func (l *Locker[K]) waitHold(ctx context.Context, w Want[K], asked *request[K]) 
 func (l *Locker[K]) Remaining() (left time.Duration, held bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for s := range l.sessions {
+	for _, s := range l.sessions {
 		if sure, holds := s.remaining(); holds && (!held || sure < left) {
 			left, held = sure, true
 		}
@@ -105,7 +101,7 @@ func (l *Locker[K]) Remaining() (left time.Duration, held bool) {
 func (l *Locker[K]) Close() {
 	l.close(sqllock.ErrClosed)
 	l.mu.Lock()
-	for s := range l.sessions {
+	for _, s := range l.sessions {
 		s.stop()
 	}
 	for _, p := range l.parked {

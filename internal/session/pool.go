@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,13 +24,13 @@ type pool[K comparable] struct {
 	running sync.WaitGroup // counts sessions, the opening of one, and locks being given back; added to under mu until Close
 
 	mu        sync.Mutex
-	sessions  map[*session[K]]struct{} // guarded by mu: all sessions
-	shared    map[*session[K]]struct{} // guarded by mu: sessions for tries, each of which can hold many locks
-	front     *session[K]              // guarded by mu: the shared session for the next try; may have ended
-	opening   *opening[K]              // guarded by mu: the shared session that is being opened
-	dedicated int                      // guarded by mu: the number of dedicated sessions, including those being opened
-	parked    []*parked[K]             // guarded by mu: dedicated sessions that are not in use
-	full      time.Time                // guarded by mu: until when no dedicated session is opened
+	sessions  []*session[K] // guarded by mu: all sessions, as they were opened
+	shared    []*session[K] // guarded by mu: sessions for tries, each of which can hold many locks
+	front     *session[K]   // guarded by mu: the shared session for the next try; may have ended
+	opening   *opening[K]   // guarded by mu: the shared session that is being opened
+	dedicated int           // guarded by mu: the number of dedicated sessions, including those being opened
+	parked    []*parked[K]  // guarded by mu: dedicated sessions that are not in use
+	full      time.Time     // guarded by mu: until when no dedicated session is opened
 }
 
 // opening is the opening of a session.
@@ -119,7 +120,7 @@ func (p *pool[K]) choose() (*session[K], error) {
 // caller holds mu.
 func (p *pool[K]) leastLoaded() (least *session[K], locks int) {
 	locks = p.Limits.Locks
-	for s := range p.shared {
+	for _, s := range p.shared {
 		if n := s.load(); n < locks && !s.hasEnded() {
 			least, locks = s, n
 		}
@@ -128,14 +129,7 @@ func (p *pool[K]) leastLoaded() (least *session[K], locks int) {
 }
 
 // alive reports whether every shared session is alive. The caller holds mu.
-func (p *pool[K]) alive() bool {
-	for s := range p.shared {
-		if s.hasEnded() {
-			return false
-		}
-	}
-	return true
-}
+func (p *pool[K]) alive() bool { return !slices.ContainsFunc(p.shared, (*session[K]).hasEnded) }
 
 func (p *pool[K]) openShared(o *opening[K]) {
 	defer close(o.done)
@@ -145,9 +139,9 @@ func (p *pool[K]) openShared(o *opening[K]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.opening = nil
-	if _, lives := p.sessions[o.s]; o.err == nil && lives {
+	if o.err == nil && slices.Contains(p.sessions, o.s) {
 		p.front = o.s
-		p.shared[o.s] = struct{}{}
+		p.shared = append(p.shared, o.s)
 	}
 }
 
@@ -182,7 +176,7 @@ func (p *pool[K]) newSession(ctx context.Context, dedicated bool) (_ *session[K]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := start(conn, p.Config, dedicated, sent, p.forget)
-	p.sessions[s] = struct{}{}
+	p.sessions = append(p.sessions, s)
 	if p.closing.Err() != nil {
 		s.stop()
 	}
@@ -202,8 +196,9 @@ func (p *pool[K]) forget(s *session[K]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer p.running.Done()
-	delete(p.sessions, s)
-	delete(p.shared, s)
+	it := func(other *session[K]) bool { return other == s }
+	p.sessions = slices.DeleteFunc(p.sessions, it)
+	p.shared = slices.DeleteFunc(p.shared, it)
 	if s.dedicated {
 		p.dedicated--
 	}

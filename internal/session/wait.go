@@ -3,12 +3,12 @@ package session
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/clock"
+	"github.com/sqllock/sqllock/internal/jitter"
 	"github.com/sqllock/sqllock/internal/trouble"
 )
 
@@ -101,7 +101,7 @@ func (w *waiter[K]) wait(ctx context.Context) (got *lock[K], err error) {
 		case s != nil:
 			got, err = w.slice(ctx, s)
 		default: // no session is left to wait on
-			if err = w.sleep(ctx, pollEvery/2+rand.N(pollEvery)); err == nil { //nolint:gosec // jitter
+			if err = w.sleep(ctx, jitter.Around(pollEvery)); err == nil {
 				got, err = w.l.try(ctx, w.want)
 			}
 		}

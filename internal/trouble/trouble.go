@@ -3,10 +3,11 @@ package trouble
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sqllock/sqllock/internal/jitter"
 )
 
 // Trouble is what the waits of one Locker know about an outage. The zero value means that there is none.
@@ -67,5 +68,5 @@ const (
 // Next returns the next pause, with a jitter of half of it more or less, so that the waiters do not retry all at once.
 func (p *Pause) Next() time.Duration {
 	*p = min(max(2**p, firstPause), mostPause)
-	return time.Duration(*p/2 + rand.N(*p)) //nolint:gosec // not a secret
+	return jitter.Around(time.Duration(*p))
 }

@@ -3,7 +3,6 @@ package backoff
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 )
 
@@ -15,11 +14,6 @@ const (
 
 // Longer doubles a pause up to Last.
 func Longer(pause time.Duration) time.Duration { return min(2*pause, Last) }
-
-// Jitter returns a random time between half of pause and one and a half, to spread contenders.
-func Jitter(pause time.Duration) time.Duration {
-	return pause/2 + rand.N(pause) //nolint:gosec // not a secret
-}
 
 // Sleep returns nil after d, or the cause of the end of ctx if that comes first.
 func Sleep(ctx context.Context, d time.Duration) error {

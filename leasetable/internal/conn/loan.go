@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/internal/jitter"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
@@ -76,7 +76,7 @@ func (p *Pool) noteFull(err error) {
 	now := time.Now()
 	lo.at.Store(now.UnixNano())
 	lo.mu.Lock()
-	lo.err, lo.until = err, now.Add(backoff.Jitter(pause))
+	lo.err, lo.until = err, now.Add(jitter.Around(pause))
 	lo.mu.Unlock()
 	if lo.told != nil {
 		lo.told()

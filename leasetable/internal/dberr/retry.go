@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/jitter"
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 )
 
@@ -18,7 +19,7 @@ func Retry(ctx context.Context, within time.Duration, f func(context.Context) er
 	end := time.Now().Add(within)
 	for pause := backoff.First; ; pause = backoff.Longer(pause) {
 		err := Once(ctx, min(AttemptTimeout, time.Until(end)), f)
-		if e := (*Error)(nil); !errors.As(err, &e) || !e.Transient || time.Until(end) < pause || backoff.Sleep(ctx, backoff.Jitter(pause)) != nil {
+		if e := (*Error)(nil); !errors.As(err, &e) || !e.Transient || time.Until(end) < pause || backoff.Sleep(ctx, jitter.Around(pause)) != nil {
 			return err
 		}
 	}
@@ -42,7 +43,7 @@ func RetryConflicts(ctx context.Context, f func(context.Context) error) error {
 	defer cancel()
 	for pause := backoff.First; ; pause = backoff.Longer(pause) {
 		err := f(ctx)
-		if e := (*Error)(nil); !errors.As(err, &e) || !e.Transient || !e.OutcomeKnown || e.passing || IsFull(err) || backoff.Sleep(ctx, backoff.Jitter(pause)) != nil {
+		if e := (*Error)(nil); !errors.As(err, &e) || !e.Transient || !e.OutcomeKnown || e.passing || IsFull(err) || backoff.Sleep(ctx, jitter.Around(pause)) != nil {
 			return err
 		}
 	}

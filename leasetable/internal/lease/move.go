@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/jitter"
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
@@ -168,7 +169,7 @@ func (m move) try() (how moved, err error) {
 		if !unanswered && (!sqllock.IsRetryable(err) || time.Since(began) > dberr.ConflictTimeout) {
 			return stayed, err
 		}
-		if backoff.Sleep(alive, backoff.Jitter(pause)) != nil {
+		if backoff.Sleep(alive, jitter.Around(pause)) != nil {
 			if unanswered {
 				return unknown, err
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/clock"
+	"github.com/sqllock/sqllock/internal/jitter"
 	"github.com/sqllock/sqllock/internal/trouble"
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 	"github.com/sqllock/sqllock/leasetable/internal/conn"
@@ -91,7 +92,7 @@ func (r *renewals) untilConfirmed() {
 	ctx, cancel := r.untilDeadline()
 	defer cancel()
 	for pause := backoff.First; ; pause = backoff.Longer(pause) {
-		if r.once(ctx) == nil || backoff.Sleep(ctx, backoff.Jitter(pause)) != nil {
+		if r.once(ctx) == nil || backoff.Sleep(ctx, jitter.Around(pause)) != nil {
 			return
 		}
 	}
@@ -212,7 +213,7 @@ func (ls *Lease) held() int {
 
 // pause waits for about the given time. It reports false, at once, when the lease ends or its Locker is closed.
 func (ls *Lease) pause(pause time.Duration) bool {
-	timer := time.NewTimer(backoff.Jitter(pause))
+	timer := time.NewTimer(jitter.Around(pause))
 	defer timer.Stop()
 	select {
 	case <-ls.ended: // and with it everything that it held

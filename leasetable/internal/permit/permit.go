@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/sqllock/sqllock/internal/jitter"
 	"github.com/sqllock/sqllock/internal/waitqueue"
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
@@ -81,7 +82,7 @@ func (cs *Claims) Claim(ctx, caller context.Context, c *lease.Claim, w Wants) (o
 			}
 		}
 		// Another claim was faster. Permits may still be left.
-		if err := backoff.Sleep(ctx, backoff.Jitter(pause)); err != nil {
+		if err := backoff.Sleep(ctx, jitter.Around(pause)); err != nil {
 			o.Err = dberr.Classify(err)
 			return o
 		}

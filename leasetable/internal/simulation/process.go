@@ -181,7 +181,7 @@ func detach[T any](ctx context.Context, p *process, t turn, epoch int64, f func(
 		defer cancel()
 		v, err := f(within)
 		p.log(p, func() string {
-			return fmt.Sprintf("%s %s was carried out: %+v, %v", t.id.step, t.id.about, any(v), err)
+			return fmt.Sprintf("%s %s was carried out: %s, %v", t.id.step, t.id.about, p.show(v), err)
 		})
 		answers <- answer{v, err}
 	})

@@ -2,9 +2,9 @@ package wait
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/jitter"
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
@@ -31,7 +31,7 @@ func (s *observation) update(state store.State) {
 // read at the same moment.
 func (s *observation) UntilExpiry(pause time.Duration) time.Duration {
 	if left := time.Until(s.expiry); left > 0 && left < pause {
-		return min(pause, left+rand.N(backoff.First)) //nolint:gosec // jitter
+		return min(pause, left+jitter.Below(backoff.First))
 	}
 	return pause
 }

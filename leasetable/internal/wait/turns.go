@@ -3,10 +3,10 @@ package wait
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/jitter"
 	"github.com/sqllock/sqllock/leasetable/internal/conn"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
@@ -227,4 +227,4 @@ func (ts *Turns) Close() {
 }
 
 // jittered spreads the ends of slices.
-func jittered(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2) } //nolint:gosec // not a secret
+func jittered(d time.Duration) time.Duration { return d*3/4 + jitter.Below(d/2) }

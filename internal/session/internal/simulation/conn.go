@@ -85,7 +85,7 @@ func (p *process) dial(ctx context.Context, l *session.Locker[string]) (*conn, e
 	defer p.mu.Unlock()
 	p.opened++
 	c := &conn{p: p, locker: l, name: fmt.Sprintf("session %d.%d", p.number, p.opened), cut: make(chan struct{})}
-	p.conns[c] = struct{}{}
+	p.conns = append(p.conns, c)
 	c.s = p.server.Open(p.number, l, p.plan.TTL)
 	p.bag.Lock()
 	defer p.bag.Unlock()

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -208,7 +209,7 @@ func (c *conn) Close() {
 	c.Cut()
 	p := c.p
 	p.mu.Lock()
-	delete(p.conns, c)
+	p.conns = slices.DeleteFunc(p.conns, func(other *conn) bool { return other == c })
 	p.mu.Unlock()
 	t := p.turn(p, "close", "")
 	p.log(p, func() string { return c.name + "  closes" })

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,7 +24,7 @@ type process struct {
 	locker *session.Locker[string] // guarded by mu
 	many   int                     // guarded by mu: how often in a row it had too many connections
 	opened int                     // guarded by mu: how many connections there were
-	conns  map[*conn]struct{}      // guarded by mu: connections that its Lockers have not closed
+	conns  []*conn                 // guarded by mu: connections that its Lockers have not closed
 	asked  int                     // guarded by mu: how often a goroutine could have stalled
 }
 
@@ -56,13 +57,10 @@ func (p *process) current() *session.Locker[string] {
 }
 
 // connections returns the connections that are open.
-func (p *process) connections() (all []*conn) {
+func (p *process) connections() []*conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for c := range p.conns {
-		all = append(all, c)
-	}
-	return all
+	return slices.Clone(p.conns)
 }
 
 // mayStall has the goroutine stall, if the seed says so, unless mustNot says true.

@@ -182,7 +182,7 @@ func (p *process) mustBeFew() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	count := 0
-	for c := range p.conns {
+	for _, c := range p.conns {
 		if c.locker == p.locker {
 			count++
 		}

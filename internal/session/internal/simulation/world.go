@@ -58,7 +58,7 @@ func (w *world) log(p *process, text func() string) {
 func (w *world) start() *process {
 	w.bag.Lock()
 	defer w.bag.Unlock()
-	p := &process{world: w, Life: seeds.NewLife(w.ctx), number: len(w.processes) + 1, conns: make(map[*conn]struct{})}
+	p := &process{world: w, Life: seeds.NewLife(w.ctx), number: len(w.processes) + 1}
 	p.locker = p.open()
 	w.processes = append(w.processes, p)
 	return p
