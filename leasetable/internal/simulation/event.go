@@ -69,6 +69,7 @@ func (w *world) happen(e event) {
 
 // restart restarts the server, which is away for some time.
 func (w *world) restart(away time.Duration, how func()) {
+	w.undo()
 	w.down.Store(true)
 	w.epoch.Add(1)
 	how()

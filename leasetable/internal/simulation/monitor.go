@@ -52,6 +52,7 @@ type monitor struct {
 	forcedAt map[string]time.Time // guarded by mu: when a name was last released by force
 	declared time.Time            // guarded by mu: when a failover, or a clock that was set ahead, last broke promises
 	failed   time.Time            // guarded by mu: when the last failover was
+	undone   bool                 // guarded by mu: the server was restarted, and may have undone releases
 	longest  time.Duration        // guarded by mu: the longest TTL in use
 	broken   []string             // guarded by mu: the invariants that were broken, with what happened
 }
@@ -142,7 +143,7 @@ func (m *monitor) changed(c memory.Change) {
 		m.report("I32", "the token of %s, which is held, was bumped to %d", c.Name, c.After)
 	case c.Both:
 		m.report("I30", "%s has a lease and permits", c.Name)
-	case c.Limit > 0 && int64(c.Permits) > c.Limit:
+	case c.Limit > 0 && int64(c.Permits) > c.Limit && !m.undone:
 		m.report("I29", "%s has %d permits, with a limit of %d", c.Name, c.Permits, c.Limit)
 	case c.Freed:
 		select {
@@ -268,6 +269,13 @@ func (m *monitor) declare(failover bool) {
 		clear(m.told)
 		clear(m.rises)
 	}
+}
+
+// undo notes that releases may be undone: a permit that was given back is there again, and nobody believes to have it.
+func (m *monitor) undo() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.undone = true
 }
 
 // hasFailed reports whether there was a failover.

@@ -48,6 +48,9 @@ func (p *process) connect(ctx context.Context, l *session.Locker[string]) (sessi
 	}
 	switch {
 	case err != nil:
+		if ctx.Err() == nil {
+			p.trouble(p.number)
+		}
 		return nil, err
 	case p.plan.Kind.gated:
 		return &gatedConn{conn: c}, nil

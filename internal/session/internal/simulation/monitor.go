@@ -75,7 +75,7 @@ type monitor struct {
 	granted   map[of][]grant                   // guarded by mu: of sessions that may still have the key
 	interests map[at]*interest                 // guarded by mu
 	closed    map[*session.Locker[string]]bool // guarded by mu: Lockers whose Close was called
-	troubled  map[int]bool                     // guarded by mu: processes that a fault or an event has met
+	troubled  map[int]time.Time                // guarded by mu: when a fault or an event has met a process, or it could not connect
 	broken    []string                         // guarded by mu: the invariants that were broken, with what happened
 }
 
@@ -83,7 +83,7 @@ func newMonitor(plan *Plan) *monitor {
 	return &monitor{
 		plan: plan, began: time.Now(),
 		locks: make(map[string][]*held), granted: make(map[of][]grant), interests: make(map[at]*interest),
-		closed: make(map[*session.Locker[string]]bool), troubled: make(map[int]bool),
+		closed: make(map[*session.Locker[string]]bool), troubled: make(map[int]time.Time),
 	}
 }
 
@@ -103,8 +103,11 @@ func (m *monitor) fail(invariant, format string, args ...any) {
 func (m *monitor) trouble(process int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.troubled[process] = true
+	m.troubled[process] = time.Now()
 }
+
+// isTroubled reports whether something was wrong with a process. The caller holds mu.
+func (m *monitor) isTroubled(p *process) bool { return !m.troubled[p.number].IsZero() }
 
 // changed checks a change on the server, which is locked.
 func (m *monitor) changed(c memory.Change) {
@@ -146,7 +149,7 @@ func (m *monitor) note(c memory.Change) {
 // ended checks the end of a session. The caller holds mu.
 func (m *monitor) ended(c memory.Change) {
 	if c.Reason.Excused() {
-		m.troubled[c.Session.Client] = true
+		m.troubled[c.Session.Client] = time.Now()
 		return
 	}
 	for _, locks := range m.locks {
@@ -228,7 +231,8 @@ func (m *monitor) has(h *held) {
 		if since := time.Since(g.at); m.plan.prompt() && !h.shared && since > mostHandoffs {
 			m.report("I46", "%v was handed over %v after the server granted it", h, since)
 		}
-		if since := m.server.WriterSince(h.name); m.plan.asks() && h.shared && g.at.Before(since) && time.Since(since) > mostHandoffs {
+		unasked := m.isTroubled(h.process) && time.Since(m.troubled[h.process.number]) < 2*mostHandoffs // the last answer counts
+		if since := m.server.WriterSince(h.name); m.plan.asks() && !unasked && h.shared && g.at.Before(since) && time.Since(since) > mostHandoffs {
 			m.report("I48", "%v was joined, and another process has waited for all of it for %v", h, time.Since(since))
 		}
 		m.locks[h.name] = append(others, h)

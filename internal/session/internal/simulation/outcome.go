@@ -28,7 +28,7 @@ func (m *monitor) ending(h *held) {
 		m.report("I42", "%v ended with %v", h, cause)
 	case strings.Contains(cause.Error(), "the caller who ran a statement left"):
 		m.report("I44", "%v was lost because another caller left", h)
-	case !m.troubled[h.process.number]:
+	case !m.isTroubled(h.process):
 		m.report("I42", "%v was lost, and nothing was wrong: %v", h, cause)
 	}
 }
@@ -48,7 +48,7 @@ func (m *monitor) released(h *held, wasLive bool, err error) {
 	switch {
 	case err == nil && !wasLive:
 		m.report("I20", "the release of %v says that it was held until then, but its user had been told of its end", h)
-	case err != nil && wasLive && !m.troubled[h.process.number] && !m.closed[h.locker]:
+	case err != nil && wasLive && !m.isTroubled(h.process) && !m.closed[h.locker]:
 		m.report("I20", "the release of %v failed, and nothing was wrong: %v", h, err)
 	}
 }
