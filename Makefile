@@ -30,10 +30,10 @@ check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit te
 	$(GO_TEST) $$(go list ./... | grep -vE '/(pg|mysql|leasetable|sqltest|schema|cmd/sqllock|internal/(acceptance|examples|modules))$$')
 	SQLTEST_SKIP=1 ./scripts/with-servers --here $(GO_TEST) -short -run '$(CONFORMANCE)' ./pg ./mysql ./leasetable
 
-# leasetable takes longest, and so comes first.
+# Those that take longest come first.
 .PHONY: test
 test: ## every test, with the race detector, on real servers; gets the servers it needs
-	./scripts/with-servers $(GO_TEST) $(ARGS) ./leasetable ./...
+	./scripts/with-servers $(GO_TEST) $(ARGS) ./leasetable ./cmd/sqllock ./sqltest ./mysql ./pg ./...
 	$(MAKE) test-adapters test-recipes test-repeats test-bench
 
 .PHONY: test-adapters

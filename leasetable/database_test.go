@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	locktest.MostTestsWait(3)
+	locktest.MostTestsWait(5)
 	goleak.VerifyTestMain(m)
 }
 
