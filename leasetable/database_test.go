@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	locktest.MostTestsWait(5)
+	locktest.MostTestsWait(4)
 	goleak.VerifyTestMain(m)
 }
 
