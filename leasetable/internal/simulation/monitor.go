@@ -52,7 +52,7 @@ type monitor struct {
 	forcedAt map[string]time.Time // guarded by mu: when a name was last released by force
 	declared time.Time            // guarded by mu: when a failover, or a clock that was set ahead, last broke promises
 	failed   time.Time            // guarded by mu: when the last failover was
-	undone   bool                 // guarded by mu: the server was restarted, and may have undone releases
+	undone   bool                 // guarded by mu: the server was restarted, and may have undone releases, and ends of leases
 	longest  time.Duration        // guarded by mu: the longest TTL in use
 	broken   []string             // guarded by mu: the invariants that were broken, with what happened
 }
@@ -139,7 +139,7 @@ func (m *monitor) changed(c memory.Change) {
 		}
 	case c.After < c.Before:
 		m.report("I12", "the token of %s fell from %d to %d", c.Name, c.Before, c.After)
-	case c.Bumped:
+	case c.Bumped && !m.undone:
 		m.report("I32", "the token of %s, which is held, was bumped to %d", c.Name, c.After)
 	case c.Both:
 		m.report("I30", "%s has a lease and permits", c.Name)
@@ -271,7 +271,8 @@ func (m *monitor) declare(failover bool) {
 	}
 }
 
-// undo notes that releases may be undone: a permit that was given back is there again, and nobody believes to have it.
+// undo notes that releases, and ends of leases, may be undone: what was given back is there again, and nobody believes to
+// have it.
 func (m *monitor) undo() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
