@@ -3,7 +3,8 @@
 //
 // # Use
 //
-// A job that every machine starts at three o'clock, and one machine runs:
+// A job that every machine starts at three o'clock, and one machine runs. The tables of leases have to be there: sqllock
+// schema apply, or schema.Apply from Go.
 //
 //	leases, err := leasetable.FromDB(db)
 //	if err != nil {
@@ -36,6 +37,6 @@
 // loss is logged when the job has finished. A job that must stop then calls [sqllock.TryDo] itself, with
 // leasetable.WithHoldAtLeast: its context ends with the lease.
 //
-// A machine whose clock is late by more than the minimum hold runs the job again. While the database cannot be used, no
-// machine runs the job; that is logged.
+// A machine whose clock is late by more than the minimum hold runs the job again. While the database cannot be used, or
+// lacks the tables, no machine runs the job; that is logged.
 package cronlock

@@ -3,6 +3,8 @@
 //
 // # Use
 //
+// The tables of leases have to be there: sqllock schema apply, or schema.Apply from Go.
+//
 // A Locker, for a job that is due every five minutes. Give each job a name, which is the name of its lock:
 //
 //	leases, err := leasetable.FromDB(db)
@@ -43,5 +45,6 @@
 // A machine whose clock is late by more than the minimum hold runs the job again. So does the leader that follows another
 // one, if its clock is late.
 //
-// While the database cannot be used, no machine runs the job. gocron reports why to the listener gocron.AfterLockError.
+// While the database cannot be used, or lacks the tables, no machine runs the job. gocron reports why only to the
+// listener gocron.AfterLockError of the job.
 package gocronlock

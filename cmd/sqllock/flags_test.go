@@ -27,6 +27,7 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 		"-db=postgres://u:s3cr3t@h/d":         "unknown flag: -db; it is --db",
 		"-s3cr3t":                             "a flag is not known",
 		"-y":                                  "unknown flag: -y",
+		"-V":                                  "unknown flag: -V",
 		"--=s3cr3t":                           "has no name of a flag",
 		"--owner=":                            "--owner is empty",
 		"--owner " + strings.Repeat("o", 256): "--owner has 256 bytes, the limit is 255",

@@ -60,7 +60,7 @@ func TestTheWorkspacesHaveAllModules(t *testing.T) {
 	t.Parallel()
 	tree := read(t)
 	var used []string
-	for _, folder := range []string{"adapter", "bench", "docs/recipes/code"} {
+	for _, folder := range []string{"adapter", "bench", "docs/recipes/code", "sqltest/recipes"} {
 		used = append(used, workspace(t, tree, folder)...)
 	}
 	for _, m := range tree.Modules {

@@ -15,7 +15,7 @@ import (
 const Core = "github.com/sqllock/sqllock"
 
 // Tree is the modules of a working copy: the core, the adapters in adapter/*, otellock, the demo of that, the
-// benchmark, and the recipes.
+// benchmark, and the recipes, of the documents and for tests.
 type Tree struct {
 	Root    string // the folder of the working copy
 	Version string // which the others require of the core, and which all modules get when they are released
@@ -31,7 +31,7 @@ type Module struct {
 }
 
 // demos are the folders of the modules that are no libraries.
-var demos = []string{"otellock/demo", "bench", "docs/recipes/code"}
+var demos = []string{"otellock/demo", "bench", "docs/recipes/code", "sqltest/recipes"}
 
 // Read reads the go.mod files of the working copy in the folder root. It is an error if the other modules do not require
 // the same version of the core.

@@ -1,3 +1,4 @@
+// Not released.
 module github.com/sqllock/sqllock/sqltest/recipes
 
 go 1.26.0
@@ -8,7 +9,7 @@ require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/peterldowns/pgtestdb v0.1.1
 	github.com/pressly/goose/v3 v3.29.0
-	github.com/sqllock/sqllock v0.0.0
+	github.com/sqllock/sqllock v0.1.0
 	gorm.io/driver/postgres v1.6.3
 	gorm.io/gorm v1.31.2
 )
@@ -74,5 +75,3 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 	modernc.org/sqlite v1.60.1 // indirect
 )
-
-replace github.com/sqllock/sqllock => ../..

@@ -37,7 +37,8 @@ MariaDB) on a connection that sqllock keeps open while the command runs:
   is shown         by what its session calls itself, to those who may see
                    that: application_name, or the attribute program_name
                    of MySQL and MariaDB, has the owner and the name, if
-                   that has no more than 36 bytes
+                   that has no more than 36 bytes; what is not printable
+                   ASCII counts as three
 
 Take a session lock for something short, such as a migration; a lease for what
 takes long, has to outlast a restart of the database, or writes where a token is

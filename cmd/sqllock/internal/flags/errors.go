@@ -65,7 +65,7 @@ func unknownFlag(flags *pflag.FlagSet, err *pflag.NotExistError) string {
 		}
 		name, dashes = letters, "-"
 	}
-	if plain.MatchString(name) && (dashes == "--" || len(name) == 1) {
+	if dashes == "--" && plain.MatchString(name) || dashes == "-" && len(name) == 1 { // one letter is no secret
 		return "unknown flag: " + dashes + name
 	}
 	begins := ""

@@ -20,9 +20,10 @@ PREFIX it lists the locks whose names begin with it.
 
 A server has only hashes of the names of session locks. The names that sqllock
 run takes are known from what its sessions call themselves, unless they are
-long: up to 36 bytes always fit, next to an owner that is shortened if need be.
-Of other names PREFIX finds the one that is called so,
-and those whose hash begins with it.
+long: up to 36 bytes always fit, next to an owner that is shortened if need be;
+in a name that is not all printable ASCII, a byte that is not counts as three.
+Of other names PREFIX finds the one that is called so, and those whose hash
+begins with it.
 
   SINCE    how long ago the lock was taken; for a session lock, how long
            ago its session began

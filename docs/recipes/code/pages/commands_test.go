@@ -117,3 +117,18 @@ func machine(t *testing.T, state string) []string {
 	return append(os.Environ(), "PATH="+folder+":"+programs+":"+os.Getenv("PATH"), "STATE="+state, "SQLLOCK_DB="+dsn, "DATABASE_URL="+dsn,
 		"GITHUB_REPOSITORY=example/app", "GITHUB_RUN_ID=17")
 }
+
+// A shell expands all words of an export before it sets the first variable.
+func TestThePagesExportTheDatabase(t *testing.T) {
+	t.Parallel()
+	export := regexp.MustCompile(`(?m)^export .*\n`)
+	for _, page := range []string{"atlas", "dbmate", "tern", "terraform"} {
+		lines := strings.Join(export.FindAllString(strings.Join(blocks(t, page, "sh"), ""), -1), "")
+		cmd := exec.CommandContext(t.Context(), "sh", "-euc", lines+`printf '%s %s' "$SQLLOCK_DB" "${DATABASE_URL-$SQLLOCK_DB}"`)
+		cmd.Env = []string{}
+		const url = "postgres://user:password@host:5432/database"
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != url+" "+url {
+			t.Errorf("%s: after its exports SQLLOCK_DB and DATABASE_URL are %q, %v", page, out, err)
+		}
+	}
+}
