@@ -93,6 +93,7 @@ lint: $(GOLANGCI_LINT) ## words, go vet, golangci-lint and go mod tidy
 	cd adapter && ../$(GOLANGCI_LINT) run $(ADAPTERS)
 	go vet -C bench ./...
 	go vet -C docs/recipes/code ./...
+	go vet -C sqltest/recipes ./...
 	go mod tidy -diff
 
 .PHONY: api
@@ -133,8 +134,8 @@ release-check: $(GORELEASER) $(SYFT) ## all files of a release, in dist, and wha
 
 .PHONY: release
 release: $(GORELEASER) $(SYFT) ## builds and publishes the version whose tag is checked out (scripts/tag v0.1.0)
-	scripts/release-notes $$(git describe --exact-match --match 'v*') >bin/notes.md
-	PATH=$(CURDIR)/bin:$$PATH $(GORELEASER) release --clean --release-notes bin/notes.md
+	tag=$$(git describe --exact-match --match 'v*') && scripts/release-notes $$tag >bin/notes.md && \
+		PATH=$(CURDIR)/bin:$$PATH GORELEASER_CURRENT_TAG=$$tag $(GORELEASER) release --clean --release-notes bin/notes.md
 
 .PHONY: captures
 captures: build ## what sqllock ls, watch and doctor show, in the documents

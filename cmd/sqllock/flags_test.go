@@ -55,6 +55,7 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 		"-x":                     "a lock is exclusive without --shared or --limit",
 		"-u":                     "the lock is released when COMMAND ends",
 		"--close":                "COMMAND inherits nothing",
+		"--fcntl":                "the lock is in a database, not on a file",
 
 		"--kind session --limit 2":                 "--limit is for leases: leave it out, or --kind session",
 		"--kind session --at-least 1h":             "--at-least is for leases: leave it out, or --kind session",

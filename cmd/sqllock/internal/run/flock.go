@@ -20,7 +20,8 @@ var flock = map[string]string{
 	"-s": "--shared",
 	"-x": exclusive, "-e": exclusive, "--exclusive": exclusive,
 	"-u": released, "--unlock": released,
-	"-o": inherited, "--close": inherited, "-F": inherited, "--no-fork": inherited,
+	"--fcntl": "no flag: the lock is in a database, not on a file",
+	"-o":      inherited, "--close": inherited, "-F": inherited, "--no-fork": inherited,
 }
 
 const (
