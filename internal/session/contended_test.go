@@ -19,6 +19,7 @@ func TestAKeyThatAnotherProcessHeldJustNowIsNotTriedFor(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		l, other := s.newLocker(t), s.newLocker(t)
 		round := func() (tries int) {
+			synctest.Wait() // the other Locker knows that its lock was released
 			before := mustTry(t, other, "x")
 			tried := len(s.statements(runs))
 			releaseAfter(t, 100*time.Millisecond, before)
