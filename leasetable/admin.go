@@ -147,9 +147,9 @@ func (l *Locker) listTogether(ctx context.Context, prefix string, seen []store.S
 // ForceRelease frees name regardless of its holder, and returns the state before. All holders of its shares or
 // permits lose it. If the name was released, or never acquired, ForceRelease does nothing. Otherwise it bumps the
 // token, also if the name is free because its lease row is gone. A holder's context ends with sqllock.ErrLost at the
-// holder's next renewal, within a third of its TTL. Until then the old holder and the next one may both be at work.
-// Only a resource that compares tokens, or a guarded transaction, is safe. After an error the name may have been
-// freed, if the connection broke or ctx ended.
+// holder's next renewal, within a third of its TTL. Until then the old holder, or a goroutine to which its process
+// hands the name, and the next one may both be at work. Only a resource that compares tokens, or a guarded
+// transaction, is safe. After an error the name may have been freed, if the connection broke or ctx ended.
 func (l *Locker) ForceRelease(ctx context.Context, name string) (was Info, err error) {
 	const op = "force the release of"
 	if err := lockname.Check(name); err != nil {

@@ -3,8 +3,8 @@ package jitter
 
 import "time"
 
-// Below returns a time from 0 to just below d, made of the nanoseconds of the clock. So no two calls agree
-// but by chance, and a test in virtual time runs the same again.
+// Below returns a time from 0 to just below d, which must not be 0. It is made of the nanoseconds of the clock, so a test
+// in virtual time runs the same again. Two calls at the same tick of a clock agree.
 func Below(d time.Duration) time.Duration {
 	z := uint64(time.Now().UnixNano()) // mixed by the finalizer of SplitMix64
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

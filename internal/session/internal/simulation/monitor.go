@@ -231,7 +231,7 @@ func (m *monitor) has(h *held) {
 		if since := time.Since(g.at); m.plan.prompt() && !h.shared && since > mostHandoffs {
 			m.report("I46", "%v was handed over %v after the server granted it", h, since)
 		}
-		unasked := m.isTroubled(h.process) && time.Since(m.troubled[h.process.number]) < 2*mostHandoffs // the last answer counts
+		unasked := time.Since(m.troubled[h.process.number]) < 2*mostHandoffs // the last answer counts
 		if since := m.server.WriterSince(h.name); m.plan.asks() && !unasked && h.shared && g.at.Before(since) && time.Since(since) > mostHandoffs {
 			m.report("I48", "%v was joined, and another process has waited for all of it for %v", h, time.Since(since))
 		}
