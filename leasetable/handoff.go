@@ -10,10 +10,12 @@ import (
 
 // receiveHandoff makes a lock of a name that was handed off. It gives the name back and polls for it if the lease has
 // ended or has another TTL, if the metadata is that of a waiter that has left the queue, if the caller wants a permit,
-// or if its context has ended (I24).
+// if its context has ended, or if it came after the handoff was sent: others may have held the name with a higher token
+// before it came, after a forced release (I24).
 func (a *attempt) receiveHandoff(h lease.Handoff) (*lease.Held, error) {
 	c := h.Claim
-	if a.choice.ttl == c.TTL && h.Metadata == string(a.metadata) && !a.Permit() && a.ctx.Err() == nil {
+	suits := a.choice.ttl == c.TTL && h.Metadata == string(a.metadata) && !a.Permit() && !a.began.After(h.Asked)
+	if suits && a.ctx.Err() == nil {
 		lock := lease.NewHeld(a.ctx, c.Lease, a.name, h.Token, a.leaveQueue)
 		lock.MinHold, lock.Since, lock.HasWaiter = a.minHold, h.Since, h.HasWaiter
 		if c.Commit(lock) == nil {

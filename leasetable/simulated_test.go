@@ -168,6 +168,53 @@ func TestALockThatWasFreedByForceDuringItsHandoffIsNotGiven(t *testing.T) {
 	})
 }
 
+// The answer to a handoff is late, but comes before the next renewal. Meanwhile the goroutine that it was for has left,
+// the name is released by force, another process acquires and releases it, and a goroutine begins to wait after that.
+// It gets a lock with a higher token, and not the one that was handed off.
+func TestWhoCameAfterTheHandoffWasSentDoesNotGetIt(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		s := &scripted{Store: server.Store()}
+		l, other := keep(t, s), keep(t, server.Store())
+		lock := take(t, l, "x")
+		s.handOff = func(ctx context.Context, h store.Held, metadata []byte) (int64, bool, error) {
+			next, hasWaiter, err := s.Store.HandOff(ctx, h, metadata)
+			pass(100 * time.Millisecond)
+			return next, hasWaiter, err
+		}
+		early, leave := context.WithCancel(t.Context())
+		left := make(chan error)
+		go func() {
+			_, err := l.Acquire(early, "x")
+			left <- err
+		}()
+		synctest.Wait()
+		released := make(chan error)
+		go func() { released <- lock.Release(t.Context()) }()
+		synctest.Wait() // the handoff is under way
+		leave()
+		if err := <-left; err == nil {
+			t.Error("a lock was given to who has left")
+		}
+		if _, err := other.ForceRelease(t.Context(), "x"); err != nil {
+			t.Fatal(err)
+		}
+		between := take(t, other, "x")
+		release(t, between)
+		pass(time.Millisecond)
+		got := take(t, l, "x")
+		if got.Token() <= between.Token() {
+			t.Errorf("after token %d a lock with token %d was given", between.Token(), got.Token())
+		}
+		if err := <-released; err != nil {
+			t.Error(err)
+		}
+		release(t, got)
+	})
+}
+
 // The name a is free, and acquired at once. The name b is taken over late, from a lease that has ended, and meanwhile the
 // lease that a was acquired with ends. Then none of the two is held, and both can be acquired again. I39.
 func TestOfAllNamesNoneIsHeldIfOneEndsBeforeTheLastIsAcquired(t *testing.T) {
