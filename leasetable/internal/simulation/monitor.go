@@ -141,7 +141,7 @@ func (m *monitor) changed(c memory.Change) {
 		m.report("I12", "the token of %s fell from %d to %d", c.Name, c.Before, c.After)
 	case c.Bumped && !m.undone:
 		m.report("I32", "the token of %s, which is held, was bumped to %d", c.Name, c.After)
-	case c.Both:
+	case c.Both && !m.undone:
 		m.report("I30", "%s has a lease and permits", c.Name)
 	case c.Limit > 0 && int64(c.Permits) > c.Limit && !m.undone:
 		m.report("I29", "%s has %d permits, with a limit of %d", c.Name, c.Permits, c.Limit)
