@@ -38,13 +38,14 @@
 //
 // # When it does not protect
 //
-// gocron does not interrupt a job whose lock is lost, and ignores the errors of releases. While such a job goes on, another
-// machine may run it again: the logger and the hook of the leasetable.Locker tell (WithLogger, WithHook). A job that must
-// stop then calls [sqllock.TryDo] itself, with leasetable.WithHoldAtLeast, and uses no distributed locker.
+// gocron does not interrupt a job whose lock is lost. While such a job goes on, another machine may run it again. A Locker
+// logs the loss when the job has finished; leasetable.WithLogger and leasetable.WithHook tell at once. A job that must stop
+// then calls [sqllock.TryDo] itself, with leasetable.WithHoldAtLeast, and uses no distributed locker.
 //
 // A machine whose clock is late by more than the minimum hold runs the job again. So does the leader that follows another
 // one, if its clock is late.
 //
-// While the database cannot be used, or lacks the tables, no machine runs the job. gocron reports why only to the
-// listener gocron.AfterLockError of the job.
+// While the database cannot be used, or lacks the tables, no machine runs the job. A Locker logs each run that is skipped
+// for that; see WithLogger. An Elector logs an error that somebody has to mend, such as missing tables. Nothing is logged
+// before the first job is due: schema.Check tells at the start of the program whether the tables are there.
 package gocronlock

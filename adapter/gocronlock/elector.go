@@ -30,21 +30,25 @@ type Elector struct {
 	leads   atomic.Pointer[leasetable.Lease] // nil while this process does not lead
 	failed  atomic.Pointer[error]            // why the last campaign failed; nil while there is one
 
+	logger gocron.Logger
+	logged string // the last error that was logged, unless this process has led since
+
 	stop context.CancelCauseFunc
 	done chan struct{} // closed when there are no more campaigns
 	err  error         // of the last campaign; written before done is closed
 }
 
-// NewElector begins to campaign for name with leases of l, which the caller closes after the Elector. The options and the
-// errors are those of leasetable.NewElector. sqllock.WithTTL sets how long a leader that died still leads; the default is
-// l's TTL.
-func NewElector(l *leasetable.Locker, name string, opts ...sqllock.Option) (*Elector, error) {
-	elector, err := leasetable.NewElector(l, name, opts...)
+// NewElector begins to campaign for name with leases of l, which the caller closes after the Elector. The errors and the
+// options of WithLock are those of leasetable.NewElector. sqllock.WithTTL sets how long a leader that died still leads; the
+// default is l's TTL.
+func NewElector(l *leasetable.Locker, name string, opts ...Option) (*Elector, error) {
+	s := choose(opts)
+	elector, err := leasetable.NewElector(l, name, s.lock...)
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
-	e := &Elector{elector: elector, stop: stop, done: make(chan struct{})}
+	e := &Elector{elector: elector, logger: s.logger, stop: stop, done: make(chan struct{})}
 	go e.campaign(ctx)
 	return e, nil
 }
@@ -60,6 +64,7 @@ func (e *Elector) campaign(ctx context.Context) {
 		}
 		err := e.err
 		e.failed.Store(&err)
+		e.log(err)
 		if errors.Is(err, sqllock.ErrClosed) {
 			return
 		}
@@ -72,8 +77,17 @@ func (e *Elector) campaign(ctx context.Context) {
 	}
 }
 
+// log logs why a campaign failed, once while the next ones fail by the same error.
+func (e *Elector) log(err error) {
+	if text := err.Error(); text != e.logged {
+		e.logged = text
+		e.logger.Error("gocronlock: this process does not lead", "err", err)
+	}
+}
+
 // lead lets IsLeader return nil until ctx ends.
 func (e *Elector) lead(ctx context.Context, lease *leasetable.Lease) error {
+	e.logged = ""
 	e.leads.Store(lease)
 	defer e.leads.Store(nil)
 	<-ctx.Done()
@@ -84,8 +98,8 @@ func (e *Elector) lead(ctx context.Context, lease *leasetable.Lease) error {
 // It answers from memory: while the database cannot be reached, the leader leads until the deadline of its lease.
 //
 // The campaign goes on while the database cannot be used. If it fails by an error that waiting does not mend, such as
-// sqllock.ErrSchema or a wrong password, IsLeader returns that error, too, and the campaign begins again after 5 s. If it is
-// sqllock.ErrClosed, the campaign is over.
+// sqllock.ErrSchema or a wrong password, IsLeader returns that error, too, which is logged once, and the campaign begins again
+// after 5 s. If it is sqllock.ErrClosed, the campaign is over.
 func (e *Elector) IsLeader(context.Context) error {
 	if lease := e.leads.Load(); lease != nil && lease.Context().Err() == nil {
 		return nil

@@ -145,3 +145,19 @@ func TestAnElectorNeedsAName(t *testing.T) {
 		t.Errorf("without a name: %v", err)
 	}
 }
+
+func TestOptionsOfAcquisitions(t *testing.T) {
+	t.Parallel()
+	leases := adaptertest.At(t, sqltest.EngineSQLite, true).Leases(t)
+	short := gocronlock.WithLock(sqllock.WithTTL(time.Millisecond))
+	if _, err := gocronlock.NewElector(leases, "the scheduler", short); err == nil {
+		t.Error("the TTL of an Elector is not used")
+	}
+	locker, err := gocronlock.NewLocker(leases, time.Hour, short)
+	if err == nil {
+		_, err = locker.Lock(t.Context(), "tick")
+	}
+	if err == nil {
+		t.Error("the TTL of a Locker is not used")
+	}
+}

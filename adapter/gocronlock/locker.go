@@ -2,6 +2,7 @@ package gocronlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,30 +18,48 @@ var _ gocron.Locker = (*Locker)(nil)
 type Locker struct {
 	leases *leasetable.Locker
 	opts   []sqllock.Option
+	logger gocron.Logger
 }
 
 // NewLocker returns a Locker that takes leases from l, which the caller closes after the scheduler. A lease that is released
 // keeps its name until atLeast after its acquisition. atLeast must be positive: more than the clocks of the machines
-// differ, and less than the time between two runs. The options are those of each acquisition.
-func NewLocker(l *leasetable.Locker, atLeast time.Duration, opts ...sqllock.Option) (*Locker, error) {
+// differ, and less than the time between two runs.
+func NewLocker(l *leasetable.Locker, atLeast time.Duration, opts ...Option) (*Locker, error) {
 	if atLeast <= 0 {
 		return nil, fmt.Errorf("gocronlock: the minimum hold is %s; it must be positive", atLeast)
 	}
-	return &Locker{leases: l, opts: append([]sqllock.Option{leasetable.WithHoldAtLeast(atLeast)}, opts...)}, nil
+	s := choose(opts)
+	return &Locker{leases: l, opts: append([]sqllock.Option{leasetable.WithHoldAtLeast(atLeast)}, s.lock...), logger: s.logger}, nil
 }
 
 // Lock implements gocron.Locker: it acquires the lease called key, the name of a job. It does not wait: if the lease is
 // held, or was released and its minimum hold has not passed, the error matches sqllock.ErrHeld. After any error nothing is
-// held, and gocron does not run the job.
+// held, and gocron does not run the job. An error that does not match sqllock.ErrHeld is logged, unless ctx has ended: then
+// the scheduler shuts down, or the job is removed.
 func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	lease, err := l.leases.TryAcquire(ctx, key, l.opts...)
-	if err != nil {
-		return nil, err
+	switch {
+	case err == nil:
+		return held{lease, key, l.logger}, nil
+	case errors.Is(err, sqllock.ErrHeld):
+		l.logger.Debug("gocronlock: the job was skipped: another machine runs it, or has run it", "lock", key)
+	case ctx.Err() == nil:
+		l.logger.Error("gocronlock: the job was skipped", "lock", key, "err", err)
 	}
-	return held{lease}, nil
+	return nil, err
 }
 
-type held struct{ lease *leasetable.Lease }
+type held struct {
+	lease  *leasetable.Lease
+	key    string
+	logger gocron.Logger
+}
 
-// Unlock implements gocron.Lock.
-func (h held) Unlock(ctx context.Context) error { return h.lease.Release(ctx) }
+// Unlock implements gocron.Lock. It logs an error, which gocron ignores.
+func (h held) Unlock(ctx context.Context) error {
+	err := h.lease.Release(ctx)
+	if err != nil {
+		h.logger.Error("gocronlock: the job ran, and its lock could not be released", "lock", h.key, "err", err)
+	}
+	return err
+}

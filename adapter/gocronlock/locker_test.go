@@ -104,23 +104,3 @@ func TestAKeptNameBecomesFree(t *testing.T) {
 		}
 	})
 }
-
-func TestUnlockReturnsALoss(t *testing.T) {
-	t.Parallel()
-	adaptertest.Leases(t, func(t *testing.T, p adaptertest.Place) {
-		locker, err := gocronlock.NewLocker(p.Leases(t), time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lock, err := locker.Lock(t.Context(), "tick")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.Leases(t).ForceRelease(t.Context(), "tick"); err != nil {
-			t.Fatal(err)
-		}
-		if err := lock.Unlock(t.Context()); !errors.Is(err, sqllock.ErrLost) {
-			t.Errorf("Unlock: %v", err)
-		}
-	})
-}
