@@ -51,7 +51,7 @@ func documentedCommands(t *testing.T) (commands []string) {
 		text = append(text, part...)
 	}
 	blocks := regexp.MustCompile("(?s)\n```[a-z]+\n(.*?)```").FindAllSubmatch(text, -1)
-	line := regexp.MustCompile(`(?m)^(?:|\$ |[0-9* ]+/usr/local/bin/|ExecStart=/usr/local/bin/|.*run: )(sqllock .*)$`)
+	line := regexp.MustCompile(`(?m)^(?:|\$ |[0-9* ]+/usr/local/bin/|ExecStart=/usr/local/bin/|.*run: (?:exec )?)(sqllock .*)$`)
 	list := regexp.MustCompile(`(?m)^ *command: \[(sqllock, .*)\]$`)
 	for _, block := range blocks {
 		for _, found := range line.FindAllSubmatch(block[1], -1) {
