@@ -13,7 +13,7 @@ help: ## this list
 
 # The race detector leaves out SQLite, which is C as Go: it took half of the time.
 TEST_FLAGS = -race -gcflags=modernc.org/...=-race=false -count=1 -timeout 40m
-GO_TEST = env CGO_ENABLED=1 go test $(TEST_FLAGS)
+GO_TEST = env CGO_ENABLED=1 GOGC=400 go test $(TEST_FLAGS)
 CONFORMANCE = ^(TestConformance|TestSessionLocks|TestCounter)
 
 # Modules of their own, in the workspace adapter/go.work. Their tests go without the race detector: to build goose, migrate

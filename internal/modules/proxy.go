@@ -121,7 +121,7 @@ func (f file) Open() (io.ReadCloser, error) { return os.Open(f.on) }
 func (p *Proxy) Go(ctx context.Context, folder string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw -buildvcs=false -trimpath", "GOMODCACHE="+p.cache.folder,
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-modcacherw -buildvcs=false -trimpath", "GOMODCACHE="+p.cache.folder,
 		"GOPROXY=file://"+filepath.ToSlash(p.folder)+","+p.cache.proxy, "GOSUMDB=off") // the go.sum of the adapters has the hashes
 	text, err := cmd.CombinedOutput()
 	if err != nil {
