@@ -12,8 +12,11 @@ import (
 type object struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string
-	Metadata   struct{ Name string }
-	Spec       struct {
+	Metadata   struct {
+		Name         string
+		GenerateName string `yaml:"generateName"`
+	}
+	Spec struct {
 		// of a CronJob
 		Schedule                string
 		TimeZone                string `yaml:"timeZone"`
@@ -27,8 +30,9 @@ type object struct {
 		} `yaml:"jobTemplate"`
 
 		// of a Job
-		BackoffLimit     int `yaml:"backoffLimit"`
-		PodFailurePolicy struct {
+		BackoffLimit            int `yaml:"backoffLimit"`
+		TTLSecondsAfterFinished int `yaml:"ttlSecondsAfterFinished"`
+		PodFailurePolicy        struct {
 			Rules []struct {
 				Action      string
 				OnExitCodes struct {
@@ -124,6 +128,10 @@ func TestTheObjectsOfKubernetesFitTogether(t *testing.T) {
 			if rule.OnExitCodes.ContainerName != container.Name {
 				t.Errorf("%s has a rule for the container %q", o.Metadata.Name, rule.OnExitCodes.ContainerName)
 			}
+		}
+		// With one name for all releases, only the first one would run.
+		if o.Kind == "Job" && (o.Metadata.Name != "" || o.Metadata.GenerateName == "") {
+			t.Errorf("the Job has the name %q", o.Metadata.Name)
 		}
 		for key, value := range o.Spec.Selector.MatchLabels {
 			if o.Spec.Template.Metadata.Labels[key] != value {
