@@ -40,6 +40,7 @@ type object struct {
 					Operator      string
 					Values        []int
 				} `yaml:"onExitCodes"`
+				OnPodConditions []struct{ Type string } `yaml:"onPodConditions"`
 			}
 		} `yaml:"podFailurePolicy"`
 
@@ -125,8 +126,12 @@ func TestTheObjectsOfKubernetesFitTogether(t *testing.T) {
 			t.Errorf("%s has the environment %+v", o.Metadata.Name, container.Env)
 		}
 		for _, rule := range o.Spec.PodFailurePolicy.Rules {
-			if rule.OnExitCodes.ContainerName != container.Name {
-				t.Errorf("%s has a rule for the container %q", o.Metadata.Name, rule.OnExitCodes.ContainerName)
+			if rule.OnPodConditions == nil && rule.OnExitCodes.ContainerName != container.Name {
+				t.Errorf("%s has a rule for the container %q", o.Metadata.GenerateName, rule.OnExitCodes.ContainerName)
+			}
+			// sqllock also ends with 69 when the tables are missing. A Job that ignored it would never end.
+			if rule.Action == "Ignore" && slices.Contains(rule.OnExitCodes.Values, 69) {
+				t.Errorf("%s ignores the exit code 69", o.Metadata.GenerateName)
 			}
 		}
 		// With one name for all releases, only the first one would run.
