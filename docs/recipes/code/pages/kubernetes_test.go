@@ -24,7 +24,7 @@ type object struct {
 		StartingDeadlineSeconds int    `yaml:"startingDeadlineSeconds"`
 		JobTemplate             struct {
 			Spec struct {
-				BackoffLimit int `yaml:"backoffLimit"`
+				BackoffLimit *int `yaml:"backoffLimit"`
 				Template     template
 			}
 		} `yaml:"jobTemplate"`
@@ -137,6 +137,10 @@ func TestTheObjectsOfKubernetesFitTogether(t *testing.T) {
 		// With one name for all releases, only the first one would run.
 		if o.Kind == "Job" && (o.Metadata.Name != "" || o.Metadata.GenerateName == "") {
 			t.Errorf("the Job has the name %q", o.Metadata.Name)
+		}
+		// A second pod would find the name kept by --at-least, succeed, and hide that the first one has failed.
+		if limit := o.Spec.JobTemplate.Spec.BackoffLimit; o.Kind == "CronJob" && (limit == nil || *limit != 0) {
+			t.Errorf("%s starts a second pod after a failure", o.Metadata.Name)
 		}
 		for key, value := range o.Spec.Selector.MatchLabels {
 			if o.Spec.Template.Metadata.Labels[key] != value {
