@@ -12,8 +12,11 @@ import (
 type object struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string
-	Metadata   struct{ Name string }
-	Spec       struct {
+	Metadata   struct {
+		Name         string
+		GenerateName string `yaml:"generateName"`
+	}
+	Spec struct {
 		// of a CronJob
 		Schedule                string
 		TimeZone                string `yaml:"timeZone"`
@@ -21,14 +24,15 @@ type object struct {
 		StartingDeadlineSeconds int    `yaml:"startingDeadlineSeconds"`
 		JobTemplate             struct {
 			Spec struct {
-				BackoffLimit int `yaml:"backoffLimit"`
+				BackoffLimit *int `yaml:"backoffLimit"`
 				Template     template
 			}
 		} `yaml:"jobTemplate"`
 
 		// of a Job
-		BackoffLimit     int `yaml:"backoffLimit"`
-		PodFailurePolicy struct {
+		BackoffLimit            int `yaml:"backoffLimit"`
+		TTLSecondsAfterFinished int `yaml:"ttlSecondsAfterFinished"`
+		PodFailurePolicy        struct {
 			Rules []struct {
 				Action      string
 				OnExitCodes struct {
@@ -36,6 +40,7 @@ type object struct {
 					Operator      string
 					Values        []int
 				} `yaml:"onExitCodes"`
+				OnPodConditions []struct{ Type string } `yaml:"onPodConditions"`
 			}
 		} `yaml:"podFailurePolicy"`
 
@@ -121,9 +126,21 @@ func TestTheObjectsOfKubernetesFitTogether(t *testing.T) {
 			t.Errorf("%s has the environment %+v", o.Metadata.Name, container.Env)
 		}
 		for _, rule := range o.Spec.PodFailurePolicy.Rules {
-			if rule.OnExitCodes.ContainerName != container.Name {
-				t.Errorf("%s has a rule for the container %q", o.Metadata.Name, rule.OnExitCodes.ContainerName)
+			if rule.OnPodConditions == nil && rule.OnExitCodes.ContainerName != container.Name {
+				t.Errorf("%s has a rule for the container %q", o.Metadata.GenerateName, rule.OnExitCodes.ContainerName)
 			}
+			// sqllock also ends with 69 when the tables are missing. A Job that ignored it would never end.
+			if rule.Action == "Ignore" && slices.Contains(rule.OnExitCodes.Values, 69) {
+				t.Errorf("%s ignores the exit code 69", o.Metadata.GenerateName)
+			}
+		}
+		// With one name for all releases, only the first one would run.
+		if o.Kind == "Job" && (o.Metadata.Name != "" || o.Metadata.GenerateName == "") {
+			t.Errorf("the Job has the name %q", o.Metadata.Name)
+		}
+		// A second pod would find the name kept by --at-least, succeed, and hide that the first one has failed.
+		if limit := o.Spec.JobTemplate.Spec.BackoffLimit; o.Kind == "CronJob" && (limit == nil || *limit != 0) {
+			t.Errorf("%s starts a second pod after a failure", o.Metadata.Name)
 		}
 		for key, value := range o.Spec.Selector.MatchLabels {
 			if o.Spec.Template.Metadata.Labels[key] != value {
