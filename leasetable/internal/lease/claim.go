@@ -47,7 +47,10 @@ func newClaim(ls *Lease, name string, err error) (*Claim, error) {
 
 // Commit ends a claim that acquired the name: the lock is attached to the lease. If the lease is over, Commit returns
 // why, and the claim goes on.
-func (c *Claim) Commit(h *Held) error { return c.attach(h, c.verifications) }
+func (c *Claim) Commit(h *Held) error {
+	c.loseForgotten(h)
+	return c.attach(h, c.verifications)
+}
 
 // Abandon ends a claim that gives the caller nothing: it gives back what the claim acquired or may have acquired (I17,
 // I19). It reports whether another claim may follow at once. It may not if the name was not confirmed to be free,
@@ -60,7 +63,7 @@ func (c *Claim) Abandon(ctx context.Context, o Outcome) bool {
 		return true
 	}
 	if o.Token != 0 {
-		_, err := c.got(o).release(ctx, 0)
+		_, err := c.got(o.Token).release(ctx, 0)
 		o.Unknown = err != nil
 	}
 	if o.Unknown {
@@ -69,15 +72,17 @@ func (c *Claim) Abandon(ctx context.Context, o Outcome) bool {
 	return !o.Unknown
 }
 
-// got is what the claim acquired.
-func (c *Claim) got(o Outcome) holding { return holding{c.Lease, c.Name, o.Token} }
+// got is what the claim acquired, with a token.
+func (c *Claim) got(token int64) holding {
+	return holding{Lease: c.Lease, name: c.Name, token: token}
+}
 
 // abandonPermit gives back a permit that was taken.
 func (c *Claim) abandonPermit(ctx context.Context, o Outcome) {
 	if o.Token == 0 {
 		return
 	}
-	if _, err := c.got(o).releasePermit(ctx); err != nil {
+	if _, err := c.got(o.Token).releasePermit(ctx); err != nil {
 		c.Orphans.leavePermit(c.Name, o.Token)
 	}
 }

@@ -63,7 +63,7 @@ func (v *verification) freeUnknown(ctx context.Context) error {
 			_, err = v.store.ReleasePermit(ctx, name, v.ID, state.Token)
 		case v.Orphans.has(name, 0): // it is reaped, and knows for how long it is kept
 		default:
-			_, err = holding{v.Lease, name, state.Token}.release(ctx, 0)
+			_, err = holding{Lease: v.Lease, name: name, token: state.Token}.release(ctx, 0)
 		}
 		if err != nil {
 			return err

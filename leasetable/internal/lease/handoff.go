@@ -49,12 +49,12 @@ func (h *Held) handOff(ctx context.Context, c *Claim) error {
 	freed := false
 	switch {
 	case token != 0:
-		freed, err = holding{ls, h.Name, token}.release(ctx, 0)
+		freed, err = c.got(token).release(ctx, 0)
 	case err != nil:
 		// It may be unknown whether the token was bumped. The next holder has to use another lease, since a late
 		// release by lease would free its lock, too (I18).
 		ls.retire()
-		freed, err = h.holding(ls).releaseByLease(ctx)
+		freed, err = c.got(h.Token).releaseByLease(ctx)
 	}
 	return ending{h, ls, trusted, cause}.result(freed, err)
 }

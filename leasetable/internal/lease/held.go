@@ -64,7 +64,7 @@ func (s attachment) ends() []*Lease {
 }
 
 // holding returns the lock's name as ls holds it.
-func (h *Held) holding(ls *Lease) holding { return holding{ls, h.Name, h.Token} }
+func (h *Held) holding(ls *Lease) holding { return holding{ls, h.Name, h.Token, h} }
 
 // check reads whether the table still says that h holds its name, and ends h if it does not (I20).
 func (h *Held) check(ctx context.Context) error {

@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -88,6 +90,34 @@ func (ls *Lease) Join(h *Held) error {
 	}
 	ls.locks[h] = struct{}{}
 	return nil
+}
+
+// loseForgotten ends a share or permit that has the name and the token of h, which was granted now: a failover has forgotten
+// the other one, and a read would take the row of h for its row (I20).
+func (ls *Lease) loseForgotten(h *Held) {
+	if !h.Permit {
+		return
+	}
+	for _, other := range ls.attached() {
+		if other.Permit && other.Name == h.Name && other.Token == h.Token {
+			other.lose(errTaken)
+		}
+	}
+}
+
+// attached returns the locks of the lease.
+func (ls *Lease) attached() []*Held {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return slices.Collect(maps.Keys(ls.locks))
+}
+
+// lost reports whether a lock was found lost while the lease lives on.
+func (ls *Lease) lost(h *Held) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	_, held := ls.locks[h]
+	return !held && ls.cause == nil
 }
 
 // drop removes a lock that is lost, and reports whether it was there.

@@ -127,7 +127,12 @@ type holding struct {
 	*Lease
 	name  string
 	token int64
+	lock  *Held // nil: a claim has it
 }
+
+// isLost reports whether its lock was found lost. Then it is not released: after a failover, tokens may repeat, and another
+// lock of this lease may have the token since (I18).
+func (hd holding) isLost() bool { return hd.lock != nil && hd.Lease.lost(hd.lock) }
 
 // row is what the table has of it. permit says that it is a permit.
 func (hd holding) row(permit bool) store.Held {
@@ -146,6 +151,9 @@ func (hd holding) isIn(state store.State, permit bool) bool {
 // release frees the name, and reports whether it was held. The name stays taken until keep after its acquisition. The
 // first attempt may share a statement with others, which skips locked rows. Later attempts may wait for the row lock.
 func (hd holding) release(ctx context.Context, keep time.Duration) (freed bool, err error) {
+	if hd.isLost() {
+		return false, nil
+	}
 	req := &store.Request{Name: hd.name, ID: hd.ID, Token: hd.token, MinHold: keep}
 	got, err := hd.store.Releases.Do(bound.WithValuesOf(hd.keeper.Closing, ctx), req)
 	if got.Token != 0 {
@@ -192,6 +200,9 @@ func (hd holding) free(
 	ctx context.Context, unanswered bool, statement func(context.Context) (int64, error),
 ) (freed bool, err error) {
 	err = dberr.Retry(bound.WithValuesOf(hd.keeper.Closing, ctx), releaseTimeout, func(ctx context.Context) error {
+		if hd.isLost() {
+			return nil
+		}
 		n, err := statement(ctx)
 		if err != nil {
 			unanswered = unanswered || !dberr.OutcomeKnown(err)

@@ -3,8 +3,6 @@ package lease
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
@@ -47,11 +45,8 @@ func (v *verification) ifChanged(now changeMark) {
 
 func (v *verification) allLocks(now changeMark) {
 	ctx := v.keeper.Closing
-	v.mu.Lock()
-	locks := slices.Collect(maps.Keys(v.locks))
-	v.mu.Unlock()
 	done := true
-	for _, h := range locks {
+	for _, h := range v.attached() {
 		if trusted, _ := v.trustedNow(); !trusted {
 			break
 		}

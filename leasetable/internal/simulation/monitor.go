@@ -116,14 +116,18 @@ func (m *monitor) excused(h *held) bool {
 	return !m.forcedAt[h.name].Before(h.began) || m.undeclared()
 }
 
-// undeclared reports whether promises were broken by a failover, or by the clock, and not all users have heard of it yet:
-// a renewal says so, and then a read of each lock, of which some may hang. The caller holds mu.
-func (m *monitor) undeclared() bool {
+// undeclared reports whether promises were broken by a failover, or by the clock, and not all users have heard of it yet.
+// The caller holds mu.
+func (m *monitor) undeclared() bool { return time.Now().Before(m.heard()) }
+
+// heard returns when all users have heard of the last failover, or jump of the clock: a renewal says so, and then a read of
+// each lock, of which some may hang. The caller holds mu.
+func (m *monitor) heard() time.Time {
 	within := m.longest
 	if !m.prompt {
 		within *= 4
 	}
-	return !m.declared.IsZero() && time.Since(m.declared) < within
+	return m.declared.Add(within)
 }
 
 // changed checks a change of a row. The server is locked.
@@ -238,7 +242,7 @@ func (m *monitor) giveUp(h *held) (wasLive bool) {
 func (m *monitor) released(h *held, wasLive bool, at time.Time, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.undeclared() || m.declared.After(h.began) {
+	if h.began.Before(m.heard()) { // its lease may be one that a failover forgot
 		return
 	}
 	forced := !m.forcedAt[h.name].Before(h.began)

@@ -141,7 +141,7 @@ func (w *world) keepLeases() (giveUp func()) {
 	for _, p := range w.processes {
 		ctx, cancel := context.WithTimeout(w.ctx, patience)
 		defer cancel()
-		if lock, err := p.current().TryAcquire(ctx, fmt.Sprint("kept", p.number)); err == nil {
+		if lock, err := p.current().Acquire(ctx, fmt.Sprint("kept", p.number)); err == nil {
 			locks = append(locks, lock)
 		} else if !p.IsKilled() {
 			w.fail("waiting", "process %d cannot acquire a new name: %v", p.number, err)
