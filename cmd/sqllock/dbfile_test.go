@@ -26,6 +26,14 @@ func TestEveryCommandReadsTheFile(t *testing.T) {
 	call(t, e, 64, []string{"leave out one of them"}, "schema", "check", "--db-file", file, "--db", "sqlite:x")
 }
 
+func TestTheVariableMayEndWithANewline(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	file := filepath.Join(t.TempDir(), "x.db")
+	call(t, on(t, "sqlite:"+file+"\n"), 0, nil, "schema", "apply")
+	must(t, os.Rename(file, file+" found"))
+}
+
 func TestMissingTablesAreMadeByTheFile(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

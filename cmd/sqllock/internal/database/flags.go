@@ -146,7 +146,8 @@ func (f *Flags) named(cmd *cobra.Command, c *console.Console) (string, error) {
 		return f.url, nil
 	}
 	named, set := c.LookupEnv("SQLLOCK_DB")
-	if set && named == "" { // a missing CI secret looks like this
+	named = strings.TrimRight(named, "\r\n") // as in a secret that was made with echo
+	if set && named == "" {                  // a missing CI secret looks like this
 		return "", errors.New("SQLLOCK_DB is set, but empty: unset it to lock by a file of this machine only; " + urlForms)
 	}
 	return named, nil
