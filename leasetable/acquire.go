@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -50,12 +49,12 @@ type attempt struct {
 	ctx  context.Context //nolint:containedctx // the call's own
 	name string
 	choice
-	began      time.Time
-	leaveQueue func() // leaves the wait queue of the name; only the first call counts
-	waited     bool   // the name was read as held, or the database could not be asked
-	waiter     wait.Waiter
-	dedicated  bool // it bypasses the wait queue of the name
-	abandoned  bool // the caller left; the claim goes on in the background, and leaves the queue at its end
+	began     time.Time
+	head      *lease.Head // of the wait queue of the name; nil: the attempt waits in it, or bypasses it
+	waited    bool        // the name was read as held, or the database could not be asked
+	waiter    wait.Waiter
+	dedicated bool // it bypasses the wait queue of the name
+	abandoned bool // the caller left; the claim goes on in the background, and leaves the queue at its end
 }
 
 const acquiring = "acquire"
@@ -94,7 +93,6 @@ func (l *Locker) acquire(
 // name fails while the queue is occupied (I2).
 func (a *attempt) try() (*lease.Held, error) {
 	if a.Permit() {
-		a.leaveQueue = func() {}
 		return a.claim()
 	}
 	if !a.Queue.Try(a.name) {
@@ -105,22 +103,13 @@ func (a *attempt) try() (*lease.Held, error) {
 }
 
 // enterQueue notes that the attempt is at the head of the name's wait queue.
-func (a *attempt) enterQueue() {
-	k, turns, name, permit := a.Keeper, a.turns, a.name, a.Permit() // not a itself: the lock keeps the function, and a is larger than a lock
-	var left atomic.Bool
-	a.leaveQueue = func() {
-		if left.CompareAndSwap(false, true) {
-			turns.Leave(name)
-			k.LeaveQueue(name, permit)
-		}
-	}
-}
+func (a *attempt) enterQueue() { a.head = lease.NewHead(a.Keeper, a.turns, a.name, a.Permit()) }
 
 // leaveUnlessHeld leaves the wait queue, unless there is a lock that excludes others, or a claim goes on in the
 // background.
 func (a *attempt) leaveUnlessHeld(lock *lease.Held, err error) (*lease.Held, error) {
 	if !a.abandoned && (lock == nil || lock.Permit) {
-		a.leaveQueue()
+		a.head.Leave()
 	}
 	return lock, err
 }

@@ -35,7 +35,7 @@ func (a *attempt) adopt(from ticket) (*lease.Held, error) {
 	if a.Permit() {
 		return nil, lease.ErrPermit
 	}
-	a.leaveQueue, a.dedicated = func() {}, true
+	a.dedicated = true
 	claim, err := a.BeginDedicated(a.ctx, a.name, a.choice.ttl)
 	if err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ func (a claiming) tryFree() (o lease.Outcome, tried bool) {
 		<-call.Done()
 		o, _ := outcomeOf(call.Result())
 		a.c.Abandon(a.ctx, o)
-		a.leaveQueue()
+		a.head.Leave()
 	})
 	return o, true
 }
@@ -73,7 +73,7 @@ func (a claiming) inBackground(f func(context.Context) lease.Outcome) lease.Outc
 		func() lease.Outcome { return f(bound.WithValuesOf(a.Closing, a.ctx)) },
 		func(o lease.Outcome) {
 			a.c.Abandon(a.ctx, o)
-			a.leaveQueue()
+			a.head.Leave()
 		})
 	a.abandoned = left
 	if err != nil { // f was not run
@@ -93,7 +93,7 @@ func (a claiming) accept(o lease.Outcome) (lock *lease.Held, again bool, err err
 		a.c.Abandon(a.ctx, o)
 		return nil, false, a.held(o.State)
 	}
-	lock = lease.NewHeld(a.ctx, a.c.Lease, a.name, o.Token, a.leaveQueue)
+	lock = lease.NewHeld(a.ctx, a.c.Lease, a.name, o.Token, a.head)
 	lock.MinHold, lock.Permit, lock.Dedicated = a.minHold, o.Permit, a.dedicated
 	if err := a.c.Commit(lock); err != nil {
 		return nil, a.c.Abandon(a.ctx, o), err

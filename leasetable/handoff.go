@@ -16,7 +16,7 @@ func (a *attempt) receiveHandoff(h lease.Handoff) (*lease.Held, error) {
 	c := h.Claim
 	suits := a.choice.ttl == c.TTL && h.Metadata == string(a.metadata) && !a.Permit() && !a.began.After(h.Asked)
 	if suits && a.ctx.Err() == nil {
-		lock := lease.NewHeld(a.ctx, c.Lease, a.name, h.Token, a.leaveQueue)
+		lock := lease.NewHeld(a.ctx, c.Lease, a.name, h.Token, a.head)
 		lock.MinHold, lock.Since, lock.HasWaiter = a.minHold, h.Since, h.HasWaiter
 		if c.Commit(lock) == nil {
 			return lock, nil
@@ -41,7 +41,7 @@ func (a *attempt) declineHandoff(h lease.Handoff) error {
 			h.Claim.Abandon(a.ctx, lease.Outcome{Token: h.Token})
 			return nothing
 		},
-		func(struct{}) { a.leaveQueue() })
+		func(struct{}) { a.head.Leave() })
 	if a.abandoned {
 		return fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, context.Cause(a.ctx))
 	}

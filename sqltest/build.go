@@ -94,36 +94,44 @@ func (s server) blueprint(t *Template) (blueprint, error) {
 	return built.get(s.record.DSN+" "+name, func() (blueprint, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), migrating)
 		defer cancel()
-		return s.findOrBuild(ctx, t, name)
+		return build{s, t, name}.findOrBuild(ctx)
 	})
 }
 
-func (s server) findOrBuild(ctx context.Context, t *Template, name string) (blueprint, error) {
+// build makes a template on a server.
+type build struct {
+	server
+	template *Template // nil: nothing is to be made
+	name     string    // the template's database
+}
+
+// findOrBuild returns the blueprint of a template, which it makes if it is not there.
+func (s build) findOrBuild(ctx context.Context) (blueprint, error) {
 	db, done, err := s.admin()
 	if err != nil {
 		return blueprint{}, err
 	}
 	defer done()
 	c := s.product.copier()
-	if t == nil {
+	if s.template == nil {
 		return c.empty(ctx, db)
 	}
-	b, err := c.find(ctx, db, name)
+	b, err := c.find(ctx, db, s.name)
 	if errors.Is(err, sql.ErrNoRows) {
-		if err = s.buildLocked(ctx, c, t, name); err == nil {
-			b, err = c.find(ctx, db, name)
+		if err = s.runLocked(ctx, c); err == nil {
+			b, err = c.find(ctx, db, s.name)
 		}
 	}
 	if err != nil {
 		return blueprint{}, err
 	}
 	// If that fails, for another process does the same, the template is dropped early at worst, and made again.
-	_ = c.use(ctx, db, name)
+	_ = c.use(ctx, db, s.name)
 	return b, nil
 }
 
-// buildLocked makes a template, unless another process does so first.
-func (s server) buildLocked(ctx context.Context, c copier, t *Template, name string) error {
+// runLocked makes the template, unless another process does so first.
+func (s build) runLocked(ctx context.Context, c copier) error {
 	locking, err := s.product.open(s.record.DSN)
 	if err != nil {
 		return err
@@ -138,7 +146,7 @@ func (s server) buildLocked(ctx context.Context, c copier, t *Template, name str
 	if err := c.stay(ctx, conn); err != nil {
 		return err
 	}
-	building, err := c.building(ctx, conn, name)
+	building, err := c.building(ctx, conn, s.name)
 	if err != nil {
 		return err
 	}
@@ -147,18 +155,18 @@ func (s server) buildLocked(ctx context.Context, c copier, t *Template, name str
 	if err != nil {
 		return fmt.Errorf("wait for the process that makes the template: %w", err)
 	}
-	if _, err := c.find(ctx, conn, name); !errors.Is(err, sql.ErrNoRows) {
+	if _, err := c.find(ctx, conn, s.name); !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
 	server := sha256.Sum256([]byte(s.record.DSN))
-	failures := name + "-" + hex.EncodeToString(server[:4])
+	failures := s.name + "-" + hex.EncodeToString(server[:4])
 	st, errState := openState()
 	if errState == nil {
 		if err := st.recall(failures); err != nil {
 			return migrationError{err}
 		}
 	}
-	err = s.build(ctx, c, conn, t, building, name)
+	err = s.run(ctx, c, conn, building)
 	if failed := (migrationError{}); errState == nil && errors.As(err, &failed) {
 		st.forget()
 		st.remember(failures, err)
@@ -166,11 +174,11 @@ func (s server) buildLocked(ctx context.Context, c copier, t *Template, name str
 	return err
 }
 
-// build makes a template. Whatever happens, also in a migration that ends its goroutine, no half-made one is left unless
+// run makes the template. Whatever happens, also in a migration that ends its goroutine, no half-made one is left unless
 // this process is killed: what it drops, it drops in a context of its own.
 //
 //nolint:contextcheck,nolintlint // see above; nolintlint does not know that it is used
-func (s server) build(ctx context.Context, c copier, conn *sql.Conn, t *Template, building, name string) error {
+func (s build) run(ctx context.Context, c copier, conn *sql.Conn, building string) error {
 	if err := c.begin(ctx, conn, building); err != nil {
 		return err
 	}
@@ -180,18 +188,19 @@ func (s server) build(ctx context.Context, c copier, conn *sql.Conn, t *Template
 			_ = s.dropNow(building)
 		}
 	}()
-	if err := s.migrate(ctx, t, building); err != nil {
+	if err := s.migrate(ctx, building); err != nil {
 		return migrationError{fmt.Errorf("migrate: %w", redactError(s.product, s.record.DSN, err))}
 	}
-	if err := c.finish(ctx, conn, building, name); err != nil {
+	if err := c.finish(ctx, conn, building, s.name); err != nil {
 		return fmt.Errorf("complete the template: %w", err)
 	}
 	complete = true
 	return nil
 }
 
-func (s server) migrate(ctx context.Context, t *Template, building string) error {
-	dsn, err := s.product.in(s.record.DSN, building)
+// migrate runs the template's migration in a database.
+func (s build) migrate(ctx context.Context, database string) error {
+	dsn, err := s.product.in(s.record.DSN, database)
 	if err != nil {
 		return err
 	}
@@ -200,7 +209,7 @@ func (s server) migrate(ctx context.Context, t *Template, building string) error
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	if err := t.migrate(ctx, &Database{DB: db, DSN: dsn, Engine: s.product.engine(), Server: s.String()}); err != nil {
+	if err := s.template.migrate(ctx, &Database{DB: db, DSN: dsn, Engine: s.product.engine(), Server: s.String()}); err != nil {
 		return err
 	}
 	if err := db.Close(); err != nil {
@@ -211,7 +220,7 @@ func (s server) migrate(ctx context.Context, t *Template, building string) error
 		return err
 	}
 	defer done()
-	left, err := s.leftSessions(ctx, admin, building)
+	left, err := s.leftSessions(ctx, admin, database)
 	if len(left) > 0 {
 		return fmt.Errorf("it has left connections open: %q", left)
 	}

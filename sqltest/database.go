@@ -57,17 +57,17 @@ func (s server) make(t *Template, b blueprint) (name string, err error) {
 	if err := s.announced(ctx); err != nil {
 		return "", err
 	}
-	c := s.product.copier()
+	c, template := s.product.copier(), build{s, t, b.name}
 	err = c.create(ctx, admin, exact, name)
 	if err != nil && b.name != "" {
 		if _, errFind := c.find(ctx, admin, b.name); errors.Is(errFind, sql.ErrNoRows) { // somebody has dropped the template
-			if _, err = s.findOrBuild(ctx, t, b.name); err == nil {
+			if _, err = template.findOrBuild(ctx); err == nil {
 				err = c.create(ctx, admin, exact, name)
 			}
 		}
 	}
 	if err == nil && b.inexact != "" {
-		if err = s.migrate(ctx, t, name); err != nil {
+		if err = template.migrate(ctx, name); err != nil {
 			err = errors.Join(err, s.dropNow(name))
 		}
 	}

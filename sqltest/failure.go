@@ -41,12 +41,13 @@ func (s server) logAfter() func() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return s.containerLog(string(name), begin)
+		return s.inst.containerLog(string(name), begin)
 	}
 }
 
-func (s server) containerLog(name string, since time.Time) (string, error) {
-	endpoint, err := os.ReadFile(s.inst.file("docker-host"))
+// containerLog returns what a container has logged.
+func (i *instance) containerLog(name string, since time.Time) (string, error) {
+	endpoint, err := os.ReadFile(i.file("docker-host"))
 	if err != nil {
 		return "", err
 	}

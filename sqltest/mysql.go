@@ -14,7 +14,16 @@ import (
 )
 
 // mysqlLike is MySQL or MariaDB.
-type mysqlLike struct{ isMaria bool }
+type mysqlLike struct {
+	mysqlDSN
+	mysqlSQL
+	isMaria bool
+}
+
+type (
+	mysqlDSN struct{} // implements dsns
+	mysqlSQL struct{} // implements statements
+)
 
 func (m mysqlLike) engine() Engine   { return choose(m.isMaria, EngineMariaDB, EngineMySQL) }
 func (m mysqlLike) title() string    { return choose(m.isMaria, "MariaDB", "MySQL") }
@@ -22,7 +31,7 @@ func (m mysqlLike) variable() string { return choose(m.isMaria, "SQLTEST_MARIADB
 func (mysqlLike) example() string    { return "user:password@tcp(host:3306)/" }
 func (m mysqlLike) image() string    { return choose(m.isMaria, "mariadb:11.4", "mysql:8.4") }
 func (mysqlLike) port() string       { return "3306" }
-func (mysqlLike) driver() string     { return "mysql" }
+func (mysqlDSN) driver() string      { return "mysql" }
 func (mysqlLike) user() string       { return "mysql" }
 func (mysqlLike) stopSignal() string { return "TERM" }
 func (mysqlLike) endSignal() string  { return "KILL" }
@@ -41,7 +50,7 @@ func (m mysqlLike) identify(ctx context.Context, db *sql.DB) (string, error) {
 	return found, nil
 }
 
-func (mysqlLike) sessions(ctx context.Context, db *sql.DB, database string) ([]string, error) {
+func (mysqlSQL) sessions(ctx context.Context, db *sql.DB, database string) ([]string, error) {
 	ids, found, err := processes(ctx, db, database)
 	if err != nil || len(ids) == 0 {
 		return nil, err
@@ -79,7 +88,7 @@ func processes(ctx context.Context, db *sql.DB, database string) (ids []int64, d
 
 // drop ends the sessions first: one with an open transaction would block the DROP for as long as lock_wait_timeout,
 // which is a year.
-func (mysqlLike) drop(ctx context.Context, db *sql.DB, database string) error {
+func (mysqlSQL) drop(ctx context.Context, db *sql.DB, database string) error {
 	ids, _, err := processes(ctx, db, database)
 	if err != nil {
 		return err
@@ -211,6 +220,6 @@ func (mysqlLike) secret(password string) string {
 	return sql.String()
 }
 
-func newMySQL(isMaria bool) product { return mysqlLike{isMaria} }
+func newMySQL(isMaria bool) product { return mysqlLike{isMaria: isMaria} }
 
 func (m mysqlLike) copier() copier { return mysqlCopier{m} }

@@ -12,7 +12,7 @@ import (
 )
 
 // parse also accepts URLs, because every other tool does.
-func (mysqlLike) parse(dsn string) (string, string, error) {
+func (mysqlDSN) parse(dsn string) (string, string, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if scheme, _, ok := strings.Cut(dsn, "://"); ok && (scheme == "mysql" || scheme == "mariadb") {
 		config, err = fromURL(dsn)
@@ -43,7 +43,7 @@ func fromURL(dsn string) (*mysql.Config, error) {
 	return config, nil
 }
 
-func (mysqlLike) private(address, password string) string {
+func (mysqlDSN) private(address, password string) string {
 	config := mysql.NewConfig()
 	config.User = "root"
 	config.Passwd = password
@@ -53,7 +53,7 @@ func (mysqlLike) private(address, password string) string {
 	return config.FormatDSN()
 }
 
-func (mysqlLike) in(dsn, database string) (string, error) {
+func (mysqlDSN) in(dsn, database string) (string, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return "", err
@@ -62,7 +62,7 @@ func (mysqlLike) in(dsn, database string) (string, error) {
 	return config.FormatDSN(), nil
 }
 
-func (mysqlLike) endpoint(dsn string) (network, address string, err error) {
+func (mysqlDSN) endpoint(dsn string) (network, address string, err error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return "", "", err
@@ -70,7 +70,7 @@ func (mysqlLike) endpoint(dsn string) (network, address string, err error) {
 	return config.Net, config.Addr, nil
 }
 
-func (mysqlLike) at(dsn, address string) (string, error) {
+func (mysqlDSN) at(dsn, address string) (string, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return "", err
@@ -79,7 +79,7 @@ func (mysqlLike) at(dsn, address string) (string, error) {
 	return config.FormatDSN(), nil
 }
 
-func (mysqlLike) userOf(dsn string) string {
+func (mysqlDSN) userOf(dsn string) string {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return ""
@@ -87,7 +87,7 @@ func (mysqlLike) userOf(dsn string) string {
 	return config.User
 }
 
-func (mysqlLike) open(dsn string) (*sql.DB, error) {
+func (mysqlDSN) open(dsn string) (*sql.DB, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func withParam(dsn, name, expression string) (string, error) {
 	return config.FormatDSN(), nil
 }
 
-func (mysqlLike) as(dsn, user, password string) (string, error) {
+func (mysqlDSN) as(dsn, user, password string) (string, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return "", err

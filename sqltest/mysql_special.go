@@ -16,7 +16,7 @@ import (
 )
 
 // with lets the driver set the variable in each session.
-func (mysqlLike) with(dsn string, s setting) (string, error) {
+func (mysqlDSN) with(dsn string, s setting) (string, error) {
 	value := s.value
 	if !number.MatchString(value) {
 		value = literal(value)
@@ -24,27 +24,27 @@ func (mysqlLike) with(dsn string, s setting) (string, error) {
 	return withParam(dsn, s.name, value)
 }
 
-func (mysqlLike) set(context.Context, *sql.DB, string, setting) error { return nil }
+func (mysqlSQL) set(context.Context, *sql.DB, string, setting) error { return nil }
 
-func (mysqlLike) extend(context.Context, *sql.DB, string) error {
+func (mysqlSQL) extend(context.Context, *sql.DB, string) error {
 	return errors.New("only PostgreSQL has extensions")
 }
 
-func (mysqlLike) makeUser(ctx context.Context, db *sql.DB, name, password string, grants []string) error {
+func (mysqlSQL) makeUser(ctx context.Context, db *sql.DB, name, password string, grants []string) error {
 	account := name + "@'%'"
 	return grant(ctx, db, "CREATE USER "+account+" IDENTIFIED BY "+literal(password), account, grants)
 }
 
-func (mysqlLike) dropUser(ctx context.Context, db *sql.DB, name string) error {
+func (mysqlSQL) dropUser(ctx context.Context, db *sql.DB, name string) error {
 	_, err := db.ExecContext(ctx, "DROP USER IF EXISTS "+name+"@'%'")
 	return err
 }
 
-func (mysqlLike) users(ctx context.Context, db querier) ([]string, error) {
+func (mysqlSQL) users(ctx context.Context, db querier) ([]string, error) {
 	return namesOf(ctx, db, `SELECT User FROM mysql.user WHERE User LIKE 'sqltest\_%'`)
 }
 
-func (mysqlLike) now(ctx context.Context, db *sql.DB) (time.Time, error) {
+func (mysqlSQL) now(ctx context.Context, db *sql.DB) (time.Time, error) {
 	return nowBy(ctx, db, "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))")
 }
 
@@ -53,7 +53,7 @@ func (mysqlLike) tls(dir string) []string {
 }
 
 // secure registers a configuration for the driver, which cannot name a file in a DSN.
-func (mysqlLike) secure(dsn string, inst *instance, certs *certificates) (string, error) {
+func (mysqlDSN) secure(dsn string, inst *instance, certs *certificates) (string, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return "", err
@@ -67,10 +67,10 @@ func (mysqlLike) secure(dsn string, inst *instance, certs *certificates) (string
 }
 
 // insecure forgets that configuration.
-func (mysqlLike) insecure(inst *instance) {
+func (mysqlDSN) insecure(inst *instance) {
 	mysql.DeregisterTLSConfig("sqltest-" + filepath.Base(inst.dir))
 }
 
-func (mysqlLike) pooled(string, string, bool) (entry, through string, err error) {
+func (mysqlDSN) pooled(string, string, bool) (entry, through string, err error) {
 	return "", "", errors.New("PgBouncer is for PostgreSQL")
 }

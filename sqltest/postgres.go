@@ -20,23 +20,31 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-type postgres struct{}
+type postgres struct {
+	postgresDSN
+	postgresSQL
+}
 
-func (postgres) engine() Engine   { return EnginePostgres }
-func (postgres) title() string    { return "PostgreSQL" }
-func (postgres) variable() string { return "SQLTEST_POSTGRES" }
-func (postgres) example() string  { return "postgres://user:password@host:5432/postgres" }
-func (postgres) image() string    { return "postgres:17" }
-func (postgres) port() string     { return "5432" }
-func (postgres) driver() string   { return "pgx" }
-func (postgres) user() string     { return postgresUser }
+type (
+	postgresDSN struct{} // implements dsns
+	postgresSQL struct{} // implements statements
+)
+
+func (postgres) engine() Engine    { return EnginePostgres }
+func (postgres) title() string     { return "PostgreSQL" }
+func (postgres) variable() string  { return "SQLTEST_POSTGRES" }
+func (postgres) example() string   { return "postgres://user:password@host:5432/postgres" }
+func (postgres) image() string     { return "postgres:17" }
+func (postgres) port() string      { return "5432" }
+func (postgresDSN) driver() string { return "pgx" }
+func (postgres) user() string      { return postgresUser }
 
 // stopSignal returns INT, a fast shutdown (TERM would wait for every client to leave). endSignal returns QUIT, an
 // immediate shutdown.
 func (postgres) stopSignal() string { return "INT" }
 func (postgres) endSignal() string  { return "QUIT" }
 
-func (postgres) parse(dsn string) (string, string, error) {
+func (postgresDSN) parse(dsn string) (string, string, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		return "", "", errors.New("not a PostgreSQL DSN")
@@ -44,7 +52,7 @@ func (postgres) parse(dsn string) (string, string, error) {
 	return dsn, config.Password, nil
 }
 
-func (postgres) private(address, password string) string {
+func (postgresDSN) private(address, password string) string {
 	dsn := url.URL{
 		Scheme:   "postgres",
 		User:     url.UserPassword("postgres", password),
@@ -55,7 +63,7 @@ func (postgres) private(address, password string) string {
 	return dsn.String()
 }
 
-func (postgres) in(dsn, database string) (string, error) {
+func (postgresDSN) in(dsn, database string) (string, error) {
 	if !strings.Contains(dsn, "://") {
 		return dsn + " dbname=" + database, nil // the last of two settings wins
 	}
@@ -74,7 +82,7 @@ func (postgres) in(dsn, database string) (string, error) {
 	return u.String(), nil
 }
 
-func (postgres) endpoint(dsn string) (network, address string, err error) {
+func (postgresDSN) endpoint(dsn string) (network, address string, err error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		return "", "", errors.New("not a PostgreSQL DSN")
@@ -83,7 +91,7 @@ func (postgres) endpoint(dsn string) (network, address string, err error) {
 	return network, address, nil
 }
 
-func (postgres) at(dsn, address string) (string, error) {
+func (postgresDSN) at(dsn, address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return "", err
@@ -105,7 +113,7 @@ func (postgres) at(dsn, address string) (string, error) {
 }
 
 // param returns the same DSN with these parameters.
-func (postgres) param(dsn string, params map[string]string) (string, error) {
+func (postgresDSN) param(dsn string, params map[string]string) (string, error) {
 	if !strings.Contains(dsn, "://") {
 		parts := []string{dsn}
 		for name, value := range params {
@@ -125,7 +133,7 @@ func (postgres) param(dsn string, params map[string]string) (string, error) {
 	return u.String(), nil
 }
 
-func (postgres) userOf(dsn string) string {
+func (postgresDSN) userOf(dsn string) string {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		return ""
@@ -133,7 +141,7 @@ func (postgres) userOf(dsn string) string {
 	return config.User
 }
 
-func (postgres) open(dsn string) (*sql.DB, error) {
+func (postgresDSN) open(dsn string) (*sql.DB, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		return nil, err
@@ -153,7 +161,7 @@ func (postgres) identify(ctx context.Context, db *sql.DB) (string, error) {
 	return "PostgreSQL " + number, nil
 }
 
-func (postgres) sessions(ctx context.Context, db *sql.DB, database string) ([]string, error) {
+func (postgresSQL) sessions(ctx context.Context, db *sql.DB, database string) ([]string, error) {
 	rows, err := db.QueryContext(ctx, `
 		SELECT pid, application_name, coalesce(state, '?'), left(query, 200)
 		FROM pg_stat_activity
@@ -175,7 +183,7 @@ func (postgres) sessions(ctx context.Context, db *sql.DB, database string) ([]st
 	return found, rows.Err()
 }
 
-func (postgres) drop(ctx context.Context, db *sql.DB, database string) error {
+func (postgresSQL) drop(ctx context.Context, db *sql.DB, database string) error {
 	return dropPostgres(ctx, db, database)
 }
 

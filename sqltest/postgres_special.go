@@ -15,9 +15,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-func (postgres) with(dsn string, _ setting) (string, error) { return dsn, nil }
+func (postgresDSN) with(dsn string, _ setting) (string, error) { return dsn, nil }
 
-func (postgres) set(ctx context.Context, db *sql.DB, name string, s setting) error {
+func (postgresSQL) set(ctx context.Context, db *sql.DB, name string, s setting) error {
 	var parts []string
 	for part := range strings.SplitSeq(s.name, ".") {
 		parts = append(parts, identifier(part))
@@ -26,7 +26,7 @@ func (postgres) set(ctx context.Context, db *sql.DB, name string, s setting) err
 	return err
 }
 
-func (postgres) extend(ctx context.Context, db *sql.DB, extension string) error {
+func (postgresSQL) extend(ctx context.Context, db *sql.DB, extension string) error {
 	_, err := db.ExecContext(ctx, "CREATE EXTENSION IF NOT EXISTS "+identifier(extension)+" CASCADE")
 	if err == nil {
 		return nil
@@ -34,12 +34,12 @@ func (postgres) extend(ctx context.Context, db *sql.DB, extension string) error 
 	return fmt.Errorf("%w (if it is not installed, name an image that has it: SQLTEST_POSTGRES=docker:IMAGE)", err)
 }
 
-func (postgres) makeUser(ctx context.Context, db *sql.DB, name, password string, grants []string) error {
+func (postgresSQL) makeUser(ctx context.Context, db *sql.DB, name, password string, grants []string) error {
 	return grant(ctx, db, "CREATE ROLE "+name+" LOGIN PASSWORD "+literal(password), name, grants)
 }
 
 // dropUser also drops what the user owns and was granted in the database of db.
-func (postgres) dropUser(ctx context.Context, db *sql.DB, name string) error {
+func (postgresSQL) dropUser(ctx context.Context, db *sql.DB, name string) error {
 	var is bool
 	err := db.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)", name).Scan(&is)
 	if err != nil || !is {
@@ -49,11 +49,11 @@ func (postgres) dropUser(ctx context.Context, db *sql.DB, name string) error {
 	return err
 }
 
-func (postgres) users(ctx context.Context, db querier) ([]string, error) {
+func (postgresSQL) users(ctx context.Context, db querier) ([]string, error) {
 	return namesOf(ctx, db, `SELECT rolname FROM pg_roles WHERE rolname LIKE 'sqltest\_%'`)
 }
 
-func (postgres) as(dsn, user, password string) (string, error) {
+func (postgresDSN) as(dsn, user, password string) (string, error) {
 	if !strings.Contains(dsn, "://") {
 		return dsn + " user=" + user + " password=" + password, nil // the last of two settings wins
 	}
@@ -69,7 +69,7 @@ func (postgres) as(dsn, user, password string) (string, error) {
 	return u.String(), nil
 }
 
-func (postgres) now(ctx context.Context, db *sql.DB) (time.Time, error) {
+func (postgresSQL) now(ctx context.Context, db *sql.DB) (time.Time, error) {
 	return nowBy(ctx, db, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
 }
 
@@ -77,13 +77,13 @@ func (postgres) tls(dir string) []string {
 	return []string{"ssl=on", "ssl_cert_file=" + path.Join(dir, certFile), "ssl_key_file=" + path.Join(dir, keyFile)}
 }
 
-func (p postgres) secure(dsn string, inst *instance, _ *certificates) (string, error) {
+func (p postgresDSN) secure(dsn string, inst *instance, _ *certificates) (string, error) {
 	return p.param(dsn, map[string]string{"sslmode": "verify-full", "sslrootcert": inst.file(caFile)})
 }
 
-func (postgres) insecure(*instance) {}
+func (postgresDSN) insecure(*instance) {}
 
-func (p postgres) pooled(dsn, address string, plain bool) (entry, through string, err error) {
+func (p postgresDSN) pooled(dsn, address string, plain bool) (entry, through string, err error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		return "", "", errors.New("not a PostgreSQL DSN")

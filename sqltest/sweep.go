@@ -45,8 +45,9 @@ var (
 // lockOf returns the name of the lock that the process with this mark holds.
 func lockOf(mark string) string { return "sqltest_" + mark }
 
-// presence is the session that shows to other processes that this one is alive.
+// presence is the session that shows to the other processes on a server that this one is alive.
 type presence struct {
+	server
 	pool *sql.DB
 	conn *sql.Conn
 }
@@ -54,6 +55,7 @@ type presence struct {
 // announce locks this process's mark, and drops what dead processes have left. An error is about the lock: what cannot be
 // dropped now is left to the next process.
 func (s server) announce(ctx context.Context) (p presence, err error) {
+	p.server = s
 	if p.pool, err = s.product.open(s.record.DSN); err != nil {
 		return p, err
 	}
@@ -72,7 +74,7 @@ func (s server) announce(ctx context.Context) (p presence, err error) {
 	// The session that this process has ended before may not have noticed yet.
 	err = await(ctx, 2*time.Millisecond, func() (bool, error) { return c.tryLock(ctx, p.conn, lockOf(ownMark)) })
 	if err == nil {
-		_ = s.sweep(ctx, c, p)
+		_ = p.sweep(ctx, c)
 	}
 	return p, err
 }
@@ -91,7 +93,7 @@ func (p presence) end() {
 const unusedDays = 30
 
 // sweep drops the databases and users of processes that are gone, and templates that have not been used for a long time.
-func (s server) sweep(ctx context.Context, c copier, p presence) error {
+func (p presence) sweep(ctx context.Context, c copier) error {
 	names, err := c.databases(ctx, p.conn)
 	if err != nil {
 		return err
@@ -102,11 +104,11 @@ func (s server) sweep(ctx context.Context, c copier, p presence) error {
 			if held, err := c.isLocked(ctx, p.conn, lockOf(found[1])); held || err != nil {
 				continue
 			}
-			errs = append(errs, s.dropUnused(ctx, p.pool, name))
+			errs = append(errs, p.dropUnused(ctx, name))
 			continue
 		}
 		if days, err := c.unused(ctx, p.conn, name); err == nil && days > unusedDays && templateName.MatchString(name) {
-			errs = append(errs, s.dropUnused(ctx, p.pool, name))
+			errs = append(errs, p.dropUnused(ctx, name))
 			continue
 		}
 		lock, ok := c.lockOfBuilding(ctx, p.conn, name)
@@ -117,16 +119,16 @@ func (s server) sweep(ctx context.Context, c copier, p presence) error {
 			continue
 		}
 		if _, err := c.find(ctx, p.conn, name); errors.Is(err, sql.ErrNoRows) {
-			errs = append(errs, s.dropUnused(ctx, p.pool, name))
+			errs = append(errs, p.dropUnused(ctx, name))
 		}
 		errs = append(errs, c.unlock(ctx, p.conn, lock))
 	}
-	users, err := s.product.users(ctx, p.conn)
+	users, err := p.product.users(ctx, p.conn)
 	errs = append(errs, err)
 	for _, name := range users {
 		if found := userName.FindStringSubmatch(name); found != nil {
 			if held, err := c.isLocked(ctx, p.conn, lockOf(found[1])); !held && err == nil {
-				errs = append(errs, s.product.dropUser(ctx, p.pool, name))
+				errs = append(errs, p.product.dropUser(ctx, p.pool, name))
 			}
 		}
 	}
@@ -134,10 +136,10 @@ func (s server) sweep(ctx context.Context, c copier, p presence) error {
 }
 
 // dropUnused drops a database unless it has sessions.
-func (s server) dropUnused(ctx context.Context, db *sql.DB, name string) error {
-	used, err := s.product.sessions(ctx, db, name)
+func (p presence) dropUnused(ctx context.Context, name string) error {
+	used, err := p.product.sessions(ctx, p.pool, name)
 	if err != nil || len(used) > 0 {
 		return err
 	}
-	return s.product.drop(ctx, db, name)
+	return p.product.drop(ctx, p.pool, name)
 }

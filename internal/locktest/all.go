@@ -9,7 +9,20 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-func (s suite) allNames(t *testing.T) {
+// allTests are about AcquireAll.
+type allTests struct{ suite }
+
+func (s allTests) tests() []test {
+	return []test{
+		{"AcquireAll takes every name once and in order", s.allNames},
+		{"AcquireAll takes all or nothing", s.allOrNothing},
+		{"AcquireAll of overlapping names does not deadlock", s.allOverlapping},
+		{"AcquireAll ends when one of its locks is lost", s.allLost},
+		{"AcquireAll of no names is an error", s.allOfNone},
+	}
+}
+
+func (s allTests) allNames(t *testing.T) {
 	a, b := s.twoLockers(t)
 	x, y, z := t.Name()+"/x", t.Name()+"/y", t.Name()+"/z"
 	all, err := sqllock.AcquireAll(bounded(t), a, []string{z, x, y, x, z})
@@ -31,7 +44,7 @@ func (s suite) allNames(t *testing.T) {
 }
 
 // I39.
-func (s suite) allOrNothing(t *testing.T) {
+func (s allTests) allOrNothing(t *testing.T) {
 	a, b := s.twoLockers(t)
 	x, y, z := t.Name()+"/x", t.Name()+"/y", t.Name()+"/z"
 	lock := MustTry(t, b, y)
@@ -49,7 +62,7 @@ func (s suite) allOrNothing(t *testing.T) {
 }
 
 // I39.
-func (s suite) allOverlapping(t *testing.T) {
+func (s allTests) allOverlapping(t *testing.T) {
 	names := []string{t.Name() + "/1", t.Name() + "/2", t.Name() + "/3", t.Name() + "/4"}
 	lockers := []Locker{s.locker(t), s.locker(t), s.locker(t)}
 	inParallel(t, 6, func(ctx context.Context, i int) error {
@@ -68,7 +81,7 @@ func (s suite) allOverlapping(t *testing.T) {
 	})
 }
 
-func (s suite) allLost(t *testing.T) {
+func (s allTests) allLost(t *testing.T) {
 	l := s.locker(t)
 	x, y := t.Name()+"/x", t.Name()+"/y"
 	all, err := sqllock.AcquireAll(bounded(t), l, []string{x, y})
@@ -82,7 +95,7 @@ func (s suite) allLost(t *testing.T) {
 	mustBecomeFree(t, l, y)
 }
 
-func (s suite) allOfNone(t *testing.T) {
+func (s allTests) allOfNone(t *testing.T) {
 	if all, err := sqllock.AcquireAll(t.Context(), s.locker(t), nil); all != nil || err == nil {
 		t.Fatalf("AcquireAll of no names = %v, %v", all, err)
 	}

@@ -9,7 +9,19 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-func (s suite) deadContext(t *testing.T) {
+// cancelTests are about contexts that end before the caller has the lock.
+type cancelTests struct{ suite }
+
+func (s cancelTests) tests() []test {
+	return []test{
+		{"a dead context acquires nothing", s.deadContext},
+		{"a wait ends with its context and holds nothing", s.cancelledWait},
+		{"a wait in line behind its own process ends with its context", s.cancelledInLine},
+		{"a wait ends at its deadline", s.waitDeadline},
+	}
+}
+
+func (s cancelTests) deadContext(t *testing.T) {
 	a, b := s.twoLockers(t)
 	for _, acquire := range []func(context.Context, string, ...sqllock.Option) (sqllock.Lock, error){a.TryAcquire, a.Acquire} {
 		lock, err := acquire(deadContext(t), t.Name())
@@ -22,7 +34,7 @@ func (s suite) deadContext(t *testing.T) {
 	}
 }
 
-func (s suite) cancelledWait(t *testing.T) {
+func (s cancelTests) cancelledWait(t *testing.T) {
 	a, b := s.twoLockers(t)
 	lock := MustTry(t, a, t.Name())
 	MustBeHeld(t, b, t.Name())
@@ -43,7 +55,7 @@ func (s suite) cancelledWait(t *testing.T) {
 	mustBecomeFree(t, b, t.Name())
 }
 
-func (s suite) cancelledInLine(t *testing.T) {
+func (s cancelTests) cancelledInLine(t *testing.T) {
 	l := s.locker(t)
 	lock := MustTry(t, l, t.Name())
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -59,7 +71,7 @@ func (s suite) cancelledInLine(t *testing.T) {
 	MustRelease(t, second.mustGet(t))
 }
 
-func (s suite) waitDeadline(t *testing.T) {
+func (s cancelTests) waitDeadline(t *testing.T) {
 	a, b := s.twoLockers(t)
 	lock := MustTry(t, a, t.Name())
 	mustWaitInVain(t, func(ctx context.Context) error {
@@ -72,7 +84,7 @@ func (s suite) waitDeadline(t *testing.T) {
 }
 
 // cancelledAtTheGrant makes a release and a cancellation race, in every order. I19.
-func (s suite) cancelledAtTheGrant(t *testing.T) {
+func (s cancelTests) cancelledAtTheGrant(t *testing.T) {
 	a, b := s.twoLockers(t)
 	c := s.locker(t)
 	granted := 0

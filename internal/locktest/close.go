@@ -6,7 +6,18 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-func (s suite) useAfterClose(t *testing.T) {
+// closeTests are about a Locker that is closed.
+type closeTests struct{ suite }
+
+func (s closeTests) tests() []test {
+	return []test{
+		{"a closed Locker returns ErrClosed", s.useAfterClose},
+		{"closing ends the locks still held and frees their names", s.closeWhileHeld},
+		{"closing ends a wait with ErrClosed", s.closeWhileWaiting},
+	}
+}
+
+func (s closeTests) useAfterClose(t *testing.T) {
 	used, unused := s.twoLockers(t)
 	MustRelease(t, MustTry(t, used, t.Name()))
 	for _, l := range []Locker{used, unused} {
@@ -22,7 +33,7 @@ func (s suite) useAfterClose(t *testing.T) {
 	}
 }
 
-func (s suite) closeWhileHeld(t *testing.T) {
+func (s closeTests) closeWhileHeld(t *testing.T) {
 	a, b := s.twoLockers(t)
 	lock, other := MustTry(t, a, t.Name()), MustTry(t, b, t.Name()+"/other")
 	MustBeHeld(t, b, t.Name())
@@ -34,7 +45,7 @@ func (s suite) closeWhileHeld(t *testing.T) {
 	MustRelease(t, other)
 }
 
-func (s suite) closeWhileWaiting(t *testing.T) {
+func (s closeTests) closeWhileWaiting(t *testing.T) {
 	a, b := s.twoLockers(t)
 	lock := MustTry(t, a, t.Name())
 	MustBeHeld(t, b, t.Name())

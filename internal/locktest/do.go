@@ -11,7 +11,24 @@ import (
 
 var errWork = errors.New("the work failed")
 
-func (s suite) doHolds(t *testing.T) {
+// doTests are about Do, DoWith, TryDo and WithWait.
+type doTests struct{ suite }
+
+func (s doTests) tests() []test {
+	return []test{
+		{"Do holds the lock while its function runs", s.doHolds},
+		{"Do returns what its function returns", s.doError},
+		{"Do releases when its function panics", s.doPanic},
+		{"Do cancels its function when the lock is lost", s.doLost},
+		{"Do cancels its function with the cause of its context", s.doCancelled},
+		{"Do does not run its function without the lock", s.doHeld},
+		{"DoWith gives the function the lock", s.doWith},
+		{"TryDo runs what is free, and says whether it did", s.tryDo},
+		{"WithWait bounds the waiting alone", s.boundedWait},
+	}
+}
+
+func (s doTests) doHolds(t *testing.T) {
 	a, b := s.twoLockers(t)
 	err := sqllock.Do(bounded(t), a, t.Name(), func(ctx context.Context) error {
 		MustBeHeld(t, b, t.Name())
@@ -23,14 +40,14 @@ func (s suite) doHolds(t *testing.T) {
 	MustRelease(t, MustTry(t, b, t.Name()))
 }
 
-func (s suite) doError(t *testing.T) {
+func (s doTests) doError(t *testing.T) {
 	a, b := s.twoLockers(t)
 	err := sqllock.Do(bounded(t), a, t.Name(), func(context.Context) error { return errWork })
 	mustMatch(t, err, errWork)
 	MustRelease(t, MustTry(t, b, t.Name()))
 }
 
-func (s suite) doPanic(t *testing.T) {
+func (s doTests) doPanic(t *testing.T) {
 	a, b := s.twoLockers(t)
 	func() {
 		defer func() {
@@ -43,7 +60,7 @@ func (s suite) doPanic(t *testing.T) {
 	MustRelease(t, MustTry(t, b, t.Name()))
 }
 
-func (s suite) doLost(t *testing.T) {
+func (s doTests) doLost(t *testing.T) {
 	l := s.locker(t)
 	err := sqllock.Do(bounded(t), l, t.Name(), func(ctx context.Context) error {
 		s.lose(t, t.Name())
@@ -62,7 +79,7 @@ func (s suite) doLost(t *testing.T) {
 	mustMatch(t, err, sqllock.ErrLost)
 }
 
-func (s suite) doCancelled(t *testing.T) {
+func (s doTests) doCancelled(t *testing.T) {
 	a, b := s.twoLockers(t)
 	ctx, cancel := context.WithCancelCause(bounded(t))
 	err := sqllock.Do(ctx, a, t.Name(), func(ctx context.Context) error {
@@ -77,7 +94,7 @@ func (s suite) doCancelled(t *testing.T) {
 	MustRelease(t, MustTry(t, b, t.Name()))
 }
 
-func (s suite) doHeld(t *testing.T) {
+func (s doTests) doHeld(t *testing.T) {
 	a, b := s.twoLockers(t)
 	lock := MustTry(t, a, t.Name())
 	mustWaitInVain(t, func(ctx context.Context) error {
@@ -90,7 +107,7 @@ func (s suite) doHeld(t *testing.T) {
 	MustRelease(t, lock)
 }
 
-func (s suite) doWith(t *testing.T) {
+func (s doTests) doWith(t *testing.T) {
 	a, b := s.twoLockers(t)
 	err := sqllock.DoWith(bounded(t), a, t.Name(), func(ctx context.Context, lock sqllock.Lock) error {
 		MustBeHeld(t, b, lock.Name())
@@ -103,7 +120,7 @@ func (s suite) doWith(t *testing.T) {
 	MustRelease(t, MustTry(t, b, t.Name()))
 }
 
-func (s suite) tryDo(t *testing.T) {
+func (s doTests) tryDo(t *testing.T) {
 	a, b := s.twoLockers(t)
 	ran, err := sqllock.TryDo(bounded(t), a, t.Name(), func(ctx context.Context) error {
 		again, err := sqllock.TryDo(ctx, b, t.Name(), func(context.Context) error { return errGone })
@@ -125,7 +142,7 @@ func (s suite) tryDo(t *testing.T) {
 	mustMatch(t, err, sqllock.ErrName)
 }
 
-func (s suite) boundedWait(t *testing.T) {
+func (s doTests) boundedWait(t *testing.T) {
 	a, b := s.twoLockers(t)
 	err := sqllock.Do(bounded(t), a, t.Name(), func(ctx context.Context) error { return ctx.Err() }, sqllock.WithWait(time.Millisecond))
 	if err != nil {

@@ -10,8 +10,21 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
+// exclusionTests are about who holds which name.
+type exclusionTests struct{ suite }
+
+func (s exclusionTests) tests() []test {
+	return []test{
+		{"of two Lockers one holds a name", s.oneHolder},
+		{"a Locker does not re-enter its own lock", s.noReentry},
+		{"different names do not exclude each other", s.differentNames},
+		{"an option that means nothing is ErrUnsupported", s.unsupported},
+		{"a Locker holds hundreds of locks at once", s.manyNames},
+	}
+}
+
 // I6.
-func (s suite) oneHolder(t *testing.T) {
+func (s exclusionTests) oneHolder(t *testing.T) {
 	a, b := s.twoLockers(t)
 	lock := MustTry(t, a, t.Name())
 	if lock.Name() != t.Name() {
@@ -33,7 +46,7 @@ func (s suite) oneHolder(t *testing.T) {
 }
 
 // I2, I40.
-func (s suite) noReentry(t *testing.T) {
+func (s exclusionTests) noReentry(t *testing.T) {
 	l := s.locker(t)
 	lock := MustTry(t, l, t.Name())
 	MustBeHeld(t, l, t.Name())
@@ -48,7 +61,7 @@ func (s suite) noReentry(t *testing.T) {
 	MustRelease(t, lock)
 }
 
-func (s suite) differentNames(t *testing.T) {
+func (s exclusionTests) differentNames(t *testing.T) {
 	a, b := s.twoLockers(t)
 	one, two := MustTry(t, a, t.Name()+"/one"), MustTry(t, b, t.Name()+"/two")
 	MustBeHeld(t, b, t.Name()+"/one")
@@ -58,7 +71,7 @@ func (s suite) differentNames(t *testing.T) {
 	MustRelease(t, two)
 }
 
-func (s suite) unsupported(t *testing.T) {
+func (s exclusionTests) unsupported(t *testing.T) {
 	if s.opts.Unsupported == nil {
 		t.Skip("this backend supports every option")
 	}
@@ -70,7 +83,7 @@ func (s suite) unsupported(t *testing.T) {
 	MustRelease(t, MustTry(t, s.locker(t), t.Name()))
 }
 
-func (s suite) manyNames(t *testing.T) {
+func (s exclusionTests) manyNames(t *testing.T) {
 	const n = 200
 	a, b := s.twoLockers(t)
 	name := func(i int) string { return fmt.Sprintf("%s/%d", t.Name(), i) }

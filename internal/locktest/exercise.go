@@ -37,67 +37,26 @@ func Exercise(t *testing.T, newLocker func(t *testing.T) Locker, opts Options) {
 	t.Helper()
 	s := suite{newLocker: newLocker, opts: opts}
 	// It runs alone, because Waiting must see no other waiter.
-	t.Run("a wait that is cancelled as the lock is granted leaves it free or held by the caller", s.cancelledAtTheGrant)
+	t.Run("a wait that is cancelled as the lock is granted leaves it free or held by the caller", cancelTests{s}.cancelledAtTheGrant)
 
-	for _, test := range []struct {
-		name string
-		run  func(t *testing.T)
-	}{
-		{"of two Lockers one holds a name", s.oneHolder},
-		{"a Locker does not re-enter its own lock", s.noReentry},
-		{"different names do not exclude each other", s.differentNames},
-		{"every name is another lock whatever its bytes", s.hostileNames},
-		{"names that are too long or empty are ErrName", s.invalidNames},
-		{"an option that means nothing is ErrUnsupported", s.unsupported},
-		{"a Locker holds hundreds of locks at once", s.manyNames},
-
-		{"a waiter of another Locker gets the lock when it is released", s.wakeOther},
-		{"a waiter of the same Locker gets the lock when it is released", s.wakeLocal},
-		{"waiters of one Locker are served in the order they came", s.localOrder},
-		{"waiters of many Lockers all get the lock", s.everybodyServed},
-
-		{"a dead context acquires nothing", s.deadContext},
-		{"a wait ends with its context and holds nothing", s.cancelledWait},
-		{"a wait in line behind its own process ends with its context", s.cancelledInLine},
-		{"a wait ends at its deadline", s.waitDeadline},
-
-		{"releasing twice returns the same", s.releaseTwice},
-		{"releasing with a dead context works", s.releaseDeadContext},
-		{"concurrent releases return the same", s.releaseConcurrently},
-		{"the lock context ends before another can hold the lock", s.endsBeforeNext},
-		{"the lock context has the values but not the end of the acquiring context", s.contextValues},
-		{"a released name can be taken again by the same Locker", s.takeAgain},
-
-		{"a lost lock ends its context with ErrLost and so does Release", s.lost},
-		{"after a loss the name can be acquired anew", s.acquireAfterLoss},
-
-		{"AcquireAll takes every name once and in order", s.allNames},
-		{"AcquireAll takes all or nothing", s.allOrNothing},
-		{"AcquireAll of overlapping names does not deadlock", s.allOverlapping},
-		{"AcquireAll ends when one of its locks is lost", s.allLost},
-		{"AcquireAll of no names is an error", s.allOfNone},
-
-		{"Do holds the lock while its function runs", s.doHolds},
-		{"Do returns what its function returns", s.doError},
-		{"Do releases when its function panics", s.doPanic},
-		{"Do cancels its function when the lock is lost", s.doLost},
-		{"Do cancels its function with the cause of its context", s.doCancelled},
-		{"Do does not run its function without the lock", s.doHeld},
-		{"DoWith gives the function the lock", s.doWith},
-		{"TryDo runs what is free, and says whether it did", s.tryDo},
-		{"WithWait bounds the waiting alone", s.boundedWait},
-
-		{"a closed Locker returns ErrClosed", s.useAfterClose},
-		{"closing ends the locks still held and frees their names", s.closeWhileHeld},
-		{"closing ends a wait with ErrClosed", s.closeWhileWaiting},
+	for _, subject := range []interface{ tests() []test }{
+		exclusionTests{s}, nameTests{s}, waitTests{s}, cancelTests{s}, lifetimeTests{s}, allTests{s}, doTests{s}, closeTests{s},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			test.run(t)
-		})
+		for _, test := range subject.tests() {
+			t.Run(test.name, func(t *testing.T) {
+				t.Parallel()
+				test.run(t)
+			})
+		}
 	}
 }
 
+type test struct {
+	name string
+	run  func(t *testing.T)
+}
+
+// suite is what the tests of every subject have.
 type suite struct {
 	newLocker func(t *testing.T) Locker
 	opts      Options

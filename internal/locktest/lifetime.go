@@ -7,7 +7,23 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-func (s suite) releaseTwice(t *testing.T) {
+// lifetimeTests are about the context of a lock, its release and its loss.
+type lifetimeTests struct{ suite }
+
+func (s lifetimeTests) tests() []test {
+	return []test{
+		{"releasing twice returns the same", s.releaseTwice},
+		{"releasing with a dead context works", s.releaseDeadContext},
+		{"concurrent releases return the same", s.releaseConcurrently},
+		{"the lock context ends before another can hold the lock", s.endsBeforeNext},
+		{"the lock context has the values but not the end of the acquiring context", s.contextValues},
+		{"a released name can be taken again by the same Locker", s.takeAgain},
+		{"a lost lock ends its context with ErrLost and so does Release", s.lost},
+		{"after a loss the name can be acquired anew", s.acquireAfterLoss},
+	}
+}
+
+func (s lifetimeTests) releaseTwice(t *testing.T) {
 	a, b := s.twoLockers(t)
 	lock := MustTry(t, a, t.Name())
 	MustRelease(t, lock)
@@ -18,7 +34,7 @@ func (s suite) releaseTwice(t *testing.T) {
 	MustRelease(t, other)
 }
 
-func (s suite) releaseDeadContext(t *testing.T) {
+func (s lifetimeTests) releaseDeadContext(t *testing.T) {
 	a, b := s.twoLockers(t)
 	lock := MustTry(t, a, t.Name())
 	if err := lock.Release(deadContext(t)); err != nil {
@@ -27,7 +43,7 @@ func (s suite) releaseDeadContext(t *testing.T) {
 	MustRelease(t, MustTry(t, b, t.Name()))
 }
 
-func (s suite) releaseConcurrently(t *testing.T) {
+func (s lifetimeTests) releaseConcurrently(t *testing.T) {
 	a, b := s.twoLockers(t)
 	lock := MustTry(t, a, t.Name())
 	inParallel(t, 8, func(ctx context.Context, _ int) error { return lock.Release(ctx) })
@@ -36,7 +52,7 @@ func (s suite) releaseConcurrently(t *testing.T) {
 }
 
 // I1.
-func (s suite) endsBeforeNext(t *testing.T) {
+func (s lifetimeTests) endsBeforeNext(t *testing.T) {
 	a, b := s.twoLockers(t)
 	for range 5 {
 		lock := MustAcquire(t, a, t.Name())
@@ -59,7 +75,7 @@ func (s suite) endsBeforeNext(t *testing.T) {
 	}
 }
 
-func (s suite) contextValues(t *testing.T) {
+func (s lifetimeTests) contextValues(t *testing.T) {
 	type key struct{}
 	l := s.locker(t)
 	for _, acquire := range []func(context.Context, string, ...sqllock.Option) (sqllock.Lock, error){l.TryAcquire, l.Acquire} {
@@ -81,7 +97,7 @@ func (s suite) contextValues(t *testing.T) {
 	}
 }
 
-func (s suite) takeAgain(t *testing.T) {
+func (s lifetimeTests) takeAgain(t *testing.T) {
 	l := s.locker(t)
 	for range 20 {
 		MustRelease(t, MustTry(t, l, t.Name()))
@@ -90,7 +106,7 @@ func (s suite) takeAgain(t *testing.T) {
 }
 
 // I20.
-func (s suite) lost(t *testing.T) {
+func (s lifetimeTests) lost(t *testing.T) {
 	l := s.locker(t)
 	lock := MustTry(t, l, t.Name())
 	s.lose(t, t.Name())
@@ -103,7 +119,7 @@ func (s suite) lost(t *testing.T) {
 	mustBeOver(t, lock, sqllock.ErrLost)
 }
 
-func (s suite) acquireAfterLoss(t *testing.T) {
+func (s lifetimeTests) acquireAfterLoss(t *testing.T) {
 	a, b := s.twoLockers(t)
 	lock := MustTry(t, a, t.Name())
 	s.lose(t, t.Name())

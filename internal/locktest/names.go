@@ -7,8 +7,18 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
+// nameTests are about what names may be.
+type nameTests struct{ suite }
+
+func (s nameTests) tests() []test {
+	return []test{
+		{"every name is another lock whatever its bytes", s.hostileNames},
+		{"names that are too long or empty are ErrName", s.invalidNames},
+	}
+}
+
 // hostileNames are names that some database, character set or driver confuses, truncates or refuses.
-func (s suite) hostileNames(t *testing.T) {
+func (s nameTests) hostileNames(t *testing.T) {
 	long := strings.Repeat("x", 1023)
 	names := []string{
 		"a", "A", "a ", " a", "a\n", "a\t", "\ufeffa",
@@ -41,7 +51,7 @@ func (s suite) hostileNames(t *testing.T) {
 	}
 }
 
-func (s suite) invalidNames(t *testing.T) {
+func (s nameTests) invalidNames(t *testing.T) {
 	l := s.locker(t)
 	for _, name := range []string{"", strings.Repeat("x", 1025), strings.Repeat("x", 10<<10)} {
 		_, err := l.TryAcquire(bounded(t), name)

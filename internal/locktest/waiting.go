@@ -9,18 +9,30 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-func (s suite) wakeOther(t *testing.T) {
+// waitTests are about waiters that get the lock.
+type waitTests struct{ suite }
+
+func (s waitTests) tests() []test {
+	return []test{
+		{"a waiter of another Locker gets the lock when it is released", s.wakeOther},
+		{"a waiter of the same Locker gets the lock when it is released", s.wakeLocal},
+		{"waiters of one Locker are served in the order they came", s.localOrder},
+		{"waiters of many Lockers all get the lock", s.everybodyServed},
+	}
+}
+
+func (s waitTests) wakeOther(t *testing.T) {
 	a, b := s.twoLockers(t)
 	s.wake(t, a, b)
 }
 
-func (s suite) wakeLocal(t *testing.T) {
+func (s waitTests) wakeLocal(t *testing.T) {
 	l := s.locker(t)
 	s.wake(t, l, l)
 }
 
 // wake makes waiter wait for a lock of holder, several times.
-func (s suite) wake(t *testing.T, holder, waiter Locker) {
+func (s waitTests) wake(t *testing.T, holder, waiter Locker) {
 	t.Helper()
 	for range 3 {
 		lock := MustTry(t, holder, t.Name())
@@ -39,7 +51,7 @@ func (s suite) wake(t *testing.T, holder, waiter Locker) {
 	}
 }
 
-func (s suite) localOrder(t *testing.T) {
+func (s waitTests) localOrder(t *testing.T) {
 	l := s.locker(t)
 	lock := MustTry(t, l, t.Name())
 	waiters := make([]waiter, 8)
@@ -61,7 +73,7 @@ func (s suite) localOrder(t *testing.T) {
 
 // everybodyServed has several Lockers with several goroutines each. All of them want the lock several times, and no two
 // of them may hold it at once.
-func (s suite) everybodyServed(t *testing.T) {
+func (s waitTests) everybodyServed(t *testing.T) {
 	const lockers, goroutines, rounds = 3, 3, 4
 	var (
 		all    sync.WaitGroup

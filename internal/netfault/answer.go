@@ -21,15 +21,15 @@ type Answer struct {
 // HoldAnswer holds back the answer to the next request that runs a statement with this text in it or in its arguments,
 // and what the server sends on that connection afterwards, until Pass or Drop. It is found in upper and lower case.
 func (n *Network) HoldAnswer(text string) *Answer {
-	return n.arm(text, false)
+	return newAnswer(n, text, false)
 }
 
 // DropAnswer drops such an answer, and ends its connection.
 func (n *Network) DropAnswer(text string) *Answer {
-	return n.arm(text, true)
+	return newAnswer(n, text, true)
 }
 
-func (n *Network) arm(text string, drop bool) *Answer {
+func newAnswer(n *Network, text string, drop bool) *Answer {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	a := &Answer{
@@ -76,7 +76,7 @@ func (a *Answer) Pass() {
 		n := a.network
 		n.mu.Lock()
 		changed, cut := n.changed, n.faults.cut
-		n.disarm(a)
+		a.disarm()
 		n.mu.Unlock()
 		select {
 		case <-a.answered:
@@ -108,8 +108,9 @@ func (a *Answer) decide(drop bool) {
 	}
 }
 
-// disarm forgets an answer whose request has not come. The caller holds mu.
-func (n *Network) disarm(a *Answer) {
+// disarm has the network forget an answer whose request has not come. The caller holds the network's mu.
+func (a *Answer) disarm() {
+	n := a.network
 	for i, b := range n.armed {
 		if a == b {
 			n.armed = append(n.armed[:i:i], n.armed[i+1:]...)
@@ -142,7 +143,7 @@ func (l *line) request(data []byte) (sent chan struct{}, ok bool) {
 				a.skip--
 				continue
 			}
-			n.disarm(a)
+			a.disarm()
 			l.due = a
 			return a.asked, true
 		}

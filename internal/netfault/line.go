@@ -29,8 +29,9 @@ type packet struct {
 	sent    chan struct{} // closed when the data has been sent on; may be nil
 }
 
-func (n *Network) serve(client net.Conn, from net.Listener) {
-	l := &line{network: n, client: client, ended: make(chan struct{}), wire: n.reads()}
+// serve carries the line, which was accepted by from, until it ends.
+func (l *line) serve(from net.Listener) {
+	n := l.network
 	n.mu.Lock()
 	n.connections++
 	n.lines[l] = struct{}{}
@@ -112,7 +113,7 @@ func (l *line) forward(from, to net.Conn, see func([]byte) (sent chan struct{}, 
 			if !ok {
 				return
 			}
-			packets <- packet{time.Now().Add(l.network.current().roundTrip / 2), buf[:read], sent}
+			packets <- packet{time.Now().Add(l.faults().roundTrip / 2), buf[:read], sent}
 		}
 	})
 	for p := range packets {
@@ -129,7 +130,9 @@ func (l *line) forward(from, to net.Conn, see func([]byte) (sent chan struct{}, 
 	_ = from.Close()
 }
 
-func (n *Network) current() faults {
+// faults returns those of the network now.
+func (l *line) faults() faults {
+	n := l.network
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.faults
@@ -167,7 +170,7 @@ func (l *line) carries(arrives time.Time) bool {
 // write sends data at the network's speed. If the other side has gone, its own reader notices.
 func (l *line) write(to net.Conn, data []byte) {
 	for len(data) > 0 {
-		speed := l.network.current().perSecond
+		speed := l.faults().perSecond
 		piece := data
 		if speed > 0 {
 			piece = data[:min(len(data), max(1, speed/50))]

@@ -194,7 +194,7 @@ func (n *Network) heal() error {
 	if n.listener != nil {
 		return nil
 	}
-	listener, err := n.listenAgain()
+	listener, err := listenAgain(n.address)
 	if err != nil {
 		return err
 	}
@@ -203,14 +203,14 @@ func (n *Network) heal() error {
 	return nil
 }
 
-// listenAgain listens on the port of before, which a connection to elsewhere may have for a moment.
-func (n *Network) listenAgain() (listener net.Listener, err error) {
+// listenAgain listens on a port of before, which a connection to elsewhere may have for a moment.
+func listenAgain(address string) (listener net.Listener, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", n.address); err == nil {
+		if listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", address); err == nil {
 			return listener, nil
 		}
 		select {
@@ -245,6 +245,7 @@ func (n *Network) accept(listener net.Listener) {
 		if err != nil {
 			return
 		}
-		n.running.Go(func() { n.serve(client, listener) })
+		l := &line{network: n, client: client, ended: make(chan struct{}), wire: n.reads()}
+		n.running.Go(func() { l.serve(listener) })
 	}
 }

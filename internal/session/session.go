@@ -102,7 +102,7 @@ func (s *session[K]) serve() error {
 			return err
 		}
 		if b == nil {
-			err = s.keepAndWatch()
+			err = heartbeat[K]{s}.keepAndWatch()
 		} else {
 			err = s.answer(b, s.run(b))
 			clear(s.taken)
@@ -114,7 +114,7 @@ func (s *session[K]) serve() error {
 			runtime.Gosched() // lets the answered callers queue their next calls, for one statement
 		}
 		if time.Since(s.pinged) >= s.Timing.Heartbeat { // also when calls keep coming
-			if err := s.ping(); err != nil {
+			if err := (heartbeat[K]{s}).ping(); err != nil {
 				return err
 			}
 		}

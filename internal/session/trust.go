@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -122,61 +121,4 @@ func earlier(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-// ping sends the heartbeat. The server can answer it with an error that has nothing to do with the session, as when
-// somebody cancelled the statement. Such an answer confirms nothing and costs no lock. The heartbeat is then sent again
-// while the last confirmed one can be relied on.
-func (s *session[K]) ping() error {
-	s.pinged = time.Now()
-	var said error // the server's error instead of an answer
-	err := s.work(false, func(ctx context.Context) error {
-		err := s.conn.Ping(ctx)
-		if err != nil && !s.conn.Broken(err) && !errors.Is(err, sqllock.ErrRefused) {
-			said = err
-		}
-		return err
-	})
-	switch {
-	case err == nil:
-		s.checked = s.pinged
-		s.Events.Renewed(s.waitContext, time.Since(s.pinged), s.locks())
-	case said != nil && errors.Is(err, said) && time.Now().Before(s.Timing.trust(s.checked)):
-		s.Events.RenewalFailed(s.waitContext, time.Since(s.pinged), s.locks(), err)
-		return nil
-	}
-	return err
-}
-
-// watch waits until a caller comes, the connection dies or may have died, or a heartbeat is due. In the last two cases
-// it sends the heartbeat, unless nobody needs the session any more.
-func (s *session[K]) watch() error {
-	trusted := clock.Plain(s.trustedUntil())
-	due := trusted.Add(s.Timing.Heartbeat + s.Timing.margin() - s.Timing.TTL)
-	if again := s.pinged.Add(s.Timing.Heartbeat / 8); due.Before(again) { // the last heartbeat was answered with an error
-		due = earlier(again, trusted)
-	}
-	ctx, cancel := context.WithDeadline(s.waitContext, due)
-	defer cancel()
-
-	s.mu.Lock()
-	if len(s.queue) > 0 || s.stopped || s.err != nil {
-		s.mu.Unlock()
-		return nil
-	}
-	s.interrupt = cancel
-	s.mu.Unlock()
-
-	err := s.conn.Watch(ctx)
-
-	s.mu.Lock()
-	s.interrupt = nil
-	s.mu.Unlock()
-	if doubt := errors.Is(err, ErrDoubt); !doubt && (err != nil || time.Now().Before(due)) {
-		return err
-	}
-	if s.endUnused() {
-		return errUnused
-	}
-	return s.ping()
 }

@@ -123,7 +123,7 @@ func (w *waiter[K]) slice(ctx context.Context, s *session[K]) (*lock[K], error) 
 		sent := clock.Now()
 		c.refused = s.conn.Wait(ctx, &c.op, waited)
 		if c.refused == nil && c.op.Done && s.keeper != nil {
-			c.refused = s.keepSoon(ctx, sent)
+			c.refused = heartbeat[K]{s}.keepSoon(ctx, sent)
 		}
 		c.lock.since = time.Now()
 		if c.refused == nil || s.conn.Broken(c.refused) {

@@ -45,7 +45,7 @@ func (h *Held) handOff(ctx context.Context, c *Claim) error {
 		}
 	}
 	defer c.End()
-	defer h.position.leaveQueue()
+	defer h.position.head.Leave()
 	freed := false
 	switch {
 	case token != 0:

@@ -33,10 +33,10 @@ type Held struct {
 	previous []*Lease   // guarded by mu: leases that it was attached to before
 }
 
-// NewHeld returns the lock that was granted with token on ls. over leaves the wait queue of the name.
-func NewHeld(ctx context.Context, ls *Lease, name string, token int64, over func()) *Held {
+// NewHeld returns the lock that was granted with token on ls to the attempt that has head.
+func NewHeld(ctx context.Context, ls *Lease, name string, token int64, head *Head) *Held {
 	h := &Held{Keeper: ls.keeper, at: attachment{Lease: ls}, Name: name, Token: token, Since: time.Now()}
-	h.position.leaveQueue = over
+	h.position.head = head
 	h.Hold = hold.New(ctx, name, h.release)
 	return h
 }

@@ -119,14 +119,6 @@ func (k *Keeper) WithCause(ctx context.Context, err error) error {
 	return bound.WithCause(cause, err)
 }
 
-// LeaveQueue leaves the wait queue of a name. After an attempt to get a share or permit it has the next waiter poll at
-// once (RetryNow), because there may be room for it soon.
-func (k *Keeper) LeaveQueue(name string, permit bool) {
-	if !permit || !k.Queue.Pass(name, Handoff{RetryNow: true}) {
-		k.Queue.Done(name)
-	}
-}
-
 // LeaveReadOnly closes the idle connections if err says that they lead to a server that cannot write: after a
 // failover, new connections may lead to the new primary.
 func (k *Keeper) LeaveReadOnly(err error) {

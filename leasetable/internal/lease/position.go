@@ -1,11 +1,47 @@
 package lease
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Head is the head of the wait queue of a name. An attempt has it, and then the lock that it acquires. A nil Head is that
+// of an attempt outside the queue.
+type Head struct {
+	keeper *Keeper
+	turns  Turns
+	name   string
+	permit bool // the attempt is for a share or permit
+	left   atomic.Bool
+}
+
+// Turns are the turns of names in the server's own queue.
+type Turns interface {
+	// Leave gives the turn of a name back: this process no longer wants the name.
+	Leave(name string)
+}
+
+// NewHead returns the head of a name's wait queue for an attempt that has come to it.
+func NewHead(k *Keeper, turns Turns, name string, permit bool) *Head {
+	return &Head{keeper: k, turns: turns, name: name, permit: permit}
+}
+
+// Leave leaves the queue, and the server's own. Only the first call counts. After an attempt to get a share or permit it
+// has the next waiter poll at once (RetryNow), because there may be room for it soon.
+func (h *Head) Leave() {
+	if h == nil || !h.left.CompareAndSwap(false, true) {
+		return
+	}
+	h.turns.Leave(h.name)
+	if !h.permit || !h.keeper.Queue.Pass(h.name, Handoff{RetryNow: true}) {
+		h.keeper.Queue.Done(h.name)
+	}
+}
 
 // position is the position of a lock in the wait queue of its name. The lock leaves the queue when it is over, and no
 // use needs the position any more (I18).
 type position struct {
-	leaveQueue func() // only the first call counts
+	head *Head
 
 	mu    sync.Mutex
 	users int  // guarded by mu: how many uses need the position, whether the lock is over or not
@@ -18,7 +54,7 @@ func (p *position) leave() {
 	defer p.mu.Unlock()
 	p.left = true
 	if p.users == 0 {
-		p.leaveQueue()
+		p.head.Leave()
 	}
 }
 
@@ -39,6 +75,6 @@ func (p *position) letGo() {
 	defer p.mu.Unlock()
 	p.users--
 	if p.users == 0 && p.left {
-		p.leaveQueue()
+		p.head.Leave()
 	}
 }

@@ -170,7 +170,7 @@ func (hd holding) release(ctx context.Context, keep time.Duration) (freed bool, 
 // names were freed.
 func (hd holding) noteReleased(got store.Result) int64 {
 	if got.HasWaiter {
-		hd.keeper.YieldTo(hd.name)
+		hd.keeper.Yields.To(hd.name)
 	}
 	return min(got.Token, 1)
 }

@@ -68,8 +68,8 @@ var errChanged = fmt.Errorf("%w: locks of its lease may have changed while the a
 
 // checkSoon verifies a lock, again if the connection breaks. That may take as long as a renewal: a read that hangs must
 // not keep the other locks of the lease, which is renewed meanwhile, from being verified for long.
-func (ls *Lease) checkSoon(ctx context.Context, h *Held) error {
-	limit, _ := ls.Renewals.timeouts()
+func (v *verification) checkSoon(ctx context.Context, h *Held) error {
+	limit, _ := v.Renewals.timeouts()
 	return dberr.Retry(ctx, limit, h.check)
 }
 

@@ -16,15 +16,6 @@ const (
 	yieldQueue = time.Second
 )
 
-// YieldTo makes this process leave a name to others for a moment: the row says that they wait for it, and this process
-// had it just now. They may poll, or be about to stand in the server's queue. Then this process goes to the queue first
-// (I25).
-func (k *Keeper) YieldTo(name string) { k.Yields.add(name, yieldRest) }
-
-// QueueFor makes this process go to the server's queue first when it wants the name again: others stand there, and this
-// process had the name just now (I25).
-func (k *Keeper) QueueFor(name string) { k.Yields.add(name, 0) }
-
 // yields says which names this process yields to others.
 type yields struct {
 	mu sync.Mutex
@@ -33,6 +24,14 @@ type yields struct {
 
 // yield says until when this process leaves a name alone, and until when it goes to the server's queue first.
 type yield struct{ rest, queue time.Time }
+
+// To makes this process leave a name to others for a moment: the row says that they wait for it, and this process had it
+// just now. They may poll, or be about to stand in the server's queue. Then this process goes to the queue first (I25).
+func (m *yields) To(name string) { m.add(name, yieldRest) }
+
+// QueueFor makes this process go to the server's queue first when it wants the name again: others stand there, and this
+// process had the name just now (I25).
+func (m *yields) QueueFor(name string) { m.add(name, 0) }
 
 // add makes this process yield a name, which it has released.
 func (m *yields) add(name string, rest time.Duration) {

@@ -28,7 +28,7 @@ func (s permits) AcquirePermit(ctx context.Context, name string, state store.Sta
 		r.acquired, r.released, r.holdUntil = now, 0, 0
 		t.setName(name, r)
 		set(t, s.permits, permitKey{name, r.token}, permitRow{string(id), int64(limit), now})
-		t.tellPermit(permitKey{name, r.token})
+		s.tellPermit(permitKey{name, r.token})
 		token = r.token
 		return nil
 	})
@@ -39,25 +39,20 @@ func (s permits) AcquirePermit(ctx context.Context, name string, state store.Sta
 func (s permits) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (freed int64, err error) {
 	k := permitKey{name, token}
 	err = s.run(ctx, func(t *Tx) error {
-		if _, there := s.permits[k]; !there || !s.kind.LocksFirst && !t.hasPermit(k, id) {
+		if _, there := s.permits[k]; !there || !s.kind.LocksFirst && !s.hasPermit(k, id) {
 			return nil
 		}
 		if err := t.lockRow(ctx, permitRowKey(k)); err != nil {
 			return err
 		}
-		freed = t.deletePermit(k, id)
+		freed = deletePermit(t, k, id)
 		return nil
 	})
 	return freed, err
 }
 
-func (t *Tx) hasPermit(k permitKey, lease []byte) bool {
-	p, there := t.server.permits[k]
-	return there && p.lease == string(lease)
-}
-
-func (t *Tx) deletePermit(k permitKey, lease []byte) int64 {
-	if !t.hasPermit(k, lease) {
+func deletePermit(t *Tx, k permitKey, lease []byte) int64 {
+	if !t.server.hasPermit(k, lease) {
 		return 0
 	}
 	remove(t, t.server.permits, k)
@@ -68,8 +63,8 @@ func (t *Tx) deletePermit(k permitKey, lease []byte) int64 {
 func (s permits) ClearPermit(ctx context.Context, name string, permit store.State) (cleared bool, err error) {
 	k := permitKey{name, permit.Token}
 	err = s.run(ctx, func(t *Tx) error {
-		if t.hasPermit(k, permit.LeaseID) && t.lockable(permitRowKey(k)) {
-			cleared = t.deletePermit(k, permit.LeaseID) > 0
+		if s.hasPermit(k, permit.LeaseID) && t.lockable(permitRowKey(k)) {
+			cleared = deletePermit(t, k, permit.LeaseID) > 0
 		}
 		return nil
 	})
@@ -120,7 +115,7 @@ func (s permits) ForcePermits(ctx context.Context, name string, token int64) (fo
 		for _, k := range s.permitsOf(name) {
 			if lease := s.permits[k].lease; !told[lease] {
 				told[lease] = true
-				t.noteChange(lease)
+				noteChange(t, lease)
 			}
 			remove(t, s.permits, k)
 		}

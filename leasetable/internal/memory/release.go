@@ -69,7 +69,7 @@ func (s releases) Force(ctx context.Context, name string, state store.State) (fo
 			r.token++
 		})
 		if forced {
-			t.noteChange(string(state.LeaseID))
+			noteChange(t, string(state.LeaseID))
 		}
 		return err
 	})
@@ -77,7 +77,7 @@ func (s releases) Force(ctx context.Context, name string, state store.State) (fo
 }
 
 // noteChange counts up the changes of a lease, if it has a row.
-func (t *Tx) noteChange(lease string) {
+func noteChange(t *Tx, lease string) {
 	if l, there := t.server.leases[lease]; there {
 		l.changes++
 		set(t, t.server.leases, lease, l)

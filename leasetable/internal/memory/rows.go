@@ -80,6 +80,12 @@ func (t *tables) permitsBetween(from, last string) (keys []permitKey) {
 	return keys
 }
 
+// hasPermit reports whether a lease has a permit.
+func (t *tables) hasPermit(k permitKey, lease []byte) bool {
+	p, there := t.permits[k]
+	return there && p.lease == string(lease)
+}
+
 func comparePermits(a, b permitKey) int {
 	if c := strings.Compare(a.name, b.name); c != 0 {
 		return c

@@ -112,9 +112,8 @@ func (t *Tx) setName(name string, after lockRow) {
 	})
 }
 
-// tellPermit reports that a permit was acquired. The caller holds the server's mu.
-func (t *Tx) tellPermit(k permitKey) {
-	s := t.server
+// tellPermit reports that a permit was acquired. The caller holds mu.
+func (s *Server) tellPermit(k permitKey) {
 	if s.watch == nil {
 		return
 	}
@@ -128,9 +127,8 @@ func (t *Tx) tellPermit(k permitKey) {
 	s.watch(c)
 }
 
-// tellData reports that the application wrote a number. The caller holds the server's mu.
-func (t *Tx) tellData(name string, before, after int64) {
-	s := t.server
+// tellData reports that the application wrote a number. The caller holds mu.
+func (s *Server) tellData(name string, before, after int64) {
 	if s.watch == nil {
 		return
 	}
@@ -191,7 +189,9 @@ func (t *Tx) QueryRow(ctx context.Context, query string, args ...any) Row {
 		return Row{err: fmt.Errorf("%q is no query of a guard", query)}
 	}
 	if s.kind.OneWriter {
-		t.snapshot()
+		if !t.read {
+			t.read, t.version = true, s.version
+		}
 		return Row{found: found()}
 	}
 	if !there || !s.kind.LocksFirst && !found() {
@@ -201,13 +201,6 @@ func (t *Tx) QueryRow(ctx context.Context, query string, args ...any) Row {
 		return Row{err: err}
 	}
 	return Row{found: found()}
-}
-
-// snapshot notes what the transaction has read. The caller holds the server's mu.
-func (t *Tx) snapshot() {
-	if !t.read {
-		t.read, t.version = true, t.server.version
-	}
 }
 
 // Lock locks the row of a name for the transaction, if there is one.
@@ -270,7 +263,7 @@ func (t *Tx) Commit() error {
 	for name, number := range t.writes {
 		before := s.data[name]
 		set(t, s.data, name, number)
-		t.tellData(name, before, number)
+		s.tellData(name, before, number)
 	}
 	t.end()
 	return nil

@@ -196,7 +196,7 @@ func (ts *Turns) Leave(name string) {
 		return
 	}
 	if t.ours && t.contended {
-		ts.keeper.QueueFor(name)
+		ts.keeper.Yields.QueueFor(name)
 	}
 	t.wanted, t.owed, t.ours = false, t.owed || t.ours || t.contended, false // a refusal can hide a late grant; see Turn.Wait
 	_ = ts.keeper.Hand(func() { ts.settle(t) })                              // a closed Locker has no sessions

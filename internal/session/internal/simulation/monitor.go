@@ -180,7 +180,7 @@ func (m *monitor) mayBe(s *memory.Session, key string) bool {
 	if s.Closed.Load() {
 		return false
 	}
-	return s.Holds(key) || over && reason.Excused() && time.Since(since) <= m.bound()
+	return s.Holds(key) || over && reason.Excused() && time.Since(since) <= m.plan.bound()
 }
 
 // mayBelieve reports whether a user may still believe that it has a lock: its session holds the key, or a moment ago it
@@ -190,19 +190,7 @@ func (m *monitor) mayBelieve(h *held) bool {
 	if !over { // others may share it
 		return h.shared && h.session.Holds(h.name)
 	}
-	return reason.Excused() && time.Since(since) <= m.bound()
-}
-
-// bound is how long after the end of a session its holders are told at the latest.
-func (m *monitor) bound() time.Duration {
-	const soon = 100 * time.Millisecond
-	switch {
-	case !m.plan.prompt():
-		return m.plan.TTL * 5 / 6
-	case m.plan.Kind.watches && !m.plan.Kind.blink:
-		return soon
-	}
-	return min(m.plan.TTL/3, m.plan.Kind.heartbeat()) + soon
+	return reason.Excused() && time.Since(since) <= m.plan.bound()
 }
 
 // has notes that a user has a lock.

@@ -204,3 +204,15 @@ func (p *Plan) asks() bool {
 func (p *Plan) away() bool {
 	return slices.ContainsFunc(p.Events, func(e event) bool { return slices.Contains([]eventKind{restart, full, standby}, e.kind) })
 }
+
+// bound is how long after the end of a session its holders are told at the latest.
+func (p *Plan) bound() time.Duration {
+	const soon = 100 * time.Millisecond
+	switch {
+	case !p.prompt():
+		return p.TTL * 5 / 6
+	case p.Kind.watches && !p.Kind.blink:
+		return soon
+	}
+	return min(p.TTL/3, p.Kind.heartbeat()) + soon
+}

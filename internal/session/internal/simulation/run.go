@@ -66,7 +66,7 @@ func (w *world) run() {
 	}()
 	looking, stop := context.WithCancel(w.ctx)
 	defer stop()
-	w.running.Go(func() { w.look(looking) })
+	w.running.Go(func() { watcher{w}.look(looking) })
 	select {
 	case <-done:
 	case <-time.After(20 * w.plan.TTL): // for so long, statements have faults

@@ -103,8 +103,8 @@ func base(c session.Conn[string]) *conn {
 
 // use acquires a name, holds it and releases it.
 func (p *process) use(o op) {
-	p.wants(p, o.name)
-	defer p.leaves(p, o.name)
+	p.wants(o.name)
+	defer p.leaves(o.name)
 	h := p.acquire(o)
 	if h == nil {
 		return
@@ -139,7 +139,7 @@ func (p *process) acquire(o op) *held {
 		call = l.TryAcquire
 	}
 	lock, err := call(stalling{ctx, p}, want)
-	p.waited(p, o.name)
+	p.waited(o.name)
 	if !p.Pause() {
 		return nil
 	}

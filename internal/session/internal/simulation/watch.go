@@ -13,7 +13,8 @@ import (
 )
 
 // wants notes that a user wants a name.
-func (m *monitor) wants(p *process, name string) {
+func (p *process) wants(name string) {
+	m := p.monitor
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i := m.interest(p.number, name)
@@ -24,7 +25,8 @@ func (m *monitor) wants(p *process, name string) {
 }
 
 // waited notes that a user waits for a name no longer.
-func (m *monitor) waited(p *process, name string) {
+func (p *process) waited(name string) {
+	m := p.monitor
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i := m.interest(p.number, name)
@@ -33,7 +35,8 @@ func (m *monitor) waited(p *process, name string) {
 }
 
 // leaves notes that a user neither wants nor has a name any more.
-func (m *monitor) leaves(p *process, name string) {
+func (p *process) leaves(name string) {
+	m := p.monitor
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i := m.interest(p.number, name)
@@ -110,8 +113,11 @@ func (w *world) mustHaveBeenBusy(p *process, name string, began time.Time) {
 	})
 }
 
+// watcher looks at a history while it goes on.
+type watcher struct{ *world }
+
 // look checks again and again what users believe, and what the server has for whom.
-func (w *world) look(ctx context.Context) {
+func (w watcher) look(ctx context.Context) {
 	for seeds.Sleep(ctx, w.plan.TTL/4) {
 		w.server.Locked(func() {
 			w.mu.Lock()
@@ -131,7 +137,7 @@ func (w *world) look(ctx context.Context) {
 }
 
 // mustBeTrue checks what users believe. The caller holds mu, and the server is locked.
-func (w *world) mustBeTrue() {
+func (w watcher) mustBeTrue() {
 	for _, locks := range w.locks {
 		for _, h := range locks {
 			if h.live() && !h.session.Holds(h.name) && !w.mayBelieve(h) && !w.hasAnother(h) {
@@ -147,7 +153,7 @@ const mostUnwanted = 2500 * time.Millisecond
 
 // mustBeWanted checks that what a session holds is wanted by somebody in its process. The caller holds mu, and the
 // server is locked.
-func (w *world) mustBeWanted(all []memory.Held) {
+func (w watcher) mustBeWanted(all []memory.Held) {
 	for _, k := range all {
 		name := strings.TrimPrefix(k.Key, gate(""))
 		i := w.interest(k.Session.Client, name)
@@ -165,7 +171,7 @@ func (w *world) mustBeWanted(all []memory.Held) {
 const mostFree = 5 * time.Second
 
 // mustBeTaken checks that no name is free that somebody waits for. The caller holds mu, and the server is locked.
-func (w *world) mustBeTaken() {
+func (w watcher) mustBeTaken() {
 	for a, i := range w.interests {
 		since, free := w.server.FreeSince(a.name)
 		if i.since.After(since) {

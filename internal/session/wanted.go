@@ -1,0 +1,69 @@
+package session
+
+import (
+	"context"
+	"time"
+)
+
+// mustAsk reports whether it is time to ask the server for waiters for the exclusive lock (I48). The caller holds mu.
+func (s *share[K]) mustAsk() bool { return time.Since(s.asked) > passTime }
+
+// ask asks the server whether another process is in the queue for the exclusive lock. Callers that come meanwhile wait
+// for the same answer. After an error the last answer counts. If the caller left before the answer, the next one asks
+// again.
+func (s *share[K]) ask(ctx context.Context) error {
+	s.l.mu.Lock()
+	if other := s.asking; other != nil {
+		s.l.mu.Unlock()
+		select {
+		case <-other:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	answered := make(chan struct{})
+	s.asking = answered
+	s.l.mu.Unlock()
+	holder, err := s.l.holder(ctx, s.want.Key)
+	left := err != nil && ctx.Err() != nil
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	if err == nil {
+		s.waited = holder.Waiters > 0
+	}
+	if !left {
+		s.asked = time.Now()
+	}
+	s.asking = nil
+	close(answered)
+	return err
+}
+
+// isWanted reports whether somebody waits for the exclusive lock: nobody joins the share then (I48). The caller holds
+// mu.
+func (s *share[K]) isWanted() bool {
+	inLine := s.l.queue.Waiting(s.want.Key)
+	if s.l.queued[s.want.Key] != nil { // it is in the same wait queue
+		inLine--
+	}
+	return s.waited || inLine > 0
+}
+
+// mayJoinAnother reports whether s waits behind a share that may be joined now.
+func (s *share[K]) mayJoinAnother(ctx context.Context) bool {
+	s.l.mu.Lock()
+	now := s.l.shares[s.want.Key]
+	if now == s || now == nil || !now.isSettled() || now.isOver() || now.members == 0 {
+		s.l.mu.Unlock()
+		return false
+	}
+	ask := now.mustAsk()
+	s.l.mu.Unlock()
+	if ask && now.ask(ctx) != nil {
+		return false
+	}
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	return !now.isWanted()
+}
