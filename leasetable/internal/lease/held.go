@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -27,6 +28,7 @@ type Held struct {
 	HasWaiter bool          // another process waited for the name at the last handoff
 	Dedicated bool          // it has no position in the wait queue, and leases of its own
 	position  position      // in the wait queue of the name
+	lost      atomic.Bool   // the database no longer has it; see holding.isLost
 
 	mu       sync.Mutex // is locked after the mu of a lease
 	at       attachment // guarded by mu
@@ -118,6 +120,7 @@ func (h *Held) lose(cause error) {
 		held = ls.drop(h) || held
 	}
 	if held {
+		h.lost.Store(true)
 		h.Hold.End(cause)
 		h.position.leave()
 	}

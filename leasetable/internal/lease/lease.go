@@ -112,14 +112,6 @@ func (ls *Lease) attached() []*Held {
 	return slices.Collect(maps.Keys(ls.locks))
 }
 
-// lost reports whether a lock was found lost while the lease lives on.
-func (ls *Lease) lost(h *Held) bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	_, held := ls.locks[h]
-	return !held && ls.cause == nil
-}
-
 // drop removes a lock that is lost, and reports whether it was there.
 func (ls *Lease) drop(h *Held) bool {
 	ls.mu.Lock()

@@ -132,7 +132,7 @@ type holding struct {
 
 // isLost reports whether its lock was found lost. Then it is not released: after a failover, tokens may repeat, and another
 // lock of this lease may have the token since (I18).
-func (hd holding) isLost() bool { return hd.lock != nil && hd.Lease.lost(hd.lock) }
+func (hd holding) isLost() bool { return hd.lock != nil && hd.lock.lost.Load() }
 
 // row is what the table has of it. permit says that it is a permit.
 func (hd holding) row(permit bool) store.Held {
