@@ -5,8 +5,10 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
@@ -213,4 +215,24 @@ func (g *gone) lead(t *testing.T) (held *leasetable.Lease, next <-chan *leasetab
 	next = acquiring(g.other, "x")
 	eventually(t, func() bool { return g.standing(t) == 1 })
 	return held, next
+}
+
+// Until a claim whose answer is lost is given up its lease is renewed, and nobody has the name. I15.
+func TestAClaimWaitsForItsAnswerNoLongerThanALeaseLasts(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for ttl, want := range map[time.Duration]time.Duration{
+		time.Second:     3 * time.Second, // one attempt
+		4 * time.Second: 4 * time.Second,
+		time.Hour:       10 * time.Second,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			db, l := newLagging(t, leasetable.WithTTL(ttl))
+			db.delay(taking, lag{lost: true})
+			_, err := l.TryAcquire(t.Context(), "x")
+			if waited := time.Since(db.sentAt(t, taking, 0)); waited != want || !sqllock.IsRetryable(err) {
+				t.Errorf("with a TTL of %v it was given up after %v; want %v: %v", ttl, waited, want, err)
+			}
+		})
+	}
 }
