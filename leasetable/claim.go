@@ -30,25 +30,29 @@ func (a claiming) tryFree() (o lease.Outcome, tried bool) {
 		// After the caller has left, the answer to the statement may still come for a while. Then the connection is
 		// cut. That costs the connection and a new lease, because it is unknown whether the statement acquired the
 		// name.
-		ctx, done := lease.Linger(a.ctx, dberr.ConflictTimeout)
+		ctx, done := lease.Linger(a.ctx, a.c.Patience())
 		defer done()
 		o, tried = outcomeOf(a.Store.AcquireFree(ctx, a.request()))
 	})
 	if tried || a.waiter.AnnouncedSince() != 0 {
 		return o, tried
 	}
-	call := queue.Join(bound.WithValuesOf(a.Closing, a.ctx), a.request())
+	ctx, cancel := context.WithTimeout(bound.WithValuesOf(a.Closing, a.ctx), a.c.Patience())
+	call := queue.Join(ctx, a.request())
 	select {
 	case <-call.Done():
+		cancel()
 		return outcomeOf(call.Result())
 	case <-a.ctx.Done():
 	}
 	if queue.Leave(call) {
+		cancel()
 		return lease.Outcome{Err: context.Cause(a.ctx)}, true
 	}
 	a.abandoned = true
 	_ = a.Hand(func() { // it fails if the Locker is closed, which ends the lease
 		<-call.Done()
+		cancel()
 		o, _ := outcomeOf(call.Result())
 		a.c.Abandon(a.ctx, o)
 		a.head.Leave()
@@ -185,7 +189,7 @@ func (a claiming) request() *store.Request {
 // row lock. If before is set it was tried already, and a statement of its own may wait for the row.
 func (a claiming) acquireFree(ctx context.Context, before bool) (o lease.Outcome) {
 	met := before
-	o.Err = dberr.RetryConflicts(ctx, func(ctx context.Context) error {
+	o.Err = a.c.Retry(ctx, func(ctx context.Context) error {
 		req := a.request()
 		if a.member != nil && !met {
 			met = true
@@ -204,7 +208,7 @@ func (a claiming) acquireFree(ctx context.Context, before bool) (o lease.Outcome
 
 // take runs a statement that may acquire the name, and repeats it if the database undid it because of others.
 func (a claiming) take(ctx context.Context, statement func(context.Context) (token int64, err error)) (o lease.Outcome) {
-	o.Err = dberr.RetryConflicts(ctx, func(ctx context.Context) (err error) {
+	o.Err = a.c.Retry(ctx, func(ctx context.Context) (err error) {
 		o.Token, err = statement(ctx)
 		return err
 	})

@@ -165,27 +165,6 @@ func TestATurnWhoseAnswerIsLostKeepsNobodyOut(t *testing.T) {
 	})
 }
 
-// Who has the turn is cut off, and does not look. I36.
-func TestWhoHasTheTurnAndDoesNotLookKeepsNobodyOut(t *testing.T) {
-	t.Parallel()
-	locktest.OncePerEngine(t)
-	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		network, b := newLockerThrough(t, db)
-		a, c := newLocker(t, db.DB), newLocker(t, db.DB)
-		held := take(t, a, "x")
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		go func() { _, _ = b.Acquire(ctx, "x") }()
-		eventually(t, func() bool { return leasetable.HasTurn(b, "x") })
-		next := acquiring(c, "x")
-		eventually(t, func() bool { return leasetable.Waits(c, "x") })
-		network.Cut()
-		defer network.Heal()
-		release(t, held)
-		releaseNext(t, next)
-	})
-}
-
 // I35.
 func TestANameThatIsFreedByHandIsFound(t *testing.T) {
 	t.Parallel()

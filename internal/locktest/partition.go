@@ -10,8 +10,8 @@ import (
 	"github.com/sqllock/sqllock/internal/netfault"
 )
 
-// partitions tests session locks on a half-open connection: it transmits nothing, and neither side has noticed. Each
-// test has a database of its own.
+// partitions tests session locks on a half-open connection: it transmits nothing, and neither side has noticed. For
+// comparison, the connections of one waiter are closed. Each test has a database of its own.
 func partitions(t *testing.T, database func(t *testing.T) Database) {
 	for name, test := range map[string]struct {
 		ttl time.Duration // of the Locker that is cut off
@@ -20,6 +20,7 @@ func partitions(t *testing.T, database func(t *testing.T) Database) {
 		"a holder that is cut off is told before anybody else has its lock":       {partedTTL, parted.holder},
 		"a waiter that is cut off while it is in the queue does not get the lock": {partedTTL, parted.waiterInQueue},
 		"a waiter that is cut off leaves the queue":                               {partedTTL, parted.waiterLeaves},
+		"a waiter that is killed while it is in the queue delays nobody":          {endless, parted.waiterKilled},
 		"a caller need not wait for an answer that does not come":                 {endless, parted.impatient},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,29 +119,33 @@ func (p parted) impatient(t *testing.T) {
 
 // waiterInQueue makes the server grant the lock to a waiter that does not receive the response.
 func (p parted) waiterInQueue(t *testing.T) {
-	p.waiter(t, func() {})
+	p.waiter(t, p.Cut, func() {})
+}
+
+func (p parted) waiterKilled(t *testing.T) {
+	p.waiter(t, p.Refuse, func() {})
 }
 
 func (p parted) waiterLeaves(t *testing.T) {
-	p.waiter(t, func() {
+	p.waiter(t, p.Cut, func() {
 		Eventually(t, "the waiter has left the queue", func() bool { return p.Waiting(t, "a") == 0 })
 	})
 }
 
-// waiter cuts a waiter off, calls before, and releases the lock that it waits for.
-func (p parted) waiter(t *testing.T, before func()) {
+// waiter has a waiter meet a fault, calls before, and releases the lock that it waits for.
+func (p parted) waiter(t *testing.T, fault, before func()) {
 	lock := MustTry(t, p.near, "a")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	waiting := p.wait(ctx, t, "a")
-	p.Cut()
+	fault()
 	before()
 	MustRelease(t, lock)
 	next := MustAcquire(t, p.other, "a")
 	MustBeHeld(t, p.near, "a")
 	cancel(errGone)
 	if out := waiting.result(t); out.err == nil {
-		t.Errorf("the waiter that is cut off has the lock (it lives: %t)", out.lock.Context().Err() == nil)
+		t.Errorf("the waiter that was gone has the lock (it lives: %t)", out.lock.Context().Err() == nil)
 	}
 	MustLive(t, next)
 	MustRelease(t, next)

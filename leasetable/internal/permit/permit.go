@@ -67,7 +67,7 @@ func (cs *Claims) Claim(ctx, caller context.Context, c *lease.Claim, w Wants) (o
 			}
 		} else {
 			asked = o.State.Token + 1
-			o.Err = dberr.RetryConflicts(ctx, func(ctx context.Context) (err error) {
+			o.Err = c.Retry(ctx, func(ctx context.Context) (err error) {
 				o.Token, err = cs.Keeper.Store.AcquirePermit(ctx, c.Name, o.State, c.ID, w.Limit)
 				return err
 			})
