@@ -70,8 +70,14 @@ func (w *world) token(name string) int64 {
 
 func (w *world) metadata() []byte { return []byte{byte('0' + w.draw.IntN(9))} }
 
+// minHold is none, or one that has passed since the acquisition, or one that does not pass. The clock of SQLite has
+// milliseconds.
 func (w *world) minHold() time.Duration {
-	return []time.Duration{0, 0, 0, time.Microsecond, far}[w.draw.IntN(5)]
+	hold := []time.Duration{0, 0, 0, time.Microsecond, far}[w.draw.IntN(5)]
+	if hold == time.Microsecond {
+		time.Sleep(time.Millisecond)
+	}
+	return hold
 }
 
 func (w *world) request() *store.Request {
