@@ -111,8 +111,7 @@ func TestARunOfASchedulerThatShutsDownIsNotLogged(t *testing.T) {
 	}
 }
 
-// It is not parallel: it changes the default logger.
-func TestByDefaultMissingTablesAreLogged(t *testing.T) {
+func TestByDefaultMissingTablesAreLogged(t *testing.T) { //nolint:paralleltest // it changes the default logger
 	logger, writer, flags := slog.Default(), log.Writer(), log.Flags()
 	defer func() {
 		slog.SetDefault(logger)
