@@ -75,7 +75,7 @@ func (w *world) metadata() []byte { return []byte{byte('0' + w.draw.IntN(9))} }
 func (w *world) minHold() time.Duration {
 	hold := []time.Duration{0, 0, 0, time.Microsecond, far}[w.draw.IntN(5)]
 	if hold == time.Microsecond {
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) //nolint:forbidigo // a clock that others have too must go on
 	}
 	return hold
 }
