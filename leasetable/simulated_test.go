@@ -131,38 +131,52 @@ func TestAReleaseThatAVerificationHasSeenIsDone(t *testing.T) {
 	})
 }
 
+// lateHandoff returns a Locker that holds x, whose handoffs are answered late, and another Locker.
+func lateHandoff(t *testing.T, by time.Duration) (lock *leasetable.Lease, l, other *leasetable.Locker) {
+	t.Helper()
+	server := memory.NewServer(memory.Postgres)
+	s := &scripted{Store: server.Store()}
+	l, other = keep(t, s), keep(t, server.Store())
+	lock = take(t, l, "x")
+	s.handOff = func(ctx context.Context, h store.Held, metadata []byte) (int64, bool, error) {
+		next, hasWaiter, err := s.Store.HandOff(ctx, h, metadata)
+		pass(by)
+		return next, hasWaiter, err
+	}
+	return lock, l, other
+}
+
+// holdByForce has a Locker release x by force, acquire and release it. It returns the token that x had.
+func holdByForce(t *testing.T, l *leasetable.Locker) int64 {
+	t.Helper()
+	if _, err := l.ForceRelease(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	between := take(t, l, "x")
+	release(t, between)
+	return between.Token()
+}
+
 // The answer to a handoff is late. Meanwhile the name is released by force, and another process acquires and releases it.
 // The next goroutine then gets a lock with a higher token than that, and not the one that was handed off.
 func TestALockThatWasFreedByForceDuringItsHandoffIsNotGiven(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := memory.NewServer(memory.Postgres)
-		s := &scripted{Store: server.Store()}
-		l, other := keep(t, s), keep(t, server.Store())
-		lock := take(t, l, "x")
-		s.handOff = func(ctx context.Context, h store.Held, metadata []byte) (int64, bool, error) {
-			next, hasWaiter, err := s.Store.HandOff(ctx, h, metadata)
-			pass(time.Second) // renewals go on
-			return next, hasWaiter, err
-		}
+		lock, l, other := lateHandoff(t, time.Second) // renewals go on
 		next := make(chan *leasetable.Lease)
 		go func() { next <- take(t, l, "x") }()
 		synctest.Wait()
 		released := make(chan error)
 		go func() { released <- lock.Release(t.Context()) }()
 		pass(10 * time.Millisecond)
-		if _, err := other.ForceRelease(t.Context(), "x"); err != nil {
-			t.Fatal(err)
-		}
-		between := take(t, other, "x")
-		release(t, between)
+		between := holdByForce(t, other)
 		if err := <-released; err != nil {
 			t.Error(err)
 		}
 		got := <-next
-		if got.Token() <= between.Token() {
-			t.Errorf("after token %d a lock with token %d was given", between.Token(), got.Token())
+		if got.Token() <= between {
+			t.Errorf("after token %d a lock with token %d was given", between, got.Token())
 		}
 		release(t, got)
 	})
@@ -170,20 +184,12 @@ func TestALockThatWasFreedByForceDuringItsHandoffIsNotGiven(t *testing.T) {
 
 // The answer to a handoff is late, but comes before the next renewal. Meanwhile the goroutine that it was for has left,
 // the name is released by force, another process acquires and releases it, and a goroutine begins to wait after that.
-// It gets a lock with a higher token, and not the one that was handed off.
+// It gets a lock with a higher token, and not the one that was handed off. I12, I24.
 func TestWhoCameAfterTheHandoffWasSentDoesNotGetIt(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := memory.NewServer(memory.Postgres)
-		s := &scripted{Store: server.Store()}
-		l, other := keep(t, s), keep(t, server.Store())
-		lock := take(t, l, "x")
-		s.handOff = func(ctx context.Context, h store.Held, metadata []byte) (int64, bool, error) {
-			next, hasWaiter, err := s.Store.HandOff(ctx, h, metadata)
-			pass(100 * time.Millisecond)
-			return next, hasWaiter, err
-		}
+		lock, l, other := lateHandoff(t, 100*time.Millisecond)
 		early, leave := context.WithCancel(t.Context())
 		left := make(chan error)
 		go func() {
@@ -198,15 +204,11 @@ func TestWhoCameAfterTheHandoffWasSentDoesNotGetIt(t *testing.T) {
 		if err := <-left; err == nil {
 			t.Error("a lock was given to who has left")
 		}
-		if _, err := other.ForceRelease(t.Context(), "x"); err != nil {
-			t.Fatal(err)
-		}
-		between := take(t, other, "x")
-		release(t, between)
+		between := holdByForce(t, other)
 		pass(time.Millisecond)
 		got := take(t, l, "x")
-		if got.Token() <= between.Token() {
-			t.Errorf("after token %d a lock with token %d was given", between.Token(), got.Token())
+		if got.Token() <= between {
+			t.Errorf("after token %d a lock with token %d was given", between, got.Token())
 		}
 		if err := <-released; err != nil {
 			t.Error(err)
@@ -258,73 +260,4 @@ func TestOfAllNamesNoneIsHeldIfOneEndsBeforeTheLastIsAcquired(t *testing.T) {
 			release(t, take(t, other, name))
 		}
 	})
-}
-
-// failingOver returns a Locker, which holds a lock, and a function that has the server forget the last 50 ms. The name b has
-// had one holder.
-func failingOver(t *testing.T) (l *leasetable.Locker, failover func()) {
-	t.Helper()
-	server := memory.NewServer(memory.Postgres)
-	s := &scripted{Store: server.Store()}
-	var over atomic.Int64
-	s.renew = func(ctx context.Context, id []byte) (bool, int64, error) {
-		there, changes, err := s.Store.Renew(ctx, id)
-		return there, changes + over.Load(), err // something may have happened to the locks, as after each failover
-	}
-	l = keep(t, s)
-	take(t, l, "another")
-	release(t, take(t, l, "b"))
-	pass(100 * time.Millisecond)
-	return l, func() {
-		pass(10 * time.Millisecond)
-		server.Failover(50 * time.Millisecond)
-		over.Add(1)
-	}
-}
-
-// A failover forgets a lock. Then the same Locker acquires the name again, with the token that the lock had. The first lock
-// is lost, and its release does not free the name of the second. I18, I20, I23.
-func TestALockThatAFailoverForgotIsLostThoughAnotherHasItsToken(t *testing.T) {
-	t.Parallel()
-	locktest.OncePerEngine(t)
-	limit := leasetable.WithLimit(2)
-	for _, test := range []struct {
-		name         string
-		first, again []sqllock.Option
-	}{
-		{"whole", nil, nil},
-		{"permit", []sqllock.Option{limit}, []sqllock.Option{limit}},
-		{"permit and whole", []sqllock.Option{limit}, nil},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				l, failover := failingOver(t)
-				first, err := l.TryAcquire(t.Context(), "b", test.first...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				failover()
-				again, err := l.Acquire(t.Context(), "b", test.again...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if again.Token() != first.Token() {
-					t.Fatalf("the tokens are %d and %d", again.Token(), first.Token())
-				}
-				pass(2 * time.Second)
-				if cause := context.Cause(first.Context()); !errors.Is(cause, sqllock.ErrLost) {
-					t.Errorf("the first lock ended with: %v", cause)
-				}
-				if err := first.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
-					t.Errorf("the release of the first lock: %v", err)
-				}
-				pass(2 * time.Second)
-				if err := context.Cause(again.Context()); err != nil {
-					t.Errorf("the second lock ended with: %v", err)
-				}
-				release(t, again)
-			})
-		})
-	}
 }
