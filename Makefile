@@ -11,7 +11,8 @@ SYFT := bin/syft-1.57.0
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-# The race detector leaves out SQLite, which is C as Go: it took half of the time.
+# The race detector leaves out SQLite, which is C as Go: it took half of the time. Tests have memory, so garbage is collected
+# less often (GOGC).
 TEST_FLAGS = -race -gcflags=modernc.org/...=-race=false -count=1 -timeout 40m
 GO_TEST = env CGO_ENABLED=1 GOGC=400 go test $(TEST_FLAGS)
 CONFORMANCE = ^(TestConformance|TestSessionLocks|TestCounter)

@@ -204,7 +204,7 @@ func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, e
 func (l *Locker) ask(ctx context.Context, op, name string, f func(context.Context) error) error {
 	ctx, cancel := l.keeper.Bound(ctx)
 	defer cancel()
-	if err := dberr.RetryConflicts(ctx, f); err != nil {
+	if err := dberr.RetryConflicts(ctx, dberr.ConflictTimeout, f); err != nil {
 		return &sqllock.OpError{Op: op, Name: name, Err: l.keeper.WithCause(ctx, err)}
 	}
 	return nil

@@ -30,14 +30,14 @@ func (a claiming) tryFree() (o lease.Outcome, tried bool) {
 		// After the caller has left, the answer to the statement may still come for a while. Then the connection is
 		// cut. That costs the connection and a new lease, because it is unknown whether the statement acquired the
 		// name.
-		ctx, done := lease.Linger(a.ctx, a.c.Patience())
+		ctx, done := lease.Linger(a.ctx, a.c.Timeout())
 		defer done()
 		o, tried = outcomeOf(a.Store.AcquireFree(ctx, a.request()))
 	})
 	if tried || a.waiter.AnnouncedSince() != 0 {
 		return o, tried
 	}
-	ctx, cancel := context.WithTimeout(bound.WithValuesOf(a.Closing, a.ctx), a.c.Patience())
+	ctx, cancel := context.WithTimeout(bound.WithValuesOf(a.Closing, a.ctx), a.c.Timeout())
 	call := queue.Join(ctx, a.request())
 	select {
 	case <-call.Done():
@@ -189,7 +189,7 @@ func (a claiming) request() *store.Request {
 // row lock. If before is set it was tried already, and a statement of its own may wait for the row.
 func (a claiming) acquireFree(ctx context.Context, before bool) (o lease.Outcome) {
 	met := before
-	o.Err = a.c.Retry(ctx, func(ctx context.Context) error {
+	o.Err = dberr.RetryConflicts(ctx, a.c.Timeout(), func(ctx context.Context) error {
 		req := a.request()
 		if a.member != nil && !met {
 			met = true
@@ -208,7 +208,7 @@ func (a claiming) acquireFree(ctx context.Context, before bool) (o lease.Outcome
 
 // take runs a statement that may acquire the name, and repeats it if the database undid it because of others.
 func (a claiming) take(ctx context.Context, statement func(context.Context) (token int64, err error)) (o lease.Outcome) {
-	o.Err = a.c.Retry(ctx, func(ctx context.Context) (err error) {
+	o.Err = dberr.RetryConflicts(ctx, a.c.Timeout(), func(ctx context.Context) (err error) {
 		o.Token, err = statement(ctx)
 		return err
 	})

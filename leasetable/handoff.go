@@ -14,7 +14,7 @@ import (
 // before it came, after a forced release (I24).
 func (a *attempt) receiveHandoff(h lease.Handoff) (*lease.Held, error) {
 	c := h.Claim
-	suits := a.choice.ttl == c.TTL && h.Metadata == string(a.metadata) && !a.Permit() && !a.began.After(h.Asked)
+	suits := a.choice.ttl == c.TTL && h.Metadata == string(a.metadata) && !a.Permit() && !a.began.After(h.Sent)
 	if suits && a.ctx.Err() == nil {
 		lock := lease.NewHeld(a.ctx, c.Lease, a.name, h.Token, a.head)
 		lock.MinHold, lock.Since, lock.HasWaiter = a.minHold, h.Since, h.HasWaiter

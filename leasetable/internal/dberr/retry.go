@@ -32,14 +32,14 @@ func Once(ctx context.Context, timeout time.Duration, f func(context.Context) er
 	return f(ctx)
 }
 
-// ConflictTimeout bounds RetryConflicts.
+// ConflictTimeout bounds RetryConflicts, and every statement that acquires a lock.
 const ConflictTimeout = 10 * time.Second
 
 // RetryConflicts calls f again while the database undoes it because of other transactions: a deadlock, a serialization
-// failure, a busy file. It stops after ConflictTimeout. It is for statements that acquire a lock, which the caller can
+// failure, a busy file. It stops when the time is up. It is for statements that acquire a lock, which the caller can
 // request again, and does not wait for a server that accepts no connections.
-func RetryConflicts(ctx context.Context, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, ConflictTimeout)
+func RetryConflicts(ctx context.Context, within time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for pause := backoff.First; ; pause = backoff.Longer(pause) {
 		err := f(ctx)

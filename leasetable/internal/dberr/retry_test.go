@@ -64,7 +64,9 @@ func TestWhatTakesALockIsRetriedWhileTheDatabaseUndoesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failure := failure(true, true)
 		at, took, err := attempts(
-			func(f func(context.Context) error) error { return dberr.RetryConflicts(t.Context(), f) },
+			func(f func(context.Context) error) error {
+				return dberr.RetryConflicts(t.Context(), dberr.ConflictTimeout, f)
+			},
 			func(context.Context) error { return failure })
 		if !errors.Is(err, failure) {
 			t.Error(err)
@@ -80,7 +82,9 @@ func TestWhatSucceedsOrIsOfNoUseIsNotRetried(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		retry := func(f func(context.Context) error) error { return dberr.Retry(t.Context(), time.Hour, f) }
-		conflicts := func(f func(context.Context) error) error { return dberr.RetryConflicts(t.Context(), f) }
+		conflicts := func(f func(context.Context) error) error {
+			return dberr.RetryConflicts(t.Context(), dberr.ConflictTimeout, f)
+		}
 		for name, test := range map[string]struct {
 			try     func(func(context.Context) error) error
 			failure error
@@ -104,17 +108,15 @@ func TestARetryEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	for _, left := range []time.Duration{0, time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			for name, try := range map[string]func(context.Context, func(context.Context) error) error{
-				"retry": func(ctx context.Context, f func(context.Context) error) error {
-					return dberr.Retry(ctx, time.Hour, f)
-				},
+			for name, try := range map[string]func(context.Context, time.Duration, func(context.Context) error) error{
+				"retry":     dberr.Retry,
 				"conflicts": dberr.RetryConflicts,
 			} {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				time.AfterFunc(left, func() { cancel(errLeft) })
 				failure := failure(true, true)
 				_, took, err := attempts(
-					func(f func(context.Context) error) error { return try(ctx, f) },
+					func(f func(context.Context) error) error { return try(ctx, time.Hour, f) },
 					func(context.Context) error { return failure })
 				if took != left || !errors.Is(err, failure) {
 					t.Errorf("%s: it ended after %v with: %v", name, took, err)

@@ -45,15 +45,10 @@ func newClaim(ls *Lease, name string, err error) (*Claim, error) {
 	return &Claim{Lease: ls, Name: name, verifications: ls.verification.begun()}, nil
 }
 
-// Patience bounds a statement that may acquire the name. Until it is known that its answer is lost, nobody has the name, and
-// the lease is renewed. So that is no longer than a lease lasts, if an attempt fits in (I15).
-func (c *Claim) Patience() time.Duration {
+// Timeout bounds a statement that may acquire the name. While its answer is awaited the lease is renewed, and if the answer is
+// lost nobody has the name. So it is no longer than the TTL, unless that is too short for one attempt (I15).
+func (c *Claim) Timeout() time.Duration {
 	return min(dberr.ConflictTimeout, max(dberr.AttemptTimeout, c.TTL))
-}
-
-// Retry runs a statement that may acquire the name, and repeats it if the database undid it because of others.
-func (c *Claim) Retry(ctx context.Context, f func(context.Context) error) error {
-	return dberr.Once(ctx, c.Patience(), func(ctx context.Context) error { return dberr.RetryConflicts(ctx, f) })
 }
 
 // Commit ends a claim that acquired the name: the lock is attached to the lease. If the lease is over, Commit returns

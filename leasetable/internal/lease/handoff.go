@@ -13,7 +13,7 @@ import (
 type Handoff struct {
 	Claim     *Claim // for the lease that holds the name; nil: no lock of this process holds the name
 	Token     int64
-	Asked     time.Time // when the handoff was sent to the database
+	Sent      time.Time // when the handoff was sent to the database
 	Since     time.Time // see Held
 	HasWaiter bool      // see Held
 	RetryNow  bool      // the name was not released: the caller that left the queue had a permit, or nothing
@@ -35,11 +35,11 @@ func (h *Held) mayHandOff() bool {
 // the wait queue. The caller has replaced the lock by a claim on the lease; see beginHandoff.
 func (h *Held) handOff(ctx context.Context, c *Claim) error {
 	ls := c.Lease
-	metadata, asked := ls.keeper.Queue.Next(h.Name), time.Now()
+	metadata, sent := ls.keeper.Queue.Next(h.Name), time.Now()
 	token, wanted, err := h.holding(ls).handOff(ctx, metadata)
 	trusted, cause := ls.trustedNow()
 	if token != 0 && trusted {
-		next := Handoff{Claim: c, Token: token, Asked: asked, Since: h.Since, HasWaiter: wanted || h.HasWaiter, Metadata: metadata}
+		next := Handoff{Claim: c, Token: token, Sent: sent, Since: h.Since, HasWaiter: wanted || h.HasWaiter, Metadata: metadata}
 		if ls.keeper.Queue.Pass(h.Name, next) {
 			return nil
 		}

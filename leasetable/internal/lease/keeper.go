@@ -139,7 +139,7 @@ func (k *Keeper) EndTicket(id []byte, within time.Duration) {
 
 // Expire deletes the row of a lease that has expired, and reports whether this call deleted it.
 func (k *Keeper) Expire(ctx context.Context, id []byte) (expired bool, err error) {
-	err = dberr.RetryConflicts(ctx, func(ctx context.Context) (err error) {
+	err = dberr.RetryConflicts(ctx, dberr.ConflictTimeout, func(ctx context.Context) (err error) {
 		expired, err = k.Store.Expire(ctx, id)
 		return err
 	})

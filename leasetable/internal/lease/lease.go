@@ -1,8 +1,6 @@
 package lease
 
 import (
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -98,18 +96,17 @@ func (ls *Lease) loseForgotten(h *Held) {
 	if !h.Permit {
 		return
 	}
-	for _, other := range ls.attached() {
+	var forgotten *Held
+	ls.mu.Lock()
+	for other := range ls.locks {
 		if other.Permit && other.Name == h.Name && other.Token == h.Token {
-			other.lose(errTaken)
+			forgotten = other
 		}
 	}
-}
-
-// attached returns the locks of the lease.
-func (ls *Lease) attached() []*Held {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	return slices.Collect(maps.Keys(ls.locks))
+	ls.mu.Unlock()
+	if forgotten != nil {
+		forgotten.lose(errTaken)
+	}
 }
 
 // drop removes a lock that is lost, and reports whether it was there.

@@ -3,6 +3,8 @@ package lease
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
@@ -45,8 +47,11 @@ func (v *verification) ifChanged(now changeMark) {
 
 func (v *verification) allLocks(now changeMark) {
 	ctx := v.keeper.Closing
+	v.mu.Lock()
+	locks := slices.Collect(maps.Keys(v.locks))
+	v.mu.Unlock()
 	done := true
-	for _, h := range v.attached() {
+	for _, h := range locks {
 		if trusted, _ := v.trustedNow(); !trusted {
 			break
 		}

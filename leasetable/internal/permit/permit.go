@@ -67,7 +67,7 @@ func (cs *Claims) Claim(ctx, caller context.Context, c *lease.Claim, w Wants) (o
 			}
 		} else {
 			asked = o.State.Token + 1
-			o.Err = c.Retry(ctx, func(ctx context.Context) (err error) {
+			o.Err = dberr.RetryConflicts(ctx, c.Timeout(), func(ctx context.Context) (err error) {
 				o.Token, err = cs.Keeper.Store.AcquirePermit(ctx, c.Name, o.State, c.ID, w.Limit)
 				return err
 			})
@@ -154,7 +154,7 @@ func (cs *Claims) clear(ctx context.Context, c *lease.Claim, p store.State) (cle
 	if err != nil || !over {
 		return false, err
 	}
-	err = dberr.RetryConflicts(ctx, func(ctx context.Context) (err error) {
+	err = dberr.RetryConflicts(ctx, dberr.ConflictTimeout, func(ctx context.Context) (err error) {
 		cleared, err = cs.Keeper.Store.ClearPermit(ctx, c.Name, p)
 		return err
 	})

@@ -40,7 +40,7 @@ func (s leases) OpenLease(ctx context.Context, l LeaseRow, within time.Duration)
 	if err := dberr.Once(ctx, conn.ConnectTimeout, p.Connected); err != nil {
 		return sent, fmt.Errorf("%w: %w", ErrNoLease, err)
 	}
-	err = dberr.RetryConflicts(ctx, func(ctx context.Context) error {
+	err = dberr.RetryConflicts(ctx, dberr.ConflictTimeout, func(ctx context.Context) error {
 		sent = clock.Now()
 		return dberr.Once(ctx, min(within, dberr.AttemptTimeout), func(ctx context.Context) error {
 			us := l.TTL.Microseconds()

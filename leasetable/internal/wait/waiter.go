@@ -170,7 +170,7 @@ func (w *Waiter) ExpireUnchanged(ctx context.Context) (ended bool, err error) {
 			continue
 		}
 		ended = true
-		err := dberr.RetryConflicts(ctx, func(ctx context.Context) error {
+		err := dberr.RetryConflicts(ctx, dberr.ConflictTimeout, func(ctx context.Context) error {
 			_, err := w.Keeper.Store.ExpireUnchanged(ctx, s.LeaseID, s.Renewals)
 			return err
 		})
