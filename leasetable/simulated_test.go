@@ -79,58 +79,6 @@ func keep(t *testing.T, s store.Store) *leasetable.Locker {
 	return l
 }
 
-// The first attempt frees the name, and its answer is lost. The second one comes when the lease is over. Nobody else has
-// taken the name.
-func TestAReleaseThatIsConfirmedAfterItsDeadlineIsNotALostLock(t *testing.T) {
-	t.Parallel()
-	locktest.OncePerEngine(t)
-	synctest.Test(t, func(t *testing.T) {
-		s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
-		lock := take(t, keep(t, s), "x")
-		attempts := 0
-		s.release = func(ctx context.Context, req *store.Request) (store.Result, error) {
-			got, err := s.Store.Release(ctx, req)
-			if attempts++; attempts == 1 {
-				pass(2 * time.Second)
-				return store.Result{}, errCut
-			}
-			return got, err
-		}
-		s.renew = func(context.Context, []byte) (bool, int64, error) { return false, 0, errCut }
-		if err := lock.Release(t.Context()); !errors.Is(err, sqllock.ErrExpired) || errors.Is(err, sqllock.ErrLost) {
-			t.Errorf("the release says: %v", err)
-		}
-	})
-}
-
-// The first attempt frees the name, and its answer is lost, as are all that follow. Meanwhile a verification finds that
-// the name is not held any more: not because somebody took it, but because of this release.
-func TestAReleaseThatAVerificationHasSeenIsDone(t *testing.T) {
-	t.Parallel()
-	locktest.OncePerEngine(t)
-	synctest.Test(t, func(t *testing.T) {
-		server := memory.NewServer(memory.Postgres)
-		s := &scripted{Store: server.Store()}
-		lock := take(t, keep(t, s), "x")
-		s.release = func(ctx context.Context, req *store.Request) (store.Result, error) {
-			_, err := s.Store.Release(ctx, req)
-			return store.Result{}, errors.Join(errCut, err)
-		}
-		s.again = func(context.Context, *store.Request) (store.Result, error) {
-			pass(time.Second) // renewals go on
-			return store.Result{}, errCut
-		}
-		s.renew = func(ctx context.Context, id []byte) (bool, int64, error) {
-			renewed, changes, err := s.Store.Renew(ctx, id)
-			return renewed, changes + 1, err // a name of the lease was freed by force, it seems
-		}
-		if err := lock.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
-		release(t, take(t, keep(t, server.Store()), "x"))
-	})
-}
-
 // lateHandoff returns a Locker that holds x, whose handoffs are answered late, and another Locker.
 func lateHandoff(t *testing.T, by time.Duration) (lock *leasetable.Lease, l, other *leasetable.Locker) {
 	t.Helper()
