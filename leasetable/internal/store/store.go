@@ -70,7 +70,8 @@ type Acquisitions interface {
 	Acquire(ctx context.Context, req *Request) (Result, error)
 	// AcquirePatiently is Acquire once it may wait for the row, or need not wait.
 	AcquirePatiently(ctx context.Context, req *Request) (Result, error)
-	// AcquireMany acquires those of the names that are free and whose rows nobody has locked. The requests are alike.
+	// AcquireMany acquires those of the names that are free and whose rows nobody has locked. The requests are alike. On
+	// MariaDB it may leave out a free name that another process has held since this store released it.
 	AcquireMany(ctx context.Context, reqs []*Request) (map[string]Result, error)
 	// Insert acquires a name that has no row.
 	Insert(ctx context.Context, req *Request) (token int64, err error)
