@@ -26,8 +26,13 @@ func (s slow) Acquire(ctx context.Context, name string, opts ...sqllock.Option) 
 		return nil, &sqllock.HeldError{Name: name}
 	}
 	<-time.After(time.Duration(s))
-	return hold.New(ctx, name, func(context.Context) error { return nil }).Lock(), nil
+	return hold.New(ctx, name, freed{}).Lock(), nil
 }
+
+// freed is a lock whose release returns an error.
+type freed struct{ err error }
+
+func (f freed) Free(context.Context) error { return f.err }
 
 func TestTheTimeToWaitIsForAllNamesTogether(t *testing.T) {
 	t.Parallel()
@@ -80,7 +85,7 @@ func TestALossIsSaidOnce(t *testing.T) {
 type losing struct{ err error }
 
 func (l losing) TryAcquire(ctx context.Context, name string, _ ...sqllock.Option) (sqllock.Lock, error) {
-	h := hold.New(ctx, name, func(context.Context) error { return l.err })
+	h := hold.New(ctx, name, freed(l))
 	h.End(l.err)
 	return h.Lock(), nil
 }

@@ -16,10 +16,17 @@ type Hold struct {
 	name    string
 	ctx     context.Context //nolint:containedctx // the lock's own lifetime
 	cancel  context.CancelCauseFunc
-	release func(context.Context) error
+	backend Backend
 	watcher func(error) // may be nil
 	once    sync.Once
 	err     error // the result of release; written inside once
+}
+
+// Backend is what the server has of the lock.
+type Backend interface {
+	// Free gives the lock back. It is called at most once, after the lock's context was cancelled, with a context that
+	// does not end.
+	Free(ctx context.Context) error
 }
 
 // Lock returns the lock as the user sees it.
@@ -38,17 +45,16 @@ func (l lock) Context() context.Context { return l.hold.Context() }
 func (l lock) Release(ctx context.Context) error { return l.hold.Release(ctx) }
 
 // New begins the life of a granted lock. ctx is the context of the acquisition: the lock's context has its values, not
-// its cancellation. release gives the lock back. It is called at most once, after the lock's context was cancelled,
-// with a context that does not end.
-func New(ctx context.Context, name string, release func(context.Context) error) *Hold {
-	h := &Hold{name: name, release: release}
+// its cancellation.
+func New(ctx context.Context, name string, b Backend) *Hold {
+	h := &Hold{name: name, backend: b}
 	h.ctx, h.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	return h
 }
 
 // Under begins the life of a lock that ends, at the latest, with parent; see New.
-func Under(ctx, parent context.Context, name string, release func(context.Context) error) *Hold {
-	h := &Hold{name: name, release: release}
+func Under(ctx, parent context.Context, name string, b Backend) *Hold {
+	h := &Hold{name: name, backend: b}
 	h.ctx, h.cancel = context.WithCancelCause(bound.WithValuesOf(parent, ctx))
 	return h
 }
@@ -76,7 +82,7 @@ func (h *Hold) Watch(f func(err error)) {
 // Release implements sqllock.Lock. It cancels the context before it tells the server, and so before anybody else can
 // hold the lock.
 func (h *Hold) Release(ctx context.Context) error {
-	return h.finish(ctx, "release", sqllock.ErrReleased, h.release)
+	return h.finish(ctx, "release", sqllock.ErrReleased, h.backend.Free)
 }
 
 // HandOver ends the lock as Release does, but by f and with a cause of its own, which matches sqllock.ErrReleased

@@ -10,11 +10,16 @@ import (
 	"github.com/sqllock/sqllock/internal/hold"
 )
 
+// free is a backend that a test makes of a function.
+type free func(context.Context) error
+
+func (f free) Free(ctx context.Context) error { return f(ctx) }
+
 func TestReleaseCallsBackOnceAndAfterTheContextHasEnded(t *testing.T) {
 	t.Parallel()
 	calls := 0
 	var h *hold.Hold
-	h = hold.New(t.Context(), "name", func(ctx context.Context) error {
+	h = hold.New(t.Context(), "name", free(func(ctx context.Context) error {
 		calls++
 		if ctx.Err() != nil {
 			t.Error("the release was given a context that has ended")
@@ -23,7 +28,7 @@ func TestReleaseCallsBackOnceAndAfterTheContextHasEnded(t *testing.T) {
 			t.Errorf("the lock's context at the release: %v", context.Cause(h.Context()))
 		}
 		return errors.New("server says no")
-	})
+	}))
 	dead, cancel := context.WithCancel(t.Context())
 	cancel()
 	first, second := h.Release(dead), h.Release(t.Context())
@@ -38,7 +43,7 @@ func TestReleaseCallsBackOnceAndAfterTheContextHasEnded(t *testing.T) {
 
 func TestTheFirstCauseStays(t *testing.T) {
 	t.Parallel()
-	h := hold.New(t.Context(), "name", func(context.Context) error { return nil })
+	h := hold.New(t.Context(), "name", free(func(context.Context) error { return nil }))
 	h.End(sqllock.ErrLost)
 	if err := h.Release(t.Context()); err != nil {
 		t.Fatal(err)
@@ -51,7 +56,7 @@ func TestTheFirstCauseStays(t *testing.T) {
 // The holder of a lock cannot reach what is for backends.
 func TestTheLockOfAUserHasTheMethodsOfALockOnly(t *testing.T) {
 	t.Parallel()
-	h := hold.New(t.Context(), "name", func(context.Context) error { return nil })
+	h := hold.New(t.Context(), "name", free(func(context.Context) error { return nil }))
 	if n, want := reflect.TypeOf(h.Lock()).NumMethod(), reflect.TypeFor[sqllock.Lock]().NumMethod(); n != want {
 		t.Errorf("it has %d methods, and a Lock has %d", n, want)
 	}

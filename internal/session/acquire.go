@@ -24,7 +24,7 @@ type lock[K comparable] struct {
 
 func (l *Locker[K]) newLock(ctx context.Context, w Want[K], s *session[K], since time.Time) *lock[K] {
 	lock := &lock[K]{l: l, want: w, s: s, since: since}
-	lock.Hold = hold.New(ctx, w.Name, func(context.Context) error { return lock.release() })
+	lock.Hold = hold.New(ctx, w.Name, lock)
 	return lock
 }
 

@@ -24,9 +24,9 @@ type handoff[K comparable] struct {
 	contended bool        // another process was seen to hold the key
 }
 
-// release hands a lock to the next waiter here, or gives it back to the server. It is not abandoned halfway: it ends
-// when the server has answered, or when the session, and the lock with it, has ended.
-func (k *lock[K]) release() error {
+// Free implements hold.Backend. It hands a lock to the next waiter here, or gives it back to the server. It is not
+// abandoned halfway: it ends when the server has answered, or when the session, and the lock with it, has ended.
+func (k *lock[K]) Free(context.Context) error {
 	if !k.s.detach(k) {
 		return k.s.lost()
 	}

@@ -47,18 +47,18 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], asked *request[K]) (*h
 		select {
 		case <-s.settled:
 			if s.err != nil {
-				_ = s.leave(ctx)
+				_ = s.Free(ctx)
 				return nil, s.err
 			}
 			if s.isOver() {
-				_ = s.leave(ctx)
+				_ = s.Free(ctx)
 				return l.share(ctx, w, asked)
 			}
-			return hold.Under(ctx, s.lock.Context(), w.Name, s.leave), nil
+			return hold.Under(ctx, s.lock.Context(), w.Name, s), nil
 		case <-tried:
 			tried, waited = nil, s.inTheWay != nil
 			if waited && !wait {
-				_ = s.leave(ctx)
+				_ = s.Free(ctx)
 				return nil, s.inTheWay
 			}
 			if waited {
@@ -69,12 +69,12 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], asked *request[K]) (*h
 			}
 		case <-again: // the waiter for the exclusive lock may have left
 			if s.mayJoinAnother(ctx) {
-				_ = s.leave(ctx)
+				_ = s.Free(ctx)
 				return l.share(ctx, w, asked)
 			}
 		case <-ctx.Done():
 			held := waited && l.outage.Last() == nil && errors.Is(s.inTheWay, sqllock.ErrHeld)
-			_ = s.leave(ctx)
+			_ = s.Free(ctx)
 			return nil, l.waitError(ctx, w.Name, held, context.Cause(ctx))
 		}
 	}
@@ -178,8 +178,8 @@ func (s *share[K]) settle(ctx context.Context) {
 	}
 }
 
-// leave is called once for each member (I48). The last one gives the share back.
-func (s *share[K]) leave(ctx context.Context) error {
+// Free is called once for each member, which leaves (I48). The last one gives the share back.
+func (s *share[K]) Free(ctx context.Context) error {
 	s.l.mu.Lock()
 	s.members--
 	last, settled := s.members == 0, s.isSettled()

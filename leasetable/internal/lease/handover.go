@@ -45,7 +45,7 @@ func (h *Held) Export(ctx context.Context, op string, id []byte, valid time.Dura
 func (h *Held) handOver(ctx context.Context, id []byte) error {
 	k, ls := h.Keeper, h.AttachedTo().Lease
 	if e := h.end(ls); !e.trusted { //nolint:contextcheck // the lock has a context of its own
-		return errors.Join(h.release(ctx), cmp.Or(e.cause, errLate))
+		return errors.Join(h.Free(ctx), cmp.Or(e.cause, errLate))
 	}
 	there, unknown := false, false
 	err := dberr.Retry(bound.WithValuesOf(k.Closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
@@ -55,7 +55,7 @@ func (h *Held) handOver(ctx context.Context, id []byte) error {
 	})
 	switch {
 	case err != nil && !unknown: // the name was not moved
-		return errors.Join(fmt.Errorf("released instead: %w", err), h.release(ctx))
+		return errors.Join(fmt.Errorf("released instead: %w", err), h.Free(ctx))
 	case err != nil && k.Closing.Err() == nil:
 		h.leaveOrphans(0, ls)
 		err = fmt.Errorf("not confirmed, and given back in the background: %w", err)

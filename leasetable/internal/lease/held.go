@@ -39,7 +39,7 @@ type Held struct {
 func NewHeld(ctx context.Context, ls *Lease, name string, token int64, head *Head) *Held {
 	h := &Held{Keeper: ls.keeper, at: attachment{Lease: ls}, Name: name, Token: token, Since: time.Now()}
 	h.position.head = head
-	h.Hold = hold.New(ctx, name, h.release)
+	h.Hold = hold.New(ctx, name, h)
 	return h
 }
 

@@ -33,9 +33,9 @@ func (h *Held) end(ls *Lease) ending {
 	return ending{h, ls, trusted, cause}
 }
 
-// release implements Release. If the release of a name is not confirmed, the lease takes no new locks. After that of a
+// Free implements hold.Backend. If the release of a name is not confirmed, the lease takes no new locks. After that of a
 // permit it does.
-func (h *Held) release(ctx context.Context) error {
+func (h *Held) Free(ctx context.Context) error {
 	at := h.AttachedTo()
 	ls := at.Lease
 	e := h.end(ls)                      //nolint:contextcheck // the lock has a context of its own
