@@ -92,7 +92,7 @@ func (l *Locker[K]) acquireQueued(ctx context.Context, w Want[K], asked *request
 		return nil, l.leftQueue(ctx, w, l.heldHere(w), err)
 	}
 	if err := l.ended(ctx); err != nil {
-		l.decline(w.Key, b)
+		l.decline(w.Key, b) //nolint:contextcheck // it is not abandoned halfway
 		return nil, l.leftQueue(ctx, w, &sqllock.HeldError{Name: w.Name}, err)
 	}
 	return l.acquire(ctx, w, b, asked)

@@ -30,7 +30,7 @@ func (k *lock[K]) Free(context.Context) error {
 	if !k.s.detach(k) {
 		return k.s.lost()
 	}
-	owned, err := k.l.handOff(k.want, handoff[K]{s: k.s, since: k.since, passes: k.passes})
+	owned, err := k.l.handOff(k.want, handoff[K]{s: k.s, since: k.since, passes: k.passes}) //nolint:contextcheck // it is not abandoned halfway
 	switch {
 	case errors.Is(err, sqllock.ErrClosed):
 		return err
