@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sqllock/sqllock"
-	certlock "github.com/sqllock/sqllock/docs/recipes/code/certmagic"
+	"github.com/sqllock/sqllock/docs/recipes/code/certmagic/certlock"
 	"github.com/sqllock/sqllock/internal/adaptertest"
 )
 
