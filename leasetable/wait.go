@@ -92,7 +92,8 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 			a.waiter.Withdraw()
 		}
 	}()
-	if came := a.waiter.Queue(a.ctx); came || !a.waiter.Yielded {
+	came := a.waiter.Queue(a.ctx)
+	if came || !a.waiter.Yielded {
 		lock, err = a.claim()
 	} else {
 		lock, err = a.readAndClaim()
@@ -110,7 +111,7 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 			held, outage = now, 0
 			a.waits()
 			a.outage.Over()
-			if a.early && a.waiter.Outlasts(a.ctx, a.waiter.Holding.State) {
+			if a.early && !came && a.waiter.Outlasts(a.ctx, a.waiter.Holding.State) {
 				return nil, held
 			}
 			a.waiter.WaitForExclusive(a.ctx)
@@ -128,7 +129,7 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 			held = nil
 			rest, pause = outage.Next(), backoff.First
 		}
-		came := false
+		came = false
 		switch {
 		case rest != 0: // an outage
 			err = backoff.Sleep(a.ctx, rest)
@@ -140,7 +141,7 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 		if err != nil {
 			return nil, a.stillHeld(held, err)
 		}
-		if came { // the process that had the turn has just released the name
+		if came { // the process that had the turn has just released the name, or is about to
 			pause = backoff.First / 10
 			lock, err = a.claim()
 		} else {

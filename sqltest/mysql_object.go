@@ -30,6 +30,14 @@ func listing(database string) string {
 		) everything ORDER BY turn, place, name`, "?", database)
 }
 
+// quickListing returns a query that names the same objects in a fifth of the time, for a user who may read the tables of
+// MariaDB: its information_schema reads all routines and events of all databases.
+func quickListing(database string) string {
+	list := strings.Replace(listing(database), "routine_type, routine_name FROM information_schema.routines WHERE routine_schema",
+		"type, name FROM mysql.proc WHERE db", 1)
+	return strings.Replace(list, "event_name FROM information_schema.events WHERE event_schema", "name FROM mysql.event WHERE db", 1)
+}
+
 // wholeOf returns a query for the properties of a database itself.
 func wholeOf(database string) string {
 	return "SELECT CONCAT('ALTER DATABASE CHARACTER SET ', default_character_set_name, ' COLLATE ', default_collation_name) AS `Create Database` " +

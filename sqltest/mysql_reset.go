@@ -84,7 +84,8 @@ func (u usedTable) refill(template string) string {
 func (c mysqlCopier) compare(ctx context.Context, conn *sql.Conn, objects []object, template, database string, all bool) (used []usedTable, ok bool) {
 	var query []string
 	if all {
-		query = append(query, listing(database), wholeOf(database))
+		list := choose(c.product.isMaria, quickListing, listing)
+		query = append(query, list(database), wholeOf(database))
 	}
 	named := slices.DeleteFunc(slices.Clone(objects), func(o object) bool { return o.Kind == "DATABASE" })
 	for _, o := range named {

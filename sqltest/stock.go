@@ -13,6 +13,8 @@ const (
 	maxAhead = 4
 	// maxEnded bounds those that wait to be dropped. They are memory, on a server of this run.
 	maxEnded = 16
+	// maxWorkers bounds the goroutines that reset databases. One keeps up with tests that take longer than a reset.
+	maxWorkers = 2
 )
 
 // stocks has the stocks of this process.
@@ -21,8 +23,8 @@ var stocks struct {
 	all map[string]*stock // guarded by mu; the key is the server's DSN and the template's name
 }
 
-// stock has the databases of one template on one shared server. While tests use some of them, a goroutine makes the next
-// ones ahead and drops those of tests that have ended. It ends with the last of these tests: until then, a test that looks
+// stock has the databases of one template on one shared server. While tests use some of them, goroutines make the next
+// ones ahead and drop those of tests that have ended. They end with the last of these tests: until then, a test that looks
 // for leaks has a database itself.
 //
 // On a server of this run, the databases that are left then are used by the next test, or end with the server. On a server
@@ -33,13 +35,14 @@ type stock struct {
 	blueprint blueprint
 
 	mu      sync.Mutex // guards the fields below
-	changed *sync.Cond // of users and working
+	changed *sync.Cond // of users, workers and coming
 	users   int        // databases in use
 	peak    int        // the most that were in use at once
 	asked   int        // databases that tests have asked for
-	working bool       // the goroutine runs
-	resets  int        // databases that are being reset
-	failed  bool       // it has failed, and is not started again
+	workers int        // goroutines that run
+	coming  int        // databases that they will have ready soon
+	waiting int        // tests that wait for one of those
+	failed  bool       // a goroutine has failed, and none is started again
 	ready   []string   // made ahead
 	ended   []string   // to be reset or dropped
 	stuck   []string   // could not be dropped
@@ -76,7 +79,7 @@ func (s *stock) take() (name string, err error) {
 	name, used := s.pick()
 	s.work()
 	s.mu.Unlock()
-	if used && !s.reset(name, false) {
+	if used && !s.reset(name) {
 		name = ""
 	}
 	if name != "" {
@@ -88,8 +91,8 @@ func (s *stock) take() (name string, err error) {
 	return name, nil
 }
 
-// pick returns a database that is ready, or one that the caller must reset first, or none. It waits for one that is being
-// reset, which is sooner than to make one. The caller holds mu.
+// pick returns a database that is ready, or one that the caller must reset first, or none. It waits for one that a
+// goroutine is resetting, which is sooner than another one. The caller holds mu.
 func (s *stock) pick() (name string, used bool) {
 	for {
 		switch {
@@ -97,13 +100,14 @@ func (s *stock) pick() (name string, used bool) {
 			return pop(&s.ready), false
 		case !s.blueprint.resettable:
 			return "", false
-		case len(s.ended) > 0:
-			s.resets++
+		case s.waiting >= s.coming && len(s.ended) > 0:
 			return pop(&s.ended), true
-		case s.resets == 0:
+		case s.coming == 0:
 			return "", false
 		}
+		s.waiting++
 		s.changed.Wait()
+		s.waiting--
 	}
 }
 
@@ -116,7 +120,7 @@ func pop(names *[]string) string {
 }
 
 // give takes a database back, to be dropped; an empty name is one that is gone or kept. The caller that gives the last one
-// waits until the goroutine has ended, and an error is about databases that it could not drop.
+// waits until the goroutines have ended, and an error is about databases that it could not drop.
 func (s *stock) give(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +132,7 @@ func (s *stock) give(name string) error {
 		s.work()
 		return nil
 	}
-	for s.working && s.users == 0 {
+	for s.workers > 0 && s.users == 0 {
 		s.changed.Wait()
 	}
 	if s.users > 0 || s.srv.inst != nil {
@@ -145,117 +149,100 @@ func (s *stock) give(name string) error {
 	return errors.Join(errs...)
 }
 
-// work starts the goroutine if there is something to do. The caller holds mu.
+// work starts goroutines if there is something to do. The caller holds mu.
 func (s *stock) work() {
-	if s.working || s.failed || s.next() == nil {
-		return
+	for !s.failed && (s.workers == 0 || s.blueprint.resettable && s.workers < maxWorkers) {
+		job := s.next()
+		if job == nil {
+			return
+		}
+		s.workers++
+		go s.run(job)
 	}
-	s.working = true
-	go s.run()
 }
 
-func (s *stock) run() {
+func (s *stock) run(job func() error) {
 	// The administrator's connection stays open between two statements.
 	_, done, err := s.srv.admin()
 	if err == nil {
 		defer done()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for err == nil {
-		job := s.next()
-		if job == nil {
-			break
+	for job != nil {
+		errJob := job()
+		err = errors.Join(err, errJob)
+		s.mu.Lock()
+		if job = nil; err == nil {
+			job = s.next()
 		}
 		s.mu.Unlock()
-		err = job()
-		s.mu.Lock()
 	}
-	s.failed = err != nil // the tests will see why
-	s.working = false
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = s.failed || err != nil // the tests will see why
+	s.workers--
 	s.changed.Broadcast()
 }
 
-// next returns what the goroutine should do, or nil. The caller holds mu.
+// next returns what a goroutine should do next, or nil. The caller holds mu.
 func (s *stock) next() func() error {
+	short := len(s.ready)+s.coming < s.target()
 	switch {
 	case s.users == 0:
 		return nil
-	case len(s.ended) > maxEnded:
-		return s.dropOne
-	case len(s.ready) < s.target() && s.blueprint.resettable && len(s.ended) > 0:
-		return s.resetOne
-	case len(s.ready) < s.target():
-		return s.makeOne
-	case len(s.ended) > 0:
-		return s.dropOne
+	case len(s.ended) > maxEnded || len(s.ended) > 0 && !s.blueprint.resettable && !short:
+		name := pop(&s.ended)
+		return func() error { return s.drop(name) }
+	case short && s.blueprint.resettable && len(s.ended) > 0:
+		s.coming++
+		name := pop(&s.ended)
+		return func() error { return s.came(choose(s.reset(name), name, ""), nil) }
+	case short:
+		s.coming++
+		return func() error { return s.came(s.make()) }
 	}
 	return nil
 }
 
+// came notes a database that a goroutine has made or reset. An empty name is one that could not be had.
+func (s *stock) came(name string, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.coming--
+	if name != "" {
+		s.ready = append(s.ready, name)
+	}
+	s.changed.Broadcast()
+	return err
+}
+
 // target returns how many databases should be ready: none for a first test, which may be the only one, and none where they
-// would have to be dropped after each test. The caller holds mu.
+// would have to be dropped after each test. A test can end sooner than a reset, so there is one more where they are reset.
+// The caller holds mu.
 func (s *stock) target() int {
 	if s.asked < 2 || s.blueprint.inexact != "" || (s.srv.inst == nil && s.peak < 2) {
 		return 0
 	}
-	return min(s.peak, maxAhead)
+	return min(s.peak+choose(s.blueprint.resettable, 1, 0), maxAhead)
 }
 
-func (s *stock) makeOne() error {
-	name, err := s.make()
-	if err == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.ready = append(s.ready, name)
-	}
-	return err
-}
-
-func (s *stock) resetOne() error {
-	s.mu.Lock()
-	if len(s.ended) == 0 { // a test was faster
-		s.mu.Unlock()
-		return nil
-	}
-	name := pop(&s.ended)
-	s.resets++
-	s.mu.Unlock()
-	s.reset(name, true)
-	return nil
-}
-
-// reset makes a database like new that is in none of the lists, or drops it and reports false. With ready, it is for any
-// test. The caller has counted it in resets.
-func (s *stock) reset(name string, ready bool) bool {
-	like, gone := false, false
+// reset makes a used database like new, or drops it and reports false.
+func (s *stock) reset(name string) (like bool) {
+	gone := false
 	_ = s.srv.administer(func(ctx context.Context, admin *sql.DB) (err error) {
 		like, err = s.srv.product.copier().reset(ctx, admin, s.blueprint, name)
 		like = like && err == nil
 		gone = !like && s.srv.product.drop(ctx, admin, name) == nil
 		return nil
 	})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.resets--
-	if like && ready {
-		s.ready = append(s.ready, name)
-	}
 	if !like && !gone {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.stuck = append(s.stuck, name)
 	}
-	s.changed.Broadcast()
 	return like
 }
 
-func (s *stock) dropOne() error {
-	s.mu.Lock()
-	if len(s.ended) == 0 {
-		s.mu.Unlock()
-		return nil
-	}
-	name := pop(&s.ended)
-	s.mu.Unlock()
+func (s *stock) drop(name string) error {
 	err := s.srv.dropNow(name)
 	if err != nil {
 		s.mu.Lock()

@@ -22,10 +22,9 @@ type Hold struct {
 	err     error // the result of release; written inside once
 }
 
-// Backend is what the server has of the lock.
+// Backend frees a lock in its database.
 type Backend interface {
-	// Free gives the lock back. It is called at most once, after the lock's context was cancelled, with a context that
-	// does not end.
+	// Free is called at most once for each Hold, after its context was cancelled, with a context that does not end.
 	Free(ctx context.Context) error
 }
 

@@ -47,18 +47,18 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], asked *request[K]) (*h
 		select {
 		case <-s.settled:
 			if s.err != nil {
-				_ = s.Free(ctx)
+				_ = s.leave(ctx)
 				return nil, s.err
 			}
 			if s.isOver() {
-				_ = s.Free(ctx)
+				_ = s.leave(ctx)
 				return l.share(ctx, w, asked)
 			}
-			return hold.Under(ctx, s.lock.Context(), w.Name, s), nil
+			return hold.Under(ctx, s.lock.Context(), w.Name, member[K]{s}), nil
 		case <-tried:
 			tried, waited = nil, s.inTheWay != nil
 			if waited && !wait {
-				_ = s.Free(ctx)
+				_ = s.leave(ctx)
 				return nil, s.inTheWay
 			}
 			if waited {
@@ -69,12 +69,12 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], asked *request[K]) (*h
 			}
 		case <-again: // the waiter for the exclusive lock may have left
 			if s.mayJoinAnother(ctx) {
-				_ = s.Free(ctx)
+				_ = s.leave(ctx)
 				return l.share(ctx, w, asked)
 			}
 		case <-ctx.Done():
 			held := waited && l.outage.Last() == nil && errors.Is(s.inTheWay, sqllock.ErrHeld)
-			_ = s.Free(ctx)
+			_ = s.leave(ctx)
 			return nil, l.waitError(ctx, w.Name, held, context.Cause(ctx))
 		}
 	}
@@ -178,8 +178,14 @@ func (s *share[K]) settle(ctx context.Context) {
 	}
 }
 
-// Free is called once for each member, which leaves (I48). The last one gives the share back.
-func (s *share[K]) Free(ctx context.Context) error {
+// member is a goroutine that has a share.
+type member[K comparable] struct{ s *share[K] }
+
+// Free implements hold.Backend.
+func (m member[K]) Free(ctx context.Context) error { return m.s.leave(ctx) }
+
+// leave is called once for each member (I48). The last one gives the share back.
+func (s *share[K]) leave(ctx context.Context) error {
 	s.l.mu.Lock()
 	s.members--
 	last, settled := s.members == 0, s.isSettled()

@@ -13,12 +13,14 @@ type Head struct {
 	name   string
 	permit bool // the attempt is for a share or permit
 	left   atomic.Bool
+
+	contended bool // other processes waited for the turn that beginRelease gave back
 }
 
 // Turns are the turns of names in the server's own queue.
 type Turns interface {
-	// Leave gives the turn of a name back: this process no longer wants the name.
-	Leave(name string)
+	// Leave gives the turn of a name back: this process no longer wants the name. It reports whether others do.
+	Leave(name string) (contended bool)
 }
 
 // NewHead returns the head of a name's wait queue for an attempt that has come to it.
@@ -26,13 +28,16 @@ func NewHead(k *Keeper, turns Turns, name string, permit bool) *Head {
 	return &Head{keeper: k, turns: turns, name: name, permit: permit}
 }
 
-// Leave leaves the queue, and the server's own. Only the first call counts. After an attempt to get a share or permit it
-// has the next waiter poll at once (RetryNow), because there may be room for it soon.
+// Leave leaves the queue, and the server's own. Only the first call counts. If other processes want the name, this one
+// yields to them; see wait.Waiter.Queue. After an attempt to get a share or permit it has the next waiter poll at once
+// (RetryNow), because there may be room for it soon.
 func (h *Head) Leave() {
 	if h == nil || !h.left.CompareAndSwap(false, true) {
 		return
 	}
-	h.turns.Leave(h.name)
+	if h.turns.Leave(h.name) || h.contended {
+		h.keeper.Yields.QueueFor(h.name)
+	}
 	if !h.permit || !h.keeper.Queue.Pass(h.name, Handoff{RetryNow: true}) {
 		h.keeper.Queue.Done(h.name)
 	}
@@ -55,6 +60,17 @@ func (p *position) leave() {
 	p.left = true
 	if p.users == 0 {
 		p.head.Leave()
+	}
+}
+
+// beginRelease gives the turn back before the release is sent: the two overlap. The next process in the queue may find
+// the name still held, and then polls as the head (I36). If the lock has left the queue, another goroutine may have the
+// turn by now.
+func (p *position) beginRelease() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.left && p.head != nil {
+		p.head.contended = p.head.turns.Leave(p.head.name)
 	}
 }
 

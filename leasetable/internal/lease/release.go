@@ -56,6 +56,7 @@ func (h *Held) Free(ctx context.Context) error {
 	if h.Permit {
 		freed, err = h.holding(ls).releasePermit(ctx)
 	} else {
+		h.position.beginRelease()
 		freed, err = h.holding(ls).release(ctx, h.MinHold)
 	}
 	defer ls.detach(h)

@@ -21,6 +21,8 @@ type world struct {
 	names  []string
 	leases [][]byte
 	tokens map[string]int64 // the last that were seen
+
+	leavesOut bool // the server may leave free names out of a statement for many
 }
 
 // step is one step of the protocol. It returns its outcome as text that is the same on every server.

@@ -63,8 +63,8 @@ func (w *world) acquireMany() step {
 			r.Token = 0
 		}
 		got, err := s.AcquireMany(ctx, reqs)
-		for _, r := range reqs { // MariaDB may leave a name to the statement that follows, as the claims do
-			if err == nil && got[r.Name].Token == 0 {
+		for _, r := range reqs {
+			if w.leavesOut && err == nil && got[r.Name].Token == 0 {
 				err = acquireLeftOut(ctx, s, r, got)
 			}
 		}
@@ -72,6 +72,7 @@ func (w *world) acquireMany() step {
 	}}
 }
 
+// acquireLeftOut acquires a free name that MariaDB has left to the statement that follows, as the claims do.
 func acquireLeftOut(ctx context.Context, s store.Store, r *store.Request, got map[string]store.Result) error {
 	state, err := s.Read(ctx, r.Name)
 	if err != nil || state.Token == 0 {

@@ -187,19 +187,18 @@ func (ts *Turns) Hold(name string) (contended bool) {
 }
 
 // Leave ends what Stand began, or Hold: this process no longer wants the name. It gives the turn back in the
-// background. If other processes want the name, this one yields to them; see Waiter.Queue.
-func (ts *Turns) Leave(name string) {
+// background, and reports whether other processes wait for it.
+func (ts *Turns) Leave(name string) (contended bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	t := ts.of[name]
 	if t == nil || !t.wanted {
-		return
+		return false
 	}
-	if t.ours && t.contended {
-		ts.keeper.Yields.QueueFor(name)
-	}
+	contended = t.ours && t.contended
 	t.wanted, t.owed, t.ours = false, t.owed || t.ours || t.contended, false // a refusal can hide a late grant; see Turn.Wait
 	_ = ts.keeper.Hand(func() { ts.settle(t) })                              // a closed Locker has no sessions
+	return contended
 }
 
 // GiveUp has nobody stand in a queue for IdleTime: the server has no connection left for others.

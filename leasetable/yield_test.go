@@ -1,0 +1,167 @@
+package leasetable_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// A process that acquires a lock repeatedly yields to a waiter of another process. I25.
+func TestAProcessThatTakesALockAgainAndAgainGivesWay(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		busy := newLocker(t, db.DB)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var holds atomic.Int64
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for ctx.Err() == nil {
+				err := sqllock.Do(ctx, busy, "x", func(context.Context) error { holds.Add(1); return nil })
+				if err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+			}
+		}()
+		eventually(t, func() bool { return holds.Load() > 100 })
+		since := func() int { return count(t, db, "SELECT coalesce(max(waiter_since), 0) FROM sqllock_lock") }
+		for range 5 {
+			was := since()
+			lock := acquiring(newLocker(t, db.DB), "x") // a new Locker, which does not yield to the other
+			eventually(t, func() bool { return since() > was || len(lock) > 0 })
+			before := holds.Load()
+			lease := <-lock
+			if lease == nil {
+				t.Fatal("the waiter failed")
+			}
+			if n := holds.Load() - before; n > 20 {
+				t.Errorf("the lock was taken %d times by another process after it was known that somebody waits", n)
+			}
+			if err := lease.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		cancel()
+		<-done
+	})
+}
+
+// The noted waiter, since 42, never comes.
+func TestWhoYieldsDoesNotWaitForWhoIsGone(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		until := "'2200-01-01'"
+		if db.Engine == sqltest.EngineSQLite {
+			until = "7258118400000000"
+		}
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Minute))
+		held := take(t, l, "x")
+		run(t, db, "UPDATE sqllock_lock SET waiter_since = 42, waiter_until = "+until)
+		release(t, held)
+		again := <-acquiring(l, "x")
+		if again == nil {
+			t.Fatal("the waiter failed")
+		}
+		release(t, again)
+	})
+}
+
+func TestWhoWaitsIsNotedOnce(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		lease := take(t, newLocker(t, db.DB), "x")
+		ctx, cancel := context.WithCancel(t.Context())
+		since := func() int {
+			return count(t, db, "SELECT coalesce(max(waiter_since), 0) FROM sqllock_lock")
+		}
+		var first int
+		for i := range 3 {
+			l := newLocker(t, db.DB)
+			go func() { _, _ = l.Acquire(ctx, "x") }()
+			if i == 0 {
+				eventually(t, func() bool { return wanted(t, db) })
+				first = since()
+				if count(t, db, "SELECT count(exclusive_waiter_until) FROM sqllock_lock") != 0 {
+					t.Error("those who hold the name together are kept out, of whom there are none")
+				}
+			}
+			eventually(t, func() bool { return leasetable.Waits(l, "x") })
+		}
+		if got := since(); got != first {
+			t.Errorf("a waiter is noted since %d; want the first, since %d", got, first)
+		}
+		infos, err := newLocker(t, db.DB).List(t.Context(), "x")
+		if err != nil || len(infos) != 1 || infos[0].WaiterSince.UnixMicro() != int64(first) {
+			t.Errorf("List = %+v, %v; want a waiter since %d", infos, err, first)
+		}
+		cancel()
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The Locker does not change the settings of a pooler's sessions. I12.
+func TestReleasesAreDurableWhereTheyMustBe(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	db := withTables(t, sqltest.Postgres(t))
+	run(t, db, `CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+		$$ BEGIN new.metadata = convert_to(current_setting('synchronous_commit'), 'UTF8'); RETURN new; END $$`)
+	run(t, db, "CREATE TRIGGER note BEFORE UPDATE ON sqllock_lock FOR EACH ROW EXECUTE FUNCTION note()")
+	for name, test := range map[string]struct {
+		options []leasetable.Option
+		acquire []sqllock.Option
+		want    string
+	}{
+		"by default":    {nil, nil, "off"},
+		"as asked for":  {[]leasetable.Option{leasetable.WithDurableRelease()}, nil, "on"},
+		"for long, too": {nil, []sqllock.Option{leasetable.WithHoldAtLeast(time.Microsecond)}, "on"},
+	} {
+		l := newLocker(t, db.DB, test.options...)
+		for range 2 { // the second time its token is known
+			release(t, take(t, l, name, test.acquire...))
+		}
+		var got string
+		if err := db.GetContext(t.Context(), &got, "SELECT convert_from(metadata, 'UTF8') FROM sqllock_lock WHERE name = $1", []byte(name)); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.EqualFold(got, test.want) {
+			t.Errorf("%s a release is committed with synchronous_commit %s; want %s", name, got, test.want)
+		}
+	}
+}
+
+func TestWhoHasTheNameIsNotNotedToWaitForIt(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		for how, end := range map[string]func(*leasetable.Lease){
+			"released": func(lease *leasetable.Lease) { release(t, lease) },
+			"expired":  func(lease *leasetable.Lease) { expireLease(t, db, lease.Name()) },
+		} {
+			lease := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), how)
+			next := acquiring(newLocker(t, db.DB), how)
+			eventually(t, func() bool { return wanted(t, db) })
+			end(lease)
+			if <-next == nil {
+				t.Fatal("the waiter failed")
+			}
+			if wanted(t, db) {
+				t.Errorf("the next holder of the name that was %s is noted to wait for it", how)
+			}
+			run(t, db, "UPDATE sqllock_lock SET waiter_until = NULL")
+		}
+	})
+}
