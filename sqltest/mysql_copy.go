@@ -81,7 +81,7 @@ func (mysqlCopier) find(ctx context.Context, db querier, name string) (blueprint
 	}
 	var m mark
 	err = json.Unmarshal(content, &m)
-	return blueprint{name: name, objects: m.Objects, inexact: m.Inexact, resettable: resettable(m.Objects)}, err
+	return blueprint{name: name, objects: m.Objects, inexact: m.Inexact, resettable: m.Inexact == "" && resettable(m.Objects)}, err
 }
 
 // building returns the name itself: a database cannot be renamed.

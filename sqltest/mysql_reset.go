@@ -84,8 +84,7 @@ func (u usedTable) refill(template string) string {
 func (c mysqlCopier) compare(ctx context.Context, conn *sql.Conn, objects []object, template, database string, all bool) (used []usedTable, ok bool) {
 	var query []string
 	if all {
-		list := choose(c.product.isMaria, quickListing, listing)
-		query = append(query, list(database), wholeOf(database))
+		query = append(query, listing(database, choose(c.product.isMaria, mariaCatalog, standardCatalog)), wholeOf(database))
 	}
 	named := slices.DeleteFunc(slices.Clone(objects), func(o object) bool { return o.Kind == "DATABASE" })
 	for _, o := range named {

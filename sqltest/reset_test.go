@@ -34,7 +34,7 @@ func TestADatabaseThatATestHasUsedIsLikeNewForTheNext(t *testing.T) {
 			questions := []string{
 				"SELECT * FROM goods ORDER BY id", "SELECT * FROM sold", "SELECT * FROM untouched", "SELECT * FROM names ORDER BY 1",
 				"SHOW CREATE TABLE goods", "SHOW CREATE TABLE sold", "SHOW CREATE VIEW names", "SHOW CREATE DATABASE DATABASE()", "SHOW TABLES",
-				"SHOW PROCEDURE STATUS WHERE db = DATABASE()", "SHOW TRIGGERS",
+				"SHOW PROCEDURE STATUS WHERE db = DATABASE()", "SHOW TRIGGERS", "SHOW EVENTS",
 			}
 			want := answersOf(t, first, questions)
 
@@ -53,6 +53,7 @@ func TestADatabaseThatATestHasUsedIsLikeNewForTheNext(t *testing.T) {
 				{"CREATE TABLE more (n int)"},
 				{"DROP TABLE untouched"},
 				{"CREATE PROCEDURE p() SELECT 1"},
+				{"CREATE EVENT e ON SCHEDULE EVERY 1 YEAR STARTS '2037-01-01 00:00:00' DO DELETE FROM sold"},
 				{"CREATE TRIGGER t BEFORE INSERT ON goods FOR EACH ROW SET NEW.name = 'x'"},
 				{"ALTER DATABASE CHARACTER SET latin1"},
 				{"RENAME TABLE untouched TO touched"},

@@ -167,17 +167,16 @@ func (s *stock) run(job func() error) {
 	if err == nil {
 		defer done()
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for job != nil {
-		errJob := job()
-		err = errors.Join(err, errJob)
+		s.mu.Unlock()
+		err = errors.Join(err, job())
 		s.mu.Lock()
 		if job = nil; err == nil {
 			job = s.next()
 		}
-		s.mu.Unlock()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.failed = s.failed || err != nil // the tests will see why
 	s.workers--
 	s.changed.Broadcast()
