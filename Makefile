@@ -13,7 +13,7 @@ help: ## this list
 
 # The race detector leaves out SQLite, which is C as Go: it took half of the time. Tests have memory, so garbage is collected
 # less often (GOGC).
-TEST_FLAGS = -race -gcflags=modernc.org/...=-race=false -count=1 -timeout 40m
+TEST_FLAGS = -race -gcflags=modernc.org/...=-race=false -count=1 -timeout 25m
 GO_TEST = env CGO_ENABLED=1 GOGC=400 go test $(TEST_FLAGS)
 CONFORMANCE = ^(TestConformance|TestSessionLocks|TestCounter)
 
@@ -39,7 +39,7 @@ test: ## every test, with the race detector, on real servers; gets the servers i
 
 .PHONY: test-adapters
 test-adapters: ## the tests of the other modules (adapters, otellock), on the first servers that there are
-	./scripts/with-servers --first env CGO_ENABLED=0 go test -C adapter -count=1 -timeout 40m $(ARGS) $(ADAPTERS)
+	./scripts/with-servers --first env CGO_ENABLED=0 go test -C adapter -count=1 -timeout 25m $(ARGS) $(ADAPTERS)
 
 .PHONY: test-repeats
 test-repeats: ## a seed of a simulation runs the same again, which the race detector would prevent
