@@ -44,7 +44,7 @@ func (le *Lease) export(ctx context.Context, valid time.Duration) (string, error
 	}
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // never fails, says its documentation
-	text, err := ticket{Version: ticketVersion, Name: []byte(le.Name()), Lease: id, Token: le.Token()}.text()
+	text, err := ticket{Version: ticketVersion, Name: []byte(le.Name()), Lease: id, Token: le.held.Token}.text()
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,7 @@ package leasetable
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
@@ -17,7 +18,10 @@ func (a *attempt) receiveHandoff(h lease.Handoff) (*lease.Held, error) {
 	suits := a.choice.ttl == c.TTL && h.Metadata == string(a.metadata) && !a.Permit() && !a.began.After(h.Sent)
 	if suits && a.ctx.Err() == nil {
 		lock := lease.NewHeld(a.ctx, c.Lease, a.name, h.Token, a.head)
-		lock.MinHold, lock.Since, lock.HasWaiter = a.minHold, h.Since, h.HasWaiter
+		lock.Fence, lock.Block, lock.Since, lock.HasWaiter = h.Fence, h.Block, h.Since, h.HasWaiter
+		if lock.MinHold = a.minHold; lock.MinHold != 0 { // counts from when the statement of the handoff ran
+			lock.MinHold += time.Since(h.Sent)
+		}
 		if c.Commit(lock) == nil {
 			return lock, nil
 		}

@@ -30,7 +30,7 @@ func (le *Lease) Context() context.Context { return le.held.Hold.Context() }
 func (le *Lease) Release(ctx context.Context) error { return le.held.Hold.Release(ctx) }
 
 // Token returns the fencing token. It is higher than that of every earlier acquisition of the name.
-func (le *Lease) Token() int64 { return le.held.Token }
+func (le *Lease) Token() int64 { return le.held.Fence }
 
 // Remaining returns how long the lock is sure to last without another renewal, or 0 when it is over. The next renewal
 // comes within a third of the TTL.

@@ -25,7 +25,8 @@ type scripted struct {
 	release func(ctx context.Context, req *store.Request) (store.Result, error)
 	again   func(ctx context.Context, req *store.Request) (store.Result, error)
 	renew   func(ctx context.Context, id []byte) (bool, int64, error)
-	handOff func(ctx context.Context, h store.Held, metadata []byte) (int64, bool, error)
+	read    func(ctx context.Context, name string) (store.State, error)
+	handOff func(ctx context.Context, h store.Held, n int64, metadata []byte) (int64, bool, error)
 	over    func(ctx context.Context, req *store.Request, from []byte) (int64, error)
 }
 
@@ -43,6 +44,13 @@ func (s *scripted) ReleasePatiently(ctx context.Context, req *store.Request) (st
 	return s.Store.ReleasePatiently(ctx, req)
 }
 
+func (s *scripted) Read(ctx context.Context, name string) (store.State, error) {
+	if s.read != nil {
+		return s.read(ctx, name)
+	}
+	return s.Store.Read(ctx, name)
+}
+
 func (s *scripted) Renew(ctx context.Context, id []byte) (bool, int64, error) {
 	if s.renew != nil {
 		return s.renew(ctx, id)
@@ -50,11 +58,11 @@ func (s *scripted) Renew(ctx context.Context, id []byte) (bool, int64, error) {
 	return s.Store.Renew(ctx, id)
 }
 
-func (s *scripted) HandOff(ctx context.Context, h store.Held, metadata []byte) (int64, bool, error) {
+func (s *scripted) HandOff(ctx context.Context, h store.Held, n int64, metadata []byte) (int64, bool, error) {
 	if s.handOff != nil {
-		return s.handOff(ctx, h, metadata)
+		return s.handOff(ctx, h, n, metadata)
 	}
-	return s.Store.HandOff(ctx, h, metadata)
+	return s.Store.HandOff(ctx, h, n, metadata)
 }
 
 func (s *scripted) Takeover(ctx context.Context, req *store.Request, from []byte) (int64, error) {
@@ -86,8 +94,8 @@ func lateHandoff(t *testing.T, by time.Duration) (lock *leasetable.Lease, l, oth
 	s := &scripted{Store: server.Store()}
 	l, other = keep(t, s), keep(t, server.Store())
 	lock = take(t, l, "x")
-	s.handOff = func(ctx context.Context, h store.Held, metadata []byte) (int64, bool, error) {
-		next, hasWaiter, err := s.Store.HandOff(ctx, h, metadata)
+	s.handOff = func(ctx context.Context, h store.Held, n int64, metadata []byte) (int64, bool, error) {
+		next, hasWaiter, err := s.Store.HandOff(ctx, h, n, metadata)
 		pass(by)
 		return next, hasWaiter, err
 	}

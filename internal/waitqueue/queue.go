@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Queue has one wait queue per key. Its head can hand a V to the next waiter. The zero value is ready for use.
@@ -19,8 +20,9 @@ type Queue[K comparable, V any] struct {
 
 // waiter is a goroutine that waits to be at the head of a queue.
 type waiter[V any] struct {
-	turn chan V // gets the V when the waiter comes to the head; has room for one
-	word string // a message for the head, see Next
+	turn chan V    // gets the V when the waiter comes to the head; has room for one
+	word string    // a message for the head, see Next
+	came time.Time // when it entered the queue
 }
 
 // Try enters the queue of key if it is empty, and reports whether it did (I2). The caller is then at its head.
@@ -55,7 +57,7 @@ func (q *Queue[K, V]) WaitWith(ctx context.Context, key K, word string) (v V, er
 		return v, nil
 	}
 	mine := make(chan V, 1)
-	q.waiting[key] = append(q.waiting[key], waiter[V]{mine, word})
+	q.waiting[key] = append(q.waiting[key], waiter[V]{mine, word, time.Now()})
 	q.mu.Unlock()
 
 	select {
@@ -82,14 +84,20 @@ func (q *Queue[K, V]) Waiting(key K) int {
 	return len(q.waiting[key])
 }
 
-// Next returns the message of the first waiter of key; it is empty if nobody waits.
-func (q *Queue[K, V]) Next(key K) (word string) {
+// Next returns the message of the first waiter of key, when it came, and how many have the same message before one has another.
+// All are zero if nobody waits.
+func (q *Queue[K, V]) Next(key K) (word string, came time.Time, alike int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if line := q.waiting[key]; len(line) > 0 {
-		return line[0].word
+	line := q.waiting[key]
+	if len(line) == 0 {
+		return "", time.Time{}, 0
 	}
-	return ""
+	first := line[0]
+	for alike < len(line) && line[alike].word == first.word {
+		alike++
+	}
+	return first.word, first.came, alike
 }
 
 // Pass leaves the queue of key and hands v to the first waiter, which is then at the head (I2). If nobody waits, it

@@ -32,10 +32,10 @@ func TestTheFirstInLineLeavesAWordForItsPredecessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q waitqueue.Queue[string, int]
 		q.Try("a")
-		if word := q.Next("a"); word != "" {
+		if word, came, alike := q.Next("a"); word != "" || !came.IsZero() || alike != 0 {
 			t.Errorf("nobody says %q", word)
 		}
-		for _, word := range []string{"first", "second"} {
+		for _, word := range []string{"first", "first", "second"} {
 			go func() {
 				if _, err := q.WaitWith(t.Context(), "a", word); err != nil {
 					t.Error(err)
@@ -43,9 +43,9 @@ func TestTheFirstInLineLeavesAWordForItsPredecessor(t *testing.T) {
 			}()
 			synctest.Wait() // it is in the queue
 		}
-		for _, want := range []string{"first", "second", ""} {
-			if word := q.Next("a"); word != want {
-				t.Errorf("the first in line says %q; want %q", word, want)
+		for i, want := range []string{"first", "first", "second", ""} {
+			if word, _, alike := q.Next("a"); word != want || alike != []int{2, 1, 1, 0}[i] {
+				t.Errorf("the first in line says %q, as do %d; want %q", word, alike, want)
 			}
 			q.Done("a")
 			synctest.Wait()

@@ -6,22 +6,29 @@ import (
 
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
-	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // Handoff is what a waiter receives when it reaches the head of the wait queue of a name.
 type Handoff struct {
-	Claim     *Claim // for the lease that holds the name; nil: no lock of this process holds the name
-	Token     int64
-	Sent      time.Time // when the handoff was sent to the database
+	Claim     *Claim    // for the lease that holds the name; nil: no lock of this process holds the name
+	Fence     int64     // the fencing token of the waiter's lock
 	Since     time.Time // see Held
 	HasWaiter bool      // see Held
 	RetryNow  bool      // the name was not released: the caller that left the queue had a permit, or nothing
-	Metadata  string    // attached by the handoff: that of the first waiter at the time
+	Block
+}
+
+// Block is what one statement got: a fencing token for each goroutine that waited when it was sent. They hold the name one
+// after the other without another statement (I24).
+type Block struct {
+	Token         int64     // of the lock row: the last of the fencing tokens
+	Sent          time.Time // when the statement was sent
+	Metadata      string    // of the lock row: that of the first waiter
+	verifications int       // how many had begun before
 }
 
 // mayHandOff reports whether to hand the name off to the next waiter of this process, instead of releasing it. A
-// handoff is one statement, which bumps the token. If another process waits, this process hands the name off only until
+// handoff is one statement for several waiters, which bumps the token. If another process waits, this process hands the name off only until
 // turnTime after it got the name (I25). The statement may wait for the row lock, so there is no handoff while the
 // row-wait limiter is saturated.
 func (h *Held) mayHandOff() bool {
@@ -35,14 +42,11 @@ func (h *Held) mayHandOff() bool {
 // the wait queue. The caller has replaced the lock by a claim on the lease; see beginHandoff.
 func (h *Held) handOff(ctx context.Context, c *Claim) error {
 	ls := c.Lease
-	metadata, sent := ls.keeper.Queue.Next(h.Name), time.Now()
-	token, wanted, err := h.holding(ls).handOff(ctx, metadata)
+	next, err := h.next(ctx, c)
+	token := next.Token
 	trusted, cause := ls.trustedNow()
-	if token != 0 && trusted {
-		next := Handoff{Claim: c, Token: token, Sent: sent, Since: h.Since, HasWaiter: wanted || h.HasWaiter, Metadata: metadata}
-		if ls.keeper.Queue.Pass(h.Name, next) {
-			return nil
-		}
+	if token != 0 && trusted && ls.keeper.Queue.Pass(h.Name, next) {
+		return nil
 	}
 	defer c.End()
 	defer h.position.head.Leave()
@@ -59,12 +63,39 @@ func (h *Held) handOff(ctx context.Context, c *Claim) error {
 	return ending{h, ls, trusted, cause}.result(freed, err)
 }
 
-// handOff bumps the token of the name and attaches metadata. It returns the new token, or 0 if the name was not held
+// next returns the handoff to the first waiter, by a statement unless the block has a token for it. Its Token is 0 if the
+// name was not held, and after an error.
+func (h *Held) next(ctx context.Context, c *Claim) (next Handoff, err error) {
+	metadata, came, alike := h.Keeper.Queue.Next(h.Name)
+	next = Handoff{Claim: c, Fence: h.Fence + 1, Since: h.Since, HasWaiter: h.HasWaiter, Block: h.Block}
+	if h.inBlock(metadata, came) {
+		c.verifications = h.verifications
+		return next, nil
+	}
+	n := 1
+	if time.Since(h.Sent) < 2*turnTime { // locks are short
+		n = max(alike, 1)
+	}
+	next.Block = Block{Sent: time.Now(), Metadata: metadata, verifications: c.verifications}
+	last, wanted, err := h.holding(c.Lease).handOff(ctx, int64(n), metadata)
+	next.Token, next.Fence, next.HasWaiter = last, last-int64(n)+1, wanted || h.HasWaiter
+	return next, err
+}
+
+// inBlock reports whether the block has a token for the first waiter, who came at a time with metadata. A block lasts for
+// turnTime, since its statement is what tells of waiters in other processes. After a guard, whose transaction the next
+// holder has to wait for, or another change of the row, it is over.
+func (h *Held) inBlock(metadata string, came time.Time) bool {
+	fits := metadata == h.Metadata && came.Before(h.Sent)
+	return fits && h.Fence < h.Token && time.Since(h.Sent) < turnTime && !h.touched.Load()
+}
+
+// handOff bumps the token of the name by n and attaches metadata. It returns the new token, or 0 if the name was not held
 // with the token, and whether another process waits for the name.
-func (hd holding) handOff(ctx context.Context, metadata string) (next int64, wanted bool, err error) {
+func (hd holding) handOff(ctx context.Context, n int64, metadata string) (last int64, wanted bool, err error) {
 	err = dberr.Once(bound.WithValuesOf(hd.keeper.Closing, ctx), dberr.AttemptTimeout, func(ctx context.Context) (err error) {
-		next, wanted, err = hd.store.HandOff(ctx, store.Held{Name: hd.name, Lease: hd.ID, Token: hd.token}, []byte(metadata))
+		last, wanted, err = hd.store.HandOff(ctx, hd.row(false), n, []byte(metadata))
 		return err
 	})
-	return next, wanted, err
+	return last, wanted, err
 }

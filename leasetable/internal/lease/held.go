@@ -21,7 +21,8 @@ type Held struct {
 	Hold      *hold.Hold
 	Keeper    *Keeper
 	Name      string
-	Token     int64
+	Fence     int64         // the fencing token
+	Block                   // of the statement that got it
 	MinHold   time.Duration // for how long the name stays taken after its acquisition, whatever is released
 	Permit    bool          // it is a share or permit; such a lock has left the wait queue
 	Since     time.Time     // when this process got the name
@@ -29,6 +30,7 @@ type Held struct {
 	Dedicated bool          // it has no position in the wait queue, and leases of its own
 	position  position      // in the wait queue of the name
 	lost      atomic.Bool   // the database no longer has it; see holding.isLost
+	touched   atomic.Bool   // see touch
 
 	mu       sync.Mutex // is locked after the mu of a lease
 	at       attachment // guarded by mu
@@ -37,7 +39,8 @@ type Held struct {
 
 // NewHeld returns the lock that was granted with token on ls to the attempt that has head.
 func NewHeld(ctx context.Context, ls *Lease, name string, token int64, head *Head) *Held {
-	h := &Held{Keeper: ls.keeper, at: attachment{Lease: ls}, Name: name, Token: token, Since: time.Now()}
+	now := time.Now()
+	h := &Held{Keeper: ls.keeper, at: attachment{Lease: ls}, Name: name, Fence: token, Block: Block{Token: token, Sent: now}, Since: now}
 	h.position.head = head
 	h.Hold = hold.New(ctx, name, h)
 	return h
@@ -63,6 +66,13 @@ func (s attachment) ends() []*Lease {
 		return []*Lease{s.Lease}
 	}
 	return []*Lease{s.Lease, s.pending}
+}
+
+// touch says that a statement with the token of the row follows. A release that finds this bumps that token, so the statement
+// cannot come late and find the next holder's. If the lock is over, touch returns why, and the statement must not follow.
+func (h *Held) touch() error {
+	h.touched.Store(true)
+	return context.Cause(h.Hold.Context())
 }
 
 // holding returns the lock's name as ls holds it.
@@ -169,6 +179,9 @@ func (h *Held) SetMetadata(ctx context.Context, metadata []byte) error {
 // Pin runs the statement of a guard (I13). It also tries the previous leases, because the transaction may see the name
 // as it was before it was moved.
 func (h *Held) Pin(ctx context.Context, tx store.Transaction) error {
+	if err := h.touch(); err != nil { //nolint:contextcheck // the lock has a context of its own
+		return err
+	}
 	for {
 		h.mu.Lock()
 		at, was := h.at, h.previous

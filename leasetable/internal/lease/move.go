@@ -59,11 +59,14 @@ func (h *Held) beginSettled(ctx context.Context) error {
 	if _, err := h.Keeper.moves.Wait(ctx, h); err != nil {
 		return err
 	}
-	if bound.Ended(ctx) {
-		h.Keeper.moves.Done(h)
-		return context.Cause(ctx)
+	err := h.touch() //nolint:contextcheck // the lock has a context of its own
+	if err == nil && bound.Ended(ctx) {
+		err = context.Cause(ctx)
 	}
-	return nil
+	if err != nil {
+		h.Keeper.moves.Done(h)
+	}
+	return err
 }
 
 // moved is the outcome of a move.

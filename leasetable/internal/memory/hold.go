@@ -39,13 +39,13 @@ func (s holds) Adopt(ctx context.Context, from store.Held, id, metadata []byte) 
 }
 
 // HandOff implements store.Holds.
-func (s holds) HandOff(ctx context.Context, h store.Held, metadata []byte) (next int64, hasWaiter bool, err error) {
+func (s holds) HandOff(ctx context.Context, h store.Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error) {
 	_, err = s.changeHeld(ctx, h.Name, isHeld(h), func(t *Tx, r *lockRow) {
-		r.token++
+		r.token += n
 		r.acquired, r.metadata = t.now(), metadata
-		next, hasWaiter = r.token, r.hasWaiter(t.now())
+		last, hasWaiter = r.token, r.hasWaiter(t.now())
 	})
-	return next, hasWaiter, err
+	return last, hasWaiter, err
 }
 
 func isHeld(h store.Held) func(lockRow) bool {

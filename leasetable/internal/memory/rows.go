@@ -10,6 +10,7 @@ import (
 // NULL.
 type lockRow struct {
 	token                    int64
+	first                    int64  // of the tokens that were granted with token: a handoff gets several
 	lease                    string // "": no lease holds the name
 	acquired, released       int64
 	holdUntil                int64
@@ -19,6 +20,9 @@ type lockRow struct {
 	limited                  bool // limit is not NULL
 	metadata                 []byte
 }
+
+// granted reports whether token is one of those that were granted last.
+func (r lockRow) granted(token int64) bool { return r.first <= token && token <= r.token }
 
 // leaseRow is a row of the table of leases.
 type leaseRow struct {

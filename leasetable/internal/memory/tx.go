@@ -97,6 +97,9 @@ func restore[K comparable, V any](rows map[K]V, key K, before V, there bool) {
 func (t *Tx) setName(name string, after lockRow) {
 	s := t.server
 	before := s.locks[name]
+	if after.token > before.token {
+		after.first = before.token + 1
+	}
 	set(t, s.locks, name, after)
 	if s.watch == nil {
 		return
@@ -134,7 +137,7 @@ func (s *Server) tellData(name string, before, after int64) {
 	}
 	row := s.locks[name]
 	_, permit := s.permits[permitKey{name, after}]
-	c := Change{Name: name, Before: before, After: after, Data: true, Held: permit || row.lease != "" && row.token == after}
+	c := Change{Name: name, Before: before, After: after, Data: true, Held: permit || row.lease != "" && row.granted(after)}
 	if permit {
 		c.Permits = 1
 	}

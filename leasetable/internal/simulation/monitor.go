@@ -31,7 +31,7 @@ func (h *held) String() string {
 	return fmt.Sprintf("token %d of %s%s of process %d", h.Token(), holdNames[h.how], h.name, h.process.number)
 }
 
-// rise is when a name's token first reached a number.
+// rise is when a name's token rose beyond a number.
 type rise struct {
 	token int64
 	at    time.Time
@@ -137,6 +137,8 @@ func (m *monitor) changed(c memory.Change) {
 	switch {
 	case c.Data && !c.Held:
 		m.report("I13", "a guarded transaction wrote %s with token %d, which is not held any more", c.Name, c.After)
+	case c.Data && c.Permits == 0 && c.After < m.told[c.Name] && m.failed.IsZero():
+		m.report("I13", "a guarded transaction wrote %s with token %d after a user has token %d", c.Name, c.After, m.told[c.Name])
 	case c.Data:
 		if c.Permits == 0 && c.After < c.Before && m.failed.IsZero() {
 			m.report("I13", "a guarded transaction wrote %s with token %d after token %d", c.Name, c.After, c.Before)
@@ -155,7 +157,7 @@ func (m *monitor) changed(c memory.Change) {
 		default: // nobody waits for that
 		}
 	case c.After > c.Before:
-		m.rises[c.Name] = append(m.rises[c.Name], rise{c.After, time.Now()})
+		m.rises[c.Name] = append(m.rises[c.Name], rise{c.Before, time.Now()})
 		if c.Granted {
 			m.mustBeTold(c)
 		}
@@ -165,7 +167,7 @@ func (m *monitor) changed(c memory.Change) {
 // mustBeTold checks that the holders of a name were told of their end before another holder has it. The caller holds mu.
 func (m *monitor) mustBeTold(c memory.Change) {
 	for _, h := range m.locks[c.Name] {
-		if h.live() && !m.excused(h) && (h.how == whole || c.Permits == 0) && h.Token() < c.After {
+		if h.live() && !m.excused(h) && (h.how == whole || c.Permits == 0) && h.Token() <= c.Before {
 			m.report("I1", "token %d of %s was granted while its holder has %v", c.After, c.Name, h)
 		}
 	}
@@ -174,7 +176,7 @@ func (m *monitor) mustBeTold(c memory.Change) {
 // exceededBefore reports whether the token of the name was above that of h before a time.
 func (m *monitor) exceededBefore(h *held, at time.Time) bool {
 	for _, r := range m.rises[h.name] {
-		if r.token > h.Token() {
+		if r.token >= h.Token() {
 			return r.at.Before(at)
 		}
 	}

@@ -156,8 +156,15 @@ func (p *Plan) drawUsers(d *seeds.Dice) {
 	}
 	long := seeds.Pick(d, 60, 60, 400)
 	exports, keeps := d.Chance(300), d.Chance(200)
-	for i := range p.Processes * 2 {
+	crowd := 0 // users of the first process that hand a name on to each other
+	if d.Chance(350) {
+		crowd = 2 + d.N(3)
+	}
+	for i := range p.Processes*2 + crowd {
 		u := user{process: i % p.Processes}
+		if i >= p.Processes*2 {
+			u.process = 0
+		}
 		for range 6 + d.N(4) {
 			n := d.N(spread)
 			o := op{kind: seeds.Pick(d, kinds...), name: names[n], how: seeds.Pick(d, hows[n]...), pause: d.Time(0, busy), hold: d.Time(0, busy)}

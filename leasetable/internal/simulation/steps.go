@@ -103,20 +103,20 @@ func (s holds) Adopt(ctx context.Context, from store.Held, id, metadata []byte) 
 }
 
 type handoff struct {
-	next      int64
+	last      int64
 	hasWaiter bool
 }
 
 // HandOff implements store.Holds.
-func (s holds) HandOff(ctx context.Context, h store.Held, metadata []byte) (next int64, hasWaiter bool, err error) {
+func (s holds) HandOff(ctx context.Context, h store.Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error) {
 	o, err := call(ctx, s.process, "hand off", h.Name, func(ctx context.Context) (o handoff, err error) {
-		o.next, o.hasWaiter, err = s.store.HandOff(ctx, h, metadata)
+		o.last, o.hasWaiter, err = s.store.HandOff(ctx, h, n, metadata)
 		return o, err
 	})
 	if err != nil {
 		return 0, false, err
 	}
-	return o.next, o.hasWaiter, nil
+	return o.last, o.hasWaiter, nil
 }
 
 // SetMetadata implements store.Holds.

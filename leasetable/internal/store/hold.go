@@ -50,12 +50,12 @@ func (s holds) Adopt(ctx context.Context, from Held, id, metadata []byte) (token
 }
 
 // HandOff implements Holds.
-func (s holds) HandOff(ctx context.Context, h Held, metadata []byte) (next int64, hasWaiter bool, err error) {
-	n, err := s.claim(ctx, handOff, metadata, []byte(h.Name), h.Lease, h.Token)
-	if err != nil { // even if n is set: a standby may not have the new token
+func (s holds) HandOff(ctx context.Context, h Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error) {
+	got, err := s.claim(ctx, handOff, metadata, []byte(h.Name), h.Lease, h.Token, n)
+	if err != nil { // even if got is set: a standby may not have the new token
 		return 0, false, err
 	}
-	return n / 2, n%2 == 1, nil
+	return got / 2, got%2 == 1, nil
 }
 
 // Convert implements Acquisitions.

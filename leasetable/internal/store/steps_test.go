@@ -149,10 +149,10 @@ func (w *world) adopt() step {
 }
 
 func (w *world) handOff() step {
-	metadata := w.metadata()
-	return w.onHeld("hand off", func(ctx context.Context, s store.Store, h store.Held) (any, error) {
-		next, hasWaiter, err := s.HandOff(ctx, h, metadata)
-		return fmt.Sprint(next, hasWaiter), err
+	metadata, n := w.metadata(), 1+w.draw.Int64N(3)
+	return w.onHeld(fmt.Sprintf("hand off with %d tokens", n), func(ctx context.Context, s store.Store, h store.Held) (any, error) {
+		last, hasWaiter, err := s.HandOff(ctx, h, n, metadata)
+		return fmt.Sprint(last, hasWaiter), err
 	})
 }
 

@@ -107,10 +107,10 @@ type Holds interface {
 	// Adopt moves a name from the lease of a ticket to the lease id, bumps its token and attaches metadata, unless that
 	// is nil. It returns the new token, or 0 if the name was not there. A repetition finds what the first attempt did.
 	Adopt(ctx context.Context, from Held, id, metadata []byte) (token int64, err error)
-	// HandOff bumps the token of a held name and replaces its metadata. It returns the new token, or 0 if the name was
-	// not held with the token, and whether another process waits for the name. After an error the token may have been
-	// bumped.
-	HandOff(ctx context.Context, h Held, metadata []byte) (next int64, hasWaiter bool, err error)
+	// HandOff bumps the token of a held name by n, and replaces its metadata. It returns the new token, or 0 if the name
+	// was not held with the token, and whether another process waits for the name. After an error the token may have
+	// been bumped.
+	HandOff(ctx context.Context, h Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error)
 	// SetMetadata replaces the metadata of a held name. It reports whether the name was held.
 	SetMetadata(ctx context.Context, h Held, metadata []byte) (held bool, err error)
 	// Pin makes sure that a name stays held until the transaction has ended (I13). It reports whether the name is held.

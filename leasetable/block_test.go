@@ -1,0 +1,258 @@
+package leasetable_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/memory"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
+)
+
+// crowd is a Locker that holds x, and goroutines that wait for it.
+type crowd struct {
+	server   *memory.Server
+	s        *scripted
+	l        *leasetable.Locker
+	lock     *leasetable.Lease // the one that is held now
+	next     <-chan *leasetable.Lease
+	handoffs []int64 // how many tokens each statement of a handoff has asked for
+}
+
+func newCrowd(t *testing.T, waiters int) *crowd {
+	t.Helper()
+	c := &crowd{server: memory.NewServer(memory.Postgres)}
+	c.s = &scripted{Store: c.server.Store()}
+	c.s.handOff = func(ctx context.Context, h store.Held, n int64, metadata []byte) (int64, bool, error) {
+		c.handoffs = append(c.handoffs, n)
+		return c.s.Store.HandOff(ctx, h, n, metadata)
+	}
+	c.l = keep(t, c.s)
+	c.lock = take(t, c.l, "x")
+	c.next = line(t, c.l, "x", waiters)
+	pass(time.Millisecond)
+	return c
+}
+
+// pass releases the lock, and waits for the next one.
+func (c *crowd) pass(t *testing.T) {
+	t.Helper()
+	release(t, c.lock)
+	c.lock = <-c.next
+}
+
+// I24.
+func TestOneStatementHandsANameToAllWhoWait(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 5)
+		for token := int64(2); token <= 6; token++ {
+			pass(time.Millisecond)
+			c.pass(t)
+			if c.lock.Token() != token {
+				t.Errorf("token %d; want %d", c.lock.Token(), token)
+			}
+			if h := mustBeHeld(t, c.l, "x"); h.Token != 6 {
+				t.Errorf("the row has token %d while that of the lock is %d", h.Token, token)
+			}
+		}
+		if len(c.handoffs) != 1 || c.handoffs[0] != 5 {
+			t.Errorf("statements for %d tokens", c.handoffs)
+		}
+		release(t, c.lock)
+		last := take(t, c.l, "x")
+		if last.Token() != 7 {
+			t.Errorf("then the token is %d", last.Token())
+		}
+		release(t, last)
+	})
+}
+
+// Locks that are long get one token at a time, and what a block has left is not used after 25 ms: the statement tells of
+// waiters in other processes. I25.
+func TestABlockOfTokensIsSoonOver(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 4)
+		c.pass(t) // a block of four
+		pass(26 * time.Millisecond)
+		c.pass(t) // a block of two
+		pass(51 * time.Millisecond)
+		c.pass(t)
+		pass(51 * time.Millisecond)
+		c.pass(t)
+		if len(c.handoffs) != 4 || c.handoffs[0] != 4 || c.handoffs[2] != 1 || c.handoffs[3] != 1 {
+			t.Errorf("statements for %d tokens", c.handoffs)
+		}
+		release(t, c.lock)
+	})
+}
+
+// Who came after the statement gets no token of it: others may have held the name with higher ones before. I12, I24.
+func TestWhoCameAfterABlockWasMadeGetsNoneOfItsTokens(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 1)
+		early, leave := context.WithCancel(t.Context())
+		left := make(chan error)
+		go func() {
+			_, err := c.l.Acquire(early, "x")
+			left <- err
+		}()
+		synctest.Wait()
+		c.pass(t)
+		leave()
+		<-left
+		between := holdByForce(t, keep(t, c.server.Store()))
+		late := line(t, c.l, "x", 1)
+		pass(time.Millisecond)
+		if err := c.lock.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Release after a forced one: %v", err)
+		}
+		got := <-late
+		if got.Token() <= between {
+			t.Errorf("after token %d a lock with token %d was given", between, got.Token())
+		}
+		release(t, got)
+	})
+}
+
+// The next holder waits for the transaction that the last one guarded. I13, I24.
+func TestABlockEndsWithAGuard(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 2)
+		c.pass(t)
+		tx := c.server.Begin()
+		if err := c.lock.Guard(t.Context(), leasetable.PgxTx(tx)); err != nil {
+			t.Fatal(err)
+		}
+		released := make(chan error)
+		go func() { released <- c.lock.Release(t.Context()) }()
+		pass(10 * time.Millisecond)
+		if len(c.next) > 0 {
+			t.Error("the next holder has the name, and a transaction of the last one is open")
+		}
+		if err := errors.Join(tx.Commit(), <-released); err != nil {
+			t.Error(err)
+		}
+		c.lock = <-c.next
+		if len(c.handoffs) != 2 {
+			t.Errorf("statements for %d tokens", c.handoffs)
+		}
+		release(t, c.lock)
+	})
+}
+
+// The row has the metadata of the one that holds it. I24.
+func TestABlockEndsWithMetadata(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 2)
+		c.pass(t)
+		if err := c.lock.SetMetadata(t.Context(), "of the second"); err != nil {
+			t.Fatal(err)
+		}
+		c.pass(t)
+		if h := mustBeHeld(t, c.l, "x"); h.Metadata != "" {
+			t.Errorf("the third has the metadata %q", h.Metadata)
+		}
+		release(t, c.lock)
+	})
+}
+
+// A forced release is found by a verification, which reads the locks of the lease while the name passes on: it has missed
+// the next lock, which is not given. I12, I20, I24.
+func TestABlockEndsWithAVerification(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 2)
+		c.pass(t)
+		reads, answered := make(chan struct{}), make(chan struct{})
+		c.s.read = func(ctx context.Context, name string) (store.State, error) {
+			state, err := c.s.Store.Read(ctx, name)
+			if reads != nil {
+				close(reads)
+				reads = nil
+				<-answered
+			}
+			return state, err
+		}
+		between := holdByForce(t, keep(t, c.server.Store()))
+		reading := reads
+		go func() { _ = c.lock.Renew(t.Context()) }() // it finds out that something was released by force
+		<-reading
+		released := make(chan error)
+		go func() { released <- c.lock.Release(t.Context()) }()
+		synctest.Wait()
+		close(answered)
+		<-released // with or without the loss, which was not known before
+		got := <-c.next
+		if got.Token() <= between {
+			t.Errorf("after token %d a lock with token %d was given", between, got.Token())
+		}
+		release(t, got)
+	})
+}
+
+// What an exported lock leaves is found by the token of its row. I28.
+func TestALockOfABlockIsExported(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 2)
+		c.pass(t) // token 2 of 2 and 3
+		ticket, err := c.lock.Export(t.Context(), time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		adopted, err := keep(t, c.server.Store()).Adopt(t.Context(), ticket)
+		if err != nil || adopted.Token() != 4 {
+			t.Fatalf("Adopt: %v", err)
+		}
+		release(t, adopted)
+		c.lock = <-c.next
+		release(t, c.lock)
+	})
+}
+
+// A minimum hold counts from the acquisition, and not from when the block was made. I22.
+func TestALockOfABlockIsHeldForAtLeastAsLongAsAnother(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 1)
+		kept := make(chan *leasetable.Lease)
+		go func() {
+			lock, err := c.l.Acquire(t.Context(), "x", leasetable.WithHoldAtLeast(time.Second))
+			if err != nil {
+				t.Error(err)
+			}
+			kept <- lock
+		}()
+		pass(time.Millisecond)
+		c.pass(t)
+		pass(20 * time.Millisecond)
+		release(t, c.lock)
+		lock, began := <-kept, time.Now()
+		if len(c.handoffs) != 1 {
+			t.Errorf("statements for %d tokens", c.handoffs)
+		}
+		release(t, lock)
+		release(t, take(t, keep(t, c.server.Store()), "x"))
+		if held := time.Since(began); held < time.Second {
+			t.Errorf("it was kept for %v", held)
+		}
+	})
+}
