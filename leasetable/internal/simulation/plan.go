@@ -156,11 +156,11 @@ func (p *Plan) drawUsers(d *seeds.Dice) {
 	}
 	long := seeds.Pick(d, 60, 60, 400)
 	exports, keeps := d.Chance(300), d.Chance(200)
-	crowd := 0 // users of the first process that hand a name on to each other
+	more := 0 // users of the first process, which hand a name on to each other
 	if d.Chance(350) {
-		crowd = 2 + d.N(3)
+		more = 2 + d.N(3)
 	}
-	for i := range p.Processes*2 + crowd {
+	for i := range p.Processes*2 + more {
 		u := user{process: i % p.Processes}
 		if i >= p.Processes*2 {
 			u.process = 0
