@@ -238,7 +238,7 @@ func TestALockIsKnownWhileItIsExtended(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		lease, extended, passOn := halfway(t, db, renewedSoon)
+		lease, extended, passOn := halfway(t, db, time.Hour)
 		endConnections(t, db)
 		renew := func() error { return lease.Renew(t.Context()) }
 		if err := errors.Join(insist(t.Context(), renew), insist(t.Context(), renew)); err != nil { // on new connections

@@ -162,14 +162,14 @@ func (c *cluster) order(t *testing.T) {
 
 // lag checks that a node does not take over a lease that has expired only as far as this node knows. I9.
 func (c *cluster) lag(t *testing.T) {
-	const ttl = 5 * time.Second
+	const ttl = 16 * time.Second // no other lease here has it
 	there, here := newLocker(t, c.nodes[1].DB, leasetable.WithTTL(ttl)), newLocker(t, c.nodes[2].DB)
 	lease := take(t, there, "lag")
 	mustBeHeld(t, here, "lag") // so this node has the lease
 	resume := c.hold(t, 2)
 	t.Cleanup(resume)
 	taken := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	go func() {
 		lock, err := here.Acquire(ctx, "lag")
@@ -178,7 +178,7 @@ func (c *cluster) lag(t *testing.T) {
 		}
 		taken <- err
 	}()
-	const over = "SELECT count(*) FROM sqllock_lease WHERE ttl_us = 5000000 AND expires_at < UTC_TIMESTAMP(6)"
+	const over = "SELECT count(*) FROM sqllock_lease WHERE ttl_us = 16000000 AND expires_at < UTC_TIMESTAMP(6)"
 	eventually(t, func() bool { return count(t, c.nodes[2], over) == 1 })
 	if lock, err := here.TryAcquire(ctx, "lag"); err == nil {
 		t.Errorf("a node that lags granted %v", lock)

@@ -197,7 +197,7 @@ func TestAnAdoptionDoesNotWaitForThoseWhoWaitForTheName(t *testing.T) {
 		ticket := export(t, take(t, newLocker(t, db.DB), "x"), time.Minute)
 		next := make(chan *leasetable.Lease, 2)
 		for n := range cap(next) {
-			go func() { next <- take(t, l, "x") }()
+			go func() { next <- <-acquiring(l, "x") }()
 			eventually(t, func() bool { return leasetable.Waiting(l, "x") == n })
 		}
 		heir := takeOn(t, l, ticket)
@@ -215,7 +215,7 @@ func TestAnAdoptionDoesNotWaitForThoseWhoWaitForTheName(t *testing.T) {
 			if token == 4 {
 				return
 			}
-			if lease = <-next; lease.Token() <= token {
+			if lease = mustGet(t, next); lease.Token() <= token {
 				t.Errorf("token %d after %d", lease.Token(), token)
 			}
 			token++

@@ -32,9 +32,9 @@ func TestALoneCallerWhoLeavesIsToldThatItDid(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, leave := context.WithCancel(t.Context())
-	told := make(chan error)
+	told := make(chan error, 1)
 	go func() {
-		_, err := l.TryAcquire(ctx, "x")
+		_, err := tryUntilAnswered(ctx, l)
 		told <- err
 	}()
 	eventually(t, func() bool { return waitsForRow(t, db) })

@@ -253,7 +253,7 @@ func TestOfTwoWhoSawTheSameRoomOneHasIt(t *testing.T) {
 			got := make(chan result, 2)
 			for i, l := range []*leasetable.Locker{a, b} {
 				go func() {
-					lease, err := tryPermit(t, l, pair[i]...)
+					lease, err := tryUntilAnswered(t.Context(), l, pair[i]...)
 					got <- result{lease, err}
 				}()
 			}

@@ -32,8 +32,7 @@ func TestLeasesWorkBehindATransactionPooler(t *testing.T) {
 	waiter, direct := newLocker(t, pooled), newLocker(t, db.DB)
 
 	lease := take(t, holder, "x")
-	taken := make(chan *leasetable.Lease, 1)
-	go func() { taken <- take(t, waiter, "x") }()
+	taken := acquiring(waiter, "x")
 	// Renewals continue beyond the TTL.
 	eventually(t, func() bool { return count(t, db, "SELECT max(renewals) FROM sqllock_lease") >= 4 })
 	mustBeHeld(t, direct, "x")
@@ -48,9 +47,8 @@ func TestLeasesWorkBehindATransactionPooler(t *testing.T) {
 	if err := errors.Join(lease.Guard(t.Context(), leasetable.SQLTx(tx)), tx.Commit(), lease.Release(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	next := <-taken
-	if next.Token() != 2 {
-		t.Errorf("the next holder has token %d", next.Token())
+	if token := mustGet(t, taken).Token(); token != 2 {
+		t.Errorf("the next holder has token %d", token)
 	}
 
 	forced := take(t, holder, "y")

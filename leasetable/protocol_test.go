@@ -243,7 +243,7 @@ func TestARenewalThatComesFirstKeepsTheLock(t *testing.T) {
 		}
 		tried := make(chan error, 1)
 		go func() {
-			_, err := b.TryAcquire(context.Background(), "x")
+			_, err := tryUntilAnswered(t.Context(), b)
 			tried <- err
 		}()
 		eventually(t, func() bool { return waitsForRow(t, db) })
@@ -273,7 +273,7 @@ func TestATakeoverThatComesSecondTakesNothing(t *testing.T) {
 		}
 		tried := make(chan error, 1)
 		go func() {
-			_, err := b.TryAcquire(context.Background(), "x")
+			_, err := tryUntilAnswered(t.Context(), b)
 			tried <- err
 		}()
 		eventually(t, func() bool { return waitsForRow(t, db) })

@@ -49,8 +49,7 @@ func TestALiveHolderOutlastsAWaiterWhateverTheClockSays(t *testing.T) {
 		holder := newLocker(t, db.DB, leasetable.WithTTL(ttl))
 		lease := take(t, holder, "x")
 		waiter := newLocker(t, db.DB)
-		next := make(chan *leasetable.Lease, 1)
-		go func() { next <- take(t, waiter, "x") }()
+		next := acquiring(waiter, "x")
 		for n := range 6 { // two TTLs
 			run(t, db, "UPDATE sqllock_lease SET expires_at = "+inAnHour[db.Engine])
 			eventually(t, func() bool { return count(t, db, "SELECT max(renewals) FROM sqllock_lease") > n })
@@ -61,7 +60,7 @@ func TestALiveHolderOutlastsAWaiterWhateverTheClockSays(t *testing.T) {
 		if err := lease.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if token := (<-next).Token(); token != 2 {
+		if token := mustGet(t, next).Token(); token != 2 {
 			t.Errorf("the next holder has token %d", token)
 		}
 	})

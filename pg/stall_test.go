@@ -18,7 +18,11 @@ func TestAStallBetweenGrantAndAnswerLetsOneIn(t *testing.T) {
 	network := db.Network(t)
 	held := network.HoldAnswer("\x00sqllock_try\x00") // as in a Bind message, not as in the Parse message of the setup
 	child := startProcess(t, network.DSN, 1500*time.Millisecond, "race")
-	<-held.Asked()
+	select {
+	case <-held.Asked():
+	case <-time.After(soon):
+		t.Fatal("the process did not ask for the lock")
+	}
 	child.signal(t, syscall.SIGSTOP)
 	held.Pass()
 	eventually(t, "the server gives up the session", func() bool {

@@ -32,7 +32,7 @@ func TestTheStatementWhoseAnswerIsDroppedHasRun(t *testing.T) {
 			if err := run(n + 1); err == nil {
 				t.Errorf("statement %d: no error", n)
 			}
-			<-lost.Answered()
+			mustCome(t, lost.Answered())
 			if got := goods(t, db); got != 2*(n+1)+1 {
 				t.Errorf("%d rows after statement %d", got, n)
 			}
@@ -42,7 +42,7 @@ func TestTheStatementWhoseAnswerIsDroppedHasRun(t *testing.T) {
 		if _, err := far.ExecContext(t.Context(), insert(db), 21, "some argument"); err == nil {
 			t.Error("the answer to an argument was not dropped")
 		}
-		<-lost.Answered()
+		mustCome(t, lost.Answered())
 
 		lost = network.DropAnswer("commit")
 		tx, err := far.BeginTxx(t.Context(), nil)
@@ -53,7 +53,7 @@ func TestTheStatementWhoseAnswerIsDroppedHasRun(t *testing.T) {
 		if err := tx.Commit(); err == nil {
 			t.Error("a commit without an answer: no error")
 		}
-		<-lost.Answered()
+		mustCome(t, lost.Answered())
 		if got := goods(t, db); got != 10 {
 			t.Errorf("%d rows; want 10", got)
 		}
@@ -70,8 +70,8 @@ func TestAnAnswerThatIsHeldComesLaterOrNever(t *testing.T) {
 				_, err := far.ExecContext(t.Context(), insert(db), n+1, "held")
 				done <- err
 			}()
-			<-held.Asked()
-			<-held.Answered()
+			mustCome(t, held.Asked())
+			mustCome(t, held.Answered())
 			if got := goods(t, db); got != n+2 {
 				t.Errorf("%d rows", got)
 			}

@@ -48,7 +48,7 @@ func address(t *testing.T, engine sqltest.Engine, dsn string) string {
 
 func listens(t *testing.T, address string) bool {
 	t.Helper()
-	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", address)
+	conn, err := (&net.Dialer{Timeout: 30 * time.Second}).DialContext(t.Context(), "tcp", address)
 	if err == nil {
 		_ = conn.Close()
 	}
@@ -58,7 +58,7 @@ func listens(t *testing.T, address string) bool {
 // eventually waits for a condition that must soon become true.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
@@ -68,6 +68,16 @@ func eventually(t *testing.T, what string, is func() bool) {
 			t.Fatalf("still not so: %s", what)
 		case <-ticker.C:
 		}
+	}
+}
+
+// mustCome waits for the closing of a channel.
+func mustCome(t *testing.T, ch <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-ch:
+	case <-time.After(2 * time.Minute):
+		t.Fatal("waited two minutes for what did not happen")
 	}
 }
 

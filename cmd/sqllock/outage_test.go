@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,7 +91,7 @@ func TestADatabaseThatGoesAway(t *testing.T) {
 				call(t, e, 0, nil, run("ends", "--", "true")...)
 
 				url, network = behind(t, db)
-				other := held(t, e, append(flags, "busy")...)
+				other := held(t, e, slices.Concat(flags[:len(flags)-1], []string{"1m", "busy"})...) // outlasts the wait
 				waiter := start(t, on(t, url), run("-v", "--wait", "12s", "busy", "--", "echo", "not run")...)
 				waiter.says("waiting for the lock")
 				network.Refuse()

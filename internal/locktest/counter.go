@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sqllock/sqllock"
@@ -19,10 +20,18 @@ func Counter(t *testing.T, db *sql.DB, newLocker func(t *testing.T) Locker) {
 	c.exec(t, "CREATE TABLE counter (n INT NOT NULL)")
 	c.exec(t, "INSERT INTO counter (n) VALUES (0)")
 
-	var read sync.WaitGroup
-	read.Add(2)
-	inParallel(t, 2, func(ctx context.Context, _ int) error {
-		return c.increment(ctx, func() { read.Done(); read.Wait() })
+	ctx, stop := context.WithCancel(bounded(t)) // until one of them fails
+	defer stop()
+	var read atomic.Int32
+	inParallel(t, 2, func(context.Context, int) error {
+		err := c.increment(ctx, func() {
+			read.Add(1)
+			Poll(ctx, func() bool { return read.Load() == 2 })
+		})
+		if err != nil {
+			stop()
+		}
+		return err
 	})
 	if n := c.value(t); n != 1 {
 		t.Fatalf("two increments without a lock made %d; the test proves nothing", n)

@@ -210,6 +210,7 @@ func serve(b *testing.B, takers []taker) (served []int64, taken int) {
 				}
 				if err != nil {
 					errs <- err
+					stop() // the name may still be held
 					return
 				}
 				ever.Add(1)

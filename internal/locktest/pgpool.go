@@ -63,6 +63,7 @@ func StartPgpool(t *testing.T, dsn, mode string) string {
 	in := func(name string) string { return filepath.Join(folder, name) }
 	cmd := exec.CommandContext(t.Context(), program, "-n", "-D", "-f", in("pgpool.conf"), "-F", in("pcp.conf"), "-a", in("pool_hba.conf"), "-k", in("key"))
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) } // ends at once, with its children
+	cmd.WaitDelay = soon                                                    // if it does not, it is killed
 	log, err := os.Create(in("log"))
 	if err != nil {
 		t.Fatal(err)

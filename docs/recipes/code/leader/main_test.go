@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/adaptertest"
@@ -26,7 +27,7 @@ func TestOneReplicaLeadsAtATime(t *testing.T) {
 		stops := []func() error{replica(t, p, 0, led), replica(t, p, 1, led)}
 		operator := p.Leases(t)
 
-		first := <-led
+		first := receive(t, led)
 		if _, err := operator.TryAcquire(t.Context(), "the scheduler"); !errors.Is(err, sqllock.ErrHeld) {
 			t.Errorf("while a replica leads: %v", err)
 		}
@@ -35,11 +36,11 @@ func TestOneReplicaLeadsAtATime(t *testing.T) {
 		if _, err := operator.ForceRelease(t.Context(), "the scheduler"); err != nil {
 			t.Fatal(err)
 		}
-		second := <-led
+		second := receive(t, led)
 		if second.lease.Token() <= first.lease.Token() {
 			t.Errorf("token %d follows %d", second.lease.Token(), first.lease.Token())
 		}
-		<-first.ctx.Done()
+		receive(t, first.ctx.Done())
 		if err := context.Cause(first.ctx); !errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("the first leader was told: %v", err)
 		}
@@ -48,15 +49,15 @@ func TestOneReplicaLeadsAtATime(t *testing.T) {
 		// A pod that ends: the other replica leads as soon as the leader has returned, not before.
 		stopped := make(chan error, 1)
 		go func() { stopped <- stops[second.replica]() }()
-		<-second.ctx.Done()
+		receive(t, second.ctx.Done())
 		if second.lease.Context().Err() != nil {
 			t.Error("the lock ended before its leader has returned")
 		}
 		close(second.resign)
-		if err := <-stopped; !errors.Is(err, context.Canceled) {
+		if err := receive(t, stopped); !errors.Is(err, context.Canceled) {
 			t.Errorf("the pod that ends: %v", err)
 		}
-		third := <-led
+		third := receive(t, led)
 		if third.replica == second.replica {
 			t.Error("a replica that was stopped leads")
 		}
@@ -78,9 +79,23 @@ func replica(t *testing.T, p adaptertest.Place, number int, led chan leadership)
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
-			<-l.resign
+			select {
+			case <-l.resign:
+			case <-t.Context().Done(): // the test has failed
+			}
 			return context.Cause(ctx)
 		})
 	}()
 	return sync.OnceValue(func() error { cancel(); return <-done })
+}
+
+// receive waits for a value, or for the closing of ch.
+func receive[T any](t *testing.T, ch <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-ch:
+	case <-time.After(time.Minute):
+		t.Fatal("waited a minute for what did not happen")
+	}
+	return v
 }
