@@ -93,7 +93,7 @@ type Holder struct {
 	PID     int           // the holder's process id on Host (leases), or the id of this process (session locks that it holds itself)
 	Session int64         // PostgreSQL backend pid or MySQL connection id (session locks)
 	Address string        // the client's address, as the server sees it (session locks)
-	Token   int64         // the name's highest fencing token (leases): the holder's, or one that its process hands out next
+	Token   int64         // the highest fencing token given for the name (leases); that of the holder may be lower
 	Since   time.Time     // when the lock was taken; for a session lock, when its session began
 	Until   time.Time     // when the lease expires unless renewed, by the database's clock (leases)
 	TTL     time.Duration // how long the lease outlasts a renewal (leases)

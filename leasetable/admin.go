@@ -15,7 +15,7 @@ import (
 // Info is the state of a name in the tables.
 type Info struct {
 	Name  string
-	Token int64 // the highest token of the name so far; 0: the name was never acquired
+	Token int64 // the highest token given for the name; that of its holder may be lower. 0: the name was never acquired
 	Held  bool  // by a lease that has not expired, or kept after its release
 
 	// Expired says that nobody has released the name and that its lease has expired: the holder was killed, was cut

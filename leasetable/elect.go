@@ -127,7 +127,8 @@ func (e *Elector) Leader(ctx context.Context) (leader sqllock.Holder, led bool, 
 
 // Observe yields the leader: at once, and again whenever it has changed. It reads the leader after every interval,
 // which must be positive, and writes nothing. It misses a leader that led only between two reads. The zero Holder,
-// whose Token is 0, means that nobody leads. Until is as it was when the leader was yielded, though leaders renew it.
+// whose Token is 0, means that nobody leads. Token is the highest given for the name, and that of the leader may be lower:
+// leaders of one Locker that follow each other within 25 ms are not told apart. Until is as it was when the leader was yielded, though leaders renew it.
 //
 // A read that fails yields its error. Observe then goes on, and yields the leader again after the next read that
 // succeeds. An error for which sqllock.IsRetryable is false is the last. When ctx ends, the loop ends without an

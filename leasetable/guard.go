@@ -60,7 +60,8 @@ func PgxTx[R interface{ Scan(to ...any) error }](tx interface {
 
 // Guard makes sure that this lock holds the name, and that nobody takes it over before tx has ended: what tx writes,
 // in the same database, is written by the holder or not at all. Call Guard once, before or after the writes. A
-// renewal never waits for tx.
+// renewal never waits for tx. Begin tx when the lock is held: above READ COMMITTED a transaction that has read before may
+// not see what the last holder wrote.
 //
 // For a name with shares or permits, Guard pins only the share or permit of this lock: other holders come and go
 // meanwhile.

@@ -27,6 +27,10 @@ func (le *Lease) Context() context.Context { return le.held.Hold.Context() }
 // name, sqllock.ErrLost if somebody had, and sqllock.ErrClosed if the Locker is closed. Any other error means that the
 // database did not confirm within about 8 s. The release is then retried in the background. The name is free at the
 // latest when the lease expires; a lease with a minimum hold ([WithHoldAtLeast]) is renewed until that has passed.
+//
+// While goroutines hand the name on quickly, the database is asked every 25 ms, and not by each Release. If the name was
+// released by force meanwhile, or a failover has forgotten it, Release returns nil, and the goroutine that has the name at
+// the next renewal is told.
 func (le *Lease) Release(ctx context.Context) error { return le.held.Hold.Release(ctx) }
 
 // Token returns the fencing token. It is higher than that of every earlier acquisition of the name.

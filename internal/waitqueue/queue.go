@@ -84,8 +84,8 @@ func (q *Queue[K, V]) Waiting(key K) int {
 	return len(q.waiting[key])
 }
 
-// Next returns the message of the first waiter of key, when it came, and how many have the same message before one has another.
-// All are zero if nobody waits.
+// Next returns the message of the first waiter of key, when it came, and how many waiters from it on have that message. All
+// are zero if nobody waits.
 func (q *Queue[K, V]) Next(key K) (word string, came time.Time, alike int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -15,22 +15,25 @@ type Handoff struct {
 	Since     time.Time // see Held
 	HasWaiter bool      // see Held
 	RetryNow  bool      // the name was not released: the caller that left the queue had a permit, or nothing
+
+	// Late is how much later than the database this process counts the acquisition; see Held.MinHold.
+	Late time.Duration
 	Block
 }
 
-// Block is what one statement got: a fencing token for each goroutine that waited when it was sent. They hold the name one
-// after the other without another statement (I24).
+// Block is what one statement got: fencing tokens for goroutines that waited when it was sent. They hold the name one after
+// the other without another statement (I24).
 type Block struct {
-	Token         int64     // of the lock row: the last of the fencing tokens
+	First         int64     // of the fencing tokens
+	Token         int64     // of the lock row: the last of them
 	Sent          time.Time // when the statement was sent
 	Metadata      string    // of the lock row: that of the first waiter
 	verifications int       // how many had begun before
 }
 
-// mayHandOff reports whether to hand the name off to the next waiter of this process, instead of releasing it. A
-// handoff is one statement for several waiters, which bumps the token. If another process waits, this process hands the name off only until
-// turnTime after it got the name (I25). The statement may wait for the row lock, so there is no handoff while the
-// row-wait limiter is saturated.
+// mayHandOff reports whether to hand the name off to the next waiter of this process, instead of releasing it. If another
+// process waits, this process hands the name off only until turnTime after it got the name (I25). The statement may wait
+// for the row lock, so there is no handoff while the row-wait limiter is saturated.
 func (h *Held) mayHandOff() bool {
 	mine := !h.HasWaiter || time.Since(h.Since) < turnTime
 	alone := !h.Permit && !h.Dedicated && len(h.previous) == 0 // a permit, dedicated or previous leases do not pass to a waiter
@@ -70,24 +73,33 @@ func (h *Held) next(ctx context.Context, c *Claim) (next Handoff, err error) {
 	next = Handoff{Claim: c, Fence: h.Fence + 1, Since: h.Since, HasWaiter: h.HasWaiter, Block: h.Block}
 	if h.inBlock(metadata, came) {
 		c.verifications = h.verifications
+		next.Late = time.Since(h.Sent)
 		return next, nil
 	}
-	n := 1
-	if time.Since(h.Sent) < 2*turnTime { // locks are short
-		n = max(alike, 1)
-	}
+	n := h.blockSize(alike)
 	next.Block = Block{Sent: time.Now(), Metadata: metadata, verifications: c.verifications}
-	last, wanted, err := h.holding(c.Lease).handOff(ctx, int64(n), metadata)
-	next.Token, next.Fence, next.HasWaiter = last, last-int64(n)+1, wanted || h.HasWaiter
+	last, wanted, err := h.holding(c.Lease).handOff(ctx, n, metadata)
+	next.Token, next.HasWaiter = last, wanted || h.HasWaiter
+	next.First = last - n + 1
+	next.Fence = next.First
 	return next, err
 }
 
 // inBlock reports whether the block has a token for the first waiter, who came at a time with metadata. A block lasts for
-// turnTime, since its statement is what tells of waiters in other processes. After a guard, whose transaction the next
-// holder has to wait for, or another change of the row, it is over.
+// turnTime, since its statement is what tells of waiters in other processes. It is over after a guard, whose transaction
+// the next holder has to wait for, and after other statements with the token of the row.
 func (h *Held) inBlock(metadata string, came time.Time) bool {
 	fits := metadata == h.Metadata && came.Before(h.Sent)
 	return fits && h.Fence < h.Token && time.Since(h.Sent) < turnTime && !h.touched.Load()
+}
+
+// blockSize returns how many tokens the next block has for waiters that are alike: twice as many as were used of this one,
+// so that few are wasted, and one if locks are long.
+func (h *Held) blockSize(waiters int) int64 {
+	if time.Since(h.Sent) > 2*turnTime {
+		return 1
+	}
+	return max(1, min(int64(waiters), 2*(h.Fence-h.First+1)))
 }
 
 // handOff bumps the token of the name by n and attaches metadata. It returns the new token, or 0 if the name was not held

@@ -40,7 +40,8 @@ type Held struct {
 // NewHeld returns the lock that was granted with token on ls to the attempt that has head.
 func NewHeld(ctx context.Context, ls *Lease, name string, token int64, head *Head) *Held {
 	now := time.Now()
-	h := &Held{Keeper: ls.keeper, at: attachment{Lease: ls}, Name: name, Fence: token, Block: Block{Token: token, Sent: now}, Since: now}
+	h := &Held{Keeper: ls.keeper, at: attachment{Lease: ls}, Name: name, Fence: token}
+	h.Block, h.Since = Block{First: token, Token: token, Sent: now}, now
 	h.position.head = head
 	h.Hold = hold.New(ctx, name, h)
 	return h
@@ -68,8 +69,9 @@ func (s attachment) ends() []*Lease {
 	return []*Lease{s.Lease, s.pending}
 }
 
-// touch says that a statement with the token of the row follows. A release that finds this bumps that token, so the statement
-// cannot come late and find the next holder's. If the lock is over, touch returns why, and the statement must not follow.
+// touch says that a statement with the token of the row follows. The handoff that ends the lock then bumps that token, so
+// the statement cannot come late and find the row of the next holder. If the lock is over, touch returns why, and the
+// statement must not follow.
 func (h *Held) touch() error {
 	h.touched.Store(true)
 	return context.Cause(h.Hold.Context())

@@ -149,7 +149,8 @@ func (s *Server) Leases() (all, live int) {
 	return len(s.leases), live
 }
 
-// Lasts returns for how long the lease lives that holds a name, or a permit of it, with the token, which may be one of several. It reports false if none
+// Lasts returns for how long the lease lives that holds a name, or a permit of it, with the token, or with several of which
+// it is one. It reports false if none
 // does.
 func (s *Server) Lasts(name string, token int64) (d time.Duration, held bool) {
 	s.mu.Lock()

@@ -137,7 +137,7 @@ func (m *monitor) changed(c memory.Change) {
 	switch {
 	case c.Data && !c.Held:
 		m.report("I13", "a guarded transaction wrote %s with token %d, which is not held any more", c.Name, c.After)
-	case c.Data && c.Permits == 0 && c.After < m.told[c.Name] && m.failed.IsZero():
+	case c.Data && c.Permits == 0 && c.After < m.told[c.Name]:
 		m.report("I13", "a guarded transaction wrote %s with token %d after a user has token %d", c.Name, c.After, m.told[c.Name])
 	case c.Data:
 		if c.Permits == 0 && c.After < c.Before && m.failed.IsZero() {

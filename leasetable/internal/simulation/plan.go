@@ -73,10 +73,11 @@ const (
 	renew
 	verify
 	attach
+	guardOn // the transaction may be open when the lock is released
 	actKinds
 )
 
-var actNames = [actKinds]string{"guard and write", "extend", "renew", "verify", "set metadata"}
+var actNames = [actKinds]string{"guard and write", "extend", "renew", "verify", "set metadata", "guard and write meanwhile"}
 
 // event is something that happens to the world.
 type event struct {
@@ -176,7 +177,7 @@ func (p *Plan) drawUsers(d *seeds.Dice) {
 				o.hold = d.Time(0, 3*p.TTL)
 			}
 			for range d.N(3) {
-				o.acts = append(o.acts, seeds.Pick(d, guard, guard, extend, renew, verify, attach))
+				o.acts = append(o.acts, seeds.Pick(d, guard, guard, extend, renew, verify, attach, guardOn))
 			}
 			if o.how == whole && exports && d.Chance(300) {
 				o.export = d.Time(200*time.Millisecond, 2*time.Second)

@@ -194,6 +194,8 @@ func (u user) act(p *process, a act, h *held, o op) {
 	switch a {
 	case guard:
 		err = u.guard(ctx, p, h, o)
+	case guardOn:
+		p.running.Go(func() { u.act(p, guard, h, o) })
 	case extend:
 		d := o.hold + p.plan.TTL
 		if err = h.Extend(ctx, d); err == nil {
