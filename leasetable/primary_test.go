@@ -153,6 +153,12 @@ func noStandbyConfirms(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	lease := take(t, l, "held before")
 	makeAbsent(t, db)
 	lock, err := l.TryAcquire(t.Context(), "unconfirmed")
+	for range 5 {
+		if err == nil || !strings.Contains(err.Error(), "does not answer a lone SELECT") { // which it does, on a machine that is not too busy
+			break
+		}
+		lock, err = l.TryAcquire(t.Context(), "unconfirmed")
+	}
 	if lock != nil || err == nil || errors.Is(err, sqllock.ErrHeld) {
 		t.Errorf("what no standby confirmed was acquired: %v, %v", lock, err)
 	} else if !strings.Contains(err.Error(), "synchronous_standby_names = absent") {
