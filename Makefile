@@ -35,15 +35,15 @@ check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit te
 .PHONY: test
 test: ## every test, with the race detector, on real servers; gets the servers it needs
 	./scripts/with-servers $(GO_TEST) $(ARGS) ./leasetable ./cmd/sqllock ./sqltest ./mysql ./pg ./...
-	$(MAKE) test-adapters test-recipes test-repeats test-bench
+	$(MAKE) test-adapters test-recipes test-simulations test-bench
 
 .PHONY: test-adapters
 test-adapters: ## the tests of the other modules (adapters, otellock), on the first servers that there are
 	./scripts/with-servers --first env CGO_ENABLED=0 go test -C adapter -count=1 -timeout 25m $(ARGS) $(ADAPTERS)
 
-.PHONY: test-repeats
-test-repeats: ## a seed of a simulation runs the same again, which the race detector would prevent
-	CGO_ENABLED=0 SQLTEST_SKIP=1 go test -count=1 -run '^TestASeedRunsTheSameAgain$$' ./leasetable ./internal/session
+.PHONY: test-simulations
+test-simulations: ## the simulations without the race detector: some thousand histories each, and that a seed runs the same again
+	CGO_ENABLED=0 SQLTEST_SKIP=1 GOGC=400 go test -count=1 -p 1 -run '^(TestSimulation|TestASeedRunsTheSameAgain)$$' ./leasetable ./internal/session
 
 .PHONY: test-bench
 test-bench: ## the tests of what `make performance` runs; they need no server
