@@ -40,8 +40,8 @@
 //
 // A session lock needs no table. The server frees it as soon as the holder's connection is gone. A lease is a row. It
 // survives a restart of the database, works behind every pooler, and carries a fencing token that only ever rises:
-// leasetable.Lease.Token returns it. pg.LockTx takes a third kind, a lock that lasts as
-// long as the caller's transaction.
+// leasetable.Lease.Token returns it. pg.LockTx takes a third kind, a lock that lasts as long as the caller's
+// transaction.
 //
 // # The life of a lock
 //

@@ -102,18 +102,9 @@ func TestWhoCameAfterABlockWasMadeGetsNoneOfItsTokens(t *testing.T) {
 	locktest.OncePerEngine(t)
 	synctest.Test(t, func(t *testing.T) {
 		c := newRelay(t, 1)
-		early, leave := context.WithCancel(t.Context())
-		left := make(chan error)
-		go func() {
-			_, err := c.l.Acquire(early, "x")
-			left <- err
-		}()
-		synctest.Wait()
+		leave := waitingForX(t, c.l)
 		c.pass(t)
 		leave()
-		if err := <-left; err == nil {
-			t.Error("a lock was given to who has left")
-		}
 		between := holdByForce(t, keep(t, c.server.Store()))
 		late := line(t, c.l, "x", 1)
 		pass(time.Millisecond)
@@ -139,8 +130,7 @@ func TestABlockEndsWithAGuard(t *testing.T) {
 		if err := c.lock.Guard(t.Context(), leasetable.PgxTx(tx)); err != nil {
 			t.Fatal(err)
 		}
-		released := make(chan error)
-		go func() { released <- c.lock.Release(t.Context()) }()
+		released := releaseSoon(t, c.lock)
 		pass(10 * time.Millisecond)
 		if len(c.next) > 0 {
 			t.Error("the next holder has the name, and a transaction of the last one is open")
@@ -196,8 +186,7 @@ func TestABlockEndsWithAVerification(t *testing.T) {
 		reading := reads
 		go func() { _ = c.lock.Renew(t.Context()) }() // it finds out that something was released by force
 		<-reading
-		released := make(chan error)
-		go func() { released <- c.lock.Release(t.Context()) }()
+		released := releaseSoon(t, c.lock)
 		synctest.Wait()
 		close(answered)
 		if err := <-released; err != nil && !errors.Is(err, sqllock.ErrLost) { // it was not known before

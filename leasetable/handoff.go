@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
@@ -19,8 +20,8 @@ func (a *attempt) receiveHandoff(h lease.Handoff) (*lease.Held, error) {
 	if suits && a.ctx.Err() == nil {
 		lock := lease.NewHeld(a.ctx, c.Lease, a.name, h.Token, a.head)
 		lock.Fence, lock.Block, lock.Since, lock.HasWaiter = h.Fence, h.Block, h.Since, h.HasWaiter
-		if lock.MinHold = a.minHold; lock.MinHold != 0 { // the database counts it from its statement
-			lock.MinHold += min(h.Late, math.MaxInt64-lock.MinHold)
+		if lock.MinHold = a.minHold; lock.MinHold != 0 && h.Fence != h.First { // the database counts it from the statement of the block
+			lock.MinHold += min(time.Since(h.Sent), math.MaxInt64-lock.MinHold)
 		}
 		if c.Commit(lock) == nil {
 			return lock, nil

@@ -102,6 +102,32 @@ func lateHandoff(t *testing.T, by time.Duration) (lock *leasetable.Lease, l, oth
 	return lock, l, other
 }
 
+// releaseSoon releases a lock in another goroutine.
+func releaseSoon(t *testing.T, lock *leasetable.Lease) <-chan error {
+	t.Helper()
+	released := make(chan error)
+	go func() { released <- lock.Release(t.Context()) }()
+	return released
+}
+
+// waitingForX makes a goroutine wait for x. It gets nothing: leave ends its wait.
+func waitingForX(t *testing.T, l *leasetable.Locker) (leave func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() {
+		_, err := l.Acquire(ctx, "x")
+		left <- err
+	}()
+	synctest.Wait()
+	return func() {
+		cancel()
+		if err := <-left; err == nil {
+			t.Error("a lock was given to who has left")
+		}
+	}
+}
+
 // holdByForce has a Locker release x by force, acquire and release it. It returns the token that x had.
 func holdByForce(t *testing.T, l *leasetable.Locker) int64 {
 	t.Helper()
@@ -123,8 +149,7 @@ func TestALockThatWasFreedByForceDuringItsHandoffIsNotGiven(t *testing.T) {
 		next := make(chan *leasetable.Lease)
 		go func() { next <- take(t, l, "x") }()
 		synctest.Wait()
-		released := make(chan error)
-		go func() { released <- lock.Release(t.Context()) }()
+		released := releaseSoon(t, lock)
 		pass(10 * time.Millisecond)
 		between := holdByForce(t, other)
 		if err := <-released; err != nil {
@@ -146,20 +171,10 @@ func TestWhoCameAfterTheHandoffWasSentDoesNotGetIt(t *testing.T) {
 	locktest.OncePerEngine(t)
 	synctest.Test(t, func(t *testing.T) {
 		lock, l, other := lateHandoff(t, 100*time.Millisecond)
-		early, leave := context.WithCancel(t.Context())
-		left := make(chan error)
-		go func() {
-			_, err := l.Acquire(early, "x")
-			left <- err
-		}()
-		synctest.Wait()
-		released := make(chan error)
-		go func() { released <- lock.Release(t.Context()) }()
+		leave := waitingForX(t, l)
+		released := releaseSoon(t, lock)
 		synctest.Wait() // the handoff is under way
 		leave()
-		if err := <-left; err == nil {
-			t.Error("a lock was given to who has left")
-		}
 		between := holdByForce(t, other)
 		pass(time.Millisecond)
 		got := take(t, l, "x")

@@ -84,20 +84,25 @@ func (q *Queue[K, V]) Waiting(key K) int {
 	return len(q.waiting[key])
 }
 
-// Next returns the message of the first waiter of key, when it came, and how many waiters from it on have that message. All
-// are zero if nobody waits.
-func (q *Queue[K, V]) Next(key K) (word string, came time.Time, alike int) {
+// Next returns the message of the first waiter of key, and when it came; both are zero if nobody waits.
+func (q *Queue[K, V]) Next(key K) (word string, came time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if line := q.waiting[key]; len(line) > 0 {
+		return line[0].word, line[0].came
+	}
+	return "", time.Time{}
+}
+
+// Alike returns how many waiters of key, from the first on, have the message of the first.
+func (q *Queue[K, V]) Alike(key K) (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	line := q.waiting[key]
-	if len(line) == 0 {
-		return "", time.Time{}, 0
+	for n < len(line) && line[n].word == line[0].word {
+		n++
 	}
-	first := line[0]
-	for alike < len(line) && line[alike].word == first.word {
-		alike++
-	}
-	return first.word, first.came, alike
+	return n
 }
 
 // Pass leaves the queue of key and hands v to the first waiter, which is then at the head (I2). If nobody waits, it

@@ -15,9 +15,6 @@ type Handoff struct {
 	Since     time.Time // see Held
 	HasWaiter bool      // see Held
 	RetryNow  bool      // the name was not released: the caller that left the queue had a permit, or nothing
-
-	// Late is how much later than the database this process counts the acquisition; see Held.MinHold.
-	Late time.Duration
 	Block
 }
 
@@ -69,14 +66,13 @@ func (h *Held) handOff(ctx context.Context, c *Claim) error {
 // next returns the handoff to the first waiter, by a statement unless the block has a token for it. Its Token is 0 if the
 // name was not held, and after an error.
 func (h *Held) next(ctx context.Context, c *Claim) (next Handoff, err error) {
-	metadata, came, alike := h.Keeper.Queue.Next(h.Name)
+	metadata, came := h.Keeper.Queue.Next(h.Name)
 	next = Handoff{Claim: c, Fence: h.Fence + 1, Since: h.Since, HasWaiter: h.HasWaiter, Block: h.Block}
 	if h.inBlock(metadata, came) {
 		c.verifications = h.verifications
-		next.Late = time.Since(h.Sent)
 		return next, nil
 	}
-	n := h.blockSize(alike)
+	n := h.blockSize()
 	next.Block = Block{Sent: time.Now(), Metadata: metadata, verifications: c.verifications}
 	last, wanted, err := h.holding(c.Lease).handOff(ctx, n, metadata)
 	next.Token, next.HasWaiter = last, wanted || h.HasWaiter
@@ -93,13 +89,13 @@ func (h *Held) inBlock(metadata string, came time.Time) bool {
 	return fits && h.Fence < h.Token && time.Since(h.Sent) < turnTime && !h.touched.Load()
 }
 
-// blockSize returns how many tokens the next block has for waiters that are alike: twice as many as were used of this one,
-// so that few are wasted, and one if locks are long.
-func (h *Held) blockSize(waiters int) int64 {
+// blockSize returns how many tokens the next block has: twice as many as were used of this one, so that few are wasted, but
+// no more than waiters with the same metadata, and one if locks are long.
+func (h *Held) blockSize() int64 {
 	if time.Since(h.Sent) > 2*turnTime {
 		return 1
 	}
-	return max(1, min(int64(waiters), 2*(h.Fence-h.First+1)))
+	return max(1, min(int64(h.Keeper.Queue.Alike(h.Name)), 2*(h.Fence-h.First+1)))
 }
 
 // handOff bumps the token of the name by n and attaches metadata. It returns the new token, or 0 if the name was not held

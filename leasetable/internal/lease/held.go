@@ -40,8 +40,8 @@ type Held struct {
 // NewHeld returns the lock that was granted with token on ls to the attempt that has head.
 func NewHeld(ctx context.Context, ls *Lease, name string, token int64, head *Head) *Held {
 	now := time.Now()
-	h := &Held{Keeper: ls.keeper, at: attachment{Lease: ls}, Name: name, Fence: token}
-	h.Block, h.Since = Block{First: token, Token: token, Sent: now}, now
+	h := &Held{Keeper: ls.keeper, at: attachment{Lease: ls}, Name: name, Fence: token, Since: now}
+	h.Block = Block{First: token, Token: token, Sent: now}
 	h.position.head = head
 	h.Hold = hold.New(ctx, name, h)
 	return h

@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS sqllock_lease (
 -- renewal of a lease row.
 CREATE TABLE IF NOT EXISTS sqllock_lock (
     name        VARBINARY(1024) NOT NULL COMMENT 'the name, byte for byte; CONVERT(name USING utf8mb4) decodes most',
-    token       BIGINT          NOT NULL COMMENT 'fencing token: rises with every acquisition, never falls',
+    token       BIGINT          NOT NULL COMMENT 'the highest fencing token given: never falls',
     lease_id    BINARY(16)      NULL COMMENT 'the lease that holds the name; NULL: none; lease without a row: dead, can be taken over',
     acquired_at DATETIME(6)     NOT NULL COMMENT 'when the name was last acquired, UTC, by the database''s clock',
     released_at DATETIME(6)     NULL COMMENT 'when the name was last released, UTC, by the database''s clock',

@@ -47,7 +47,7 @@ CREATE TABLE IF NOT EXISTS sqllock_lock (
 
 COMMENT ON TABLE sqllock_lock IS 'sqllock: one row per name, with the lease that holds it. Rows stay after release: the token must only rise.';
 COMMENT ON COLUMN sqllock_lock.name IS 'the name, byte for byte; convert_from(name, ''UTF8'') decodes most';
-COMMENT ON COLUMN sqllock_lock.token IS 'fencing token: rises with every acquisition, never falls';
+COMMENT ON COLUMN sqllock_lock.token IS 'the highest fencing token given: never falls';
 COMMENT ON COLUMN sqllock_lock.lease_id IS 'the lease that holds the name; NULL: none; lease without a row: dead, can be taken over';
 COMMENT ON COLUMN sqllock_lock.acquired_at IS 'when the name was last acquired, by the database''s clock';
 COMMENT ON COLUMN sqllock_lock.released_at IS 'when the name was last released, by the database''s clock';

@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS sqllock_lease (
 -- lease whose row is gone means a dead holder.
 CREATE TABLE IF NOT EXISTS sqllock_lock (
     name        BLOB    NOT NULL PRIMARY KEY, -- the name, byte for byte; CAST(name AS TEXT) decodes most
-    token       INTEGER NOT NULL,             -- fencing token: rises with every acquisition, never falls
+    token       INTEGER NOT NULL,             -- the highest fencing token given: never falls
     lease_id    BLOB,                         -- the lease that holds the name; NULL: none; lease without a row: dead, can be taken over
     acquired_at INTEGER NOT NULL,             -- when the name was last acquired
     released_at INTEGER,                      -- when the name was last released

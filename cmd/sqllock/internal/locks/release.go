@@ -152,7 +152,7 @@ func (r *release) lease(cmd *cobra.Command, db *database.Database) (string, json
 	return released(info), result, nil
 }
 
-// nextToken returns the lowest token that who acquires the lease from now on can get. The release itself has bumped it by one.
+// nextToken returns the lowest token of an acquisition that begins after the release, which itself has bumped it by one.
 func nextToken(was leasetable.Info) int64 { return was.Token + 2 }
 
 // released describes a forced release: who held the lease, and what happens to the holders and to their tokens.
