@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	locktest.MostTestsWait(4)
+	locktest.MostTestsWait(6)
 	goleak.VerifyTestMain(m)
 }
 

@@ -239,6 +239,9 @@ func TestALockIsKnownWhileItIsExtended(t *testing.T) {
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		lease, extended, passOn := halfway(t, db, time.Hour)
+		if err := lease.Verify(t.Context()); err != nil {
+			t.Error(err)
+		}
 		endConnections(t, db)
 		renew := func() error { return lease.Renew(t.Context()) }
 		if err := errors.Join(insist(t.Context(), renew), insist(t.Context(), renew)); err != nil { // on new connections

@@ -80,7 +80,8 @@ func WithDurableRelease() Option {
 }
 
 // WithMaxConnections sets how many connections the Locker opens at most. The default is 14, the least 1. One is for
-// renewals, half of them are for waits, at most six for all else, and more than 14 are never opened. With one or two,
+// renewals, half of them are for waits, at most six for all else, and more than 14 are never opened. Beside one whose
+// answer, or whose opening, takes seconds, another one may be opened to replace it. With one or two,
 // everything goes on the connection for renewals, one statement after the other. With fewer than nine, a name whose row
 // somebody keeps locked can delay others by some seconds. Waits for more names than there are connections for waits
 // poll; see [Locker.Acquire].

@@ -102,7 +102,7 @@ func TestANameIsKeptThoughItsReleaseWasNotConfirmed(t *testing.T) {
 func TestANameThatCannotBeFreedIsHeldNoLongerThanItIsToBeKept(t *testing.T) {
 	t.Parallel()
 	db := withTables(t, sqltest.Postgres(t))
-	lock := take(t, newLocker(t, db.DB, leasetable.WithTTL(3*time.Second)), "x", leasetable.WithHoldAtLeast(time.Second))
+	lock := take(t, newLocker(t, db.DB, leasetable.WithTTL(survivingTTL)), "x", leasetable.WithHoldAtLeast(time.Second))
 	run(t, db, "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$")
 	run(t, db, "CREATE TRIGGER no BEFORE UPDATE ON sqllock_lock FOR EACH ROW EXECUTE FUNCTION no()")
 	if err := lock.Release(t.Context()); err == nil {

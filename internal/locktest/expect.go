@@ -193,10 +193,11 @@ func (w waiter) mustGet(t *testing.T) sqllock.Lock {
 	return out.lock
 }
 
-// mustBlock waits until the goroutine is blocked in Acquire.
+// mustBlock waits until the goroutine is blocked in Acquire. It looks seldom: to see the stacks stops all goroutines.
 func (w waiter) mustBlock(t *testing.T) {
 	t.Helper()
 	Eventually(t, "Acquire blocks", func() bool {
+		time.Sleep(20 * time.Millisecond)
 		buf := make([]byte, 1<<20)
 		buf = buf[:runtime.Stack(buf, true)]
 		_, rest, found := bytes.Cut(buf, []byte("goroutine "+w.id+" ["))
