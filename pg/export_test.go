@@ -31,10 +31,20 @@ func WithHeartbeat(d time.Duration) Option {
 // The statements of a wait, and the one that gives back what it took.
 var (
 	WaitBegin = waitBeginSQL
-	Waits     = waits
 	WaitEnd   = waitEndSQL
 	Many      = manySQL
 )
 
 // KindTry is the difference between the kind that takes a key and the one that gives it back.
 const KindTry = kindTry
+
+// Waits has the statements of waits of a session that has no gate, by the kind of the lock.
+func Waits() map[int64]string {
+	all := make(map[int64]string)
+	for k, text := range waits {
+		if !k.gated {
+			all[k.kind] = text
+		}
+	}
+	return all
+}

@@ -25,10 +25,10 @@ func TestAGrantThatComesWithTheTimeoutIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for kind, wait := range pg.Waits {
-		inTry := strings.LastIndex(wait, "  EXCEPTION WHEN lock_not_available") // after the grant of the key
-		late := wait[:inTry] + "    RAISE lock_not_available;\n" + wait[inTry:]
-		mustExec(pg.WaitBegin, "-42", "1000", "false", "")
+	for kind, wait := range pg.Waits() {
+		before, after, _ := strings.Cut(wait, "EXCEPTION WHEN lock_not_available") // after the grant of the key
+		late := before + "RAISE lock_not_available;\nEXCEPTION WHEN lock_not_available" + after
+		mustExec(pg.WaitBegin, "-42", "1000", "")
 		mustExec(late)
 		var taken, gated string
 		if err := conn.QueryRow(t.Context(), pg.WaitEnd).Scan(&taken, &gated); err != nil {

@@ -23,12 +23,11 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited time.Durati
 	var batch pgconn.Batch
 	slice := sliceOf(waited)
 	if deadline, ok := ctx.Deadline(); ok { // of a session with a short TTL
-		slice = max(min(slice, time.Until(deadline)/2), time.Millisecond)
+		slice = max(min(slice, time.Until(deadline)/4), time.Millisecond)
 	}
 	number := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
-	params := [][]byte{number(op.Key.n), number(slice.Milliseconds()), strconv.AppendBool(nil, c.gated), []byte(c.waitIdle)}
-	batch.ExecParams(waitBeginSQL, params, nil, nil, nil)
-	batch.ExecParams(waits[kindOf(op)], nil, nil, nil, nil)
+	batch.ExecParams(waitBeginSQL, [][]byte{number(op.Key.n), number(slice.Milliseconds()), []byte(c.waitIdle)}, nil, nil, nil)
+	batch.ExecParams(waits[waitKind{kindOf(op), c.gated}], nil, nil, nil, nil)
 	batch.ExecParams(waitEndSQL, nil, nil, nil, nil)
 	results, err := c.pc.PgConn().ExecBatch(ctx, &batch).ReadAll()
 	if err != nil {
@@ -42,24 +41,45 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited time.Durati
 	return nil
 }
 
-// waits has the statement of wait.sql for each kind of lock.
-var waits = map[int64]string{
-	kindTry:                         waitSQL,
-	kindTry + kindShared:            toShare.Replace(waitSQL),
-	kindTry + kindPair:              toPair.Replace(waitSQL),
-	kindTry + kindShared + kindPair: toPair.Replace(toShare.Replace(waitSQL)),
+// waitKind is a kind of lock, and whether the session has its gate.
+type waitKind struct {
+	kind  int64
+	gated bool
 }
 
+// waits has the statement of wait.sql for each kind of wait.
+var waits = func() map[waitKind]string {
+	all := make(map[waitKind]string)
+	for _, gated := range []bool{false, true} {
+		text := waitSQL
+		if gated {
+			text = strings.Replace(text, "PERFORM pg_advisory_lock(gate);", "PERFORM 1;", 1)
+		}
+		for kind, replacers := range map[int64][]*strings.Replacer{
+			kindTry: {toSettings}, kindTry + kindShared: {toShare, toSettings},
+			kindTry + kindPair: {toPair, toSettings}, kindTry + kindShared + kindPair: {toShare, toPair, toSettings},
+		} {
+			made := text
+			for _, r := range replacers {
+				made = r.Replace(made)
+			}
+			all[waitKind{kind, gated}] = made
+		}
+	}
+	return all
+}()
+
 var (
-	toShare = strings.NewReplacer("_lock(", "_lock_shared(", "_unlock(", "_unlock_shared(")
-	toPair  = strings.NewReplacer("lock(key)", "lock((key >> 32)::int, (key << 32 >> 32)::int)", "lock(gate)", "lock((gate >> 32)::int, (gate << 32 >> 32)::int)",
-		"shared(key)", "shared((key >> 32)::int, (key << 32 >> 32)::int)", "shared(gate)", "shared((gate >> 32)::int, (gate << 32 >> 32)::int)")
+	toShare    = strings.NewReplacer("_lock(", "_lock_shared(", "_unlock(", "_unlock_shared(")
+	toPair     = strings.NewReplacer("(key)", "((key >> 32)::int, (key << 32 >> 32)::int)", "(gate)", "((gate >> 32)::int, (gate << 32 >> 32)::int)")
+	toSettings = strings.NewReplacer("(key", "(current_setting('sqllock.key')::bigint", "(gate", "(current_setting('sqllock.gate')::bigint")
 )
 
-// sliceOf returns the length of a slice of a wait that has taken so long already: from 150 ms for a new one to 1.2 s
-// after ten seconds, and up to an eighth more or less, so that waits do not fall into step (I47).
+// sliceOf returns the length of a slice of a wait that has taken so long already: from 0.75 s for a new one to 1.1 s
+// after three seconds, and up to an eighth more or less, so that waits do not fall into step (I47). Each of its two waits,
+// for the gate and for the lock, may take so long: 2.5 s at most.
 func sliceOf(waited time.Duration) time.Duration {
-	slice := min(150*time.Millisecond+waited/8, 1200*time.Millisecond)
+	slice := min(750*time.Millisecond+waited/8, 1100*time.Millisecond)
 	return slice*7/8 + rand.N(slice/4) //nolint:gosec // jitter
 }
 

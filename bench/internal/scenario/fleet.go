@@ -46,7 +46,7 @@ func (c contender) warm() string {
 }
 
 func (r *Run) contendOnce(ctx context.Context, c contender, f fleet.Fleet) (v values, err error) {
-	others, err := c.server.Connections()
+	others, err := c.server.OthersConnections()
 	if err != nil {
 		return nil, err
 	}

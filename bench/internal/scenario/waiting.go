@@ -56,7 +56,7 @@ func (r *Run) waitOn(ctx context.Context, s *server.Server, n int) error {
 }
 
 func (r *Run) waitOnce(ctx context.Context, c contender, n int) error {
-	others, err := c.server.Connections()
+	others, err := c.server.OthersConnections()
 	if err != nil {
 		return err
 	}

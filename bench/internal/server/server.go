@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"strconv"
+	"time"
 
 	"github.com/sqllock/sqllock/bench/internal/lock"
 )
@@ -47,6 +48,17 @@ func (s *Server) Connections() (int, error) {
 		return 0, err
 	}
 	return established(n)
+}
+
+// OthersConnections is Connections when those that were closed just now are over.
+func (s *Server) OthersConnections() (n int, err error) {
+	for last := -1; n != last; time.Sleep(200 * time.Millisecond) {
+		last = n
+		if n, err = s.Connections(); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
 }
 
 // Host returns host:port.
