@@ -50,24 +50,28 @@ type waitKind struct {
 // waits has the statement of wait.sql for each kind of wait.
 var waits = func() map[waitKind]string {
 	all := make(map[waitKind]string)
-	for _, gated := range []bool{false, true} {
-		text := waitSQL
-		if gated {
-			text = strings.Replace(text, "PERFORM pg_advisory_lock(gate);", "PERFORM 1;", 1)
-		}
-		for kind, replacers := range map[int64][]*strings.Replacer{
-			kindTry: {toSettings}, kindTry + kindShared: {toShare, toSettings},
-			kindTry + kindPair: {toPair, toSettings}, kindTry + kindShared + kindPair: {toShare, toPair, toSettings},
-		} {
-			made := text
-			for _, r := range replacers {
-				made = r.Replace(made)
-			}
-			all[waitKind{kind, gated}] = made
+	for _, kind := range []int64{0, kindShared, kindPair, kindShared + kindPair} {
+		for _, gated := range []bool{false, true} {
+			k := waitKind{kindTry + kind, gated}
+			all[k] = k.text()
 		}
 	}
 	return all
 }()
+
+func (k waitKind) text() string {
+	text := waitSQL
+	if k.gated {
+		text = strings.Replace(text, "PERFORM pg_advisory_lock(gate);", "PERFORM 1;", 1)
+	}
+	if k.kind&kindShared != 0 {
+		text = toShare.Replace(text)
+	}
+	if k.kind&kindPair != 0 {
+		text = toPair.Replace(text)
+	}
+	return toSettings.Replace(text)
+}
 
 var (
 	toShare    = strings.NewReplacer("_lock(", "_lock_shared(", "_unlock(", "_unlock_shared(")
