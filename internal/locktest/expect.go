@@ -197,7 +197,7 @@ func (w waiter) mustGet(t *testing.T) sqllock.Lock {
 func (w waiter) mustBlock(t *testing.T) {
 	t.Helper()
 	Eventually(t, "Acquire blocks", func() bool {
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) //nolint:forbidigo // between two looks
 		buf := make([]byte, 1<<20)
 		buf = buf[:runtime.Stack(buf, true)]
 		_, rest, found := bytes.Cut(buf, []byte("goroutine "+w.id+" ["))
