@@ -73,9 +73,9 @@ func (s *scripted) Takeover(ctx context.Context, req *store.Request, from []byte
 }
 
 // keep opens a Locker in memory.
-func keep(t *testing.T, s store.Store) *leasetable.Locker {
+func keep(t *testing.T, s store.Store, opts ...leasetable.Option) *leasetable.Locker {
 	t.Helper()
-	l, err := leasetable.Keep(s, leasetable.WithTTL(time.Second))
+	l, err := leasetable.Keep(s, append([]leasetable.Option{leasetable.WithTTL(time.Second)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
