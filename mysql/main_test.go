@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childDSN) != "" {
 		os.Exit(child())
 	}
-	locktest.MostTestsWait(3)
+	locktest.MostTestsWait(4)
 	goleak.VerifyTestMain(m)
 }
 

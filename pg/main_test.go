@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childDSN) != "" {
 		os.Exit(child())
 	}
-	locktest.MostTestsWait(2)
+	locktest.MostTestsWait(3)
 	goleak.VerifyTestMain(m)
 }
 
