@@ -120,7 +120,7 @@ const longWait = 2 * time.Second
 // Wait implements session.Conn. MySQL waits for whole seconds only. After one or two of them the place in the queue is
 // lost (I47). The longer a waiter has waited, the likelier its slice takes two seconds, and the random choice keeps
 // waiters from falling into step with the holders.
-func (c *conn) Wait(ctx context.Context, op *session.Op[string], waited time.Duration) (err error) {
+func (c *conn) Wait(ctx context.Context, op *session.Op[string], waited, _ time.Duration) (err error) {
 	seconds := int64(1)
 	if c.ttl > 3*longWait && rand.N(waited+time.Second) > time.Second/2 { //nolint:gosec // jitter
 		seconds = 2

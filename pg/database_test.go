@@ -20,7 +20,7 @@ func TestSessionLocksAreAsOnEveryServer(t *testing.T) {
 		Open:               newDatabase,
 		Driver:             "pgx",
 		LocksPerConnection: 600,
-		Slice:              390 * time.Millisecond,
+		Slice:              700 * time.Millisecond,
 		Malformed: []string{
 			"postgres://user:" + locktest.Secret + "@host:port/db", "postgres://user:" + locktest.Secret + "@[host/db",
 			"password=" + locktest.Secret + " port=x", "postgres://user:" + locktest.Secret + "%zz@host/db",

@@ -107,7 +107,7 @@
 // if one waits. A handoff relies on what is known about the connection: if the server ended it milliseconds ago,
 // Release still returns nil, and the next holder learns of the loss.
 //
-// A wait blocks in the server's own queue, in slices of at most 2.5 s. So the holder can run CREATE INDEX
+// A wait blocks in the server's own queue, in slices of at most 1.4 s. So the holder can run CREATE INDEX
 // CONCURRENTLY, which waits for every transaction older than itself. Meanwhile a waiter holds a second key, the gate,
 // or waits for it. So the next holder is decided, and the chances of the other waiters rise with the time that they
 // wait. A waiter that is cut off is out of the way after some two seconds.

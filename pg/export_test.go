@@ -35,16 +35,13 @@ var (
 	Many      = manySQL
 )
 
-// KindTry is the difference between the kind that takes a key and the one that gives it back.
-const KindTry = kindTry
+// KindTry is the difference between the kind that takes a key and the one that gives it back. The others are added for a
+// share and for a pair.
+const (
+	KindTry    = kindTry
+	KindShared = kindShared
+	KindPair   = kindPair
+)
 
-// Waits has the statements of waits of a session that has no gate, by the kind of the lock.
-func Waits() map[int64]string {
-	all := make(map[int64]string)
-	for k, text := range waits {
-		if !k.gated {
-			all[k.kind] = text
-		}
-	}
-	return all
-}
+// WaitText returns the statement of a wait for a lock of a kind, on a session that has its gate or not.
+func WaitText(kind int64, gated bool) string { return waits[waitKind{kind, gated}] }

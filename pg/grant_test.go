@@ -1,6 +1,7 @@
 package pg_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,8 +11,9 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// A timeout that comes just after the grant does not take the lock away again: the statement says that it has the key,
-// and the session holds the key once, and no gate. I47.
+// A timeout that comes just after the grant of the key does not take the lock away again: the statement says that it has
+// the key, and the session holds the key once, and no gate. After one that comes just after the grant of the gate it
+// holds nothing. I47.
 func TestAGrantThatComesWithTheTimeoutIsKept(t *testing.T) {
 	t.Parallel()
 	conn, err := pgx.Connect(t.Context(), sqltest.Postgres(t).DSN)
@@ -25,32 +27,60 @@ func TestAGrantThatComesWithTheTimeoutIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for kind, wait := range pg.Waits() {
-		before, after, _ := strings.Cut(wait, "EXCEPTION WHEN lock_not_available") // after the grant of the key
-		late := before + "RAISE lock_not_available;\nEXCEPTION WHEN lock_not_available" + after
+	held := func() (n int) {
+		t.Helper()
+		err := conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()").Scan(&n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	wait := func(text, wantTaken string) {
+		t.Helper()
 		mustExec(pg.WaitBegin, "-42", "1000", "")
-		mustExec(late)
+		mustExec(text)
 		var taken, gated string
 		if err := conn.QueryRow(t.Context(), pg.WaitEnd).Scan(&taken, &gated); err != nil {
 			t.Fatal(err)
 		}
-		if taken != "yes" || gated != "false" {
-			t.Errorf("kind %d: taken: %s, at the gate: %s", kind, taken, gated)
-		}
-		held := func() (n int) {
-			t.Helper()
-			err := conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()").Scan(&n)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
-		}
-		if n := held(); n != 1 {
-			t.Errorf("kind %d: the session holds %d keys", kind, n)
-		}
-		mustExec(pg.Many, []int64{kind - pg.KindTry}, []int64{-42})
-		if n := held(); n != 0 {
-			t.Errorf("kind %d: after one release it holds %d keys", kind, n)
+		if taken != wantTaken || gated != "false" {
+			t.Errorf("taken: %s, at the gate: %s", taken, gated)
 		}
 	}
+	mustExec("CREATE FUNCTION pg_temp.late() RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE lock_not_available; END $$")
+	for _, kind := range []int64{0, pg.KindShared, pg.KindPair, pg.KindShared + pg.KindPair} {
+		for _, gated := range []bool{false, true} {
+			before, handler, _ := strings.Cut(pg.WaitText(pg.KindTry+kind, gated), "EXCEPTION")
+			for _, late := range []string{"lock_not_available", "deadlock_detected"} {
+				if gated {
+					mustExec(takeGate(kind))
+				}
+				wait(before+"RAISE "+late+"; EXCEPTION"+handler, "yes")
+				if n := held(); n != 1 {
+					t.Errorf("kind %d: the session holds %d keys", kind, n)
+				}
+				mustExec(pg.Many, []int64{kind}, []int64{-42})
+				if n := held(); n != 0 {
+					t.Errorf("kind %d: after one release it holds %d keys", kind, n)
+				}
+			}
+		}
+		first, rest, _ := strings.Cut(pg.WaitText(pg.KindTry+kind, false), ";")
+		wait(first+", pg_temp.late();"+rest, "no")
+		if n := held(); n != 0 {
+			t.Errorf("kind %d: a session without the gate holds %d keys", kind, n)
+		}
+	}
+}
+
+// takeGate returns the statement that takes the gate of the key -42.
+func takeGate(kind int64) string {
+	shared, args := "", "gate"
+	if kind&pg.KindShared != 0 {
+		shared = "_shared"
+	}
+	if kind&pg.KindPair != 0 {
+		args = "(gate >> 32)::int, (gate << 32 >> 32)::int"
+	}
+	return fmt.Sprintf("SELECT pg_advisory_lock%s(%s) FROM hashint8extended(-42, 1) gate", shared, args)
 }

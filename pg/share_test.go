@@ -254,7 +254,7 @@ func TestAShareMayBeJoinedAgainWhenTheWriterHasGivenUp(t *testing.T) {
 }
 
 // longHold is longer than a waiter stays in the server's queue at a time.
-const longHold = 600 * time.Millisecond
+const longHold = 1500 * time.Millisecond
 
 // I47.
 func TestReadersWhoHoldForLongDoNotStarveAWriter(t *testing.T) {

@@ -19,12 +19,13 @@ import (
 // A waiter first waits for the gate, which is another key, and keeps the gate between slices until it has the lock. So
 // the holder of the gate is the next to get the lock, and a share cannot pass a waiter for the exclusive lock. A waiter
 // at the gate loses its place in the queue with each slice, so longer slices have better chances.
-func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited time.Duration) error {
+func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited, left time.Duration) error {
 	var batch pgconn.Batch
-	slice := sliceOf(waited)
+	slice := min(sliceOf(waited), left)
 	if deadline, ok := ctx.Deadline(); ok { // of a session with a short TTL
-		slice = max(min(slice, time.Until(deadline)/4), time.Millisecond)
+		slice = min(slice, time.Until(deadline)/2)
 	}
+	slice = max(slice, time.Millisecond)
 	number := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 	batch.ExecParams(waitBeginSQL, [][]byte{number(op.Key.n), number(slice.Milliseconds()), []byte(c.waitIdle)}, nil, nil, nil)
 	batch.ExecParams(waits[waitKind{kindOf(op), c.gated}], nil, nil, nil, nil)
@@ -79,11 +80,12 @@ var (
 	toSettings = strings.NewReplacer("(key", "(current_setting('sqllock.key')::bigint", "(gate", "(current_setting('sqllock.gate')::bigint")
 )
 
-// sliceOf returns the length of a slice of a wait that has taken so long already: from 0.75 s for a new one to 1.1 s
-// after three seconds, and up to an eighth more or less, so that waits do not fall into step (I47). Each of its two waits,
-// for the gate and for the lock, may take so long: 2.5 s at most.
+// sliceOf returns the length of a slice of a wait that has taken so long already: from 0.6 s for a new one to 1.2 s after
+// ten seconds, and up to an eighth more or less, so that waits do not fall into step (I47). New ones are under a second:
+// after that the server looks for a deadlock, as it would find with a program that holds the key by hand and runs CREATE
+// INDEX CONCURRENTLY.
 func sliceOf(waited time.Duration) time.Duration {
-	slice := min(750*time.Millisecond+waited/8, 1100*time.Millisecond)
+	slice := min(600*time.Millisecond+waited/16, 1200*time.Millisecond)
 	return slice*7/8 + rand.N(slice/4) //nolint:gosec // jitter
 }
 

@@ -281,7 +281,7 @@ func keysOf(ops []*session.Op[string]) (keys []string) {
 }
 
 // Wait implements session.Conn by polling.
-func (c *conn) Wait(ctx context.Context, op *session.Op[string], _ time.Duration) error {
+func (c *conn) Wait(ctx context.Context, op *session.Op[string], _, _ time.Duration) error {
 	until, _ := ctx.Deadline()
 	c.mu.Lock()
 	silent := c.ignored > 0
@@ -352,9 +352,9 @@ func (c *conn) Close() {
 type keeping struct{ *conn }
 
 // Wait implements session.Conn.
-func (c keeping) Wait(ctx context.Context, op *session.Op[string], waited time.Duration) error {
+func (c keeping) Wait(ctx context.Context, op *session.Op[string], waited, left time.Duration) error {
 	c.keep(c.waitTTL)
-	return c.conn.Wait(ctx, op, waited)
+	return c.conn.Wait(ctx, op, waited, left)
 }
 
 // Keeps says that Wait begins something that Keep ends.

@@ -5,6 +5,7 @@ package session_test
 import (
 	"testing"
 
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/internal/seeds"
 	"github.com/sqllock/sqllock/internal/session/internal/simulation"
 )
@@ -13,5 +14,6 @@ const repeatedSeeds = 100
 
 // The race detector shuffles goroutines.
 func TestASeedRunsTheSameAgain(t *testing.T) { //nolint:paralleltest // one goroutine at a time
+	locktest.OncePerEngine(t)
 	seeds.TestRepeats(t, simulation.New(t), repeatedSeeds)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/internal/seeds"
 	"github.com/sqllock/sqllock/internal/session/internal/simulation"
 )
@@ -16,5 +17,6 @@ const (
 // See docs/simulation.md.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	seeds.Test(t, simulation.New(t), simulatedSeeds, simulatedTime)
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -115,13 +116,16 @@ func (w *waiter[K]) wait(ctx context.Context) (got *lock[K], err error) {
 // slice waits for the key on a dedicated session, for the length of one statement (I40). When ctx ends, the session
 // gives back what it may still be granted before anybody uses it again.
 func (w *waiter[K]) slice(ctx context.Context, s *session[K]) (*lock[K], error) {
-	waited := time.Since(w.began)
+	waited, left := time.Since(w.began), time.Duration(math.MaxInt64)
+	if deadline, ok := ctx.Deadline(); ok {
+		left = time.Until(deadline)
+	}
 	c := &call[K]{op: w.want.take(), free: true, idle: func() { w.l.park(s) }}
 	c.undo = s.conn.Forget
 	c.lock = w.l.newLock(ctx, w.want, s, time.Now())
 	c.work = func(ctx context.Context) (err error) {
 		sent := clock.Now()
-		c.refused = s.conn.Wait(ctx, &c.op, waited)
+		c.refused = s.conn.Wait(ctx, &c.op, waited, left)
 		if c.refused == nil && c.op.Done && s.keeper != nil {
 			c.refused = heartbeat[K]{s}.keepSoon(ctx, sent)
 		}

@@ -1,8 +1,9 @@
 -- Runs one slice of a wait in the server's queue: for the gate of the lock, and then for the lock. Go puts the settings in
 -- the place of key and gate, and makes statements for shares, for pairs, and for a session that has the gate already. The
 -- block catches the timeout, so that the server logs no error. The timeout bounds how long a virtual transaction is held:
--- the holder's CREATE INDEX CONCURRENTLY waits for every one that is older than itself. Every expression is planned anew
--- each time, so there are two, and no variables: FOUND says that the first one has come to its end.
+-- the holder's CREATE INDEX CONCURRENTLY waits for every one that is older than itself. If the server finds that deadlock
+-- before, the slice is over. Every expression is planned anew each time, so there are two, which are evaluated from left
+-- to right, and no variables: FOUND says that the first one has come to its end.
 --
 -- The timeout can come just after the grant, and a session lock survives the error. So the session then tries for the key
 -- once more, which fails unless that happened, or the key is free now. It may hold the key twice then, so it gives all back
@@ -12,8 +13,10 @@
 DO $$
 BEGIN
   PERFORM pg_advisory_lock(gate);
-  PERFORM pg_advisory_lock(key), set_config('sqllock.taken', 'yes', false), pg_advisory_unlock(gate);
-EXCEPTION WHEN lock_not_available THEN
+  PERFORM set_config('lock_timeout', greatest(1, current_setting('sqllock.slice')::int
+            - (extract(epoch FROM clock_timestamp() - statement_timestamp()) * 1000)::int)::text, true),
+          pg_advisory_lock(key), set_config('sqllock.taken', 'yes', false), pg_advisory_unlock(gate);
+EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
   IF FOUND THEN
     IF NOT pg_try_advisory_lock(key) THEN
       PERFORM set_config('sqllock.gated', 'true', false);

@@ -124,7 +124,7 @@ func (c plainConn) Run(until, _ time.Time, ops []*session.Op[string]) error {
 }
 
 // Wait implements session.Conn.
-func (c plainConn) Wait(ctx context.Context, op *session.Op[string], waited time.Duration) error {
+func (c plainConn) Wait(ctx context.Context, op *session.Op[string], waited, _ time.Duration) error {
 	c.enter("Wait")
 	defer c.leave()
 	key := op.Key

@@ -36,14 +36,14 @@ func (c *gatedConn) Resume(until time.Time, ops []*session.Op[string]) error {
 const waitTTL = 3 * time.Second
 
 // Wait implements session.Conn.
-func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited time.Duration) error {
+func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited, left time.Duration) error {
 	c.enter("Wait")
 	defer c.leave()
 	key, shared, gated := op.Key, op.Shared, c.gated
 	x := c.send("wait", key, func(s *memory.Session, t turn) answer {
 		s.SetTTL(min(waitTTL, c.p.plan.TTL))
-		slice := min(150*time.Millisecond+waited/8, 1200*time.Millisecond)
-		slice = slice*7/8 + t.dice.Time(0, slice/4)
+		slice := min(600*time.Millisecond+waited/16, 1200*time.Millisecond)
+		slice = max(min(slice*7/8+t.dice.Time(0, slice/4), left), time.Millisecond)
 		began := time.Now()
 		if !gated {
 			if !s.Wait(gate(key), shared, slice) {
