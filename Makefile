@@ -46,7 +46,7 @@ test-pass:
 test-adapters: ## the tests of the other modules (adapters, otellock), on the first servers that there are
 	./scripts/with-servers --first env CGO_ENABLED=0 go test -C adapter -count=1 -timeout 25m $(ARGS) $(ADAPTERS)
 
-# A history leaves garbage and keeps nothing: to collect it seldom makes a third more of them a minute.
+# A history keeps nothing: to collect garbage seldom makes more of them a minute.
 FEW_COLLECTIONS = GOGC=off GOMEMLIMIT=4GiB
 
 .PHONY: test-simulations
