@@ -178,6 +178,7 @@ func (g *gone) left(t *testing.T) *leasetable.Lease {
 
 func (g *gone) asTheHead(t *testing.T) *leasetable.Lease {
 	held, next := g.lead(t)
+	g.look(t)
 	g.fail()
 	release(t, held)
 	return mustGet(t, next)
@@ -201,9 +202,17 @@ func (g *gone) noted(t *testing.T) *leasetable.Lease {
 	held := take(t, g.near, "x")
 	g.start(t)
 	eventually(t, func() bool { return wanted(t, g.db) })
+	g.look(t)
 	g.fail()
 	release(t, held)
 	return take(t, g.near, "x")
+}
+
+// look holds back from the waiter that the name is held, so that none of its claims is under way.
+func (g *gone) look(t *testing.T) {
+	t.Helper()
+	g.answer = g.network.HoldAnswer("remaining_us")
+	receive(t, g.answer.Answered())
 }
 
 // lead makes the waiter the head, and another one stand behind it.
