@@ -13,7 +13,7 @@ help: ## this list
 
 # The race detector leaves out SQLite, which is C as Go: it took half of the time. Tests have memory, so garbage is collected
 # less often (GOGC).
-GO_TEST = env CGO_ENABLED=1 GOGC=400 go test -race -gcflags=modernc.org/...=-race=false -count=1 -timeout 25m
+GO_TEST = env CGO_ENABLED=1 GOGC=400 GORACE=atexit_sleep_ms=0 go test -race -gcflags=modernc.org/...=-race=false -count=1 -timeout 25m
 CONFORMANCE = ^(TestConformance|TestSessionLocks|TestCounter)
 
 # Modules of their own, in the workspace adapter/go.work. Their tests go without the race detector: to build goose, migrate
