@@ -217,7 +217,7 @@ func TestASnapshotFromBeforeAMoveIsNotALostLock(t *testing.T) {
 func TestALockGuardsWhileItIsNotKnownWhetherItWasMoved(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		lease, extended, passOn := halfway(t, db, time.Hour)
+		lease, extended, passOn := halfway(t, db)
 		tx, err := db.BeginTxx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)

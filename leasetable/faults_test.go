@@ -218,7 +218,7 @@ func serverHangs(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
 
 func serverRestarts(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
 	t.Helper()
-	l := newLocker(t, db.DB, leasetable.WithTTL(time.Minute), leasetable.WithOwner("survivor"))
+	l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour), leasetable.WithOwner("survivor"))
 	lease := take(t, l, "x")
 	server.Kill()
 	server.Start()

@@ -210,10 +210,14 @@ func TestANameIsNotPassedOnForEver(t *testing.T) {
 				}
 			})
 		}
+		since := func() int { return count(t, db, "SELECT coalesce(max(waiter_since), 0) FROM sqllock_lock") }
 		for range 3 {
 			eventually(t, func() bool { return leasetable.Waiting(l, "x") == 7 })
+			was := since()
+			lock := acquiring(other, "x")
+			eventually(t, func() bool { return since() > was || len(lock) > 0 })
 			before := holds.Load()
-			lease := take(t, other, "x")
+			lease := mustGet(t, lock)
 			if n := holds.Load() - before; n > 3000 {
 				t.Errorf("it was held %d times before another process had it", n)
 			}

@@ -25,9 +25,17 @@ func TestAPauseCostsNoRoundTrip(t *testing.T) {
 		for range 3 { // then all statements are prepared
 			use()
 		}
+		afterAPause := func(f func() int) int {
+			for {
+				began := time.Now()
+				beIdle()
+				if n := f(); time.Since(began) < 4*time.Second { // after five, what is idle is closed
+					return n
+				}
+			}
+		}
 		at := use()
-		beIdle()
-		if after := use(); at != 2 || after != at {
+		if after := afterAPause(use); at != 2 || after != at {
 			t.Errorf("to take and free a name takes %d round trips, and %d after a pause", at, after)
 		}
 		lease := take(t, l, "y")
@@ -39,8 +47,7 @@ func TestAPauseCostsNoRoundTrip(t *testing.T) {
 			return p.Requests() - before
 		}
 		renew()
-		beIdle()
-		if n := renew(); n != 1 {
+		if n := afterAPause(renew); n != 1 {
 			t.Errorf("a renewal after a pause takes %d round trips", n)
 		}
 	})

@@ -15,7 +15,7 @@ import (
 
 func mustBeHeld(t *testing.T, l *leasetable.Locker, name string) sqllock.Holder {
 	t.Helper()
-	_, err := l.TryAcquire(t.Context(), name)
+	_, err := locktest.TryAnswered(t.Context(), l, name)
 	var held *sqllock.HeldError
 	if !errors.As(err, &held) {
 		t.Fatalf("TryAcquire(%q): %v; want a *HeldError", name, err)

@@ -263,25 +263,28 @@ func (s surroundings) guard(t *testing.T) {
 	for _, opts := range [][]sqllock.Option{nil, {leasetable.WithShared()}} {
 		name := fmt.Sprint(s.name, opts != nil)
 		lease := take(t, s.odd, name, opts...)
-		tx, err := s.pool.BeginTxx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
+		guarded := func() (err error) {
+			eventually(t, func() bool { // a time limit in the DSN can hit a statement, or the transaction
+				var tx *sqlx.Tx
+				if tx, err = s.pool.BeginTxx(t.Context(), nil); err != nil {
+					return false
+				}
+				if err = lease.Guard(t.Context(), leasetable.SQLTx(tx)); err == nil {
+					err = tx.Commit()
+				}
+				_ = tx.Rollback() // after the commit it does nothing
+				return err == nil || errors.Is(err, sqllock.ErrLost)
+			})
+			return err
 		}
-		if err := errors.Join(lease.Guard(t.Context(), leasetable.SQLTx(tx)), tx.Commit()); err != nil {
+		if err := guarded(); err != nil {
 			t.Errorf("Guard: %v", err)
 		}
 		if _, err := s.plain.ForceRelease(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
-		tx, err = s.pool.BeginTxx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := lease.Guard(t.Context(), leasetable.SQLTx(tx)); !errors.Is(err, sqllock.ErrLost) {
+		if err := guarded(); !errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("Guard of a name that was taken away: %v", err)
-		}
-		if err := tx.Rollback(); err != nil {
-			t.Error(err)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func TestAStallBetweenGrantAndAnswerLetsOneIn(t *testing.T) {
 	db := sqltest.Postgres(t)
 	network := db.Network(t)
 	held := network.HoldAnswer("\x00sqllock_try\x00") // as in a Bind message, not as in the Parse message of the setup
-	child := startProcess(t, network.DSN, 1500*time.Millisecond, "race")
+	child := startProcess(t, network.DSN, 6*time.Second, "race")
 	select {
 	case <-held.Asked():
 	case <-time.After(soon):

@@ -72,7 +72,7 @@ func TestWaitingInVainIsGivenUpEarly(t *testing.T) {
 		call(t, e, 75, says, "run", "--wait", "80s", "--give-up-early", "busy", "--", "true")
 		holder.letGo()
 
-		dead := held(t, e, "--ttl", "3s", "busy")
+		dead := held(t, e, "--ttl", "6s", "busy")
 		must(t, dead.cmd.Process.Kill())
 		dead.exit()
 		call(t, e, 0, nil, "run", "--wait", "80s", "--give-up-early", "busy", "--", "true")

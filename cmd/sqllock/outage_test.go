@@ -70,7 +70,7 @@ func TestADatabaseThatGoesAway(t *testing.T) {
 	onServers(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
 		call(t, e, 0, nil, "schema", "apply")
-		for _, flags := range [][]string{{"--ttl", "4s"}, {"--kind", "session", "--ttl", "5s"}} {
+		for _, flags := range [][]string{{"--ttl", "6s"}, {"--kind", "session", "--ttl", "7s"}} {
 			run := func(more ...string) []string { return append(append([]string{"run"}, flags...), more...) }
 			t.Run(flags[1], func(t *testing.T) {
 				t.Parallel()

@@ -159,7 +159,7 @@ func (e *events) last(kind event.Kind) (last sqllock.Event) {
 	return last
 }
 
-// mustBe waits for the events since its last call, except those of heartbeats. Each is "kind name", followed by a colon
+// mustBe waits for the events since its last call, except those of heartbeats and of late answers. Each is "kind name", followed by a colon
 // and the beginning of its error if there is one. There may be no others.
 func (e *events) mustBe(t *testing.T, want ...string) {
 	t.Helper()
@@ -169,7 +169,8 @@ func (e *events) mustBe(t *testing.T, want ...string) {
 		defer e.mu.Unlock()
 		got = nil
 		for _, told := range e.all {
-			if told.Kind == event.Renewed || told.Kind == event.RenewalFailed {
+			switch told.Kind {
+			case event.Renewed, event.RenewalFailed, event.Expiring, event.Retrying:
 				continue
 			}
 			line := string(told.Kind) + " " + told.Name

@@ -31,5 +31,5 @@ func Heartbeat(t *testing.T, db Database, dsn string, refuse, relent func(t *tes
 	refuse(t)
 	MustBeLost(t, lock)
 	relent(t)
-	MustRelease(t, MustAcquire(t, l, "it"))
+	MustRelease(t, MustAcquire(t, open(t, db, Settings{DSN: dsn, TTL: endless}), "it"))
 }

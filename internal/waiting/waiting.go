@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/bound"
 )
 
 // Check returns an error if wait is negative; nil means no bound.
@@ -34,9 +35,15 @@ func AtMost[L any](ctx context.Context, wait *time.Duration, try, acquire func(c
 	ctx, cancel := context.WithTimeoutCause(ctx, left, fmt.Errorf("the wait of %v is over", *wait))
 	defer cancel()
 	lock, last := acquire(ctx)
-	held := (*sqllock.HeldError)(nil)
-	if last != nil && last == context.Cause(ctx) && errors.As(err, &held) { //nolint:errorlint // acquire had no answer of its own
-		last = fmt.Errorf("%w: %w", held, last)
+	if last == nil || ctx.Err() == nil {
+		return lock, last
 	}
-	return lock, last
+	over := context.Cause(ctx)
+	if bound.WithCause(over, last) != over { //nolint:errorlint // acquire had an answer of its own
+		return lock, last
+	}
+	if held := (*sqllock.HeldError)(nil); errors.As(err, &held) {
+		over = fmt.Errorf("%w: %w", held, over)
+	}
+	return lock, over
 }

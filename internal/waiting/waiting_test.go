@@ -15,18 +15,20 @@ import (
 // On a slow machine a short wait may be over before the second attempt has an answer.
 func TestAWaitThatEndsWithoutAnAnswerSaysThatTheLockIsHeld(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		wait := time.Second
-		_, err := waiting.AtMost(t.Context(), &wait,
-			func(context.Context) (int, error) { return 0, &sqllock.HeldError{Name: "x"} },
-			func(ctx context.Context) (int, error) {
-				<-ctx.Done()
-				return 0, context.Cause(ctx)
-			})
-		if !errors.Is(err, sqllock.ErrHeld) || errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
-		}
-	})
+	for _, ended := range []func(context.Context) error{context.Cause, func(context.Context) error { return context.Canceled }} {
+		synctest.Test(t, func(t *testing.T) {
+			wait := time.Second
+			_, err := waiting.AtMost(t.Context(), &wait,
+				func(context.Context) (int, error) { return 0, &sqllock.HeldError{Name: "x"} },
+				func(ctx context.Context) (int, error) {
+					<-ctx.Done()
+					return 0, ended(ctx)
+				})
+			if !errors.Is(err, sqllock.ErrHeld) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // The database went away meanwhile: whether the lock is held now is unknown.

@@ -124,7 +124,7 @@ func fleets(r *result.Result) string {
 		if n < 8 {
 			continue
 		}
-		t := newTable(fmt.Sprintf("%d processes", n), "handoffs/s", "p50, ms", "p99, ms", "served least–most", "never served",
+		t := newTable(fmt.Sprintf("%d processes", n), "handoffs/s", "× bare", "p50, ms", "p99, ms", "served least–most", "never served",
 			"itself again, %", "statements a handoff", "connections", "server CPU, %")
 		each(r, "fleet", func(k lock.Kind) {
 			of := func(metric string) string { return median(r.Of("fleet", k.ID(), n, metric)) }
@@ -133,12 +133,32 @@ func fleets(r *result.Result) string {
 				s.Median /= 1e3
 				return median(s, ok)
 			}
-			t.row(label(k), of("handoffs_s"), ms("gap_p50_us"), ms("gap_p99_us"), of("served_min")+"–"+of("served_max"), of("unserved"),
+			t.row(label(k), of("handoffs_s"), ofBare(r, k, n), ms("gap_p50_us"), ms("gap_p99_us"), of("served_min")+"–"+of("served_max"), of("unserved"),
 				of("again"), of("statements_handoff"), of("connections"), of("cpu_percent"))
 		})
 		text += t.String() + "\n"
 	}
 	return strings.TrimSuffix(text, "\n")
+}
+
+// ofBare compares the handoffs of a fleet with those of the bare lock or, where that cannot wait, with one handoff in the
+// time of a hold, a bare acquire and a bare release.
+func ofBare(r *result.Result, k lock.Kind, n int) string {
+	b, found := bareOf(k)
+	got, ok := r.Of("fleet", k.ID(), n, "handoffs_s")
+	if !found || !ok {
+		return absent
+	}
+	most, ok := r.Of("fleet", b.ID(), n, "handoffs_s")
+	if !b.Waits {
+		hold, measured := r.Of("fleet", k.ID(), n, "hold_us")
+		pair, known := r.Of("latency", b.ID(), 0, "pair_us")
+		most.Median, ok = 1e6/(hold.Median+pair.Median), measured && known
+	}
+	if !ok || most.Median == 0 {
+		return absent
+	}
+	return fmt.Sprintf("%.2f", got.Median/most.Median)
 }
 
 func waiting(r *result.Result) string {

@@ -16,7 +16,7 @@ func TestSpansAreAccountedFor(t *testing.T) {
 		{},
 	}, time.Unix(0, ms(5)), time.Unix(0, ms(1005)))
 	want := values{
-		"handoffs_s": 3, "overlaps": 1, "unserved": 1, "served_min": 0, "served_max": 2, "again": 50, "gap_p50_us": 0,
+		"handoffs_s": 3, "overlaps": 1, "unserved": 1, "served_min": 0, "served_max": 2, "again": 50, "gap_p50_us": 0, "hold_us": 2000,
 	}
 	for metric, want := range want {
 		if got[metric] != want {

@@ -105,11 +105,13 @@ type owned struct {
 func account(spans [][]fleet.Span, from, to time.Time) values {
 	served := make([]float64, len(spans))
 	var all []owned
+	var holds []float64
 	for client, own := range spans {
 		for _, s := range own {
 			if s.From >= from.UnixNano() && s.From < to.UnixNano() {
 				served[client]++
 				all = append(all, owned{s, client})
+				holds = append(holds, float64(s.To-s.From)/1e3)
 			}
 		}
 	}
@@ -127,6 +129,7 @@ func account(spans [][]fleet.Span, from, to time.Time) values {
 		gaps = append(gaps, gap)
 	}
 	slices.Sort(gaps)
+	slices.Sort(holds)
 	slices.Sort(served)
 	unserved := 0
 	for _, n := range served {
@@ -136,6 +139,7 @@ func account(spans [][]fleet.Span, from, to time.Time) values {
 	}
 	return values{
 		"handoffs_s": float64(len(all)) / to.Sub(from).Seconds(),
+		"hold_us":    result.Percentile(holds, 50),
 		"gap_p50_us": result.Percentile(gaps, 50),
 		"gap_p99_us": result.Percentile(gaps, 99),
 		"served_min": served[0],

@@ -40,7 +40,7 @@ const (
 
 	firstName = "first" // the lock that shows whether locks work on this database
 
-	beatingTTL = 3 * time.Second // sessions then send one heartbeat per second
+	beatingTTL = 6 * time.Second // sessions then send one heartbeat in two seconds
 )
 
 func (b *bench) parts(l database.Locker) []part {
