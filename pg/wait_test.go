@@ -50,7 +50,7 @@ func TestCancelsThatMeetAnAttemptLeaveNothingHeld(t *testing.T) {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		for ctx.Err() == nil { // a statement that were ended here would go on for a while
+		for ctx.Err() == nil { // the server goes on with a statement whose context ends
 			_, _ = db.ExecContext(t.Context(), `SELECT pg_cancel_backend(pid), pg_sleep(0.0005)
 				FROM pg_stat_activity CROSS JOIN generate_series(1, 50)
 				WHERE datname = current_database() AND application_name LIKE 'sqllock/%'`)

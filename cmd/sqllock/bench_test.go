@@ -77,7 +77,7 @@ func TestASignalEndsBenchAndLeavesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, db testPlace) {
 		for sig, test := range map[syscall.Signal]struct{ duration, when string }{
 			syscall.SIGINT:  {"1h", "COUNT(*) = 1"}, // during the first measurement
-			syscall.SIGTERM: {"5s", "COUNT(*) > 1"}, // while several Lockers hand over a lock, or one holds many
+			syscall.SIGTERM: {"1s", "COUNT(*) > 1"}, // while several Lockers hand over a lock, or one holds many
 		} {
 			p := start(t, on(t, db.url), "bench", "--duration", test.duration)
 			db.until(t, "SELECT CASE WHEN "+test.when+" THEN 1 ELSE 0 END FROM sqllock_lease")

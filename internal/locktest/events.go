@@ -159,8 +159,8 @@ func (e *events) last(kind event.Kind) (last sqllock.Event) {
 	return last
 }
 
-// mustBe waits for the events since its last call, except those of heartbeats and of late answers. Each is "kind name", followed by a colon
-// and the beginning of its error if there is one. There may be no others.
+// mustBe waits for the events since its last call, except those of heartbeats and of late answers. Each is "kind name",
+// followed by a colon and the beginning of its error if there is one. There may be no others.
 func (e *events) mustBe(t *testing.T, want ...string) {
 	t.Helper()
 	var got []string
