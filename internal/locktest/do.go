@@ -174,5 +174,5 @@ func (s doTests) boundedWait(t *testing.T) {
 	if err == nil || errors.Is(err, sqllock.ErrHeld) {
 		t.Errorf("with a negative wait: %v", err)
 	}
-	MustRelease(t, MustTry(t, a, t.Name()))
+	mustBecomeFree(t, a, t.Name()) // the server may still grant the lock to the wait that has ended
 }
