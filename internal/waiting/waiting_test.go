@@ -31,6 +31,28 @@ func TestAWaitThatEndsWithoutAnAnswerSaysThatTheLockIsHeld(t *testing.T) {
 	}
 }
 
+// severalErrors cannot be compared, as errors of validators often cannot.
+type severalErrors []error
+
+func (severalErrors) Error() string { return "several" }
+
+func TestACallerMayEndItsWaitWithAnyError(t *testing.T) {
+	t.Parallel()
+	for _, ended := range []error{context.Canceled, severalErrors{}} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		wait := time.Hour
+		_, err := waiting.AtMost(ctx, &wait,
+			func(context.Context) (int, error) { return 0, &sqllock.HeldError{Name: "x"} },
+			func(context.Context) (int, error) {
+				cancel(severalErrors{})
+				return 0, ended
+			})
+		if several := severalErrors(nil); !errors.As(err, &several) {
+			t.Error(err)
+		}
+	}
+}
+
 // The database went away meanwhile: whether the lock is held now is unknown.
 func TestAWaitThatEndsInAnOutageDoesNotSayThatTheLockIsHeld(t *testing.T) {
 	t.Parallel()
