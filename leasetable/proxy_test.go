@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -35,8 +36,7 @@ func newLockerThrough(t *testing.T, db *sqltest.Database, opts ...leasetable.Opt
 
 // addressOf returns the address of db's server, as in its DSN.
 func addressOf(db *sqltest.Database) string {
-	_, rest, _ := strings.Cut(db.DSN, "127.0.0.1:")
-	return "127.0.0.1:" + rest[:strings.IndexAny(rest, ")/")]
+	return locktest.AddressIn(db.DSN)
 }
 
 // arm replaces the answer that has not been asked for.

@@ -153,7 +153,7 @@ type container struct {
 	run   dockertest.RunOptions
 	own   bool
 	made  bool
-	ip    string // where its port is published
+	ip    string // where its port can be reached
 	port  string
 }
 
@@ -200,7 +200,7 @@ const sharedServerShares = 4 * 1024
 
 // start creates the container on the first call. The data of the shared server is in memory; that of an own server must
 // survive a stop.
-func (c *container) start(context.Context) error {
+func (c *container) start(ctx context.Context) error {
 	if c.made {
 		return c.client().StartContainer(c.run.Name, nil)
 	}
@@ -217,10 +217,29 @@ func (c *container) start(context.Context) error {
 		return err
 	}
 	c.made = true
+	if !c.own && c.ip == "127.0.0.1" {
+		c.shorten(ctx)
+	}
 	if _, err := exec.LookPath("docker"); err != nil {
 		return resource.Expire(uint(expiry.Seconds()))
 	}
 	return nil
+}
+
+// shorten uses the container's own address if this machine is in its network, as on Linux: a published port has a proxy
+// that copies each packet. Only a container that never starts again keeps that address.
+func (c *container) shorten(ctx context.Context) {
+	address, err := c.inside(ctx)
+	if err != nil {
+		return
+	}
+	ip, port, _ := net.SplitHostPort(address)
+	networks, _ := net.InterfaceAddrs()
+	for _, network := range networks {
+		if n, ok := network.(*net.IPNet); ok && n.Contains(net.ParseIP(ip)) {
+			c.ip, c.port = ip, port
+		}
+	}
 }
 
 func (c *container) client() *dc.Client { return c.image.pool.Client }

@@ -13,8 +13,7 @@ import (
 func behind(t *testing.T, db testPlace) (url string, network *sqltest.Network) {
 	t.Helper()
 	network = db.Network(t)
-	_, rest, _ := strings.Cut(db.url, "127.0.0.1:")
-	return strings.Replace(db.url, "127.0.0.1:"+rest[:strings.IndexAny(rest, ")/")], network.Address(), 1), network
+	return strings.Replace(db.url, locktest.AddressIn(db.url), network.Address(), 1), network
 }
 
 func TestAWaitOutlastsADatabaseThatIsAway(t *testing.T) {

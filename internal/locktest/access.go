@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -164,3 +165,9 @@ func BusyPool(t *testing.T, driver, dsn string) *sql.DB {
 	t.Cleanup(func() { _ = tx.Rollback() })
 	return small
 }
+
+// address finds the address of the server in a DSN of sqltest.
+var address = regexp.MustCompile(`[@(]([0-9.]+:[0-9]+)[)/]`)
+
+// AddressIn returns the address of the server that a DSN of sqltest names.
+func AddressIn(dsn string) string { return address.FindStringSubmatch(dsn)[1] }
