@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"strings"
 	"testing"
@@ -20,6 +21,12 @@ import (
 // tables returns the store of l.
 func tables(l *Locker) *store.Database { return l.keeper.Store.Store.(*store.Database) }
 
+// ownTexts returns the statements of l alone, to be changed: Lockers of the same tables share them.
+func ownTexts(l *Locker) map[store.Statement]store.Prepared {
+	tables(l).Texts = maps.Clone(tables(l).Texts)
+	return tables(l).Texts
+}
+
 // Waiting returns how many goroutines wait in the queue for name.
 func Waiting(l *Locker, name string) int { return l.keeper.Queue.Waiting(name) }
 
@@ -27,9 +34,10 @@ func Waiting(l *Locker, name string) int { return l.keeper.Queue.Waiting(name) }
 // statement for many names has acquired. On MariaDB it also makes the server refuse the single statement that needs
 // neither.
 func Spoil(l *Locker) {
-	tables(l).Texts["acquire_at_once"] = store.Prepared{Text: "SELECT name FROM sqllock_nowhere"}
-	tables(l).Texts["free_many"] = store.Prepared{Text: strings.Replace(tables(l).Texts["free_many"].Text, "lease_id IS NULL", "token > 0", 1)}
-	tables(l).Texts["taken_many"] = store.Prepared{Text: "SELECT name, token FROM sqllock_nowhere WHERE name = ?"}
+	texts := ownTexts(l)
+	texts["acquire_at_once"] = store.Prepared{Text: "SELECT name FROM sqllock_nowhere"}
+	texts["free_many"] = store.Prepared{Text: strings.Replace(texts["free_many"].Text, "lease_id IS NULL", "token > 0", 1)}
+	texts["taken_many"] = store.Prepared{Text: "SELECT name, token FROM sqllock_nowhere WHERE name = ?"}
 }
 
 // HasTurn reports whether l is the first to look whether the name is free.
@@ -155,8 +163,9 @@ func BreakOff(ctx context.Context, l *Locker) error {
 
 // SpoilRest makes the server refuse the statement that acquires the names that the first statement did not acquire.
 func SpoilRest(l *Locker) {
-	tables(l).Texts["acquire_unlocked"] = store.Prepared{Text: "SELECT FROM sqllock_nowhere WHERE $1 || $2::bytea || $3::bytea IS NULL"}
-	tables(l).Texts["insert_many"] = store.Prepared{Text: "INSERT INTO sqllock_nowhere VALUES {values}"}
+	texts := ownTexts(l)
+	texts["acquire_unlocked"] = store.Prepared{Text: "SELECT FROM sqllock_nowhere WHERE $1 || $2::bytea || $3::bytea IS NULL"}
+	texts["insert_many"] = store.Prepared{Text: "INSERT INTO sqllock_nowhere VALUES {values}"}
 }
 
 // Work returns the pool of connections for acquisitions and releases.

@@ -41,6 +41,7 @@ type host interface {
 	start(ctx context.Context) error // also after stop or kill
 	running(ctx context.Context) error
 	address() string
+	published() string                          // an address of this machine that refuses connections once the server is gone
 	inside(ctx context.Context) (string, error) // the address that other servers of the same source see
 	log() string                                // its last lines
 	stop(ctx context.Context) error
@@ -143,7 +144,7 @@ func bootOn(ctx context.Context, st state, p product, from origin, src source, k
 		return server{}, err
 	}
 	srv := server{product: p, source: src.kind, from: src, inst: inst, host: h, own: o.own}
-	srv.record = record{DSN: p.private(h.address(), password), Source: from.String()}
+	srv.record = record{DSN: p.private(h.address(), password), Published: h.published(), Source: from.String()}
 	if o.tls != nil {
 		if srv.record.DSN, err = p.secure(srv.record.DSN, inst, o.tls); err != nil {
 			return server{}, err

@@ -155,6 +155,7 @@ type container struct {
 	made  bool
 	ip    string // where its port can be reached
 	port  string
+	door  string // where its port is published
 }
 
 func (i image) host(ctx context.Context, inst *instance, password string, o order) (host, error) {
@@ -168,6 +169,7 @@ func (i image) host(ctx context.Context, inst *instance, password string, o orde
 	if host, ok := remoteHost(i.endpoint); ok {
 		c.ip, published = host, "0.0.0.0"
 	}
+	c.door = c.address()
 	repository, tag := i.repository()
 	c.run = dockertest.RunOptions{
 		Name:         "sqltest-" + filepath.Base(inst.dir),
@@ -244,7 +246,8 @@ func (c *container) shorten(ctx context.Context) {
 
 func (c *container) client() *dc.Client { return c.image.pool.Client }
 
-func (c *container) address() string { return net.JoinHostPort(c.ip, c.port) }
+func (c *container) address() string   { return net.JoinHostPort(c.ip, c.port) }
+func (c *container) published() string { return c.door }
 
 func (c *container) running(ctx context.Context) error {
 	info, err := c.client().InspectContainerWithContext(c.run.Name, ctx)

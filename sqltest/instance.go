@@ -31,8 +31,9 @@ type instance struct{ dir string }
 
 // record is what other test processes must know about a server.
 type record struct {
-	DSN    string `json:"dsn"`    // the administrator's
-	Source string `json:"source"` // "docker image postgres:17"
+	DSN       string `json:"dsn"`       // the administrator's
+	Published string `json:"published"` // where nobody listens once the server is gone
+	Source    string `json:"source"`    // "docker image postgres:17"
 }
 
 //go:embed reaper.sh

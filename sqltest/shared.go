@@ -3,6 +3,7 @@ package sqltest
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -103,8 +104,10 @@ func adopt(ctx context.Context, p product, inst *instance) (server, bool) {
 	ctx, cancel := context.WithTimeout(ctx, patiently)
 	defer cancel()
 	err = await(ctx, 100*time.Millisecond, func() (bool, error) {
-		var err error
-		srv.version, err = srv.identify(ctx)
+		err := srv.knock(ctx)
+		if err == nil {
+			srv.version, err = srv.identify(ctx)
+		}
 		if wrong := (wrongProductError{}); errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &wrong) {
 			return false, err // the server is dead, or another one has its port; any other error may be a busy moment
 		}
@@ -117,6 +120,17 @@ func adopt(ctx context.Context, p product, inst *instance) (server, bool) {
 		silent.Store(inst.dir, true)
 	}
 	return srv, err == nil
+}
+
+// knock connects to where the server is published. Where it was reached inside Docker there may be nobody that refuses.
+func (s server) knock(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, quickly)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.record.Published)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
 }
 
 // silent has the folders of servers that did not answer this process in time. It does not wait for them again.

@@ -2,6 +2,7 @@ package sqltest_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,8 +39,8 @@ func TestProcessesShareAServerWhichEndsWithTheLastOfThem(t *testing.T) {
 	engine, temp := startable(t), ownTemp(t)
 	first := newChild(t, engine, temp)
 	second := newChild(t, engine, temp)
-	server := address(t, engine, first.DSN)
-	if other := address(t, engine, second.DSN); other != server {
+	server := published(t, engine, temp, first.DSN)
+	if other := published(t, engine, temp, second.DSN); other != server {
 		t.Errorf("two servers: %s and %s", server, other)
 	}
 	if first.DSN == second.DSN {
@@ -51,7 +52,7 @@ func TestProcessesShareAServerWhichEndsWithTheLastOfThem(t *testing.T) {
 	}
 	third := newChild(t, engine, temp)
 	second.end(t)
-	if other := address(t, engine, third.DSN); other != server || !listens(t, server) {
+	if other := published(t, engine, temp, third.DSN); other != server || !listens(t, server) {
 		t.Errorf("the server %s of a running process is gone, or was not found (%s)", server, other)
 	}
 	third.end(t)
@@ -62,8 +63,9 @@ func TestTheServerEndsWhenItsLastProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	engine, temp := startable(t), ownTemp(t)
 	c := newChild(t, engine, temp)
+	server := published(t, engine, temp, c.DSN)
 	c.kill()
-	expectNothingLeft(t, temp, address(t, engine, c.DSN))
+	expectNothingLeft(t, temp, server)
 }
 
 func TestAServerThatIsStillStartingEndsWithItsProcess(t *testing.T) {
@@ -106,7 +108,7 @@ func TestTheNextRunCleansUpWhenTheReaperWasKilled(t *testing.T) {
 	t.Parallel()
 	engine, temp := startable(t), ownTemp(t)
 	c := newChild(t, engine, temp)
-	left := address(t, engine, c.DSN)
+	left := published(t, engine, temp, c.DSN)
 	reapers := processes(t, temp, "reaper.sh")
 	if len(reapers) != 1 {
 		t.Fatalf("%d reapers", len(reapers))
@@ -122,7 +124,7 @@ func TestTheNextRunCleansUpWhenTheReaperWasKilled(t *testing.T) {
 		t.Fatal("this test wants a server that nobody ends")
 	}
 	next := newChild(t, engine, temp)
-	server := address(t, engine, next.DSN)
+	server := published(t, engine, temp, next.DSN)
 	next.end(t)
 	expectNothingLeft(t, temp, left)
 	expectNothingLeft(t, temp, server)
@@ -132,6 +134,7 @@ func TestADeadServerIsReplaced(t *testing.T) {
 	t.Parallel()
 	engine, temp := startable(t), ownTemp(t)
 	first := newChild(t, engine, temp)
+	dead := published(t, engine, temp, first.DSN)
 	// End the server like the reaper, but keep the record.
 	for _, dir := range folders(temp) {
 		record, err := os.ReadFile(filepath.Join(dir, "server.json"))
@@ -142,7 +145,7 @@ func TestADeadServerIsReplaced(t *testing.T) {
 		if err := exec.CommandContext(t.Context(), "sh", script, dir, "now").Run(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the server is dead", func() bool { return !listens(t, address(t, engine, first.DSN)) })
+		eventually(t, "the server is dead", func() bool { return !listens(t, dead) })
 		if err := os.MkdirAll(filepath.Join(dir, "users"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +154,7 @@ func TestADeadServerIsReplaced(t *testing.T) {
 		}
 	}
 	second := newChild(t, engine, temp)
-	server := address(t, engine, second.DSN)
+	server := published(t, engine, temp, second.DSN)
 	if !listens(t, server) {
 		t.Error("the second process was given the dead server")
 	}
@@ -165,7 +168,7 @@ func TestTheDatabaseOfAFailedTestIsKeptUntilTheNextRun(t *testing.T) {
 	engine, temp := startable(t), ownTemp(t)
 	c := newChild(t, engine, temp, "SQLTEST_KEEP=1")
 	c.end(t)
-	server := address(t, engine, c.DSN)
+	server := published(t, engine, temp, c.DSN)
 	eventually(t, "its process is forgotten", func() bool {
 		users, _ := filepath.Glob(filepath.Join(temp, "*", "*", "users", "*"))
 		return len(users) == 1
@@ -174,7 +177,7 @@ func TestTheDatabaseOfAFailedTestIsKeptUntilTheNextRun(t *testing.T) {
 		t.Fatal("the database was not kept")
 	}
 	next := newChild(t, engine, temp)
-	if other := address(t, engine, next.DSN); other != server {
+	if other := published(t, engine, temp, next.DSN); other != server {
 		t.Errorf("the kept server %s was not taken up, but %s started", server, other)
 	}
 	if !reachable(t, engine, c.DSN) {
@@ -182,6 +185,26 @@ func TestTheDatabaseOfAFailedTestIsKeptUntilTheNextRun(t *testing.T) {
 	}
 	next.end(t)
 	expectNothingLeft(t, temp, server)
+}
+
+// published returns where the server of a DSN is published: there nobody listens once it is gone.
+func published(t *testing.T, engine sqltest.Engine, temp, dsn string) string {
+	t.Helper()
+	for _, dir := range folders(temp) {
+		text, err := os.ReadFile(filepath.Join(dir, "server.json"))
+		if err != nil {
+			continue // it is being ended
+		}
+		var record struct{ DSN, Published string }
+		if err := json.Unmarshal(text, &record); err != nil {
+			t.Fatal(err)
+		}
+		if address(t, engine, record.DSN) == address(t, engine, dsn) {
+			return record.Published
+		}
+	}
+	t.Fatal("the server has no record")
+	return ""
 }
 
 func reachable(t *testing.T, engine sqltest.Engine, dsn string) bool {

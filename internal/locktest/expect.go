@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -203,13 +204,20 @@ func (w waiter) mustGet(t *testing.T) sqllock.Lock {
 	return out.lock
 }
 
+// stacks is for the stacks of all goroutines.
+var (
+	stacks  = make([]byte, 1<<20)
+	looking sync.Mutex
+)
+
 // mustBlock waits until the goroutine is blocked in Acquire. It looks seldom: to see the stacks stops all goroutines.
 func (w waiter) mustBlock(t *testing.T) {
 	t.Helper()
 	Eventually(t, "Acquire blocks", func() bool {
 		time.Sleep(20 * time.Millisecond) //nolint:forbidigo // between two looks
-		buf := make([]byte, 1<<20)
-		buf = buf[:runtime.Stack(buf, true)]
+		looking.Lock()
+		defer looking.Unlock()
+		buf := stacks[:runtime.Stack(stacks, true)]
 		_, rest, found := bytes.Cut(buf, []byte("goroutine "+w.id+" ["))
 		return !found || bytes.HasPrefix(rest, []byte("select")) || bytes.HasPrefix(rest, []byte("chan receive"))
 	})

@@ -38,7 +38,7 @@ func New(c driver.Connector, d schema.Dialect, t schema.Tables, o Options) (*Dat
 	if err := t.Validate(d); err != nil {
 		return nil, err
 	}
-	texts, err := loadStatements(d, t)
+	texts, err := statementsOf(d, t)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/sqllock/sqllock/schema"
 )
@@ -87,6 +88,27 @@ type Prepared struct {
 
 // numbered matches a comment, and a placeholder with a number. MySQL knows only placeholders without.
 var numbered = regexp.MustCompile(`(?m)^--.*$|\?\d+`)
+
+// loaded has the statements that were read before: a program may make many Lockers. Nobody changes them.
+var loaded sync.Map
+
+// statementsOf returns the statements of a dialect with the names of the tables.
+func statementsOf(d schema.Dialect, t schema.Tables) (map[Statement]Prepared, error) {
+	type origin struct {
+		schema.Dialect
+		schema.Tables
+	}
+	from := origin{d, t}
+	all, known := loaded.Load(from)
+	if !known {
+		texts, err := loadStatements(d, t)
+		if err != nil {
+			return nil, err
+		}
+		all, _ = loaded.LoadOrStore(from, texts)
+	}
+	return all.(map[Statement]Prepared), nil
+}
 
 // loadStatements reads the statements of a dialect and inserts the names of the tables. On MySQL it takes the numbers
 // out of the placeholders: the arguments of a statement are the same, in the same order, in all dialects.
