@@ -16,7 +16,8 @@ import (
 	"github.com/sqllock/sqllock/leasetable"
 )
 
-func TestGalera(t *testing.T) { //nolint:paralleltest // one cluster, whose nodes come and go
+func TestGalera(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	tests := []struct {
 		what string
@@ -30,7 +31,7 @@ func TestGalera(t *testing.T) { //nolint:paralleltest // one cluster, whose node
 		{"a locker finds what it took on any node", c.balance},
 		{"a holder on a node that was cut off is told in time", c.cutOff},
 	}
-	for _, test := range tests { //nolint:paralleltest // see above
+	for _, test := range tests { //nolint:paralleltest // one cluster, whose nodes come and go
 		t.Run(test.what, test.test)
 	}
 }

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		os.Exit(act(os.Args[2:]))
 	}
 	hearSignals()
-	locktest.MostTestsWait(2)
+	locktest.MostTestsWait(3)
 	os.Exit(testAll(m))
 }
 
