@@ -17,11 +17,7 @@ import (
 // takeWith acquires a name, which must be free, with metadata.
 func takeWith(t *testing.T, l *leasetable.Locker, name, metadata string) *leasetable.Lease {
 	t.Helper()
-	lock, err := l.TryAcquire(t.Context(), name, leasetable.WithMetadata(metadata))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lock
+	return take(t, l, name, leasetable.WithMetadata(metadata))
 }
 
 // mustShow checks the metadata of a held name, with every method that returns it.
@@ -132,6 +128,9 @@ func TestNamesThatAreTakenTogetherHaveEachTheirMetadata(t *testing.T) {
 				all.Go(func() { leases[i] = takeWith(t, l, fmt.Sprintf("name %02d", i), metadata(i)) })
 			}
 			all.Wait()
+			if t.Failed() {
+				return
+			}
 			infos, err := l.List(t.Context(), "name ")
 			if err != nil || len(infos) != names {
 				t.Fatal(len(infos), err)
