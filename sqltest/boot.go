@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,7 +42,6 @@ type host interface {
 	start(ctx context.Context) error // also after stop or kill
 	running(ctx context.Context) error
 	address() string
-	published() string                          // an address of this machine that refuses connections once the server is gone
 	inside(ctx context.Context) (string, error) // the address that other servers of the same source see
 	log() string                                // its last lines
 	stop(ctx context.Context) error
@@ -144,7 +144,7 @@ func bootOn(ctx context.Context, st state, p product, from origin, src source, k
 		return server{}, err
 	}
 	srv := server{product: p, source: src.kind, from: src, inst: inst, host: h, own: o.own}
-	srv.record = record{DSN: p.private(h.address(), password), Published: h.published(), Source: from.String()}
+	srv.record = record{DSN: p.private(h.address(), password), Published: h.address(), Source: from.String()}
 	if o.tls != nil {
 		if srv.record.DSN, err = p.secure(srv.record.DSN, inst, o.tls); err != nil {
 			return server{}, err
@@ -156,7 +156,32 @@ func bootOn(ctx context.Context, st state, p product, from origin, src source, k
 	if err := srv.check(src.version); err != nil {
 		return server{}, err
 	}
+	if address, ok := srv.nearby(ctx); ok {
+		near := srv
+		near.record.DSN = p.private(address, password)
+		if _, err := near.identify(ctx); err == nil { // it has the password, so it is this server
+			srv = near
+		}
+	}
 	return srv, inst.publish(srv.record)
+}
+
+// nearby returns the own address of a container if this machine seems to be in its network, as on Linux: a published port
+// has a proxy that copies each packet. A server that may be started again, at another address, has none.
+func (s server) nearby(ctx context.Context) (address string, ok bool) {
+	if s.own || s.source != fromDocker {
+		return "", false
+	}
+	address, err := s.host.inside(ctx)
+	if err != nil {
+		return "", false
+	}
+	ip, _, _ := net.SplitHostPort(address)
+	networks, _ := net.InterfaceAddrs()
+	return address, slices.ContainsFunc(networks, func(network net.Addr) bool {
+		n, ok := network.(*net.IPNet)
+		return ok && n.Contains(net.ParseIP(ip))
+	})
 }
 
 // await waits until a started server answers or ends.

@@ -46,9 +46,9 @@
 //     sqltest_template_…. What a killed test process has left, the next one drops.
 //   - Docker: a container with the image postgres:17, mysql:8.4 or mariadb:11.4,
 //     which is pulled if needed, or with another image. Its port is published on
-//     127.0.0.1 only (unless DOCKER_HOST is another machine). Where this machine is in
-//     the container's network, as on Linux, tests connect to the container's own
-//     address, which is faster.
+//     127.0.0.1 only (unless DOCKER_HOST is another machine). Where the shared
+//     server answers at the container's own address, as on Linux, tests connect
+//     there, which is faster.
 //   - programs installed on this machine, started in a temporary folder and on a
 //     free port of 127.0.0.1: PostgreSQL's in /usr/lib/postgresql/*/bin (the
 //     highest version) or on the PATH, mariadbd with mariadb-install-db, or

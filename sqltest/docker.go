@@ -153,9 +153,8 @@ type container struct {
 	run   dockertest.RunOptions
 	own   bool
 	made  bool
-	ip    string // where its port can be reached
+	ip    string // where its port is published
 	port  string
-	door  string // where its port is published
 }
 
 func (i image) host(ctx context.Context, inst *instance, password string, o order) (host, error) {
@@ -169,7 +168,6 @@ func (i image) host(ctx context.Context, inst *instance, password string, o orde
 	if host, ok := remoteHost(i.endpoint); ok {
 		c.ip, published = host, "0.0.0.0"
 	}
-	c.door = c.address()
 	repository, tag := i.repository()
 	c.run = dockertest.RunOptions{
 		Name:         "sqltest-" + filepath.Base(inst.dir),
@@ -202,7 +200,7 @@ const sharedServerShares = 4 * 1024
 
 // start creates the container on the first call. The data of the shared server is in memory; that of an own server must
 // survive a stop.
-func (c *container) start(ctx context.Context) error {
+func (c *container) start(context.Context) error {
 	if c.made {
 		return c.client().StartContainer(c.run.Name, nil)
 	}
@@ -219,35 +217,15 @@ func (c *container) start(ctx context.Context) error {
 		return err
 	}
 	c.made = true
-	if !c.own && c.ip == "127.0.0.1" {
-		c.shorten(ctx)
-	}
 	if _, err := exec.LookPath("docker"); err != nil {
 		return resource.Expire(uint(expiry.Seconds()))
 	}
 	return nil
 }
 
-// shorten uses the container's own address if this machine is in its network, as on Linux: a published port has a proxy
-// that copies each packet. Only a container that never starts again keeps that address.
-func (c *container) shorten(ctx context.Context) {
-	address, err := c.inside(ctx)
-	if err != nil {
-		return
-	}
-	ip, port, _ := net.SplitHostPort(address)
-	networks, _ := net.InterfaceAddrs()
-	for _, network := range networks {
-		if n, ok := network.(*net.IPNet); ok && n.Contains(net.ParseIP(ip)) {
-			c.ip, c.port = ip, port
-		}
-	}
-}
-
 func (c *container) client() *dc.Client { return c.image.pool.Client }
 
-func (c *container) address() string   { return net.JoinHostPort(c.ip, c.port) }
-func (c *container) published() string { return c.door }
+func (c *container) address() string { return net.JoinHostPort(c.ip, c.port) }
 
 func (c *container) running(ctx context.Context) error {
 	info, err := c.client().InspectContainerWithContext(c.run.Name, ctx)

@@ -32,7 +32,7 @@ type instance struct{ dir string }
 // record is what other test processes must know about a server.
 type record struct {
 	DSN       string `json:"dsn"`       // the administrator's
-	Published string `json:"published"` // where nobody listens once the server is gone
+	Published string `json:"published"` // host:port; of a container not that in DSN
 	Source    string `json:"source"`    // "docker image postgres:17"
 }
 

@@ -101,8 +101,7 @@ func (s *process) start(ctx context.Context) error {
 	return err
 }
 
-func (s *process) address() string   { return "127.0.0.1:" + s.port }
-func (s *process) published() string { return s.address() }
+func (s *process) address() string { return "127.0.0.1:" + s.port }
 
 func (s *process) launch(args []string) (*exec.Cmd, error) {
 	log, err := os.OpenFile(s.inst.file("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

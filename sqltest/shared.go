@@ -104,9 +104,9 @@ func adopt(ctx context.Context, p product, inst *instance) (server, bool) {
 	ctx, cancel := context.WithTimeout(ctx, patiently)
 	defer cancel()
 	err = await(ctx, 100*time.Millisecond, func() (bool, error) {
-		err := srv.knock(ctx)
-		if err == nil {
-			srv.version, err = srv.identify(ctx)
+		var err error
+		if srv.version, err = srv.identify(ctx); err != nil {
+			err = errors.Join(err, srv.knock(ctx))
 		}
 		if wrong := (wrongProductError{}); errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &wrong) {
 			return false, err // the server is dead, or another one has its port; any other error may be a busy moment
@@ -122,8 +122,12 @@ func adopt(ctx context.Context, p product, inst *instance) (server, bool) {
 	return srv, err == nil
 }
 
-// knock connects to where the server is published. Where it was reached inside Docker there may be nobody that refuses.
+// knock connects to where the server is published, where nobody listens once it is gone. Its own address in Docker refuses
+// nothing then, and another container may get it.
 func (s server) knock(ctx context.Context) error {
+	if s.record.Published == "" {
+		return nil // another version of this package started it
+	}
 	ctx, cancel := context.WithTimeout(ctx, quickly)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.record.Published)

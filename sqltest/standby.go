@@ -1,6 +1,7 @@
 package sqltest
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -196,8 +197,12 @@ func (c *container) inside(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if info.NetworkSettings == nil || info.NetworkSettings.IPAddress == "" {
+	ip := ""
+	if info.NetworkSettings != nil {
+		ip = cmp.Or(info.NetworkSettings.IPAddress, info.NetworkSettings.Networks["bridge"].IPAddress) // the first is deprecated
+	}
+	if ip == "" {
 		return "", errors.New("the container has no address in Docker's default network, where a standby would look for it")
 	}
-	return net.JoinHostPort(info.NetworkSettings.IPAddress, c.image.product.port()), nil
+	return net.JoinHostPort(ip, c.image.product.port()), nil
 }

@@ -38,7 +38,6 @@ func (*process) pause(context.Context) error            { return errUnsupported 
 func (*process) resume(context.Context) error           { return errUnsupported }
 func (*process) inside(context.Context) (string, error) { return "", errUnsupported }
 func (*process) address() string                        { return "" }
-func (*process) published() string                      { return "" }
 func (*process) log() string                            { return "" }
 
 func (*process) preloadClock(context.Context, string, []byte) error { return errUnsupported }

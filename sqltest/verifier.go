@@ -1,3 +1,5 @@
+//go:build !sqltest_no_postgres
+
 package sqltest
 
 import (

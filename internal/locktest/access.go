@@ -167,7 +167,7 @@ func BusyPool(t *testing.T, driver, dsn string) *sql.DB {
 }
 
 // address finds the address of the server in a DSN of sqltest.
-var address = regexp.MustCompile(`[@(]([0-9.]+:[0-9]+)[)/]`)
+var address = regexp.MustCompile(`[@(]([^@()/]+:[0-9]+)[)/]`)
 
 // AddressIn returns the address of the server that a DSN of sqltest names.
 func AddressIn(dsn string) string { return address.FindStringSubmatch(dsn)[1] }

@@ -37,7 +37,7 @@ func Exercise(t *testing.T, newLocker func(t *testing.T) Locker, opts Options) {
 	t.Helper()
 	s := suite{newLocker: newLocker, opts: opts}
 	t.Run("a wait that is cancelled as the lock is granted leaves it free or held by the caller", func(t *testing.T) {
-		if s.opts.Waiting == nil { // which must see no other waiter
+		if s.opts.Waiting == nil { // it sees the waiters of all tests
 			t.Parallel()
 		}
 		cancelTests{s}.cancelledAtTheGrant(t)

@@ -53,8 +53,8 @@ func MustTry(t *testing.T, l sqllock.Locker, name string) sqllock.Lock {
 	ctx := bounded(t)
 	lock, err := l.TryAcquire(ctx, name)
 	for slow := false; err != nil && ctx.Err() == nil; lock, err = l.TryAcquire(ctx, name) {
-		held := errors.Is(err, sqllock.ErrHeld)
-		if slow = slow || !held && sqllock.IsRetryable(err); !slow {
+		slow = slow || !errors.Is(err, sqllock.ErrHeld)
+		if !slow || !sqllock.IsRetryable(err) {
 			break
 		}
 		t.Logf("TryAcquire(%q), once more after: %v", name, err)
