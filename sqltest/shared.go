@@ -103,10 +103,11 @@ func adopt(ctx context.Context, p product, inst *instance) (server, bool) {
 	srv := server{product: p, record: r, inst: inst}
 	ctx, cancel := context.WithTimeout(ctx, patiently)
 	defer cancel()
+	knock := sync.OnceValue(func() error { return srv.knock(ctx) }) // a server may count those who connect and say nothing
 	err = await(ctx, 100*time.Millisecond, func() (bool, error) {
 		var err error
 		if srv.version, err = srv.identify(ctx); err != nil {
-			err = errors.Join(err, srv.knock(ctx))
+			err = errors.Join(err, knock())
 		}
 		if wrong := (wrongProductError{}); errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &wrong) {
 			return false, err // the server is dead, or another one has its port; any other error may be a busy moment

@@ -11,7 +11,7 @@ import (
 )
 
 // verifier returns what PostgreSQL keeps of a password (RFC 5803), and takes in its place. It is that of a single
-// iteration: with the usual 4,096, each connection costs its client some milliseconds, and a random password needs none.
+// iteration: a client repeats them for each connection, and a random password does not need the usual 4,096.
 // https://www.postgresql.org/docs/current/catalog-pg-authid.html
 func verifier(password string) string {
 	salt := make([]byte, 16)

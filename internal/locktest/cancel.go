@@ -94,10 +94,9 @@ func (s cancelTests) cancelledAtTheGrant(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		t.Cleanup(func() { cancel(nil) })
 		w := startWaiter(ctx, b, t.Name())
+		w.mustBlock(t)
 		if s.opts.Waiting != nil {
 			Eventually(t, "somebody waits", func() bool { return s.opts.Waiting(t, t.Name()) > 0 })
-		} else {
-			w.mustBlock(t)
 		}
 		var both sync.WaitGroup
 		switch round % 6 {

@@ -46,20 +46,10 @@ func deadContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// MustTry acquires a lock that is free. A server that does not answer in time is asked again: it may be a busy machine.
-// What the attempt before has left behind is free soon.
+// MustTry acquires a lock that is free.
 func MustTry(t *testing.T, l sqllock.Locker, name string) sqllock.Lock {
 	t.Helper()
-	ctx := bounded(t)
-	lock, err := l.TryAcquire(ctx, name)
-	for slow := false; err != nil && ctx.Err() == nil; lock, err = l.TryAcquire(ctx, name) {
-		slow = slow || !errors.Is(err, sqllock.ErrHeld)
-		if !slow || !sqllock.IsRetryable(err) {
-			break
-		}
-		t.Logf("TryAcquire(%q), once more after: %v", name, err)
-		time.Sleep(50 * time.Millisecond) //nolint:forbidigo // between two attempts
-	}
+	lock, err := l.TryAcquire(bounded(t), name)
 	if err != nil {
 		t.Fatalf("TryAcquire(%q): %v", name, err)
 	}
@@ -214,9 +204,8 @@ func (w waiter) mustGet(t *testing.T) sqllock.Lock {
 	return out.lock
 }
 
-// stacks is for the stacks of all goroutines.
 var (
-	stacks  = make([]byte, 1<<20)
+	stacks  = make([]byte, 1<<20) // of all goroutines, guarded by looking
 	looking sync.Mutex
 )
 
