@@ -32,8 +32,17 @@ check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit te
 
 .PHONY: test
 test: ## every test, with the race detector, on real servers; gets the servers it needs
+	$(MAKE) -j2 test-servers test-alone
+	$(MAKE) -j2 test-adapters test-recipes
+
+.PHONY: test-servers
+test-servers:
 	./scripts/with-servers $(MAKE) test-pass
-	$(MAKE) -j2 test-adapters test-recipes test-simulations test-bench
+
+# These need no server. They take what the others leave of the processors, which wait most of the time.
+.PHONY: test-alone
+test-alone:
+	nice -n 19 $(MAKE) test-simulations test-bench
 
 # Those that take longest come first. A later pass, with other versions of the servers, leaves out what does not depend
 # on the version: so it is without the race detector.
@@ -50,8 +59,8 @@ test-adapters: ## the tests of the other modules (adapters, otellock), on the fi
 FEW_COLLECTIONS = GOGC=off GOMEMLIMIT=4GiB
 
 .PHONY: test-simulations
-test-simulations: ## the simulations without the race detector: some thousand histories each, and that a seed runs the same again
-	CGO_ENABLED=0 SQLTEST_SKIP=1 $(FEW_COLLECTIONS) go test -count=1 -p 1 -run '^(TestSimulation|TestASeedRunsTheSameAgain)$$' ./leasetable ./internal/session
+test-simulations: ## the simulations without the race detector: 3,000 histories each, and that a seed runs the same again
+	CGO_ENABLED=0 SQLTEST_SKIP=1 SQLLOCK_SIMULATE_SEEDS=3000 $(FEW_COLLECTIONS) go test -count=1 -p 1 -timeout 1h -run '^(TestSimulation|TestASeedRunsTheSameAgain)$$' ./leasetable ./internal/session
 
 .PHONY: test-bench
 test-bench: ## the tests of what `make performance` runs; they need no server

@@ -218,24 +218,20 @@ func TestListShowsEveryNameWithAPrefix(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithOwner("it"), leasetable.WithTTL(time.Hour))
-		const names = 1003 // more than one page
-		for i := range names {
-			lock := take(t, l, fmt.Sprintf("a/%04d", i))
-			if i > 0 && i < names-1 {
-				if err := lock.Release(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			}
+		if err := takeAll(t, l, "a/", 1001).Release(t.Context()); err != nil { // more than one page
+			t.Fatal(err)
 		}
-		take(t, l, "a0")
-		take(t, l, "a/\xff\xff")
+		const names = 1004
+		for _, name := range []string{"a/", "a/z", "a/\xff\xff", "a0"} {
+			take(t, l, name)
+		}
 		expireLease(t, db, "none") // deletes nothing
 		infos, err := l.List(t.Context(), "a/")
-		if err != nil || len(infos) != names+1 {
-			t.Fatalf("%d names, %v; want %d", len(infos), err, names+1)
+		if err != nil || len(infos) != names {
+			t.Fatalf("%d names, %v; want %d", len(infos), err, names)
 		}
 		for i, info := range infos {
-			held := i == 0 || i >= names-1
+			held := i == 0 || i >= names-2
 			if info.Held != held || (info.Holder.Owner == "it") != held || info.Token != 1 || !strings.HasPrefix(info.Name, "a/") {
 				t.Errorf("name %d is %+v", i, info)
 			}

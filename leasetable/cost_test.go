@@ -88,7 +88,11 @@ func TestTenThousandLocksAreKeptByOneStatementAndNoGoroutines(t *testing.T) {
 				renewed <- e.Locks
 			}
 		}))
-		const perBatch, locks = 1000, 10_000
+		const perBatch = 1000
+		locks := 10_000
+		if db.Engine != sqltest.EngineSQLite {
+			locks = 2000 // the renewal knows nothing of them: no statement differs
+		}
 		lease := take(t, l, "connected")
 		goroutines := goroutinesOf(t)
 		for i := range locks / perBatch {

@@ -29,7 +29,7 @@ import (
 
 // binary is the program, built once for all tests: with the race detector if the tests have it. raceless is the program
 // that users have. The race detector makes a start four times as slow, so calls that run to their end by themselves (see
-// call) use raceless.
+// call), and holders that do nothing else (see held), use raceless.
 var binary, raceless string
 
 func TestMain(m *testing.M) {
@@ -245,7 +245,7 @@ func call(t *testing.T, e env, code int, says []string, args ...string) (stdout 
 // held starts a process that holds a lock until its stdin is closed.
 func held(t *testing.T, e env, args ...string) *process {
 	t.Helper()
-	p := start(t, e, append(append([]string{"run"}, args...), "--", "sh", "-c", "echo held; exec cat")...)
+	p := startAs(t, raceless, e, append(append([]string{"run"}, args...), "--", "sh", "-c", "echo held; exec cat")...)
 	p.expect("held")
 	return p
 }
