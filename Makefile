@@ -13,7 +13,7 @@ help: ## this list
 
 # The race detector leaves out SQLite, which is C as Go: it took half of the time. Tests have memory, so garbage is collected
 # less often (GOGC).
-GO_TEST = env CGO_ENABLED=1 GOGC=400 GORACE=atexit_sleep_ms=0 go test -race -gcflags=modernc.org/...=-race=false -count=1 -timeout 25m
+GO_TEST = env CGO_ENABLED=1 GOGC=400 GORACE=atexit_sleep_ms=0 go test -race -gcflags=modernc.org/...=-race=false -count=1 -timeout 45m
 CONFORMANCE = ^(TestConformance|TestSessionLocks|TestCounter)
 
 # Modules of their own, in the workspace adapter/go.work. Their tests go without the race detector: to build goose, migrate
@@ -32,35 +32,26 @@ check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit te
 
 .PHONY: test
 test: ## every test, with the race detector, on real servers; gets the servers it needs
-	$(MAKE) -j2 test-servers test-alone
-	$(MAKE) -j2 test-adapters test-recipes
-
-.PHONY: test-servers
-test-servers:
 	./scripts/with-servers $(MAKE) test-pass
-
-# These need no server. They take what the others leave of the processors, which wait most of the time.
-.PHONY: test-alone
-test-alone:
-	nice -n 19 $(MAKE) test-simulations test-bench
+	$(MAKE) -j2 test-adapters test-recipes test-simulations test-bench
 
 # Those that take longest come first. A later pass, with other versions of the servers, leaves out what does not depend
 # on the version: so it is without the race detector.
 .PHONY: test-pass
 test-pass:
-	$(if $(LATER_PASS),env CGO_ENABLED=0 GOGC=400 go test -short -count=1 -timeout 25m,$(GO_TEST)) $(ARGS) \
+	$(if $(LATER_PASS),env CGO_ENABLED=0 GOGC=400 go test -short -count=1 -timeout 45m,$(GO_TEST)) $(ARGS) \
 		./leasetable ./cmd/sqllock ./sqltest ./mysql ./pg ./...
 
 .PHONY: test-adapters
 test-adapters: ## the tests of the other modules (adapters, otellock), on the first servers that there are
-	./scripts/with-servers --first env CGO_ENABLED=0 go test -C adapter -count=1 -timeout 25m $(ARGS) $(ADAPTERS)
+	./scripts/with-servers --first env CGO_ENABLED=0 go test -C adapter -count=1 -timeout 45m $(ARGS) $(ADAPTERS)
 
 # A history keeps nothing: to collect garbage seldom makes more of them a minute.
 FEW_COLLECTIONS = GOGC=off GOMEMLIMIT=4GiB
 
 .PHONY: test-simulations
-test-simulations: ## the simulations without the race detector: 3,000 histories each, and that a seed runs the same again
-	CGO_ENABLED=0 SQLTEST_SKIP=1 SQLLOCK_SIMULATE_SEEDS=3000 $(FEW_COLLECTIONS) go test -count=1 -p 1 -timeout 1h -run '^(TestSimulation|TestASeedRunsTheSameAgain)$$' ./leasetable ./internal/session
+test-simulations: ## the simulations without the race detector: some thousand histories each, and that a seed runs the same again
+	CGO_ENABLED=0 SQLTEST_SKIP=1 $(FEW_COLLECTIONS) go test -count=1 -p 1 -run '^(TestSimulation|TestASeedRunsTheSameAgain)$$' ./leasetable ./internal/session
 
 .PHONY: test-bench
 test-bench: ## the tests of what `make performance` runs; they need no server

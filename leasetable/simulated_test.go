@@ -28,6 +28,7 @@ type scripted struct {
 	read    func(ctx context.Context, name string) (store.State, error)
 	handOff func(ctx context.Context, h store.Held, n int64, metadata []byte) (int64, bool, error)
 	over    func(ctx context.Context, req *store.Request, from []byte) (int64, error)
+	turn    func(ctx context.Context) (store.Turn, error)
 }
 
 func (s *scripted) Release(ctx context.Context, req *store.Request) (store.Result, error) {
@@ -70,6 +71,13 @@ func (s *scripted) Takeover(ctx context.Context, req *store.Request, from []byte
 		return s.over(ctx, req, from)
 	}
 	return s.Store.Takeover(ctx, req, from)
+}
+
+func (s *scripted) OpenTurn(ctx context.Context) (store.Turn, error) {
+	if s.turn != nil {
+		return s.turn(ctx)
+	}
+	return s.Store.OpenTurn(ctx)
 }
 
 // keep opens a Locker in memory.

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/memory"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -199,5 +203,69 @@ func TestTheReleaseOfALostLockLeavesTheTurnOfNobodyElse(t *testing.T) {
 		}
 		release(t, held)
 		releaseNext(t, next)
+	})
+}
+
+// slowTurn is a session that the server does not answer.
+type slowTurn struct{ store.Turn }
+
+func (slowTurn) Try(context.Context, string) (bool, error) { return false, nil }
+
+func (slowTurn) Wait(ctx context.Context, _ string, _ time.Duration) (bool, error) {
+	<-ctx.Done()
+	return false, errCut
+}
+
+// A server that does not wake its waiters in time is not asked more often for that, while they wait for an answer.
+func TestASlowQueueIsSeldomLookedAround(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		held := take(t, keep(t, server.Store(), leasetable.WithTTL(time.Hour)), "x")
+		var reads atomic.Int64
+		s := &scripted{Store: server.Store()}
+		s.turn = func(ctx context.Context) (store.Turn, error) {
+			real, err := s.Store.OpenTurn(ctx)
+			return slowTurn{real}, err
+		}
+		s.read = func(ctx context.Context, name string) (store.State, error) {
+			reads.Add(1)
+			return s.Store.Read(ctx, name)
+		}
+		next := acquiring(keep(t, s, leasetable.WithTTL(time.Hour)), "x")
+		const seconds = 10
+		pass(seconds * time.Second)
+		if n := reads.Load(); n > 2*seconds {
+			t.Errorf("%d looks in %d s", n, seconds)
+		}
+		release(t, held)
+		releaseNext(t, next)
+	})
+}
+
+// A waiter that leaves lets its slice go on. The next one gets the turn from that slice.
+func TestASliceOfWhoHasLeftIsForTheNext(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		a, b, l := keep(t, server.Store(), leasetable.WithTTL(time.Hour)), keep(t, server.Store(), leasetable.WithTTL(time.Hour)), keep(t, server.Store(), leasetable.WithTTL(time.Hour))
+		held := take(t, a, "x")
+		head := acquiring(b, "x")
+		synctest.Wait()
+		leave := waitingForX(t, l)
+		pass(50 * time.Millisecond) // it stands behind the head
+		leave()
+		next := acquiring(l, "x")
+		synctest.Wait()
+		release(t, held)
+		releaseNext(t, head)
+		before := time.Now()
+		lock := mustGet(t, next)
+		if !leasetable.HasTurn(l, "x") || time.Since(before) > 100*time.Millisecond {
+			t.Errorf("the name came after %v, with its turn: %t", time.Since(before), leasetable.HasTurn(l, "x"))
+		}
+		release(t, lock)
 	})
 }

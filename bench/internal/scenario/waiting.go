@@ -25,7 +25,7 @@ func waiting(ctx context.Context, r *Run) error {
 		var all sync.WaitGroup
 		for i, s := range r.Servers {
 			all.Go(func() { errs[i] = r.waitOn(ctx, s, n) })
-			if n > many {
+			if n >= many {
 				all.Wait()
 			}
 		}

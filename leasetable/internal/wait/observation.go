@@ -36,6 +36,9 @@ func (s *observation) UntilExpiry(pause time.Duration) time.Duration {
 	return pause
 }
 
+// endsWithin reports whether the lease expires within d, or has expired.
+func (s *observation) endsWithin(d time.Duration) bool { return time.Until(s.expiry) < d }
+
 // unchangedForTTL reports whether the lease was not renewed for its TTL, by the clock of this process (I11).
 func (s *observation) unchangedForTTL() bool {
 	return s.LeaseID != nil && time.Since(s.since) > time.Duration(s.TTLUS)*time.Microsecond

@@ -110,7 +110,7 @@ func (ts *Turns) closeUnused(t *turn) {
 		return // it is in use
 	}
 	ts.mu.Lock()
-	unused := !t.ours && !t.owed && !t.standing
+	unused := !t.ours && !t.owed && t.slice == nil
 	if unused && ts.of[t.name] == t {
 		delete(ts.of, t.name)
 	}

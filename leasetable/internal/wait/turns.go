@@ -31,19 +31,25 @@ type turn struct {
 	busy    chan struct{} // has room for one: the goroutine that uses the session
 	session store.Turn    // of that goroutine; nil: none is open
 
-	used      time.Time   // guarded by the mu of Turns: when the session was last used
-	standing  bool        // guarded by the mu of Turns: a slice is under way
-	wanted    bool        // guarded by the mu of Turns: somebody waits for the name, or has acquired it
-	ours      bool        // guarded by the mu of Turns
-	owed      bool        // guarded by the mu of Turns: the session has the turn, and has to give it back
-	contended bool        // guarded by the mu of Turns: another process had the turn when this one asked for it, now or just before
-	refused   time.Time   // guarded by the mu of Turns: when another process last had it
-	timer     *time.Timer // guarded by the mu of Turns: gives back the turn of a lock that is held for long, or an unused session
+	used      time.Time     // guarded by the mu of Turns: when the session was last used
+	slice     chan struct{} // guarded by the mu of Turns: closed at the end of the slice that is under way; nil: none is
+	wanted    bool          // guarded by the mu of Turns: somebody waits for the name, or has acquired it
+	ours      bool          // guarded by the mu of Turns
+	owed      bool          // guarded by the mu of Turns: the session has the turn, and has to give it back
+	contended bool          // guarded by the mu of Turns: another process had the turn when this one asked for it, now or just before
+	refused   time.Time     // guarded by the mu of Turns: when another process last had it
+	timer     *time.Timer   // guarded by the mu of Turns: gives back the turn of a lock that is held for long, or an unused session
 }
 
 const (
 	slice    = 2 * time.Second // of a wait, on average
 	pingTurn = 4 * time.Second // after which the head shows the server that it lives; see store.OpenTurn
+
+	// answerTime is for how long a waiter waits for the end of its slice after it was due. The server hangs then, or a
+	// connection takes long, and the waiter has to look at the row.
+	answerTime = time.Second
+	// lookTime is for how long it waits for the end of an earlier slice before it looks again.
+	lookTime = 500 * time.Millisecond
 
 	// contendedTime is for how long a turn that another process had is waited for at once: to try for it first mostly
 	// fails then.
@@ -53,59 +59,83 @@ const (
 // NewTurns returns the turns of the Locker with these leases.
 func NewTurns(k *lease.Keeper) *Turns { return &Turns{keeper: k, of: make(map[string]*turn)} }
 
-var errNoTurn = errors.New("there is no queue to stand in")
+var (
+	errNoTurn = errors.New("there is no queue to stand in")
+	errLate   = errors.New("the queue did not answer in time")
+)
 
-// enter returns the turn of a name, and whether it is ours already. Otherwise the caller begins a slice. It returns nil
-// if there is no queue to stand in, or a slice is still under way.
-func (ts *Turns) enter(name string) (t *turn, ours bool) {
+// Stand stands in the server's queue for the turn of a name, for at most d. It reports whether this process has the
+// turn. An earlier slice may still be under way, because its waiter has left or the server is slow. Then Stand waits for
+// that slice, but not for long. If ctx ends before, the session gives back what it gets, unless somebody else wants it by
+// then.
+func (ts *Turns) Stand(ctx context.Context, name string, d time.Duration) (ours bool, err error) {
+	over, begun, ours := ts.enter(name, d)
+	switch {
+	case ours:
+		return true, nil
+	case over == nil:
+		return false, errNoTurn
+	}
+	limit := min(d, lookTime)
+	if begun {
+		limit = d + answerTime
+	}
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	select {
+	case <-over:
+		return ts.Ours(name), nil
+	case <-late.C:
+		return false, errLate
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+}
+
+// enter begins a slice, unless one is under way or the turn is ours already. It returns a channel that is closed when the
+// slice is over, or nil if there is no queue to stand in.
+func (ts *Turns) enter(name string, d time.Duration) (over <-chan struct{}, begun, ours bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	t = ts.of[name]
+	t := ts.of[name]
 	if !ts.keeper.Store.HasTurns() || time.Now().Before(ts.resume) || t == nil && len(ts.of) >= ts.keeper.Store.MaxTurns() {
-		return nil, false
+		return nil, false, false
 	}
 	if t == nil {
 		t = &turn{name: name, busy: make(chan struct{}, 1)}
 		ts.of[name] = t
 	}
-	if !t.wanted {
-		t.wanted, t.contended = true, time.Since(t.refused) < contendedTime
+	if !t.wanted && t.slice == nil {
+		t.contended = time.Since(t.refused) < contendedTime
 	}
+	t.wanted = true
 	if t.timer != nil {
 		t.timer.Stop()
 	}
-	if t.standing {
-		return nil, false
+	switch {
+	case t.ours:
+		return nil, false, true
+	case t.slice != nil:
+		return t.slice, false, false
 	}
-	t.standing = !t.ours
-	return t, t.ours
+	return ts.begin(t, d), true, false
 }
 
-// Stand stands in the server's queue for the turn of a name, for at most d. It reports whether this process has the
-// turn. If ctx ends before, the session gives back what it gets.
-func (ts *Turns) Stand(ctx context.Context, name string, d time.Duration) (ours bool, err error) {
-	t, ours := ts.enter(name)
-	switch {
-	case t == nil:
-		return false, errNoTurn
-	case ours:
-		return true, nil
+// begin begins a slice, and returns a channel that is closed when it is over. The caller holds mu.
+func (ts *Turns) begin(t *turn, d time.Duration) <-chan struct{} {
+	over := make(chan struct{})
+	t.slice = over
+	err := ts.keeper.Start(func() {
+		ts.stand(t, d)
+		ts.mu.Lock()
+		defer ts.mu.Unlock()
+		close(over)
+		t.slice = nil
+	})
+	if err != nil { // the Locker is closed
+		close(over)
 	}
-	done := make(chan error, 1)
-	err = ts.keeper.Start(func() { done <- ts.stand(t, d) }) //nolint:contextcheck // a slice outlives its caller
-	if err != nil {
-		return false, err
-	}
-	late := time.NewTimer(d + time.Second) // the server hangs, or connecting takes long: the waiter has to look
-	defer late.Stop()
-	select {
-	case err := <-done:
-		return ts.Ours(name), err
-	case <-late.C:
-		return false, errNoTurn
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
-	}
+	return over
 }
 
 // Keep reports whether this process has the turn of a name. If so, it shows the server now and then that the session
@@ -135,13 +165,8 @@ func (ts *Turns) Ours(name string) bool {
 }
 
 // stand is one slice. What it gets after its waiter has left it gives back.
-func (ts *Turns) stand(t *turn, d time.Duration) error {
-	defer func() {
-		ts.mu.Lock()
-		defer ts.mu.Unlock()
-		t.standing = false
-	}()
-	return ts.use(t, func(ctx context.Context) error {
+func (ts *Turns) stand(t *turn, d time.Duration) {
+	_ = ts.use(t, func(ctx context.Context) error {
 		ts.mu.Lock()
 		asked, wanted := t.contended, t.wanted
 		ts.mu.Unlock()

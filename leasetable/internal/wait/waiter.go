@@ -111,7 +111,7 @@ func (w *Waiter) Longer(pause time.Duration) time.Duration {
 }
 
 // Pause waits for its turn or, as the head and where there are no turns, for the given time. It reports whether the turn
-// has just come. A lease that ends meanwhile ends the pause, and so do two slices.
+// has just come. A lease that ends meanwhile ends the pause, and so do two slices, and a queue that does not answer.
 func (w *Waiter) Pause(ctx context.Context, pause time.Duration) (came bool, err error) {
 	if w.Turns.Keep(w.Name) { //nolint:contextcheck // a ping outlives its caller
 		return false, backoff.Sleep(ctx, w.Holding.UntilExpiry(pause))
@@ -121,11 +121,11 @@ func (w *Waiter) Pause(ctx context.Context, pause time.Duration) (came bool, err
 		switch {
 		case ctx.Err() != nil:
 			return false, context.Cause(ctx)
-		case err != nil:
+		case errors.Is(err, errNoTurn):
 			return false, backoff.Sleep(ctx, w.Holding.UntilExpiry(pause))
-		case came:
-			return true, nil
-		case w.Holding.UntilExpiry(slice) < slice:
+		case came || err != nil:
+			return came, nil
+		case w.Holding.endsWithin(slice):
 			return false, nil
 		}
 	}
