@@ -226,8 +226,8 @@ func TestASlowQueueIsSeldomLookedAround(t *testing.T) {
 		var reads atomic.Int64
 		s := &scripted{Store: server.Store()}
 		s.turn = func(ctx context.Context) (store.Turn, error) {
-			real, err := s.Store.OpenTurn(ctx)
-			return slowTurn{real}, err
+			opened, err := s.Store.OpenTurn(ctx)
+			return slowTurn{opened}, err
 		}
 		s.read = func(ctx context.Context, name string) (store.State, error) {
 			reads.Add(1)
