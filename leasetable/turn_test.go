@@ -269,3 +269,77 @@ func TestASliceOfWhoHasLeftIsForTheNext(t *testing.T) {
 		release(t, lock)
 	})
 }
+
+// lateTurn is a session whose wait ends late, with the turn.
+type lateTurn struct {
+	store.Turn
+
+	late time.Duration
+}
+
+func (lateTurn) Try(context.Context, string) (bool, error) { return false, nil }
+
+func (t lateTurn) Wait(ctx context.Context, name string, d time.Duration) (bool, error) {
+	pass(t.late)
+	return t.Turn.Wait(ctx, name, d)
+}
+
+// A waiter whose queue is late finds the name free by a look. What the queue grants later is for the next. I36.
+func TestWhoAcquiresWithoutItsTurnWantsNone(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		held := take(t, keep(t, server.Store(), leasetable.WithTTL(time.Hour)), "x")
+		s := &scripted{Store: server.Store()}
+		s.turn = func(ctx context.Context) (store.Turn, error) {
+			opened, err := s.Store.OpenTurn(ctx)
+			return lateTurn{opened, 8 * time.Second}, err
+		}
+		l := keep(t, s, leasetable.WithTTL(time.Hour))
+		next := acquiring(l, "x")
+		pass(5 * time.Second)
+		release(t, held)
+		lock := mustGet(t, next)
+		pass(4 * time.Second) // the turn is granted meanwhile
+		session, err := server.Store().OpenTurn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		if free, err := session.Try(t.Context(), "x"); err != nil || !free || leasetable.HasTurn(l, "x") {
+			t.Errorf("the turn is free: %t, %v", free, err)
+		}
+		release(t, lock)
+	})
+}
+
+// The holder is gone, and so is the head. The lease ends with the slice of a waiter, which does not stand for another one
+// before it looks at the row. I36.
+func TestAWaiterLooksWhenTheLeaseEnds(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		const ttl = 1400 * time.Millisecond // less than a slice
+		server := memory.NewServer(memory.Postgres)
+		s := &scripted{Store: server.Store(), renew: func(context.Context, []byte) (bool, int64, error) { return false, 0, errCut }}
+		began := time.Now()
+		lost := take(t, keep(t, s, leasetable.WithTTL(ttl)), "x")
+		head, err := s.OpenTurn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer head.Close()
+		if ours, err := head.Try(t.Context(), "x"); err != nil || !ours {
+			t.Fatal(ours, err)
+		}
+		lock := take(t, keep(t, server.Store(), leasetable.WithTTL(time.Hour)), "x")
+		if after := time.Since(began) - ttl; after > 100*time.Millisecond {
+			t.Errorf("%v after the end of the lease", after)
+		}
+		if err := lost.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Release of the lost lock: %v", err)
+		}
+		release(t, lock)
+	})
+}

@@ -197,18 +197,20 @@ func (ts *Turns) stand(t *turn, d time.Duration) {
 }
 
 // Hold notes that the name was acquired. It reports whether other processes wait for their turn. A name that is held
-// for long gives back its turn, so that it needs no connection.
+// for long gives back its turn, so that it needs no connection. Who acquired the name without its turn wants none any
+// more, also not that of a slice that is still under way.
 func (ts *Turns) Hold(name string) (contended bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	t := ts.of[name]
-	if t == nil {
+	switch {
+	case t == nil || !t.wanted:
 		return false
+	case !t.ours:
+		return ts.leave(t)
 	}
-	if t.ours {
-		ts.after(t, func() { ts.giveUp(t) })
-	}
-	return t.ours && t.contended
+	ts.after(t, func() { ts.giveUp(t) })
+	return t.contended
 }
 
 // Leave ends what Stand began, or Hold: this process no longer wants the name. It gives the turn back in the
@@ -220,6 +222,11 @@ func (ts *Turns) Leave(name string) (contended bool) {
 	if t == nil || !t.wanted {
 		return false
 	}
+	return ts.leave(t)
+}
+
+// leave is Leave. The caller holds mu.
+func (ts *Turns) leave(t *turn) (contended bool) {
 	contended = t.ours && t.contended
 	t.wanted, t.owed, t.ours = false, t.owed || t.ours || t.contended, false // a refusal can hide a late grant; see Turn.Wait
 	_ = ts.keeper.Hand(func() { ts.settle(t) })                              // a closed Locker has no sessions
