@@ -5,6 +5,7 @@ package sqltest
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -47,7 +48,24 @@ func (m mysqlLike) identify(ctx context.Context, db *sql.DB) (string, error) {
 	if isMaria != m.isMaria {
 		return "", wrongProductError{want: m.title(), found: found}
 	}
-	return found, nil
+	if !isMaria {
+		return found, nil
+	}
+	return found, nodeReady(ctx, db)
+}
+
+// nodeReady returns an error if the server is a node of a Galera cluster that has not joined it yet, or has lost it. Such
+// a node answers a SELECT without a table, and refuses what reads or writes one (error 1047; observed on 10.11).
+func nodeReady(ctx context.Context, db *sql.DB) error {
+	var name, state string
+	err := db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'wsrep_local_state_comment'").Scan(&name, &state)
+	switch {
+	case errors.Is(err, sql.ErrNoRows) || err == nil && (state == "" || state == "Synced" || state == "Donor/Desynced"):
+		return nil
+	case err == nil:
+		err = fmt.Errorf("the node of a Galera cluster is not ready: %s", state)
+	}
+	return err
 }
 
 func (mysqlSQL) sessions(ctx context.Context, db *sql.DB, database string) ([]string, error) {

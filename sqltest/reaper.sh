@@ -67,7 +67,13 @@ end_container() {
 	name=$(cat "$dir/container" 2>/dev/null)
 	[ -n "$name" ] || return
 	[ ! -s "$dir/docker-host" ] || DOCKER_HOST=$(cat "$dir/docker-host") && export DOCKER_HOST
-	docker rm -f -v "$name" >/dev/null 2>&1
+	command -v docker >/dev/null || return
+	# Docker may still be creating the container for a process that was killed meanwhile.
+	turns=0
+	until [ -n "$(docker rm -f -v "$name" 2>/dev/null)" ] || [ "$mode" = now ] || [ $turns -ge 100 ]; do
+		sleep 0.1
+		turns=$((turns + 1))
+	done
 }
 
 while [ "$mode" != now ]; do
