@@ -206,6 +206,16 @@ func TestTheReleaseOfALostLockLeavesTheTurnOfNobodyElse(t *testing.T) {
 	})
 }
 
+// withTurns returns a client of the server, with these sessions in the queue.
+func withTurns(server *memory.Server, of func(store.Turn) store.Turn) *scripted {
+	s := &scripted{Store: server.Store()}
+	s.turn = func(ctx context.Context) (store.Turn, error) {
+		opened, err := s.Store.OpenTurn(ctx)
+		return of(opened), err
+	}
+	return s
+}
+
 // slowTurn is a session that the server does not answer.
 type slowTurn struct{ store.Turn }
 
@@ -224,11 +234,7 @@ func TestASlowQueueIsSeldomLookedAround(t *testing.T) {
 		server := memory.NewServer(memory.Postgres)
 		held := take(t, keep(t, server.Store(), leasetable.WithTTL(time.Hour)), "x")
 		var reads atomic.Int64
-		s := &scripted{Store: server.Store()}
-		s.turn = func(ctx context.Context) (store.Turn, error) {
-			opened, err := s.Store.OpenTurn(ctx)
-			return slowTurn{opened}, err
-		}
+		s := withTurns(server, func(t store.Turn) store.Turn { return slowTurn{t} })
 		s.read = func(ctx context.Context, name string) (store.State, error) {
 			reads.Add(1)
 			return s.Store.Read(ctx, name)
@@ -291,12 +297,8 @@ func TestWhoAcquiresWithoutItsTurnWantsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memory.NewServer(memory.Postgres)
 		held := take(t, keep(t, server.Store(), leasetable.WithTTL(time.Hour)), "x")
-		s := &scripted{Store: server.Store()}
-		s.turn = func(ctx context.Context) (store.Turn, error) {
-			opened, err := s.Store.OpenTurn(ctx)
-			return lateTurn{opened, 8 * time.Second}, err
-		}
-		l := keep(t, s, leasetable.WithTTL(time.Hour))
+		late := withTurns(server, func(t store.Turn) store.Turn { return lateTurn{t, 8 * time.Second} })
+		l := keep(t, late, leasetable.WithTTL(time.Hour))
 		next := acquiring(l, "x")
 		pass(5 * time.Second)
 		release(t, held)

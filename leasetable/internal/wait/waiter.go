@@ -61,7 +61,7 @@ func (w *Waiter) Announce(ctx context.Context) error {
 		w.since = state.ExpiresUS - state.RemainingUS
 	}
 	before := state.WaiterUS != 0 && state.WaiterUS < w.since
-	known := state.WaiterUS == w.since && time.Since(w.announced) < announcedTime/4 // it looks again within three slices
+	known := state.WaiterUS == w.since && time.Since(w.announced) < announcedTime/4 // three slices fit into the rest
 	again := w.unannounced
 	w.unannounced = false
 	if state.LeaseID == nil || w.since == 0 || before || known {
