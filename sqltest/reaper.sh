@@ -68,11 +68,11 @@ end_container() {
 	[ -n "$name" ] || return
 	[ ! -s "$dir/docker-host" ] || DOCKER_HOST=$(cat "$dir/docker-host") && export DOCKER_HOST
 	command -v docker >/dev/null || return
-	# Docker may still be creating the container for a process that was killed meanwhile.
-	turns=0
-	until [ -n "$(docker rm -f -v "$name" 2>/dev/null)" ] || [ "$mode" = now ] || [ $turns -ge 100 ]; do
+	# A server without a record had not started. Docker may still be creating its container for a process that was killed.
+	until=$(($(date +%s) + 10))
+	until [ -n "$(docker rm -f -v "$name" 2>/dev/null)" ] || [ "$mode" = now ] || [ -s "$dir/server.ended" ] ||
+		[ "$(date +%s)" -ge $until ]; do
 		sleep 0.1
-		turns=$((turns + 1))
 	done
 }
 
