@@ -10,6 +10,7 @@ import (
 // during the wait.
 func WaitsOutlast(t *testing.T, machine Machine, db Database) {
 	t.Helper()
+	db.Pool().SetMaxIdleConns(0) // they end with the server, which the pool may notice in the next query only
 	for _, end := range []func(){machine.Kill, machine.Stop} {
 		lock := MustAcquire(t, open(t, db, Settings{}), "a")
 		var told, toldLate events
