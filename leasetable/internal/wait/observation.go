@@ -15,6 +15,7 @@ import (
 type observation struct {
 	store.State
 	since  time.Time
+	seen   time.Time // when it was read
 	expiry time.Time // when the lease expires unless it is renewed
 }
 
@@ -23,17 +24,17 @@ func (s *observation) update(state store.State) {
 	if s.since.IsZero() || !bytes.Equal(s.LeaseID, state.LeaseID) || s.Renewals != state.Renewals {
 		s.since = time.Now()
 	}
-	s.State = state
-	s.expiry = time.Now().Add(time.Duration(state.RemainingUS) * time.Microsecond)
+	s.State, s.seen = state, time.Now()
+	s.expiry = s.seen.Add(time.Duration(state.RemainingUS) * time.Microsecond)
 }
 
 // UntilExpiry shortens a pause that would last beyond the expiry of the lease. It adds jitter, so that not all waiters
-// read at the same moment.
+// read at the same moment. A lease that had expired before it was read is in the way for another reason.
 func (s *observation) UntilExpiry(pause time.Duration) time.Duration {
-	if left := time.Until(s.expiry); left > 0 && left < pause {
-		return min(pause, left+jitter.Below(backoff.First))
+	if !s.expiry.After(s.seen) {
+		return pause
 	}
-	return pause
+	return min(pause, max(time.Until(s.expiry), 0)+jitter.Below(backoff.First))
 }
 
 // endsWithin reports whether the lease expires within d, or has expired.

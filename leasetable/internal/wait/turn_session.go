@@ -95,9 +95,16 @@ func (ts *Turns) giveUp(t *turn) {
 // settle gives back what the session owes, and closes it if nobody needs it within IdleTime.
 func (ts *Turns) settle(t *turn) {
 	_ = ts.use(t, nil)
+	ts.closeLater(t)
+}
+
+// closeLater closes the session of a turn if nobody needs it within IdleTime.
+func (ts *Turns) closeLater(t *turn) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	ts.after(t, func() { ts.closeUnused(t) })
+	if !t.ours { // a lock that was acquired meanwhile gives back its turn itself; see Hold
+		ts.after(t, func() { ts.closeUnused(t) })
+	}
 }
 
 // closeUnused closes the session of a turn that is not ours, and forgets it: another name may have a session instead. A
@@ -106,8 +113,9 @@ func (ts *Turns) closeUnused(t *turn) {
 	select {
 	case t.busy <- struct{}{}:
 		defer func() { <-t.busy }()
-	default:
-		return // it is in use
+	default: // it is in use
+		ts.closeLater(t)
+		return
 	}
 	ts.mu.Lock()
 	unused := !t.ours && !t.owed && t.slice == nil

@@ -61,7 +61,7 @@ func (w *Waiter) Announce(ctx context.Context) error {
 		w.since = state.ExpiresUS - state.RemainingUS
 	}
 	before := state.WaiterUS != 0 && state.WaiterUS < w.since
-	known := state.WaiterUS == w.since && time.Since(w.announced) < announcedTime/4 // three slices fit into the rest
+	known := state.WaiterUS == w.since && time.Since(w.announced) < announcedTime/10 // a pause fits into the rest
 	again := w.unannounced
 	w.unannounced = false
 	if state.LeaseID == nil || w.since == 0 || before || known {
@@ -111,15 +111,15 @@ func (w *Waiter) Longer(pause time.Duration) time.Duration {
 }
 
 // Pause waits for its turn or, as the head and where there are no turns, for the given time. It reports whether the turn
-// has just come. A lease that ends meanwhile ends the pause, and so do three slices, and a queue that does not answer. A
-// waiter that has noted an exclusive one returns after two, in time to note it again.
+// has just come. A lease that ends meanwhile ends the pause, and so do three slices, and a queue that does not answer.
+// Where shares or permits are in the way, one slice does: the note of an exclusive waiter lasts no longer.
 func (w *Waiter) Pause(ctx context.Context, pause time.Duration) (came bool, err error) {
 	if w.Turns.Keep(w.Name) { //nolint:contextcheck // a ping outlives its caller
 		return false, backoff.Sleep(ctx, w.Holding.UntilExpiry(pause))
 	}
 	slices := 3
-	if w.saidExclusive {
-		slices = 2
+	if !w.Wants.Permit() && len(w.others) > 0 {
+		slices = 1
 	}
 	for range slices {
 		came, err := w.stand(ctx)

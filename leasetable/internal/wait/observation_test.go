@@ -1,0 +1,39 @@
+package wait_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
+	"github.com/sqllock/sqllock/leasetable/internal/wait"
+)
+
+func TestAPauseEndsWithTheLease(t *testing.T) {
+	t.Parallel()
+	const pause = 2 * time.Second
+	tests := []struct {
+		name            string
+		remaining, late time.Duration // of the lease when it was read, and from then to the pause
+		min, max        time.Duration
+	}{
+		{"lives on", time.Minute, 0, pause, pause},
+		{"ends meanwhile", time.Second, 0, time.Second, time.Second + backoff.First},
+		{"has ended since it was read", time.Second, 2 * time.Second, 0, backoff.First},
+		{"had ended before it was read", -time.Second, 0, pause, pause},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var w wait.Waiter
+				w.Observe(store.State{RemainingUS: test.remaining.Microseconds()})
+				<-time.After(test.late)
+				if d := w.Holding.UntilExpiry(pause); d < test.min || d > test.max {
+					t.Errorf("%v; want %v to %v", d, test.min, test.max)
+				}
+			})
+		})
+	}
+}
