@@ -149,7 +149,7 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 		}
 	}
 	a.outage.Over()
-	lock.HasWaiter = a.turns.Hold(a.name)
+	lock.HoldTurn()
 	return lock, nil
 }
 

@@ -33,7 +33,7 @@ func TestAFailedTestShowsItsStatementsAndWaits(t *testing.T) {
 				defer close(stuck)
 				_, _ = db.ExecContext(t.Context(), "DELETE FROM goods WHERE id = 1")
 			}()
-			show := "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'DELETE%'"
+			show := "SELECT count(*) FROM " + sessionTable + " WHERE db = DATABASE() AND info LIKE 'DELETE%'"
 			if engine == sqltest.EnginePostgres {
 				show = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 			}

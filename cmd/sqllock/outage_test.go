@@ -59,7 +59,7 @@ func TestAWaitOutlastsADatabaseThatIsAway(t *testing.T) {
 var waitingSession = map[sqltest.Engine]string{
 	sqltest.EnginePostgres: `SELECT COUNT(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
 		WHERE l.locktype = 'advisory' AND NOT l.granted AND d.datname = current_database()`,
-	sqltest.EngineMySQL:   "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND state = 'User lock'",
+	sqltest.EngineMySQL:   "SELECT COUNT(*) FROM performance_schema.processlist WHERE db = DATABASE() AND state = 'User lock'",
 	sqltest.EngineMariaDB: "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND state = 'User lock'",
 }
 

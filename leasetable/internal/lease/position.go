@@ -19,6 +19,8 @@ type Head struct {
 
 // Turns are the turns of names in the server's own queue.
 type Turns interface {
+	// Hold says that the name was acquired. It reports whether other processes wait for their turn.
+	Hold(name string) (contended bool)
 	// Leave gives the turn of a name back: this process no longer wants the name. It reports whether others do.
 	Leave(name string) (contended bool)
 }
@@ -60,6 +62,15 @@ func (p *position) leave() {
 	p.left = true
 	if p.users == 0 {
 		p.head.Leave()
+	}
+}
+
+// HoldTurn says in the server's queue that the name was acquired. If the lock has left the queue of this process already,
+// another goroutine may wait for the turn.
+func (h *Held) HoldTurn() {
+	if h.position.use() {
+		defer h.position.letGo()
+		h.HasWaiter = h.position.head.turns.Hold(h.Name)
 	}
 }
 
