@@ -33,7 +33,7 @@ check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit te
 .PHONY: test
 test: ## every test, with the race detector, on real servers; gets the servers it needs
 	./scripts/with-servers $(MAKE) test-pass
-	$(MAKE) test-adapters test-recipes test-simulations test-bench
+	$(MAKE) test-modules test-simulations test-bench
 
 # Those that take longest come first. A later pass, with other versions of the servers, leaves out what does not depend
 # on the version: so it is without the race detector.
@@ -42,9 +42,15 @@ test-pass:
 	$(if $(LATER_PASS),env CGO_ENABLED=0 GOGC=400 go test -short -count=1 -timeout 45m,$(GO_TEST)) $(ARGS) \
 		./leasetable ./cmd/sqllock ./sqltest ./mysql ./pg ./...
 
-.PHONY: test-adapters
-test-adapters: ## the tests of the other modules (adapters, otellock), on the first servers that there are
-	./scripts/with-servers --first env CGO_ENABLED=0 go test -C adapter -count=1 -timeout 45m $(ARGS) $(ADAPTERS)
+.PHONY: test-modules
+test-modules: ## the tests of the adapters, otellock, and the recipes (docs/recipes, docs/test-databases.md), on the first servers that there are
+	./scripts/with-servers --first $(MAKE) test-modules-pass
+
+.PHONY: test-modules-pass
+test-modules-pass:
+	CGO_ENABLED=0 go test -C adapter -count=1 -timeout 45m $(ARGS) $(ADAPTERS)
+	CGO_ENABLED=0 go test -C docs/recipes/code -count=1 $(ARGS) ./...
+	CGO_ENABLED=0 go test -C sqltest/recipes -count=1 $(ARGS) .
 
 # A history keeps nothing: to collect garbage seldom makes more of them a minute.
 FEW_COLLECTIONS = GOGC=off GOMEMLIMIT=4GiB
@@ -60,11 +66,6 @@ test-bench: ## the tests of what `make performance` runs; they need no server
 .PHONY: try-metrics
 try-metrics: ## the dashboard and the alerts of otellock with a real Prometheus, for nine minutes; draws docs/metrics.svg
 	./scripts/try-metrics
-
-.PHONY: test-recipes
-test-recipes: ## the recipes of docs/recipes, and those of docs/test-databases.md, on the first servers that there are
-	./scripts/with-servers --first env CGO_ENABLED=0 go test -C docs/recipes/code -count=1 $(ARGS) ./...
-	./scripts/with-servers --first env CGO_ENABLED=0 go test -C sqltest/recipes -count=1 $(ARGS) .
 
 .PHONY: mutate
 mutate: ## takes out one condition after the other, and shows that a test turns red; NAMES="a b" for some
