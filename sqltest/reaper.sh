@@ -69,9 +69,14 @@ end_container() {
 	[ ! -s "$dir/docker-host" ] || DOCKER_HOST=$(cat "$dir/docker-host") && export DOCKER_HOST
 	command -v docker >/dev/null || return
 	# A server without a record had not started. Docker may still be creating its container for a process that was killed.
-	until=$(($(date +%s) + 10))
-	until [ -n "$(docker rm -f -v "$name" 2>/dev/null)" ] || [ "$mode" = now ] || [ -s "$dir/server.ended" ] ||
-		[ "$(date +%s)" -ge $until ]; do
+	last=$(($(date +%s) + 10))
+	while
+		case $(docker rm -f -v "$name" 2>&1) in
+		"$name") return ;;
+		*"o such container"*) [ ! -s "$dir/server.ended" ] || return ;;
+		esac
+		[ "$mode" != now ] && [ "$(date +%s)" -lt $last ]
+	do
 		sleep 0.1
 	done
 }

@@ -29,12 +29,17 @@ func (s *observation) update(state store.State) {
 }
 
 // UntilExpiry shortens a pause that would last beyond the expiry of the lease. It adds jitter, so that not all waiters
-// read at the same moment. A lease that had expired before it was read is in the way for another reason.
+// read at the same moment. A lease that had expired before it was read is in the way for another reason. One that has
+// expired since shortens one pause.
 func (s *observation) UntilExpiry(pause time.Duration) time.Duration {
 	if !s.expiry.After(s.seen) {
 		return pause
 	}
-	return min(pause, max(time.Until(s.expiry), 0)+jitter.Below(backoff.First))
+	left := time.Until(s.expiry)
+	if left <= 0 {
+		left, s.seen = 0, time.Now()
+	}
+	return min(pause, left+jitter.Below(backoff.First))
 }
 
 // endsWithin reports whether the lease expires within d, or has expired.

@@ -33,6 +33,11 @@ func TestAPauseEndsWithTheLease(t *testing.T) {
 				if d := w.Holding.UntilExpiry(pause); d < test.min || d > test.max {
 					t.Errorf("%v; want %v to %v", d, test.min, test.max)
 				}
+				<-time.After(test.remaining - test.late)
+				w.Holding.UntilExpiry(pause)
+				if d := w.Holding.UntilExpiry(pause); d != pause {
+					t.Errorf("after the end without a new read: %v; want %v", d, pause)
+				}
 			})
 		})
 	}

@@ -187,13 +187,13 @@ func (w *Waiter) ExpireUnchanged(ctx context.Context) (ended bool, err error) {
 }
 
 // exclusiveTime is for how long an exclusive waiter, once noted, keeps others from taking permits. While it waits, the
-// note is renewed when half of that time has passed.
+// note is renewed when a quarter of that time has passed: the rest is for a slice and a late answer.
 const exclusiveTime = 5 * time.Second
 
 // WaitForExclusive notes an exclusive waiter, so that others take no permits and the name becomes free. The note is
 // renewed now and then, by any one of the exclusive waiters. A failure to write it does not end the wait.
 func (w *Waiter) WaitForExclusive(ctx context.Context) {
-	if w.Wants.Permit() || len(w.others) == 0 || w.Holding.ExclusiveWaiterFor() > exclusiveTime/2 {
+	if w.Wants.Permit() || len(w.others) == 0 || w.Holding.ExclusiveWaiterFor() > exclusiveTime*3/4 {
 		return
 	}
 	w.saidExclusive = true
