@@ -112,7 +112,7 @@ func (w *Waiter) Longer(pause time.Duration) time.Duration {
 
 // Pause waits for its turn or, as the head and where there are no turns, for the given time. It reports whether the turn
 // has just come. A lease that ends meanwhile ends the pause, and so do three slices, and a queue that does not answer.
-// Where shares or permits are in the way, one slice does: the note of an exclusive waiter lasts no longer.
+// Where shares or permits are in the way of an exclusive waiter, one slice does: then its note is renewed.
 func (w *Waiter) Pause(ctx context.Context, pause time.Duration) (came bool, err error) {
 	if w.Turns.Keep(w.Name) { //nolint:contextcheck // a ping outlives its caller
 		return false, backoff.Sleep(ctx, w.Holding.UntilExpiry(pause))
