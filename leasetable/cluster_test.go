@@ -87,7 +87,7 @@ func (c *cluster) hold(t *testing.T, node int) (resume func()) {
 	other := c.nodes[(node+1)%len(c.nodes)]
 	run(t, other, "CREATE OR REPLACE TABLE gate (n INT AUTO_INCREMENT PRIMARY KEY)")
 	do("SET SESSION wsrep_sync_wait = 7")
-	do("SELECT count(*) FROM gate") // waits until this node has the table, too
+	do("SELECT count(*) FROM gate") // waits until this node has the table, too; a DO would not
 	do("SET SESSION wsrep_on = OFF")
 	do("CREATE TRIGGER gate BEFORE INSERT ON gate FOR EACH ROW SET @passed = GET_LOCK('gate', 60) + RELEASE_LOCK('gate')")
 	do("SET GLOBAL wsrep_slave_threads = 1")
