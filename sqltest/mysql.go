@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 )
@@ -86,11 +88,20 @@ type connection struct {
 	Info    sql.NullString `db:"Info"`
 }
 
+// hidden reports whether the database of a session is not shown, although it may have one: MariaDB shows neither database
+// nor statement of a session whose data it cannot lock within a moment.
+func (c connection) hidden() bool { return c.Command == "Busy" }
+
 // processes returns the sessions of a database. MySQL's information_schema.PROCESSLIST fails while the statement of any
 // session has a parameter that is not UTF-8; SHOW does not.
 func processes(ctx context.Context, db *sql.DB, database string) (ids []int64, described []string, err error) {
 	var all []connection
-	if err := sqlx.NewDb(db, "mysql").Unsafe().SelectContext(ctx, &all, "SHOW FULL PROCESSLIST"); err != nil {
+	err = await(ctx, 2*time.Millisecond, func() (bool, error) {
+		all = nil
+		err := sqlx.NewDb(db, "mysql").Unsafe().SelectContext(ctx, &all, "SHOW FULL PROCESSLIST")
+		return !slices.ContainsFunc(all, connection.hidden), err
+	})
+	if err != nil {
 		return nil, nil, err
 	}
 	for _, p := range all {
