@@ -345,3 +345,45 @@ func TestAWaiterLooksWhenTheLeaseEnds(t *testing.T) {
 		release(t, lock)
 	})
 }
+
+// countedTurn counts the waits of a session.
+type countedTurn struct {
+	store.Turn
+
+	waits *atomic.Int64
+}
+
+func (t countedTurn) Wait(ctx context.Context, name string, d time.Duration) (bool, error) {
+	t.waits.Add(1)
+	return t.Turn.Wait(ctx, name, d)
+}
+
+// After twelve seconds of a wait, a waiter behind the head costs a slice and a look in six seconds.
+func TestALongWaitCostsLittle(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		hour := leasetable.WithTTL(time.Hour)
+		held := take(t, keep(t, server.Store(), hour), "x")
+		head := acquiring(keep(t, server.Store(), hour), "x")
+		synctest.Wait()
+		var waits, looks atomic.Int64
+		s := withTurns(server, func(t store.Turn) store.Turn { return countedTurn{t, &waits} })
+		s.read = func(ctx context.Context, name string) (store.State, error) {
+			looks.Add(1)
+			return s.Store.Read(ctx, name)
+		}
+		next := acquiring(keep(t, s, hour), "x")
+		pass(20 * time.Second)
+		waits.Store(0)
+		looks.Store(0)
+		pass(time.Minute)
+		if waits.Load() > 14 || looks.Load() > 14 {
+			t.Errorf("%d slices and %d looks in a minute", waits.Load(), looks.Load())
+		}
+		release(t, held)
+		releaseNext(t, head)
+		releaseNext(t, next)
+	})
+}

@@ -12,7 +12,7 @@ import (
 // is nil, it only gives back. After an error the session is closed, and with it the turn ends. f may take as long as a
 // slice.
 func (ts *Turns) use(t *turn, f func(ctx context.Context) error) (err error) {
-	ctx, cancel := context.WithTimeout(ts.keeper.Closing, conn.ConnectTimeout+2*slice)
+	ctx, cancel := context.WithTimeout(ts.keeper.Closing, conn.ConnectTimeout+2*longSlice)
 	defer cancel()
 	select {
 	case t.busy <- struct{}{}:

@@ -111,18 +111,21 @@ func (w *Waiter) Longer(pause time.Duration) time.Duration {
 }
 
 // Pause waits for its turn or, as the head and where there are no turns, for the given time. It reports whether the turn
-// has just come. A lease that ends meanwhile ends the pause, and so do three slices, and a queue that does not answer.
-// Where shares or permits are in the way of an exclusive waiter, one slice does: then its note is renewed.
+// has just come. A lease that ends meanwhile ends the pause, and so do three slices or a long one, and a queue that does not
+// answer. Where shares or permits are in the way of an exclusive waiter, one slice does: then its note is renewed.
 func (w *Waiter) Pause(ctx context.Context, pause time.Duration) (came bool, err error) {
 	if w.Turns.Keep(w.Name) { //nolint:contextcheck // a ping outlives its caller
 		return false, backoff.Sleep(ctx, w.Holding.UntilExpiry(pause))
 	}
-	slices := 3
-	if !w.Wants.Permit() && len(w.others) > 0 {
+	slices, length := 3, slice
+	switch {
+	case !w.Wants.Permit() && len(w.others) > 0:
 		slices = 1
+	case time.Since(w.Began) > 2*longSlice:
+		slices, length = 1, longSlice // which costs the server less than three
 	}
 	for range slices {
-		came, err := w.stand(ctx)
+		came, err := w.stand(ctx, length)
 		switch {
 		case ctx.Err() != nil:
 			return false, context.Cause(ctx)
@@ -137,9 +140,9 @@ func (w *Waiter) Pause(ctx context.Context, pause time.Duration) (came bool, err
 	return false, nil
 }
 
-// stand stands in the server's queue for a slice.
-func (w *Waiter) stand(ctx context.Context) (came bool, err error) {
-	d := w.Holding.UntilExpiry(jittered(slice))
+// stand stands in the server's queue for a slice of about this length.
+func (w *Waiter) stand(ctx context.Context, length time.Duration) (came bool, err error) {
+	d := w.Holding.UntilExpiry(jittered(length))
 	if d < time.Second { // the shortest wait of MySQL
 		return false, errNoTurn
 	}
