@@ -42,15 +42,18 @@ type turn struct {
 }
 
 const (
-	slice     = 2 * time.Second // of a wait, on average
-	longSlice = 3 * slice       // of a wait that has taken twice as long; see store.turnIdle
-	pingTurn  = 4 * time.Second // after which the head shows the server that it lives; see store.OpenTurn
+	slice     = 2 * time.Second         // of a wait, on average
+	longSlice = 3500 * time.Millisecond // of a wait that has taken longTime
+	pingTurn  = 4 * time.Second         // after which the head shows the server that it lives; see store.OpenTurn
 
 	// answerTime is for how long a waiter waits for the end of its slice after it was due. The server hangs then, or a
 	// connection takes long, and the waiter has to look at the row.
 	answerTime = time.Second
 	// lookTime is for how long it waits for the end of an earlier slice before it looks again.
 	lookTime = 500 * time.Millisecond
+
+	// longTime is after how long a wait is a long one. Longer slices cost the server less.
+	longTime = 12 * time.Second
 
 	// contendedTime is for how long a turn that another process had is waited for at once: to try for it first mostly
 	// fails then.

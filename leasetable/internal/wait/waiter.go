@@ -111,18 +111,20 @@ func (w *Waiter) Longer(pause time.Duration) time.Duration {
 }
 
 // Pause waits for its turn or, as the head and where there are no turns, for the given time. It reports whether the turn
-// has just come. A lease that ends meanwhile ends the pause, and so do three slices or a long one, and a queue that does not
+// has just come. A lease that ends meanwhile ends the pause, and so do two slices or a long one, and a queue that does not
 // answer. Where shares or permits are in the way of an exclusive waiter, one slice does: then its note is renewed.
+//
+// A pause is shorter than conn.IdleTime: else each look at the row would need a new connection.
 func (w *Waiter) Pause(ctx context.Context, pause time.Duration) (came bool, err error) {
 	if w.Turns.Keep(w.Name) { //nolint:contextcheck // a ping outlives its caller
 		return false, backoff.Sleep(ctx, w.Holding.UntilExpiry(pause))
 	}
-	slices, length := 3, slice
+	slices, length := 2, slice
 	switch {
 	case !w.Wants.Permit() && len(w.others) > 0:
 		slices = 1
-	case time.Since(w.Began) > 2*longSlice:
-		slices, length = 1, longSlice // which costs the server less than three
+	case time.Since(w.Began) > longTime:
+		slices, length = 1, longSlice
 	}
 	for range slices {
 		came, err := w.stand(ctx, length)
