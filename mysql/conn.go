@@ -114,23 +114,19 @@ func (c *conn) runOne(ctx context.Context, op *session.Op[string]) (err error) {
 	return err
 }
 
-// Wait implements session.Conn. After a slice of the wait the place in the queue is lost (I47).
-func (c *conn) Wait(ctx context.Context, op *session.Op[string], waited, _ time.Duration) (err error) {
-	op.Done, err = c.get(ctx, op.Key, c.sliceOf(waited))
-	return err
-}
+// longWait is the length of a long slice of a wait. It is only used with a session TTL of more than three times that.
+const longWait = 2 * time.Second
 
-// sliceOf returns the length of a slice of a wait that has taken so long already, in seconds: MySQL waits for whole ones
-// only. It is a third of the session TTL at most. The longer a waiter has waited, the likelier is a long slice, and the
-// random choice keeps waiters from falling into step with the holders.
-func (c *conn) sliceOf(waited time.Duration) int64 {
-	switch chosen := rand.N(waited + time.Second); { //nolint:gosec // jitter
-	case chosen > 8*time.Second && c.ttl > 12*time.Second:
-		return 4
-	case chosen > time.Second/2 && c.ttl > 6*time.Second:
-		return 2
+// Wait implements session.Conn. MySQL waits for whole seconds only. After one or two of them the place in the queue is
+// lost (I47). The longer a waiter has waited, the likelier its slice takes two seconds, and the random choice keeps
+// waiters from falling into step with the holders.
+func (c *conn) Wait(ctx context.Context, op *session.Op[string], waited, _ time.Duration) (err error) {
+	seconds := int64(1)
+	if c.ttl > 3*longWait && rand.N(waited+time.Second) > time.Second/2 { //nolint:gosec // jitter
+		seconds = 2
 	}
-	return 1
+	op.Done, err = c.get(ctx, op.Key, seconds)
+	return err
 }
 
 // Forget implements session.Conn.

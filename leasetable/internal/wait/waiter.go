@@ -114,7 +114,7 @@ func (w *Waiter) Longer(pause time.Duration) time.Duration {
 // has just come. A lease that ends meanwhile ends the pause, and so do two slices or a long one, and a queue that does not
 // answer. Where shares or permits are in the way of an exclusive waiter, one slice does: then its note is renewed.
 //
-// A pause is shorter than conn.IdleTime: else each look at the row would need a new connection.
+// A pause is mostly shorter than conn.IdleTime: else each look at the row would need a new connection.
 func (w *Waiter) Pause(ctx context.Context, pause time.Duration) (came bool, err error) {
 	if w.Turns.Keep(w.Name) { //nolint:contextcheck // a ping outlives its caller
 		return false, backoff.Sleep(ctx, w.Holding.UntilExpiry(pause))

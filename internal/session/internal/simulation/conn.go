@@ -130,10 +130,7 @@ func (c plainConn) Wait(ctx context.Context, op *session.Op[string], waited, _ t
 	key := op.Key
 	x := c.send("wait", key, func(s *memory.Session, t turn) answer {
 		d := time.Second
-		switch chosen := t.dice.Time(0, waited+time.Second); {
-		case chosen > 8*time.Second && c.p.plan.TTL > 12*time.Second:
-			d = 4 * time.Second
-		case chosen > time.Second/2 && c.p.plan.TTL > 6*time.Second:
+		if c.p.plan.TTL > 3*2*time.Second && t.dice.Time(0, waited+time.Second) > time.Second/2 {
 			d *= 2
 		}
 		return answer{done: []bool{s.Wait(key, false, d)}}
