@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -216,40 +215,6 @@ func withTurns(server *memory.Server, of func(store.Turn) store.Turn) *scripted 
 	return s
 }
 
-// slowTurn is a session that the server does not answer.
-type slowTurn struct{ store.Turn }
-
-func (slowTurn) Try(context.Context, string) (bool, error) { return false, nil }
-
-func (slowTurn) Wait(ctx context.Context, _ string, _ time.Duration) (bool, error) {
-	<-ctx.Done()
-	return false, errCut
-}
-
-// A server that does not wake its waiters in time is not asked more often for that, while they wait for an answer.
-func TestASlowQueueIsSeldomLookedAround(t *testing.T) {
-	t.Parallel()
-	locktest.OncePerEngine(t)
-	synctest.Test(t, func(t *testing.T) {
-		server := memory.NewServer(memory.Postgres)
-		held := take(t, keep(t, server.Store(), leasetable.WithTTL(time.Hour)), "x")
-		var reads atomic.Int64
-		s := withTurns(server, func(t store.Turn) store.Turn { return slowTurn{t} })
-		s.read = func(ctx context.Context, name string) (store.State, error) {
-			reads.Add(1)
-			return s.Store.Read(ctx, name)
-		}
-		next := acquiring(keep(t, s, leasetable.WithTTL(time.Hour)), "x")
-		const seconds = 10
-		pass(seconds * time.Second)
-		if n := reads.Load(); n > 2*seconds {
-			t.Errorf("%d looks in %d s", n, seconds)
-		}
-		release(t, held)
-		releaseNext(t, next)
-	})
-}
-
 // A waiter that leaves lets its slice go on. The next one gets the turn from that slice.
 func TestASliceOfWhoHasLeftIsForTheNext(t *testing.T) {
 	t.Parallel()
@@ -343,47 +308,5 @@ func TestAWaiterLooksWhenTheLeaseEnds(t *testing.T) {
 			t.Errorf("Release of the lost lock: %v", err)
 		}
 		release(t, lock)
-	})
-}
-
-// countedTurn counts the waits of a session.
-type countedTurn struct {
-	store.Turn
-
-	waits *atomic.Int64
-}
-
-func (t countedTurn) Wait(ctx context.Context, name string, d time.Duration) (bool, error) {
-	t.waits.Add(1)
-	return t.Turn.Wait(ctx, name, d)
-}
-
-// After twelve seconds of a wait, a waiter behind the head costs a slice and a look in three and a half.
-func TestALongWaitCostsLittle(t *testing.T) {
-	t.Parallel()
-	locktest.OncePerEngine(t)
-	synctest.Test(t, func(t *testing.T) {
-		server := memory.NewServer(memory.Postgres)
-		hour := leasetable.WithTTL(time.Hour)
-		held := take(t, keep(t, server.Store(), hour), "x")
-		head := acquiring(keep(t, server.Store(), hour), "x")
-		synctest.Wait()
-		var waits, looks atomic.Int64
-		s := withTurns(server, func(t store.Turn) store.Turn { return countedTurn{t, &waits} })
-		s.read = func(ctx context.Context, name string) (store.State, error) {
-			looks.Add(1)
-			return s.Store.Read(ctx, name)
-		}
-		next := acquiring(keep(t, s, hour), "x")
-		pass(20 * time.Second)
-		waits.Store(0)
-		looks.Store(0)
-		pass(time.Minute)
-		if waits.Load() > 23 || looks.Load() > 23 {
-			t.Errorf("%d slices and %d looks in a minute", waits.Load(), looks.Load())
-		}
-		release(t, held)
-		releaseNext(t, head)
-		releaseNext(t, next)
 	})
 }

@@ -93,7 +93,7 @@ type connection struct {
 func (c connection) hidden() bool { return c.Command == "Busy" }
 
 // processes returns the sessions of a database. MySQL's information_schema.PROCESSLIST fails while the statement of any
-// session has a parameter that is not UTF-8; SHOW does not.
+// session has a parameter that is not UTF-8; SHOW does not. While a session is hidden it asks again, for a second.
 func processes(ctx context.Context, db *sql.DB, database string) (ids []int64, described []string, err error) {
 	var all []connection
 	until := time.Now().Add(time.Second)
