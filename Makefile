@@ -11,6 +11,9 @@ SYFT := bin/syft-1.57.0
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
+# Tests leave go vet to `make lint`: it takes long for all that they depend on.
+export GOFLAGS += -vet=off
+
 # The race detector leaves out SQLite, which is C as Go: it took half of the time. Tests have memory, so garbage is collected
 # less often (GOGC).
 GO_TEST = env CGO_ENABLED=1 GOGC=400 GORACE=atexit_sleep_ms=0 go test -race -gcflags=modernc.org/...=-race=false -count=1 -timeout 45m
@@ -96,9 +99,8 @@ performance: ## measures all beside other libraries, and writes docs/performance
 	cd bench && go run . $(ARGS) && go run ./report
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## words, go vet, golangci-lint and go mod tidy
+lint: $(GOLANGCI_LINT) ## words, golangci-lint (with go vet) or go vet, and go mod tidy
 	scripts/words
-	go vet ./...
 	$(GOLANGCI_LINT) run ./...
 	cd adapter && ../$(GOLANGCI_LINT) run $(ADAPTERS)
 	go vet -C bench ./...
