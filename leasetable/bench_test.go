@@ -60,7 +60,14 @@ func benchOn(b *testing.B, db *sqltest.Database, opts ...leasetable.Option) lock
 
 func startDurable(b *testing.B, engine sqltest.Engine, settings ...sqltest.Option) *sqltest.Database {
 	b.Helper()
-	db := sqltest.Start(b, engine, slices.Concat(durable[engine], settings)...).Database(b)
+	var db *sqltest.Database
+	if testing.Short() { // measures nothing, so the shared server will do
+		db = map[sqltest.Engine]func(sqltest.TB, ...sqltest.Option) *sqltest.Database{
+			sqltest.EnginePostgres: sqltest.Postgres, sqltest.EngineMySQL: sqltest.MySQL, sqltest.EngineMariaDB: sqltest.MariaDB,
+		}[engine](b)
+	} else {
+		db = sqltest.Start(b, engine, slices.Concat(durable[engine], settings)...).Database(b)
+	}
 	d, err := schema.DialectOf(db.DriverName())
 	if err != nil {
 		b.Fatal(err)

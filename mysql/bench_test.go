@@ -39,9 +39,17 @@ func BenchmarkLocker(b *testing.B) {
 
 // BenchmarkFleet compares Lockers as many processes have them with as many bare connections.
 func BenchmarkFleet(b *testing.B) {
-	for _, engine := range []sqltest.Engine{sqltest.EngineMySQL, sqltest.EngineMariaDB} {
-		b.Run(string(engine), func(b *testing.B) {
-			db := sqltest.Start(b, engine, sqltest.Setting("max_connections", "1000")).Database(b)
+	for _, server := range []struct {
+		engine sqltest.Engine
+		shared func(sqltest.TB, ...sqltest.Option) *sqltest.Database
+	}{{sqltest.EngineMySQL, sqltest.MySQL}, {sqltest.EngineMariaDB, sqltest.MariaDB}} {
+		b.Run(string(server.engine), func(b *testing.B) {
+			var db *sqltest.Database
+			if testing.Short() { // measures nothing, so the shared server will do
+				db = server.shared(b)
+			} else {
+				db = sqltest.Start(b, server.engine, sqltest.Setting("max_connections", "1000")).Database(b)
+			}
 			conn, err := db.Conn(b.Context())
 			if err != nil {
 				b.Fatal(err)

@@ -28,7 +28,12 @@ func BenchmarkLocker(b *testing.B) {
 
 // BenchmarkFleet compares Lockers as many processes have them with as many bare connections.
 func BenchmarkFleet(b *testing.B) {
-	db := sqltest.Start(b, sqltest.EnginePostgres, sqltest.Setting("max_connections", "1000")).Database(b)
+	var db *sqltest.Database
+	if testing.Short() { // measures nothing, so the shared server will do
+		db = sqltest.Postgres(b)
+	} else {
+		db = sqltest.Start(b, sqltest.EnginePostgres, sqltest.Setting("max_connections", "1000")).Database(b)
+	}
 	locktest.Fleet{
 		Locker: func(b *testing.B) locktest.Locker { return newLocker(b, db) },
 		Bare:   func(b *testing.B) locktest.Bare { return newBare(b, db.DSN) },

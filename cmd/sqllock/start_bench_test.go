@@ -15,11 +15,17 @@ import (
 
 // BenchmarkStart runs a command that does nothing under a lock on PostgreSQL. "ms" is how long that takes. "ms-more" is
 // how much longer it takes than a program that connects, sends two statements and runs the command. "MB" is the peak
-// memory of sqllock before its command runs. All are medians of 50 rounds, whatever -benchtime is.
+// memory of sqllock before its command runs. All are medians of 50 rounds, or of one with -short,
+// whatever -benchtime is.
 func BenchmarkStart(b *testing.B) {
 	bare := filepath.Join(b.TempDir(), "bare")
 	spend(b, "go", "build", "-o", bare, "./testdata/bare")
-	db := sqltest.Start(b, sqltest.EnginePostgres, sqltest.Setting("fsync", "on"), sqltest.Setting("full_page_writes", "on")).Database(b)
+	rounds, db := 50, (*sqltest.Database)(nil)
+	if testing.Short() { // measures nothing, so the shared server will do
+		rounds, db = 1, sqltest.Postgres(b)
+	} else {
+		db = sqltest.Start(b, sqltest.EnginePostgres, sqltest.Setting("fsync", "on"), sqltest.Setting("full_page_writes", "on")).Database(b)
+	}
 	b.Setenv("SQLLOCK_DB", db.DSN)
 	spend(b, binary, "schema", "apply")
 	for _, kind := range []string{kindLease, kindSession} {
@@ -27,7 +33,7 @@ func BenchmarkStart(b *testing.B) {
 			run := []string{"run", "--kind", kind, "start", "--"}
 			var with, without []time.Duration
 			for done := false; b.Loop(); done = true {
-				for i := 0; i < 50 && !done; i++ { // alternating, so that other load of the machine affects both
+				for i := 0; i < rounds && !done; i++ { // alternating, so that other load of the machine affects both
 					with = append(with, spend(b, binary, append(run, "true")...))
 					without = append(without, spend(b, bare, "true"))
 				}
