@@ -20,11 +20,12 @@ import (
 func BenchmarkStart(b *testing.B) {
 	bare := filepath.Join(b.TempDir(), "bare")
 	spend(b, "go", "build", "-o", bare, "./testdata/bare")
-	rounds, db := 50, (*sqltest.Database)(nil)
+	var rounds int
+	var db *sqltest.Database
 	if testing.Short() { // measures nothing, so the shared server will do
 		rounds, db = 1, sqltest.Postgres(b)
 	} else {
-		db = sqltest.Start(b, sqltest.EnginePostgres, sqltest.Setting("fsync", "on"), sqltest.Setting("full_page_writes", "on")).Database(b)
+		rounds, db = 50, sqltest.Start(b, sqltest.EnginePostgres, sqltest.Setting("fsync", "on"), sqltest.Setting("full_page_writes", "on")).Database(b)
 	}
 	b.Setenv("SQLLOCK_DB", db.DSN)
 	spend(b, binary, "schema", "apply")
