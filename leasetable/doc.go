@@ -129,8 +129,8 @@
 //
 // One connection is enough. If the server has no other one, or opening it takes longer than a second, statements borrow
 // the connection for renewals one after the other. There they wait only briefly for locked rows, and let a renewal go
-// first. Unneeded connections are closed: each after 5 s, and the last one when the Locker has held nothing and
-// requested nothing for 5 s, or for a second if the server is full. A Locker that holds a lock keeps one connection.
+// first. Unneeded connections are closed: each after 12 s, and the last one when the Locker has held nothing and
+// requested nothing for 12 s, or for a second if the server is full. A Locker that holds a lock keeps one connection.
 //
 // Acquiring a free name and releasing it are one statement each. Goroutines that acquire or release at the same time
 // share a statement, as a batch. A renewal is one statement for all locks of the same TTL, however many there are.

@@ -58,8 +58,12 @@ func (n Limit) Turns() int { return min(int(n)/2, int(DefaultLimit)/2) }
 // Work is how many of the connections are for work. If there are none, work borrows the connection for renewals.
 func (n Limit) Work() int { return max(0, min(int(n)-renewalConns-n.Turns(), workConns)) }
 
-// IdleTime is for how long an unused connection is kept: other programs may have none.
-const IdleTime = 5 * time.Second
+// IdleTime is for how long an unused connection is kept, and WorkIdleTime for how long one for work is: other programs
+// may have none. WorkIdleTime is longer than the pauses of a waiter, which would need a new connection for each look.
+const (
+	IdleTime     = 5 * time.Second
+	WorkIdleTime = 12 * time.Second
+)
 
 func (p *Pool) open(c driver.Connector, d schema.Dialect, conns int) {
 	settled := &settledConnector{Connector: c, dialect: d, pool: p}

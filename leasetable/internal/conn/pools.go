@@ -26,7 +26,7 @@ func Open(c driver.Connector, d schema.Dialect, most Limit) Pools {
 	p.Work.loan.from, p.Renewals.loan.from = p.Renewals, p.Work
 	p.Renewals.loan.turn = make(chan struct{}, 1)
 	p.Work.open(c, d, most.Work())
-	p.Work.SetConnMaxIdleTime(IdleTime)
+	p.Work.SetConnMaxIdleTime(WorkIdleTime)
 	// The connection for renewals is opened with the first lease, and stays open while there is a lease (I38). Once the
 	// server has no connection left, it is too late to open one.
 	p.Renewals.open(c, d, renewalConns)

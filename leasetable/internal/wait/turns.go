@@ -42,9 +42,9 @@ type turn struct {
 }
 
 const (
-	slice     = 2 * time.Second        // of a wait, on average
-	longSlice = conn.IdleTime * 7 / 10 // of a wait that has taken longTime
-	pingTurn  = 4 * time.Second        // after which the head shows the server that it lives; see store.OpenTurn
+	slice     = 2 * time.Second            // of a wait, on average
+	longSlice = conn.WorkIdleTime * 7 / 10 // of a wait that has taken longTime
+	pingTurn  = 4 * time.Second            // after which the head shows the server that it lives; see store.OpenTurn
 
 	// answerTime is for how long a waiter waits for the end of its slice after it was due. The server hangs then, or a
 	// connection takes long, and the waiter has to look at the row.

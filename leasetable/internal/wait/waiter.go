@@ -32,7 +32,7 @@ type Waiter struct {
 }
 
 // announcedTime is for how long a noted waiter counts as waiting.
-const announcedTime = 10 * time.Second
+const announcedTime = 20 * time.Second
 
 // errGone says that a name may not be held any more.
 var errGone = errors.New("the name is perhaps not held any more")
@@ -101,20 +101,23 @@ func (w *Waiter) Withdraw() {
 	})
 }
 
+// longestPause is the longest pause of the head between two looks at the row.
+const longestPause = 500 * time.Millisecond
+
 // Longer returns the next pause between two looks at the row. The looks of the head, who is alone, add a fiftieth to
 // the time that it has waited.
 func (w *Waiter) Longer(pause time.Duration) time.Duration {
 	if !w.Turns.Ours(w.Name) {
 		return backoff.Longer(pause)
 	}
-	return min(2*pause, max(time.Since(w.Began)/50, backoff.First), 2*backoff.Last)
+	return min(2*pause, max(time.Since(w.Began)/50, backoff.First), longestPause)
 }
 
 // Pause waits for its turn or, as the head and where there are no turns, for the given time. It reports whether the turn
 // has just come. A lease that ends meanwhile ends the pause, and so do two slices or a long one, and a queue that does not
 // answer. Where shares or permits are in the way of an exclusive waiter, one slice does: then its note is renewed.
 //
-// A pause is mostly shorter than conn.IdleTime: else each look at the row would need a new connection.
+// A pause is shorter than conn.WorkIdleTime: else each look at the row would need a new connection.
 func (w *Waiter) Pause(ctx context.Context, pause time.Duration) (came bool, err error) {
 	if w.Turns.Keep(w.Name) { //nolint:contextcheck // a ping outlives its caller
 		return false, backoff.Sleep(ctx, w.Holding.UntilExpiry(pause))
