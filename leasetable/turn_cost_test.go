@@ -101,3 +101,42 @@ func TestALongWaitCostsLittle(t *testing.T) {
 		}
 	})
 }
+
+// limitedTurn is a session on a connection whose reads may take five seconds.
+type limitedTurn struct {
+	store.Turn
+
+	failed *atomic.Int64
+}
+
+func (t limitedTurn) Wait(ctx context.Context, name string, d time.Duration) (bool, error) {
+	const limit = 5 * time.Second
+	if d < limit {
+		return t.Turn.Wait(ctx, name, d)
+	}
+	<-time.After(limit)
+	t.failed.Add(1)
+	return false, errCut
+}
+
+// A connection that is ended during a long slice has the next ones be short.
+func TestALongSliceThatFailsIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.MySQL)
+		hour := leasetable.WithTTL(time.Hour)
+		held := take(t, keep(t, server.Store(), hour), "x")
+		head := acquiring(keep(t, server.Store(), hour), "x")
+		synctest.Wait()
+		var failed atomic.Int64
+		leave := waitingForX(t, keep(t, withTurns(server, func(t store.Turn) store.Turn { return limitedTurn{t, &failed} }), hour))
+		pass(5 * time.Minute)
+		if failed.Load() != 1 {
+			t.Errorf("%d slices failed", failed.Load())
+		}
+		leave()
+		release(t, held)
+		releaseNext(t, head)
+	})
+}

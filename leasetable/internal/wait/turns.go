@@ -23,6 +23,7 @@ type Turns struct {
 	mu     sync.Mutex
 	of     map[string]*turn // guarded by mu
 	resume time.Time        // guarded by mu: nobody stands in a queue until then
+	noLong time.Time        // guarded by mu: no slice is a long one until then
 }
 
 // turn is the turn of one name, and the session that stands for it.
@@ -54,6 +55,9 @@ const (
 
 	// longTime is after how long a wait is a long one. Longer slices cost the server less.
 	longTime = 12 * time.Second
+	// noLongTime is for how long no slice is a long one after one has failed: perhaps a time limit of the connection is
+	// shorter, such as readTimeout of MySQL's driver.
+	noLongTime = 10 * time.Minute
 
 	// contendedTime is for how long a turn that another process had is waited for at once: to try for it first mostly
 	// fails then.
@@ -177,7 +181,7 @@ func (ts *Turns) stand(t *turn, d time.Duration) {
 		if !wanted {
 			return nil
 		}
-		ours, err := false, error(nil)
+		began, ours, err := time.Now(), false, error(nil)
 		if !asked { // only who is refused knows that others want the name, too
 			ours, err = t.session.Try(ctx, t.name)
 		}
@@ -193,6 +197,9 @@ func (ts *Turns) stand(t *turn, d time.Duration) {
 		ts.mu.Lock()
 		defer ts.mu.Unlock()
 		t.used = time.Now()
+		if err != nil && time.Since(began) > slice {
+			ts.noLong = time.Now().Add(noLongTime)
+		}
 		if ours {
 			t.ours, t.owed = t.wanted, !t.wanted
 		}
@@ -259,6 +266,13 @@ func (ts *Turns) Close() {
 			t.session.Close()
 		}
 	}
+}
+
+// mayBeLong reports whether slices may be long ones.
+func (ts *Turns) mayBeLong() bool {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return time.Now().After(ts.noLong)
 }
 
 // jittered spreads the ends of slices.

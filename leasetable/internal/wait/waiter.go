@@ -126,7 +126,7 @@ func (w *Waiter) Pause(ctx context.Context, pause time.Duration) (came bool, err
 	switch {
 	case !w.Wants.Permit() && len(w.others) > 0:
 		slices = 1
-	case time.Since(w.Began) > longTime:
+	case time.Since(w.Began) > longTime && w.Turns.mayBeLong():
 		slices, length = 1, longSlice
 	}
 	for range slices {
