@@ -12,7 +12,7 @@ help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 # Tests leave go vet to `make lint`: it takes long for all that they depend on.
-export GOFLAGS += -vet=off
+export GOFLAGS := $(or $(GOFLAGS),$(shell go env GOFLAGS)) -vet=off
 
 # The race detector leaves out SQLite, which is C as Go: it took half of the time. Tests have memory, so garbage is collected
 # less often (GOGC).

@@ -129,7 +129,7 @@
 //
 // One connection is enough. If the server has no other one, or opening it takes longer than a second, statements borrow
 // the connection for renewals one after the other. There they wait only briefly for locked rows, and let a renewal go
-// first. Unneeded connections are closed: each after 12 s, and the last one when the Locker has held nothing and
+// first. Unneeded connections are closed: each within 12 s, and the last one when the Locker has held nothing and
 // requested nothing for 12 s, or for a second if the server is full. A Locker that holds a lock keeps one connection.
 //
 // Acquiring a free name and releasing it are one statement each. Goroutines that acquire or release at the same time

@@ -29,7 +29,7 @@ func TestAPauseCostsNoRoundTrip(t *testing.T) {
 			for {
 				began := time.Now()
 				beIdle()
-				if n := f(); time.Since(began) < 4*time.Second { // after five, what is idle is closed
+				if n := f(); time.Since(began) < 4*time.Second { // after five, an unused lease ends
 					return n
 				}
 			}

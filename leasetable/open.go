@@ -33,8 +33,9 @@ func New(dsn string, opts ...Option) (*Locker, error) {
 
 // FromDB returns a Locker on the lease tables of db's database. The Locker connects as db does. It takes no connection
 // from db's pool, and does not close db. For a *sqlx.DB pass its field DB. The MySQL driver writes lines of its own to
-// stderr when a connection breaks, unless the configuration of db has another Logger. The driver must be one of those
-// that [New] knows; for any other driver, [WithDialect] names the database.
+// stderr when a connection breaks, unless the configuration of db has another Logger. A readTimeout of that driver must be
+// longer than three seconds. The driver must be one of those that [New] knows; for any other driver, [WithDialect] names
+// the database.
 func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	c, err := connector.Of(db)
 	if err != nil {

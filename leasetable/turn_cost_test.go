@@ -119,7 +119,7 @@ func (t limitedTurn) Wait(ctx context.Context, name string, d time.Duration) (bo
 	return false, errCut
 }
 
-// A connection that is ended during a long slice has the next ones be short.
+// A connection that is ended during a long slice has the next ones be short, for a minute.
 func TestALongSliceThatFailsIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -132,8 +132,8 @@ func TestALongSliceThatFailsIsNotRepeated(t *testing.T) {
 		var failed atomic.Int64
 		leave := waitingForX(t, keep(t, withTurns(server, func(t store.Turn) store.Turn { return limitedTurn{t, &failed} }), hour))
 		pass(5 * time.Minute)
-		if failed.Load() != 1 {
-			t.Errorf("%d slices failed", failed.Load())
+		if n := failed.Load(); n < 1 || n > 5 {
+			t.Errorf("%d slices failed", n)
 		}
 		leave()
 		release(t, held)

@@ -54,7 +54,7 @@ func (s waits) OpenTurn(ctx context.Context) (Turn, error) {
 	return postgresTurn{t}, nil
 }
 
-// turnIdle is longer than the slices of a wait, and than a holder keeps a turn; see wait.Turns.
+// turnIdle is longer than a head is silent and then keeps the turn as the holder; see wait.Turns.
 const turnIdle = 10 * time.Second
 
 type turn struct {

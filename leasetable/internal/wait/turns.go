@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqllock/sqllock/internal/jitter"
 	"github.com/sqllock/sqllock/leasetable/internal/conn"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
@@ -45,7 +46,7 @@ type turn struct {
 const (
 	slice     = 2 * time.Second            // of a wait, on average
 	longSlice = conn.WorkIdleTime * 7 / 10 // of a wait that has taken longTime
-	pingTurn  = 4 * time.Second            // after which the head shows the server that it lives; see store.OpenTurn
+	pingTurn  = 3 * time.Second            // after which the head shows the server that it lives; see store.OpenTurn
 
 	// answerTime is for how long a waiter waits for the end of its slice after it was due. The server hangs then, or a
 	// connection takes long, and the waiter has to look at the row.
@@ -57,7 +58,7 @@ const (
 	longTime = 12 * time.Second
 	// noLongTime is for how long no slice is a long one after one has failed: perhaps a time limit of the connection is
 	// shorter, such as readTimeout of MySQL's driver.
-	noLongTime = 10 * time.Minute
+	noLongTime = time.Minute
 
 	// contendedTime is for how long a turn that another process had is waited for at once: to try for it first mostly
 	// fails then.
@@ -158,7 +159,9 @@ func (ts *Turns) Keep(name string) (ours bool) {
 	if time.Since(t.used) > pingTurn {
 		t.used = time.Now()
 		_ = ts.keeper.Hand(func() { // a closed Locker has no sessions
-			_ = ts.use(t, func(ctx context.Context) error { return t.session.Ping(ctx) }) // after an error the turn is over
+			_ = ts.use(t, func(ctx context.Context) error { // after an error the turn is over
+				return dberr.Once(ctx, dberr.AttemptTimeout, t.session.Ping)
+			})
 		})
 	}
 	return true
@@ -181,7 +184,7 @@ func (ts *Turns) stand(t *turn, d time.Duration) {
 		if !wanted {
 			return nil
 		}
-		began, ours, err := time.Now(), false, error(nil)
+		ours, err := false, error(nil)
 		if !asked { // only who is refused knows that others want the name, too
 			ours, err = t.session.Try(ctx, t.name)
 		}
@@ -197,7 +200,7 @@ func (ts *Turns) stand(t *turn, d time.Duration) {
 		ts.mu.Lock()
 		defer ts.mu.Unlock()
 		t.used = time.Now()
-		if err != nil && time.Since(began) > slice {
+		if err != nil && d > longSlice/2 {
 			ts.noLong = time.Now().Add(noLongTime)
 		}
 		if ours {

@@ -31,8 +31,8 @@ type Waiter struct {
 	saidExclusive bool      // this wait may have kept others from acquiring shares or permits
 }
 
-// announcedTime is for how long a noted waiter counts as waiting.
-const announcedTime = 20 * time.Second
+// announcedTime is for how long a noted waiter counts as waiting; in a long wait, whose pauses are longer, twice as long.
+const announcedTime = 10 * time.Second
 
 // errGone says that a name may not be held any more.
 var errGone = errors.New("the name is perhaps not held any more")
@@ -60,8 +60,12 @@ func (w *Waiter) Announce(ctx context.Context) error {
 	if w.since == 0 {
 		w.since = state.ExpiresUS - state.RemainingUS
 	}
+	within := announcedTime
+	if time.Since(w.Began) > longTime {
+		within *= 2
+	}
 	before := state.WaiterUS != 0 && state.WaiterUS < w.since
-	known := state.WaiterUS == w.since && time.Since(w.announced) < announcedTime/10 // a pause fits into the rest
+	known := state.WaiterUS == w.since && time.Since(w.announced) < within/10 // a pause fits into the rest
 	again := w.unannounced
 	w.unannounced = false
 	if state.LeaseID == nil || w.since == 0 || before || known {
@@ -69,7 +73,7 @@ func (w *Waiter) Announce(ctx context.Context) error {
 	}
 	noted := false
 	err := dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
-		noted, err = w.Keeper.Store.NoteWaiter(ctx, w.Name, w.since, announcedTime)
+		noted, err = w.Keeper.Store.NoteWaiter(ctx, w.Name, w.since, within)
 		return err
 	})
 	if w.unannounced = err == nil && !noted; !w.unannounced {
@@ -101,7 +105,7 @@ func (w *Waiter) Withdraw() {
 	})
 }
 
-// longestPause is the longest pause of the head between two looks at the row.
+// longestPause is the longest pause of the head between two looks at the row, on average.
 const longestPause = 500 * time.Millisecond
 
 // Longer returns the next pause between two looks at the row. The looks of the head, who is alone, add a fiftieth to
