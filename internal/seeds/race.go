@@ -3,4 +3,4 @@
 package seeds
 
 // fewer is by how much Test runs fewer seeds than it is asked for. With the race detector histories are slow.
-const fewer = 10
+const fewer = 30

@@ -19,7 +19,7 @@ const (
 
 const shrinkTime = 30 * time.Second
 
-// Test runs so many seeds, or a tenth under the race detector, but begins none after the given time. The environment can
+// Test runs so many seeds, or a thirtieth under the race detector, but begins none after the given time. The environment can
 // choose others. If a history breaks an invariant, the test fails, and prints a shorter history.
 func Test[P any](t *testing.T, simulation Simulation[P], count uint64, within time.Duration) {
 	t.Helper()
