@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/memory"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
@@ -137,6 +138,39 @@ func TestALongSliceThatFailsIsNotRepeated(t *testing.T) {
 		}
 		leave()
 		release(t, held)
+		releaseNext(t, head)
+	})
+}
+
+// A head that is cut off keeps a name that was released from another waiter for a long slice, and no longer. I36.
+func TestAHeadThatIsCutOffDelaysALongWaitByOneSlice(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		hour := leasetable.WithTTL(time.Hour)
+		held := take(t, keep(t, server.Store(), hour), "x")
+		var cut atomic.Bool
+		s := withTurns(server, func(t store.Turn) store.Turn { return t })
+		s.read = func(ctx context.Context, name string) (store.State, error) {
+			if cut.Load() {
+				<-ctx.Done()
+				return store.State{}, &dberr.Error{Err: errCut, Transient: true}
+			}
+			return s.Store.Read(ctx, name)
+		}
+		head := acquiring(keep(t, s, hour), "x")
+		synctest.Wait()
+		next := acquiring(keep(t, server.Store(), hour), "x")
+		pass(40 * time.Second)
+		cut.Store(true)
+		release(t, held)
+		began := time.Now()
+		releaseNext(t, next)
+		if waited := time.Since(began); waited > 11*time.Second {
+			t.Errorf("the next waiter had the name after %v", waited)
+		}
+		cut.Store(false)
 		releaseNext(t, head)
 	})
 }
