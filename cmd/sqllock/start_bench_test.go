@@ -15,8 +15,8 @@ import (
 
 // BenchmarkStart runs a command that does nothing under a lock on PostgreSQL. "ms" is how long that takes. "ms-more" is
 // how much longer it takes than a program that connects, sends two statements and runs the command. "MB" is the peak
-// memory of sqllock before its command runs. All are medians of 50 rounds, or of one with -short,
-// whatever -benchtime is.
+// memory of sqllock before its command runs. All are medians of 50 rounds, or of one with -short, whatever
+// -benchtime is.
 func BenchmarkStart(b *testing.B) {
 	bare := filepath.Join(b.TempDir(), "bare")
 	spend(b, "go", "build", "-o", bare, "./testdata/bare")
