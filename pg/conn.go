@@ -40,27 +40,35 @@ var _ session.Conn[key] = (*conn)(nil)
 
 // Names of the statements that are prepared on every connection.
 const (
-	tryName    = "sqllock_try"
-	unlockName = "sqllock_unlock"
-	manyName   = "sqllock_many"
+	tryName       = "sqllock_try"
+	unlockName    = "sqllock_unlock"
+	manyName      = "sqllock_many"
+	waitBeginName = "sqllock_wait_begin"
+	waitName      = "sqllock_wait"
+	waitEndName   = "sqllock_wait_end"
 )
 
-// prepare prepares the statements of Run, which saves the server the planning, and pgx its cache of statements.
+var prepared = map[string]string{
+	tryName: trySQL, unlockName: unlockSQL, manyName: manySQL,
+	waitBeginName: waitBeginSQL, waitName: waits[commonWait], waitEndName: waitEndSQL,
+}
+
+// prepare prepares statements in one round trip. That saves the server the planning, and pgx its cache of statements.
 func (c *conn) prepare(ctx context.Context) error {
-	for name, sql := range map[string]string{tryName: trySQL, unlockName: unlockSQL, manyName: manySQL} {
-		_, err := c.pc.PgConn().Prepare(ctx, name, sql, nil)
-		var answer *pgconn.PgError
-		if errors.As(err, &answer) && answer.Code == "42P05" {
-			return &refusal.Error{
-				Seen:    "the connection was given a session that another client had prepared statements in",
-				Instead: "set server_reset_query of the pooler in between to DISCARD ALL, or " + insteadOfPooler,
-			}
-		}
-		if err != nil {
-			return err
+	all := c.pc.PgConn().StartPipeline(ctx)
+	for name, sql := range prepared {
+		all.SendPrepare(name, sql, nil)
+	}
+	_ = all.Sync() // Close returns its error
+	err := all.Close()
+	var answer *pgconn.PgError
+	if errors.As(err, &answer) && answer.Code == "42P05" {
+		return &refusal.Error{
+			Seen:    "the connection was given a session that another client had prepared statements in",
+			Instead: "set server_reset_query of the pooler in between to DISCARD ALL, or " + insteadOfPooler,
 		}
 	}
-	return nil
+	return err
 }
 
 // Run implements session.Conn. A deadline on the socket replaces a context at a fraction of the cost. Run speaks the

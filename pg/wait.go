@@ -27,9 +27,13 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited, left time.
 	}
 	slice = max(slice, time.Millisecond)
 	number := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
-	batch.ExecParams(waitBeginSQL, [][]byte{number(op.Key.n), number(slice.Milliseconds()), []byte(c.waitIdle)}, nil, nil, nil)
-	batch.ExecParams(waits[waitKind{kindOf(op), c.gated}], nil, nil, nil, nil)
-	batch.ExecParams(waitEndSQL, nil, nil, nil, nil)
+	batch.ExecPrepared(waitBeginName, [][]byte{number(op.Key.n), number(slice.Milliseconds()), []byte(c.waitIdle)}, nil, nil)
+	if kind := (waitKind{kindOf(op), c.gated}); kind == commonWait {
+		batch.ExecPrepared(waitName, nil, nil, nil)
+	} else {
+		batch.ExecParams(waits[kind], nil, nil, nil, nil)
+	}
+	batch.ExecPrepared(waitEndName, nil, nil, nil)
 	results, err := c.pc.PgConn().ExecBatch(ctx, &batch).ReadAll()
 	if err != nil {
 		return withLimit(err)
@@ -47,6 +51,9 @@ type waitKind struct {
 	kind  int64
 	gated bool
 }
+
+// commonWait is the kind whose statement is prepared.
+var commonWait = waitKind{kindTry, false}
 
 // waits has the statement of wait.sql for each kind of wait.
 var waits = func() map[waitKind]string {
