@@ -53,44 +53,38 @@ func (r *Run) contendOnce(ctx context.Context, c contender, f fleet.Fleet) (v va
 	if err := f.Open(c.ID(), c.server.Address, 1, c.warm()); err != nil {
 		return nil, err
 	}
+	if err := f.Run(r.name("fleet"), Hold); err != nil {
+		return nil, err
+	}
+	if err := pause(ctx, r.Plan.FleetWarm*time.Duration(1+len(f)/8)); err != nil {
+		return nil, err
+	}
 	before, err := c.server.Statements(ctx)
 	if err != nil {
 		return nil, err
 	}
 	cpu := c.server.CPU()
-	began := time.Now()
-	if err := f.Run(r.name("fleet"), Hold); err != nil {
-		return nil, err
-	}
-	from := time.Now().Add(r.Plan.FleetWarm)
+	from := time.Now()
 	length := r.Plan.FleetRun
 	if len(f) > 100 { // so that each is served more than once
 		length *= 2
 	}
-	if err := pause(ctx, r.Plan.FleetWarm+length); err != nil {
+	if err := pause(ctx, length); err != nil {
 		return nil, err
 	}
 	to := time.Now()
+	spent := c.server.CPU().Since(cpu)
+	after, errStatements := c.server.Statements(ctx)
 	connections, errConnections := c.server.Connections()
 	spans, err := f.Cancel()
-	if err := errors.Join(err, errConnections); err != nil {
+	if err := errors.Join(err, errStatements, errConnections); err != nil {
 		return nil, err
 	}
-	after, err := c.server.Statements(ctx)
-	if err != nil {
-		return nil, err
-	}
-	spent := c.server.CPU().Since(cpu)
-	all := time.Since(began)
 	v = account(spans, from, to)
-	handoffs := 0
-	for _, s := range spans {
-		handoffs += len(s)
-	}
-	v["statements_handoff"] = float64(after-before) / float64(max(handoffs, 1))
+	v["statements_handoff"] = float64(after-before) / max(v["handoffs_s"]*to.Sub(from).Seconds(), 1)
 	v["connections"] = float64(connections - others)
 	if cpu != nil {
-		v["cpu_percent"] = 100 * spent.Seconds() / all.Seconds()
+		v["cpu_percent"] = 100 * spent.Seconds() / to.Sub(from).Seconds()
 	}
 	return v, f.Close()
 }

@@ -10,9 +10,10 @@ type Plan struct {
 	Goroutines, OneOf  []int // on different names; on one name
 	ThroughputDuration time.Duration
 
-	FleetRounds         int
-	Fleets              []int
-	FleetWarm, FleetRun time.Duration
+	FleetRounds int
+	Fleets      []int
+	FleetWarm   time.Duration // until their connections are open; and for each eight processes once more
+	FleetRun    time.Duration
 
 	Waiters         []int
 	WaitingSettle   time.Duration // until a wait is a long one; and for each thousand waiters once more twice that
