@@ -1,5 +1,6 @@
 .DEFAULT_GOAL := help
 BENCHTIME ?= 2000x
+BENCH_TOGETHER ?= 1 # how many packages
 ARCH = $(shell go env GOARCH)
 GOLANGCI_LINT := bin/golangci-lint-2.15.0
 APIDIFF := bin/apidiff-20261113113407
@@ -92,7 +93,8 @@ soak: ## for an hour: long histories, faults and clock steps, again and again; M
 
 .PHONY: bench
 bench: ## what locks cost beside the bare driver, as ratios, and what sqllock run does
-	./scripts/with-servers --first go test -run '^$$' -bench . -benchtime $(BENCHTIME) $(BENCHFLAGS) ./pg ./mysql ./leasetable ./cmd/sqllock
+	./scripts/with-servers --first sh -c "echo ./leasetable ./mysql ./pg ./cmd/sqllock | \
+		xargs -n 1 -P $(BENCH_TOGETHER) go test -run '^$$' -bench . -benchtime $(BENCHTIME) $(BENCHFLAGS)"
 
 .PHONY: performance
 performance: ## measures all beside other libraries, and writes docs/performance.md; ARGS=-quick to try it

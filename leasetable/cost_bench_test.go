@@ -94,7 +94,11 @@ func use() (bytes int64, goroutines int) {
 // BenchmarkKilledHolder kills the process that holds a lock with signal 9, and acquires the lock in another process.
 // "ms-over-TTL" is by how much that exceeded a TTL at most.
 func BenchmarkKilledHolder(b *testing.B) {
-	for _, engine := range []sqltest.Engine{sqltest.EnginePostgres, sqltest.EngineMySQL, sqltest.EngineMariaDB} {
+	engines, kills := []sqltest.Engine{sqltest.EnginePostgres, sqltest.EngineMySQL, sqltest.EngineMariaDB}, 5
+	if testing.Short() {
+		engines, kills = engines[:1], 1
+	}
+	for _, engine := range engines {
 		b.Run(string(engine), func(b *testing.B) {
 			db := startDurable(b, engine)
 			l, err := leasetable.FromDB(db.DB.DB)
@@ -102,10 +106,6 @@ func BenchmarkKilledHolder(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer l.Close()
-			kills := 5
-			if testing.Short() {
-				kills = 1
-			}
 			most := -holderTTL
 			for done := false; b.Loop(); done = true { // once, whatever -benchtime is
 				for range kills {
