@@ -98,17 +98,16 @@ func (r *Run) waitOnce(ctx context.Context, c contender, n int) error {
 			return err
 		}
 		seconds := time.Since(began).Seconds()
-		v := values{"statements_s": float64(after-before) / seconds}
+		connections, err := c.server.Connections()
+		if err != nil {
+			return err
+		}
+		v := values{"statements_s": float64(after-before) / seconds, "connections": float64(connections - others)}
 		if cpu != nil {
 			v["cpu_percent"] = 100 * spent.Seconds() / seconds
 		}
 		r.add("waiting", c, n, v)
 	}
-	connections, err := c.server.Connections()
-	if err != nil {
-		return err
-	}
-	r.add("waiting", c, n, values{"connections": float64(connections - others)})
 	for _, p := range waiters {
 		if len(p.Taken) > 0 {
 			return errors.New("the holder lost the lock, and a waiter got it")
