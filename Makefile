@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 BENCHTIME ?= 2000x
-BENCH_TOGETHER ?= 1 # how many packages
+BENCH_TOGETHER ?= 1
 ARCH = $(shell go env GOARCH)
 GOLANGCI_LINT := bin/golangci-lint-2.15.0
 APIDIFF := bin/apidiff-20261113113407
@@ -91,6 +91,7 @@ simulate-bugs: ## puts bugs into the engine, and shows that the simulation finds
 soak: ## for an hour: long histories, faults and clock steps, again and again; MINUTES=n for so many
 	./scripts/with-servers --first ./scripts/soak $(MINUTES)
 
+# BENCH_TOGETHER packages run at once. With more than one, the figures mean nothing.
 .PHONY: bench
 bench: ## what locks cost beside the bare driver, as ratios, and what sqllock run does
 	./scripts/with-servers --first sh -c "echo ./leasetable ./mysql ./pg ./cmd/sqllock | \

@@ -24,6 +24,19 @@ func countReads(s *scripted) *atomic.Int64 {
 	return reads
 }
 
+// hour is the TTL of locks that outlast these tests.
+var hour = leasetable.WithTTL(time.Hour)
+
+// whileHeld runs a test in virtual time, on a server where somebody holds x.
+func whileHeld(t *testing.T, kind memory.Kind, test func(t *testing.T, server *memory.Server, held *leasetable.Lease)) {
+	t.Helper()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(kind)
+		test(t, server, take(t, keep(t, server.Store(), hour), "x"))
+	})
+}
+
 // slowTurn is a session that the server does not answer.
 type slowTurn struct{ store.Turn }
 
@@ -37,13 +50,10 @@ func (slowTurn) Wait(ctx context.Context, _ string, _ time.Duration) (bool, erro
 // A server that does not wake its waiters in time is not asked more often for that, while they wait for an answer.
 func TestASlowQueueIsSeldomLookedAround(t *testing.T) {
 	t.Parallel()
-	locktest.OncePerEngine(t)
-	synctest.Test(t, func(t *testing.T) {
-		server := memory.NewServer(memory.Postgres)
-		held := take(t, keep(t, server.Store(), leasetable.WithTTL(time.Hour)), "x")
+	whileHeld(t, memory.Postgres, func(t *testing.T, server *memory.Server, held *leasetable.Lease) {
 		s := withTurns(server, func(t store.Turn) store.Turn { return slowTurn{t} })
 		reads := countReads(s)
-		next := acquiring(keep(t, s, leasetable.WithTTL(time.Hour)), "x")
+		next := acquiring(keep(t, s, hour), "x")
 		const seconds = 10
 		pass(seconds * time.Second)
 		if n := reads.Load(); n > 2*seconds {
@@ -70,11 +80,7 @@ func (t countedTurn) Wait(ctx context.Context, name string, d time.Duration) (bo
 // twenty-five, the head costs two looks a second.
 func TestALongWaitCostsLittle(t *testing.T) {
 	t.Parallel()
-	locktest.OncePerEngine(t)
-	synctest.Test(t, func(t *testing.T) {
-		server := memory.NewServer(memory.Postgres)
-		hour := leasetable.WithTTL(time.Hour)
-		held := take(t, keep(t, server.Store(), hour), "x")
+	whileHeld(t, memory.Postgres, func(t *testing.T, server *memory.Server, held *leasetable.Lease) {
 		alone := withTurns(server, func(t store.Turn) store.Turn { return t })
 		headLooks := countReads(alone)
 		head := acquiring(keep(t, alone, hour), "x")
@@ -123,11 +129,7 @@ func (t limitedTurn) Wait(ctx context.Context, name string, d time.Duration) (bo
 // A connection that is ended during a long slice has the next ones be short, for a minute.
 func TestALongSliceThatFailsIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	locktest.OncePerEngine(t)
-	synctest.Test(t, func(t *testing.T) {
-		server := memory.NewServer(memory.MySQL)
-		hour := leasetable.WithTTL(time.Hour)
-		held := take(t, keep(t, server.Store(), hour), "x")
+	whileHeld(t, memory.MySQL, func(t *testing.T, server *memory.Server, held *leasetable.Lease) {
 		head := acquiring(keep(t, server.Store(), hour), "x")
 		synctest.Wait()
 		var failed atomic.Int64
@@ -145,11 +147,7 @@ func TestALongSliceThatFailsIsNotRepeated(t *testing.T) {
 // A head that is cut off keeps a name that was released from another waiter for a long slice, and no longer. I36.
 func TestAHeadThatIsCutOffDelaysALongWaitByOneSlice(t *testing.T) {
 	t.Parallel()
-	locktest.OncePerEngine(t)
-	synctest.Test(t, func(t *testing.T) {
-		server := memory.NewServer(memory.Postgres)
-		hour := leasetable.WithTTL(time.Hour)
-		held := take(t, keep(t, server.Store(), hour), "x")
+	whileHeld(t, memory.Postgres, func(t *testing.T, server *memory.Server, held *leasetable.Lease) {
 		var cut atomic.Bool
 		s := withTurns(server, func(t store.Turn) store.Turn { return t })
 		s.read = func(ctx context.Context, name string) (store.State, error) {
