@@ -87,12 +87,15 @@ var (
 	toSettings = strings.NewReplacer("(key", "(current_setting('sqllock.key')::bigint", "(gate", "(current_setting('sqllock.gate')::bigint")
 )
 
-// sliceOf returns the length of a slice of a wait that has taken so long already: from 0.6 s for a new one to 1.2 s after
-// ten seconds, and up to an eighth more or less, so that waits do not fall into step (I47). New ones are under a second:
-// after that the server looks for a deadlock, as it would find with a program that holds the key by hand and runs CREATE
-// INDEX CONCURRENTLY.
+// sliceOf returns the length of a slice of a wait that has taken so long already: from 0.6 s for a new one to 1.75 s
+// after 18 seconds, and up to an eighth more or less, so that waits do not fall into step (I47).
+//
+// A program that holds the key by hand and runs CREATE INDEX CONCURRENTLY on the same session waits for the slice, which
+// waits for the program. The server looks for a deadlock when either of them has waited for a second, once. New slices are
+// shorter. A longer one finds the deadlock itself and ends, or has less than a second left when the program begins to wait
+// for it: so no slice takes two.
 func sliceOf(waited time.Duration) time.Duration {
-	slice := min(600*time.Millisecond+waited/16, 1200*time.Millisecond)
+	slice := min(600*time.Millisecond+waited/16, 1750*time.Millisecond)
 	return slice*7/8 + rand.N(slice/4) //nolint:gosec // jitter
 }
 

@@ -38,6 +38,21 @@ func TestTheHolderCanCreateAnIndexConcurrentlyWhileOthersWait(t *testing.T) {
 	mustRelease(t, out.lock)
 }
 
+// The server looks for a deadlock after a second. A program that holds the key by hand and runs CREATE INDEX CONCURRENTLY
+// on the same session is not what it finds: see sliceOf. I47.
+func TestNoSliceTakesTwiceAsLongAsTheServerWaitsBeforeItLooksForADeadlock(t *testing.T) {
+	t.Parallel()
+	for waited := time.Duration(0); waited < time.Minute; waited += 10 * time.Millisecond {
+		slice := pg.SliceOf(waited)
+		if slice < time.Second/2 || slice >= 2*time.Second {
+			t.Fatalf("after %v: a slice of %v", waited, slice)
+		}
+		if waited < 4*time.Second && slice >= time.Second {
+			t.Fatalf("after %v: a slice of %v", waited, slice)
+		}
+	}
+}
+
 // An error does not prove that the lock is not held. It must not cost the session's other locks without telling their
 // holders. I43.
 func TestCancelsThatMeetAnAttemptLeaveNothingHeld(t *testing.T) {

@@ -1,7 +1,8 @@
 -- Sets up a dedicated session, with the settings that this version of the server has. $1 is the session TTL in
 -- milliseconds, $2 the application_name, $3 whether the server has no idle_session_timeout: TCP then finds out that the
 -- client is gone, no sooner than after the TTL. Time limits meant for the application's statements must not hit ours.
--- pgx reads and writes text only in the formats set here.
+-- pgx reads and writes text only in the formats set here. A block's expressions are parsed when they run, and not once
+-- more before.
 -- Keeps I3.
 SELECT set_config(name, value, false)
 FROM (VALUES
@@ -12,6 +13,7 @@ FROM (VALUES
   ('idle_in_transaction_session_timeout', '0'),
   ('client_connection_check_interval', '0'),
   ('default_transaction_isolation', 'read committed'),
+  ('check_function_bodies', 'off'),
   ('search_path', 'pg_catalog'),
   ('client_encoding', 'UTF8'),
   ('standard_conforming_strings', 'on'),

@@ -42,7 +42,7 @@ func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited, le
 	key, shared, gated := op.Key, op.Shared, c.gated
 	x := c.send("wait", key, func(s *memory.Session, t turn) answer {
 		s.SetTTL(min(waitTTL, c.p.plan.TTL))
-		slice := min(600*time.Millisecond+waited/16, 1200*time.Millisecond)
+		slice := min(600*time.Millisecond+waited/16, 1750*time.Millisecond)
 		slice = max(min(slice*7/8+t.dice.Time(0, slice/4), left), time.Millisecond)
 		began := time.Now()
 		if !gated {
