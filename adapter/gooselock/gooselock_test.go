@@ -188,13 +188,13 @@ func TestGoosesOwnSessionLockIsExcludedByItsKey(t *testing.T) {
 func TestOnSQLiteALongTransactionEndsALeaseOfTheSameFile(t *testing.T) {
 	t.Parallel()
 	p := adaptertest.At(t, sqltest.EngineSQLite, true)
-	leases := p.Leases(t, leasetable.WithTTL(time.Second))
+	leases := p.Leases(t, leasetable.WithTTL(3*time.Second))
 	long := goose.NewGoMigration(1, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "CREATE TABLE orders (id INT)"); err != nil {
 			return err
 		}
 		select {
-		case <-time.After(1500 * time.Millisecond):
+		case <-time.After(4500 * time.Millisecond):
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
