@@ -37,7 +37,7 @@ check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit te
 .PHONY: test
 test: ## every test, with the race detector, on real servers; gets the servers it needs
 	./scripts/with-servers $(MAKE) test-pass
-	$(MAKE) test-modules test-simulations test-bench
+	$(MAKE) -j2 test-modules test-simulations test-bench
 
 # Those that take longest come first. A later pass, with other versions of the servers, leaves out what does not depend
 # on the version: so it is without the race detector.
