@@ -110,8 +110,8 @@
 // A wait blocks in the server's own queue, in slices of less than 2 s. So the holder can run CREATE INDEX
 // CONCURRENTLY, which waits for every transaction older than itself. Meanwhile a waiter holds a second key, the gate,
 // or waits for it. So the next holder is decided, and the chances of the other waiters rise with the time that they
-// wait. A waiter that is cut off leaves the queue at the end of its slice, and has lost the gate, or the key, three seconds
-// later.
+// wait. A waiter that is cut off leaves the queue at the end of its slice. If it has the gate, or was granted the key, it
+// loses that three seconds later at most (on PostgreSQL 12 and 13, when TCP notices).
 //
 // Two Lockers that each wait for a lock of the other wait until a context ends: the locks are held on other sessions
 // than the waits, and the server sees no deadlock. Acquire several locks with sqllock.AcquireAll.

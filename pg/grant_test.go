@@ -37,7 +37,7 @@ func TestAGrantThatComesWithTheTimeoutIsKept(t *testing.T) {
 	}
 	wait := func(text, wantTaken string) {
 		t.Helper()
-		mustExec(pg.WaitBegin, "-42", "1000", "")
+		mustExec(pg.WaitBegin, "-42", "1000", "", "1000")
 		mustExec(text)
 		var taken, gated string
 		if err := conn.QueryRow(t.Context(), pg.WaitEnd).Scan(&taken, &gated); err != nil {

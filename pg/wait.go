@@ -26,8 +26,14 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited, left time.
 		slice = min(slice, time.Until(deadline)/2)
 	}
 	slice = max(slice, time.Millisecond)
+	withGate := slice
+	if !c.gated {
+		withGate = min(slice, noCheck)
+	}
 	number := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
-	batch.ExecPrepared(waitBeginName, [][]byte{number(op.Key.n), number(slice.Milliseconds()), []byte(c.waitIdle)}, nil, nil)
+	batch.ExecPrepared(waitBeginName, [][]byte{
+		number(op.Key.n), number(slice.Milliseconds()), []byte(c.waitIdle), number(withGate.Milliseconds()),
+	}, nil, nil)
 	if kind := (waitKind{kindOf(op), c.gated}); kind == commonWait {
 		batch.ExecPrepared(waitName, nil, nil, nil)
 	} else {
@@ -90,14 +96,18 @@ var (
 // sliceOf returns the length of a slice of a wait that has taken so long already: from 0.6 s for a new one to 1.75 s
 // after 18 seconds, and up to an eighth more or less, so that waits do not fall into step (I47).
 //
-// A program that holds the key by hand and runs CREATE INDEX CONCURRENTLY on the same session waits for the slice, which
-// waits for the program. The server looks for a deadlock when either of them has waited for a second, once. New slices are
-// shorter. A longer one finds the deadlock itself and ends, or has less than a second left when the program begins to wait
-// for it: so no slice takes two.
+// A program that holds the key by hand, and runs CREATE INDEX CONCURRENTLY on the same session, waits for the slice, which
+// waits for the program. Once one of them has waited for a second (deadlock_timeout), the server looks for a deadlock, and
+// ends that one's wait. It must not be the program's. A new slice is over by then. A longer one is looked at first, or has
+// less than a second left when the program begins to wait. A slice that gets the gate waits anew and is looked at later:
+// so it ends within noCheck.
 func sliceOf(waited time.Duration) time.Duration {
 	slice := min(600*time.Millisecond+waited/16, 1750*time.Millisecond)
 	return slice*7/8 + rand.N(slice/4) //nolint:gosec // jitter
 }
+
+// noCheck is for how long the server does not look for a deadlock.
+const noCheck = 950 * time.Millisecond
 
 // Forget implements session.Conn.
 func (c *conn) Forget(ctx context.Context) error {

@@ -39,7 +39,7 @@ func TestTheHolderCanCreateAnIndexConcurrentlyWhileOthersWait(t *testing.T) {
 }
 
 // The server looks for a deadlock after a second. A program that holds the key by hand and runs CREATE INDEX CONCURRENTLY
-// on the same session is not what it finds: see sliceOf. I47.
+// on the same session is not to be told of one: see sliceOf.
 func TestNoSliceTakesTwiceAsLongAsTheServerWaitsBeforeItLooksForADeadlock(t *testing.T) {
 	t.Parallel()
 	for waited := time.Duration(0); waited < time.Minute; waited += 10 * time.Millisecond {

@@ -1,8 +1,8 @@
 -- Sets up a dedicated session, with the settings that this version of the server has. $1 is the session TTL in
 -- milliseconds, $2 the application_name, $3 whether the server has no idle_session_timeout: TCP then finds out that the
 -- client is gone, no sooner than after the TTL. Time limits meant for the application's statements must not hit ours.
--- pgx reads and writes text only in the formats set here. A block's expressions are parsed when they run, and not once
--- more before.
+-- pgx reads and writes text only in the formats set here. Without check_function_bodies, the expressions of a block are
+-- parsed when they run, and not once more before.
 -- Keeps I3.
 SELECT set_config(name, value, false)
 FROM (VALUES

@@ -45,7 +45,7 @@ func (p Pools) settleSession(ctx context.Context, dc driver.Conn, idle time.Dura
 			return errors.Join(err, errNoSession)
 		}
 		// PostgreSQL 12 and 13 have no idle_session_timeout. Time limits meant for the application's statements must not hit ours.
-		// What a block executes is parsed when it runs, and not once more before.
+		// Without check_function_bodies, what a block executes is parsed when it runs, and not once more before.
 		texts = []string{fmt.Sprintf("SELECT pg_catalog.set_config(name, CASE name WHEN 'idle_session_timeout' THEN '%d' ELSE '0' END, false) "+
 			"FROM pg_catalog.pg_settings WHERE name IN "+
 			"('idle_session_timeout', 'statement_timeout', 'transaction_timeout', 'check_function_bodies')", idle.Milliseconds())}

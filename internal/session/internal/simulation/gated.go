@@ -50,6 +50,7 @@ func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited, le
 				s.Forget()
 				return answer{done: []bool{false}}
 			}
+			slice = min(slice, 950*time.Millisecond)
 		}
 		if !s.Wait(key, shared, max(slice-time.Since(began), time.Millisecond)) {
 			return answer{done: []bool{false}, gated: true}
