@@ -56,9 +56,10 @@ test-modules-pass:
 	CGO_ENABLED=0 go test -C docs/recipes/code -count=1 $(ARGS) ./...
 	CGO_ENABLED=0 go test -C sqltest/recipes -count=1 $(ARGS) .
 
-# A history keeps nothing: to collect garbage seldom makes more of them a minute. Its time is virtual: other tests go first.
+# A history keeps nothing: to collect garbage seldom makes more of them a minute.
 FEW_COLLECTIONS = GOGC=off GOMEMLIMIT=4GiB
 
+# nice: their time is virtual, and that of the tests beside them is not.
 .PHONY: test-simulations
 test-simulations: ## the simulations without the race detector: some thousand histories each, and that a seed runs the same again
 	CGO_ENABLED=0 SQLTEST_SKIP=1 $(FEW_COLLECTIONS) nice go test -count=1 -p 1 -run '^(TestSimulation|TestASeedRunsTheSameAgain)$$' ./leasetable ./internal/session

@@ -28,7 +28,7 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited, left time.
 	slice = max(slice, time.Millisecond)
 	withGate := slice
 	if !c.gated {
-		withGate = min(slice, noCheck)
+		withGate = min(slice, beforeDeadlockCheck)
 	}
 	number := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 	batch.ExecPrepared(waitBeginName, [][]byte{
@@ -97,17 +97,18 @@ var (
 // after 18 seconds, and up to an eighth more or less, so that waits do not fall into step (I47).
 //
 // A program that holds the key by hand, and runs CREATE INDEX CONCURRENTLY on the same session, waits for the slice, which
-// waits for the program. Once one of them has waited for a second (deadlock_timeout), the server looks for a deadlock, and
-// ends that one's wait. It must not be the program's. A new slice is over by then. A longer one is looked at first, or has
-// less than a second left when the program begins to wait. A slice that gets the gate waits anew and is looked at later:
-// so it ends within noCheck.
+// waits for the program. Once one of them has waited for a second (deadlock_timeout, by default), the server looks for a
+// deadlock, and ends that one's wait. It must not be the program's. A new slice is over by then. A longer one is looked at
+// first, or has less than a second left when the program begins to wait. A slice that gets the gate waits anew and is
+// looked at later: so it ends within beforeDeadlockCheck. Not covered is a look at a slice at the gate while the waiter
+// that has the gate is between two of its slices.
 func sliceOf(waited time.Duration) time.Duration {
 	slice := min(600*time.Millisecond+waited/16, 1750*time.Millisecond)
 	return slice*7/8 + rand.N(slice/4) //nolint:gosec // jitter
 }
 
-// noCheck is for how long the server does not look for a deadlock.
-const noCheck = 950 * time.Millisecond
+// beforeDeadlockCheck is for how long a wait is sure not to be looked at.
+const beforeDeadlockCheck = 950 * time.Millisecond
 
 // Forget implements session.Conn.
 func (c *conn) Forget(ctx context.Context) error {
