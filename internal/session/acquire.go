@@ -87,7 +87,11 @@ func (l *Locker[K]) acquireQueued(ctx context.Context, w Want[K], asked *request
 	asked.waits(ctx)
 	inLine, cancel := bound.CancelWith(ctx, l.closing)
 	defer cancel()
-	b, err := l.queue.Wait(inLine, w.Key)
+	word := ""
+	if w.Shared {
+		word = forShare
+	}
+	b, err := l.queue.WaitWith(inLine, w.Key, word)
 	if err != nil {
 		return nil, l.leftQueue(ctx, w, l.heldHere(w), err)
 	}

@@ -240,3 +240,29 @@ func TestNobodyJoinsAShareWhileTheServerIsAskedWhetherSomebodyWaits(t *testing.T
 		callers.Wait()
 	})
 }
+
+// I48. The share that a caller who waits leaves, to join the one that is held, is still in the wait queue then.
+func TestWhoWaitsForAShareJoinsTheHeldOneSoonAfterTheWaiterHasLeft(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		l := s.newLocker(t)
+		reader := acquiring(t.Context(), l, wantedShare(t, s, l))
+		before := len(s.statements(holders))
+		pass(time.Minute)
+		if asked := len(s.statements(holders)) - before; asked > 70 {
+			t.Errorf("the server was asked %d times in a minute whether somebody waits", asked)
+		}
+		s.mu.Lock()
+		s.waiters = 0
+		s.mu.Unlock()
+		pass(2 * time.Second)
+		select {
+		case got := <-reader:
+			if got.err != nil {
+				t.Error(got.err)
+			}
+		default:
+			t.Error("nobody waits for the exclusive lock, and the share is not joined")
+		}
+	})
+}

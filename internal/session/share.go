@@ -10,6 +10,10 @@ import (
 	"github.com/sqllock/sqllock/internal/hold"
 )
 
+// maxJoinPause is the longest time after which a waiting caller looks again whether it may join a share. That can cost a
+// statement.
+const maxJoinPause = time.Second
+
 // share is one share on the server, which goroutines of this process hold together: a session that holds a share gets
 // more of them at once, past every waiter for the exclusive lock.
 type share[K comparable] struct {
@@ -42,7 +46,8 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], asked *request[K]) (*h
 		return nil, err
 	}
 	tried, waited := s.tried, false
-	var again <-chan time.Time // ticks while the caller waits
+	var again <-chan time.Time // while the caller waits
+	pause := passTime
 	for {
 		select {
 		case <-s.settled:
@@ -63,15 +68,15 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], asked *request[K]) (*h
 			}
 			if waited {
 				asked.waits(ctx)
-				tick := time.NewTicker(passTime)
-				defer tick.Stop() // tried is closed once
-				again = tick.C
+				again = time.After(pause)
 			}
 		case <-again: // the waiter for the exclusive lock may have left
 			if s.mayJoinAnother(ctx) {
 				_ = s.leave(ctx)
 				return l.share(ctx, w, asked)
 			}
+			pause = min(2*pause, maxJoinPause)
+			again = time.After(pause)
 		case <-ctx.Done():
 			held := waited && l.outage.Last() == nil && errors.Is(s.inTheWay, sqllock.ErrHeld)
 			_ = s.leave(ctx)

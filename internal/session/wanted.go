@@ -40,14 +40,13 @@ func (s *share[K]) ask(ctx context.Context) error {
 	return err
 }
 
-// isWanted reports whether somebody waits for the exclusive lock: nobody joins the share then (I48). The caller holds
-// mu.
+// forShare is the message of a share in a key's wait queue.
+const forShare = "share"
+
+// isWanted reports whether somebody waits for the exclusive lock: nobody joins the share then (I48). A share in the
+// wait queue, which may be one that its last member has just left, does not count. The caller holds mu.
 func (s *share[K]) isWanted() bool {
-	inLine := s.l.queue.Waiting(s.want.Key)
-	if s.l.queued[s.want.Key] != nil { // it is in the same wait queue
-		inLine--
-	}
-	return s.waited || inLine > 0
+	return s.waited || s.l.queue.Others(s.want.Key, forShare) > 0
 }
 
 // mayJoinAnother reports whether s waits behind a share that may be joined now.

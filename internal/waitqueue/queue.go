@@ -84,6 +84,18 @@ func (q *Queue[K, V]) Waiting(key K) int {
 	return len(q.waiting[key])
 }
 
+// Others returns the number of waiters behind the head of the queue of key that have another message.
+func (q *Queue[K, V]) Others(key K, word string) (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, w := range q.waiting[key] {
+		if w.word != word {
+			n++
+		}
+	}
+	return n
+}
+
 // Next returns the message of the first waiter of key, and when it came; both are zero if nobody waits.
 func (q *Queue[K, V]) Next(key K) (word string, came time.Time) {
 	q.mu.Lock()
