@@ -117,9 +117,13 @@ func TestReleasesAreDurableWhereTheyMustBe(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	db := withTables(t, sqltest.Postgres(t))
-	run(t, db, `CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
-		$$ BEGIN new.metadata = convert_to(current_setting('synchronous_commit'), 'UTF8'); RETURN new; END $$`)
-	run(t, db, "CREATE TRIGGER note BEFORE UPDATE ON sqllock_lock FOR EACH ROW EXECUTE FUNCTION note()")
+	run(t, db, "CREATE TABLE note (name bytea PRIMARY KEY, commits text)")
+	run(t, db, `CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		INSERT INTO note VALUES (new.name, current_setting('synchronous_commit')) ON CONFLICT (name) DO UPDATE SET commits = excluded.commits;
+		RETURN NULL;
+	END $$`)
+	run(t, db, `CREATE CONSTRAINT TRIGGER at_commit AFTER UPDATE ON sqllock_lock DEFERRABLE INITIALLY DEFERRED
+		FOR EACH ROW EXECUTE FUNCTION note()`)
 	for name, test := range map[string]struct {
 		options []leasetable.Option
 		acquire []sqllock.Option
@@ -134,7 +138,7 @@ func TestReleasesAreDurableWhereTheyMustBe(t *testing.T) {
 			release(t, take(t, l, name, test.acquire...))
 		}
 		var got string
-		if err := db.GetContext(t.Context(), &got, "SELECT convert_from(metadata, 'UTF8') FROM sqllock_lock WHERE name = $1", []byte(name)); err != nil {
+		if err := db.GetContext(t.Context(), &got, "SELECT commits FROM note WHERE name = $1", []byte(name)); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.EqualFold(got, test.want) {

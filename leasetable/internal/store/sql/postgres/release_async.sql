@@ -1,8 +1,9 @@
--- Releases a name as release.sql does, without waiting until the commit is on disk. It sets no minimum hold.
+-- Releases a name as release.sql does, without waiting until the commit is on disk: the setting counts at the commit. As
+-- a value that is returned it costs less than as a row that is joined. The statement sets no minimum hold.
 -- Parameters: $1 name, $2 lease id, $3 token.
 -- Keeps I6.
 UPDATE sqllock_lock
 SET lease_id = NULL, released_at = clock_timestamp(), hold_until = NULL
-FROM set_config('synchronous_commit', 'off', true)
 WHERE name = $1 AND lease_id = $2 AND token = $3
 RETURNING coalesce(waiter_until > clock_timestamp(), false)::integer
+  + (set_config('synchronous_commit', 'off', true) IS NULL)::integer
