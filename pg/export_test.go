@@ -46,5 +46,7 @@ const (
 // WaitText returns the statement of a wait for a lock of a kind, on a session that has its gate or not.
 func WaitText(kind int64, gated bool) string { return waits[waitKind{kind, gated}] }
 
-// SliceOf returns the length of a slice of a wait that has taken so long already.
-func SliceOf(waited time.Duration) time.Duration { return sliceOf(waited) }
+// SliceOf returns the length of a slice of a wait, in all and if it gets the gate.
+func SliceOf(waited, left time.Duration, gated bool) (slice, withGate time.Duration) {
+	return sliceOf(waited, left, gated)
+}

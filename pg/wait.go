@@ -21,15 +21,10 @@ import (
 // at the gate loses its place in the queue with each slice, so longer slices have better chances.
 func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited, left time.Duration) error {
 	var batch pgconn.Batch
-	slice := min(sliceOf(waited), left)
 	if deadline, ok := ctx.Deadline(); ok { // of a session with a short TTL
-		slice = min(slice, time.Until(deadline)/2)
+		left = min(left, time.Until(deadline)/2)
 	}
-	slice = max(slice, time.Millisecond)
-	withGate := slice
-	if !c.gated {
-		withGate = min(slice, beforeDeadlockCheck)
-	}
+	slice, withGate := sliceOf(waited, left, c.gated)
 	number := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 	batch.ExecPrepared(waitBeginName, [][]byte{
 		number(op.Key.n), number(slice.Milliseconds()), []byte(c.waitIdle), number(withGate.Milliseconds()),
@@ -94,7 +89,8 @@ var (
 )
 
 // sliceOf returns the length of a slice of a wait that has taken so long already: from 0.6 s for a new one to 1.75 s
-// after 18 seconds, and up to an eighth more or less, so that waits do not fall into step (I47).
+// after 18 seconds, and up to an eighth more or less, so that waits do not fall into step (I47). No slice is longer than
+// left. withGate is its length if it gets the gate.
 //
 // A program that holds the key by hand, and runs CREATE INDEX CONCURRENTLY on the same session, waits for the slice, which
 // waits for the program. Once one of them has waited for a second (deadlock_timeout, by default), the server looks for a
@@ -102,9 +98,14 @@ var (
 // first, or has less than a second left when the program begins to wait. A slice that gets the gate waits anew and is
 // looked at later: so it ends within beforeDeadlockCheck. Not covered is a look at a slice at the gate while the waiter
 // that has the gate is between two of its slices.
-func sliceOf(waited time.Duration) time.Duration {
-	slice := min(600*time.Millisecond+waited/16, 1750*time.Millisecond)
-	return slice*7/8 + rand.N(slice/4) //nolint:gosec // jitter
+func sliceOf(waited, left time.Duration, gated bool) (slice, withGate time.Duration) {
+	slice = min(600*time.Millisecond+waited/16, 1750*time.Millisecond)
+	slice = slice*7/8 + rand.N(slice/4) //nolint:gosec // jitter
+	slice = max(min(slice, left), time.Millisecond)
+	if gated { // since an earlier slice
+		return slice, slice
+	}
+	return slice, min(slice, beforeDeadlockCheck)
 }
 
 // beforeDeadlockCheck is for how long a wait is sure not to be looked at.

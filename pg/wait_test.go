@@ -43,12 +43,21 @@ func TestTheHolderCanCreateAnIndexConcurrentlyWhileOthersWait(t *testing.T) {
 func TestNoSliceTakesTwiceAsLongAsTheServerWaitsBeforeItLooksForADeadlock(t *testing.T) {
 	t.Parallel()
 	for waited := time.Duration(0); waited < time.Minute; waited += 10 * time.Millisecond {
-		slice := pg.SliceOf(waited)
+		slice, withGate := pg.SliceOf(waited, time.Hour, false)
 		if slice < time.Second/2 || slice >= 2*time.Second {
 			t.Fatalf("after %v: a slice of %v", waited, slice)
 		}
 		if waited < 4*time.Second && slice >= time.Second {
 			t.Fatalf("after %v: a slice of %v", waited, slice)
+		}
+		if withGate > slice || withGate >= time.Second {
+			t.Fatalf("after %v: a slice of %v, and of %v if it gets the gate", waited, slice, withGate)
+		}
+		if slice, withGate = pg.SliceOf(waited, time.Hour, true); withGate != slice {
+			t.Fatalf("after %v: a slice of %v at the gate is one of %v", waited, slice, withGate)
+		}
+		if slice, withGate = pg.SliceOf(waited, time.Second/4, false); slice != time.Second/4 || withGate != slice {
+			t.Fatalf("after %v: a slice of %v, and of %v with the gate, for a caller who has 250 ms left", waited, slice, withGate)
 		}
 	}
 }
