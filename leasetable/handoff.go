@@ -32,7 +32,7 @@ func (a *attempt) receiveHandoff(h lease.Handoff) (*lease.Held, error) {
 	}
 	lock, err := a.poll()
 	if err == nil {
-		lock.Since, lock.HasWaiter = h.Since, h.HasWaiter
+		lock.Since, lock.HasWaiter = h.Since, lock.HasWaiter || h.HasWaiter // as poll found
 	}
 	return lock, err
 }

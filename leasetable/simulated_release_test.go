@@ -97,3 +97,31 @@ func TestAReleaseWhoseLockIsLostMeanwhileFreesNobodyElse(t *testing.T) {
 		release(t, next)
 	})
 }
+
+// The note of its wait would be in the way of a share until the server has removed it.
+func TestWhoGivesUpWaitingForTheWholeNameMayTryForAShareAtOnce(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
+		s.note = func(ctx context.Context, name string, us any) error {
+			pass(50 * time.Millisecond)
+			return s.Store.NoteExclusiveWaiter(ctx, name, us)
+		}
+		l := keep(t, s)
+		defer release(t, take(t, l, "x", leasetable.WithShared()))
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			_, err := l.Acquire(ctx, "x")
+			cancel()
+			if !errors.Is(err, sqllock.ErrHeld) {
+				t.Errorf("Acquire of the whole name: %v", err)
+			}
+			share, err := l.TryAcquire(t.Context(), "x", leasetable.WithShared())
+			if err != nil {
+				t.Fatalf("another share: %v", err)
+			}
+			release(t, share)
+		}
+	})
+}

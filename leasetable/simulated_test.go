@@ -29,6 +29,7 @@ type scripted struct {
 	handOff func(ctx context.Context, h store.Held, n int64, metadata []byte) (int64, bool, error)
 	over    func(ctx context.Context, req *store.Request, from []byte) (int64, error)
 	turn    func(ctx context.Context) (store.Turn, error)
+	note    func(ctx context.Context, name string, us any) error
 }
 
 func (s *scripted) Release(ctx context.Context, req *store.Request) (store.Result, error) {
@@ -78,6 +79,13 @@ func (s *scripted) OpenTurn(ctx context.Context) (store.Turn, error) {
 		return s.turn(ctx)
 	}
 	return s.Store.OpenTurn(ctx)
+}
+
+func (s *scripted) NoteExclusiveWaiter(ctx context.Context, name string, us any) error {
+	if s.note != nil {
+		return s.note(ctx, name, us)
+	}
+	return s.Store.NoteExclusiveWaiter(ctx, name, us)
 }
 
 // keep opens a Locker in memory.

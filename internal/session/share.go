@@ -10,9 +10,12 @@ import (
 	"github.com/sqllock/sqllock/internal/hold"
 )
 
-// maxJoinPause is the longest time after which a waiting caller looks again whether it may join a share. That can cost a
-// statement.
-const maxJoinPause = time.Second
+// A caller who waits for a share looks now and then whether it may join the held one. The server is asked for waiters in
+// other processes after a quarter of the wait, and at the latest after maxAskPause.
+const (
+	lookTime    = 50 * time.Millisecond
+	maxAskPause = time.Second
+)
 
 // share is one share on the server, which goroutines of this process hold together: a session that holds a share gets
 // more of them at once, past every waiter for the exclusive lock.
@@ -45,9 +48,8 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], asked *request[K]) (*h
 	if err != nil {
 		return nil, err
 	}
-	tried, waited := s.tried, false
-	var again <-chan time.Time // while the caller waits
-	pause := passTime
+	tried, waited, began := s.tried, false, time.Now()
+	var again <-chan time.Time // ticks while the caller waits
 	for {
 		select {
 		case <-s.settled:
@@ -61,22 +63,26 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], asked *request[K]) (*h
 			}
 			return hold.Under(ctx, s.lock.Context(), w.Name, member[K]{s}), nil
 		case <-tried:
-			tried, waited = nil, s.inTheWay != nil
+			tried = nil
+			if s.isSettled() { // what was in the way of the first try no longer is
+				continue
+			}
+			waited = s.inTheWay != nil
 			if waited && !wait {
 				_ = s.leave(ctx)
 				return nil, s.inTheWay
 			}
 			if waited {
 				asked.waits(ctx)
-				again = time.After(pause)
+				tick := time.NewTicker(lookTime)
+				defer tick.Stop() // tried is closed once
+				again = tick.C
 			}
 		case <-again: // the waiter for the exclusive lock may have left
-			if s.mayJoinAnother(ctx) {
+			if s.mayJoinAnother(ctx, min(time.Since(began)/4, maxAskPause)) {
 				_ = s.leave(ctx)
 				return l.share(ctx, w, asked)
 			}
-			pause = min(2*pause, maxJoinPause)
-			again = time.After(pause)
 		case <-ctx.Done():
 			held := waited && l.outage.Last() == nil && errors.Is(s.inTheWay, sqllock.ErrHeld)
 			_ = s.leave(ctx)
@@ -176,9 +182,12 @@ func (s *share[K]) settle(ctx context.Context) {
 		s.l.shares[s.want.Key] = s
 	}
 	close(s.settled)
-	abandoned := s.members == 0
+	abandoned := s.members == 0 && lock != nil
+	if abandoned && s.l.shares[s.want.Key] == nil {
+		s.l.shares[s.want.Key] = s // whoever comes waits until it is given back
+	}
 	s.l.mu.Unlock()
-	if abandoned && lock != nil {
+	if abandoned {
 		_ = s.giveBack(ctx) // an error ended the session, and with it the lock
 	}
 }

@@ -40,29 +40,34 @@ func (s *share[K]) ask(ctx context.Context) error {
 	return err
 }
 
+// isWanted reports whether somebody waits for the exclusive lock: nobody joins the share then (I48). The caller holds
+// mu.
+func (s *share[K]) isWanted() bool { return s.waited || s.isWantedHere() }
+
 // forShare is the message of a share in a key's wait queue.
 const forShare = "share"
 
-// isWanted reports whether somebody waits for the exclusive lock: nobody joins the share then (I48). A share in the
-// wait queue, which may be one that its last member has just left, does not count. The caller holds mu.
-func (s *share[K]) isWanted() bool {
-	return s.waited || s.l.queue.Others(s.want.Key, forShare) > 0
-}
+// isWantedHere reports whether a goroutine of this process waits for the exclusive lock. A share in the wait queue, which
+// may be one that its last member has just left, does not count.
+func (s *share[K]) isWantedHere() bool { return s.l.queue.Others(s.want.Key, forShare) > 0 }
 
-// mayJoinAnother reports whether s waits behind a share that may be joined now.
-func (s *share[K]) mayJoinAnother(ctx context.Context) bool {
+// mayJoinAnother reports whether s waits behind a share that may be joined now. It asks the server again if its last
+// answer, that another process waits for the exclusive lock, is older than pause.
+func (s *share[K]) mayJoinAnother(ctx context.Context, pause time.Duration) bool {
 	s.l.mu.Lock()
 	now := s.l.shares[s.want.Key]
-	if now == s || now == nil || !now.isSettled() || now.isOver() || now.members == 0 {
+	if now == s || now == nil || !now.isSettled() || now.isOver() || now.members == 0 || now.isWantedHere() {
 		s.l.mu.Unlock()
 		return false
 	}
-	ask := now.mustAsk()
+	asked := now.asked
+	ask := now.mustAsk() && (!now.waited || time.Since(asked) > pause)
 	s.l.mu.Unlock()
-	if ask && now.ask(ctx) != nil {
-		return false
+	if ask {
+		_ = now.ask(ctx) // after an error the last answer counts
 	}
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
-	return !now.isWanted()
+	unanswered := ask && now.asked.Equal(asked) // who asked has left
+	return !unanswered && s.l.shares[s.want.Key] == now && !now.isOver() && now.members > 0 && !now.isWanted()
 }

@@ -21,7 +21,7 @@ type Queue[K comparable, V any] struct {
 // waiter is a goroutine that waits to be at the head of a queue.
 type waiter[V any] struct {
 	turn chan V    // gets the V when the waiter comes to the head; has room for one
-	word string    // a message for the head, see Next
+	word string    // a message for the head, see Next and Others
 	came time.Time // when it entered the queue
 }
 
@@ -84,7 +84,7 @@ func (q *Queue[K, V]) Waiting(key K) int {
 	return len(q.waiting[key])
 }
 
-// Others returns the number of waiters behind the head of the queue of key that have another message.
+// Others returns how many waiters behind the head of the queue of key have a message other than word.
 func (q *Queue[K, V]) Others(key K, word string) (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

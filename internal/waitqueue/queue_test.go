@@ -47,6 +47,9 @@ func TestTheFirstInLineLeavesAWordForItsPredecessor(t *testing.T) {
 			if word, _ := q.Next("a"); word != want || q.Alike("a") != []int{2, 1, 1, 0}[i] {
 				t.Errorf("the first in line says %q, as do %d; want %q", word, q.Alike("a"), want)
 			}
+			if n := q.Others("a", "second"); n != []int{2, 1, 0, 0}[i] {
+				t.Errorf("%d say something else than %q", n, "second")
+			}
 			q.Done("a")
 			synctest.Wait()
 		}

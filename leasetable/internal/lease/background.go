@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// lingerTime is for how long the answer to a statement may still come after its caller has left.
-const lingerTime = 100 * time.Millisecond
+// LingerTime is for how long the answer to a statement may still come after its caller has left.
+const LingerTime = 100 * time.Millisecond
 
 // Linger returns a context with the values of ctx that ends some time after ctx has ended, or after d. It does not end
 // with the error of ctx. The returned function ends it now.
 func Linger(ctx context.Context, d time.Duration) (context.Context, func()) {
 	lingering, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lingerTime, cancel) })
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(LingerTime, cancel) })
 	return lingering, func() {
 		stop()
 		cancel()

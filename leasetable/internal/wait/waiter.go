@@ -214,12 +214,22 @@ func (w *Waiter) WaitForExclusive(ctx context.Context) {
 	})
 }
 
-// StopExclusive removes the note after this attempt gave up. Other exclusive waiters write it again.
+// StopExclusive removes the note after this attempt gave up. Other exclusive waiters write it again. It waits for the
+// answer for a moment: otherwise the note would be in the way of the same caller, who may try for a share now.
 func (w *Waiter) StopExclusive() {
 	if !w.saidExclusive {
 		return
 	}
-	_ = w.Keeper.Start(func() { // if the Locker is closed, the note expires
+	done := make(chan struct{})
+	err := w.Keeper.Start(func() {
+		defer close(done)
 		_ = dberr.Once(w.Keeper.Closing, dberr.AttemptTimeout, func(ctx context.Context) error { return w.Keeper.Store.NoteExclusiveWaiter(ctx, w.Name, nil) })
 	})
+	if err != nil { // the Locker is closed; the note expires
+		return
+	}
+	select {
+	case <-done:
+	case <-time.After(lease.LingerTime):
+	}
 }
