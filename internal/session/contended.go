@@ -6,9 +6,8 @@ import (
 )
 
 // contendedTime is for how long a key that another process held is waited for at once: to try for it first costs a
-// statement, and mostly fails. A wait for a free key costs no more round trips than a try, but a session, and some work
-// of the server. The session is there: it is parked for longer.
-const contendedTime = 4 * time.Second
+// statement, and mostly fails. A wait for a free key costs no more round trips than a try, but a session.
+const contendedTime = time.Second
 
 // contended has the keys that were refused lately, since another process held them.
 type contended[K comparable] struct {
