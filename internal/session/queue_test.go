@@ -241,8 +241,8 @@ func TestNobodyJoinsAShareWhileTheServerIsAskedWhetherSomebodyWaits(t *testing.T
 	})
 }
 
-// I48. The share that a caller who waits leaves, to join the one that is held, may still be in the wait queue then.
-func TestACallerWhoWaitsForAShareJoinsTheHeldOneSoonAfterTheWriterHasLeft(t *testing.T) {
+// I48. The share that a waiter leaves, to join the one that is held, may still be in the wait queue then.
+func TestAWaiterForAShareJoinsTheHeldOneSoonAfterTheWriterHasLeft(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		l := s.newLocker(t)

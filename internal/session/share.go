@@ -10,8 +10,8 @@ import (
 	"github.com/sqllock/sqllock/internal/hold"
 )
 
-// A caller who waits for a share looks now and then whether it may join the held one. The server is asked for waiters in
-// other processes after a quarter of the wait, and at the latest after maxAskPause.
+// A waiter for a share looks every lookTime whether it may join the held one. It asks the server for waiters in other
+// processes after a quarter of its wait, and at the latest after maxAskPause.
 const (
 	lookTime    = 50 * time.Millisecond
 	maxAskPause = time.Second
@@ -184,7 +184,7 @@ func (s *share[K]) settle(ctx context.Context) {
 	close(s.settled)
 	abandoned := s.members == 0 && lock != nil
 	if abandoned && s.l.shares[s.want.Key] == nil {
-		s.l.shares[s.want.Key] = s // whoever comes waits until it is given back
+		s.l.shares[s.want.Key] = s // a caller that joins waits until it is given back
 	}
 	s.l.mu.Unlock()
 	if abandoned {
