@@ -31,8 +31,9 @@
 //
 // # What ends the lock
 //
-// migrate releases it when Up, Down, Steps, Migrate, Force or Drop has finished, and Close does. Otherwise the lock ends as
-// its kind of lock does: see packages pg, mysql and leasetable. A killed process does not keep it.
+// migrate releases it when Up, Down, Steps, Migrate, Force or Drop has finished, and Close does when the migration that is
+// under way has finished. Otherwise the lock ends as its kind of lock does: see packages pg, mysql and leasetable. A killed
+// process does not keep it.
 //
 // # When it does not protect
 //

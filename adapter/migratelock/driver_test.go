@@ -80,6 +80,7 @@ type observed struct {
 	database.Driver
 	run    func(run func() error) error // instead of Run, if it is not nil
 	locked func(err error)              // what Lock returns, if it is not nil
+	closes func()                       // before Close, if it is not nil
 }
 
 func (o observed) Run(migration io.Reader) error {
@@ -95,6 +96,13 @@ func (o observed) Lock() error {
 		o.locked(err)
 	}
 	return err
+}
+
+func (o observed) Close() error {
+	if o.closes != nil {
+		o.closes()
+	}
+	return o.Driver.Close()
 }
 
 func statement(text string) io.Reader { return strings.NewReader(text) }

@@ -44,6 +44,8 @@ type driver struct {
 	mu     sync.Mutex
 	locked bool         // by Lock, which may still wait; guarded by mu
 	held   sqllock.Lock // nil if nothing is held; guarded by mu
+
+	running sync.RWMutex // read-locked by what runs under the lock; Close waits for it
 }
 
 // errTimeout is why Lock gives up.
@@ -111,13 +113,16 @@ func (d *driver) take() sqllock.Lock {
 	return held
 }
 
-// Close implements database.Driver.
+// Close implements database.Driver. It releases the lock when the migration that is under way has finished; no other one
+// can begin on a closed driver.
 func (d *driver) Close() error {
-	var err error
+	err := d.Driver.Close()
+	d.running.Lock()
+	defer d.running.Unlock()
 	if held := d.take(); held != nil {
-		err = held.Release(context.Background())
+		err = errors.Join(held.Release(context.Background()), err)
 	}
-	return errors.Join(err, d.Driver.Close())
+	return err
 }
 
 // Run implements database.Driver.
@@ -138,6 +143,8 @@ func (d *driver) Drop() error {
 // whileHeld calls f unless the lock was lost, and returns the loss if it was lost meanwhile. Without a lock, which is how
 // some callers use a driver, it just calls f.
 func (d *driver) whileHeld(what string, f func() error) error {
+	d.running.RLock()
+	defer d.running.RUnlock()
 	d.mu.Lock()
 	held := d.held
 	d.mu.Unlock()

@@ -211,6 +211,42 @@ func TestCloseReleasesTheLock(t *testing.T) {
 	})
 }
 
+// A program that shuts down closes the Migrate whose Up is under way: migrate has no context.
+func TestCloseDoesNotReleaseTheLockOfAMigrationThatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	adaptertest.Everywhere(t, func(t *testing.T, p adaptertest.Place) {
+		running, finish, closing := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		d := migratelock.Wrap(observed{
+			Driver: openDriver(t, p),
+			run:    func(func() error) error { close(running); <-finish; return nil },
+			closes: func() { close(closing) },
+		}, p.Locker(t), "migrations")
+		if err := d.Lock(); err != nil {
+			t.Fatal(err)
+		}
+		ran, closed := make(chan error), make(chan error)
+		go func() { ran <- d.Run(statement("SELECT 1")) }()
+		<-running
+		go func() { closed <- d.Close() }()
+		<-closing
+		other := p.Locker(t)
+		if _, err := other.TryAcquire(t.Context(), "migrations"); !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("another process gets: %v", err)
+		}
+		close(finish)
+		if err := errors.Join(<-ran, <-closed); err != nil {
+			t.Error(err)
+		}
+		lock, err := other.TryAcquire(t.Context(), "migrations")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestAnOpenedDriverHasTheLock(t *testing.T) {
 	t.Parallel()
 	p := adaptertest.At(t, sqltest.EnginePostgres, false)
