@@ -27,23 +27,38 @@ func WithLock(opts ...sqllock.Option) Option {
 
 // Once returns a wrapper that runs a job under the lease called name of l, and skips it while another machine has the lease.
 // A lease that is released keeps its name until atLeast after its acquisition. atLeast must be positive: more than the
-// clocks of the machines differ, and less than the time between two runs. If the database cannot be used, the job is
-// skipped, too, and the error is logged. Jobs of different names need wrappers of their own.
+// clocks of the machines differ and an acquisition takes, and less than the time between two runs. If the database cannot be
+// used, or the acquisition takes longer than atLeast, the job is skipped, too, and the error is logged. Jobs of different
+// names need wrappers of their own.
 //
 // The caller closes l when cron has stopped.
 func Once(l *leasetable.Locker, name string, atLeast time.Duration, opts ...Option) (cron.JobWrapper, error) {
 	if atLeast <= 0 {
 		return nil, fmt.Errorf("cronlock: the minimum hold of %q is %s; it must be positive", name, atLeast)
 	}
-	o := &once{leases: l, name: name, opts: []sqllock.Option{leasetable.WithHoldAtLeast(atLeast)}, logger: cron.DefaultLogger}
+	o := &once{leases: within{l, atLeast}, name: name, opts: []sqllock.Option{leasetable.WithHoldAtLeast(atLeast)}, logger: cron.DefaultLogger}
 	for _, opt := range opts {
 		opt(o)
 	}
 	return func(job cron.Job) cron.Job { return cron.FuncJob(func() { o.run(job) }) }, nil
 }
 
+// within is a Locker whose tries end after a time: another machine may then have run the job, and its minimum hold have
+// passed.
+type within struct {
+	*leasetable.Locker
+	atLeast time.Duration
+}
+
+// TryAcquire implements sqllock.Acquirer.
+func (l within) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (*leasetable.Lease, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.atLeast, fmt.Errorf("cronlock: it took longer than the minimum hold, %s", l.atLeast))
+	defer cancel()
+	return l.Locker.TryAcquire(ctx, name, opts...)
+}
+
 type once struct {
-	leases *leasetable.Locker
+	leases within
 	name   string
 	opts   []sqllock.Option
 	logger cron.Logger

@@ -2,7 +2,9 @@ package cronlock_test
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -186,14 +188,82 @@ func TestARunThatTheDatabasePreventsIsLogged(t *testing.T) {
 func TestAJobThatPanicsReleasesTheLock(t *testing.T) {
 	t.Parallel()
 	adaptertest.Leases(t, func(t *testing.T, p adaptertest.Place) {
-		once, err := cronlock.Once(p.Leases(t), "tick", time.Nanosecond)
+		once, err := cronlock.Once(p.Leases(t), "tick", 3*time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
 		panics := cron.FuncJob(func() { panic("the job") })
 		cron.NewChain(cron.Recover(cron.DiscardLogger), once).Then(panics).Run()
-		if runs, log := run(t, p.Leases(t), time.Nanosecond, func() {}); runs != 1 {
-			t.Errorf("the next run, on another machine: %d, %v", runs, log.infos)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		lock, err := p.Leases(t).Acquire(ctx, "tick") // when the minimum hold has passed
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Release(t.Context()); err != nil {
+			t.Error(err)
 		}
 	})
+}
+
+// late is a connector that says when it is asked, and connects when the test lets it.
+type late struct {
+	dsn    string
+	driver driver.Driver
+	asked  chan struct{}
+	gate   chan struct{}
+}
+
+func (c late) Driver() driver.Driver { return c.driver }
+
+func (c late) Connect(ctx context.Context) (driver.Conn, error) {
+	select {
+	case c.asked <- struct{}{}:
+	default:
+	}
+	select {
+	case <-c.gate:
+		return c.driver.Open(c.dsn)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// The connection takes so long that another machine has run the job, and its minimum hold has passed.
+func TestAnAcquisitionThatTakesLongerThanTheMinimumHoldRunsNothing(t *testing.T) {
+	t.Parallel()
+	p := adaptertest.At(t, sqltest.EngineSQLite, true)
+	c := late{p.DSN, p.DB.DB.Driver(), make(chan struct{}, 1), make(chan struct{})}
+	leases, err := leasetable.FromConnector(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leases.Close()
+	type outcome struct {
+		runs int
+		log  *logged
+	}
+	slow := make(chan outcome)
+	go func() {
+		runs, log := run(t, leases, 50*time.Millisecond, func() {})
+		slow <- outcome{runs, log}
+	}()
+	<-c.asked
+	other := p.Leases(t)
+	for range 2 { // the second one waits until the minimum hold of the first has passed
+		lock, err := other.Acquire(t.Context(), "tick", leasetable.WithHoldAtLeast(100*time.Millisecond))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := p.Leases(t).ForceRelease(t.Context(), "tick"); err != nil {
+		t.Fatal(err)
+	}
+	close(c.gate)
+	if got := <-slow; got.runs != 0 || len(got.log.errors) != 1 || !strings.Contains(got.log.errors[0].Error(), "minimum hold") {
+		t.Errorf("the job ran %d times on the machine that is late; logged: %v", got.runs, got.log.errors)
+	}
 }

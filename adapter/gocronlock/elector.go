@@ -101,7 +101,7 @@ func (e *Elector) lead(ctx context.Context, lease *leasetable.Lease) error {
 // sqllock.ErrSchema or a wrong password, IsLeader returns that error, too, which is logged once, and the campaign begins again
 // after 5 s. If it is sqllock.ErrClosed, the campaign is over.
 func (e *Elector) IsLeader(context.Context) error {
-	if lease := e.leads.Load(); lease != nil && lease.Context().Err() == nil {
+	if lease := e.leads.Load(); lease != nil && lease.Remaining() > 0 { // timers may be late after a suspension
 		return nil
 	}
 	if err := e.failed.Load(); err != nil {

@@ -16,28 +16,33 @@ var _ gocron.Locker = (*Locker)(nil)
 
 // Locker is a gocron.Locker, for gocron.WithDistributedLocker and gocron.WithDistributedJobLocker.
 type Locker struct {
-	leases *leasetable.Locker
-	opts   []sqllock.Option
-	logger gocron.Logger
+	leases  *leasetable.Locker
+	atLeast time.Duration
+	opts    []sqllock.Option
+	logger  gocron.Logger
 }
 
 // NewLocker returns a Locker that takes leases from l, which the caller closes after the scheduler. A lease that is released
 // keeps its name until atLeast after its acquisition. atLeast must be positive: more than the clocks of the machines
-// differ, and less than the time between two runs.
+// differ and an acquisition takes, and less than the time between two runs.
 func NewLocker(l *leasetable.Locker, atLeast time.Duration, opts ...Option) (*Locker, error) {
 	if atLeast <= 0 {
 		return nil, fmt.Errorf("gocronlock: the minimum hold is %s; it must be positive", atLeast)
 	}
 	s := choose(opts)
-	return &Locker{leases: l, opts: append([]sqllock.Option{leasetable.WithHoldAtLeast(atLeast)}, s.lock...), logger: s.logger}, nil
+	options := append([]sqllock.Option{leasetable.WithHoldAtLeast(atLeast)}, s.lock...)
+	return &Locker{leases: l, atLeast: atLeast, opts: options, logger: s.logger}, nil
 }
 
 // Lock implements gocron.Locker: it acquires the lease called key, the name of a job. It does not wait: if the lease is
 // held, or was released and its minimum hold has not passed, the error matches sqllock.ErrHeld. After any error nothing is
-// held, and gocron does not run the job. An error that does not match sqllock.ErrHeld is logged, unless ctx has ended: then
-// the scheduler shuts down, or the job is removed.
+// held, and gocron does not run the job. An acquisition that takes longer than the minimum hold fails: another machine may
+// have run the job, and its minimum hold have passed. An error that does not match sqllock.ErrHeld is logged, unless ctx has
+// ended: then the scheduler shuts down, or the job is removed.
 func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
-	lease, err := l.leases.TryAcquire(ctx, key, l.opts...)
+	within, cancel := context.WithTimeoutCause(ctx, l.atLeast, fmt.Errorf("gocronlock: it took longer than the minimum hold, %s", l.atLeast))
+	defer cancel()
+	lease, err := l.leases.TryAcquire(within, key, l.opts...)
 	switch {
 	case err == nil:
 		return held{lease, key, l.logger}, nil

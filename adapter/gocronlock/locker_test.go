@@ -2,7 +2,9 @@ package gocronlock_test
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,7 +87,7 @@ func TestAMinimumHoldIsRequired(t *testing.T) {
 func TestAKeptNameBecomesFree(t *testing.T) {
 	t.Parallel()
 	adaptertest.Leases(t, func(t *testing.T, p adaptertest.Place) {
-		locker, err := gocronlock.NewLocker(p.Leases(t), time.Second)
+		locker, err := gocronlock.NewLocker(p.Leases(t), 3*time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,4 +105,32 @@ func TestAKeptNameBecomesFree(t *testing.T) {
 			}
 		}
 	})
+}
+
+// silent is a connector that never connects.
+type silent struct{ driver driver.Driver }
+
+func (c silent) Driver() driver.Driver { return c.driver }
+
+func (c silent) Connect(ctx context.Context) (driver.Conn, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// Another machine may have run the job by then, and its minimum hold have passed.
+func TestAnAcquisitionThatTakesLongerThanTheMinimumHoldFails(t *testing.T) {
+	t.Parallel()
+	p := adaptertest.At(t, sqltest.EngineSQLite, true)
+	leases, err := leasetable.FromConnector(silent{p.DB.DB.Driver()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leases.Close()
+	locker, err := gocronlock.NewLocker(leases, 50*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := locker.Lock(t.Context(), "tick"); err == nil || !strings.Contains(err.Error(), "minimum hold") {
+		t.Errorf("Lock: %v", err)
+	}
 }

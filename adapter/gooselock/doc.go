@@ -13,8 +13,9 @@
 //
 //	p, err := goose.NewProvider(goose.DialectPostgres, db, migrations, goose.WithLocker(gooselock.New(locker, "migrations")))
 //
-// The lock has connections of its own. It takes none from db, so it also works with db.SetMaxOpenConns(1). A release wakes
-// the waiters; goose's own lockers look again every 5 s.
+// The lock has connections of its own. It takes none from db, so it also works with db.SetMaxOpenConns(1), if no Go
+// migration runs without a transaction: goose needs a second connection for that. A release wakes the waiters; goose's own
+// lockers look again every 5 s.
 //
 // # What ends the lock
 //
@@ -33,7 +34,8 @@
 //		return err
 //	})
 //
-// Provider.Status, GetVersions and HasPending take no lock, with any locker.
+// Provider.HasPending and GetVersions take no lock, with any locker. Status and GetDBVersion do: they wait while another
+// process migrates.
 //
 // # Beside goose's own lockers
 //

@@ -16,8 +16,8 @@ var (
 )
 
 // Locker is both kinds of goose's lockers: pass it to goose.WithLocker or to goose.WithSessionLocker. They do the same.
-// Prefer WithLocker: with a session locker, goose refuses Go migrations without a transaction if the pool has one
-// connection.
+// A Go migration without a transaction needs a second connection of the pool, with any locker. With a session locker goose
+// refuses it if the pool has one; with WithLocker it waits for another one until ctx ends.
 //
 // Providers of a process may share a Locker. They migrate one after the other, even if the lock is lost.
 type Locker struct {
