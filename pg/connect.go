@@ -108,14 +108,8 @@ func connectBy(c driver.Connector) (func(context.Context) (*pgx.Conn, error), er
 // open connects, refuses a server that would not keep a lock, and sets up the session.
 func (l *Locker) open(ctx context.Context) (session.Conn[key], error) {
 	pc, err := l.connect(ctx)
-	switch {
-	case connector.Unparsable(err):
-		return nil, &session.UnavailableError{Err: connector.ErrUnparsable, Permanent: true}
-	case err != nil:
-		if err := withLimit(err); errors.Is(err, sqllock.ErrLimit) || errors.Is(err, sqllock.ErrUnsupported) {
-			return nil, err
-		}
-		return nil, &session.UnavailableError{Err: err, Permanent: notLetIn(err)}
+	if err != nil {
+		return nil, notConnected(err)
 	}
 	c := &conn{pc: pc, bind: pgproto3.Bind{ResultFormatCodes: []int16{1}}}
 	if err := l.setUp(ctx, c); err != nil {
@@ -128,6 +122,17 @@ func (l *Locker) open(ctx context.Context) (session.Conn[key], error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// notConnected returns the error of a session whose connection could not be opened because of err.
+func notConnected(err error) error {
+	if connector.Unparsable(err) {
+		return &session.UnavailableError{Err: connector.ErrUnparsable, Permanent: true}
+	}
+	if err := withLimit(err); errors.Is(err, sqllock.ErrLimit) || errors.Is(err, sqllock.ErrUnsupported) {
+		return err
+	}
+	return &session.UnavailableError{Err: err, Permanent: notLetIn(err)}
 }
 
 // setUp makes sure that the session can be trusted with locks, and prepares it (I49).

@@ -2,6 +2,7 @@ package pg_test
 
 import (
 	"errors"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -47,6 +49,20 @@ func TestConnectionsAndHoldersAreKnownByTheOwnersName(t *testing.T) {
 			t.Errorf("Inspect of a free lock: %+v, %v", info, err)
 		}
 	}
+}
+
+// The first host accepts connections and says nothing, like a frozen machine.
+func TestSeveralHostsOfAStringShareTheTimeToConnect(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	db := sqltest.Postgres(t)
+	frozen, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer frozen.Close()
+	l := closing(t)(pg.New(strings.Replace(db.DSN, "@", "@"+frozen.Addr().String()+",", 1), pg.WithSessionTTL(time.Hour)))
+	mustRelease(t, mustTry(t, l, "a"))
 }
 
 func TestConnectionsThatSendCancelRequestsAreAnError(t *testing.T) {

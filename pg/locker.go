@@ -89,6 +89,7 @@ func New(connString string, opts ...Option) (*Locker, error) {
 	}
 	// A string that is meant for pgxpool has settings that a server does not know.
 	maps.DeleteFunc(config.RuntimeParams, func(key, _ string) bool { return strings.HasPrefix(key, "pool_") })
+	connector.ShareTime(config, session.OpenTimeout)
 	return newLocker(func(ctx context.Context) (*pgx.Conn, error) {
 		return pgx.ConnectConfig(ctx, config.Copy())
 	}, opts)

@@ -9,7 +9,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/refusal"
+	"github.com/sqllock/sqllock/internal/session"
 )
 
 // WithSessionPooling declares that a pooler in between gives every client a session of its own for as long as the
@@ -48,7 +50,7 @@ func (l *Locker) checkPooler(ctx context.Context, pc *pgx.Conn, pid string) erro
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return &session.UnavailableError{Err: context.Cause(ctx)}
 		}
 	}
 	return &refusal.Error{
@@ -61,9 +63,14 @@ func (l *Locker) checkPooler(ctx context.Context, pc *pgx.Conn, pid string) erro
 func (l *Locker) lockElsewhere(ctx context.Context, pc *pgx.Conn, pid string, key int64) (err error) {
 	other, err := l.connect(ctx)
 	if err != nil {
-		return err
+		return notConnected(err)
 	}
-	defer func() { closeConn(other) }() //nolint:contextcheck // also with a dead ctx
+	defer func() {
+		if err != nil && other.IsClosed() && !errors.Is(err, sqllock.ErrRefused) {
+			err = &session.UnavailableError{Err: err}
+		}
+		closeConn(other) //nolint:contextcheck // also with a dead ctx
+	}()
 	theirs, err := ping(ctx, other)
 	if err != nil {
 		return err

@@ -1,14 +1,18 @@
 package pg_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/pg"
@@ -115,5 +119,51 @@ func openSessions(t *testing.T, dsn string, n int) {
 			t.Fatal(err)
 		}
 		defer client.Exec(t.Context(), "COMMIT") //nolint:errcheck // returns the session to the pooler
+	}
+}
+
+// A Locker that declares a session pooler opens a second connection for a moment, to see that the pooler is one.
+func TestTroubleWithTheConnectionThatLooksAtAPoolerPasses(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	db := sqltest.Postgres(t)
+	for trouble, fails := range map[string]func(*pgxpool.Config, func() bool){
+		"it cannot be opened": func(config *pgxpool.Config, now func() bool) {
+			config.BeforeConnect = func(context.Context, *pgx.ConnConfig) error {
+				if now() {
+					return errors.New("connection refused")
+				}
+				return nil
+			}
+		},
+		"it breaks": func(config *pgxpool.Config, now func() bool) {
+			config.AfterConnect = func(_ context.Context, pc *pgx.Conn) error {
+				if now() {
+					return pc.PgConn().Conn().Close()
+				}
+				return nil
+			}
+		},
+	} {
+		config, err := pgxpool.ParseConfig(db.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var opened atomic.Int64
+		fails(config, func() bool { return opened.Add(1)%4 == 2 })
+		pool, err := pgxpool.NewWithConfig(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pool.Close()
+		l := closing(t)(pg.FromPool(pool, pg.WithSessionPooling(), pg.WithSessionTTL(time.Hour)))
+		if _, err := l.TryAcquire(t.Context(), trouble); !sqllock.IsRetryable(err) {
+			t.Errorf("%s: TryAcquire: %v", trouble, err)
+		}
+		lock, err := l.Acquire(t.Context(), trouble)
+		if err != nil {
+			t.Fatalf("%s: Acquire: %v", trouble, err)
+		}
+		mustRelease(t, lock)
 	}
 }

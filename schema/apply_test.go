@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/schema"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -197,4 +198,54 @@ func TestApplyLeavesForeignTablesAlone(t *testing.T) {
 			t.Errorf("sqllock_lease exists: Apply changed something before it refused")
 		}
 	})
+}
+
+// A role may have a lock_timeout.
+func TestApplyOutlastsAnotherThoughItsWaitsForLocksAreShort(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	other, err := db.BeginTx(t.Context(), nil)
+	must(t, err)
+	defer func() { _ = other.Rollback() }()
+	_, err = other.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(x'73716c6c6f636b00'::bigint)")
+	must(t, err)
+
+	impatient, err := sql.Open(db.DriverName(), db.DSN+"&lock_timeout=100")
+	must(t, err)
+	defer impatient.Close()
+	done := make(chan error, 1)
+	go func() { done <- schema.Apply(t.Context(), impatient, schema.Postgres, schema.Tables{}) }()
+	for waits := make(map[string]bool); len(waits) < 2; {
+		select {
+		case err := <-done:
+			t.Fatalf("Apply did not wait again: %v", err)
+		default:
+		}
+		var begun []string
+		must(t, db.SelectContext(t.Context(), &begun, `
+			SELECT query_start::text FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event = 'advisory'`))
+		for _, at := range begun {
+			waits[at] = true
+		}
+	}
+	must(t, other.Rollback())
+	must(t, <-done)
+}
+
+func TestAStringThatCannotBeParsedIsNotShown(t *testing.T) {
+	t.Parallel()
+	for _, dsn := range []string{`host=localhost password = sesame port=abc`, `host=localhost password=open\ sesame port=abc`} {
+		db, err := sql.Open("pgx", dsn)
+		must(t, err)
+		defer db.Close()
+		for what, err := range map[string]error{
+			"Apply": schema.Apply(t.Context(), db, schema.Postgres, schema.Tables{}),
+			"Check": schema.Check(t.Context(), db, schema.Postgres, schema.Tables{}),
+		} {
+			if err == nil || strings.Contains(err.Error(), "sesame") || connector.Unparsable(err) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	}
 }

@@ -63,6 +63,7 @@ var passingStates = []string{
 	"40001", // serialization failure
 	"40P01", // deadlock
 	"42P07", // table exists: created between the inspection and the statement
+	"55P03", // lock timeout, where one is set: another migration goes on
 }
 
 // passing reports whether another try may succeed after err. Drivers are not imported here, so it reads the texts of

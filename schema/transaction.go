@@ -46,6 +46,9 @@ func transact(ctx context.Context, db *sql.DB, d Dialect, readOnly bool, fn func
 	if d == Postgres {
 		var err error
 		if mode, err = unprepared(ctx, db); err != nil {
+			if connector.Unparsable(err) { // pgx's error repeats the string
+				err = connector.ErrUnparsable
+			}
 			return fmt.Errorf("schema: connect: %w", err)
 		}
 	}
@@ -116,14 +119,14 @@ func immediately(ctx context.Context, db *sql.DB, fn func(querier) error) (err e
 		return fmt.Errorf("schema: connect: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
-	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return fmt.Errorf("schema: begin: %w", err)
-	}
 	defer func() {
-		if err != nil {
+		if err != nil { // also of BEGIN: the driver may have begun when ctx ended
 			rollback(context.WithoutCancel(ctx), conn)
 		}
 	}()
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("schema: begin: %w", err)
+	}
 	if err := fn(conn); err != nil {
 		return err
 	}

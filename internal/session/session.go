@@ -176,5 +176,8 @@ func (s *session[K]) fail(err error) {
 		close(c.done)
 	}
 	s.queue = nil
+	if s.interrupt != nil {
+		s.interrupt()
+	}
 	s.ring()
 }

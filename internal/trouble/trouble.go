@@ -14,23 +14,26 @@ import (
 type Trouble struct {
 	last atomic.Pointer[error]
 
-	mu   sync.Mutex
-	told time.Time // guarded by mu: when an outage was last reported
+	mu    sync.Mutex
+	told  time.Time // guarded by mu: when an outage was last reported
+	known bool      // guarded by mu: whether this one was
 }
 
 // TellEvery is the shortest time between two reports.
 const TellEvery = 3 * time.Second
 
-// Meet records err, which a wait outlasts. It returns whether the caller should report it: an outage is reported when
-// it begins, unless one was reported less than TellEvery ago.
+// Meet records err, which a wait outlasts. It returns whether the caller should report it: an outage is reported once,
+// when it begins, or TellEvery after the one before was reported.
 func (t *Trouble) Meet(err error) (tell bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	known := t.last.Swap(&err) != nil
-	if known || !t.told.IsZero() && time.Since(t.told) < TellEvery {
+	if t.last.Swap(&err) == nil {
+		t.known = false
+	}
+	if t.known || !t.told.IsZero() && time.Since(t.told) < TellEvery {
 		return false
 	}
-	t.told = time.Now()
+	t.told, t.known = time.Now(), true
 	return true
 }
 

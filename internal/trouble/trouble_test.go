@@ -36,6 +36,10 @@ func TestTroubleIsToldWhenItBeginsAndNotForEachWho(t *testing.T) {
 		if met.Meet(errAway) || met.Last() == nil {
 			t.Error("told of each that follows soon")
 		}
+		<-time.After(trouble.TellEvery)
+		if !met.Meet(errAway) || met.Meet(errAway) {
+			t.Error("one that followed soon, and goes on, is not told once")
+		}
 	})
 }
 
