@@ -46,6 +46,9 @@ func (a *attempt) adopt(from ticket) (*lease.Held, error) {
 		return nil, context.Cause(a.ctx)
 	}
 	lock, _, err := c.accept(o)
+	if o.Token != 0 && lost(err) { // the lease that the name was moved to
+		return nil, fmt.Errorf("%w: the ticket was used, but the answer came after the end of the lease: %w", sqllock.ErrLost, err)
+	}
 	if err != nil {
 		return nil, err
 	}

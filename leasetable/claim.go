@@ -89,11 +89,12 @@ func (a claiming) inBackground(f func(context.Context) lease.Outcome) lease.Outc
 // accept turns the outcome of a claim into a lock or an error. It reports whether another claim may follow because the
 // lease ended while the answer was on its way.
 func (a claiming) accept(o lease.Outcome) (lock *lease.Held, again bool, err error) {
-	switch {
-	case o.Err != nil:
+	if o.Err != nil {
 		a.c.Abandon(a.ctx, o)
 		return nil, false, o.Err
-	case o.Token == 0:
+	}
+	a.outage.Over()
+	if o.Token == 0 {
 		a.c.Abandon(a.ctx, o)
 		return nil, false, a.held(o.State)
 	}

@@ -11,6 +11,9 @@ import (
 	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/memory"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -145,4 +148,39 @@ func TestAWaitOutlastsItsOwnLeases(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Nobody waits any more when the database answers again, and the next outage is another one.
+func TestAnOutageIsOverWhenATryIsAnswered(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
+		told := 0
+		l := keep(t, s, leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
+			if e.Kind == event.Retrying {
+				told++
+			}
+		}))
+		for range 2 {
+			s.free = func(context.Context, *store.Request) (store.Result, error) {
+				return store.Result{}, &dberr.Error{Err: sqllock.ErrReadOnly, Transient: true}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if _, err := l.Acquire(ctx, "x"); !errors.Is(err, sqllock.ErrReadOnly) {
+				t.Errorf("Acquire of a server that is read-only: %v", err)
+			}
+			cancel()
+			s.free = nil
+			lock, err := l.TryAcquire(t.Context(), "x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			release(t, lock)
+			pass(10 * time.Second)
+		}
+		if told != 2 {
+			t.Errorf("%d of two outages were told", told)
+		}
+	})
 }

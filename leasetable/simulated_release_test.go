@@ -125,3 +125,47 @@ func TestWhoGivesUpWaitingForTheWholeNameMayTryForAShareAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// The process is stopped between the statement and its answer, say.
+func TestATicketIsWorthlessWhenTheAnswerToAdoptCameTooLate(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		ticket, err := take(t, keep(t, server.Store()), "x").Export(t.Context(), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &scripted{Store: server.Store()}
+		s.renew = func(context.Context, []byte) (bool, int64, error) { return false, 0, errCut }
+		s.adopt = func(ctx context.Context, from store.Held, id, metadata []byte) (int64, error) {
+			token, err := s.Store.Adopt(ctx, from, id, metadata)
+			pass(1500 * time.Millisecond) // more than the TTL
+			return token, err
+		}
+		for range 2 {
+			if _, err := keep(t, s).Adopt(t.Context(), ticket); !errors.Is(err, sqllock.ErrLost) {
+				t.Errorf("Adopt: %v", err)
+			}
+		}
+	})
+}
+
+func TestVerifyDoesNotWaitForAnAnswerWhenTheLockHasEnded(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
+		lock := take(t, keep(t, s), "x")
+		s.renew = func(context.Context, []byte) (bool, int64, error) { return false, 0, errCut }
+		s.read = func(ctx context.Context, _ string) (store.State, error) {
+			<-ctx.Done()
+			return store.State{}, context.Cause(ctx)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := lock.Verify(ctx); !errors.Is(err, sqllock.ErrExpired) {
+			t.Errorf("Verify: %v", err)
+		}
+	})
+}

@@ -22,6 +22,7 @@ var errCut = &sqllock.OpError{Op: "answer", Err: errors.New("the connection brok
 // scripted is a store in memory, some of whose steps a test replaces.
 type scripted struct {
 	*memory.Store
+	free    func(ctx context.Context, req *store.Request) (store.Result, error)
 	release func(ctx context.Context, req *store.Request) (store.Result, error)
 	again   func(ctx context.Context, req *store.Request) (store.Result, error)
 	renew   func(ctx context.Context, id []byte) (bool, int64, error)
@@ -30,6 +31,14 @@ type scripted struct {
 	over    func(ctx context.Context, req *store.Request, from []byte) (int64, error)
 	turn    func(ctx context.Context) (store.Turn, error)
 	note    func(ctx context.Context, name string, us any) error
+	adopt   func(ctx context.Context, from store.Held, id, metadata []byte) (int64, error)
+}
+
+func (s *scripted) AcquireFree(ctx context.Context, req *store.Request) (store.Result, error) {
+	if s.free != nil {
+		return s.free(ctx, req)
+	}
+	return s.Store.AcquireFree(ctx, req)
 }
 
 func (s *scripted) Release(ctx context.Context, req *store.Request) (store.Result, error) {
@@ -86,6 +95,13 @@ func (s *scripted) NoteExclusiveWaiter(ctx context.Context, name string, us any)
 		return s.note(ctx, name, us)
 	}
 	return s.Store.NoteExclusiveWaiter(ctx, name, us)
+}
+
+func (s *scripted) Adopt(ctx context.Context, from store.Held, id, metadata []byte) (int64, error) {
+	if s.adopt != nil {
+		return s.adopt(ctx, from, id, metadata)
+	}
+	return s.Store.Adopt(ctx, from, id, metadata)
 }
 
 // keep opens a Locker in memory.

@@ -148,7 +148,6 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 			lock, err = a.readAndClaim()
 		}
 	}
-	a.outage.Over()
 	lock.HoldTurn()
 	return lock, nil
 }

@@ -63,6 +63,9 @@ func (l *Locker[K]) try(ctx context.Context, w Want[K]) (*lock[K], error) {
 		}
 		c := &call[K]{op: w.take(), lock: l.newLock(ctx, w, s, time.Now())}
 		err = s.do(ctx, c)
+		if err == nil && c.refused == nil {
+			l.outage.Over()
+		}
 		switch {
 		case err == nil && c.op.Done:
 			return c.lock, nil

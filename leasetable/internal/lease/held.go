@@ -199,14 +199,15 @@ func (h *Held) Pin(ctx context.Context, tx store.Transaction) error {
 	}
 }
 
-// Verify asks the database whether the lock still holds the name, and ends it if it does not.
+// Verify asks the database whether the lock still holds the name, and ends it if it does not. If the lock ends, it waits for
+// no answer.
 func (h *Held) Verify(ctx context.Context) error {
 	ctx, cancel := h.Keeper.Bound(ctx)
 	defer cancel()
-	if h.Hold.Context().Err() == nil {
-		if err := h.check(ctx); err != nil {
-			return h.Keeper.WithCause(ctx, err)
-		}
+	while, stop := bound.CancelWith(ctx, h.Hold.Context()) //nolint:contextcheck // the lock has a context of its own
+	defer stop()
+	if err := h.check(while); err != nil && h.Hold.Context().Err() == nil {
+		return h.Keeper.WithCause(ctx, err)
 	}
 	if h.Hold.Context().Err() != nil {
 		return context.Cause(h.Hold.Context()) //nolint:contextcheck // the lock has a context of its own
