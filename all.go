@@ -3,6 +3,7 @@ package sqllock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -22,7 +23,9 @@ func AcquireAll[L Lock](ctx context.Context, l Acquirer[L], names []string, opts
 	sorted := slices.Compact(slices.Sorted(slices.Values(names)))
 
 	all := &Locks[L]{name: strings.Join(sorted, ",")}
-	all.bound(opts)
+	if oneKey := all.bound(opts); oneKey != "" && len(sorted) > 1 {
+		return nil, &OpError{Op: "acquire all", Name: all.name, Err: fmt.Errorf("%w: %s makes all names the same lock", ErrUnsupported, oneKey)}
+	}
 	// The lock's lifetime context does not end with the context of its acquisition.
 	all.ctx, all.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	err := all.acquire(ctx, l, sorted, opts)
@@ -100,8 +103,9 @@ func (a *Locks[L]) wait(ctx context.Context, l Acquirer[L], names []string, opts
 	return nil
 }
 
-// bound sets the end of the wait, if WithWait bounds it.
-func (a *Locks[L]) bound(opts []Option) {
+// bound sets the end of the wait, if WithWait bounds it. It returns the option that makes all names the same lock, if there
+// is one.
+func (a *Locks[L]) bound(opts []Option) (oneKey string) {
 	var o option.Options
 	for _, opt := range opts {
 		opt(&o)
@@ -109,6 +113,7 @@ func (a *Locks[L]) bound(opts []Option) {
 	if o.Wait != nil && *o.Wait >= 0 {
 		a.end = time.Now().Add(*o.Wait)
 	}
+	return o.OneKey
 }
 
 // untilEnd limits the wait for one name to what is left of the wait for all.

@@ -1,8 +1,10 @@
 package pg_test
 
 import (
+	"errors"
 	"testing"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -41,4 +43,15 @@ func TestAnotherProgramMayTakeTheSameLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustRelease(t, mustTry(t, l, "shared"))
+}
+
+// Both names would be the same lock: the second wait would be one for the first.
+func TestAcquireAllOfSeveralNamesWithOneKeyIsAnError(t *testing.T) {
+	t.Parallel()
+	l := closing(t)(pg.New("postgres://127.0.0.1:1/nowhere"))
+	for _, opt := range []sqllock.Option{pg.WithKey(7), pg.WithPair(1, 2)} {
+		if _, err := sqllock.AcquireAll(t.Context(), l, []string{"a", "b"}, opt); !errors.Is(err, sqllock.ErrUnsupported) {
+			t.Errorf("AcquireAll: %v", err)
+		}
+	}
 }

@@ -22,15 +22,21 @@ func WithShared() sqllock.Option {
 }
 
 // WithKey takes the lock pg_advisory_lock(n) instead of the name's, to share it with another program; the name is then
-// only a label. Every function that takes the name of a lock accepts WithKey.
-func WithKey(n int64) sqllock.Option {
-	return option.Of("pg.WithKey", func(c *choice) { c.key = &key{n: n} })
-}
+// only a label. Every function that takes the name of a lock accepts WithKey; sqllock.AcquireAll of several names does not.
+func WithKey(n int64) sqllock.Option { return withKey("pg.WithKey", key{n: n}) }
 
 // WithPair takes the lock pg_advisory_lock(a, b) instead of the name's; see [WithKey]. Pairs and single keys do not
 // exclude each other.
 func WithPair(a, b int32) sqllock.Option {
-	return option.Of("pg.WithPair", func(c *choice) { c.key = &key{n: int64(a)<<32 | int64(uint32(b)), pair: true} })
+	return withKey("pg.WithPair", key{n: int64(a)<<32 | int64(uint32(b)), pair: true})
+}
+
+func withKey(name string, k key) sqllock.Option {
+	set := option.Of(name, func(c *choice) { c.key = &k })
+	return func(o *option.Options) {
+		o.OneKey = name
+		set(o)
+	}
 }
 
 // want makes a Want from a name and options.

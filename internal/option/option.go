@@ -9,6 +9,8 @@ type Options struct {
 	TTL  time.Duration  // 0: the Locker's own
 	Wait *time.Duration // the longest wait; nil: as long as the context lives
 
+	OneKey string // the option that makes all names the same lock; empty: there is none
+
 	Probe bool // if the name is held, another call tries again; then event.Failed is not reported
 
 	backends []backend
