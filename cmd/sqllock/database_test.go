@@ -143,6 +143,7 @@ func TestBadDatabasesListTheForms(t *testing.T) {
 		"u@tcp(h)/d?Passwd=p":            "before the @",
 		"postgres://h:x/d":               "cannot be parsed",
 		"mysql://h/d?tls=no-such-config": "cannot be parsed",
+		"postgres://h/d?sslmode=verify-full&sslrootcert=/no/ca.pem": "cannot be read: no such file",
 	} {
 		code, _, stderr := runHere(t, env{"SQLLOCK_DB": named}, "schema", "check")
 		if code != 64 || !strings.Contains(stderr, says) {

@@ -103,3 +103,22 @@ func TestADatabaseThatGoesAway(t *testing.T) {
 		}
 	})
 }
+
+func TestANameIsKeptThoughTheDatabaseIsAwayWhenTheCommandEnds(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db testPlace) {
+		e := on(t, db.url)
+		call(t, e, 0, nil, "schema", "apply")
+		url, network := behind(t, db)
+		holder := held(t, on(t, url), "-v", "--ttl", "5m", "--at-least", "1h", "nightly")
+		network.Refuse()
+		must(t, holder.stdin.Close())
+		holder.says("the release is repeated")
+		network.Heal()
+		if code := holder.exit(); code != 0 {
+			t.Errorf("exit code %d, stderr %q", code, holder.errors())
+		}
+		call(t, e, 75, []string{"kept after its release"}, "run", "--wait", "0", "nightly", "--", "true")
+	})
+}

@@ -3,6 +3,8 @@ package database
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"net"
 	"slices"
 	"strconv"
@@ -33,7 +35,11 @@ func postgresHosts(config *pgx.ConnConfig) (hosts []string) {
 
 func openPostgres(dsn string) (*Database, error) {
 	config, err := pgx.ParseConfig(dsn)
-	if err != nil {
+	var file *fs.PathError
+	switch {
+	case errors.As(err, &file): // of a certificate
+		return nil, fmt.Errorf("a file that the PostgreSQL URL names cannot be read: %w", file.Err)
+	case err != nil:
 		return nil, errors.New("the PostgreSQL URL cannot be parsed; it should look like postgres://user:password@host:5432/database, " +
 			"with what is special in the password percent-encoded")
 	}
