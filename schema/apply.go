@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 )
 
 // applyLock is the PostgreSQL advisory lock, in the database of the tables, under which tables are created: "sqllock\0"
@@ -48,6 +49,13 @@ func Apply(ctx context.Context, db *sql.DB, d Dialect, t Tables) error {
 	return Check(ctx, db, d, t)
 }
 
+// inTheirSchema makes the transaction use the schema of the tables that there are; $1 names them. It need not be the first
+// of the search path, where CREATE TABLE would make others, which hide these.
+const inTheirSchema = `SELECT set_config('search_path', quote_ident(n.nspname), true)
+FROM unnest(string_to_array($1, ' ')) name
+JOIN pg_catalog.pg_class c ON c.oid = to_regclass(name) JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+LIMIT 1`
+
 // create runs the files that are not applied yet. It always runs the first one: all of it may be run again, and it
 // restores a table or an index that was dropped.
 func create(ctx context.Context, q querier, d Dialect, t Tables) error {
@@ -68,6 +76,15 @@ func create(ctx context.Context, q querier, d Dialect, t Tables) error {
 	files, err := filesOf(d)
 	if err != nil {
 		return err
+	}
+	if d == Postgres && t.Schema == "" {
+		var tables []string
+		for _, wanted := range wantedTables {
+			tables = append(tables, t.Rewrite(d, defaultPrefix+wanted.name))
+		}
+		if _, err := q.ExecContext(ctx, inTheirSchema, strings.Join(tables, " ")); err != nil {
+			return fmt.Errorf("schema: look for tables: %w", err)
+		}
 	}
 	for _, file := range files {
 		if file.version > 1 && file.version <= f.version {

@@ -210,9 +210,7 @@ func TestApplyOutlastsAnotherThoughItsWaitsForLocksAreShort(t *testing.T) {
 	_, err = other.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(x'73716c6c6f636b00'::bigint)")
 	must(t, err)
 
-	impatient, err := sql.Open(db.DriverName(), db.DSN+"&lock_timeout=100")
-	must(t, err)
-	defer impatient.Close()
+	impatient := again(t, db, map[string]string{"lock_timeout": "100"})
 	done := make(chan error, 1)
 	go func() { done <- schema.Apply(t.Context(), impatient, schema.Postgres, schema.Tables{}) }()
 	for waits := make(map[string]bool); len(waits) < 2; {
@@ -248,4 +246,23 @@ func TestAStringThatCannotBeParsedIsNotShown(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The tables of a schema further back on the search path would be hidden by new ones, and with them who holds what.
+func TestApplyRepairsTheTablesWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	must(t, schema.Apply(t.Context(), db.DB.DB, schema.Postgres, schema.Tables{}))
+	for _, statement := range []string{"CREATE SCHEMA app", "DROP INDEX sqllock_lease_expires_idx", "DROP TABLE sqllock_permit"} {
+		_, err := db.ExecContext(t.Context(), statement)
+		must(t, err)
+	}
+	other := again(t, db, map[string]string{"search_path": "app,public"})
+	must(t, schema.Apply(t.Context(), other, schema.Postgres, schema.Tables{}))
+	var made []string
+	must(t, db.SelectContext(t.Context(), &made, "SELECT relname FROM pg_class WHERE relnamespace = 'app'::regnamespace"))
+	if len(made) != 0 {
+		t.Errorf("Apply made %v in the first schema of the search path", made)
+	}
+	must(t, schema.Check(t.Context(), db.DB.DB, schema.Postgres, schema.Tables{}))
 }
