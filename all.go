@@ -78,7 +78,7 @@ func (a *Locks[L]) acquire(ctx context.Context, l Acquirer[L], names []string, o
 	return a.wait(ctx, l, names[1:], opts)
 }
 
-// asProbe marks an attempt that another one follows if a name is held. It is not reported as a failed acquisition.
+// asProbe marks an attempt that another one follows if it fails. It is not reported as a failed acquisition.
 func asProbe(o *option.Options) { o.Probe = true }
 
 // try acquires names if all are free, and reports whether it did.

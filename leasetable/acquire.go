@@ -80,7 +80,7 @@ func (l *Locker) acquire(
 	if err != nil {
 		a.LeaveReadOnly(err)
 		err = &sqllock.OpError{Op: op, Name: name, Err: a.WithCause(ctx, err)}
-		if !c.probe || !errors.Is(err, sqllock.ErrHeld) {
+		if !c.probe { // otherwise another attempt follows
 			l.events.Asked(ctx, name, began, a.waited, nil, err)
 		}
 		return nil, err

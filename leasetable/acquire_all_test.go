@@ -2,11 +2,13 @@ package leasetable_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
@@ -103,4 +105,19 @@ func TestNamesOfACallerWhoLeavesAreGivenBack(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// The attempt for all names at once is followed by one for the first name, which is reported.
+func TestAcquireAllThatFailsIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	failed := 0
+	l := newLocker(t, sqltest.SQLite(t).DB, leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
+		if e.Kind == event.Failed {
+			failed++
+		}
+	}))
+	if _, err := sqllock.AcquireAll(t.Context(), l, []string{"a", "b"}); !errors.Is(err, sqllock.ErrSchema) || failed != 1 {
+		t.Errorf("AcquireAll without tables: %v, reported %d times", err, failed)
+	}
 }

@@ -11,7 +11,7 @@ type Options struct {
 
 	OneKey string // the option that makes all names the same lock; empty: there is none
 
-	Probe bool // if the name is held, another call tries again; then event.Failed is not reported
+	Probe bool // after an error another call tries again: event.Failed is not reported
 
 	backends []backend
 }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -30,7 +29,7 @@ func (r *request[K]) tell(ctx context.Context, h *hold.Hold, err error) (sqllock
 	if err != nil {
 		err = &sqllock.OpError{Op: "acquire", Name: r.want.Name, Err: err}
 	}
-	if !r.want.Probe || !errors.Is(err, sqllock.ErrHeld) {
+	if !r.want.Probe || err == nil { // otherwise another attempt follows
 		r.l.Events.Asked(ctx, r.want.Name, r.began, r.waited, h, err)
 	}
 	if err != nil {
