@@ -65,11 +65,11 @@ func (l *Locker) lockElsewhere(ctx context.Context, pc *pgx.Conn, pid string, ke
 	if err != nil {
 		return notConnected(err)
 	}
-	defer func() {
+	defer func() { //nolint:contextcheck // closeConn also with a dead ctx
 		if err != nil && other.IsClosed() && !errors.Is(err, sqllock.ErrRefused) {
 			err = &session.UnavailableError{Err: err}
 		}
-		closeConn(other) //nolint:contextcheck // also with a dead ctx
+		closeConn(other)
 	}()
 	theirs, err := ping(ctx, other)
 	if err != nil {

@@ -204,7 +204,7 @@ func (h *Held) Pin(ctx context.Context, tx store.Transaction) error {
 func (h *Held) Verify(ctx context.Context) error {
 	ctx, cancel := h.Keeper.Bound(ctx)
 	defer cancel()
-	while, stop := bound.CancelWith(ctx, h.Hold.Context()) //nolint:contextcheck // the lock has a context of its own
+	while, stop := bound.CancelWith(ctx, h.Hold.Context())
 	defer stop()
 	if err := h.check(while); err != nil && h.Hold.Context().Err() == nil {
 		return h.Keeper.WithCause(ctx, err)
