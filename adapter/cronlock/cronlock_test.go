@@ -233,7 +233,7 @@ func (c late) Connect(ctx context.Context) (driver.Conn, error) {
 func TestAnAcquisitionThatTakesLongerThanTheMinimumHoldRunsNothing(t *testing.T) {
 	t.Parallel()
 	p := adaptertest.At(t, sqltest.EngineSQLite, true)
-	c := late{p.DSN, p.DB.Driver(), make(chan struct{}, 1), make(chan struct{})}
+	c := late{p.DSN, p.Driver(), make(chan struct{}, 1), make(chan struct{})}
 	leases, err := leasetable.FromConnector(c)
 	if err != nil {
 		t.Fatal(err)

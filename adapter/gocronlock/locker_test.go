@@ -121,7 +121,7 @@ func (c silent) Connect(ctx context.Context) (driver.Conn, error) {
 func TestAnAcquisitionThatTakesLongerThanTheMinimumHoldFails(t *testing.T) {
 	t.Parallel()
 	p := adaptertest.At(t, sqltest.EngineSQLite, true)
-	leases, err := leasetable.FromConnector(silent{p.DB.Driver()})
+	leases, err := leasetable.FromConnector(silent{p.Driver()})
 	if err != nil {
 		t.Fatal(err)
 	}
