@@ -15,7 +15,7 @@ import (
 // AcquireAll acquires every name, or none. It first tries for all names at once, which can be a single statement. If
 // one is held, it waits for the names one after the other, in sorted order, so that two callers with overlapping names
 // cannot deadlock. Once it has the first name, it tries for all others at once. A name given twice is acquired once. On
-// any error nothing is held.
+// any error nothing is held. The error matches ErrUnsupported if an option makes several names the same lock.
 func AcquireAll[L Lock](ctx context.Context, l Acquirer[L], names []string, opts ...Option) (*Locks[L], error) {
 	if len(names) == 0 {
 		return nil, &OpError{Op: "acquire all", Err: errors.New("no names were given")}

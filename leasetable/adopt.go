@@ -13,8 +13,8 @@ import (
 // next token, which fences off what is left of its old holder. Adopt does not wait. The options are those of an
 // acquisition. Without [WithMetadata] the metadata stays as it is.
 //
-// The error matches ErrLost if the ticket was adopted before, or if it has expired and the name was acquired or
-// released by force since. The ticket is worthless then. If the text is not a ticket, the error says so. After any
+// The error matches ErrLost if the ticket was adopted before, if it has expired and the name was acquired or released by
+// force since, or if the answer came after the end of the new lease. The ticket is worthless then. If the text is not a ticket, the error says so. After any
 // error nothing is held. If the outcome is unknown, as when ctx ends meanwhile, Adopt gives back in the background
 // what it may have acquired. After any other error the ticket is still good.
 //
@@ -46,10 +46,10 @@ func (a *attempt) adopt(from ticket) (*lease.Held, error) {
 		return nil, context.Cause(a.ctx)
 	}
 	lock, _, err := c.accept(o)
-	if o.Token != 0 && lost(err) { // the lease that the name was moved to
-		return nil, fmt.Errorf("%w: the ticket was used, but the answer came after the end of the lease: %w", sqllock.ErrLost, err)
-	}
-	if err != nil {
+	switch {
+	case err != nil && o.Token != 0: // the name was moved to a lease that has ended
+		return nil, fmt.Errorf("%w: the ticket was used, but its lease had ended when the answer came: %w", sqllock.ErrLost, err)
+	case err != nil:
 		return nil, err
 	}
 	a.EndTicket(from.Lease, dberr.ConflictTimeout)

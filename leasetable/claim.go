@@ -93,8 +93,8 @@ func (a claiming) accept(o lease.Outcome) (lock *lease.Held, again bool, err err
 		a.c.Abandon(a.ctx, o)
 		return nil, false, o.Err
 	}
-	a.outage.Over()
 	if o.Token == 0 {
+		a.outage.Over()
 		a.c.Abandon(a.ctx, o)
 		return nil, false, a.held(o.State)
 	}
@@ -103,6 +103,7 @@ func (a claiming) accept(o lease.Outcome) (lock *lease.Held, again bool, err err
 	if err := a.c.Commit(lock); err != nil {
 		return nil, a.c.Abandon(a.ctx, o), err
 	}
+	a.outage.Over()
 	return lock, false, nil
 }
 

@@ -194,6 +194,9 @@ var errStandby = &session.PassingRefusalError{Refused: &refusal.Error{
 // withLimit turns the error that the server has no connection (53300) or no lock (53200) left into a
 // *session.LimitError.
 func withLimit(err error) error {
+	if errors.Is(err, sqllock.ErrLimit) {
+		return err
+	}
 	var answer *pgconn.PgError
 	const tooManyConnections, outOfMemory = "53300", "53200"
 	if errors.As(err, &answer) && (answer.Code == tooManyConnections || answer.Code == outOfMemory) {

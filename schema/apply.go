@@ -49,12 +49,12 @@ func Apply(ctx context.Context, db *sql.DB, d Dialect, t Tables) error {
 	return Check(ctx, db, d, t)
 }
 
-// inTheirSchema makes the transaction use the schema of the tables that there are; $1 names them. It need not be the first
-// of the search path, where CREATE TABLE would make others, which hide these.
+// inTheirSchema makes the transaction use the schema of the tables that there are, or of the first of those that $1 names. It
+// need not be the first of the search path, where CREATE TABLE would make others, which hide these.
 const inTheirSchema = `SELECT set_config('search_path', quote_ident(n.nspname), true)
-FROM unnest(string_to_array($1, ' ')) name
+FROM unnest(string_to_array($1, ' ')) WITH ORDINALITY wanted (name, number)
 JOIN pg_catalog.pg_class c ON c.oid = to_regclass(name) JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-LIMIT 1`
+ORDER BY number LIMIT 1`
 
 // create runs the files that are not applied yet. It always runs the first one: all of it may be run again, and it
 // restores a table or an index that was dropped.

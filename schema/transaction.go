@@ -119,14 +119,17 @@ func immediately(ctx context.Context, db *sql.DB, fn func(querier) error) (err e
 		return fmt.Errorf("schema: connect: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		if ctx.Err() != nil { // the driver may have begun
+			rollback(context.WithoutCancel(ctx), conn)
+		}
+		return fmt.Errorf("schema: begin: %w", err)
+	}
 	defer func() {
-		if err != nil { // also of BEGIN: the driver may have begun when ctx ended
+		if err != nil {
 			rollback(context.WithoutCancel(ctx), conn)
 		}
 	}()
-	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return fmt.Errorf("schema: begin: %w", err)
-	}
 	if err := fn(conn); err != nil {
 		return err
 	}

@@ -243,7 +243,7 @@ func TestAnAcquisitionThatTakesLongerThanTheMinimumHoldRunsNothing(t *testing.T)
 		runs int
 		log  *logged
 	}
-	slow := make(chan outcome)
+	slow := make(chan outcome, 1)
 	go func() {
 		runs, log := run(t, leases, 50*time.Millisecond, func() {})
 		slow <- outcome{runs, log}

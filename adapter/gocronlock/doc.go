@@ -25,8 +25,8 @@
 // # Why a minimum hold
 //
 // The clocks of the machines differ, and a job may be shorter than the difference: without a minimum hold, a machine that
-// is late finds the lock released, and runs the job again. So NewLocker requires one. Choose more than the clocks differ and
-// an acquisition takes, which may begin by connecting, and less than the time between two runs. A machine that has not
+// is late finds the lock released, and runs the job again. So NewLocker requires one. Choose more than the clocks differ plus
+// what an acquisition takes, which may begin by connecting, and less than the time between two runs. A machine that has not
 // acquired the lease after that time skips the run.
 //
 // # What ends the lock

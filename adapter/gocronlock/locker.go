@@ -24,7 +24,7 @@ type Locker struct {
 
 // NewLocker returns a Locker that takes leases from l, which the caller closes after the scheduler. A lease that is released
 // keeps its name until atLeast after its acquisition. atLeast must be positive: more than the clocks of the machines
-// differ and an acquisition takes, and less than the time between two runs.
+// differ plus what an acquisition takes, and less than the time between two runs.
 func NewLocker(l *leasetable.Locker, atLeast time.Duration, opts ...Option) (*Locker, error) {
 	if atLeast <= 0 {
 		return nil, fmt.Errorf("gocronlock: the minimum hold is %s; it must be positive", atLeast)

@@ -51,6 +51,9 @@ func Start(cmd *exec.Cmd, s *Signals) (*Child, error) {
 		started <- err
 		if err == nil {
 			_ = cmd.Wait() // code reads the ProcessState
+			if c.ownGroup {
+				s.forget(groupSignals()...)
+			}
 			close(c.done)
 		}
 	}()

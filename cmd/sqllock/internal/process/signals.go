@@ -31,6 +31,13 @@ func (s *Signals) receive(signals ...os.Signal) {
 	}
 }
 
+// forget makes these signals do again what they do by default.
+func (*Signals) forget(signals ...os.Signal) {
+	for _, sig := range signals { // without a signal, Reset would mean all
+		signal.Reset(sig)
+	}
+}
+
 // Stop stops receiving signals.
 func (s *Signals) Stop() { signal.Stop(s.C) }
 

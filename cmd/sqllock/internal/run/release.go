@@ -13,11 +13,11 @@ import (
 // askEvery is how often isReleasedLater asks.
 const askEvery = time.Second / 2
 
-// isReleasedLater reports whether the Locker has released the lock after all: it repeats a release that the database has
-// not confirmed. To end the Locker before that would free a name whose minimum hold (--at-least) has not passed. Without
-// one, isReleasedLater does not wait. It waits until a signal comes, or for a TTL: the lease is over then, unless the
-// database can be used, and the release is repeated soon.
-func (r *run) isReleasedLater(ctx context.Context, l database.Locker, lease *leasetable.Lease, received *process.Signals) bool {
+// isReleasedLater reports whether the Locker has released the lock after all, with its minimum hold (--at-least): it repeats
+// a release that the database has not confirmed. To end the Locker before that would free the name at once. Without a
+// minimum hold, isReleasedLater does not wait. It waits until a signal comes, or for a TTL: the lease is over then, unless
+// the database can be used, and the release is repeated soon.
+func (r *run) isReleasedLater(ctx context.Context, l database.Locker, lease *leasetable.Lease, taken time.Time, received *process.Signals) bool {
 	if r.atLeast == 0 {
 		return false
 	}
@@ -30,8 +30,12 @@ func (r *run) isReleasedLater(ctx context.Context, l database.Locker, lease *lea
 	defer tick.Stop()
 	for {
 		holder, held, err := l.Holder(ctx, r.name)
-		if err == nil && (!held || holder.Owner == "" || holder.Token != lease.Token()) { // a name that is kept has no owner
+		switch {
+		case err != nil:
+		case held && holder.Owner == "": // it is kept
 			return true
+		case !held || holder.Token != lease.Token(): // it was, or the lease has expired
+			return time.Since(taken) >= r.atLeast
 		}
 		select {
 		case <-tick.C:

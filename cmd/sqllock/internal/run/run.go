@@ -249,7 +249,7 @@ func (r *run) hold(ctx context.Context, l database.Locker, lock sqllock.Lock, pa
 	released := context.Cause(lock.Context()) //nolint:contextcheck // the lock has its own context
 	if !lost(released) {                      // a lost lock needs no release, and the database may be out of reach
 		released = lock.Release(ctx)
-		if lease, ok := lock.(*leasetable.Lease); ok && released != nil && !lost(released) && r.isReleasedLater(ctx, l, lease, received) {
+		if lease, ok := lock.(*leasetable.Lease); ok && released != nil && !lost(released) && r.isReleasedLater(ctx, l, lease, taken, received) {
 			released = nil
 		}
 	}
