@@ -3,6 +3,7 @@ package leasetable_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/memory"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
@@ -166,6 +168,44 @@ func TestVerifyDoesNotWaitForAnAnswerWhenTheLockHasEnded(t *testing.T) {
 		defer cancel()
 		if err := lock.Verify(ctx); !errors.Is(err, sqllock.ErrExpired) {
 			t.Errorf("Verify: %v", err)
+		}
+	})
+}
+
+// The claim and the goroutine that settles lost answers change the same rows, so the database may undo one of them.
+func TestAPermitIsTakenThoughADeadlockMeetsWhatALostAnswerLeft(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{Store: memory.NewServer(memory.MariaDB).Store()}
+		l := keep(t, s)
+		defer release(t, take(t, l, "x", leasetable.WithShared()))
+		s.permit = func(context.Context, string, store.State, []byte, int) (int64, error) {
+			s.permit = nil
+			pass(100 * time.Millisecond)
+			return 0, errCut // the statement may still come
+		}
+		var undone atomic.Int64
+		s.bump = func(ctx context.Context, name string, was store.State) error {
+			if undone.Add(1) <= 2 {
+				return &dberr.Error{Err: errors.New("deadlock"), OutcomeKnown: true, Transient: true}
+			}
+			return s.Store.BumpToken(ctx, name, was)
+		}
+		first := make(chan error)
+		go func() {
+			_, err := l.TryAcquire(t.Context(), "x", leasetable.WithShared())
+			first <- err
+		}()
+		pass(10 * time.Millisecond)
+		lock, err := l.TryAcquire(t.Context(), "x", leasetable.WithShared()) // with the same lease
+		if err != nil {
+			t.Error(err)
+		} else {
+			release(t, lock)
+		}
+		if err := <-first; err == nil {
+			t.Error("the answer was not lost")
 		}
 	})
 }

@@ -32,6 +32,8 @@ type scripted struct {
 	turn    func(ctx context.Context) (store.Turn, error)
 	note    func(ctx context.Context, name string, us any) error
 	adopt   func(ctx context.Context, from store.Held, id, metadata []byte) (int64, error)
+	permit  func(ctx context.Context, name string, was store.State, id []byte, limit int) (int64, error)
+	bump    func(ctx context.Context, name string, was store.State) error
 }
 
 func (s *scripted) AcquireFree(ctx context.Context, req *store.Request) (store.Result, error) {
@@ -102,6 +104,20 @@ func (s *scripted) Adopt(ctx context.Context, from store.Held, id, metadata []by
 		return s.adopt(ctx, from, id, metadata)
 	}
 	return s.Store.Adopt(ctx, from, id, metadata)
+}
+
+func (s *scripted) AcquirePermit(ctx context.Context, name string, was store.State, id []byte, limit int) (int64, error) {
+	if s.permit != nil {
+		return s.permit(ctx, name, was, id, limit)
+	}
+	return s.Store.AcquirePermit(ctx, name, was, id, limit)
+}
+
+func (s *scripted) BumpToken(ctx context.Context, name string, was store.State) error {
+	if s.bump != nil {
+		return s.bump(ctx, name, was)
+	}
+	return s.Store.BumpToken(ctx, name, was)
 }
 
 // keep opens a Locker in memory.

@@ -101,7 +101,7 @@ func (c *Claim) MayHavePermit(token int64) bool { return c.Orphans.has(c.Name, t
 
 // ReleaseOrphanPermit settles what MayHavePermit reports of the permit after state: afterwards the lease does not have it.
 func (c *Claim) ReleaseOrphanPermit(ctx context.Context, state store.State) error {
-	return dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
+	return dberr.RetryConflicts(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
 		return c.Orphans.settlePermit(ctx, c.Name, state)
 	})
 }
