@@ -33,7 +33,7 @@ func TestAReleaseThatIsConfirmedAfterItsDeadlineIsNotALostLock(t *testing.T) {
 			}
 			return got, err
 		}
-		s.renew = func(context.Context, []byte) (bool, int64, error) { return false, 0, errCut }
+		s.renew = notRenewed
 		if err := lock.Release(t.Context()); !errors.Is(err, sqllock.ErrExpired) || errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("the release says: %v", err)
 		}
@@ -139,7 +139,7 @@ func TestATicketIsWorthlessWhenTheAnswerToAdoptCameTooLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &scripted{Store: server.Store()}
-		s.renew = func(context.Context, []byte) (bool, int64, error) { return false, 0, errCut }
+		s.renew = notRenewed
 		s.adopt = func(ctx context.Context, from store.Held, id, metadata []byte) (int64, error) {
 			token, err := s.Store.Adopt(ctx, from, id, metadata)
 			pass(1500 * time.Millisecond) // more than the TTL
@@ -159,7 +159,7 @@ func TestVerifyDoesNotWaitForAnAnswerWhenTheLockHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
 		lock := take(t, keep(t, s), "x")
-		s.renew = func(context.Context, []byte) (bool, int64, error) { return false, 0, errCut }
+		s.renew = notRenewed
 		s.read = func(ctx context.Context, _ string) (store.State, error) {
 			<-ctx.Done()
 			return store.State{}, context.Cause(ctx)

@@ -120,6 +120,9 @@ func (s *scripted) BumpToken(ctx context.Context, name string, was store.State) 
 	return s.Store.BumpToken(ctx, name, was)
 }
 
+// notRenewed is a renewal whose answer is lost.
+func notRenewed(context.Context, []byte) (bool, int64, error) { return false, 0, errCut }
+
 // keep opens a Locker in memory.
 func keep(t *testing.T, s store.Store, opts ...leasetable.Option) *leasetable.Locker {
 	t.Helper()

@@ -49,8 +49,8 @@ func Apply(ctx context.Context, db *sql.DB, d Dialect, t Tables) error {
 	return Check(ctx, db, d, t)
 }
 
-// inTheirSchema makes the transaction use the schema of the tables that there are, or of the first of those that $1 names. It
-// need not be the first of the search path, where CREATE TABLE would make others, which hide these.
+// inTheirSchema makes the schema of the first existing table of $1 the search path of the transaction. Where that schema is
+// not the first one of the search path, CREATE TABLE would make other tables in the first, which hide these.
 const inTheirSchema = `SELECT set_config('search_path', quote_ident(n.nspname), true)
 FROM unnest(string_to_array($1, ' ')) WITH ORDINALITY wanted (name, number)
 JOIN pg_catalog.pg_class c ON c.oid = to_regclass(name) JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace

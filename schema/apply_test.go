@@ -111,15 +111,21 @@ func TestApplyWithADeadContextDoesNothing(t *testing.T) {
 	})
 }
 
+// applying returns a transaction with the lock of one that applies.
+func applying(t *testing.T, db *sqltest.Database) *sql.Tx {
+	t.Helper()
+	tx, err := db.BeginTx(t.Context(), nil)
+	must(t, err)
+	t.Cleanup(func() { _ = tx.Rollback() })
+	_, err = tx.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(x'73716c6c6f636b00'::bigint)")
+	must(t, err)
+	return tx
+}
+
 func TestApplyQueuesBehindAnotherOnPostgreSQL(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
-	other, err := db.BeginTx(t.Context(), nil)
-	must(t, err)
-	defer func() { _ = other.Rollback() }()
-	_, err = other.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(x'73716c6c6f636b00'::bigint)")
-	must(t, err)
-
+	other := applying(t, db)
 	done := make(chan error, 1)
 	go func() { done <- schema.Apply(t.Context(), db.DB.DB, schema.Postgres, schema.Tables{}) }()
 	for waiting := 0; waiting == 0; {
@@ -204,12 +210,7 @@ func TestApplyLeavesForeignTablesAlone(t *testing.T) {
 func TestApplyOutlastsAnotherThoughItsWaitsForLocksAreShort(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
-	other, err := db.BeginTx(t.Context(), nil)
-	must(t, err)
-	defer func() { _ = other.Rollback() }()
-	_, err = other.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(x'73716c6c6f636b00'::bigint)")
-	must(t, err)
-
+	other := applying(t, db)
 	impatient := again(t, db, map[string]string{"lock_timeout": "100"})
 	done := make(chan error, 1)
 	go func() { done <- schema.Apply(t.Context(), impatient, schema.Postgres, schema.Tables{}) }()

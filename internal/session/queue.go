@@ -42,10 +42,7 @@ func (s *session[K]) enqueue(ctx context.Context, calls []*call[K]) (lent bool, 
 		return true, nil
 	}
 	s.queue = append(s.queue, calls...)
-	if s.interrupt != nil {
-		s.interrupt()
-	}
-	s.ring()
+	s.wake()
 	return false, nil
 }
 
@@ -155,6 +152,14 @@ func (s *state[K]) hush() {
 		return
 	}
 	s.quiet, s.lulled = true, false
+	s.ring()
+}
+
+// wake makes next check again, also while the session watches its connection. The caller holds mu.
+func (s *state[K]) wake() {
+	if s.interrupt != nil {
+		s.interrupt()
+	}
 	s.ring()
 }
 

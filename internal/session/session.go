@@ -71,11 +71,8 @@ func (s *session[K]) stop() {
 	if !s.stopped {
 		s.stopped = true
 		s.hurry = time.AfterFunc(stopTimeout, s.giveUp)
-		s.ring()
 	}
-	if s.interrupt != nil {
-		s.interrupt()
-	}
+	s.wake()
 }
 
 // live owns the connection until the session ends (I42).
@@ -176,8 +173,5 @@ func (s *session[K]) fail(err error) {
 		close(c.done)
 	}
 	s.queue = nil
-	if s.interrupt != nil {
-		s.interrupt()
-	}
-	s.ring()
+	s.wake()
 }
