@@ -14,7 +14,7 @@ import (
 const (
 	// lookEvery is how often a timer checks whether the machine was suspended: timers stand still meanwhile.
 	lookEvery = time.Second
-	// fresh is how long the last measurement is used without another one.
+	// fresh is how long the last measurement is used, unless the wall clock has moved ahead or back meanwhile.
 	fresh = 100 * time.Millisecond
 	// least is the shortest suspension that counts: the clocks are not read at the same moment.
 	least = 50 * time.Millisecond
@@ -22,30 +22,39 @@ const (
 
 var (
 	known    atomic.Int64 // how long the machine was suspended, in nanoseconds
-	looked   atomic.Int64 // when that was last measured, in nanoseconds since began
+	moved    atomic.Int64 // what wallMoved returned at the last measurement
+	looked   atomic.Int64 // when that was, in nanoseconds since began
 	pretends atomic.Int64 // see Pretend
 
 	began    = time.Now()
 	baseline = asleep()
 )
 
-// suspended returns how long the machine was suspended since the process began.
+// suspended returns how long the machine was suspended since the process began. To measure that takes two system calls,
+// which are spared as long as a reading of the time shows that there was no suspension: a suspension moves the wall clock
+// ahead of the monotonic clock.
 func suspended() time.Duration {
-	now := int64(time.Since(began))
-	if since := time.Duration(now - looked.Load()); since < 0 || since >= fresh {
+	now := time.Now()
+	since, wall := now.Sub(began), wallMoved(now)
+	age := since - time.Duration(looked.Load())
+	if age < 0 || age >= fresh || (wall-time.Duration(moved.Load())).Abs() >= least {
 		d := int64(asleep() - baseline + time.Duration(pretends.Load()))
 		for old := known.Load(); d >= old+int64(least) && !known.CompareAndSwap(old, d); old = known.Load() { // known never falls
 		}
-		looked.Store(now) // last: a goroutine that finds it fresh also finds the new known
+		moved.Store(int64(wall)) // after known: a goroutine that finds these also finds the new known
+		looked.Store(int64(since))
 	}
 	return time.Duration(known.Load())
 }
 
-// Pretend makes it look as if the machine had been suspended for d more. It is for tests.
-func Pretend(d time.Duration) {
-	pretends.Add(int64(d))
-	looked.Store(int64(time.Since(began) - fresh))
+// wallMoved returns how much more time has passed by the wall clock than by the monotonic clock since began: for how long
+// the machine was suspended, and how far the wall clock was set.
+func wallMoved(now time.Time) time.Duration {
+	return now.Round(0).Sub(began.Round(0)) - now.Sub(began) + time.Duration(pretends.Load())
 }
+
+// Pretend makes it look as if the machine had been suspended for d more. It is for tests.
+func Pretend(d time.Duration) { pretends.Add(int64(d)) }
 
 // Now returns the time (I5).
 func Now() time.Time { return time.Now().Add(suspended()) }

@@ -26,6 +26,20 @@ func TestTheTimeGoesOnWhileTheMachineIsSuspended(t *testing.T) { //nolint:parall
 	}
 }
 
+func TestASuspensionCountsAtOnce(t *testing.T) { //nolint:paralleltest // see above
+	before := clock.Now() // so there is a measurement that is not old
+	clock.Pretend(time.Minute)
+	if since := clock.Since(before); since < 59*time.Second || since > 2*time.Minute {
+		t.Errorf("after a minute, %v have passed", since)
+	}
+}
+
+func BenchmarkNow(b *testing.B) {
+	for b.Loop() {
+		clock.Now()
+	}
+}
+
 func TestATimerFiresSoonAfterASuspension(t *testing.T) { //nolint:paralleltest // see above
 	synctest.Test(t, func(t *testing.T) {
 		fired := make(chan time.Time, 2)
