@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/event"
@@ -181,6 +183,31 @@ func TestTheLeastTimeOfAllLockersRemains(t *testing.T) {
 		release(t, lock)
 		between(time.Hour, 24*time.Hour)
 	}
+}
+
+// holdsNothing is event.Holds of a Locker that has released its lock.
+type holdsNothing struct{ _ *int }
+
+func (*holdsNothing) Remaining() (left time.Duration, held bool) { return 0, false }
+
+func TestALockerThatHoldsNothingIsForgottenThoughNobodyCollects(t *testing.T) {
+	t.Parallel()
+	r, err := otellock.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := func(holds *holdsNothing) {
+		r.Hook(t.Context(), sqllock.Event{Kind: event.Acquired, Locker: event.Locker{Holds: holds}})
+	}
+	old := new(holdsNothing)
+	kept := weak.Make(old)
+	record(old)
+	record(new(holdsNothing))
+	runtime.GC()
+	if kept.Value() != nil {
+		t.Error("the first Locker is still known")
+	}
+	runtime.KeepAlive(r)
 }
 
 func TestNamesAreAttributesOnlyWhenAskedFor(t *testing.T) {

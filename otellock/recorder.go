@@ -3,6 +3,7 @@ package otellock
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -92,12 +93,14 @@ func (r *Recorder) acquired(ctx context.Context, e sqllock.Event) {
 	r.span(ctx, e, outcome)
 }
 
-// observed makes observe ask a Locker, and reports whether it did before. An event of a test may have no Holds.
+// observed makes observe ask a Locker, and reports whether it did before. An event of a test may have no Holds. Nobody may
+// collect, so a new Locker replaces those that hold nothing.
 func (r *Recorder) observed(l event.Locker) (before bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, before = r.holds[l.Holds]
-	if l.Holds != nil {
+	if l.Holds != nil && !before {
+		maps.DeleteFunc(r.holds, func(other event.Holds, _ string) bool { _, held := other.Remaining(); return !held })
 		r.holds[l.Holds] = l.Kind
 	}
 	return before

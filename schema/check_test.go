@@ -22,6 +22,7 @@ const runApply = "run `sqllock schema apply --db …`"
 var damages = map[schema.Dialect][]damage{
 	schema.Postgres: {
 		{"a missing index", []string{"DROP INDEX sqllock_lease_expires_idx"}, []string{"table sqllock_lease has no index that begins with expires_at", runApply}, true},
+		{"an invalid index", []string{"UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'sqllock_lease_expires_idx'::regclass"}, []string{"and is valid (drop the invalid one: DROP INDEX sqllock_lease_expires_idx)"}, false},
 		{"an integer for a bigint", []string{"ALTER TABLE sqllock_lock ALTER COLUMN token TYPE integer"}, []string{"column sqllock_lock.token is integer not null, and must be bigint not null"}, false},
 		{"a timestamp without zone", []string{"ALTER TABLE sqllock_lease ALTER COLUMN expires_at TYPE timestamp"}, []string{"sqllock_lease.expires_at is timestamp without time zone not null"}, false},
 		{"a lock that cannot be free", []string{"ALTER TABLE sqllock_lock ALTER COLUMN lease_id SET NOT NULL"}, []string{"column sqllock_lock.lease_id is bytea not null, and must be bytea"}, false},

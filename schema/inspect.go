@@ -48,6 +48,7 @@ type foundTable struct {
 	columns map[string]foundColumn // by name
 	primary []string               // columns of the primary key
 	indexed map[string]bool        // first columns of the other indexes
+	invalid string                 // the name of an index that PostgreSQL does not use; empty if there is none
 }
 
 // found is everything that was found in the database.
@@ -124,6 +125,8 @@ func (f *found) describe(ctx context.Context, q querier, query string, args ...a
 			table.primary = append(table.primary, name)
 		case "index":
 			table.indexed[name] = true
+		case "invalid index":
+			table.invalid = name
 		}
 	}
 	return table, rows.Err()

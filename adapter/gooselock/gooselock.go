@@ -53,18 +53,19 @@ func (l *Locker) SessionLock(ctx context.Context, _ *sql.Conn) error { return l.
 func (l *Locker) SessionUnlock(ctx context.Context, _ *sql.Conn) error { return l.unlock(ctx) }
 
 func (l *Locker) lock(ctx context.Context) error {
-	select {
-	case l.inUse <- struct{}{}:
-	case <-ctx.Done():
-		return &sqllock.OpError{Op: "acquire", Name: l.name, Err: context.Cause(ctx)}
-	}
 	held, err := l.locks.Acquire(ctx, l.name, l.opts...)
 	if err != nil {
-		<-l.inUse
 		return err
 	}
-	l.held = held
-	return nil
+	select {
+	case l.inUse <- struct{}{}: // at once, unless the lock was lost to another Provider of this process, which goes on
+		l.held = held
+		return nil
+	case <-ctx.Done():
+		err = &sqllock.OpError{Op: "acquire", Name: l.name, Err: context.Cause(ctx)}
+	case <-held.Context().Done(): // lost, as its release says
+	}
+	return errors.Join(err, held.Release(ctx))
 }
 
 func (l *Locker) unlock(ctx context.Context) error {

@@ -113,6 +113,22 @@ func TestAHeldLockIsSaidToBeHeld(t *testing.T) {
 	})
 }
 
+func TestProvidersThatShareALockerWaitNoLongerThanItsOptionsSay(t *testing.T) {
+	t.Parallel()
+	adaptertest.Everywhere(t, func(t *testing.T, p adaptertest.Place) {
+		shared := gooselock.New(p.Locker(t), "migrations", sqllock.WithWait(0))
+		if err := shared.Lock(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := shared.Lock(t.Context(), nil); !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("a second Lock: %v", err)
+		}
+		if err := errors.Join(shared.Unlock(t.Context(), nil), shared.Lock(t.Context(), nil), shared.Unlock(t.Context(), nil)); err != nil {
+			t.Errorf("after that: %v", err)
+		}
+	})
+}
+
 // Even if the lock of one provider is lost, another one of the same process does not migrate beside it.
 func TestASharedLockerIsUsedByOneAtATime(t *testing.T) {
 	t.Parallel()

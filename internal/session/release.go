@@ -28,7 +28,7 @@ type handoff[K comparable] struct {
 // abandoned halfway: it ends when the server has answered, or when the session, and the lock with it, has ended.
 func (k *lock[K]) Free(context.Context) error {
 	if !k.s.detach(k) {
-		return k.s.lost()
+		return k.s.lost
 	}
 	owned, err := k.l.handOff(k.want, handoff[K]{s: k.s, since: k.since, passes: k.passes}) //nolint:contextcheck // it is not abandoned halfway
 	switch {

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"time"
@@ -161,9 +162,12 @@ var errUnused = errors.New("the session is not in use")
 
 // fail ends the session and every lock on it. The caller holds mu.
 func (s *session[K]) fail(err error) {
-	s.err = err
+	s.err, s.lost = err, err
+	if !errors.Is(err, sqllock.ErrClosed) {
+		s.lost = fmt.Errorf("%w: %w", sqllock.ErrLost, err)
+	}
 	for _, lock := range s.held {
-		lock.End(s.lost())
+		lock.End(s.lost)
 		lock.l.queue.Done(lock.want.Key)
 	}
 	s.held = nil

@@ -2,12 +2,9 @@ package session
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
-	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/clock"
 )
 
@@ -35,6 +32,7 @@ type state[K comparable] struct {
 	lulled    bool               // guarded by mu: lull is running
 	hurry     *time.Timer        // guarded by mu: cuts off the statement under way some time after stop
 	err       error              // guarded by mu; does not change after done is closed
+	lost      error              // guarded by mu, as err: the cause for the locks of a session that has ended
 	trusted   time.Time          // guarded by mu: until when the server is certain to keep the session
 	brief     bool               // guarded by mu: the server keeps it as one that waits
 	deadline  *clock.Timer       // guarded by mu: ends the session at trusted, whatever it is doing
@@ -43,7 +41,7 @@ type state[K comparable] struct {
 // keep records a lock. If the session has ended, the lock ends as well. The caller holds mu.
 func (s *state[K]) keep(lock *lock[K]) {
 	if s.err != nil {
-		lock.End(s.lost())
+		lock.End(s.lost)
 		lock.l.queue.Done(lock.want.Key)
 		return
 	}
@@ -95,14 +93,6 @@ func (s *state[K]) holds(key K) bool {
 	defer s.mu.Unlock()
 	_, held := s.held[key]
 	return held
-}
-
-// lost returns the cause for the locks of a session that has ended.
-func (s *state[K]) lost() error {
-	if errors.Is(s.err, sqllock.ErrClosed) {
-		return s.err
-	}
-	return fmt.Errorf("%w: %w", sqllock.ErrLost, s.err)
 }
 
 // hasEnded reports whether the session has ended.
