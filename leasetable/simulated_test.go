@@ -34,6 +34,15 @@ type scripted struct {
 	adopt   func(ctx context.Context, from store.Held, id, metadata []byte) (int64, error)
 	permit  func(ctx context.Context, name string, was store.State, id []byte, limit int) (int64, error)
 	bump    func(ctx context.Context, name string, was store.State) error
+
+	maxTurns int
+}
+
+func (s *scripted) MaxTurns() int {
+	if s.maxTurns != 0 {
+		return s.maxTurns
+	}
+	return s.Store.MaxTurns()
 }
 
 func (s *scripted) AcquireFree(ctx context.Context, req *store.Request) (store.Result, error) {

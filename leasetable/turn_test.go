@@ -255,6 +255,50 @@ func (t lateTurn) Wait(ctx context.Context, name string, d time.Duration) (bool,
 	return t.Turn.Wait(ctx, name, d)
 }
 
+// brokenTurn is a session that stands for x and breaks.
+type brokenTurn struct{ store.Turn }
+
+func (t brokenTurn) Wait(ctx context.Context, name string, d time.Duration) (bool, error) {
+	if name == "x" {
+		return false, errCut
+	}
+	return t.Turn.Wait(ctx, name, d)
+}
+
+// A Locker that may have one turn at a time has that of another name when it no longer wants one whose session broke.
+func TestATurnWhoseSessionBrokeKeepsNoOtherNameFromTheQueue(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		other := keep(t, server.Store(), leasetable.WithTTL(time.Hour))
+		take(t, other, "x")
+		take(t, other, "y")
+		session, err := server.Store().OpenTurn(t.Context()) // of another process that waits for x
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		if _, err := session.Try(t.Context(), "x"); err != nil {
+			t.Fatal(err)
+		}
+		one := withTurns(server, func(t store.Turn) store.Turn { return brokenTurn{t} })
+		one.maxTurns = 1
+		l := keep(t, one, leasetable.WithTTL(time.Hour))
+		leave := waitingForX(t, l)
+		pass(10 * time.Second)
+		leave()
+		pass(10 * time.Second)
+		next := acquiring(l, "y")
+		pass(10 * time.Second)
+		if !leasetable.HasTurn(l, "y") {
+			t.Error("who waits for y does not stand in the queue")
+		}
+		_, _ = other.ForceRelease(t.Context(), "y") // y is free, whatever is answered
+		release(t, mustGet(t, next))
+	})
+}
+
 // A waiter whose queue is late finds the name free by a look. What the queue grants later is for the next. I36.
 func TestWhoAcquiresWithoutItsTurnWantsNone(t *testing.T) {
 	t.Parallel()

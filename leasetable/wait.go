@@ -36,7 +36,7 @@ func (a *attempt) wait() (lock *lease.Held, err error) {
 		return a.leaveUnlessHeld(a.receiveHandoff(h))
 	}
 	if !h.RetryNow { // other processes have their chance first
-		if a.waiter.Yielded, err = a.Yields.Wait(a.ctx, a.name, a.Store.HasTurns()); err != nil {
+		if a.waiter.Yielded, err = a.Yields.Wait(a.ctx, a.name); err != nil {
 			return a.leaveUnlessHeld(nil, fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, err))
 		}
 	}

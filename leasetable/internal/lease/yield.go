@@ -58,13 +58,13 @@ func (m *yields) add(name string, rest time.Duration) {
 
 // Wait returns when others have had their chance at the name, or ctx ends (I25). It reports whether this process has to
 // yield: to look at the row before it claims the name or, where there are turns, to stand in the server's queue.
-func (m *yields) Wait(ctx context.Context, name string, turns bool) (yields bool, err error) {
+func (m *yields) Wait(ctx context.Context, name string) (yields bool, err error) {
 	m.mu.Lock()
-	y, found := m.of[name]
+	y := m.of[name]
 	delete(m.of, name)
 	m.mu.Unlock()
-	yields = found && (!turns || time.Now().Before(y.queue))
-	if rest := time.Until(y.rest); found && rest > 0 {
+	yields = time.Now().Before(y.queue)
+	if rest := time.Until(y.rest); rest > 0 {
 		return yields, backoff.Sleep(ctx, rest)
 	}
 	return yields, nil

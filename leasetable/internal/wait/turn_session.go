@@ -25,37 +25,38 @@ func (ts *Turns) use(t *turn, f func(ctx context.Context) error) (err error) {
 			ts.drop(t, err)
 		}
 	}()
-	if f == nil {
-		if t.session == nil {
+	if t.session == nil {
+		ts.isOwed(t) // what it owed has ended with it
+		if f == nil {
 			return nil
 		}
-		f = func(context.Context) error { return nil }
-	}
-	if t.session == nil {
 		if t.session, err = ts.keeper.Store.OpenTurn(ctx); err != nil {
 			return err
 		}
 	}
-	for _, step := range []func(context.Context) error{ts.giveBackIn(t), f, ts.giveBackIn(t)} {
-		if err := step(ctx); err != nil {
-			return err
-		}
+	if err := ts.giveBack(ctx, t); err != nil || f == nil {
+		return err
 	}
-	return nil
+	if err := f(ctx); err != nil {
+		return err
+	}
+	return ts.giveBack(ctx, t)
 }
 
-// giveBackIn returns a function that gives back the turn if the session owes it.
-func (ts *Turns) giveBackIn(t *turn) func(ctx context.Context) error {
-	return func(ctx context.Context) error {
-		ts.mu.Lock()
-		owed := t.owed
-		t.owed = false
-		ts.mu.Unlock()
-		if !owed {
-			return nil
-		}
-		return dberr.Once(ctx, dberr.AttemptTimeout, t.session.Leave)
+// giveBack gives back the turn if the session owes it.
+func (ts *Turns) giveBack(ctx context.Context, t *turn) error {
+	if !ts.isOwed(t) {
+		return nil
 	}
+	return dberr.Once(ctx, dberr.AttemptTimeout, t.session.Leave)
+}
+
+// isOwed reports whether the session owes the turn. From then on it does not.
+func (ts *Turns) isOwed(t *turn) (owed bool) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	owed, t.owed = t.owed, false
+	return owed
 }
 
 // drop closes the session of a turn. The caller is busy with it.
