@@ -255,6 +255,32 @@ func (t lateTurn) Wait(ctx context.Context, name string, d time.Duration) (bool,
 	return t.Turn.Wait(ctx, name, d)
 }
 
+// A process that has left a name to another one does not say an hour later that it is held.
+func TestWhoYieldedLongAgoDoesNotSayThatTheNameIsHeld(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.SQLite)
+		s := &scripted{Store: server.Store()}
+		l := keep(t, s)
+		held := take(t, l, "x")
+		next := acquiring(keep(t, server.Store()), "x")
+		pass(time.Second) // it has said that it waits
+		release(t, held)
+		release(t, mustGet(t, next))
+		pass(time.Hour)
+		s.read = func(ctx context.Context, _ string) (store.State, error) {
+			<-ctx.Done()
+			return store.State{}, ctx.Err()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if lock, err := l.Acquire(ctx, "x"); err == nil || errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("a server that does not answer: %v, %v", lock, err)
+		}
+	})
+}
+
 // brokenTurn is a session that stands for x and breaks.
 type brokenTurn struct{ store.Turn }
 
