@@ -52,6 +52,9 @@ func Waits(l *Locker, name string) bool {
 	return true
 }
 
+// Leases returns how many leases l has.
+func Leases(l *Locker) int { return len(l.keeper.EveryLease()) }
+
 // OrphanPermits returns the number of orphan permits that a lost response may have left.
 func OrphanPermits(l *Locker) (n int) {
 	for _, ls := range l.keeper.EveryLease() {

@@ -55,6 +55,19 @@ func (c *peakConn) Close() error {
 	return c.driven.Close()
 }
 
+// withPeak returns a pool of the database's connector that counts the connections of Lockers.
+func withPeak(t *testing.T, db *sqltest.Database) (*sqlx.DB, *peak) {
+	t.Helper()
+	plain, err := connector.Of(db.DB.DB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &peak{Connector: plain}
+	counted := sqlx.NewDb(sql.OpenDB(p), db.DriverName())
+	t.Cleanup(func() { _ = counted.Close() })
+	return counted, p
+}
+
 // A Locker that waits, renews and serves many goroutines opens no more connections than it may.
 func TestALockerOpensNoMoreConnectionsThanItMay(t *testing.T) {
 	t.Parallel()
@@ -63,13 +76,7 @@ func TestALockerOpensNoMoreConnectionsThanItMay(t *testing.T) {
 		for _, most := range []int{1, 2, 3, 5} {
 			t.Run(fmt.Sprint(most), func(t *testing.T) {
 				t.Parallel()
-				plain, err := connector.Of(db.DB.DB)
-				if err != nil {
-					t.Fatal(err)
-				}
-				p := &peak{Connector: plain}
-				counted := sqlx.NewDb(sql.OpenDB(p), db.DriverName())
-				t.Cleanup(func() { _ = counted.Close() })
+				counted, p := withPeak(t, db)
 				l := newLocker(t, counted, leasetable.WithMaxConnections(most), leasetable.WithTTL(time.Hour)) // a late answer has a connection opened beside it
 				name := func(i int) string { return fmt.Sprint(most, " ", i) }
 
@@ -103,6 +110,53 @@ func TestALockerOpensNoMoreConnectionsThanItMay(t *testing.T) {
 				if p.most > most {
 					t.Errorf("%d connections were open at a time", p.most)
 				}
+			})
+		}
+	})
+}
+
+// A Locker whose only connections are those for renewals and for turns looks at names, though it has no lease.
+func TestALockerThatMayHaveFewConnectionsNeedsNoLeaseToLook(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		for _, most := range []int{1, 2} {
+			t.Run(fmt.Sprint(most), func(t *testing.T) {
+				t.Parallel()
+				counted, p := withPeak(t, db)
+				l := newLocker(t, counted, leasetable.WithMaxConnections(most), leasetable.WithTTL(time.Second))
+				names := []string{fmt.Sprint("x", most), fmt.Sprint("y", most)}
+				var held []*leasetable.Lease
+				var next []<-chan *leasetable.Lease
+				for _, name := range names {
+					if _, err := l.Inspect(t.Context(), name); err != nil {
+						t.Fatal(err)
+					}
+					held = append(held, take(t, newLocker(t, db.DB), name))
+					next = append(next, acquiring(l, name))
+				}
+				for _, name := range names {
+					eventually(t, func() bool { return leasetable.Waits(l, name) })
+				}
+				eventually(t, func() bool { return leasetable.Leases(l) > 0 })
+				eventually(t, func() bool { return leasetable.Leases(l) == 0 }) // nothing is claimed any more
+				for i := range names {
+					release(t, held[i])
+				}
+				for i := range names {
+					release(t, mustGet(t, next[i]))
+				}
+				if _, err := l.Inspect(t.Context(), "x"); err != nil {
+					t.Error(err)
+				}
+				eventually(t, func() bool { // nobody needs any more
+					p.mu.Lock()
+					defer p.mu.Unlock()
+					if p.most > most {
+						t.Fatalf("%d connections were open at a time", p.most)
+					}
+					return p.now == 0
+				})
 			})
 		}
 	})

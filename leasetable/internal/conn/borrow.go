@@ -21,7 +21,7 @@ type lent struct {
 	why      error
 
 	conn   *sql.Conn // nil until the first use
-	dc     driverConn
+	dc     *tracked
 	until  time.Time // when its use must have ended; zero: no limit
 	cancel []context.CancelFunc
 }
@@ -63,36 +63,41 @@ func (l *lent) begin(ctx context.Context) error {
 	return err
 }
 
+// take gets a connection that the other pool has. Only a pool that has none of its own makes the other one open one.
 func (l *lent) take(ctx context.Context) error {
-	conn, err := l.from.Conn(context.WithValue(ctx, borrowing{}, true))
+	asking := ctx
+	if l.to.Conns > 0 {
+		asking = context.WithValue(ctx, borrowing{}, true)
+	}
+	conn, err := l.from.Conn(asking)
 	switch {
-	case ctx.Err() != nil && err != nil:
+	case err == nil:
+	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil:
+	case l.to.Conns == 0:
+		return err
+	default:
 		return l.why
 	}
 	_ = conn.Raw(func(dc any) error { // dc is l's until conn is closed
-		l.dc, _ = dc.(driverConn)
+		l.dc, _ = dc.(*tracked) // nil if it is borrowed itself
 		return nil
 	})
-	if l.dc == nil {
-		_ = conn.Close() // into its pool
-		return l.why
-	}
-	l.conn = conn
-	if c, ok := l.dc.(*tracked); ok {
-		l.to.use(c.number)
-		err = l.hurry(ctx, c)
+	err = l.why
+	if l.dc != nil {
+		l.to.use(l.dc.number)
+		err = l.hurry(ctx)
 	}
 	if err != nil {
 		_ = conn.Close() // into its pool
-		l.conn, l.dc = nil, nil
+		return err
 	}
-	return err
+	l.conn = conn
+	return nil
 }
 
 // hurry bounds the use of the renewal connection: its time, and its waits for row locks.
-func (l *lent) hurry(ctx context.Context, c *tracked) error {
+func (l *lent) hurry(ctx context.Context) error {
 	if !l.from.renews() {
 		return nil
 	}
@@ -102,13 +107,13 @@ func (l *lent) hurry(ctx context.Context, c *tracked) error {
 	}
 	l.until = time.Now().Add(spare)
 	text := inHurry[l.from.dialect]
-	if c.hurried || text == "" || l.from.pooler.Load() {
+	if l.dc.hurried || text == "" || l.from.pooler.Load() {
 		return nil
 	}
 	ctx, cancel := context.WithDeadline(ctx, l.until)
 	defer cancel()
-	err := execOn(ctx, c, text)
-	c.hurried = err == nil
+	err := execOn(ctx, l.dc, text)
+	l.dc.hurried = err == nil
 	return err
 }
 
@@ -129,6 +134,9 @@ func (l *lent) Close() error {
 	err := l.conn.Close() // into its pool, for a renewal that is due
 	l.conn = nil
 	l.giveTurn()
+	if l.to.Conns == 0 {
+		l.from.giveBackLater()
+	}
 	return err
 }
 

@@ -43,7 +43,7 @@ func (tooManyError) SQLState() string { return "53300" }
 // Connect implements driver.Connector.
 func (s *stage) Connect(ctx context.Context) (driver.Conn, error) {
 	select {
-	case <-time.After(s.connecting):
+	case <-after(s.connecting):
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -55,6 +55,16 @@ func (s *stage) Connect(ctx context.Context) (driver.Conn, error) {
 	s.open++
 	s.number++
 	return &staged{server: s, number: s.number}, nil
+}
+
+// after is time.After. A timer that is due at once can crash Go's race detector in virtual time (Go 1.26).
+func after(d time.Duration) <-chan time.Time {
+	if d > 0 {
+		return time.After(d)
+	}
+	now := make(chan time.Time)
+	close(now)
+	return now
 }
 
 // Driver implements driver.Connector.
@@ -104,7 +114,7 @@ func (c *staged) ExecContext(ctx context.Context, query string, _ []driver.Named
 		silent = s.silent[c.number]
 		s.ran, s.on[query] = append(s.ran, query), c.number
 	})
-	answer := time.After(takes)
+	answer := after(takes)
 	if silent {
 		answer = nil
 	}
@@ -113,6 +123,10 @@ func (c *staged) ExecContext(ctx context.Context, query string, _ []driver.Named
 		s.set(func() { s.ended[c.number] = true }) // a driver closes the connection
 		return nil, ctx.Err()
 	case <-answer:
+		var ended bool
+		if s.set(func() { ended = s.ended[c.number] }); ended {
+			return nil, driver.ErrBadConn
+		}
 		return driver.ResultNoRows, nil
 	}
 }
@@ -131,7 +145,7 @@ func (c *staged) ResetSession(context.Context) error {
 func onStage(t *testing.T, s *stage, sure time.Duration, test func(t *testing.T, work, keep *sqlx.DB)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		work, keep, closePools := conn.OpenPools(s, sure, 6*sure/5)
+		work, keep, closePools := conn.OpenPools(s, conn.DefaultLimit, sure, 6*sure/5)
 		test(t, work, keep)
 		if err := closePools(); err != nil {
 			t.Error(err)
@@ -288,6 +302,57 @@ func TestARenewalWhoseConnectionEndedGoesByAnotherOneWhileANewOneIsOpened(t *tes
 		<-time.After(5 * time.Second) // until the next renewal
 		if took, err := runOn(t, keep, "fourth", time.Minute); err != nil || took != 0 || s.on["fourth"] == s.on["work"] {
 			t.Errorf("%v after %v on connection %d", err, took, s.on["fourth"])
+		}
+	})
+}
+
+// The only connection ends while others are queued for it, and for a moment the server has no other one.
+func TestWhoBorrowsLendsNothing(t *testing.T) {
+	t.Parallel()
+	s := newStage()
+	s.most = 1
+	onStage(t, s, time.Minute, func(t *testing.T, work, keep *sqlx.DB) {
+		var all sync.WaitGroup
+		mustRunOn(t, keep, "0s")
+		all.Go(func() { _, _ = runOn(t, keep, "1s", time.Minute) })
+		synctest.Wait()
+		for range 6 {
+			all.Go(func() { _, _ = runOn(t, work, "1ms", time.Minute) }) // some are told that the server is full
+		}
+		synctest.Wait()
+		s.set(func() { s.ended[s.on["1s"]], s.most = true, -1 })
+		<-time.After(1100 * time.Millisecond)
+		s.set(func() { s.most = 1 })
+		<-time.After(time.Second)
+		if took, err := runOn(t, keep, "renew", time.Minute); err != nil || took > time.Second {
+			t.Errorf("a renewal: %v after %v", err, took)
+		}
+		all.Wait()
+	})
+}
+
+func TestTheOnlyConnectionIsOpenWhileItIsUsed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage()
+		work, _, closePools := conn.OpenPools(s, 1, 0, 0) // there is no lease
+		for _, word := range []string{"first", "second", "third"} {
+			mustRunOn(t, work, word)
+			<-time.After(conn.WorkIdleTime - time.Second)
+		}
+		s.set(func() {
+			if s.open != 1 || s.number != 1 {
+				t.Errorf("%d connections were opened, %d are open", s.number, s.open)
+			}
+		})
+		<-time.After(2 * time.Second)
+		s.set(func() {
+			if s.open != 0 {
+				t.Error("the connection is open though nobody uses it")
+			}
+		})
+		if err := closePools(); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -157,6 +157,13 @@ func (d *dialer) hasReady() bool {
 	return len(d.ready) > 0
 }
 
+// isAwaited reports whether a caller waits for a connection.
+func (d *dialer) isAwaited() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.waiting) > 0
+}
+
 // run opens a connection for the caller that has waited longest by then, or keeps it ready for a while.
 func (d *dialer) run(began time.Time) {
 	ctx, cancel := context.WithTimeout(d.life, ConnectTimeout)

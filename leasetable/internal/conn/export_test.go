@@ -34,8 +34,8 @@ func Connected(ctx context.Context, db *sql.DB) error {
 }
 
 // OpenPools opens the two pools of a Locker, for work and for renewals. Its leases have this TTL and are trusted for sure.
-func OpenPools(c driver.Connector, sure, ttl time.Duration) (work, keep *sqlx.DB, closePools func() error) {
-	p := Open(c, "", DefaultLimit)
+func OpenPools(c driver.Connector, most Limit, sure, ttl time.Duration) (work, keep *sqlx.DB, closePools func() error) {
+	p := Open(c, "", most)
 	p.Renewals.loan.leases = func() RenewalNeeds { return RenewalNeeds{Sure: sure, TTL: ttl} }
 	return p.Work.DB, p.Renewals.DB, p.Close
 }

@@ -25,9 +25,10 @@ type loan struct {
 
 	at atomic.Int64 // when the server was last full; 0: never
 
-	mu    sync.Mutex
-	err   error     // guarded by mu: the error of a full server
-	until time.Time // guarded by mu: no other attempt to connect is made before
+	mu     sync.Mutex
+	err    error       // guarded by mu: the error of a full server
+	until  time.Time   // guarded by mu: no other attempt to connect is made before
+	unused *time.Timer // guarded by mu: see giveBackLater
 }
 
 // RenewalNeeds is the state of all leases of a Locker that matters for lending. It is zero if there are none.
@@ -134,9 +135,27 @@ func (p *Pool) connectPatience(ctx context.Context) (context.Context, context.Ca
 // sent.
 var errConnecting = &dberr.Error{Err: fmt.Errorf("%w: connecting is under way", dberr.ErrSlow), OutcomeKnown: true, Transient: true}
 
-// lenderOpen reports whether the other pool has a connection, or is opening one.
+// lenderOpen reports whether the other pool has a connection, or is opening one. What that pool borrows does not count.
 func (p *Pool) lenderOpen() bool {
-	return p.loan.from != nil && p.loan.from.Stats().OpenConnections > 0
+	lender := p.loan.from
+	return lender != nil && (lender.tracked.Load() > 0 || lender.dialer.isAwaited())
+}
+
+// giveBackLater closes the connection for renewals, which work has borrowed, if work does not do so again within
+// WorkIdleTime, and no lease needs it.
+func (p *Pool) giveBackLater() {
+	lo := &p.loan
+	lo.mu.Lock()
+	defer lo.mu.Unlock()
+	if lo.unused != nil {
+		lo.unused.Reset(WorkIdleTime)
+		return
+	}
+	lo.unused = time.AfterFunc(WorkIdleTime, func() {
+		if p.renewalNeeds().TTL == 0 {
+			p.giveBack()
+		}
+	})
 }
 
 // borrow returns a connection that borrows one of the other pool when it is first used. why says why p has no new

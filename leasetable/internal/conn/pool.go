@@ -119,7 +119,7 @@ func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	case p.borrowsFirst(): //nolint:contextcheck // the dial outlasts its callers
 		return p.borrow(driver.ErrBadConn)
 	case p.Conns == 0:
-		return p.borrow(errAlone)
+		return &lent{to: p, from: p.loan.from, why: errAlone}, nil
 	}
 	if err := p.refused(); err != nil {
 		return p.borrow(err)

@@ -59,10 +59,8 @@ func (p Pools) OnGalera() bool { return p.Work.galera.Load() }
 
 // DropIdle closes the idle connections.
 func (p Pools) DropIdle() {
-	for _, pool := range []*Pool{p.Work, p.Renewals} {
-		pool.SetMaxIdleConns(-1)
-		pool.SetMaxIdleConns(max(pool.Conns, 1))
-	}
+	p.Work.giveBack()
+	p.Renewals.giveBack()
 }
 
 // GiveBack closes the connection for renewals, which no lease needs any more. While the server has no connection left,

@@ -27,8 +27,8 @@ func (s reads) Diagnose(ctx context.Context, err error) error {
 	}
 	var standbys string
 	switch asking := s.Work.QueryRowContext(ctx, query).Scan(&standbys); {
-	case asking != nil && s.Work.Stats().InUse == s.Work.Conns:
-		return fmt.Errorf("%w; all %d connections of this Locker wait for answers", err, s.Work.Conns)
+	case asking != nil && s.Work.Stats().InUse == s.Work.Stats().MaxOpenConnections:
+		return fmt.Errorf("%w; all %d connections of this Locker wait for answers", err, s.Work.Stats().MaxOpenConnections)
 	case asking != nil:
 		return fmt.Errorf("%w; it does not answer a lone SELECT either", err)
 	case standbys != "":
