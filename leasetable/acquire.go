@@ -54,7 +54,6 @@ type attempt struct {
 	head      *lease.Head // of the wait queue of the name; nil: the attempt waits in it, or bypasses it
 	waited    bool        // the name was read as held, or the database could not be asked
 	waiter    wait.Waiter
-	dedicated bool // it bypasses the wait queue of the name
 	abandoned bool // the caller left; the claim goes on in the background, and leaves the queue at its end
 }
 
@@ -132,7 +131,7 @@ func (a *attempt) heldHere() error {
 func (a *attempt) claim() (*lease.Held, error) {
 	var ended error
 	for range claimRounds {
-		claim, err := a.Begin(a.ctx, a.name, a.choice.ttl)
+		claim, err := a.Begin(a.ctx, a.name, a.choice.ttl, false)
 		if err != nil {
 			return nil, err
 		}

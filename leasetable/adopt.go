@@ -35,8 +35,7 @@ func (a *attempt) adopt(from ticket) (*lease.Held, error) {
 	if a.Permit() {
 		return nil, lease.ErrPermit
 	}
-	a.dedicated = true
-	claim, err := a.BeginDedicated(a.ctx, a.name, a.choice.ttl)
+	claim, err := a.Begin(a.ctx, a.name, a.choice.ttl, true)
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func (a claiming) accept(o lease.Outcome) (lock *lease.Held, again bool, err err
 		return nil, false, a.held(o.State)
 	}
 	lock = lease.NewHeld(a.ctx, a.c.Lease, a.name, o.Token, a.head)
-	lock.MinHold, lock.Permit, lock.Dedicated = a.minHold, o.Permit, a.dedicated
+	lock.MinHold, lock.Permit = a.minHold, o.Permit
 	if err := a.c.Commit(lock); err != nil {
 		return nil, a.c.Abandon(a.ctx, o), err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/leasetable/internal/lease"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 	"github.com/sqllock/sqllock/leasetable/internal/wait"
 )
@@ -55,22 +56,26 @@ func Waits(l *Locker, name string) bool {
 // Leases returns how many leases l has.
 func Leases(l *Locker) int { return len(l.keeper.EveryLease()) }
 
-// OrphanPermits returns the number of orphan permits that a lost response may have left.
-func OrphanPermits(l *Locker) (n int) {
+// HasOrphanPermit reports whether a lost answer may have left a permit of name with one of the first tokens.
+func HasOrphanPermit(l *Locker, name string) bool {
 	for _, ls := range l.keeper.EveryLease() {
-		n += ls.Orphans.Permits()
+		for token := range int64(1000) {
+			if ls.Orphans.Has(name, token+1) {
+				return true
+			}
+		}
 	}
-	return n
+	return false
 }
 
 // TakeMany acquires those of names that are free, on l's lease, with the statements for many names. It returns their
 // tokens.
 func TakeMany(ctx context.Context, l *Locker, names []string) (map[string]int64, error) {
-	ls, err := l.keeper.Begin(ctx, "", l.ttl)
+	ls, err := l.keeper.Begin(ctx, "", l.ttl, false)
 	if err != nil {
 		return nil, err
 	}
-	defer ls.End()
+	defer ls.Abandon(ctx, lease.Outcome{})
 	reqs := make([]*store.Request, len(names))
 	for i, name := range names {
 		reqs[i] = &store.Request{Name: name, ID: ls.ID, Metadata: []byte{}}
@@ -215,11 +220,11 @@ func TakeLate(ctx context.Context, l *Locker, name string) (token int64, err err
 
 // TakeTooLate acquires a name inline for a caller that has left meanwhile. It reports whether the outcome is unknown.
 func TakeTooLate(ctx context.Context, l *Locker, name string) (unknown bool, err error) {
-	ls, err := l.keeper.Begin(ctx, "", l.ttl)
+	ls, err := l.keeper.Begin(ctx, "", l.ttl, false)
 	if err != nil {
 		return false, err
 	}
-	defer ls.End()
+	defer ls.Abandon(ctx, lease.Outcome{})
 	ctx, leave := context.WithCancel(ctx)
 	leave()
 	o, _ := claiming{&attempt{Locker: l, Keeper: l.keeper, ctx: ctx, name: name}, ls}.tryFree()

@@ -91,9 +91,6 @@ func (le *Lease) guard(ctx context.Context, tx Tx) error {
 	if tx.tx.Scan == nil {
 		return errors.New("leasetable: the Tx is empty: make it with SQLTx or PgxTx")
 	}
-	if le.Context().Err() != nil {
-		return context.Cause(le.Context()) //nolint:contextcheck // the lock has a context of its own
-	}
 	return le.held.Pin(ctx, tx.tx)
 }
 

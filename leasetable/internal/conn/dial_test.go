@@ -35,12 +35,12 @@ func (c *slowConn) Close() error {
 
 func (s *slowServer) connect(ctx context.Context) (driver.Conn, error) {
 	number := s.tried.Add(1) - 1
-	after := time.After(s.after)
+	ready := after(s.after)
 	if number < s.hangs {
-		after = nil
+		ready = nil
 	}
 	select {
-	case <-after:
+	case <-ready:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

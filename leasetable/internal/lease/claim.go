@@ -9,7 +9,7 @@ import (
 )
 
 // Claim is the claim of one caller on one name for a lease. It keeps the lease from ending unused. It is over after
-// Commit, Abandon or End.
+// Commit or Abandon.
 type Claim struct {
 	*Lease
 	Name          string
@@ -25,20 +25,10 @@ type Outcome struct {
 	Err     error
 }
 
-// Begin begins a claim on a name for the lease of this TTL, which takes many claims.
-func (k *Keeper) Begin(ctx context.Context, name string, ttl time.Duration) (*Claim, error) {
-	ls, err := k.leaseFor(ctx, ttl)
-	return newClaim(ls, name, err)
-}
-
-// BeginDedicated begins a claim on a name for a lease that takes no other claims.
-func (k *Keeper) BeginDedicated(ctx context.Context, name string, ttl time.Duration) (*Claim, error) {
-	ls, err := k.openDedicated(ctx, ttl)
-	return newClaim(ls, name, err)
-}
-
-// newClaim returns a claim that has begun on ls, unless err says why there is no ls.
-func newClaim(ls *Lease, name string, err error) (*Claim, error) {
+// Begin begins a claim on a name for the lease of this TTL, which takes many claims, or for a dedicated one, which takes no
+// other.
+func (k *Keeper) Begin(ctx context.Context, name string, ttl time.Duration, dedicated bool) (*Claim, error) {
+	ls, err := k.leaseFor(ctx, ttl, dedicated)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +55,11 @@ func (c *Claim) Abandon(ctx context.Context, o Outcome) bool {
 	defer c.endClaim()
 	ctx = context.WithoutCancel(ctx)
 	if o.Permit {
-		c.abandonPermit(ctx, o)
+		if o.Token != 0 {
+			if _, err := c.got(o.Token).releasePermit(ctx); err != nil {
+				c.Orphans.leavePermit(c.Name, o.Token)
+			}
+		}
 		return true
 	}
 	if o.Token != 0 {
@@ -82,30 +76,3 @@ func (c *Claim) Abandon(ctx context.Context, o Outcome) bool {
 func (c *Claim) got(token int64) holding {
 	return holding{Lease: c.Lease, name: c.Name, token: token}
 }
-
-// abandonPermit gives back a permit that was taken.
-func (c *Claim) abandonPermit(ctx context.Context, o Outcome) {
-	if o.Token == 0 {
-		return
-	}
-	if _, err := c.got(o.Token).releasePermit(ctx); err != nil {
-		c.Orphans.leavePermit(c.Name, o.Token)
-	}
-}
-
-// End ends a claim that acquired nothing.
-func (c *Claim) End() { c.endClaim() }
-
-// MayHavePermit reports whether an earlier claim may have left the lease the permit of the name with this token.
-func (c *Claim) MayHavePermit(token int64) bool { return c.Orphans.has(c.Name, token) }
-
-// ReleaseOrphanPermit settles what MayHavePermit reports of the permit after state: afterwards the lease does not have it.
-func (c *Claim) ReleaseOrphanPermit(ctx context.Context, state store.State) error {
-	return dberr.RetryConflicts(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
-		return c.Orphans.settlePermit(ctx, c.Name, state)
-	})
-}
-
-// LeaveOrphanPermit notes that the lease may have, or may still get, the permit of the name after state: the answer to
-// its statement was lost.
-func (c *Claim) LeaveOrphanPermit(state store.State) { c.Orphans.leaveClaim(c.Name, state) }

@@ -14,58 +14,45 @@ const extendRounds = 5
 
 // Extend makes sure that the lock lasts for d without another renewal.
 func (h *Held) Extend(ctx context.Context, d time.Duration) error {
-	return h.settled(ctx, func(ctx context.Context, _ *Lease) error { return extension{h, d}.make(ctx) })
+	return h.settled(ctx, func(ctx context.Context) error { return h.extend(ctx, d) })
 }
 
-// extension makes a lock, which nothing else moves meanwhile, last for d.
-type extension struct {
-	*Held
-	d time.Duration
-}
-
-// make renews the lease, or moves the lock to another one, until one is sure to last for d.
-func (e extension) make(ctx context.Context) error {
+// extend renews the lease, or moves the lock to another one, until one is sure to last for d. The caller is in settled.
+func (h *Held) extend(ctx context.Context, d time.Duration) error {
 	for range extendRounds {
 		var err error
-		ls := e.AttachedTo().Lease
+		ls, over := h.AttachedTo().Lease, h.over() //nolint:contextcheck // the lock has a context of its own
 		switch {
-		case e.Hold.Context().Err() != nil:
-			return context.Cause(e.Hold.Context()) //nolint:contextcheck // the lock has a context of its own
-		case ls.sure() >= e.d:
-			return nil
-		case ls.TTL-ls.margin() >= roomy(e.d):
+		case over != nil || ls.sure() >= d:
+			return over
+		case ls.TTL-ls.margin() >= roomy(d):
 			err = ls.Renewals.Now(ctx)
 		default:
-			err = e.moveTo(ctx, ttlFor(e.d))
+			err = h.moveTo(ctx, d)
 		}
 		if err != nil && !errors.Is(err, errMoveOn) {
 			return err
 		}
 	}
-	if e.AttachedTo().Lease.sure() >= e.d {
+	if h.AttachedTo().Lease.sure() >= d {
 		return nil
 	}
 	return &dberr.Error{Err: dberr.ErrSlow, Transient: true}
 }
 
 // moveTo moves the lock to a lease that is sure to last for d. The row of that lease is committed before (I7).
-func (e extension) moveTo(ctx context.Context, ttl time.Duration) (err error) {
-	var n *Lease
-	if e.Dedicated {
-		n, err = e.Keeper.openDedicated(ctx, ttl)
-	} else {
-		n, err = e.Keeper.leaseFor(ctx, ttl)
-	}
+func (h *Held) moveTo(ctx context.Context, d time.Duration) error {
+	n, err := h.Keeper.leaseFor(ctx, ttlFor(d), h.isDedicated())
 	if err != nil {
 		return err
 	}
-	if n.sure() < e.d {
+	if n.sure() < d {
 		if err := n.Renewals.Now(ctx); err != nil {
 			n.endClaim()
 			return err
 		}
 	}
-	return e.move(n) //nolint:contextcheck // goes on in the background
+	return h.move(n) //nolint:contextcheck // goes on in the background
 }
 
 // roomy is d and some time for the statements.

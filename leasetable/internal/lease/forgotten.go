@@ -14,7 +14,10 @@ import (
 // ended, every lock on it is known.
 func (v *verification) freeForgotten() {
 	for pause := backoff.First; ; pause = min(2*pause, interval(v.TTL)) {
-		if v.claimless() && v.freeUnknown(v.keeper.Closing) == nil {
+		v.mu.Lock()
+		claims := v.claims
+		v.mu.Unlock()
+		if claims == 0 && v.freeUnknown() == nil {
 			return
 		}
 		if !v.pause(pause) {
@@ -23,14 +26,9 @@ func (v *verification) freeForgotten() {
 	}
 }
 
-func (v *verification) claimless() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.claims == 0
-}
-
 // freeUnknown frees the names that the lease holds in the database but that no lock on it has (I23).
-func (v *verification) freeUnknown(ctx context.Context) error {
+func (v *verification) freeUnknown() error {
+	ctx := v.keeper.Closing
 	var names []store.State
 	err := dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
 		names, err = v.store.NamesOf(ctx, v.ID)
@@ -58,10 +56,10 @@ func (v *verification) freeUnknown(ctx context.Context) error {
 		switch {
 		case h != nil && slices.Contains(h.AttachedTo().ends(), v.Lease):
 		case h != nil: // a failover may have forgotten that it was moved on from here; it ends before the name is freed
-			err = v.checkSoon(ctx, h)
+			err = v.checkSoon(h)
 		case state.Permit:
 			_, err = v.store.ReleasePermit(ctx, name, v.ID, state.Token)
-		case v.Orphans.has(name, 0): // it is reaped, and knows for how long it is kept
+		case v.Orphans.Has(name, 0): // it is reaped, and knows for how long it is kept
 		default:
 			_, err = holding{Lease: v.Lease, name: name, token: state.Token}.release(ctx, 0)
 		}

@@ -33,7 +33,7 @@ type Block struct {
 // for the row lock, so there is no handoff while the row-wait limiter is saturated.
 func (h *Held) mayHandOff() bool {
 	mine := !h.HasWaiter || time.Since(h.Since) < turnTime
-	alone := !h.Permit && !h.Dedicated && len(h.previous) == 0 // a permit, dedicated or previous leases do not pass to a waiter
+	alone := !h.Permit && !h.isDedicated() && len(h.previous) == 0 // a permit, dedicated or previous leases do not pass to a waiter
 	soon := !h.Keeper.Store.Saturated()
 	return mine && alone && soon && h.MinHold == 0 && h.Keeper.Queue.Waiting(h.Name) > 0
 }
@@ -48,7 +48,7 @@ func (h *Held) handOff(ctx context.Context, c *Claim) error {
 	if token != 0 && trusted && ls.keeper.Queue.Pass(h.Name, next) {
 		return nil
 	}
-	defer c.End()
+	defer c.endClaim()
 	defer h.position.head.Leave()
 	freed := false
 	switch {
@@ -74,9 +74,13 @@ func (h *Held) next(ctx context.Context, c *Claim) (next Handoff, err error) {
 	}
 	n := h.blockSize()
 	next.Block = Block{Sent: time.Now(), Metadata: metadata, verifications: c.verifications}
-	last, wanted, err := h.holding(c.Lease).handOff(ctx, n, metadata)
-	next.Token, next.HasWaiter = last, wanted || h.HasWaiter
-	next.First = last - n + 1
+	wanted := false
+	err = dberr.Once(bound.WithValuesOf(h.Keeper.Closing, ctx), dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+		next.Token, wanted, err = h.Keeper.Store.HandOff(ctx, h.row(c.Lease), n, []byte(metadata))
+		return err
+	})
+	next.HasWaiter = wanted || h.HasWaiter
+	next.First = next.Token - n + 1
 	next.Fence = next.First
 	return next, err
 }
@@ -96,14 +100,4 @@ func (h *Held) blockSize() int64 {
 		return 1
 	}
 	return max(1, min(int64(h.Keeper.Queue.Alike(h.Name)), 2*(h.Fence-h.First+1)))
-}
-
-// handOff bumps the token of the name by n and attaches metadata. It returns the new token, or 0 if the name was not held
-// with the token, and whether another process waits for the name.
-func (hd holding) handOff(ctx context.Context, n int64, metadata string) (last int64, wanted bool, err error) {
-	err = dberr.Once(bound.WithValuesOf(hd.keeper.Closing, ctx), dberr.AttemptTimeout, func(ctx context.Context) (err error) {
-		last, wanted, err = hd.store.HandOff(ctx, hd.row(false), n, []byte(metadata))
-		return err
-	})
-	return last, wanted, err
 }

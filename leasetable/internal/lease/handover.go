@@ -32,7 +32,7 @@ func (h *Held) Export(ctx context.Context, op string, id []byte, valid time.Dura
 	}
 	ended, err := h.Hold.HandOver(ctx, op, errHandedOver, func(ctx context.Context) error { return h.handOver(ctx, id) })
 	if !ended {
-		err = context.Cause(h.Hold.Context()) //nolint:contextcheck // the lock has a context of its own
+		err = h.over() //nolint:contextcheck // the lock has a context of its own
 	}
 	if err != nil {
 		k.EndTicket(id, valid)

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -27,7 +28,6 @@ type Held struct {
 	Permit    bool          // it is a share or permit; such a lock has left the wait queue
 	Since     time.Time     // when this process got the name
 	HasWaiter bool          // another process waited for the name at the last handoff
-	Dedicated bool          // it has no position in the wait queue, and leases of its own
 	position  position      // in the wait queue of the name
 	lost      atomic.Bool   // the database no longer has it; see holding.isLost
 	touched   atomic.Bool   // see touch
@@ -69,16 +69,36 @@ func (s attachment) ends() []*Lease {
 	return []*Lease{s.Lease, s.pending}
 }
 
+// isDedicated reports whether it has no position in the wait queue, and leases of its own. It is not a permit.
+func (h *Held) isDedicated() bool { return h.position.head == nil }
+
+// over returns why the lock is over, or nil.
+func (h *Held) over() error { return context.Cause(h.Hold.Context()) }
+
 // touch says that a statement with the token of the row follows. The handoff that ends the lock then bumps that token, so
 // the statement cannot come late and find the row of the next holder. If the lock is over, touch returns why, and the
 // statement must not follow.
 func (h *Held) touch() error {
 	h.touched.Store(true)
-	return context.Cause(h.Hold.Context())
+	return h.over()
 }
 
 // holding returns the lock's name as ls holds it.
 func (h *Held) holding(ls *Lease) holding { return holding{ls, h.Name, h.Token, h} }
+
+// row is what the table has of the lock on ls.
+func (h *Held) row(ls *Lease) store.Held {
+	return store.Held{Name: h.Name, Lease: ls.ID, Token: h.Token, Permit: h.Permit}
+}
+
+// isIn reports whether state shows the lock on ls. A permit is looked for among the permits only: after a failover the
+// lease may have the whole name with the token of a permit that was forgotten.
+func (h *Held) isIn(ls *Lease, state store.State) bool {
+	if h.Permit {
+		return state.Has(ls.ID, h.Token)
+	}
+	return state.Token == h.Token && bytes.Equal(state.LeaseID, ls.ID)
+}
 
 // check reads whether the table still says that h holds its name, and ends h if it does not (I20).
 func (h *Held) check(ctx context.Context) error {
@@ -91,14 +111,14 @@ func (h *Held) check(ctx context.Context) error {
 		if h.AttachedTo() != at { // it was moved, maybe after the read
 			continue
 		}
-		if slices.ContainsFunc(at.ends(), func(ls *Lease) bool { return h.holding(ls).isIn(state, h.Permit) }) {
+		if slices.ContainsFunc(at.ends(), func(ls *Lease) bool { return h.isIn(ls, state) }) {
 			return nil
 		}
 		h.mu.Lock()
 		was := h.previous
 		h.mu.Unlock()
 		for _, ls := range was { // a failover forgot the move, and nobody else would free the name there
-			if h.holding(ls).isIn(state, h.Permit) {
+			if h.isIn(ls, state) {
 				h.Hold.End(errTaken)
 				h.leaveOrphans(0, ls)
 			}
@@ -152,23 +172,20 @@ func (h *Held) Renew(ctx context.Context) error {
 	ls := h.AttachedTo().Lease
 	ctx, cancel := ls.keeper.Bound(ctx)
 	defer cancel()
-	if h.Hold.Context().Err() == nil {
+	if h.over() == nil { //nolint:contextcheck // the lock has a context of its own
 		if err := ls.Renewals.Now(ctx); err != nil {
 			return ls.keeper.WithCause(ctx, err)
 		}
 	}
-	if h.Hold.Context().Err() != nil {
-		return context.Cause(h.Hold.Context()) //nolint:contextcheck // the lock has a context of its own
-	}
-	return nil
+	return h.over() //nolint:contextcheck // see above
 }
 
 // SetMetadata replaces the metadata of the name.
 func (h *Held) SetMetadata(ctx context.Context, metadata []byte) error {
-	return h.settled(ctx, func(ctx context.Context, ls *Lease) error {
-		held := false
+	return h.settled(ctx, func(ctx context.Context) error {
+		held, row := false, h.row(h.AttachedTo().Lease)
 		err := dberr.Retry(bound.WithValuesOf(h.Keeper.Closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
-			held, err = ls.store.SetMetadata(ctx, h.holding(ls).row(h.Permit), metadata)
+			held, err = h.Keeper.Store.SetMetadata(ctx, row, metadata)
 			return err
 		})
 		if err == nil && !held {
@@ -189,7 +206,7 @@ func (h *Held) Pin(ctx context.Context, tx store.Transaction) error {
 		at, was := h.at, h.previous
 		h.mu.Unlock()
 		for _, ls := range append(at.ends(), was...) {
-			if found, err := ls.store.Pin(ctx, tx, h.holding(ls).row(h.Permit)); found || err != nil {
+			if found, err := ls.store.Pin(ctx, tx, h.row(ls)); found || err != nil {
 				return err
 			}
 		}
@@ -206,11 +223,9 @@ func (h *Held) Verify(ctx context.Context) error {
 	defer cancel()
 	while, stop := bound.CancelWith(ctx, h.Hold.Context())
 	defer stop()
-	if err := h.check(while); err != nil && h.Hold.Context().Err() == nil {
-		return h.Keeper.WithCause(ctx, err)
+	err := h.check(while)
+	if over := h.over(); err == nil || over != nil { //nolint:contextcheck // the lock has a context of its own
+		return over
 	}
-	if h.Hold.Context().Err() != nil {
-		return context.Cause(h.Hold.Context()) //nolint:contextcheck // the lock has a context of its own
-	}
-	return nil
+	return h.Keeper.WithCause(ctx, err)
 }

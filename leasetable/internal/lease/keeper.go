@@ -122,10 +122,9 @@ func (k *Keeper) WithCause(ctx context.Context, err error) error {
 // LeaveReadOnly closes the idle connections if err says that they lead to a server that cannot write: after a
 // failover, new connections may lead to the new primary.
 func (k *Keeper) LeaveReadOnly(err error) {
-	if !errors.Is(err, sqllock.ErrReadOnly) {
-		return
+	if errors.Is(err, sqllock.ErrReadOnly) {
+		k.Store.DropIdle()
 	}
-	k.Store.DropIdle()
 }
 
 // EndTicket deletes the lease row of a ticket in the background.

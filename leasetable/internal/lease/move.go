@@ -16,37 +16,32 @@ import (
 // ErrPermit rejects what only an exclusive lock can do.
 var ErrPermit = fmt.Errorf("%w: several hold the name together", sqllock.ErrUnsupported)
 
-// settled runs f with the lease that the lock is attached to, while nothing else moves the lock. If the lock is over it
-// returns why. If the caller leaves, f goes on.
-func (h *Held) settled(ctx context.Context, f func(ctx context.Context, ls *Lease) error) error {
+// settled runs f while nothing else moves the lock. If the lock is over it returns why. If the caller leaves, f goes on.
+func (h *Held) settled(ctx context.Context, f func(ctx context.Context) error) error {
 	l := h.Keeper
 	ctx, cancel := l.Bound(ctx)
 	defer cancel()
-	done := make(chan error, 1)
-	err := h.beginSettled(ctx)
-	if err == nil {
-		err = l.Start(func() {
-			defer l.moves.Done(h)
-			done <- f(ctx, h.AttachedTo().Lease)
-		})
-		if err != nil {
-			l.moves.Done(h)
-		}
-	}
-	if err == nil {
-		select {
-		case err = <-done:
-		case <-ctx.Done():
-			err = context.Cause(ctx)
-		}
-	}
-	switch {
-	case err != nil:
+	if err := h.beginSettled(ctx); err != nil {
 		return l.WithCause(ctx, err)
-	case h.Hold.Context().Err() != nil:
-		return context.Cause(h.Hold.Context()) //nolint:contextcheck // the lock has a context of its own
 	}
-	return nil
+	failed, left, err := OrLeave(ctx, l.Start,
+		func() error {
+			defer l.moves.Done(h)
+			return f(ctx)
+		},
+		func(error) {})
+	switch {
+	case err != nil: // f was not run
+		l.moves.Done(h)
+	case left:
+		err = context.Cause(ctx)
+	default:
+		err = failed
+	}
+	if err != nil {
+		return l.WithCause(ctx, err)
+	}
+	return h.over() //nolint:contextcheck // the lock has a context of its own
 }
 
 // beginSettled waits until no other call can move the lock. Keeper.moves.Done ends that.
@@ -90,13 +85,13 @@ type move struct {
 func (h *Held) move(to *Lease) error {
 	defer to.endClaim()
 	if !h.position.use() { // the lock is over
-		return context.Cause(h.Hold.Context())
+		return h.over()
 	}
 	defer h.position.letGo()
 	h.mu.Lock()
-	if h.Hold.Context().Err() != nil { // a later Release finds both leases
+	if err := h.over(); err != nil { // a later Release finds both leases
 		h.mu.Unlock()
-		return context.Cause(h.Hold.Context())
+		return err
 	}
 	m := move{h, h.at.Lease, to}
 	h.at.pending = to
@@ -123,7 +118,7 @@ func (m move) settle(how moved, err error) error {
 		h.at.pending = nil
 	}
 	h.mu.Unlock()
-	closed := how == unknown && h.Hold.Context().Err() == nil // only the Locker is over, which ends both leases
+	closed := how == unknown && h.over() == nil // only the Locker is over, which ends both leases
 	if how != stayed && !closed {
 		m.from.detach(h)
 	}
@@ -134,7 +129,7 @@ func (m move) settle(how moved, err error) error {
 		h.Hold.End(errTaken)
 	}
 	// If one of the leases ended meanwhile, the lock is lost. It must not stay attached to the other lease.
-	switch cause := context.Cause(h.Hold.Context()); {
+	switch cause := h.over(); {
 	case cause == nil:
 		return err
 	case errors.Is(cause, sqllock.ErrReleased): // the release does the rest
@@ -145,7 +140,7 @@ func (m move) settle(how moved, err error) error {
 		m.from.detach(h) // the other lease must not be renewed for a lock that is over
 		m.to.detach(h)
 	}
-	return context.Cause(h.Hold.Context())
+	return h.over()
 }
 
 var errMoveOn = errors.New("the lease that the lock was to be moved to is over")

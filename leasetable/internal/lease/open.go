@@ -12,38 +12,27 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
-// leaseFor returns the lease for locks with this TTL, with a claim begun on it. If there is none yet, it commits a new
-// lease row.
-func (k *Keeper) leaseFor(ctx context.Context, ttl time.Duration) (*Lease, error) {
-	if ls := k.current(ttl); ls != nil {
-		return ls, nil
+// leaseFor returns the lease for locks with this TTL, with a claim begun on it, or a dedicated one, which takes no other
+// claims. If there is none yet, it commits a new lease row. If the caller leaves, that goes on: connecting may take longer
+// than any caller waits, and all renewals use the connection.
+func (k *Keeper) leaseFor(ctx context.Context, ttl time.Duration, dedicated bool) (*Lease, error) {
+	over := func() {}
+	if !dedicated {
+		if ls := k.current(ttl); ls != nil {
+			return ls, nil
+		}
+		if _, err := k.opening.Wait(ctx, ttl); err != nil {
+			return nil, err
+		}
+		over = func() { k.opening.Done(ttl) }
+		if ls := k.current(ttl); ls != nil { // opened while we waited
+			over()
+			return ls, nil
+		}
 	}
-	if _, err := k.opening.Wait(ctx, ttl); err != nil {
-		return nil, err
-	}
-	if ls := k.current(ttl); ls != nil { // opened while we waited
-		k.opening.Done(ttl)
-		return ls, nil
-	}
-	return k.openInBackground(ctx, ttl, func() { k.opening.Done(ttl) })
-}
-
-// openDedicated opens a lease that takes no other claims.
-func (k *Keeper) openDedicated(ctx context.Context, ttl time.Duration) (*Lease, error) {
-	return k.openInBackground(ctx, ttl, nil)
-}
-
-// openInBackground opens a lease: the shared one of its TTL, for which over leaves the wait queue of openings, or a
-// dedicated one if over is nil. If the caller leaves, the opening goes on: connecting may take longer than any caller
-// waits, and all renewals use the connection.
-func (k *Keeper) openInBackground(ctx context.Context, ttl time.Duration, over func()) (*Lease, error) {
 	type opened struct {
 		*Lease
 		err error
-	}
-	dedicated := over == nil
-	if dedicated {
-		over = func() {}
 	}
 	o, left, err := OrLeave(ctx, k.Start,
 		func() opened {
@@ -66,8 +55,7 @@ func (k *Keeper) openInBackground(ctx context.Context, ttl time.Duration, over f
 	return o.Lease, o.err
 }
 
-// open commits a lease row and returns the lease, with a claim begun on it (I7). If dedicated is set the lease is
-// dedicated: it takes no other claims.
+// open commits a lease row and returns the lease, with a claim begun on it (I7).
 func (k *Keeper) open(ctx context.Context, ttl time.Duration, dedicated bool) (*Lease, error) {
 	ls := &Lease{
 		keeper: k,
@@ -79,7 +67,7 @@ func (k *Keeper) open(ctx context.Context, ttl time.Duration, dedicated bool) (*
 		locks:  make(map[*Held]struct{}),
 		claims: 1,
 
-		retired: dedicated,
+		retired: dedicated, // it takes no other claims
 	}
 	ls.Orphans.Lease, ls.verification.Lease, ls.Renewals.Lease = ls, ls, ls
 	_, _ = rand.Read(ls.ID) // never fails, according to its documentation
@@ -124,7 +112,8 @@ func (k *Keeper) startLease(ls *Lease, sent time.Time) error {
 	ls.trusted = sent.Add(ls.TTL - ls.margin())
 	ls.deadline, ls.warning = clock.AfterFunc(ls.trusted, ls.expire), time.AfterFunc(ls.TTL, ls.warn)
 	ls.setTimers()
-	ls.verification.done = changeMark{connection: k.Store.RenewalConnection()}
+	ls.verification.searched = k.Store.RenewalConnection()
+	ls.verification.done.connection = ls.verification.searched
 	ls.mu.Unlock()
 	if !ls.retired {
 		k.leases[ls.TTL] = ls

@@ -45,9 +45,9 @@ func (os *orphans) leavePermit(name string, token int64) {
 	os.add(&orphan{name: name, token: token})
 }
 
-// leaveClaim notes that the lease may have, or may still get, the permit of a name that was as in state. Until that is
+// LeaveClaim notes that the lease may have, or may still get, the permit of a name that was as in state. Until that is
 // settled the lease does not ask for the same permit again, which it could not tell from the orphan.
-func (os *orphans) leaveClaim(name string, state store.State) {
+func (os *orphans) LeaveClaim(name string, state store.State) {
 	os.add(&orphan{name: name, token: state.Token + 1, read: &state})
 }
 
@@ -60,8 +60,8 @@ func (os *orphans) add(o *orphan) {
 	}
 }
 
-// has reports whether the name, or its permit with this token if that is not 0, is an orphan (I32).
-func (os *orphans) has(name string, token int64) bool {
+// Has reports whether the name, or its permit with this token if that is not 0, is an orphan (I32).
+func (os *orphans) Has(name string, token int64) bool {
 	os.mu.Lock()
 	defer os.mu.Unlock()
 	return slices.ContainsFunc(os.list, func(o *orphan) bool { return o.name == name && o.token == token })
@@ -80,7 +80,7 @@ func (os *orphans) reap() {
 			return
 		}
 		for _, o := range list {
-			if over, err := os.release(os.keeper.Closing, o); err == nil {
+			if over, err := os.release(o); err == nil {
 				os.answered(o, over)
 			}
 		}
@@ -91,12 +91,12 @@ func (os *orphans) reap() {
 }
 
 // release frees an orphan. It reports whether that is the end of it.
-func (os *orphans) release(ctx context.Context, o *orphan) (over bool, err error) {
-	err = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+func (os *orphans) release(o *orphan) (over bool, err error) {
+	err = dberr.Once(os.keeper.Closing, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
 		var freed int64
 		switch {
 		case o.read != nil:
-			err = os.settlePermit(ctx, o.name, *o.read)
+			err = os.SettlePermit(ctx, o.name, *o.read)
 		case o.token != 0:
 			_, err = os.store.ReleasePermit(ctx, o.name, os.ID, o.token)
 		default:
@@ -108,9 +108,9 @@ func (os *orphans) release(ctx context.Context, o *orphan) (over bool, err error
 	return over, err
 }
 
-// settlePermit first bumps the token, so that a statement that is still under way takes nothing (I32). Then it frees
+// SettlePermit first bumps the token, so that a statement that is still under way takes nothing (I32). Then it frees
 // the permit that the statement may have taken.
-func (os *orphans) settlePermit(ctx context.Context, name string, state store.State) error {
+func (os *orphans) SettlePermit(ctx context.Context, name string, state store.State) error {
 	if err := os.store.BumpToken(ctx, name, state); err != nil {
 		return err
 	}
@@ -127,16 +127,4 @@ func (os *orphans) answered(o *orphan, over bool) {
 		os.list = slices.DeleteFunc(os.list, func(other *orphan) bool { return other == o })
 	}
 	os.wakeIfRetired()
-}
-
-// Permits returns how many permits a lost answer may have left.
-func (os *orphans) Permits() (n int) {
-	os.mu.Lock()
-	defer os.mu.Unlock()
-	for _, o := range os.list {
-		if o.token != 0 {
-			n++
-		}
-	}
-	return n
 }

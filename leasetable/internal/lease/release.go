@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +25,7 @@ type ending struct {
 
 // end begins the end of a lock.
 func (h *Held) end(ls *Lease) ending {
-	if told := context.Cause(h.Hold.Context()); !errors.Is(told, sqllock.ErrReleased) {
+	if told := h.over(); !errors.Is(told, sqllock.ErrReleased) {
 		return ending{h, ls, false, told}
 	}
 	trusted, cause := ls.trustedNow()
@@ -134,20 +133,6 @@ type holding struct {
 // isLost reports whether its lock was found lost. Then it is not released: after a failover, tokens may repeat, and another
 // lock of this lease may have the token since (I18).
 func (hd holding) isLost() bool { return hd.lock != nil && hd.lock.lost.Load() }
-
-// row is what the table has of it. permit says that it is a permit.
-func (hd holding) row(permit bool) store.Held {
-	return store.Held{Name: hd.name, Lease: hd.ID, Token: hd.token, Permit: permit}
-}
-
-// isIn reports whether state shows it. permit says that it is a permit: after a failover the lease may have the whole name
-// with the token of a permit that was forgotten.
-func (hd holding) isIn(state store.State, permit bool) bool {
-	if permit {
-		return state.Has(hd.ID, hd.token)
-	}
-	return state.Token == hd.token && bytes.Equal(state.LeaseID, hd.ID)
-}
 
 // release frees the name, and reports whether it was held. The name stays taken until keep after its acquisition. The
 // first attempt may share a statement with others, which skips locked rows. Later attempts may wait for the row lock.

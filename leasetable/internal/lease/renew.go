@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,21 +102,17 @@ func (r *renewals) untilConfirmed() {
 // Now renews the lease for a caller. The statement goes on when the caller leaves, because all renewals share its
 // connection.
 func (r *renewals) Now(ctx context.Context) error {
-	done := make(chan error, 1)
-	err := r.keeper.Start(func() { //nolint:contextcheck // the statement outlives the caller
-		ctx, cancel := r.untilDeadline()
-		defer cancel()
-		done <- r.once(ctx)
-	})
-	if err != nil {
-		return err
-	}
-	select {
-	case err = <-done:
-		return err
-	case <-ctx.Done():
+	failed, left, err := OrLeave(ctx, r.keeper.Start,
+		func() error { //nolint:contextcheck // the statement outlives the caller
+			ctx, cancel := r.untilDeadline()
+			defer cancel()
+			return r.once(ctx)
+		},
+		func(error) {})
+	if left {
 		return context.Cause(ctx)
 	}
+	return cmp.Or(err, failed)
 }
 
 // once makes one attempt to renew. It returns nil if the lease was extended, or has ended. If the row is gone it
@@ -187,10 +184,8 @@ func (r *renewals) failureIsNews() bool {
 // is closed.
 func (r *renewals) untilDeadline() (context.Context, context.CancelFunc) {
 	r.mu.Lock()
-	ctx, cancel := context.WithDeadline(context.Background(), clock.Plain(r.trusted))
-	r.mu.Unlock()
-	stop := context.AfterFunc(r.keeper.Closing, cancel)
-	return ctx, func() { stop(); cancel() }
+	defer r.mu.Unlock()
+	return context.WithDeadline(r.keeper.Closing, clock.Plain(r.trusted))
 }
 
 // late returns errLate. If the TTL was too short to reconnect, the error names a TTL that would do.
@@ -211,14 +206,12 @@ func (ls *Lease) held() int {
 	return len(ls.locks)
 }
 
-// pause waits for about the given time. It reports false, at once, when the lease ends or its Locker is closed.
+// pause waits for about the given time. It reports false, at once, when the lease ends.
 func (ls *Lease) pause(pause time.Duration) bool {
 	timer := time.NewTimer(jitter.Around(pause))
 	defer timer.Stop()
 	select {
 	case <-ls.ended: // and with it everything that it held
-		return false
-	case <-ls.keeper.Closing.Done():
 		return false
 	case <-timer.C:
 		return true

@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,9 +19,10 @@ type changeMark struct {
 // verification finds out which locks of a lease are lost.
 type verification struct {
 	*Lease
-	done    changeMark // guarded by the lease's mu: the change mark of the last complete verification of all locks
-	running bool       // guarded by the lease's mu
-	count   int        // guarded by the lease's mu: how many have begun
+	done     changeMark // guarded by the lease's mu: the change mark of the last complete verification of all locks
+	searched int64      // guarded by the lease's mu: the connection at the last freeForgotten
+	running  bool       // guarded by the lease's mu
+	count    int        // guarded by the lease's mu: how many have begun
 }
 
 // ifChanged verifies every lock of the lease, in the background, if the mark has changed since the last
@@ -34,7 +34,8 @@ func (v *verification) ifChanged(now changeMark) {
 	if now == v.done || v.running {
 		return
 	}
-	if now.connection != v.done.connection {
+	if now.connection != v.searched {
+		v.searched = now.connection
 		v.retired = true                    // freeForgotten has to know every lock of the lease
 		_ = v.keeper.Start(v.freeForgotten) // a closed Locker has ended the lease
 	}
@@ -46,24 +47,17 @@ func (v *verification) ifChanged(now changeMark) {
 }
 
 func (v *verification) allLocks(now changeMark) {
-	ctx := v.keeper.Closing
 	v.mu.Lock()
 	locks := slices.Collect(maps.Keys(v.locks))
 	v.mu.Unlock()
-	done := true
-	for _, h := range locks {
-		if trusted, _ := v.trustedNow(); !trusted {
-			break
-		}
-		if v.checkSoon(ctx, h) != nil {
-			done = false
-			break
-		}
-	}
+	unchecked := slices.ContainsFunc(locks, func(h *Held) bool {
+		trusted, _ := v.trustedNow()
+		return !trusted || v.checkSoon(h) != nil
+	})
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.running = false
-	if done {
+	if !unchecked {
 		v.done = now
 	}
 }
@@ -73,9 +67,9 @@ var errChanged = fmt.Errorf("%w: locks of its lease may have changed while the a
 
 // checkSoon verifies a lock, again if the connection breaks. That may take as long as a renewal: a read that hangs must
 // not keep the other locks of the lease, which is renewed meanwhile, from being verified for long.
-func (v *verification) checkSoon(ctx context.Context, h *Held) error {
+func (v *verification) checkSoon(h *Held) error {
 	limit, _ := v.Renewals.timeouts()
-	return dberr.Retry(ctx, limit, h.check)
+	return dberr.Retry(v.keeper.Closing, limit, h.check)
 }
 
 func (v *verification) begun() int {

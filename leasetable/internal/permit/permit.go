@@ -50,8 +50,11 @@ func (cs *Claims) Claim(ctx, caller context.Context, c *lease.Claim, w Wants) (o
 		if o.Err != nil || w.Blocked(o.State) {
 			return o
 		}
-		if c.MayHavePermit(o.State.Token + 1) {
-			if o.Err = c.ReleaseOrphanPermit(ctx, o.State); o.Err != nil {
+		if c.Orphans.Has(c.Name, o.State.Token+1) {
+			o.Err = dberr.RetryConflicts(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
+				return c.Orphans.SettlePermit(ctx, c.Name, o.State)
+			})
+			if o.Err != nil {
 				return o
 			}
 			continue
@@ -72,7 +75,7 @@ func (cs *Claims) Claim(ctx, caller context.Context, c *lease.Claim, w Wants) (o
 				return err
 			})
 			if o.Err != nil && !dberr.OutcomeKnown(o.Err) { // note it before the next claim of this process begins
-				c.LeaveOrphanPermit(o.State)
+				c.Orphans.LeaveClaim(c.Name, o.State)
 			}
 			if o.Token != 0 {
 				cs.clearLater(ctx, c, o.State)
