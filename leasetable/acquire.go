@@ -118,7 +118,7 @@ func (a *attempt) leaveUnlessHeld(lock *lease.Held, err error) (*lease.Held, err
 // lock, or waits for it.
 func (a *attempt) heldHere() error {
 	held := &sqllock.HeldError{Name: a.name}
-	state, err := a.read()
+	state, err := a.read(a.ctx)
 	if err == nil && state.Taken() {
 		held.Holder = state.Holder()
 	}

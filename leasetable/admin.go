@@ -67,8 +67,7 @@ func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Optio
 	if err != nil {
 		return Info{}, err
 	}
-	state.Name = []byte(name)
-	return infoOf(state), nil
+	return infoOf(name, state), nil
 }
 
 // List returns the names that begin with prefix, in the order of their bytes: held names, names of expired leases and
@@ -93,7 +92,7 @@ func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([
 		}
 		for _, s := range seen {
 			s.Permits = together[string(s.Name)]
-			info := infoOf(s)
+			info := infoOf(string(s.Name), s)
 			if !slices.ContainsFunc(only, func(meets ListOption) bool { return !meets(info) }) {
 				infos = append(infos, info)
 			}
@@ -106,8 +105,8 @@ func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([
 }
 
 // infoOf returns the Info of a state.
-func infoOf(s store.State) Info {
-	info := Info{Name: string(s.Name), Token: s.Token, Held: s.Taken(), Expired: s.LeaseID != nil && !s.Gone && !s.Taken()}
+func infoOf(name string, s store.State) Info {
+	info := Info{Name: name, Token: s.Token, Held: s.Taken(), Expired: s.LeaseID != nil && !s.Gone && !s.Taken()}
 	if info.Held || info.Expired {
 		info.Holder = s.Holder()
 	}
@@ -161,8 +160,7 @@ func (l *Locker) ForceRelease(ctx context.Context, name string) (was Info, err e
 			if err != nil {
 				return err
 			}
-			state.Name = []byte(name)
-			was = infoOf(state)
+			was = infoOf(name, state)
 			switch {
 			case state.LeaseID == nil && !state.Taken():
 				return nil

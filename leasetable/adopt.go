@@ -7,6 +7,7 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // Adopt acquires the lock that a ticket of [Lease.Export] hands over, in this process or another. The lock gets the
@@ -56,9 +57,10 @@ func (a *attempt) adopt(from ticket) (*lease.Held, error) {
 }
 
 // adopt repeats the statement until it is answered: a repetition finds what the first attempt did.
-func (a claiming) adopt(ctx context.Context, from ticket) (o lease.Outcome) {
+func (a claiming) adopt(ctx context.Context, t ticket) (o lease.Outcome) {
+	from := store.Held{Name: a.name, Lease: t.Lease, Token: t.Token}
 	o.Err = dberr.Retry(ctx, dberr.ConflictTimeout, func(ctx context.Context) (err error) {
-		o.Token, err = a.Store.Adopt(ctx, from.held(), a.c.ID, a.metadata)
+		o.Token, err = a.Store.Adopt(ctx, from, a.c.ID, a.metadata)
 		o.Unknown = o.Unknown || err != nil && !dberr.OutcomeKnown(err)
 		return err
 	})

@@ -123,11 +123,7 @@ func (a claiming) run(ctx context.Context, tryFirst bool) (o lease.Outcome) {
 				return o
 			}
 		}
-		o.Err = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
-			o.State, err = a.Store.Read(ctx, a.name)
-			return err
-		})
-		if o.Err != nil {
+		if o.State, o.Err = a.read(ctx); o.Err != nil {
 			return o
 		}
 		state := o.State
@@ -189,23 +185,18 @@ func (a claiming) request() *store.Request {
 
 // acquireFree acquires the name if it is free. The first time it uses a batch, whose statement does not wait for a
 // row lock. If before is set it was tried already, and a statement of its own may wait for the row.
-func (a claiming) acquireFree(ctx context.Context, before bool) (o lease.Outcome) {
-	met := before
-	o.Err = dberr.RetryConflicts(ctx, a.c.Timeout(), func(ctx context.Context) error {
+func (a claiming) acquireFree(ctx context.Context, before bool) lease.Outcome {
+	return a.take(ctx, func(ctx context.Context) (int64, error) {
 		req := a.request()
-		if a.member != nil && !met {
-			met = true
+		if a.member != nil {
 			if got, done, err := a.joinGroup(ctx, req); done {
-				o.Token = got.Token
-				return err
+				return got.Token, err
 			}
 		}
 		got, err := a.Store.AcquireSoon(ctx, req, before)
-		o.Token, before = got.Token, true
-		return err
+		before = true
+		return got.Token, err
 	})
-	o.Unknown = o.Err != nil && !dberr.OutcomeKnown(o.Err)
-	return o
 }
 
 // take runs a statement that may acquire the name, and repeats it if the database undid it because of others.

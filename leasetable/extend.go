@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
@@ -39,8 +38,5 @@ func (le *Lease) Extend(ctx context.Context, d time.Duration) error {
 		defer cancel()
 		err = le.held.Extend(ctx, d)
 	}
-	if err != nil {
-		return &sqllock.OpError{Op: "extend", Name: le.Name(), Err: err}
-	}
-	return nil
+	return le.failed("extend", err)
 }

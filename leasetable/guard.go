@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
@@ -81,18 +80,14 @@ func PgxTx[R interface{ Scan(to ...any) error }](tx interface {
 // to wait for the name since tx began to read. On SQLite nobody waits: tx fails at its next write (SQLITE_BUSY) if
 // somebody else has written to the file since tx began to read, as a takeover does. BEGIN IMMEDIATE prevents that.
 func (le *Lease) Guard(ctx context.Context, tx Tx) error {
-	if err := le.guard(ctx, tx); err != nil {
-		return &sqllock.OpError{Op: "guard", Name: le.Name(), Err: err}
+	err := errEmptyTx
+	if tx.tx.Scan != nil {
+		err = le.held.Pin(ctx, tx.tx)
 	}
-	return nil
+	return le.failed("guard", err)
 }
 
-func (le *Lease) guard(ctx context.Context, tx Tx) error {
-	if tx.tx.Scan == nil {
-		return errors.New("leasetable: the Tx is empty: make it with SQLTx or PgxTx")
-	}
-	return le.held.Pin(ctx, tx.tx)
-}
+var errEmptyTx = errors.New("leasetable: the Tx is empty: make it with SQLTx or PgxTx")
 
 // Verify asks the database whether this lock still holds the name. After ErrLost or ErrExpired the lock's context has
 // ended, too. Any other error says nothing about the lock.
@@ -100,8 +95,5 @@ func (le *Lease) guard(ctx context.Context, tx Tx) error {
 // The answer may be out of date when Verify returns. Where that matters, use Guard, or let the resource compare
 // tokens.
 func (le *Lease) Verify(ctx context.Context) error {
-	if err := le.held.Verify(ctx); err != nil {
-		return &sqllock.OpError{Op: "verify", Name: le.Name(), Err: err}
-	}
-	return nil
+	return le.failed("verify", le.held.Verify(ctx))
 }

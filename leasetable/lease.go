@@ -50,8 +50,13 @@ func (le *Lease) Remaining() time.Duration {
 // has changed, and renewals go on. A renewal that finds a forced release has the locks verified in the background, so it
 // may return nil and the Context end a moment later: [Lease.Verify] waits for the answer.
 func (le *Lease) Renew(ctx context.Context) error {
-	if err := le.held.Renew(ctx); err != nil {
-		return &sqllock.OpError{Op: "renew", Name: le.Name(), Err: err}
+	return le.failed("renew", le.held.Renew(ctx))
+}
+
+// failed says which operation err is of, if there is one.
+func (le *Lease) failed(op string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return &sqllock.OpError{Op: op, Name: le.Name(), Err: err}
 }

@@ -27,10 +27,7 @@ func (le *Lease) SetMetadata(ctx context.Context, metadata string) error {
 	if err == nil {
 		err = le.held.SetMetadata(ctx, []byte(metadata))
 	}
-	if err != nil {
-		return &sqllock.OpError{Op: "set the metadata of", Name: le.Name(), Err: err}
-	}
-	return nil
+	return le.failed("set the metadata of", err)
 }
 
 func checkMetadata(metadata string) error {

@@ -71,8 +71,9 @@ func (c choice) checkPermits() error {
 // mismatched returns the error for an attempt with a limit if the live permits have none, or the other way round, and
 // otherwise nil.
 func (a *attempt) mismatched(state store.State) error {
-	held, mismatched := a.Mismatch(state)
-	if !mismatched {
+	others := state.Together()
+	held := store.LimitOf(others)
+	if !a.Permit() || len(others) == 0 || (held == 0) == (a.Limit == 0) {
 		return nil
 	}
 	return &LimitError{Asked: a.Limit, Held: held, Holder: state.Holder()}

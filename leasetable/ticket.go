@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/sqllock/sqllock/internal/lockname"
-	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // ticket is the content of the text that [Lease.Export] returns.
@@ -22,11 +21,6 @@ const (
 	ticketVersion = 1
 	maxTicket     = 4096 // more than a ticket of the longest name has
 )
-
-// held returns what the ticket hands over.
-func (t ticket) held() store.Held {
-	return store.Held{Name: string(t.Name), Lease: t.Lease, Token: t.Token}
-}
 
 func (t ticket) text() (string, error) {
 	text, err := json.Marshal(t)

@@ -66,7 +66,7 @@ func (a *attempt) waitAtMost() (*lease.Held, error) {
 // waitInQueue waits for the head of the wait queue of this process.
 func (a *attempt) waitInQueue() (lease.Handoff, error) {
 	if a.early || a.Permit() {
-		if state, err := a.read(); err == nil && a.Blocked(state) && (a.early && a.waiter.Outlasts(a.ctx, state) || a.mismatched(state) != nil) {
+		if state, err := a.read(a.ctx); err == nil && a.Blocked(state) && (a.early && a.waiter.Outlasts(a.ctx, state) || a.mismatched(state) != nil) {
 			return lease.Handoff{}, a.held(state)
 		}
 	}
@@ -93,11 +93,7 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 		}
 	}()
 	came := a.waiter.Queue(a.ctx)
-	if came || !a.waiter.Yielded {
-		lock, err = a.claim()
-	} else {
-		lock, err = a.readAndClaim()
-	}
+	lock, err = a.readAndClaim(!came && a.waiter.Yielded)
 	if a.abandoned {
 		return nil, err
 	}
@@ -143,18 +139,19 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 		}
 		if came { // the process that had the turn has just released the name, or is about to
 			pause = backoff.First / 10
-			lock, err = a.claim()
-		} else {
-			lock, err = a.readAndClaim()
 		}
+		lock, err = a.readAndClaim(!came)
 	}
 	lock.HoldTurn()
 	return lock, nil
 }
 
 // readAndClaim claims the name unless a read, which writes nothing, finds it held (I35).
-func (a *attempt) readAndClaim() (*lease.Held, error) {
-	state, err := a.read()
+func (a *attempt) readAndClaim(read bool) (*lease.Held, error) {
+	if !read {
+		return a.claim()
+	}
+	state, err := a.read(a.ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -173,12 +170,16 @@ func (a *attempt) held(state store.State) error {
 	if err := a.mismatched(state); err != nil {
 		return err
 	}
-	return heldBy(a.name, state)
+	held := &sqllock.HeldError{Name: a.name}
+	if state.Taken() || state.LeaseID != nil {
+		held.Holder = state.Holder()
+	}
+	return held
 }
 
 // read reads the state of the name.
-func (a *attempt) read() (state store.State, err error) {
-	err = dberr.Once(a.ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+func (a *attempt) read(ctx context.Context) (state store.State, err error) {
+	err = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
 		state, err = a.Store.Read(ctx, a.name)
 		return err
 	})
@@ -201,13 +202,4 @@ func (a *attempt) stillHeld(held *sqllock.HeldError, err error) error {
 		return a.outage.With(context.Cause(a.ctx))
 	}
 	return err
-}
-
-// heldBy returns the error for a name that was read as held.
-func heldBy(name string, state store.State) error {
-	held := &sqllock.HeldError{Name: name}
-	if state.Taken() || state.LeaseID != nil {
-		held.Holder = state.Holder()
-	}
-	return held
 }

@@ -106,20 +106,7 @@ func (cs *Claims) makeRoom(ctx context.Context, c *lease.Claim, w Wants, state s
 	if state.LeaseID != nil { // an exclusive holder: the claim clears it from the lock row
 		return cs.endDead(ctx, c, state)
 	}
-	left := slices.Clone(state.Permits)
-	for _, p := range state.Dead() { // one whose guarded transaction goes on counts as live
-		if w.fits(left) {
-			break
-		}
-		cleared, err := cs.clear(ctx, c, p)
-		if err != nil {
-			return false, err
-		}
-		if cleared {
-			left = slices.DeleteFunc(left, func(other store.State) bool { return other.Token == p.Token })
-		}
-	}
-	return w.fits(left), nil
+	return cs.clearDead(ctx, c, state, w.fits)
 }
 
 // endDead makes sure that a lease which has expired is over for good, and reports whether it is (I33).
@@ -133,11 +120,14 @@ func (cs *Claims) endDead(ctx context.Context, c *lease.Claim, state store.State
 	return cs.Keeper.Expire(ctx, state.LeaseID)
 }
 
-// clearDead clears n of the dead permits in state, and reports whether it did. It cannot clear a permit whose guarded
-// transaction goes on, or whose lease was renewed after all.
-func (cs *Claims) clearDead(ctx context.Context, c *lease.Claim, state store.State, n int) (done bool, err error) {
+// clearDead clears dead permits, as read in state, until enough says that those that are left will do, and reports whether
+// they do. It cannot clear a permit whose guarded transaction goes on, or whose lease was renewed after all.
+func (cs *Claims) clearDead(
+	ctx context.Context, c *lease.Claim, state store.State, enough func(left []store.State) bool,
+) (done bool, err error) {
+	left := slices.Clone(state.Permits)
 	for _, p := range state.Dead() {
-		if n <= 0 {
+		if enough(left) {
 			break
 		}
 		cleared, err := cs.clear(ctx, c, p)
@@ -145,10 +135,10 @@ func (cs *Claims) clearDead(ctx context.Context, c *lease.Claim, state store.Sta
 			return false, err
 		}
 		if cleared {
-			n--
+			left = slices.DeleteFunc(left, func(other store.State) bool { return other.Token == p.Token })
 		}
 	}
-	return n <= 0, nil
+	return enough(left), nil
 }
 
 // clear clears the permit of a lease that is over, if it can (I33).
@@ -179,7 +169,7 @@ func (cs *Claims) clearLater(ctx context.Context, c *lease.Claim, state store.St
 		defer cancel()
 		// The next acquisition retries what fails.
 		_ = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
-			_, err := cs.clearDead(ctx, c, state, maxCleared)
+			_, err := cs.clearDead(ctx, c, state, func(left []store.State) bool { return len(left) <= len(state.Permits)-maxCleared })
 			return err
 		})
 	})
@@ -191,5 +181,5 @@ func (cs *Claims) clearLater(ctx context.Context, c *lease.Claim, state store.St
 // MakeWhole clears the permits of a name as read in state, which are all dead, so that the name can be converted (I30).
 // It reports whether it did.
 func (cs *Claims) MakeWhole(ctx context.Context, c *lease.Claim, state store.State) (bool, error) {
-	return cs.clearDead(ctx, c, state, len(state.Permits))
+	return cs.clearDead(ctx, c, state, func(left []store.State) bool { return len(left) == 0 })
 }

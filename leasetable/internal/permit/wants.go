@@ -37,14 +37,6 @@ func (w Wants) Blocked(state store.State) bool {
 	return state.Live() || !w.fits(state.Together()) || state.ExclusiveWaiterFor() > 0
 }
 
-// Mismatch returns the smallest limit of the live permits, and reports whether they have one while w has none, or the
-// other way round.
-func (w Wants) Mismatch(state store.State) (held int, mismatched bool) {
-	others := state.Together()
-	held = store.LimitOf(others)
-	return held, w.Permit() && len(others) > 0 && (held == 0) != (w.Limit == 0)
-}
-
 // Lasts returns for how long state is in the way of w, unless there is a release before.
 func (w Wants) Lasts(state store.State) time.Duration {
 	us := state.RemainingUS

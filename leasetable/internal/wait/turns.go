@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sqllock/sqllock/internal/jitter"
 	"github.com/sqllock/sqllock/leasetable/internal/conn"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
@@ -277,6 +276,3 @@ func (ts *Turns) mayBeLong() bool {
 	defer ts.mu.Unlock()
 	return time.Now().After(ts.noLong)
 }
-
-// jittered spreads the ends of slices.
-func jittered(d time.Duration) time.Duration { return d*3/4 + jitter.Below(d/2) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/jitter"
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
@@ -149,9 +150,9 @@ func (w *Waiter) Pause(ctx context.Context, pause time.Duration) (came bool, err
 	return false, nil
 }
 
-// stand stands in the server's queue for a slice of about this length.
+// stand stands in the server's queue for a slice of about this length: the ends of slices are spread.
 func (w *Waiter) stand(ctx context.Context, length time.Duration) (came bool, err error) {
-	d := w.Holding.UntilExpiry(jittered(length))
+	d := w.Holding.UntilExpiry(length*3/4 + jitter.Below(length/2))
 	if d < time.Second { // the shortest wait of MySQL
 		return false, errNoTurn
 	}
@@ -220,16 +221,13 @@ func (w *Waiter) StopExclusive() {
 	if !w.saidExclusive {
 		return
 	}
-	done := make(chan struct{})
-	err := w.Keeper.Start(func() {
-		defer close(done)
-		_ = dberr.Once(w.Keeper.Closing, dberr.AttemptTimeout, func(ctx context.Context) error { return w.Keeper.Store.NoteExclusiveWaiter(ctx, w.Name, nil) })
-	})
-	if err != nil { // the Locker is closed; the note expires
-		return
-	}
-	select {
-	case <-done:
-	case <-time.After(lease.LingerTime):
-	}
+	soon, cancel := context.WithTimeout(w.Keeper.Closing, lease.LingerTime)
+	defer cancel()
+	_, _, _ = lease.OrLeave(soon, w.Keeper.Start, // if it fails the note expires
+		func() error {
+			return dberr.Once(w.Keeper.Closing, dberr.AttemptTimeout, func(ctx context.Context) error {
+				return w.Keeper.Store.NoteExclusiveWaiter(ctx, w.Name, nil)
+			})
+		},
+		func(error) {})
 }
