@@ -17,6 +17,8 @@ import (
 // sure to last: a renewal that is due finds no other borrower queued. A statement on it hardly waits for row locks
 // (see inHurry).
 type lent struct {
+	driver.Conn // nil: its methods are replaced, or their variants with a context are called instead
+
 	to, from *Pool
 	why      error
 
@@ -169,9 +171,6 @@ func (l *lent) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	}
 	return dc.BeginTx(ctx, opts)
 }
-
-// Begin implements driver.Conn. BeginTx is called instead.
-func (l *lent) Begin() (driver.Tx, error) { return l.BeginTx(context.Background(), driver.TxOptions{}) }
 
 // PrepareContext implements driver.ConnPrepareContext.
 func (l *lent) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {

@@ -108,11 +108,6 @@ func (p *Pool) borrowsFirst() bool {
 	return true
 }
 
-// Prepare implements driver.Conn. PrepareContext is called instead.
-func (l *lent) Prepare(query string) (driver.Stmt, error) {
-	return l.PrepareContext(context.Background(), query)
-}
-
 // prepare starts to open a connection for the next statement that needs one, unless the server is full.
 func (p *Pool) prepare() {
 	if p.refused() == nil {

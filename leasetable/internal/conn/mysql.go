@@ -17,7 +17,7 @@ import (
 // something ends, mysqlConn cuts off the connection itself; the driver switches goroutines twice per statement for
 // that, whether the context ends or not.
 type mysqlConn struct {
-	driverConn
+	plainConn
 	socket   net.Conn // nil if it is not known
 	prepared map[string]driver.Stmt
 	cut      bool
@@ -28,7 +28,7 @@ func newMySQLConn(dc driver.Conn) (driver.Conn, error) {
 	if !ok {
 		return nil, fmt.Errorf("leasetable: the driver's connection %T cannot execute, query, prepare or begin with a context", dc)
 	}
-	return &mysqlConn{driverConn: c, socket: connector.Socket(dc), prepared: make(map[string]driver.Stmt)}, nil
+	return &mysqlConn{plainConn: plainConn{c}, socket: connector.Socket(dc), prepared: make(map[string]driver.Stmt)}, nil
 }
 
 func (c *mysqlConn) knownSocket() net.Conn { return c.socket }
@@ -125,24 +125,5 @@ func (c *mysqlConn) QueryContext(ctx context.Context, query string, args []drive
 	return plain(q.QueryContext(ctx, args))
 }
 
-// ResetSession implements driver.SessionResetter.
-func (c *mysqlConn) ResetSession(ctx context.Context) error {
-	if r, ok := c.driverConn.(driver.SessionResetter); ok {
-		return r.ResetSession(ctx)
-	}
-	return nil
-}
-
 // IsValid implements driver.Validator.
-func (c *mysqlConn) IsValid() bool {
-	v, ok := c.driverConn.(driver.Validator)
-	return !c.cut && (!ok || v.IsValid())
-}
-
-// CheckNamedValue implements driver.NamedValueChecker.
-func (c *mysqlConn) CheckNamedValue(nv *driver.NamedValue) error {
-	if ch, ok := c.driverConn.(driver.NamedValueChecker); ok {
-		return ch.CheckNamedValue(nv)
-	}
-	return driver.ErrSkip
-}
+func (c *mysqlConn) IsValid() bool { return !c.cut && c.plainConn.IsValid() }

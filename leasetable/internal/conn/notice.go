@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
@@ -25,7 +26,7 @@ const waitRoutine = "SyncRepWaitForLSN"
 // countUnreplicated counts such warnings on a pgx connection. The notice handler of the connection is the
 // application's, in an unexported field, and is called as before.
 func countUnreplicated(dc driver.Conn, n *atomic.Int64) {
-	conn, ok := pgxConn(dc)
+	conn, ok := connector.Pgx(dc)
 	if !ok {
 		return
 	}

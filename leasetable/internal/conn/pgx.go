@@ -19,27 +19,25 @@ import (
 // The user brings the driver, so this package does not import pgx. What a pgx connection can do beyond database/sql is
 // reached by reflection and by interfaces.
 
-// pgxConn returns the *pgx.Conn of a connection, if it has one.
-func pgxConn(dc driver.Conn) (conn reflect.Value, ok bool) { return connector.Pgx(dc) }
-
 // pgxServer is what a *pgconn.PgConn knows of its session.
 type pgxServer interface {
 	PID() uint32    // the server process, as reported to the client at connect
 	TxStatus() byte // of the last answer
+	Conn() net.Conn
 }
 
-func serverOf(conn reflect.Value) (server pgxServer, ok bool) {
+func serverOf(dc driver.Conn) (server pgxServer, ok bool) {
+	conn, ok := connector.Pgx(dc)
+	if !ok {
+		return nil, false
+	}
 	return reflect.TypeAssert[pgxServer](conn.MethodByName("PgConn").Call(nil)[0])
 }
 
 // isDirect reports whether a connection is known to lead to PostgreSQL itself, and not to a pooler: the process that
 // serves it is the one that was reported to the client at connect. For such a session lookUpByIndexIn returns true.
 func isDirect(ctx context.Context, dc driver.Conn) (bool, error) {
-	conn, ok := pgxConn(dc)
-	if !ok {
-		return false, nil
-	}
-	server, ok := serverOf(conn)
+	server, ok := serverOf(dc)
 	if !ok {
 		return false, nil
 	}
@@ -51,7 +49,7 @@ func isDirect(ctx context.Context, dc driver.Conn) (bool, error) {
 // each statement another session, where the prepared statement is unknown, or exists already. An error about a prepared
 // statement reveals a pooler, too: then the statement has done nothing, and is run again.
 type postgresConn struct {
-	pgxDriverConn
+	plainConn
 	server     pgxServer
 	unprepared any // the first argument of a statement that must not be prepared
 	prepares   bool
@@ -59,17 +57,6 @@ type postgresConn struct {
 
 	socket    net.Conn
 	lastReset *time.Time // the driver's; nil: it is not known
-}
-
-// pgxDriverConn lists what statements need of a pgx connection. No transactions are begun on it.
-type pgxDriverConn interface {
-	driver.Conn
-	driver.ConnBeginTx
-	driver.ConnPrepareContext
-	driver.ExecerContext
-	driver.QueryerContext
-	driver.NamedValueChecker
-	driver.SessionResetter
 }
 
 // newPostgresConn wraps a connection that was just opened. It returns the connection of another driver as it is.
@@ -81,23 +68,15 @@ func newPostgresConn(ctx context.Context, dc driver.Conn, pooler *atomic.Bool) (
 	if !direct {
 		pooler.Store(true)
 	}
-	c, ok := dc.(pgxDriverConn)
-	if !ok {
-		return dc, nil
-	}
-	conn, ok := pgxConn(dc)
-	if !ok {
-		return dc, nil
-	}
-	server, ok := serverOf(conn)
-	if !ok {
+	c, ok := dc.(driverConn)
+	server, known := serverOf(dc)
+	if !ok || !known {
 		return dc, nil
 	}
 	unprepared := connector.Unprepared(dc)
-	socket, _ := reflect.TypeAssert[net.Conn](conn.MethodByName("PgConn").Call(nil)[0].MethodByName("Conn").Call(nil)[0])
 	return &postgresConn{
-		pgxDriverConn: c, server: server, unprepared: unprepared, prepares: direct || unprepared == nil, pooler: pooler,
-		socket: socket, lastReset: connector.LastReset(dc),
+		plainConn: plainConn{c}, server: server, unprepared: unprepared, prepares: direct || unprepared == nil, pooler: pooler,
+		socket: server.Conn(), lastReset: connector.LastReset(dc),
 	}, nil
 }
 
@@ -124,9 +103,9 @@ func (c *postgresConn) misled(err error) bool {
 
 // ExecContext implements driver.ExecerContext.
 func (c *postgresConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	result, err := c.pgxDriverConn.ExecContext(ctx, query, c.arguments(args))
+	result, err := c.driverConn.ExecContext(ctx, query, c.arguments(args))
 	if c.misled(err) {
-		result, err = c.pgxDriverConn.ExecContext(ctx, query, c.arguments(args))
+		result, err = c.driverConn.ExecContext(ctx, query, c.arguments(args))
 	}
 	if err != nil {
 		return nil, err
@@ -137,9 +116,9 @@ func (c *postgresConn) ExecContext(ctx context.Context, query string, args []dri
 // QueryContext implements driver.QueryerContext. If a query was surely not sent, it returns driver.ErrBadConn, so that
 // the query runs on another connection, as the driver does it for ExecContext.
 func (c *postgresConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	rows, err := c.pgxDriverConn.QueryContext(ctx, query, c.arguments(args))
+	rows, err := c.driverConn.QueryContext(ctx, query, c.arguments(args))
 	if c.misled(err) {
-		rows, err = c.pgxDriverConn.QueryContext(ctx, query, c.arguments(args))
+		rows, err = c.driverConn.QueryContext(ctx, query, c.arguments(args))
 	}
 	var unsent interface{ SafeToRetry() bool }
 	if errors.As(err, &unsent) && unsent.SafeToRetry() && ctx.Err() == nil {

@@ -40,5 +40,5 @@ func (c *postgresConn) ResetSession(ctx context.Context) error {
 	if now := time.Now(); c.lastReset != nil && now.Sub(*c.lastReset) > looksAfter && connector.Silent(c.socket) {
 		*c.lastReset = now
 	}
-	return c.pgxDriverConn.ResetSession(ctx)
+	return c.plainConn.ResetSession(ctx)
 }

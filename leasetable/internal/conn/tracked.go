@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// driverConn has the methods that every connection of a driver needs. Optional methods are checked for one by one.
+// driverConn has the methods that every connection of a driver needs.
 type driverConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -18,10 +18,35 @@ type driverConn interface {
 	driver.QueryerContext
 }
 
+// plainConn is a driver's connection, with the methods that a driver may leave out.
+type plainConn struct{ driverConn }
+
+// ResetSession implements driver.SessionResetter.
+func (c plainConn) ResetSession(ctx context.Context) error {
+	if r, ok := c.driverConn.(driver.SessionResetter); ok {
+		return r.ResetSession(ctx)
+	}
+	return nil
+}
+
+// IsValid implements driver.Validator.
+func (c plainConn) IsValid() bool {
+	v, ok := c.driverConn.(driver.Validator)
+	return !ok || v.IsValid()
+}
+
+// CheckNamedValue implements driver.NamedValueChecker.
+func (c plainConn) CheckNamedValue(nv *driver.NamedValue) error {
+	if ch, ok := c.driverConn.(driver.NamedValueChecker); ok {
+		return ch.CheckNamedValue(nv)
+	}
+	return driver.ErrSkip
+}
+
 // tracked is a connection of a pool. It notes whether the server answers. After a statement that was not answered, the
 // pool no longer uses the connections that were opened before: each would cost another timeout.
 type tracked struct {
-	driverConn
+	plainConn
 	pool    *Pool
 	number  int64 // counts all connections that were opened
 	hurried bool  // its session waits for a row lock only for a moment; see inHurry
@@ -49,7 +74,7 @@ func (p *Pool) track(dc driver.Conn) driver.Conn {
 		return dc
 	}
 	p.tracked.Add(1)
-	return &tracked{driverConn: c, pool: p, number: number, generation: p.health.generation.Load()}
+	return &tracked{plainConn: plainConn{c}, pool: p, number: number, generation: p.health.generation.Load()}
 }
 
 // use notes that statements of p run on the connection with this number. A later connection may lead to another server.
@@ -130,28 +155,10 @@ func (c *tracked) ResetSession(ctx context.Context) error {
 	if c.generation != c.pool.health.generation.Load() {
 		return driver.ErrBadConn
 	}
-	r, ok := c.driverConn.(driver.SessionResetter)
-	if !ok {
-		return nil
-	}
 	a := c.ask()
-	err := r.ResetSession(ctx)
+	err := c.plainConn.ResetSession(ctx)
 	if err != nil { // the driver may have asked the server
 		c.told(ctx, a, err)
 	}
 	return err
-}
-
-// IsValid implements driver.Validator.
-func (c *tracked) IsValid() bool {
-	v, ok := c.driverConn.(driver.Validator)
-	return !ok || v.IsValid()
-}
-
-// CheckNamedValue implements driver.NamedValueChecker.
-func (c *tracked) CheckNamedValue(nv *driver.NamedValue) error {
-	if ch, ok := c.driverConn.(driver.NamedValueChecker); ok {
-		return ch.CheckNamedValue(nv)
-	}
-	return driver.ErrSkip
 }
