@@ -11,22 +11,22 @@ import (
 func classify(err error) error { return dberr.Classify(err) }
 
 // AcquireFree implements store.Acquisitions.
-func (s acquisitions) AcquireFree(ctx context.Context, req *store.Request) (store.Result, error) {
+func (s *Store) AcquireFree(ctx context.Context, req *store.Request) (store.Result, error) {
 	return s.acquire(ctx, req, s.kind.OneWriter, s.kind.Refuses)
 }
 
 // Acquire implements store.Acquisitions.
-func (s acquisitions) Acquire(ctx context.Context, req *store.Request) (store.Result, error) {
+func (s *Store) Acquire(ctx context.Context, req *store.Request) (store.Result, error) {
 	return s.acquire(ctx, req, s.kind.Upserts, false)
 }
 
 // AcquirePatiently implements store.Acquisitions.
-func (s acquisitions) AcquirePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
+func (s *Store) AcquirePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
 	return s.Acquire(ctx, req)
 }
 
 // acquire acquires a name that is free. It does not wait for a row whose committed version is not free.
-func (s acquisitions) acquire(ctx context.Context, req *store.Request, inserts, refuses bool) (got store.Result, err error) {
+func (s *Store) acquire(ctx context.Context, req *store.Request, inserts, refuses bool) (got store.Result, err error) {
 	err = s.run(ctx, func(t *Tx) error {
 		r, there := s.locks[req.Name]
 		if !there {
@@ -65,7 +65,7 @@ func (t *Tx) insert(ctx context.Context, name string, lease, metadata []byte) (i
 }
 
 // AcquireMany implements store.Acquisitions.
-func (s acquisitions) AcquireMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
+func (s *Store) AcquireMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
 	got := make(map[string]store.Result)
 	err := s.run(ctx, func(t *Tx) error {
 		for _, req := range reqs {
@@ -90,7 +90,7 @@ func (s acquisitions) AcquireMany(ctx context.Context, reqs []*store.Request) (m
 }
 
 // Insert implements store.Acquisitions.
-func (s acquisitions) Insert(ctx context.Context, req *store.Request) (token int64, err error) {
+func (s *Store) Insert(ctx context.Context, req *store.Request) (token int64, err error) {
 	if s.kind.Upserts {
 		got, err := s.Acquire(ctx, req)
 		return got.Token, err
@@ -103,7 +103,7 @@ func (s acquisitions) Insert(ctx context.Context, req *store.Request) (token int
 }
 
 // Takeover implements store.Acquisitions.
-func (s acquisitions) Takeover(ctx context.Context, req *store.Request, dead []byte) (token int64, err error) {
+func (s *Store) Takeover(ctx context.Context, req *store.Request, dead []byte) (token int64, err error) {
 	heldByDead := func(r lockRow) bool { return r.lease == string(dead) }
 	err = s.run(ctx, func(t *Tx) error {
 		_, err := t.change(ctx, req.Name, heldByDead, func(r *lockRow) {
@@ -116,7 +116,7 @@ func (s acquisitions) Takeover(ctx context.Context, req *store.Request, dead []b
 }
 
 // Convert implements store.Acquisitions.
-func (s acquisitions) Convert(ctx context.Context, name string, token int64, id, metadata []byte) (next int64, err error) {
+func (s *Store) Convert(ctx context.Context, name string, token int64, id, metadata []byte) (next int64, err error) {
 	asRead := func(r lockRow) bool { return r.token == token && r.lease == "" }
 	err = s.run(ctx, func(t *Tx) error {
 		_, err := t.change(ctx, name, asRead, func(r *lockRow) {

@@ -9,13 +9,13 @@ import (
 )
 
 // Move implements store.Holds.
-func (s holds) Move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error) {
+func (s *Store) Move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error) {
 	onEither := func(r lockRow) bool { return r.mine(string(from), token) || r.mine(string(to), token) }
 	return s.changeHeld(ctx, name, onEither, func(_ *Tx, r *lockRow) { r.lease = string(to) })
 }
 
 // changeHeld changes the row of a name if it meets a condition, and reports whether it did.
-func (s holds) changeHeld(ctx context.Context, name string, meets func(lockRow) bool, f func(t *Tx, r *lockRow)) (done bool, err error) {
+func (s *Store) changeHeld(ctx context.Context, name string, meets func(lockRow) bool, f func(t *Tx, r *lockRow)) (done bool, err error) {
 	err = s.run(ctx, func(t *Tx) error {
 		done, err = t.change(ctx, name, meets, func(r *lockRow) { f(t, r) })
 		return err
@@ -24,7 +24,7 @@ func (s holds) changeHeld(ctx context.Context, name string, meets func(lockRow) 
 }
 
 // Adopt implements store.Holds.
-func (s holds) Adopt(ctx context.Context, from store.Held, id, metadata []byte) (token int64, err error) {
+func (s *Store) Adopt(ctx context.Context, from store.Held, id, metadata []byte) (token int64, err error) {
 	next := from.Token + 1
 	meets := func(r lockRow) bool { return r.mine(string(from.Lease), from.Token) || r.mine(string(id), next) }
 	_, err = s.changeHeld(ctx, from.Name, meets, func(t *Tx, r *lockRow) {
@@ -39,7 +39,7 @@ func (s holds) Adopt(ctx context.Context, from store.Held, id, metadata []byte) 
 }
 
 // HandOff implements store.Holds.
-func (s holds) HandOff(ctx context.Context, h store.Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error) {
+func (s *Store) HandOff(ctx context.Context, h store.Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error) {
 	_, err = s.changeHeld(ctx, h.Name, isHeld(h), func(t *Tx, r *lockRow) {
 		r.token += n
 		r.acquired, r.metadata = t.now(), metadata
@@ -53,12 +53,12 @@ func isHeld(h store.Held) func(lockRow) bool {
 }
 
 // SetMetadata implements store.Holds.
-func (s holds) SetMetadata(ctx context.Context, h store.Held, metadata []byte) (held bool, err error) {
+func (s *Store) SetMetadata(ctx context.Context, h store.Held, metadata []byte) (held bool, err error) {
 	return s.changeHeld(ctx, h.Name, isHeld(h), func(_ *Tx, r *lockRow) { r.metadata = metadata })
 }
 
 // Pin implements store.Holds. The transaction is a Tx.
-func (s holds) Pin(ctx context.Context, tx store.Transaction, h store.Held) (found bool, err error) {
+func (s *Store) Pin(ctx context.Context, tx store.Transaction, h store.Held) (found bool, err error) {
 	query, one := guardName, 0
 	if h.Permit {
 		query = guardPermit

@@ -11,7 +11,7 @@ import (
 )
 
 // OpenLease implements store.Leases.
-func (s leases) OpenLease(ctx context.Context, l store.LeaseRow, _ time.Duration) (sent time.Time, err error) {
+func (s *Store) OpenLease(ctx context.Context, l store.LeaseRow, _ time.Duration) (sent time.Time, err error) {
 	sent = clock.Now()
 	err = s.run(ctx, func(t *Tx) error {
 		us := l.TTL.Microseconds()
@@ -25,7 +25,7 @@ func (s leases) OpenLease(ctx context.Context, l store.LeaseRow, _ time.Duration
 }
 
 // Renew implements store.Leases.
-func (s leases) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
+func (s *Store) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
 	err = s.onLease(ctx, id, func(t *Tx, l leaseRow) bool { return l.expires > t.now() }, func(t *Tx, l leaseRow) {
 		l.renewals++
 		l.expires = t.now() + l.ttl
@@ -36,7 +36,7 @@ func (s leases) Renew(ctx context.Context, id []byte) (there bool, changes int64
 }
 
 // onLease runs f on the row of a lease if there is one that meets a condition.
-func (s leases) onLease(ctx context.Context, id []byte, meets func(*Tx, leaseRow) bool, f func(*Tx, leaseRow)) error {
+func (s *Store) onLease(ctx context.Context, id []byte, meets func(*Tx, leaseRow) bool, f func(*Tx, leaseRow)) error {
 	return s.run(ctx, func(t *Tx) error {
 		l, there := s.leases[string(id)]
 		if !there || !s.kind.LocksFirst && !meets(t, l) {
@@ -53,7 +53,7 @@ func (s leases) onLease(ctx context.Context, id []byte, meets func(*Tx, leaseRow
 }
 
 // end deletes a lease row if it meets a condition, and reports whether it did.
-func (s leases) end(ctx context.Context, id []byte, meets func(*Tx, leaseRow) bool) (ended bool, err error) {
+func (s *Store) end(ctx context.Context, id []byte, meets func(*Tx, leaseRow) bool) (ended bool, err error) {
 	err = s.onLease(ctx, id, meets, func(t *Tx, _ leaseRow) {
 		remove(t, s.leases, string(id))
 		ended = true
@@ -62,26 +62,26 @@ func (s leases) end(ctx context.Context, id []byte, meets func(*Tx, leaseRow) bo
 }
 
 // EndLease implements store.Leases.
-func (s leases) EndLease(ctx context.Context, id []byte) error {
+func (s *Store) EndLease(ctx context.Context, id []byte) error {
 	_, err := s.end(ctx, id, func(*Tx, leaseRow) bool { return true })
 	return err
 }
 
 // EndTicket implements store.Leases.
-func (s leases) EndTicket(ctx context.Context, id []byte) error { return s.EndLease(ctx, id) }
+func (s *Store) EndTicket(ctx context.Context, id []byte) error { return s.EndLease(ctx, id) }
 
 // Expire implements store.Leases.
-func (s leases) Expire(ctx context.Context, id []byte) (bool, error) {
+func (s *Store) Expire(ctx context.Context, id []byte) (bool, error) {
 	return s.end(ctx, id, func(t *Tx, l leaseRow) bool { return l.expires <= t.now() })
 }
 
 // ExpireUnchanged implements store.Leases.
-func (s leases) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (bool, error) {
+func (s *Store) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (bool, error) {
 	return s.end(ctx, id, func(_ *Tx, l leaseRow) bool { return l.renewals == renewals })
 }
 
 // Purge implements store.Leases.
-func (s leases) Purge(ctx context.Context, ago time.Duration, limit int) (n int64, err error) {
+func (s *Store) Purge(ctx context.Context, ago time.Duration, limit int) (n int64, err error) {
 	err = s.run(ctx, func(t *Tx) error {
 		for id, l := range s.leases {
 			if l.expires <= t.now()-max(ago, 0).Microseconds() && n < int64(limit) {

@@ -7,7 +7,7 @@ import (
 )
 
 // AcquirePermit implements store.Permits.
-func (s permits) AcquirePermit(ctx context.Context, name string, state store.State, id []byte, limit int) (token int64, err error) {
+func (s *Store) AcquirePermit(ctx context.Context, name string, state store.State, id []byte, limit int) (token int64, err error) {
 	err = s.run(ctx, func(t *Tx) error {
 		if _, there := s.locks[name]; !there && s.kind.Upserts && state.Token != 0 {
 			return nil // next_permit inserts nothing
@@ -36,7 +36,7 @@ func (s permits) AcquirePermit(ctx context.Context, name string, state store.Sta
 }
 
 // ReleasePermit implements store.Permits.
-func (s permits) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (freed int64, err error) {
+func (s *Store) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (freed int64, err error) {
 	k := permitKey{name, token}
 	err = s.run(ctx, func(t *Tx) error {
 		if _, there := s.permits[k]; !there || !s.kind.LocksFirst && !s.hasPermit(k, id) {
@@ -60,7 +60,7 @@ func deletePermit(t *Tx, k permitKey, lease []byte) int64 {
 }
 
 // ClearPermit implements store.Permits.
-func (s permits) ClearPermit(ctx context.Context, name string, permit store.State) (cleared bool, err error) {
+func (s *Store) ClearPermit(ctx context.Context, name string, permit store.State) (cleared bool, err error) {
 	k := permitKey{name, permit.Token}
 	err = s.run(ctx, func(t *Tx) error {
 		if s.hasPermit(k, permit.LeaseID) && t.lockable(permitRowKey(k)) {
@@ -72,7 +72,7 @@ func (s permits) ClearPermit(ctx context.Context, name string, permit store.Stat
 }
 
 // BumpToken implements store.Permits.
-func (s permits) BumpToken(ctx context.Context, name string, state store.State) error {
+func (s *Store) BumpToken(ctx context.Context, name string, state store.State) error {
 	return s.run(ctx, func(t *Tx) error {
 		if err := t.lockRow(ctx, nameKey(name)); err != nil {
 			return err
@@ -90,7 +90,7 @@ func (s permits) BumpToken(ctx context.Context, name string, state store.State) 
 }
 
 // ForcePermits implements store.Permits.
-func (s permits) ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
+func (s *Store) ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
 	asRead := func(r lockRow) bool { return r.token == token && r.lease == "" }
 	err = s.run(ctx, func(t *Tx) error {
 		if r, there := s.locks[name]; !there || !s.kind.LocksFirst && !asRead(r) {

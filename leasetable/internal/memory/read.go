@@ -8,18 +8,18 @@ import (
 )
 
 // look runs f, which reads, with mu held.
-func (c *client) look(ctx context.Context, f func(now int64)) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (s *Store) look(ctx context.Context, f func(now int64)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return classify(err)
 	}
-	f(c.now())
+	f(s.now())
 	return nil
 }
 
 // Read implements store.Reads.
-func (s reads) Read(ctx context.Context, name string) (state store.State, err error) {
+func (s *Store) Read(ctx context.Context, name string) (state store.State, err error) {
 	err = s.look(ctx, func(now int64) {
 		r, there := s.locks[name]
 		switch {
@@ -34,7 +34,7 @@ func (s reads) Read(ctx context.Context, name string) (state store.State, err er
 }
 
 // ReadPermits implements store.Reads.
-func (s reads) ReadPermits(ctx context.Context, name string) (state store.State, err error) {
+func (s *Store) ReadPermits(ctx context.Context, name string) (state store.State, err error) {
 	err = s.look(ctx, func(now int64) {
 		if _, there := s.locks[name]; there {
 			state = s.withPermits(now, name)
@@ -44,7 +44,7 @@ func (s reads) ReadPermits(ctx context.Context, name string) (state store.State,
 }
 
 // state is what read_state returns of a row.
-func (s reads) state(now int64, r lockRow) store.State {
+func (s *Store) state(now int64, r lockRow) store.State {
 	state := store.State{Token: r.token, AcquiredUS: r.acquired, Metadata: slices.Clone(r.metadata)}
 	state.Limit.Valid, state.Limit.Int64 = r.limited, r.limit
 	if r.hasWaiter(now) {
@@ -62,7 +62,7 @@ func (s reads) state(now int64, r lockRow) store.State {
 }
 
 // describe adds what the row of a lease says. It returns when the lease expires, or 0 if the row is gone.
-func (s reads) describe(state *store.State, lease string) (expires int64) {
+func (s *Store) describe(state *store.State, lease string) (expires int64) {
 	l, there := s.leases[lease]
 	state.Gone = !there
 	state.Owner, state.Host, state.PID, state.TTLUS, state.Renewals = l.owner, l.host, l.pid, l.ttl, l.renewals
@@ -76,7 +76,7 @@ func setExpiry(state *store.State, now, expires int64) {
 }
 
 // withPermits is what read_permits returns.
-func (s reads) withPermits(now int64, name string) store.State {
+func (s *Store) withPermits(now int64, name string) store.State {
 	r := s.locks[name]
 	state := s.state(now, r)
 	state.WaiterUS, state.Metadata = 0, nil
@@ -93,7 +93,7 @@ func (s reads) withPermits(now int64, name string) store.State {
 }
 
 // permit is what list_permits returns of a permit, without its name.
-func (s reads) permit(now int64, k permitKey) store.State {
+func (s *Store) permit(now int64, k permitKey) store.State {
 	p := s.permits[k]
 	state := store.State{Token: k.token, LeaseID: []byte(p.lease), AcquiredUS: p.acquired}
 	state.Limit.Valid, state.Limit.Int64 = true, p.limit
@@ -103,7 +103,7 @@ func (s reads) permit(now int64, k permitKey) store.State {
 }
 
 // List implements store.Reads.
-func (s reads) List(ctx context.Context, from, last string, limit int) (all []store.State, err error) {
+func (s *Store) List(ctx context.Context, from, last string, limit int) (all []store.State, err error) {
 	err = s.look(ctx, func(now int64) {
 		for _, name := range s.names() {
 			if name >= from && name <= last && len(all) < limit {
@@ -117,7 +117,7 @@ func (s reads) List(ctx context.Context, from, last string, limit int) (all []st
 }
 
 // ListPermits implements store.Reads.
-func (s reads) ListPermits(ctx context.Context, from, last []byte) (all []store.State, err error) {
+func (s *Store) ListPermits(ctx context.Context, from, last []byte) (all []store.State, err error) {
 	err = s.look(ctx, func(now int64) {
 		for _, k := range s.permitsBetween(string(from), string(last)) {
 			state := s.permit(now, k)
@@ -129,7 +129,7 @@ func (s reads) ListPermits(ctx context.Context, from, last []byte) (all []store.
 }
 
 // NamesOf implements store.Reads.
-func (s reads) NamesOf(ctx context.Context, id []byte) (all []store.State, err error) {
+func (s *Store) NamesOf(ctx context.Context, id []byte) (all []store.State, err error) {
 	err = s.look(ctx, func(int64) {
 		for _, name := range s.names() {
 			if r := s.locks[name]; r.lease == string(id) {
@@ -146,4 +146,4 @@ func (s reads) NamesOf(ctx context.Context, id []byte) (all []store.State, err e
 }
 
 // Diagnose implements store.Reads.
-func (s reads) Diagnose(_ context.Context, err error) error { return err }
+func (s *Store) Diagnose(_ context.Context, err error) error { return err }

@@ -8,7 +8,7 @@ import (
 )
 
 // Release implements store.Releases.
-func (s releases) Release(ctx context.Context, req *store.Request) (got store.Result, err error) {
+func (s *Store) Release(ctx context.Context, req *store.Request) (got store.Result, err error) {
 	mine := func(r lockRow) bool { return r.mine(string(req.ID), req.Token) }
 	err = s.run(ctx, func(t *Tx) error {
 		_, err := t.change(ctx, req.Name, mine, func(r *lockRow) { got = t.release(req, r) })
@@ -26,12 +26,12 @@ func (t *Tx) release(req *store.Request, r *lockRow) store.Result {
 }
 
 // ReleasePatiently implements store.Releases.
-func (s releases) ReleasePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
+func (s *Store) ReleasePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
 	return s.Release(ctx, req)
 }
 
 // ReleaseMany implements store.Releases.
-func (s releases) ReleaseMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
+func (s *Store) ReleaseMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
 	freed := make(map[string]store.Result)
 	err := s.run(ctx, func(t *Tx) error {
 		for _, req := range reqs {
@@ -47,7 +47,7 @@ func (s releases) ReleaseMany(ctx context.Context, reqs []*store.Request) (map[s
 }
 
 // ReleaseByLease implements store.Releases.
-func (s releases) ReleaseByLease(ctx context.Context, name string, id []byte, minHold time.Duration) (freed int64, err error) {
+func (s *Store) ReleaseByLease(ctx context.Context, name string, id []byte, minHold time.Duration) (freed int64, err error) {
 	heldBy := func(r lockRow) bool { return r.lease == string(id) }
 	err = s.run(ctx, func(t *Tx) error {
 		_, err := t.change(ctx, name, heldBy, func(r *lockRow) {
@@ -60,7 +60,7 @@ func (s releases) ReleaseByLease(ctx context.Context, name string, id []byte, mi
 }
 
 // Force implements store.Releases.
-func (s releases) Force(ctx context.Context, name string, state store.State) (forced bool, err error) {
+func (s *Store) Force(ctx context.Context, name string, state store.State) (forced bool, err error) {
 	asRead := func(r lockRow) bool { return r.lease == string(state.LeaseID) && r.token == state.Token }
 	err = s.run(ctx, func(t *Tx) error {
 		forced, err = t.change(ctx, name, asRead, func(r *lockRow) {

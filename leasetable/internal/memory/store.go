@@ -11,55 +11,32 @@ import (
 
 // Store is what one Locker sees of a server.
 type Store struct {
-	reads
-	leases
-	acquisitions
-	releases
-	holds
-	permits
-	waits
-	server
-}
-
-var _ store.Store = (*Store)(nil)
-
-// client is one Locker's access to a server.
-type client struct {
 	*Server
 	renewals atomic.Int64 // the number of the connection for renewals
 }
 
-type (
-	reads        struct{ *client }
-	leases       struct{ *client }
-	acquisitions struct{ *client }
-	releases     struct{ *client }
-	holds        struct{ *client }
-	permits      struct{ *client }
-	waits        struct{ *client }
-	server       struct{ *client }
-)
+var _ store.Store = (*Store)(nil)
 
 // Store returns the store of another Locker.
 func (s *Server) Store() *Store {
-	c := &client{Server: s}
-	c.renewals.Store(1)
-	return &Store{reads{c}, leases{c}, acquisitions{c}, releases{c}, holds{c}, permits{c}, waits{c}, server{c}}
+	of := &Store{Server: s}
+	of.renewals.Store(1)
+	return of
 }
 
 // Reconnect has renewals use another connection.
-func (s *Store) Reconnect() { s.server.renewals.Add(1) }
+func (s *Store) Reconnect() { s.renewals.Add(1) }
 
 // run runs a statement that changes rows. f is called with mu held.
-func (c *client) run(ctx context.Context, f func(t *Tx) error) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t := c.begin()
+func (s *Store) run(ctx context.Context, f func(t *Tx) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.begin()
 	defer t.end()
 	if err := ctx.Err(); err != nil {
 		return classify(err)
 	}
-	if c.kind.OneWriter {
+	if s.kind.OneWriter {
 		if err := t.lockFile(ctx); err != nil {
 			return classify(err)
 		}
@@ -110,47 +87,47 @@ func (t *Tx) lockable(key rowKey) bool {
 }
 
 // System implements store.Server.
-func (s server) System() string { return s.kind.Name }
+func (s *Store) System() string { return s.kind.Name }
 
 // OneWriter implements store.Server.
-func (s server) OneWriter() bool { return s.kind.OneWriter }
+func (s *Store) OneWriter() bool { return s.kind.OneWriter }
 
 // HasTurns implements store.Server.
-func (s server) HasTurns() bool { return s.kind.Turns }
+func (s *Store) HasTurns() bool { return s.kind.Turns }
 
 // MaxTurns implements store.Server.
-func (s server) MaxTurns() int { return conn.DefaultLimit.Turns() }
+func (s *Store) MaxTurns() int { return conn.DefaultLimit.Turns() }
 
 // mostWaits is how many statements may wait for rows before a handoff, which may wait, is not tried.
 const mostWaits = 3
 
 // Saturated implements store.Server.
-func (s server) Saturated() bool {
+func (s *Store) Saturated() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.waits >= mostWaits
 }
 
 // Limited implements store.Server.
-func (s server) Limited() bool { return false }
+func (s *Store) Limited() bool { return false }
 
 // Lend implements store.Server.
-func (s server) Lend(func() conn.RenewalNeeds, func()) {}
+func (s *Store) Lend(func() conn.RenewalNeeds, func()) {}
 
 // PrepareRenewal implements store.Server.
-func (s server) PrepareRenewal() {}
+func (s *Store) PrepareRenewal() {}
 
 // RenewalConnection implements store.Server.
-func (s server) RenewalConnection() int64 { return s.renewals.Load() }
+func (s *Store) RenewalConnection() int64 { return s.renewals.Load() }
 
 // ConnectingTook implements store.Server.
-func (s server) ConnectingTook() time.Duration { return 0 }
+func (s *Store) ConnectingTook() time.Duration { return 0 }
 
 // DropIdle implements store.Server.
-func (s server) DropIdle() {}
+func (s *Store) DropIdle() {}
 
 // GiveBack implements store.Server.
-func (s server) GiveBack() {}
+func (s *Store) GiveBack() {}
 
 // Close implements store.Server.
-func (s server) Close() error { return nil }
+func (s *Store) Close() error { return nil }

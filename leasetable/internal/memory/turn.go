@@ -17,7 +17,7 @@ type turn struct {
 }
 
 // OpenTurn implements store.Waits.
-func (s waits) OpenTurn(ctx context.Context) (store.Turn, error) {
+func (s *Store) OpenTurn(ctx context.Context) (store.Turn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {

@@ -6,7 +6,7 @@ import (
 )
 
 // NoteWaiter implements store.Waits.
-func (s waits) NoteWaiter(ctx context.Context, name string, since int64, within time.Duration) (noted bool, err error) {
+func (s *Store) NoteWaiter(ctx context.Context, name string, since int64, within time.Duration) (noted bool, err error) {
 	held := func(r lockRow) bool { return r.lease != "" }
 	err = s.run(ctx, func(t *Tx) error {
 		if r, there := s.locks[name]; !there || !held(r) {
@@ -25,7 +25,7 @@ func (s waits) NoteWaiter(ctx context.Context, name string, since int64, within 
 }
 
 // RemoveWaiter implements store.Waits.
-func (s waits) RemoveWaiter(ctx context.Context, name string, since int64) error {
+func (s *Store) RemoveWaiter(ctx context.Context, name string, since int64) error {
 	noted := func(r lockRow) bool { return r.waiterSince == since }
 	return s.run(ctx, func(t *Tx) error {
 		if r, there := s.locks[name]; there && noted(r) {
@@ -36,7 +36,7 @@ func (s waits) RemoveWaiter(ctx context.Context, name string, since int64) error
 }
 
 // NoteExclusiveWaiter implements store.Waits.
-func (s waits) NoteExclusiveWaiter(ctx context.Context, name string, us any) error {
+func (s *Store) NoteExclusiveWaiter(ctx context.Context, name string, us any) error {
 	return s.run(ctx, func(t *Tx) error {
 		_, err := t.change(ctx, name, func(r lockRow) bool { return r.limited }, func(r *lockRow) {
 			r.exclusiveUntil = 0

@@ -10,24 +10,24 @@ import (
 )
 
 // AcquireFree implements store.Acquisitions.
-func (s acquisitions) AcquireFree(ctx context.Context, req *store.Request) (store.Result, error) {
+func (s faulty) AcquireFree(ctx context.Context, req *store.Request) (store.Result, error) {
 	return call(ctx, s.process, "acquire free", req.Name, func(ctx context.Context) (store.Result, error) { return s.store.AcquireFree(ctx, req) })
 }
 
 // Acquire implements store.Acquisitions.
-func (s acquisitions) Acquire(ctx context.Context, req *store.Request) (store.Result, error) {
+func (s faulty) Acquire(ctx context.Context, req *store.Request) (store.Result, error) {
 	return call(ctx, s.process, "acquire", req.Name, func(ctx context.Context) (store.Result, error) { return s.store.Acquire(ctx, req) })
 }
 
 // AcquirePatiently implements store.Acquisitions.
-func (s acquisitions) AcquirePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
+func (s faulty) AcquirePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
 	return call(ctx, s.process, "acquire patiently", req.Name, func(ctx context.Context) (store.Result, error) {
 		return s.store.AcquirePatiently(ctx, req)
 	})
 }
 
 // AcquireMany implements store.Acquisitions.
-func (s acquisitions) AcquireMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
+func (s faulty) AcquireMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
 	return call(ctx, s.process, "acquire many", namesOf(reqs), func(ctx context.Context) (map[string]store.Result, error) {
 		return s.store.AcquireMany(ctx, reqs)
 	})
@@ -43,48 +43,48 @@ func namesOf(reqs []*store.Request) string {
 }
 
 // Insert implements store.Acquisitions.
-func (s acquisitions) Insert(ctx context.Context, req *store.Request) (int64, error) {
+func (s faulty) Insert(ctx context.Context, req *store.Request) (int64, error) {
 	return call(ctx, s.process, "insert", req.Name, func(ctx context.Context) (int64, error) { return s.store.Insert(ctx, req) })
 }
 
 // Takeover implements store.Acquisitions.
-func (s acquisitions) Takeover(ctx context.Context, req *store.Request, dead []byte) (int64, error) {
+func (s faulty) Takeover(ctx context.Context, req *store.Request, dead []byte) (int64, error) {
 	return call(ctx, s.process, "take over", req.Name, func(ctx context.Context) (int64, error) { return s.store.Takeover(ctx, req, dead) })
 }
 
 // Convert implements store.Acquisitions.
-func (s acquisitions) Convert(ctx context.Context, name string, token int64, id, metadata []byte) (int64, error) {
+func (s faulty) Convert(ctx context.Context, name string, token int64, id, metadata []byte) (int64, error) {
 	return call(ctx, s.process, "convert", name, func(ctx context.Context) (int64, error) { return s.store.Convert(ctx, name, token, id, metadata) })
 }
 
 // Release implements store.Releases.
-func (s releases) Release(ctx context.Context, req *store.Request) (store.Result, error) {
+func (s faulty) Release(ctx context.Context, req *store.Request) (store.Result, error) {
 	return call(ctx, s.process, "release", req.Name, func(ctx context.Context) (store.Result, error) { return s.store.Release(ctx, req) })
 }
 
 // ReleasePatiently implements store.Releases.
-func (s releases) ReleasePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
+func (s faulty) ReleasePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
 	return call(ctx, s.process, "release patiently", req.Name, func(ctx context.Context) (store.Result, error) {
 		return s.store.ReleasePatiently(ctx, req)
 	})
 }
 
 // ReleaseMany implements store.Releases.
-func (s releases) ReleaseMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
+func (s faulty) ReleaseMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
 	return call(ctx, s.process, "release many", namesOf(reqs), func(ctx context.Context) (map[string]store.Result, error) {
 		return s.store.ReleaseMany(ctx, reqs)
 	})
 }
 
 // ReleaseByLease implements store.Releases.
-func (s releases) ReleaseByLease(ctx context.Context, name string, id []byte, minHold time.Duration) (int64, error) {
+func (s faulty) ReleaseByLease(ctx context.Context, name string, id []byte, minHold time.Duration) (int64, error) {
 	return call(ctx, s.process, "release by lease", name, func(ctx context.Context) (int64, error) {
 		return s.store.ReleaseByLease(ctx, name, id, minHold)
 	})
 }
 
 // Force implements store.Releases.
-func (s releases) Force(ctx context.Context, name string, state store.State) (bool, error) {
+func (s faulty) Force(ctx context.Context, name string, state store.State) (bool, error) {
 	return call(ctx, s.process, "force", name, func(ctx context.Context) (bool, error) {
 		s.forced(name)
 		defer s.forced(name) // it may wait for the row
@@ -93,12 +93,12 @@ func (s releases) Force(ctx context.Context, name string, state store.State) (bo
 }
 
 // Move implements store.Holds.
-func (s holds) Move(ctx context.Context, name string, token int64, from, to []byte) (bool, error) {
+func (s faulty) Move(ctx context.Context, name string, token int64, from, to []byte) (bool, error) {
 	return call(ctx, s.process, "move", name, func(ctx context.Context) (bool, error) { return s.store.Move(ctx, name, token, from, to) })
 }
 
 // Adopt implements store.Holds.
-func (s holds) Adopt(ctx context.Context, from store.Held, id, metadata []byte) (int64, error) {
+func (s faulty) Adopt(ctx context.Context, from store.Held, id, metadata []byte) (int64, error) {
 	return call(ctx, s.process, "adopt", from.Name, func(ctx context.Context) (int64, error) { return s.store.Adopt(ctx, from, id, metadata) })
 }
 
@@ -108,7 +108,7 @@ type handoff struct {
 }
 
 // HandOff implements store.Holds.
-func (s holds) HandOff(ctx context.Context, h store.Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error) {
+func (s faulty) HandOff(ctx context.Context, h store.Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error) {
 	o, err := call(ctx, s.process, "hand off", h.Name, func(ctx context.Context) (o handoff, err error) {
 		o.last, o.hasWaiter, err = s.store.HandOff(ctx, h, n, metadata)
 		return o, err
@@ -120,38 +120,38 @@ func (s holds) HandOff(ctx context.Context, h store.Held, n int64, metadata []by
 }
 
 // SetMetadata implements store.Holds.
-func (s holds) SetMetadata(ctx context.Context, h store.Held, metadata []byte) (bool, error) {
+func (s faulty) SetMetadata(ctx context.Context, h store.Held, metadata []byte) (bool, error) {
 	return call(ctx, s.process, "set metadata", h.Name, func(ctx context.Context) (bool, error) { return s.store.SetMetadata(ctx, h, metadata) })
 }
 
 // Pin implements store.Holds.
-func (s holds) Pin(ctx context.Context, tx store.Transaction, h store.Held) (bool, error) {
+func (s faulty) Pin(ctx context.Context, tx store.Transaction, h store.Held) (bool, error) {
 	return call(ctx, s.process, "pin", h.Name, func(ctx context.Context) (bool, error) { return s.store.Pin(ctx, tx, h) })
 }
 
 // AcquirePermit implements store.Permits.
-func (s permits) AcquirePermit(ctx context.Context, name string, state store.State, id []byte, limit int) (int64, error) {
+func (s faulty) AcquirePermit(ctx context.Context, name string, state store.State, id []byte, limit int) (int64, error) {
 	return call(ctx, s.process, "acquire permit", fmt.Sprint(name, state.Token), func(ctx context.Context) (int64, error) {
 		return s.store.AcquirePermit(ctx, name, state, id, limit)
 	})
 }
 
 // ReleasePermit implements store.Permits.
-func (s permits) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (int64, error) {
+func (s faulty) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (int64, error) {
 	return call(ctx, s.process, "release permit", fmt.Sprint(name, token), func(ctx context.Context) (int64, error) {
 		return s.store.ReleasePermit(ctx, name, id, token)
 	})
 }
 
 // ClearPermit implements store.Permits.
-func (s permits) ClearPermit(ctx context.Context, name string, permit store.State) (bool, error) {
+func (s faulty) ClearPermit(ctx context.Context, name string, permit store.State) (bool, error) {
 	return call(ctx, s.process, "clear permit", fmt.Sprint(name, permit.Token), func(ctx context.Context) (bool, error) {
 		return s.store.ClearPermit(ctx, name, permit)
 	})
 }
 
 // BumpToken implements store.Permits.
-func (s permits) BumpToken(ctx context.Context, name string, state store.State) error {
+func (s faulty) BumpToken(ctx context.Context, name string, state store.State) error {
 	_, err := call(ctx, s.process, "bump token", fmt.Sprint(name, state.Token), func(ctx context.Context) (nothing, error) {
 		return nothing{}, s.store.BumpToken(ctx, name, state)
 	})
@@ -159,7 +159,7 @@ func (s permits) BumpToken(ctx context.Context, name string, state store.State) 
 }
 
 // ForcePermits implements store.Permits.
-func (s permits) ForcePermits(ctx context.Context, name string, token int64) (bool, error) {
+func (s faulty) ForcePermits(ctx context.Context, name string, token int64) (bool, error) {
 	return call(ctx, s.process, "force permits", name, func(ctx context.Context) (bool, error) {
 		s.forced(name)
 		defer s.forced(name) // it may wait for the row

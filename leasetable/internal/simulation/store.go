@@ -11,65 +11,47 @@ import (
 
 // faulty is the store that a Locker sees: each call has its fault.
 type faulty struct {
-	reads
-	leases
-	acquisitions
-	releases
-	holds
-	permits
-	waits
+	*process
 	store.Server
 }
 
 var _ store.Store = faulty{}
 
-type (
-	reads        struct{ *process }
-	leases       struct{ *process }
-	acquisitions struct{ *process }
-	releases     struct{ *process }
-	holds        struct{ *process }
-	permits      struct{ *process }
-	waits        struct{ *process }
-)
-
-func (p *process) faulty() store.Store {
-	return faulty{reads{p}, leases{p}, acquisitions{p}, releases{p}, holds{p}, permits{p}, waits{p}, p.store}
-}
+func (p *process) faulty() store.Store { return faulty{p, p.store} }
 
 // id is a lease's id for people: leases are numbered in the order in which they are opened.
 func (p *process) id(lease []byte) string { return p.leaseName(string(lease)) }
 
 // Read implements store.Reads.
-func (s reads) Read(ctx context.Context, name string) (store.State, error) {
+func (s faulty) Read(ctx context.Context, name string) (store.State, error) {
 	return call(ctx, s.process, "read", name, func(ctx context.Context) (store.State, error) { return s.store.Read(ctx, name) })
 }
 
 // ReadPermits implements store.Reads.
-func (s reads) ReadPermits(ctx context.Context, name string) (store.State, error) {
+func (s faulty) ReadPermits(ctx context.Context, name string) (store.State, error) {
 	return call(ctx, s.process, "read permits", name, func(ctx context.Context) (store.State, error) { return s.store.ReadPermits(ctx, name) })
 }
 
 // List implements store.Reads.
-func (s reads) List(ctx context.Context, from, last string, limit int) ([]store.State, error) {
+func (s faulty) List(ctx context.Context, from, last string, limit int) ([]store.State, error) {
 	return call(ctx, s.process, "list", from, func(ctx context.Context) ([]store.State, error) { return s.store.List(ctx, from, last, limit) })
 }
 
 // ListPermits implements store.Reads.
-func (s reads) ListPermits(ctx context.Context, from, last []byte) ([]store.State, error) {
+func (s faulty) ListPermits(ctx context.Context, from, last []byte) ([]store.State, error) {
 	return call(ctx, s.process, "list permits", string(from), func(ctx context.Context) ([]store.State, error) { return s.store.ListPermits(ctx, from, last) })
 }
 
 // NamesOf implements store.Reads.
-func (s reads) NamesOf(ctx context.Context, id []byte) ([]store.State, error) {
+func (s faulty) NamesOf(ctx context.Context, id []byte) ([]store.State, error) {
 	return call(ctx, s.process, "names of", s.id(id), func(ctx context.Context) ([]store.State, error) { return s.store.NamesOf(ctx, id) })
 }
 
 // Diagnose implements store.Reads.
-func (s reads) Diagnose(_ context.Context, err error) error { return err }
+func (s faulty) Diagnose(_ context.Context, err error) error { return err }
 
 // OpenLease implements store.Leases.
-func (s leases) OpenLease(ctx context.Context, l store.LeaseRow, within time.Duration) (sent time.Time, err error) {
+func (s faulty) OpenLease(ctx context.Context, l store.LeaseRow, within time.Duration) (sent time.Time, err error) {
 	s.noteTTL(l.TTL)
 	sent = clock.Now()
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -87,7 +69,7 @@ type renewal struct {
 }
 
 // Renew implements store.Leases.
-func (s leases) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
+func (s faulty) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
 	r, err := call(ctx, s.process, "renew", s.id(id), func(ctx context.Context) (r renewal, err error) {
 		r.there, r.changes, err = s.store.Renew(ctx, id)
 		return r, err
@@ -98,41 +80,41 @@ func (s leases) Renew(ctx context.Context, id []byte) (there bool, changes int64
 type nothing struct{}
 
 // EndLease implements store.Leases.
-func (s leases) EndLease(ctx context.Context, id []byte) error {
+func (s faulty) EndLease(ctx context.Context, id []byte) error {
 	_, err := call(ctx, s.process, "end lease", s.id(id), func(ctx context.Context) (nothing, error) { return nothing{}, s.store.EndLease(ctx, id) })
 	return err
 }
 
 // EndTicket implements store.Leases.
-func (s leases) EndTicket(ctx context.Context, id []byte) error {
+func (s faulty) EndTicket(ctx context.Context, id []byte) error {
 	_, err := call(ctx, s.process, "end ticket", s.id(id), func(ctx context.Context) (nothing, error) { return nothing{}, s.store.EndTicket(ctx, id) })
 	return err
 }
 
 // Expire implements store.Leases.
-func (s leases) Expire(ctx context.Context, id []byte) (bool, error) {
+func (s faulty) Expire(ctx context.Context, id []byte) (bool, error) {
 	return call(ctx, s.process, "expire", s.id(id), func(ctx context.Context) (bool, error) { return s.store.Expire(ctx, id) })
 }
 
 // ExpireUnchanged implements store.Leases.
-func (s leases) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (bool, error) {
+func (s faulty) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (bool, error) {
 	return call(ctx, s.process, "expire unchanged", s.id(id), func(ctx context.Context) (bool, error) {
 		return s.store.ExpireUnchanged(ctx, id, renewals)
 	})
 }
 
 // Purge implements store.Leases.
-func (s leases) Purge(ctx context.Context, ago time.Duration, limit int) (int64, error) {
+func (s faulty) Purge(ctx context.Context, ago time.Duration, limit int) (int64, error) {
 	return call(ctx, s.process, "purge", "", func(ctx context.Context) (int64, error) { return s.store.Purge(ctx, ago, limit) })
 }
 
 // NoteWaiter implements store.Waits.
-func (s waits) NoteWaiter(ctx context.Context, name string, since int64, within time.Duration) (bool, error) {
+func (s faulty) NoteWaiter(ctx context.Context, name string, since int64, within time.Duration) (bool, error) {
 	return call(ctx, s.process, "note waiter", name, func(ctx context.Context) (bool, error) { return s.store.NoteWaiter(ctx, name, since, within) })
 }
 
 // RemoveWaiter implements store.Waits.
-func (s waits) RemoveWaiter(ctx context.Context, name string, since int64) error {
+func (s faulty) RemoveWaiter(ctx context.Context, name string, since int64) error {
 	_, err := call(ctx, s.process, "remove waiter", name, func(ctx context.Context) (nothing, error) {
 		return nothing{}, s.store.RemoveWaiter(ctx, name, since)
 	})
@@ -140,7 +122,7 @@ func (s waits) RemoveWaiter(ctx context.Context, name string, since int64) error
 }
 
 // NoteExclusiveWaiter implements store.Waits.
-func (s waits) NoteExclusiveWaiter(ctx context.Context, name string, us any) error {
+func (s faulty) NoteExclusiveWaiter(ctx context.Context, name string, us any) error {
 	_, err := call(ctx, s.process, "note exclusive waiter", name, func(ctx context.Context) (nothing, error) {
 		return nothing{}, s.store.NoteExclusiveWaiter(ctx, name, us)
 	})
@@ -148,7 +130,7 @@ func (s waits) NoteExclusiveWaiter(ctx context.Context, name string, us any) err
 }
 
 // OpenTurn implements store.Waits.
-func (s waits) OpenTurn(ctx context.Context) (store.Turn, error) {
+func (s faulty) OpenTurn(ctx context.Context) (store.Turn, error) {
 	t, err := call(ctx, s.process, "open turn", "", func(ctx context.Context) (store.Turn, error) { return s.store.OpenTurn(ctx) })
 	if err != nil {
 		return nil, err

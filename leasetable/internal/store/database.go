@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/jmoiron/sqlx"
 
@@ -17,14 +18,15 @@ import (
 
 // Database is a Store whose tables are in a database of one of the dialects.
 type Database struct {
-	*database
-	reads
-	leases
-	singles
-	holds
-	permits
-	waits
-	*batches
+	conn.Pools
+	dialect  schema.Dialect
+	locks    string // the name of the table of locks
+	Texts    map[Statement]Prepared
+	rowWaits rowWaitLimiter
+	durable  bool
+
+	known           knownTokens
+	unreliableNotes atomic.Bool // a session did not keep the notes of a statement; see atOnce
 }
 
 // Options are what a user chooses.
@@ -42,22 +44,18 @@ func New(c driver.Connector, d schema.Dialect, t schema.Tables, o Options) (*Dat
 	if err != nil {
 		return nil, err
 	}
-	db := &database{Pools: conn.Open(c, d, o.Most), dialect: d, locks: t.Rewrite(d, "sqllock_lock"), Texts: texts, rowWaits: newRowWaitLimiter(mayWaitForRows(o.Most)), durable: o.Durable}
-	return &Database{db, reads{db}, leases{db}, singles{db}, holds{db}, permits{db}, waits{db}, &batches{database: db}}, nil
-}
-
-// database runs the statements of one dialect.
-type database struct {
-	conn.Pools
-	dialect  schema.Dialect
-	locks    string // the name of the table of locks
-	Texts    map[Statement]Prepared
-	rowWaits rowWaitLimiter
-	durable  bool
+	return &Database{
+		Pools:    conn.Open(c, d, o.Most),
+		dialect:  d,
+		locks:    t.Rewrite(d, "sqllock_lock"),
+		Texts:    texts,
+		rowWaits: newRowWaitLimiter(mayWaitForRows(o.Most)),
+		durable:  o.Durable,
+	}, nil
 }
 
 // System implements Server.
-func (s *database) System() string {
+func (s *Database) System() string {
 	switch {
 	case s.dialect == schema.Postgres:
 		return "postgresql"
@@ -68,13 +66,13 @@ func (s *database) System() string {
 }
 
 // OneWriter implements Server.
-func (s *database) OneWriter() bool { return s.dialect == schema.SQLite }
+func (s *Database) OneWriter() bool { return s.dialect == schema.SQLite }
 
 // Saturated implements Server.
-func (s *database) Saturated() bool { return s.rowWaits.saturated() }
+func (s *Database) Saturated() bool { return s.rowWaits.saturated() }
 
 // exec runs a statement once it may wait for row locks; see limitRowWait.
-func (s *database) exec(ctx context.Context, p *conn.Pool, st Statement, args ...any) (sql.Result, error) {
+func (s *Database) exec(ctx context.Context, p *conn.Pool, st Statement, args ...any) (sql.Result, error) {
 	done, err := s.limitRowWait(ctx, p, st, args...)
 	if err != nil {
 		return nil, err
@@ -85,7 +83,7 @@ func (s *database) exec(ctx context.Context, p *conn.Pool, st Statement, args ..
 }
 
 // query runs a statement that returns rows.
-func (s *database) query(ctx context.Context, p *conn.Pool, st Statement, args ...any) (*sqlx.Rows, error) {
+func (s *Database) query(ctx context.Context, p *conn.Pool, st Statement, args ...any) (*sqlx.Rows, error) {
 	text, args := s.bind(st, args)
 	return p.QueryxContext(ctx, text, args...)
 }
@@ -93,7 +91,7 @@ func (s *database) query(ctx context.Context, p *conn.Pool, st Statement, args .
 // bind returns the text of a statement, and its arguments as they are sent. MariaDB reads bytes as text in the
 // character set of the connection: it stored the first bytes of an emoji, alone, as an empty name. So bytes are sent as
 // hex to MySQL and MariaDB.
-func (s *database) bind(st Statement, args []any) (text string, sent []any) {
+func (s *Database) bind(st Statement, args []any) (text string, sent []any) {
 	p := s.Texts[st]
 	sent = make([]any, len(args))
 	for i, arg := range args {
@@ -116,7 +114,7 @@ func (s *database) bind(st Statement, args []any) (text string, sent []any) {
 }
 
 // change runs a statement and returns the number of rows that it changed.
-func (s *database) change(ctx context.Context, p *conn.Pool, st Statement, args ...any) (int64, error) {
+func (s *Database) change(ctx context.Context, p *conn.Pool, st Statement, args ...any) (int64, error) {
 	result, err := s.exec(ctx, p, st, args...)
 	if err != nil {
 		return 0, dberr.Classify(err)
@@ -126,7 +124,7 @@ func (s *database) change(ctx context.Context, p *conn.Pool, st Statement, args 
 }
 
 // claim runs a statement that may acquire a name. It returns the token, or 0 if the statement did not acquire the name.
-func (s *database) claim(ctx context.Context, st Statement, args ...any) (token int64, err error) {
+func (s *Database) claim(ctx context.Context, st Statement, args ...any) (token int64, err error) {
 	if s.dialect == schema.MySQL {
 		result, err := s.exec(ctx, s.Work, st, args...)
 		if err != nil {
@@ -139,13 +137,13 @@ func (s *database) claim(ctx context.Context, st Statement, args ...any) (token 
 }
 
 // number runs a statement that returns one number or no row. No row counts as 0.
-func (s *database) number(ctx context.Context, p *conn.Pool, st Statement, args ...any) (n int64, err error) {
+func (s *Database) number(ctx context.Context, p *conn.Pool, st Statement, args ...any) (n int64, err error) {
 	_, n, err = s.maybeNumber(ctx, p, st, args...)
 	return n, err
 }
 
 // maybeNumber runs a statement that returns one number or no row. It reports whether there was a row.
-func (s *database) maybeNumber(ctx context.Context, p *conn.Pool, st Statement, args ...any) (found bool, n int64, err error) {
+func (s *Database) maybeNumber(ctx context.Context, p *conn.Pool, st Statement, args ...any) (found bool, n int64, err error) {
 	done, err := s.limitRowWait(ctx, p, st, args...)
 	if err != nil {
 		return false, 0, err
@@ -167,7 +165,7 @@ func (s *database) maybeNumber(ctx context.Context, p *conn.Pool, st Statement, 
 // commit returns the synchronous_commit of a statement that releases names on PostgreSQL, or nil for the setting of the
 // session, as on other databases (I12). If a crash of the server forgets such a release, the owner finds out when it
 // connects again. A pooler hides that, and a minimum hold has to survive the crash: then commit returns nil.
-func (s *database) commit(req *Request) any {
+func (s *Database) commit(req *Request) any {
 	if s.dialect != schema.Postgres || s.durable || s.BehindPooler() || req.MinHold > 0 {
 		return nil
 	}
@@ -176,7 +174,7 @@ func (s *database) commit(req *Request) any {
 
 // changeNumber runs a statement that changes one row, if it finds it, and returns a number: on MySQL as the insert id.
 // It reports whether it found the row.
-func (s *database) changeNumber(ctx context.Context, p *conn.Pool, st Statement, args ...any) (found bool, n int64, err error) {
+func (s *Database) changeNumber(ctx context.Context, p *conn.Pool, st Statement, args ...any) (found bool, n int64, err error) {
 	if s.dialect != schema.MySQL {
 		return s.maybeNumber(ctx, p, st, args...)
 	}
@@ -211,7 +209,7 @@ type runner func(st Statement, args ...any) (int64, error)
 // inTransaction runs statements in one transaction, for the dialects that cannot change two tables in one statement
 // (I31). It commits if f reports that it has changed something. The statements may wait for the row lock of key, or for
 // any row lock if key is nil.
-func (s *database) inTransaction(ctx context.Context, key any, f func(run runner) (bool, error)) error {
+func (s *Database) inTransaction(ctx context.Context, key any, f func(run runner) (bool, error)) error {
 	patient, err := s.mayWait(ctx, nextPermit, key)
 	if err != nil {
 		return err

@@ -10,12 +10,12 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// diagnoseTimeout bounds the query of [store.diagnose].
+// diagnoseTimeout bounds the query of [Database.Diagnose].
 const diagnoseTimeout = time.Second
 
 // Diagnose implements Reads. It asks whether the server answers another statement and, on PostgreSQL, whether commits
 // may be waiting for a synchronous standby.
-func (s reads) Diagnose(ctx context.Context, err error) error {
+func (s *Database) Diagnose(ctx context.Context, err error) error {
 	if !errors.Is(err, dberr.ErrSlow) || dberr.OutcomeKnown(err) {
 		return err
 	}

@@ -12,9 +12,6 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// holds are the steps on a name that a lease holds, or held.
-type holds struct{ *database }
-
 // Held is a name that a lease holds, alone or by a permit.
 type Held struct {
 	Name   string
@@ -24,24 +21,24 @@ type Held struct {
 }
 
 // ReleaseByLease implements Releases.
-func (s holds) ReleaseByLease(ctx context.Context, name string, id []byte, keep time.Duration) (freed int64, err error) {
+func (s *Database) ReleaseByLease(ctx context.Context, name string, id []byte, keep time.Duration) (freed int64, err error) {
 	req := &Request{MinHold: keep}
 	return s.change(ctx, s.Work, releaseByLease, row{[]byte(name)}, id, req.minHoldUS())
 }
 
 // Takeover implements Acquisitions.
-func (s holds) Takeover(ctx context.Context, req *Request, dead []byte) (token int64, err error) {
+func (s *Database) Takeover(ctx context.Context, req *Request, dead []byte) (token int64, err error) {
 	return s.claim(ctx, takeover, req.ID, row{[]byte(req.Name)}, dead, req.Since, req.Metadata)
 }
 
 // Move implements Holds.
-func (s holds) Move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error) {
+func (s *Database) Move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error) {
 	n, err := s.claim(ctx, move, to, row{[]byte(name)}, token, from)
 	return n != 0, err
 }
 
 // Adopt implements Holds.
-func (s holds) Adopt(ctx context.Context, from Held, id, metadata []byte) (token int64, err error) {
+func (s *Database) Adopt(ctx context.Context, from Held, id, metadata []byte) (token int64, err error) {
 	var attach any // null keeps the metadata
 	if metadata != nil {
 		attach = metadata
@@ -50,7 +47,7 @@ func (s holds) Adopt(ctx context.Context, from Held, id, metadata []byte) (token
 }
 
 // HandOff implements Holds.
-func (s holds) HandOff(ctx context.Context, h Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error) {
+func (s *Database) HandOff(ctx context.Context, h Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error) {
 	got, err := s.claim(ctx, handOff, metadata, []byte(h.Name), h.Lease, h.Token, n)
 	if err != nil { // even if got is set: a standby may not have the new token
 		return 0, false, err
@@ -59,18 +56,18 @@ func (s holds) HandOff(ctx context.Context, h Held, n int64, metadata []byte) (l
 }
 
 // Convert implements Acquisitions.
-func (s holds) Convert(ctx context.Context, name string, token int64, id, metadata []byte) (next int64, err error) {
+func (s *Database) Convert(ctx context.Context, name string, token int64, id, metadata []byte) (next int64, err error) {
 	return s.claim(ctx, convert, id, metadata, row{[]byte(name)}, token)
 }
 
 // SetMetadata implements Holds.
-func (s holds) SetMetadata(ctx context.Context, h Held, metadata []byte) (held bool, err error) {
+func (s *Database) SetMetadata(ctx context.Context, h Held, metadata []byte) (held bool, err error) {
 	token, err := s.claim(ctx, setMetadata, metadata, row{[]byte(h.Name)}, h.Lease, h.Token)
 	return token != 0, err
 }
 
 // Force implements Releases.
-func (s holds) Force(ctx context.Context, name string, state State) (bool, error) {
+func (s *Database) Force(ctx context.Context, name string, state State) (bool, error) {
 	args := []any{row{[]byte(name)}, state.LeaseID, state.Token}
 	switch s.dialect {
 	case schema.MySQL:
@@ -85,7 +82,7 @@ func (s holds) Force(ctx context.Context, name string, state State) (bool, error
 }
 
 // forceSQLite does what force does in two statements: SQLite has no statement that changes two tables.
-func (s holds) forceSQLite(ctx context.Context, args []any) (bool, error) {
+func (s *Database) forceSQLite(ctx context.Context, args []any) (bool, error) {
 	tx, err := s.Work.BeginTxx(ctx, nil)
 	if err != nil {
 		return false, dberr.Classify(err)
@@ -112,7 +109,7 @@ type Transaction struct {
 }
 
 // Pin implements Holds.
-func (s holds) Pin(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
+func (s *Database) Pin(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
 	if s.OnGalera() {
 		switch {
 		case h.Permit:
@@ -138,7 +135,7 @@ func (s holds) Pin(ctx context.Context, tx Transaction, h Held) (found bool, err
 // undoes the transaction, or not even that: a transaction that is about to commit is replayed afterwards if it has
 // written nothing that the takeover wrote. Of two transactions that write the same row, the second one fails at its
 // commit, so pinGalera writes the row (I13).
-func (s holds) pinGalera(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
+func (s *Database) pinGalera(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
 	for _, by := range []int64{1, -1} {
 		text, args := s.bind(guardGalera, []any{by, []byte(h.Name), h.Lease, h.Token + max(-by, 0)})
 		result, err := tx.Exec(ctx, text, args)

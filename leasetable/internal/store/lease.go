@@ -14,9 +14,6 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// leases are the steps on rows of leases.
-type leases struct{ *database }
-
 // LeaseRow is a new row of the table of leases.
 type LeaseRow struct {
 	ID          []byte
@@ -32,7 +29,7 @@ var ErrNoLease = errors.New("open a lease")
 var errOldProgram = fmt.Errorf("%w: the tables take a later release of this program: upgrade it (`sqllock schema check` says to which version)", sqllock.ErrSchema)
 
 // OpenLease implements Leases.
-func (s leases) OpenLease(ctx context.Context, l LeaseRow, within time.Duration) (sent time.Time, err error) {
+func (s *Database) OpenLease(ctx context.Context, l LeaseRow, within time.Duration) (sent time.Time, err error) {
 	p := s.Renewals
 	if l.Ticket {
 		p = s.Work
@@ -61,35 +58,35 @@ func (s leases) OpenLease(ctx context.Context, l LeaseRow, within time.Duration)
 }
 
 // Renew implements Leases.
-func (s leases) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
+func (s *Database) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
 	return s.changeNumber(ctx, s.Renewals, renew, id)
 }
 
 // EndLease implements Leases.
-func (s leases) EndLease(ctx context.Context, id []byte) error {
+func (s *Database) EndLease(ctx context.Context, id []byte) error {
 	_, err := s.change(ctx, s.Renewals, endLease, id)
 	return err
 }
 
 // EndTicket implements Leases.
-func (s leases) EndTicket(ctx context.Context, id []byte) error {
+func (s *Database) EndTicket(ctx context.Context, id []byte) error {
 	_, err := s.change(ctx, s.Work, endLease, row{id})
 	return err
 }
 
 // Expire implements Leases.
-func (s leases) Expire(ctx context.Context, id []byte) (expired bool, err error) {
+func (s *Database) Expire(ctx context.Context, id []byte) (expired bool, err error) {
 	rows, err := s.change(ctx, s.Work, expire, row{id})
 	return rows > 0, err
 }
 
 // ExpireUnchanged implements Leases.
-func (s leases) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (expired bool, err error) {
+func (s *Database) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (expired bool, err error) {
 	rows, err := s.change(ctx, s.Work, expireUnchanged, row{id}, renewals)
 	return rows > 0, err
 }
 
 // Purge implements Leases.
-func (s leases) Purge(ctx context.Context, ago time.Duration, limit int) (int64, error) {
+func (s *Database) Purge(ctx context.Context, ago time.Duration, limit int) (int64, error) {
 	return s.change(ctx, s.Work, purge, max(ago, 0).Microseconds(), limit)
 }

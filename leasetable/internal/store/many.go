@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"sync/atomic"
 
 	"github.com/jmoiron/sqlx"
 
@@ -14,15 +13,8 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// batches are the steps for many names at a time.
-type batches struct {
-	*database
-	known           knownTokens
-	unreliableNotes atomic.Bool // a session did not keep the notes of a statement; see atOnce
-}
-
 // AcquireMany implements Acquisitions.
-func (s *batches) AcquireMany(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
+func (s *Database) AcquireMany(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
 	req := reqs[0]
 	switch s.dialect {
 	case schema.MySQL:
@@ -35,7 +27,7 @@ func (s *batches) AcquireMany(ctx context.Context, reqs []*Request) (got map[str
 }
 
 // acquireRows is AcquireMany on PostgreSQL.
-func (s *batches) acquireRows(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
+func (s *Database) acquireRows(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
 	take := func(st Statement, reqs []*Request) (got map[string]Result, err error) {
 		err = s.Work.Replicated(func() (err error) {
 			got, err = s.names(s.query(ctx, s.Work, st, array(reqs, appendBytea), reqs[0].ID, reqs[0].Metadata))
@@ -60,7 +52,7 @@ func (s *batches) acquireRows(ctx context.Context, reqs []*Request) (got map[str
 }
 
 // ReleaseMany implements Releases.
-func (s *batches) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[string]Result, err error) {
+func (s *Database) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[string]Result, err error) {
 	req := reqs[0]
 	switch s.dialect {
 	case schema.MySQL:
@@ -80,7 +72,7 @@ func (s *batches) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[s
 
 // names reads the results of names. With an error nothing is known, whatever the rows before it say: the statement may
 // have been rolled back, or not be committed yet (I16).
-func (s *database) names(rows *sqlx.Rows, err error) (map[string]Result, error) {
+func (s *Database) names(rows *sqlx.Rows, err error) (map[string]Result, error) {
 	if err != nil {
 		return nil, dberr.Classify(err)
 	}

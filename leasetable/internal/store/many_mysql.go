@@ -20,7 +20,7 @@ const few = 16
 const duplicate = "mysql 1062"
 
 // acquireEach is AcquireMany on MySQL and MariaDB.
-func (s *batches) acquireEach(ctx context.Context, reqs []*Request) (map[string]Result, error) {
+func (s *Database) acquireEach(ctx context.Context, reqs []*Request) (map[string]Result, error) {
 	got, done, err := s.atOnce(ctx, acquireAtOnce, reqs)
 	if !done {
 		got, err = s.acquireRead(ctx, reqs)
@@ -54,7 +54,7 @@ func (s *batches) acquireEach(ctx context.Context, reqs []*Request) (map[string]
 }
 
 // acquireRead reads which names of reqs are free, and takes those.
-func (s *batches) acquireRead(ctx context.Context, reqs []*Request) (map[string]Result, error) {
+func (s *Database) acquireRead(ctx context.Context, reqs []*Request) (map[string]Result, error) {
 	free, err := s.readMany(ctx, freeMany, reqs)
 	if err != nil || len(free) == 0 {
 		return free, err
@@ -79,7 +79,7 @@ func (s *batches) acquireRead(ctx context.Context, reqs []*Request) (map[string]
 
 // releaseEach is ReleaseMany on MySQL and MariaDB. A name that is lost between the two statements was held until then,
 // and counts as freed.
-func (s *batches) releaseEach(ctx context.Context, reqs []*Request) (map[string]Result, error) {
+func (s *Database) releaseEach(ctx context.Context, reqs []*Request) (map[string]Result, error) {
 	if freed, done, err := s.atOnce(ctx, releaseAtOnce, reqs); done {
 		if reqs[0].MinHold == 0 {
 			s.known.remember(freed)
@@ -109,20 +109,20 @@ func as(seen map[string]Result, reqs []*Request) (all []*Request) {
 }
 
 // readMany runs a statement that reads the names of reqs.
-func (s *batches) readMany(ctx context.Context, st Statement, reqs []*Request) (map[string]Result, error) {
+func (s *Database) readMany(ctx context.Context, st Statement, reqs []*Request) (map[string]Result, error) {
 	f := s.fill(st, reqs)
 	return s.names(s.Work.QueryxContext(ctx, string(f.text), f.args...))
 }
 
 // runMany runs a statement that changes the names of reqs.
-func (s *batches) runMany(ctx context.Context, st Statement, reqs []*Request) (sql.Result, error) {
+func (s *Database) runMany(ctx context.Context, st Statement, reqs []*Request) (sql.Result, error) {
 	f := s.fill(st, reqs)
 	result, err := s.Work.ExecContext(ctx, string(f.text), f.args...)
 	return result, dberr.Classify(err)
 }
 
 // fill returns a statement for reqs, which are alike.
-func (s *batches) fill(st Statement, reqs []*Request) *statementText {
+func (s *Database) fill(st Statement, reqs []*Request) *statementText {
 	f := &statementText{marked: len(reqs) <= few && st != insertMany}
 	if f.marked {
 		reqs = slices.Concat(reqs, slices.Repeat(reqs[len(reqs)-1:], few-len(reqs)))
@@ -133,7 +133,7 @@ func (s *batches) fill(st Statement, reqs []*Request) *statementText {
 
 // TextFor returns the text of a statement for reqs, which are alike. The number identifies this run, if the text notes
 // it.
-func (s *batches) TextFor(st Statement, reqs []*Request, number string) string {
+func (s *Database) TextFor(st Statement, reqs []*Request, number string) string {
 	var f statementText
 	f.fill(s.Texts[st].Text, reqs, number)
 	return string(f.text)

@@ -6,11 +6,8 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// permits are the steps on shares and permits of a name.
-type permits struct{ *database }
-
 // AcquirePermit implements Permits.
-func (s permits) AcquirePermit(ctx context.Context, name string, state State, id []byte, limit int) (token int64, err error) {
+func (s *Database) AcquirePermit(ctx context.Context, name string, state State, id []byte, limit int) (token int64, err error) {
 	if s.dialect == schema.Postgres {
 		return s.number(ctx, s.Work, acquirePermit, row{[]byte(name)}, state.Token, limit, state.LeaseID, id)
 	}
@@ -36,24 +33,24 @@ func (s permits) AcquirePermit(ctx context.Context, name string, state State, id
 }
 
 // ReleasePermit implements Permits.
-func (s permits) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (int64, error) {
+func (s *Database) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (int64, error) {
 	return s.change(ctx, s.Work, releasePermit, row{[]byte(name)}, id, row{token})
 }
 
 // ClearPermit implements Permits.
-func (s permits) ClearPermit(ctx context.Context, name string, permit State) (bool, error) {
+func (s *Database) ClearPermit(ctx context.Context, name string, permit State) (bool, error) {
 	rows, err := s.change(ctx, s.Work, clearPermit, []byte(name), permit.LeaseID, permit.Token)
 	return rows > 0, err
 }
 
 // BumpToken implements Permits.
-func (s permits) BumpToken(ctx context.Context, name string, state State) error {
+func (s *Database) BumpToken(ctx context.Context, name string, state State) error {
 	_, err := s.change(ctx, s.Work, bumpToken, row{[]byte(name)}, state.Token, state.LeaseID)
 	return err
 }
 
 // ForcePermits implements Permits.
-func (s permits) ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
+func (s *Database) ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
 	if s.dialect == schema.Postgres {
 		n, err := s.number(ctx, s.Work, forcePermits, []byte(name), token)
 		return n > 0, err

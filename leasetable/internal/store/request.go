@@ -35,11 +35,8 @@ type Result struct {
 // MaxName is the maximum length of a name in bytes.
 const MaxName = 1024
 
-// singles are the steps that acquire or release one name.
-type singles struct{ *database }
-
 // AcquireFree implements Acquisitions.
-func (s singles) AcquireFree(ctx context.Context, req *Request) (got Result, err error) {
+func (s *Database) AcquireFree(ctx context.Context, req *Request) (got Result, err error) {
 	st := acquire
 	// MySQL truncates the upper bound of the range in acquire_free.sql to the length of a name, and looks up a name of
 	// the maximum length as `name = ?`.
@@ -51,18 +48,18 @@ func (s singles) AcquireFree(ctx context.Context, req *Request) (got Result, err
 }
 
 // Acquire implements Acquisitions.
-func (s singles) Acquire(ctx context.Context, req *Request) (got Result, err error) {
+func (s *Database) Acquire(ctx context.Context, req *Request) (got Result, err error) {
 	got.Token, err = s.claim(ctx, acquire, []byte(req.Name), req.ID, req.Since, req.Metadata)
 	return got, err
 }
 
 // AcquirePatiently implements Acquisitions.
-func (s singles) AcquirePatiently(ctx context.Context, req *Request) (Result, error) {
+func (s *Database) AcquirePatiently(ctx context.Context, req *Request) (Result, error) {
 	return s.patiently(ctx, req, s.Acquire)
 }
 
 // Insert implements Acquisitions. On MySQL and SQLite the acquire statements insert, too.
-func (s singles) Insert(ctx context.Context, req *Request) (token int64, err error) {
+func (s *Database) Insert(ctx context.Context, req *Request) (token int64, err error) {
 	if s.dialect == schema.Postgres {
 		return s.claim(ctx, insert, []byte(req.Name), req.ID, req.Metadata)
 	}
@@ -71,7 +68,7 @@ func (s singles) Insert(ctx context.Context, req *Request) (token int64, err err
 }
 
 // Release implements Releases.
-func (s singles) Release(ctx context.Context, req *Request) (got Result, err error) {
+func (s *Database) Release(ctx context.Context, req *Request) (got Result, err error) {
 	st, args := release, []any{[]byte(req.Name), req.ID, req.Token, req.minHoldUS()}
 	if s.commit(req) != nil { // there is no minimum hold
 		st, args = releaseAsync, args[:3]
@@ -84,12 +81,12 @@ func (s singles) Release(ctx context.Context, req *Request) (got Result, err err
 }
 
 // ReleasePatiently implements Releases.
-func (s singles) ReleasePatiently(ctx context.Context, req *Request) (Result, error) {
+func (s *Database) ReleasePatiently(ctx context.Context, req *Request) (Result, error) {
 	return s.patiently(ctx, req, s.Release)
 }
 
 // patiently runs a statement for req once it may wait for a row lock, or need not wait.
-func (s singles) patiently(ctx context.Context, req *Request, run func(context.Context, *Request) (Result, error)) (Result, error) {
+func (s *Database) patiently(ctx context.Context, req *Request, run func(context.Context, *Request) (Result, error)) (Result, error) {
 	done, err := s.mayWait(ctx, acquire, row{[]byte(req.Name)})
 	if err != nil {
 		return Result{}, err

@@ -65,7 +65,7 @@ type row struct{ key any }
 
 // limitRowWait waits until st may run on p; see rowWaitLimiter.acquire. Statements that wait for no row lock, and those
 // whose number a queue limits, may run at once.
-func (s *database) limitRowWait(ctx context.Context, p *conn.Pool, st Statement, args ...any) (done func(), err error) {
+func (s *Database) limitRowWait(ctx context.Context, p *conn.Pool, st Statement, args ...any) (done func(), err error) {
 	waits := p == s.Work && s.dialect != schema.SQLite
 	switch st {
 	case acquire, acquireFree, release, releaseAsync: // a queue limits their number
@@ -80,14 +80,14 @@ func (s *database) limitRowWait(ctx context.Context, p *conn.Pool, st Statement,
 }
 
 // mayWait waits until st may wait for a row lock, or need not wait; see rowWaitLimiter.acquire.
-func (s *database) mayWait(ctx context.Context, st Statement, args ...any) (done func(), err error) {
+func (s *Database) mayWait(ctx context.Context, st Statement, args ...any) (done func(), err error) {
 	return s.rowWaits.acquire(ctx, func() bool { return s.unlocked(ctx, st, args) })
 }
 
 // unlocked reports whether no session has locked the row for which st may wait. On PostgreSQL the row of a name has to
 // exist, because a row that is just being inserted is not visible. The statement insert counts as unlocked, because it
 // waits for such a row for a moment only (see insert.sql).
-func (s *database) unlocked(ctx context.Context, st Statement, args []any) bool {
+func (s *Database) unlocked(ctx context.Context, st Statement, args []any) bool {
 	var keys []any
 	for _, arg := range args {
 		if r, ok := arg.(row); ok {

@@ -13,9 +13,6 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
-// reads are the steps that write nothing.
-type reads struct{ *database }
-
 // State is a row of a statement that reads or lists names and permits: the state of a name, or of one of its
 // permits.
 type State struct {
@@ -62,7 +59,7 @@ func (r *raw) Scan(from any) (err error) {
 }
 
 // Read implements Reads.
-func (s reads) Read(ctx context.Context, name string) (state State, err error) {
+func (s *Database) Read(ctx context.Context, name string) (state State, err error) {
 	all, err := s.states(ctx, readState, []byte(name))
 	if err != nil || len(all) == 0 {
 		return State{}, err
@@ -74,7 +71,7 @@ func (s reads) Read(ctx context.Context, name string) (state State, err error) {
 }
 
 // states runs a statement that returns names, shares or permits.
-func (s reads) states(ctx context.Context, st Statement, args ...any) (all []State, err error) {
+func (s *Database) states(ctx context.Context, st Statement, args ...any) (all []State, err error) {
 	rows, err := s.query(ctx, s.Work, st, args...)
 	if err != nil {
 		return nil, dberr.Classify(err)
@@ -97,17 +94,17 @@ func (s reads) states(ctx context.Context, st Statement, args ...any) (all []Sta
 }
 
 // List implements Reads.
-func (s reads) List(ctx context.Context, from, last string, limit int) ([]State, error) {
+func (s *Database) List(ctx context.Context, from, last string, limit int) ([]State, error) {
 	return s.states(ctx, list, []byte(from), []byte(last), limit)
 }
 
 // ListPermits implements Reads.
-func (s reads) ListPermits(ctx context.Context, from, last []byte) ([]State, error) {
+func (s *Database) ListPermits(ctx context.Context, from, last []byte) ([]State, error) {
 	return s.states(ctx, listPermits, from, last)
 }
 
 // NamesOf implements Reads.
-func (s reads) NamesOf(ctx context.Context, id []byte) ([]State, error) {
+func (s *Database) NamesOf(ctx context.Context, id []byte) ([]State, error) {
 	return s.states(ctx, namesOf, id)
 }
 
@@ -181,7 +178,7 @@ func LimitOf(permits []State) (limit int) {
 }
 
 // ReadPermits implements Reads.
-func (s reads) ReadPermits(ctx context.Context, name string) (state State, err error) {
+func (s *Database) ReadPermits(ctx context.Context, name string) (state State, err error) {
 	all, err := s.states(ctx, readPermits, []byte(name))
 	if err != nil || len(all) == 0 || all[0].Permit {
 		return State{}, err // permits without a lock row: somebody deleted the row

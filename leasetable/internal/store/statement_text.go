@@ -74,7 +74,7 @@ func (f *statementText) list(reqs []*Request, add func(req *Request)) {
 func (f *statementText) write(text string) { f.text = append(f.text, text...) }
 
 func (f *statementText) bytes(b []byte) {
-	if f.marked { // in hex: see store.bind
+	if f.marked { // in hex: see Database.bind
 		f.write("UNHEX(?)")
 		f.args = append(f.args, hex.EncodeToString(b))
 		return

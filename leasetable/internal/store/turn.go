@@ -30,7 +30,7 @@ type Turn interface {
 }
 
 // HasTurns implements Server. The nodes of a Galera cluster have a queue each.
-func (s *database) HasTurns() bool {
+func (s *Database) HasTurns() bool {
 	switch s.dialect {
 	case schema.Postgres:
 		return !s.BehindPooler()
@@ -42,7 +42,7 @@ func (s *database) HasTurns() bool {
 
 // OpenTurn implements Waits. The server ends the session when it has been silent for turnIdle: a process that was stopped
 // would have the turn for ever.
-func (s waits) OpenTurn(ctx context.Context) (Turn, error) {
+func (s *Database) OpenTurn(ctx context.Context) (Turn, error) {
 	on, err := s.OpenSession(ctx, turnIdle)
 	if err != nil {
 		return nil, err
