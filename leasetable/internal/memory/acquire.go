@@ -10,17 +10,17 @@ import (
 // classify adds to an error of a statement what a caller can act on.
 func classify(err error) error { return dberr.Classify(err) }
 
-// AcquireFree implements store.Acquisitions.
+// AcquireFree implements store.Store.
 func (s *Store) AcquireFree(ctx context.Context, req *store.Request) (store.Result, error) {
 	return s.acquire(ctx, req, s.kind.OneWriter, s.kind.Refuses)
 }
 
-// Acquire implements store.Acquisitions.
+// Acquire implements store.Store.
 func (s *Store) Acquire(ctx context.Context, req *store.Request) (store.Result, error) {
 	return s.acquire(ctx, req, s.kind.Upserts, false)
 }
 
-// AcquirePatiently implements store.Acquisitions.
+// AcquirePatiently implements store.Store.
 func (s *Store) AcquirePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
 	return s.Acquire(ctx, req)
 }
@@ -64,7 +64,7 @@ func (t *Tx) insert(ctx context.Context, name string, lease, metadata []byte) (i
 	return 1, nil
 }
 
-// AcquireMany implements store.Acquisitions.
+// AcquireMany implements store.Store.
 func (s *Store) AcquireMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
 	got := make(map[string]store.Result)
 	err := s.run(ctx, func(t *Tx) error {
@@ -89,7 +89,7 @@ func (s *Store) AcquireMany(ctx context.Context, reqs []*store.Request) (map[str
 	return got, nil
 }
 
-// Insert implements store.Acquisitions.
+// Insert implements store.Store.
 func (s *Store) Insert(ctx context.Context, req *store.Request) (token int64, err error) {
 	if s.kind.Upserts {
 		got, err := s.Acquire(ctx, req)
@@ -102,7 +102,7 @@ func (s *Store) Insert(ctx context.Context, req *store.Request) (token int64, er
 	return token, err
 }
 
-// Takeover implements store.Acquisitions.
+// Takeover implements store.Store.
 func (s *Store) Takeover(ctx context.Context, req *store.Request, dead []byte) (token int64, err error) {
 	heldByDead := func(r lockRow) bool { return r.lease == string(dead) }
 	err = s.run(ctx, func(t *Tx) error {
@@ -115,7 +115,7 @@ func (s *Store) Takeover(ctx context.Context, req *store.Request, dead []byte) (
 	return token, err
 }
 
-// Convert implements store.Acquisitions.
+// Convert implements store.Store.
 func (s *Store) Convert(ctx context.Context, name string, token int64, id, metadata []byte) (next int64, err error) {
 	asRead := func(r lockRow) bool { return r.token == token && r.lease == "" }
 	err = s.run(ctx, func(t *Tx) error {

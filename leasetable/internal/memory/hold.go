@@ -8,7 +8,7 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
-// Move implements store.Holds.
+// Move implements store.Store.
 func (s *Store) Move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error) {
 	onEither := func(r lockRow) bool { return r.mine(string(from), token) || r.mine(string(to), token) }
 	return s.changeHeld(ctx, name, onEither, func(_ *Tx, r *lockRow) { r.lease = string(to) })
@@ -23,7 +23,7 @@ func (s *Store) changeHeld(ctx context.Context, name string, meets func(lockRow)
 	return done, err
 }
 
-// Adopt implements store.Holds.
+// Adopt implements store.Store.
 func (s *Store) Adopt(ctx context.Context, from store.Held, id, metadata []byte) (token int64, err error) {
 	next := from.Token + 1
 	meets := func(r lockRow) bool { return r.mine(string(from.Lease), from.Token) || r.mine(string(id), next) }
@@ -38,7 +38,7 @@ func (s *Store) Adopt(ctx context.Context, from store.Held, id, metadata []byte)
 	return token, err
 }
 
-// HandOff implements store.Holds.
+// HandOff implements store.Store.
 func (s *Store) HandOff(ctx context.Context, h store.Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error) {
 	_, err = s.changeHeld(ctx, h.Name, isHeld(h), func(t *Tx, r *lockRow) {
 		r.token += n
@@ -52,12 +52,12 @@ func isHeld(h store.Held) func(lockRow) bool {
 	return func(r lockRow) bool { return r.mine(string(h.Lease), h.Token) }
 }
 
-// SetMetadata implements store.Holds.
+// SetMetadata implements store.Store.
 func (s *Store) SetMetadata(ctx context.Context, h store.Held, metadata []byte) (held bool, err error) {
 	return s.changeHeld(ctx, h.Name, isHeld(h), func(_ *Tx, r *lockRow) { r.metadata = metadata })
 }
 
-// Pin implements store.Holds. The transaction is a Tx.
+// Pin implements store.Store. The transaction is a Tx.
 func (s *Store) Pin(ctx context.Context, tx store.Transaction, h store.Held) (found bool, err error) {
 	query, one := guardName, 0
 	if h.Permit {

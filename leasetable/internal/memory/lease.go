@@ -10,7 +10,7 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
-// OpenLease implements store.Leases.
+// OpenLease implements store.Store.
 func (s *Store) OpenLease(ctx context.Context, l store.LeaseRow, _ time.Duration) (sent time.Time, err error) {
 	sent = clock.Now()
 	err = s.run(ctx, func(t *Tx) error {
@@ -24,7 +24,7 @@ func (s *Store) OpenLease(ctx context.Context, l store.LeaseRow, _ time.Duration
 	return sent, nil
 }
 
-// Renew implements store.Leases.
+// Renew implements store.Store.
 func (s *Store) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
 	err = s.onLease(ctx, id, func(t *Tx, l leaseRow) bool { return l.expires > t.now() }, func(t *Tx, l leaseRow) {
 		l.renewals++
@@ -61,26 +61,26 @@ func (s *Store) end(ctx context.Context, id []byte, meets func(*Tx, leaseRow) bo
 	return ended, err
 }
 
-// EndLease implements store.Leases.
+// EndLease implements store.Store.
 func (s *Store) EndLease(ctx context.Context, id []byte) error {
 	_, err := s.end(ctx, id, func(*Tx, leaseRow) bool { return true })
 	return err
 }
 
-// EndTicket implements store.Leases.
+// EndTicket implements store.Store.
 func (s *Store) EndTicket(ctx context.Context, id []byte) error { return s.EndLease(ctx, id) }
 
-// Expire implements store.Leases.
+// Expire implements store.Store.
 func (s *Store) Expire(ctx context.Context, id []byte) (bool, error) {
 	return s.end(ctx, id, func(t *Tx, l leaseRow) bool { return l.expires <= t.now() })
 }
 
-// ExpireUnchanged implements store.Leases.
+// ExpireUnchanged implements store.Store.
 func (s *Store) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (bool, error) {
 	return s.end(ctx, id, func(_ *Tx, l leaseRow) bool { return l.renewals == renewals })
 }
 
-// Purge implements store.Leases.
+// Purge implements store.Store.
 func (s *Store) Purge(ctx context.Context, ago time.Duration, limit int) (n int64, err error) {
 	err = s.run(ctx, func(t *Tx) error {
 		for id, l := range s.leases {

@@ -6,7 +6,7 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
-// AcquirePermit implements store.Permits.
+// AcquirePermit implements store.Store.
 func (s *Store) AcquirePermit(ctx context.Context, name string, state store.State, id []byte, limit int) (token int64, err error) {
 	err = s.run(ctx, func(t *Tx) error {
 		if _, there := s.locks[name]; !there && s.kind.Upserts && state.Token != 0 {
@@ -35,7 +35,7 @@ func (s *Store) AcquirePermit(ctx context.Context, name string, state store.Stat
 	return token, err
 }
 
-// ReleasePermit implements store.Permits.
+// ReleasePermit implements store.Store.
 func (s *Store) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (freed int64, err error) {
 	k := permitKey{name, token}
 	err = s.run(ctx, func(t *Tx) error {
@@ -59,7 +59,7 @@ func deletePermit(t *Tx, k permitKey, lease []byte) int64 {
 	return 1
 }
 
-// ClearPermit implements store.Permits.
+// ClearPermit implements store.Store.
 func (s *Store) ClearPermit(ctx context.Context, name string, permit store.State) (cleared bool, err error) {
 	k := permitKey{name, permit.Token}
 	err = s.run(ctx, func(t *Tx) error {
@@ -71,7 +71,7 @@ func (s *Store) ClearPermit(ctx context.Context, name string, permit store.State
 	return cleared, err
 }
 
-// BumpToken implements store.Permits.
+// BumpToken implements store.Store.
 func (s *Store) BumpToken(ctx context.Context, name string, state store.State) error {
 	return s.run(ctx, func(t *Tx) error {
 		if err := t.lockRow(ctx, nameKey(name)); err != nil {
@@ -89,7 +89,7 @@ func (s *Store) BumpToken(ctx context.Context, name string, state store.State) e
 	})
 }
 
-// ForcePermits implements store.Permits.
+// ForcePermits implements store.Store.
 func (s *Store) ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
 	asRead := func(r lockRow) bool { return r.token == token && r.lease == "" }
 	err = s.run(ctx, func(t *Tx) error {

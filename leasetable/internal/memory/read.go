@@ -18,7 +18,7 @@ func (s *Store) look(ctx context.Context, f func(now int64)) error {
 	return nil
 }
 
-// Read implements store.Reads.
+// Read implements store.Store.
 func (s *Store) Read(ctx context.Context, name string) (state store.State, err error) {
 	err = s.look(ctx, func(now int64) {
 		r, there := s.locks[name]
@@ -33,7 +33,7 @@ func (s *Store) Read(ctx context.Context, name string) (state store.State, err e
 	return state, err
 }
 
-// ReadPermits implements store.Reads.
+// ReadPermits implements store.Store.
 func (s *Store) ReadPermits(ctx context.Context, name string) (state store.State, err error) {
 	err = s.look(ctx, func(now int64) {
 		if _, there := s.locks[name]; there {
@@ -102,7 +102,7 @@ func (s *Store) permit(now int64, k permitKey) store.State {
 	return state
 }
 
-// List implements store.Reads.
+// List implements store.Store.
 func (s *Store) List(ctx context.Context, from, last string, limit int) (all []store.State, err error) {
 	err = s.look(ctx, func(now int64) {
 		for _, name := range s.names() {
@@ -116,7 +116,7 @@ func (s *Store) List(ctx context.Context, from, last string, limit int) (all []s
 	return all, err
 }
 
-// ListPermits implements store.Reads.
+// ListPermits implements store.Store.
 func (s *Store) ListPermits(ctx context.Context, from, last []byte) (all []store.State, err error) {
 	err = s.look(ctx, func(now int64) {
 		for _, k := range s.permitsBetween(string(from), string(last)) {
@@ -128,7 +128,7 @@ func (s *Store) ListPermits(ctx context.Context, from, last []byte) (all []store
 	return all, err
 }
 
-// NamesOf implements store.Reads.
+// NamesOf implements store.Store.
 func (s *Store) NamesOf(ctx context.Context, id []byte) (all []store.State, err error) {
 	err = s.look(ctx, func(int64) {
 		for _, name := range s.names() {
@@ -145,5 +145,5 @@ func (s *Store) NamesOf(ctx context.Context, id []byte) (all []store.State, err 
 	return all, err
 }
 
-// Diagnose implements store.Reads.
+// Diagnose implements store.Store.
 func (s *Store) Diagnose(_ context.Context, err error) error { return err }

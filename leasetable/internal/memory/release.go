@@ -7,7 +7,7 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
-// Release implements store.Releases.
+// Release implements store.Store.
 func (s *Store) Release(ctx context.Context, req *store.Request) (got store.Result, err error) {
 	mine := func(r lockRow) bool { return r.mine(string(req.ID), req.Token) }
 	err = s.run(ctx, func(t *Tx) error {
@@ -25,12 +25,12 @@ func (t *Tx) release(req *store.Request, r *lockRow) store.Result {
 	return store.Result{Token: req.Token, HasWaiter: r.hasWaiter(now)}
 }
 
-// ReleasePatiently implements store.Releases.
+// ReleasePatiently implements store.Store.
 func (s *Store) ReleasePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
 	return s.Release(ctx, req)
 }
 
-// ReleaseMany implements store.Releases.
+// ReleaseMany implements store.Store.
 func (s *Store) ReleaseMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
 	freed := make(map[string]store.Result)
 	err := s.run(ctx, func(t *Tx) error {
@@ -46,7 +46,7 @@ func (s *Store) ReleaseMany(ctx context.Context, reqs []*store.Request) (map[str
 	return freed, nil
 }
 
-// ReleaseByLease implements store.Releases.
+// ReleaseByLease implements store.Store.
 func (s *Store) ReleaseByLease(ctx context.Context, name string, id []byte, minHold time.Duration) (freed int64, err error) {
 	heldBy := func(r lockRow) bool { return r.lease == string(id) }
 	err = s.run(ctx, func(t *Tx) error {
@@ -59,7 +59,7 @@ func (s *Store) ReleaseByLease(ctx context.Context, name string, id []byte, minH
 	return freed, err
 }
 
-// Force implements store.Releases.
+// Force implements store.Store.
 func (s *Store) Force(ctx context.Context, name string, state store.State) (forced bool, err error) {
 	asRead := func(r lockRow) bool { return r.lease == string(state.LeaseID) && r.token == state.Token }
 	err = s.run(ctx, func(t *Tx) error {

@@ -16,7 +16,7 @@ type turn struct {
 	over   chan struct{} // closed when the session has ended
 }
 
-// OpenTurn implements store.Waits.
+// OpenTurn implements store.Store.
 func (s *Store) OpenTurn(ctx context.Context) (store.Turn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

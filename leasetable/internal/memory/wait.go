@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// NoteWaiter implements store.Waits.
+// NoteWaiter implements store.Store.
 func (s *Store) NoteWaiter(ctx context.Context, name string, since int64, within time.Duration) (noted bool, err error) {
 	held := func(r lockRow) bool { return r.lease != "" }
 	err = s.run(ctx, func(t *Tx) error {
@@ -24,7 +24,7 @@ func (s *Store) NoteWaiter(ctx context.Context, name string, since int64, within
 	return noted, err
 }
 
-// RemoveWaiter implements store.Waits.
+// RemoveWaiter implements store.Store.
 func (s *Store) RemoveWaiter(ctx context.Context, name string, since int64) error {
 	noted := func(r lockRow) bool { return r.waiterSince == since }
 	return s.run(ctx, func(t *Tx) error {
@@ -35,7 +35,7 @@ func (s *Store) RemoveWaiter(ctx context.Context, name string, since int64) erro
 	})
 }
 
-// NoteExclusiveWaiter implements store.Waits.
+// NoteExclusiveWaiter implements store.Store.
 func (s *Store) NoteExclusiveWaiter(ctx context.Context, name string, us any) error {
 	return s.run(ctx, func(t *Tx) error {
 		_, err := t.change(ctx, name, func(r lockRow) bool { return r.limited }, func(r *lockRow) {

@@ -9,24 +9,24 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
-// AcquireFree implements store.Acquisitions.
+// AcquireFree implements store.Store.
 func (s faulty) AcquireFree(ctx context.Context, req *store.Request) (store.Result, error) {
 	return call(ctx, s.process, "acquire free", req.Name, func(ctx context.Context) (store.Result, error) { return s.store.AcquireFree(ctx, req) })
 }
 
-// Acquire implements store.Acquisitions.
+// Acquire implements store.Store.
 func (s faulty) Acquire(ctx context.Context, req *store.Request) (store.Result, error) {
 	return call(ctx, s.process, "acquire", req.Name, func(ctx context.Context) (store.Result, error) { return s.store.Acquire(ctx, req) })
 }
 
-// AcquirePatiently implements store.Acquisitions.
+// AcquirePatiently implements store.Store.
 func (s faulty) AcquirePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
 	return call(ctx, s.process, "acquire patiently", req.Name, func(ctx context.Context) (store.Result, error) {
 		return s.store.AcquirePatiently(ctx, req)
 	})
 }
 
-// AcquireMany implements store.Acquisitions.
+// AcquireMany implements store.Store.
 func (s faulty) AcquireMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
 	return call(ctx, s.process, "acquire many", namesOf(reqs), func(ctx context.Context) (map[string]store.Result, error) {
 		return s.store.AcquireMany(ctx, reqs)
@@ -42,48 +42,48 @@ func namesOf(reqs []*store.Request) string {
 	return strings.Join(all, " ")
 }
 
-// Insert implements store.Acquisitions.
+// Insert implements store.Store.
 func (s faulty) Insert(ctx context.Context, req *store.Request) (int64, error) {
 	return call(ctx, s.process, "insert", req.Name, func(ctx context.Context) (int64, error) { return s.store.Insert(ctx, req) })
 }
 
-// Takeover implements store.Acquisitions.
+// Takeover implements store.Store.
 func (s faulty) Takeover(ctx context.Context, req *store.Request, dead []byte) (int64, error) {
 	return call(ctx, s.process, "take over", req.Name, func(ctx context.Context) (int64, error) { return s.store.Takeover(ctx, req, dead) })
 }
 
-// Convert implements store.Acquisitions.
+// Convert implements store.Store.
 func (s faulty) Convert(ctx context.Context, name string, token int64, id, metadata []byte) (int64, error) {
 	return call(ctx, s.process, "convert", name, func(ctx context.Context) (int64, error) { return s.store.Convert(ctx, name, token, id, metadata) })
 }
 
-// Release implements store.Releases.
+// Release implements store.Store.
 func (s faulty) Release(ctx context.Context, req *store.Request) (store.Result, error) {
 	return call(ctx, s.process, "release", req.Name, func(ctx context.Context) (store.Result, error) { return s.store.Release(ctx, req) })
 }
 
-// ReleasePatiently implements store.Releases.
+// ReleasePatiently implements store.Store.
 func (s faulty) ReleasePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
 	return call(ctx, s.process, "release patiently", req.Name, func(ctx context.Context) (store.Result, error) {
 		return s.store.ReleasePatiently(ctx, req)
 	})
 }
 
-// ReleaseMany implements store.Releases.
+// ReleaseMany implements store.Store.
 func (s faulty) ReleaseMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
 	return call(ctx, s.process, "release many", namesOf(reqs), func(ctx context.Context) (map[string]store.Result, error) {
 		return s.store.ReleaseMany(ctx, reqs)
 	})
 }
 
-// ReleaseByLease implements store.Releases.
+// ReleaseByLease implements store.Store.
 func (s faulty) ReleaseByLease(ctx context.Context, name string, id []byte, minHold time.Duration) (int64, error) {
 	return call(ctx, s.process, "release by lease", name, func(ctx context.Context) (int64, error) {
 		return s.store.ReleaseByLease(ctx, name, id, minHold)
 	})
 }
 
-// Force implements store.Releases.
+// Force implements store.Store.
 func (s faulty) Force(ctx context.Context, name string, state store.State) (bool, error) {
 	return call(ctx, s.process, "force", name, func(ctx context.Context) (bool, error) {
 		s.forced(name)
@@ -92,12 +92,12 @@ func (s faulty) Force(ctx context.Context, name string, state store.State) (bool
 	})
 }
 
-// Move implements store.Holds.
+// Move implements store.Store.
 func (s faulty) Move(ctx context.Context, name string, token int64, from, to []byte) (bool, error) {
 	return call(ctx, s.process, "move", name, func(ctx context.Context) (bool, error) { return s.store.Move(ctx, name, token, from, to) })
 }
 
-// Adopt implements store.Holds.
+// Adopt implements store.Store.
 func (s faulty) Adopt(ctx context.Context, from store.Held, id, metadata []byte) (int64, error) {
 	return call(ctx, s.process, "adopt", from.Name, func(ctx context.Context) (int64, error) { return s.store.Adopt(ctx, from, id, metadata) })
 }
@@ -107,7 +107,7 @@ type handoff struct {
 	hasWaiter bool
 }
 
-// HandOff implements store.Holds.
+// HandOff implements store.Store.
 func (s faulty) HandOff(ctx context.Context, h store.Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error) {
 	o, err := call(ctx, s.process, "hand off", h.Name, func(ctx context.Context) (o handoff, err error) {
 		o.last, o.hasWaiter, err = s.store.HandOff(ctx, h, n, metadata)
@@ -119,38 +119,38 @@ func (s faulty) HandOff(ctx context.Context, h store.Held, n int64, metadata []b
 	return o.last, o.hasWaiter, nil
 }
 
-// SetMetadata implements store.Holds.
+// SetMetadata implements store.Store.
 func (s faulty) SetMetadata(ctx context.Context, h store.Held, metadata []byte) (bool, error) {
 	return call(ctx, s.process, "set metadata", h.Name, func(ctx context.Context) (bool, error) { return s.store.SetMetadata(ctx, h, metadata) })
 }
 
-// Pin implements store.Holds.
+// Pin implements store.Store.
 func (s faulty) Pin(ctx context.Context, tx store.Transaction, h store.Held) (bool, error) {
 	return call(ctx, s.process, "pin", h.Name, func(ctx context.Context) (bool, error) { return s.store.Pin(ctx, tx, h) })
 }
 
-// AcquirePermit implements store.Permits.
+// AcquirePermit implements store.Store.
 func (s faulty) AcquirePermit(ctx context.Context, name string, state store.State, id []byte, limit int) (int64, error) {
 	return call(ctx, s.process, "acquire permit", fmt.Sprint(name, state.Token), func(ctx context.Context) (int64, error) {
 		return s.store.AcquirePermit(ctx, name, state, id, limit)
 	})
 }
 
-// ReleasePermit implements store.Permits.
+// ReleasePermit implements store.Store.
 func (s faulty) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (int64, error) {
 	return call(ctx, s.process, "release permit", fmt.Sprint(name, token), func(ctx context.Context) (int64, error) {
 		return s.store.ReleasePermit(ctx, name, id, token)
 	})
 }
 
-// ClearPermit implements store.Permits.
+// ClearPermit implements store.Store.
 func (s faulty) ClearPermit(ctx context.Context, name string, permit store.State) (bool, error) {
 	return call(ctx, s.process, "clear permit", fmt.Sprint(name, permit.Token), func(ctx context.Context) (bool, error) {
 		return s.store.ClearPermit(ctx, name, permit)
 	})
 }
 
-// BumpToken implements store.Permits.
+// BumpToken implements store.Store.
 func (s faulty) BumpToken(ctx context.Context, name string, state store.State) error {
 	_, err := call(ctx, s.process, "bump token", fmt.Sprint(name, state.Token), func(ctx context.Context) (nothing, error) {
 		return nothing{}, s.store.BumpToken(ctx, name, state)
@@ -158,7 +158,7 @@ func (s faulty) BumpToken(ctx context.Context, name string, state store.State) e
 	return err
 }
 
-// ForcePermits implements store.Permits.
+// ForcePermits implements store.Store.
 func (s faulty) ForcePermits(ctx context.Context, name string, token int64) (bool, error) {
 	return call(ctx, s.process, "force permits", name, func(ctx context.Context) (bool, error) {
 		s.forced(name)

@@ -22,35 +22,35 @@ func (p *process) faulty() store.Store { return faulty{p, p.store} }
 // id is a lease's id for people: leases are numbered in the order in which they are opened.
 func (p *process) id(lease []byte) string { return p.leaseName(string(lease)) }
 
-// Read implements store.Reads.
+// Read implements store.Store.
 func (s faulty) Read(ctx context.Context, name string) (store.State, error) {
 	return call(ctx, s.process, "read", name, func(ctx context.Context) (store.State, error) { return s.store.Read(ctx, name) })
 }
 
-// ReadPermits implements store.Reads.
+// ReadPermits implements store.Store.
 func (s faulty) ReadPermits(ctx context.Context, name string) (store.State, error) {
 	return call(ctx, s.process, "read permits", name, func(ctx context.Context) (store.State, error) { return s.store.ReadPermits(ctx, name) })
 }
 
-// List implements store.Reads.
+// List implements store.Store.
 func (s faulty) List(ctx context.Context, from, last string, limit int) ([]store.State, error) {
 	return call(ctx, s.process, "list", from, func(ctx context.Context) ([]store.State, error) { return s.store.List(ctx, from, last, limit) })
 }
 
-// ListPermits implements store.Reads.
+// ListPermits implements store.Store.
 func (s faulty) ListPermits(ctx context.Context, from, last []byte) ([]store.State, error) {
 	return call(ctx, s.process, "list permits", string(from), func(ctx context.Context) ([]store.State, error) { return s.store.ListPermits(ctx, from, last) })
 }
 
-// NamesOf implements store.Reads.
+// NamesOf implements store.Store.
 func (s faulty) NamesOf(ctx context.Context, id []byte) ([]store.State, error) {
 	return call(ctx, s.process, "names of", s.id(id), func(ctx context.Context) ([]store.State, error) { return s.store.NamesOf(ctx, id) })
 }
 
-// Diagnose implements store.Reads.
+// Diagnose implements store.Store.
 func (s faulty) Diagnose(_ context.Context, err error) error { return err }
 
-// OpenLease implements store.Leases.
+// OpenLease implements store.Store.
 func (s faulty) OpenLease(ctx context.Context, l store.LeaseRow, within time.Duration) (sent time.Time, err error) {
 	s.noteTTL(l.TTL)
 	sent = clock.Now()
@@ -68,7 +68,7 @@ type renewal struct {
 	changes int64
 }
 
-// Renew implements store.Leases.
+// Renew implements store.Store.
 func (s faulty) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
 	r, err := call(ctx, s.process, "renew", s.id(id), func(ctx context.Context) (r renewal, err error) {
 		r.there, r.changes, err = s.store.Renew(ctx, id)
@@ -79,41 +79,41 @@ func (s faulty) Renew(ctx context.Context, id []byte) (there bool, changes int64
 
 type nothing struct{}
 
-// EndLease implements store.Leases.
+// EndLease implements store.Store.
 func (s faulty) EndLease(ctx context.Context, id []byte) error {
 	_, err := call(ctx, s.process, "end lease", s.id(id), func(ctx context.Context) (nothing, error) { return nothing{}, s.store.EndLease(ctx, id) })
 	return err
 }
 
-// EndTicket implements store.Leases.
+// EndTicket implements store.Store.
 func (s faulty) EndTicket(ctx context.Context, id []byte) error {
 	_, err := call(ctx, s.process, "end ticket", s.id(id), func(ctx context.Context) (nothing, error) { return nothing{}, s.store.EndTicket(ctx, id) })
 	return err
 }
 
-// Expire implements store.Leases.
+// Expire implements store.Store.
 func (s faulty) Expire(ctx context.Context, id []byte) (bool, error) {
 	return call(ctx, s.process, "expire", s.id(id), func(ctx context.Context) (bool, error) { return s.store.Expire(ctx, id) })
 }
 
-// ExpireUnchanged implements store.Leases.
+// ExpireUnchanged implements store.Store.
 func (s faulty) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (bool, error) {
 	return call(ctx, s.process, "expire unchanged", s.id(id), func(ctx context.Context) (bool, error) {
 		return s.store.ExpireUnchanged(ctx, id, renewals)
 	})
 }
 
-// Purge implements store.Leases.
+// Purge implements store.Store.
 func (s faulty) Purge(ctx context.Context, ago time.Duration, limit int) (int64, error) {
 	return call(ctx, s.process, "purge", "", func(ctx context.Context) (int64, error) { return s.store.Purge(ctx, ago, limit) })
 }
 
-// NoteWaiter implements store.Waits.
+// NoteWaiter implements store.Store.
 func (s faulty) NoteWaiter(ctx context.Context, name string, since int64, within time.Duration) (bool, error) {
 	return call(ctx, s.process, "note waiter", name, func(ctx context.Context) (bool, error) { return s.store.NoteWaiter(ctx, name, since, within) })
 }
 
-// RemoveWaiter implements store.Waits.
+// RemoveWaiter implements store.Store.
 func (s faulty) RemoveWaiter(ctx context.Context, name string, since int64) error {
 	_, err := call(ctx, s.process, "remove waiter", name, func(ctx context.Context) (nothing, error) {
 		return nothing{}, s.store.RemoveWaiter(ctx, name, since)
@@ -121,7 +121,7 @@ func (s faulty) RemoveWaiter(ctx context.Context, name string, since int64) erro
 	return err
 }
 
-// NoteExclusiveWaiter implements store.Waits.
+// NoteExclusiveWaiter implements store.Store.
 func (s faulty) NoteExclusiveWaiter(ctx context.Context, name string, us any) error {
 	_, err := call(ctx, s.process, "note exclusive waiter", name, func(ctx context.Context) (nothing, error) {
 		return nothing{}, s.store.NoteExclusiveWaiter(ctx, name, us)
@@ -129,7 +129,7 @@ func (s faulty) NoteExclusiveWaiter(ctx context.Context, name string, us any) er
 	return err
 }
 
-// OpenTurn implements store.Waits.
+// OpenTurn implements store.Store.
 func (s faulty) OpenTurn(ctx context.Context) (store.Turn, error) {
 	t, err := call(ctx, s.process, "open turn", "", func(ctx context.Context) (store.Turn, error) { return s.store.OpenTurn(ctx) })
 	if err != nil {

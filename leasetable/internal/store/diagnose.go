@@ -13,7 +13,7 @@ import (
 // diagnoseTimeout bounds the query of [Database.Diagnose].
 const diagnoseTimeout = time.Second
 
-// Diagnose implements Reads. It asks whether the server answers another statement and, on PostgreSQL, whether commits
+// Diagnose implements Store. It asks whether the server answers another statement and, on PostgreSQL, whether commits
 // may be waiting for a synchronous standby.
 func (s *Database) Diagnose(ctx context.Context, err error) error {
 	if !errors.Is(err, dberr.ErrSlow) || dberr.OutcomeKnown(err) {

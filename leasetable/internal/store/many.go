@@ -13,7 +13,7 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// AcquireMany implements Acquisitions.
+// AcquireMany implements Store.
 func (s *Database) AcquireMany(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
 	req := reqs[0]
 	switch s.dialect {
@@ -51,7 +51,7 @@ func (s *Database) acquireRows(ctx context.Context, reqs []*Request) (got map[st
 	return more, err
 }
 
-// ReleaseMany implements Releases.
+// ReleaseMany implements Store.
 func (s *Database) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[string]Result, err error) {
 	req := reqs[0]
 	switch s.dialect {

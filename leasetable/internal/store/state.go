@@ -58,7 +58,7 @@ func (r *raw) Scan(from any) (err error) {
 	return err
 }
 
-// Read implements Reads.
+// Read implements Store.
 func (s *Database) Read(ctx context.Context, name string) (state State, err error) {
 	all, err := s.states(ctx, readState, []byte(name))
 	if err != nil || len(all) == 0 {
@@ -93,17 +93,17 @@ func (s *Database) states(ctx context.Context, st Statement, args ...any) (all [
 	return all, dberr.Classify(rows.Err())
 }
 
-// List implements Reads.
+// List implements Store.
 func (s *Database) List(ctx context.Context, from, last string, limit int) ([]State, error) {
 	return s.states(ctx, list, []byte(from), []byte(last), limit)
 }
 
-// ListPermits implements Reads.
+// ListPermits implements Store.
 func (s *Database) ListPermits(ctx context.Context, from, last []byte) ([]State, error) {
 	return s.states(ctx, listPermits, from, last)
 }
 
-// NamesOf implements Reads.
+// NamesOf implements Store.
 func (s *Database) NamesOf(ctx context.Context, id []byte) ([]State, error) {
 	return s.states(ctx, namesOf, id)
 }
@@ -177,7 +177,7 @@ func LimitOf(permits []State) (limit int) {
 	return limit
 }
 
-// ReadPermits implements Reads.
+// ReadPermits implements Store.
 func (s *Database) ReadPermits(ctx context.Context, name string) (state State, err error) {
 	all, err := s.states(ctx, readPermits, []byte(name))
 	if err != nil || len(all) == 0 || all[0].Permit {

@@ -11,18 +11,8 @@ import (
 // "Statements" in docs/design.md. An error that dberr.OutcomeKnown accepts is the database's word that the step did
 // nothing. After any other error the step may have been done, or may still be.
 type Store interface {
-	Reads
-	Leases
-	Acquisitions
-	Releases
-	Holds
-	Permits
-	Waits
-	Server
-}
+	// The steps that write nothing.
 
-// Reads are the steps that write nothing.
-type Reads interface {
 	// Read reads the state of a name, with its shares or permits. A name that was never acquired reads as free.
 	Read(ctx context.Context, name string) (State, error)
 	// ReadPermits reads the state of a name, and all its permits, in one snapshot.
@@ -37,10 +27,9 @@ type Reads interface {
 	// Diagnose adds to the error of a step that was not answered what is known of the server. It returns other errors
 	// unchanged.
 	Diagnose(ctx context.Context, err error) error
-}
 
-// Leases are the steps on rows of leases. None waits for the row of a name.
-type Leases interface {
+	// The steps on rows of leases. None waits for the row of a name.
+
 	// OpenLease commits a lease row, and returns when the statement was sent. It connects first: the statement has less
 	// time than connecting may take. The error matches ErrNoLease. After an error the row may be there, but nothing
 	// refers to it, and it expires.
@@ -60,10 +49,9 @@ type Leases interface {
 	ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (expired bool, err error)
 	// Purge deletes up to limit rows of leases that expired at least the given time ago, and returns how many.
 	Purge(ctx context.Context, ago time.Duration, limit int) (int64, error)
-}
 
-// Acquisitions are the steps that acquire a name which nobody holds.
-type Acquisitions interface {
+	// The steps that acquire a name which nobody holds.
+
 	// AcquireFree acquires a name that has a row and is free. It does not wait for the row of a name that is held.
 	AcquireFree(ctx context.Context, req *Request) (Result, error)
 	// Acquire acquires a name that is free. It may wait for the row, and only a limited number of callers may call it.
@@ -80,10 +68,9 @@ type Acquisitions interface {
 	// Convert acquires a name that is free for a lease, on the condition that it has this token and no permits. It
 	// returns the new token, or 0.
 	Convert(ctx context.Context, name string, token int64, id, metadata []byte) (next int64, err error)
-}
 
-// Releases are the steps that free a name.
-type Releases interface {
+	// The steps that free a name.
+
 	// Release frees a name that is held with the lease and token. It may wait for the row, and only a limited number of
 	// callers may call it.
 	Release(ctx context.Context, req *Request) (Result, error)
@@ -98,10 +85,9 @@ type Releases interface {
 	// Force frees a name if its state is still the one that was read, and notes a change for its lease. It reports
 	// whether the state was still the same.
 	Force(ctx context.Context, name string, state State) (bool, error)
-}
 
-// Holds are the steps of the holder of a name. They may wait for its row.
-type Holds interface {
+	// The steps of the holder of a name. They may wait for its row.
+
 	// Move moves a name from one lease to another, and reports whether it is on the new one.
 	Move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error)
 	// Adopt moves a name from the lease of a ticket to the lease id, bumps its token and attaches metadata, unless that
@@ -115,10 +101,9 @@ type Holds interface {
 	SetMetadata(ctx context.Context, h Held, metadata []byte) (held bool, err error)
 	// Pin makes sure that a name stays held until the transaction has ended (I13). It reports whether the name is held.
 	Pin(ctx context.Context, tx Transaction, h Held) (found bool, err error)
-}
 
-// Permits are the steps on shares and permits of a name.
-type Permits interface {
+	// The steps on shares and permits of a name.
+
 	// AcquirePermit takes a permit of a name whose lock row is still as in state. It returns the permit's token, or 0 if
 	// the row has changed. The token is the next one after that in state, whatever becomes of the answer (I31).
 	AcquirePermit(ctx context.Context, name string, state State, id []byte, limit int) (token int64, err error)
@@ -133,10 +118,9 @@ type Permits interface {
 	// ForcePermits frees all permits of a name, and notes a change on their leases (I34). It reports whether nobody had
 	// taken a permit since they were read.
 	ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error)
-}
 
-// Waits are the steps of waiters: notes in the row of a name, and turns. They decide nothing.
-type Waits interface {
+	// The steps of waiters: notes in the row of a name, and turns. They decide nothing.
+
 	// NoteWaiter notes in the row of a held name, for the given time, that somebody waits for it since then. An earlier
 	// note stays. It reports false if the name is free, or its row is locked.
 	NoteWaiter(ctx context.Context, name string, since int64, within time.Duration) (noted bool, err error)
@@ -146,6 +130,8 @@ type Waits interface {
 	NoteExclusiveWaiter(ctx context.Context, name string, us any) error
 	// OpenTurn opens a session that stands in the server's own queue for a name.
 	OpenTurn(ctx context.Context) (Turn, error)
+
+	Server
 }
 
 // Server is what the engine knows of the server, and of the connections to it.

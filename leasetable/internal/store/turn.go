@@ -40,7 +40,7 @@ func (s *Database) HasTurns() bool {
 	return false
 }
 
-// OpenTurn implements Waits. The server ends the session when it has been silent for turnIdle: a process that was stopped
+// OpenTurn implements Store. The server ends the session when it has been silent for turnIdle: a process that was stopped
 // would have the turn for ever.
 func (s *Database) OpenTurn(ctx context.Context) (Turn, error) {
 	on, err := s.OpenSession(ctx, turnIdle)
