@@ -203,35 +203,36 @@ func (f *statementText) number(n any) {
 	}
 }
 
-// runner runs a statement in a transaction, and returns how many rows it changed.
-type runner func(st Statement, args ...any) (int64, error)
+// step is a statement of a transaction, with its arguments.
+type step struct {
+	st   Statement
+	args []any
+}
 
-// inTransaction runs statements in one transaction, for the dialects that cannot change two tables in one statement
-// (I31). It commits if f reports that it has changed something. The statements may wait for the row lock of key, or for
-// any row lock if key is nil.
-func (s *Database) inTransaction(ctx context.Context, key any, f func(run runner) (bool, error)) error {
-	patient, err := s.mayWait(ctx, nextPermit, key)
+// inTransaction runs steps in one transaction, for the dialects that cannot change two tables in one statement (I31). The
+// first step decides: if it changes no row, nothing is done. The transaction begins once the first step may wait for row
+// locks, and ends with a commit if no step has failed. inTransaction reports whether it was committed.
+func (s *Database) inTransaction(ctx context.Context, steps ...step) (done bool, err error) {
+	patient, err := s.mayWait(ctx, steps[0].st, steps[0].args...)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer patient()
 	tx, err := s.Work.BeginTxx(ctx, nil)
 	if err != nil {
-		return dberr.Classify(err)
+		return false, dberr.Classify(err)
 	}
 	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
-	run := func(st Statement, args ...any) (int64, error) {
-		text, args := s.bind(st, args)
+	for i, step := range steps {
+		text, args := s.bind(step.st, step.args)
 		result, err := tx.ExecContext(ctx, text, args...)
 		if err != nil {
-			return 0, dberr.Classify(err)
+			return false, dberr.Classify(err)
 		}
-		rows, err := result.RowsAffected()
-		return rows, dberr.Classify(err)
+		if rows, err := result.RowsAffected(); err != nil || i == 0 && rows == 0 {
+			return false, dberr.Classify(err)
+		}
 	}
-	done, err := f(run)
-	if err != nil || !done {
-		return err
-	}
-	return dberr.Classify(tx.Commit())
+	err = tx.Commit()
+	return err == nil, dberr.Classify(err)
 }

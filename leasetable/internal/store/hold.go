@@ -74,32 +74,11 @@ func (s *Database) Force(ctx context.Context, name string, state State) (bool, e
 		rows, err := s.change(ctx, s.Work, force, args...)
 		return rows > 0, err
 	case schema.SQLite:
-		return s.forceSQLite(ctx, args)
+		return s.inTransaction(ctx, step{force, args}, step{notifyLease, []any{state.LeaseID}})
 	default:
 		n, err := s.number(ctx, s.Work, force, args...)
 		return n > 0, err
 	}
-}
-
-// forceSQLite does what force does in two statements: SQLite has no statement that changes two tables.
-func (s *Database) forceSQLite(ctx context.Context, args []any) (bool, error) {
-	tx, err := s.Work.BeginTxx(ctx, nil)
-	if err != nil {
-		return false, dberr.Classify(err)
-	}
-	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
-	text, args := s.bind(force, args)
-	result, err := tx.ExecContext(ctx, text, args...)
-	if err != nil {
-		return false, dberr.Classify(err)
-	}
-	if rows, err := result.RowsAffected(); err != nil || rows == 0 {
-		return false, dberr.Classify(err)
-	}
-	if _, err := tx.ExecContext(ctx, s.Texts[notifyLease].Text, args[1]); err != nil {
-		return false, dberr.Classify(err)
-	}
-	return true, dberr.Classify(tx.Commit())
 }
 
 // Transaction runs statements in a transaction of the caller.

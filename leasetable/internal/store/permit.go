@@ -11,22 +11,13 @@ func (s *Database) AcquirePermit(ctx context.Context, name string, state State, 
 	if s.dialect == schema.Postgres {
 		return s.number(ctx, s.Work, acquirePermit, row{[]byte(name)}, state.Token, limit, state.LeaseID, id)
 	}
-	err = s.inTransaction(ctx, row{[]byte(name)}, func(run runner) (bool, error) {
-		var rows int64
-		var err error
-		if state.Token == 0 {
-			rows, err = run(firstPermit, []byte(name), limit)
-		} else {
-			rows, err = run(nextPermit, limit, []byte(name), state.Token, state.LeaseID)
-		}
-		if err != nil || rows == 0 {
-			return false, err
-		}
-		token = state.Token + 1
-		_, err = run(addPermit, []byte(name), token, id, limit)
-		return true, err
-	})
-	if err != nil {
+	take := step{nextPermit, []any{limit, row{[]byte(name)}, state.Token, state.LeaseID}}
+	if state.Token == 0 {
+		take = step{firstPermit, []any{row{[]byte(name)}, limit}}
+	}
+	token = state.Token + 1
+	taken, err := s.inTransaction(ctx, take, step{addPermit, []any{[]byte(name), token, id, limit}})
+	if !taken {
 		return 0, err
 	}
 	return token, nil
@@ -55,17 +46,6 @@ func (s *Database) ForcePermits(ctx context.Context, name string, token int64) (
 		n, err := s.number(ctx, s.Work, forcePermits, []byte(name), token)
 		return n > 0, err
 	}
-	err = s.inTransaction(ctx, nil, func(run runner) (bool, error) {
-		rows, err := run(forcePermits, []byte(name), token)
-		if err != nil || rows == 0 {
-			return false, err
-		}
-		forced = true
-		if _, err := run(notifyPermits, []byte(name)); err != nil {
-			return false, err
-		}
-		_, err = run(clearPermits, []byte(name))
-		return true, err
-	})
-	return forced && err == nil, err
+	key := []byte(name) // not as row: the steps may wait for the rows of permits, too
+	return s.inTransaction(ctx, step{forcePermits, []any{key, token}}, step{notifyPermits, []any{key}}, step{clearPermits, []any{key}})
 }
