@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"sync/atomic"
 
 	"github.com/jmoiron/sqlx"
@@ -83,9 +82,9 @@ func (s *Database) exec(ctx context.Context, p *conn.Pool, st Statement, args ..
 }
 
 // query runs a statement that returns rows.
-func (s *Database) query(ctx context.Context, p *conn.Pool, st Statement, args ...any) (*sqlx.Rows, error) {
+func (s *Database) query(ctx context.Context, st Statement, args ...any) (*sqlx.Rows, error) {
 	text, args := s.bind(st, args)
-	return p.QueryxContext(ctx, text, args...)
+	return s.Work.QueryxContext(ctx, text, args...)
 }
 
 // bind returns the text of a statement, and its arguments as they are sent. MariaDB reads bytes as text in the
@@ -123,7 +122,8 @@ func (s *Database) change(ctx context.Context, p *conn.Pool, st Statement, args 
 	return rows, dberr.Classify(err)
 }
 
-// claim runs a statement that may acquire a name. It returns the token, or 0 if the statement did not acquire the name.
+// claim runs a statement that returns one number, such as the token of a name that it acquires: on MySQL as the insert id.
+// It returns 0 if the statement did nothing.
 func (s *Database) claim(ctx context.Context, st Statement, args ...any) (token int64, err error) {
 	if s.dialect == schema.MySQL {
 		result, err := s.exec(ctx, s.Work, st, args...)
@@ -133,13 +133,8 @@ func (s *Database) claim(ctx context.Context, st Statement, args ...any) (token 
 		token, err = result.LastInsertId() // the affected rows depend on clientFoundRows
 		return token, dberr.Classify(err)
 	}
-	return s.number(ctx, s.Work, st, args...)
-}
-
-// number runs a statement that returns one number or no row. No row counts as 0.
-func (s *Database) number(ctx context.Context, p *conn.Pool, st Statement, args ...any) (n int64, err error) {
-	_, n, err = s.maybeNumber(ctx, p, st, args...)
-	return n, err
+	_, token, err = s.maybeNumber(ctx, s.Work, st, args...)
+	return token, err
 }
 
 // maybeNumber runs a statement that returns one number or no row. It reports whether there was a row.
@@ -188,19 +183,6 @@ func (s *Database) changeNumber(ctx context.Context, p *conn.Pool, st Statement,
 	}
 	n, err = result.LastInsertId()
 	return true, n, dberr.Classify(err)
-}
-
-// number writes a number, or NULL for nil.
-func (f *statementText) number(n any) {
-	switch {
-	case f.marked:
-		f.write("?")
-		f.args = append(f.args, n)
-	case n == nil:
-		f.write("NULL")
-	default:
-		f.text = fmt.Append(f.text, n)
-	}
 }
 
 // step is a statement of a transaction, with its arguments.

@@ -76,7 +76,7 @@ func (s *Database) Force(ctx context.Context, name string, state State) (bool, e
 	case schema.SQLite:
 		return s.inTransaction(ctx, step{force, args}, step{notifyLease, []any{state.LeaseID}})
 	default:
-		n, err := s.number(ctx, s.Work, force, args...)
+		n, err := s.claim(ctx, force, args...)
 		return n > 0, err
 	}
 }

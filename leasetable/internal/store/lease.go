@@ -40,8 +40,7 @@ func (s *Database) OpenLease(ctx context.Context, l LeaseRow, within time.Durati
 	err = dberr.RetryConflicts(ctx, dberr.ConflictTimeout, func(ctx context.Context) error {
 		sent = clock.Now()
 		return dberr.Once(ctx, min(within, dberr.AttemptTimeout), func(ctx context.Context) error {
-			us := l.TTL.Microseconds()
-			rows, err := s.change(ctx, p, openLease, l.ID, l.Owner, l.Host, os.Getpid(), us, us, schema.Version)
+			rows, err := s.change(ctx, p, openLease, l.ID, l.Owner, l.Host, os.Getpid(), l.TTL.Microseconds(), schema.Version)
 			if err == nil && rows == 0 {
 				err = errOldProgram
 			}

@@ -20,7 +20,7 @@ func (s *Database) AcquireMany(ctx context.Context, reqs []*Request) (got map[st
 	case schema.MySQL:
 		return s.acquireEach(ctx, reqs)
 	case schema.SQLite:
-		return s.names(s.query(ctx, s.Work, acquireMany, jsonList(reqs), req.ID, req.Metadata))
+		return s.names(s.query(ctx, acquireMany, jsonList(reqs), req.ID, req.Metadata))
 	default:
 		return s.acquireRows(ctx, reqs)
 	}
@@ -30,7 +30,7 @@ func (s *Database) AcquireMany(ctx context.Context, reqs []*Request) (got map[st
 func (s *Database) acquireRows(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
 	take := func(st Statement, reqs []*Request) (got map[string]Result, err error) {
 		err = s.Work.Replicated(func() (err error) {
-			got, err = s.names(s.query(ctx, s.Work, st, array(reqs, appendBytea), reqs[0].ID, reqs[0].Metadata))
+			got, err = s.names(s.query(ctx, st, array(reqs, appendBytea), reqs[0].ID, reqs[0].Metadata))
 			return err
 		})
 		return got, err
@@ -58,10 +58,10 @@ func (s *Database) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[
 	case schema.MySQL:
 		return s.releaseEach(ctx, reqs)
 	case schema.SQLite:
-		return s.names(s.query(ctx, s.Work, releaseMany, jsonList(reqs), req.ID, req.minHoldUS()))
+		return s.names(s.query(ctx, releaseMany, jsonList(reqs), req.ID, req.minHoldUS()))
 	default:
 		for _, st := range []Statement{releaseMany, releaseUnlocked} {
-			freed, err = s.names(s.query(ctx, s.Work, st, array(reqs, appendBytea), req.ID, array(reqs, appendToken), req.minHoldUS(), s.commit(req)))
+			freed, err = s.names(s.query(ctx, st, array(reqs, appendBytea), req.ID, array(reqs, appendToken), req.minHoldUS(), s.commit(req)))
 			if !dberr.OutcomeKnown(err) {
 				break
 			}

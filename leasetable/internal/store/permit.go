@@ -9,7 +9,7 @@ import (
 // AcquirePermit implements Store.
 func (s *Database) AcquirePermit(ctx context.Context, name string, state State, id []byte, limit int) (token int64, err error) {
 	if s.dialect == schema.Postgres {
-		return s.number(ctx, s.Work, acquirePermit, row{[]byte(name)}, state.Token, limit, state.LeaseID, id)
+		return s.claim(ctx, acquirePermit, row{[]byte(name)}, state.Token, limit, state.LeaseID, id)
 	}
 	take := step{nextPermit, []any{limit, row{[]byte(name)}, state.Token, state.LeaseID}}
 	if state.Token == 0 {
@@ -43,7 +43,7 @@ func (s *Database) BumpToken(ctx context.Context, name string, state State) erro
 // ForcePermits implements Store.
 func (s *Database) ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
 	if s.dialect == schema.Postgres {
-		n, err := s.number(ctx, s.Work, forcePermits, []byte(name), token)
+		n, err := s.claim(ctx, forcePermits, []byte(name), token)
 		return n > 0, err
 	}
 	key := []byte(name) // not as row: the steps may wait for the rows of permits, too

@@ -104,7 +104,7 @@ func (s *Database) unlocked(ctx context.Context, st Statement, args []any) bool 
 	case releasePermit:
 		find = unlockedPermit
 	}
-	rows, err := s.query(ctx, s.Work, find, keys...)
+	rows, err := s.query(ctx, find, keys...)
 	if err != nil {
 		return false
 	}

@@ -72,7 +72,7 @@ func (s *Database) Read(ctx context.Context, name string) (state State, err erro
 
 // states runs a statement that returns names, shares or permits.
 func (s *Database) states(ctx context.Context, st Statement, args ...any) (all []State, err error) {
-	rows, err := s.query(ctx, s.Work, st, args...)
+	rows, err := s.query(ctx, st, args...)
 	if err != nil {
 		return nil, dberr.Classify(err)
 	}

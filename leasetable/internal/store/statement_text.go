@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/hex"
+	"fmt"
 	"strings"
 )
 
@@ -72,6 +73,19 @@ func (f *statementText) list(reqs []*Request, add func(req *Request)) {
 }
 
 func (f *statementText) write(text string) { f.text = append(f.text, text...) }
+
+// number writes a number, or NULL for nil.
+func (f *statementText) number(n any) {
+	switch {
+	case f.marked:
+		f.write("?")
+		f.args = append(f.args, n)
+	case n == nil:
+		f.write("NULL")
+	default:
+		f.text = fmt.Append(f.text, n)
+	}
+}
 
 func (f *statementText) bytes(b []byte) {
 	if f.marked { // in hex: see Database.bind
