@@ -167,7 +167,7 @@ func (q *Queue[R, T]) batchWindow() *Queue[R, T] {
 // firstAlike returns the first call with the others that can share a statement with it, and the rest.
 func (q *Queue[R, T]) firstAlike(calls []*Call[R, T]) (alike, rest []*Call[R, T]) {
 	for _, call := range calls {
-		if len(alike) == 0 || len(alike) < maxBatch && q.statements.Alike(calls[0].request, call.request) {
+		if len(alike) == 0 || len(alike) < maxBatch && q.alike(calls[0].request, call.request) {
 			alike = append(alike, call)
 		} else {
 			rest = append(rest, call)
@@ -189,17 +189,17 @@ func longest[R, T any](calls []*Call[R, T]) context.Context {
 
 // run runs a statement for calls and writes their results. The statement for a single call may wait for a row lock.
 func (q *Queue[R, T]) run(ctx context.Context, calls []*Call[R, T], single bool) {
-	ctx, cancel := context.WithTimeout(ctx, q.within)
+	ctx, cancel := context.WithTimeout(ctx, q.kind.Within)
 	defer cancel()
 	if single {
-		calls[0].result, calls[0].err = q.statements.One(ctx, calls[0].request)
+		calls[0].result, calls[0].err = q.kind.One(ctx, calls[0].request)
 		return
 	}
 	requests := make([]R, len(calls))
 	for i, call := range calls {
 		requests[i] = call.request
 	}
-	results, err := q.statements.Many(ctx, requests)
+	results, err := q.kind.Many(ctx, requests)
 	for i, call := range calls {
 		switch {
 		case err == nil:

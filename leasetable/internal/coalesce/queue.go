@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// Statements serve the requests of a queue.
-type Statements[R, T any] interface {
+// Kind is one kind of statement.
+type Kind[R, T any] struct {
 	// One serves a single request. It may wait for a row lock.
-	One(ctx context.Context, request R) (T, error)
+	One func(ctx context.Context, request R) (T, error)
 
 	// Many serves requests that are alike, and returns their results in the same order. It waits for no row lock.
-	Many(ctx context.Context, requests []R) ([]T, error)
+	Many func(ctx context.Context, requests []R) ([]T, error)
 
-	// Alike reports whether one statement can serve both requests.
-	Alike(a, b R) bool
+	// Within bounds a statement.
+	Within time.Duration
 }
 
 // Call is the request of one caller.
@@ -46,9 +46,7 @@ func (c *Call[R, T]) Result() (T, error) { return c.result, c.err }
 // Queue has the callers of one kind of statement share it.
 type Queue[R, T any] struct {
 	*pair[R, T]
-	statements Statements[R, T]
-	within     time.Duration // bounds a statement
-	serialized bool          // one statement at a time, and no request bypasses the queue
+	kind Kind[R, T]
 
 	running     int           // guarded by mu: how many statements run
 	inlineSince time.Time     // guarded by mu: when the one statement began that may wait for a row lock; zero: there is none
@@ -62,7 +60,9 @@ type Queue[R, T any] struct {
 // pair is the state that two queues share. Callers completed by one batch tend to return together, maybe to the other
 // queue. While there are many callers, one statement runs at a time, and the next one serves all of them.
 type pair[R, T any] struct {
-	hand func(f func()) error // runs f in another goroutine
+	hand       func(f func()) error // runs f in another goroutine
+	alike      func(a, b R) bool    // whether one statement can serve both requests
+	serialized bool                 // one statement of each queue at a time, and no request bypasses the queue
 
 	mu     sync.Mutex
 	queues [2]*Queue[R, T] // the first one is served first
@@ -71,19 +71,15 @@ type pair[R, T any] struct {
 	began  time.Time       // guarded by mu: when the last statement began
 }
 
-// Kind is one kind of statement.
-type Kind[R, T any] struct {
-	Statements[R, T]
-	Within     time.Duration // bounds a statement
-	Serialized bool          // statements wait for each other in any case: one at a time
-}
-
-// New returns two queues that share their state. hand runs a function in another goroutine. If it fails, the function
-// is run at once.
-func New[R, T any](hand func(f func()) error, a, b Kind[R, T]) (first, second *Queue[R, T]) {
-	p := &pair[R, T]{hand: hand}
+// New returns two queues that share their state. hand runs a function in another goroutine; if it fails, the function is
+// run at once. alike reports whether one statement can serve both requests. If serialized is true, the statements of a
+// queue wait for each other in any case: one at a time.
+func New[R, T any](
+	hand func(f func()) error, alike func(a, b R) bool, serialized bool, a, b Kind[R, T],
+) (first, second *Queue[R, T]) {
+	p := &pair[R, T]{hand: hand, alike: alike, serialized: serialized}
 	for i, kind := range []Kind[R, T]{a, b} {
-		q := &Queue[R, T]{pair: p, statements: kind.Statements, within: kind.Within, serialized: kind.Serialized}
+		q := &Queue[R, T]{pair: p, kind: kind}
 		q.alarm = time.AfterFunc(time.Hour, q.alarmRang)
 		q.alarm.Stop()
 		p.queues[i] = q
@@ -96,9 +92,9 @@ func (q *Queue[R, T]) Do(ctx context.Context, request R) (T, error) {
 	var result T
 	var err error
 	alone := q.Inline(func() {
-		ctx, cancel := context.WithTimeout(ctx, q.within)
+		ctx, cancel := context.WithTimeout(ctx, q.kind.Within)
 		defer cancel()
-		result, err = q.statements.One(ctx, request)
+		result, err = q.kind.One(ctx, request)
 	})
 	if !alone {
 		call := q.Join(ctx, request)

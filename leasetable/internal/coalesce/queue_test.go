@@ -30,8 +30,6 @@ func (s stuck) Many(ctx context.Context, requests []string) (results []string, e
 	return results, nil
 }
 
-func (stuck) Alike(string, string) bool { return true }
-
 func TestAStatementThatTakesLongIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -70,10 +68,12 @@ func TestACallWhoseTimeIsUpFailsNoOther(t *testing.T) {
 }
 
 func newQueue(s stuck, serialized bool) *coalesce.Queue[string, string] {
-	kind := coalesce.Kind[string, string]{Statements: s, Within: time.Hour, Serialized: serialized}
-	_, queue := coalesce.New(func(f func()) error {
+	kind := coalesce.Kind[string, string]{One: s.One, Many: s.Many, Within: time.Hour}
+	hand := func(f func()) error {
 		go f()
 		return nil
-	}, kind, kind)
+	}
+	alike := func(string, string) bool { return true }
+	_, queue := coalesce.New(hand, alike, serialized, kind, kind)
 	return queue
 }

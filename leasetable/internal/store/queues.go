@@ -21,18 +21,12 @@ type Call = coalesce.Call[*Request, Result]
 
 type queue = coalesce.Queue[*Request, Result]
 
-// acquisitions and releases are the statements that callers share.
-type (
-	acquisitions struct{ Store }
-	releases     struct{ Store }
-)
-
 // Batch has the callers of a store share statements. hand runs a function in another goroutine.
 func Batch(s Store, hand func(f func()) error) *Batched {
 	b := &Batched{Store: s}
-	b.Releases, b.Acquires = coalesce.New(hand,
-		coalesce.Kind[*Request, Result]{Statements: releases{s}, Within: dberr.AttemptTimeout, Serialized: s.OneWriter()},
-		coalesce.Kind[*Request, Result]{Statements: acquisitions{s}, Within: dberr.ConflictTimeout, Serialized: s.OneWriter()})
+	b.Releases, b.Acquires = coalesce.New(hand, (*Request).alike, s.OneWriter(),
+		coalesce.Kind[*Request, Result]{One: s.Release, Many: inOrder(s.ReleaseMany), Within: dberr.AttemptTimeout},
+		coalesce.Kind[*Request, Result]{One: s.Acquire, Many: inOrder(s.AcquireMany), Within: dberr.ConflictTimeout})
 	return b
 }
 
@@ -75,38 +69,16 @@ func (b *Batched) ReleaseAgain(ctx context.Context, req *Request) (Result, error
 	return b.ReleasePatiently(ctx, req)
 }
 
-// One implements coalesce.Statements.
-func (s acquisitions) One(ctx context.Context, req *Request) (Result, error) {
-	return s.Acquire(ctx, req)
-}
-
-// Many implements coalesce.Statements.
-func (s acquisitions) Many(ctx context.Context, reqs []*Request) ([]Result, error) {
-	return resultsOf(reqs)(s.AcquireMany(ctx, reqs))
-}
-
-// Alike implements coalesce.Statements.
-func (acquisitions) Alike(a, b *Request) bool { return a.alike(b) }
-
-// One implements coalesce.Statements.
-func (s releases) One(ctx context.Context, req *Request) (Result, error) { return s.Release(ctx, req) }
-
-// Many implements coalesce.Statements.
-func (s releases) Many(ctx context.Context, reqs []*Request) ([]Result, error) {
-	return resultsOf(reqs)(s.ReleaseMany(ctx, reqs))
-}
-
-// Alike implements coalesce.Statements.
-func (releases) Alike(a, b *Request) bool { return a.alike(b) }
-
 // alike reports whether one statement can serve req and other.
 func (req *Request) alike(other *Request) bool {
 	return bytes.Equal(req.ID, other.ID) && req.MinHold == other.MinHold && bytes.Equal(req.Metadata, other.Metadata)
 }
 
-// resultsOf returns the results of reqs from those of the names. A name may have been released for another request.
-func resultsOf(reqs []*Request) func(map[string]Result, error) ([]Result, error) {
-	return func(all map[string]Result, err error) ([]Result, error) {
+// inOrder makes a step return the results of its requests in their order, instead of by name. A name may have been
+// released for another request.
+func inOrder(step func(context.Context, []*Request) (map[string]Result, error)) func(context.Context, []*Request) ([]Result, error) {
+	return func(ctx context.Context, reqs []*Request) ([]Result, error) {
+		all, err := step(ctx, reqs)
 		if err != nil {
 			return nil, err
 		}
