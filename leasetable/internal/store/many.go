@@ -39,16 +39,29 @@ func (s *Database) acquireRows(ctx context.Context, reqs []*Request) (got map[st
 	if len(got) == len(reqs) || err != nil && !dberr.OutcomeKnown(err) {
 		return got, err
 	}
-	rest := slices.DeleteFunc(slices.Clone(reqs), func(req *Request) bool { return got[req.Name].Token != 0 })
-	more, err := take(acquireUnlocked, rest)
-	switch {
-	case dberr.OutcomeKnown(err) && len(got) > 0: // each of the other requests retries on its own
-		return got, nil
-	case err != nil && len(got) > 0: // some names were taken, others maybe
-		return nil, &dberr.Error{Err: err, Transient: true}
+	more, err := take(acquireUnlocked, missing(reqs, got))
+	if err != nil {
+		return partial(got, err)
 	}
 	maps.Copy(more, got)
-	return more, err
+	return more, nil
+}
+
+// missing returns those of reqs whose names are not in got.
+func missing(reqs []*Request, got map[string]Result) []*Request {
+	return slices.DeleteFunc(slices.Clone(reqs), func(req *Request) bool { return got[req.Name].Token != 0 })
+}
+
+// partial returns what is known after one statement has acquired got, and the next one, for the other names, has failed
+// with err.
+func partial(got map[string]Result, err error) (map[string]Result, error) {
+	switch {
+	case len(got) == 0:
+		return nil, err
+	case dberr.OutcomeKnown(err): // each of the other requests retries on its own
+		return got, nil
+	}
+	return nil, &dberr.Error{Err: err, Transient: true} // some names were taken, others maybe
 }
 
 // ReleaseMany implements Store.

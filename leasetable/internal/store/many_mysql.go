@@ -28,9 +28,9 @@ func (s *Database) acquireEach(ctx context.Context, reqs []*Request) (map[string
 	if err != nil || len(got) == len(reqs) {
 		return got, err
 	}
-	rest := slices.DeleteFunc(slices.Clone(reqs), func(req *Request) bool { return got[req.Name].Token != 0 })
+	rest := missing(reqs, got)
 	known, err := s.readMany(ctx, knownMany, rest)
-	absent := slices.DeleteFunc(rest, func(req *Request) bool { return known[req.Name].Token != 0 })
+	absent := missing(rest, known)
 	if err == nil && len(absent) > 0 {
 		slices.SortFunc(absent, func(req, q *Request) int { return strings.Compare(req.Name, q.Name) }) // all processes insert in this order
 		_, err = s.runMany(ctx, insertMany, absent)
@@ -38,14 +38,8 @@ func (s *Database) acquireEach(ctx context.Context, reqs []*Request) (map[string
 			return got, nil
 		}
 	}
-	if dberr.OutcomeKnown(err) && len(got) > 0 { // each of the other requests retries on its own
-		return got, nil
-	}
-	if err != nil && len(got) > 0 { // some names were taken, others maybe
-		return nil, &dberr.Error{Err: err, Transient: true}
-	}
 	if err != nil {
-		return nil, err
+		return partial(got, err)
 	}
 	for _, req := range absent {
 		got[req.Name] = Result{Token: 1}
