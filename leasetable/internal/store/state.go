@@ -133,33 +133,18 @@ func (s State) Holder() sqllock.Holder {
 func (s State) Live() bool { return !s.Gone && s.RemainingUS > 0 }
 
 // Together returns the live permits, the oldest first.
-func (s State) Together() (live []State) {
-	for _, p := range s.Permits {
-		if p.Live() {
-			live = append(live, p)
-		}
-	}
-	return live
+func (s State) Together() []State {
+	return slices.DeleteFunc(slices.Clone(s.Permits), func(p State) bool { return !p.Live() })
 }
 
 // Dead returns the permits whose leases are over.
-func (s State) Dead() (dead []State) {
-	for _, p := range s.Permits {
-		if !p.Live() {
-			dead = append(dead, p)
-		}
-	}
-	return dead
+func (s State) Dead() []State {
+	return slices.DeleteFunc(slices.Clone(s.Permits), State.Live)
 }
 
 // Has reports whether the lease has a permit with the token.
 func (s State) Has(id []byte, token int64) bool {
-	for _, p := range s.Permits {
-		if p.Token == token && bytes.Equal(p.LeaseID, id) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Permits, func(p State) bool { return p.Token == token && bytes.Equal(p.LeaseID, id) })
 }
 
 // ExclusiveWaiterFor returns for how long an exclusive waiter keeps others from taking permits.
