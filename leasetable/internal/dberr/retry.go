@@ -43,7 +43,7 @@ func RetryConflicts(ctx context.Context, within time.Duration, f func(context.Co
 	defer cancel()
 	for pause := backoff.First; ; pause = backoff.Longer(pause) {
 		err := f(ctx)
-		if e := (*Error)(nil); !errors.As(err, &e) || !e.Transient || !e.OutcomeKnown || e.passing || IsFull(err) || backoff.Sleep(ctx, jitter.Around(pause)) != nil {
+		if e := (*Error)(nil); !errors.As(err, &e) || !e.Transient || !e.OutcomeKnown || e.passing || backoff.Sleep(ctx, jitter.Around(pause)) != nil {
 			return err
 		}
 	}
