@@ -146,8 +146,7 @@ func (hd holding) release(ctx context.Context, keep time.Duration) (freed bool, 
 		return hd.noteReleased(got) > 0, nil
 	}
 	return hd.free(ctx, err != nil && !dberr.OutcomeKnown(err), func(ctx context.Context) (int64, error) {
-		again := *req
-		got, err := hd.store.ReleaseAgain(ctx, &again)
+		got, err := hd.store.ReleaseAgain(ctx, req)
 		return hd.noteReleased(got), err
 	})
 }
