@@ -29,6 +29,7 @@ func TestAServerOfOnesOwn(t *testing.T) {
 	postgres := []story{
 		{"what no standby confirms is not held", noStandbyConfirms},
 		{"what no standby confirms is not passed on", noStandbyConfirmsWhatIsPassedOn},
+		{"what no standby confirms is not known to be released", noStandbyConfirmsARelease},
 	}
 	for engine, more := range map[sqltest.Engine][]story{
 		sqltest.EnginePostgres: postgres, sqltest.EngineMySQL: nil, sqltest.EngineMariaDB: nil,

@@ -211,6 +211,49 @@ func noStandbyConfirmsWhatIsPassedOn(t *testing.T, _ *sqltest.Server, db *sqltes
 	}
 }
 
+// The outcome of a release that no standby confirms is unknown. When it is repeated, nothing is left to free: it counts as
+// done only if the lease is still trusted then. I16, I21.
+func noStandbyConfirmsARelease(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
+	t.Helper()
+	const ttl = 3 * time.Second // a release waits for as long
+	long := newLocker(t, db.DB, leasetable.WithTTL(time.Hour), leasetable.WithDurableRelease())
+	short := newLocker(t, db.DB, leasetable.WithTTL(ttl), leasetable.WithDurableRelease())
+	trusted, together := take(t, long, "trusted"), take(t, long, "together")
+	ended, onSameLease := take(t, short, "ended"), take(t, short, "on the same lease")
+	makeAbsent(t, db)
+	releasing := func(lease *leasetable.Lease) chan error {
+		released := make(chan error, 1)
+		go func() { released <- lease.Release(context.Background()) }()
+		return released
+	}
+	released := releasing(ended)
+	if cause := await(t, onSameLease); !errors.Is(cause, sqllock.ErrExpired) {
+		t.Errorf("the lease ended with %v", cause)
+	}
+	eventually(t, func() bool { return endWait(t, db, "Releases a name") })
+	if err := <-released; !errors.Is(err, sqllock.ErrExpired) {
+		t.Errorf("Release, whose wait was ended after its lease: %v", err)
+	}
+	released = releasing(trusted)
+	eventually(t, func() bool { return endWait(t, db, "Releases a name") })
+	if err := <-released; err != nil {
+		t.Errorf("Release, whose wait was ended while its lease was trusted: %v", err)
+	}
+	go func() {
+		_, err := leasetable.FreeMany(context.Background(), long, []*leasetable.Lease{together})
+		released <- err
+	}()
+	eventually(t, func() bool { return endWait(t, db, "Releases the names") })
+	if err := <-released; !sqllock.IsRetryable(err) {
+		t.Errorf("a release of many names that no standby confirmed, since somebody ended the wait: %v", err)
+	}
+	setStandbys(t, db, "")
+	other := newLocker(t, db.DB)
+	for _, name := range []string{"trusted", "together", "ended", "on the same lease"} {
+		take(t, other, name)
+	}
+}
+
 // The server's default settings for transactions do not matter either.
 func oddDefaults(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	t.Helper()

@@ -137,7 +137,8 @@ func (s *Database) claim(ctx context.Context, st Statement, args ...any) (token 
 	return token, err
 }
 
-// maybeNumber runs a statement that returns one number or no row. It reports whether there was a row.
+// maybeNumber runs a statement that returns one number or no row. It reports whether there was a row. With an error
+// nothing is known, even if there was one: a standby may not have what the statement did (I16).
 func (s *Database) maybeNumber(ctx context.Context, p *conn.Pool, st Statement, args ...any) (found bool, n int64, err error) {
 	done, err := s.limitRowWait(ctx, p, st, args...)
 	if err != nil {
@@ -154,7 +155,10 @@ func (s *Database) maybeNumber(ctx context.Context, p *conn.Pool, st Statement, 
 			break
 		}
 	}
-	return found, n, dberr.Classify(err)
+	if err != nil {
+		return false, 0, dberr.Classify(err)
+	}
+	return found, n, nil
 }
 
 // commit returns the synchronous_commit of a statement that releases names on PostgreSQL, or nil for the setting of the

@@ -49,10 +49,7 @@ func (s *Database) Adopt(ctx context.Context, from Held, id, metadata []byte) (t
 // HandOff implements Store.
 func (s *Database) HandOff(ctx context.Context, h Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error) {
 	got, err := s.claim(ctx, handOff, metadata, []byte(h.Name), h.Lease, h.Token, n)
-	if err != nil { // even if got is set: a standby may not have the new token
-		return 0, false, err
-	}
-	return got / 2, got%2 == 1, nil
+	return got / 2, got%2 == 1, err
 }
 
 // Convert implements Store.

@@ -20,7 +20,7 @@ func (s *Database) AcquireMany(ctx context.Context, reqs []*Request) (got map[st
 	case schema.MySQL:
 		return s.acquireEach(ctx, reqs)
 	case schema.SQLite:
-		return s.names(s.query(ctx, acquireMany, jsonList(reqs), req.ID, req.Metadata))
+		return s.queryNames(ctx, acquireMany, jsonList(reqs), req.ID, req.Metadata)
 	default:
 		return s.acquireRows(ctx, reqs)
 	}
@@ -28,12 +28,8 @@ func (s *Database) AcquireMany(ctx context.Context, reqs []*Request) (got map[st
 
 // acquireRows is AcquireMany on PostgreSQL.
 func (s *Database) acquireRows(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
-	take := func(st Statement, reqs []*Request) (got map[string]Result, err error) {
-		err = s.Work.Replicated(func() (err error) {
-			got, err = s.names(s.query(ctx, st, array(reqs, appendBytea), reqs[0].ID, reqs[0].Metadata))
-			return err
-		})
-		return got, err
+	take := func(st Statement, reqs []*Request) (map[string]Result, error) {
+		return s.queryNames(ctx, st, array(reqs, appendBytea), reqs[0].ID, reqs[0].Metadata)
 	}
 	got, err = take(acquireMany, reqs)
 	if len(got) == len(reqs) || err != nil && !dberr.OutcomeKnown(err) {
@@ -71,16 +67,28 @@ func (s *Database) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[
 	case schema.MySQL:
 		return s.releaseEach(ctx, reqs)
 	case schema.SQLite:
-		return s.names(s.query(ctx, releaseMany, jsonList(reqs), req.ID, req.minHoldUS()))
+		return s.queryNames(ctx, releaseMany, jsonList(reqs), req.ID, req.minHoldUS())
 	default:
 		for _, st := range []Statement{releaseMany, releaseUnlocked} {
-			freed, err = s.names(s.query(ctx, st, array(reqs, appendBytea), req.ID, array(reqs, appendToken), req.minHoldUS(), s.commit(req)))
+			freed, err = s.queryNames(ctx, st, array(reqs, appendBytea), req.ID, array(reqs, appendToken), req.minHoldUS(), s.commit(req))
 			if !dberr.OutcomeKnown(err) {
 				break
 			}
 		}
 		return freed, err
 	}
+}
+
+// queryNames runs a statement that returns the results of names.
+func (s *Database) queryNames(ctx context.Context, st Statement, args ...any) (all map[string]Result, err error) {
+	err = s.Work.Replicated(func() (err error) {
+		all, err = s.names(s.query(ctx, st, args...))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
 }
 
 // names reads the results of names. With an error nothing is known, whatever the rows before it say: the statement may
