@@ -154,7 +154,7 @@ func refuse(variables map[string]string) error {
 			Seen:    "the server is a member of a replication group, and GET_LOCK is known to this member only",
 			Instead: useLease,
 		}
-	case set("read_only"):
+	case set("read_only"), set("innodb_read_only"):
 		return errReadOnly
 	}
 	return nil

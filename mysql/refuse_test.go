@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/mysql"
+	"github.com/sqllock/sqllock/sqltest"
 )
 
 // I49.
@@ -19,6 +21,7 @@ func TestServersThatWouldNotExcludeOthersAreRefused(t *testing.T) {
 		{"read_only", "ON", "read-only"},
 		{"read_only", "1", "read-only"},
 		{"read_only", "NO_LOCK", "read-only"}, // MariaDB 12
+		{"innodb_read_only", "ON", "read-only"},
 		{"version", "5.7.44-log", "older"},
 		{"version", "8.0.21", "older"},
 		{"version", "10.5.29-MariaDB", "older"},
@@ -27,7 +30,7 @@ func TestServersThatWouldNotExcludeOthersAreRefused(t *testing.T) {
 	}
 	for _, variables := range []map[string]string{
 		{},
-		{"wsrep_on": "OFF", "read_only": "OFF", "group_replication_group_name": ""},
+		{"wsrep_on": "OFF", "read_only": "OFF", "innodb_read_only": "OFF", "group_replication_group_name": ""},
 		{"wsrep_on": "0", "read_only": "off"},
 		{"version": "8.0.22"},
 		{"version": "10.6.0-MariaDB-log"},
@@ -37,6 +40,22 @@ func TestServersThatWouldNotExcludeOthersAreRefused(t *testing.T) {
 			t.Errorf("%v: %v", variables, err)
 		}
 	}
+}
+
+// MySQL cannot be started so by sqltest, which sets its password at each start; the statements were tried on one by hand.
+func TestAServerWhoseInnoDBIsReadOnlyIsRefused(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	db := sqltest.Start(t, sqltest.EngineMariaDB, sqltest.Setting("innodb-read-only", "ON")).Database(t)
+	var readOnly, granted string
+	if err := db.QueryRowContext(t.Context(), "SELECT @@GLOBAL.read_only, GET_LOCK('a', 0)").Scan(&readOnly, &granted); err != nil {
+		t.Fatal(err)
+	}
+	if readOnly != "0" || granted != "1" {
+		t.Fatalf("read_only is %s, and GET_LOCK answers %s; want 0 and 1", readOnly, granted)
+	}
+	_, err := newLocker(t, db).TryAcquire(t.Context(), "a")
+	mustSayWhy(t, err, "read-only")
 }
 
 func mustSayWhy(t *testing.T, err error, seen string) {

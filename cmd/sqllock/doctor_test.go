@@ -262,6 +262,15 @@ func TestTheDoctorRecognisesAServerThatIsReadOnlyOrAReplica(t *testing.T) {
 	})
 }
 
+func TestTheDoctorRecognisesAnInnoDBThatIsReadOnly(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Start(t, sqltest.EngineMariaDB, sqltest.Setting("innodb-read-only", "ON")).Database(t)
+	mustFind(t, db.DSN, diagnosis{
+		code: 69, lease: bad, session: bad, transaction: none,
+		unwell: levels{"role": bad, "tables": bad}, absent: []string{"holders"}, says: []string{"innodb_read_only"},
+	})
+}
+
 // alter changes a setting of a PostgreSQL database for new connections.
 func alter(t *testing.T, db *sqltest.Database, setting, value string) {
 	t.Helper()

@@ -69,12 +69,15 @@ func mysqlProxy(ctx context.Context, p *patient) (Finding, error) {
 }
 
 func mysqlRole(ctx context.Context, p *patient) (Finding, error) {
-	s, err := p.settings(ctx, "read_only", "super_read_only")
+	s, err := p.settings(ctx, "read_only", "super_read_only", "innodb_read_only")
 	if err != nil {
 		return Finding{}, err
 	}
 	if isOn(s["read_only"]) || isOn(s["super_read_only"]) {
 		return bad(toThePrimary+", or SET GLOBAL read_only = OFF", "read-only, and so probably a replica"), nil
+	}
+	if isOn(s["innodb_read_only"]) {
+		return bad(toThePrimary, "read-only by innodb_read_only, as a reader of Aurora"), nil
 	}
 	rows, err := p.DB.QueryContext(ctx, "SHOW REPLICA STATUS")
 	if err != nil {
