@@ -253,6 +253,47 @@ func TestAShareMayBeJoinedAgainWhenTheWriterHasGivenUp(t *testing.T) {
 	}
 }
 
+// Between two slices of its wait a writer is in no queue of the server, but has the gate of the lock. I48.
+func TestAWriterWithTheGateCountsAsAWaiter(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	l := newLocker(t, db)
+	share := tryShare(t, l)
+	writer, err := db.Connx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	take := func(key string) {
+		t.Helper()
+		if _, err := writer.ExecContext(t.Context(), "SELECT pg_advisory_lock("+key+")", pg.Key("it")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustShow := func(waiters int) {
+		t.Helper()
+		if info, err := l.Inspect(t.Context(), "it"); err != nil || info.Holder.Waiters != waiters {
+			t.Errorf("Inspect = %+v, %v; want %d waiters", info, err, waiters)
+		}
+	}
+	take("hashint8extended($1, 1)")
+	mustShow(1)
+	eventually(t, "the writer keeps readers out", func() bool {
+		joined, err := l.TryAcquire(t.Context(), "it", pg.WithShared())
+		if err == nil {
+			mustRelease(t, joined)
+		}
+		return errors.Is(err, sqllock.ErrHeld)
+	})
+	mustRelease(t, share)
+	take("$1")
+	mustShow(0) // a holder does not wait
+	var held *sqllock.HeldError
+	if _, err := l.TryAcquire(t.Context(), "it"); !errors.As(err, &held) || held.Holder.Session == 0 || held.Holder.Waiters != 0 {
+		t.Errorf("TryAcquire: %v, %+v", err, held)
+	}
+}
+
 // longHold is longer than a waiter stays in the server's queue at a time.
 const longHold = 1500 * time.Millisecond
 

@@ -1,5 +1,6 @@
 -- Returns every advisory lock of the database $1 that somebody holds. A pair of int keys has objsubid 2. The gates of
--- other locks, see wait.sql, are left out, but the waiters at a gate count as waiters for its lock.
+-- other locks, see wait.sql, are left out, but the waiters at a gate, and one that has it, count as waiters for its lock, as
+-- in holder.sql.
 WITH every AS MATERIALIZED (
   SELECT pid, granted, mode, objsubid, (classid::bigint << 32) | objid::bigint AS key
   FROM pg_locks
@@ -11,8 +12,8 @@ WITH every AS MATERIALIZED (
   LEFT JOIN every lock ON lock.objsubid = e.objsubid AND hashint8extended(lock.key, 1) = e.key
 ), waiting AS (
   SELECT of, objsubid, count(*) AS n
-  FROM l
-  WHERE NOT granted
+  FROM (SELECT of, objsubid, pid FROM l GROUP BY of, objsubid, pid
+        HAVING NOT bool_and(granted) OR bool_and(gate) AND bool_or(mode = 'ExclusiveLock')) waiters
   GROUP BY of, objsubid
 )
 SELECT l.key, l.objsubid = 2, l.mode = 'ShareLock',
