@@ -206,8 +206,10 @@ func (s *session[K]) settle(b *batch[K], err error) (orphans []*Op[K], undo func
 		if there {
 			switch {
 			case !c.op.Take || !c.op.Done:
+			case c.lock != nil && s.err != nil: // its deadline passed while the statement ran
+				c.err = &endedError{s.err}
 			case c.lock != nil:
-				s.keep(c.lock)
+				s.held[c.op.Key] = c.lock
 			default:
 				s.moving++
 			}

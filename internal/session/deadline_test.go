@@ -166,6 +166,33 @@ func TestAnAnswerThatComesAtTheDeadlineGivesNoLockOnItsSession(t *testing.T) {
 	}
 }
 
+// The statement is sent in time, and its answer is read when the session has ended, as by a process that was stopped. I4.
+func TestAnAnswerThatComesAfterTheEndOfItsSessionGivesNoLock(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		l := s.newLocker(t)
+		before := mustTry(t, l, "kept")
+		pass(ttl / 4) // before the next heartbeat
+		s.delay(runs, lag{answer: trustedFor - time.Second}, lag{})
+		lock, err := l.Acquire(t.Context(), want("x"))
+		if before.Context().Err() == nil {
+			t.Error("the session has not ended")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lock.Context().Err() != nil {
+			t.Fatalf("a lock was given that is over: %v", context.Cause(lock.Context()))
+		}
+		if err := lock.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := mustTry(t, l, "x").Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestAnAnswerToAWaitThatComesAtTheDeadlineGivesNoLockOnItsSession(t *testing.T) {
 	t.Parallel()
 	for range rounds {

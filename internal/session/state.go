@@ -38,16 +38,6 @@ type state[K comparable] struct {
 	deadline  *clock.Timer       // guarded by mu: ends the session at trusted, whatever it is doing
 }
 
-// keep records a lock. If the session has ended, the lock ends as well. The caller holds mu.
-func (s *state[K]) keep(lock *lock[K]) {
-	if s.err != nil {
-		lock.End(s.lost)
-		lock.l.queue.Done(lock.want.Key)
-		return
-	}
-	s.held[lock.want.Key] = lock
-}
-
 // attach records a lock that was handed off, unless the session has ended (I45).
 func (s *state[K]) attach(lock *lock[K]) bool {
 	s.mu.Lock()
