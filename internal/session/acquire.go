@@ -52,7 +52,7 @@ func (l *Locker[K]) acquireFree(ctx context.Context, w Want[K]) (*lock[K], error
 	return nil, &sqllock.HeldError{Name: w.Name, Holder: holder}
 }
 
-// try tries for w on a shared session, and on another one if that ends. It returns neither lock nor error when somebody
+// try tries for w on a shared session, and on another one if that ends or is full by then. It returns neither lock nor error when somebody
 // else holds w.
 func (l *Locker[K]) try(ctx context.Context, w Want[K]) (*lock[K], error) {
 	var r retry
@@ -62,7 +62,9 @@ func (l *Locker[K]) try(ctx context.Context, w Want[K]) (*lock[K], error) {
 			return nil, err
 		}
 		c := &call[K]{op: w.take(), lock: l.newLock(ctx, w, s, time.Now())}
-		err = s.do(ctx, c)
+		if err = s.do(ctx, c); errors.Is(err, errFull) {
+			continue
+		}
 		if err == nil && c.refused == nil {
 			l.outage.Over()
 		}

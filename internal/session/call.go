@@ -55,7 +55,7 @@ type batch[K comparable] struct {
 
 // do has the session run calls. The caller may leave during the last of them: when ctx ends first, do returns its cause
 // at once, and what that call does after all is taken back (I44). If the session ends, do returns an *endedError, after
-// every lock on the session has ended.
+// every lock on the session has ended. A session that has no room for the lock returns errFull.
 func (s *session[K]) do(ctx context.Context, calls ...*call[K]) error {
 	for _, c := range calls {
 		c.done = make(chan struct{})
@@ -63,7 +63,7 @@ func (s *session[K]) do(ctx context.Context, calls ...*call[K]) error {
 	c := calls[len(calls)-1]
 	lent, err := s.enqueue(ctx, calls)
 	if err != nil {
-		return &endedError{err}
+		return err
 	}
 	if lent {
 		b, panicked := &batch[K]{calls: calls, ctx: ctx}, true

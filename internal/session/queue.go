@@ -26,13 +26,19 @@ var errPanicked = errors.New("a caller panicked in the middle of a statement")
 // answerTime is how long a borrower waits for an answer before the session's goroutine does.
 const answerTime = time.Millisecond
 
+// errFull is the error of a shared session that others have filled since the caller chose it.
+var errFull = errors.New("the session holds as many locks as it may")
+
 // enqueue has the session's goroutine run calls. If that is idle, and the caller may borrow the connection, it reports
 // that the connection is lent, and the caller is to run them.
 func (s *session[K]) enqueue(ctx context.Context, calls []*call[K]) (lent bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil {
-		return false, s.err
+	switch {
+	case s.err != nil:
+		return false, &endedError{s.err}
+	case calls[0].lock != nil && !s.dedicated && len(s.held)+s.pending >= s.Limits.Locks:
+		return false, errFull
 	}
 	lent = calls[0].work == nil && s.mayLend(ctx)
 	s.pending += len(calls)
