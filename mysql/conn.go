@@ -217,10 +217,13 @@ func (c *conn) Broken(err error) bool {
 	return !errors.As(err, &answer) && !errors.Is(err, errNull) || isOneOf(err, shutdown, killed, killedMaria, idleForTooLong)
 }
 
-// Close implements session.Conn (I42). It closes the connection instead of giving it back to a pool; an error changes
-// nothing.
+// Close implements session.Conn (I42). It says goodbye to the server, within a second, and closes the connection instead
+// of giving it back to a pool; an error changes nothing.
 func (c *conn) Close() {
 	c.cut()
+	if c.socket.Conn != nil {
+		_ = c.socket.SetDeadline(time.Now().Add(time.Second)) // Cut has set an earlier one
+	}
 	_ = c.sc.Raw(func(any) error { return driver.ErrBadConn })
 	_ = c.sc.Close()
 }

@@ -21,6 +21,9 @@ func TestAServerOfOnesOwn(t *testing.T) {
 			const connections = 12 // plus one for an administrator
 			srv := sqltest.Start(t, engine, sqltest.Setting("max_connections", fmt.Sprint(connections)))
 			t.Logf("server: %s", srv)
+			t.Run("counts no client that did not say goodbye", func(t *testing.T) { //nolint:paralleltest // see above
+				countsNoAbort(t, srv.Database(t))
+			})
 			t.Run("may limit the time of statements", func(t *testing.T) { //nolint:paralleltest // see above
 				limitsTime(t, srv.Database(t))
 			})
@@ -38,6 +41,35 @@ func TestAServerOfOnesOwn(t *testing.T) {
 			})
 		})
 	}
+}
+
+func countsNoAbort(t *testing.T, db *sqltest.Database) {
+	t.Helper()
+	aborted := func() int {
+		t.Helper()
+		return ask[int](t, db, "SELECT VARIABLE_VALUE FROM "+statusTable(db)+" WHERE VARIABLE_NAME = 'Aborted_clients'")
+	}
+	before := aborted()
+	l := newLocker(t, db)
+	mustTry(t, l, "a")
+	id := holderOf(t, db, "a")
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the session has ended", func() bool {
+		return ask[int](t, db, "SELECT COUNT(*) FROM "+processes+" WHERE ID = ?", id) == 0
+	})
+	if after := aborted(); after != before {
+		t.Errorf("the server counts %d aborted clients", after-before)
+	}
+}
+
+// statusTable has the server's counters.
+func statusTable(db *sqltest.Database) string {
+	if db.Engine == sqltest.EngineMariaDB {
+		return "information_schema.GLOBAL_STATUS"
+	}
+	return "performance_schema.global_status"
 }
 
 func limitsTime(t *testing.T, db *sqltest.Database) {

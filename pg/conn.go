@@ -227,7 +227,9 @@ func (c *conn) Close() { closeConn(c.pc) }
 func closeConn(pc *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = pc.Close(ctx) // an error changes nothing
+	until, _ := ctx.Deadline()
+	_ = pc.PgConn().Conn().SetDeadline(until) // Cut has set an earlier one, which would keep the goodbye from the server
+	_ = pc.Close(ctx)                         // an error changes nothing
 	select {
 	case <-pc.PgConn().CleanupDone():
 	case <-ctx.Done():

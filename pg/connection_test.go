@@ -52,6 +52,24 @@ func TestConnectionsAndHoldersAreKnownByTheOwnersName(t *testing.T) {
 }
 
 // The first host accepts connections and says nothing, like a frozen machine.
+func TestASessionThatEndsSaysGoodbye(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	l := newLocker(t, db)
+	mustTry(t, l, "a")
+	pid := holderOf(t, db, "a")
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the session has ended", func() bool {
+		return ask[int](t, db, "SELECT count(*) FROM pg_stat_activity WHERE pid = $1", pid) == 0
+	})
+	abandoned := ask[int](t, db, "SELECT coalesce((to_jsonb(d)->>'sessions_abandoned')::int, 0) FROM pg_stat_database d WHERE datname = current_database()")
+	if abandoned != 0 { // PostgreSQL 12 and 13 do not count them
+		t.Errorf("the server counts %d abandoned sessions", abandoned)
+	}
+}
+
 func TestSeveralHostsOfAStringShareTheTimeToConnect(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
