@@ -52,8 +52,8 @@ func (l *Locker[K]) acquireFree(ctx context.Context, w Want[K]) (*lock[K], error
 	return nil, &sqllock.HeldError{Name: w.Name, Holder: holder}
 }
 
-// try tries for w on a shared session, and on another one if that ends or is full by then. It returns neither lock nor error when somebody
-// else holds w.
+// try tries for w on a shared session, and on another one if that ends or is full by then. It returns neither lock nor
+// error when somebody else holds w.
 func (l *Locker[K]) try(ctx context.Context, w Want[K]) (*lock[K], error) {
 	var r retry
 	for {

@@ -184,9 +184,7 @@ func wantedShare(t *testing.T, s *server, l *session.Locker[string]) session.Wan
 	if _, err := l.TryAcquire(t.Context(), share); err != nil {
 		t.Fatal(err)
 	}
-	s.mu.Lock()
-	s.waiters = 1
-	s.mu.Unlock()
+	s.setWaiters(1)
 	pass(time.Second)
 	return share
 }
@@ -252,9 +250,7 @@ func TestAWaiterForAShareJoinsTheHeldOneSoonAfterTheWriterHasLeft(t *testing.T) 
 		if asked := len(s.statements(holders)) - before; asked > 100 {
 			t.Errorf("the server was asked %d times in a minute whether somebody waits", asked)
 		}
-		s.mu.Lock()
-		s.waiters = 0
-		s.mu.Unlock()
+		s.setWaiters(0)
 		pass(2 * time.Second)
 		select {
 		case got := <-reader:
@@ -263,6 +259,44 @@ func TestAWaiterForAShareJoinsTheHeldOneSoonAfterTheWriterHasLeft(t *testing.T) 
 			}
 		default:
 			t.Error("nobody waits for the exclusive lock, and the share is not joined")
+		}
+	})
+}
+
+// A waiter for a share is about to join the held one, which is given back at that moment.
+func TestAWaiterForAShareThatLeavesSaysThatItWasHeldAlsoWhenItChangedShares(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		l := s.newLocker(t)
+		share := session.Want[string]{Name: "x", Key: "x", Shared: true}
+		current, err := l.TryAcquire(t.Context(), share)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.setWaiters(1)
+		pass(time.Second)
+		ended, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ctx := &staller{Context: ended, stall: time.Second}
+		reader := acquiring(ctx, l, share)
+		pass(time.Minute)
+		s.delay(holders, lag{answer: time.Millisecond})
+		s.setWaiters(0)
+		for before := len(s.statements(holders)); len(s.statements(holders)) == before; {
+			pass(time.Millisecond / 4)
+		}
+		ctx.armed.Store(true) // the caller stalls between the two shares
+		pass(time.Second / 2)
+		s.delay(runs, lag{answer: 5 * time.Second})
+		released := make(chan error, 1)
+		go func() { released <- current.Release(t.Context()) }()
+		pass(time.Second)
+		cancel()
+		if got := <-reader; !errors.Is(got.err, sqllock.ErrHeld) || !errors.Is(got.err, context.Canceled) {
+			t.Errorf("Acquire: %v", got.err)
+		}
+		if err := <-released; err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -165,6 +165,13 @@ func (s *server) statements(kind string) []statement {
 	return slices.Clone(s.sent[kind])
 }
 
+// setWaiters sets how many the server says wait for a key.
+func (s *server) setWaiters(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiters = n
+}
+
 // isHeld reports whether any session holds the key "x".
 func (s *server) isHeld() bool {
 	s.mu.Lock()

@@ -40,53 +40,67 @@ type share[K comparable] struct {
 // share takes a share of w together with the goroutines that have or want one. It waits for the share if there is a
 // request to tell of the wait.
 func (l *Locker[K]) share(ctx context.Context, w Want[K], asked *request[K]) (*hold.Hold, error) {
-	if err := l.ended(ctx); err != nil {
-		return nil, err
+	held, began := false, time.Now() // whether somebody was seen to hold the lock, and since when the caller waits
+	for {
+		err := l.ended(ctx)
+		var s *share[K]
+		if err == nil {
+			s, err = l.join(ctx, w, asked != nil)
+		}
+		if err != nil && held && ctx.Err() != nil && l.closing.Err() == nil {
+			err = l.waitError(ctx, w.Name, l.outage.Last() == nil, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		h, err := s.await(ctx, asked, began, &held)
+		if h != nil {
+			return h, nil
+		}
+		_ = s.leave(ctx) // a share that it does not have cannot be lost
+		if !errors.Is(err, errAnother) {
+			return nil, err
+		}
 	}
-	wait := asked != nil
-	s, err := l.join(ctx, w, wait)
-	if err != nil {
-		return nil, err
-	}
-	tried, waited, began := s.tried, false, time.Now()
+}
+
+// errAnother says that the member of a share is to leave it and to join another one.
+var errAnother = errors.New("there may be another share to join")
+
+// await waits until the share is acquired, and holds it for a member. It does not wait if there is no request to tell of
+// the wait. After an error the member leaves. held becomes whether the first try found that somebody holds the lock.
+func (s *share[K]) await(ctx context.Context, asked *request[K], began time.Time, held *bool) (*hold.Hold, error) {
+	tried := s.tried
 	var again <-chan time.Time // ticks while the caller waits
 	for {
 		select {
 		case <-s.settled:
-			if s.err != nil {
-				_ = s.leave(ctx)
+			switch {
+			case s.err != nil:
 				return nil, s.err
+			case s.isOver():
+				return nil, errAnother
 			}
-			if s.isOver() {
-				_ = s.leave(ctx)
-				return l.share(ctx, w, asked)
-			}
-			return hold.Under(ctx, s.lock.Context(), w.Name, member[K]{s}), nil
+			return hold.Under(ctx, s.lock.Context(), s.want.Name, member[K]{s}), nil
 		case <-tried:
 			tried = nil
-			if s.isSettled() { // what was in the way of the first try no longer is
+			if s.isSettled() || s.inTheWay == nil { // what was in the way of the first try no longer is
 				continue
 			}
-			waited = s.inTheWay != nil
-			if waited && !wait {
-				_ = s.leave(ctx)
+			if asked == nil {
 				return nil, s.inTheWay
 			}
-			if waited {
-				asked.waits(ctx)
-				tick := time.NewTicker(lookTime)
-				defer tick.Stop() // tried is closed once
-				again = tick.C
-			}
+			*held = errors.Is(s.inTheWay, sqllock.ErrHeld)
+			asked.waits(ctx)
+			tick := time.NewTicker(lookTime)
+			defer tick.Stop() // tried is closed once
+			again = tick.C
 		case <-again: // the waiter for the exclusive lock may have left
 			if s.mayJoinAnother(ctx, min(time.Since(began)/4, maxAskPause)) {
-				_ = s.leave(ctx)
-				return l.share(ctx, w, asked)
+				return nil, errAnother
 			}
 		case <-ctx.Done():
-			held := waited && l.outage.Last() == nil && errors.Is(s.inTheWay, sqllock.ErrHeld)
-			_ = s.leave(ctx)
-			return nil, l.waitError(ctx, w.Name, held, context.Cause(ctx))
+			return nil, s.l.waitError(ctx, s.want.Name, *held && s.l.outage.Last() == nil, context.Cause(ctx))
 		}
 	}
 }
