@@ -121,7 +121,7 @@ func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b handoff[K], asked 
 	if b.s != nil && w.Shared { // the exclusive lock was handed off, and a share is wanted
 		give := &call[K]{op: Want[K]{Key: w.Key}.give()}
 		if err := b.s.do(context.WithoutCancel(ctx), give); err == nil { // otherwise the key ended with its session
-			l.setFree(b.s)
+			l.park(b.s)
 		}
 	} else if b.s != nil {
 		lock := l.newLock(ctx, w, b.s, b.since)

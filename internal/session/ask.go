@@ -42,7 +42,7 @@ func ask[K comparable, T any](
 		if err != nil {
 			return none, err
 		}
-		c := &call[K]{idle: func() { p.setFree(s) }}
+		c := &call[K]{idle: func() { p.park(s) }}
 		var answer T
 		c.work = func(ctx context.Context) error {
 			if answer, c.refused = f(ctx, s.conn); c.refused != nil && s.conn.Broken(c.refused) {
@@ -51,7 +51,7 @@ func ask[K comparable, T any](
 			return nil
 		}
 		if err = s.do(ctx, c); err == nil { // otherwise answer may still be written to
-			p.setFree(s)
+			p.park(s)
 			return answer, c.refused
 		}
 		var ended *endedError

@@ -80,8 +80,11 @@ func (p *pool[K]) openDedicated(o *opening[K], left chan struct{}) {
 	}
 }
 
-// park keeps a dedicated session, which holds nothing, for the next wait.
+// park keeps a dedicated session, which holds nothing, for the next wait. A shared one needs no parking.
 func (p *pool[K]) park(s *session[K]) {
+	if !s.dedicated {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closing.Err() != nil || s.hasEnded() {
@@ -99,14 +102,6 @@ func (p *pool[K]) unpark(idle *parked[K]) {
 	if i := slices.Index(p.parked, idle); i >= 0 {
 		p.parked = slices.Delete(p.parked, i, i+1)
 		idle.s.stop()
-	}
-}
-
-// setFree is called when a lock on the session was given back to the server, or its session has ended. A dedicated
-// session held nothing else and is parked.
-func (p *pool[K]) setFree(s *session[K]) {
-	if s.dedicated {
-		p.park(s)
 	}
 }
 

@@ -67,7 +67,7 @@ func (l *Locker[K]) handOff(w Want[K], b handoff[K]) (owned bool, err error) {
 		}
 		return give.op.Done, nil
 	}
-	l.setFree(s)
+	l.park(s)
 	if err != nil || take.refused != nil || !l.queue.Pass(key, handoff[K]{contended: true}) {
 		l.queue.Done(key)
 	}
@@ -81,7 +81,7 @@ func (l *Locker[K]) handOff(w Want[K], b handoff[K]) (owned bool, err error) {
 func (l *Locker[K]) giveBack(w Want[K], s *session[K]) (owned bool, err error) {
 	give := &call[K]{op: w.give()}
 	err = s.do(context.Background(), give)
-	l.setFree(s)
+	l.park(s)
 	l.queue.Done(w.Key)
 	if err != nil { // give may still be written to
 		return false, err

@@ -263,14 +263,7 @@ func (s *share[K]) shut() {
 	}
 }
 
-func (s *share[K]) isSettled() bool {
-	select {
-	case <-s.settled:
-		return true
-	default:
-		return false
-	}
-}
+func (s *share[K]) isSettled() bool { return isClosed(s.settled) }
 
 // isOver reports whether a share is settled and cannot be used any more.
 func (s *share[K]) isOver() bool {

@@ -86,9 +86,11 @@ func (s *state[K]) holds(key K) bool {
 }
 
 // hasEnded reports whether the session has ended.
-func (s *state[K]) hasEnded() bool {
+func (s *state[K]) hasEnded() bool { return isClosed(s.done) }
+
+func isClosed(ch <-chan struct{}) bool {
 	select {
-	case <-s.done:
+	case <-ch:
 		return true
 	default:
 		return false

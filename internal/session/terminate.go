@@ -46,14 +46,13 @@ func (l *Locker[K]) Terminate(ctx context.Context, name string, e Ender[K]) (hol
 		return sqllock.Holder{}, false, err
 	}
 	if err == nil {
-		err = e.gone(ctx, name, id)
+		err = e.gone(ctx, op, name, id)
 	}
 	return holder, true, err
 }
 
 // gone waits until the session id no longer holds the lock: the server may take its time to end it.
-func (e Ender[K]) gone(ctx context.Context, name string, id int64) error {
-	const op = "terminate"
+func (e Ender[K]) gone(ctx context.Context, op, name string, id int64) error {
 	tick := time.NewTicker(goneEvery)
 	defer tick.Stop()
 	for {
