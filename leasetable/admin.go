@@ -162,7 +162,7 @@ func (l *Locker) ForceRelease(ctx context.Context, name string) (was Info, err e
 			}
 			was = infoOf(name, state)
 			switch {
-			case state.LeaseID == nil && !state.Taken():
+			case state.LeaseID == nil && !state.Taken() && len(state.Permits) == 0:
 				return nil
 			case len(state.Permits) > 0:
 				freed, err = l.keeper.Store.ForcePermits(ctx, name, state.Token)

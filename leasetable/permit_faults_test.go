@@ -20,6 +20,48 @@ func expire(t *testing.T, db *sqltest.Database, lease *leasetable.Lease) {
 		" WHERE id = (SELECT lease_id FROM sqllock_permit WHERE name = ? AND token = ?)", []byte(lease.Name()), lease.Token())
 }
 
+// The holder does not know yet that its lease has expired.
+func TestAForcedReleaseEndsThePermitsOfDeadHolders(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		lock := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x", leasetable.WithShared())
+		expire(t, db, lock)
+		admin := newLocker(t, db.DB)
+		if _, err := admin.ForceRelease(t.Context(), "x"); err != nil {
+			t.Fatal(err)
+		}
+		if n := count(t, db, "SELECT count(*) FROM sqllock_permit"); n != 0 {
+			t.Errorf("%d permits are left", n)
+		}
+		if after, err := admin.Inspect(t.Context(), "x"); err != nil || after.Token <= lock.Token() {
+			t.Errorf("afterwards: %+v, %v", after, err)
+		}
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }() // nothing was written
+		if err := lock.Guard(t.Context(), leasetable.SQLTx(tx)); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Guard of the dead holder: %v", err)
+		}
+	})
+}
+
+// The clock of the server was set back since an exclusive waiter, which is gone, was noted.
+func TestAnExclusiveWaiterKeepsOthersOutForSecondsOnly(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		shared := leasetable.WithShared()
+		take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x", shared)
+		run(t, db, "UPDATE sqllock_lock SET exclusive_waiter_until = (SELECT expires_at FROM sqllock_lease)")
+		if _, err := tryPermit(t, newLocker(t, db.DB), shared); err != nil {
+			t.Errorf("a second share: %v", err)
+		}
+	})
+}
+
 // I33.
 func TestThePermitOfADeadHolderIsTakenOverAndNoOther(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package leasetable_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -97,6 +98,49 @@ func TestAReleaseWhoseLockIsLostMeanwhileFreesNobodyElse(t *testing.T) {
 			t.Error(err)
 		}
 		release(t, next)
+	})
+}
+
+// It was read before the release. The next renewal but one is not waited for.
+func TestALockThatIsReleasedByForceDuringAVerificationIsToldAfterIt(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		s := &scripted{Store: server.Store()}
+		l, operator := keep(t, s, leasetable.WithTTL(time.Hour)), keep(t, server.Store())
+		force := func(name string) {
+			if _, err := operator.ForceRelease(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lock, other := take(t, l, "x"), take(t, l, "other")
+		read, goOn := make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		s.read = func(ctx context.Context, name string) (store.State, error) {
+			state, err := s.Store.Read(ctx, name)
+			if name == "x" {
+				once.Do(func() { close(read); <-goOn })
+			}
+			return state, err
+		}
+		force("other")
+		renew := func() {
+			if err := lock.Renew(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		renew()
+		<-read
+		force("x")
+		renew()
+		close(goOn)
+		synctest.Wait()
+		for _, lock := range []*leasetable.Lease{lock, other} {
+			if cause := context.Cause(lock.Context()); !errors.Is(cause, sqllock.ErrLost) {
+				t.Errorf("the holder of %s was told %v", lock.Name(), cause)
+			}
+		}
 	})
 }
 

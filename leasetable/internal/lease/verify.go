@@ -19,19 +19,21 @@ type changeMark struct {
 // verification finds out which locks of a lease are lost.
 type verification struct {
 	*Lease
-	done     changeMark // guarded by the lease's mu: the change mark of the last complete verification of all locks
+	latest   changeMark // guarded by the lease's mu: that of the last renewal
+	done     changeMark // guarded by the lease's mu: that of the last complete verification of all locks
 	searched int64      // guarded by the lease's mu: the connection at the last freeForgotten
 	running  bool       // guarded by the lease's mu
-	count    int        // guarded by the lease's mu: how many have begun
+	count    int        // guarded by the lease's mu: how many have begun, or are to begin
 }
 
 // ifChanged verifies every lock of the lease, in the background, if the mark has changed since the last
 // verification (I20). That also detects what an asynchronous failover forgot (I23). A verification that fails is
-// repeated after the next renewal.
+// repeated after the next renewal, and one under way is repeated at its end.
 func (v *verification) ifChanged(now changeMark) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if now == v.done || v.running {
+	known := now == v.done || v.running && now == v.latest
+	if v.latest = now; known {
 		return
 	}
 	if now.connection != v.searched {
@@ -39,27 +41,29 @@ func (v *verification) ifChanged(now changeMark) {
 		v.retired = true                    // freeForgotten has to know every lock of the lease
 		_ = v.keeper.Start(v.freeForgotten) // a closed Locker has ended the lease
 	}
-	v.running = true
 	v.count++
-	if v.keeper.Start(func() { v.allLocks(now) }) != nil {
-		v.running = false // a closed Locker has ended every lock
+	if !v.running { // a closed Locker has ended every lock
+		v.running = v.keeper.Start(v.allLocks) == nil
 	}
 }
 
-func (v *verification) allLocks(now changeMark) {
-	v.mu.Lock()
-	locks := slices.Collect(maps.Keys(v.locks))
-	v.mu.Unlock()
-	unchecked := slices.ContainsFunc(locks, func(h *Held) bool {
-		trusted, _ := v.trustedNow()
-		return !trusted || v.checkSoon(h) != nil
-	})
+func (v *verification) allLocks() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.running = false
-	if !unchecked {
-		v.done = now
+	for v.running && v.done != v.latest {
+		now, locks := v.latest, slices.Collect(maps.Keys(v.locks))
+		v.mu.Unlock()
+		unchecked := slices.ContainsFunc(locks, func(h *Held) bool {
+			trusted, _ := v.trustedNow()
+			return !trusted || v.checkSoon(h) != nil
+		})
+		v.mu.Lock()
+		if !unchecked {
+			v.done = now
+		}
+		v.running = !unchecked
 	}
+	v.running = false
 }
 
 // errChanged is why a claim begins again that a verification has missed.

@@ -147,9 +147,17 @@ func (s State) Has(id []byte, token int64) bool {
 	return slices.ContainsFunc(s.Permits, func(p State) bool { return p.Token == token && bytes.Equal(p.LeaseID, id) })
 }
 
-// ExclusiveWaiterFor returns for how long an exclusive waiter keeps others from taking permits.
+// ExclusiveTime is for how long an exclusive waiter, once noted, keeps others from taking permits.
+const ExclusiveTime = 5 * time.Second
+
+// ExclusiveWaiterFor returns for how long an exclusive waiter keeps others from taking permits. A note for longer does not
+// count: the database's clock was set back since.
 func (s State) ExclusiveWaiterFor() time.Duration {
-	return time.Duration(s.ExclusiveUS) * time.Microsecond
+	left := time.Duration(s.ExclusiveUS) * time.Microsecond
+	if left > ExclusiveTime {
+		return 0
+	}
+	return left
 }
 
 // LimitOf returns the smallest limit of these permits, or 0 if none has a limit.

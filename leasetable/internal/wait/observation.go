@@ -19,9 +19,11 @@ type observation struct {
 	expiry time.Time // when the lease expires unless it is renewed
 }
 
-// update notes what was read of the lease, and when it was last seen to be renewed (I11).
+// update notes what was read of the lease, and when it was last seen to be renewed (I11). After a failover that forgot a
+// renewal, the next one gets the same number.
 func (s *observation) update(state store.State) {
-	if s.since.IsZero() || !bytes.Equal(s.LeaseID, state.LeaseID) || s.Renewals != state.Renewals {
+	same := bytes.Equal(s.LeaseID, state.LeaseID) && s.Renewals == state.Renewals && s.ExpiresUS == state.ExpiresUS
+	if s.since.IsZero() || !same {
 		s.since = time.Now()
 	}
 	s.State, s.seen = state, time.Now()

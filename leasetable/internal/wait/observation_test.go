@@ -42,3 +42,24 @@ func TestAPauseEndsWithTheLease(t *testing.T) {
 		})
 	}
 }
+
+// A failover has forgotten the renewal that a waiter saw, and the next one has the same number. I11.
+func TestARenewalWithANumberThatWasSeenBeforeIsOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const ttl = 15 * time.Second
+		began := time.Now()
+		w := wait.Waiter{}
+		for _, after := range []time.Duration{0, ttl * 4 / 5, ttl + time.Second} {
+			<-time.After(time.Until(began.Add(after)))
+			renewed := began
+			if after > 0 {
+				renewed = began.Add(ttl * 4 / 5)
+			}
+			w.Observe(store.State{LeaseID: make([]byte, 16), Renewals: 10, ExpiresUS: renewed.Add(ttl).UnixMicro(), TTLUS: ttl.Microseconds()})
+		}
+		if ended, err := w.ExpireUnchanged(t.Context()); ended || err != nil {
+			t.Errorf("a lease that was renewed 4 s ago: ended %t, %v", ended, err)
+		}
+	})
+}

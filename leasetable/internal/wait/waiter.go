@@ -199,19 +199,16 @@ func (w *Waiter) ExpireUnchanged(ctx context.Context) (ended bool, err error) {
 	return ended, nil
 }
 
-// exclusiveTime is for how long an exclusive waiter, once noted, keeps others from taking permits. While it waits, the
-// note is renewed when a quarter of that time has passed: the rest is for a slice and a late answer.
-const exclusiveTime = 5 * time.Second
-
 // WaitForExclusive notes an exclusive waiter, so that others take no permits and the name becomes free. The note is
-// renewed now and then, by any one of the exclusive waiters. A failure to write it does not end the wait.
+// renewed when a quarter of its time has passed, by any one of the exclusive waiters: the rest is for a slice and a late
+// answer. A failure to write it does not end the wait.
 func (w *Waiter) WaitForExclusive(ctx context.Context) {
-	if w.Wants.Permit() || len(w.others) == 0 || w.Holding.ExclusiveWaiterFor() > exclusiveTime*3/4 {
+	if w.Wants.Permit() || len(w.others) == 0 || w.Holding.ExclusiveWaiterFor() > store.ExclusiveTime*3/4 {
 		return
 	}
 	w.saidExclusive = true
 	_ = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
-		return w.Keeper.Store.NoteExclusiveWaiter(ctx, w.Name, exclusiveTime.Microseconds())
+		return w.Keeper.Store.NoteExclusiveWaiter(ctx, w.Name, store.ExclusiveTime.Microseconds())
 	})
 }
 
