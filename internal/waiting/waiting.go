@@ -20,8 +20,8 @@ func Check(wait *time.Duration) error {
 }
 
 // AtMost acquires an L within wait. If wait is nil, it calls acquire. Otherwise it calls try and, if the lock is held
-// or the database cannot be used, acquire, for what is left of the wait. If it was held, and the wait is over before
-// acquire has an answer, the error still says so.
+// or the database cannot be used, acquire, for what is left of the wait. If the wait is over before acquire has an answer,
+// the error still says which of them it was.
 func AtMost[L any](ctx context.Context, wait *time.Duration, try, acquire func(context.Context) (L, error)) (L, error) {
 	if wait == nil {
 		return acquire(ctx)
@@ -39,11 +39,14 @@ func AtMost[L any](ctx context.Context, wait *time.Duration, try, acquire func(c
 		return lock, last
 	}
 	over := context.Cause(ctx)
-	if bound.WithCause(over, last).Error() != over.Error() { // acquire had an answer of its own
-		return lock, last
+	held, silent := (*sqllock.HeldError)(nil), bound.WithCause(over, last).Error() == over.Error()
+	switch {
+	case errors.As(err, &held) && silent:
+		return lock, fmt.Errorf("%w: %w", held, over)
+	case held == nil && silent:
+		return lock, fmt.Errorf("%w: %w", over, err)
+	case held == nil && errors.Is(last, over) && !sqllock.IsRetryable(last): // it says only how far acquire came
+		return lock, fmt.Errorf("%w: %w", last, err)
 	}
-	if held := (*sqllock.HeldError)(nil); errors.As(err, &held) {
-		over = fmt.Errorf("%w: %w", held, over)
-	}
-	return lock, over
+	return lock, last
 }

@@ -69,3 +69,29 @@ func TestAWaitThatEndsInAnOutageDoesNotSayThatTheLockIsHeld(t *testing.T) {
 		}
 	})
 }
+
+// awayError is the error of a database that cannot be used now.
+type awayError struct{}
+
+func (awayError) Error() string   { return "the database is away" }
+func (awayError) Retryable() bool { return true }
+
+// The second attempt has no answer either.
+func TestAWaitThatEndsWithoutAnAnswerSaysWhatTheTroubleWas(t *testing.T) {
+	t.Parallel()
+	tellsStep := func(ctx context.Context) error { return fmt.Errorf("no lease: %w", context.Cause(ctx)) }
+	for _, ended := range []func(context.Context) error{context.Cause, tellsStep} {
+		synctest.Test(t, func(t *testing.T) {
+			wait := time.Second
+			_, err := waiting.AtMost(t.Context(), &wait,
+				func(context.Context) (int, error) { return 0, awayError{} },
+				func(ctx context.Context) (int, error) {
+					<-ctx.Done()
+					return 0, ended(ctx)
+				})
+			if !errors.Is(err, awayError{}) || !sqllock.IsRetryable(err) {
+				t.Error(err)
+			}
+		})
+	}
+}
