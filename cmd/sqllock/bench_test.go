@@ -88,6 +88,17 @@ func TestASignalEndsBenchAndLeavesNothing(t *testing.T) {
 	})
 }
 
+func TestBenchThatCannotReleaseLeavesNothing(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	db := sqliteFile(t)
+	_, err := db.ExecContext(t.Context(), `CREATE TRIGGER refusing BEFORE UPDATE ON sqllock_lock WHEN NEW.lease_id IS NULL
+		BEGIN SELECT RAISE(ABORT, 'not released'); END`)
+	must(t, err)
+	call(t, on(t, db.url), 69, []string{"not released"}, "bench", "--duration", "10ms")
+	db.isEmpty(t)
+}
+
 func TestBenchDoesNotWaitForTheRowsOfOthers(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

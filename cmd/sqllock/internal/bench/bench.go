@@ -56,9 +56,10 @@ type bench struct {
 	duration time.Duration
 	json     bool
 
-	db   *database.Database
-	mine string          // prefix of the lock names, and the owner of the leases
-	over <-chan struct{} // closed by a signal
+	db    *database.Database
+	mine  string          // prefix of the lock names, and the owner of the leases
+	wrote bool            // rows may have been written
+	over  <-chan struct{} // closed by a signal
 }
 
 // Command returns the command.
@@ -102,9 +103,8 @@ func (b *bench) run(cmd *cobra.Command, _ []string) (err error) {
 	defer cancel()
 	defer context.AfterFunc(interrupted, func() { time.AfterFunc(benchGrace, cancel) })()
 	r, err := b.measure(ctx, l)
-	wrote := err == nil || len(r.Results) > 0 || interrupted.Err() != nil
 	left := l.Close()
-	if wrote {
+	if b.wrote {
 		left = errors.Join(left, b.clean(cmd.Context()))
 	}
 	var interrupt *process.InterruptError
@@ -129,7 +129,7 @@ func (b *bench) check() error {
 	return b.CheckTables(b.kind)
 }
 
-// measure runs all parts in order. If it returns an error and no result, nothing was written, unless a signal came.
+// measure runs all parts in order.
 func (b *bench) measure(ctx context.Context, l database.Locker) (r report, err error) {
 	r = report{Kind: b.kind, Duration: b.duration.Seconds()}
 	if b.kind == database.KindLease {
@@ -140,6 +140,7 @@ func (b *bench) measure(ctx context.Context, l database.Locker) (r report, err e
 	if r.Server, err = server(ctx, b.db); err != nil {
 		return r, err
 	}
+	b.wrote = true
 	if err := b.pair(ctx, l, firstName); err != nil { // fails if locks do not work on this database
 		return r, err
 	}
