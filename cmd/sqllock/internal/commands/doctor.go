@@ -55,7 +55,7 @@ func (e *exam) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { db.Close() }()
+	defer db.Close()
 	if err := e.ValidateTables(db.Dialect); err != nil {
 		return exit.With(exit.Usage, err)
 	}

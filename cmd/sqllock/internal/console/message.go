@@ -28,21 +28,19 @@ func Text(err error) string { return strings.TrimPrefix(Message(err), prefix) }
 
 // Note reports err on stderr, if it has a message.
 func (c *Console) Note(err error) {
+	c.report((*slog.Logger).Error, err, slog.Int("exit_code", exit.CodeOf(err)))
+}
+
+// Warn reports on stderr something that is not a failure.
+func (c *Console) Warn(err error) { c.report((*slog.Logger).Warn, err) }
+
+func (c *Console) report(log func(*slog.Logger, string, ...any), err error, attrs ...any) {
 	text := Message(err)
 	switch {
 	case text == "":
 	case c.LogFormat == LogJSON:
-		c.Logger(c.Stderr).Error(Text(err), slog.Int("exit_code", exit.CodeOf(err)))
+		log(c.Logger(c.Stderr), Text(err), attrs...)
 	default:
 		_, _ = io.WriteString(c.Stderr, text+"\n") // a failure cannot be reported anywhere else
 	}
-}
-
-// Warn reports on stderr something that is not a failure.
-func (c *Console) Warn(err error) {
-	if c.LogFormat == LogJSON {
-		c.Logger(c.Stderr).Warn(Text(err))
-		return
-	}
-	_, _ = io.WriteString(c.Stderr, Message(err)+"\n") // see Note
 }

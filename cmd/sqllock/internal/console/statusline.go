@@ -42,25 +42,14 @@ func (l *StatusLine) Show(text string) {
 // Visible reports whether there is a line.
 func (l *StatusLine) Visible() bool { return l.terminal }
 
-// erase removes the line.
-func (l *StatusLine) erase() {
+// Write implements io.Writer. It erases the line first.
+func (l *StatusLine) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.eraseLocked()
-}
-
-func (l *StatusLine) eraseLocked() {
 	if l.shown {
 		_, _ = io.WriteString(l.w, eraseLine) // nothing depends on it
 	}
 	l.shown = false
-}
-
-// Write implements io.Writer.
-func (l *StatusLine) Write(text []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.eraseLocked()
 	return l.w.Write(text)
 }
 
@@ -86,6 +75,6 @@ func (l *StatusLine) Meanwhile(ctx context.Context, first, pause time.Duration, 
 	return func() {
 		cancel()
 		<-done
-		l.erase()
+		_, _ = l.Write(nil) // it erases the line, and nothing depends on it
 	}
 }
