@@ -339,7 +339,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	db := sqliteFile(t)
-	for _, args := range [][]string{{"version"}, {"completion", "bash"}, {"schema", "print", "--dialect", "mysql"}, {"ls", "--json"}, {"show", "x"}, {"purge"}} {
+	for _, args := range [][]string{{}, {"help"}, {"run", "--help"}, {"--version"}, {"version"}, {"completion", "bash"}, {"schema", "print", "--dialect", "mysql"}, {"ls", "--json"}, {"show", "x"}, {"purge"}} {
 		r, w := io.Pipe()
 		must(t, r.Close())
 		var errs bytes.Buffer

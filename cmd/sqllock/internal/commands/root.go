@@ -2,8 +2,10 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,10 +34,28 @@ It also shows who holds which lock, and takes a lock from a holder.
 // under a lock as if the lock had been lost.
 func Run(ctx context.Context, c *console.Console, args []string) int {
 	root := rootCommand(c) //nolint:contextcheck // its commands get ctx from ExecuteContext
+	help := &output{w: c.Stdout}
+	root.SetOut(help)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if help.err != nil {
+		err = exit.With(exit.Output, help.err)
+	}
 	c.Note(err)
 	return exit.CodeOf(err)
+}
+
+// output has what cobra prints: the help and --version. Cobra loses some of the errors, so output keeps the first.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (o *output) Write(text []byte) (int, error) {
+	n, err := o.w.Write(text)
+	o.err = cmp.Or(o.err, err)
+	return n, err
 }
 
 func rootCommand(c *console.Console) *cobra.Command {
@@ -54,7 +74,6 @@ func rootCommand(c *console.Console) *cobra.Command {
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", flags.Columns)))
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetIn(c.Stdin)
-	root.SetOut(c.Stdout)
 	root.SetErr(c.Stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if cmd == root { // sqllock -n NAME COMMAND, as of flock
