@@ -110,6 +110,36 @@ func TestSignalsAreTheCommands(t *testing.T) {
 	}
 }
 
+func TestSqllockDiesOfSIGINT(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	db := sqliteFile(t)
+	interrupted := func(p *process) {
+		t.Helper()
+		must(t, p.cmd.Process.Signal(syscall.SIGINT))
+		p.exit()
+		if status := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGINT {
+			t.Errorf("%v: %v, want its death by SIGINT", p.cmd.Args, p.cmd.ProcessState)
+		}
+	}
+	p := start(t, on(t, db.url), "run", "x", "--", "sh", "-c", "echo ready; exec cat")
+	p.expect("ready")
+	waiter := start(t, on(t, db.url), "run", "x", "--", "true")
+	waiter.waits(db)
+	interrupted(waiter)
+	interrupted(p)
+	call(t, on(t, db.url), 0, nil, "run", "--wait", "0", "x", "--", "true")
+
+	// A command that handles SIGINT has not died of it.
+	p = start(t, on(t, db.url), "run", "x", "--", os.Args[0], "act", "130", "1")
+	p.expect("ready")
+	must(t, p.cmd.Process.Signal(syscall.SIGINT))
+	p.exit()
+	if p.cmd.ProcessState.ExitCode() != 130 {
+		t.Errorf("%v, want exit code 130", p.cmd.ProcessState)
+	}
+}
+
 func TestAChangedWindowIsTheCommands(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -14,9 +14,14 @@ import (
 
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/commands"
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/console"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/exit"
 )
 
 func main() {
 	c := &console.Console{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), CompletionTime: time.Second}
-	os.Exit(commands.Run(context.Background(), c, os.Args[1:]))
+	code, interrupted := commands.Run(context.Background(), c, os.Args[1:])
+	if interrupted {
+		exit.DieOfInterrupt()
+	}
+	os.Exit(code)
 }

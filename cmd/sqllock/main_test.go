@@ -184,11 +184,15 @@ func (p *process) rest() []byte {
 	return all
 }
 
-// exit waits for the program to end and returns its exit code.
+// exit waits for the program to end and returns its exit code, as a shell reports it. sqllock dies of SIGINT, and of no
+// other signal that it handles.
 func (p *process) exit() int {
 	p.t.Helper()
 	_ = p.cmd.Wait()
 	p.exited = true
+	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGINT {
+		return 128 + int(syscall.SIGINT)
+	}
 	return p.cmd.ProcessState.ExitCode()
 }
 
@@ -265,7 +269,7 @@ func runHere(t *testing.T, e env, args ...string) (code int, stdout, stderr stri
 	for k, v := range e {
 		c.Environ = append(c.Environ, k+"="+v)
 	}
-	code = commands.Run(t.Context(), c, args)
+	code, _ = commands.Run(t.Context(), c, args)
 	return code, out.String(), errs.String()
 }
 

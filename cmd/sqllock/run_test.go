@@ -99,7 +99,7 @@ func TestRunPassesStreamsThroughThatAreNoFiles(t *testing.T) {
 		Stdin: strings.NewReader("in"), Stdout: &out, Stderr: &errs,
 		Environ: []string{"SQLLOCK_DB=" + sqliteFile(t).url, "PATH=" + os.Getenv("PATH")},
 	}
-	code := commands.Run(t.Context(), c, []string{"run", "x", "--", "sh", "-c", "cat; echo err >&2; exit 9"})
+	code, _ := commands.Run(t.Context(), c, []string{"run", "x", "--", "sh", "-c", "cat; echo err >&2; exit 9"})
 	if code != 9 || out.String() != "in" || errs.String() != "err\n" {
 		t.Errorf("code %d, stdout %q, stderr %q", code, out.String(), errs.String())
 	}
@@ -344,7 +344,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 		must(t, r.Close())
 		var errs bytes.Buffer
 		c := &console.Console{Stdin: strings.NewReader(""), Stdout: w, Stderr: &errs, Environ: []string{"SQLLOCK_DB=" + db.url}}
-		if code := commands.Run(t.Context(), c, args); code != 74 || !strings.Contains(errs.String(), "closed pipe") {
+		if code, _ := commands.Run(t.Context(), c, args); code != 74 || !strings.Contains(errs.String(), "closed pipe") {
 			t.Errorf("%q: code %d, stderr %q, want 74", args, code, errs.String())
 		}
 	}

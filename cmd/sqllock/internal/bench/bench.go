@@ -111,7 +111,7 @@ func (b *bench) run(cmd *cobra.Command, _ []string) (err error) {
 	switch {
 	case errors.As(done(), &interrupt):
 		ended := fmt.Errorf("ended by a signal (%v)", interrupt.Signal)
-		return exit.With(process.SignalCode(interrupt.Signal), errors.Join(ended, left))
+		return process.EndedBy(interrupt.Signal, errors.Join(ended, left))
 	case errors.Is(err, sqllock.ErrSchema):
 		return exit.With(exit.Unavailable, b.SchemaError(err))
 	case err != nil || left != nil:

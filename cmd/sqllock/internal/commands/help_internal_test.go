@@ -74,7 +74,7 @@ func TestHelpHasEveryVariable(t *testing.T) {
 func runArgs(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = Run(t.Context(), &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}, args)
+	code, _ = Run(t.Context(), &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}, args)
 	return code, out.String(), errs.String()
 }
 

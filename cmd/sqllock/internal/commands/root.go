@@ -30,9 +30,9 @@ It also shows who holds which lock, and takes a lock from a holder.
   sqllock purge
   sqllock doctor`
 
-// Run runs the program with these arguments and returns its exit code. When ctx ends, it ends the command that runs
-// under a lock as if the lock had been lost.
-func Run(ctx context.Context, c *console.Console, args []string) int {
+// Run runs the program with these arguments. It returns its exit code, and whether SIGINT was what ended it. When ctx
+// ends, it ends the command that runs under a lock as if the lock had been lost.
+func Run(ctx context.Context, c *console.Console, args []string) (code int, interrupted bool) {
 	root := rootCommand(c) //nolint:contextcheck // its commands get ctx from ExecuteContext
 	help := &output{w: c.Stdout}
 	root.SetOut(help)
@@ -42,7 +42,7 @@ func Run(ctx context.Context, c *console.Console, args []string) int {
 		err = exit.With(exit.Output, help.err)
 	}
 	c.Note(err)
-	return exit.CodeOf(err)
+	return exit.CodeOf(err), exit.Interrupted(err)
 }
 
 // output has what cobra prints: the help and --version. Cobra loses some of the errors, so output keeps the first.

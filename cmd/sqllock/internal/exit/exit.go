@@ -45,8 +45,9 @@ func Help() string {
 
 // Error ends the program with an exit code, and with a message unless err is nil.
 type Error struct {
-	Code int
-	Err  error
+	Code        int
+	Err         error
+	Interrupted bool // by SIGINT, which sqllock then dies of
 }
 
 func (e *Error) Error() string {
@@ -63,7 +64,7 @@ func With(code int, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{code, err}
+	return &Error{Code: code, Err: err}
 }
 
 // CodeOf returns the exit code for the error of a command. An error without a code comes from the flag parser.
@@ -76,4 +77,10 @@ func CodeOf(err error) int {
 		return e.Code
 	}
 	return Usage
+}
+
+// Interrupted reports whether SIGINT ended the program, or the command that it ran.
+func Interrupted(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Interrupted
 }

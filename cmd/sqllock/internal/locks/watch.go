@@ -111,7 +111,7 @@ func (w *watch) run(cmd *cobra.Command, args []string) error {
 	}()
 	select {
 	case sig := <-received.C:
-		return endedBy(sig)
+		return process.EndedBy(sig, nil)
 	case first := <-answers:
 		if first.err != nil || cmd.Context().Err() != nil { // such an error is not likely to pass
 			return first.err
@@ -204,13 +204,10 @@ func (w *watch) follow(a answer, answers <-chan answer, received *process.Signal
 		case <-wishes.quit:
 			return nil
 		case sig := <-received.C:
-			return endedBy(sig)
+			return process.EndedBy(sig, nil)
 		}
 	}
 }
-
-// endedBy returns the error for an end by a signal, without a message.
-func endedBy(sig os.Signal) error { return &exit.Error{Code: process.SignalCode(sig)} }
 
 // display returns a live view where that is possible, and lines otherwise.
 func (w *watch) display() (display, error) {

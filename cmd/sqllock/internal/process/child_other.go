@@ -22,13 +22,5 @@ func (c *Child) terminate()                       { c.kill() }
 func (c *Child) kill()                            { _ = c.cmd.Process.Kill() }
 func (c *Child) groupLives() bool                 { return false }
 
-// Code returns the exit code of the child.
-func (c *Child) Code() int { return c.cmd.ProcessState.ExitCode() }
-
-// SignalCode returns the exit code of a program that a signal has ended.
-func SignalCode(sig os.Signal) int {
-	if number, ok := sig.(syscall.Signal); ok {
-		return exit.Signal + int(number)
-	}
-	return exit.Signal + 2
-}
+// Result returns how the child has ended, as the error that sqllock ends with.
+func (c *Child) Result() exit.Error { return exit.Error{Code: c.cmd.ProcessState.ExitCode()} }

@@ -75,16 +75,10 @@ func (c *Child) groupLives() bool {
 	return c.ownGroup && !errors.Is(syscall.Kill(-c.cmd.Process.Pid, 0), syscall.ESRCH)
 }
 
-// Code returns the child's exit code, as a shell would report it.
-func (c *Child) Code() int {
+// Result returns how the child has ended, as the error that sqllock ends with. The exit code is that of a shell.
+func (c *Child) Result() exit.Error {
 	if status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return exit.Signal + int(status.Signal())
+		return exit.Error{Code: exit.Signal + int(status.Signal()), Interrupted: status.Signal() == syscall.SIGINT}
 	}
-	return c.cmd.ProcessState.ExitCode()
-}
-
-// SignalCode returns the exit code of a program that a signal has ended.
-func SignalCode(sig os.Signal) int {
-	number, _ := sig.(syscall.Signal)
-	return exit.Signal + int(number)
+	return exit.Error{Code: c.cmd.ProcessState.ExitCode()}
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"syscall"
+
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/exit"
 )
 
 // Signals receives the signals that are meant for the command. Before the command runs, signals that would end it end
@@ -72,4 +75,13 @@ type InterruptError struct{ Signal os.Signal }
 
 func (e *InterruptError) Error() string {
 	return fmt.Sprintf("ended by a signal (%v) before the lock was taken", e.Signal)
+}
+
+// EndedBy returns the error of a program that a signal ends. err has its message, and may be nil.
+func EndedBy(sig os.Signal, err error) error {
+	code := exit.Signal + 2
+	if number, ok := sig.(syscall.Signal); ok {
+		code = exit.Signal + int(number)
+	}
+	return &exit.Error{Code: code, Err: err, Interrupted: sig == os.Interrupt}
 }

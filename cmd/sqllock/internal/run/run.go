@@ -159,7 +159,7 @@ func (r *run) take(ctx context.Context, db *database.Database, l database.Locker
 		} else {
 			err = nil // a consequence of the signal
 		}
-		return nil, exit.With(process.SignalCode(interrupt.Signal), errors.Join(interrupt, err))
+		return nil, process.EndedBy(interrupt.Signal, errors.Join(interrupt, err))
 	}
 	return lock, err
 }
@@ -245,7 +245,7 @@ func (r *run) hold(ctx context.Context, l database.Locker, lock sqllock.Lock, pa
 		ended = context.Cause(work)
 		c.End(r.killAfter)
 	}
-	r.log.LogAttrs(ctx, slog.LevelInfo, "command ended", slog.Int("exit_code", c.Code()))
+	r.log.LogAttrs(ctx, slog.LevelInfo, "command ended", slog.Int("exit_code", c.Result().Code))
 	released := context.Cause(lock.Context()) //nolint:contextcheck // the lock has its own context
 	if !lost(released) {                      // a lost lock needs no release, and the database may be out of reach
 		released = lock.Release(ctx)
@@ -256,7 +256,7 @@ func (r *run) hold(ctx context.Context, l database.Locker, lock sqllock.Lock, pa
 	if released == nil {
 		r.log.LogAttrs(ctx, slog.LevelInfo, "lock released", slog.String("lock", r.name), slog.Duration("held", time.Since(taken)))
 	}
-	return outcome(c.Code(), ended, released)
+	return outcome(c.Result(), ended, released)
 }
 
 // lost reports whether err says that the lock ended before its release.
@@ -273,15 +273,16 @@ func (r *run) logAcquired(ctx context.Context, lock sqllock.Lock, took time.Dura
 	r.log.LogAttrs(ctx, slog.LevelInfo, "lock acquired", attrs...)
 }
 
-// outcome returns the error that sqllock ends with after the command has ended with a code.
-func outcome(code int, ended, release error) error {
+// outcome returns the error that sqllock ends with after the command has ended with this result.
+func outcome(result exit.Error, ended, release error) error {
 	switch {
 	case lost(ended):
 		return exit.With(exit.Lost, fmt.Errorf("the command was ended: %w", ended))
 	case ended != nil:
-		return exit.With(code, fmt.Errorf("the command was ended: %w", errors.Join(ended, release)))
-	case lost(release) && code == 0:
+		return exit.With(result.Code, fmt.Errorf("the command was ended: %w", errors.Join(ended, release)))
+	case lost(release) && result.Code == 0:
 		return exit.With(exit.Lost, fmt.Errorf("the command has succeeded, but not under the lock all the time: %w", release))
 	}
-	return &exit.Error{Code: code, Err: release}
+	result.Err = release
+	return &result
 }

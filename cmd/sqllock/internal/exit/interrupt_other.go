@@ -1,0 +1,6 @@
+//go:build !unix
+
+package exit
+
+// DieOfInterrupt does nothing: programs do not die of signals here.
+func DieOfInterrupt() {}
