@@ -1,12 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/sqllock/sqllock/internal/locktest"
 )
@@ -20,12 +20,18 @@ func TestTheCommandOfAKilledHolderIsKilled(t *testing.T) {
 	holder.rest() // returns only when the command has ended
 }
 
-// isStopped reports whether a process is stopped. A signal takes time, so the caller polls.
-func isStopped(t *testing.T, pid string) bool {
+// stops waits until a process is stopped: a signal takes time.
+func stops(t *testing.T, pid string) {
 	t.Helper()
-	stat, err := os.ReadFile("/proc/" + pid + "/stat")
-	must(t, err)
-	return strings.Contains(string(stat), ") T ")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if !locktest.Poll(ctx, func() bool {
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		must(t, err)
+		return strings.Contains(string(stat), ") T ")
+	}) {
+		t.Fatal("the command is not stopped")
+	}
 }
 
 func TestACommandIsStoppedTogetherWithItsHolder(t *testing.T) {
@@ -41,17 +47,25 @@ func TestACommandIsStoppedTogetherWithItsHolder(t *testing.T) {
 		if !status.Stopped() {
 			t.Fatalf("sqllock is not stopped: %#x", status)
 		}
-		for deadline := time.Now().Add(patience); !isStopped(t, pid); {
-			if time.Now().After(deadline) {
-				t.Fatal("the command is not stopped")
-			}
-		}
+		stops(t, pid)
 		must(t, p.cmd.Process.Signal(syscall.SIGCONT))
 		_, err = p.stdin.Write([]byte("awake\n"))
 		must(t, err)
 		p.expect("awake")
 	}
 	p.letGo()
+}
+
+func TestASignalContinuesAStoppedCommand(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	db := sqliteFile(t)
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		p := start(t, on(t, db.url), "run", "x", "--", "sh", "-c", "ulimit -c 0; echo $$; kill -STOP $$")
+		stops(t, p.line())
+		must(t, p.cmd.Process.Signal(sig))
+		p.exits(128 + int(sig))
+	}
 }
 
 // Only where the user has put it may a password be visible.

@@ -50,6 +50,10 @@ func (c *Child) forward(sig os.Signal) {
 		return
 	}
 	c.signal(number)
+	switch number {
+	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
+		c.signal(syscall.SIGCONT) // a stopped child would not get the signal
+	}
 }
 
 // terminate asks the child to end. It also continues a stopped child, so that the child receives the signal.
