@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,6 +36,17 @@ func stops(t *testing.T, pid string) {
 	}
 }
 
+// isStopped waits until the program is stopped.
+func (p *process) isStopped() {
+	p.t.Helper()
+	var status syscall.WaitStatus
+	_, err := syscall.Wait4(p.cmd.Process.Pid, &status, syscall.WUNTRACED, nil)
+	must(p.t, err)
+	if !status.Stopped() {
+		p.t.Fatalf("sqllock is not stopped: %#x", status)
+	}
+}
+
 func TestACommandIsStoppedTogetherWithItsHolder(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -41,15 +54,10 @@ func TestACommandIsStoppedTogetherWithItsHolder(t *testing.T) {
 	pid := p.line()
 	for range 2 {
 		must(t, p.cmd.Process.Signal(syscall.SIGTSTP))
-		var status syscall.WaitStatus
-		_, err := syscall.Wait4(p.cmd.Process.Pid, &status, syscall.WUNTRACED, nil)
-		must(t, err)
-		if !status.Stopped() {
-			t.Fatalf("sqllock is not stopped: %#x", status)
-		}
+		p.isStopped()
 		stops(t, pid)
 		must(t, p.cmd.Process.Signal(syscall.SIGCONT))
-		_, err = p.stdin.Write([]byte("awake\n"))
+		_, err := p.stdin.Write([]byte("awake\n"))
 		must(t, err)
 		p.expect("awake")
 	}
@@ -65,6 +73,39 @@ func TestASignalContinuesAStoppedCommand(t *testing.T) {
 		stops(t, p.line())
 		must(t, p.cmd.Process.Signal(sig))
 		p.exits(128 + int(sig))
+	}
+}
+
+// As root, but without the right to signal other users, as every other user is.
+func TestACommandOfAnotherUserCannotBeEnded(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	needsRoot(t, "setpriv")
+	db := sqliteFile(t)
+	p := startAs(t, "setpriv", on(t, db.url), "--bounding-set", "-kill", "--inh-caps", "-kill",
+		binary, "run", "--ttl", "6s", "--kill-after", "100ms", "x", "--",
+		"setpriv", "--reuid", "65534", "sh", "-c", "trap 'echo usr1; exit 5' USR1; exec 3<&0; cat <&3 & echo $$; wait")
+	pid, err := strconv.Atoi(p.line())
+	must(t, err)
+	_, err = db.ExecContext(t.Context(), "DELETE FROM sqllock_lease")
+	must(t, err)
+	p.says("the command runs as another user and cannot be ended")
+	must(t, p.cmd.Process.Signal(syscall.SIGTSTP)) // it still handles signals
+	p.isStopped()
+	must(t, p.cmd.Process.Signal(syscall.SIGCONT))
+	must(t, syscall.Kill(pid, syscall.SIGUSR1))
+	p.expect("usr1")
+	must(t, p.stdin.Close())
+	if code := p.exit(); code != 76 || strings.Count(p.errors(), "another user") != 1 {
+		t.Errorf("exit code %d, stderr %s", code, p.errors())
+	}
+}
+
+// needsRoot ends a test that needs root's rights, and a program, where there are none.
+func needsRoot(t *testing.T, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil || os.Geteuid() != 0 {
+		locktest.Impossible(t, "it needs root's rights, and the program "+program)
 	}
 }
 

@@ -93,16 +93,21 @@ func (c *Child) ended() bool {
 }
 
 // End terminates the child and its group: it sends SIGTERM, and after the grace period kills what is left. It returns
-// when the child has ended, and its group as far as the system allows.
-func (c *Child) End(grace time.Duration) {
+// when the child has ended, and its group as far as the system allows. If the system does not allow sqllock to kill the
+// child, End warns, and waits for the child to end by itself.
+func (c *Child) End(grace time.Duration, warn func(error)) {
 	c.terminate()
 	if c.gone(grace) {
 		return
 	}
-	c.kill()
-	if !c.gone(afterwards) {
-		<-c.done
+	err := c.kill()
+	if c.gone(afterwards) {
+		return
 	}
+	if errors.Is(err, fs.ErrPermission) {
+		warn(errors.New("the command runs as another user and cannot be ended: it runs on without the lock"))
+	}
+	c.Attend(nil)
 }
 
 // gone waits until the child and its group have ended, or until the time is over. It reports whether they have ended.

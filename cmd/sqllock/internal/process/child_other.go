@@ -18,8 +18,8 @@ func outliveReaders()           {}
 
 func (c *Child) attributes() *syscall.SysProcAttr { return nil }
 func (c *Child) forward(os.Signal)                {}
-func (c *Child) terminate()                       { c.kill() }
-func (c *Child) kill()                            { _ = c.cmd.Process.Kill() }
+func (c *Child) terminate()                       { _ = c.kill() }
+func (c *Child) kill() error                      { return c.cmd.Process.Kill() }
 func (c *Child) groupLives() bool                 { return false }
 
 // Result returns how the child has ended, as the error that sqllock ends with.

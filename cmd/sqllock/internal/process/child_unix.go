@@ -62,16 +62,17 @@ func (c *Child) terminate() {
 	c.signal(syscall.SIGCONT)
 }
 
-func (c *Child) kill() { c.signal(syscall.SIGKILL) }
+func (c *Child) kill() error { return c.send(syscall.SIGKILL) }
 
-// signal sends a signal to the child's group, or to the child if it has no group of its own. A missing receiver is no
-// error, and any other error has no remedy.
-func (c *Child) signal(sig syscall.Signal) {
+// signal sends a signal. A missing receiver is no error, and any other error has no remedy.
+func (c *Child) signal(sig syscall.Signal) { _ = c.send(sig) }
+
+// send sends a signal to the child's group, or to the child if it has no group of its own.
+func (c *Child) send(sig syscall.Signal) error {
 	if c.ownGroup {
-		_ = syscall.Kill(-c.cmd.Process.Pid, sig)
-		return
+		return syscall.Kill(-c.cmd.Process.Pid, sig)
 	}
-	_ = c.cmd.Process.Signal(sig)
+	return c.cmd.Process.Signal(sig)
 }
 
 // groupLives reports whether any process is left in the child's own group.

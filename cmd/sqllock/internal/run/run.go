@@ -69,9 +69,11 @@ level and msg, also the error it ends with, which has its exit_code; the waiting
 is not shown then.
 
 If sqllock itself is killed (SIGKILL), so is the command on Linux, but not what
-the command has started; elsewhere the command runs on. A lease is free --ttl
-later, whatever still runs, and a session lock at once. A command also runs on
-while sqllock alone is stopped (SIGSTOP).`
+the command has started, nor a command that changes its user, such as sudo;
+elsewhere the command runs on. A lease is free --ttl later, whatever still runs,
+and a session lock at once. A command also runs on while sqllock alone is
+stopped (SIGSTOP). A command that runs as another user cannot be ended when the
+lock is lost: write sudo sqllock run … -- job, not sqllock run … -- sudo job.`
 
 const runExample = `  sqllock run nightly-report -- ./report.sh --month 7
   SQLLOCK_DB=postgres://app:…@db/app sqllock run --wait 0 x -- ./cleanup
@@ -243,7 +245,7 @@ func (r *run) hold(ctx context.Context, l database.Locker, lock sqllock.Lock, pa
 	var ended error // why sqllock ended the command; nil if the command ended by itself
 	if !c.Attend(work.Done()) {
 		ended = context.Cause(work)
-		c.End(r.killAfter)
+		c.End(r.killAfter, r.Warn)
 	}
 	r.log.LogAttrs(ctx, slog.LevelInfo, "command ended", slog.Int("exit_code", c.Result().Code))
 	released := context.Cause(lock.Context()) //nolint:contextcheck // the lock has its own context
