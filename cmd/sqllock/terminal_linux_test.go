@@ -133,6 +133,16 @@ func TestTheCommandReadsKeysThoughItsInputIsAPipe(t *testing.T) {
 	must(t, cmd.Wait())
 }
 
+func TestACommandWithoutATerminalIsNotStoppedWhenItAsks(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	screen, tty := terminal(t)
+	cmd, shows := onTerminal(t, screen, tty, on(t, sqliteFile(t).url), "sh", "-c",
+		`"$0" run x -- sh -c 'read key </dev/tty || echo no terminal' </dev/null 2>/dev/null | cat`, binary)
+	shows("no terminal")
+	must(t, cmd.Wait())
+}
+
 func TestACommandIsStoppedByAKeyAndContinuedByItsShell(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -21,6 +21,9 @@ import (
 // and keys such as Ctrl-C and Ctrl-Z would not reach it. Making it the foreground group would take the terminal away
 // from the other programs of a pipeline, and the keys from the script that runs sqllock. (timeout(1) makes the same
 // choice, with --foreground.) The price is that sqllock can then end only the command itself.
+//
+// Its own group is in a session of its own. There it has no terminal, so a question on /dev/tty fails. In sqllock's
+// session the kernel would stop it, while the lock stays held.
 type Child struct {
 	cmd      *exec.Cmd
 	ownGroup bool

@@ -31,7 +31,7 @@ func outliveReaders() {
 
 // attributes returns the attributes that the child is started with.
 func (c *Child) attributes() *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{Setpgid: c.ownGroup}
+	attr := &syscall.SysProcAttr{Setsid: c.ownGroup} // a session, and so a group
 	dieWithParent(attr)
 	return attr
 }
