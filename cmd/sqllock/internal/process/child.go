@@ -60,7 +60,11 @@ func Start(cmd *exec.Cmd, s *Signals) (*Child, error) {
 			close(c.done)
 		}
 	}()
-	return c, <-started
+	err := <-started
+	if err == nil {
+		go c.reapOrphans()
+	}
+	return c, err
 }
 
 // StartCode returns the exit code for a command that could not be started.

@@ -21,6 +21,7 @@ func (c *Child) forward(os.Signal)                {}
 func (c *Child) terminate()                       { _ = c.kill() }
 func (c *Child) kill() error                      { return c.cmd.Process.Kill() }
 func (c *Child) groupLives() bool                 { return false }
+func (c *Child) reapOrphans()                     {}
 
 // Result returns how the child has ended, as the error that sqllock ends with.
 func (c *Child) Result() exit.Error { return exit.Error{Code: c.cmd.ProcessState.ExitCode()} }

@@ -44,6 +44,9 @@ func (c *Child) forward(sig os.Signal) {
 		return
 	}
 	if number == syscall.SIGTSTP {
+		if os.Getpid() == 1 { // the kernel does not stop the first process of a container, so it keeps its command running
+			return
+		}
 		// Both stop. The child gets SIGSTOP, which it cannot refuse, because nobody guards it meanwhile.
 		c.signal(syscall.SIGSTOP)
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
@@ -75,9 +78,17 @@ func (c *Child) send(sig syscall.Signal) error {
 	return c.cmd.Process.Signal(sig)
 }
 
-// groupLives reports whether any process is left in the child's own group.
+// groupLives reports whether any process is left in the child's own group, after the child has ended. A process that
+// has ended counts until its parent reaps it. As PID 1 of a container sqllock is that parent.
 func (c *Child) groupLives() bool {
-	return c.ownGroup && !errors.Is(syscall.Kill(-c.cmd.Process.Pid, 0), syscall.ESRCH)
+	if !c.ownGroup {
+		return false
+	}
+	group := -c.cmd.Process.Pid
+	for reaped := 1; reaped > 0; {
+		reaped, _ = syscall.Wait4(group, nil, syscall.WNOHANG, nil)
+	}
+	return !errors.Is(syscall.Kill(group, 0), syscall.ESRCH)
 }
 
 // Result returns how the child has ended, as the error that sqllock ends with. The exit code is that of a shell.

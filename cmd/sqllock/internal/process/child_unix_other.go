@@ -6,3 +6,6 @@ import "syscall"
 
 // dieWithParent does nothing: only Linux can kill a child together with its parent.
 func dieWithParent(*syscall.SysProcAttr) {}
+
+// reapOrphans does nothing: a container is on Linux.
+func (c *Child) reapOrphans() {}
