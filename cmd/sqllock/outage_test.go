@@ -110,15 +110,36 @@ func TestANameIsKeptThoughTheDatabaseIsAwayWhenTheCommandEnds(t *testing.T) {
 	onServers(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
 		call(t, e, 0, nil, "schema", "apply")
+		for _, flag := range []string{"--log-format=text", "--verbose"} {
+			t.Run(flag, func(t *testing.T) {
+				t.Parallel()
+				url, network := behind(t, db)
+				holder := held(t, on(t, url), flag, "--ttl", "5m", "--at-least", "1h", "kept "+flag)
+				network.Refuse()
+				must(t, holder.stdin.Close())
+				holder.says("the release is repeated")
+				network.Heal()
+				if code, says := holder.exit(), holder.errors(); code != 0 || strings.Count(says, "the release is repeated") != 1 {
+					t.Errorf("exit code %d, stderr %q", code, says)
+				}
+				call(t, e, 75, []string{"kept after its release"}, "run", "--wait", "0", "kept "+flag, "--", "true")
+			})
+		}
+	})
+}
+
+func TestAReleaseThatIsNotConfirmedSaysWhenTheLockIsFree(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db testPlace) {
+		call(t, on(t, db.url), 0, nil, "schema", "apply")
 		url, network := behind(t, db)
-		holder := held(t, on(t, url), "-v", "--ttl", "5m", "--at-least", "1h", "nightly")
+		holder := held(t, on(t, url), "--ttl", "5m", "x")
 		network.Refuse()
 		must(t, holder.stdin.Close())
-		holder.says("the release is repeated")
-		network.Heal()
-		if code := holder.exit(); code != 0 {
-			t.Errorf("exit code %d, stderr %q", code, holder.errors())
+		holder.exits(0, `the release of lock "x" was not confirmed; it is free 5m0s later at the latest: `)
+		if says := holder.errors(); strings.Contains(says, "background") {
+			t.Errorf("stderr promises a release: %s", says)
 		}
-		call(t, e, 75, []string{"kept after its release"}, "run", "--wait", "0", "nightly", "--", "true")
 	})
 }

@@ -216,14 +216,16 @@ func (r *run) tellTrouble(_ context.Context, e sqllock.Event) {
 	if e.Kind != event.Retrying {
 		return
 	}
-	r.told.Do(func() {
-		const what = "waiting: the database cannot be used for now"
-		if r.LogFormat == console.LogJSON {
-			r.Logger(r.line).Warn(what, slog.String("lock", e.Name), slog.Any("err", e.Err))
-			return
-		}
-		_, _ = io.WriteString(r.line, console.Message(fmt.Errorf("%s: %w", what, e.Err))+"\n") // a failure cannot be reported anywhere else
-	})
+	r.told.Do(func() { r.warn("waiting: the database cannot be used for now", e.Err) })
+}
+
+// warn reports something that is not a failure.
+func (r *run) warn(what string, err error) {
+	if r.verbose || r.LogFormat == console.LogJSON {
+		r.Logger(r.line).Warn(what, slog.String("lock", r.name), slog.Any("err", err))
+		return
+	}
+	_, _ = io.WriteString(r.line, console.Message(fmt.Errorf("%s: %w", what, err))+"\n") // a failure cannot be reported anywhere else
 }
 
 // hold runs the command under the lock, and releases the lock.
@@ -249,17 +251,15 @@ func (r *run) hold(ctx context.Context, l database.Locker, lock sqllock.Lock, pa
 		c.End(r.killAfter, r.Warn)
 	}
 	r.log.LogAttrs(ctx, slog.LevelInfo, "command ended", slog.Int("exit_code", c.Result().Code))
-	released := context.Cause(lock.Context()) //nolint:contextcheck // the lock has its own context
-	if !lost(released) {                      // a lost lock needs no release, and the database may be out of reach
-		released = lock.Release(ctx)
-		if lease, ok := lock.(*leasetable.Lease); ok && released != nil && !lost(released) && r.isReleasedLater(ctx, l, lease, taken, received) {
-			released = nil
-		}
+	before := context.Cause(lock.Context()) //nolint:contextcheck // the lock has its own context
+	released := before
+	if !lost(before) { // a lost lock needs no release, and the database may be out of reach
+		released = r.release(ctx, l, lock, taken, received)
 	}
 	if released == nil {
 		r.log.LogAttrs(ctx, slog.LevelInfo, "lock released", slog.String("lock", r.name), slog.Duration("held", time.Since(taken)))
 	}
-	return outcome(c.Result(), ended, released)
+	return outcome(c.Result(), ended, before, released)
 }
 
 // lost reports whether err says that the lock ended before its release.
@@ -276,15 +276,18 @@ func (r *run) logAcquired(ctx context.Context, lock sqllock.Lock, took time.Dura
 	r.log.LogAttrs(ctx, slog.LevelInfo, "lock acquired", attrs...)
 }
 
-// outcome returns the error that sqllock ends with after the command has ended with this result.
-func outcome(result exit.Error, ended, release error) error {
+// outcome returns the error that sqllock ends with after the command has ended with this result. before says what had
+// ended the lock before its release.
+func outcome(result exit.Error, ended, before, release error) error {
 	switch {
 	case lost(ended):
 		return exit.With(exit.Lost, fmt.Errorf("the command was ended: %w", ended))
 	case ended != nil:
 		return exit.With(result.Code, fmt.Errorf("the command was ended: %w", errors.Join(ended, release)))
-	case lost(release) && result.Code == 0:
-		return exit.With(exit.Lost, fmt.Errorf("the command has succeeded, but not under the lock all the time: %w", release))
+	case lost(before) && result.Code == 0:
+		return exit.With(exit.Lost, fmt.Errorf("the command has succeeded, but not under the lock all the time: %w", before))
+	case lost(release) && result.Code == 0: // the answer to an earlier attempt to release it may have been lost
+		return exit.With(exit.Lost, fmt.Errorf("the command has succeeded, but that it had the lock until its end is not confirmed: %w", release))
 	}
 	result.Err = release
 	return &result
