@@ -318,7 +318,7 @@ func TestATurnWhoseSessionBrokeKeepsNoOtherNameFromTheQueue(t *testing.T) {
 		next := acquiring(l, "y")
 		pass(10 * time.Second)
 		if !leasetable.HasTurn(l, "y") {
-			t.Error("who waits for y does not stand in the queue")
+			t.Error("the waiter for y does not stand in the queue")
 		}
 		_, _ = other.ForceRelease(t.Context(), "y") // y is free, whatever is answered
 		release(t, mustGet(t, next))
