@@ -13,8 +13,8 @@ import (
 // PgBouncer starts a PgBouncer for tb in front of this database of PostgreSQL, and opens the database through it. It pools
 // transactions. An option is [Setting], for a line of its configuration: Setting("pool_mode", "session"). It ends with tb.
 //
-// The program pgbouncer must be installed on this machine, or PgBouncer ends the test with Fatalf. Before version 1.21 it knows
-// no prepared statements; then the DSN tells pgx not to use any.
+// The program pgbouncer must be installed on this machine, or PgBouncer ends the test with Fatalf. From version 1.21 on it keeps
+// prepared statements. Before, or with Setting("max_prepared_statements", "0"), the DSN tells pgx not to use any.
 func (db *Database) PgBouncer(tb TB, opts ...Option) *Database {
 	tb.Helper()
 	o := optionsOf(opts)
@@ -81,15 +81,8 @@ func (db *Database) pool(p product, program string, settings []setting) (_ *Data
 	if err != nil {
 		return nil, nil, err
 	}
-	lines := []string{"pool_mode = transaction"}
-	mode := "transaction"
-	for _, s := range settings {
-		if s.name == "pool_mode" {
-			mode = s.value
-		}
-		lines = append(lines, s.name+" = "+s.value)
-	}
-	entry, dsn, err := p.pooled(db.DSN, "127.0.0.1:"+port, mode != "session" && !knowsPrepared(ctx, program))
+	lines, prepared := poolerLines(settings, knowsPrepared(ctx, program))
+	entry, dsn, err := p.pooled(db.DSN, "127.0.0.1:"+port, !prepared)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -109,6 +102,21 @@ auth_type = any
 	pooled.DSN = dsn
 	pooled.DB, err = sqlx.Open(p.driver(), dsn)
 	return &pooled, inst, err
+}
+
+// poolerLines returns lines of a configuration, and whether clients can use prepared statements. Of lines with the same name
+// PgBouncer takes the last. Versions 1.21 to 1.23 know prepared statements, but keep none by default.
+func poolerLines(settings []setting, knowsPrepared bool) (lines []string, prepared bool) {
+	all := []setting{{"pool_mode", "transaction"}}
+	if knowsPrepared {
+		all = append(all, setting{"max_prepared_statements", "200"})
+	}
+	last := make(map[string]string)
+	for _, s := range append(all, settings...) {
+		last[s.name] = s.value
+		lines = append(lines, s.name+" = "+s.value)
+	}
+	return lines, last["pool_mode"] == "session" || knowsPrepared && last["max_prepared_statements"] != "0"
 }
 
 // knowsPrepared reports whether a PgBouncer supports prepared statements.

@@ -57,6 +57,29 @@ func TestAPgBouncerPoolsTransactions(t *testing.T) {
 	}
 }
 
+func TestAPgBouncerKeepsPreparedStatementsIfItCan(t *testing.T) {
+	t.Parallel()
+	session, none := sqltest.Setting("pool_mode", "session"), sqltest.Setting("max_prepared_statements", "0")
+	const byDefault = "pool_mode = transaction|max_prepared_statements = 200"
+	for _, test := range []struct {
+		of       string
+		knows    bool
+		opts     []sqltest.Option
+		lines    string
+		prepared bool
+	}{
+		{"before 1.21", false, nil, "pool_mode = transaction", false},
+		{"before 1.21, by session", false, []sqltest.Option{session}, "pool_mode = transaction|pool_mode = session", true},
+		{"since 1.21", true, nil, byDefault, true},
+		{"since 1.21, turned off", true, []sqltest.Option{none}, byDefault + "|max_prepared_statements = 0", false},
+	} {
+		lines, prepared := sqltest.PoolerLines(test.knows, test.opts...)
+		if got := strings.Join(lines, "|"); got != test.lines || prepared != test.prepared {
+			t.Errorf("%s: %s, prepared statements: %t", test.of, got, prepared)
+		}
+	}
+}
+
 func TestAPgBouncerThatCannotBeHadIsExplained(t *testing.T) {
 	needPgBouncer(t)
 	t.Setenv("SQLTEST_SKIP", "")
