@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -126,19 +128,39 @@ func get(t *testing.T, url string) string {
 // alerts_test.yml has series for which each alert fires, and series for which none does.
 func TestTheAlertsFireWhenTheyShould(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("promtool"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip("promtool is not installed (Debian: prometheus)")
+	needPromtool(t)
+	promtool(t, "check", "rules", "alerts.yml")
+	promtool(t, "test", "rules", "alerts_test.yml")
+}
+
+func TestThePanelOfLostLocksShowsNoneAfterAFailedScrape(t *testing.T) {
+	t.Parallel()
+	needPromtool(t)
+	panels, err := dashboard.Read(filepath.Join(files, "dashboard.json"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"check", "rules", "alerts.yml"}, {"test", "rules", "alerts_test.yml"}} {
-		cmd := exec.CommandContext(t.Context(), "promtool", args...)
-		cmd.Dir = files
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
+	i := slices.IndexFunc(panels, func(p dashboard.Panel) bool { return p.Title == "Locks lost" })
+	file := filepath.Join(t.TempDir(), "panel_test.yml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, `
+evaluation_interval: 15s
+tests:
+  - interval: 15s
+    input_series:
+      - {series: 'up{instance="failed"}', values: 1x19 0 1x20}
+      - {series: 'sqllock_lost_total{instance="failed", error_type="lost"}', values: 7x19 stale 7x20}
+      - {series: 'up{instance="restarted"}', values: 1x40}
+      - {series: 'sqllock_lost_total{instance="restarted", error_type="lost"}', values: 7x10 stale _x10 2x20}
+    promql_expr_test:
+      - expr: %q
+        eval_time: 6m
+        exp_samples:
+          - {labels: '{instance="failed", error_type="lost"}', value: 0}
+          - {labels: '{instance="restarted", error_type="lost"}', value: 2}
+`, panels[i].Targets[0].Query()), 0o600); err != nil {
+		t.Fatal(err)
 	}
+	promtool(t, "test", "rules", file)
 }
 
 func TestALegendNamesASeries(t *testing.T) {
@@ -146,5 +168,25 @@ func TestALegendNamesASeries(t *testing.T) {
 	target := dashboard.Target{LegendFormat: "{{ instance }} {{sqllock_kind}} {{missing}}"}
 	if got := target.Legend(map[string]string{"instance": "web-1", "sqllock_kind": "lease"}); got != "web-1 lease" {
 		t.Errorf("the legend is %q", got)
+	}
+}
+
+func needPromtool(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("promtool"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip("promtool is not installed (Debian: prometheus)")
+	}
+}
+
+// promtool fails the test unless promtool accepts args, in the folder of the rules.
+func promtool(t *testing.T, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "promtool", args...)
+	cmd.Dir = files
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
