@@ -74,7 +74,7 @@ func TestALossThatOnlyTheReleaseSeesIsALoss(t *testing.T) {
 		code int
 		says string
 	}{
-		"echo ready; read x":         {76, "the command has succeeded, but that it had the lock until its end is not confirmed"},
+		"echo ready; read x":         {76, "the command has succeeded, but it is not confirmed that it had the lock until its end"},
 		"echo ready; read x; exit 4": {4, "lock was lost"},
 	} {
 		p := start(t, on(t, db.url), "run", "--ttl", "1h", "x", "--", "sh", "-c", script)

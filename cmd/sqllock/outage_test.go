@@ -137,7 +137,7 @@ func TestAReleaseThatIsNotConfirmedSaysWhenTheLockIsFree(t *testing.T) {
 		holder := held(t, on(t, url), "--ttl", "5m", "x")
 		network.Refuse()
 		must(t, holder.stdin.Close())
-		holder.exits(0, `the release of lock "x" was not confirmed; it is free 5m0s later at the latest: `)
+		holder.exits(0, `the release of lock "x" was not confirmed; it is free within 5m0s: `)
 		if says := holder.errors(); strings.Contains(says, "background") {
 			t.Errorf("stderr promises a release: %s", says)
 		}

@@ -36,7 +36,7 @@ func Help() string {
 	own(Unavailable, "the database cannot be used: not reached, also within --wait,\nrefused, or without the tables")
 	own(Output, "the output could not be written")
 	own(Held, "somebody else holds the lock, also when --wait was over;\n--on-held names another code")
-	own(Lost, "the lock was lost while the command ran; the command was ended,\nunless it was over")
+	own(Lost, "the lock was lost, or perhaps lost, while the command ran; the\ncommand was ended, unless it was over")
 	own(Mind, "sqllock doctor found what is to be minded (!); if something does\nnot work (✗) it is 69")
 	own(CannotRun, "the command cannot be executed")
 	own(NotFound, "the command was not found")

@@ -100,8 +100,8 @@ func (c *Child) ended() bool {
 }
 
 // End terminates the child and its group: it sends SIGTERM, and after the grace period kills what is left. It returns
-// when the child has ended, and its group as far as the system allows. If the system does not allow sqllock to kill the
-// child, End warns, and waits for the child to end by itself.
+// when the child has ended, and its group as far as the system allows. If the system does not allow sqllock to kill them,
+// End warns, and waits for the child to end by itself.
 func (c *Child) End(grace time.Duration, warn func(error)) {
 	c.terminate()
 	if c.gone(grace) {
@@ -111,8 +111,11 @@ func (c *Child) End(grace time.Duration, warn func(error)) {
 	if c.gone(afterwards) {
 		return
 	}
-	if errors.Is(err, fs.ErrPermission) {
-		warn(errors.New("the command runs as another user and cannot be ended: it runs on without the lock"))
+	switch {
+	case c.ended():
+		warn(errors.New("not all that it has started could be ended"))
+	case errors.Is(err, fs.ErrPermission):
+		warn(errors.New("it runs as another user and cannot be ended"))
 	}
 	c.Attend(nil)
 }

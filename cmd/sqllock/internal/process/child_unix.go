@@ -4,6 +4,7 @@ package process
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
@@ -44,12 +45,11 @@ func (c *Child) forward(sig os.Signal) {
 		return
 	}
 	if number == syscall.SIGTSTP {
-		if os.Getpid() == 1 { // the kernel does not stop the first process of a container, so it keeps its command running
-			return
+		// Both stop, or neither: nobody guards a child that runs on. It gets SIGSTOP, which it cannot refuse. The kernel does
+		// not stop the first process of a container.
+		if os.Getpid() != 1 && !errors.Is(c.send(syscall.SIGSTOP), fs.ErrPermission) {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		}
-		// Both stop. The child gets SIGSTOP, which it cannot refuse, because nobody guards it meanwhile.
-		c.signal(syscall.SIGSTOP)
-		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		return
 	}
 	c.signal(number)

@@ -12,7 +12,7 @@ import (
 	"github.com/sqllock/sqllock/leasetable"
 )
 
-// askEvery is how often isReleasedLater asks.
+// askEvery is how often releasedLater asks.
 const askEvery = time.Second / 2
 
 // release releases the lock. Of an error other than sqllock.ErrLost and ErrExpired it says when the lock is free.
@@ -28,20 +28,28 @@ func (r *run) release(ctx context.Context, l database.Locker, lock sqllock.Lock,
 		}
 		if r.atLeast > 0 {
 			r.warn("the release is repeated, since it was not confirmed", err)
-			if r.isReleasedLater(ctx, l, lease, taken, received) {
+			switch later := r.releasedLater(ctx, l, lease, taken, received); {
+			case errors.Is(later, errNotKept):
+				return fmt.Errorf("%w: %w", later, err)
+			case later == nil:
 				return nil
 			}
 		}
 	}
-	free := max(r.ttl, r.atLeast-time.Since(taken)).Round(time.Second)
-	return fmt.Errorf("the release of lock %q was not confirmed; it is free %v later at the latest: %w", r.name, free, err)
+	free := (max(r.ttl, r.atLeast-time.Since(taken)) + time.Second - 1).Truncate(time.Second)
+	return fmt.Errorf("the release of lock %q was not confirmed; it is free within %v: %w", r.name, free, err)
 }
 
-// isReleasedLater reports whether the Locker has released the lock after all, with its minimum hold (--at-least): it repeats
-// a release that the database has not confirmed. To end the Locker before that would free the name at once. isReleasedLater
+var (
+	errNotKept      = errors.New("the lock was not kept for --at-least: its lease ended before its release was confirmed")
+	errNotConfirmed = errors.New("not confirmed")
+)
+
+// releasedLater returns nil if the Locker has released the lock after all, with its minimum hold (--at-least): it repeats a
+// release that the database has not confirmed. To end the Locker before that would free the name at once. releasedLater
 // waits until a signal comes, or for a TTL: the lease is over then, unless the database can be used, and the release is
 // repeated soon.
-func (r *run) isReleasedLater(ctx context.Context, l database.Locker, lease *leasetable.Lease, taken time.Time, received *process.Signals) bool {
+func (r *run) releasedLater(ctx context.Context, l database.Locker, lease *leasetable.Lease, taken time.Time, received *process.Signals) error {
 	ctx, done := received.Interrupting(ctx)
 	defer func() { _ = done() }() // the signal ends the wait, and nothing else
 	ctx, cancel := context.WithTimeout(ctx, r.ttl)
@@ -53,14 +61,17 @@ func (r *run) isReleasedLater(ctx context.Context, l database.Locker, lease *lea
 		switch {
 		case err != nil:
 		case held && holder.Owner == "": // it is kept
-			return true
-		case !held || holder.Token != lease.Token(): // it was, or the lease has expired
-			return time.Since(taken) >= r.atLeast
+			return nil
+		case held && holder.Token == lease.Token(): // not yet
+		case time.Since(taken) < r.atLeast:
+			return errNotKept
+		default:
+			return nil
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return false
+			return errNotConfirmed
 		}
 	}
 }

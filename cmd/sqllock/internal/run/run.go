@@ -248,7 +248,7 @@ func (r *run) hold(ctx context.Context, l database.Locker, lock sqllock.Lock, pa
 	var ended error // why sqllock ended the command; nil if the command ended by itself
 	if !c.Attend(work.Done()) {
 		ended = context.Cause(work)
-		c.End(r.killAfter, r.Warn)
+		c.End(r.killAfter, func(why error) { r.warn("the command, or what it has started, runs on without the lock", why) })
 	}
 	r.log.LogAttrs(ctx, slog.LevelInfo, "command ended", slog.Int("exit_code", c.Result().Code))
 	before := context.Cause(lock.Context()) //nolint:contextcheck // the lock has its own context
@@ -287,7 +287,7 @@ func outcome(result exit.Error, ended, before, release error) error {
 	case lost(before) && result.Code == 0:
 		return exit.With(exit.Lost, fmt.Errorf("the command has succeeded, but not under the lock all the time: %w", before))
 	case lost(release) && result.Code == 0: // the answer to an earlier attempt to release it may have been lost
-		return exit.With(exit.Lost, fmt.Errorf("the command has succeeded, but that it had the lock until its end is not confirmed: %w", release))
+		return exit.With(exit.Lost, fmt.Errorf("the command has succeeded, but it is not confirmed that it had the lock until its end: %w", release))
 	}
 	result.Err = release
 	return &result

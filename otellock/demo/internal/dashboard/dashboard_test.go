@@ -141,6 +141,9 @@ func TestThePanelOfLostLocksShowsNoneAfterAFailedScrape(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(panels, func(p dashboard.Panel) bool { return p.Title == "Locks lost" })
+	if i < 0 {
+		t.Fatal("there is no such panel")
+	}
 	file := filepath.Join(t.TempDir(), "panel_test.yml")
 	if err := os.WriteFile(file, fmt.Appendf(nil, `
 evaluation_interval: 15s
