@@ -215,9 +215,8 @@ func noStandbyConfirmsWhatIsPassedOn(t *testing.T, _ *sqltest.Server, db *sqltes
 // done only if the lease is still trusted then. I16, I21.
 func noStandbyConfirmsARelease(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	t.Helper()
-	const ttl = 3 * time.Second // a release waits for as long
 	long := newLocker(t, db.DB, leasetable.WithTTL(time.Hour), leasetable.WithDurableRelease())
-	short := newLocker(t, db.DB, leasetable.WithTTL(ttl), leasetable.WithDurableRelease())
+	short := newLocker(t, db.DB, leasetable.WithTTL(3*time.Second), leasetable.WithDurableRelease())
 	trusted, together := take(t, long, "trusted"), take(t, long, "together")
 	ended, onSameLease := take(t, short, "ended"), take(t, short, "on the same lease")
 	makeAbsent(t, db)
@@ -226,25 +225,33 @@ func noStandbyConfirmsARelease(t *testing.T, _ *sqltest.Server, db *sqltest.Data
 		go func() { released <- lease.Release(context.Background()) }()
 		return released
 	}
+	endsWaits := func(released chan error, statement string) (err error) {
+		eventually(t, func() bool {
+			select {
+			case err = <-released:
+				return true
+			default:
+				endWait(t, db, statement)
+				return false
+			}
+		})
+		return err
+	}
 	released := releasing(ended)
 	if cause := await(t, onSameLease); !errors.Is(cause, sqllock.ErrExpired) {
 		t.Errorf("the lease ended with %v", cause)
 	}
-	eventually(t, func() bool { return endWait(t, db, "Releases a name") })
-	if err := <-released; !errors.Is(err, sqllock.ErrExpired) {
-		t.Errorf("Release, whose wait was ended after its lease: %v", err)
+	if err := endsWaits(released, "Releases a name"); err == nil {
+		t.Error("Release says that the lock was held until then, though its wait was ended after its lease")
 	}
-	released = releasing(trusted)
-	eventually(t, func() bool { return endWait(t, db, "Releases a name") })
-	if err := <-released; err != nil {
+	if err := endsWaits(releasing(trusted), "Releases a name"); err != nil {
 		t.Errorf("Release, whose wait was ended while its lease was trusted: %v", err)
 	}
 	go func() {
 		_, err := leasetable.FreeMany(context.Background(), long, []*leasetable.Lease{together})
 		released <- err
 	}()
-	eventually(t, func() bool { return endWait(t, db, "Releases the names") })
-	if err := <-released; !sqllock.IsRetryable(err) {
+	if err := endsWaits(released, "Releases the names"); !sqllock.IsRetryable(err) {
 		t.Errorf("a release of many names that no standby confirmed, since somebody ended the wait: %v", err)
 	}
 	setStandbys(t, db, "")

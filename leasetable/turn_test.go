@@ -256,7 +256,7 @@ func (t lateTurn) Wait(ctx context.Context, name string, d time.Duration) (bool,
 }
 
 // A process that has left a name to another one does not say an hour later that it is held.
-func TestWhoYieldedLongAgoDoesNotSayThatTheNameIsHeld(t *testing.T) {
+func TestAnOldYieldIsNoReasonToSayThatTheNameIsHeld(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -29,6 +29,7 @@ type Recorder struct {
 
 	mu    sync.Mutex
 	holds map[event.Holds]string // guarded by mu: the kind of each Locker that may hold locks
+	most  int                    // guarded by mu: how many there may be until those that hold nothing are forgotten
 }
 
 // New returns a Recorder. Its error is that of a provider that does not make an instrument.
@@ -94,13 +95,16 @@ func (r *Recorder) acquired(ctx context.Context, e sqllock.Event) {
 }
 
 // observed makes observe ask a Locker, and reports whether it did before. An event of a test may have no Holds. Nobody may
-// collect, so a new Locker replaces those that hold nothing.
+// collect, so it also forgets Lockers that hold nothing, now and then.
 func (r *Recorder) observed(l event.Locker) (before bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, before = r.holds[l.Holds]
 	if l.Holds != nil && !before {
-		maps.DeleteFunc(r.holds, func(other event.Holds, _ string) bool { _, held := other.Remaining(); return !held })
+		if len(r.holds) > r.most {
+			maps.DeleteFunc(r.holds, func(other event.Holds, _ string) bool { _, held := other.Remaining(); return !held })
+			r.most = 2*len(r.holds) + 10
+		}
 		r.holds[l.Holds] = l.Kind
 	}
 	return before

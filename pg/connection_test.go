@@ -51,7 +51,6 @@ func TestConnectionsAndHoldersAreKnownByTheOwnersName(t *testing.T) {
 	}
 }
 
-// The first host accepts connections and says nothing, like a frozen machine.
 func TestASessionThatEndsSaysGoodbye(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
@@ -70,6 +69,7 @@ func TestASessionThatEndsSaysGoodbye(t *testing.T) {
 	}
 }
 
+// The first host accepts connections and says nothing, like a frozen machine.
 func TestSeveralHostsOfAStringShareTheTimeToConnect(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -80,8 +80,8 @@ func (diff *difference) table(d Dialect, wanted wantedTable, table *foundTable) 
 	if _, ok := table.columns[wanted.indexed]; ok && !table.indexed[wanted.indexed] {
 		text := "table " + name + " has no index that begins with " + wanted.indexed
 		switch {
-		case table.invalid != "": // CREATE INDEX IF NOT EXISTS would leave it
-			diff.mistakes = append(diff.mistakes, text+" and is valid (drop the invalid one: DROP INDEX "+table.invalid+")")
+		case table.invalid[wanted.indexed] != "": // CREATE INDEX IF NOT EXISTS would leave it
+			diff.mistakes = append(diff.mistakes, text+" and is valid (drop the invalid one: DROP INDEX "+table.invalid[wanted.indexed]+")")
 		case d == MySQL: // its indexes are part of CREATE TABLE
 			diff.mistakes = append(diff.mistakes, text)
 		default:

@@ -48,7 +48,7 @@ type foundTable struct {
 	columns map[string]foundColumn // by name
 	primary []string               // columns of the primary key
 	indexed map[string]bool        // first columns of the other indexes
-	invalid string                 // the name of an index that PostgreSQL does not use; empty if there is none
+	invalid map[string]string      // names of indexes that PostgreSQL does not use, by their first columns
 }
 
 // found is everything that was found in the database.
@@ -103,7 +103,7 @@ func (f *found) describe(ctx context.Context, q querier, query string, args ...a
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }() // rows.Err reports the error
-	table := &foundTable{columns: make(map[string]foundColumn), indexed: make(map[string]bool)}
+	table := &foundTable{columns: make(map[string]foundColumn), indexed: make(map[string]bool), invalid: make(map[string]string)}
 	for rows.Next() {
 		var item string
 		var maybeName, maybeType sql.NullString // MariaDB with the mode EMPTY_STRING_IS_NULL returns NULL for an empty string
@@ -126,7 +126,7 @@ func (f *found) describe(ctx context.Context, q querier, query string, args ...a
 		case "index":
 			table.indexed[name] = true
 		case "invalid index":
-			table.invalid = name
+			table.invalid[name] = column.typ
 		}
 	}
 	return table, rows.Err()

@@ -19,7 +19,8 @@ var (
 // A Go migration without a transaction needs a second connection of the pool, with any locker. With a session locker goose
 // refuses it if the pool has one; with WithLocker it waits for another one until ctx ends.
 //
-// Providers of a process may share a Locker. They migrate one after the other, even if the lock is lost.
+// Providers of a process may share a Locker. They migrate one after the other: even if the lock is lost, the next one, which
+// has the lock by then, waits until ctx ends for the Unlock of the one before.
 type Locker struct {
 	locks sqllock.Locker
 	name  string

@@ -26,6 +26,7 @@ JOIN pg_catalog.pg_attribute a
   ON a.attrelid = i.indrelid AND (a.attnum = i.indkey[0] OR i.indisprimary AND a.attnum = ANY (i.indkey))
 WHERE i.indrelid = to_regclass($1::text) AND i.indisvalid
 UNION ALL
-SELECT 'invalid index', i.indexrelid::regclass::text, '', false, false
+SELECT 'invalid index', a.attname, i.indexrelid::regclass::text, false, false
 FROM pg_catalog.pg_index i
+JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
 WHERE i.indrelid = to_regclass($1::text) AND NOT i.indisvalid

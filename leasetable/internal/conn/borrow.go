@@ -81,6 +81,9 @@ func (l *lent) take(ctx context.Context) error {
 	default:
 		return l.why
 	}
+	if l.to.Conns == 0 {
+		l.from.giveBackLater()
+	}
 	_ = conn.Raw(func(dc any) error { // dc is l's until conn is closed
 		l.dc, _ = dc.(*tracked) // nil if it is borrowed itself
 		return nil
@@ -136,9 +139,6 @@ func (l *lent) Close() error {
 	err := l.conn.Close() // into its pool, for a renewal that is due
 	l.conn = nil
 	l.giveTurn()
-	if l.to.Conns == 0 {
-		l.from.giveBackLater()
-	}
 	return err
 }
 

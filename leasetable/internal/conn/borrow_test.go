@@ -307,7 +307,7 @@ func TestARenewalWhoseConnectionEndedGoesByAnotherOneWhileANewOneIsOpened(t *tes
 }
 
 // The only connection ends while others are queued for it, and for a moment the server has no other one.
-func TestWhoBorrowsLendsNothing(t *testing.T) {
+func TestABorrowedConnectionIsNotLent(t *testing.T) {
 	t.Parallel()
 	s := newStage()
 	s.most = 1

@@ -16,7 +16,7 @@ import (
 // claims. If there is none yet, it commits a new lease row. If the caller leaves, that goes on: connecting may take longer
 // than any caller waits, and all renewals use the connection.
 func (k *Keeper) leaseFor(ctx context.Context, ttl time.Duration, dedicated bool) (*Lease, error) {
-	over := func() {}
+	leaveQueue := func() {}
 	if !dedicated {
 		if ls := k.current(ttl); ls != nil {
 			return ls, nil
@@ -24,9 +24,9 @@ func (k *Keeper) leaseFor(ctx context.Context, ttl time.Duration, dedicated bool
 		if _, err := k.opening.Wait(ctx, ttl); err != nil {
 			return nil, err
 		}
-		over = func() { k.opening.Done(ttl) }
+		leaveQueue = func() { k.opening.Done(ttl) }
 		if ls := k.current(ttl); ls != nil { // opened while we waited
-			over()
+			leaveQueue()
 			return ls, nil
 		}
 	}
@@ -36,7 +36,7 @@ func (k *Keeper) leaseFor(ctx context.Context, ttl time.Duration, dedicated bool
 	}
 	o, left, err := OrLeave(ctx, k.Start,
 		func() opened {
-			defer over()
+			defer leaveQueue()
 			ls, err := k.open(bound.WithValuesOf(k.Closing, ctx), ttl, dedicated)
 			return opened{ls, err}
 		},
@@ -47,7 +47,7 @@ func (k *Keeper) leaseFor(ctx context.Context, ttl time.Duration, dedicated bool
 		})
 	switch {
 	case err != nil:
-		over()
+		leaveQueue()
 		return nil, err
 	case left:
 		return nil, fmt.Errorf("%w: %w", store.ErrNoLease, context.Cause(ctx))

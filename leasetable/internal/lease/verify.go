@@ -50,7 +50,7 @@ func (v *verification) ifChanged(now changeMark) {
 func (v *verification) allLocks() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for v.running && v.done != v.latest {
+	for again := v.running; again; again = v.running && v.done != v.latest { // a late answer may bring an old mark
 		now, locks := v.latest, slices.Collect(maps.Keys(v.locks))
 		v.mu.Unlock()
 		unchecked := slices.ContainsFunc(locks, func(h *Held) bool {

@@ -199,11 +199,11 @@ type step struct {
 // first step decides: if it changes no row, nothing is done. The transaction begins once the first step may wait for row
 // locks, and ends with a commit if no step has failed. inTransaction reports whether it was committed.
 func (s *Database) inTransaction(ctx context.Context, steps ...step) (done bool, err error) {
-	patient, err := s.mayWait(ctx, steps[0].st, steps[0].args...)
+	waited, err := s.mayWait(ctx, steps[0].st, steps[0].args...)
 	if err != nil {
 		return false, err
 	}
-	defer patient()
+	defer waited()
 	tx, err := s.Work.BeginTxx(ctx, nil)
 	if err != nil {
 		return false, dberr.Classify(err)
