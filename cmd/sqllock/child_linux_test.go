@@ -99,6 +99,24 @@ func TestACommandOfAnotherUserCannotBeEnded(t *testing.T) {
 	}
 }
 
+// The script that has started it can be ended.
+func TestWhatAScriptHasStartedAsAnotherUserCannotBeEnded(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	needsRoot(t, "setpriv", "--reuid", "65534", "--bounding-set", "-kill")
+	db := sqliteFile(t)
+	p := startAs(t, "setpriv", on(t, db.url), "--bounding-set", "-kill", "--inh-caps", "-kill",
+		binary, "run", "--ttl", "6s", "--kill-after", "100ms", "x", "--",
+		"sh", "-c", "exec 3<&0; setpriv --reuid 65534 sh -c 'echo ready; exec cat <&3' & wait")
+	p.expect("ready")
+	_, err := db.ExecContext(t.Context(), "DELETE FROM sqllock_lease")
+	must(t, err)
+	p.says("it runs as another user and cannot be ended")
+	if code := p.exit(); code != 76 {
+		t.Errorf("exit code %d, stderr %s", code, p.errors())
+	}
+}
+
 // needsRoot ends a test where a program, which needs root's rights, cannot run others.
 func needsRoot(t *testing.T, program string, args ...string) {
 	t.Helper()

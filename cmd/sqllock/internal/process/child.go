@@ -107,14 +107,11 @@ func (c *Child) End(grace time.Duration, warn func(error)) {
 	if c.gone(grace) {
 		return
 	}
-	err := c.kill()
+	_ = c.kill() // repeated below
 	if c.gone(afterwards) {
 		return
 	}
-	switch {
-	case c.ended():
-		warn(errors.New("not all that it has started could be ended"))
-	case errors.Is(err, fs.ErrPermission):
+	if errors.Is(c.kill(), fs.ErrPermission) { // to kill all that is left
 		warn(errors.New("it runs as another user and cannot be ended"))
 	}
 	c.Attend(nil)
