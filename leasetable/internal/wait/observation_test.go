@@ -5,7 +5,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/observe"
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/leasetable/internal/lease"
+	"github.com/sqllock/sqllock/leasetable/internal/memory"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 	"github.com/sqllock/sqllock/leasetable/internal/wait"
 )
@@ -49,7 +52,8 @@ func TestARenewalWithANumberThatWasSeenBeforeIsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = 15 * time.Second
 		began := time.Now()
-		w := wait.Waiter{}
+		w := wait.Waiter{Keeper: lease.NewKeeper(memory.NewServer(memory.Postgres).Store(), lease.Holder{}, observe.Sink{})}
+		defer w.Keeper.Close() // of a database in memory
 		for _, after := range []time.Duration{0, ttl * 4 / 5, ttl + time.Second} {
 			<-time.After(time.Until(began.Add(after)))
 			renewed := began
