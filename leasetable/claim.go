@@ -32,7 +32,9 @@ func (a claiming) tryFree() (o lease.Outcome, tried bool) {
 		// name.
 		ctx, done := lease.Linger(a.ctx, a.c.Timeout())
 		defer done()
-		o, tried = outcomeOf(a.Store.AcquireFree(ctx, a.request()))
+		req := a.request()
+		got, err := a.Store.AcquireFree(ctx, req)
+		o, tried = outcomeOf(a.Store.InsertNew(ctx, req, got, err))
 	})
 	if tried || a.waiter.AnnouncedSince() != 0 {
 		return o, tried

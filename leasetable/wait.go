@@ -93,7 +93,11 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 		}
 	}()
 	came := a.waiter.Queue(a.ctx)
-	lock, err = a.readAndClaim(!came && a.waiter.Yielded)
+	if came || !a.waiter.Yielded {
+		lock, err = a.claim()
+	} else {
+		lock, err = a.readAndClaim()
+	}
 	if a.abandoned {
 		return nil, err
 	}
@@ -139,18 +143,17 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 		}
 		if came { // the process that had the turn has just released the name, or is about to
 			pause = backoff.First / 10
+			lock, err = a.claim()
+		} else {
+			lock, err = a.readAndClaim()
 		}
-		lock, err = a.readAndClaim(!came)
 	}
 	lock.HoldTurn()
 	return lock, nil
 }
 
 // readAndClaim claims the name unless a read, which writes nothing, finds it held (I35).
-func (a *attempt) readAndClaim(read bool) (*lease.Held, error) {
-	if !read {
-		return a.claim()
-	}
+func (a *attempt) readAndClaim() (*lease.Held, error) {
 	state, err := a.read(a.ctx)
 	if err != nil {
 		return nil, err

@@ -30,10 +30,9 @@ func Batch(s Store, hand func(f func()) error) *Batched {
 	return b
 }
 
-// AcquireFree acquires a name that is free. It inserts one that this process meets for the first time and that has no
-// row: a name that is new then costs two statements.
-func (b *Batched) AcquireFree(ctx context.Context, req *Request) (Result, error) {
-	got, err := b.Store.AcquireFree(ctx, req)
+// InsertNew inserts a name that AcquireFree has not acquired, if this process meets it for the first time: one that has no
+// row then costs two statements.
+func (b *Batched) InsertNew(ctx context.Context, req *Request, got Result, err error) (Result, error) {
 	if b.met.add(req.Name) || got.Token != 0 || err != nil || b.OneWriter() || b.Saturated() {
 		return got, err
 	}
