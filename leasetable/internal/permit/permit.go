@@ -59,7 +59,7 @@ func (cs *Claims) Claim(ctx, caller context.Context, c *lease.Claim, w Wants) (o
 			}
 			continue
 		}
-		ready, err := cs.makeRoom(ctx, c, w, o.State)
+		ready, err := cs.makeRoom(ctx, c, w, &o.State)
 		if err != nil {
 			o.Err = err
 			return o
@@ -102,9 +102,9 @@ func (cs *Claims) read(ctx context.Context, name string) (state store.State, err
 
 // makeRoom clears dead leases and permits, as read in state, that are in the way. It reports whether a permit can be
 // taken on the condition that no acquisition came since.
-func (cs *Claims) makeRoom(ctx context.Context, c *lease.Claim, w Wants, state store.State) (ready bool, err error) {
+func (cs *Claims) makeRoom(ctx context.Context, c *lease.Claim, w Wants, state *store.State) (ready bool, err error) {
 	if state.LeaseID != nil { // an exclusive holder: the claim clears it from the lock row
-		return cs.endDead(ctx, c, state)
+		return cs.endDead(ctx, c, *state)
 	}
 	return cs.clearDead(ctx, c, state, w.fits)
 }
@@ -121,13 +121,12 @@ func (cs *Claims) endDead(ctx context.Context, c *lease.Claim, state store.State
 }
 
 // clearDead clears dead permits, as read in state, until enough says that those that are left will do, and reports whether
-// they do. It cannot clear a permit whose guarded transaction goes on, or whose lease was renewed after all.
+// they do. It removes them from state, too. It cannot clear a permit whose guarded transaction goes on, or whose lease was renewed after all.
 func (cs *Claims) clearDead(
-	ctx context.Context, c *lease.Claim, state store.State, enough func(left []store.State) bool,
+	ctx context.Context, c *lease.Claim, state *store.State, enough func(left []store.State) bool,
 ) (done bool, err error) {
-	left := slices.Clone(state.Permits)
 	for _, p := range state.Dead() {
-		if enough(left) {
+		if enough(state.Permits) {
 			break
 		}
 		cleared, err := cs.clear(ctx, c, p)
@@ -135,10 +134,10 @@ func (cs *Claims) clearDead(
 			return false, err
 		}
 		if cleared {
-			left = slices.DeleteFunc(left, func(other store.State) bool { return other.Token == p.Token })
+			state.Permits = slices.DeleteFunc(slices.Clone(state.Permits), func(other store.State) bool { return other.Token == p.Token })
 		}
 	}
-	return enough(left), nil
+	return enough(state.Permits), nil
 }
 
 // clear clears the permit of a lease that is over, if it can (I33).
@@ -169,7 +168,8 @@ func (cs *Claims) clearLater(ctx context.Context, c *lease.Claim, state store.St
 		defer cancel()
 		// The next acquisition retries what fails.
 		_ = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) error {
-			_, err := cs.clearDead(ctx, c, state, func(left []store.State) bool { return len(left) <= len(state.Permits)-maxCleared })
+			few := len(state.Permits) - maxCleared
+			_, err := cs.clearDead(ctx, c, &state, func(left []store.State) bool { return len(left) <= few })
 			return err
 		})
 	})
@@ -181,5 +181,5 @@ func (cs *Claims) clearLater(ctx context.Context, c *lease.Claim, state store.St
 // MakeWhole clears the permits of a name as read in state, which are all dead, so that the name can be converted (I30).
 // It reports whether it did.
 func (cs *Claims) MakeWhole(ctx context.Context, c *lease.Claim, state store.State) (bool, error) {
-	return cs.clearDead(ctx, c, state, func(left []store.State) bool { return len(left) == 0 })
+	return cs.clearDead(ctx, c, &state, func(left []store.State) bool { return len(left) == 0 })
 }
