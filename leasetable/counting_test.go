@@ -22,14 +22,20 @@ type counter struct {
 // counting opens db once more, with a counter.
 func counting(t *testing.T, db *sqltest.Database) (*sqlx.DB, *counter) {
 	t.Helper()
-	plain, err := connector.Of(db.DB.DB)
-	if err != nil {
+	c := new(counter)
+	return openedBy(t, db, &c.Connector, c), c
+}
+
+// openedBy opens db once more, by a connector. It sets own to that of db.
+func openedBy(t *testing.T, db *sqltest.Database, own *driver.Connector, c driver.Connector) *sqlx.DB {
+	t.Helper()
+	var err error
+	if *own, err = connector.Of(db.DB.DB); err != nil {
 		t.Fatal(err)
 	}
-	c := &counter{Connector: plain}
-	counted := sqlx.NewDb(sql.OpenDB(c), db.DriverName())
-	t.Cleanup(func() { _ = counted.Close() }) // the test is over, so an error does not matter
-	return counted, c
+	opened := sqlx.NewDb(sql.OpenDB(c), db.DriverName())
+	t.Cleanup(func() { _ = opened.Close() }) // the test is over, so an error does not matter
+	return opened
 }
 
 // Connect implements driver.Connector.

@@ -2,7 +2,6 @@ package leasetable_test
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"fmt"
 	"sync"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/event"
-	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
@@ -56,17 +54,11 @@ func (c *peakConn) Close() error {
 	return c.driven.Close()
 }
 
-// withPeak returns a pool of the database's connector that counts the connections of Lockers.
+// withPeak opens db once more. The connections of Lockers that use it are counted.
 func withPeak(t *testing.T, db *sqltest.Database) (*sqlx.DB, *peak) {
 	t.Helper()
-	plain, err := connector.Of(db.DB.DB)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &peak{Connector: plain}
-	counted := sqlx.NewDb(sql.OpenDB(p), db.DriverName())
-	t.Cleanup(func() { _ = counted.Close() })
-	return counted, p
+	p := new(peak)
+	return openedBy(t, db, &p.Connector, p), p
 }
 
 // A Locker that waits, renews and serves many goroutines opens no more connections than it may.

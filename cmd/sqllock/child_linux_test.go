@@ -76,15 +76,21 @@ func TestASignalContinuesAStoppedCommand(t *testing.T) {
 	}
 }
 
-// As root, but without the right to signal other users, as every other user is.
+// withoutKill starts sqllock run as root, but without the right to signal other users, as every other user is.
+func withoutKill(t *testing.T, db testPlace, command ...string) *process {
+	t.Helper()
+	needsRoot(t, "setpriv", "--reuid", "65534", "--bounding-set", "-kill")
+	return startAs(t, "setpriv", on(t, db.url), append([]string{
+		"--bounding-set", "-kill", "--inh-caps", "-kill",
+		binary, "run", "--ttl", "6s", "--kill-after", "100ms", "x", "--",
+	}, command...)...)
+}
+
 func TestACommandOfAnotherUserCannotBeEnded(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
-	needsRoot(t, "setpriv", "--reuid", "65534", "--bounding-set", "-kill")
 	db := sqliteFile(t)
-	p := startAs(t, "setpriv", on(t, db.url), "--bounding-set", "-kill", "--inh-caps", "-kill",
-		binary, "run", "--ttl", "6s", "--kill-after", "100ms", "x", "--",
-		"setpriv", "--reuid", "65534", "sh", "-c", "trap 'echo usr1; exit 5' USR1; exec 3<&0; cat <&3 & echo $$; wait")
+	p := withoutKill(t, db, "setpriv", "--reuid", "65534", "sh", "-c", "trap 'echo usr1; exit 5' USR1; exec 3<&0; cat <&3 & echo $$; wait")
 	pid, err := strconv.Atoi(p.line())
 	must(t, err)
 	_, err = db.ExecContext(t.Context(), "DELETE FROM sqllock_lease")
@@ -103,11 +109,8 @@ func TestACommandOfAnotherUserCannotBeEnded(t *testing.T) {
 func TestWhatAScriptHasStartedAsAnotherUserCannotBeEnded(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
-	needsRoot(t, "setpriv", "--reuid", "65534", "--bounding-set", "-kill")
 	db := sqliteFile(t)
-	p := startAs(t, "setpriv", on(t, db.url), "--bounding-set", "-kill", "--inh-caps", "-kill",
-		binary, "run", "--ttl", "6s", "--kill-after", "100ms", "x", "--",
-		"sh", "-c", "exec 3<&0; setpriv --reuid 65534 sh -c 'echo ready; exec cat <&3' & wait")
+	p := withoutKill(t, db, "sh", "-c", "exec 3<&0; setpriv --reuid 65534 sh -c 'echo ready; exec cat <&3' & wait")
 	p.expect("ready")
 	_, err := db.ExecContext(t.Context(), "DELETE FROM sqllock_lease")
 	must(t, err)

@@ -68,7 +68,8 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], asked *request[K]) (*h
 var errAnother = errors.New("there may be another share to join")
 
 // await waits until the share is acquired, and holds it for a member. It does not wait if there is no request to tell of
-// the wait. After an error the member leaves. held becomes whether the first try, if it was answered, found that somebody holds the lock.
+// the wait. After an error the member leaves. held becomes whether the first try, if it was answered, found that somebody
+// holds the lock.
 func (s *share[K]) await(ctx context.Context, asked *request[K], began time.Time, held *bool) (*hold.Hold, error) {
 	tried := s.tried
 	var again <-chan time.Time // ticks while the caller waits

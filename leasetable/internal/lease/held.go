@@ -69,7 +69,7 @@ func (s attachment) ends() []*Lease {
 	return []*Lease{s.Lease, s.pending}
 }
 
-// isDedicated reports whether it has no position in the wait queue, and leases of its own. Permits are never dedicated.
+// isDedicated reports whether a lock, which is no permit, has leases of its own: it has no position in the wait queue.
 func (h *Held) isDedicated() bool { return h.position.head == nil }
 
 // over returns why the lock is over, or nil.

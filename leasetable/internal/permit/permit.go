@@ -121,7 +121,8 @@ func (cs *Claims) endDead(ctx context.Context, c *lease.Claim, state store.State
 }
 
 // clearDead clears dead permits, as read in state, until enough says that those that are left will do, and reports whether
-// they do. It removes them from state, too. It cannot clear a permit whose guarded transaction goes on, or whose lease was renewed after all.
+// they do. It removes them from state, too. It cannot clear a permit whose guarded transaction goes on, or whose lease was
+// renewed after all.
 func (cs *Claims) clearDead(
 	ctx context.Context, c *lease.Claim, state *store.State, enough func(left []store.State) bool,
 ) (done bool, err error) {
