@@ -384,6 +384,57 @@ func TestAWaitOutlastsARowThatIsLockedForLong(t *testing.T) {
 	})
 }
 
+// PostgreSQL 17 ends the session when a transaction takes too long, and a statement is one.
+func TestAWaitOutlastsATimeLimitOfTransactions(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	db := tables.Postgres(t)
+	if count(t, db, "SELECT count(*) FROM pg_settings WHERE name = 'transaction_timeout'") == 0 {
+		t.Skip("this server has no such limit")
+	}
+	l := newLocker(t, open(t, db.DriverName(), with(db, "transaction_timeout=300")), leasetable.WithTTL(time.Hour))
+	release(t, take(t, l, "x"))
+	unpin := pin(t, db, "x")
+	taken := make(chan error, 1)
+	go func() {
+		_, err := l.Acquire(t.Context(), "x")
+		taken <- err
+	}()
+	for pid, ended := 0, 0; ended < 2; {
+		eventually(t, func() bool {
+			now := count(t, db, "SELECT coalesce(max(pid), 0) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()")
+			again := now != 0 && now != pid
+			if again {
+				pid, ended = now, ended+1
+			}
+			return again || len(taken) > 0
+		})
+		if len(taken) > 0 {
+			t.Fatalf("Acquire returned %v while the row was locked", <-taken)
+		}
+	}
+	unpin()
+	if err := <-taken; err != nil {
+		t.Error(err)
+	}
+}
+
+func mustCloseSoon(t *testing.T, l *leasetable.Locker) {
+	t.Helper()
+	closed := make(chan error, 1)
+	go func() { closed <- l.Close() }()
+	timer := time.NewTimer(20 * time.Second)
+	defer timer.Stop()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-timer.C:
+		t.Fatal("Close still waits after 20 s")
+	}
+}
+
 // I15.
 func TestCloseDoesNotWaitForAStatementThatHangs(t *testing.T) {
 	t.Parallel()
@@ -399,18 +450,7 @@ func TestCloseDoesNotWaitForAStatementThatHangs(t *testing.T) {
 		if _, err := l.TryAcquire(ctx, "x"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("TryAcquire: %v", err)
 		}
-		closed := make(chan error, 1)
-		go func() { closed <- l.Close() }()
-		timer := time.NewTimer(20 * time.Second)
-		defer timer.Stop()
-		select {
-		case err := <-closed:
-			if err != nil {
-				t.Error(err)
-			}
-		case <-timer.C:
-			t.Fatal("Close still waits after 20 s")
-		}
+		mustCloseSoon(t, l)
 	})
 }
 

@@ -181,3 +181,22 @@ func TestAPermitThatCannotBeReleasedAtOnceIsReleasedLater(t *testing.T) {
 		}
 	})
 }
+
+// On MySQL and MariaDB, whose drivers watch no context while a transaction ends. Close waits for what runs.
+func TestACommitThatIsNotAnsweredHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onMySQL(t, func(t *testing.T, db *sqltest.Database) {
+		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
+		release(t, take(t, l, "x", leasetable.WithLimit(1))) // so that there are a lease and a connection
+		passOn := p.delayAnswerTo("COMMIT")
+		defer passOn()
+		ctx, leave := context.WithCancel(t.Context())
+		asked := p.armed.Asked()
+		go func() { <-asked; leave() }()
+		if _, err := l.TryAcquire(ctx, "x", leasetable.WithLimit(1)); !errors.Is(err, context.Canceled) {
+			t.Errorf("TryAcquire: %v", err)
+		}
+		mustCloseSoon(t, l)
+	})
+}

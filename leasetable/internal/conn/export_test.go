@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"testing"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -38,4 +39,21 @@ func OpenPools(c driver.Connector, most Limit, sure, ttl time.Duration) (work, k
 	p := Open(c, "", most)
 	p.Renewals.loan.leases = func() RenewalNeeds { return RenewalNeeds{Sure: sure, TTL: ttl} }
 	return p.Work.DB, p.Renewals.DB, p.Close
+}
+
+// MySQLConn is a connection to MySQL.
+type MySQLConn interface {
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Validator
+}
+
+// NewMySQLConn wraps a connection of a driver.
+func NewMySQLConn(t *testing.T, dc driver.Conn) MySQLConn {
+	t.Helper()
+	c, err := newMySQLConn(dc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.(MySQLConn)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
 // mysqlConn does faster what MySQL's driver does with a connection. It prepares a statement with arguments once and
@@ -79,7 +80,43 @@ func (c *mysqlConn) ExecContext(ctx context.Context, query string, args []driver
 	if !ok {
 		return nil, driver.ErrSkip // database/sql does it in its own way
 	}
-	return c.exec(ctx, func(ctx context.Context) (driver.Result, error) { return ex.ExecContext(ctx, args) })
+	result, err := c.exec(ctx, func(ctx context.Context) (driver.Result, error) { return ex.ExecContext(ctx, args) })
+	c.endIfUnprepared(err)
+	return result, err
+}
+
+// endIfUnprepared has the connection closed if what it has prepared is gone: a proxy has given it another session.
+func (c *mysqlConn) endIfUnprepared(err error) {
+	c.cut = c.cut || err != nil && dberr.CodeOf(err) == "mysql 1243"
+}
+
+// BeginTx implements driver.ConnBeginTx. The driver watches the context until the transaction has begun, and its end not
+// at all.
+func (c *mysqlConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	tx, err := c.driverConn.BeginTx(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return mysqlTx{tx, c, ctx}, nil
+}
+
+// mysqlTx is a transaction whose context bounds its end, too. If it is not known to have ended, its connection is closed.
+type mysqlTx struct {
+	driver.Tx
+	conn *mysqlConn
+	ctx  context.Context //nolint:containedctx // that of BeginTx
+}
+
+// Commit implements driver.Tx.
+func (t mysqlTx) Commit() error { return t.end(t.Tx.Commit) }
+
+// Rollback implements driver.Tx.
+func (t mysqlTx) Rollback() error { return t.end(t.Tx.Rollback) }
+
+func (t mysqlTx) end(f func() error) error {
+	_, err := t.conn.exec(t.ctx, func(context.Context) (driver.Result, error) { return nil, f() })
+	t.conn.cut = t.conn.cut || err != nil
+	return err
 }
 
 // exec calls f, with a context that does not end if the connection can be cut off.
@@ -122,7 +159,9 @@ func (c *mysqlConn) QueryContext(ctx context.Context, query string, args []drive
 	if !ok {
 		return nil, driver.ErrSkip // database/sql does it in its own way
 	}
-	return plain(q.QueryContext(ctx, args))
+	rows, err := q.QueryContext(ctx, args)
+	c.endIfUnprepared(err)
+	return plain(rows, err)
 }
 
 // IsValid implements driver.Validator.

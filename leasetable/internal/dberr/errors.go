@@ -58,6 +58,7 @@ var meanings = map[string]meaning{
 	"57P03": unready,  // the server is starting up, or shutting down
 	"57P01": interrupted,
 	"57P02": interrupted,
+	"25P04": conflict, // transaction_timeout, which does not count during the commit
 	"57P05": conflict, // idle_session_timeout: the session had ended before the statement came
 	"08000": interrupted,
 	"08003": interrupted,
@@ -83,6 +84,8 @@ var meanings = map[string]meaning{
 	"mysql 1226": noRoom,      // as many connections as this user may have
 	"mysql 3032": unready,     // offline mode
 	"mysql 1461": conflict,    // max_prepared_stmt_count
+	"mysql 1615": conflict,    // the table changed while a statement was prepared again
+	"mysql 1243": conflict,    // the statement is not prepared in this session: a proxy has another one by now
 	"mysql 3024": conflict,    // max_execution_time, which applies to reads only
 	"mysql 1053": interrupted, // the server shuts down
 	"mysql 1317": interrupted, // KILL QUERY
@@ -92,6 +95,7 @@ var meanings = map[string]meaning{
 	"mysql 1969": interrupted, // max_statement_time
 	"mysql 1047": interrupted, // a Galera node that is not primary
 	"mysql 1180": interrupted, // an error during COMMIT
+	"mysql 3100": interrupted, // Group Replication cannot commit
 	"mysql 3101": interrupted, // Group Replication undid the commit
 	"mysql 1146": noTable,
 	"mysql 1054": noTable,
