@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -53,5 +54,20 @@ func TestAStatementOnMySQLEndsWithItsContext(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+func TestATriggerThatHidesTheTokenIsNamed(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB)
+		release(t, take(t, l, "x"))
+		run(t, db, "CREATE TABLE audit (name VARBINARY(1024))")
+		run(t, db, "CREATE TRIGGER audited AFTER UPDATE ON sqllock_lock FOR EACH ROW INSERT INTO audit VALUES (NEW.name)")
+		if _, err := l.Acquire(t.Context(), "x"); !errors.Is(err, sqllock.ErrRefused) || !strings.Contains(err.Error(), "drop the trigger") {
+			t.Errorf("Acquire: %v", err)
+		}
+		run(t, db, "DROP TRIGGER audited")
+		release(t, take(t, l, "x"))
 	})
 }

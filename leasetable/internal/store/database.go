@@ -10,6 +10,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/leasetable/internal/conn"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/schema"
@@ -131,11 +132,20 @@ func (s *Database) claim(ctx context.Context, st Statement, args ...any) (token 
 			return 0, dberr.Classify(err)
 		}
 		token, err = result.LastInsertId() // the affected rows depend on clientFoundRows
+		if rows, _ := result.RowsAffected(); st == acquireFree && rows > 0 && token == 0 {
+			err = errTrigger
+		}
 		return token, dberr.Classify(err)
 	}
 	_, token, err = s.maybeNumber(ctx, s.Work, st, args...)
 	return token, err
 }
+
+// errTrigger is the error of a name that was acquired, with a token that is not known.
+var errTrigger = &dberr.Error{Err: &refusal.Error{
+	Seen:    "a trigger on the table of locks: MySQL and MariaDB then do not return the token of a name that was acquired",
+	Instead: "drop the trigger",
+}}
 
 // maybeNumber runs a statement that returns one number or no row. It reports whether there was a row. With an error
 // nothing is known, even if there was one: a standby may not have what the statement did (I16).
