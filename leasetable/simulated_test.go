@@ -22,6 +22,7 @@ var errCut = &sqllock.OpError{Op: "answer", Err: errors.New("the connection brok
 // scripted is a store in memory, some of whose steps a test replaces.
 type scripted struct {
 	*memory.Store
+	open    func(ctx context.Context, l store.LeaseRow, within time.Duration) (time.Time, error)
 	free    func(ctx context.Context, req *store.Request) (store.Result, error)
 	release func(ctx context.Context, req *store.Request) (store.Result, error)
 	again   func(ctx context.Context, req *store.Request) (store.Result, error)
@@ -32,6 +33,7 @@ type scripted struct {
 	turn    func(ctx context.Context) (store.Turn, error)
 	note    func(ctx context.Context, name string, us any) error
 	adopt   func(ctx context.Context, from store.Held, id, metadata []byte) (int64, error)
+	permits func(ctx context.Context, name string) (store.State, error)
 	permit  func(ctx context.Context, name string, was store.State, id []byte, limit int) (int64, error)
 	bump    func(ctx context.Context, name string, was store.State) error
 
@@ -43,6 +45,13 @@ func (s *scripted) MaxTurns() int {
 		return s.maxTurns
 	}
 	return s.Store.MaxTurns()
+}
+
+func (s *scripted) OpenLease(ctx context.Context, l store.LeaseRow, within time.Duration) (time.Time, error) {
+	if s.open != nil {
+		return s.open(ctx, l, within)
+	}
+	return s.Store.OpenLease(ctx, l, within)
 }
 
 func (s *scripted) AcquireFree(ctx context.Context, req *store.Request) (store.Result, error) {
@@ -113,6 +122,13 @@ func (s *scripted) Adopt(ctx context.Context, from store.Held, id, metadata []by
 		return s.adopt(ctx, from, id, metadata)
 	}
 	return s.Store.Adopt(ctx, from, id, metadata)
+}
+
+func (s *scripted) ReadPermits(ctx context.Context, name string) (store.State, error) {
+	if s.permits != nil {
+		return s.permits(ctx, name)
+	}
+	return s.Store.ReadPermits(ctx, name)
 }
 
 func (s *scripted) AcquirePermit(ctx context.Context, name string, was store.State, id []byte, limit int) (int64, error) {

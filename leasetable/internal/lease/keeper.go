@@ -23,9 +23,9 @@ type Keeper struct {
 	holder Holder
 	events observe.Sink
 
-	Queue   waitqueue.Queue[string, Handoff]         // one claim on a name at a time
-	opening waitqueue.Queue[time.Duration, struct{}] // one new lease of a TTL at a time
-	moves   waitqueue.Queue[*Held, struct{}]         // one move of a lock at a time
+	Queue   waitqueue.Queue[string, Handoff] // one claim on a name at a time
+	opening waitqueue.Tries[time.Duration]   // one new lease of a TTL at a time
+	moves   waitqueue.Queue[*Held, struct{}] // one move of a lock at a time
 	Yields  yields
 
 	*runner

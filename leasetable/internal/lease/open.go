@@ -13,20 +13,20 @@ import (
 )
 
 // leaseFor returns the lease for locks with this TTL, with a claim begun on it, or a dedicated one, which takes no other
-// claims. If there is none yet, it commits a new lease row. If the caller leaves, that goes on: connecting may take longer
-// than any caller waits, and all renewals use the connection.
+// claims. If there is none yet, it commits a new lease row, and callers that come meanwhile share the outcome. If the caller
+// leaves, that goes on: connecting may take longer than any caller waits, and all renewals use the connection.
 func (k *Keeper) leaseFor(ctx context.Context, ttl time.Duration, dedicated bool) (*Lease, error) {
-	leaveQueue := func() {}
+	leaveQueue := func(error) {}
 	if !dedicated {
 		if ls := k.current(ttl); ls != nil {
 			return ls, nil
 		}
-		if _, err := k.opening.Wait(ctx, ttl); err != nil {
+		if err := k.opening.Wait(ctx, ttl); err != nil {
 			return nil, err
 		}
-		leaveQueue = func() { k.opening.Done(ttl) }
+		leaveQueue = func(err error) { k.opening.Done(ttl, err) }
 		if ls := k.current(ttl); ls != nil { // opened while we waited
-			leaveQueue()
+			leaveQueue(nil)
 			return ls, nil
 		}
 	}
@@ -36,8 +36,8 @@ func (k *Keeper) leaseFor(ctx context.Context, ttl time.Duration, dedicated bool
 	}
 	o, left, err := OrLeave(ctx, k.Start,
 		func() opened {
-			defer leaveQueue()
 			ls, err := k.open(bound.WithValuesOf(k.Closing, ctx), ttl, dedicated)
+			leaveQueue(err)
 			return opened{ls, err}
 		},
 		func(o opened) {
@@ -47,7 +47,7 @@ func (k *Keeper) leaseFor(ctx context.Context, ttl time.Duration, dedicated bool
 		})
 	switch {
 	case err != nil:
-		leaveQueue()
+		leaveQueue(err)
 		return nil, err
 	case left:
 		return nil, fmt.Errorf("%w: %w", store.ErrNoLease, context.Cause(ctx))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/jitter"
 	"github.com/sqllock/sqllock/internal/waitqueue"
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
@@ -22,22 +23,24 @@ import (
 // Claims claims shares and permits for the goroutines of a Locker.
 type Claims struct {
 	Keeper   *lease.Keeper
-	claiming waitqueue.Queue[string, struct{}] // one claim on a permit of a name at a time
-	clearing atomic.Bool                       // a goroutine clears dead permits
+	claiming waitqueue.Tries[string] // one claim on a permit of a name at a time
+	clearing atomic.Bool             // a goroutine clears dead permits
 }
 
 // unreadyRounds bounds how often a claim starts again because dead permits cannot be cleared.
 const unreadyRounds = 5
 
 // Claim takes a permit of a name for c, on behalf of caller. The claims of one process run one after the other, since
-// they would conflict with each other. It settles an orphan before it asks for the same permit again (I32).
+// they would conflict with each other. Those that wait while the database cannot be read share that error. Claim settles an
+// orphan before it asks for the same permit again (I32).
 func (cs *Claims) Claim(ctx, caller context.Context, c *lease.Claim, w Wants) (o lease.Outcome) {
 	o.Permit = true
-	if _, err := cs.claiming.Wait(caller, c.Name); err != nil { // nothing was taken yet: the caller may leave
+	if err := cs.claiming.Wait(caller, c.Name); err != nil { // nothing was taken yet: the caller may leave
 		o.Err = err
 		return o
 	}
-	defer cs.claiming.Done(c.Name)
+	var unread error
+	defer func() { cs.claiming.Done(c.Name, unread) }()
 	ctx, cancel := context.WithTimeout(ctx, dberr.ConflictTimeout)
 	defer cancel()
 	unready, asked := 0, int64(0)
@@ -46,6 +49,9 @@ func (cs *Claims) Claim(ctx, caller context.Context, c *lease.Claim, w Wants) (o
 		if o.Err == nil && asked != 0 && o.State.Has(c.ID, asked) { // an earlier round took it, whatever the answer was
 			o.Token = asked
 			return o
+		}
+		if sqllock.IsRetryable(o.Err) && ctx.Err() == nil { // not because the time of this claim is up
+			unread = o.Err
 		}
 		if o.Err != nil || w.Blocked(o.State) {
 			return o
