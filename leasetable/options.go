@@ -28,7 +28,8 @@ type choice struct {
 // WithHoldAtLeast keeps the name taken after its Release, until d after its acquisition, by the database's clock. So
 // what N machines start at about the same time runs once, however short it is. During this minimum hold the name has no
 // owner. If the lock ends in another way, the name is free at once. A Release that was not confirmed, and is retried in
-// the background, keeps the minimum hold as well.
+// the background, keeps the minimum hold as well. So does a Release that Close of the Locker interrupts: Close sends it
+// again. If the database does not answer that, the name is free when the lease expires, if that is sooner.
 func WithHoldAtLeast(d time.Duration) sqllock.Option {
 	return option.Of("leasetable.WithHoldAtLeast", func(c *choice) { c.minHold = d })
 }

@@ -26,6 +26,7 @@ type scripted struct {
 	free    func(ctx context.Context, req *store.Request) (store.Result, error)
 	release func(ctx context.Context, req *store.Request) (store.Result, error)
 	again   func(ctx context.Context, req *store.Request) (store.Result, error)
+	byLease func(ctx context.Context, name string, id []byte, minHold time.Duration) (int64, error)
 	renew   func(ctx context.Context, id []byte) (bool, int64, error)
 	read    func(ctx context.Context, name string) (store.State, error)
 	handOff func(ctx context.Context, h store.Held, n int64, metadata []byte) (int64, bool, error)
@@ -73,6 +74,13 @@ func (s *scripted) ReleasePatiently(ctx context.Context, req *store.Request) (st
 		return s.again(ctx, req)
 	}
 	return s.Store.ReleasePatiently(ctx, req)
+}
+
+func (s *scripted) ReleaseByLease(ctx context.Context, name string, id []byte, minHold time.Duration) (int64, error) {
+	if s.byLease != nil {
+		return s.byLease(ctx, name, id, minHold)
+	}
+	return s.Store.ReleaseByLease(ctx, name, id, minHold)
 }
 
 func (s *scripted) Read(ctx context.Context, name string) (store.State, error) {

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -72,6 +73,9 @@ func (ls *Lease) finish(cause error) {
 	ls.deadline.Stop()
 	ls.warning.Stop()
 	for h := range ls.locks {
+		if h.MinHold > 0 && errors.Is(cause, sqllock.ErrClosed) && errors.Is(h.over(), sqllock.ErrReleased) {
+			ls.Orphans.owe(h)
+		}
 		h.Hold.End(cause)
 		h.position.leave()
 	}

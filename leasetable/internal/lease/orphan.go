@@ -60,6 +60,11 @@ func (os *orphans) add(o *orphan) {
 	}
 }
 
+// owe notes that the lease ends while a name with a minimum hold is being released. The caller holds mu.
+func (os *orphans) owe(h *Held) {
+	os.list = append(os.list, &orphan{name: h.Name, minHold: h.MinHold, until: time.Now().Add(h.MinHold)})
+}
+
 // Has reports whether the name, or its permit with this token if that is not 0, is an orphan (I32).
 func (os *orphans) Has(name string, token int64) bool {
 	os.mu.Lock()
@@ -80,7 +85,7 @@ func (os *orphans) reap() {
 			return
 		}
 		for _, o := range list {
-			if over, err := os.release(o); err == nil {
+			if over, err := os.release(os.keeper.Closing, o); err == nil {
 				os.answered(o, over)
 			}
 		}
@@ -90,9 +95,26 @@ func (os *orphans) reap() {
 	}
 }
 
+// keepNames has the database keep the names whose minimum hold may not be in it yet, since the lease ends with the Locker
+// (I22). It reports whether the database has answered: if not, the lease row has to stay.
+func (os *orphans) keepNames(ctx context.Context, within time.Duration) (kept bool) {
+	os.mu.Lock()
+	list := slices.DeleteFunc(slices.Clone(os.list), func(o *orphan) bool { return !o.pending() })
+	os.mu.Unlock()
+	kept = true
+	for _, o := range list {
+		err := dberr.Retry(ctx, within, func(ctx context.Context) error {
+			_, err := os.release(ctx, o)
+			return err
+		})
+		kept = kept && err == nil
+	}
+	return kept
+}
+
 // release frees an orphan. It reports whether that is the end of it.
-func (os *orphans) release(o *orphan) (over bool, err error) {
-	err = dberr.Once(os.keeper.Closing, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+func (os *orphans) release(ctx context.Context, o *orphan) (over bool, err error) {
+	err = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
 		var freed int64
 		switch {
 		case o.read != nil:

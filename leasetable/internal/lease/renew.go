@@ -218,8 +218,8 @@ func (ls *Lease) pause(pause time.Duration) bool {
 	}
 }
 
-// deleteRow deletes the lease row, unless the lease was lost or has expired. It retries until the row would have
-// expired, because the row may still hold an orphan (I15).
+// deleteRow deletes the lease row, unless the lease was lost or has expired, or a name has to be kept that would be free
+// then (I22). It retries until the row would have expired, because the row may still hold an orphan (I15).
 func (r *renewals) deleteRow() {
 	r.mu.Lock()
 	told := errors.Is(r.cause, sqllock.ErrLost) || errors.Is(r.cause, sqllock.ErrExpired)
@@ -233,6 +233,9 @@ func (r *renewals) deleteRow() {
 	stop := context.AfterFunc(r.keeper.Closing, func() { time.AfterFunc(conn.CloseTimeout, cancel) })
 	defer stop()
 	// If this fails, the row has expired, or soon will: nobody renews it any more.
+	if !r.Orphans.keepNames(ctx, clock.Until(expiry)) {
+		return
+	}
 	_ = dberr.Retry(ctx, clock.Until(expiry), func(ctx context.Context) error {
 		return r.store.EndLease(ctx, r.ID)
 	})
