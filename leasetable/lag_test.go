@@ -31,6 +31,7 @@ type lag struct {
 	request time.Duration // until the database receives it
 	answer  time.Duration // until the response of the database arrives
 	lost    bool          // the response never arrives, and the statement ends with its context
+	broken  bool          // the connection ends before the response to a query arrives, and the driver says driver.ErrBadConn
 }
 
 // lags delays the statements on the connections of a pool, and records when they were sent.
@@ -146,7 +147,16 @@ func (d lagging) ExecContext(ctx context.Context, query string, args []driver.Na
 
 // QueryContext implements driver.QueryerContext.
 func (d lagging) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	return lagged(ctx, d.s.begin(query), func() (driver.Rows, error) { return d.driven.QueryContext(ctx, query, args) })
+	l := d.s.begin(query)
+	rows, err := lagged(ctx, l, func() (driver.Rows, error) { return d.driven.QueryContext(ctx, query, args) })
+	if err != nil || !l.broken {
+		return rows, err
+	}
+	for row := make([]driver.Value, len(rows.Columns())); err == nil; {
+		err = rows.Next(row) // the statement is over when its rows are
+	}
+	_ = rows.Close() // the connection has ended
+	return nil, driver.ErrBadConn
 }
 
 func lagged[T any](ctx context.Context, l lag, run func() (T, error)) (T, error) {

@@ -41,6 +41,45 @@ func TestAReleaseThatIsConfirmedAfterItsDeadlineIsNotALostLock(t *testing.T) {
 	})
 }
 
+// The driver does not say whether the first attempt was sent, as lib/pq does when a connection ends. It has freed the name.
+func TestAReleaseIsNotRepeatedAsIfItHadNotBeenSent(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		db, l := newLagging(t)
+		lock := take(t, l, "x")
+		db.delay(releasing, lag{broken: true}, lag{})
+		release(t, lock)
+		if n := db.count(releasing); n != 2 {
+			t.Errorf("the release was sent %d times", n)
+		}
+		release(t, take(t, l, "x"))
+	})
+}
+
+// The handoff was carried out, its answer was lost, and the driver has repeated it. I18.
+func TestAHandoffThatFindsNothingMayHaveBeenCarriedOut(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
+		s.handOff = func(ctx context.Context, h store.Held, n int64, metadata []byte) (int64, bool, error) {
+			s.handOff = nil
+			_, _, err := s.Store.HandOff(ctx, h, n, metadata)
+			return 0, false, err
+		}
+		l := keep(t, s, leasetable.WithTTL(time.Hour))
+		kept, lock := take(t, l, "kept"), take(t, l, "x")
+		next := line(t, l, "x", 1)
+		release(t, lock)
+		got := mustGet(t, next)
+		if got.Token() <= lock.Token()+1 {
+			t.Errorf("token %d after %d", got.Token(), lock.Token())
+		}
+		release(t, got, kept)
+	})
+}
+
 // The first attempt frees the name, and its answer is lost, as are all that follow. Meanwhile a verification finds that
 // the name is not held any more: not because somebody took it, but because of this release.
 func TestAReleaseThatAVerificationHasSeenIsDone(t *testing.T) {

@@ -38,7 +38,7 @@ var inHurry = map[schema.Dialect]string{
 func (l *lent) use(ctx context.Context) (driverConn, context.Context, error) {
 	if l.conn == nil {
 		if err := l.begin(ctx); err != nil {
-			return nil, nil, err
+			return nil, nil, unsent(err)
 		}
 	}
 	if l.until.IsZero() {

@@ -113,8 +113,8 @@ func (c *postgresConn) ExecContext(ctx context.Context, query string, args []dri
 	return result, c.committed()
 }
 
-// QueryContext implements driver.QueryerContext. If a query was surely not sent, it returns driver.ErrBadConn, so that
-// the query runs on another connection, as the driver does it for ExecContext.
+// QueryContext implements driver.QueryerContext. If a query was surely not sent, it returns ErrUnsent, so that the query
+// runs on another connection, as the driver does it for ExecContext.
 func (c *postgresConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	rows, err := c.driverConn.QueryContext(ctx, query, c.arguments(args))
 	if c.misled(err) {
@@ -122,7 +122,7 @@ func (c *postgresConn) QueryContext(ctx context.Context, query string, args []dr
 	}
 	var unsent interface{ SafeToRetry() bool }
 	if errors.As(err, &unsent) && unsent.SafeToRetry() && ctx.Err() == nil {
-		return nil, driver.ErrBadConn
+		return nil, ErrUnsent
 	}
 	if err != nil {
 		return nil, err

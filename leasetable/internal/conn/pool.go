@@ -223,12 +223,24 @@ func execOn(ctx context.Context, dc driver.Conn, text string) error {
 	return err
 }
 
+// ErrUnsent is a driver.ErrBadConn that came before anything was sent: the statement can run on another connection. Some
+// drivers (lib/pq) also return driver.ErrBadConn when the connection ends before the answer to a statement has come.
+var ErrUnsent = fmt.Errorf("%w: nothing was sent", driver.ErrBadConn)
+
+// unsent returns an error that came before anything was sent.
+func unsent(err error) error {
+	if errors.Is(err, driver.ErrBadConn) {
+		return ErrUnsent
+	}
+	return err
+}
+
 // Number asks the driver directly. database/sql starts a goroutine for every query whose context can end, and that
-// goroutine needs a processor.
+// goroutine needs a processor. After ErrUnsent the statement can be repeated.
 func (p *Pool) Number(ctx context.Context, text string, args []any) (found bool, n int64, err error) {
 	conn, err := p.Conn(ctx)
 	if err != nil {
-		return false, 0, err
+		return false, 0, unsent(err)
 	}
 	defer conn.Close() // into the pool
 	err = conn.Raw(func(dc any) error {

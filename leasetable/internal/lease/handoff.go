@@ -54,9 +54,10 @@ func (h *Held) handOff(ctx context.Context, c *Claim) error {
 	switch {
 	case token != 0:
 		freed, err = c.got(token).release(ctx, 0)
-	case err != nil:
-		// It may be unknown whether the token was bumped. The next holder has to use another lease, since a late
-		// release by lease would free its lock, too (I18).
+	case err != nil || trusted:
+		// It may be unknown whether the token was bumped: maybe by this statement, which a driver has repeated, and which
+		// then found nothing. The next holder has to use another lease, since a late release by lease would free its lock,
+		// too (I18).
 		ls.retire()
 		freed, err = c.got(h.Token).releaseByLease(ctx)
 	}

@@ -161,7 +161,7 @@ func (s *Database) maybeNumber(ctx context.Context, p *conn.Pool, st Statement, 
 			found, n, err = p.Number(ctx, text, args)
 			return err
 		})
-		if !errors.Is(err, driver.ErrBadConn) {
+		if !errors.Is(err, conn.ErrUnsent) {
 			break
 		}
 	}
