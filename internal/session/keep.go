@@ -85,8 +85,11 @@ func (s heartbeat[K]) watch() error {
 	if again := s.pinged.Add(s.Timing.Heartbeat / 8); due.Before(again) { // the last heartbeat was answered with an error
 		due = earlier(again, trusted)
 	}
-	ctx, cancel := context.WithDeadline(s.waitContext, due)
+	ctx, cancel := context.WithCancel(s.waitContext)
 	defer cancel()
+	until := clock.Now().Add(time.Until(due)) // the machine may be suspended meanwhile
+	timer := clock.AfterFunc(until, cancel)
+	defer timer.Stop()
 
 	s.mu.Lock()
 	if len(s.queue) > 0 || s.stopped || s.err != nil {
@@ -101,7 +104,7 @@ func (s heartbeat[K]) watch() error {
 	s.mu.Lock()
 	s.interrupt = nil
 	s.mu.Unlock()
-	if doubt := errors.Is(err, ErrDoubt); !doubt && (err != nil || time.Now().Before(due)) {
+	if doubt := errors.Is(err, ErrDoubt); !doubt && (err != nil || clock.Now().Before(until)) {
 		return err
 	}
 	if s.endUnused() {

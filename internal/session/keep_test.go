@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/clock"
 	"github.com/sqllock/sqllock/internal/session"
 )
 
@@ -124,6 +125,25 @@ func TestAKeepThatTheServerRefusesIsRepeated(t *testing.T) {
 		}
 		if n := len(s.statements(keeps)); n != 4 {
 			t.Errorf("Keep was sent %d times", n)
+		}
+	})
+}
+
+// The test simulates a suspension of the machine for all tests, so no other test may run at the same time.
+func TestAHeartbeatIsSentSoonAfterASuspensionOfTheMachine(t *testing.T) { //nolint:paralleltest // see above
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		lock := mustTry(t, s.newLocker(t), "x")
+		pass(time.Second)
+		before := len(s.statements(pings))
+		clock.Pretend(trustedFor - 10*time.Second)
+		pass(2 * time.Second)
+		if n := len(s.statements(pings)) - before; n != 1 {
+			t.Errorf("%d heartbeats were sent within two seconds after a suspension", n)
+		}
+		pass(100 * ttl)
+		if err := context.Cause(lock.Context()); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -31,31 +31,31 @@ type renewals struct {
 // interval is the time from one renewal of a lease to the next, and how often others look at one.
 func interval(ttl time.Duration) time.Duration { return ttl / 3 }
 
-// loop renews the lease at each interval, however many locks it holds. It returns when the lease has ended.
+// loop renews the lease at each interval, however many locks it holds. While the machine is suspended, the timer stands still;
+// a renewal that was due meanwhile is sent IdleTime/4 later at the latest. loop returns when the lease has ended.
 func (r *renewals) loop() {
 	defer r.giveBack()
 	defer r.deleteRow()
-	timer := time.NewTimer(interval(r.TTL) - time.Since(r.began)) // began no longer changes
+	next := clock.Now().Add(interval(r.TTL) - time.Since(r.began)) // began no longer changes
+	timer := time.NewTimer(clock.Until(next))
 	defer timer.Stop()
 	unused := time.NewTicker(conn.IdleTime / 4)
 	defer unused.Stop()
 	for {
-		due := false
 		select {
 		case <-r.ended:
 			return
 		case <-timer.C:
-			due = true
 		case <-unused.C:
 		case <-r.wake:
 		}
 		if r.finishUnused() {
 			return
 		}
-		if due {
-			began := time.Now()
+		if clock.Until(next) <= 0 {
+			next = clock.Now().Add(interval(r.TTL)) // on a slow network the renewal takes some of that time
 			r.untilConfirmed()
-			timer.Reset(interval(r.TTL) - time.Since(began)) // on a slow network the renewal took some of that time
+			timer.Reset(clock.Until(next))
 		}
 	}
 }
