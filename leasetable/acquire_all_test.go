@@ -6,11 +6,16 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/memory"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -120,4 +125,29 @@ func TestAcquireAllThatFailsIsReportedOnce(t *testing.T) {
 	if _, err := sqllock.AcquireAll(t.Context(), l, []string{"a", "b"}); !errors.Is(err, sqllock.ErrSchema) || failed != 1 {
 		t.Errorf("AcquireAll without tables: %v, reported %d times", err, failed)
 	}
+}
+
+// The name b is held by the same Locker, and who holds it is not answered for a while. The claim of the other name has time
+// left for its statement, whose outcome is then known: the lease goes on.
+func TestANameThatWaitsForAnotherOneInVainIsNotInDoubt(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		s := &scripted{Store: server.Store()}
+		l := keep(t, s)
+		held := take(t, l, "b")
+		s.read = func(ctx context.Context, name string) (store.State, error) {
+			pass(5 * time.Second)
+			return s.Store.Read(ctx, name)
+		}
+		_, err := l.TryAcquireAll(t.Context(), []string{"a", "b"})
+		if !errors.Is(err, sqllock.ErrHeld) || errors.Is(err, dberr.ErrSlow) {
+			t.Errorf("TryAcquireAll: %v", err)
+		}
+		release(t, take(t, l, "c"), held)
+		if all, _ := server.Leases(); all != 1 {
+			t.Errorf("%d leases were opened", all)
+		}
+	})
 }

@@ -3,6 +3,7 @@ package leasetable
 import (
 	"bytes"
 	"context"
+	"errors"
 
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
@@ -65,7 +66,10 @@ func (a claiming) tryFree() (o lease.Outcome, tried bool) {
 // outcomeOf returns the outcome of a statement that acquires a free name, and reports whether it is final. It is not
 // final if the database undid the statement because of others: it may then be repeated.
 func outcomeOf(got store.Result, err error) (o lease.Outcome, final bool) {
-	if dberr.OutcomeKnown(err) {
+	switch {
+	case errors.Is(err, dberr.ErrUnsent): // the claim has waited for as long as it may
+		return lease.Outcome{Err: err}, true
+	case dberr.OutcomeKnown(err):
 		return lease.Outcome{}, false
 	}
 	return lease.Outcome{Token: got.Token, Err: err, Unknown: err != nil}, true

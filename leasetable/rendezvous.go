@@ -3,6 +3,7 @@ package leasetable
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
@@ -48,9 +49,9 @@ func (m *member) settle() bool {
 	return true
 }
 
-// meet brings a request. The first member waits until every other member has arrived or ended, or until ctx ends. It
-// gets all requests that were brought until then, and runs them; the other members get none, at once. A member that
-// arrives a second time, or too late, is not awaited: it runs its request itself.
+// meet brings a request. The first member waits until every other member has arrived or ended, or until half of the time of
+// ctx is over: the rest is for the statement. It gets all requests that were brought until then, and runs them; the other
+// members get none, at once. A member that arrives a second time, or too late, is not awaited: it runs its request itself.
 func (m *member) meet(ctx context.Context, req *store.Call) (all []*store.Call, awaited bool) {
 	m.mu.Lock()
 	if m.left || !m.settle() {
@@ -62,6 +63,11 @@ func (m *member) meet(ctx context.Context, req *store.Call) (all []*store.Call, 
 	m.mu.Unlock()
 	if !first {
 		return nil, true
+	}
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+		defer cancel()
 	}
 	select {
 	case <-m.full:

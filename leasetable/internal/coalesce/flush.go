@@ -187,8 +187,15 @@ func longest[R, T any](calls []*Call[R, T]) context.Context {
 	return slices.MaxFunc(calls, func(a, b *Call[R, T]) int { return cmp.Compare(left(a), left(b)) }).ctx
 }
 
-// run runs a statement for calls and writes their results. The statement for a single call may wait for a row lock.
+// run runs a statement for calls and writes their results, unless ctx has ended (dberr.ErrUnsent). The statement for a
+// single call may wait for a row lock.
 func (q *Queue[R, T]) run(ctx context.Context, calls []*Call[R, T], single bool) {
+	if err := ctx.Err(); err != nil {
+		for _, call := range calls {
+			call.err = dberr.Unsent(err)
+		}
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, q.kind.Within)
 	defer cancel()
 	if single {

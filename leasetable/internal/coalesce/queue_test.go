@@ -2,11 +2,14 @@ package coalesce_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/coalesce"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
 // stuck is a kind of statement that serves "stuck" only after it was closed.
@@ -65,6 +68,32 @@ func TestACallWhoseTimeIsUpFailsNoOther(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 	})
+}
+
+// Its outcome is known: nobody has to find out what it did.
+func TestACallWhoseTimeIsUpIsNotSent(t *testing.T) {
+	t.Parallel()
+	for name, alone := range map[string]bool{"alone": true, "with another one": false} {
+		synctest.Test(t, func(t *testing.T) {
+			block := make(stuck)
+			queue := newQueue(block, true)
+			first := queue.Join(t.Context(), "stuck")
+			synctest.Wait() // its statement is running
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			late := queue.Join(ctx, "stuck") // would never end
+			if !alone {
+				queue.Join(ctx, "stuck")
+			}
+			<-ctx.Done()
+			block <- struct{}{}
+			<-first.Done()
+			<-late.Done()
+			if _, err := late.Result(); !errors.Is(err, dberr.ErrUnsent) || !dberr.OutcomeKnown(err) || !sqllock.IsRetryable(err) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
 }
 
 func newQueue(s stuck, serialized bool) *coalesce.Queue[string, string] {

@@ -117,6 +117,15 @@ var meanings = map[string]meaning{
 // ErrSlow is the error of a statement that was not answered in time. It may have taken effect.
 var ErrSlow = errors.New("the database did not answer in time")
 
+// ErrUnsent is the error of a statement that was not sent, since its time was up before.
+var ErrUnsent = errors.New("the statement was not sent")
+
+// Unsent returns the error of a statement that was not sent because its context had ended with err.
+func Unsent(err error) error {
+	late := errors.Is(err, context.DeadlineExceeded)
+	return &Error{Err: fmt.Errorf("%w: %w", Classify(err), ErrUnsent), OutcomeKnown: true, Transient: late}
+}
+
 const applySchema = "run `sqllock schema apply` with --db naming this database, or call schema.Apply"
 
 // Classify adds to an error of a driver what a caller can act on (I16).
