@@ -3,6 +3,7 @@ package leasetable_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -289,6 +290,28 @@ func TestAPermitIsTakenThoughADeadlockMeetsWhatALostAnswerLeft(t *testing.T) {
 		}
 		if err := <-first; err == nil {
 			t.Error("the answer was not lost")
+		}
+	})
+}
+
+// The function returns the cause of its context, too.
+func TestWhatCloseHasEndedSaysSoOnce(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		l := keep(t, memory.NewServer(memory.Postgres).Store())
+		lock := take(t, l, "x")
+		err := sqllock.Do(t.Context(), l, "y", func(ctx context.Context) error {
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		for what, err := range map[string]error{"Do": err, "Release": lock.Release(t.Context())} {
+			if !errors.Is(err, sqllock.ErrClosed) || strings.Count(err.Error(), sqllock.ErrClosed.Error()) != 1 {
+				t.Errorf("%s: %v", what, err)
+			}
 		}
 	})
 }

@@ -40,7 +40,7 @@ func (h *Held) Free(ctx context.Context) error {
 	e := h.end(ls)                      //nolint:contextcheck // the lock has a context of its own
 	if ls.keeper.Closing.Err() != nil { // Close ends the lease, if it had not ended before
 		h.position.leave()
-		return errors.Join(e.cause, sqllock.ErrClosed)
+		return e.closed()
 	}
 	if at.pending != nil {
 		return e.releaseBoth(ctx, at)
@@ -67,7 +67,7 @@ func (h *Held) Free(ctx context.Context) error {
 func (e ending) result(freed bool, err error) error {
 	switch {
 	case err != nil && e.Keeper.Closing.Err() != nil:
-		return errors.Join(e.cause, sqllock.ErrClosed)
+		return e.closed()
 	case errors.Is(err, errUnconfirmed):
 		return err
 	case err != nil && e.Permit:
@@ -91,6 +91,14 @@ func (e ending) result(freed bool, err error) error {
 		return fmt.Errorf("%w before it was released, and nobody took it", sqllock.ErrExpired)
 	}
 	return errTaken
+}
+
+// closed returns the result of a release after Close: once, if Close has ended the lock.
+func (e ending) closed() error {
+	if errors.Is(e.cause, sqllock.ErrClosed) {
+		return e.cause
+	}
+	return errors.Join(e.cause, sqllock.ErrClosed)
 }
 
 func notConfirmed(err error) error {
