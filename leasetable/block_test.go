@@ -75,6 +75,35 @@ func TestOneStatementHandsANameToSeveralWhoWait(t *testing.T) {
 	})
 }
 
+// It would give the name back.
+func TestNothingIsHandedOffToAWaiterThatWantsAnotherLease(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for what, opt := range map[string]sqllock.Option{"another TTL": sqllock.WithTTL(2 * time.Second), "a share": leasetable.WithShared()} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newRelay(t, 1)
+			got := make(chan error)
+			go func() {
+				lock, err := c.l.Acquire(t.Context(), "x", opt)
+				if err == nil {
+					err = lock.Release(t.Context())
+				}
+				got <- err
+			}()
+			synctest.Wait() // behind the first waiter
+			c.pass(t)
+			pass(time.Millisecond)
+			release(t, c.lock)
+			if err := <-got; err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			if len(c.handoffs) != 1 || c.handoffs[0] != 1 {
+				t.Errorf("%s: statements for %d tokens", what, c.handoffs)
+			}
+		})
+	}
+}
+
 // Locks that are long get one token at a time, and what a block has left is not used after 25 ms: the statement tells of
 // waiters in other processes. I25.
 func TestABlockOfTokensIsSoonOver(t *testing.T) {

@@ -2,6 +2,8 @@ package lease
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sqllock/sqllock/internal/bound"
@@ -28,14 +30,24 @@ type Block struct {
 	verifications int       // how many had begun before
 }
 
+// Word is what a waiter tells the head of the wait queue: the TTL of the lease that it wants, and the metadata. A waiter for a
+// share or permit receives no handoff.
+func Word(ttl time.Duration, permit bool, metadata string) string {
+	if permit {
+		return "permit"
+	}
+	return strconv.FormatInt(int64(ttl), 10) + " " + metadata
+}
+
 // mayHandOff reports whether to hand the name off to the next waiter of this process, instead of releasing it. If another
 // process waits, this process hands the name off only until turnTime after it got the name (I25). The statement may wait
-// for the row lock, so there is no handoff while the row-wait limiter is saturated.
-func (h *Held) mayHandOff() bool {
+// for the row lock, so there is no handoff while the row-wait limiter is saturated. A waiter with another TTL would decline.
+func (h *Held) mayHandOff(ls *Lease) bool {
 	mine := !h.HasWaiter || time.Since(h.Since) < turnTime
 	alone := !h.Permit && !h.isDedicated() && len(h.previous) == 0 // a permit, dedicated or previous leases do not pass to a waiter
 	soon := !h.Keeper.Store.Saturated()
-	return mine && alone && soon && h.MinHold == 0 && h.Keeper.Queue.Waiting(h.Name) > 0
+	word, _ := h.Keeper.Queue.Next(h.Name)
+	return mine && alone && soon && h.MinHold == 0 && strings.HasPrefix(word, Word(ls.TTL, false, ""))
 }
 
 // handOff hands the name off to the first waiter of this process (I24). If it cannot, it releases the name and leaves
@@ -67,7 +79,8 @@ func (h *Held) handOff(ctx context.Context, c *Claim) error {
 // next returns the handoff to the first waiter, by a statement unless the block has a token for it. Its Token is 0 if the
 // name was not held, and after an error.
 func (h *Held) next(ctx context.Context, c *Claim) (next Handoff, err error) {
-	metadata, came := h.Keeper.Queue.Next(h.Name)
+	word, came := h.Keeper.Queue.Next(h.Name)
+	_, metadata, _ := strings.Cut(word, " ")
 	next = Handoff{Claim: c, Fence: h.Fence + 1, Since: h.Since, HasWaiter: h.HasWaiter, Block: h.Block}
 	if h.inBlock(metadata, came) {
 		c.verifications = h.verifications
@@ -95,7 +108,7 @@ func (h *Held) inBlock(metadata string, came time.Time) bool {
 }
 
 // blockSize returns how many tokens the next block has: twice as many as were used of this one, so that few are wasted, but
-// no more than waiters with the same metadata, and one if locks are long.
+// no more than waiters with the same word, and one if locks are long.
 func (h *Held) blockSize() int64 {
 	if time.Since(h.Sent) > 2*turnTime {
 		return 1

@@ -45,7 +45,7 @@ func (h *Held) Free(ctx context.Context) error {
 	if at.pending != nil {
 		return e.releaseBoth(ctx, at)
 	}
-	if h.mayHandOff() {
+	if h.mayHandOff(ls) {
 		if c := ls.beginHandoff(h); c != nil {
 			return h.handOff(ctx, c)
 		}
