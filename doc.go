@@ -34,23 +34,28 @@
 // # Which lock, and what ends it
 //
 //	kind          package       it ends when                                      behind a transaction pooler
-//	session lock  pg, mysql     its dedicated connection ends, or the server's    pg: refused, with the reason;
-//	                            session timeout passes, or Release                mysql: unsafe, not detectable
+//	session lock  pg, mysql     its connection, one of the Locker's own, ends,    pg: refused, with the reason;
+//	                            or the server's session timeout passes, or        mysql: unsafe, not detectable
+//	                            Release
 //	lease         leasetable    its expiry passes without renewal, or Release     works
 //
-// A session lock needs no table. The server frees it as soon as the holder's connection is gone. A lease is a row. It
-// survives a restart of the database, works behind every pooler, and carries a fencing token that only ever rises:
-// leasetable.Lease.Token returns it. pg.LockTx takes a third kind, a lock that lasts as long as the caller's
-// transaction.
+// A session lock needs no table. The server frees it as soon as the holder's connection is gone. Locks that were free when
+// they were requested share one connection of the Locker, so they end together; a lock that was waited for has one of its
+// own. A lease is a row. It survives a restart of the database, works behind every pooler, and carries a fencing token
+// that only ever rises: leasetable.Lease.Token returns it. pg.LockTx takes a third kind, a lock that lasts as long as the
+// caller's transaction.
 //
 // # The life of a lock
 //
 //	         Acquire, TryAcquire
 //	(free) ───────────────────────▶ held ──── Release ───▶ released   Context: ErrReleased
 //	                                 │
+//	                                 ├── the Locker was closed ──────────────▶ closed    ErrClosed
+//	                                 │
 //	                                 ├── the connection or the row is gone ──▶ lost      ErrLost
 //	                                 │
-//	                                 └── the deadline passed unrenewed ─────▶ expired   ErrExpired
+//	                                 └── the deadline passed unrenewed ──────▶ expired   ErrExpired (a lease)
+//	                                                                           lost      ErrLost (a session lock)
 //
 // Whatever ends a lock cancels its [Lock.Context], with the cause on the right. For Release and for a deadline that
 // happens before anybody else can hold the lock. The deadline is counted on this process's own monotonic clock, from
@@ -64,10 +69,10 @@
 //
 // # Errors
 //
-// Match errors with errors.Is: [ErrHeld] when somebody else holds the lock, [ErrLost] and [ErrExpired] when it ended
-// before its release, [ErrRefused] when this kind of lock would not be safe on this server. A *[HeldError] describes
-// the holder, as far as it is known. On any error of an acquisition nothing is held. [IsRetryable] reports whether the
-// same call may succeed later; Acquire waits through such errors while its context lives.
+// Match errors with errors.Is: [ErrHeld] when somebody else holds the lock, [ErrLost] and, for a lease, [ErrExpired]
+// when it ended before its release, [ErrRefused] when this kind of lock would not be safe on this server. A *[HeldError]
+// describes the holder, as far as it is known. On any error of an acquisition nothing is held. [IsRetryable] reports
+// whether the same call may succeed later; Acquire waits through most such errors while its context lives.
 //
 // # Logs and metrics
 //

@@ -12,12 +12,12 @@ var (
 	// ErrHeld says that somebody else holds the lock. The error is a *HeldError.
 	ErrHeld = errors.New("lock is held")
 
-	// ErrLost says that the lock ended before it was released: its connection or its row is
-	// gone, and somebody else may hold the lock now.
+	// ErrLost says that the lock ended before it was released: its connection or its row is gone, and somebody else may
+	// hold the lock now. A session lock whose connection was silent for too long is lost, too.
 	ErrLost = errors.New("lock was lost")
 
-	// ErrExpired says that the lock outlived its deadline without being renewed. If Release returns it, nobody had
-	// taken the lock meanwhile.
+	// ErrExpired says that a lease outlived its deadline without being renewed. If Release returns it, nobody had taken
+	// the lock meanwhile. Session locks and transaction locks never return it.
 	ErrExpired = errors.New("lock expired")
 
 	// ErrReleased is the cause of a lock's context after Release.
@@ -32,7 +32,7 @@ var (
 	ErrRefused = errors.New("refused")
 
 	// ErrSchema says that the lease tables are missing or of another version. The error's text has the command that
-	// repairs them.
+	// repairs them. Only leases return it.
 	ErrSchema = errors.New("lease tables are missing or out of date")
 
 	// ErrReadOnly says that the server or the session cannot write.
@@ -42,7 +42,8 @@ var (
 	// every backend, without case folding, trimming or Unicode normalisation.
 	ErrName = errors.New("invalid lock name")
 
-	// ErrLimit says that the Locker or its server has no lock or connection left.
+	// ErrLimit says that the Locker or its server has no lock or connection left. Acquire waits for a connection of the
+	// server; see IsRetryable for the rest.
 	ErrLimit = errors.New("limit reached")
 
 	// ErrUnsupported says that an option does not apply to this kind of lock, or that this server does not show the
@@ -127,8 +128,9 @@ func (h Holder) String() string {
 // standby or read-only, as during a failover.
 // It is false for a wrong password, a missing database or table, missing privileges, and a closed Locker.
 //
-// Acquire continues to wait after such an error while its context lives, except for ErrLimit by the Locker's own
-// limits.
+// Acquire continues to wait after such an error while its context lives, with two exceptions, both ErrLimit of a session
+// lock: the Locker's connections hold as many locks as they may, or the lock table of PostgreSQL is full (53200). Then
+// release a lock, or call again later.
 func IsRetryable(err error) bool {
 	if errors.Is(err, ErrClosed) {
 		return false

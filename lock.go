@@ -7,24 +7,25 @@ type Lock interface {
 	// Name returns the name that the lock was acquired with.
 	Name() string
 
-	// Context is cancelled when the lock ends, for any reason; context.Cause then matches
-	// ErrReleased, ErrLost or ErrExpired. It carries the values, but not the cancellation,
-	// of the context that the lock was acquired with.
+	// Context is cancelled when the lock ends, for any reason; context.Cause then matches ErrReleased, ErrLost,
+	// ErrExpired (a lease) or, if the Locker was closed, ErrClosed. It carries the values, but not the cancellation, of
+	// the context that the lock was acquired with.
 	Context() context.Context
 
 	// Release gives the lock back. It works with a dead ctx, from which it takes only the values, and returns in
 	// bounded time. Calling it again is harmless and returns the same result.
 	//
-	// It returns nil when the lock was held until now, and ErrLost or ErrExpired when it was not. Any other error means
-	// that the server did not confirm the release; each backend documents what then ends the lock. The Context is
-	// cancelled in every case.
+	// It returns nil when the lock was held until now, ErrLost or ErrExpired when it was not, and ErrClosed when Close of
+	// its Locker ended it, or has begun to. Any other error means that the server did not confirm the release; each
+	// backend documents what then ends the lock. The Context is cancelled in every case.
 	Release(ctx context.Context) error
 }
 
 // Acquirer acquires locks of type L by name, for [Do] and its variants. Each Locker of this module is one; that of
 // leases is an Acquirer[*leasetable.Lease]. Any number of goroutines may call its methods.
 type Acquirer[L Lock] interface {
-	// TryAcquire acquires name if it is free. Otherwise it fails at once with a *HeldError (errors.Is ErrHeld).
+	// TryAcquire acquires name if it is free. Otherwise it fails at once with a *HeldError (errors.Is ErrHeld). It does not
+	// wait for the holder, but for the answer of the database: opening a connection may take up to 15 s.
 	TryAcquire(ctx context.Context, name string, opts ...Option) (L, error)
 
 	// Acquire waits for name until it is acquired or ctx ends. ctx bounds only the wait, not the life of the lock. When
@@ -34,8 +35,8 @@ type Acquirer[L Lock] interface {
 	// restarts, has no connection left, or is a standby or read-only, as in a failover. So with a ctx that does not end
 	// it waits for ever for a host that does not exist. The logger (Warn) and the hook (event.Retrying) report it. When
 	// ctx ends meanwhile, the error matches the last error of the database instead of ErrHeld. An error that somebody
-	// has to repair ends the wait at once, such as a wrong password, missing tables or a server that is refused for
-	// what it is; see IsRetryable.
+	// has to repair ends the wait at once, such as a wrong password, missing tables, a server that is refused for what it
+	// is, or a limit on the number of locks; see IsRetryable.
 	//
 	// On any error nothing is held. A lock that the server may have granted after the caller left is given back in the
 	// background; the Locker's Close waits for that.
