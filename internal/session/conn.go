@@ -45,8 +45,8 @@ type Op[K comparable] struct {
 	Done   bool // the answer: the key was taken, or this session held it and gave it back
 }
 
-// Conn is a dedicated connection whose session can hold locks. One goroutine at a time calls its methods, except for
-// Cut. After a method failed because of its context or its deadline, the Conn need not be usable.
+// Conn is a connection of a Locker's own, whose session can hold locks. One goroutine at a time calls its methods,
+// except for Cut. After a method failed because of its context or its deadline, the Conn need not be usable.
 type Conn[K comparable] interface {
 	// Run does ops, in their order and without waiting for locks, in one round trip. After an error any of them may
 	// have been done. A Conn that is a resumer returns ErrLate if the answer has not come by soon.

@@ -15,8 +15,8 @@ import (
 // stopTimeout is how long a statement under way may go on after stop.
 const stopTimeout = time.Second
 
-// session is one dedicated connection, the goroutine that owns it, and the locks it holds. While that goroutine is
-// idle, a caller can borrow the connection for one statement.
+// session is one connection of a Locker's own, the goroutine that owns it, and the locks it holds. While that goroutine
+// is idle, a caller can borrow the connection for one statement.
 type session[K comparable] struct {
 	state[K]
 	conn      Conn[K]
