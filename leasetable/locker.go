@@ -58,8 +58,8 @@ func WithOwner(owner string) Option {
 }
 
 // WithLogger makes the Locker log to logger. At level Warn it logs that a lock was lost or expired, or will expire
-// soon, and that an Elector campaigns again. At level Debug it logs everything else that happens to locks. Without it
-// nothing is logged.
+// soon, that a wait goes on although the database cannot be used, and that an Elector campaigns again. At level Debug
+// it logs everything else that happens to locks. Without it nothing is logged.
 func WithLogger(logger *slog.Logger) Option {
 	return func(l *Locker) { l.events.Logger = logger }
 }

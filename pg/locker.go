@@ -66,9 +66,10 @@ func WithMaxConnections(n int) Option {
 	return func(l *Locker) { l.sessions = n }
 }
 
-// WithLogger sets the logger of the Locker. At the level Warn it logs lost locks, ended connections, and waits during
-// which the database cannot be used; at Debug everything else that happens to locks. Names of locks are logged, SQL and
-// passwords are not. Without a logger nothing is logged.
+// WithLogger sets the logger of the Locker. At the level Warn it logs lost locks, ended connections, waits during which
+// the database cannot be used, and, once, that the server is PostgreSQL 12 or 13, on which a process that is stopped but
+// not cut off keeps its locks. At Debug it logs everything else that happens to locks. Names of locks are logged, SQL
+// and passwords are not. Without a logger nothing is logged.
 func WithLogger(logger *slog.Logger) Option {
 	return func(l *Locker) { l.events.Logger = logger }
 }
