@@ -7,8 +7,8 @@ import (
 )
 
 // Option changes one acquisition: [WithTTL], [WithWait], and the options of the backends' packages, such as
-// leasetable.WithLimit or pg.WithKey. A Locker that cannot honour an option fails the acquisition with ErrUnsupported
-// instead of ignoring it.
+// leasetable.WithLimit or pg.WithKey. An option that this kind of lock does not have fails the acquisition with
+// ErrUnsupported. An option about waiting has no effect on a call that does not wait, such as TryAcquire.
 type Option func(*option.Options)
 
 // WithTTL sets how long the lock outlives its last renewal. It is for leases: the TTL of a session lock belongs to the

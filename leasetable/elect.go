@@ -26,8 +26,8 @@ type Elector struct {
 
 // NewElector returns an Elector for name. The options are those of the lock: sqllock.WithTTL sets how long a leader
 // that died still leads. The default is l's own TTL, the least 200 ms. The error matches sqllock.ErrName if the name
-// is invalid, and sqllock.ErrUnsupported for sqllock.WithWait, WithShared, WithLimit or an option of another backend.
-// The Elector uses l, which the caller closes.
+// is invalid, and sqllock.ErrUnsupported for sqllock.WithWait, WithGiveUpEarly, WithShared, WithLimit or an option of
+// another backend. The Elector uses l, which the caller closes.
 func NewElector(l *Locker, name string, opts ...sqllock.Option) (*Elector, error) {
 	if l == nil {
 		return nil, errors.New("leasetable: the *Locker is nil")
@@ -36,11 +36,17 @@ func NewElector(l *Locker, name string, opts ...sqllock.Option) (*Elector, error
 	if c.ttl == 0 {
 		c.ttl = l.ttl
 	}
-	if c.Permit() {
-		err = errors.Join(err, fmt.Errorf("%w: there is one leader", sqllock.ErrUnsupported))
-	}
-	if c.wait != nil {
-		err = errors.Join(err, fmt.Errorf("%w: sqllock.WithWait; a campaign lasts as long as its context", sqllock.ErrUnsupported))
+	for _, refused := range []struct {
+		given bool
+		why   string
+	}{
+		{c.Permit(), "WithShared and WithLimit; there is one leader"},
+		{c.wait != nil, "sqllock.WithWait; a campaign lasts as long as its context"},
+		{c.early, "WithGiveUpEarly; a campaign lasts as long as its context"},
+	} {
+		if refused.given {
+			err = errors.Join(err, fmt.Errorf("%w: %s", sqllock.ErrUnsupported, refused.why))
+		}
 	}
 	if err := errors.Join(lockname.Check(name), err, checkTTL(c.ttl)); err != nil {
 		return nil, &sqllock.OpError{Op: "elect a leader by", Name: name, Err: err}

@@ -371,6 +371,9 @@ func TestAnElectorRefusesWhatCannotBe(t *testing.T) {
 	if _, err := leasetable.NewElector(nil, "x"); err == nil {
 		t.Error("an Elector without a Locker")
 	}
+	if _, err := leasetable.NewElector(l, "x", leasetable.WithGiveUpEarly()); !errors.Is(err, sqllock.ErrUnsupported) || !strings.Contains(err.Error(), "WithGiveUpEarly") {
+		t.Error(err)
+	}
 	if _, err := leasetable.NewElector(l, "x", sqllock.WithWait(time.Second)); !errors.Is(err, sqllock.ErrUnsupported) || !strings.Contains(err.Error(), "WithWait") {
 		t.Errorf("NewElector with a time to wait: %v", err)
 	}

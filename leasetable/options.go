@@ -35,7 +35,8 @@ func WithHoldAtLeast(d time.Duration) sqllock.Option {
 }
 
 // WithGiveUpEarly makes Acquire fail at once, as TryAcquire does, if the lease that holds the name would outlast the
-// deadline of the context, unless it is released before.
+// deadline of the context or the end of sqllock.WithWait, unless it is released before. It has no effect on an Acquire
+// with neither of these, on TryAcquire and on Adopt.
 func WithGiveUpEarly() sqllock.Option {
 	return option.Of("leasetable.WithGiveUpEarly", func(c *choice) { c.early = true })
 }

@@ -41,9 +41,9 @@ func SQLTx(tx *sql.Tx) Tx { return sqlTx{tx} }
 // with a Locker.
 //
 // When ctx ends during the wait, the driver closes the connection, and so ends the transaction. To keep the
-// transaction, set its lock_timeout, and a savepoint to roll back to: the error then matches sqllock.ErrHeld. After any
-// error from the server, PostgreSQL accepts nothing but a rollback. Until then the locks that were taken earlier stay
-// held.
+// transaction, set its lock_timeout, and a savepoint to roll back to: the error then matches sqllock.ErrHeld.
+// sqllock.WithWait is refused (sqllock.ErrUnsupported). After any error from the server, PostgreSQL accepts nothing
+// but a rollback. Until then the locks that were taken earlier stay held.
 //
 // LockTx refuses (sqllock.ErrRefused), and takes nothing, where the lock would not exclude others or would end at once:
 // on a standby, on CockroachDB, and when tx has failed or is not in a transaction, for example after a COMMIT by hand.
@@ -56,7 +56,7 @@ func LockTx(ctx context.Context, tx Tx, name string, opts ...sqllock.Option) err
 }
 
 // TryLockTx is [LockTx] without the wait: if somebody else has the lock, or a share of it, it fails at once with a
-// *sqllock.HeldError, which does not know the holder. The transaction remains usable.
+// *sqllock.HeldError, which does not know the holder. The transaction remains usable. sqllock.WithWait has no effect.
 func TryLockTx(ctx context.Context, tx Tx, name string, opts ...sqllock.Option) error {
 	return lockTx(ctx, tx, name, opts, txTrySQL)
 }
@@ -67,7 +67,7 @@ func lockTx(ctx context.Context, tx Tx, name string, opts []sqllock.Option, stat
 	if err != nil {
 		return err
 	}
-	if w.Wait != nil {
+	if w.Wait != nil && statement == txLockSQL {
 		return &sqllock.OpError{Op: op, Name: name, Err: fmt.Errorf(
 			"%w: sqllock.WithWait, which is not for a transaction lock: set the transaction's lock_timeout, or the deadline of the context", sqllock.ErrUnsupported)}
 	}

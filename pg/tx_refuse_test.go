@@ -184,8 +184,15 @@ func TestATransactionLockHasNoTimeToWait(t *testing.T) {
 		tx := begin(t)
 		for name, lock := range everyLockTx {
 			err := lock(t.Context(), tx, "a", sqllock.WithWait(time.Second))
-			if !errors.Is(err, sqllock.ErrUnsupported) || !strings.Contains(err.Error(), "lock_timeout") {
+			if strings.HasPrefix(name, "Try") { // it does not wait, as TryAcquire
+				if err != nil {
+					t.Errorf("%s = %v", name, err)
+				}
+			} else if !errors.Is(err, sqllock.ErrUnsupported) || !strings.Contains(err.Error(), "lock_timeout") {
 				t.Errorf("%s = %v", name, err)
+			}
+			if err := lock(t.Context(), tx, "a", sqllock.WithWait(-time.Second)); err == nil {
+				t.Errorf("%s accepts a negative wait", name)
 			}
 		}
 	})
