@@ -74,8 +74,8 @@
 //
 // A Locker opens connections of its own, at most 20 ([WithMaxConnections]), and never takes one from the application's
 // pool. [New] gives them the attribute program_name "sqllock/…", which MySQL shows in
-// performance_schema.session_connect_attrs. A Locker from [FromDB] or [FromConnector] is slower than one from a DSN:
-// the driver switches goroutines for every statement.
+// performance_schema.session_connect_attrs. [FromDB] and [FromConnector] leave it as it is, see [WithOwner]. A Locker
+// from [FromDB] or [FromConnector] is slower than one from a DSN: the driver switches goroutines for every statement.
 //
 // Locks that were free when they were requested share one connection, 1,000 locks at most. Requests of many goroutines
 // at the same time go in one statement, as a batch. A wait for a lock that another process holds takes a dedicated

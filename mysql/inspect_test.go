@@ -1,11 +1,14 @@
 package mysql_test
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	gomysql "github.com/go-sql-driver/mysql"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
@@ -142,6 +145,24 @@ func asUser(t *testing.T, db *sqltest.Database) string {
 	t.Cleanup(func() { _, _ = db.Exec("DROP USER " + user) })
 	statement(t, db, "GRANT ALL ON "+name+".* TO "+user)
 	return database{db}.DSN(t, locktest.Access{User: user, Password: "visitor"})
+}
+
+// Nothing else could give them the name.
+func TestALockerThatDoesNotMakeItsDSNRefusesAName(t *testing.T) {
+	t.Parallel()
+	c, err := gomysql.NewConnector(parse(t, "user@tcp(127.0.0.1:1)/database"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := sql.OpenDB(c)
+	t.Cleanup(func() { _ = pool.Close() })
+	_, errDB := mysql.FromDB(pool, mysql.WithOwner("billing"))
+	_, errConnector := mysql.FromConnector(c, mysql.WithOwner("billing"))
+	for _, err := range []error{errDB, errConnector} {
+		if !errors.Is(err, sqllock.ErrUnsupported) || !strings.Contains(err.Error(), "program_name") {
+			t.Errorf("the error is %v; it should say what to set instead", err)
+		}
+	}
 }
 
 func TestConnectionsHaveTheOwnersName(t *testing.T) {

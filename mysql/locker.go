@@ -29,6 +29,7 @@ type Locker struct {
 	ttl      time.Duration
 	idle     time.Duration // the longest time without a heartbeat
 	owner    string
+	named    bool // the owner was given
 	sessions int
 	wide     bool        // names belong to the whole server
 	mariadb  atomic.Bool // the server is MariaDB
@@ -48,10 +49,16 @@ func WithSessionTTL(ttl time.Duration) Option {
 	return func(l *Locker) { l.ttl = ttl }
 }
 
-// WithOwner sets the name that the Locker gives itself. The default is program@host:pid.
+// WithOwner sets the name that the Locker gives itself in the connection attribute program_name, after "sqllock/". The
+// default is program@host:pid. [FromDB] and [FromConnector] refuse it (sqllock.ErrUnsupported), because they cannot
+// change the attributes of their connections. There set the attribute in the driver's configuration: in the DSN by
+// connectionAttributes=program_name:sqllock/…, or in the field ConnectionAttributes.
 func WithOwner(owner string) Option {
-	return func(l *Locker) { l.owner = owner }
+	return func(l *Locker) { l.owner, l.named = owner, true }
 }
+
+var errOwner = fmt.Errorf("sqllock: %w: mysql.WithOwner with FromDB or FromConnector; set the connection attribute program_name in the "+
+	"driver's configuration instead (connectionAttributes=program_name:… in the DSN), or use mysql.New", sqllock.ErrUnsupported)
 
 // WithServerWideNames makes the names belong to the whole server: a Locker has the same locks in every database, as if
 // its connections had no database. Without it a name belongs to the connection's database.
@@ -95,9 +102,9 @@ func New(dsn string, opts ...Option) (*Locker, error) {
 	config.ReadTimeout, config.WriteTimeout = 0, 0
 	config.Logger = &gomysql.NopLogger{}
 	dialSockets(config)
-	return newLocker(opts, func(owner string) (driver.Connector, error) {
+	return newLocker(opts, func(l *Locker) (driver.Connector, error) {
 		config.ConnectionAttributes = strings.TrimPrefix(config.ConnectionAttributes+
-			",program_name:sqllock/"+strings.NewReplacer(",", " ", ":", " ").Replace(owner), ",")
+			",program_name:sqllock/"+strings.NewReplacer(",", " ", ":", " ").Replace(l.owner), ",")
 		return gomysql.NewConnector(config)
 	})
 }
@@ -105,7 +112,7 @@ func New(dsn string, opts ...Option) (*Locker, error) {
 // FromDB returns a Locker that connects as db does, whose driver must be github.com/go-sql-driver/mysql. It takes no
 // connection from db's pool, and does not close it. For a *sqlx.DB pass its field DB. The driver writes lines of its
 // own to stderr when a connection breaks, unless the configuration of db has another Logger. A readTimeout of db's must
-// be longer than two seconds.
+// be longer than two seconds. For the Locker's name see [WithOwner].
 func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	c, err := connector.Of(db)
 	if err != nil {
@@ -126,10 +133,15 @@ func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
 		return nil, fmt.Errorf("sqllock: the driver is %T; session locks on MySQL and MariaDB need github.com/go-sql-driver/mysql, and none of "+
 			"what wraps it: use mysql.New with a DSN, or mysql.FromConnector with a connector of that driver", c.Driver())
 	}
-	return newLocker(opts, func(string) (driver.Connector, error) { return c, nil })
+	return newLocker(opts, func(l *Locker) (driver.Connector, error) {
+		if l.named {
+			return nil, errOwner
+		}
+		return c, nil
+	})
 }
 
-func newLocker(opts []Option, connect func(owner string) (driver.Connector, error)) (*Locker, error) {
+func newLocker(opts []Option, connect func(*Locker) (driver.Connector, error)) (*Locker, error) {
 	l := &Locker{ttl: 15 * time.Second, idle: time.Second, owner: session.DefaultOwner(), sessions: 20}
 	for _, opt := range opts {
 		opt(l)
@@ -144,7 +156,7 @@ func newLocker(opts []Option, connect func(owner string) (driver.Connector, erro
 	if err != nil {
 		return nil, err
 	}
-	c, err := connect(l.owner)
+	c, err := connect(l)
 	if err != nil {
 		return nil, err
 	}
