@@ -31,7 +31,7 @@ func WithLimit(n int) sqllock.Option {
 }
 
 // LimitError says that the name was asked for with [WithShared] while it has permits ([WithLimit]), or the other way
-// round: one of them is a mistake. Acquire does not wait. It matches sqllock.ErrLimit.
+// round: one of them is a mistake. Acquire does not wait, and sqllock.IsRetryable is false.
 type LimitError struct {
 	Asked  int            // the n of WithLimit, or 0 for WithShared
 	Held   int            // the smallest n of the holders, or 0 for WithShared
@@ -42,9 +42,6 @@ type LimitError struct {
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("asked for %s, and held %s by %s", limitText(e.Asked), limitText(e.Held), e.Holder)
 }
-
-// Is reports whether target is sqllock.ErrLimit.
-func (e *LimitError) Is(target error) bool { return target == sqllock.ErrLimit }
 
 func limitText(n int) string {
 	if n == 0 {

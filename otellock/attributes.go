@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/event"
+	"github.com/sqllock/sqllock/leasetable"
 )
 
 const (
@@ -147,7 +148,11 @@ func errorType(err error) string {
 			return known.kind
 		}
 	}
-	if sqllock.IsRetryable(err) {
+	var limit *leasetable.LimitError
+	switch {
+	case errors.As(err, &limit):
+		return "mismatch"
+	case sqllock.IsRetryable(err):
 		return "unavailable"
 	}
 	return semconv.ErrorTypeOther.Value.AsString()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/event"
+	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/otellock"
 )
 
@@ -47,6 +48,7 @@ func TestAnErrorHasAnOutcomeAndAType(t *testing.T) {
 		{"closed while it waits", t.Context(), true, fmt.Errorf("%w: %w", errHeld, sqllock.ErrClosed), "error.type=closed outcome=error"},
 		{"refused", t.Context(), false, sqllock.ErrRefused, "error.type=refused outcome=error"},
 		{"no tables", t.Context(), true, sqllock.ErrSchema, "error.type=schema outcome=error"},
+		{"WithShared among permits", t.Context(), false, &leasetable.LimitError{Held: 2}, "error.type=mismatch outcome=error"},
 		{"anything else", t.Context(), false, errors.New("the text has order/17"), "error.type=_OTHER outcome=error"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
