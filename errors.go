@@ -46,9 +46,9 @@ var (
 	// server; see IsRetryable for the rest.
 	ErrLimit = errors.New("limit reached")
 
-	// ErrUnsupported says that an option does not apply to this kind of lock, or that this server does not show the
-	// requested information.
-	ErrUnsupported = errors.New("option is not supported by this kind of lock")
+	// ErrUnsupported says that an option or a method does not apply to this kind of lock, or that this server does not
+	// show the requested information. The error's text says what it is about.
+	ErrUnsupported = errors.New("not supported")
 )
 
 // OpError adds to Err the operation that failed and the name of the lock.

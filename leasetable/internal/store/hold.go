@@ -89,7 +89,7 @@ func (s *Database) Pin(ctx context.Context, tx Transaction, h Held) (found bool,
 	if s.OnGalera() {
 		switch {
 		case h.Permit:
-			return false, fmt.Errorf("%w: to guard a permit on a Galera node, where a lock on its row keeps nobody out", sqllock.ErrUnsupported)
+			return false, fmt.Errorf("%w: a guard of a share or permit on a Galera node, where a lock on its row keeps nobody out", sqllock.ErrUnsupported)
 		case tx.Exec != nil:
 			return s.pinGalera(ctx, tx, h)
 		}
