@@ -27,12 +27,13 @@ func (t ticket) text() (string, error) {
 	return base64.RawURLEncoding.EncodeToString(text), err
 }
 
-var errTicket = errors.New("leasetable: this is no ticket of Lease.Export")
+// ErrTicket says that a text is no ticket of [Lease.Export], or one of another version.
+var ErrTicket = errors.New("this is no ticket of Lease.Export")
 
 // readTicket parses a text that ticket.text returned.
 func readTicket(text string) (t ticket, err error) {
 	if len(text) > maxTicket {
-		return ticket{}, fmt.Errorf("%w: it has %d bytes", errTicket, len(text))
+		return ticket{}, fmt.Errorf("%w: it has %d bytes", ErrTicket, len(text))
 	}
 	decoded, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {
@@ -40,14 +41,14 @@ func readTicket(text string) (t ticket, err error) {
 	}
 	switch {
 	case err != nil:
-		return ticket{}, fmt.Errorf("%w: %w", errTicket, err)
+		return ticket{}, fmt.Errorf("%w: %w", ErrTicket, err)
 	case t.Version != ticketVersion:
-		return ticket{}, fmt.Errorf("%w, or of another version: its version is %d", errTicket, t.Version)
+		return ticket{}, fmt.Errorf("%w, or of another version: its version is %d", ErrTicket, t.Version)
 	case len(t.Lease) != 16 || t.Token <= 0:
-		return ticket{}, errTicket
+		return ticket{}, ErrTicket
 	}
 	if err := lockname.Check(string(t.Name)); err != nil {
-		return ticket{}, fmt.Errorf("%w: %w", errTicket, err)
+		return ticket{}, fmt.Errorf("%w: %w", ErrTicket, err)
 	}
 	return t, nil
 }

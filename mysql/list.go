@@ -43,11 +43,11 @@ func (l *Locker) List(ctx context.Context) ([]Info, error) {
 	}
 	a, err := session.Ask(ctx, l.engine, "list", "*", func(ctx context.Context, c session.Conn[string]) (a answer, err error) {
 		a.infos, a.shown, err = c.(*conn).list(ctx)
+		if mayNotSee(err) {
+			err = fmt.Errorf("%w: %w", errMayNotSee, err)
+		}
 		return a, err
 	})
-	if mayNotSee(err) {
-		return nil, fmt.Errorf("%w: %w", errMayNotSee, err)
-	}
 	if err != nil {
 		return nil, err
 	}
