@@ -27,15 +27,16 @@ var (
 	// lock that was still held when its Locker was closed.
 	ErrClosed = errors.New("locker is closed")
 
-	// ErrRefused says that this kind of lock would not be safe on this server. The error's text says what was found and
-	// what to use instead.
+	// ErrRefused says that a session or transaction lock would not be safe on this server, or that a lease would not be
+	// safe behind this proxy. The error's text says what was found and what to use instead.
 	ErrRefused = errors.New("refused")
 
 	// ErrSchema says that the lease tables are missing or of another version. The error's text has the command that
 	// repairs them. Only leases return it.
 	ErrSchema = errors.New("lease tables are missing or out of date")
 
-	// ErrReadOnly says that the server or the session cannot write.
+	// ErrReadOnly says that the server or the session cannot write, as a standby. Any kind of lock returns it. For a
+	// session lock and a transaction lock the error matches ErrRefused, too.
 	ErrReadOnly = errors.New("database is read-only")
 
 	// ErrName says that a name is not a valid lock name. A name is 1 to 1024 bytes, any bytes, compared byte by byte on

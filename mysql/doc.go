@@ -49,7 +49,8 @@
 // # What is refused
 //
 // Before it grants anything, a Locker refuses (sqllock.ErrRefused) a server where GET_LOCK would not exclude others:
-//   - a read-only server, also one whose InnoDB is (innodb_read_only);
+//   - a read-only server, also one whose InnoDB is (innodb_read_only): the error matches sqllock.ErrReadOnly, too, since
+//     that may pass;
 //   - a Galera node;
 //   - a member of a replication group;
 //   - servers before MySQL 8.0.22 and MariaDB 10.6.

@@ -65,7 +65,8 @@ func mustSayWhy(t *testing.T, err error, seen string) {
 		t.Fatalf("the error is %v; want a *refusal.Error", err)
 	}
 	passes := strings.HasPrefix(refused.Seen, "the server is read-only") // a replica may be promoted
-	if !strings.Contains(refused.Seen, seen) || refused.Instead == "" || sqllock.IsRetryable(err) != passes {
+	if !strings.Contains(refused.Seen, seen) || refused.Instead == "" || sqllock.IsRetryable(err) != passes ||
+		errors.Is(err, sqllock.ErrReadOnly) != passes {
 		t.Errorf("the error says %q", err)
 	}
 }

@@ -137,9 +137,9 @@ func errorType(err error) string {
 		{sqllock.ErrHeld, outcomeHeld},
 		{sqllock.ErrExpired, typeExpired},
 		{sqllock.ErrLost, typeLost},
+		{sqllock.ErrReadOnly, "read_only"}, // before ErrRefused, which a standby is for session locks, too
 		{sqllock.ErrRefused, "refused"},
 		{sqllock.ErrSchema, "schema"},
-		{sqllock.ErrReadOnly, "read_only"},
 		{sqllock.ErrName, "name"},
 		{sqllock.ErrLimit, "limit"},
 		{sqllock.ErrUnsupported, "unsupported"},

@@ -47,6 +47,7 @@ func TestAnErrorHasAnOutcomeAndAType(t *testing.T) {
 		{"the caller left, and said why", canceled, true, fmt.Errorf("%w: %w", errHeld, context.Cause(canceled)), "error.type=canceled outcome=error"},
 		{"closed while it waits", t.Context(), true, fmt.Errorf("%w: %w", errHeld, sqllock.ErrClosed), "error.type=closed outcome=error"},
 		{"refused", t.Context(), false, sqllock.ErrRefused, "error.type=refused outcome=error"},
+		{"a standby", t.Context(), false, fmt.Errorf("%w: %w", sqllock.ErrRefused, sqllock.ErrReadOnly), "error.type=read_only outcome=error"},
 		{"no tables", t.Context(), true, sqllock.ErrSchema, "error.type=schema outcome=error"},
 		{"WithShared among permits", t.Context(), false, &leasetable.LimitError{Held: 2}, "error.type=mismatch outcome=error"},
 		{"anything else", t.Context(), false, errors.New("the text has order/17"), "error.type=_OTHER outcome=error"},

@@ -58,7 +58,7 @@
 // others:
 //   - a connection pooler in between, unless [WithSessionPooling] says that it pools sessions and a test does not find
 //     otherwise;
-//   - a standby;
+//   - a standby (sqllock.ErrReadOnly, too, since it may pass);
 //   - CockroachDB;
 //   - PostgreSQL before version 12.
 //

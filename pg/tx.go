@@ -45,9 +45,9 @@ func SQLTx(tx *sql.Tx) Tx { return sqlTx{tx} }
 // sqllock.WithWait is refused (sqllock.ErrUnsupported). After any error from the server, PostgreSQL accepts nothing
 // but a rollback. Until then the locks that were taken earlier stay held.
 //
-// LockTx refuses (sqllock.ErrRefused), and takes nothing, where the lock would not exclude others or would end at once:
-// on a standby, on CockroachDB, and when tx has failed or is not in a transaction, for example after a COMMIT by hand.
-// A transaction that is over gives its driver's error.
+// LockTx refuses (sqllock.ErrRefused), and takes nothing, where the lock would not exclude others or would end at
+// once: on a standby (also sqllock.ErrReadOnly), on CockroachDB, and when tx has failed or is not in a transaction,
+// for example after a COMMIT by hand. A transaction that is over gives its driver's error.
 //
 // With [WithShared], two transactions that hold a share and then wait for the exclusive lock wait for each other, until
 // PostgreSQL ends one of them (40P01).

@@ -32,8 +32,8 @@ func mustRefuseTx(t *testing.T, tx pg.Tx, seen string) {
 		if !strings.Contains(refused.Seen, seen) || refused.Instead == "" {
 			t.Errorf("%s says %q", name, refused)
 		}
-		if passes := seen == "standby"; sqllock.IsRetryable(err) != passes {
-			t.Errorf("%s: IsRetryable(%v) = %t", name, err, !passes)
+		if passes := seen == "standby"; sqllock.IsRetryable(err) != passes || errors.Is(err, sqllock.ErrReadOnly) != passes {
+			t.Errorf("%s: IsRetryable(%v) = %t; it is ErrReadOnly: %t", name, err, !passes, errors.Is(err, sqllock.ErrReadOnly))
 		}
 	}
 }

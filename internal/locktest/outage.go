@@ -37,7 +37,7 @@ func OutlastsReadOnly(t *testing.T, db Database, promote func()) {
 	if _, err := l.TryAcquire(bounded(t), "a"); !sqllock.IsRetryable(err) {
 		t.Errorf("TryAcquire: %v; it should be retryable", err)
 	} else {
-		mustMatch(t, err, sqllock.ErrRefused)
+		mustMatch(t, err, sqllock.ErrRefused, sqllock.ErrReadOnly)
 	}
 	waiting := startWaiter(endingIn(t, 4*soon), l, "a")
 	Eventually(t, "the wait has met it", func() bool { return told.retried() })

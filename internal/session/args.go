@@ -56,14 +56,17 @@ func (e *UnavailableError) Retryable() bool {
 	return !e.Permanent && !errors.As(e.Err, &untrusted)
 }
 
-// PassingRefusalError refuses a server because of a state that may pass: during a failover a standby becomes the
-// primary, or a proxy leads to the primary.
+// PassingRefusalError refuses a standby or read-only server, a state that may pass: during a failover a standby becomes
+// the primary, or a proxy leads to the primary. It matches sqllock.ErrRefused and sqllock.ErrReadOnly.
 type PassingRefusalError struct{ Refused *refusal.Error }
 
 func (e *PassingRefusalError) Error() string { return e.Refused.Error() }
 
 // Unwrap returns the *refusal.Error.
 func (e *PassingRefusalError) Unwrap() error { return e.Refused }
+
+// Is reports whether target is ErrReadOnly, which leases return on such a server.
+func (e *PassingRefusalError) Is(target error) bool { return target == sqllock.ErrReadOnly }
 
 // Retryable answers sqllock.IsRetryable.
 func (e *PassingRefusalError) Retryable() bool { return true }
