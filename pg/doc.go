@@ -16,7 +16,7 @@
 // [FromPool], [FromDB] and [FromConnector] make a Locker that connects as a pool, a *sql.DB or a connector does. Open
 // one Locker per process. For a lock that lasts as long as a transaction, no Locker is needed:
 //
-//	err := pg.LockTx(ctx, tx, "orders/17") // tx is a pgx.Tx; for a *sql.Tx it is pg.SQLTx(tx)
+//	err := pg.LockTx(ctx, tx, "orders/17") // tx is a pgx.Tx; for a *sql.Tx or a *sqlx.Tx it is pg.SQLTx(tx)
 //
 // # What ends a lock
 //

@@ -1,6 +1,7 @@
 package pg
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -15,14 +16,22 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// Tx is a transaction to take locks in: a pgx.Tx as it is, or a *sql.Tx by [SQLTx].
+// Tx is a transaction to take locks in: a pgx.Tx as it is, or one of database/sql by [SQLTx].
 type Tx interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 	Rollback(ctx context.Context) error // never called; it keeps out connections and pools, which have none
 }
 
-// SQLTx makes a [Tx] of a *sql.Tx, whose driver must be pgx's stdlib. For a *sqlx.Tx pass its field Tx.
-func SQLTx(tx *sql.Tx) Tx { return sqlTx{tx} }
+// SQLTx makes a [Tx] of a *sql.Tx, a *sqlx.Tx or another transaction that passes statements and their arguments on
+// unchanged, such as that of gorm or ent. The driver must be pgx's stdlib. For a bun.Tx pass its field Tx: bun replaces
+// the placeholders of statements.
+func SQLTx(tx interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	Rollback() error // never called; it keeps out a *sql.DB, which has none
+},
+) Tx {
+	return sqlTx{tx}
+}
 
 // LockTx waits in the server's queue for the lock called name, and takes it for tx. It is the same lock as that of a
 // [Locker]: each excludes the other. LockTx is one statement and one round trip, and works behind a pooler that pools
@@ -90,6 +99,8 @@ func takeInTx(ctx context.Context, tx Tx, w session.Want[key], statement string)
 	switch {
 	case arg.refused != nil:
 		return arg.refused
+	case err == nil && !arg.seen:
+		return errNotSeen
 	case errors.As(err, &answer) && answer.Code == "55P03":
 		return fmt.Errorf("%w, longer than the transaction's lock_timeout; the transaction must be rolled back: %w",
 			&sqllock.HeldError{Name: w.Name}, err)
@@ -109,8 +120,11 @@ func takeInTx(ctx context.Context, tx Tx, w session.Want[key], statement string)
 // a *sql.Tx as well, and passes it the connection of the transaction.
 type txArg struct {
 	op      *session.Op[key]
+	seen    bool // pgx has asked
 	refused error
 }
+
+var errNotSeen = errors.New("the transaction does not pass its arguments on to pgx: give pg.SQLTx the *sql.Tx beneath it")
 
 var (
 	_ pgx.QueryRewriter = (*txArg)(nil)
@@ -119,7 +133,7 @@ var (
 
 // RewriteQuery implements pgx.QueryRewriter.
 func (a *txArg) RewriteQuery(_ context.Context, conn *pgx.Conn, query string, _ []any) (string, []any, error) {
-	a.refused = refuseTx(conn.PgConn())
+	a.seen, a.refused = true, refuseTx(conn.PgConn())
 	return query, []any{kindOf(a.op), a.op.Key.n}, a.refused
 }
 
@@ -150,13 +164,34 @@ func refuseTx(conn *pgconn.PgConn) error {
 	return nil
 }
 
-// sqlTx makes a *sql.Tx look like a pgx.Tx.
-type sqlTx struct{ tx *sql.Tx }
+// sqlTx makes a transaction of database/sql look like a pgx.Tx.
+type sqlTx struct {
+	tx interface {
+		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+		Rollback() error
+	}
+}
 
-// QueryRow implements Tx.
-func (t sqlTx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	return t.tx.QueryRowContext(ctx, sql, args...)
+// QueryRow implements Tx. A transaction of ent has no QueryRowContext.
+func (t sqlTx) QueryRow(ctx context.Context, query string, args ...any) pgx.Row {
+	return sqlRow(func(to ...any) error {
+		rows, err := t.tx.QueryContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		if !rows.Next() {
+			return cmp.Or(rows.Err(), sql.ErrNoRows)
+		}
+		return cmp.Or(rows.Scan(to...), rows.Close())
+	})
 }
 
 // Rollback implements Tx.
 func (t sqlTx) Rollback(context.Context) error { return t.tx.Rollback() }
+
+// sqlRow is a row that is asked for when it is scanned.
+type sqlRow func(to ...any) error
+
+// Scan implements pgx.Row.
+func (r sqlRow) Scan(to ...any) error { return r(to...) }

@@ -1,6 +1,7 @@
 package pg_test
 
 import (
+	"context"
 	"database/sql"
 	"encoding/binary"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jmoiron/sqlx"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
@@ -96,6 +98,24 @@ func TestATransactionOfAnotherDriverTakesNoLock(t *testing.T) {
 	}
 	if _, err := tx.ExecContext(t.Context(), "SELECT 1"); err != nil {
 		t.Errorf("the transaction is over: %v", err)
+	}
+}
+
+// interpolating is a transaction that sends no arguments, as bun's.
+type interpolating struct{ *sqlx.Tx }
+
+func (tx interpolating) QueryContext(ctx context.Context, query string, _ ...any) (*sql.Rows, error) {
+	return tx.Tx.QueryContext(ctx, strings.NewReplacer("$1", "1", "$2", "2").Replace(query))
+}
+
+// What is refused without asking the server is then not known.
+func TestATransactionThatReplacesArgumentsHasNoLock(t *testing.T) {
+	t.Parallel()
+	tx := pg.SQLTx(interpolating{beginTx(t, sqltest.Postgres(t))})
+	for name, lock := range everyLockTx {
+		if err := lock(t.Context(), tx, "a"); err == nil || !strings.Contains(err.Error(), "arguments") {
+			t.Errorf("%s = %v", name, err)
+		}
 	}
 }
 

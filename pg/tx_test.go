@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jmoiron/sqlx"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/pg"
@@ -28,6 +29,7 @@ var drivers = map[string]func(*testing.T, *sqltest.Database) transaction{
 	"pgx":          func(t *testing.T, db *sqltest.Database) transaction { t.Helper(); return begin(t, db.DSN) },
 	"a pgxpool":    beginInPool,
 	"database/sql": beginSQL,
+	"sqlx":         beginSQLX,
 }
 
 func onEveryDriver(t *testing.T, test func(*testing.T, *sqltest.Database, func(*testing.T) transaction)) {
@@ -91,13 +93,29 @@ func ofPgx(t *testing.T, tx pgx.Tx, err error) transaction {
 
 func beginSQL(t *testing.T, db *sqltest.Database) transaction {
 	t.Helper()
+	tx := beginTx(t, db)
+	return ofSQL(tx, pg.SQLTx(tx.Tx))
+}
+
+func beginSQLX(t *testing.T, db *sqltest.Database) transaction {
+	t.Helper()
+	tx := beginTx(t, db)
+	return ofSQL(tx, pg.SQLTx(tx))
+}
+
+func beginTx(t *testing.T, db *sqltest.Database) *sqlx.Tx {
+	t.Helper()
 	tx, err := db.BeginTxx(context.Background(), nil) //nolint:usetesting // it ends with the test
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tx.Rollback() })
+	return tx
+}
+
+func ofSQL(tx *sqlx.Tx, of pg.Tx) transaction {
 	return transaction{
-		Tx:     pg.SQLTx(tx.Tx),
+		Tx:     of,
 		commit: tx.Commit,
 		exec: func(query string) error {
 			_, err := tx.Exec(query)
