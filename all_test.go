@@ -57,10 +57,12 @@ func TestAFunctionThatIsNilAcquiresNothing(t *testing.T) {
 	t.Parallel()
 	var nobody sqllock.Locker // is not called
 	_, tried := sqllock.TryDo(t.Context(), nobody, "x", nil)
+	_, triedWith := sqllock.TryDoWith(t.Context(), nobody, "x", nil)
 	for how, err := range map[string]error{
-		"Do":     sqllock.Do(t.Context(), nobody, "x", nil),
-		"DoWith": sqllock.DoWith(t.Context(), nobody, "x", nil),
-		"TryDo":  tried,
+		"Do":        sqllock.Do(t.Context(), nobody, "x", nil),
+		"DoWith":    sqllock.DoWith(t.Context(), nobody, "x", nil),
+		"TryDo":     tried,
+		"TryDoWith": triedWith,
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", how)

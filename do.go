@@ -44,6 +44,16 @@ func TryDo[L Lock](ctx context.Context, l Acquirer[L], name string, fn func(ctx 
 	if fn == nil {
 		return false, noFunction(name)
 	}
+	return TryDoWith(ctx, l, name, func(ctx context.Context, _ L) error { return fn(ctx) }, opts...)
+}
+
+// TryDoWith is [TryDo] for an fn that uses the lock, as [DoWith] is for [Do].
+func TryDoWith[L Lock](
+	ctx context.Context, l Acquirer[L], name string, fn func(ctx context.Context, lock L) error, opts ...Option,
+) (ran bool, err error) {
+	if fn == nil {
+		return false, noFunction(name)
+	}
 	lock, err := l.TryAcquire(ctx, name, opts...)
 	switch {
 	case errors.Is(err, ErrHeld):
@@ -51,7 +61,7 @@ func TryDo[L Lock](ctx context.Context, l Acquirer[L], name string, fn func(ctx 
 	case err != nil:
 		return false, err
 	}
-	return true, run(ctx, lock, func(ctx context.Context, _ L) error { return fn(ctx) })
+	return true, run(ctx, lock, fn)
 }
 
 // run calls fn with the held lock and releases the lock.

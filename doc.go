@@ -22,8 +22,8 @@
 //
 //   - [Do] waits for the lock, calls a function and releases the lock.
 //   - [DoWith] does the same and passes the lock to the function: its token, say, or its Guard.
-//   - [TryDo] calls the function if the lock is free, and otherwise skips it: a job that N machines start at the same
-//     time.
+//   - [TryDo] and [TryDoWith] call the function if the lock is free, and otherwise skip it: a job that N machines start
+//     at the same time.
 //   - [AcquireAll] takes several names and cannot deadlock with another AcquireAll.
 //   - Acquire and TryAcquire of a Locker return the [Lock], for work that is no function.
 //   - [WithTTL] and [WithWait] are options for one acquisition. The packages have more.

@@ -23,8 +23,8 @@
 // [FromDB] and [FromConnector] make a Locker that connects as a *sql.DB or a connector does. For a *sqlx.DB pass its
 // field DB. For a pgx pool pass pg.Connector(pool) to FromConnector. Open one Locker per process.
 //
-// [Locker.Acquire] and [Locker.TryAcquire] return a *[Lease]. sqllock.Do, DoWith and TryDo accept a *Locker.
-// sqllock.AnyKind turns it into a sqllock.Locker.
+// [Locker.Acquire] and [Locker.TryAcquire] return a *[Lease]. sqllock.Do, DoWith, TryDo and TryDoWith accept a
+// *Locker. sqllock.AnyKind turns it into a sqllock.Locker.
 //
 // # What ends a lock
 //

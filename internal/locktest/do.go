@@ -11,7 +11,7 @@ import (
 
 var errWork = errors.New("the work failed")
 
-// doTests are about Do, DoWith, TryDo and WithWait.
+// doTests are about Do, DoWith, TryDo, TryDoWith and WithWait.
 type doTests struct{ suite }
 
 func (s doTests) tests() []test {
@@ -24,6 +24,7 @@ func (s doTests) tests() []test {
 		{"Do does not run its function without the lock", s.doHeld},
 		{"DoWith gives the function the lock", s.doWith},
 		{"TryDo runs what is free, and says whether it did", s.tryDo},
+		{"TryDoWith passes the lock on", s.tryDoWith},
 		{"WithWait bounds the waiting alone", s.boundedWait},
 	}
 }
@@ -140,6 +141,24 @@ func (s doTests) tryDo(t *testing.T) {
 		t.Error("TryDo has run without a lock, it says")
 	}
 	mustMatch(t, err, sqllock.ErrName)
+}
+
+func (s doTests) tryDoWith(t *testing.T) {
+	a, b := s.twoLockers(t)
+	ran, err := sqllock.TryDoWith(bounded(t), a, t.Name(), func(ctx context.Context, lock sqllock.Lock) error {
+		MustBeHeld(t, b, lock.Name())
+		MustLive(t, lock)
+		again, err := sqllock.TryDoWith(ctx, b, t.Name(), func(context.Context, sqllock.Lock) error { return errGone })
+		if again || err != nil {
+			t.Errorf("of a lock that is held TryDoWith = %t, %v", again, err)
+		}
+		return errWork
+	})
+	if !ran {
+		t.Error("TryDoWith has not run, it says")
+	}
+	mustMatch(t, err, errWork)
+	MustRelease(t, MustTry(t, b, t.Name()))
 }
 
 func (s doTests) boundedWait(t *testing.T) {
