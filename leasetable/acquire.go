@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
-	"github.com/sqllock/sqllock/internal/lockname"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
 	"github.com/sqllock/sqllock/leasetable/internal/wait"
@@ -64,14 +63,11 @@ func (l *Locker) acquire(
 ) (*Lease, error) {
 	ctx, cancel := l.keeper.Bound(ctx)
 	defer cancel()
-	c, err := choose(opts)
-	if c.ttl == 0 {
-		c.ttl = l.ttl
-	}
+	c, err := l.choose(name, opts)
 	began := time.Now()
 	a := &attempt{Locker: l, Keeper: l.keeper, name: name, choice: c, ctx: ctx, began: began}
 	a.waiter = wait.Waiter{Keeper: l.keeper, Turns: l.turns, Name: name, Wants: c.Wants, Began: began}
-	err = errors.Join(lockname.Check(name), err, checkTTL(c.ttl), context.Cause(ctx))
+	err = errors.Join(err, context.Cause(ctx))
 	var lock *lease.Held
 	if err == nil {
 		lock, err = how(a)

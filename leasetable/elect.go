@@ -11,7 +11,6 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/jitter"
-	"github.com/sqllock/sqllock/internal/lockname"
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
@@ -32,10 +31,7 @@ func NewElector(l *Locker, name string, opts ...sqllock.Option) (*Elector, error
 	if l == nil {
 		return nil, errors.New("leasetable: the *Locker is nil")
 	}
-	c, err := choose(opts)
-	if c.ttl == 0 {
-		c.ttl = l.ttl
-	}
+	c, err := l.choose(name, opts)
 	for _, refused := range []struct {
 		given bool
 		why   string
@@ -48,7 +44,7 @@ func NewElector(l *Locker, name string, opts ...sqllock.Option) (*Elector, error
 			err = errors.Join(err, fmt.Errorf("%w: %s", sqllock.ErrUnsupported, refused.why))
 		}
 	}
-	if err := errors.Join(lockname.Check(name), err, checkTTL(c.ttl)); err != nil {
+	if err != nil {
 		return nil, &sqllock.OpError{Op: "elect a leader by", Name: name, Err: err}
 	}
 	return &Elector{locker: l, name: name, opts: opts}, nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/lockname"
 	"github.com/sqllock/sqllock/internal/option"
 	"github.com/sqllock/sqllock/internal/waiting"
 	"github.com/sqllock/sqllock/leasetable/internal/permit"
@@ -39,6 +40,25 @@ func WithHoldAtLeast(d time.Duration) sqllock.Option {
 // with neither of these, on TryAcquire and on Adopt.
 func WithGiveUpEarly() sqllock.Option {
 	return option.Of("leasetable.WithGiveUpEarly", func(c *choice) { c.early = true })
+}
+
+// Validate returns the error by which TryAcquire would refuse the name or the options, without asking the database: it
+// matches sqllock.ErrName or sqllock.ErrUnsupported, or says which value is out of range. It is for a constructor that
+// keeps options for later acquisitions.
+func (l *Locker) Validate(name string, opts ...sqllock.Option) error {
+	if _, err := l.choose(name, opts); err != nil {
+		return &sqllock.OpError{Op: "validate the options for", Name: name, Err: err}
+	}
+	return nil
+}
+
+// choose reads the options of an acquisition by l, and rejects them and the name if they are invalid.
+func (l *Locker) choose(name string, opts []sqllock.Option) (choice, error) {
+	c, err := choose(opts)
+	if c.ttl == 0 {
+		c.ttl = l.ttl
+	}
+	return c, errors.Join(lockname.Check(name), err, checkTTL(c.ttl))
 }
 
 // choose reads opts, and rejects those that are invalid or not for a lease.

@@ -32,6 +32,30 @@ func TestANameThatIsKeptIsNotPassedOnBefore(t *testing.T) {
 	})
 }
 
+func TestOptionsAreValidatedWithoutAnAcquisition(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	l := newLocker(t, sqltest.SQLite(t).DB) // without the tables: it is not asked
+	if err := l.Validate("x", leasetable.WithHoldAtLeast(time.Second), sqllock.WithTTL(time.Minute)); err != nil {
+		t.Error(err)
+	}
+	for _, err := range []error{
+		l.Validate("x", sqllock.WithTTL(time.Millisecond)),
+		l.Validate("x", leasetable.WithHoldAtLeast(-time.Second)),
+		l.Validate("x", sqllock.WithWait(-time.Second)),
+	} {
+		if err == nil {
+			t.Error("a value that is out of range is accepted")
+		}
+	}
+	if err := l.Validate(""); !errors.Is(err, sqllock.ErrName) {
+		t.Errorf("without a name: %v", err)
+	}
+	if err := l.Validate("x", leasetable.WithShared(), leasetable.WithLimit(2)); !errors.Is(err, sqllock.ErrUnsupported) {
+		t.Errorf("two options that exclude each other: %v", err)
+	}
+}
+
 // I12, I22.
 func TestANameIsKeptForAtLeastSoLong(t *testing.T) {
 	t.Parallel()

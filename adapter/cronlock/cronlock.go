@@ -2,6 +2,7 @@ package cronlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,7 +21,7 @@ func WithLogger(logger cron.Logger) Option {
 	return func(o *once) { o.logger = logger }
 }
 
-// WithLock sets options of each acquisition, such as sqllock.WithTTL.
+// WithLock sets options of each acquisition, such as sqllock.WithTTL. The minimum hold stays that of Once.
 func WithLock(opts ...sqllock.Option) Option {
 	return func(o *once) { o.opts = append(o.opts, opts...) }
 }
@@ -29,16 +30,24 @@ func WithLock(opts ...sqllock.Option) Option {
 // A lease that is released keeps its name until atLeast after its acquisition. atLeast must be positive: more than the
 // clocks of the machines differ plus what an acquisition takes, and less than the time between two runs. If the database
 // cannot be used, or the acquisition takes longer than atLeast, the job is skipped, too, and the error is logged. Jobs of
-// different names need wrappers of their own.
+// different names need wrappers of their own. The error says what leasetable.Locker.Validate says of the name and the options of
+// WithLock.
 //
 // The caller closes l when cron has stopped.
 func Once(l *leasetable.Locker, name string, atLeast time.Duration, opts ...Option) (cron.JobWrapper, error) {
-	if atLeast <= 0 {
+	switch {
+	case l == nil:
+		return nil, errors.New("cronlock: the *leasetable.Locker is nil")
+	case atLeast <= 0:
 		return nil, fmt.Errorf("cronlock: the minimum hold of %q is %s; it must be positive", name, atLeast)
 	}
-	o := &once{leases: within{l, atLeast}, name: name, opts: []sqllock.Option{leasetable.WithHoldAtLeast(atLeast)}, logger: cron.DefaultLogger}
+	o := &once{leases: within{l, atLeast}, name: name, logger: cron.DefaultLogger}
 	for _, opt := range opts {
 		opt(o)
+	}
+	o.opts = append(o.opts, leasetable.WithHoldAtLeast(atLeast)) // the last one counts
+	if err := l.Validate(name, o.opts...); err != nil {
+		return nil, fmt.Errorf("cronlock: %w", err)
 	}
 	return func(job cron.Job) cron.Job { return cron.FuncJob(func() { o.run(job) }) }, nil
 }
@@ -70,11 +79,18 @@ func (o *once) run(job cron.Job) {
 		return nil
 	}, o.opts...)
 	switch {
-	case err != nil && ran:
+	case err != nil && ran && ended(err):
 		o.logger.Error(err, "the job ran, and its lock ended before", "lock", o.name)
+	case err != nil && ran:
+		o.logger.Error(err, "the job ran, and the release of its lock is not confirmed", "lock", o.name)
 	case err != nil:
 		o.logger.Error(err, "the job was skipped", "lock", o.name)
 	case !ran:
 		o.logger.Info("skip: another machine runs the job, or has run it", "lock", o.name)
 	}
+}
+
+// ended reports whether err, of a release, says that the lock had ended before.
+func ended(err error) bool {
+	return errors.Is(err, sqllock.ErrLost) || errors.Is(err, sqllock.ErrExpired) || errors.Is(err, sqllock.ErrClosed)
 }

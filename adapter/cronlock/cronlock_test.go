@@ -15,6 +15,7 @@ import (
 	"github.com/sqllock/sqllock/adapter/cronlock"
 	"github.com/sqllock/sqllock/internal/adaptertest"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -114,6 +115,35 @@ func TestAMinimumHoldIsRequired(t *testing.T) {
 	for _, atLeast := range []time.Duration{0, -time.Second} {
 		if _, err := cronlock.Once(p.Leases(t), "tick", atLeast); err == nil {
 			t.Errorf("Once accepts a minimum hold of %s", atLeast)
+		}
+	}
+}
+
+func TestAnOptionDoesNotUndoTheMinimumHold(t *testing.T) {
+	t.Parallel()
+	p := adaptertest.At(t, sqltest.EngineSQLite, true)
+	once, err := cronlock.Once(p.Leases(t), "tick", time.Hour, cronlock.WithLock(leasetable.WithHoldAtLeast(0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	newMachine(t, once).tick(func() {})
+	if _, err := p.Leases(t).TryAcquire(t.Context(), "tick"); !errors.Is(err, sqllock.ErrHeld) {
+		t.Errorf("the name of a job that has run: %v", err)
+	}
+}
+
+func TestWhatNoLeaseHasIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	if _, err := cronlock.Once(nil, "tick", time.Hour); err == nil {
+		t.Error("Once accepts a nil Locker")
+	}
+	leases := adaptertest.At(t, sqltest.EngineSQLite, true).Leases(t)
+	if _, err := cronlock.Once(leases, "", time.Hour); !errors.Is(err, sqllock.ErrName) {
+		t.Errorf("Once without a name: %v", err)
+	}
+	for _, option := range []sqllock.Option{pg.WithKey(1), leasetable.WithShared()} {
+		if _, err := cronlock.Once(leases, "tick", time.Hour, cronlock.WithLock(option)); !errors.Is(err, sqllock.ErrUnsupported) {
+			t.Errorf("Once: %v", err)
 		}
 	}
 }

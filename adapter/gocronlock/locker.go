@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
@@ -24,13 +25,20 @@ type Locker struct {
 
 // NewLocker returns a Locker that takes leases from l, which the caller closes after the scheduler. A lease that is released
 // keeps its name until atLeast after its acquisition. atLeast must be positive: more than the clocks of the machines
-// differ plus what an acquisition takes, and less than the time between two runs.
+// differ plus what an acquisition takes, and less than the time between two runs. The error says what
+// leasetable.Locker.Validate says of the options of WithLock.
 func NewLocker(l *leasetable.Locker, atLeast time.Duration, opts ...Option) (*Locker, error) {
-	if atLeast <= 0 {
+	switch {
+	case l == nil:
+		return nil, errors.New("gocronlock: the *leasetable.Locker is nil")
+	case atLeast <= 0:
 		return nil, fmt.Errorf("gocronlock: the minimum hold is %s; it must be positive", atLeast)
 	}
 	s := choose(opts)
-	options := append([]sqllock.Option{leasetable.WithHoldAtLeast(atLeast)}, s.lock...)
+	options := append(slices.Clip(s.lock), leasetable.WithHoldAtLeast(atLeast)) // the last one counts
+	if err := l.Validate("a job", options...); err != nil {
+		return nil, fmt.Errorf("gocronlock: %w", err)
+	}
 	return &Locker{leases: l, atLeast: atLeast, opts: options, logger: s.logger}, nil
 }
 
@@ -63,8 +71,12 @@ type held struct {
 // Unlock implements gocron.Lock. It logs an error, which gocron ignores.
 func (h held) Unlock(ctx context.Context) error {
 	err := h.lease.Release(ctx)
-	if err != nil {
-		h.logger.Error("gocronlock: the job ran, and its lock could not be released", "lock", h.key, "err", err)
+	switch {
+	case err == nil:
+	case errors.Is(err, sqllock.ErrLost), errors.Is(err, sqllock.ErrExpired), errors.Is(err, sqllock.ErrClosed):
+		h.logger.Error("gocronlock: the job ran, and its lock ended before", "lock", h.key, "err", err)
+	default:
+		h.logger.Error("gocronlock: the job ran, and the release of its lock is not confirmed", "lock", h.key, "err", err)
 	}
 	return err
 }

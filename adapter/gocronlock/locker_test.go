@@ -14,6 +14,7 @@ import (
 	"github.com/sqllock/sqllock/adapter/gocronlock"
 	"github.com/sqllock/sqllock/internal/adaptertest"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -80,6 +81,38 @@ func TestAMinimumHoldIsRequired(t *testing.T) {
 	for _, atLeast := range []time.Duration{0, -time.Second} {
 		if _, err := gocronlock.NewLocker(p.Leases(t), atLeast); err == nil {
 			t.Errorf("NewLocker accepts a minimum hold of %s", atLeast)
+		}
+	}
+}
+
+func TestAnOptionDoesNotUndoTheMinimumHold(t *testing.T) {
+	t.Parallel()
+	p := adaptertest.At(t, sqltest.EngineSQLite, true)
+	locker, err := gocronlock.NewLocker(p.Leases(t), time.Hour, gocronlock.WithLock(leasetable.WithHoldAtLeast(0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := locker.Lock(t.Context(), "tick")
+	if err == nil {
+		err = lock.Unlock(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Leases(t).TryAcquire(t.Context(), "tick"); !errors.Is(err, sqllock.ErrHeld) {
+		t.Errorf("the name of a job that has run: %v", err)
+	}
+}
+
+func TestOptionsThatNoLeaseHasAreRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	if _, err := gocronlock.NewLocker(nil, time.Hour); err == nil {
+		t.Error("NewLocker accepts a nil Locker")
+	}
+	leases := adaptertest.At(t, sqltest.EngineSQLite, true).Leases(t)
+	for _, option := range []sqllock.Option{pg.WithKey(1), leasetable.WithShared()} {
+		if _, err := gocronlock.NewLocker(leases, time.Hour, gocronlock.WithLock(option)); !errors.Is(err, sqllock.ErrUnsupported) {
+			t.Errorf("NewLocker: %v", err)
 		}
 	}
 }

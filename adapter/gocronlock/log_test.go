@@ -94,7 +94,7 @@ func TestALossIsLogged(t *testing.T) {
 		if err := lock.Unlock(t.Context()); !errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("Unlock: %v", err)
 		}
-		if errs := log.lines(slog.LevelError); len(errs) != 1 || !strings.Contains(errs[0], "lock=tick") {
+		if errs := log.lines(slog.LevelError); len(errs) != 1 || !strings.Contains(errs[0], "lock=tick") || !strings.Contains(errs[0], "its lock ended before") {
 			t.Errorf("it logs %v", errs)
 		}
 	})

@@ -23,7 +23,7 @@ func WithLogger(logger gocron.Logger) Option {
 	return func(s *settings) { s.logger = logger }
 }
 
-// WithLock sets options of each acquisition, such as sqllock.WithTTL.
+// WithLock sets options of each acquisition, such as sqllock.WithTTL. The minimum hold of a Locker stays that of NewLocker.
 func WithLock(opts ...sqllock.Option) Option {
 	return func(s *settings) { s.lock = append(s.lock, opts...) }
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"reflect"
 
 	"github.com/pressly/goose/v3/lock"
 
@@ -22,7 +23,7 @@ var (
 // Providers of a process may share a Locker. They migrate one after the other: even if the lock is lost, the next one, which
 // has the lock by then, waits until ctx ends for the Unlock of the one before.
 type Locker struct {
-	locks sqllock.Locker
+	locks sqllock.Locker // nil if there is none
 	name  string
 	opts  []sqllock.Option
 
@@ -32,9 +33,13 @@ type Locker struct {
 
 // New returns a Locker that takes the lock called name from l: a *pg.Locker, a *mysql.Locker or a *leasetable.Locker, which
 // the caller closes when goose has finished. The options are those of the acquisition. Without sqllock.WithWait, a
-// Provider waits until the context of its command ends.
+// Provider waits until the context of its command ends. If l is nil, Lock returns an error.
 func New[L sqllock.Lock](l sqllock.Acquirer[L], name string, opts ...sqllock.Option) *Locker {
-	return &Locker{locks: sqllock.AnyKind(l), name: name, opts: opts, inUse: make(chan struct{}, 1)}
+	locker := &Locker{name: name, opts: opts, inUse: make(chan struct{}, 1)}
+	if v := reflect.ValueOf(l); v.IsValid() && (v.Kind() != reflect.Pointer || !v.IsNil()) {
+		locker.locks = sqllock.AnyKind(l)
+	}
+	return locker
 }
 
 // Lock implements lock.Locker. It waits until it has the lock or ctx ends, and uses no connection of the pool that goose
@@ -54,6 +59,9 @@ func (l *Locker) SessionLock(ctx context.Context, _ *sql.Conn) error { return l.
 func (l *Locker) SessionUnlock(ctx context.Context, _ *sql.Conn) error { return l.unlock(ctx) }
 
 func (l *Locker) lock(ctx context.Context) error {
+	if l.locks == nil {
+		return &sqllock.OpError{Op: "acquire", Name: l.name, Err: errors.New("the Locker that was given to gooselock.New is nil")}
+	}
 	held, err := l.locks.Acquire(ctx, l.name, l.opts...)
 	if err != nil {
 		return err

@@ -75,6 +75,16 @@ func TestALossIsReturnedByTheCommand(t *testing.T) {
 	})
 }
 
+func TestANilLockerIsAnError(t *testing.T) {
+	t.Parallel()
+	var none *pg.Locker
+	for _, locker := range []*gooselock.Locker{gooselock.New(none, "migrations"), gooselock.New[sqllock.Lock](nil, "migrations")} {
+		if err := locker.Lock(t.Context(), nil); err == nil {
+			t.Error("Lock succeeds")
+		}
+	}
+}
+
 func TestAFailedMigrationReleasesTheLock(t *testing.T) {
 	t.Parallel()
 	adaptertest.Everywhere(t, func(t *testing.T, p adaptertest.Place) {

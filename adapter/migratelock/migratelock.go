@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"reflect"
 	"sync"
 	"time"
 
@@ -30,14 +31,18 @@ import (
 // release that the database has not confirmed; the driver is unlocked in each case. The package of the lock documents
 // what then ends it.
 //
-// Close releases the lock if it is held. Open wraps what d opens.
+// Close releases the lock if it is held. Open wraps what d opens. If l is nil, Lock returns an error.
 func Wrap[L sqllock.Lock](d database.Driver, l sqllock.Acquirer[L], name string, opts ...sqllock.Option) database.Driver {
-	return &driver{Driver: d, locks: sqllock.AnyKind(l), name: name, opts: opts}
+	wrapped := &driver{Driver: d, name: name, opts: opts}
+	if v := reflect.ValueOf(l); v.IsValid() && (v.Kind() != reflect.Pointer || !v.IsNil()) {
+		wrapped.locks = sqllock.AnyKind(l)
+	}
+	return wrapped
 }
 
 type driver struct {
 	database.Driver
-	locks sqllock.Locker
+	locks sqllock.Locker // nil if there is none
 	name  string
 	opts  []sqllock.Option
 
@@ -82,6 +87,9 @@ func (d *driver) begin() bool {
 }
 
 func (d *driver) acquire() (sqllock.Lock, error) {
+	if d.locks == nil {
+		return nil, &sqllock.OpError{Op: "acquire", Name: d.name, Err: errors.New("the Locker that was given to migratelock.Wrap is nil")}
+	}
 	// migrate passes no context. It abandons the call of Lock after its timeout, whatever that call acquires later.
 	timeout := max(migrate.DefaultLockTimeout-time.Second, migrate.DefaultLockTimeout/2)
 	ctx, cancel := context.WithTimeoutCause(context.Background(), timeout, errTimeout)

@@ -120,6 +120,20 @@ func isLoss(err error) bool {
 	return errors.Is(err, sqllock.ErrLost) || errors.Is(err, sqllock.ErrExpired)
 }
 
+func TestANilLockerIsAnError(t *testing.T) {
+	t.Parallel()
+	d := newDriver(t, adaptertest.At(t, sqltest.EngineSQLite, false))
+	var none *pg.Locker
+	for _, wrapped := range []database.Driver{migratelock.Wrap(d, none, "migrations"), migratelock.Wrap[sqllock.Lock](d, nil, "migrations")} {
+		if err := wrapped.Lock(); err == nil {
+			t.Error("Lock succeeds")
+		}
+		if err := wrapped.Unlock(); !errors.Is(err, database.ErrNotLocked) {
+			t.Errorf("Unlock: %v", err)
+		}
+	}
+}
+
 func TestNothingIsDoneAfterALoss(t *testing.T) {
 	t.Parallel()
 	adaptertest.Leases(t, func(t *testing.T, p adaptertest.Place) {
