@@ -14,8 +14,9 @@ import (
 )
 
 // New returns a Locker on the lease tables of the database of a DSN: a URL that begins with postgres:// or
-// keyword=value pairs for PostgreSQL, user:password@tcp(host:3306)/database for MySQL and MariaDB, or a URL that begins
-// with file: for SQLite. The Locker connects when it first needs a connection. The program has to import the driver:
+// keyword=value pairs for PostgreSQL, user:password@tcp(host:3306)/database for MySQL and MariaDB, or a URL that
+// begins with file: for SQLite. Any other text is an error, which lists these forms and does not repeat the text. The
+// Locker connects when it first needs a connection. The program has to import the driver:
 // github.com/jackc/pgx/v5/stdlib or github.com/lib/pq, github.com/go-sql-driver/mysql, modernc.org/sqlite or
 // github.com/mattn/go-sqlite3.
 func New(dsn string, opts ...Option) (*Locker, error) {
@@ -25,7 +26,7 @@ func New(dsn string, opts ...Option) (*Locker, error) {
 	}
 	db, err := sql.Open(name, dsn)
 	if err != nil { // its text may repeat the DSN
-		return nil, fmt.Errorf("leasetable: the driver %q cannot parse the DSN", name)
+		return nil, fmt.Errorf("leasetable: the driver %q cannot parse the DSN; %s", name, forms)
 	}
 	defer db.Close() // it has no connection: the Locker opens its own
 	return FromDB(db, opts...)
@@ -53,8 +54,19 @@ func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
 	return newLocker(c, opts)
 }
 
-// keyword matches the beginning of a list of keyword=value pairs.
-var keyword = regexp.MustCompile(`^\s*\w+\s*=`)
+// forms describes the DSNs that New knows.
+const forms = "it must be postgres://user:password@host:5432/database or keyword=value pairs for PostgreSQL, " +
+	"user:password@tcp(host:3306)/database, without mysql://, for MySQL and MariaDB, or file:locks.db for SQLite"
+
+var (
+	// keyword matches the beginning of a list of keyword=value pairs.
+	keyword = regexp.MustCompile(`^\s*\w+\s*=`)
+	// mysqlDSN matches the DSN of MySQL's driver, [user[:password]@][network[(address)]]/database[?parameters]. Only tcp
+	// and unix have a default address, so the path of a file is no such DSN.
+	mysqlDSN = regexp.MustCompile(`(?s)^(.*@)?((tcp|unix)?|[^@()/]+\(.*\))/[^/]*$`)
+	// mysqlURL matches a URL, of which the driver would take the scheme for the user.
+	mysqlURL = regexp.MustCompile(`^(mysql|mariadb)://`)
+)
 
 // driverFor returns a registered driver for the form of a DSN.
 func driverFor(dsn string) (string, error) {
@@ -64,9 +76,8 @@ func driverFor(dsn string) (string, error) {
 		known, packages = []string{"pgx", "pgx/v5", "postgres"}, "github.com/jackc/pgx/v5/stdlib"
 	case strings.HasPrefix(dsn, "file:"):
 		known, packages = []string{"sqlite", "sqlite3"}, "modernc.org/sqlite"
-	case !strings.Contains(dsn, "/"):
-		return "", errors.New("leasetable: the DSN looks like none that is known: postgres://user:password@host/database, " +
-			"user:password@tcp(host:3306)/database, or file:locks.db")
+	case mysqlURL.MatchString(dsn) || !mysqlDSN.MatchString(dsn):
+		return "", errors.New("leasetable: the DSN has no known form; " + forms)
 	}
 	if i := slices.IndexFunc(known, func(name string) bool { return slices.Contains(sql.Drivers(), name) }); i >= 0 {
 		return known[i], nil

@@ -54,13 +54,26 @@ func TestALockerIsOpenedByADSNAPoolOrAConnector(t *testing.T) {
 	})
 }
 
+// mysqlForm is the beginning of what the errors list, up to the form that MySQL needs instead of a URL.
+const mysqlForm = "it must be postgres://user:password@host:5432/database or keyword=value pairs for PostgreSQL, " +
+	"user:password@tcp(host:3306)/database, without mysql://"
+
 func TestADSNThatCannotBeUsedIsAClearErrorWithoutThePassword(t *testing.T) {
 	t.Parallel()
 	for dsn, want := range map[string]string{
-		"":                                 "looks like none that is known",
-		"locks.db":                         "looks like none that is known",
-		"postgres://me:s3cret@host:port/x": "cannot be parsed",
-		"me:s3cret@tcp(host/x":             "cannot parse",
+		"":                                     "no known form; " + mysqlForm,
+		"locks.db":                             "no known form; " + mysqlForm,
+		"locks/locks.db":                       "no known form; " + mysqlForm,
+		"/var/lib/locks.db":                    "no known form; " + mysqlForm,
+		"sqlite:/var/lib/locks.db":             "no known form; " + mysqlForm,
+		"sqlite:///var/lib/locks.db":           "no known form; " + mysqlForm,
+		"mysql://me:s3cret@host:3306/x":        "no known form; " + mysqlForm,
+		"mysql://me:s3cret@tcp(host:3306)/x":   "no known form; " + mysqlForm,
+		"mariadb://me:s3cret@host/x":           "no known form; " + mysqlForm,
+		"sqlserver://me:s3cret@host/x":         "no known form; " + mysqlForm,
+		"me:s3cret@tcp(host/x":                 "no known form; " + mysqlForm,
+		"me:s3cret@tcp(host)/x?timeout=s3cret": "cannot parse the DSN; " + mysqlForm,
+		"postgres://me:s3cret@host:port/x":     "cannot be parsed",
 	} {
 		l, err := leasetable.New(dsn)
 		if err == nil {
@@ -70,6 +83,16 @@ func TestADSNThatCannotBeUsedIsAClearErrorWithoutThePassword(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want %q", dsn, err, want)
 		}
+	}
+	for _, dsn := range []string{
+		"me:s3cret@tcp(host:3306)/x", "me:s3/c@r(e)t@tcp(host)/x?parseTime=true", "me@unix(/run/mysqld/mysqld.sock)/x", "tcp/x", "/x", "me@/",
+	} {
+		l, err := leasetable.New(dsn)
+		if err != nil {
+			t.Errorf("%s, which MySQL's driver can parse: %v", dsn, err)
+			continue
+		}
+		_ = l.Close()
 	}
 	if _, err := leasetable.FromDB(nil); err == nil {
 		t.Error("a Locker of no *sql.DB")
