@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"log"
+	"log/slog"
 	"os"
 	"time"
 
@@ -12,7 +13,8 @@ import (
 )
 
 func main() {
-	locker, err := pg.New(os.Getenv("SQLLOCK_DB")) // one for each process, not one for each lock
+	// One for each process, not one for each lock. It logs lost locks, and waits while the database cannot be used.
+	locker, err := pg.New(os.Getenv("SQLLOCK_DB"), pg.WithLogger(slog.Default()))
 	if err != nil {
 		log.Fatal(err)
 	}
