@@ -26,12 +26,12 @@ func WithLock(opts ...sqllock.Option) Option {
 	return func(o *once) { o.opts = append(o.opts, opts...) }
 }
 
-// Once returns a wrapper that runs a job under the lease called name of l, and skips it while another machine has the lease.
-// A lease that is released keeps its name until atLeast after its acquisition. atLeast must be positive: more than the
-// clocks of the machines differ plus what an acquisition takes, and less than the time between two runs. If the database
-// cannot be used, or the acquisition takes longer than atLeast, the job is skipped, too, and the error is logged. Jobs of
-// different names need wrappers of their own. The error says what leasetable.Locker.Validate says of the name and the options of
-// WithLock.
+// Once returns a wrapper that runs a job under the lease called name of l, and skips it while another machine has the
+// lease. A lease that is released keeps its name until atLeast after its acquisition. atLeast must be positive: more than
+// the clocks of the machines differ plus what an acquisition takes, and less than the time between two runs. If the
+// database cannot be used, or the acquisition takes longer than atLeast, the job is skipped, too, and the error is logged.
+// Jobs of different names need wrappers of their own. The error says what leasetable.Locker.Validate says of the name and
+// the options of WithLock.
 //
 // The caller closes l when cron has stopped.
 func Once(l *leasetable.Locker, name string, atLeast time.Duration, opts ...Option) (cron.JobWrapper, error) {
