@@ -118,7 +118,7 @@ func TestALockerThatMayHaveFewConnectionsNeedsNoLeaseToRead(t *testing.T) {
 				t.Parallel()
 				counted, p := withPeak(t, db)
 				waits := make(chan struct{}, 2)
-				l := newLocker(t, counted, leasetable.WithMaxConnections(most), leasetable.WithTTL(5*time.Second),
+				l := newLocker(t, counted, leasetable.WithMaxConnections(most), leasetable.WithTTL(time.Hour), // as above
 					leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
 						if e.Kind == event.Waiting {
 							waits <- struct{}{}
