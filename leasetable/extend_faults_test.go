@@ -110,9 +110,15 @@ func TestALockThatIsLostWhileItIsExtendedIsToldAndFree(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		began := time.Now()
 		lease, extended, passOn := halfway(t, db)
 		run(t, db, "DELETE FROM sqllock_lease WHERE ttl_us = ?", time.Hour.Microseconds())
-		if err := lease.Renew(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+		err := lease.Renew(t.Context())
+		if stalled := time.Since(began) > unanswered; stalled && !errors.Is(err, sqllock.ErrLost) {
+			t.Logf("the machine stalled, and the lock was on its other lease already: Renew: %v", err)
+			return
+		}
+		if !errors.Is(err, sqllock.ErrLost) {
 			t.Fatalf("Renew of a lease that is gone: %v", err)
 		}
 		if cause := await(t, lease); !errors.Is(cause, sqllock.ErrLost) {
