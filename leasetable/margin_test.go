@@ -88,8 +88,13 @@ func belated(t *testing.T, db *sqltest.Database, opts ...leasetable.Option) (l *
 		passOn := p.delayAnswerTo(shown)
 		done := make(chan error, 1)
 		go func() { done <- f() }()
-		eventually(t, func() bool { return !p.isArmed() })
-		pass(lateness)
+		select {
+		case <-p.armed.Asked():
+			pass(lateness)
+		case err := <-done: // the statement was not sent
+			passOn()
+			return err
+		}
 		passOn()
 		return <-done
 	}
