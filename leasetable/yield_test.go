@@ -38,13 +38,15 @@ func TestAProcessThatTakesALockAgainAndAgainGivesWay(t *testing.T) {
 			was := since()
 			lock := acquiring(newLocker(t, db.DB), "x") // a new Locker, which does not yield to the other
 			eventually(t, func() bool { return since() > was || len(lock) > 0 })
-			before := holds.Load()
+			began, before := time.Now(), holds.Load()
 			lease := <-lock
 			if lease == nil {
 				t.Fatal("the waiter failed")
 			}
-			if n := holds.Load() - before; n > 20 {
-				t.Errorf("the lock was taken %d times by another process after it was known that somebody waits", n)
+			// A process that yields leaves the name alone for 75 ms each time. A machine that is slow can keep the waiter longer.
+			took, n := time.Since(began), holds.Load()-before
+			if n > 20+int64(took/(50*time.Millisecond)) {
+				t.Errorf("in %v the lock was taken %d times by another process after it was known that somebody waits", took, n)
 			}
 			if err := lease.Release(t.Context()); err != nil {
 				t.Error(err)
