@@ -82,7 +82,7 @@ func TestVerboseSaysWhyTheLockWasLost(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	db := sqliteFile(t)
-	p := start(t, on(t, db.url), "run", "-v", "--log-format", "json", "--ttl", "6s", "x", "--", "sh", "-c", "echo ready; exec cat")
+	p := start(t, on(t, db.url), "run", "-v", "--log-format", "json", "--ttl", tellingTTL, "x", "--", "sh", "-c", "echo ready; exec cat")
 	p.expect("ready")
 	_, err := db.ExecContext(t.Context(), "DELETE FROM sqllock_lease")
 	must(t, err)

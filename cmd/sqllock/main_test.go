@@ -83,6 +83,10 @@ const patience = 90 * time.Second
 // too.
 const vainly = "6s"
 
+// tellingTTL is the TTL of a lease whose next renewal, after 4 s, is to tell its holder of the loss. A machine that
+// stalls then has 6 s to go on before the lock expires instead.
+const tellingTTL = "12s"
+
 // process is a running program under test.
 type process struct {
 	t      *testing.T

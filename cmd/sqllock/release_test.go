@@ -10,7 +10,7 @@ func TestAReleaseByForceIsToldToTheHolderOfALease(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
-		p := held(t, e, "--ttl", "6s", "x")
+		p := held(t, e, "--ttl", tellingTTL, "x")
 		call(t, e, 64, []string{"nothing was released", "next renewal", "not stopped", "--force"}, "release", "x")
 		call(t, e, 75, []string{"is held by"}, "run", "--wait", "0", "x", "--", "true")
 
@@ -34,21 +34,24 @@ func TestAReleaseByForceNamesAllWhoHeldTheLeaseTogether(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
-		for i, flags := range [][]string{{"--shared"}, {"--limit", "3"}} {
-			name, flags := flags[0], append(flags, "--ttl", "6s", "--", flags[0])
-			all := []*process{held(t, e, flags...), held(t, e, flags...)}
-			out := call(t, e, 0, nil, "release", "--force", "--", name)
-			for i, p := range all {
-				contains(t, out, fmt.Sprintf("lease %q was taken from sqllock run sh, on ", name), fmt.Sprintf("pid %d, token %d", p.cmd.Process.Pid, i+1))
-			}
-			contains(t, out, "each of them is told at its next renewal", "their tokens are outdated, and the next token is 4 or higher")
-			if strings.Count(out, "\n") != 3 {
-				t.Errorf("test %d: it wrote %q, want a line for each holder and one more", i, out)
-			}
-			for _, p := range all {
-				p.exits(76, "the command was ended", "lock was lost")
-			}
-			call(t, e, 0, nil, "run", "--wait", "0", "--", name, "--", "sh", "-c", "test $SQLLOCK_TOKEN -ge 4")
+		for _, flags := range [][]string{{"--shared"}, {"--limit", "3"}} {
+			name, flags := flags[0], append(flags, "--ttl", tellingTTL, "--", flags[0])
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				all := []*process{held(t, e, flags...), held(t, e, flags...)}
+				out := call(t, e, 0, nil, "release", "--force", "--", name)
+				for i, p := range all {
+					contains(t, out, fmt.Sprintf("lease %q was taken from sqllock run sh, on ", name), fmt.Sprintf("pid %d, token %d", p.cmd.Process.Pid, i+1))
+				}
+				contains(t, out, "each of them is told at its next renewal", "their tokens are outdated, and the next token is 4 or higher")
+				if strings.Count(out, "\n") != 3 {
+					t.Errorf("it wrote %q, want a line for each holder and one more", out)
+				}
+				for _, p := range all {
+					p.exits(76, "the command was ended", "lock was lost")
+				}
+				call(t, e, 0, nil, "run", "--wait", "0", "--", name, "--", "sh", "-c", "test $SQLLOCK_TOKEN -ge 4")
+			})
 		}
 	})
 }
