@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/stall"
 )
 
 // patience is how long a worker waits for a lock.
@@ -23,8 +24,13 @@ const patience = 500 * time.Millisecond
 const writing = 10 * time.Second
 
 // notice is how long a process may need to notice that it is late. After a stop, the timer that ends its locks and the
-// question that arrived meanwhile become due at the same time.
-const notice = 2 * time.Millisecond
+// question that arrived meanwhile become due at the same time. On a busy machine it may be longer before the timer has
+// run: within recently after a stall, an answer waits for noticeLate.
+const (
+	notice     = 2 * time.Millisecond
+	noticeLate = 50 * notice
+	recently   = time.Second
+)
 
 // The requests to a child process, one per line: "WORKER take NAME", "WORKER check" and so on. It answers "WORKER" and
 // one of the words below, or an error.
@@ -70,6 +76,8 @@ func Serve(ctx context.Context, l sqllock.Locker, in io.Reader, out io.Writer) e
 
 // ServeWriters is like Serve for a child process whose holders write.
 func ServeWriters(ctx context.Context, l sqllock.Locker, register Register, in io.Reader, out io.Writer) error {
+	stalls := stall.Start()
+	defer stalls.Stop()
 	var all sync.WaitGroup
 	defer all.Wait()
 	workers := make(map[string]chan string)
@@ -82,7 +90,7 @@ func ServeWriters(ctx context.Context, l sqllock.Locker, register Register, in i
 			defer close(questions)
 			workers[id] = questions
 			all.Go(func() { // Fprintln writes each line in one call
-				c := &client{locker: l, register: register}
+				c := &client{locker: l, register: register, stalls: stalls}
 				for question := range questions {
 					fmt.Fprintln(out, id, c.reply(ctx, question))
 				}
@@ -97,6 +105,7 @@ func ServeWriters(ctx context.Context, l sqllock.Locker, register Register, in i
 type client struct {
 	locker   sqllock.Locker
 	register Register
+	stalls   *stall.Watch
 	lock     sqllock.Lock // the last lock that it acquired
 }
 
@@ -116,7 +125,11 @@ func (c *client) reply(ctx context.Context, question string) string {
 	case doTry:
 		return c.taken(ctx, c.locker.TryAcquire, argument)
 	case doCheck:
-		wait(ctx, notice)
+		pause := notice
+		if c.stalls.Longest(time.Now().Add(-recently)) > 0 {
+			pause = noticeLate
+		}
+		wait(ctx, pause)
 		if c.lock.Context().Err() == nil {
 			return isAlive
 		}

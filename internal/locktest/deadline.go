@@ -124,8 +124,9 @@ func (a Answered) slowness(t *testing.T) {
 	l := a.NewLocker(t, n.Address(), ttl)
 	held := n.HoldAnswer(a.Ping)
 	asked := make(chan outcome, 1)
+	stalls, began := watchStalls(t), time.Now()
 	go func() {
-		lock, err := l.TryAcquire(endingIn(t, time.Minute), "late")
+		lock, err := TryAnswered(endingIn(t, time.Minute), l, "late") // a busy machine may take as long for the next session
 		asked <- outcome{lock, err}
 	}()
 	await(t, held.Asked(), "the request")
@@ -138,8 +139,9 @@ func (a Answered) slowness(t *testing.T) {
 	if n.Connections() < 2 {
 		t.Error("the lock is on a session that was not to be trusted when it was open")
 	}
-	MustLive(t, out.lock)
-	MustRelease(t, out.lock)
+	if err := out.lock.Release(t.Context()); err != nil && !excuses(t, stalls, began, ttl) {
+		t.Errorf("the lock did not live: Release: %v", err)
+	}
 }
 
 // hang makes the driver hang forever.

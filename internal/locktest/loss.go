@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/stall"
 )
 
 // sessionEnds makes the server end a session. The session TTL is long: the holder learns of the loss because the Locker
@@ -167,4 +168,24 @@ func MustEndWithin(t *testing.T, lock sqllock.Lock, ttl time.Duration) {
 		return
 	}
 	t.Errorf("the holder of %q was not told when its lock could be over already, after %v", lock.Name(), ttl)
+}
+
+// watchStalls watches for stalls of the machine until the test ends.
+func watchStalls(t *testing.T) *stall.Watch {
+	t.Helper()
+	w := stall.Start()
+	t.Cleanup(w.Stop)
+	return w
+}
+
+// excuses reports whether the machine has stalled since the given time for so long that the order of two events shows
+// nothing: that a holder is told of the end of its lock, and ⅙ TTL later that the server lets another client have it.
+func excuses(t *testing.T, stalls *stall.Watch, since time.Time, ttl time.Duration) bool {
+	t.Helper()
+	longest := stalls.Longest(since)
+	if longest < ttl/12 {
+		return false
+	}
+	t.Logf("the machine stalled for %v", longest)
+	return true
 }
