@@ -26,7 +26,7 @@ func noPassword(t *testing.T, s sessions) {
 		"wrong password":   {Access{Password: Secret}, false},
 		"unknown user":     {Access{User: "nobody", Password: Secret}, false},
 		"unknown database": {Access{Database: "nowhere"}, false},
-		"closed port":      {Access{Password: Secret, Address: freeAddress(t)}, true},
+		"closed port":      {Access{Password: Secret, Address: closedPort}, true},
 	} {
 		l := open(t, s, Settings{DSN: s.DSN(t, test.access)})
 		_, err := l.TryAcquire(bounded(t), "a")
@@ -76,7 +76,7 @@ func malformedDSN(t *testing.T, s sessions) {
 
 // doNotConnect checks that a call with a dead context sends nothing: it does not even open a connection.
 func doNotConnect(t *testing.T, s sessions) {
-	l := open(t, s, Settings{DSN: s.DSN(t, Access{Address: freeAddress(t)})})
+	l := open(t, s, Settings{DSN: s.DSN(t, Access{Address: closedPort})})
 	_, err := l.TryAcquire(deadContext(t), "a")
 	var unavailable interface{ Retryable() bool }
 	if !errors.Is(err, errGone) || errors.As(err, &unavailable) {
@@ -84,7 +84,10 @@ func doNotConnect(t *testing.T, s sessions) {
 	}
 }
 
-// freeAddress returns an address without a listener.
+// closedPort is an address without a listener. No program gets that port by chance.
+const closedPort = "127.0.0.1:1"
+
+// freeAddress returns an address without a listener. Another program may get it.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -1,7 +1,6 @@
 package locktest
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/url"
@@ -48,8 +47,7 @@ pool_mode = %s
 	}
 }
 
-// listens starts a PgBouncer, and waits until it listens. It reports false if another program has taken its address
-// meanwhile, which may be a PgBouncer as well.
+// listens starts a PgBouncer, as starts does.
 func listens(t *testing.T, program, config, address string) bool {
 	t.Helper()
 	folder := t.TempDir()
@@ -57,6 +55,18 @@ func listens(t *testing.T, program, config, address string) bool {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	args := []string{file}
+	if os.Geteuid() == 0 { // pgbouncer refuses to run as root
+		args = append([]string{"-u", "nobody"}, args...)
+	}
+	return starts(t, exec.CommandContext(t.Context(), program, args...), folder, syscall.SIGKILL, "listening on "+address)
+}
+
+// starts starts a program, and waits until it says that it is ready. It reports false if another program has taken one of
+// its addresses meanwhile, which may be the same program of another test. The program gets the signal end when the test
+// ends. Its log is in folder.
+func starts(t *testing.T, cmd *exec.Cmd, folder string, end syscall.Signal, ready string) bool {
+	t.Helper()
 	log, err := os.Create(filepath.Join(folder, "log"))
 	if err != nil {
 		t.Fatal(err)
@@ -66,11 +76,6 @@ func listens(t *testing.T, program, config, address string) bool {
 		text, _ := os.ReadFile(log.Name()) // it is there
 		return string(text)
 	}
-	args := []string{file}
-	if os.Geteuid() == 0 { // pgbouncer refuses to run as root
-		args = append([]string{"-u", "nobody"}, args...)
-	}
-	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -81,20 +86,20 @@ func listens(t *testing.T, program, config, address string) bool {
 		close(ended)
 	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGKILL)
+		_ = cmd.Process.Signal(end)
 		<-ended
 		if t.Failed() {
-			t.Logf("pgbouncer says:\n%s", said())
+			t.Logf("%s says:\n%s", cmd.Path, said())
 		}
 	})
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for !strings.Contains(said(), "listening on "+address) {
+	for !strings.Contains(said(), ready) {
 		select {
 		case <-tick.C:
 		case <-ended:
 			if !strings.Contains(said(), "Address already in use") {
-				t.Fatalf("%s does not listen", program)
+				t.Fatalf("%s does not listen", cmd.Path)
 			}
 			return false
 		}
@@ -114,27 +119,6 @@ func keepsPrepared(t *testing.T, program string) bool {
 		t.Fatalf("the version of pgbouncer: %q: %v", out, err)
 	}
 	return major > 1 || minor >= 21
-}
-
-// awaitListener waits until a started program listens.
-func awaitListener(t *testing.T, program, address string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		if err == nil {
-			_ = c.Close()
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("%s does not listen: %v", program, err)
-		}
-	}
 }
 
 func findProgram(t *testing.T, name string) string {

@@ -62,9 +62,11 @@ func ManyLockers(t *testing.T, newLocker func(t *testing.T) Locker, connections 
 			}
 			t.Cleanup(func() { MustRelease(t, lock) })
 		}
-		began := time.Now()
+		quickest := time.Hour
 		for range 3 {
-			lock, err := newLocker(t).TryAcquire(t.Context(), t.Name())
+			l, began := newLocker(t), time.Now()
+			lock, err := l.TryAcquire(t.Context(), t.Name())
+			quickest = min(quickest, time.Since(began))
 			if err == nil {
 				t.Fatalf("%s was taken without a connection", lock.Name())
 			}
@@ -72,8 +74,8 @@ func ManyLockers(t *testing.T, newLocker func(t *testing.T) Locker, connections 
 				t.Errorf("the error of a server without a free connection is %v; it should match ErrLimit and be retryable", err)
 			}
 		}
-		if took := time.Since(began); took > 10*time.Second {
-			t.Errorf("to be told took %v", took)
+		if quickest > 5*time.Second { // the machine may stall in one of them
+			t.Errorf("to be told took %v at least", quickest)
 		}
 	})
 }

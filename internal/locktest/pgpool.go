@@ -21,9 +21,18 @@ func StartPgpool(t *testing.T, dsn, mode string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, control := freeAddress(t), freeAddress(t)
+	through := *server
+	for through.Host = freeAddress(t); !pools(t, program, server, mode, through.Host); {
+		through.Host = freeAddress(t)
+	}
+	return through.String()
+}
+
+// pools starts a pgpool-II, as starts does.
+func pools(t *testing.T, program string, server *url.URL, mode, address string) bool {
+	t.Helper()
 	_, port, _ := net.SplitHostPort(address)
-	_, controlPort, _ := net.SplitHostPort(control)
+	_, controlPort, _ := net.SplitHostPort(freeAddress(t))
 	password, _ := server.User.Password()
 	folder, err := os.MkdirTemp("", "pgpool") // t.TempDir is too long for the path of a socket
 	if err != nil {
@@ -64,24 +73,5 @@ func StartPgpool(t *testing.T, dsn, mode string) string {
 	cmd := exec.CommandContext(t.Context(), program, "-n", "-D", "-f", in("pgpool.conf"), "-F", in("pcp.conf"), "-a", in("pool_hba.conf"), "-k", in("key"))
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) } // ends at once, with its children
 	cmd.WaitDelay = soon                                                    // if it does not, it is killed
-	log, err := os.Create(in("log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGINT)
-		_ = cmd.Wait()
-		if said, err := os.ReadFile(log.Name()); t.Failed() && err == nil {
-			t.Logf("pgpool says:\n%s", said)
-		}
-	})
-	awaitListener(t, program, address)
-	through := *server
-	through.Host = address
-	return through.String()
+	return starts(t, cmd, folder, syscall.SIGINT, "successfully started")
 }
