@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	locktest.MostTestsWait(6)
-	goleak.VerifyTestMain(m)
+	os.Exit(locktest.RunTests(m, func() error { return goleak.Find() }))
 }
 
 // onEvery runs a test on an empty database of every kind, with the lease tables.

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 		os.Exit(child())
 	}
 	locktest.MostTestsWait(4)
-	goleak.VerifyTestMain(m)
+	os.Exit(locktest.RunTests(m, func() error { return goleak.Find() }))
 }
 
 // newLocker opens a Locker on db, and closes it at the end of the test. Its session TTL does not end during a test, so

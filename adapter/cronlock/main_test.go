@@ -1,6 +1,7 @@
 package cronlock_test
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -10,5 +11,5 @@ import (
 
 func TestMain(m *testing.M) {
 	locktest.MostTestsWait(3)
-	goleak.VerifyTestMain(m)
+	os.Exit(locktest.RunTests(m, func() error { return goleak.Find() }))
 }

@@ -20,5 +20,6 @@ func TestMain(m *testing.M) {
 	}
 	locktest.MostTestsWait(3)
 	// migrate reads the next migration ahead, and leaves the goroutine that does it when the one before has failed.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/golang-migrate/migrate/v4.(*Migration).Buffer"))
+	readsAhead := goleak.IgnoreAnyFunction("github.com/golang-migrate/migrate/v4.(*Migration).Buffer")
+	os.Exit(locktest.RunTests(m, func() error { return goleak.Find(readsAhead) }))
 }

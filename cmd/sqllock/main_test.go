@@ -62,12 +62,7 @@ func testAll(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "build sqllock:", err)
 		return 1
 	}
-	code := m.Run()
-	if err := goleak.Find(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, "still running after all tests:", err)
-		return 1
-	}
-	return code
+	return locktest.RunTests(m, func() error { return goleak.Find() })
 }
 
 func buildAs(file string, flags ...string) error {

@@ -2,9 +2,12 @@ package locktest
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"runtime"
 	"strconv"
+	"testing"
+	"time"
 )
 
 // MostTestsWait sets how many tests run in parallel for each processor, unless -parallel is given: most tests wait for
@@ -24,4 +27,22 @@ func MostTestsWait(each int) {
 		n = max(2, n*room/(room+busy))
 	}
 	_ = flag.Set("test.parallel", strconv.Itoa(n))
+}
+
+// RunTests runs all tests and returns the exit code. If they succeed, no goroutine may be left, as leaks says, which is
+// goleak.Find. A driver may close a connection in the background, and goleak waits for less than half a second: so
+// RunTests asks for a minute.
+func RunTests(m *testing.M, leaks func() error) (code int) {
+	if code = m.Run(); code != 0 {
+		return code
+	}
+	err := leaks()
+	for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); {
+		err = leaks()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "still running after all tests:", err)
+		return 1
+	}
+	return 0
 }
