@@ -99,8 +99,8 @@ func (s server) administer(do func(ctx context.Context, admin *sql.DB) error) er
 }
 
 // identify asks the server once for its name and version.
-func (s server) identify(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, quickly)
+func (s server) identify(ctx context.Context, within time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	db, done, err := s.admin()
 	if err != nil {

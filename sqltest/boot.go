@@ -159,7 +159,7 @@ func bootOn(ctx context.Context, st state, p product, from origin, src source, k
 	if address, ok := srv.nearby(ctx); ok {
 		near := srv
 		near.record.DSN = p.private(address, password)
-		if _, err := near.identify(ctx); err == nil { // it has the password, so it is this server
+		if _, err := near.identify(ctx, quickly); err == nil { // it has the password, so it is this server
 			srv = near
 		}
 	}
@@ -191,7 +191,7 @@ func (s server) await(ctx context.Context) (version string, err error) {
 		if err := s.host.running(ctx); err != nil {
 			return false, err
 		}
-		version, last = s.identify(ctx)
+		version, last = s.identify(ctx, quickly)
 		if wrong := (wrongProductError{}); errors.As(last, &wrong) {
 			return false, last
 		}

@@ -49,7 +49,7 @@ func findImage(ctx context.Context, st state, p product, name string) (origin, e
 	}
 	img := image{product: p, pool: pool, endpoint: endpoint, root: st.root, name: name}
 
-	reachable, cancel := context.WithTimeout(ctx, quickly)
+	reachable, cancel := context.WithTimeout(ctx, unhurriedly)
 	defer cancel()
 	if err := pool.Client.PingWithContext(reachable); err != nil {
 		return nil, fmt.Errorf("docker does not answer: %w", err)

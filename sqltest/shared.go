@@ -76,7 +76,7 @@ func sharedServer(ctx context.Context, p product, version string) (server, error
 func namedServer(ctx context.Context, p product, dsn string) (server, error) {
 	srv := server{product: p, source: fromDSN, record: record{DSN: dsn, Source: "the server named by " + p.variable()}}
 	var err error
-	if srv.version, err = srv.identify(ctx); err != nil {
+	if srv.version, err = srv.identify(ctx, unhurriedly); err != nil {
 		public := source{kind: fromDSN, value: publicDSN(p, dsn)}
 		return server{}, &noServerError{p, []attempt{{public, redactError(p, dsn, err)}}}
 	}
@@ -106,7 +106,7 @@ func adopt(ctx context.Context, p product, inst *instance) (server, bool) {
 	knock := sync.OnceValue(func() error { return srv.knock(ctx) }) // a server may count those who connect and say nothing
 	err = await(ctx, 100*time.Millisecond, func() (bool, error) {
 		var err error
-		if srv.version, err = srv.identify(ctx); err != nil {
+		if srv.version, err = srv.identify(ctx, quickly); err != nil {
 			err = errors.Join(err, knock())
 		}
 		if wrong := (wrongProductError{}); errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &wrong) {

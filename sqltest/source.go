@@ -154,8 +154,10 @@ func isSet(variable string) bool {
 }
 
 const (
-	// quickly bounds operations that are fast unless something is broken.
+	// quickly bounds operations that are fast unless something is broken. They are repeated, or not needed.
 	quickly = 10 * time.Second
+	// unhurriedly bounds such an operation that is done once, and without which there is no test.
+	unhurriedly = 45 * time.Second
 	// patiently bounds the start of a server on a busy machine.
 	patiently = 3 * time.Minute
 )
