@@ -126,7 +126,7 @@ func TestAKeptNameBecomesFree(t *testing.T) {
 		}
 		for range 2 {
 			lock, err := locker.Lock(t.Context(), "tick")
-			for errors.Is(err, sqllock.ErrHeld) {
+			for errors.Is(err, sqllock.ErrHeld) || tookTooLong(err) {
 				<-time.After(50 * time.Millisecond)
 				lock, err = locker.Lock(t.Context(), "tick")
 			}
@@ -138,6 +138,11 @@ func TestAKeptNameBecomesFree(t *testing.T) {
 			}
 		}
 	})
+}
+
+// tookTooLong reports whether an acquisition has taken longer than the minimum hold, as on a busy machine.
+func tookTooLong(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "it took longer than the minimum hold")
 }
 
 // silent is a connector that never connects.
@@ -163,7 +168,7 @@ func TestAnAcquisitionThatTakesLongerThanTheMinimumHoldFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := locker.Lock(t.Context(), "tick"); err == nil || !strings.Contains(err.Error(), "minimum hold") {
+	if _, err := locker.Lock(t.Context(), "tick"); !tookTooLong(err) {
 		t.Errorf("Lock: %v", err)
 	}
 }

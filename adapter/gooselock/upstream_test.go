@@ -54,7 +54,7 @@ func TestOneLockerHasTheLock(t *testing.T) {
 				t.Fatal(err)
 			}
 			return gooselock.New(locks, "migrations")
-		}, 1500*time.Millisecond) // to acquire it; of the 5 s that the suite allows, the holder sleeps 3 s
+		}, 2*time.Second) // to acquire it; of the 7 s that the suite allows then, the holder sleeps 4 s
 	})
 }
 
