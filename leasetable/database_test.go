@@ -146,7 +146,7 @@ func newLocker(t *testing.T, db *sqlx.DB, opts ...leasetable.Option) *leasetable
 // take acquires a name that must be free, or become free soon.
 func take(t *testing.T, l *leasetable.Locker, name string, opts ...sqllock.Option) *leasetable.Lease {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second) // less than the leases of a minute that some tests have
 	defer cancel()
 	lock, err := l.Acquire(ctx, name, opts...)
 	if err != nil {
