@@ -21,29 +21,22 @@ func SQLTx(tx interface {
 },
 ) Tx {
 	return Tx{store.Transaction{
+		// Scan does what QueryRowContext and Scan do. A transaction of ent has no QueryRowContext.
 		Scan: func(ctx context.Context, query string, args []any, to any) error {
-			return scanRow(ctx, tx, query, args, to)
+			rows, err := tx.QueryContext(ctx, query, args...)
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			if !rows.Next() {
+				return cmp.Or(rows.Err(), sql.ErrNoRows)
+			}
+			return cmp.Or(rows.Scan(to), rows.Close())
 		},
 		Exec: func(ctx context.Context, query string, args []any) (sql.Result, error) {
 			return tx.ExecContext(ctx, query, args...)
 		},
 	}}
-}
-
-// scanRow does what QueryRowContext and Scan do. A transaction of ent has no QueryRowContext.
-func scanRow(ctx context.Context, tx interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}, query string, args []any, to any,
-) error {
-	rows, err := tx.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	if !rows.Next() {
-		return cmp.Or(rows.Err(), sql.ErrNoRows)
-	}
-	return cmp.Or(rows.Scan(to), rows.Close())
 }
 
 // PgxTx makes a Tx of a pgx.Tx.
