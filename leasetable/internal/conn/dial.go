@@ -5,7 +5,10 @@ import (
 	"database/sql/driver"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 )
 
 // ConnectTimeout bounds one dial, and how long a caller waits for the first connection.
@@ -31,12 +34,12 @@ type dialer struct {
 	life    context.Context //nolint:containedctx // ends with close
 	end     context.CancelFunc
 	running sync.WaitGroup // added to under mu while life has not ended
+	took    atomic.Int64   // how many ns the last dial took that succeeded
 
 	mu      sync.Mutex
 	dialing []time.Time     // guarded by mu: start times of the dials under way
 	waiting []chan<- dialed // guarded by mu: the waiting callers, first come first served; each channel has room for its connection
 	ready   []*dialed       // guarded by mu: connections whose callers had left
-	took    time.Duration   // guarded by mu: how long the last dial took that succeeded
 }
 
 type dialed struct {
@@ -112,11 +115,7 @@ func (d *dialer) slow() time.Duration {
 }
 
 // lastTook is how long the last dial took that succeeded.
-func (d *dialer) lastTook() time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.took
-}
+func (d *dialer) lastTook() time.Duration { return time.Duration(d.took.Load()) }
 
 // startDials starts a dial for each caller that has no dial, or only a slow one. The more dials are under way, the
 // longer each may take before it counts as slow: more dials do not help a server that is slow because it is busy. The
@@ -173,7 +172,7 @@ func (d *dialer) run(began time.Time) {
 	got, slow := &dialed{conn, err}, d.slow()
 	d.mu.Lock()
 	if err == nil {
-		d.took = time.Since(began)
+		d.took.Store(int64(time.Since(began)))
 	}
 	i := slices.Index(d.dialing, began)
 	d.dialing = slices.Delete(d.dialing, i, i+1)
@@ -191,12 +190,7 @@ func (d *dialer) run(began time.Time) {
 		return
 	}
 
-	timer := time.NewTimer(d.rest)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-d.life.Done():
-	}
+	_ = backoff.Sleep(d.life, d.rest)
 	d.mu.Lock()
 	i = slices.Index(d.ready, got)
 	if i >= 0 {
@@ -225,15 +219,10 @@ func (d *dialer) close() {
 	d.mu.Lock()
 	d.end()
 	d.mu.Unlock()
-	ended := make(chan struct{})
+	waiting, ended := context.WithTimeout(context.Background(), CloseTimeout)
 	go func() {
 		d.running.Wait()
-		close(ended)
+		ended()
 	}()
-	timer := time.NewTimer(CloseTimeout)
-	defer timer.Stop()
-	select {
-	case <-ended:
-	case <-timer.C:
-	}
+	<-waiting.Done()
 }
