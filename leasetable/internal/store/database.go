@@ -95,8 +95,11 @@ func (s *Database) bind(st Statement, args []any) (text string, sent []any) {
 	p := s.Texts[st]
 	sent = make([]any, len(args))
 	for i, arg := range args {
-		if r, ok := arg.(row); ok {
-			arg = r.key
+		switch a := arg.(type) {
+		case row:
+			arg = a.key
+		case raw: // of a State
+			arg = []byte(a)
 		}
 		if b, ok := arg.([]byte); ok && b != nil && s.dialect == schema.MySQL {
 			arg = hex.EncodeToString(b)

@@ -16,10 +16,10 @@ import (
 // State is a row of a statement that reads or lists names and permits: the state of a name, or of one of its
 // permits.
 type State struct {
-	Name        []byte `db:"-"` // of statements for several names; states scans it, like the other fields with "-"
+	Name        raw    `db:"name"` // of statements for several names
 	Token       int64  `db:"token"`
-	LeaseID     []byte `db:"-"`    // nil: no lease holds the name
-	Gone        bool   `db:"gone"` // the lease row is gone: the lease is over for good
+	LeaseID     raw    `db:"lease_id"` // nil: no lease holds the name
+	Gone        bool   `db:"gone"`     // the lease row is gone: the lease is over for good
 	Owner       string `db:"owner"`
 	Host        string `db:"host"`
 	PID         int    `db:"pid"`
@@ -29,14 +29,14 @@ type State struct {
 	TTLUS       int64  `db:"ttl_us"`
 	Renewals    int64  `db:"renewals"`
 	WaiterUS    int64  `db:"waiter_us"` // of read_state and list: since when another process waits for the name; 0: no waiter is known
-	Metadata    []byte `db:"-"`
+	Metadata    raw    `db:"metadata"`
 
 	// Limit is set for a name with shares or permits, also when the last of them was released, and for each share or
 	// permit. It is the limit that the latest acquisition of the name, or this holder, requested; 0: no limit.
 	Limit       sql.NullInt64 `db:"permits"`
 	ExclusiveUS int64         `db:"exclusive_us"` // for how long no share or permit is granted, because a waiter wants the whole name
 	Permit      bool          `db:"permit"`       // the row is a share or permit
-	Permits     []State       // the rows of the shares and permits, by token; set by ReadPermits and List
+	Permits     []State       `db:"-"`            // the rows of the shares and permits, by token; set by ReadPermits and List
 }
 
 // raw is bytes that a statement returns as they are or, on PostgreSQL, as text in hex: the form of bytes in a text
@@ -72,25 +72,9 @@ func (s *Database) Read(ctx context.Context, name string) (state State, err erro
 
 // states runs a statement that returns names, shares or permits.
 func (s *Database) states(ctx context.Context, st Statement, args ...any) (all []State, err error) {
-	rows, err := s.query(ctx, st, args...)
-	if err != nil {
-		return nil, dberr.Classify(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var row struct {
-			State
-			Name     raw `db:"name"`
-			LeaseID  raw `db:"lease_id"`
-			Metadata raw `db:"metadata"`
-		}
-		if err := rows.StructScan(&row); err != nil {
-			return nil, dberr.Classify(err)
-		}
-		row.State.Name, row.State.LeaseID, row.State.Metadata = row.Name, row.LeaseID, row.Metadata
-		all = append(all, row.State)
-	}
-	return all, dberr.Classify(rows.Err())
+	text, args := s.bind(st, args)
+	err = s.Work.SelectContext(ctx, &all, text, args...)
+	return all, dberr.Classify(err)
 }
 
 // List implements Store.
