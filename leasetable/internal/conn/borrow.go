@@ -34,19 +34,19 @@ var inHurry = map[schema.Dialect]string{
 	schema.MySQL:    "SET SESSION innodb_lock_wait_timeout = 1 /*M! - 1 */",
 }
 
-// use returns the connection, and the context for a statement on it.
-func (l *lent) use(ctx context.Context) (driverConn, context.Context, error) {
+// runOn runs f, which uses l.dc, with the context for a statement on it.
+func runOn[T any](ctx context.Context, l *lent, f func(context.Context) (T, error)) (nothing T, err error) {
 	if l.conn == nil {
 		if err := l.begin(ctx); err != nil {
-			return nil, nil, unsent(err)
+			return nothing, unsent(err)
 		}
 	}
-	if l.until.IsZero() {
-		return l.dc, ctx, nil
+	if !l.until.IsZero() {
+		bounded, cancel := context.WithDeadline(ctx, l.until)
+		l.cancel = append(l.cancel, cancel) // later, because rows are read after the statement
+		ctx = bounded
 	}
-	ctx, cancel := context.WithDeadline(ctx, l.until)
-	l.cancel = append(l.cancel, cancel) // later, because rows are read after the statement
-	return l.dc, ctx, nil
+	return f(ctx)
 }
 
 // begin gets the connection for renewals for one statement. One statement at a time asks for it (I38).
@@ -147,36 +147,20 @@ func (l *lent) IsValid() bool { return false }
 
 // ExecContext implements driver.ExecerContext.
 func (l *lent) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	dc, ctx, err := l.use(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return dc.ExecContext(ctx, query, args)
+	return runOn(ctx, l, func(ctx context.Context) (driver.Result, error) { return l.dc.ExecContext(ctx, query, args) })
 }
 
 // QueryContext implements driver.QueryerContext.
 func (l *lent) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	dc, ctx, err := l.use(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return dc.QueryContext(ctx, query, args)
+	return runOn(ctx, l, func(ctx context.Context) (driver.Rows, error) { return l.dc.QueryContext(ctx, query, args) })
 }
 
 // BeginTx implements driver.ConnBeginTx.
 func (l *lent) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
-	dc, ctx, err := l.use(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return dc.BeginTx(ctx, opts)
+	return runOn(ctx, l, func(ctx context.Context) (driver.Tx, error) { return l.dc.BeginTx(ctx, opts) })
 }
 
 // PrepareContext implements driver.ConnPrepareContext.
 func (l *lent) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	dc, ctx, err := l.use(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return dc.PrepareContext(ctx, query)
+	return runOn(ctx, l, func(ctx context.Context) (driver.Stmt, error) { return l.dc.PrepareContext(ctx, query) })
 }
