@@ -1,6 +1,7 @@
 package leasetable
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -9,8 +10,6 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
 )
-
-const exporting = "export"
 
 // Export ends the lock here and returns a ticket. [Locker.Adopt], in any process, acquires the lock with it. Until
 // then nobody else can acquire the name, for the time valid from now, which nothing prolongs: 200 ms to a year. If
@@ -27,26 +26,17 @@ const exporting = "export"
 // was released instead. If the database did not confirm that, the release goes on in the background, and the name is
 // free at the latest when both the time of the ticket and the TTL have passed.
 func (le *Lease) Export(ctx context.Context, valid time.Duration) (string, error) {
-	text, err := le.export(ctx, valid)
-	if err != nil {
-		text = ""
-	}
-	if op := (*sqllock.OpError)(nil); err != nil && !errors.As(err, &op) {
-		err = &sqllock.OpError{Op: exporting, Name: le.Name(), Err: err}
-	}
-	return text, err
-}
-
-// export moves the lock to a lease with a new id, on which it never was (I26).
-func (le *Lease) export(ctx context.Context, valid time.Duration) (string, error) {
-	if err := checkAhead(valid, lease.MinTTL); err != nil {
-		return "", err
-	}
-	id := make([]byte, 16)
-	_, _ = rand.Read(id) // never fails, says its documentation
+	id := make([]byte, 16) // of a lease on which the lock never was (I26)
+	_, _ = rand.Read(id)   // never fails, says its documentation
 	text, err := ticket{Version: ticketVersion, Name: []byte(le.Name()), Lease: id, Token: le.held.Token}.text()
-	if err != nil {
+	if err = cmp.Or(checkAhead(valid, lease.MinTTL), err); err == nil {
+		err = le.held.Export(ctx, id, valid)
+	}
+	if err == nil {
+		return text, nil
+	}
+	if op := (*sqllock.OpError)(nil); errors.As(err, &op) {
 		return "", err
 	}
-	return text, le.held.Export(ctx, exporting, id, valid)
+	return "", le.failed("export", err)
 }

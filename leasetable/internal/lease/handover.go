@@ -17,7 +17,7 @@ var errHandedOver = fmt.Errorf("%w: it was handed over by a ticket", sqllock.Err
 
 // Export ends the lock and moves its name to a new lease with this id, which nobody renews. After an error there is no
 // such lease. The lock is over then, or held as before. The row of that lease is committed before (I7).
-func (h *Held) Export(ctx context.Context, op string, id []byte, valid time.Duration) error {
+func (h *Held) Export(ctx context.Context, id []byte, valid time.Duration) error {
 	k := h.Keeper
 	ctx, cancel := k.Bound(ctx)
 	defer cancel()
@@ -30,7 +30,7 @@ func (h *Held) Export(ctx context.Context, op string, id []byte, valid time.Dura
 	if _, err := k.Store.OpenLease(ctx, of, dberr.AttemptTimeout); err != nil {
 		return k.WithCause(ctx, err)
 	}
-	ended, err := h.Hold.HandOver(ctx, op, errHandedOver, func(ctx context.Context) error { return h.handOver(ctx, id) })
+	ended, err := h.Hold.HandOver(ctx, "export", errHandedOver, func(ctx context.Context) error { return h.handOver(ctx, id) })
 	if !ended {
 		err = h.over() //nolint:contextcheck // the lock has a context of its own
 	}
