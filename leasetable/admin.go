@@ -78,10 +78,8 @@ func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([
 	last := prefix + strings.Repeat("\xff", store.MaxName)
 	var infos []Info
 	for from := prefix; ; {
-		var seen []store.State
-		err := l.ask(ctx, "list", prefix, func(ctx context.Context) (err error) {
-			seen, err = l.keeper.Store.List(ctx, from, last, page)
-			return err
+		seen, err := ask(ctx, l, "list", prefix, func(ctx context.Context) ([]store.State, error) {
+			return l.keeper.Store.List(ctx, from, last, page)
 		})
 		if err != nil {
 			return nil, err
@@ -131,10 +129,8 @@ func (l *Locker) listTogether(ctx context.Context, prefix string, seen []store.S
 	if !slices.ContainsFunc(seen, func(s store.State) bool { return s.Limit.Valid }) {
 		return nil, nil
 	}
-	var permits []store.State
-	err = l.ask(ctx, "list", prefix, func(ctx context.Context) (err error) {
-		permits, err = l.keeper.Store.ListPermits(ctx, seen[0].Name, seen[len(seen)-1].Name)
-		return err
+	permits, err := ask(ctx, l, "list", prefix, func(ctx context.Context) ([]store.State, error) {
+		return l.keeper.Store.ListPermits(ctx, seen[0].Name, seen[len(seen)-1].Name)
 	})
 	by = make(map[string][]store.State)
 	for _, p := range permits {
@@ -154,31 +150,27 @@ func (l *Locker) ForceRelease(ctx context.Context, name string) (was Info, err e
 	if err := lockname.Check(name); err != nil {
 		return Info{}, &sqllock.OpError{Op: op, Name: name, Err: err}
 	}
-	err = l.ask(ctx, op, name, func(ctx context.Context) error {
+	return ask(ctx, l, op, name, func(ctx context.Context) (was Info, err error) {
 		for freed := false; !freed; { // another session may acquire or release it meanwhile
 			state, err := l.keeper.Store.Read(ctx, name)
 			if err != nil {
-				return err
+				return Info{}, err
 			}
 			was = infoOf(name, state)
 			switch {
 			case state.LeaseID == nil && !state.Taken() && len(state.Permits) == 0:
-				return nil
+				return was, nil
 			case len(state.Permits) > 0:
 				freed, err = l.keeper.Store.ForcePermits(ctx, name, state.Token)
 			default:
 				freed, err = l.keeper.Store.Force(ctx, name, state)
 			}
 			if err != nil {
-				return err
+				return Info{}, err
 			}
 		}
-		return nil
+		return was, nil
 	})
-	if err != nil {
-		return Info{}, err
-	}
-	return was, nil
 }
 
 // Purge deletes the lease rows that expired at least the given time ago, 500 per statement, and returns how many it
@@ -186,10 +178,8 @@ func (l *Locker) ForceRelease(ctx context.Context, name string) (was Info, err e
 func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, err error) {
 	const batch = 500
 	for {
-		var rows int64
-		err := l.ask(ctx, "purge", "*", func(ctx context.Context) (err error) {
-			rows, err = l.keeper.Store.Purge(ctx, ago, batch)
-			return err
+		rows, err := ask(ctx, l, "purge", "*", func(ctx context.Context) (int64, error) {
+			return l.keeper.Store.Purge(ctx, ago, batch)
 		})
 		deleted += rows
 		if err != nil || rows < batch {
@@ -199,11 +189,15 @@ func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, e
 }
 
 // ask runs f, and repeats it if the database undid it because of others.
-func (l *Locker) ask(ctx context.Context, op, name string, f func(context.Context) error) error {
+func ask[T any](ctx context.Context, l *Locker, op, name string, f func(context.Context) (T, error)) (answer T, err error) {
 	ctx, cancel := l.keeper.Bound(ctx)
 	defer cancel()
-	if err := dberr.RetryConflicts(ctx, dberr.ConflictTimeout, f); err != nil {
-		return &sqllock.OpError{Op: op, Name: name, Err: l.keeper.WithCause(ctx, err)}
+	err = dberr.RetryConflicts(ctx, dberr.ConflictTimeout, func(ctx context.Context) (err error) {
+		answer, err = f(ctx)
+		return err
+	})
+	if err != nil {
+		err = &sqllock.OpError{Op: op, Name: name, Err: l.keeper.WithCause(ctx, err)}
 	}
-	return nil
+	return answer, err
 }
