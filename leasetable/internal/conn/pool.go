@@ -66,9 +66,9 @@ const (
 )
 
 func (p *Pool) open(c driver.Connector, d schema.Dialect, conns int) {
-	settled := &settledConnector{Connector: c, dialect: d, pool: p}
-	p.dialer = newDialer(settled.settle)
 	p.dialect, p.Conns = d, conns
+	settled := &settledConnector{Connector: c, pool: p}
+	p.dialer = newDialer(settled.open)
 	db := sql.OpenDB(settled)
 	db.SetMaxOpenConns(max(conns, 1)) // 0 would mean no limit; see settledConnector.Connect
 	db.SetMaxIdleConns(max(conns, 1))
@@ -105,8 +105,7 @@ var settings = map[schema.Dialect][]string{
 // settledConnector applies the settings to every connection that it opens.
 type settledConnector struct {
 	driver.Connector
-	dialect schema.Dialect
-	pool    *Pool
+	pool *Pool
 }
 
 // Connect implements driver.Connector. If ctx ends, the dial goes on. The connection may be borrowed from the other
@@ -163,36 +162,32 @@ func (s *settledConnector) Close() error {
 	return nil
 }
 
-func (s *settledConnector) settle(ctx context.Context) (driver.Conn, error) {
+func (s *settledConnector) open(ctx context.Context) (driver.Conn, error) {
 	dc, err := s.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, text := range settings[s.dialect] {
-		if err := execOn(ctx, dc, text); err != nil {
-			_ = dc.Close() // the first error says more
-			return nil, err
-		}
+	settled, err := s.pool.settle(ctx, dc)
+	if err != nil {
+		_ = dc.Close() // the first error says more
 	}
-	switch s.dialect {
+	return settled, err
+}
+
+// settle applies the settings to a new connection, and wraps it.
+func (p *Pool) settle(ctx context.Context, dc driver.Conn) (driver.Conn, error) {
+	if err := execOn(ctx, dc, settings[p.dialect]...); err != nil {
+		return nil, err
+	}
+	switch p.dialect {
 	case schema.Postgres:
-		countUnreplicated(dc, &s.pool.unreplicated)
-		pc, err := newPostgresConn(ctx, dc, &s.pool.pooler)
-		if err != nil {
-			_ = dc.Close() // the first error says more
-			return nil, err
-		}
-		dc = pc
+		countUnreplicated(dc, &p.unreplicated)
+		return newPostgresConn(ctx, dc, &p.pooler)
 	case schema.MySQL:
-		mc, err := newMySQLConn(dc)
-		if err == nil {
-			err = s.pool.findGalera(ctx, dc)
-		}
-		if err != nil {
-			_ = dc.Close() // the first error says more
+		if err := p.findGalera(ctx, dc); err != nil {
 			return nil, err
 		}
-		dc = mc
+		return newMySQLConn(dc)
 	}
 	return dc, nil
 }
@@ -214,13 +209,18 @@ func (p *Pool) Connected(ctx context.Context) error {
 	}
 }
 
-func execOn(ctx context.Context, dc driver.Conn, text string) error {
-	ex, ok := dc.(driver.ExecerContext)
-	if !ok {
-		return fmt.Errorf("leasetable: the driver's connection %T cannot execute statements directly", dc)
+// execOn runs statements, one after the other, up to the first that fails.
+func execOn(ctx context.Context, dc driver.Conn, texts ...string) error {
+	for _, text := range texts {
+		ex, ok := dc.(driver.ExecerContext)
+		if !ok {
+			return fmt.Errorf("leasetable: the driver's connection %T cannot execute statements directly", dc)
+		}
+		if _, err := ex.ExecContext(ctx, text, nil); err != nil {
+			return err
+		}
 	}
-	_, err := ex.ExecContext(ctx, text, nil)
-	return err
+	return nil
 }
 
 // ErrUnsent is a driver.ErrBadConn that came before anything was sent: the statement can run on another connection. Some

@@ -52,12 +52,7 @@ func (p Pools) settleSession(ctx context.Context, dc driver.Conn, idle time.Dura
 	case schema.MySQL:
 		texts = slices.Concat(settings[schema.MySQL], []string{fmt.Sprintf("SET SESSION wait_timeout = %d", int(idle.Seconds()))})
 	}
-	for _, text := range texts {
-		if err := execOn(ctx, dc, text); err != nil {
-			return err
-		}
-	}
-	return nil
+	return execOn(ctx, dc, texts...)
 }
 
 // Exec runs a statement.
