@@ -44,11 +44,9 @@ func (v *verification) freeUnknown() error {
 	}
 	locks := make(map[key]*Held)
 	for _, other := range v.keeper.EveryLease() {
-		other.mu.Lock()
-		for h := range other.locks {
+		for _, h := range other.held() {
 			locks[key{h.Name, h.Token, h.Permit}] = h
 		}
-		other.mu.Unlock()
 	}
 	for _, state := range names {
 		name := string(state.Name)

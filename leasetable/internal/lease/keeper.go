@@ -83,7 +83,7 @@ func (k *Keeper) RenewalNeeds() (needs conn.RenewalNeeds) {
 // Remaining implements event.Holds.
 func (k *Keeper) Remaining() (left time.Duration, held bool) {
 	for _, ls := range k.EveryLease() {
-		if ls.held() == 0 {
+		if len(ls.held()) == 0 {
 			continue
 		}
 		if sure := ls.sure(); !held || sure < left {
@@ -96,7 +96,7 @@ func (k *Keeper) Remaining() (left time.Duration, held bool) {
 // Holds reports whether a lock of this Locker has the name.
 func (k *Keeper) Holds(name string) bool {
 	for _, ls := range k.EveryLease() {
-		if ls.holds(name) {
+		if slices.ContainsFunc(ls.held(), func(h *Held) bool { return h.Name == name }) {
 			return true
 		}
 	}

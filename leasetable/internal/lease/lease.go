@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -96,16 +98,10 @@ func (ls *Lease) loseForgotten(h *Held) {
 	if !h.Permit {
 		return
 	}
-	var forgotten *Held
-	ls.mu.Lock()
-	for other := range ls.locks {
+	for _, other := range ls.held() {
 		if other.Permit && other.Name == h.Name && other.Token == h.Token {
-			forgotten = other
+			other.lose(errTaken)
 		}
-	}
-	ls.mu.Unlock()
-	if forgotten != nil {
-		forgotten.lose(errTaken)
 	}
 }
 
@@ -160,13 +156,9 @@ func (ls *Lease) wakeIfRetired() {
 	}
 }
 
-func (ls *Lease) holds(name string) bool {
+// held returns the locks that the lease holds.
+func (ls *Lease) held() []*Held {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	for h := range ls.locks {
-		if h.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.Collect(maps.Keys(ls.locks))
 }

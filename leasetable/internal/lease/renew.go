@@ -132,7 +132,7 @@ func (r *renewals) once(ctx context.Context) error {
 	switch {
 	case err != nil:
 		if r.failureIsNews() {
-			r.keeper.events.RenewalFailed(ctx, clock.Since(sent), r.held(), err)
+			r.keeper.events.RenewalFailed(ctx, clock.Since(sent), len(r.held()), err)
 		}
 		return err
 	case !there:
@@ -197,13 +197,6 @@ func (r *renewals) late() error {
 	least := (3 * took).Round(time.Millisecond)
 	return fmt.Errorf("%w: connecting takes %v here, and the TTL of %v leaves %v for it; a TTL of %v would do",
 		errLate, took.Round(time.Millisecond), r.TTL, left, least)
-}
-
-// held returns how many locks the lease holds.
-func (ls *Lease) held() int {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	return len(ls.locks)
 }
 
 // pause waits for about the given time. It reports false, at once, when the lease ends.
