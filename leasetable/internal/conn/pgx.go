@@ -34,16 +34,6 @@ func serverOf(dc driver.Conn) (server pgxServer, ok bool) {
 	return reflect.TypeAssert[pgxServer](conn.MethodByName("PgConn").Call(nil)[0])
 }
 
-// isDirect reports whether a connection is known to lead to PostgreSQL itself, and not to a pooler: the process that
-// serves it is the one that was reported to the client at connect. For such a session lookUpByIndexIn returns true.
-func isDirect(ctx context.Context, dc driver.Conn) (bool, error) {
-	server, ok := serverOf(dc)
-	if !ok {
-		return false, nil
-	}
-	return lookUpByIndexIn(ctx, dc, server.PID())
-}
-
 // postgresConn runs single statements on a pgx connection. Each is a transaction of its own, and postgresConn checks
 // that it was. It prepares nothing on a connection that is not known to lead to PostgreSQL itself: a pooler may give
 // each statement another session, where the prepared statement is unknown, or exists already. An error about a prepared
@@ -61,7 +51,7 @@ type postgresConn struct {
 
 // newPostgresConn wraps a connection that was just opened. It returns the connection of another driver as it is.
 func newPostgresConn(ctx context.Context, dc driver.Conn, pooler *atomic.Bool) (driver.Conn, error) {
-	direct, err := isDirect(ctx, dc)
+	direct, err := lookUpByIndex(ctx, dc)
 	if err != nil {
 		return nil, err
 	}

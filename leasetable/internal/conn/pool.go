@@ -83,7 +83,7 @@ func (p *Pool) giveBack() {
 }
 
 // settings make every connection behave alike, whatever the DSN or the server's defaults say. On PostgreSQL a session
-// may belong to a pooler and is left alone, but see lookUpByIndexIn. There each statement is a transaction of its own.
+// may belong to a pooler and is left alone, but see lookUpByIndex. There each statement is a transaction of its own.
 // Under a stricter isolation level it fails cleanly and is retried.
 var settings = map[schema.Dialect][]string{
 	schema.MySQL: {

@@ -9,17 +9,19 @@ import (
 	"github.com/sqllock/sqllock/internal/connector"
 )
 
-// lookUpByIndexIn makes the server find rows by their index, whatever it knows of the tables, if the process with
-// this id serves the session, and reports whether it does. A plan made while a table was empty reads the whole table,
-// and a prepared statement keeps that plan until the table is analyzed. A table without an index for the statement is
-// still read as a whole. The planner then estimates a cost at which the server would compile the plan, which takes
-// longer, so jit is off. All that is one round trip.
-func lookUpByIndexIn(ctx context.Context, dc driver.Conn, pid uint32) (bool, error) {
+// lookUpByIndex makes the server find rows by their index, whatever it knows of the tables, if a connection is known to
+// lead to PostgreSQL itself, and not to a pooler: the process that serves it is the one that was reported to the client
+// at connect. It reports whether that is known. A plan made while a table was empty reads the whole table, and a
+// prepared statement keeps that plan until the table is analyzed. A table without an index for the statement is still
+// read as a whole. The planner then estimates a cost at which the server would compile the plan, which takes longer, so
+// jit is off. All that is one round trip.
+func lookUpByIndex(ctx context.Context, dc driver.Conn) (direct bool, err error) {
+	server, known := serverOf(dc)
 	ex, ok := dc.(driver.ExecerContext)
-	if !ok {
+	if !known || !ok {
 		return false, nil
 	}
-	text := fmt.Sprintf("SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false) WHERE pg_backend_pid() = %d", pid)
+	text := fmt.Sprintf("SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false) WHERE pg_backend_pid() = %d", server.PID())
 	result, err := ex.ExecContext(ctx, text, nil)
 	if err != nil {
 		return false, err

@@ -41,7 +41,7 @@ func (p Pools) settleSession(ctx context.Context, dc driver.Conn, idle time.Dura
 	var texts []string
 	switch p.Work.dialect {
 	case schema.Postgres:
-		if direct, err := isDirect(ctx, dc); err != nil || !direct {
+		if direct, err := lookUpByIndex(ctx, dc); err != nil || !direct {
 			return errors.Join(err, errNoSession)
 		}
 		// PostgreSQL 12 and 13 have no idle_session_timeout. Time limits meant for the application's statements must not hit ours.
