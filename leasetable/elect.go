@@ -144,7 +144,9 @@ func (e *Elector) Observe(ctx context.Context, every time.Duration) iter.Seq2[sq
 		}
 		var told *sqllock.Holder // nil: nothing was yielded yet, or an error
 		for ; ; _ = backoff.Sleep(ctx, every) {
-			leader, err := e.look(ctx)
+			reading, cancel := context.WithTimeoutCause(ctx, dberr.AttemptTimeout, dberr.ErrSlow) // the connection may be cut off
+			leader, _, err := e.Leader(reading)
+			cancel()
 			switch {
 			case bound.Ended(ctx):
 				return
@@ -161,12 +163,4 @@ func (e *Elector) Observe(ctx context.Context, every time.Duration) iter.Seq2[sq
 			}
 		}
 	}
-}
-
-// look is Leader with a timeout, because the connection may be cut off.
-func (e *Elector) look(ctx context.Context) (sqllock.Holder, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, dberr.AttemptTimeout, dberr.ErrSlow)
-	defer cancel()
-	leader, _, err := e.Leader(ctx)
-	return leader, err
 }
