@@ -40,7 +40,7 @@ func New(c driver.Connector, d schema.Dialect, t schema.Tables, o Options) (*Dat
 	if err := t.Validate(d); err != nil {
 		return nil, err
 	}
-	texts, err := statementsOf(d, t)
+	texts, err := loadStatements(d, t)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/sqllock/sqllock/schema"
 )
@@ -88,25 +87,6 @@ type Prepared struct {
 
 // numbered matches a comment, and a placeholder with a number. MySQL knows only placeholders without.
 var numbered = regexp.MustCompile(`(?m)^--.*$|\?\d+`)
-
-// loaded has the statements of each dialect with the tables' own names: a program may make many Lockers. Nobody changes
-// them.
-var loaded sync.Map
-
-// statementsOf returns the statements of a dialect with the names of the tables.
-func statementsOf(d schema.Dialect, t schema.Tables) (map[Statement]Prepared, error) {
-	if t != (schema.Tables{}) {
-		return loadStatements(d, t)
-	}
-	if all, known := loaded.Load(d); known {
-		return all.(map[Statement]Prepared), nil
-	}
-	all, err := loadStatements(d, t)
-	if err == nil {
-		loaded.Store(d, all)
-	}
-	return all, err
-}
 
 // loadStatements reads the statements of a dialect and inserts the names of the tables. On MySQL it takes the numbers
 // out of the placeholders: the arguments of a statement are the same, in the same order, in all dialects.
