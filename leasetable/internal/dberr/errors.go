@@ -54,6 +54,7 @@ var meanings = map[string]meaning{
 	"40P01": conflict, // deadlock
 	"55P03": conflict, // lock_timeout
 	"57014": conflict, // cancelled, or statement_timeout
+	"53200": noRoom,   // the lock table is full, or no memory is left
 	"53300": noRoom,   // too many connections
 	"57P03": unready,  // the server is starting up, or shutting down
 	"57P01": interrupted,
