@@ -136,7 +136,7 @@ func (r *renewals) once(ctx context.Context) error {
 		}
 		return err
 	case !there:
-		r.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost))
+		r.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost)) //nolint:contextcheck // the locks have contexts of their own
 	default:
 		r.keeper.events.Renewed(ctx, clock.Since(sent), r.confirmed(sent))
 		r.verification.ifChanged(changeMark{changes, r.store.RenewalConnection()})

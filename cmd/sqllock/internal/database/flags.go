@@ -163,7 +163,7 @@ func (f *Flags) Leases(ctx context.Context, db *Database) (*leasetable.Locker, e
 		return nil, exit.With(exit.Usage, err)
 	}
 	if err := db.Prepare(ctx, f.Tables); err != nil {
-		return nil, exit.With(exit.Unavailable, errors.Join(err, l.Close()))
+		return nil, exit.With(exit.Unavailable, errors.Join(err, l.Close())) //nolint:contextcheck // locks have contexts of their own
 	}
 	return l, nil
 }
