@@ -40,8 +40,8 @@
 //	lease         leasetable    its expiry passes without renewal, or Release     works
 //
 // A session lock needs no table. The server frees it as soon as the holder's connection is gone. Locks that were free when
-// they were requested share one connection of the Locker, so they end together; a lock that was waited for has one of its
-// own. A lease is a row. It survives a restart of the database, works behind every pooler, and carries a fencing token
+// they were requested share one connection of the Locker, so they end together; a lock that was waited for because another
+// process held it has one of its own. A lease is a row. It survives a restart of the database, works behind every pooler, and carries a fencing token
 // that only ever rises: leasetable.Lease.Token returns it. pg.LockTx takes a third kind, a lock that lasts as long as the
 // caller's transaction.
 //
@@ -57,8 +57,8 @@
 //	                                 └── the deadline passed unrenewed ──────▶ expired   ErrExpired (a lease)
 //	                                                                           lost      ErrLost (a session lock)
 //
-// Whatever ends a lock cancels its [Lock.Context], with the cause on the right. For Release and for a deadline that
-// happens before anybody else can hold the lock. The deadline is counted on this process's own monotonic clock, from
+// Whatever ends a lock cancels its [Lock.Context], with the cause on the right. For Release, for Close and for
+// a deadline, that happens before anybody else can hold the lock. The deadline is counted on this process's own monotonic clock, from
 // the moment the last confirmed statement was sent, and lies before the deadline that the server counts. When the
 // server itself ends the session (it was restarted, or somebody terminated the connection), the Context ends within
 // milliseconds; on Windows, for MySQL and MariaDB, within a second. Each package documents what its locks do in a

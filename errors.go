@@ -28,7 +28,7 @@ var (
 	ErrClosed = errors.New("locker is closed")
 
 	// ErrRefused says that a session or transaction lock would not be safe on this server, or that a lease would not be
-	// safe behind this proxy. The error's text says what was found and what to use instead.
+	// safe behind this proxy or with a trigger on its tables. The error's text says what was found and what to do instead.
 	ErrRefused = errors.New("refused")
 
 	// ErrSchema says that the lease tables are missing or of another version. The error's text has the command that

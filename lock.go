@@ -36,7 +36,7 @@ type Acquirer[L Lock] interface {
 	// it waits for ever for a host that does not exist. The logger (Warn) and the hook (event.Retrying) report it. When
 	// ctx ends meanwhile, the error matches the last error of the database instead of ErrHeld. An error that somebody
 	// has to repair ends the wait at once, such as a wrong password, missing tables, a server that is refused for what it
-	// is, or a limit on the number of locks; see IsRetryable.
+	// is, or, for a session lock, a limit on the number of locks; see IsRetryable.
 	//
 	// On any error nothing is held. A lock that the server may have granted after the caller left is given back in the
 	// background; the Locker's Close waits for that.

@@ -151,7 +151,8 @@
 // caller needs it, too, unless the pooler keeps prepared statements.
 //
 // A proxy that leaves a single statement uncommitted, as pgpool-II does in raw mode, is refused (sqllock.ErrRefused) by
-// the statement that reveals it, which may not be the first one.
+// the statement that reveals it, which may not be the first one. So is a trigger on sqllock_lock on MySQL and MariaDB: the
+// server then does not return the token.
 //
 // # Galera
 //

@@ -81,9 +81,9 @@ func WithDurableRelease() Option {
 
 // WithMaxConnections sets how many connections the Locker opens at most. The default is 14, the least 1. One is for
 // renewals, half of them are for waits, at most six for all else, and more than 14 are never opened. Only one whose
-// answer, or whose opening, takes seconds is replaced while it is still open, so for a moment there is one more. For
-// renewals that begins after a twelfth of the TTL (a slow opening: a sixth) if that is less. With one or two, everything
-// goes on the connection for renewals, one statement after the other. With fewer than nine, a name whose row somebody
+// answer, or whose opening, takes seconds is replaced while it is still open, so for a moment there is one more. The
+// connection for renewals is replaced after a twelfth of the TTL without an answer, or a sixth while it is opened, if
+// that is sooner. With one or two, everything goes on the connection for renewals, one statement after the other. With fewer than nine, a name whose row somebody
 // keeps locked can delay others by some seconds. Waits for more names than there are connections for waits poll; see
 // [Locker.Acquire].
 func WithMaxConnections(n int) Option {

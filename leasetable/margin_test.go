@@ -93,6 +93,9 @@ func belated(t *testing.T, db *sqltest.Database, opts ...leasetable.Option) (l *
 			pass(lateness)
 		case err := <-done: // the statement was not sent
 			passOn()
+			if err == nil {
+				err = errors.New("the statement whose answer was to be late was not seen")
+			}
 			return err
 		}
 		passOn()

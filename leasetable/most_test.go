@@ -90,6 +90,33 @@ func (c *peakConn) QueryContext(ctx context.Context, query string, args []driver
 	return c.driven.QueryContext(ctx, query, args)
 }
 
+// PrepareContext implements driver.ConnPrepareContext. On MySQL statements with arguments are prepared.
+func (c *peakConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	defer c.p.took(time.Now())
+	stmt, err := c.driven.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return peakStmt{stmt.(drivenStmt), c.p}, nil
+}
+
+type peakStmt struct {
+	drivenStmt
+	p *peak
+}
+
+// ExecContext implements driver.StmtExecContext.
+func (s peakStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	defer s.p.took(time.Now())
+	return s.drivenStmt.ExecContext(ctx, args)
+}
+
+// QueryContext implements driver.StmtQueryContext.
+func (s peakStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	defer s.p.took(time.Now())
+	return s.drivenStmt.QueryContext(ctx, args)
+}
+
 // withPeak opens db once more. The connections of Lockers that use it are counted.
 func withPeak(t *testing.T, db *sqltest.Database) (*sqlx.DB, *peak) {
 	t.Helper()

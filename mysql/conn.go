@@ -17,7 +17,7 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// conn is a dedicated session on MySQL or MariaDB.
+// conn is a session of a Locker on MySQL or MariaDB.
 type conn struct {
 	sc       *sql.Conn
 	socket   *socket

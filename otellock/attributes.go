@@ -10,7 +10,6 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/event"
-	"github.com/sqllock/sqllock/leasetable"
 )
 
 const (
@@ -148,11 +147,7 @@ func errorType(err error) string {
 			return known.kind
 		}
 	}
-	var limit *leasetable.LimitError
-	switch {
-	case errors.As(err, &limit):
-		return "mismatch"
-	case sqllock.IsRetryable(err):
+	if sqllock.IsRetryable(err) {
 		return "unavailable"
 	}
 	return semconv.ErrorTypeOther.Value.AsString()

@@ -38,8 +38,8 @@
 //     error. Of renew: renewed or error.
 //   - sqllock.end of hold: released, lost, expired, or closed if the Locker was closed.
 //   - error.type of sqllock.lost, and of all outcomes but acquired and renewed: held, lost, expired, closed, refused,
-//     schema, read_only, name, limit, mismatch (a leasetable.LimitError), unsupported, timeout, canceled, unavailable
-//     (another error that may pass, see sqllock.IsRetryable), or _OTHER.
+//     schema, read_only, name, limit, unsupported, timeout, canceled, unavailable (another error that may pass, see
+//     sqllock.IsRetryable), or _OTHER.
 //   - sqllock.name, of all but sqllock.renew.duration and sqllock.remaining, only with WithNames: a program may have
 //     more names of locks than a store of metrics can take.
 //

@@ -18,7 +18,7 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// conn is a dedicated session on PostgreSQL.
+// conn is a session of a Locker on PostgreSQL.
 type conn struct {
 	pc       *pgx.Conn
 	pid      string      // the process id of the backend

@@ -23,8 +23,8 @@ type Tx interface {
 }
 
 // SQLTx makes a [Tx] of a *sql.Tx, a *sqlx.Tx or another transaction that passes statements and their arguments on
-// unchanged, such as that of gorm or ent. The driver must be pgx's stdlib. For a bun.Tx pass its field Tx: bun replaces
-// the placeholders of statements.
+// unchanged, such as the *Tx of a client that ent has generated with the feature sql/execquery. The driver must be pgx's
+// stdlib. For a bun.Tx pass its field Tx: bun replaces the placeholders of statements.
 func SQLTx(tx interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	Rollback() error // never called; it keeps out a *sql.DB, which has none

@@ -108,8 +108,8 @@ func (tx interpolating) QueryContext(ctx context.Context, query string, _ ...any
 	return tx.Tx.QueryContext(ctx, strings.NewReplacer("$1", "1", "$2", "2").Replace(query))
 }
 
-// What is refused without asking the server is then not known.
-func TestATransactionThatReplacesArgumentsHasNoLock(t *testing.T) {
+// pgx is then not asked, so it is not known whether the connection would have been refused.
+func TestATransactionThatReplacesArgumentsIsAnError(t *testing.T) {
 	t.Parallel()
 	tx := pg.SQLTx(interpolating{beginTx(t, sqltest.Postgres(t))})
 	for name, lock := range everyLockTx {

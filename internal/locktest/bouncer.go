@@ -94,8 +94,12 @@ func starts(t *testing.T, cmd *exec.Cmd, folder string, end syscall.Signal, read
 	})
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
+	timer := time.NewTimer(time.Minute)
+	defer timer.Stop()
 	for !strings.Contains(said(), ready) {
 		select {
+		case <-timer.C:
+			t.Fatalf("%s is not ready after a minute", cmd.Path)
 		case <-tick.C:
 		case <-ended:
 			if !strings.Contains(said(), "Address already in use") {

@@ -1,4 +1,4 @@
-// Package session takes locks on dedicated database sessions. It is the engine of the session locks of every database;
+// Package session takes locks on a Locker's own database sessions. It is the engine of the session locks of every database;
 // a database adds its statements, as a Conn.
 //
 // A Locker tries for a lock on a shared session, which holds the locks that were free. It waits for a held lock on a

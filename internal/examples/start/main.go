@@ -13,7 +13,8 @@ import (
 )
 
 func main() {
-	// One for each process, not one for each lock. It logs lost locks, and waits while the database cannot be used.
+	// One for each process, not one for each lock. It logs locks that were lost, and waits during which
+	// the database cannot be used.
 	locker, err := pg.New(os.Getenv("SQLLOCK_DB"), pg.WithLogger(slog.Default()))
 	if err != nil {
 		log.Fatal(err)
