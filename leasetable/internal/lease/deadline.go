@@ -73,10 +73,10 @@ func (ls *Lease) finish(cause error) {
 	ls.deadline.Stop()
 	ls.warning.Stop()
 	for h := range ls.locks {
+		h.Hold.End(cause)
 		if h.MinHold > 0 && errors.Is(cause, sqllock.ErrClosed) && errors.Is(h.over(), sqllock.ErrReleased) {
 			ls.Orphans.owe(h)
 		}
-		h.Hold.End(cause)
 		h.position.leave()
 	}
 	clear(ls.locks)

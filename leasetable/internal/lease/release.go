@@ -67,6 +67,9 @@ func (h *Held) Free(ctx context.Context) error {
 func (e ending) result(freed bool, err error) error {
 	switch {
 	case err != nil && e.Keeper.Closing.Err() != nil:
+		if e.MinHold > 0 { // Close may come to the lease after this lock has left it
+			e.leaveOrphans(e.MinHold, e.on)
+		}
 		return e.closed()
 	case errors.Is(err, errUnconfirmed):
 		return err

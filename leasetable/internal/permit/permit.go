@@ -99,7 +99,7 @@ func (cs *Claims) Claim(ctx, caller context.Context, c *lease.Claim, w Wants) (o
 }
 
 func (cs *Claims) read(ctx context.Context, name string) (state store.State, err error) {
-	err = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+	err = dberr.RetryConflicts(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
 		state, err = cs.Keeper.Store.ReadPermits(ctx, name)
 		return err
 	})
