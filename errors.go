@@ -125,8 +125,8 @@ func (h Holder) String() string {
 }
 
 // IsRetryable reports whether the same call may succeed later with nothing changed: the lock is held, the connection
-// broke or could not be opened, the server is busy, restarting, full (of connections, or of locks in PostgreSQL), or a
-// standby or read-only, as during a failover.
+// broke or could not be opened, the server is busy, restarting, full (of connections, or of locks in PostgreSQL; its
+// disk, for a lease), or a standby or read-only, as during a failover.
 // It is false for a wrong password, a missing database or table, missing privileges, and a closed Locker.
 //
 // Acquire continues to wait after such an error while its context lives, with two exceptions, both ErrLimit of a session

@@ -60,10 +60,19 @@ func Connector(pool *pgxpool.Pool) driver.Connector {
 	config.ConnConfig.Tracer = nil
 	var opts []stdlib.OptionOpenDB
 	if config.BeforeConnect != nil {
-		opts = append(opts, stdlib.OptionBeforeConnect(config.BeforeConnect))
+		opts = append(opts, stdlib.OptionBeforeConnect(func(ctx context.Context, cc *pgx.ConnConfig) error {
+			*cc = *cc.Copy() // stdlib gives every call the same maps
+			return config.BeforeConnect(ctx, cc)
+		}))
 	}
 	if config.AfterConnect != nil {
-		opts = append(opts, stdlib.OptionAfterConnect(config.AfterConnect))
+		opts = append(opts, stdlib.OptionAfterConnect(func(ctx context.Context, pc *pgx.Conn) error {
+			err := config.AfterConnect(ctx, pc)
+			if err != nil {
+				closeConn(pc) //nolint:contextcheck // also with a dead ctx; stdlib leaves it open
+			}
+			return err
+		}))
 	}
 	return stdlib.GetConnector(*config.ConnConfig, opts...)
 }

@@ -23,7 +23,7 @@ type loan struct {
 
 	told func() // is called when the server is full
 
-	at atomic.Int64 // when the server was last full; 0: never
+	at atomic.Pointer[time.Time] // when the server was last full; nil: never
 
 	mu     sync.Mutex
 	err    error       // guarded by mu: the error of a full server
@@ -75,7 +75,7 @@ func (p *Pool) noteFull(err error) {
 	}
 	lo := &p.loan
 	now := time.Now()
-	lo.at.Store(now.UnixNano())
+	lo.at.Store(&now)
 	lo.mu.Lock()
 	lo.err, lo.until = err, now.Add(jitter.Around(pause))
 	lo.mu.Unlock()
@@ -87,7 +87,7 @@ func (p *Pool) noteFull(err error) {
 // limited reports whether the server was full within the last IdleTime.
 func (p *Pool) limited() bool {
 	at := p.loan.at.Load()
-	return at != 0 && time.Since(time.Unix(0, at)) < IdleTime
+	return at != nil && time.Since(*at) < IdleTime
 }
 
 // renewalNeeds is what the leases need p for. It is zero if p is not the renewal pool.

@@ -14,14 +14,16 @@ import (
 // at connect. It reports whether that is known. A plan made while a table was empty reads the whole table, and a
 // prepared statement keeps that plan until the table is analyzed. A table without an index for the statement is still
 // read as a whole. The planner then estimates a cost at which the server would compile the plan, which takes longer, so
-// jit is off. All that is one round trip.
+// jit is off. By a warning the server says that a commit may not be on its standby, so warnings are on (I16). All that is
+// one round trip.
 func lookUpByIndex(ctx context.Context, dc driver.Conn) (direct bool, err error) {
 	server, known := serverOf(dc)
 	ex, ok := dc.(driver.ExecerContext)
 	if !known || !ok {
 		return false, nil
 	}
-	text := fmt.Sprintf("SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false) WHERE pg_backend_pid() = %d", server.PID())
+	text := fmt.Sprintf("SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false), "+
+		"set_config('client_min_messages', 'warning', false) WHERE pg_backend_pid() = %d", server.PID())
 	result, err := ex.ExecContext(ctx, text, nil)
 	if err != nil {
 		return false, err

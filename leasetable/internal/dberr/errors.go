@@ -50,13 +50,16 @@ var (
 // effect.
 var meanings = map[string]meaning{
 	// PostgreSQL: SQLSTATE.
-	"40001": conflict, // serialization failure
-	"40P01": conflict, // deadlock
-	"55P03": conflict, // lock_timeout
-	"57014": conflict, // cancelled, or statement_timeout
-	"53200": noRoom,   // the lock table is full, or no memory is left
-	"53300": noRoom,   // too many connections
-	"57P03": unready,  // the server is starting up, or shutting down
+	"40001": conflict,    // serialization failure
+	"40P01": conflict,    // deadlock
+	"55P03": conflict,    // lock_timeout
+	"57014": conflict,    // cancelled, or statement_timeout
+	"53200": noRoom,      // the lock table is full, or no memory is left
+	"53300": noRoom,      // too many connections
+	"57P03": unready,     // the server is starting up, or shutting down
+	"53000": unready,     // resources are used up
+	"53100": unready,     // the disk is full
+	"58030": interrupted, // an error of the disk
 	"57P01": interrupted,
 	"57P02": interrupted,
 	"25P04": conflict, // transaction_timeout, which does not count during the commit
@@ -84,6 +87,12 @@ var meanings = map[string]meaning{
 	"mysql 1203": noRoom,
 	"mysql 1226": noRoom,      // as many connections as this user may have
 	"mysql 3032": unready,     // offline mode
+	"mysql 1021": unready,     // the disk is full
+	"mysql 1114": unready,     // the table is full
+	"mysql 1037": unready,     // no memory is left
+	"mysql 1041": unready,     // the same
+	"mysql 1135": unready,     // no thread can be started for a connection
+	"mysql 1030": interrupted, // an error of the storage engine, such as a full disk
 	"mysql 1461": conflict,    // max_prepared_stmt_count
 	"mysql 1615": conflict,    // the table changed while a statement was prepared again
 	"mysql 1243": conflict,    // the statement is not prepared in this session: a proxy has another one by now
@@ -109,10 +118,12 @@ var meanings = map[string]meaning{
 	"mysql 1142": refused, // no privilege
 
 	// SQLite: primary result codes.
-	"sqlite 5": conflict, // busy
-	"sqlite 6": conflict, // locked
-	"sqlite 8": readOnlyFile,
-	"sqlite 1": noTable, // our statements are right, so a table or a column is missing
+	"sqlite 5":  conflict, // busy
+	"sqlite 6":  conflict, // locked
+	"sqlite 8":  readOnlyFile,
+	"sqlite 10": interrupted, // an error of the disk
+	"sqlite 13": unready,     // the disk is full
+	"sqlite 1":  noTable,     // our statements are right, so a table or a column is missing
 }
 
 // ErrSlow is the error of a statement that was not answered in time. It may have taken effect.

@@ -22,6 +22,8 @@ func TestWhatACodeMeans(t *testing.T) {
 	}{
 		{"the lock table is full", &pgconn.PgError{Code: "53200"}, true, sqllock.ErrLimit},
 		{"a statement is prepared again too often", &mysql.MySQLError{Number: 1615}, true, nil},
+		{"the disk of PostgreSQL is full", &pgconn.PgError{Code: "53100"}, true, nil},
+		{"the disk of MySQL is full", &mysql.MySQLError{Number: 1021}, true, nil},
 		{"Group Replication cannot commit", &mysql.MySQLError{Number: 3100}, false, nil},
 	}
 	for _, test := range tests {

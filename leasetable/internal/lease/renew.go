@@ -133,6 +133,7 @@ func (r *renewals) once(ctx context.Context) error {
 	case err != nil:
 		if r.failureIsNews() {
 			r.keeper.events.RenewalFailed(ctx, clock.Since(sent), len(r.held()), err)
+			r.keeper.LeaveReadOnly(err)
 		}
 		return err
 	case !there:
