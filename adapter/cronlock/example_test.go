@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqllock/sqllock/adapter/cronlock"
 	"github.com/sqllock/sqllock/internal/adaptertest"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -30,9 +31,12 @@ func TestTheExample(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, entry := range c.Entries() {
-		entry.WrappedJob.Run()
-	}
+	locktest.Eventually(t, "the report is made", func() bool { // a busy server may not answer in time: then both machines skip the job
+		for _, entry := range c.Entries() {
+			entry.WrappedJob.Run()
+		}
+		return ran > 0
+	})
 	if ran != 1 {
 		t.Errorf("the report was made %d times", ran)
 	}
