@@ -111,7 +111,8 @@ func (c *postgresConn) QueryContext(ctx context.Context, query string, args []dr
 		rows, err = c.driverConn.QueryContext(ctx, query, c.arguments(args))
 	}
 	var unsent interface{ SafeToRetry() bool }
-	if errors.As(err, &unsent) && unsent.SafeToRetry() && ctx.Err() == nil {
+	safe := errors.As(err, &unsent) && unsent.SafeToRetry() && ctx.Err() == nil
+	if safe || errors.Is(err, driver.ErrBadConn) { // pgx returns it only for what was not sent
 		return nil, ErrUnsent
 	}
 	if err != nil {
