@@ -202,14 +202,14 @@ func TestABlockEndsWithAVerification(t *testing.T) {
 		c := newRelay(t, 2)
 		c.pass(t)
 		reads, answered := make(chan struct{}), make(chan struct{})
-		c.s.read = func(ctx context.Context, name string) (store.State, error) {
-			state, err := c.s.Store.Read(ctx, name)
+		c.s.held = func(ctx context.Context, id []byte, names []string) ([]store.State, error) {
+			held, err := c.s.Store.StillHeld(ctx, id, names)
 			if reads != nil {
 				close(reads)
 				reads = nil
 				<-answered
 			}
-			return state, err
+			return held, err
 		}
 		between := holdByForce(t, keep(t, c.server.Store()))
 		reading := reads

@@ -3,6 +3,7 @@ package leasetable_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -157,12 +158,10 @@ func TestALockThatIsReleasedByForceDuringAVerificationIsToldAfterIt(t *testing.T
 		lock, other := take(t, l, "x"), take(t, l, "other")
 		read, goOn := make(chan struct{}), make(chan struct{})
 		var once sync.Once
-		s.read = func(ctx context.Context, name string) (store.State, error) {
-			state, err := s.Store.Read(ctx, name)
-			if name == "x" {
-				once.Do(func() { close(read); <-goOn })
-			}
-			return state, err
+		s.held = func(ctx context.Context, id []byte, names []string) ([]store.State, error) {
+			held, err := s.Store.StillHeld(ctx, id, names)
+			once.Do(func() { close(read); <-goOn })
+			return held, err
 		}
 		force("other")
 		renew := func() {
@@ -178,6 +177,40 @@ func TestALockThatIsReleasedByForceDuringAVerificationIsToldAfterIt(t *testing.T
 		synctest.Wait()
 		for _, lock := range []*leasetable.Lease{lock, other} {
 			if cause := context.Cause(lock.Context()); !errors.Is(cause, sqllock.ErrLost) {
+				t.Errorf("the holder of %s was told %v", lock.Name(), cause)
+			}
+		}
+	})
+}
+
+// One statement verifies many locks: one for each took longer than the TTL. I20.
+func TestAForcedReleaseIsToldInTimeAlsoToWhoHoldsManyLocks(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		s := &scripted{Store: server.Store()}
+		s.read = func(ctx context.Context, name string) (store.State, error) {
+			pass(10 * time.Millisecond)
+			return s.Store.Read(ctx, name)
+		}
+		s.held = func(ctx context.Context, id []byte, names []string) ([]store.State, error) {
+			pass(10 * time.Millisecond)
+			return s.Store.StillHeld(ctx, id, names)
+		}
+		const ttl = 15 * time.Second
+		l := keep(t, s, leasetable.WithTTL(ttl))
+		locks := make([]*leasetable.Lease, 2000)
+		for i := range locks {
+			locks[i] = take(t, l, fmt.Sprint("name ", i))
+		}
+		lost := locks[len(locks)/2]
+		if _, err := keep(t, server.Store()).ForceRelease(t.Context(), lost.Name()); err != nil {
+			t.Fatal(err)
+		}
+		pass(ttl/3 + time.Second)
+		for _, lock := range locks {
+			if cause := context.Cause(lock.Context()); (lock == lost) != errors.Is(cause, sqllock.ErrLost) || lock != lost && cause != nil {
 				t.Errorf("the holder of %s was told %v", lock.Name(), cause)
 			}
 		}

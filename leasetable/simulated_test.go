@@ -29,6 +29,7 @@ type scripted struct {
 	byLease func(ctx context.Context, name string, id []byte, minHold time.Duration) (int64, error)
 	renew   func(ctx context.Context, id []byte) (bool, int64, error)
 	read    func(ctx context.Context, name string) (store.State, error)
+	held    func(ctx context.Context, id []byte, names []string) ([]store.State, error)
 	handOff func(ctx context.Context, h store.Held, n int64, metadata []byte) (int64, bool, error)
 	over    func(ctx context.Context, req *store.Request, from []byte) (int64, error)
 	turn    func(ctx context.Context) (store.Turn, error)
@@ -95,6 +96,13 @@ func (s *scripted) Renew(ctx context.Context, id []byte) (bool, int64, error) {
 		return s.renew(ctx, id)
 	}
 	return s.Store.Renew(ctx, id)
+}
+
+func (s *scripted) StillHeld(ctx context.Context, id []byte, names []string) ([]store.State, error) {
+	if s.held != nil {
+		return s.held(ctx, id, names)
+	}
+	return s.Store.StillHeld(ctx, id, names)
 }
 
 func (s *scripted) HandOff(ctx context.Context, h store.Held, n int64, metadata []byte) (int64, bool, error) {

@@ -15,6 +15,14 @@ const (
 // Longer doubles a pause up to Last.
 func Longer(pause time.Duration) time.Duration { return min(2*pause, Last) }
 
+// Patient is Longer for attempts that may go on for hours: it also lets the pause grow with the time since they began, up
+// to mostPatient.
+func Patient(pause time.Duration, began time.Time) time.Duration {
+	return max(Longer(pause), min(time.Since(began)/50, mostPatient))
+}
+
+const mostPatient = 2 * time.Second
+
 // Sleep returns nil after d, or the cause of the end of ctx if that comes first.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)

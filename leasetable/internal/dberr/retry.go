@@ -16,8 +16,9 @@ const AttemptTimeout = 3 * time.Second
 // Retry calls f until it succeeds, fails for good, ctx ends or the time is up. It is for statements that release a
 // lock. It outlasts a broken connection and a restart of the server.
 func Retry(ctx context.Context, within time.Duration, f func(context.Context) error) error {
-	end := time.Now().Add(within)
-	for pause := backoff.First; ; pause = backoff.Longer(pause) {
+	began := time.Now()
+	end := began.Add(within)
+	for pause := backoff.First; ; pause = backoff.Patient(pause, began) {
 		err := Once(ctx, min(AttemptTimeout, time.Until(end)), f)
 		if e := (*Error)(nil); !errors.As(err, &e) || !e.Transient || time.Until(end) < pause || backoff.Sleep(ctx, jitter.Around(pause)) != nil {
 			return err

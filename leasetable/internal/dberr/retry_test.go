@@ -13,7 +13,7 @@ import (
 const (
 	attemptTime  = 3 * time.Second  // the limit of one attempt
 	conflictTime = 10 * time.Second // the limit for retries after conflicts
-	longestPause = 75 * time.Millisecond
+	longestPause = 200 * time.Millisecond
 )
 
 var errLeft = errors.New("the caller left")
@@ -28,11 +28,14 @@ func attempts(try func(f func(context.Context) error) error, f func(context.Cont
 	return at, time.Since(began), err
 }
 
-// mustPauseLongerAndLonger checks the pauses between attempts that take no time themselves.
-func mustPauseLongerAndLonger(t *testing.T, at []time.Duration) {
+// mustPauseLongerAndLonger checks the pauses between attempts that take no time themselves: they grow to 50 ms, and then with
+// the time since the first attempt if it is patient.
+func mustPauseLongerAndLonger(t *testing.T, at []time.Duration, patient bool) {
 	t.Helper()
-	const first = 5 * time.Millisecond
-	for i, pause := 1, first; i < len(at); i, pause = i+1, min(2*pause, 50*time.Millisecond) {
+	for i, pause := 1, 5*time.Millisecond; i < len(at); i, pause = i+1, min(2*pause, 50*time.Millisecond) {
+		if patient {
+			pause = max(pause, at[i-1]/50)
+		}
 		if took := at[i] - at[i-1]; took < pause/2 || took > pause*3/2 {
 			t.Errorf("the pause %d took %v; want about %v", i, took, pause)
 		}
@@ -51,12 +54,28 @@ func TestWhatFreesALockIsRetriedUntilItsTimeIsOver(t *testing.T) {
 			if !errors.Is(err, failure) {
 				t.Error(err)
 			}
-			mustPauseLongerAndLonger(t, at)
+			mustPauseLongerAndLonger(t, at, true)
 			if took < within-longestPause || took > within+longestPause {
 				t.Errorf("it took %v", took)
 			}
 		})
 	}
+}
+
+// The lease of a lock that is extended by hours may be without a server for hours.
+func TestARetryForHoursIsNoBurden(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		at, took, err := attempts(
+			func(f func(context.Context) error) error { return dberr.Retry(t.Context(), 8*time.Hour, f) },
+			func(context.Context) error { return failure(true, false) })
+		if err == nil || took < 8*time.Hour-4*time.Second {
+			t.Errorf("it ended after %v: %v", took, err)
+		}
+		if most := int(8 * time.Hour / time.Second); len(at) > most {
+			t.Errorf("it made %d attempts", len(at))
+		}
+	})
 }
 
 func TestWhatTakesALockIsRetriedWhileTheDatabaseUndoesIt(t *testing.T) {
@@ -71,7 +90,7 @@ func TestWhatTakesALockIsRetriedWhileTheDatabaseUndoesIt(t *testing.T) {
 		if !errors.Is(err, failure) {
 			t.Error(err)
 		}
-		mustPauseLongerAndLonger(t, at)
+		mustPauseLongerAndLonger(t, at, false)
 		if took != conflictTime {
 			t.Errorf("it took %v", took)
 		}

@@ -13,11 +13,12 @@ import (
 // forgotten their release (I23). The lease is retired, so it acquires no names meanwhile. When its last claim has
 // ended, every lock on it is known.
 func (v *verification) freeForgotten() {
+	after := "" // the names up to here are done
 	for pause := backoff.First; ; pause = min(2*pause, interval(v.TTL)) {
 		v.mu.Lock()
 		claims := v.claims
 		v.mu.Unlock()
-		if claims == 0 && v.freeUnknown() == nil {
+		if claims == 0 && v.freeUnknown(&after) == nil {
 			return
 		}
 		if !v.pause(pause) {
@@ -26,44 +27,57 @@ func (v *verification) freeForgotten() {
 	}
 }
 
-// freeUnknown frees the names that the lease holds in the database but that no lock on it has (I23).
-func (v *verification) freeUnknown() error {
-	ctx := v.keeper.Closing
-	var names []store.State
-	err := dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
-		names, err = v.store.NamesOf(ctx, v.ID)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	type key struct {
-		name   string
-		token  int64
-		permit bool
-	}
-	locks := make(map[key]*Held)
-	for _, other := range v.keeper.EveryLease() {
-		for _, h := range other.held() {
-			locks[key{h.Name, h.Token, h.Permit}] = h
-		}
-	}
-	for _, state := range names {
-		name := string(state.Name)
-		h := locks[key{name, state.Token, state.Permit}]
-		switch {
-		case h != nil && slices.Contains(h.AttachedTo().ends(), v.Lease):
-		case h != nil: // a failover may have forgotten that it was moved on from here; it ends before the name is freed
-			err = v.checkSoon(h)
-		case state.Permit:
-			_, err = v.store.ReleasePermit(ctx, name, v.ID, state.Token)
-		case v.Orphans.Has(name, 0): // it is reaped, and knows for how long it is kept
-		default:
-			_, err = holding{Lease: v.Lease, name: name, token: state.Token}.release(ctx, 0)
-		}
-		if err != nil {
+// page is how many names one statement of freeUnknown looks at.
+const page = 10_000
+
+// freeUnknown frees the names that the lease holds in the database but that no lock on it has (I23). It moves after on when
+// it is done with a page.
+func (v *verification) freeUnknown(after *string) error {
+	for {
+		var states []store.State
+		err := dberr.Once(v.keeper.Closing, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+			states, err = v.store.NamesOf(ctx, v.ID, *after, page)
+			return err
+		})
+		if err != nil || len(states) == 0 {
 			return err
 		}
+		locks := v.locksByKey()
+		last := *after
+		for _, state := range states {
+			if state.Token == 0 {
+				last = string(state.Name)
+			} else if err := v.freeIfUnknown(state, locks[keyOf(state)]); err != nil {
+				return err
+			}
+		}
+		*after = last
 	}
-	return nil
+}
+
+// locksByKey returns every lock of the Locker.
+func (v *verification) locksByKey() map[heldKey]*Held {
+	locks := make(map[heldKey]*Held)
+	for _, ls := range v.keeper.EveryLease() {
+		for _, h := range ls.held() {
+			locks[h.key()] = h
+		}
+	}
+	return locks
+}
+
+// freeIfUnknown frees a name that the lease holds, unless h, the lock with its key, is on it.
+func (v *verification) freeIfUnknown(state store.State, h *Held) (err error) {
+	name := string(state.Name)
+	switch {
+	case h != nil && slices.Contains(h.AttachedTo().ends(), v.Lease):
+	case h != nil: // a failover may have forgotten that it was moved on from here; it ends before the name is freed
+		err = v.soon(h.check)
+	case state.Permit:
+		_, err = v.store.ReleasePermit(v.keeper.Closing, name, v.ID, state.Token)
+	case v.Orphans.Has(name, 0): // it is reaped, and knows for how long it is kept
+	default:
+		_, err = holding{Lease: v.Lease, name: name, token: state.Token}.release(v.keeper.Closing, 0)
+	}
+	return err
 }

@@ -151,7 +151,7 @@ func (m move) try() (how moved, err error) {
 	alive, stop := bound.CancelWith(m.h.Keeper.Closing, m.h.Hold.Context())
 	defer stop()
 	began, unanswered := time.Now(), false
-	for pause := backoff.First; ; pause = backoff.Longer(pause) {
+	for pause := backoff.First; ; pause = backoff.Patient(pause, began) {
 		there := false
 		err = dberr.Once(m.h.Keeper.Closing, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
 			there, err = m.from.store.Move(ctx, m.h.Name, m.h.Token, m.from.ID, m.to.ID)

@@ -92,7 +92,8 @@ func (r *renewals) giveBack() {
 func (r *renewals) untilConfirmed() {
 	ctx, cancel := r.untilDeadline()
 	defer cancel()
-	for pause := backoff.First; ; pause = backoff.Longer(pause) {
+	began := time.Now()
+	for pause := backoff.First; ; pause = backoff.Patient(pause, began) {
 		if r.once(ctx) == nil || backoff.Sleep(ctx, jitter.Around(pause)) != nil {
 			return
 		}

@@ -1,12 +1,15 @@
 package lease
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // changeMark is the part of the answer to a renewal that concerns the locks of the lease. If it differs from the mark
@@ -53,27 +56,77 @@ func (v *verification) allLocks() {
 	for again := v.running; again; again = v.running && v.done != v.latest { // a late answer may bring an old mark
 		now, locks := v.latest, slices.Collect(maps.Keys(v.locks))
 		v.mu.Unlock()
-		unchecked := slices.ContainsFunc(locks, func(h *Held) bool {
-			trusted, _ := v.trustedNow()
-			return !trusted || v.checkSoon(h) != nil
-		})
+		err := v.locksOf(locks)
 		v.mu.Lock()
-		if !unchecked {
+		if err == nil {
 			v.done = now
 		}
-		v.running = !unchecked
+		v.running = err == nil
 	}
 	v.running = false
+}
+
+// together is how many locks one statement verifies.
+const together = 500
+
+// locksOf verifies some locks of the lease.
+func (v *verification) locksOf(locks []*Held) error {
+	for some := range slices.Chunk(locks, together) {
+		if trusted, cause := v.trustedNow(); !trusted {
+			return cmp.Or(cause, errLate)
+		}
+		var held map[heldKey]bool
+		if err := v.soon(func(ctx context.Context) (err error) {
+			held, err = v.stillHeld(ctx, some)
+			return err
+		}); err != nil {
+			return err
+		}
+		for _, h := range some {
+			if held[h.key()] && slices.Contains(h.AttachedTo().ends(), v.Lease) {
+				continue
+			}
+			if err := v.soon(h.check); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// heldKey is how a lease holds a name.
+type heldKey struct {
+	name   string
+	token  int64
+	permit bool
+}
+
+func (h *Held) key() heldKey { return heldKey{h.Name, h.Token, h.Permit} }
+
+func keyOf(state store.State) heldKey { return heldKey{string(state.Name), state.Token, state.Permit} }
+
+// stillHeld reads which of some locks the table has on this lease.
+func (v *verification) stillHeld(ctx context.Context, locks []*Held) (map[heldKey]bool, error) {
+	names := make([]string, len(locks))
+	for i, h := range locks {
+		names[i] = h.Name
+	}
+	states, err := v.store.StillHeld(ctx, v.ID, names)
+	held := make(map[heldKey]bool, len(states))
+	for _, state := range states {
+		held[keyOf(state)] = true
+	}
+	return held, err
 }
 
 // errChanged is why a claim begins again that a verification has missed.
 var errChanged = fmt.Errorf("%w: locks of its lease may have changed while the answer was under way", sqllock.ErrLost)
 
-// checkSoon verifies a lock, again if the connection breaks. That may take as long as a renewal: a read that hangs must
-// not keep the other locks of the lease, which is renewed meanwhile, from being verified for long.
-func (v *verification) checkSoon(h *Held) error {
+// soon runs a read, again if the connection breaks. That may take as long as a renewal: a read that hangs must not keep the
+// other locks of the lease, which is renewed meanwhile, from being verified for long.
+func (v *verification) soon(read func(context.Context) error) error {
 	limit, _ := v.Renewals.timeouts()
-	return dberr.Retry(v.keeper.Closing, limit, h.check)
+	return dberr.Retry(v.keeper.Closing, limit, read)
 }
 
 func (v *verification) begun() int {

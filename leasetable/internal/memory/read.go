@@ -128,18 +128,39 @@ func (s *Store) ListPermits(ctx context.Context, from, last []byte) (all []store
 	return all, err
 }
 
-// NamesOf implements store.Store.
-func (s *Store) NamesOf(ctx context.Context, id []byte) (all []store.State, err error) {
+// StillHeld implements store.Store.
+func (s *Store) StillHeld(ctx context.Context, id []byte, names []string) (all []store.State, err error) {
 	err = s.look(ctx, func(int64) {
-		for _, name := range s.names() {
-			if r := s.locks[name]; r.lease == string(id) {
-				all = append(all, store.State{Name: []byte(name), Token: r.token})
-			}
+		for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+			all = append(all, s.heldOf(id, name)...)
 		}
-		for _, k := range s.permitsBetween("", string(slices.Repeat([]byte{0xff}, store.MaxName))) {
-			if s.permits[k].lease == string(id) {
-				all = append(all, store.State{Name: []byte(k.name), Token: k.token, Permit: true})
-			}
+	})
+	return all, err
+}
+
+// heldOf returns how a lease holds a name.
+func (s *Store) heldOf(id []byte, name string) (all []store.State) {
+	if r := s.locks[name]; r.lease == string(id) {
+		all = append(all, store.State{Name: []byte(name), Token: r.token})
+	}
+	for _, k := range s.permitsBetween(name, name) {
+		if s.permits[k].lease == string(id) {
+			all = append(all, store.State{Name: []byte(name), Token: k.token, Permit: true})
+		}
+	}
+	return all
+}
+
+// NamesOf implements store.Store.
+func (s *Store) NamesOf(ctx context.Context, id []byte, after string, limit int) (all []store.State, err error) {
+	err = s.look(ctx, func(int64) {
+		page := slices.DeleteFunc(s.names(), func(name string) bool { return name <= after })
+		page = page[:min(limit, len(page))]
+		for _, name := range page {
+			all = append(all, s.heldOf(id, name)...)
+		}
+		if len(page) > 0 {
+			all = append(all, store.State{Name: []byte(page[len(page)-1])})
 		}
 	})
 	return all, err

@@ -42,9 +42,14 @@ func (s faulty) ListPermits(ctx context.Context, from, last []byte) ([]store.Sta
 	return call(ctx, s.process, "list permits", string(from), func(ctx context.Context) ([]store.State, error) { return s.store.ListPermits(ctx, from, last) })
 }
 
-// NamesOf implements store.Store.
-func (s faulty) NamesOf(ctx context.Context, id []byte) ([]store.State, error) {
-	return call(ctx, s.process, "names of", s.id(id), func(ctx context.Context) ([]store.State, error) { return s.store.NamesOf(ctx, id) })
+// StillHeld implements store.Store.
+func (s faulty) StillHeld(ctx context.Context, id []byte, names []string) ([]store.State, error) {
+	return call(ctx, s.process, "still held", s.id(id), func(ctx context.Context) ([]store.State, error) { return s.store.StillHeld(ctx, id, names) })
+}
+
+// NamesOf implements store.Store. Its pages are short.
+func (s faulty) NamesOf(ctx context.Context, id []byte, after string, _ int) ([]store.State, error) {
+	return call(ctx, s.process, "names of", s.id(id), func(ctx context.Context) ([]store.State, error) { return s.store.NamesOf(ctx, id, after, 2) })
 }
 
 // Diagnose implements store.Store.

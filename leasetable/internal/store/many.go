@@ -79,6 +79,24 @@ func (s *Database) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[
 	}
 }
 
+// StillHeld implements Store.
+func (s *Database) StillHeld(ctx context.Context, id []byte, names []string) (all []State, err error) {
+	reqs := make([]*Request, len(names))
+	for i, name := range names {
+		reqs[i] = &Request{Name: name, ID: id}
+	}
+	switch s.dialect {
+	case schema.MySQL:
+		f := s.fill(stillHeld, reqs)
+		err = s.Work.SelectContext(ctx, &all, string(f.text), f.args...)
+		return all, dberr.Classify(err)
+	case schema.SQLite:
+		return s.states(ctx, stillHeld, jsonList(reqs), id)
+	default:
+		return s.states(ctx, stillHeld, array(reqs, appendBytea), id)
+	}
+}
+
 // queryNames runs a statement that returns the results of names.
 func (s *Database) queryNames(ctx context.Context, st Statement, args ...any) (all map[string]Result, err error) {
 	err = s.Work.Replicated(func() (err error) {

@@ -88,8 +88,8 @@ func (s *Database) ListPermits(ctx context.Context, from, last []byte) ([]State,
 }
 
 // NamesOf implements Store.
-func (s *Database) NamesOf(ctx context.Context, id []byte) ([]State, error) {
-	return s.states(ctx, namesOf, id)
+func (s *Database) NamesOf(ctx context.Context, id []byte, after string, limit int) ([]State, error) {
+	return s.states(ctx, namesOf, id, []byte(after), limit)
 }
 
 // Taken reports whether live leases hold the name, or the name is in its minimum hold.

@@ -37,6 +37,7 @@ const (
 	noteWaiter      Statement = "note_waiter"
 	removeWaiter    Statement = "remove_waiter"
 	namesOf         Statement = "names_of"
+	stillHeld       Statement = "still_held"
 	setMetadata     Statement = "set_metadata"
 	move            Statement = "move"
 	adopt           Statement = "adopt"

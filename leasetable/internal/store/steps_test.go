@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
@@ -14,7 +15,7 @@ func (w *world) kinds() []func() step {
 		w.release, w.release, w.releaseMany, w.releaseByLease, w.force,
 		w.move, w.adopt, w.handOff, w.setMetadata,
 		w.acquirePermit, w.acquirePermit, w.releasePermit, w.clearPermit, w.bumpToken, w.forcePermits,
-		w.noteWaiter, w.removeWaiter, w.noteExclusive, w.list, w.namesOf,
+		w.noteWaiter, w.removeWaiter, w.noteExclusive, w.list, w.namesOf, w.stillHeld,
 		w.renew, w.endLease, w.expire, w.expireUnchanged,
 	}
 }
@@ -238,7 +239,23 @@ func (w *world) onLease(kind string, f func(context.Context, store.Store, []byte
 
 func (w *world) namesOf() step {
 	return w.onLease("names of", func(ctx context.Context, s store.Store, id []byte) (any, error) {
-		all, err := s.NamesOf(ctx, id)
+		var all []store.State
+		for after := ""; ; {
+			page, err := s.NamesOf(ctx, id, after, 2)
+			last := slices.IndexFunc(page, func(s store.State) bool { return s.Token == 0 })
+			if err != nil || last < 0 {
+				return describe(sortStates(all)...), err
+			}
+			after = string(page[last].Name)
+			all = append(all, slices.Delete(page, last, last+1)...)
+		}
+	})
+}
+
+func (w *world) stillHeld() step {
+	names := []string{w.name(), w.name()}
+	return w.onLease(fmt.Sprint("still held ", names), func(ctx context.Context, s store.Store, id []byte) (any, error) {
+		all, err := s.StillHeld(ctx, id, names)
 		return describe(sortStates(all)...), err
 	})
 }

@@ -22,8 +22,12 @@ type Store interface {
 	List(ctx context.Context, from, last string, limit int) ([]State, error)
 	// ListPermits returns the permits of the names from from to last, in the order of names and tokens.
 	ListPermits(ctx context.Context, from, last []byte) ([]State, error)
-	// NamesOf returns the names and permits that a lease holds: their names, tokens, and which of them are permits.
-	NamesOf(ctx context.Context, id []byte) ([]State, error)
+	// StillHeld returns which of the names a lease holds, as a whole or by permits: their names, tokens, and which of them
+	// are permits.
+	StillHeld(ctx context.Context, id []byte, names []string) ([]State, error)
+	// NamesOf returns, as StillHeld does, what a lease holds of the first limit names that follow a name. The row with the
+	// token 0 is the last of those names; there is none if no name follows.
+	NamesOf(ctx context.Context, id []byte, after string, limit int) ([]State, error)
 	// Diagnose adds to the error of a step that was not answered what is known of the server. It returns other errors
 	// unchanged.
 	Diagnose(ctx context.Context, err error) error
