@@ -9,8 +9,11 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// goneEvery is the time between two reads of a lock whose holder was ended.
-const goneEvery = 5 * time.Millisecond
+// A lock whose holder was ended is read again after firstLook, and then less and less often.
+const (
+	firstLook = 5 * time.Millisecond
+	lastLook  = time.Second
+)
 
 var errOwn = errors.New("this Locker holds the lock itself; Release it, or Close the Locker")
 
@@ -53,15 +56,16 @@ func (l *Locker[K]) Terminate(ctx context.Context, name string, e Ender[K]) (hol
 
 // gone waits until the session id no longer holds the lock: the server may take its time to end it.
 func (e Ender[K]) gone(ctx context.Context, op, name string, id int64) error {
-	tick := time.NewTicker(goneEvery)
+	tick := time.NewTicker(firstLook)
 	defer tick.Stop()
-	for {
+	for pause := 2 * firstLook; ; pause = min(2*pause, lastLook) {
 		now, held, err := e.Look(ctx, op)
 		if err != nil || !held || now.Session != id {
 			return err
 		}
 		select {
 		case <-tick.C:
+			tick.Reset(pause)
 		case <-ctx.Done():
 			return &sqllock.OpError{Op: op, Name: name, Err: context.Cause(ctx)}
 		}
