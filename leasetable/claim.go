@@ -142,9 +142,12 @@ func (a claiming) run(ctx context.Context, tryFirst bool) (o lease.Outcome) {
 		}
 		if state.LeaseID == nil && state.Limit.Valid {
 			cleared, err := a.permits.MakeWhole(ctx, a.c, state)
-			if err != nil || !cleared {
+			if err != nil {
 				o.Err = err
 				return o
+			}
+			if !cleared { // maybe by now: another claim has ended the lease meanwhile
+				continue
 			}
 			o = a.take(ctx, func(ctx context.Context) (int64, error) {
 				return a.Store.Convert(ctx, a.name, state.Token, a.c.ID, bytesOf(a.metadata))
@@ -168,9 +171,12 @@ func (a claiming) run(ctx context.Context, tryFirst bool) (o lease.Outcome) {
 		// that comes after it finds no row.
 		if !state.Gone {
 			expired, err := a.Expire(ctx, state.LeaseID)
-			if err != nil || !expired {
+			if err != nil {
 				o.Err = err
 				return o
+			}
+			if !expired { // it was renewed, or another claim has ended it meanwhile
+				continue
 			}
 		}
 		o = a.take(ctx, func(ctx context.Context) (int64, error) {

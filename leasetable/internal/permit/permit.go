@@ -132,11 +132,21 @@ func (cs *Claims) endDead(ctx context.Context, c *lease.Claim, state store.State
 func (cs *Claims) clearDead(
 	ctx context.Context, c *lease.Claim, state *store.State, enough func(left []store.State) bool,
 ) (done bool, err error) {
+	over := make(map[string]bool) // by lease: whether it is
 	for _, p := range state.Dead() {
 		if enough(state.Permits) {
 			break
 		}
-		cleared, err := cs.clear(ctx, c, p)
+		id := string(p.LeaseID)
+		if _, asked := over[id]; !asked {
+			if over[id], err = cs.endDead(ctx, c, p); err != nil {
+				return false, err
+			}
+		}
+		if !over[id] {
+			continue
+		}
+		cleared, err := cs.clear(ctx, c.Name, p)
 		if err != nil {
 			return false, err
 		}
@@ -148,13 +158,9 @@ func (cs *Claims) clearDead(
 }
 
 // clear clears the permit of a lease that is over, if it can (I33).
-func (cs *Claims) clear(ctx context.Context, c *lease.Claim, p store.State) (cleared bool, err error) {
-	over, err := cs.endDead(ctx, c, p)
-	if err != nil || !over {
-		return false, err
-	}
+func (cs *Claims) clear(ctx context.Context, name string, p store.State) (cleared bool, err error) {
 	err = dberr.RetryConflicts(ctx, dberr.ConflictTimeout, func(ctx context.Context) (err error) {
-		cleared, err = cs.Keeper.Store.ClearPermit(ctx, c.Name, p)
+		cleared, err = cs.Keeper.Store.ClearPermit(ctx, name, p)
 		return err
 	})
 	return cleared, err
