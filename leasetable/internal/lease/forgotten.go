@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
@@ -10,15 +11,19 @@ import (
 )
 
 // freeForgotten frees the names that the lease holds and no lock here has: a crash or a failover of the database has
-// forgotten their release (I23). The lease is retired, so it acquires no names meanwhile. When its last claim has
-// ended, every lock on it is known.
+// forgotten their release (I23). No claim on the lease begins meanwhile. When the last one has ended, every lock on it is
+// known. If the connection changes once more, the search begins anew.
 func (v *verification) freeForgotten() {
-	after := "" // the names up to here are done
+	var connection int64
+	var after string // the names up to here are done
 	for pause := backoff.First; ; pause = min(2*pause, interval(v.TTL)) {
 		v.mu.Lock()
 		claims := v.claims
+		if v.connection != connection {
+			connection, after = v.connection, ""
+		}
 		v.mu.Unlock()
-		if claims == 0 && v.freeUnknown(&after) == nil {
+		if claims == 0 && v.freeUnknown(&after) == nil && v.searchEnds(connection) {
 			return
 		}
 		if !v.pause(pause) {
@@ -27,13 +32,26 @@ func (v *verification) freeForgotten() {
 	}
 }
 
+// searchEnds lets the lease take claims again, unless the connection has changed since the search began.
+func (v *verification) searchEnds(connection int64) bool {
+	v.mu.Lock()
+	v.searched = v.connection != connection
+	again := v.searched
+	v.mu.Unlock()
+	if !again {
+		v.keeper.prefer(v.Lease)
+	}
+	return !again
+}
+
 // page is how many names one statement of freeUnknown looks at.
-const page = 10_000
+const page = 2000
 
 // freeUnknown frees the names that the lease holds in the database but that no lock on it has (I23). It moves after on when
-// it is done with a page.
+// it is done with a page, and rests for as long as that took: after a failover many processes do this at the same time.
 func (v *verification) freeUnknown(after *string) error {
 	for {
+		began := time.Now()
 		var states []store.State
 		err := dberr.Once(v.keeper.Closing, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
 			states, err = v.store.NamesOf(ctx, v.ID, *after, page)
@@ -42,7 +60,13 @@ func (v *verification) freeUnknown(after *string) error {
 		if err != nil || len(states) == 0 {
 			return err
 		}
-		locks := v.locksByKey()
+		var locks map[heldKey]*Held
+		if len(states) > 1 {
+			locks = v.locksByKey()
+		}
+		if _, cause := v.trustedNow(); cause != nil { // locks that ended with the lease are not known any more
+			return nil
+		}
 		last := *after
 		for _, state := range states {
 			if state.Token == 0 {
@@ -52,6 +76,9 @@ func (v *verification) freeUnknown(after *string) error {
 			}
 		}
 		*after = last
+		if !v.pause(max(time.Since(began), time.Millisecond)) {
+			return nil
+		}
 	}
 }
 

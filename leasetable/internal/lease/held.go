@@ -69,6 +69,13 @@ func (s attachment) ends() []*Lease {
 	return []*Lease{s.Lease, s.pending}
 }
 
+// wasOnlyOn reports whether the lock was attached to no other lease than ls, ever, and whether it is attached to ls now.
+func (h *Held) wasOnlyOn(ls *Lease) (only, now bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.at == attachment{Lease: ls} && len(h.previous) == 0, slices.Contains(h.at.ends(), ls)
+}
+
 // isDedicated reports whether a lock, which is no permit, has leases of its own: it has no position in the wait queue.
 func (h *Held) isDedicated() bool { return h.position.head == nil }
 

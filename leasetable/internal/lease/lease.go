@@ -30,6 +30,7 @@ type Lease struct {
 	locks    map[*Held]struct{} // guarded by mu: the locks that are held
 	claims   int                // guarded by mu: claims under way
 	retired  bool               // guarded by mu: takes no new claims
+	searched bool               // guarded by mu: freeForgotten is at work, and no claim begins meanwhile
 	used     time.Time          // guarded by mu: when a claim last began or a lock last ended
 	cause    error              // guarded by mu: why the lease ended
 
@@ -43,7 +44,7 @@ type Lease struct {
 func (ls *Lease) beginClaim() bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ls.cause != nil || ls.retired || !clock.Now().Before(ls.trusted) {
+	if ls.cause != nil || ls.retired || ls.searched || !clock.Now().Before(ls.trusted) {
 		return false
 	}
 	ls.claims++
@@ -114,12 +115,12 @@ func (ls *Lease) drop(h *Held) bool {
 	return held
 }
 
-// beginHandoff replaces a lock that is to be handed off by a claim. It returns nil if the lock was not there. A retired
-// lease hands nothing off (I18).
+// beginHandoff replaces a lock that is to be handed off by a claim. It returns nil if the lock was not there. A lease that
+// takes no claims hands nothing off (I18, I23).
 func (ls *Lease) beginHandoff(h *Held) *Claim {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if _, held := ls.locks[h]; !held || ls.retired { // the search for orphans would free the name
+	if _, held := ls.locks[h]; !held || ls.retired || ls.searched { // the name would be freed as an orphan, or as forgotten
 		return nil
 	}
 	delete(ls.locks, h)

@@ -112,8 +112,8 @@ func (k *Keeper) startLease(ls *Lease, sent time.Time) error {
 	ls.trusted = sent.Add(ls.TTL - ls.margin())
 	ls.deadline, ls.warning = clock.AfterFunc(ls.trusted, ls.expire), time.AfterFunc(ls.TTL, ls.warn)
 	ls.setTimers()
-	ls.verification.searched = k.Store.RenewalConnection()
-	ls.verification.done.connection = ls.verification.searched
+	ls.verification.connection = k.Store.RenewalConnection()
+	ls.verification.done.connection = ls.verification.connection
 	ls.mu.Unlock()
 	if !ls.retired {
 		k.leases[ls.TTL] = ls
@@ -121,6 +121,19 @@ func (k *Keeper) startLease(ls *Lease, sent time.Time) error {
 	k.all[ls] = struct{}{}
 	k.running.Go(ls.Renewals.loop)
 	return nil
+}
+
+// prefer makes a lease current again, unless an older one is. The younger one ends after its locks. So leases do not become
+// more and more where locks are held for long.
+func (k *Keeper) prefer(ls *Lease) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	current := k.leases[ls.TTL]
+	if ls.cause == nil && !ls.retired && (current == nil || !current.Renewals.began.Before(ls.Renewals.began)) {
+		k.leases[ls.TTL] = ls
+	}
 }
 
 // forget removes a lease from the current ones when it retires, and from all when it has ended.

@@ -17,7 +17,15 @@ type orphan struct {
 	read    *store.State  // of a permit that may still be acquired: what the statement under way compares
 	minHold time.Duration // see WithHoldAtLeast
 	until   time.Time     // when its minimum hold ends, at the latest
+	since   time.Time     // when it was noted
 	asked   bool          // guarded by the lease's mu: the database has answered to its release
+	next    time.Time     // is used by reap alone: when to release it again
+}
+
+// again sets next after an answer: a statement that is still under way after a long time may be for longer.
+func (o *orphan) again() {
+	now := time.Now()
+	o.next = now.Add(min(now.Sub(o.since)/20, time.Minute))
 }
 
 // pending reports whether the name has a minimum hold that may not be in the database yet (I22). The caller holds the
@@ -54,6 +62,7 @@ func (os *orphans) LeaveClaim(name string, state store.State) {
 func (os *orphans) add(o *orphan) {
 	os.mu.Lock()
 	defer os.mu.Unlock()
+	o.since = time.Now()
 	os.list = append(os.list, o)
 	if !os.reaping {
 		os.reaping = os.keeper.Start(os.reap) == nil // if the Locker is closed, the lease has ended
@@ -74,7 +83,7 @@ func (os *orphans) Has(name string, token int64) bool {
 
 // reap frees the orphans, one after the other, until there are none or the lease ends (I17). It does not use the
 // connection for renewals. The statement with the lost answer may still be under way, so a name that is not held stays
-// an orphan.
+// an orphan, and is looked at less and less often.
 func (os *orphans) reap() {
 	for pause := backoff.First; ; pause = min(2*pause, interval(os.TTL), dberr.AttemptTimeout) {
 		os.mu.Lock()
@@ -85,8 +94,12 @@ func (os *orphans) reap() {
 			return
 		}
 		for _, o := range list {
+			if time.Now().Before(o.next) {
+				continue
+			}
 			if over, err := os.release(os.keeper.Closing, o); err == nil {
 				os.answered(o, over)
+				o.again()
 			}
 		}
 		if !os.pause(pause) {

@@ -22,11 +22,11 @@ type changeMark struct {
 // verification finds out which locks of a lease are lost.
 type verification struct {
 	*Lease
-	latest   changeMark // guarded by the lease's mu: that of the last renewal
-	done     changeMark // guarded by the lease's mu: that of the last complete verification of all locks
-	searched int64      // guarded by the lease's mu: the connection at the last freeForgotten
-	running  bool       // guarded by the lease's mu
-	count    int        // guarded by the lease's mu: how many have begun, or are to begin
+	latest     changeMark // guarded by the lease's mu: that of the last renewal
+	done       changeMark // guarded by the lease's mu: that of the last complete verification of all locks
+	connection int64      // guarded by the lease's mu: that of the last renewal, as far as freeForgotten knows
+	running    bool       // guarded by the lease's mu
+	count      int        // guarded by the lease's mu: how many have begun, or are to begin
 }
 
 // ifChanged verifies every lock of the lease, in the background, if the mark has changed since the last
@@ -39,10 +39,12 @@ func (v *verification) ifChanged(now changeMark) {
 	if v.latest = now; known {
 		return
 	}
-	if now.connection != v.searched {
-		v.searched = now.connection
-		v.retired = true                    // freeForgotten has to know every lock of the lease
-		_ = v.keeper.Start(v.freeForgotten) // a closed Locker has ended the lease
+	if now.connection != v.connection {
+		v.connection = now.connection
+		if !v.searched {
+			v.searched = true                   // freeForgotten has to know every lock of the lease
+			_ = v.keeper.Start(v.freeForgotten) // a closed Locker has ended the lease
+		}
 	}
 	v.count++
 	if !v.running { // a closed Locker has ended every lock
@@ -83,11 +85,14 @@ func (v *verification) locksOf(locks []*Held) error {
 			return err
 		}
 		for _, h := range some {
-			if held[h.key()] && slices.Contains(h.AttachedTo().ends(), v.Lease) {
-				continue
-			}
-			if err := v.soon(h.check); err != nil {
-				return err
+			switch only, on := h.wasOnlyOn(v.Lease); {
+			case held[h.key()] && on:
+			case only:
+				h.lose(errTaken)
+			default: // it was moved, maybe after the read
+				if err := v.soon(h.check); err != nil {
+					return err
+				}
 			}
 		}
 	}
