@@ -172,3 +172,24 @@ func TestAHeadThatIsCutOffDelaysALongWaitByOneSlice(t *testing.T) {
 		releaseNext(t, head)
 	})
 }
+
+// Behind a pooler, and for more names than there are turns, waiters poll: the less often, the longer the name does not change
+// hands. Who comes later does not look more often for long.
+func TestANameThatIsHeldForLongIsSeldomPolled(t *testing.T) {
+	t.Parallel()
+	whileHeld(t, memory.SQLite, func(t *testing.T, server *memory.Server, held *leasetable.Lease) {
+		s := &scripted{Store: server.Store()}
+		reads := countReads(s)
+		next := acquiring(keep(t, s, hour), "x")
+		pass(time.Minute)
+		reads.Store(0)
+		const seconds = 60
+		pass(seconds * time.Second)
+		if n := reads.Load(); n < seconds || n > 3*seconds {
+			t.Errorf("%d looks in %d s", n, seconds)
+		}
+		release(t, held)
+		pass(time.Second)
+		release(t, mustGet(t, next))
+	})
+}

@@ -12,6 +12,9 @@ const (
 	Last  = 50 * time.Millisecond
 )
 
+// Rarest is the longest pause between two looks at a name that is held for long, on average.
+const Rarest = 500 * time.Millisecond
+
 // Longer doubles a pause up to Last.
 func Longer(pause time.Duration) time.Duration { return min(2*pause, Last) }
 

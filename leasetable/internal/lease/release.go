@@ -166,7 +166,11 @@ func (hd holding) release(ctx context.Context, keep time.Duration) (freed bool, 
 // names were freed.
 func (hd holding) noteReleased(got store.Result) int64 {
 	if got.HasWaiter {
-		hd.keeper.Yields.To(hd.name)
+		had := time.Duration(0)
+		if hd.lock != nil {
+			had = time.Since(hd.lock.Since)
+		}
+		hd.keeper.Yields.To(hd.name, had)
 	}
 	return min(got.Token, 1)
 }

@@ -11,10 +11,7 @@ import (
 // turnTime is for how long a process may hand a name off in memory while another process waits for it (I25).
 const turnTime = 25 * time.Millisecond
 
-const (
-	yieldRest  = backoff.Last + backoff.Last/2 // more than others pause between two polls
-	yieldQueue = time.Second
-)
+const yieldQueue = time.Second
 
 // yields says which names this process yields to others.
 type yields struct {
@@ -25,9 +22,12 @@ type yields struct {
 // yield says until when this process leaves a name alone, and until when it goes to the server's queue first.
 type yield struct{ rest, queue time.Time }
 
-// To makes this process leave a name to others for a moment: the row says that they wait for it, and this process had it
-// just now. They may poll, or be about to stand in the server's queue. Then this process goes to the queue first (I25).
-func (m *yields) To(name string) { m.add(name, yieldRest) }
+// To makes this process leave a name, which it had for some time, to others for a moment: the row says that they wait for it.
+// They may poll, and pause for no longer than that between two polls, or be about to stand in the server's queue. Then this
+// process goes to the queue first (I25).
+func (m *yields) To(name string, had time.Duration) {
+	m.add(name, max(backoff.Last, min(had/50, backoff.Rarest))*3/2)
+}
 
 // QueueFor makes this process go to the server's queue first when it wants the name again: others stand there, and this
 // process had the name just now (I25).

@@ -14,9 +14,10 @@ import (
 // the clock of the database, which was set back, keeps it from being over.
 type observation struct {
 	store.State
-	since  time.Time
-	seen   time.Time // when it was read
-	expiry time.Time // when the lease expires unless it is renewed
+	since   time.Time
+	changed time.Time // since when the token is this one
+	seen    time.Time // when it was read
+	expiry  time.Time // when the lease expires unless it is renewed
 }
 
 // update notes what was read of the lease, and when it was last seen to be renewed (I11). After a failover that forgot a
@@ -25,6 +26,9 @@ func (s *observation) update(state store.State) {
 	same := bytes.Equal(s.LeaseID, state.LeaseID) && s.Renewals == state.Renewals && s.ExpiresUS == state.ExpiresUS
 	if s.since.IsZero() || !same {
 		s.since = time.Now()
+	}
+	if s.changed.IsZero() || s.Token != state.Token {
+		s.changed = time.Now()
 	}
 	s.State, s.seen = state, time.Now()
 	s.expiry = s.seen.Add(time.Duration(state.RemainingUS) * time.Microsecond)

@@ -106,16 +106,14 @@ func (w *Waiter) Withdraw() {
 	})
 }
 
-// longestPause is the longest pause of the head between two looks at the row, on average.
-const longestPause = 500 * time.Millisecond
-
 // Longer returns the next pause between two looks at the row. The looks of the head, who is alone, add a fiftieth to
-// the time that it has waited.
+// the time that it has waited, and those of others to the time for which the name has not changed hands: so none of them looks
+// less often than another who comes later.
 func (w *Waiter) Longer(pause time.Duration) time.Duration {
 	if !w.Turns.Ours(w.Name) {
-		return backoff.Longer(pause)
+		return max(backoff.Longer(pause), min(time.Since(w.Holding.changed)/50, backoff.Rarest))
 	}
-	return min(2*pause, max(time.Since(w.Began)/50, backoff.First), longestPause)
+	return min(2*pause, max(time.Since(w.Began)/50, backoff.First), backoff.Rarest)
 }
 
 // Pause waits for its turn or, as the head and where there are no turns, for the given time. It reports whether the turn
