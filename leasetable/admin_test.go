@@ -170,7 +170,7 @@ func TestALookAtALockThatFailsIsRepeatedWithTheNextRenewal(t *testing.T) {
 		if _, err := newLocker(t, db.DB).ForceRelease(t.Context(), "unanswered"); err != nil {
 			t.Fatal(err)
 		}
-		p.loseAnswerTo(onWire(db, []byte("unanswered")))
+		p.loseAnswerTo(fmt.Sprintf("%x", "unanswered")) // names are sent in hex
 		if err := kept.Renew(t.Context()); err != nil {
 			t.Fatal(err)
 		}
