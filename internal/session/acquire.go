@@ -45,6 +45,9 @@ func (l *Locker[K]) acquireFree(ctx context.Context, w Want[K]) (*lock[K], error
 	if err != nil {
 		return nil, err
 	}
+	if w.Probe { // nobody sees who it is, and the server would read all its locks
+		return nil, &sqllock.HeldError{Name: w.Name}
+	}
 	holder, err := l.holder(ctx, w.Key) // after an error, the lock is held all the same
 	if errors.Is(err, sqllock.ErrClosed) {
 		return nil, sqllock.ErrClosed

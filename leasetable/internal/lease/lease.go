@@ -99,10 +99,16 @@ func (ls *Lease) loseForgotten(h *Held) {
 	if !h.Permit {
 		return
 	}
-	for _, other := range ls.held() {
-		if other.Permit && other.Name == h.Name && other.Token == h.Token {
-			other.lose(errTaken)
+	ls.mu.Lock()
+	var forgotten *Held
+	for other := range ls.locks {
+		if other.key() == h.key() {
+			forgotten = other
 		}
+	}
+	ls.mu.Unlock()
+	if forgotten != nil {
+		forgotten.lose(errTaken)
 	}
 }
 

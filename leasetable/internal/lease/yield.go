@@ -15,8 +15,9 @@ const yieldQueue = time.Second
 
 // yields says which names this process yields to others.
 type yields struct {
-	mu sync.Mutex
-	of map[string]yield // guarded by mu
+	mu   sync.Mutex
+	of   map[string]yield // guarded by mu
+	most int              // guarded by mu: so many names are looked through for those that are over
 }
 
 // yield says until when this process leaves a name alone, and until when it goes to the server's queue first.
@@ -38,12 +39,13 @@ func (m *yields) add(name string, rest time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	if len(m.of) > 100 {
+	if len(m.of) > m.most {
 		for other, y := range m.of {
 			if now.After(y.queue) {
 				delete(m.of, other)
 			}
 		}
+		m.most = max(100, 2*len(m.of))
 	}
 	if m.of == nil {
 		m.of = make(map[string]yield)
