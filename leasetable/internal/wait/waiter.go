@@ -111,7 +111,8 @@ func (w *Waiter) Withdraw() {
 // less often than another who comes later.
 func (w *Waiter) Longer(pause time.Duration) time.Duration {
 	if !w.Turns.Ours(w.Name) {
-		return max(backoff.Longer(pause), min(time.Since(w.Holding.changed)/50, backoff.Rarest))
+		same := min(time.Since(w.Began), time.Since(w.Holding.changed)) // it may not have been read
+		return max(backoff.Longer(pause), min(same/50, backoff.Rarest))
 	}
 	return min(2*pause, max(time.Since(w.Began)/50, backoff.First), backoff.Rarest)
 }
