@@ -66,16 +66,9 @@
 // # Restarts and failovers
 //
 // A lease survives the end of a connection, a restart of the database, and a failover as far as its rows survive it.
-// After an asynchronous failover, or a crash with synchronous_commit off, the database may have forgotten:
-//   - a release. The Locker repeats it when it connects again.
-//   - an acquisition. The next renewal detects it, because it uses another connection. Behind a pooler, which hides
-//     that, only Release detects it. Acquire important locks with synchronous commits.
-//
-// If the old primary goes on serving after an asynchronous failover, there are two databases. A holder that is still
-// connected to the old one renews there and learns nothing, while another process acquires the name on the new one: an
-// election has two leaders until the old primary stops. Synchronous replication prevents this, because no renewal is
-// confirmed without the standby. Fencing of the old primary prevents it, too. A guard protects what is written to the
-// database, because the writes of the old primary are lost. A token protects other resources.
+// An asynchronous failover, or a crash with synchronous_commit off, may forget an acquisition. The next renewal detects
+// that, behind a pooler only Release. While an old primary goes on serving, each of the two databases has holders of
+// its own: see Failover in docs/operations.md.
 //
 // # Database outages
 //
@@ -123,45 +116,29 @@
 //
 // # What it costs
 //
-// A Locker opens its own connections, like those of the *sql.DB or connector that it is made from: at most six for its
-// statements, one for renewals, which nothing else can delay, and while goroutines wait for other processes one for
-// each name, at most seven, which stands in the server's own lock queue.
+// A Locker opens connections of its own, at most 14 ([WithMaxConnections]): six for statements, one for renewals, and
+// seven for waits. One is enough. Unused connections are closed: see Connections in docs/operations.md.
 //
-// One connection is enough. If the server has no other one, or opening it takes longer than a second, statements borrow
-// the connection for renewals one after the other. There they wait only briefly for locked rows, and let a renewal go
-// first. Unneeded connections are closed: each within 12 s, and the last one when the Locker has held nothing and
-// requested nothing for 12 s, or for a second if the server is full. A Locker that holds a lock keeps one connection.
-//
-// Acquiring a free name and releasing it are one statement each. Goroutines that acquire or release at the same time
-// share a statement, as a batch. A renewal is one statement for all locks of the same TTL, however many there are.
+// Acquiring a free name and releasing it are one statement each, which goroutines share as a batch. A renewal is one
+// statement for all locks of the same TTL.
 //
 // # TTL and network
 //
-// A lease survives the end of all its connections if there is time to reconnect and renew it: half of the TTL in the
-// worst case, when they end as a renewal is due. Reconnecting takes about twelve round trips on a network, and some
-// more with TLS. So the TTL should be at least 30 times the round trip: 15 s are enough for 500 ms, 3 s for 100 ms. If
-// a lease ended because its TTL was shorter, its error says so. A short TTL is not refused in advance, because a
-// connection that took long to open may indicate a busy machine rather than a slow network.
+// When its connections end, a lease has half of its TTL in the worst case to reconnect and renew. So the TTL should be
+// at least 30 times the round trip: 15 s are enough for 500 ms, 3 s for 100 ms. If a lease ended because its TTL was
+// shorter, its error says so: see Times in docs/which-lock.md.
 //
 // # Poolers
 //
-// A Locker works behind a transaction pooler with the plain URL, but cannot stand in the server's queue there: waiters poll. On a
-// pgx connection that is not known to lead to PostgreSQL itself, it prepares no statement. A driver that wraps pgx
-// hides that it is pgx, and needs default_query_exec_mode=exec in its URL. For [Lease.Guard] the connection of the
-// caller needs it, too, unless the pooler keeps prepared statements.
-//
-// A proxy that leaves a single statement uncommitted, as pgpool-II does in raw mode, is refused (sqllock.ErrRefused) by
-// the statement that reveals it, which may not be the first one. So is a trigger on sqllock_lock on MySQL and MariaDB: the
-// server then does not return the token.
+// A Locker works behind a transaction pooler with the plain URL, but waiters poll there. A driver that wraps pgx needs
+// default_query_exec_mode=exec in its URL. So does the pgx connection that [Lease.Guard] runs on, unless the pooler
+// keeps prepared statements. A proxy that leaves statements uncommitted is refused (sqllock.ErrRefused): see Poolers in
+// docs/operations.md.
 //
 // # Galera
 //
-// On a Galera cluster the Lockers may be on all nodes, and a Locker may have connections to several. A node that was
-// cut off from the others grants nothing and renews nothing: its holders learn of it in time, by their deadlines.
-// Expiry uses the clock of the node that runs the statement, so the clocks of the nodes have to agree to less than a
-// sixth of the shortest TTL. If they do not, tokens and guards still protect. A guard changes the row of the name
-// there, and changes it back: transactions that guard the same name run one after the other, and one can fail at its
-// commit with a conflict (1213), as for its own rows.
+// Lockers may be on all nodes. The clocks of the nodes must agree to less than a sixth of the shortest TTL. A guard can
+// fail at its commit with a conflict (1213), and permits have no guard there: see Clusters in docs/operations.md.
 //
 // # SQLite
 //
@@ -169,19 +146,5 @@
 //
 // # How it works inside
 //
-// A row of sqllock_lease is a lease: its owner promises to renew it before its expiry. A row of sqllock_lock is a name,
-// its token and the lease that holds it (package schema has the tables). A name with shares or permits has a row of
-// sqllock_permit for each of them. A Locker keeps one lease row for every TTL in use. One statement renews it, however
-// many locks it holds.
-//
-// If other goroutines of the process wait for a name, one statement hands it off to the next of them, with the next
-// token.
-//
-// A name whose lease is over is taken over by up to three more statements: the first reads the state, the second
-// deletes the lease if it has expired, the third claims the name from exactly that lease. No statement ever decides by
-// the row of another table that may have changed while it waited: the deletion and a renewal conflict on the same row,
-// and lease ids are never reused, so a lease whose row is gone is over for good.
-//
-// A share or permit is claimed by a read of all of them and one statement, or one transaction on MySQL, MariaDB and
-// SQLite. The claim succeeds only if no other claim came since the read: every claim bumps the token of the name.
+// Package schema has the tables. docs/design.md has the protocol, and says why it keeps the promises above.
 package leasetable
