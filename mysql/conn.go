@@ -54,7 +54,6 @@ func (c *conn) prepare(ctx context.Context, query string) (stmt driver.Stmt, err
 	return stmt, err
 }
 
-// Run implements session.Conn.
 func (c *conn) Run(until, _ time.Time, ops []*session.Op[string]) error {
 	if c.socket.Conn == nil {
 		ctx, cancel := context.WithDeadline(c.uncut, until)
@@ -129,7 +128,6 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[string], waited, _ time.
 	return err
 }
 
-// Forget implements session.Conn.
 func (c *conn) Forget(ctx context.Context) error {
 	_, err := c.sc.ExecContext(ctx, forgetSQL)
 	return err
@@ -170,7 +168,6 @@ func (c *conn) query(ctx context.Context, stmt driver.Stmt, args ...any) (answer
 	return answers, err
 }
 
-// Cut implements session.Conn.
 func (c *conn) Cut() {
 	c.cut()
 	if c.socket.Conn != nil {
@@ -178,7 +175,6 @@ func (c *conn) Cut() {
 	}
 }
 
-// Holder implements session.Conn.
 func (c *conn) Holder(ctx context.Context, name string) (sqllock.Holder, bool, error) {
 	var id sql.NullInt64
 	var host string
@@ -189,7 +185,6 @@ func (c *conn) Holder(ctx context.Context, name string) (sqllock.Holder, bool, e
 	return sqllock.Holder{Session: id.Int64, Address: host}, id.Valid, nil
 }
 
-// Ping implements session.Conn.
 func (c *conn) Ping(ctx context.Context) error {
 	var readOnly string
 	if err := c.sc.QueryRowContext(ctx, pingSQL).Scan(&readOnly); err != nil {

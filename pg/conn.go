@@ -89,7 +89,6 @@ func (c *conn) Run(until, soon time.Time, ops []*session.Op[key]) error {
 	return c.Resume(soon, ops)
 }
 
-// Resume implements session.Conn.
 func (c *conn) Resume(until time.Time, ops []*session.Op[key]) error {
 	if err := c.setDeadline(until); err != nil {
 		return err
@@ -191,13 +190,11 @@ func kindOf(op *session.Op[key]) (kind int64) {
 	return kind
 }
 
-// Cut implements session.Conn.
 func (c *conn) Cut() {
 	c.cut.Store(true)
 	_ = c.pc.PgConn().Conn().SetDeadline(time.Unix(1, 0)) // fails on a closed socket only
 }
 
-// Ping implements session.Conn.
 func (c *conn) Ping(ctx context.Context) error {
 	return mustBeOn(ctx, c.pc, c.pid)
 }

@@ -37,7 +37,6 @@ func holderColumns(shared *bool, h *sqllock.Holder) []any {
 	return []any{shared, &h.Session, &h.Owner, &h.Address, (*zeronull.Timestamptz)(&h.Since), &h.Waiters}
 }
 
-// Holder implements session.Conn.
 func (c *conn) Holder(ctx context.Context, k key) (sqllock.Holder, bool, error) {
 	var h sqllock.Holder
 	err := c.pc.QueryRow(ctx, holderSQL, k.n, k.subid(), c.database).Scan(holderColumns(new(bool), &h)...)

@@ -131,7 +131,6 @@ var (
 	_ driver.Valuer     = (*txArg)(nil)
 )
 
-// RewriteQuery implements pgx.QueryRewriter.
 func (a *txArg) RewriteQuery(_ context.Context, conn *pgx.Conn, query string, _ []any) (string, []any, error) {
 	a.seen, a.refused = true, refuseTx(conn.PgConn())
 	return query, []any{kindOf(a.op), a.op.Key.n}, a.refused
@@ -187,11 +186,9 @@ func (t sqlTx) QueryRow(ctx context.Context, query string, args ...any) pgx.Row 
 	})
 }
 
-// Rollback implements Tx.
 func (t sqlTx) Rollback(context.Context) error { return t.tx.Rollback() }
 
 // sqlRow is a row that is asked for when it is scanned.
 type sqlRow func(to ...any) error
 
-// Scan implements pgx.Row.
 func (r sqlRow) Scan(to ...any) error { return r(to...) }

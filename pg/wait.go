@@ -111,7 +111,6 @@ func sliceOf(waited, left time.Duration, gated bool) (slice, withGate time.Durat
 // beforeDeadlockCheck is for how long a wait is sure not to be looked at.
 const beforeDeadlockCheck = 950 * time.Millisecond
 
-// Forget implements session.Conn.
 func (c *conn) Forget(ctx context.Context) error {
 	c.gated = false
 	if _, err := c.pc.PgConn().Exec(ctx, forgetSQL).ReadAll(); err != nil {

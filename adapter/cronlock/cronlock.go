@@ -59,7 +59,6 @@ type within struct {
 	atLeast time.Duration
 }
 
-// TryAcquire implements sqllock.Acquirer.
 func (l within) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (*leasetable.Lease, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.atLeast, fmt.Errorf("cronlock: it took longer than the minimum hold, %s", l.atLeast))
 	defer cancel()

@@ -56,7 +56,6 @@ type driver struct {
 // errTimeout is why Lock gives up.
 var errTimeout = errors.New("migratelock: migrate's lock timeout is about to pass")
 
-// Open implements database.Driver.
 func (d *driver) Open(url string) (database.Driver, error) {
 	opened, err := d.Driver.Open(url)
 	if err != nil {
@@ -65,7 +64,6 @@ func (d *driver) Open(url string) (database.Driver, error) {
 	return &driver{Driver: opened, locks: d.locks, name: d.name, opts: d.opts}, nil
 }
 
-// Lock implements database.Driver.
 func (d *driver) Lock() error {
 	if !d.begin() {
 		return database.ErrLocked
@@ -101,7 +99,6 @@ func (d *driver) acquire() (sqllock.Lock, error) {
 	return held, err
 }
 
-// Unlock implements database.Driver.
 func (d *driver) Unlock() error {
 	held := d.take()
 	if held == nil {
@@ -133,17 +130,14 @@ func (d *driver) Close() error {
 	return err
 }
 
-// Run implements database.Driver.
 func (d *driver) Run(migration io.Reader) error {
 	return d.whileHeld("run a migration", func() error { return d.Driver.Run(migration) })
 }
 
-// SetVersion implements database.Driver.
 func (d *driver) SetVersion(version int, dirty bool) error {
 	return d.whileHeld("set the version", func() error { return d.Driver.SetVersion(version, dirty) })
 }
 
-// Drop implements database.Driver.
 func (d *driver) Drop() error {
 	return d.whileHeld("drop", func() error { return d.Driver.Drop() })
 }

@@ -218,7 +218,6 @@ type staller struct {
 	stall time.Duration
 }
 
-// Err implements context.Context.
 func (s *staller) Err() error {
 	if s.armed.CompareAndSwap(true, false) {
 		pass(s.stall)

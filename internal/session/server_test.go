@@ -275,7 +275,6 @@ func (c *conn) do(ops []*session.Op[string]) {
 	}
 }
 
-// Run implements session.Conn.
 func (c *conn) Run(until, _ time.Time, ops []*session.Op[string]) error {
 	return c.send(runs, until, keysOf(ops), func() { c.do(ops) })
 }
@@ -307,7 +306,6 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[string], _, _ time.Durat
 	return nil
 }
 
-// Forget implements session.Conn.
 func (c *conn) Forget(ctx context.Context) error {
 	until, _ := ctx.Deadline()
 	return c.send("forget", until, nil, func() {
@@ -319,20 +317,17 @@ func (c *conn) Forget(ctx context.Context) error {
 	})
 }
 
-// Holder implements session.Conn.
 func (c *conn) Holder(ctx context.Context, key string) (holder sqllock.Holder, held bool, err error) {
 	until, _ := ctx.Deadline()
 	err = c.send(holders, until, []string{key}, func() { holder, held = sqllock.Holder{Waiters: c.waiters}, c.holds[key] != nil })
 	return holder, held, err
 }
 
-// Ping implements session.Conn.
 func (c *conn) Ping(ctx context.Context) error {
 	until, _ := ctx.Deadline()
 	return c.send(pings, until, nil, func() {})
 }
 
-// Watch implements session.Conn.
 func (c *conn) Watch(ctx context.Context) error {
 	select {
 	case err := <-c.seen:
@@ -342,13 +337,10 @@ func (c *conn) Watch(ctx context.Context) error {
 	}
 }
 
-// Cut implements session.Conn.
 func (c *conn) Cut() { c.cutOnce.Do(func() { close(c.cut) }) }
 
-// Broken implements session.Conn.
 func (c *conn) Broken(err error) bool { return !errors.Is(err, errSaid) }
 
-// Close implements session.Conn.
 func (c *conn) Close() {
 	c.Cut()
 	c.idle.Stop()
@@ -358,7 +350,6 @@ func (c *conn) Close() {
 // keeping is a conn that the server keeps for waitTTL only after a Wait, until Keep.
 type keeping struct{ *conn }
 
-// Wait implements session.Conn.
 func (c keeping) Wait(ctx context.Context, op *session.Op[string], waited, left time.Duration) error {
 	c.keep(c.waitTTL)
 	return c.conn.Wait(ctx, op, waited, left)
@@ -385,7 +376,6 @@ type resuming struct {
 	answer chan error
 }
 
-// Run implements session.Conn.
 func (c *resuming) Run(until, soon time.Time, ops []*session.Op[string]) error {
 	c.answer = make(chan error, 1)
 	go func() { c.answer <- c.conn.Run(until, soon, ops) }()

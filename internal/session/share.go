@@ -210,7 +210,6 @@ func (s *share[K]) settle(ctx context.Context) {
 // member is a goroutine that has a share.
 type member[K comparable] struct{ s *share[K] }
 
-// Free implements hold.Backend.
 func (m member[K]) Free(ctx context.Context) error { return m.s.leave(ctx) }
 
 // leave is called once for each member (I48). The last one gives the share back.

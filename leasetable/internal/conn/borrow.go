@@ -128,7 +128,6 @@ func (l *lent) giveTurn() {
 	}
 }
 
-// Close implements driver.Conn.
 func (l *lent) Close() error {
 	if l.conn == nil {
 		return nil
@@ -142,25 +141,20 @@ func (l *lent) Close() error {
 	return err
 }
 
-// IsValid implements driver.Validator.
 func (l *lent) IsValid() bool { return false }
 
-// ExecContext implements driver.ExecerContext.
 func (l *lent) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	return runOn(ctx, l, func(ctx context.Context) (driver.Result, error) { return l.dc.ExecContext(ctx, query, args) })
 }
 
-// QueryContext implements driver.QueryerContext.
 func (l *lent) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	return runOn(ctx, l, func(ctx context.Context) (driver.Rows, error) { return l.dc.QueryContext(ctx, query, args) })
 }
 
-// BeginTx implements driver.ConnBeginTx.
 func (l *lent) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	return runOn(ctx, l, func(ctx context.Context) (driver.Tx, error) { return l.dc.BeginTx(ctx, opts) })
 }
 
-// PrepareContext implements driver.ConnPrepareContext.
 func (l *lent) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	return runOn(ctx, l, func(ctx context.Context) (driver.Stmt, error) { return l.dc.PrepareContext(ctx, query) })
 }

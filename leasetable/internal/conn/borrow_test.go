@@ -40,7 +40,6 @@ type tooManyError struct{}
 func (tooManyError) Error() string    { return "too many connections" }
 func (tooManyError) SQLState() string { return "53300" }
 
-// Connect implements driver.Connector.
 func (s *stage) Connect(ctx context.Context) (driver.Conn, error) {
 	select {
 	case <-after(s.connecting):
@@ -67,7 +66,6 @@ func after(d time.Duration) <-chan time.Time {
 	return now
 }
 
-// Driver implements driver.Connector.
 func (s *stage) Driver() driver.Driver { return nil }
 
 // set changes the server.
@@ -83,7 +81,6 @@ type staged struct {
 	number int
 }
 
-// Close implements driver.Conn.
 func (c *staged) Close() error {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
@@ -94,13 +91,10 @@ func (c *staged) Close() error {
 	return nil
 }
 
-// BeginTx implements driver.ConnBeginTx.
 func (c *staged) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) { return nil, errFailed }
 
-// PrepareContext implements driver.ConnPrepareContext.
 func (c *staged) PrepareContext(context.Context, string) (driver.Stmt, error) { return nil, errFailed }
 
-// QueryContext implements driver.QueryerContext.
 func (c *staged) QueryContext(context.Context, string, []driver.NamedValue) (driver.Rows, error) {
 	return nil, errFailed
 }
@@ -131,7 +125,6 @@ func (c *staged) ExecContext(ctx context.Context, query string, _ []driver.Named
 	}
 }
 
-// ResetSession implements driver.SessionResetter.
 func (c *staged) ResetSession(context.Context) error {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()

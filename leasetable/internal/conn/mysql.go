@@ -44,7 +44,6 @@ func plain(rows driver.Rows, err error) (driver.Rows, error) {
 	return plainRows{rows}, nil
 }
 
-// Columns implements driver.Rows.
 func (r plainRows) Columns() []string {
 	columns := slices.Clone(r.Rows.Columns())
 	for i, column := range columns {
@@ -65,7 +64,6 @@ func (c *mysqlConn) stmt(ctx context.Context, query string) (driver.Stmt, error)
 	return fresh, err
 }
 
-// ExecContext implements driver.ExecerContext.
 func (c *mysqlConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if len(args) == 0 {
 		return c.exec(ctx, func(ctx context.Context) (driver.Result, error) {
@@ -107,10 +105,8 @@ type mysqlTx struct {
 	ctx  context.Context //nolint:containedctx // that of BeginTx
 }
 
-// Commit implements driver.Tx.
 func (t mysqlTx) Commit() error { return t.end(t.Tx.Commit) }
 
-// Rollback implements driver.Tx.
 func (t mysqlTx) Rollback() error { return t.end(t.Tx.Rollback) }
 
 func (t mysqlTx) end(f func() error) error {
@@ -146,7 +142,6 @@ func (c *mysqlConn) end() {
 	time.AfterFunc(time.Second, func() { _ = c.socket.Close() })
 }
 
-// QueryContext implements driver.QueryerContext.
 func (c *mysqlConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if len(args) == 0 {
 		return plain(c.driverConn.QueryContext(ctx, query, nil))
@@ -164,5 +159,4 @@ func (c *mysqlConn) QueryContext(ctx context.Context, query string, args []drive
 	return plain(rows, err)
 }
 
-// IsValid implements driver.Validator.
 func (c *mysqlConn) IsValid() bool { return !c.cut && c.plainConn.IsValid() }

@@ -14,7 +14,6 @@ import (
 // forgetful is a connection to a proxy that gives each statement another session of the server.
 type forgetful struct{ staged }
 
-// PrepareContext implements driver.ConnPrepareContext.
 func (forgetful) PrepareContext(context.Context, string) (driver.Stmt, error) {
 	return forgotten{}, nil
 }
@@ -24,12 +23,10 @@ type forgotten struct{ driver.Stmt }
 
 var errForgotten = &mysql.MySQLError{Number: 1243, Message: "Unknown prepared statement handler"}
 
-// ExecContext implements driver.StmtExecContext.
 func (forgotten) ExecContext(context.Context, []driver.NamedValue) (driver.Result, error) {
 	return nil, errForgotten
 }
 
-// QueryContext implements driver.StmtQueryContext.
 func (forgotten) QueryContext(context.Context, []driver.NamedValue) (driver.Rows, error) {
 	return nil, errForgotten
 }

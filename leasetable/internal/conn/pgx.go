@@ -91,7 +91,6 @@ func (c *postgresConn) misled(err error) bool {
 	return true
 }
 
-// ExecContext implements driver.ExecerContext.
 func (c *postgresConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	result, err := c.driverConn.ExecContext(ctx, query, c.arguments(args))
 	if c.misled(err) {
@@ -147,7 +146,6 @@ type postgresRows struct {
 	conn *postgresConn
 }
 
-// Next implements driver.Rows.
 func (r postgresRows) Next(to []driver.Value) error {
 	err := r.Rows.Next(to)
 	if errors.Is(err, io.EOF) {
@@ -158,7 +156,6 @@ func (r postgresRows) Next(to []driver.Value) error {
 	return err
 }
 
-// Close implements driver.Rows.
 func (r postgresRows) Close() error {
 	if err := r.Rows.Close(); err != nil {
 		return err

@@ -21,7 +21,6 @@ type driverConn interface {
 // plainConn is a driver's connection, with the methods that a driver may leave out.
 type plainConn struct{ driverConn }
 
-// ResetSession implements driver.SessionResetter.
 func (c plainConn) ResetSession(ctx context.Context) error {
 	if r, ok := c.driverConn.(driver.SessionResetter); ok {
 		return r.ResetSession(ctx)
@@ -29,13 +28,11 @@ func (c plainConn) ResetSession(ctx context.Context) error {
 	return nil
 }
 
-// IsValid implements driver.Validator.
 func (c plainConn) IsValid() bool {
 	v, ok := c.driverConn.(driver.Validator)
 	return !ok || v.IsValid()
 }
 
-// CheckNamedValue implements driver.NamedValueChecker.
 func (c plainConn) CheckNamedValue(nv *driver.NamedValue) error {
 	if ch, ok := c.driverConn.(driver.NamedValueChecker); ok {
 		return ch.CheckNamedValue(nv)
@@ -126,7 +123,6 @@ func (c *tracked) told(ctx context.Context, a asked, err error) {
 	}
 }
 
-// ExecContext implements driver.ExecerContext.
 func (c *tracked) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	a := c.ask()
 	result, err := c.driverConn.ExecContext(ctx, query, args)
@@ -134,7 +130,6 @@ func (c *tracked) ExecContext(ctx context.Context, query string, args []driver.N
 	return result, err
 }
 
-// QueryContext implements driver.QueryerContext.
 func (c *tracked) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	a := c.ask()
 	rows, err := c.driverConn.QueryContext(ctx, query, args)
@@ -142,7 +137,6 @@ func (c *tracked) QueryContext(ctx context.Context, query string, args []driver.
 	return rows, err
 }
 
-// BeginTx implements driver.ConnBeginTx.
 func (c *tracked) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	a := c.ask()
 	tx, err := c.driverConn.BeginTx(ctx, opts)
@@ -150,7 +144,6 @@ func (c *tracked) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx
 	return tx, err
 }
 
-// ResetSession implements driver.SessionResetter.
 func (c *tracked) ResetSession(ctx context.Context) error {
 	if c.generation != c.pool.health.generation.Load() {
 		return driver.ErrBadConn

@@ -54,7 +54,6 @@ func New(c driver.Connector, d schema.Dialect, t schema.Tables, o Options) (*Dat
 	}, nil
 }
 
-// System implements Server.
 func (s *Database) System() string {
 	switch {
 	case s.dialect == schema.Postgres:
@@ -65,10 +64,8 @@ func (s *Database) System() string {
 	return string(s.dialect)
 }
 
-// OneWriter implements Server.
 func (s *Database) OneWriter() bool { return s.dialect == schema.SQLite }
 
-// Saturated implements Server.
 func (s *Database) Saturated() bool { return s.rowWaits.saturated() }
 
 // exec runs a statement once it may wait for row locks; see limitRowWait.

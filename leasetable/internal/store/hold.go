@@ -20,24 +20,20 @@ type Held struct {
 	Permit bool
 }
 
-// ReleaseByLease implements Store.
 func (s *Database) ReleaseByLease(ctx context.Context, name string, id []byte, keep time.Duration) (freed int64, err error) {
 	req := &Request{MinHold: keep}
 	return s.change(ctx, s.Work, releaseByLease, row{[]byte(name)}, id, req.minHoldUS())
 }
 
-// Takeover implements Store.
 func (s *Database) Takeover(ctx context.Context, req *Request, dead []byte) (token int64, err error) {
 	return s.claim(ctx, takeover, req.ID, row{[]byte(req.Name)}, dead, req.Since, req.Metadata)
 }
 
-// Move implements Store.
 func (s *Database) Move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error) {
 	n, err := s.claim(ctx, move, to, row{[]byte(name)}, token, from)
 	return n != 0, err
 }
 
-// Adopt implements Store.
 func (s *Database) Adopt(ctx context.Context, from Held, id, metadata []byte) (token int64, err error) {
 	var attach any // null keeps the metadata
 	if metadata != nil {
@@ -46,24 +42,20 @@ func (s *Database) Adopt(ctx context.Context, from Held, id, metadata []byte) (t
 	return s.claim(ctx, adopt, id, from.Token+1, attach, row{[]byte(from.Name)}, from.Lease, from.Token)
 }
 
-// HandOff implements Store.
 func (s *Database) HandOff(ctx context.Context, h Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error) {
 	got, err := s.claim(ctx, handOff, metadata, []byte(h.Name), h.Lease, h.Token, n)
 	return got / 2, got%2 == 1, err
 }
 
-// Convert implements Store.
 func (s *Database) Convert(ctx context.Context, name string, token int64, id, metadata []byte) (next int64, err error) {
 	return s.claim(ctx, convert, id, metadata, row{[]byte(name)}, token)
 }
 
-// SetMetadata implements Store.
 func (s *Database) SetMetadata(ctx context.Context, h Held, metadata []byte) (held bool, err error) {
 	token, err := s.claim(ctx, setMetadata, metadata, row{[]byte(h.Name)}, h.Lease, h.Token)
 	return token != 0, err
 }
 
-// Force implements Store.
 func (s *Database) Force(ctx context.Context, name string, state State) (bool, error) {
 	args := []any{row{[]byte(name)}, state.LeaseID, state.Token}
 	switch s.dialect {
@@ -84,7 +76,6 @@ type Transaction struct {
 	Exec func(ctx context.Context, query string, args []any) (sql.Result, error) // nil for a pgx.Tx
 }
 
-// Pin implements Store.
 func (s *Database) Pin(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
 	if s.OnGalera() {
 		switch {

@@ -28,7 +28,6 @@ var ErrNoLease = errors.New("open a lease")
 // errOldProgram refuses tables whose lowest program version is above that of this program; see docs/upgrading.md.
 var errOldProgram = fmt.Errorf("%w: the tables take a later release of this program: upgrade it (`sqllock schema check` says to which version)", sqllock.ErrSchema)
 
-// OpenLease implements Store.
 func (s *Database) OpenLease(ctx context.Context, l LeaseRow, within time.Duration) (sent time.Time, err error) {
 	p := s.Renewals
 	if l.Ticket {
@@ -56,36 +55,30 @@ func (s *Database) OpenLease(ctx context.Context, l LeaseRow, within time.Durati
 	return sent, nil
 }
 
-// Renew implements Store.
 func (s *Database) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
 	return s.changeNumber(ctx, s.Renewals, renew, id)
 }
 
-// EndLease implements Store.
 func (s *Database) EndLease(ctx context.Context, id []byte) error {
 	_, err := s.change(ctx, s.Renewals, endLease, id)
 	return err
 }
 
-// EndTicket implements Store.
 func (s *Database) EndTicket(ctx context.Context, id []byte) error {
 	_, err := s.change(ctx, s.Work, endLease, row{id})
 	return err
 }
 
-// Expire implements Store.
 func (s *Database) Expire(ctx context.Context, id []byte) (expired bool, err error) {
 	rows, err := s.change(ctx, s.Work, expire, row{id})
 	return rows > 0, err
 }
 
-// ExpireUnchanged implements Store.
 func (s *Database) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (expired bool, err error) {
 	rows, err := s.change(ctx, s.Work, expireUnchanged, row{id}, renewals)
 	return rows > 0, err
 }
 
-// Purge implements Store.
 func (s *Database) Purge(ctx context.Context, ago time.Duration, limit int) (int64, error) {
 	return s.change(ctx, s.Work, purge, max(ago, 0).Microseconds(), limit)
 }

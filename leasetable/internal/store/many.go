@@ -13,7 +13,6 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// AcquireMany implements Store.
 func (s *Database) AcquireMany(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
 	req := reqs[0]
 	switch s.dialect {
@@ -60,7 +59,6 @@ func partial(got map[string]Result, err error) (map[string]Result, error) {
 	return nil, &dberr.Error{Err: err, Transient: true} // some names were taken, others maybe
 }
 
-// ReleaseMany implements Store.
 func (s *Database) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[string]Result, err error) {
 	req := reqs[0]
 	switch s.dialect {
@@ -79,7 +77,6 @@ func (s *Database) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[
 	}
 }
 
-// StillHeld implements Store.
 func (s *Database) StillHeld(ctx context.Context, id []byte, names []string) (all []State, err error) {
 	reqs := make([]*Request, len(names))
 	for i, name := range names {

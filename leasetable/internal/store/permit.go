@@ -6,7 +6,6 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// AcquirePermit implements Store.
 func (s *Database) AcquirePermit(ctx context.Context, name string, state State, id []byte, limit int) (token int64, err error) {
 	if s.dialect == schema.Postgres {
 		return s.claim(ctx, acquirePermit, row{[]byte(name)}, state.Token, limit, state.LeaseID, id)
@@ -23,24 +22,20 @@ func (s *Database) AcquirePermit(ctx context.Context, name string, state State, 
 	return token, nil
 }
 
-// ReleasePermit implements Store.
 func (s *Database) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (int64, error) {
 	return s.change(ctx, s.Work, releasePermit, row{[]byte(name)}, id, row{token})
 }
 
-// ClearPermit implements Store.
 func (s *Database) ClearPermit(ctx context.Context, name string, permit State) (bool, error) {
 	rows, err := s.change(ctx, s.Work, clearPermit, []byte(name), permit.LeaseID, permit.Token)
 	return rows > 0, err
 }
 
-// BumpToken implements Store.
 func (s *Database) BumpToken(ctx context.Context, name string, state State) error {
 	_, err := s.change(ctx, s.Work, bumpToken, row{[]byte(name)}, state.Token, state.LeaseID)
 	return err
 }
 
-// ForcePermits implements Store.
 func (s *Database) ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
 	if s.dialect == schema.Postgres {
 		n, err := s.claim(ctx, forcePermits, []byte(name), token)

@@ -35,7 +35,6 @@ type Result struct {
 // MaxName is the maximum length of a name in bytes.
 const MaxName = 1024
 
-// AcquireFree implements Store.
 func (s *Database) AcquireFree(ctx context.Context, req *Request) (got Result, err error) {
 	st := acquire
 	// MySQL truncates the upper bound of the range in acquire_free.sql to the length of a name, and looks up a name of
@@ -47,13 +46,11 @@ func (s *Database) AcquireFree(ctx context.Context, req *Request) (got Result, e
 	return got, err
 }
 
-// Acquire implements Store.
 func (s *Database) Acquire(ctx context.Context, req *Request) (got Result, err error) {
 	got.Token, err = s.claim(ctx, acquire, []byte(req.Name), req.ID, req.Since, req.Metadata)
 	return got, err
 }
 
-// AcquirePatiently implements Store.
 func (s *Database) AcquirePatiently(ctx context.Context, req *Request) (Result, error) {
 	return s.patiently(ctx, req, s.Acquire)
 }
@@ -67,7 +64,6 @@ func (s *Database) Insert(ctx context.Context, req *Request) (token int64, err e
 	return got.Token, err
 }
 
-// Release implements Store.
 func (s *Database) Release(ctx context.Context, req *Request) (got Result, err error) {
 	st, args := release, []any{[]byte(req.Name), req.ID, req.Token, req.minHoldUS()}
 	if s.commit(req) != nil { // there is no minimum hold
@@ -80,7 +76,6 @@ func (s *Database) Release(ctx context.Context, req *Request) (got Result, err e
 	return got, err
 }
 
-// ReleasePatiently implements Store.
 func (s *Database) ReleasePatiently(ctx context.Context, req *Request) (Result, error) {
 	return s.patiently(ctx, req, s.Release)
 }

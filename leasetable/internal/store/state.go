@@ -43,7 +43,6 @@ type State struct {
 // protocol depends on bytea_output there.
 type raw []byte
 
-// Scan implements sql.Scanner.
 func (r *raw) Scan(from any) (err error) {
 	switch from := from.(type) {
 	case nil:
@@ -58,7 +57,6 @@ func (r *raw) Scan(from any) (err error) {
 	return err
 }
 
-// Read implements Store.
 func (s *Database) Read(ctx context.Context, name string) (state State, err error) {
 	all, err := s.states(ctx, readState, []byte(name))
 	if err != nil || len(all) == 0 {
@@ -77,17 +75,14 @@ func (s *Database) states(ctx context.Context, st Statement, args ...any) (all [
 	return all, dberr.Classify(err)
 }
 
-// List implements Store.
 func (s *Database) List(ctx context.Context, from, last string, limit int) ([]State, error) {
 	return s.states(ctx, list, []byte(from), []byte(last), limit)
 }
 
-// ListPermits implements Store.
 func (s *Database) ListPermits(ctx context.Context, from, last []byte) ([]State, error) {
 	return s.states(ctx, listPermits, from, last)
 }
 
-// NamesOf implements Store.
 func (s *Database) NamesOf(ctx context.Context, id []byte, after string, limit int) ([]State, error) {
 	return s.states(ctx, namesOf, id, []byte(after), limit)
 }
@@ -154,7 +149,6 @@ func LimitOf(permits []State) (limit int) {
 	return limit
 }
 
-// ReadPermits implements Store.
 func (s *Database) ReadPermits(ctx context.Context, name string) (state State, err error) {
 	all, err := s.states(ctx, readPermits, []byte(name))
 	if err != nil || len(all) == 0 || all[0].Permit {

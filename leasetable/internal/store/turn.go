@@ -73,7 +73,6 @@ func (t turn) took(ctx context.Context, text string) (bool, error) {
 	return n == 1, dberr.Classify(err)
 }
 
-// Ping implements Turn.
 func (t turn) Ping(ctx context.Context) error {
 	_, err := t.Number(ctx, "SELECT 1")
 	return dberr.Classify(err)
@@ -86,7 +85,6 @@ func (t postgresTurn) number(name string) int64 {
 	return int64(binary.BigEndian.Uint64(key[:]))
 }
 
-// Try implements Turn.
 func (t postgresTurn) Try(ctx context.Context, name string) (bool, error) {
 	return t.took(ctx, fmt.Sprintf("SELECT pg_catalog.pg_try_advisory_lock(%d)::int", t.number(name)))
 }
@@ -108,7 +106,6 @@ END $$`, t.number(name), d.Milliseconds()))
 	return err == nil && time.Since(began) < d, dberr.Classify(err)
 }
 
-// Leave implements Turn.
 func (t postgresTurn) Leave(ctx context.Context) error {
 	return dberr.Classify(t.Exec(ctx, "SELECT pg_catalog.pg_advisory_unlock_all()"))
 }
@@ -121,17 +118,14 @@ func (t mysqlTurn) getLock(ctx context.Context, name string, seconds int) (bool,
 	return t.took(ctx, fmt.Sprintf("SELECT GET_LOCK(CONCAT('sqllock ', LEFT(SHA2(CONCAT(DATABASE(), '%s'), 256), 40)), %d)", text, seconds))
 }
 
-// Try implements Turn.
 func (t mysqlTurn) Try(ctx context.Context, name string) (bool, error) {
 	return t.getLock(ctx, name, 0)
 }
 
-// Wait implements Turn.
 func (t mysqlTurn) Wait(ctx context.Context, name string, d time.Duration) (bool, error) {
 	return t.getLock(ctx, name, int(d/time.Second))
 }
 
-// Leave implements Turn.
 func (t mysqlTurn) Leave(ctx context.Context) error {
 	_, err := t.Number(ctx, "SELECT RELEASE_ALL_LOCKS()")
 	return dberr.Classify(err)

@@ -51,7 +51,6 @@ type output struct {
 	err error
 }
 
-// Write implements io.Writer.
 func (o *output) Write(text []byte) (int, error) {
 	n, err := o.w.Write(text)
 	o.err = cmp.Or(o.err, err)

@@ -42,7 +42,6 @@ func forPeople(_ []string, a slog.Attr) slog.Attr {
 // prefixWriter puts the program's name before every line. Each Write has exactly one line.
 type prefixWriter struct{ io.Writer }
 
-// Write implements io.Writer.
 func (w prefixWriter) Write(line []byte) (int, error) {
 	_, err := io.WriteString(w.Writer, prefix+string(line))
 	return len(line), err
@@ -51,7 +50,6 @@ func (w prefixWriter) Write(line []byte) (int, error) {
 // printableJSONWriter escapes what a terminal may obey. Each Write has exactly one line.
 type printableJSONWriter struct{ io.Writer }
 
-// Write implements io.Writer.
 func (w printableJSONWriter) Write(line []byte) (int, error) {
 	_, err := io.WriteString(w.Writer, printableJSON(string(line)))
 	return len(line), err

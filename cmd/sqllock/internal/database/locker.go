@@ -25,7 +25,6 @@ type leaseLocker struct {
 // AnyKind returns a Locker for leases as one of any kind.
 func AnyKind(l *leasetable.Locker) Locker { return leaseLocker{sqllock.AnyKind(l), l} }
 
-// Holder implements Locker.
 func (l leaseLocker) Holder(ctx context.Context, name string) (sqllock.Holder, bool, error) {
 	info, err := l.leases.Inspect(ctx, name)
 	if err != nil || !info.Held {

@@ -94,7 +94,6 @@ type timely struct {
 	limit time.Duration
 }
 
-// Connect implements driver.Connector.
 func (c timely) Connect(ctx context.Context) (driver.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()

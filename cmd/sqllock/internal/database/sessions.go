@@ -56,13 +56,11 @@ func (db *Database) HasSessions() bool { return db.Dialect != schema.SQLite }
 
 type pgLocker struct{ *pg.Locker }
 
-// Holder implements Locker.
 func (l pgLocker) Holder(ctx context.Context, name string) (sqllock.Holder, bool, error) {
 	info, err := l.Inspect(ctx, name)
 	return info.Holder, info.Held, err
 }
 
-// Holders implements SessionLocker.
 func (l pgLocker) Holders(ctx context.Context) (all []SessionLock, _ error) {
 	infos, err := l.List(ctx)
 	for _, info := range infos {
@@ -75,13 +73,11 @@ func (l pgLocker) Holders(ctx context.Context) (all []SessionLock, _ error) {
 
 type mysqlLocker struct{ *mysql.Locker }
 
-// Holder implements Locker.
 func (l mysqlLocker) Holder(ctx context.Context, name string) (sqllock.Holder, bool, error) {
 	info, err := l.Inspect(ctx, name)
 	return info.Holder, info.Held, err
 }
 
-// Holders implements SessionLocker.
 func (l mysqlLocker) Holders(ctx context.Context) (all []SessionLock, _ error) {
 	infos, err := l.List(ctx)
 	for _, info := range infos {

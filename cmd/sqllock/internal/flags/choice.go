@@ -20,7 +20,6 @@ func AddChoice(cmd *cobra.Command, value *string, name, usage string, of ...stri
 	Complete(cmd, name, of...)
 }
 
-// Set implements pflag.Value.
 func (c choice) Set(text string) error {
 	if !slices.Contains(c.of, text) {
 		last := len(c.of) - 1
@@ -38,5 +37,4 @@ func (c choice) String() string {
 	return *c.string
 }
 
-// Type implements pflag.Value.
 func (choice) Type() string { return "choice" }

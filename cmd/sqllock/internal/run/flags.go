@@ -64,7 +64,6 @@ type waitTime struct {
 
 const forever = "forever"
 
-// Set implements pflag.Value.
 func (w *waitTime) Set(text string) error {
 	if text == forever {
 		*w = waitTime{forever: true}
@@ -78,7 +77,6 @@ func (w *waitTime) Set(text string) error {
 	return nil
 }
 
-// String implements pflag.Value.
 func (w *waitTime) String() string {
 	if w.forever {
 		return forever
@@ -86,7 +84,6 @@ func (w *waitTime) String() string {
 	return w.limit.String()
 }
 
-// Type implements pflag.Value.
 func (w *waitTime) Type() string { return "time" }
 
 // ends reports whether sqllock waits, but not forever.

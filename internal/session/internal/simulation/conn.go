@@ -115,7 +115,6 @@ type plainConn struct{ *conn }
 
 var _ session.Conn[string] = plainConn{}
 
-// Run implements session.Conn.
 func (c plainConn) Run(until, _ time.Time, ops []*session.Op[string]) error {
 	c.enter("Run")
 	defer c.leave()
@@ -123,7 +122,6 @@ func (c plainConn) Run(until, _ time.Time, ops []*session.Op[string]) error {
 	return c.answerOps(until, ops, errTimeout)
 }
 
-// Wait implements session.Conn.
 func (c plainConn) Wait(ctx context.Context, op *session.Op[string], waited, _ time.Duration) error {
 	c.enter("Wait")
 	defer c.leave()
@@ -197,7 +195,6 @@ func about(ops []*session.Op[string]) string {
 	return text.String()[1:]
 }
 
-// Forget implements session.Conn.
 func (c *conn) Forget(ctx context.Context) error {
 	c.enter("Forget")
 	defer c.leave()
@@ -214,7 +211,6 @@ func (c *conn) ask(ctx context.Context, step, about string, f func(*memory.Sessi
 	return err
 }
 
-// Holder implements session.Conn.
 func (c *conn) Holder(ctx context.Context, key string) (sqllock.Holder, bool, error) {
 	c.enter("Holder")
 	defer c.leave()
@@ -244,7 +240,6 @@ func (c *conn) terminate(ctx context.Context, key string, id int64) (bool, error
 	return a.held, err
 }
 
-// Ping implements session.Conn.
 func (c *conn) Ping(ctx context.Context) error {
 	c.enter("Ping")
 	defer c.leave()
@@ -256,8 +251,6 @@ func (c *conn) Ping(ctx context.Context) error {
 	})
 }
 
-// Broken implements session.Conn.
 func (c *conn) Broken(error) bool { return c.missing }
 
-// Cut implements session.Conn.
 func (c *conn) Cut() { c.cutOnce.Do(func() { close(c.cut) }) }

@@ -161,7 +161,6 @@ func (a answer) show(err error) string {
 	return "ok"
 }
 
-// Watch implements session.Conn.
 func (c *conn) Watch(ctx context.Context) error {
 	c.enter("Watch")
 	defer c.leave()

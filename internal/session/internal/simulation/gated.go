@@ -17,7 +17,6 @@ type gatedConn struct {
 
 var _ session.Conn[string] = (*gatedConn)(nil)
 
-// Run implements session.Conn.
 func (c *gatedConn) Run(_, soon time.Time, ops []*session.Op[string]) error {
 	c.enter("Run")
 	defer c.leave()
@@ -35,7 +34,6 @@ func (c *gatedConn) Resume(until time.Time, ops []*session.Op[string]) error {
 // waitTTL is how long the server keeps a waiting session between two slices, and after the last one until Keep.
 const waitTTL = 3 * time.Second
 
-// Wait implements session.Conn.
 func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited, left time.Duration) error {
 	c.enter("Wait")
 	defer c.leave()
@@ -80,7 +78,6 @@ func (c *gatedConn) Keep(ctx context.Context) error {
 	})
 }
 
-// Forget implements session.Conn.
 func (c *gatedConn) Forget(ctx context.Context) error {
 	c.gated = false
 	return c.conn.Forget(ctx)

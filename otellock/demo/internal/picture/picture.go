@@ -155,7 +155,6 @@ type ticks struct {
 	most float64
 }
 
-// Ticks implements plot.Ticker.
 func (t ticks) Ticks(from, to float64) []plot.Tick {
 	var labelled []plot.Tick
 	for _, tick := range (plot.DefaultTicks{}).Ticks(from, to) {
