@@ -64,8 +64,10 @@ func (v *verification) freeUnknown(after *string) error {
 		if len(states) > 1 {
 			locks = v.locksByKey()
 		}
-		if _, cause := v.trustedNow(); cause != nil { // locks that ended with the lease are not known any more
+		select {
+		case <-v.ended: // and locks that ended with it are not known any more
 			return nil
+		default:
 		}
 		last := *after
 		for _, state := range states {
