@@ -37,7 +37,8 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Op
 // fiftieth of its wait, and to about 0.5 s. So processes are served in the order of their arrival; one that has stood
 // there for some 4 s, or 6 to 10 s in a long wait, looks at the row itself, and goes to the end of the queue. On
 // SQLite, behind a pooler, with a PostgreSQL driver other than pgx, on Galera, and for more than seven names at a time,
-// each process polls with a read, which writes nothing, after pauses that grow to about 50 ms, in no order.
+// each process polls with a read, which writes nothing, after pauses that grow to about 50 ms, and to about 0.5 s for a
+// name that does not change hands, in no order.
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (*Lease, error) {
 	return l.acquire(ctx, acquiring, name, opts, (*attempt).wait)
 }

@@ -146,7 +146,10 @@ func (a claiming) run(ctx context.Context, tryFirst bool) (o lease.Outcome) {
 				o.Err = err
 				return o
 			}
-			if !cleared { // maybe by now: another claim has ended the lease meanwhile
+			if !cleared && round > 0 {
+				return o
+			}
+			if !cleared { // maybe another claim has ended the lease meanwhile: once more
 				continue
 			}
 			o = a.take(ctx, func(ctx context.Context) (int64, error) {

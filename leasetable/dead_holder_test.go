@@ -26,7 +26,7 @@ func TestNamesOfOneDeadHolderAreTakenOverAtOnce(t *testing.T) {
 		}
 		names, others := make([]string, n), make([]*leasetable.Locker, n)
 		for i := range names {
-			names[i], others[i] = fmt.Sprint("name ", i), newLocker(t, db.DB)
+			names[i], others[i] = fmt.Sprint("name ", i), newLocker(t, db.DB, leasetable.WithTTL(2*time.Hour))
 			release(t, take(t, others[i], "connected"))
 		}
 		die(names...)

@@ -69,6 +69,7 @@ func TestALeaseThatIsOnAnotherConnectionTakesNoNamesUntilItIsSearched(t *testing
 		}
 		renew()
 		<-searching
+		pass(time.Second)
 		between := take(t, l, "between")
 		s.Reconnect() // the search begins anew
 		renew()

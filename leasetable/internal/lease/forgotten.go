@@ -16,7 +16,7 @@ import (
 func (v *verification) freeForgotten() {
 	var connection int64
 	var after string // the names up to here are done
-	for pause := backoff.First; ; pause = min(2*pause, interval(v.TTL)) {
+	for pause := backoff.First; ; pause = min(2*pause, interval(v.TTL), dberr.AttemptTimeout) {
 		v.mu.Lock()
 		claims := v.claims
 		if v.connection != connection {
@@ -39,7 +39,9 @@ func (v *verification) searchEnds(connection int64) bool {
 	again := v.searched
 	v.mu.Unlock()
 	if !again {
+		v.keeper.mu.Lock()
 		v.keeper.prefer(v.Lease)
+		v.keeper.mu.Unlock()
 	}
 	return !again
 }

@@ -69,7 +69,7 @@ func (s attachment) ends() []*Lease {
 	return []*Lease{s.Lease, s.pending}
 }
 
-// wasOnlyOn reports whether the lock was attached to no other lease than ls, ever, and whether it is attached to ls now.
+// wasOnlyOn reports whether the lock was never moved from ls and is not being moved, and whether it is attached to ls.
 func (h *Held) wasOnlyOn(ls *Lease) (only, now bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

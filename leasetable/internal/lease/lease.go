@@ -39,12 +39,23 @@ type Lease struct {
 	Renewals     renewals     // of the row
 }
 
-// beginClaim begins a claim, and reports whether it did. A lease that is over or retired takes no claims (I4). A claim
-// keeps the lease from ending unused.
+// takesClaims reports whether claims may begin. They may not on a lease that is over or retired (I4), or that is searched (I23).
+func (ls *Lease) takesClaims() bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.mayClaim()
+}
+
+// mayClaim is takesClaims for a caller that holds mu.
+func (ls *Lease) mayClaim() bool {
+	return ls.cause == nil && !ls.retired && !ls.searched && clock.Now().Before(ls.trusted)
+}
+
+// beginClaim begins a claim, and reports whether it did. A claim keeps the lease from ending unused.
 func (ls *Lease) beginClaim() bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ls.cause != nil || ls.retired || ls.searched || !clock.Now().Before(ls.trusted) {
+	if !ls.mayClaim() {
 		return false
 	}
 	ls.claims++

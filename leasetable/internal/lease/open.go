@@ -115,23 +115,17 @@ func (k *Keeper) startLease(ls *Lease, sent time.Time) error {
 	ls.verification.connection = k.Store.RenewalConnection()
 	ls.verification.done.connection = ls.verification.connection
 	ls.mu.Unlock()
-	if !ls.retired {
-		k.leases[ls.TTL] = ls
-	}
+	k.prefer(ls)
 	k.all[ls] = struct{}{}
 	k.running.Go(ls.Renewals.loop)
 	return nil
 }
 
-// prefer makes a lease current again, unless an older one is. The younger one ends after its locks. So leases do not become
-// more and more where locks are held for long.
+// prefer makes a lease the current one, unless that takes claims and is older. A lease that is not current ends after its
+// locks. So leases do not become more with each reconnection, where locks are held for long. The caller holds k.mu.
 func (k *Keeper) prefer(ls *Lease) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
 	current := k.leases[ls.TTL]
-	if ls.cause == nil && !ls.retired && (current == nil || !current.Renewals.began.Before(ls.Renewals.began)) {
+	if ls.takesClaims() && (current == nil || !current.takesClaims() || ls.Renewals.began.Before(current.Renewals.began)) {
 		k.leases[ls.TTL] = ls
 	}
 }

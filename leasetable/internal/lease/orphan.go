@@ -22,10 +22,10 @@ type orphan struct {
 	next    time.Time     // is used by reap alone: when to release it again
 }
 
-// again sets next after an answer: a statement that is still under way after a long time may be for longer.
+// again sets next after an answer: a statement that is still under way after minutes may be so for longer.
 func (o *orphan) again() {
 	now := time.Now()
-	o.next = now.Add(min(now.Sub(o.since)/20, time.Minute))
+	o.next = now.Add(min(now.Sub(o.since)/20, 10*time.Second))
 }
 
 // pending reports whether the name has a minimum hold that may not be in the database yet (I22). The caller holds the

@@ -108,6 +108,18 @@ func (s State) Holder() sqllock.Holder {
 	}
 }
 
+// Age returns for how long the name has not changed hands, or 0 if the state does not tell.
+func (s State) Age() time.Duration {
+	dated := s
+	if s.ExpiresUS == 0 && len(s.Permits) > 0 {
+		dated = s.Permits[0]
+	}
+	if dated.ExpiresUS == 0 {
+		return 0
+	}
+	return time.Duration(max(0, dated.ExpiresUS-dated.RemainingUS-s.AcquiredUS)) * time.Microsecond
+}
+
 // Live reports whether the lease of the row is not over, or the name is in its minimum hold.
 func (s State) Live() bool { return !s.Gone && s.RemainingUS > 0 }
 

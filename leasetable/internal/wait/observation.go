@@ -15,7 +15,7 @@ import (
 type observation struct {
 	store.State
 	since   time.Time
-	changed time.Time // since when the token is this one
+	changed time.Time // since when the name has not changed hands; zero: it was not read
 	seen    time.Time // when it was read
 	expiry  time.Time // when the lease expires unless it is renewed
 }
@@ -28,7 +28,7 @@ func (s *observation) update(state store.State) {
 		s.since = time.Now()
 	}
 	if s.changed.IsZero() || s.Token != state.Token {
-		s.changed = time.Now()
+		s.changed = time.Now().Add(-state.Age())
 	}
 	s.State, s.seen = state, time.Now()
 	s.expiry = s.seen.Add(time.Duration(state.RemainingUS) * time.Microsecond)
@@ -38,7 +38,7 @@ func (s *observation) update(state store.State) {
 // read at the same moment. A lease that had expired before it was read is in the way for another reason. One that has
 // expired since shortens one pause.
 func (s *observation) UntilExpiry(pause time.Duration) time.Duration {
-	if !s.expiry.After(s.seen) {
+	if !s.mayExpire() {
 		return pause
 	}
 	left := time.Until(s.expiry)
@@ -47,6 +47,9 @@ func (s *observation) UntilExpiry(pause time.Duration) time.Duration {
 	}
 	return min(pause, left+jitter.Below(backoff.First))
 }
+
+// mayExpire reports whether the expiry is still to come, or has come since the lease was read.
+func (s *observation) mayExpire() bool { return s.expiry.After(s.seen) }
 
 // endsWithin reports whether the lease expires within d, or has expired.
 func (s *observation) endsWithin(d time.Duration) bool { return time.Until(s.expiry) < d }

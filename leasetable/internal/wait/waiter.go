@@ -107,12 +107,15 @@ func (w *Waiter) Withdraw() {
 }
 
 // Longer returns the next pause between two looks at the row. The looks of the head, who is alone, add a fiftieth to
-// the time that it has waited, and those of others to the time for which the name has not changed hands: so none of them looks
-// less often than another who comes later.
+// the time that it has waited, and those of others to the time for which the name has not changed hands: so who comes later
+// looks more often for the first two seconds only.
 func (w *Waiter) Longer(pause time.Duration) time.Duration {
 	if !w.Turns.Ours(w.Name) {
-		same := min(time.Since(w.Began), time.Since(w.Holding.changed)) // it may not have been read
-		return max(backoff.Longer(pause), min(same/50, backoff.Rarest))
+		same := time.Duration(0)
+		if !w.Holding.changed.IsZero() {
+			same = time.Since(w.Holding.changed)
+		}
+		return max(backoff.Longer(pause), min(same/50, time.Since(w.Began)/4, backoff.Rarest))
 	}
 	return min(2*pause, max(time.Since(w.Began)/50, backoff.First), backoff.Rarest)
 }
@@ -151,11 +154,11 @@ func (w *Waiter) Pause(ctx context.Context, pause time.Duration) (came bool, err
 
 // stand stands in the server's queue for a slice of about this length: the ends of slices are spread.
 func (w *Waiter) stand(ctx context.Context, length time.Duration) (came bool, err error) {
-	d := w.Holding.UntilExpiry(length*3/4 + jitter.Below(length/2))
-	if d < time.Second { // the shortest wait of MySQL
+	if w.Holding.endsWithin(time.Second) && w.Holding.mayExpire() { // the shortest wait of MySQL
 		return false, errNoTurn
 	}
-	return w.Turns.Stand(ctx, w.Name, d)
+	d := w.Holding.UntilExpiry(length*3/4 + jitter.Below(length/2))
+	return w.Turns.Stand(ctx, w.Name, max(d, time.Second))
 }
 
 // Queue stands in the server's queue first, since this process had the name just now and others wait for it. It reports
