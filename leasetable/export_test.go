@@ -241,11 +241,6 @@ func ForcePermits(ctx context.Context, l *Locker, name string, token int64) (for
 	return l.keeper.Store.ForcePermits(ctx, name, token)
 }
 
-// OnSameLease reports whether two locks are attached to one lease.
-func OnSameLease(le, other *Lease) bool {
-	return le.held.AttachedTo().Lease == other.held.AttachedTo().Lease
-}
-
 // Join moves le to the lease of other, like an extension.
 func Join(le, other *Lease) error { return other.held.AttachedTo().Lease.Join(le.held) }
 

@@ -1,16 +1,13 @@
 package leasetable_test
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
-	"github.com/sqllock/sqllock/leasetable/internal/memory"
-	"github.com/sqllock/sqllock/leasetable/internal/store"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -43,46 +40,23 @@ func TestANameWhoseReleaseTheDatabaseForgotIsFreedByItsOwner(t *testing.T) {
 	})
 }
 
-// While the names of a lease are compared with the known locks, no more names may be acquired on it. Afterwards they are: where
-// locks are held for long, each reconnection would otherwise leave a lease. I23.
-func TestALeaseThatIsOnAnotherConnectionTakesNoNamesUntilItIsSearched(t *testing.T) {
+// While the names of a lease are compared with the known locks, no more names may be acquired on it. I23.
+func TestALeaseThatIsOnAnotherConnectionTakesNoMoreNames(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
-	synctest.Test(t, func(t *testing.T) {
-		s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
-		searching, goOn := make(chan struct{}), make(chan struct{})
-		searches := 0
-		s.names = func(ctx context.Context, id []byte, after string, limit int) ([]store.State, error) {
-			if searches++; searches == 1 {
-				close(searching)
-				<-goOn
-			}
-			return s.Store.NamesOf(ctx, id, after, limit)
-		}
-		l := keep(t, s, leasetable.WithTTL(time.Hour))
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		kept := take(t, l, "kept")
-		s.Reconnect()
-		renew := func() {
-			if err := kept.Renew(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+		db.SetMaxIdleConns(0) // no ended connection is used again
+		endConnections(t, db)
+		eventually(t, func() bool {
+			_, err := l.Inspect(t.Context(), "next") // on a connection other than that of renewals
+			return err == nil && kept.Renew(t.Context()) == nil
+		})
+		take(t, l, "next")
+		if bytes.Equal(leaseOf(t, db, "kept"), leaseOf(t, db, "next")) {
+			t.Error("the lease has taken another name")
 		}
-		renew()
-		<-searching
-		pass(time.Second)
-		between := take(t, l, "between")
-		s.Reconnect() // the search begins anew
-		renew()
-		close(goOn)
-		pass(time.Second)
-		after := take(t, l, "after")
-		if leasetable.OnSameLease(between, kept) || !leasetable.OnSameLease(after, kept) {
-			t.Errorf("during the search: %v, after it: %v", leasetable.OnSameLease(between, kept), leasetable.OnSameLease(after, kept))
-		}
-		if searches != 4 { // a page and the end, twice
-			t.Errorf("%d pages were read", searches)
-		}
-		release(t, kept, between, after)
 	})
 }
 

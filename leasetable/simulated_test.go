@@ -30,7 +30,6 @@ type scripted struct {
 	renew   func(ctx context.Context, id []byte) (bool, int64, error)
 	read    func(ctx context.Context, name string) (store.State, error)
 	held    func(ctx context.Context, id []byte, names []string) ([]store.State, error)
-	names   func(ctx context.Context, id []byte, after string, limit int) ([]store.State, error)
 	handOff func(ctx context.Context, h store.Held, n int64, metadata []byte) (int64, bool, error)
 	over    func(ctx context.Context, req *store.Request, from []byte) (int64, error)
 	turn    func(ctx context.Context) (store.Turn, error)
@@ -104,13 +103,6 @@ func (s *scripted) StillHeld(ctx context.Context, id []byte, names []string) ([]
 		return s.held(ctx, id, names)
 	}
 	return s.Store.StillHeld(ctx, id, names)
-}
-
-func (s *scripted) NamesOf(ctx context.Context, id []byte, after string, limit int) ([]store.State, error) {
-	if s.names != nil {
-		return s.names(ctx, id, after, limit)
-	}
-	return s.Store.NamesOf(ctx, id, after, limit)
 }
 
 func (s *scripted) HandOff(ctx context.Context, h store.Held, n int64, metadata []byte) (int64, bool, error) {

@@ -11,8 +11,9 @@ import (
 )
 
 // freeForgotten frees the names that the lease holds and no lock here has: a crash or a failover of the database has
-// forgotten their release (I23). No claim on the lease begins meanwhile. When the last one has ended, every lock on it is
-// known. If the connection changes once more, the search begins anew.
+// forgotten their release (I23). The lease is retired, so it acquires no names any more: tokens may repeat, and a release that
+// is still under way would free the next lock. When its last claim has ended, every lock on it is known. If the connection
+// changes once more, the search begins anew.
 func (v *verification) freeForgotten() {
 	var connection int64
 	var after string // the names up to here are done
@@ -32,18 +33,12 @@ func (v *verification) freeForgotten() {
 	}
 }
 
-// searchEnds lets the lease take claims again, unless the connection has changed since the search began.
+// searchEnds ends the search, unless the connection has changed since it began.
 func (v *verification) searchEnds(connection int64) bool {
 	v.mu.Lock()
-	v.searched = v.connection != connection
-	again := v.searched
-	v.mu.Unlock()
-	if !again {
-		v.keeper.mu.Lock()
-		v.keeper.prefer(v.Lease)
-		v.keeper.mu.Unlock()
-	}
-	return !again
+	defer v.mu.Unlock()
+	v.searching = v.connection != connection
+	return !v.searching
 }
 
 // page is how many names one statement of freeUnknown looks at.

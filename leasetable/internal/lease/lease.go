@@ -30,7 +30,6 @@ type Lease struct {
 	locks    map[*Held]struct{} // guarded by mu: the locks that are held
 	claims   int                // guarded by mu: claims under way
 	retired  bool               // guarded by mu: takes no new claims
-	searched bool               // guarded by mu: freeForgotten is at work, and no claim begins meanwhile
 	used     time.Time          // guarded by mu: when a claim last began or a lock last ended
 	cause    error              // guarded by mu: why the lease ended
 
@@ -39,23 +38,12 @@ type Lease struct {
 	Renewals     renewals     // of the row
 }
 
-// takesClaims reports whether claims may begin. They may not on a lease that is over or retired (I4), or that is searched (I23).
-func (ls *Lease) takesClaims() bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	return ls.mayClaim()
-}
-
-// mayClaim is takesClaims for a caller that holds mu.
-func (ls *Lease) mayClaim() bool {
-	return ls.cause == nil && !ls.retired && !ls.searched && clock.Now().Before(ls.trusted)
-}
-
-// beginClaim begins a claim, and reports whether it did. A claim keeps the lease from ending unused.
+// beginClaim begins a claim, and reports whether it did. A lease that is over or retired takes no claims (I4). A claim
+// keeps the lease from ending unused.
 func (ls *Lease) beginClaim() bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if !ls.mayClaim() {
+	if ls.cause != nil || ls.retired || !clock.Now().Before(ls.trusted) {
 		return false
 	}
 	ls.claims++
@@ -132,12 +120,12 @@ func (ls *Lease) drop(h *Held) bool {
 	return held
 }
 
-// beginHandoff replaces a lock that is to be handed off by a claim. It returns nil if the lock was not there. A lease that
-// takes no claims hands nothing off (I18, I23).
+// beginHandoff replaces a lock that is to be handed off by a claim. It returns nil if the lock was not there. A retired
+// lease hands nothing off (I18).
 func (ls *Lease) beginHandoff(h *Held) *Claim {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if _, held := ls.locks[h]; !held || ls.retired || ls.searched { // the name would be freed as an orphan, or as forgotten
+	if _, held := ls.locks[h]; !held || ls.retired { // the name would be freed as an orphan, or as forgotten
 		return nil
 	}
 	delete(ls.locks, h)

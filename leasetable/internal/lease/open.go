@@ -115,19 +115,12 @@ func (k *Keeper) startLease(ls *Lease, sent time.Time) error {
 	ls.verification.connection = k.Store.RenewalConnection()
 	ls.verification.done.connection = ls.verification.connection
 	ls.mu.Unlock()
-	k.prefer(ls)
+	if !ls.retired {
+		k.leases[ls.TTL] = ls
+	}
 	k.all[ls] = struct{}{}
 	k.running.Go(ls.Renewals.loop)
 	return nil
-}
-
-// prefer makes a lease the current one, unless that takes claims and is older. A lease that is not current ends after its
-// locks. So leases do not become more with each reconnection, where locks are held for long. The caller holds k.mu.
-func (k *Keeper) prefer(ls *Lease) {
-	current := k.leases[ls.TTL]
-	if ls.takesClaims() && (current == nil || !current.takesClaims() || ls.Renewals.began.Before(current.Renewals.began)) {
-		k.leases[ls.TTL] = ls
-	}
 }
 
 // forget removes a lease from the current ones when it retires, and from all when it has ended.

@@ -25,6 +25,7 @@ type verification struct {
 	latest     changeMark // guarded by the lease's mu: that of the last renewal
 	done       changeMark // guarded by the lease's mu: that of the last complete verification of all locks
 	connection int64      // guarded by the lease's mu: that of the last renewal, as far as freeForgotten knows
+	searching  bool       // guarded by the lease's mu: freeForgotten is at work
 	running    bool       // guarded by the lease's mu
 	count      int        // guarded by the lease's mu: how many have begun, or are to begin
 }
@@ -41,8 +42,9 @@ func (v *verification) ifChanged(now changeMark) {
 	}
 	if now.connection != v.connection {
 		v.connection = now.connection
-		if !v.searched {
-			v.searched = true                   // freeForgotten has to know every lock of the lease
+		v.retired = true // freeForgotten has to know every lock of the lease
+		if !v.searching {
+			v.searching = true
 			_ = v.keeper.Start(v.freeForgotten) // a closed Locker has ended the lease
 		}
 	}
@@ -127,11 +129,10 @@ func (v *verification) stillHeld(ctx context.Context, locks []*Held) (map[heldKe
 // errChanged is why a claim begins again that a verification has missed.
 var errChanged = fmt.Errorf("%w: locks of its lease may have changed while the answer was under way", sqllock.ErrLost)
 
-// soon runs a read, again if the connection breaks. That may take as long as a renewal: a read that hangs must not keep the
-// other locks of the lease, which is renewed meanwhile, from being verified for long.
+// soon runs a read, again if the connection breaks. A read that hangs must not keep the other locks of the lease, which is
+// renewed meanwhile, from being verified for long.
 func (v *verification) soon(read func(context.Context) error) error {
-	limit, _ := v.Renewals.timeouts()
-	return dberr.Retry(v.keeper.Closing, limit, read)
+	return dberr.Retry(v.keeper.Closing, dberr.AttemptTimeout, read)
 }
 
 func (v *verification) begun() int {
