@@ -119,7 +119,8 @@ func (k *Keeper) startLease(ls *Lease, sent time.Time) error {
 		k.leases[ls.TTL] = ls
 	}
 	k.all[ls] = struct{}{}
-	k.running.Go(ls.Renewals.loop)
+	next := sent.Add(interval(ls.TTL))
+	k.running.Go(func() { ls.Renewals.loop(next) })
 	return nil
 }
 

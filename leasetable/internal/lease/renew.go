@@ -31,12 +31,12 @@ type renewals struct {
 // interval is the time from one renewal of a lease to the next, and how often others look at one.
 func interval(ttl time.Duration) time.Duration { return ttl / 3 }
 
-// loop renews the lease at each interval, however many locks it holds. While the machine is suspended, the timer stands still;
-// a renewal that was due meanwhile is sent IdleTime/4 later at the latest. loop returns when the lease has ended.
-func (r *renewals) loop() {
+// loop renews the lease, for the first time at next and then at each interval, however many locks it holds. While the machine
+// is suspended, the timer stands still; a renewal that was due meanwhile is sent IdleTime/4 later at the latest. loop returns
+// when the lease has ended.
+func (r *renewals) loop(next time.Time) {
 	defer r.giveBack()
 	defer r.deleteRow()
-	next := clock.Now().Add(interval(r.TTL) - time.Since(r.began)) // began no longer changes
 	timer := time.NewTimer(clock.Until(next))
 	defer timer.Stop()
 	unused := time.NewTicker(conn.IdleTime / 4)
