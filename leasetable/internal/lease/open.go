@@ -76,7 +76,7 @@ func (k *Keeper) open(ctx context.Context, ttl time.Duration, dedicated bool) (*
 	if err != nil {
 		return nil, err
 	}
-	ls.Renewals.began, ls.Renewals.pace = clock.Plain(sent), clock.Since(sent)
+	ls.Renewals.began, ls.Renewals.first, ls.Renewals.pace = clock.Plain(sent), sent.Add(interval(ttl)), clock.Since(sent)
 	if err := k.startLease(ls, sent); err != nil {
 		return nil, err
 	}
@@ -119,8 +119,7 @@ func (k *Keeper) startLease(ls *Lease, sent time.Time) error {
 		k.leases[ls.TTL] = ls
 	}
 	k.all[ls] = struct{}{}
-	next := sent.Add(interval(ls.TTL))
-	k.running.Go(func() { ls.Renewals.loop(next) })
+	k.running.Go(ls.Renewals.loop)
 	return nil
 }
 

@@ -24,6 +24,7 @@ var errUnused = errors.New("the lease is not in use")
 type renewals struct {
 	*Lease
 	began       time.Time     // when the row was sent
+	first       time.Time     // when the first renewal is due
 	pace        time.Duration // guarded by the lease's mu: how long the last renewal took, or the insert of the row
 	failureTold time.Time     // guarded by the lease's mu: when a failed renewal was last reported; zero: the last one was confirmed
 }
@@ -31,12 +32,12 @@ type renewals struct {
 // interval is the time from one renewal of a lease to the next, and how often others look at one.
 func interval(ttl time.Duration) time.Duration { return ttl / 3 }
 
-// loop renews the lease, for the first time at next and then at each interval, however many locks it holds. While the machine
-// is suspended, the timer stands still; a renewal that was due meanwhile is sent IdleTime/4 later at the latest. loop returns
-// when the lease has ended.
-func (r *renewals) loop(next time.Time) {
+// loop renews the lease at each interval, however many locks it holds. While the machine is suspended, the timer stands still;
+// a renewal that was due meanwhile is sent IdleTime/4 later at the latest. loop returns when the lease has ended.
+func (r *renewals) loop() {
 	defer r.giveBack()
 	defer r.deleteRow()
+	next := r.first
 	timer := time.NewTimer(clock.Until(next))
 	defer timer.Stop()
 	unused := time.NewTicker(conn.IdleTime / 4)
