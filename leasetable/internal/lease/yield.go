@@ -24,8 +24,8 @@ type yields struct {
 type yield struct{ rest, queue time.Time }
 
 // To makes this process leave a name, which it had for some time, to others for a moment: the row says that they wait for it.
-// They may poll, and pause for no longer than that between two polls, or be about to stand in the server's queue. Then this
-// process goes to the queue first (I25).
+// They may poll, with pauses that follow the time since the name changed hands, or be about to stand in the server's queue.
+// Then this process goes to the queue first (I25).
 func (m *yields) To(name string, had time.Duration) {
 	m.add(name, max(backoff.Last, min(had/50, backoff.Rarest))*3/2)
 }
