@@ -38,7 +38,7 @@ func Full() Plan {
 		LatencyRounds: 20, LatencyPairs: 30,
 		ThroughputRounds: 2, Goroutines: []int{1, 4, 16, 64, 256}, OneOf: []int{1, 16, 256}, ThroughputDuration: 300 * time.Millisecond,
 		FleetRounds: 2, Fleets: []int{2, 8, 64, 256}, FleetWarm: 200 * time.Millisecond, FleetRun: 1000 * time.Millisecond,
-		Waiters: []int{64, 256}, WaitingSettle: 26 * time.Second, WaitingRounds: 2, WaitingDuration: 2 * time.Second,
+		Waiters: []int{64, 256}, WaitingSettle: 26 * time.Second, WaitingRounds: 2, WaitingDuration: 5 * time.Second,
 		FaultRounds: 2, FaultLimit: 40 * time.Second,
 		NetworkRounds: 5,
 	}
