@@ -46,9 +46,10 @@ func (le *Lease) Remaining() time.Duration {
 }
 
 // Renew renews the lease now, and with it the Locker's other locks of the same TTL. The lock then lasts for 5/6 of its
-// TTL, even if later renewals fail. ErrLost and ErrExpired mean that the lock is over. After any other error nothing
-// has changed, and renewals go on. A renewal that finds a forced release has the locks verified in the background, so it
-// may return nil and the Context end a moment later: [Lease.Verify] waits for the answer.
+// TTL, even if later renewals fail. Callers that come while a renewal is under way share the next one. ErrLost and
+// ErrExpired mean that the lock is over. After any other error nothing has changed, and renewals go on. A renewal that
+// finds a forced release has the locks verified in the background, so it may return nil and the Context end a moment
+// later: [Lease.Verify] waits for the answer.
 func (le *Lease) Renew(ctx context.Context) error {
 	return le.failed("renew", le.held.Renew(ctx))
 }

@@ -51,16 +51,12 @@ func runOn[T any](ctx context.Context, l *lent, f func(context.Context) (T, erro
 
 // begin gets the connection for renewals for one statement. One statement at a time asks for it (I38).
 func (l *lent) begin(ctx context.Context) error {
-	if l.from.renews() {
-		select {
-		case l.from.loan.turn <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if err := l.from.takeTurn(ctx); err != nil {
+		return err
 	}
 	err := l.take(ctx)
 	if err != nil {
-		l.giveTurn()
+		l.from.giveTurn()
 	}
 	return err
 }
@@ -122,12 +118,6 @@ func (l *lent) hurry(ctx context.Context) error {
 	return err
 }
 
-func (l *lent) giveTurn() {
-	if l.from.renews() {
-		<-l.from.loan.turn
-	}
-}
-
 func (l *lent) Close() error {
 	if l.conn == nil {
 		return nil
@@ -137,7 +127,7 @@ func (l *lent) Close() error {
 	}
 	err := l.conn.Close() // into its pool, for a renewal that is due
 	l.conn = nil
-	l.giveTurn()
+	l.from.giveTurn()
 	return err
 }
 

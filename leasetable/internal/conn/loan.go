@@ -18,7 +18,7 @@ type loan struct {
 	from *Pool // the other pool
 
 	// Set for the renewal pool only:
-	turn   chan struct{}       // has room for one borrower of the connection
+	turn   chan struct{}       // has room for one: a statement other than a renewal
 	leases func() RenewalNeeds // what the leases need the connection for
 
 	told func() // is called when the server is full
@@ -35,7 +35,7 @@ type loan struct {
 type RenewalNeeds struct {
 	Sure time.Duration // for how long they are all sure to last
 	TTL  time.Duration // the shortest
-	Pace time.Duration // the longest time that a last renewal took
+	Pace time.Duration // how long the last renewal took
 }
 
 // spare is for how long the renewal connection can be lent, or 0 if it cannot (I38). A statement that does not end in
@@ -48,6 +48,46 @@ func (k RenewalNeeds) spare() time.Duration {
 		return 0
 	}
 	return min(dberr.AttemptTimeout, k.Sure/2)
+}
+
+// Beside runs f, which runs a statement other than a renewal on the connection for renewals. It does that in its turn, as a
+// borrower does (I38).
+func (p *Pool) Beside(ctx context.Context, within time.Duration, f func(context.Context) error) error {
+	if err := p.takeTurn(ctx); err != nil {
+		return dberr.Unsent(err)
+	}
+	defer p.giveTurn()
+	return dberr.Once(ctx, within, f)
+}
+
+// Within returns for how long a statement other than a renewal may use the connection for renewals, or wait for it: for d
+// at most, and less if a lease needs it sooner. Other pools set no limit.
+func (p *Pool) Within(d time.Duration) time.Duration {
+	needs := p.renewalNeeds()
+	if needs.TTL == 0 {
+		return d
+	}
+	return min(d, max(needs.TTL*3/8, min(3*needs.Pace, needs.TTL/2)))
+}
+
+// takeTurn waits until nobody else uses the connection for renewals for another statement, or asks for it for one. Other
+// pools have no turns.
+func (p *Pool) takeTurn(ctx context.Context) error {
+	if !p.renews() {
+		return nil
+	}
+	select {
+	case p.loan.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *Pool) giveTurn() {
+	if p.renews() {
+		<-p.loan.turn
+	}
 }
 
 // fullPause bounds how often a full server is asked for a connection.

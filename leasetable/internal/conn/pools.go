@@ -57,10 +57,13 @@ func (p Pools) OnMariaDB() bool { return p.Work.mariadb.Load() }
 // OnGalera reports whether one of the connections led to a Galera node.
 func (p Pools) OnGalera() bool { return p.Work.galera.Load() }
 
-// DropIdle closes the idle connections.
-func (p Pools) DropIdle() {
-	p.Work.giveBack()
-	p.Renewals.giveBack()
+// Reconnect has the next statements run on new connections. It closes those that are not in use, and the others after
+// their use, unless their statement succeeds.
+func (p Pools) Reconnect() {
+	for _, pool := range []*Pool{p.Work, p.Renewals} {
+		pool.giveUp()
+		pool.giveBack()
+	}
 }
 
 // GiveBack closes the connection for renewals, which no lease needs any more. While the server has no connection left,

@@ -41,18 +41,12 @@ func (ls *Lease) warn() {
 
 // sure returns how long the database is sure to keep the lease without another renewal.
 func (ls *Lease) sure() time.Duration {
-	sure, _ := ls.sureBy()
-	return sure
-}
-
-// sureBy returns what sure returns, and how long the last renewal took.
-func (ls *Lease) sureBy() (sure, pace time.Duration) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.cause != nil {
-		return 0, ls.Renewals.pace
+		return 0
 	}
-	return max(0, clock.Until(ls.trusted)), ls.Renewals.pace
+	return max(0, clock.Until(ls.trusted))
 }
 
 // expire ends the lease at its deadline.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -28,11 +30,14 @@ type Keeper struct {
 	moves   waitqueue.Queue[*Held, struct{}] // one move of a lock at a time
 	Yields  yields
 
+	renewalTook atomic.Int64 // in ns: the last renewal, or insert of a lease row, of any lease
+
 	*runner
 
 	mu     sync.Mutex
 	leases map[time.Duration]*Lease // guarded by mu: the lease of each TTL that takes new locks
 	all    map[*Lease]struct{}      // guarded by mu: every lease that has not ended
+	left   time.Time                // guarded by mu: when LeaveReadOnly last gave up the connections
 }
 
 // Holder says in the tables, for people, who holds a lease.
@@ -71,13 +76,27 @@ func (k *Keeper) EveryLease() []*Lease {
 // RenewalNeeds returns what the leases need of the connection for renewals.
 func (k *Keeper) RenewalNeeds() (needs conn.RenewalNeeds) {
 	for _, ls := range k.EveryLease() {
-		sure, pace := ls.sureBy()
+		sure := ls.sure()
 		if needs.TTL == 0 {
-			needs.Sure, needs.TTL = sure, ls.TTL
+			needs.Sure, needs.TTL, needs.Pace = sure, ls.TTL, k.pace()
 		}
-		needs.Sure, needs.TTL, needs.Pace = min(needs.Sure, sure), min(needs.TTL, ls.TTL), max(needs.Pace, pace)
+		needs.Sure, needs.TTL = min(needs.Sure, sure), min(needs.TTL, ls.TTL)
 	}
 	return needs
+}
+
+// pace returns how long a renewal takes.
+func (k *Keeper) pace() time.Duration { return time.Duration(k.renewalTook.Load()) }
+
+// shortestTTL returns the shortest TTL of the leases; if there are none, the longest time.
+func (k *Keeper) shortestTTL() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	shortest := time.Duration(math.MaxInt64)
+	for ls := range k.all {
+		shortest = min(shortest, ls.TTL)
+	}
+	return shortest
 }
 
 // Remaining implements event.Holds.
@@ -119,11 +138,23 @@ func (k *Keeper) WithCause(ctx context.Context, err error) error {
 	return bound.WithCause(cause, err)
 }
 
-// LeaveReadOnly closes the idle connections if err says that they lead to a server that cannot write: after a
-// failover, new connections may lead to the new primary.
+// readOnlyPause is the least time between two times at which LeaveReadOnly gives up connections.
+const readOnlyPause = 500 * time.Millisecond
+
+// LeaveReadOnly gives up the connections if err says that they lead to a server that cannot write: after a failover, new
+// connections may lead to the new primary.
 func (k *Keeper) LeaveReadOnly(err error) {
-	if errors.Is(err, sqllock.ErrReadOnly) {
-		k.Store.DropIdle()
+	if !errors.Is(err, sqllock.ErrReadOnly) {
+		return
+	}
+	k.mu.Lock()
+	due := time.Since(k.left) >= readOnlyPause
+	if due {
+		k.left = time.Now()
+	}
+	k.mu.Unlock()
+	if due {
+		k.Store.Reconnect()
 	}
 }
 

@@ -23,6 +23,8 @@ type Lease struct {
 	wake   chan struct{} // makes renewals.loop check whether the lease can end
 	ended  chan struct{} // closed when the lease has ended and the context of every lock is cancelled
 
+	dedicated bool // it is for one name, and ends with the lock
+
 	mu       sync.Mutex
 	trusted  time.Time          // guarded by mu: the database is sure to keep the lease until then
 	deadline *clock.Timer       // guarded by mu: ends the lease at trusted

@@ -67,7 +67,8 @@ func (k *Keeper) open(ctx context.Context, ttl time.Duration, dedicated bool) (*
 		locks:  make(map[*Held]struct{}),
 		claims: 1,
 
-		retired: dedicated, // it takes no other claims
+		retired:   dedicated, // it takes no other claims
+		dedicated: dedicated,
 	}
 	ls.Orphans.Lease, ls.verification.Lease, ls.Renewals.Lease = ls, ls, ls
 	_, _ = rand.Read(ls.ID) // never fails, according to its documentation
@@ -76,7 +77,8 @@ func (k *Keeper) open(ctx context.Context, ttl time.Duration, dedicated bool) (*
 	if err != nil {
 		return nil, err
 	}
-	ls.Renewals.began, ls.Renewals.first, ls.Renewals.pace = clock.Plain(sent), sent.Add(interval(ttl)), clock.Since(sent)
+	k.renewalTook.Store(int64(clock.Since(sent)))
+	ls.Renewals.began, ls.Renewals.first, ls.Renewals.turn = clock.Plain(sent), sent.Add(interval(ttl)), make(chan struct{}, 1)
 	if err := k.startLease(ls, sent); err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +24,9 @@ type renewals struct {
 	*Lease
 	began       time.Time     // when the row was sent
 	first       time.Time     // when the first renewal is due
-	pace        time.Duration // guarded by the lease's mu: how long the last renewal took, or the insert of the row
+	turn        chan struct{} // has room for one: the attempt under way
+	failed      time.Time     // guarded by the lease's mu: when the last attempt that failed was sent
+	failure     error         // guarded by the lease's mu: its error
 	failureTold time.Time     // guarded by the lease's mu: when a failed renewal was last reported; zero: the last one was confirmed
 }
 
@@ -95,87 +96,143 @@ func (r *renewals) untilConfirmed() {
 	defer cancel()
 	began := time.Now()
 	for pause := backoff.First; ; pause = backoff.Patient(pause, began) {
-		if r.once(ctx) == nil || backoff.Sleep(ctx, jitter.Around(pause)) != nil {
+		asked, err := r.awaitTurn(ctx)
+		if err == nil {
+			err = r.inTurn(ctx, asked)
+		}
+		if err == nil || backoff.Sleep(ctx, jitter.Around(pause)) != nil {
 			return
 		}
 	}
 }
 
 // Now renews the lease for a caller. The statement goes on when the caller leaves, because all renewals share its
-// connection.
+// connection. Callers that wait for their turn share the next attempt.
 func (r *renewals) Now(ctx context.Context) error {
+	asked, err := r.awaitTurn(ctx)
+	if err != nil {
+		return err
+	}
 	failed, left, err := OrLeave(ctx, r.keeper.Start,
 		func() error { //nolint:contextcheck // the statement outlives the caller
 			ctx, cancel := r.untilDeadline()
 			defer cancel()
-			return r.once(ctx)
+			return r.inTurn(ctx, asked)
 		},
 		func(error) {})
-	if left {
-		return context.Cause(ctx)
+	switch {
+	case err != nil: // the Locker is closed
+		<-r.turn
+	case left:
+		err = context.Cause(ctx)
+	default:
+		err = failed
 	}
-	return cmp.Or(err, failed)
+	return err
 }
 
-// once makes one attempt to renew. It returns nil if the lease was extended, or has ended. If the row is gone it
-// ends every lock of the lease (I20).
-func (r *renewals) once(ctx context.Context) error {
-	var there bool
-	var changes int64
+// awaitTurn waits until no attempt to renew this lease is under way, and has none begin until inTurn ends. It returns when
+// it was called.
+func (r *renewals) awaitTurn(ctx context.Context) (asked time.Time, err error) {
+	asked = clock.Now()
+	if ctx.Err() == nil {
+		select {
+		case r.turn <- struct{}{}:
+			return asked, nil
+		case <-ctx.Done():
+		}
+	}
+	return asked, context.Cause(ctx)
+}
+
+// inTurn makes one attempt to renew that was asked for at the given time, or returns the result of one that was sent since.
+// It returns nil if the lease was extended, or has ended. If the row is gone it ends every lock of the lease (I20).
+func (r *renewals) inTurn(ctx context.Context, asked time.Time) error {
+	sent, news, err := r.attempt(ctx, asked)
+	switch { // hooks may ask for a renewal
+	case !news:
+	case err != nil:
+		r.keeper.events.RenewalFailed(ctx, clock.Since(sent), len(r.held()), err)
+	default:
+		r.keeper.events.Renewed(ctx, clock.Since(sent), len(r.held()))
+	}
+	return err
+}
+
+// attempt is what inTurn does until the end of the turn. It reports whether its outcome is news for a hook.
+func (r *renewals) attempt(ctx context.Context, asked time.Time) (sent time.Time, news bool, err error) {
+	defer func() { <-r.turn }()
+	if known, err := r.outcomeSince(asked); known {
+		return sent, false, err
+	}
 	limit, patience := r.timeouts()
 	// A late answer is the first sign of trouble: another connection is opened for the next attempt.
 	late := time.AfterFunc(patience, r.store.PrepareRenewal)
 	defer late.Stop()
-	sent := clock.Now()
-	err := dberr.Once(ctx, limit, func(ctx context.Context) (err error) {
+	var there bool
+	var changes int64
+	sent = clock.Now()
+	err = dberr.Once(ctx, limit, func(ctx context.Context) (err error) {
 		there, changes, err = r.store.Renew(ctx, r.ID)
 		return err
 	})
 	switch {
 	case err != nil:
-		if r.failureIsNews() {
-			r.keeper.events.RenewalFailed(ctx, clock.Since(sent), len(r.held()), err)
-			r.keeper.LeaveReadOnly(err)
-		}
-		return err
+		r.keeper.LeaveReadOnly(err)
+		return sent, r.failedNow(sent, err), err
 	case !there:
 		r.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost)) //nolint:contextcheck // the locks have contexts of their own
-	default:
-		r.keeper.events.Renewed(ctx, clock.Since(sent), r.confirmed(sent))
-		r.verification.ifChanged(changeMark{changes, r.store.RenewalConnection()})
+		return sent, false, nil
 	}
-	return nil
+	r.confirmed(sent)
+	r.verification.ifChanged(changeMark{changes, r.store.RenewalConnection()})
+	return sent, true, nil
+}
+
+// outcomeSince returns the outcome of an attempt that was sent after the given time, if there is one. It is nil if
+// the lease has ended.
+func (r *renewals) outcomeSince(asked time.Time) (known bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.cause != nil, r.trusted.After(asked.Add(r.TTL - r.margin())):
+		return true, nil
+	case r.failure != nil && r.failed.After(asked):
+		return true, r.failure
+	}
+	return false, nil
 }
 
 // timeouts returns how long an attempt to renew may take, and after what time another connection is opened for the
-// next attempt. On a slow network both follow the duration of the last renewal.
+// next attempt. Other leases need the connection meanwhile, so the shortest TTL of all counts. On a slow network both
+// follow the duration of the last renewal, up to the time that such a lease has for its renewal.
 func (r *renewals) timeouts() (limit, patience time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return max(min(r.TTL/4, dberr.AttemptTimeout), 3*r.pace), max(r.TTL/12, 2*r.pace)
+	ttl, pace := min(r.TTL, r.keeper.shortestTTL()), r.keeper.pace()
+	return max(min(ttl/4, dberr.AttemptTimeout), min(3*pace, ttl/2)), max(ttl/12, min(2*pace, ttl/3))
 }
 
 // confirmed moves the deadline after a renewal that was sent at the given time was confirmed (I3). If the process was
-// stopped meanwhile, the new deadline may have passed, too. It returns how many locks the renewal keeps.
-func (r *renewals) confirmed(sent time.Time) (locks int) {
+// stopped meanwhile, the new deadline may have passed, too.
+func (r *renewals) confirmed(sent time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cause != nil {
-		return 0
+		return
 	}
-	r.pace, r.failureTold = clock.Since(sent), time.Time{}
-	if trusted := sent.Add(r.TTL - r.margin()); trusted.After(r.trusted) { // a renewal may overtake another one
+	r.keeper.renewalTook.Store(int64(clock.Since(sent)))
+	r.failure, r.failureTold = nil, time.Time{}
+	if trusted := sent.Add(r.TTL - r.margin()); trusted.After(r.trusted) { // it never falls
 		r.trusted = trusted
 		r.setTimers()
 	}
-	return len(r.locks)
 }
 
-// failureIsNews reports whether to report a failed renewal: the first one, and then at most one every
+// failedNow notes a failed attempt. It reports whether to tell a hook: of the first one, and then of at most one every
 // trouble.TellEvery.
-func (r *renewals) failureIsNews() bool {
+func (r *renewals) failedNow(sent time.Time, err error) (news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.failed, r.failure = sent, err
 	if !r.failureTold.IsZero() && time.Since(r.failureTold) < trouble.TellEvery {
 		return false
 	}

@@ -42,8 +42,8 @@ func (v *verification) ifChanged(now changeMark) {
 	}
 	if now.connection != v.connection {
 		v.connection = now.connection
-		v.retired = true // freeForgotten has to know every lock of the lease
-		if !v.searching {
+		v.retired = true                  // freeForgotten has to know every lock of the lease
+		if !v.searching && !v.dedicated { // which ends with its lock
 			v.searching = true
 			_ = v.keeper.Start(v.freeForgotten) // a closed Locker has ended the lease
 		}

@@ -24,7 +24,7 @@ func (s *Server) Store() *Store {
 	return of
 }
 
-// Reconnect has renewals use another connection.
+// Reconnect implements store.Server.
 func (s *Store) Reconnect() { s.renewals.Add(1) }
 
 // run runs a statement that changes rows. f is called with mu held.
@@ -122,9 +122,6 @@ func (s *Store) RenewalConnection() int64 { return s.renewals.Load() }
 
 // ConnectingTook implements store.Server.
 func (s *Store) ConnectingTook() time.Duration { return 0 }
-
-// DropIdle implements store.Server.
-func (s *Store) DropIdle() {}
 
 // GiveBack implements store.Server.
 func (s *Store) GiveBack() {}

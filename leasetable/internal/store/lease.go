@@ -36,9 +36,10 @@ func (s *Database) OpenLease(ctx context.Context, l LeaseRow, within time.Durati
 	if err := dberr.Once(ctx, conn.ConnectTimeout, p.Connected); err != nil {
 		return sent, fmt.Errorf("%w: %w", ErrNoLease, err)
 	}
+	limit := p.Within(min(within, dberr.AttemptTimeout))
 	err = dberr.RetryConflicts(ctx, dberr.ConflictTimeout, func(ctx context.Context) error {
-		sent = clock.Now()
-		return dberr.Once(ctx, min(within, dberr.AttemptTimeout), func(ctx context.Context) error {
+		return p.Beside(ctx, limit, func(ctx context.Context) error {
+			sent = clock.Now()
 			rows, err := s.change(ctx, p, openLease, l.ID, l.Owner, l.Host, os.Getpid(), l.TTL.Microseconds(), schema.Version)
 			if err == nil && rows == 0 {
 				err = errOldProgram
@@ -47,7 +48,7 @@ func (s *Database) OpenLease(ctx context.Context, l LeaseRow, within time.Durati
 		})
 	})
 	if err != nil {
-		if within < dberr.AttemptTimeout && errors.Is(err, dberr.ErrSlow) && ctx.Err() == nil {
+		if limit == within && errors.Is(err, dberr.ErrSlow) && !errors.Is(err, dberr.ErrUnsent) && ctx.Err() == nil {
 			err = fmt.Errorf("%w within the %v that a TTL of %v leaves: it has to be longer here", err, within, l.TTL)
 		}
 		return sent, fmt.Errorf("%w: %w", ErrNoLease, err)
@@ -60,8 +61,10 @@ func (s *Database) Renew(ctx context.Context, id []byte) (there bool, changes in
 }
 
 func (s *Database) EndLease(ctx context.Context, id []byte) error {
-	_, err := s.change(ctx, s.Renewals, endLease, id)
-	return err
+	return s.Renewals.Beside(ctx, s.Renewals.Within(dberr.AttemptTimeout), func(ctx context.Context) error {
+		_, err := s.change(ctx, s.Renewals, endLease, id)
+		return err
+	})
 }
 
 func (s *Database) EndTicket(ctx context.Context, id []byte) error {

@@ -162,8 +162,8 @@ type Server interface {
 	RenewalConnection() int64
 	// ConnectingTook is how long it took last to open a connection for renewals.
 	ConnectingTook() time.Duration
-	// DropIdle closes the idle connections.
-	DropIdle()
+	// Reconnect has the next statements run on new connections.
+	Reconnect()
 	// GiveBack closes the connection for renewals, which no lease needs any more.
 	GiveBack()
 	// Close closes the connections.
