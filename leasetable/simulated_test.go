@@ -64,17 +64,13 @@ func (s *scripted) AcquireFree(ctx context.Context, req *store.Request) (store.R
 }
 
 func (s *scripted) Release(ctx context.Context, req *store.Request) (store.Result, error) {
-	if s.release != nil {
+	switch {
+	case req.Patient && s.again != nil:
+		return s.again(ctx, req)
+	case !req.Patient && s.release != nil:
 		return s.release(ctx, req)
 	}
 	return s.Store.Release(ctx, req)
-}
-
-func (s *scripted) ReleasePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
-	if s.again != nil {
-		return s.again(ctx, req)
-	}
-	return s.Store.ReleasePatiently(ctx, req)
 }
 
 func (s *scripted) ReleaseByLease(ctx context.Context, name string, id []byte, minHold time.Duration) (int64, error) {

@@ -20,11 +20,6 @@ func (s *Store) Acquire(ctx context.Context, req *store.Request) (store.Result, 
 	return s.acquire(ctx, req, s.kind.Upserts, false)
 }
 
-// AcquirePatiently implements store.Store.
-func (s *Store) AcquirePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
-	return s.Acquire(ctx, req)
-}
-
 // acquire acquires a name that is free. It does not wait for a row whose committed version is not free.
 func (s *Store) acquire(ctx context.Context, req *store.Request, inserts, refuses bool) (got store.Result, err error) {
 	err = s.run(ctx, func(t *Tx) error {

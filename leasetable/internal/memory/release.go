@@ -25,11 +25,6 @@ func (t *Tx) release(req *store.Request, r *lockRow) store.Result {
 	return store.Result{Token: req.Token, HasWaiter: r.hasWaiter(now)}
 }
 
-// ReleasePatiently implements store.Store.
-func (s *Store) ReleasePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
-	return s.Release(ctx, req)
-}
-
 // ReleaseMany implements store.Store.
 func (s *Store) ReleaseMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
 	freed := make(map[string]store.Result)

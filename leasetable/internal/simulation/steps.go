@@ -16,14 +16,15 @@ func (s faulty) AcquireFree(ctx context.Context, req *store.Request) (store.Resu
 
 // Acquire implements store.Store.
 func (s faulty) Acquire(ctx context.Context, req *store.Request) (store.Result, error) {
-	return call(ctx, s.process, "acquire", req.Name, func(ctx context.Context) (store.Result, error) { return s.store.Acquire(ctx, req) })
+	return call(ctx, s.process, step("acquire", req), req.Name, func(ctx context.Context) (store.Result, error) { return s.store.Acquire(ctx, req) })
 }
 
-// AcquirePatiently implements store.Store.
-func (s faulty) AcquirePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
-	return call(ctx, s.process, "acquire patiently", req.Name, func(ctx context.Context) (store.Result, error) {
-		return s.store.AcquirePatiently(ctx, req)
-	})
+// step is the name of a step with a request of its own: patience has other faults.
+func step(name string, req *store.Request) string {
+	if req.Patient {
+		return name + " patiently"
+	}
+	return name
 }
 
 // AcquireMany implements store.Store.
@@ -59,14 +60,7 @@ func (s faulty) Convert(ctx context.Context, name string, token int64, id, metad
 
 // Release implements store.Store.
 func (s faulty) Release(ctx context.Context, req *store.Request) (store.Result, error) {
-	return call(ctx, s.process, "release", req.Name, func(ctx context.Context) (store.Result, error) { return s.store.Release(ctx, req) })
-}
-
-// ReleasePatiently implements store.Store.
-func (s faulty) ReleasePatiently(ctx context.Context, req *store.Request) (store.Result, error) {
-	return call(ctx, s.process, "release patiently", req.Name, func(ctx context.Context) (store.Result, error) {
-		return s.store.ReleasePatiently(ctx, req)
-	})
+	return call(ctx, s.process, step("release", req), req.Name, func(ctx context.Context) (store.Result, error) { return s.store.Release(ctx, req) })
 }
 
 // ReleaseMany implements store.Store.

@@ -70,7 +70,7 @@ func (s *Database) Saturated() bool { return s.rowWaits.saturated() }
 
 // exec runs a statement once it may wait for row locks; see limitRowWait.
 func (s *Database) exec(ctx context.Context, p *conn.Pool, st Statement, args ...any) (sql.Result, error) {
-	done, err := s.limitRowWait(ctx, p, st, args...)
+	done, err := s.limitRowWait(ctx, st, args)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ var errTrigger = &dberr.Error{Err: &refusal.Error{
 // maybeNumber runs a statement that returns one number or no row. It reports whether there was a row. With an error
 // nothing is known, even if there was one: a standby may not have what the statement did (I16).
 func (s *Database) maybeNumber(ctx context.Context, p *conn.Pool, st Statement, args ...any) (found bool, n int64, err error) {
-	done, err := s.limitRowWait(ctx, p, st, args...)
+	done, err := s.limitRowWait(ctx, st, args)
 	if err != nil {
 		return false, 0, err
 	}
@@ -209,7 +209,7 @@ type step struct {
 // first step decides: if it changes no row, nothing is done. The transaction begins once the first step may wait for row
 // locks, and ends with a commit if no step has failed. inTransaction reports whether it was committed.
 func (s *Database) inTransaction(ctx context.Context, steps ...step) (done bool, err error) {
-	waited, err := s.mayWait(ctx, steps[0].st, steps[0].args...)
+	waited, err := s.limitRowWait(ctx, steps[0].st, steps[0].args)
 	if err != nil {
 		return false, err
 	}

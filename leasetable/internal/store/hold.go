@@ -43,7 +43,7 @@ func (s *Database) Adopt(ctx context.Context, from Held, id, metadata []byte) (t
 }
 
 func (s *Database) HandOff(ctx context.Context, h Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error) {
-	got, err := s.claim(ctx, handOff, metadata, []byte(h.Name), h.Lease, h.Token, n)
+	got, err := s.claim(ctx, handOff, metadata, row{[]byte(h.Name)}, h.Lease, h.Token, n)
 	return got / 2, got%2 == 1, err
 }
 

@@ -83,5 +83,5 @@ func (s *Database) ExpireUnchanged(ctx context.Context, id []byte, renewals int6
 }
 
 func (s *Database) Purge(ctx context.Context, ago time.Duration, limit int) (int64, error) {
-	return s.change(ctx, s.Work, purge, max(ago, 0).Microseconds(), limit)
+	return s.change(ctx, s.Work, purge, row{max(ago, 0).Microseconds()}, limit)
 }

@@ -38,9 +38,9 @@ func (s *Database) BumpToken(ctx context.Context, name string, state State) erro
 
 func (s *Database) ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
 	if s.dialect == schema.Postgres {
-		n, err := s.claim(ctx, forcePermits, []byte(name), token)
+		n, err := s.claim(ctx, forcePermits, row{[]byte(name)}, token)
 		return n > 0, err
 	}
-	key := []byte(name) // not as row: the steps may wait for the rows of permits, too
-	return s.inTransaction(ctx, step{forcePermits, []any{key, token}}, step{notifyPermits, []any{key}}, step{clearPermits, []any{key}})
+	key := []byte(name)
+	return s.inTransaction(ctx, step{forcePermits, []any{row{key}, token}}, step{notifyPermits, []any{key}}, step{clearPermits, []any{key}})
 }

@@ -45,7 +45,7 @@ func (b *Batched) InsertNew(ctx context.Context, req *Request, got Result, err e
 // waiter note only such a statement removes.
 func (b *Batched) AcquireSoon(ctx context.Context, req *Request, before bool) (Result, error) {
 	if !b.OneWriter() && (before || req.Since != 0 && !b.Saturated()) {
-		return b.AcquirePatiently(ctx, req)
+		return b.Acquire(ctx, req.patient())
 	}
 	return b.Acquires.Do(ctx, req)
 }
@@ -65,7 +65,7 @@ func (b *Batched) ReleaseAgain(ctx context.Context, req *Request) (Result, error
 	if b.OneWriter() {
 		return b.Releases.Do(ctx, req)
 	}
-	return b.ReleasePatiently(ctx, req)
+	return b.Release(ctx, req.patient())
 }
 
 // alike reports whether one statement can serve req and other.

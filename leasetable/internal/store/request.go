@@ -16,6 +16,23 @@ type Request struct {
 	Since   int64 // since when the caller waits, if the row of the name may say so
 
 	Metadata []byte // to attach
+
+	Patient bool // the statement waits until it may wait for the row, or need not wait (I38); otherwise a queue limits it
+}
+
+// key is the name as an argument of a statement.
+func (req *Request) key() any {
+	if req.Patient {
+		return row{[]byte(req.Name)}
+	}
+	return []byte(req.Name)
+}
+
+// patient returns a copy of req that is Patient. Requests that share a statement are not.
+func (req *Request) patient() *Request {
+	q := *req
+	q.Patient = true
+	return &q
 }
 
 // minHoldUS is MinHold in microseconds, or nil.
@@ -47,25 +64,21 @@ func (s *Database) AcquireFree(ctx context.Context, req *Request) (got Result, e
 }
 
 func (s *Database) Acquire(ctx context.Context, req *Request) (got Result, err error) {
-	got.Token, err = s.claim(ctx, acquire, []byte(req.Name), req.ID, req.Since, req.Metadata)
+	got.Token, err = s.claim(ctx, acquire, req.key(), req.ID, req.Since, req.Metadata)
 	return got, err
-}
-
-func (s *Database) AcquirePatiently(ctx context.Context, req *Request) (Result, error) {
-	return s.patiently(ctx, req, s.Acquire)
 }
 
 // Insert implements Store. On MySQL and SQLite the acquire statements insert, too.
 func (s *Database) Insert(ctx context.Context, req *Request) (token int64, err error) {
 	if s.dialect == schema.Postgres {
-		return s.claim(ctx, insert, []byte(req.Name), req.ID, req.Metadata)
+		return s.claim(ctx, insert, row{[]byte(req.Name)}, req.ID, req.Metadata)
 	}
-	got, err := s.AcquirePatiently(ctx, req)
+	got, err := s.Acquire(ctx, req.patient())
 	return got.Token, err
 }
 
 func (s *Database) Release(ctx context.Context, req *Request) (got Result, err error) {
-	st, args := release, []any{[]byte(req.Name), req.ID, req.Token, req.minHoldUS()}
+	st, args := release, []any{req.key(), req.ID, req.Token, req.minHoldUS()}
 	if s.commit(req) != nil { // there is no minimum hold
 		st, args = releaseAsync, args[:3]
 	}
@@ -74,18 +87,4 @@ func (s *Database) Release(ctx context.Context, req *Request) (got Result, err e
 		got = Result{Token: req.Token, HasWaiter: n > 0}
 	}
 	return got, err
-}
-
-func (s *Database) ReleasePatiently(ctx context.Context, req *Request) (Result, error) {
-	return s.patiently(ctx, req, s.Release)
-}
-
-// patiently runs a statement for req once it may wait for a row lock, or need not wait.
-func (s *Database) patiently(ctx context.Context, req *Request, run func(context.Context, *Request) (Result, error)) (Result, error) {
-	done, err := s.mayWait(ctx, acquire, row{[]byte(req.Name)})
-	if err != nil {
-		return Result{}, err
-	}
-	defer done()
-	return run(ctx, req)
 }

@@ -60,34 +60,12 @@ func (p rowWaitLimiter) acquire(ctx context.Context, unlocked func() bool) (done
 // saturated reports whether a statement would have to wait until it may wait for a row lock.
 func (p rowWaitLimiter) saturated() bool { return len(p.waits) == cap(p.waits) }
 
-// row is an argument of a statement that is the key of the row for which the statement may wait.
+// row is an argument of a statement that says for which row, or rows, the statement may wait: mostly the key of one.
 type row struct{ key any }
 
-// limitRowWait waits until st may run on p; see rowWaitLimiter.acquire. Statements that wait for no row lock, and those
-// whose number a queue limits, may run at once.
-func (s *Database) limitRowWait(ctx context.Context, p *conn.Pool, st Statement, args ...any) (done func(), err error) {
-	waits := p == s.Work && s.dialect != schema.SQLite
-	switch st {
-	case acquire, acquireFree, release, releaseAsync: // a queue limits their number
-		waits = false
-	case openLease, noteWaiter, removeWaiter, clearPermit: // they insert a new row, or skip locked rows
-		waits = false
-	}
-	if !waits {
-		return func() {}, nil
-	}
-	return s.mayWait(ctx, st, args...)
-}
-
-// mayWait waits until st may wait for a row lock, or need not wait; see rowWaitLimiter.acquire.
-func (s *Database) mayWait(ctx context.Context, st Statement, args ...any) (done func(), err error) {
-	return s.rowWaits.acquire(ctx, func() bool { return s.unlocked(ctx, st, args) })
-}
-
-// unlocked reports whether no session has locked the row for which st may wait. On PostgreSQL the row of a name has to
-// exist, because a row that is just being inserted is not visible. The statement insert counts as unlocked, because it
-// waits for such a row for a moment only (see insert.sql).
-func (s *Database) unlocked(ctx context.Context, st Statement, args []any) bool {
+// limitRowWait waits until st may run; see rowWaitLimiter.acquire. A statement may wait for a row lock, and is limited, if
+// and only if one of its arguments is a row.
+func (s *Database) limitRowWait(ctx context.Context, st Statement, args []any) (done func(), err error) {
 	var keys []any
 	for _, arg := range args {
 		if r, ok := arg.(row); ok {
@@ -95,10 +73,20 @@ func (s *Database) unlocked(ctx context.Context, st Statement, args []any) bool 
 		}
 	}
 	if keys == nil || s.dialect == schema.SQLite { // SQLite locks no rows
-		return st == insert
+		return func() {}, nil
 	}
+	return s.rowWaits.acquire(ctx, func() bool { return s.unlocked(ctx, st, keys) })
+}
+
+// unlocked reports whether no session has locked the row for which st may wait. On PostgreSQL the row of a name has to
+// exist, because a row that is just being inserted is not visible.
+func (s *Database) unlocked(ctx context.Context, st Statement, keys []any) bool {
 	find := unlocked
 	switch st {
+	case insert: // it waits for a row that is just being inserted for a moment only (see insert.sql)
+		return true
+	case purge, forcePermits: // they wait for other rows, too
+		return false
 	case expire, expireUnchanged, endLease:
 		find = unlockedLease
 	case releasePermit:

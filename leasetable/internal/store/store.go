@@ -58,10 +58,9 @@ type Store interface {
 
 	// AcquireFree acquires a name that has a row and is free. It does not wait for the row of a name that is held.
 	AcquireFree(ctx context.Context, req *Request) (Result, error)
-	// Acquire acquires a name that is free. It may wait for the row, and only a limited number of callers may call it.
+	// Acquire acquires a name that is free. It may wait for the row. Only a limited number of callers may call it with a
+	// request that is not Patient.
 	Acquire(ctx context.Context, req *Request) (Result, error)
-	// AcquirePatiently is Acquire once it may wait for the row, or need not wait.
-	AcquirePatiently(ctx context.Context, req *Request) (Result, error)
 	// AcquireMany acquires those of the names that are free and whose rows nobody has locked. The requests are alike. On
 	// MariaDB it may leave out a free name that another process has held since this store released it.
 	AcquireMany(ctx context.Context, reqs []*Request) (map[string]Result, error)
@@ -75,11 +74,8 @@ type Store interface {
 
 	// The steps that free a name.
 
-	// Release frees a name that is held with the lease and token. It may wait for the row, and only a limited number of
-	// callers may call it.
+	// Release frees a name that is held with the lease and token. It may wait for the row, as Acquire may.
 	Release(ctx context.Context, req *Request) (Result, error)
-	// ReleasePatiently is Release once it may wait for the row, or need not wait.
-	ReleasePatiently(ctx context.Context, req *Request) (Result, error)
 	// ReleaseMany frees those of the names that are held as requested and whose rows nobody has locked. The requests are
 	// alike.
 	ReleaseMany(ctx context.Context, reqs []*Request) (map[string]Result, error)
