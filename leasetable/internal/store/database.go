@@ -123,21 +123,9 @@ func (s *Database) change(ctx context.Context, p *conn.Pool, st Statement, args 
 	return rows, dberr.Classify(err)
 }
 
-// claim runs a statement that returns one number, such as the token of a name that it acquires: on MySQL as the insert id.
-// It returns 0 if the statement did nothing.
+// claim runs a statement that returns one number, such as the token of a name that it acquires, or 0 if it did nothing.
 func (s *Database) claim(ctx context.Context, st Statement, args ...any) (token int64, err error) {
-	if s.dialect == schema.MySQL {
-		result, err := s.exec(ctx, s.Work, st, args...)
-		if err != nil {
-			return 0, dberr.Classify(err)
-		}
-		token, err = result.LastInsertId() // the affected rows depend on clientFoundRows
-		if rows, _ := result.RowsAffected(); st == acquireFree && rows > 0 && token == 0 {
-			err = errTrigger
-		}
-		return token, dberr.Classify(err)
-	}
-	_, token, err = s.maybeNumber(ctx, s.Work, st, args...)
+	_, token, err = s.changeNumber(ctx, s.Work, st, args...)
 	return token, err
 }
 
@@ -181,8 +169,9 @@ func (s *Database) commit(req *Request) any {
 	return "off"
 }
 
-// changeNumber runs a statement that changes one row, if it finds it, and returns a number: on MySQL as the insert id.
-// It reports whether it found the row.
+// changeNumber runs a statement that changes one row, if it finds it, and returns a number: on MySQL as the insert id,
+// which is 0 if it did not find the row. It reports whether it found the row. On MySQL that means that it changed the
+// row, unless clientFoundRows is set.
 func (s *Database) changeNumber(ctx context.Context, p *conn.Pool, st Statement, args ...any) (found bool, n int64, err error) {
 	if s.dialect != schema.MySQL {
 		return s.maybeNumber(ctx, p, st, args...)
@@ -192,11 +181,11 @@ func (s *Database) changeNumber(ctx context.Context, p *conn.Pool, st Statement,
 		return false, 0, dberr.Classify(err)
 	}
 	rows, err := result.RowsAffected()
-	if err != nil || rows == 0 {
-		return false, 0, dberr.Classify(err)
+	n, idErr := result.LastInsertId()
+	if err = errors.Join(err, idErr); st == acquireFree && rows > 0 && n == 0 {
+		err = errTrigger
 	}
-	n, err = result.LastInsertId()
-	return true, n, dberr.Classify(err)
+	return rows > 0, n, dberr.Classify(err)
 }
 
 // step is a statement of a transaction, with its arguments.
