@@ -192,10 +192,7 @@ func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, e
 func ask[T any](ctx context.Context, l *Locker, op, name string, f func(context.Context) (T, error)) (answer T, err error) {
 	ctx, cancel := l.keeper.Bound(ctx)
 	defer cancel()
-	err = dberr.RetryConflicts(ctx, dberr.ConflictTimeout, func(ctx context.Context) (err error) {
-		answer, err = f(ctx)
-		return err
-	})
+	answer, err = dberr.Value(ctx, dberr.RetryConflicts, dberr.ConflictTimeout, f)
 	if err != nil {
 		err = &sqllock.OpError{Op: op, Name: name, Err: l.keeper.WithCause(ctx, err)}
 	}

@@ -216,10 +216,7 @@ func (a claiming) acquireFree(ctx context.Context, before bool) lease.Outcome {
 
 // take runs a statement that may acquire the name, and repeats it if the database undid it because of others.
 func (a claiming) take(ctx context.Context, statement func(context.Context) (token int64, err error)) (o lease.Outcome) {
-	o.Err = dberr.RetryConflicts(ctx, a.c.Timeout(), func(ctx context.Context) (err error) {
-		o.Token, err = statement(ctx)
-		return err
-	})
+	o.Token, o.Err = dberr.Value(ctx, dberr.RetryConflicts, a.c.Timeout(), statement)
 	o.Unknown = o.Err != nil && !dberr.OutcomeKnown(o.Err)
 	return o
 }

@@ -181,12 +181,8 @@ func (a *attempt) held(state store.State) error {
 }
 
 // read reads the state of the name.
-func (a *attempt) read(ctx context.Context) (state store.State, err error) {
-	err = dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
-		state, err = a.Store.Read(ctx, a.name)
-		return err
-	})
-	return state, err
+func (a *attempt) read(ctx context.Context) (store.State, error) {
+	return dberr.Value(ctx, dberr.Once, dberr.AttemptTimeout, func(ctx context.Context) (store.State, error) { return a.Store.Read(ctx, a.name) })
 }
 
 // stillHeld returns the error of a wait. If its context has ended, the error also says that the name is held, if the

@@ -33,6 +33,18 @@ func Once(ctx context.Context, timeout time.Duration, f func(context.Context) er
 	return f(ctx)
 }
 
+// Value is how, one of Retry, Once and RetryConflicts, for a function that returns a value, too.
+func Value[T any](
+	ctx context.Context, how func(context.Context, time.Duration, func(context.Context) error) error, within time.Duration,
+	f func(context.Context) (T, error),
+) (v T, err error) {
+	err = how(ctx, within, func(ctx context.Context) (err error) {
+		v, err = f(ctx)
+		return err
+	})
+	return v, err
+}
+
 // ConflictTimeout bounds RetryConflicts, and every statement that acquires a lock.
 const ConflictTimeout = 10 * time.Second
 

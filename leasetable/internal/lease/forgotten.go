@@ -49,10 +49,8 @@ const page = 2000
 func (v *verification) freeUnknown(after *string) error {
 	for {
 		began := time.Now()
-		var states []store.State
-		err := dberr.Once(v.keeper.Closing, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
-			states, err = v.store.NamesOf(ctx, v.ID, *after, page)
-			return err
+		states, err := dberr.Value(v.keeper.Closing, dberr.Once, dberr.AttemptTimeout, func(ctx context.Context) ([]store.State, error) {
+			return v.store.NamesOf(ctx, v.ID, *after, page)
 		})
 		if err != nil || len(states) == 0 {
 			return err

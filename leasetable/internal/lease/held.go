@@ -190,10 +190,9 @@ func (h *Held) Renew(ctx context.Context) error {
 // SetMetadata replaces the metadata of the name.
 func (h *Held) SetMetadata(ctx context.Context, metadata []byte) error {
 	return h.settled(ctx, func(ctx context.Context) error {
-		held, row := false, h.row(h.AttachedTo().Lease)
-		err := dberr.Retry(bound.WithValuesOf(h.Keeper.Closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
-			held, err = h.Keeper.Store.SetMetadata(ctx, row, metadata)
-			return err
+		row := h.row(h.AttachedTo().Lease)
+		held, err := dberr.Value(bound.WithValuesOf(h.Keeper.Closing, ctx), dberr.Retry, releaseTimeout, func(ctx context.Context) (bool, error) {
+			return h.Keeper.Store.SetMetadata(ctx, row, metadata)
 		})
 		if err == nil && !held {
 			h.lose(errTaken)

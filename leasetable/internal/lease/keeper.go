@@ -169,9 +169,5 @@ func (k *Keeper) EndTicket(id []byte, within time.Duration) {
 
 // Expire deletes the row of a lease that has expired, and reports whether this call deleted it.
 func (k *Keeper) Expire(ctx context.Context, id []byte) (expired bool, err error) {
-	err = dberr.RetryConflicts(ctx, dberr.ConflictTimeout, func(ctx context.Context) (err error) {
-		expired, err = k.Store.Expire(ctx, id)
-		return err
-	})
-	return expired, err
+	return dberr.Value(ctx, dberr.RetryConflicts, dberr.ConflictTimeout, func(ctx context.Context) (bool, error) { return k.Store.Expire(ctx, id) })
 }

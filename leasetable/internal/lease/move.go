@@ -152,10 +152,8 @@ func (m move) try() (how moved, err error) {
 	defer stop()
 	began, unanswered := time.Now(), false
 	for pause := backoff.First; ; pause = backoff.Patient(pause, began) {
-		there := false
-		err = dberr.Once(m.h.Keeper.Closing, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
-			there, err = m.from.store.Move(ctx, m.h.Name, m.h.Token, m.from.ID, m.to.ID)
-			return err
+		there, err := dberr.Value(m.h.Keeper.Closing, dberr.Once, dberr.AttemptTimeout, func(ctx context.Context) (bool, error) {
+			return m.from.store.Move(ctx, m.h.Name, m.h.Token, m.from.ID, m.to.ID)
 		})
 		switch {
 		case err == nil && there:

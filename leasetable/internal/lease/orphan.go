@@ -116,10 +116,7 @@ func (os *orphans) keepNames(ctx context.Context, within time.Duration) (kept bo
 	os.mu.Unlock()
 	kept = true
 	for _, o := range list {
-		err := dberr.Retry(ctx, within, func(ctx context.Context) error {
-			_, err := os.release(ctx, o)
-			return err
-		})
+		_, err := dberr.Value(ctx, dberr.Retry, within, func(ctx context.Context) (bool, error) { return os.release(ctx, o) })
 		kept = kept && err == nil
 	}
 	return kept

@@ -76,9 +76,8 @@ func (cs *Claims) Claim(ctx, caller context.Context, c *lease.Claim, w Wants) (o
 			}
 		} else {
 			asked = o.State.Token + 1
-			o.Err = dberr.RetryConflicts(ctx, c.Timeout(), func(ctx context.Context) (err error) {
-				o.Token, err = cs.Keeper.Store.AcquirePermit(ctx, c.Name, o.State, c.ID, w.Limit)
-				return err
+			o.Token, o.Err = dberr.Value(ctx, dberr.RetryConflicts, c.Timeout(), func(ctx context.Context) (int64, error) {
+				return cs.Keeper.Store.AcquirePermit(ctx, c.Name, o.State, c.ID, w.Limit)
 			})
 			if o.Err != nil && !dberr.OutcomeKnown(o.Err) { // note it before the next claim of this process begins
 				c.Orphans.LeaveClaim(c.Name, o.State)
@@ -98,12 +97,10 @@ func (cs *Claims) Claim(ctx, caller context.Context, c *lease.Claim, w Wants) (o
 	}
 }
 
-func (cs *Claims) read(ctx context.Context, name string) (state store.State, err error) {
-	err = dberr.RetryConflicts(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
-		state, err = cs.Keeper.Store.ReadPermits(ctx, name)
-		return err
+func (cs *Claims) read(ctx context.Context, name string) (store.State, error) {
+	return dberr.Value(ctx, dberr.RetryConflicts, dberr.AttemptTimeout, func(ctx context.Context) (store.State, error) {
+		return cs.Keeper.Store.ReadPermits(ctx, name)
 	})
-	return state, err
 }
 
 // makeRoom clears dead leases and permits, as read in state, that are in the way. It reports whether a permit can be
@@ -159,11 +156,9 @@ func (cs *Claims) clearDead(
 
 // clear clears the permit of a lease that is over, if it can (I33).
 func (cs *Claims) clear(ctx context.Context, name string, p store.State) (cleared bool, err error) {
-	err = dberr.RetryConflicts(ctx, dberr.ConflictTimeout, func(ctx context.Context) (err error) {
-		cleared, err = cs.Keeper.Store.ClearPermit(ctx, name, p)
-		return err
+	return dberr.Value(ctx, dberr.RetryConflicts, dberr.ConflictTimeout, func(ctx context.Context) (bool, error) {
+		return cs.Keeper.Store.ClearPermit(ctx, name, p)
 	})
-	return cleared, err
 }
 
 // maxCleared bounds how many dead permits clearLater clears at a time.

@@ -72,10 +72,8 @@ func (w *Waiter) Announce(ctx context.Context) error {
 	if state.LeaseID == nil || w.since == 0 || before || known {
 		return nil
 	}
-	noted := false
-	err := dberr.Once(ctx, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
-		noted, err = w.Keeper.Store.NoteWaiter(ctx, w.Name, w.since, within)
-		return err
+	noted, err := dberr.Value(ctx, dberr.Once, dberr.AttemptTimeout, func(ctx context.Context) (bool, error) {
+		return w.Keeper.Store.NoteWaiter(ctx, w.Name, w.since, within)
 	})
 	if w.unannounced = err == nil && !noted; !w.unannounced {
 		w.announced = time.Now()
@@ -190,9 +188,8 @@ func (w *Waiter) ExpireUnchanged(ctx context.Context) (ended bool, err error) {
 			continue
 		}
 		ended = true
-		err := dberr.RetryConflicts(ctx, dberr.ConflictTimeout, func(ctx context.Context) error {
-			_, err := w.Keeper.Store.ExpireUnchanged(ctx, s.LeaseID, s.Renewals)
-			return err
+		_, err := dberr.Value(ctx, dberr.RetryConflicts, dberr.ConflictTimeout, func(ctx context.Context) (bool, error) {
+			return w.Keeper.Store.ExpireUnchanged(ctx, s.LeaseID, s.Renewals)
 		})
 		if err != nil {
 			return ended, err
