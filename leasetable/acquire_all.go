@@ -20,14 +20,16 @@ import (
 func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqllock.Option) ([]*Lease, error) {
 	leases := make([]*Lease, len(names))
 	errs := make([]error, len(names))
-	group := newGroup(len(names))
+	group := make(rendezvous, len(names))
+	_ = l.keeper.Hand(func() { group.serve(l.keeper.Store.Acquires.Serve) }) // if the Locker is closed, no member comes to its call
 	var all sync.WaitGroup
 	for i, name := range names {
 		all.Go(func() {
 			m := &member{rendezvous: group}
-			defer m.end()
+			defer m.send(nil)
 			leases[i], errs[i] = l.acquire(ctx, acquiring, name, opts, func(a *attempt) (*lease.Held, error) { //nolint:contextcheck // a has it
 				a.member = m
+				defer m.send(nil) // before a hook, which may take its time
 				return a.try()
 			})
 		})
@@ -63,20 +65,15 @@ func endedMeanwhile(leases []*Lease) error {
 	return nil
 }
 
-// joinGroup runs req together with the other requests of a TryAcquireAll, and reports whether it did. A member that
-// the group does not wait for goes on by itself. The group waits for its members, so they share a statement however
-// late some of their goroutines are.
+// joinGroup runs req together with the other requests of a TryAcquireAll, and reports whether it did. A member that the
+// group does not wait for, since it has come before or its caller has left, goes on by itself. The group waits for its
+// members, so they share a statement however late some of their goroutines are.
 func (a claiming) joinGroup(ctx context.Context, req *store.Request) (got store.Result, done bool, err error) {
-	mine := coalesce.NewCall[*store.Request, store.Result](req)
-	all, awaited := a.member.meet(ctx, mine)
-	switch {
-	case !awaited:
+	call := coalesce.NewCall[*store.Request, store.Result](ctx, req)
+	if !a.member.send(call) {
 		return store.Result{}, false, nil
-	case all == nil:
-		<-mine.Done() // closed by the first member, whose statement has a timeout of its own
-	default:
-		a.Store.Acquires.Serve(ctx, all)
 	}
-	got, err = mine.Result()
+	<-call.Done() // the statement has a timeout
+	got, err = call.Result()
 	return got, true, err
 }

@@ -1,80 +1,51 @@
 package leasetable
 
 import (
-	"context"
 	"sync"
 	"time"
 
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
-// rendezvous collects the requests of the goroutines of one TryAcquireAll. Each member brings its request, or ends
-// without one. The first member to arrive runs the requests of all.
-type rendezvous struct {
-	full chan struct{} // closed when no member is awaited any more
+// rendezvous brings the calls of the goroutines of one TryAcquireAll together. Each member sends its call, or nil if it
+// ends without one. There is room for all, so no member waits to send.
+type rendezvous chan *store.Call
 
-	mu      sync.Mutex
-	awaited int           // guarded by mu: members that have neither arrived nor ended
-	brought []*store.Call // guarded by mu: the requests of the members that arrived, in the order of arrival
-	left    bool          // guarded by mu: the first member no longer waits
+// serve runs the calls together when the last member has sent. When half of the time of the first call is over, serve runs
+// those that are there: the rest of the time is for the statement. It returns when every member has sent.
+func (r rendezvous) serve(run func([]*store.Call)) {
+	var calls []*store.Call
+	var late <-chan time.Time
+	for awaited := cap(r); awaited > 0; {
+		select {
+		case call := <-r:
+			awaited--
+			if call == nil {
+				continue
+			}
+			if calls == nil {
+				late = time.After(call.Left() / 2)
+			}
+			calls = append(calls, call)
+		case <-late:
+			run(calls)
+			calls, late = nil, nil
+		}
+	}
+	run(calls)
 }
 
-func newGroup(members int) *rendezvous {
-	return &rendezvous{full: make(chan struct{}), awaited: members}
-}
-
-// member is one goroutine of a rendezvous. Every member must end.
+// member is one goroutine of a rendezvous. Every member must send.
 type member struct {
-	*rendezvous
-	over bool // guarded by mu: it has arrived or ended
+	rendezvous
+	once sync.Once
 }
 
-// end marks that the member will not arrive, unless it has arrived already.
-func (m *member) end() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.settle()
-}
-
-// settle marks the member as arrived or ended. It reports whether the member was awaited until now. The caller holds
-// mu.
-func (m *member) settle() bool {
-	if m.over {
-		return false
-	}
-	m.over = true
-	if m.awaited--; m.awaited == 0 {
-		close(m.full)
-	}
-	return true
-}
-
-// meet brings a request. The first member waits until every other member has arrived or ended, or until half of the time of
-// ctx is over: the rest is for the statement. It gets all requests that were brought until then, and runs them; the other
-// members get none, at once. A member that arrives a second time, or too late, is not awaited: it runs its request itself.
-func (m *member) meet(ctx context.Context, req *store.Call) (all []*store.Call, awaited bool) {
-	m.mu.Lock()
-	if m.left || !m.settle() {
-		m.mu.Unlock()
-		return nil, false
-	}
-	m.brought = append(m.brought, req)
-	first := len(m.brought) == 1
-	m.mu.Unlock()
-	if !first {
-		return nil, true
-	}
-	if end, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/2)
-		defer cancel()
-	}
-	select {
-	case <-m.full:
-	case <-ctx.Done():
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.left = true
-	return m.brought, true
+// send sends the member's call, or nil, the first time. It reports whether it did.
+func (m *member) send(call *store.Call) (sent bool) {
+	m.once.Do(func() {
+		m.rendezvous <- call
+		sent = true
+	})
+	return sent
 }

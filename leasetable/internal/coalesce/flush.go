@@ -3,7 +3,6 @@ package coalesce
 import (
 	"cmp"
 	"context"
-	"math"
 	"runtime"
 	"slices"
 	"time"
@@ -178,13 +177,7 @@ func (q *Queue[R, T]) firstAlike(calls []*Call[R, T]) (alike, rest []*Call[R, T]
 
 // longest returns the context that ends last: a call whose time is nearly up fails no others.
 func longest[R, T any](calls []*Call[R, T]) context.Context {
-	left := func(call *Call[R, T]) time.Duration {
-		if end, ok := call.ctx.Deadline(); ok {
-			return time.Until(end)
-		}
-		return math.MaxInt64
-	}
-	return slices.MaxFunc(calls, func(a, b *Call[R, T]) int { return cmp.Compare(left(a), left(b)) }).ctx
+	return slices.MaxFunc(calls, func(a, b *Call[R, T]) int { return cmp.Compare(a.Left(), b.Left()) }).ctx
 }
 
 // run runs a statement for calls and writes their results, unless ctx has ended (dberr.ErrUnsent). The statement for a

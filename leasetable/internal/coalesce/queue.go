@@ -4,6 +4,7 @@ package coalesce
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -33,8 +34,16 @@ type Call[R, T any] struct {
 }
 
 // NewCall returns a call for [Queue.Serve].
-func NewCall[R, T any](request R) *Call[R, T] {
-	return &Call[R, T]{request: request, done: make(chan struct{})}
+func NewCall[R, T any](ctx context.Context, request R) *Call[R, T] {
+	return &Call[R, T]{request: request, ctx: ctx, done: make(chan struct{})}
+}
+
+// Left is how much time the caller has.
+func (c *Call[R, T]) Left() time.Duration {
+	if end, ok := c.ctx.Deadline(); ok {
+		return time.Until(end)
+	}
+	return math.MaxInt64
 }
 
 // Done is closed when the request was served.
@@ -126,8 +135,7 @@ func (q *Queue[R, T]) Inline(f func()) bool {
 // Join queues a request for a statement that serves all requests that have come by then. The statement has the values
 // and the end of one of their contexts: the one that ends last.
 func (q *Queue[R, T]) Join(ctx context.Context, request R) *Call[R, T] {
-	call := NewCall[R, T](request)
-	call.ctx = ctx
+	call := NewCall[R, T](ctx, request)
 	q.mu.Lock()
 	q.calls = append(q.calls, call)
 	q.startFlush()
@@ -144,11 +152,11 @@ func (q *Queue[R, T]) Leave(call *Call[R, T]) bool {
 }
 
 // Serve runs statements for calls that bypass the queue, one for each set of alike requests.
-func (q *Queue[R, T]) Serve(ctx context.Context, calls []*Call[R, T]) {
+func (q *Queue[R, T]) Serve(calls []*Call[R, T]) {
 	for len(calls) > 0 {
 		var some []*Call[R, T]
 		some, calls = q.firstAlike(calls)
-		q.run(ctx, some, false)
+		q.run(longest(some), some, false)
 		for _, call := range some {
 			close(call.done)
 		}
