@@ -21,7 +21,7 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 	leases := make([]*Lease, len(names))
 	errs := make([]error, len(names))
 	group := make(rendezvous, len(names))
-	_ = l.keeper.Hand(func() { group.serve(l.keeper.Store.Acquires.Serve) }) // if the Locker is closed, no member comes to its call
+	go group.serve(l.keeper.Store.Acquires.Serve) // it ends soon after its members, which may outlive this call
 	var all sync.WaitGroup
 	for i, name := range names {
 		all.Go(func() {
