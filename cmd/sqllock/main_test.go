@@ -28,8 +28,8 @@ import (
 )
 
 // binary is the program, built once for all tests: with the race detector if the tests have it. raceless is the program
-// that users have. The race detector makes a start four times as slow, so calls that run to their end by themselves (see
-// call), and holders that do nothing else (see held), use raceless.
+// that users have: without C, as it is released. The race detector makes a start four times as slow, so calls that run to
+// their end by themselves (see call), and holders that do nothing else (see held), use raceless.
 var binary, raceless string
 
 func TestMain(m *testing.M) {
@@ -56,7 +56,7 @@ func testAll(m *testing.M) int {
 	if err == nil {
 		defer func() { _ = os.RemoveAll(dir) }()
 		binary, raceless = filepath.Join(dir, "sqllock"), filepath.Join(dir, "raceless", "sqllock")
-		err = errors.Join(buildAs(binary, raceFlag, withoutSQLite), buildAs(raceless))
+		err = errors.Join(buildAs(binary, cgo, raceFlag, withoutSQLite), buildAs(raceless, "0"))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "build sqllock:", err)
@@ -65,8 +65,9 @@ func testAll(m *testing.M) int {
 	return locktest.RunTests(m, func() error { return goleak.Find() })
 }
 
-func buildAs(file string, flags ...string) error {
+func buildAs(file, cgo string, flags ...string) error {
 	build := exec.CommandContext(context.Background(), "go", slices.Concat([]string{"build", "-o", file}, flags, []string{"."})...)
+	build.Env = append(os.Environ(), "CGO_ENABLED="+cgo)
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	return build.Run()
 }

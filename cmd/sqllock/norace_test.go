@@ -3,6 +3,7 @@
 package main
 
 const (
+	cgo           = "0"
 	raceFlag      = "-race=false"
 	withoutSQLite = "-gcflags="
 )
