@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sqllock/sqllock/internal/locktest"
 )
 
 // drivers are the packages that a build tag leaves out.
@@ -18,6 +20,7 @@ var drivers = map[string]string{
 
 func TestADriverThatIsNotWantedIsNotLinked(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	all := slices.Sorted(maps.Keys(drivers))
 	for _, tags := range [][]string{{}, {all[0]}, {all[1]}, {all[2]}, {all[0], all[1]}, {all[0], all[2]}, {all[1], all[2]}, all} {
 		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", strings.Join(tags, ","), ".").CombinedOutput()
@@ -47,6 +50,7 @@ func TestMariaDB(t *testing.T) { sqltest.Start(t, sqltest.EngineMariaDB) }
 
 func TestATestOfADriverThatWasLeftOutSaysSo(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	// In a folder of this module that ./... does not name.
 	dir, err := os.MkdirTemp(".", "_without-")
 	if err != nil {
@@ -56,7 +60,9 @@ func TestATestOfADriverThatWasLeftOutSaysSo(t *testing.T) {
 	if err := os.WriteFile(dir+"/without_test.go", []byte(without), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-tags", "sqltest_no_mysql,sqltest_no_sqlite,sqltest_no_postgres", "./"+dir).CombinedOutput()
+	test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-tags", "sqltest_no_mysql,sqltest_no_sqlite,sqltest_no_postgres", "./"+dir)
+	test.Env = append(os.Environ(), "CGO_ENABLED=0") // as the packages below it are built for other tests
+	out, err := test.CombinedOutput()
 	if err == nil {
 		t.Errorf("no failure: %s", out)
 	}
