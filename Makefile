@@ -47,11 +47,13 @@ test-pass:
 		./leasetable ./cmd/sqllock ./sqltest ./mysql ./pg ./...
 
 .PHONY: test-modules
-test-modules: ## the tests of the adapters, otellock, and the recipes (docs/recipes, docs/test-databases.md), on the first servers that there are
+test-modules: ## the tests of the adapters, otellock, the recipes (docs/recipes, docs/test-databases.md), and of several processes (internal/acceptance), on the first servers that there are
 	./scripts/with-servers --first $(MAKE) test-modules-pass
 
+# The race detector would only make the processes of internal/acceptance start slowly: a build with it has not got these tests.
 .PHONY: test-modules-pass
 test-modules-pass:
+	CGO_ENABLED=0 go test -count=1 -timeout 45m $(ARGS) ./internal/acceptance
 	CGO_ENABLED=0 go test -C adapter -count=1 -timeout 45m $(ARGS) $(ADAPTERS)
 	CGO_ENABLED=0 go test -C docs/recipes/code -count=1 $(ARGS) ./...
 	CGO_ENABLED=0 go test -C sqltest/recipes -count=1 $(ARGS) .
