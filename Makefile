@@ -34,10 +34,12 @@ check: $(GOLANGCI_LINT) ## while you work: vet, linters on what changed, unit te
 	$(GO_TEST) $$(go list ./... | grep -vE '/(pg|mysql|leasetable|sqltest|schema|cmd/sqllock|internal/(acceptance|examples|modules))$$')
 	SQLTEST_SKIP=1 ./scripts/with-servers --here $(GO_TEST) -short -run '$(CONFORMANCE)' ./pg ./mysql ./leasetable
 
+# ALSO has more targets that run beside the last tests. No more than one beside the simulations: they end after some time,
+# with fewer histories if others need the processors.
 .PHONY: test
 test: ## every test, with the race detector, on real servers; gets the servers it needs
 	./scripts/with-servers $(MAKE) test-pass
-	$(MAKE) -j2 test-modules test-simulations test-bench
+	$(MAKE) -j2 test-modules test-simulations test-bench $(ALSO)
 
 # Those that take longest come first. A later pass, with other versions of the servers, leaves out what does not depend
 # on the version: so it is without the race detector.
@@ -50,12 +52,26 @@ test-pass:
 test-modules: ## the tests of the adapters, otellock, the recipes (docs/recipes, docs/test-databases.md), and of several processes (internal/acceptance), on the first servers that there are
 	./scripts/with-servers --first $(MAKE) test-modules-pass
 
-# The race detector would only make the processes of internal/acceptance start slowly: a build with it has not got these tests.
-.PHONY: test-modules-pass
-test-modules-pass:
-	CGO_ENABLED=0 go test -count=1 -timeout 45m $(ARGS) ./internal/acceptance
+# Where with-servers has found that processes start slowly, one package is tested at a time.
+ifneq ($(filter -p=1,$(GOFLAGS)),)
+.NOTPARALLEL:
+endif
+
+# Side by side, if make has -j: each has databases of its own.
+.PHONY: test-modules-pass test-adapters test-processes test-recipes test-database-recipes
+test-modules-pass: test-adapters test-processes test-recipes test-database-recipes
+
+test-adapters:
 	CGO_ENABLED=0 go test -C adapter -count=1 -timeout 45m $(ARGS) $(ADAPTERS)
+
+# The race detector would only make the processes start slowly: a build with it has not got these tests.
+test-processes:
+	CGO_ENABLED=0 go test -count=1 -timeout 45m $(ARGS) ./internal/acceptance
+
+test-recipes:
 	CGO_ENABLED=0 go test -C docs/recipes/code -count=1 $(ARGS) ./...
+
+test-database-recipes:
 	CGO_ENABLED=0 go test -C sqltest/recipes -count=1 $(ARGS) .
 
 # A history keeps nothing: to collect garbage seldom makes more of them a minute.
