@@ -28,7 +28,7 @@ func TestSessionLocksAreAsEverWhateverTheSettings(t *testing.T) {
 		},
 		Together: []string{
 			"idle_session_timeout=50", "idle_in_transaction_session_timeout=1", "default_transaction_read_only=on&target_session_attrs=any", "client_encoding=SQL_ASCII",
-			"client_encoding=LATIN1", "search_path=nowhere", "connect_timeout=2",
+			"client_encoding=LATIN1", "search_path=nowhere", "connect_timeout=20",
 			"options=-c search_path=nowhere -c lock_timeout=1 -c default_transaction_read_only=on&target_session_attrs=any",
 		},
 	})

@@ -176,13 +176,14 @@ func (h *Held) Sure() time.Duration {
 
 // Renew renews the lease now.
 func (h *Held) Renew(ctx context.Context) error {
-	ls := h.AttachedTo().Lease
-	ctx, cancel := ls.keeper.Bound(ctx)
+	ctx, cancel := h.Keeper.Bound(ctx)
 	defer cancel()
-	if h.over() == nil { //nolint:contextcheck // the lock has a context of its own
+	for moved := true; moved && h.over() == nil; { //nolint:contextcheck // the lock has a context of its own
+		ls := h.AttachedTo().Lease
 		if err := ls.Renewals.Now(ctx); err != nil {
-			return ls.keeper.WithCause(ctx, err)
+			return h.Keeper.WithCause(ctx, err)
 		}
+		moved = h.AttachedTo().Lease != ls
 	}
 	return h.over() //nolint:contextcheck // see above
 }

@@ -88,15 +88,15 @@ func (k *Keeper) RenewalNeeds() (needs conn.RenewalNeeds) {
 // pace returns how long a renewal takes.
 func (k *Keeper) pace() time.Duration { return time.Duration(k.renewalTook.Load()) }
 
-// shortestTTL returns the shortest TTL of the leases; if there are none, the longest time.
-func (k *Keeper) shortestTTL() time.Duration {
+// leasesNow returns how many leases there are, and the shortest TTL of them; without a lease, the longest time.
+func (k *Keeper) leasesNow() (n int, shortest time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	shortest := time.Duration(math.MaxInt64)
+	shortest = math.MaxInt64
 	for ls := range k.all {
 		shortest = min(shortest, ls.TTL)
 	}
-	return shortest
+	return len(k.all), shortest
 }
 
 // Remaining implements event.Holds.

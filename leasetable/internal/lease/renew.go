@@ -204,11 +204,13 @@ func (r *renewals) outcomeSince(asked time.Time) (known bool, err error) {
 }
 
 // timeouts returns how long an attempt to renew may take, and after what time another connection is opened for the
-// next attempt. Other leases need the connection meanwhile, so the shortest TTL of all counts. On a slow network both
-// follow the duration of the last renewal, up to the time that such a lease has for its renewal.
+// next attempt. On a slow network both follow the duration of the last renewal. One that hangs keeps the connection from
+// other leases, so the shortest TTL of all counts; but each may have to wait for those of all others first.
 func (r *renewals) timeouts() (limit, patience time.Duration) {
-	ttl, pace := min(r.TTL, r.keeper.shortestTTL()), r.keeper.pace()
-	return max(min(ttl/4, dberr.AttemptTimeout), min(3*pace, ttl/2)), max(ttl/12, min(2*pace, ttl/3))
+	pace := r.keeper.pace()
+	leases, shortest := r.keeper.leasesNow()
+	limit = max(min(r.TTL/4, dberr.AttemptTimeout), 3*pace)
+	return min(limit, max(shortest/4, time.Duration(2+leases)*pace)), max(r.TTL/12, 2*pace)
 }
 
 // confirmed moves the deadline after a renewal that was sent at the given time was confirmed (I3). If the process was

@@ -36,8 +36,9 @@ func (s *Database) OpenLease(ctx context.Context, l LeaseRow, within time.Durati
 	if err := dberr.Once(ctx, conn.ConnectTimeout, p.Connected); err != nil {
 		return sent, fmt.Errorf("%w: %w", ErrNoLease, err)
 	}
-	limit := p.Within(min(within, dberr.AttemptTimeout))
+	limit := within
 	err = dberr.RetryConflicts(ctx, dberr.ConflictTimeout, func(ctx context.Context) error {
+		limit = p.Within(min(within, dberr.AttemptTimeout))
 		return p.Beside(ctx, limit, func(ctx context.Context) error {
 			sent = clock.Now()
 			rows, err := s.change(ctx, p, openLease, l.ID, l.Owner, l.Host, os.Getpid(), l.TTL.Microseconds(), schema.Version)

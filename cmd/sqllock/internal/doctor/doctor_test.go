@@ -31,6 +31,27 @@ func TestWhatAFailoverForgets(t *testing.T) {
 	}
 }
 
+func TestWhatIsAdvisedOnSeveralHosts(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		asksRole bool
+		timeout  time.Duration
+		level    doctor.Level
+		advice   string
+	}{
+		{false, 7 * time.Second, doctor.Warn, "add target_session_attrs=read-write and connect_timeout=2 to the URL"},
+		{false, 5 * time.Second, doctor.Warn, "add target_session_attrs=read-write to the URL"},
+		{true, 7 * time.Second, doctor.Warn, "add connect_timeout=2 to the URL"},
+		{true, 5 * time.Second, doctor.OK, ""},
+	} {
+		f, err := doctor.Hosts(t.Context(), test.asksRole, test.timeout)
+		if err != nil || f.Level != test.level || !strings.HasPrefix(f.Advice, test.advice) || (f.Advice == "") != (test.advice == "") ||
+			!strings.HasPrefix(f.Text, "one of a, b: ") {
+			t.Errorf("%+v: %+v, %v", test, f, err)
+		}
+	}
+}
+
 func TestServersThatOnlySpeakLikeOthers(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{
