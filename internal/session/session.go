@@ -111,7 +111,7 @@ func (s *session[K]) serve() error {
 		if b != nil && len(b.calls) > 1 {
 			runtime.Gosched() // lets the answered callers queue their next calls, for one statement
 		}
-		if time.Since(s.pinged) >= s.heartbeat() { // also when calls keep coming
+		if time.Since(s.pinged) >= s.Timing.Heartbeat { // also when calls keep coming
 			if err := (heartbeat[K]{s}).ping(); err != nil {
 				return err
 			}

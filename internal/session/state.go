@@ -77,18 +77,6 @@ func (s *state[K]) locks() int {
 	return len(s.held)
 }
 
-// heartbeat is how often a session is pinged while calls keep coming. The slices of a wait show that it lives, too: one
-// that holds nothing is pinged so that it does not wait for long on a server that has become read-only.
-func (s *state[K]) heartbeat() time.Duration {
-	if s.locks() == 0 {
-		return max(s.Timing.Heartbeat, waitingHeartbeat)
-	}
-	return s.Timing.Heartbeat
-}
-
-// waitingHeartbeat is the heartbeat of a session that only waits, unless that of a session that holds is longer.
-const waitingHeartbeat = 8 * time.Second
-
 // holds reports whether key is held on the session.
 func (s *state[K]) holds(key K) bool {
 	s.mu.Lock()
