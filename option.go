@@ -12,7 +12,7 @@ import (
 type Option func(*option.Options)
 
 // WithTTL sets how long the lock outlives its last renewal. It is for leases: the TTL of a session lock belongs to the
-// session and is set on the Locker.
+// session and is set on the Locker. 0 means the TTL of the Locker.
 func WithTTL(ttl time.Duration) Option {
 	return func(o *option.Options) { o.TTL = ttl }
 }

@@ -67,7 +67,7 @@ func (p *Pool) Within(d time.Duration) time.Duration {
 	if needs.TTL == 0 {
 		return d
 	}
-	return min(d, max(needs.TTL*3/8, 3*needs.Pace))
+	return min(d, max(needs.TTL/8*3, 3*needs.Pace))
 }
 
 // takeTurn waits until nobody else uses the connection for renewals for another statement, or asks for it for one. Other

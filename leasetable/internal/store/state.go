@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -154,7 +155,7 @@ func (s State) ExclusiveWaiterFor() time.Duration {
 // LimitOf returns the smallest limit of these permits, or 0 if none has a limit.
 func LimitOf(permits []State) (limit int) {
 	for _, p := range permits {
-		if n := int(p.Limit.Int64); n > 0 && (limit == 0 || n < limit) {
+		if n := int(min(p.Limit.Int64, math.MaxInt)); n > 0 && (limit == 0 || n < limit) {
 			limit = n
 		}
 	}
