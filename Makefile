@@ -115,7 +115,7 @@ soak: ## for an hour: long histories, faults and clock steps, again and again; M
 bench: ## what locks cost beside the bare driver, as ratios, and what sqllock run does
 	./scripts/with-servers --first $(MAKE) bench-pass
 
-# Where with-servers has found that processes start slowly, one package at a time.
+# One package at a time where with-servers has found that processes start slowly.
 .PHONY: bench-pass
 bench-pass:
 	echo ./leasetable ./mysql ./pg ./cmd/sqllock | xargs -n 1 -P $(if $(filter -p=1,$(GOFLAGS)),1,$(BENCH_TOGETHER)) \

@@ -17,7 +17,8 @@ var (
 	ErrLost = errors.New("lock was lost")
 
 	// ErrExpired says that a lease outlived its deadline without being renewed. If Release returns it, nobody had taken
-	// the lock meanwhile. Session locks and transaction locks never return it.
+	// the lock meanwhile, unless it says that the release was not confirmed. Session locks and transaction locks never
+	// return it.
 	ErrExpired = errors.New("lock expired")
 
 	// ErrReleased is the cause of a lock's context after Release.

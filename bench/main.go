@@ -2,6 +2,8 @@
 //
 //	go run . [-quick] [-only latency,fleet] [-o results/FILE.json]
 //
+// With -only, a file that exists keeps its other scenarios: something may have disturbed these.
+//
 // It starts the servers, writes a result as JSON, and ends them. Command report draws it and writes the tables. See
 // docs/performance.md for what is measured, and how.
 package main
@@ -40,7 +42,7 @@ func main() {
 	defer stop()
 	quick := flag.Bool("quick", false, "take a few minutes to show that all works, and measure nothing")
 	only := flag.String("only", "", "the scenarios to run, separated by commas")
-	output := flag.String("o", "", "the file to write; results/DATE.json by default")
+	output := flag.String("o", "", "the file to write, results/DATE.json by default; with -only a file that exists keeps its other scenarios")
 	flag.Parse()
 	if err := run(ctx, *quick, *only, *output); err != nil {
 		log.Fatal(err)
@@ -67,6 +69,12 @@ func run(ctx context.Context, quick bool, only, output string) error {
 		return err
 	}
 	r.Versions = versions()
+	var whole *result.Result // which a part of is measured again
+	if _, err := os.Stat(output); err == nil && only != "" {
+		if whole, err = result.Read(output); err != nil {
+			return err
+		}
+	}
 	servers, err := server.Start(ctx)
 	if err != nil {
 		return err
@@ -97,6 +105,10 @@ func run(ctx context.Context, quick bool, only, output string) error {
 		log.Printf("%s: %v", s.Name, time.Since(began).Round(time.Second))
 	}
 	r.Took = time.Since(r.Began).Round(time.Second).String()
+	if whole != nil {
+		whole.Again(r)
+		r = whole
+	}
 	log.Printf("%s in %s", output, r.Took)
 	return r.Write(output)
 }

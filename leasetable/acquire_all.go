@@ -13,15 +13,15 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
-// TryAcquireAll acquires all names if they are free, or none. The names share statements. sqllock.AcquireAll uses it,
-// and returns one lock that ends as soon as one of the leases does. The leases are in the order of names. No name may
-// occur twice. On any error nothing is held; the error joins the errors of all names. A lease that ends before the last
-// name is acquired is such an error, which can be retried.
+// TryAcquireAll acquires all names if they are free, or none. The names share statements. sqllock.AcquireAll uses it, and
+// returns one lock that ends as soon as one of the leases does. The leases are in the order of names. No name may occur
+// twice. On any error nothing is held, or it is being given back and ends with its lease; the error joins the errors of
+// all names. A lease that ends before the last name is acquired is such an error, which can be retried.
 func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqllock.Option) ([]*Lease, error) {
 	leases := make([]*Lease, len(names))
 	errs := make([]error, len(names))
 	group := make(rendezvous, len(names))
-	go group.serve(l.keeper.Store.Acquires.Serve) // it ends soon after its members, which may outlive this call
+	go group.serve(l.keeper.Store.Acquires.Serve) // a claim whose caller has left may outlive this call, and Close waits for it
 	var all sync.WaitGroup
 	for i, name := range names {
 		all.Go(func() {

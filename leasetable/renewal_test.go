@@ -1,8 +1,10 @@
 package leasetable_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -110,8 +112,22 @@ func TestARenewalThatHangsLeavesTimeToALeaseWithAShorterTTL(t *testing.T) {
 	locktest.OncePerEngine(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
+		pace := time.Duration(0)
+		var stuck []byte // the lease of an hour
+		s.open = func(ctx context.Context, l store.LeaseRow, within time.Duration) (time.Time, error) {
+			if l.TTL == time.Hour {
+				stuck = l.ID
+			}
+			sent, err := s.Store.OpenLease(ctx, l, within)
+			pass(pace)
+			return sent, err
+		}
 		hangs := make(chan time.Duration, 1)
-		s.renew = func(ctx context.Context, _ []byte) (bool, int64, error) {
+		s.renew = func(ctx context.Context, id []byte) (bool, int64, error) {
+			if !bytes.Equal(id, stuck) {
+				pass(pace)
+				return s.Store.Renew(ctx, id)
+			}
 			began := time.Now()
 			<-ctx.Done()
 			hangs <- time.Since(began)
@@ -128,7 +144,16 @@ func TestARenewalThatHangsLeavesTimeToALeaseWithAShorterTTL(t *testing.T) {
 		if hung := <-hangs; hung != time.Second {
 			t.Errorf("beside a TTL of 4 s a renewal is waited for for %v, not 1 s", hung)
 		}
-		release(t, long, short)
+		pace = 50 * time.Millisecond
+		locks := []*leasetable.Lease{long, short}
+		for i := range 20 { // so many renewals may be ahead in the queue
+			locks = append(locks, take(t, l, fmt.Sprint(i), sqllock.WithTTL(2*time.Hour+time.Duration(i)*time.Minute)))
+		}
+		_ = long.Renew(t.Context())
+		if hung := <-hangs; hung <= 20*pace || hung > 4*time.Second/3 {
+			t.Errorf("beside twenty leases a renewal is waited for for %v", hung)
+		}
+		release(t, locks...)
 	})
 }
 

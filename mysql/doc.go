@@ -56,7 +56,7 @@
 //   - servers before MySQL 8.0.22 and MariaDB 10.6.
 //
 // A replica that can be written to cannot be told from a primary. When a server becomes read-only, its locks end within
-// a second. A proxy that shares server connections between clients cannot be recognised: do not use session locks
+// two seconds. A proxy that shares server connections between clients cannot be recognised: do not use session locks
 // through one.
 //
 // # Names

@@ -42,8 +42,8 @@ var _ sqllock.Locker = (*Locker)(nil)
 // Option configures a Locker.
 type Option func(*Locker)
 
-// WithSessionTTL sets how long the server keeps a session, and its locks, after it last heard from it. The TTL is
-// rounded up to whole seconds. The default is 15 s, the least 3 s, the most a day. A shorter TTL frees the locks of a
+// WithSessionTTL sets how long the server keeps a session, and its locks, after it last heard from it; the server rounds
+// that up to whole seconds. The default is 15 s, the least 3 s, the most a day. A shorter TTL frees the locks of a
 // stopped or cut-off process sooner, and loses the locks of a process that merely stalls.
 func WithSessionTTL(ttl time.Duration) Option {
 	return func(l *Locker) { l.ttl = ttl }
@@ -67,9 +67,9 @@ func WithServerWideNames() Option {
 }
 
 // WithMaxConnections sets how many connections the Locker opens at most; half of them are for waits. The default is 20,
-// the least 2, the most 1000. A connection holds up to 1,000 locks; when all are full, an acquisition fails with
-// sqllock.ErrLimit. Waits for more names than there are connections for waits try every 50 ms instead of waiting in the
-// server's queue.
+// the least 2, the most 1000. A connection holds up to 1,000 locks. When the half that is not for waits is full, by
+// default with 10,000 locks, an acquisition fails with sqllock.ErrLimit. Waits for more names than there are connections
+// for waits try every 50 ms instead of waiting in the server's queue.
 func WithMaxConnections(n int) Option {
 	return func(l *Locker) { l.sessions = n }
 }

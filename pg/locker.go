@@ -59,9 +59,9 @@ func WithOwner(owner string) Option {
 }
 
 // WithMaxConnections sets how many connections the Locker opens at most; half of them are for waits. The default is 20,
-// the least 2, the most 1000. A connection holds up to 600 locks; when all are full, an acquisition fails with
-// sqllock.ErrLimit. Waits for more names than there are connections for waits try every 50 ms instead of waiting in the
-// server's queue.
+// the least 2, the most 1000. A connection holds up to 600 locks. When the half that is not for waits is full, by default
+// with 6,000 locks, an acquisition fails with sqllock.ErrLimit. Waits for more names than there are connections for waits
+// try every 50 ms instead of waiting in the server's queue.
 func WithMaxConnections(n int) Option {
 	return func(l *Locker) { l.sessions = n }
 }

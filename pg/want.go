@@ -13,8 +13,9 @@ type choice struct {
 }
 
 // WithShared acquires a share of the lock: any number of holders have a share at the same time, and nobody has the
-// exclusive lock meanwhile. A share cannot be acquired while a Locker waits for the exclusive lock. A holder of a share
-// that also waits for the exclusive lock deadlocks with itself: release the share first.
+// exclusive lock meanwhile. A share cannot be acquired while a Locker waits in the server's queue for the exclusive lock;
+// one that has no connection left for waits, and polls, keeps nobody out. A holder of a share that also waits for the
+// exclusive lock deadlocks with itself: release the share first.
 //
 // The goroutines of one Locker have one share together on the server.
 func WithShared() sqllock.Option {

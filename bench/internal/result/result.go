@@ -62,6 +62,16 @@ func (r *Result) Write(name string) error {
 	return os.WriteFile(name, []byte(lines+"\n"), 0o644) //nolint:gosec // it is no secret
 }
 
+// Again replaces the scenarios of r that were measured again by those of another run.
+func (r *Result) Again(by *Result) {
+	again := make(map[string]bool)
+	for _, s := range by.Samples {
+		again[s.Scenario] = true
+	}
+	r.Samples = slices.DeleteFunc(r.Samples, func(s Sample) bool { return again[s.Scenario] })
+	r.Samples = append(r.Samples, by.Samples...)
+}
+
 // Read reads a run from a file.
 func Read(name string) (*Result, error) {
 	text, err := os.ReadFile(name) //nolint:gosec // the caller's file

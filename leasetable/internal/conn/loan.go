@@ -60,14 +60,14 @@ func (p *Pool) Beside(ctx context.Context, within time.Duration, f func(context.
 	return dberr.Once(ctx, within, f)
 }
 
-// Within returns how long a statement other than a renewal may take on the connection for renewals, which it waits for, too:
-// for d at most, and less if a lease may need it sooner. Other pools set no limit.
+// Within returns how long a statement other than a renewal may take, with its wait for the connection for renewals: d at
+// most, and less if a lease may need the connection sooner. Other pools set no limit.
 func (p *Pool) Within(d time.Duration) time.Duration {
 	needs := p.renewalNeeds()
 	if needs.TTL == 0 {
 		return d
 	}
-	return min(d, max(needs.TTL/8*3, 3*needs.Pace))
+	return min(d, max(needs.TTL/8*3, min(3*needs.Pace, max(needs.TTL/2, needs.Pace*3/2))))
 }
 
 // takeTurn waits until nobody else uses the connection for renewals for another statement, or asks for it for one. Other

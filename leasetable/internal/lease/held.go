@@ -174,7 +174,7 @@ func (h *Held) Sure() time.Duration {
 	return left
 }
 
-// Renew renews the lease now.
+// Renew renews the lease now. If the lock was moved meanwhile, it renews the lease that the lock is on then.
 func (h *Held) Renew(ctx context.Context) error {
 	ctx, cancel := h.Keeper.Bound(ctx)
 	defer cancel()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/clock"
 	"github.com/sqllock/sqllock/internal/observe"
 	"github.com/sqllock/sqllock/internal/waitqueue"
 	"github.com/sqllock/sqllock/leasetable/internal/conn"
@@ -30,7 +31,7 @@ type Keeper struct {
 	moves   waitqueue.Queue[*Held, struct{}] // one move of a lock at a time
 	Yields  yields
 
-	renewalTook atomic.Int64 // in ns: the last renewal, or insert of a lease row, of any lease
+	renewalTook atomic.Int64 // in ns: the last confirmed renewal, or insert of a lease row, with its wait for the connection
 
 	*runner
 
@@ -85,10 +86,16 @@ func (k *Keeper) RenewalNeeds() (needs conn.RenewalNeeds) {
 	return needs
 }
 
+// noteRenewal notes how long a renewal took that was sent at the given time, and ended within limit: the machine may have
+// been suspended meanwhile.
+func (k *Keeper) noteRenewal(sent time.Time, limit time.Duration) {
+	k.renewalTook.Store(int64(min(clock.Since(sent), limit)))
+}
+
 // pace returns how long a renewal takes.
 func (k *Keeper) pace() time.Duration { return time.Duration(k.renewalTook.Load()) }
 
-// leasesNow returns how many leases there are, and the shortest TTL of them; without a lease, the longest time.
+// leasesNow returns how many leases there are, and the shortest TTL of them: math.MaxInt64 if there is none.
 func (k *Keeper) leasesNow() (n int, shortest time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

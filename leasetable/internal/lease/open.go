@@ -77,7 +77,7 @@ func (k *Keeper) open(ctx context.Context, ttl time.Duration, dedicated bool) (*
 	if err != nil {
 		return nil, err
 	}
-	k.renewalTook.Store(int64(clock.Since(sent)))
+	k.noteRenewal(sent, ttl-ls.margin())
 	ls.Renewals.began, ls.Renewals.first, ls.Renewals.turn = clock.Plain(sent), sent.Add(interval(ttl)), make(chan struct{}, 1)
 	if err := k.startLease(ls, sent); err != nil {
 		return nil, err

@@ -123,15 +123,14 @@ func (r *renewals) Now(ctx context.Context) error {
 	switch {
 	case err != nil: // the Locker is closed
 		<-r.turn
+		return err
 	case left:
-		err = context.Cause(ctx)
-	default:
-		err = failed
+		return context.Cause(ctx)
 	}
-	return err
+	return failed
 }
 
-// awaitTurn waits until no attempt to renew this lease is under way, and has none begin until inTurn ends. It returns when
+// awaitTurn waits until no attempt to renew this lease is under way, and keeps others from beginning one until inTurn returns. It returns when
 // it was called.
 func (r *renewals) awaitTurn(ctx context.Context) (asked time.Time, err error) {
 	asked = clock.Now()
@@ -184,7 +183,7 @@ func (r *renewals) attempt(ctx context.Context, asked time.Time) (sent time.Time
 		r.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost)) //nolint:contextcheck // the locks have contexts of their own
 		return sent, false, nil
 	}
-	r.confirmed(sent)
+	r.confirmed(sent, limit)
 	r.verification.ifChanged(changeMark{changes, r.store.RenewalConnection()})
 	return sent, true, nil
 }
@@ -204,24 +203,28 @@ func (r *renewals) outcomeSince(asked time.Time) (known bool, err error) {
 }
 
 // timeouts returns how long an attempt to renew may take, and after what time another connection is opened for the
-// next attempt. On a slow network both follow the duration of the last renewal. One that hangs keeps the connection from
-// other leases, so the shortest TTL of all counts; but each may have to wait for those of all others first.
+// next attempt. On a slow network both follow the duration of the last renewal. All leases share one connection. So an
+// attempt that hangs must end soon enough for the lease with the shortest TTL. It must not end too soon either: it may be
+// queued behind the renewals of all other leases.
 func (r *renewals) timeouts() (limit, patience time.Duration) {
 	pace := r.keeper.pace()
+	slow := func(paces int, ttl time.Duration) time.Duration { // leaves time for another attempt, if one can succeed
+		return min(time.Duration(paces)*pace, max(ttl/3, pace*3/2))
+	}
 	leases, shortest := r.keeper.leasesNow()
-	limit = max(min(r.TTL/4, dberr.AttemptTimeout), 3*pace)
-	return min(limit, max(shortest/4, time.Duration(2+leases)*pace)), max(r.TTL/12, 2*pace)
+	limit = min(max(min(r.TTL/4, dberr.AttemptTimeout), slow(3, r.TTL)), max(shortest/4, slow(2+leases, shortest)))
+	return limit, max(r.TTL/12, 2*pace)
 }
 
-// confirmed moves the deadline after a renewal that was sent at the given time was confirmed (I3). If the process was
-// stopped meanwhile, the new deadline may have passed, too.
-func (r *renewals) confirmed(sent time.Time) {
+// confirmed moves the deadline after a renewal that was sent at the given time was confirmed within limit (I3). If the
+// process was stopped meanwhile, the new deadline may have passed, too.
+func (r *renewals) confirmed(sent time.Time, limit time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cause != nil {
 		return
 	}
-	r.keeper.renewalTook.Store(int64(clock.Since(sent)))
+	r.keeper.noteRenewal(sent, limit)
 	r.failure, r.failureTold = nil, time.Time{}
 	if trusted := sent.Add(r.TTL - r.margin()); trusted.After(r.trusted) { // it never falls
 		r.trusted = trusted
@@ -256,7 +259,7 @@ func (r *renewals) late() error {
 	if _, patience := r.timeouts(); took+patience <= left {
 		return errLate
 	}
-	least := (3 * took).Round(time.Millisecond)
+	least := max(3*took, 2*took+4*r.keeper.pace()).Round(time.Millisecond)
 	return fmt.Errorf("%w: connecting takes %v here, and the TTL of %v leaves %v for it; a TTL of %v would do",
 		errLate, took.Round(time.Millisecond), r.TTL, left, least)
 }
