@@ -69,7 +69,7 @@ func run(ctx context.Context, quick bool, only, output string) error {
 		return err
 	}
 	r.Versions = versions()
-	var whole *result.Result // which a part of is measured again
+	var whole *result.Result // of which a part is measured again
 	if _, err := os.Stat(output); err == nil && only != "" {
 		if whole, err = result.Read(output); err != nil {
 			return err

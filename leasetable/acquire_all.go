@@ -21,7 +21,9 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 	leases := make([]*Lease, len(names))
 	errs := make([]error, len(names))
 	group := make(rendezvous, len(names))
-	go group.serve(l.keeper.Store.Acquires.Serve) // a claim whose caller has left may outlive this call, and Close waits for it
+	// Not by keeper.Start, which a closed Locker refuses: the claims need an answer all the same. Close waits for them, also if
+	// their callers have left, and so for the statement.
+	go group.serve(l.keeper.Store.Acquires.Serve)
 	var all sync.WaitGroup
 	for i, name := range names {
 		all.Go(func() {

@@ -83,9 +83,9 @@ func WithDurableRelease() Option {
 // renewals, half of them are for waits, at most six for all else, and more than 14 are never opened. Only one whose
 // answer, or whose opening, takes seconds is replaced while it is still open, so for a moment there is one more. The
 // connection for renewals is replaced after a twelfth of the TTL without an answer, or a sixth while it is opened, if
-// that is sooner. With one, everything goes on the connection for renewals, one statement after the other; with two, all
-// but one wait. With fewer than nine, a name whose row somebody keeps locked can delay others by some seconds. Waits for
-// more names than there are connections for waits poll; see [Locker.Acquire].
+// that is sooner. With one, everything goes on the connection for renewals, one statement after the other. With two it is
+// the same, except that one wait has the other connection. With fewer than nine, a name whose row somebody keeps locked
+// can delay others by some seconds. Waits for more names than there are connections for waits poll; see [Locker.Acquire].
 func WithMaxConnections(n int) Option {
 	return func(l *Locker) { l.options.Most = conn.Limit(n) }
 }

@@ -50,8 +50,8 @@ func (k RenewalNeeds) spare() time.Duration {
 	return min(dberr.AttemptTimeout, k.Sure/2)
 }
 
-// Beside runs f, which runs a statement other than a renewal on the connection for renewals. It does that in its turn, as a
-// borrower does (I38).
+// Beside runs f, which runs a statement other than a renewal on p. On the pool for renewals it first waits for its turn, as a
+// borrower does (I38). within begins after that.
 func (p *Pool) Beside(ctx context.Context, within time.Duration, f func(context.Context) error) error {
 	if err := p.takeTurn(ctx); err != nil {
 		return dberr.Unsent(err)
@@ -60,8 +60,9 @@ func (p *Pool) Beside(ctx context.Context, within time.Duration, f func(context.
 	return dberr.Once(ctx, within, f)
 }
 
-// Within returns how long a statement other than a renewal may take, with its wait for the connection for renewals: d at
-// most, and less if a lease may need the connection sooner. Other pools set no limit.
+// Within returns how long a statement other than a renewal may take on p in its turn: d, and on the pool for renewals three
+// eighths of the shortest TTL at most. On a slow network it is three times what a renewal takes, if that is more, up to half
+// of that TTL, or one and a half times what a renewal takes.
 func (p *Pool) Within(d time.Duration) time.Duration {
 	needs := p.renewalNeeds()
 	if needs.TTL == 0 {
@@ -70,8 +71,8 @@ func (p *Pool) Within(d time.Duration) time.Duration {
 	return min(d, max(needs.TTL/8*3, min(3*needs.Pace, max(needs.TTL/2, needs.Pace*3/2))))
 }
 
-// takeTurn waits until nobody else uses the connection for renewals for another statement, or asks for it for one. Other
-// pools have no turns.
+// takeTurn waits until nobody else has the turn, which every statement but a renewal needs on the connection for renewals, also
+// while it waits for that connection. Other pools have no turns.
 func (p *Pool) takeTurn(ctx context.Context) error {
 	if !p.renews() {
 		return nil

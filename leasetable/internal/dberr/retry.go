@@ -33,7 +33,7 @@ func Once(ctx context.Context, timeout time.Duration, f func(context.Context) er
 	return f(ctx)
 }
 
-// Value is how, one of Retry, Once and RetryConflicts, for a function that returns a value, too.
+// Value runs f by how, which is Retry, Once or RetryConflicts, and returns its value, too.
 func Value[T any](
 	ctx context.Context, how func(context.Context, time.Duration, func(context.Context) error) error, within time.Duration,
 	f func(context.Context) (T, error),

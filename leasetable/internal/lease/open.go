@@ -9,6 +9,7 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/clock"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
@@ -77,7 +78,7 @@ func (k *Keeper) open(ctx context.Context, ttl time.Duration, dedicated bool) (*
 	if err != nil {
 		return nil, err
 	}
-	k.noteRenewal(sent, ttl-ls.margin())
+	k.noteRenewal(sent, min(ttl-ls.margin(), dberr.AttemptTimeout))
 	ls.Renewals.began, ls.Renewals.first, ls.Renewals.turn = clock.Plain(sent), sent.Add(interval(ttl)), make(chan struct{}, 1)
 	if err := k.startLease(ls, sent); err != nil {
 		return nil, err

@@ -130,8 +130,8 @@ func (r *renewals) Now(ctx context.Context) error {
 	return failed
 }
 
-// awaitTurn waits until no attempt to renew this lease is under way, and keeps others from beginning one until inTurn returns. It returns when
-// it was called.
+// awaitTurn waits until no attempt to renew this lease is under way, and keeps others from beginning one until attempt has
+// returned. asked is when awaitTurn was called.
 func (r *renewals) awaitTurn(ctx context.Context) (asked time.Time, err error) {
 	asked = clock.Now()
 	if ctx.Err() == nil {
@@ -148,7 +148,7 @@ func (r *renewals) awaitTurn(ctx context.Context) (asked time.Time, err error) {
 // It returns nil if the lease was extended, or has ended. If the row is gone it ends every lock of the lease (I20).
 func (r *renewals) inTurn(ctx context.Context, asked time.Time) error {
 	sent, news, err := r.attempt(ctx, asked)
-	switch { // hooks may ask for a renewal
+	switch { // after the turn: a hook may ask for a renewal
 	case !news:
 	case err != nil:
 		r.keeper.events.RenewalFailed(ctx, clock.Since(sent), len(r.held()), err)
