@@ -51,16 +51,23 @@ func TestAThousandCallersOfRenewShareTheNextOne(t *testing.T) {
 	})
 }
 
+// withRenewalsThatHang returns a database that answers no renewal, and counts them.
+func withRenewalsThatHang() (s *scripted, sent *atomic.Int64) {
+	s, sent = &scripted{Store: memory.NewServer(memory.Postgres).Store()}, new(atomic.Int64)
+	s.renew = func(ctx context.Context, _ []byte) (bool, int64, error) {
+		sent.Add(1)
+		<-ctx.Done()
+		return false, 0, errCut
+	}
+	return s, sent
+}
+
 // Callers share the failure of a renewal, too: it takes the time of two attempts, and not of a hundred.
 func TestCallersOfRenewShareItsFailure(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	synctest.Test(t, func(t *testing.T) {
-		s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
-		s.renew = func(ctx context.Context, _ []byte) (bool, int64, error) {
-			<-ctx.Done()
-			return false, 0, errCut
-		}
+		s, _ := withRenewalsThatHang()
 		lock := take(t, keep(t, s, leasetable.WithTTL(time.Hour)), "x")
 		began := time.Now()
 		renewed := make(chan error)
@@ -84,13 +91,7 @@ func TestWhoLeavesBeforeItsRenewalIsSentSendsNone(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	synctest.Test(t, func(t *testing.T) {
-		s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
-		var sent atomic.Int64
-		s.renew = func(ctx context.Context, _ []byte) (bool, int64, error) {
-			sent.Add(1)
-			<-ctx.Done()
-			return false, 0, errCut
-		}
+		s, sent := withRenewalsThatHang()
 		lock := take(t, keep(t, s, leasetable.WithTTL(time.Hour)), "x")
 		for range 100 {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)

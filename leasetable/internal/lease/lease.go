@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock/internal/clock"
+	"github.com/sqllock/sqllock/internal/jitter"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
@@ -161,6 +162,18 @@ func (ls *Lease) wakeIfRetired() {
 		case ls.wake <- struct{}{}:
 		default:
 		}
+	}
+}
+
+// pause waits for about the given time. It reports false, at once, when the lease ends.
+func (ls *Lease) pause(pause time.Duration) bool {
+	timer := time.NewTimer(jitter.Around(pause))
+	defer timer.Stop()
+	select {
+	case <-ls.ended: // and with it everything that it held
+		return false
+	case <-timer.C:
+		return true
 	}
 }
 

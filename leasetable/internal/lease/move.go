@@ -147,7 +147,7 @@ var errMoveOn = errors.New("the lease that the lock was to be moved to is over")
 
 // try repeats the statement until it is answered, or the lock is over. A statement that runs late, after a release,
 // a handover or another move, changes nothing: the name is no longer on the old lease.
-func (m move) try() (how moved, err error) {
+func (m move) try() (moved, error) {
 	alive, stop := bound.CancelWith(m.h.Keeper.Closing, m.h.Hold.Context())
 	defer stop()
 	began, unanswered := time.Now(), false

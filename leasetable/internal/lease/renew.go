@@ -264,18 +264,6 @@ func (r *renewals) late() error {
 		errLate, took.Round(time.Millisecond), r.TTL, left, least)
 }
 
-// pause waits for about the given time. It reports false, at once, when the lease ends.
-func (ls *Lease) pause(pause time.Duration) bool {
-	timer := time.NewTimer(jitter.Around(pause))
-	defer timer.Stop()
-	select {
-	case <-ls.ended: // and with it everything that it held
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
 // deleteRow deletes the lease row, unless the lease was lost or has expired, or a name has to be kept that would be free
 // then (I22). It retries until the row would have expired, because the row may still hold an orphan (I15).
 func (r *renewals) deleteRow() {
