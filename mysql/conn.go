@@ -93,8 +93,11 @@ func (c *conn) run(ctx context.Context, ops []*session.Op[string]) error {
 		return fmt.Errorf("%d answers to %d questions", len(answers), len(ops))
 	}
 	for i, answer := range answers {
-		if answer == nil && ops[i].Take {
+		switch {
+		case answer[0] == nil && ops[i].Take:
 			return errNull
+		case isReadOnly(answer):
+			return errReadOnly
 		}
 		ops[i].Done = isOne(answer)
 	}
@@ -136,17 +139,34 @@ func (c *conn) Forget(ctx context.Context) error {
 // get calls GET_LOCK.
 func (c *conn) get(ctx context.Context, name string, seconds int64) (bool, error) {
 	answers, err := c.query(ctx, c.getLock, ServerName(c.database, name), seconds)
-	if err == nil && (len(answers) != 1 || answers[0] == nil) {
-		err = errNull
+	switch {
+	case err != nil:
+		return false, err
+	case len(answers) != 1 || answers[0][0] == nil:
+		return false, errNull
+	case isReadOnly(answers[0]):
+		return false, errReadOnly
 	}
-	return err == nil && isOne(answers[0]), err
+	return isOne(answers[0]), nil
 }
 
-// isOne reports whether GET_LOCK or RELEASE_LOCK succeeded: only the integer 1 means that.
-func isOne(answer driver.Value) bool { return answer == int64(1) }
+// answer is a row: what GET_LOCK or RELEASE_LOCK returned and, of GET_LOCK, whether the server was read-only by then.
+type answer [2]driver.Value
 
-// query runs a statement whose rows have one column each.
-func (c *conn) query(ctx context.Context, stmt driver.Stmt, args ...any) (answers []driver.Value, err error) {
+// isOne reports whether GET_LOCK or RELEASE_LOCK succeeded: only the integer 1 means that.
+func isOne(a answer) bool { return a[0] == int64(1) }
+
+func isReadOnly(a answer) bool {
+	switch readOnly := a[1].(type) {
+	case []byte: // MariaDB 12
+		return isSet(string(readOnly))
+	default:
+		return readOnly != nil && readOnly != int64(0)
+	}
+}
+
+// query runs a statement whose rows are answers.
+func (c *conn) query(ctx context.Context, stmt driver.Stmt, args ...any) (answers []answer, err error) {
 	named := make([]driver.NamedValue, len(args))
 	for i, arg := range args {
 		named[i] = driver.NamedValue{Ordinal: i + 1, Value: arg}
@@ -156,9 +176,10 @@ func (c *conn) query(ctx context.Context, stmt driver.Stmt, args ...any) (answer
 		if err != nil {
 			return err
 		}
-		var row [1]driver.Value
-		for err = rows.Next(row[:]); err == nil; err = rows.Next(row[:]) {
-			answers = append(answers, row[0])
+		var row answer
+		columns := row[:len(rows.Columns())]
+		for err = rows.Next(columns); err == nil; err = rows.Next(columns) {
+			answers = append(answers, row)
 		}
 		if !errors.Is(err, io.EOF) {
 			return errors.Join(err, rows.Close())

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/mysql"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -29,6 +31,9 @@ func TestAServerOfOnesOwn(t *testing.T) {
 			})
 			t.Run("becomes read-only", func(t *testing.T) { //nolint:paralleltest // see above
 				becomesReadOnly(t, srv.Database(t))
+			})
+			t.Run("becomes read-only under a wait", func(t *testing.T) { //nolint:paralleltest // see above
+				becomesReadOnlyUnderAWait(t, srv.Database(t))
 			})
 			t.Run("goes away", func(t *testing.T) { //nolint:paralleltest // see above
 				locktest.GoesAway(t, srv, database{srv.Database(t)})
@@ -97,4 +102,48 @@ func becomesReadOnly(t *testing.T, db *sqltest.Database) {
 	locktest.OutlastsReadOnly(t, database{db}, func() { statement(t, db, "SET GLOBAL read_only = 0") })
 	mustRelease(t, mustTry(t, l, "a"))
 	mustRelease(t, mustAcquire(t, newLocker(t, db), "a"))
+}
+
+// The wait is in the server's queue when the server becomes read-only, and then nobody holds the lock any more.
+func becomesReadOnlyUnderAWait(t *testing.T, db *sqltest.Database) {
+	t.Helper()
+	holder, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close()
+	if _, err := holder.ExecContext(t.Context(), "DO GET_LOCK(?, 0)", mysql.ServerName(ask[string](t, db, "SELECT DATABASE()"), "a")); err != nil {
+		t.Fatal(err)
+	}
+	again := make(chan error, 1)
+	l := newLocker(t, db, mysql.WithHook(func(_ context.Context, e sqllock.Event) {
+		if e.Kind == event.Retrying && len(again) == 0 {
+			again <- e.Err
+		}
+	}))
+	got := make(chan sqllock.Lock, 1)
+	go func() {
+		lock, err := l.Acquire(t.Context(), "a")
+		if err != nil {
+			t.Error(err)
+		}
+		got <- lock
+	}()
+	waiting := func() bool {
+		return ask[int](t, db, "SELECT COUNT(*) FROM "+processes+" WHERE STATE = 'User lock'") == 1
+	}
+	eventually(t, "the wait is in the server's queue", waiting)
+	statement(t, db, "SET GLOBAL read_only = 1")
+	if _, err := holder.ExecContext(t.Context(), "DO RELEASE_ALL_LOCKS()"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-got:
+		t.Error("a read-only server has granted the lock")
+		return
+	case err := <-again:
+		mustSayWhy(t, err, "read-only")
+	}
+	statement(t, db, "SET GLOBAL read_only = 0")
+	mustRelease(t, <-got)
 }

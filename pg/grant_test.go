@@ -40,7 +40,7 @@ func TestAGrantThatComesWithTheTimeoutIsKept(t *testing.T) {
 		mustExec(pg.WaitBegin, "-42", "1000", "", "1000")
 		mustExec(text)
 		var taken, gated string
-		if err := conn.QueryRow(t.Context(), pg.WaitEnd).Scan(&taken, &gated); err != nil {
+		if err := conn.QueryRow(t.Context(), pg.WaitEnd).Scan(&taken, &gated, new(bool), new(int)); err != nil {
 			t.Fatal(err)
 		}
 		if taken != wantTaken || gated != "false" {

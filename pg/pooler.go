@@ -98,7 +98,11 @@ func ping(ctx context.Context, pc *pgx.Conn) (pid string, err error) {
 	if err != nil {
 		return "", err
 	}
-	row := results[0].Rows[0]
+	return pinged(results[0].Rows[0])
+}
+
+// pinged reads the row of ping.sql.
+func pinged(row [][]byte) (pid string, err error) {
 	if string(row[0]) == "t" {
 		return "", errStandby
 	}
@@ -108,13 +112,21 @@ func ping(ctx context.Context, pc *pgx.Conn) (pid string, err error) {
 // mustBeOn returns an error if a connection no longer has the session that it began with.
 func mustBeOn(ctx context.Context, pc *pgx.Conn, pid string) error {
 	now, err := ping(ctx, pc)
-	if err == nil && now != pid {
-		return &refusal.Error{
-			Seen:    fmt.Sprintf("a connection pooler in between ran statements of one client in the sessions %s and %s", pid, now),
-			Instead: insteadOfPooler,
-		}
+	if err != nil {
+		return err
 	}
-	return err
+	return mustBe(pid, now)
+}
+
+// mustBe returns an error if a connection that began with one session has another one now.
+func mustBe(pid, now string) error {
+	if now == pid {
+		return nil
+	}
+	return &refusal.Error{
+		Seen:    fmt.Sprintf("a connection pooler in between ran statements of one client in the sessions %s and %s", pid, now),
+		Instead: insteadOfPooler,
+	}
 }
 
 func twoClients(pid string) error {

@@ -44,7 +44,11 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited, left time.
 		return fmt.Errorf("%d answers to a wait", len(last))
 	}
 	op.Done, c.gated = string(last[0][0]) == "yes", string(last[0][1]) == "true"
-	return nil
+	now, err := pinged(last[0][2:])
+	if err != nil {
+		return err
+	}
+	return mustBe(c.pid, now)
 }
 
 // waitKind is a kind of lock, and whether the session has its gate.

@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,6 +145,26 @@ func TestAHeartbeatIsSentSoonAfterASuspensionOfTheMachine(t *testing.T) { //noli
 		pass(100 * ttl)
 		if err := context.Cause(lock.Context()); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// A slice of a wait asks the server what a heartbeat asks.
+func TestASessionThatWaitsSendsNoHeartbeat(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		lock := mustTry(t, s.newLocker(t), "x")
+		got := acquiring(t.Context(), s.newLocker(t), want("x"))
+		pass(10 * ttl)
+		waiting := s.statements(waits)[0].on
+		if n := len(slices.DeleteFunc(s.statements(pings), func(p statement) bool { return p.on != waiting })); n != 1 {
+			t.Errorf("the session that waits has sent %d heartbeats; want the one of its opening", n)
+		}
+		if err := lock.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if r := <-got; r.err != nil {
+			t.Error(r.err)
 		}
 	})
 }

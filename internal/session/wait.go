@@ -126,11 +126,14 @@ func (w *waiter[K]) slice(ctx context.Context, s *session[K]) (*lock[K], error) 
 	c.work = func(ctx context.Context) (err error) {
 		sent := clock.Now()
 		c.refused = s.conn.Wait(ctx, &c.op, waited, left)
-		if c.refused == nil && c.op.Done && s.keeper != nil {
-			c.refused = heartbeat[K]{s}.keepSoon(ctx, sent)
+		if c.refused == nil {
+			s.pinged, s.checked = time.Now(), clock.Plain(sent) // Wait looks at the server at its end
+			if c.op.Done && s.keeper != nil {
+				c.refused = heartbeat[K]{s}.keepSoon(ctx, sent)
+			}
 		}
 		c.lock.since = time.Now()
-		if c.refused == nil || s.conn.Broken(c.refused) {
+		if c.refused == nil || s.conn.Broken(c.refused) || errors.Is(c.refused, sqllock.ErrRefused) {
 			return c.refused
 		}
 		// The server may have granted the key just before the error (I43).

@@ -131,7 +131,7 @@ func (c plainConn) Wait(ctx context.Context, op *session.Op[string], waited, _ t
 		if c.p.plan.TTL > 3*2*time.Second && t.dice.Time(0, waited+time.Second) > time.Second/2 {
 			d *= 2
 		}
-		return answer{done: []bool{s.Wait(key, false, d)}}
+		return answer{done: []bool{s.Wait(key, false, d)}, err: c.p.refused()}
 	})
 	a, err := c.await(x, ctx.Done(), nil, errTimeout)
 	op.Done = err == nil && a.done[0]
@@ -147,6 +147,9 @@ func (c *conn) sendOps(ops []*session.Op[string]) {
 	c.underWay = c.send("run", about(ops), func(s *memory.Session, _ turn) (a answer) {
 		for _, op := range copies {
 			a.done = append(a.done, c.p.do(s, op))
+		}
+		if !c.p.plan.Kind.gated {
+			a.err = c.p.refused()
 		}
 		return a
 	})
@@ -243,12 +246,15 @@ func (c *conn) terminate(ctx context.Context, key string, id int64) (bool, error
 func (c *conn) Ping(ctx context.Context) error {
 	c.enter("Ping")
 	defer c.leave()
-	return c.ask(ctx, "ping", "", func(*memory.Session, turn) (a answer) {
-		if errors.Is(c.p.isAway(), errStandby) {
-			a.err = errStandby
-		}
-		return a
-	})
+	return c.ask(ctx, "ping", "", func(*memory.Session, turn) answer { return answer{err: c.p.refused()} })
+}
+
+// refused returns the error of a server that locks can no longer be trusted with.
+func (w *world) refused() error {
+	if errors.Is(w.isAway(), errStandby) {
+		return errStandby
+	}
+	return nil
 }
 
 func (c *conn) Broken(error) bool { return c.missing }

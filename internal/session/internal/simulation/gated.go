@@ -46,15 +46,15 @@ func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited, le
 		if !gated {
 			if !s.Wait(gate(key), shared, slice) {
 				s.Forget()
-				return answer{done: []bool{false}}
+				return answer{done: []bool{false}, err: c.p.refused()}
 			}
 			slice = min(slice, 950*time.Millisecond)
 		}
 		if !s.Wait(key, shared, max(slice-time.Since(began), time.Millisecond)) {
-			return answer{done: []bool{false}, gated: true}
+			return answer{done: []bool{false}, gated: true, err: c.p.refused()}
 		}
 		s.Give(gate(key))
-		return answer{done: []bool{true}}
+		return answer{done: []bool{true}, err: c.p.refused()}
 	})
 	a, err := c.await(x, ctx.Done(), nil, errTimeout)
 	if err != nil {
