@@ -223,6 +223,38 @@ func serverHangs(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
 	}
 }
 
+// The server goes on with a statement that waits for a table after its client has left. If that took a year, which is the
+// default, every repetition would leave one more connection behind.
+func serverIsDumped(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
+	t.Helper()
+	l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+	lease := take(t, l, "held")
+	dump, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dump.Close()
+	if _, err := dump.ExecContext(t.Context(), "FLUSH TABLES WITH READ LOCK"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		if _, err := l.TryAcquire(t.Context(), fmt.Sprint(i)); !sqllock.IsRetryable(err) {
+			t.Errorf("TryAcquire under a global read lock: %v", err)
+		}
+	}
+	const connections = 2 // of a Locker that nobody waits with
+	if n := count(t, db, "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE LIKE 'Waiting for %'"); n > connections {
+		t.Errorf("%d statements wait", n)
+	}
+	if _, err := dump.ExecContext(t.Context(), "UNLOCK TABLES"); err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	take(t, l, "0")
+}
+
 func serverRestarts(t *testing.T, server *sqltest.Server, db *sqltest.Database) {
 	t.Helper()
 	l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour), leasetable.WithOwner("survivor"))

@@ -31,8 +31,9 @@ func TestAServerOfOnesOwn(t *testing.T) {
 		{"what no standby confirms is not passed on", noStandbyConfirmsWhatIsPassedOn},
 		{"what no standby confirms is not known to be released", noStandbyConfirmsARelease},
 	}
+	mysql := []story{{"what waits for a dump's lock ends by itself", serverIsDumped}}
 	for engine, more := range map[sqltest.Engine][]story{
-		sqltest.EnginePostgres: postgres, sqltest.EngineMySQL: nil, sqltest.EngineMariaDB: nil,
+		sqltest.EnginePostgres: postgres, sqltest.EngineMySQL: mysql, sqltest.EngineMariaDB: mysql,
 	} {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()

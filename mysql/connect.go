@@ -33,7 +33,10 @@ func (l *Locker) open(ctx context.Context) (session.Conn[string], error) {
 		c.Close()
 		broken := c.Broken(err) && !errors.Is(err, sqllock.ErrRefused)
 		err = fmt.Errorf("set up a MySQL session: %w", err)
-		if broken {
+		switch {
+		case tooMany(err):
+			err = &session.LimitError{Err: err, OfServer: true}
+		case broken:
 			err = &session.UnavailableError{Err: err}
 		}
 		return nil, err
@@ -52,6 +55,7 @@ func notLetIn(err error) bool {
 		databaseAccessDenied = 1044
 		hostNotAllowed       = 1130
 		passwordExpired      = 1862
+		secureTransportOnly  = 3159
 		unknownDatabase      = 1049
 		wrongAuthentication  = 1251
 	)
@@ -61,17 +65,19 @@ func notLetIn(err error) bool {
 		}
 	}
 	return isOneOf(err, accessDenied, accessDeniedNoSecret, accountLocked, accountLockedMaria, databaseAccessDenied,
-		hostNotAllowed, passwordExpired, unknownDatabase, wrongAuthentication)
+		hostNotAllowed, passwordExpired, secureTransportOnly, unknownDatabase, wrongAuthentication)
 }
 
-// tooMany reports whether the server has no connection left, or none for the user.
+// tooMany reports whether the server has no connection left, or none for the user, or room for no more prepared
+// statements.
 func tooMany(err error) bool {
 	const (
 		tooManyConnections     = 1040
+		tooManyStatements      = 1461
 		tooManyUserConnections = 1203
 		userLimitReached       = 1226
 	)
-	return isOneOf(err, tooManyConnections, tooManyUserConnections, userLimitReached)
+	return isOneOf(err, tooManyConnections, tooManyStatements, tooManyUserConnections, userLimitReached)
 }
 
 func isOneOf(err error, numbers ...uint16) bool {

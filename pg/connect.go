@@ -122,7 +122,7 @@ func (l *Locker) open(ctx context.Context) (session.Conn[key], error) {
 	}
 	c := &conn{pc: pc, bind: pgproto3.Bind{ResultFormatCodes: []int16{1}}}
 	if err := l.setUp(ctx, c); err != nil {
-		broken := pc.IsClosed()
+		broken := pc.IsClosed() || wasCancelled(err)
 		closeConn(pc) //nolint:contextcheck // also with a dead ctx
 		err = fmt.Errorf("set up a PostgreSQL session: %w", withLimit(err))
 		if broken {
@@ -131,6 +131,13 @@ func (l *Locker) open(ctx context.Context) (session.Conn[key], error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// wasCancelled reports whether a statement met a time limit, as before noLimitSQL, or somebody cancelled it.
+func wasCancelled(err error) bool {
+	const queryCanceled = "57014"
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) && answer.Code == queryCanceled
 }
 
 // notConnected returns the error of a session whose connection could not be opened because of err.

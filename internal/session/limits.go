@@ -32,7 +32,7 @@ func (n Limits) full() error {
 // LimitError says that the Locker or its server has no lock or connection left; it matches sqllock.ErrLimit.
 type LimitError struct {
 	Err      error
-	OfServer bool // the server has no connection left, until somebody closes one
+	OfServer bool // the server has room for no more sessions, until somebody closes one
 }
 
 func (e *LimitError) Error() string { return "limit reached: " + e.Err.Error() }

@@ -1,2 +1,3 @@
--- Runs before all others: a time limit meant for the application must not hit the statement that sets the limits.
+-- Runs as soon as the server is known: a time limit meant for the application must not hit the statement that sets the
+-- limits.
 SET statement_timeout = 0

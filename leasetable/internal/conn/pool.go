@@ -93,6 +93,9 @@ var settings = map[schema.Dialect][]string{
 			", sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0" +
 			// Time limits that are meant for the application's statements must not hit ours.
 			", innodb_lock_wait_timeout = 2 /*!80000 , max_execution_time = 0 */" +
+			// Otherwise a statement goes on waiting for a table, as during FLUSH TABLES WITH READ LOCK, after its connection was
+			// cut off: each repetition would leave one more behind.
+			", lock_wait_timeout = 2" +
 			// MariaDB turns a long list of names into a table, and may read the whole lock table to find them. A
 			// variable that a statement creates is a constant within that statement, so @told is created here: see
 			// many_maria.go.

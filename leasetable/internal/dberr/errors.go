@@ -116,6 +116,7 @@ var meanings = map[string]meaning{
 	"mysql 1045": refused, // wrong password
 	"mysql 1049": refused, // no such database
 	"mysql 1142": refused, // no privilege
+	"mysql 1665": refused, // binlog_format is STATEMENT, which READ COMMITTED does not go with
 	"mysql 1153": refused, // a statement for many names that is longer than max_allowed_packet
 
 	// SQLite: primary result codes.
