@@ -1,7 +1,6 @@
 package leasetable
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -28,12 +27,12 @@ import (
 func (le *Lease) Export(ctx context.Context, valid time.Duration) (string, error) {
 	id := make([]byte, 16) // of a lease on which the lock never was (I26)
 	_, _ = rand.Read(id)   // never fails, says its documentation
-	text, err := ticket{Version: ticketVersion, Name: []byte(le.Name()), Lease: id, Token: le.held.Token}.text()
-	if err = cmp.Or(checkAhead(valid, lease.MinTTL), err); err == nil {
+	err := checkAhead(valid, lease.MinTTL)
+	if err == nil {
 		err = le.held.Export(ctx, id, valid)
 	}
 	if err == nil {
-		return text, nil
+		return ticket{Version: ticketVersion, Name: []byte(le.Name()), Lease: id, Token: le.held.Token}.text(), nil
 	}
 	if op := (*sqllock.OpError)(nil); errors.As(err, &op) {
 		return "", err

@@ -22,9 +22,9 @@ const (
 	maxTicket     = 4096 // more than a ticket of the longest name has
 )
 
-func (t ticket) text() (string, error) {
-	text, err := json.Marshal(t)
-	return base64.RawURLEncoding.EncodeToString(text), err
+func (t ticket) text() string {
+	text, _ := json.Marshal(t) // no error: it has no value that JSON lacks
+	return base64.RawURLEncoding.EncodeToString(text)
 }
 
 // ErrTicket says that a text is no ticket of [Lease.Export], or one of another version.

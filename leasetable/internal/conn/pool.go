@@ -26,8 +26,10 @@ type Pool struct {
 	latest  atomic.Int64 // the number of the latest connection that was used
 	tracked atomic.Int64 // how many open connections are its own
 
-	loan   loan
-	health health
+	generation atomic.Int64 // incremented to give up all connections that are not in use
+	answers    atomic.Int64 // the number of answers of the server
+
+	loan loan
 }
 
 // findings are what the connections of both pools have found out. The pools share them, since one pool runs statements
@@ -36,7 +38,7 @@ type findings struct {
 	opened atomic.Int64 // counts the connections
 	pooler atomic.Bool  // one of them was not known to lead to PostgreSQL itself
 
-	unreplicated atomic.Int64 // see replicated
+	unreplicated atomic.Int64 // see Replicated
 	galera       atomic.Bool  // one of them led to a Galera node
 	mariadb      atomic.Bool  // they lead to MariaDB
 }

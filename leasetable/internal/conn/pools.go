@@ -9,7 +9,8 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// Pools are the two pools of a Locker. Each runs statements on a connection of the other if it gets none of its own.
+// Pools are the two pools of a Locker. Each runs statements on a connection of the other if it gets none of its own. Its
+// methods without a comment are those of store.Server.
 type Pools struct {
 	Work     *Pool // acquisitions, releases and reads
 	Renewals *Pool // renewals, which nothing else may delay
@@ -34,18 +35,14 @@ func Open(c driver.Connector, d schema.Dialect, most Limit) Pools {
 	return p
 }
 
-// Lend allows work to use the connection for renewals as far as needs says. full is called when the server has no
-// connection left.
 func (p Pools) Lend(needs func() RenewalNeeds, full func()) {
 	p.Renewals.loan.leases = needs
 	p.Renewals.dialer.hurry = func() time.Duration { return needs().TTL / 6 }
 	p.Renewals.loan.told, p.Work.loan.told = full, full
 }
 
-// MaxTurns is how many sessions may be open for turns.
 func (p Pools) MaxTurns() int { return p.most.Turns() }
 
-// Limited reports whether the server recently had no connection left.
 func (p Pools) Limited() bool { return p.Work.limited() || p.Renewals.limited() }
 
 // BehindPooler reports whether a pooler, or a driver other than pgx, is between here and PostgreSQL.
@@ -75,13 +72,10 @@ func (p Pools) GiveBack() {
 	}
 }
 
-// PrepareRenewal starts to open another connection for renewals.
 func (p Pools) PrepareRenewal() { p.Renewals.prepare() }
 
-// RenewalConnection is the number of the latest connection that renewals used: another one may lead to another server.
 func (p Pools) RenewalConnection() int64 { return p.Renewals.latest.Load() }
 
-// ConnectingTook is how long it took last to open a connection for renewals.
 func (p Pools) ConnectingTook() time.Duration { return p.Renewals.dialer.lastTook() }
 
 // Close closes both pools.

@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"net"
-	"sync/atomic"
 	"time"
 )
 
@@ -51,12 +50,6 @@ type tracked struct {
 	generation int64 // that of the pool at the last answer
 }
 
-// health says whether the connections of a pool are answered.
-type health struct {
-	generation atomic.Int64 // incremented to give up all connections that are not in use
-	answers    atomic.Int64 // the number of answers
-}
-
 // silence is how long a statement must have waited for an answer before that says something about other connections.
 // The deadline of a caller may be shorter.
 const silence = time.Second
@@ -64,14 +57,14 @@ const silence = time.Second
 // track wraps a new connection of p.
 func (p *Pool) track(dc driver.Conn) driver.Conn {
 	number := p.opened.Add(1)
-	p.health.answers.Add(1)
+	p.answers.Add(1)
 	p.use(number)
 	c, ok := dc.(driverConn)
 	if !ok {
 		return dc
 	}
 	p.tracked.Add(1)
-	return &tracked{plainConn: plainConn{c}, pool: p, number: number, generation: p.health.generation.Load()}
+	return &tracked{plainConn: plainConn{c}, pool: p, number: number, generation: p.generation.Load()}
 }
 
 // use notes that statements of p run on the connection with this number. A later connection may lead to another server.
@@ -81,7 +74,7 @@ func (p *Pool) use(number int64) {
 }
 
 // giveUp makes p discard the connections that are not in use now.
-func (p *Pool) giveUp() { p.health.generation.Add(1) }
+func (p *Pool) giveUp() { p.generation.Add(1) }
 
 // Close implements driver.Conn. It returns no error: nothing but its statement depends on a session, and the server may
 // have ended the session.
@@ -105,16 +98,15 @@ func (c *tracked) Socket() net.Conn {
 	return nil
 }
 
-func (c *tracked) ask() asked { return asked{time.Now(), c.pool.health.answers.Load()} }
+func (c *tracked) ask() asked { return asked{time.Now(), c.pool.answers.Load()} }
 
 // told notes the outcome of a statement.
 func (c *tracked) told(ctx context.Context, a asked, err error) {
-	h := &c.pool.health
 	switch {
 	case err == nil:
-		h.answers.Add(1)
-		c.generation = h.generation.Load()
-	case !errors.Is(ctx.Err(), context.DeadlineExceeded), h.answers.Load() != a.answers:
+		c.pool.answers.Add(1)
+		c.generation = c.pool.generation.Load()
+	case !errors.Is(ctx.Err(), context.DeadlineExceeded), c.pool.answers.Load() != a.answers:
 	case c.pool.renews(): // only this package bounds a renewal
 		c.pool.giveUp()
 		c.pool.loan.from.giveUp()
@@ -145,7 +137,7 @@ func (c *tracked) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx
 }
 
 func (c *tracked) ResetSession(ctx context.Context) error {
-	if c.generation != c.pool.health.generation.Load() {
+	if c.generation != c.pool.generation.Load() {
 		return driver.ErrBadConn
 	}
 	a := c.ask()

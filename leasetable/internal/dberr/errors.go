@@ -27,28 +27,21 @@ func (e *Error) Unwrap() error { return e.Err }
 // Retryable answers for sqllock.IsRetryable.
 func (e *Error) Retryable() bool { return e.Transient || e.passing }
 
-// meaning is what an error code of a database says about the statement that failed.
-type meaning struct {
-	is           error // the sentinel that a caller matches
-	outcomeKnown bool
-	transient    bool
-	passing      bool
-}
-
+// What an error code says about the statement that failed. Err is the sentinel that a caller matches.
 var (
-	conflict     = meaning{outcomeKnown: true, transient: true}                // undone because of other transactions
-	interrupted  = meaning{transient: true}                                    // the session ended, or the commit is in doubt
-	unready      = meaning{outcomeKnown: true, transient: true, passing: true} // the server accepts no connection at the moment
-	noRoom       = meaning{outcomeKnown: true, transient: true, passing: true, is: sqllock.ErrLimit}
-	refused      = meaning{outcomeKnown: true}
-	noTable      = meaning{outcomeKnown: true, is: sqllock.ErrSchema}
-	readOnly     = meaning{outcomeKnown: true, passing: true, is: sqllock.ErrReadOnly} // a standby may be the primary soon
-	readOnlyFile = meaning{outcomeKnown: true, is: sqllock.ErrReadOnly}
+	conflict     = Error{OutcomeKnown: true, Transient: true}                // undone because of other transactions
+	interrupted  = Error{Transient: true}                                    // the session ended, or the commit is in doubt
+	unready      = Error{OutcomeKnown: true, Transient: true, passing: true} // the server accepts no connection at the moment
+	noRoom       = Error{OutcomeKnown: true, Transient: true, passing: true, Err: sqllock.ErrLimit}
+	refused      = Error{OutcomeKnown: true}
+	noTable      = Error{OutcomeKnown: true, Err: sqllock.ErrSchema}
+	readOnly     = Error{OutcomeKnown: true, passing: true, Err: sqllock.ErrReadOnly} // a standby may be the primary soon
+	readOnlyFile = Error{OutcomeKnown: true, Err: sqllock.ErrReadOnly}
 )
 
 // meanings has the codes that mean something here. For any other code it is unknown whether the statement took
 // effect.
-var meanings = map[string]meaning{
+var meanings = map[string]Error{
 	// PostgreSQL: SQLSTATE.
 	"40001": conflict,    // serialization failure
 	"40P01": conflict,    // deadlock
@@ -149,7 +142,8 @@ func Classify(err error) error {
 	}
 	code := CodeOf(err)
 	means := meanings[code]
-	e := &Error{Err: err, OutcomeKnown: means.outcomeKnown, Transient: means.transient, passing: means.passing}
+	e := means
+	e.Err = err
 	var untrusted *tls.CertificateVerificationError
 	switch {
 	case connector.Unparsable(err):
@@ -158,8 +152,8 @@ func Classify(err error) error {
 		e.Err = fmt.Errorf("%w; %s", err, connector.PrepareNothing)
 	case means == noTable:
 		e.Err = fmt.Errorf("%w; %s: %w", sqllock.ErrSchema, applySchema, err)
-	case means.is != nil:
-		e.Err = fmt.Errorf("%w: %w", means.is, err)
+	case means.Err != nil:
+		e.Err = fmt.Errorf("%w: %w", means.Err, err)
 	case errors.Is(err, context.DeadlineExceeded):
 		// The deadline is ours. If the caller's own deadline passes, the caller's context shows it.
 		e.Err = fmt.Errorf("%w: %v", ErrSlow, err) //nolint:errorlint // not the caller's deadline
@@ -167,7 +161,7 @@ func Classify(err error) error {
 	case code == "" && !errors.Is(err, context.Canceled) && !errors.As(err, &untrusted):
 		e.Transient = true // the connection broke, or could not be opened
 	}
-	return e
+	return &e
 }
 
 // CodeOf finds the database's code in a driver's error without importing the drivers: pgx and lib/pq have SQLState,
@@ -202,11 +196,8 @@ func OutcomeKnown(err error) bool {
 	return errors.As(err, &e) && e.OutcomeKnown
 }
 
-// limitCodes are the codes of servers, and of poolers, that accept no connection at the moment.
-var limitCodes = map[string]bool{
-	"53300": true, "53200": true, "08P01": true, // PostgreSQL; PostgreSQL when its lock table is full; PgBouncer
-	"mysql 1040": true, "mysql 1203": true, "mysql 1226": true,
-}
-
 // IsFull reports whether err says that the server, or a pooler, has no connection for this user.
-func IsFull(err error) bool { return limitCodes[CodeOf(err)] }
+func IsFull(err error) bool {
+	code := CodeOf(err)
+	return meanings[code] == noRoom || code == "08P01" // PgBouncer's
+}

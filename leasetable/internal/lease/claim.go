@@ -32,7 +32,9 @@ func (k *Keeper) Begin(ctx context.Context, name string, ttl time.Duration, dedi
 	if err != nil {
 		return nil, err
 	}
-	return &Claim{Lease: ls, Name: name, verifications: ls.verification.begun()}, nil
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return &Claim{Lease: ls, Name: name, verifications: ls.verification.count}, nil
 }
 
 // Timeout bounds a statement that may acquire the name. While its answer is awaited the lease is renewed, and if the answer is

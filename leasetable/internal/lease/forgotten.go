@@ -20,8 +20,8 @@ func (v *verification) freeForgotten() {
 	for pause := backoff.First; ; pause = min(2*pause, interval(v.TTL), dberr.AttemptTimeout) {
 		v.mu.Lock()
 		claims := v.claims
-		if v.connection != connection {
-			connection, after = v.connection, ""
+		if v.latest.connection != connection {
+			connection, after = v.latest.connection, ""
 		}
 		v.mu.Unlock()
 		if claims == 0 && v.freeUnknown(&after) == nil && v.searchEnds(connection) {
@@ -37,7 +37,7 @@ func (v *verification) freeForgotten() {
 func (v *verification) searchEnds(connection int64) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.searching = v.connection != connection
+	v.searching = v.latest.connection != connection
 	return !v.searching
 }
 

@@ -71,7 +71,9 @@ func (h *Held) handOff(ctx context.Context, c *Claim) error {
 		// then found nothing. The next holder has to use another lease, since a late release by lease would free its lock,
 		// too (I18).
 		ls.retire()
-		freed, err = c.got(h.Token).releaseByLease(ctx)
+		freed, err = c.got(h.Token).free(ctx, false, func(ctx context.Context) (int64, error) {
+			return ls.store.ReleaseByLease(ctx, h.Name, ls.ID, 0)
+		})
 	}
 	return ending{h, ls, trusted, cause}.result(freed, err)
 }

@@ -35,10 +35,10 @@ type Keeper struct {
 
 	*runner
 
-	mu     sync.Mutex
-	leases map[time.Duration]*Lease // guarded by mu: the lease of each TTL that takes new locks
-	all    map[*Lease]struct{}      // guarded by mu: every lease that has not ended
-	left   time.Time                // guarded by mu: when LeaveReadOnly last gave up the connections
+	mu           sync.Mutex
+	leases       map[time.Duration]*Lease // guarded by mu: the lease of each TTL that takes new locks
+	all          map[*Lease]struct{}      // guarded by mu: every lease that has not ended
+	leftReadOnly time.Time                // guarded by mu: when LeaveReadOnly last gave up the connections
 }
 
 // Holder says in the tables, for people, who holds a lease.
@@ -155,9 +155,9 @@ func (k *Keeper) LeaveReadOnly(err error) {
 		return
 	}
 	k.mu.Lock()
-	due := time.Since(k.left) >= readOnlyPause
+	due := time.Since(k.leftReadOnly) >= readOnlyPause
 	if due {
-		k.left = time.Now()
+		k.leftReadOnly = time.Now()
 	}
 	k.mu.Unlock()
 	if due {
@@ -169,7 +169,8 @@ func (k *Keeper) LeaveReadOnly(err error) {
 func (k *Keeper) EndTicket(id []byte, within time.Duration) {
 	_ = k.Start(func() { // if it fails the row expires
 		_ = dberr.Retry(k.Closing, within, func(ctx context.Context) error {
-			return k.Store.EndTicket(ctx, id)
+			_, err := k.Store.ExpireUnchanged(ctx, id, 0) // nobody renews it
+			return err
 		})
 	})
 }

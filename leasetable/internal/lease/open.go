@@ -115,8 +115,8 @@ func (k *Keeper) startLease(ls *Lease, sent time.Time) error {
 	ls.trusted = sent.Add(ls.TTL - ls.margin())
 	ls.deadline, ls.warning = clock.AfterFunc(ls.trusted, ls.expire), time.AfterFunc(ls.TTL, ls.warn)
 	ls.setTimers()
-	ls.verification.connection = k.Store.RenewalConnection()
-	ls.verification.done.connection = ls.verification.connection
+	ls.verification.done.connection = k.Store.RenewalConnection()
+	ls.verification.latest = ls.verification.done
 	ls.mu.Unlock()
 	if !ls.retired {
 		k.leases[ls.TTL] = ls

@@ -22,12 +22,6 @@ type orphan struct {
 	next    time.Time     // is used by reap alone: when to release it again
 }
 
-// again sets next after an answer: a statement that is still under way after minutes may be so for longer.
-func (o *orphan) again() {
-	now := time.Now()
-	o.next = now.Add(min(now.Sub(o.since)/20, 10*time.Second))
-}
-
 // pending reports whether the name has a minimum hold that may not be in the database yet (I22). The caller holds the
 // lease's mu.
 func (o *orphan) pending() bool { return !o.asked && time.Now().Before(o.until) }
@@ -99,7 +93,8 @@ func (os *orphans) reap() {
 			}
 			if over, err := os.release(os.keeper.Closing, o); err == nil {
 				os.answered(o, over)
-				o.again()
+				// A statement that is still under way after minutes may be so for longer.
+				o.next = time.Now().Add(min(time.Since(o.since)/20, 10*time.Second))
 			}
 		}
 		if !os.pause(pause) {

@@ -175,13 +175,6 @@ func (hd holding) noteReleased(got store.Result) int64 {
 	return min(got.Token, 1)
 }
 
-// releaseByLease frees the name if the lease holds it, whatever the token, and reports whether it was held.
-func (hd holding) releaseByLease(ctx context.Context) (freed bool, err error) {
-	return hd.free(ctx, false, func(ctx context.Context) (int64, error) {
-		return hd.store.ReleaseByLease(ctx, hd.name, hd.ID, 0)
-	})
-}
-
 // releasePermit frees the permit with the token, and reports whether it was held.
 func (hd holding) releasePermit(ctx context.Context) (freed bool, err error) {
 	return hd.free(ctx, false, func(ctx context.Context) (int64, error) {

@@ -22,12 +22,11 @@ type changeMark struct {
 // verification finds out which locks of a lease are lost.
 type verification struct {
 	*Lease
-	latest     changeMark // guarded by the lease's mu: that of the last renewal
-	done       changeMark // guarded by the lease's mu: that of the last complete verification of all locks
-	connection int64      // guarded by the lease's mu: that of the last renewal, as far as freeForgotten knows
-	searching  bool       // guarded by the lease's mu: freeForgotten is at work
-	running    bool       // guarded by the lease's mu
-	count      int        // guarded by the lease's mu: how many have begun, or are to begin
+	latest    changeMark // guarded by the lease's mu: that of the last renewal
+	done      changeMark // guarded by the lease's mu: that of the last complete verification of all locks
+	searching bool       // guarded by the lease's mu: freeForgotten is at work
+	running   bool       // guarded by the lease's mu
+	count     int        // guarded by the lease's mu: how many have begun, or are to begin
 }
 
 // ifChanged verifies every lock of the lease, in the background, if the mark has changed since the last
@@ -37,11 +36,11 @@ func (v *verification) ifChanged(now changeMark) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	known := now == v.done || v.running && now == v.latest
+	elsewhere := now.connection != v.latest.connection
 	if v.latest = now; known {
 		return
 	}
-	if now.connection != v.connection {
-		v.connection = now.connection
+	if elsewhere {
 		v.retired = true                  // freeForgotten has to know every lock of the lease
 		if !v.searching && !v.dedicated { // which ends with its lock
 			v.searching = true
@@ -133,10 +132,4 @@ var errChanged = fmt.Errorf("%w: locks of its lease may have changed while the a
 // renewed meanwhile, from being verified for long.
 func (v *verification) soon(read func(context.Context) error) error {
 	return dberr.Retry(v.keeper.Closing, dberr.AttemptTimeout, read)
-}
-
-func (v *verification) begun() int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.count
 }

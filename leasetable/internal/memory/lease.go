@@ -67,9 +67,6 @@ func (s *Store) EndLease(ctx context.Context, id []byte) error {
 	return err
 }
 
-// EndTicket implements store.Store.
-func (s *Store) EndTicket(ctx context.Context, id []byte) error { return s.EndLease(ctx, id) }
-
 // Expire implements store.Store.
 func (s *Store) Expire(ctx context.Context, id []byte) (bool, error) {
 	return s.end(ctx, id, func(t *Tx, l leaseRow) bool { return l.expires <= t.now() })

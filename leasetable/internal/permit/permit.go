@@ -125,7 +125,7 @@ func (cs *Claims) endDead(ctx context.Context, c *lease.Claim, state store.State
 
 // clearDead clears dead permits, as read in state, until enough says that those that are left will do, and reports whether
 // they do. It removes them from state, too. It cannot clear a permit whose guarded transaction goes on, or whose lease was
-// renewed after all.
+// renewed after all (I33).
 func (cs *Claims) clearDead(
 	ctx context.Context, c *lease.Claim, state *store.State, enough func(left []store.State) bool,
 ) (done bool, err error) {
@@ -143,7 +143,9 @@ func (cs *Claims) clearDead(
 		if !over[id] {
 			continue
 		}
-		cleared, err := cs.clear(ctx, c.Name, p)
+		cleared, err := dberr.Value(ctx, dberr.RetryConflicts, dberr.ConflictTimeout, func(ctx context.Context) (bool, error) {
+			return cs.Keeper.Store.ClearPermit(ctx, c.Name, p)
+		})
 		if err != nil {
 			return false, err
 		}
@@ -152,13 +154,6 @@ func (cs *Claims) clearDead(
 		}
 	}
 	return enough(state.Permits), nil
-}
-
-// clear clears the permit of a lease that is over, if it can (I33).
-func (cs *Claims) clear(ctx context.Context, name string, p store.State) (cleared bool, err error) {
-	return dberr.Value(ctx, dberr.RetryConflicts, dberr.ConflictTimeout, func(ctx context.Context) (bool, error) {
-		return cs.Keeper.Store.ClearPermit(ctx, name, p)
-	})
 }
 
 // maxCleared bounds how many dead permits clearLater clears at a time.

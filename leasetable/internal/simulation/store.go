@@ -90,12 +90,6 @@ func (s faulty) EndLease(ctx context.Context, id []byte) error {
 	return err
 }
 
-// EndTicket implements store.Store.
-func (s faulty) EndTicket(ctx context.Context, id []byte) error {
-	_, err := call(ctx, s.process, "end ticket", s.id(id), func(ctx context.Context) (nothing, error) { return nothing{}, s.store.EndTicket(ctx, id) })
-	return err
-}
-
 // Expire implements store.Store.
 func (s faulty) Expire(ctx context.Context, id []byte) (bool, error) {
 	return call(ctx, s.process, "expire", s.id(id), func(ctx context.Context) (bool, error) { return s.store.Expire(ctx, id) })

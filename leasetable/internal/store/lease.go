@@ -68,11 +68,6 @@ func (s *Database) EndLease(ctx context.Context, id []byte) error {
 	})
 }
 
-func (s *Database) EndTicket(ctx context.Context, id []byte) error {
-	_, err := s.change(ctx, s.Work, endLease, row{id})
-	return err
-}
-
 func (s *Database) Expire(ctx context.Context, id []byte) (expired bool, err error) {
 	rows, err := s.change(ctx, s.Work, expire, row{id})
 	return rows > 0, err

@@ -87,7 +87,7 @@ func (s *Database) unlocked(ctx context.Context, st Statement, keys []any) bool 
 		return true
 	case purge, forcePermits: // they wait for other rows, too
 		return false
-	case expire, expireUnchanged, endLease:
+	case expire, expireUnchanged:
 		find = unlockedLease
 	case releasePermit:
 		find = unlockedPermit

@@ -43,8 +43,6 @@ type Store interface {
 	Renew(ctx context.Context, id []byte) (there bool, changes int64, err error)
 	// EndLease deletes a lease row, and so frees all that the lease holds. It uses the connection for renewals.
 	EndLease(ctx context.Context, id []byte) error
-	// EndTicket deletes the lease row of a ticket. It may wait for the row.
-	EndTicket(ctx context.Context, id []byte) error
 	// Expire deletes the row of a lease that has expired, and reports whether it did. A renewal that comes before keeps
 	// the lease alive; a renewal that comes after finds no row.
 	Expire(ctx context.Context, id []byte) (expired bool, err error)
