@@ -16,8 +16,12 @@ import (
 type Option func(*once)
 
 // WithLogger sets the logger: at the level Info it logs skipped runs, at Error runs that failed because the database could
-// not be used, and lost leases. The default is cron.DefaultLogger, which prints errors to stdout.
+// not be used, and lost leases. The default is cron.DefaultLogger, which prints errors to stdout. With nil nothing is
+// logged.
 func WithLogger(logger cron.Logger) Option {
+	if logger == nil {
+		logger = cron.DiscardLogger
+	}
 	return func(o *once) { o.logger = logger }
 }
 

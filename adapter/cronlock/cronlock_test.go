@@ -206,6 +206,33 @@ func TestALossIsLogged(t *testing.T) {
 	})
 }
 
+func TestANilLoggerLogsNothing(t *testing.T) {
+	t.Parallel()
+	p := adaptertest.At(t, sqltest.EngineSQLite, true)
+	once, err := cronlock.Once(p.Leases(t), "tick", time.Hour, cronlock.WithLogger(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, runs := newMachine(t, once), 0
+	m.tick(func() { // its lock is lost, which is an error
+		runs++
+		if _, err := p.Leases(t).ForceRelease(t.Context(), "tick"); err != nil {
+			t.Error(err)
+		}
+	})
+	lock, err := p.Leases(t).TryAcquire(t.Context(), "tick")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.tick(func() { runs++ }) // skipped
+	if runs != 1 {
+		t.Errorf("the job ran %d times", runs)
+	}
+	if err := lock.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestARunThatTheDatabasePreventsIsLogged(t *testing.T) {
 	t.Parallel()
 	p := adaptertest.Place{Database: sqltest.Postgres(t)} // without the lease tables

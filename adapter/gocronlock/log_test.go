@@ -100,6 +100,31 @@ func TestALossIsLogged(t *testing.T) {
 	})
 }
 
+func TestANilLoggerLogsNothing(t *testing.T) {
+	t.Parallel()
+	p := adaptertest.At(t, sqltest.EngineSQLite, true)
+	var none *slog.Logger
+	for _, option := range []gocronlock.Option{gocronlock.WithLogger(nil), gocronlock.WithLogger(none)} {
+		locker, err := gocronlock.NewLocker(p.Leases(t), time.Hour, option)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock, err := locker.Lock(t.Context(), "tick")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := locker.Lock(t.Context(), "tick"); !errors.Is(err, sqllock.ErrHeld) { // logged at Debug
+			t.Errorf("Lock of a held name: %v", err)
+		}
+		if _, err := p.Leases(t).ForceRelease(t.Context(), "tick"); err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Unlock(t.Context()); !errors.Is(err, sqllock.ErrLost) { // logged at Error
+			t.Errorf("Unlock: %v", err)
+		}
+	}
+}
+
 func TestARunOfASchedulerThatShutsDownIsNotLogged(t *testing.T) {
 	t.Parallel()
 	p := adaptertest.At(t, sqltest.EngineSQLite, true)

@@ -18,8 +18,12 @@ type settings struct {
 
 // WithLogger sets the logger, such as a *slog.Logger. At the level Error it logs what gocron does not tell: runs that were
 // skipped because the database could not be used, losses of a Locker's leases, and campaigns of an Elector that failed. At
-// Debug it logs runs that were skipped because another machine has the job. The default is slog.Default().
+// Debug it logs runs that were skipped because another machine has the job. The default is slog.Default(). With nil, also a
+// nil *slog.Logger, nothing is logged.
 func WithLogger(logger gocron.Logger) Option {
+	if l, ok := logger.(*slog.Logger); logger == nil || ok && l == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
 	return func(s *settings) { s.logger = logger }
 }
 
