@@ -34,6 +34,10 @@
 //
 // # When it does not protect
 //
+// The job must be due at the same time on all machines: give them the same time zone (cron.WithLocation, or CRON_TZ in the
+// schedule). cron counts @every and cron.Every from the start of each machine. So machines that started at different times
+// have different due times, and each machine whose due time comes after the minimum hold runs the job.
+//
 // A job of cron cannot be interrupted. If the lease is lost, the job goes on, while another machine may run it again; the
 // loss is logged when the job has finished. A job that must stop then calls [sqllock.TryDo] itself, with
 // leasetable.WithHoldAtLeast: its context ends with the lease.

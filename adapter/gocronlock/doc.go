@@ -1,5 +1,6 @@
 // Package gocronlock makes the jobs of gocron (github.com/go-co-op/gocron/v2) run on one of N machines: with a [Locker] each
-// run goes to one of them, with an [Elector] all runs go to the leader. Both use leases (package leasetable).
+// run goes to one of them if it is due on all at the same time, with an [Elector] all runs go to the leader. Both use leases
+// (package leasetable).
 //
 // # Use
 //
@@ -18,6 +19,10 @@
 //		return err
 //	}
 //	s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
+//	if err != nil {
+//		return err
+//	}
+//	_, err = s.NewJob(gocron.CronJob("*/5 * * * *", false), gocron.NewTask(report), gocron.WithName("report"))
 //
 // The name of a job without gocron.WithName is that of its function, such as main.main.func1, which other programs may have,
 // too.
@@ -38,6 +43,17 @@
 // An Elector leads until its Close, or until the lease is lost.
 //
 // # When it does not protect
+//
+// A Locker needs a job that is due at the same time on all machines: a CronJob, DailyJob, WeeklyJob or MonthlyJob, with the
+// same gocron.WithLocation. gocron counts a DurationJob from the start of each scheduler. So machines that started at
+// different times have different due times, and each machine whose due time comes after the minimum hold runs the job. To
+// prevent that, let a DurationJob start at a multiple of its duration:
+//
+//	gocron.WithStartAt(gocron.WithStartDateTimePast(time.Now().Truncate(5 * time.Minute)))
+//
+// Due times also differ with DurationRandomJob, WithIntervalFromCompletion, @every in a crontab, intervals of more than one
+// day, week or month, and for jobs that start immediately (WithStartImmediately, OneTimeJobStartImmediately). For these use
+// an Elector.
 //
 // gocron does not interrupt a job whose lock is lost. While such a job goes on, another machine may run it again. A Locker
 // logs the loss when the job has finished; leasetable.WithLogger and leasetable.WithHook tell at once. A job that must stop

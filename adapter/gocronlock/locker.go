@@ -15,7 +15,8 @@ import (
 
 var _ gocron.Locker = (*Locker)(nil)
 
-// Locker is a gocron.Locker, for gocron.WithDistributedLocker and gocron.WithDistributedJobLocker.
+// Locker is a gocron.Locker, for gocron.WithDistributedLocker and gocron.WithDistributedJobLocker. Its jobs must be due at
+// the same time on all machines, which a DurationJob is not by itself; see the package documentation.
 type Locker struct {
 	leases  *leasetable.Locker
 	atLeast time.Duration
