@@ -42,6 +42,6 @@
 // loss is logged when the job has finished. A job that must stop then calls [sqllock.TryDo] itself, with
 // leasetable.WithHoldAtLeast: its context ends with the lease.
 //
-// A machine whose clock is late by more than the minimum hold runs the job again. While the database cannot be used, or
-// lacks the tables, no machine runs the job; that is logged.
+// A machine that is late by more than the minimum hold, by its clock or after a suspension, runs the job again. While the
+// database cannot be used, or lacks the tables, no machine runs the job; that is logged.
 package cronlock

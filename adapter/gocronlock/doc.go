@@ -59,8 +59,10 @@
 // logs the loss when the job has finished; leasetable.WithLogger and leasetable.WithHook tell at once. A job that must stop
 // then calls [sqllock.TryDo] itself, with leasetable.WithHoldAtLeast, and uses no distributed locker.
 //
-// A machine whose clock is late by more than the minimum hold runs the job again. So does the leader that follows another
-// one, if its clock is late.
+// A machine that is late by more than the minimum hold runs the job again. It may be late by its clock, after a suspension,
+// or by a queue of gocron: with WithLimitConcurrentJobs and LimitModeWait a run that is due is queued, and the lock is
+// requested when a runner is free. Use LimitModeReschedule, which skips the run instead. The leader that follows another one
+// also runs the job again if its clock is late.
 //
 // While the database cannot be used, or lacks the tables, no machine runs the job. A Locker logs each run that is skipped
 // for that; see WithLogger. An Elector logs an error that somebody has to mend, such as missing tables. Nothing is logged
