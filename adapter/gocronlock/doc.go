@@ -64,6 +64,9 @@
 // requested when a runner is free. Use LimitModeReschedule, which skips the run instead. The leader that follows another one
 // also runs the job again if its clock is late.
 //
+// gocron.WithLimitedRuns limits the runs of each machine, not those of all. NewElector returns before its first campaign has
+// an answer, so a job that is due at once is skipped on every machine (ErrNotLeader).
+//
 // While the database cannot be used, or lacks the tables, no machine runs the job. A Locker logs each run that is skipped
 // for that; see WithLogger. An Elector logs an error that somebody has to mend, such as missing tables. Nothing is logged
 // before the first job is due: schema.Check tells at the start of the program whether the tables are there.

@@ -38,9 +38,9 @@ type Elector struct {
 	err  error         // of the last campaign; written before done is closed
 }
 
-// NewElector begins to campaign for name with leases of l, which the caller closes after the Elector. The errors and the
-// options of WithLock are those of leasetable.NewElector. sqllock.WithTTL sets how long a leader that died still leads; the
-// default is l's TTL.
+// NewElector begins to campaign for name with leases of l, which the caller closes after the Elector. It does not wait for
+// the outcome: until there is one, IsLeader returns ErrNotLeader. The errors and the options of WithLock are those of
+// leasetable.NewElector. sqllock.WithTTL sets how long a leader that died still leads; the default is l's TTL.
 func NewElector(l *leasetable.Locker, name string, opts ...Option) (*Elector, error) {
 	s := choose(opts)
 	elector, err := leasetable.NewElector(l, name, s.lock...)
