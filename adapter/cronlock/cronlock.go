@@ -45,7 +45,7 @@ func Once(l *leasetable.Locker, name string, atLeast time.Duration, opts ...Opti
 	case atLeast <= 0:
 		return nil, fmt.Errorf("cronlock: the minimum hold of %q is %s; it must be positive", name, atLeast)
 	}
-	o := &once{leases: within{l, atLeast}, name: name, logger: cron.DefaultLogger}
+	o := &once{leases: l, name: name, atLeast: atLeast, logger: cron.DefaultLogger}
 	for _, opt := range opts {
 		opt(o)
 	}
@@ -56,40 +56,43 @@ func Once(l *leasetable.Locker, name string, atLeast time.Duration, opts ...Opti
 	return func(job cron.Job) cron.Job { return cron.FuncJob(func() { o.run(job) }) }, nil
 }
 
-// within is a Locker whose tries end after a time: another machine may then have run the job, and its minimum hold have
-// passed.
-type within struct {
-	*leasetable.Locker
-	atLeast time.Duration
-}
-
-func (l within) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (*leasetable.Lease, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.atLeast, fmt.Errorf("cronlock: it took longer than the minimum hold, %s", l.atLeast))
-	defer cancel()
-	return l.Locker.TryAcquire(ctx, name, opts...)
-}
-
 type once struct {
-	leases within
-	name   string
-	opts   []sqllock.Option
-	logger cron.Logger
+	leases  *leasetable.Locker
+	name    string
+	atLeast time.Duration
+	opts    []sqllock.Option
+	logger  cron.Logger
 }
 
 func (o *once) run(job cron.Job) {
-	ran, err := sqllock.TryDo(context.Background(), o.leases, o.name, func(context.Context) error {
-		job.Run()
-		return nil
-	}, o.opts...)
+	lease, err := o.acquire()
 	switch {
-	case err != nil && ran && ended(err):
-		o.logger.Error(err, "the job ran, and its lock ended before", "lock", o.name)
-	case err != nil && ran:
-		o.logger.Error(err, "the job ran, and the release of its lock is not confirmed", "lock", o.name)
+	case errors.Is(err, sqllock.ErrHeld):
+		o.logger.Info("skip: another machine runs the job, or has run it", "lock", o.name)
 	case err != nil:
 		o.logger.Error(err, "the job was skipped", "lock", o.name)
-	case !ran:
-		o.logger.Info("skip: another machine runs the job, or has run it", "lock", o.name)
+	default:
+		defer o.release(lease) // also when the job panics
+		job.Run()
+	}
+}
+
+// acquire tries for the minimum hold at most: another machine may then have run the job, and its minimum hold have passed.
+func (o *once) acquire() (*leasetable.Lease, error) {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), o.atLeast,
+		fmt.Errorf("cronlock: it took longer than the minimum hold, %s", o.atLeast))
+	defer cancel()
+	return o.leases.TryAcquire(ctx, o.name, o.opts...)
+}
+
+// release releases the lease after a run, and logs an error.
+func (o *once) release(lease *leasetable.Lease) {
+	switch err := lease.Release(context.Background()); {
+	case err == nil:
+	case ended(err):
+		o.logger.Error(err, "the job ran, and its lock ended before", "lock", o.name)
+	default:
+		o.logger.Error(err, "the job ran, and the release of its lock is not confirmed", "lock", o.name)
 	}
 }
 

@@ -206,6 +206,26 @@ func TestALossIsLogged(t *testing.T) {
 	})
 }
 
+func TestALossIsLoggedWhenTheJobPanics(t *testing.T) {
+	t.Parallel()
+	p := adaptertest.At(t, sqltest.EngineSQLite, true)
+	log := new(logged)
+	once, err := cronlock.Once(p.Leases(t), "tick", time.Hour, cronlock.WithLogger(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	panics := cron.FuncJob(func() {
+		if _, err := p.Leases(t).ForceRelease(t.Context(), "tick"); err != nil {
+			t.Error(err)
+		}
+		panic("the job")
+	})
+	cron.NewChain(cron.Recover(cron.DiscardLogger), once).Then(panics).Run()
+	if len(log.errors) != 1 || !errors.Is(log.errors[0], sqllock.ErrLost) {
+		t.Errorf("it logs %v", log.errors)
+	}
+}
+
 func TestANilLoggerLogsNothing(t *testing.T) {
 	t.Parallel()
 	p := adaptertest.At(t, sqltest.EngineSQLite, true)
