@@ -24,6 +24,9 @@ import (
 //   - If another process has the lock, the error matches database.ErrLocked and sqllock.ErrHeld, and is a
 //     *sqllock.HeldError that names the holder.
 //   - If this driver has the lock already, it is database.ErrLocked, at once.
+//   - If the lock was granted only after that time, as when the process was stalled, or after Close, Lock releases it. The
+//     error then matches database.ErrLocked, or says that the driver was closed. If the release fails, its error is added,
+//     and the lock ends as its package documents.
 //   - Any other error is that of l's Acquire, such as that the database cannot be reached.
 //
 // When the lock was lost, Run, SetVersion and Drop do nothing and return the cause: sqllock.ErrLost or sqllock.ErrExpired.
@@ -49,12 +52,17 @@ type driver struct {
 	mu     sync.Mutex
 	locked bool         // by Lock, which may still wait; guarded by mu
 	held   sqllock.Lock // nil if nothing is held; guarded by mu
+	closed bool         // by Close; guarded by mu
 
 	running sync.RWMutex // read-locked by what runs under the lock; Close waits for it
 }
 
-// errTimeout is why Lock gives up.
-var errTimeout = errors.New("migratelock: migrate's lock timeout is about to pass")
+var (
+	// errTimeout is why Lock gives up.
+	errTimeout = errors.New("migratelock: migrate's lock timeout is about to pass")
+	// errClosed is why Lock gives back what it has acquired after Close: nobody would release it.
+	errClosed = errors.New("migratelock: the driver was closed")
+)
 
 func (d *driver) Open(url string) (database.Driver, error) {
 	opened, err := d.Driver.Open(url)
@@ -69,9 +77,9 @@ func (d *driver) Lock() error {
 		return database.ErrLocked
 	}
 	held, err := d.acquire()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.held, d.locked = held, err == nil
+	if !d.keep(held) {
+		return d.giveBack(held, errClosed)
+	}
 	return err
 }
 
@@ -84,19 +92,43 @@ func (d *driver) begin() bool {
 	return !was
 }
 
+// keep ends what begin began: the driver holds held, or nothing if that is nil. It reports false, and the driver holds
+// nothing, if there is a lock and the driver is closed.
+func (d *driver) keep(held sqllock.Lock) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if held != nil && d.closed {
+		d.locked = false
+		return false
+	}
+	d.held, d.locked = held, held != nil
+	return true
+}
+
 func (d *driver) acquire() (sqllock.Lock, error) {
 	if d.locks == nil {
 		return nil, &sqllock.OpError{Op: "acquire", Name: d.name, Err: errors.New("the Locker that was given to migratelock.Wrap is nil")}
 	}
 	// migrate passes no context. It abandons the call of Lock after its timeout, whatever that call acquires later.
 	timeout := max(migrate.DefaultLockTimeout-time.Second, migrate.DefaultLockTimeout/2)
+	began := time.Now()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), timeout, errTimeout)
 	defer cancel()
 	held, err := d.locks.Acquire(ctx, d.name, d.opts...)
-	if errors.Is(err, sqllock.ErrHeld) {
-		err = errors.Join(database.ErrLocked, err)
+	switch {
+	case errors.Is(err, sqllock.ErrHeld):
+		return nil, errors.Join(database.ErrLocked, err)
+	case err != nil:
+		return nil, err
+	case time.Since(began) >= timeout: // the process was stalled, and migrate may have abandoned the call
+		return nil, errors.Join(database.ErrLocked, d.giveBack(held, errTimeout))
 	}
-	return held, err
+	return held, nil
+}
+
+// giveBack releases a lock that Lock does not return, because of cause.
+func (d *driver) giveBack(held sqllock.Lock, cause error) error {
+	return errors.Join(&sqllock.OpError{Op: "acquire", Name: d.name, Err: cause}, held.Release(context.Background()))
 }
 
 func (d *driver) Unlock() error {
@@ -119,11 +151,14 @@ func (d *driver) take() sqllock.Lock {
 }
 
 // Close implements database.Driver. It releases the lock when the migration that is under way has finished; no other one
-// can begin on a closed driver.
+// can begin on a closed driver. A Lock that still waits gives back what it acquires.
 func (d *driver) Close() error {
 	err := d.Driver.Close()
 	d.running.Lock()
 	defer d.running.Unlock()
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
 	if held := d.take(); held != nil {
 		err = errors.Join(held.Release(context.Background()), err)
 	}
