@@ -133,7 +133,7 @@ func TestTheAlertsFireWhenTheyShould(t *testing.T) {
 	promtool(t, "test", "rules", "alerts_test.yml")
 }
 
-func TestThePanelOfLostLocksShowsNoneAfterAFailedScrape(t *testing.T) {
+func TestThePanelOfLostLocksShowsNoneAfterAFailedScrapeOrARestart(t *testing.T) {
 	t.Parallel()
 	needPromtool(t)
 	panels, err := dashboard.Read(filepath.Join(files, "dashboard.json"))
@@ -154,12 +154,15 @@ tests:
       - {series: 'sqllock_lost_total{instance="failed", error_type="lost"}', values: 7x19 stale 7x20}
       - {series: 'up{instance="restarted"}', values: 1x40}
       - {series: 'sqllock_lost_total{instance="restarted", error_type="lost"}', values: 7x10 stale _x10 2x20}
+      - {series: 'up{instance="without a gap"}', values: 1x40}
+      - {series: 'sqllock_lost_total{instance="without a gap", error_type="lost"}', values: 7x21 0x20}
     promql_expr_test:
       - expr: %q
         eval_time: 6m
         exp_samples:
           - {labels: '{instance="failed", error_type="lost"}', value: 0}
           - {labels: '{instance="restarted", error_type="lost"}', value: 2}
+          - {labels: '{instance="without a gap", error_type="lost"}', value: 0}
 `, panels[i].Targets[0].Query()), 0o600); err != nil {
 		t.Fatal(err)
 	}
