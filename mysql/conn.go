@@ -94,12 +94,12 @@ func (c *conn) run(ctx context.Context, ops []*session.Op[string]) error {
 	}
 	for i, answer := range answers {
 		switch {
-		case answer[0] == nil && ops[i].Take:
+		case answer.value == nil && ops[i].Take:
 			return errNull
-		case isReadOnly(answer):
+		case answer.readOnly:
 			return errReadOnly
 		}
-		ops[i].Done = isOne(answer)
+		ops[i].Done = answer.isOne()
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func (c *conn) runOne(ctx context.Context, op *session.Op[string]) (err error) {
 	}
 	// RELEASE_LOCK returns 0 or NULL for a lock that is not ours.
 	answers, err := c.query(ctx, c.releaseLock, ServerName(c.database, op.Key))
-	op.Done = err == nil && len(answers) == 1 && isOne(answers[0])
+	op.Done = err == nil && len(answers) == 1 && answers[0].isOne()
 	return err
 }
 
@@ -142,27 +142,28 @@ func (c *conn) get(ctx context.Context, name string, seconds int64) (bool, error
 	switch {
 	case err != nil:
 		return false, err
-	case len(answers) != 1 || answers[0][0] == nil:
+	case len(answers) != 1 || answers[0].value == nil:
 		return false, errNull
-	case isReadOnly(answers[0]):
+	case answers[0].readOnly:
 		return false, errReadOnly
 	}
-	return isOne(answers[0]), nil
+	return answers[0].isOne(), nil
 }
 
-// answer is a row: what GET_LOCK or RELEASE_LOCK returned and, of GET_LOCK, whether the server was read-only by then.
-type answer [2]driver.Value
+// answer is a row of an answer.
+type answer struct {
+	value    driver.Value // of GET_LOCK or RELEASE_LOCK
+	readOnly bool         // the server, once it had answered GET_LOCK
+}
 
 // isOne reports whether GET_LOCK or RELEASE_LOCK succeeded: only the integer 1 means that.
-func isOne(a answer) bool { return a[0] == int64(1) }
+func (a answer) isOne() bool { return a.value == int64(1) }
 
-func isReadOnly(a answer) bool {
-	switch readOnly := a[1].(type) {
-	case []byte: // MariaDB 12
-		return isSet(string(readOnly))
-	default:
-		return readOnly != nil && readOnly != int64(0)
+func isReadOnly(variable driver.Value) bool {
+	if text, ok := variable.([]byte); ok { // MariaDB 12
+		return isSet(string(text))
 	}
+	return variable != int64(0)
 }
 
 // query runs a statement whose rows are answers.
@@ -176,10 +177,9 @@ func (c *conn) query(ctx context.Context, stmt driver.Stmt, args ...any) (answer
 		if err != nil {
 			return err
 		}
-		var row answer
-		columns := row[:len(rows.Columns())]
-		for err = rows.Next(columns); err == nil; err = rows.Next(columns) {
-			answers = append(answers, row)
+		row := make([]driver.Value, len(rows.Columns()))
+		for err = rows.Next(row); err == nil; err = rows.Next(row) { // which overwrites the text of the row before
+			answers = append(answers, answer{row[0], len(row) > 1 && isReadOnly(row[1])})
 		}
 		if !errors.Is(err, io.EOF) {
 			return errors.Join(err, rows.Close())

@@ -9,6 +9,9 @@ import (
 // Refuse exports refuse: it refuses clusters, which a test does not start.
 var Refuse = refuse
 
+// IsReadOnly exports isReadOnly, for what servers answer that a test does not start.
+var IsReadOnly = isReadOnly
+
 // WithHeartbeat makes the Locker send heartbeats at most once in d.
 func WithHeartbeat(d time.Duration) Option {
 	return func(l *Locker) { l.idle = d }

@@ -1,6 +1,7 @@
 package mysql_test
 
 import (
+	"database/sql/driver"
 	"errors"
 	"strings"
 	"testing"
@@ -38,6 +39,21 @@ func TestServersThatWouldNotExcludeOthersAreRefused(t *testing.T) {
 	} {
 		if err := mysql.Refuse(variables); err != nil {
 			t.Errorf("%v: %v", variables, err)
+		}
+	}
+}
+
+func TestWhatServersAnswerWithGetLockSaysWhetherTheyAreReadOnly(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		answer driver.Value
+		want   bool
+	}{
+		{int64(0), false}, {int64(1), true},
+		{[]byte("OFF"), false}, {[]byte("ON"), true}, {[]byte("NO_LOCK_NO_ADMIN"), true}, // MariaDB 12
+	} {
+		if got := mysql.IsReadOnly(test.answer); got != test.want {
+			t.Errorf("%v: %t", test.answer, got)
 		}
 	}
 }

@@ -27,8 +27,7 @@ type call[K comparable] struct {
 	op   Op[K]
 	work func(context.Context) error // an error ends the session; a key that it takes is in op
 	lock *lock[K]                    // recorded when the caller is answered that op took its key; may be nil
-	free bool                        // the session holds nothing: its trust begins anew
-	undo func(context.Context) error // called when the caller has left, instead of giving the key back; may be nil
+	free bool                        // the session holds nothing but what work takes: its trust begins anew
 	idle func()                      // called when the caller has left and everything was taken back; may be nil
 
 	left    atomic.Int32  // answered or deserted, whichever came first
@@ -168,15 +167,15 @@ func (s *session[K]) answer(b *batch[K], err error) error {
 	if err != nil {
 		s.end(err)
 	}
-	orphans, undo, idle := s.settle(b, err)
+	orphans, forget, idle := s.settle(b, err)
 	for _, c := range b.calls {
 		close(c.done)
 	}
 	if err == nil && len(orphans) > 0 {
 		err = s.confirm(false, func(until time.Time) error { return s.conn.Run(until, until, orphans) })
 	}
-	if err == nil && undo != nil {
-		err = s.work(false, undo)
+	if err == nil && forget {
+		err = s.work(false, s.conn.Forget)
 	}
 	if err == nil {
 		for _, f := range idle {
@@ -187,8 +186,8 @@ func (s *session[K]) answer(b *batch[K], err error) error {
 }
 
 // settle decides for every call of a batch whether its caller is still there (I4). For the callers that left it returns
-// what to give back or to undo, and the idle functions to call after that (I44).
-func (s *session[K]) settle(b *batch[K], err error) (orphans []*Op[K], undo func(context.Context) error, idle []func()) {
+// what to give back, whether that is all that the session holds, and the idle functions to call after that (I44).
+func (s *session[K]) settle(b *batch[K], err error) (orphans []*Op[K], forget bool, idle []func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range b.calls {
@@ -215,8 +214,8 @@ func (s *session[K]) settle(b *batch[K], err error) (orphans []*Op[K], undo func
 			}
 			continue
 		}
-		if c.undo != nil {
-			undo = c.undo // of one call: work runs alone
+		if c.free {
+			forget = true // work runs alone
 		} else if c.op.Take && c.op.Done {
 			orphans = append(orphans, &Op[K]{Key: c.op.Key, Shared: c.op.Shared})
 		}
@@ -224,5 +223,5 @@ func (s *session[K]) settle(b *batch[K], err error) (orphans []*Op[K], undo func
 			idle = append(idle, c.idle)
 		}
 	}
-	return orphans, undo, idle
+	return orphans, forget, idle
 }

@@ -109,7 +109,7 @@ func (p *pool[K]) choose() (*session[K], error) {
 	switch {
 	case p.front != nil && (least <= p.Limits.Locks/2 || len(p.shared) >= p.Limits.shared()):
 		return p.front, nil
-	case len(p.shared) >= p.Limits.shared() && p.opening == nil && p.front == nil && p.alive():
+	case len(p.shared) >= p.Limits.shared() && p.opening == nil && p.alive():
 		return nil, p.Limits.full()
 	}
 	p.front = nil

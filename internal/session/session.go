@@ -24,8 +24,8 @@ type session[K comparable] struct {
 	keeper    keeper[K]         // conn, if it is one, and keeps
 	dedicated bool              // it is for waits, and holds one lock at most
 	ended     func(*session[K]) // called after the connection was closed
-	pinged    time.Time         // when the last heartbeat was sent; written by the goroutine, not while it waits for the bell
-	checked   time.Time         // when the last confirmed heartbeat was sent; the goroutine's own
+	pinged    time.Time         // when the last heartbeat was sent, or a slice of a wait was over; see checked
+	checked   time.Time         // when the last confirmed one was sent; both are the goroutine's, pinged not while it waits for the bell
 
 	waitContext context.Context //nolint:containedctx // the session's own: ends a statement under way long after stop
 	giveUp      context.CancelFunc

@@ -31,7 +31,7 @@ type share[K comparable] struct {
 	gone     chan struct{}      // closed when the share was given back after its last member had left
 
 	members int           // guarded by Locker.mu: the number of goroutines that have or want it
-	patient int           // guarded by Locker.mu: the number of members that came to wait
+	patient bool          // guarded by Locker.mu: a member came to wait
 	asked   time.Time     // guarded by Locker.mu: when the server last answered whether there are waiters for the exclusive lock
 	waited  bool          // guarded by Locker.mu: the answer: there are some
 	asking  chan struct{} // guarded by Locker.mu: closed when the server has answered; nil: nobody asks
@@ -147,7 +147,7 @@ func (l *Locker[K]) join(ctx context.Context, w Want[K], wait bool) (*share[K], 
 		}
 		now.members++
 		if wait {
-			now.patient++
+			now.patient = true
 		}
 		l.mu.Unlock()
 		return now, nil
@@ -179,7 +179,7 @@ func (s *share[K]) settle(ctx context.Context) {
 	}
 	close(s.tried)
 	s.l.mu.Lock()
-	wait := s.inTheWay != nil && s.patient > 0
+	wait := s.inTheWay != nil && s.patient
 	if err != nil && !wait {
 		s.shut()
 	}

@@ -56,16 +56,13 @@ func (l *Locker[K]) Terminate(ctx context.Context, name string, e Ender[K]) (hol
 
 // gone waits until the session id no longer holds the lock: the server may take its time to end it.
 func (e Ender[K]) gone(ctx context.Context, op, name string, id int64) error {
-	tick := time.NewTicker(firstLook)
-	defer tick.Stop()
-	for pause := 2 * firstLook; ; pause = min(2*pause, lastLook) {
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		now, held, err := e.Look(ctx, op)
 		if err != nil || !held || now.Session != id {
 			return err
 		}
 		select {
-		case <-tick.C:
-			tick.Reset(pause)
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return &sqllock.OpError{Op: op, Name: name, Err: context.Cause(ctx)}
 		}

@@ -28,10 +28,10 @@ type lent struct {
 	cancel []context.CancelFunc
 }
 
-// inHurry makes the row-lock waits of a session short. MySQL knows no shorter limit than 1 s; MariaDB gets 0.
+// inHurry makes the lock waits of a session short. MySQL knows no shorter limit than 1 s; for a row MariaDB gets 0.
 var inHurry = map[schema.Dialect]string{
 	schema.Postgres: "SET lock_timeout = 50",
-	schema.MySQL:    "SET SESSION innodb_lock_wait_timeout = 1 /*M! - 1 */",
+	schema.MySQL:    "SET SESSION lock_wait_timeout = 1, innodb_lock_wait_timeout = 1 /*M! - 1 */",
 }
 
 // runOn runs f, which uses l.dc, with the context for a statement on it.

@@ -109,7 +109,8 @@ var meanings = map[string]Error{
 	"mysql 1045": refused, // wrong password
 	"mysql 1049": refused, // no such database
 	"mysql 1142": refused, // no privilege
-	"mysql 1665": refused, // binlog_format is STATEMENT, which READ COMMITTED does not go with
+	"mysql 1665": refused, // the binary log is one of statements, which READ COMMITTED does not go with
+	"mysql 3159": refused, // require_secure_transport
 	"mysql 1153": refused, // a statement for many names that is longer than max_allowed_packet
 
 	// SQLite: primary result codes.
