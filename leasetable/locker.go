@@ -177,11 +177,5 @@ func (l *Locker) inspect(ctx context.Context, name string, opts ...sqllock.Optio
 	if err := errors.Join(lockname.Check(name), err); err != nil {
 		return store.State{}, &sqllock.OpError{Op: "inspect", Name: name, Err: err}
 	}
-	ctx, cancel := l.keeper.Bound(ctx)
-	defer cancel()
-	state, err := l.keeper.Store.Read(ctx, name)
-	if err != nil {
-		return store.State{}, &sqllock.OpError{Op: "inspect", Name: name, Err: l.keeper.WithCause(ctx, err)}
-	}
-	return state, nil
+	return ask(ctx, l, "inspect", name, func(ctx context.Context) (store.State, error) { return l.keeper.Store.Read(ctx, name) })
 }

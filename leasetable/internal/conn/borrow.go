@@ -97,7 +97,7 @@ func (l *lent) take(ctx context.Context) error {
 	return nil
 }
 
-// hurry bounds the use of the renewal connection: its time, and its waits for row locks.
+// hurry bounds the use of the renewal connection: its time, and its waits for locks.
 func (l *lent) hurry(ctx context.Context) error {
 	if !l.from.renews() {
 		return nil
