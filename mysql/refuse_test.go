@@ -49,8 +49,11 @@ func TestWhatServersAnswerWithGetLockSaysWhetherTheyAreReadOnly(t *testing.T) {
 		answer driver.Value
 		want   bool
 	}{
-		{int64(0), false}, {int64(1), true},
-		{[]byte("OFF"), false}, {[]byte("ON"), true}, {[]byte("NO_LOCK_NO_ADMIN"), true}, // MariaDB 12
+		{int64(0), false},
+		{int64(1), true},
+		{[]byte("OFF"), false}, // MariaDB 12
+		{[]byte("ON"), true},
+		{[]byte("NO_LOCK_NO_ADMIN"), true},
 	} {
 		if got := mysql.IsReadOnly(test.answer); got != test.want {
 			t.Errorf("%v: %t", test.answer, got)
