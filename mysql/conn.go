@@ -150,7 +150,7 @@ func (c *conn) get(ctx context.Context, name string, seconds int64) (bool, error
 	return answers[0].isOne(), nil
 }
 
-// answer is a row of an answer.
+// answer is what a statement says of one lock.
 type answer struct {
 	value    driver.Value // of GET_LOCK or RELEASE_LOCK
 	readOnly bool         // the server, once it had answered GET_LOCK
@@ -159,6 +159,7 @@ type answer struct {
 // isOne reports whether GET_LOCK or RELEASE_LOCK succeeded: only the integer 1 means that.
 func (a answer) isOne() bool { return a.value == int64(1) }
 
+// isReadOnly reports whether the value of read_only, a number or a text, says that the server is read-only.
 func isReadOnly(variable driver.Value) bool {
 	if text, ok := variable.([]byte); ok { // MariaDB 12
 		return isSet(string(text))

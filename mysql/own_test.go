@@ -35,6 +35,9 @@ func TestAServerOfOnesOwn(t *testing.T) {
 			t.Run("becomes read-only under a wait", func(t *testing.T) { //nolint:paralleltest // see above
 				becomesReadOnlyUnderAWait(t, srv.Database(t))
 			})
+			t.Run("takes only TLS", func(t *testing.T) { //nolint:paralleltest // see above
+				takesOnlyTLS(t, srv.Database(t))
+			})
 			t.Run("goes away", func(t *testing.T) { //nolint:paralleltest // see above
 				locktest.GoesAway(t, srv, database{srv.Database(t)})
 			})
@@ -146,4 +149,15 @@ func becomesReadOnlyUnderAWait(t *testing.T, db *sqltest.Database) {
 	}
 	statement(t, db, "SET GLOBAL read_only = 0")
 	mustRelease(t, <-got)
+}
+
+// A client without TLS is not let in until somebody changes something, so a wait does not outlast it.
+func takesOnlyTLS(t *testing.T, db *sqltest.Database) {
+	t.Helper()
+	statement(t, db, "SET GLOBAL require_secure_transport = ON")
+	_, err := newLocker(t, db).Acquire(t.Context(), "a")
+	statement(t, db, "SET GLOBAL require_secure_transport = OFF")
+	if err == nil || sqllock.IsRetryable(err) {
+		t.Errorf("Acquire without TLS: %v", err)
+	}
 }

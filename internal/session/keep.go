@@ -82,7 +82,8 @@ func (s heartbeat[K]) ping() error {
 func (s heartbeat[K]) watch() error {
 	trusted := clock.Plain(s.trustedUntil())
 	due := trusted.Add(s.Timing.Heartbeat + s.Timing.margin() - s.Timing.TTL)
-	if again := s.pinged.Add(s.Timing.Heartbeat / 8); due.Before(again) { // the last heartbeat was answered with an error, or was a long slice of a wait
+	// The last heartbeat was answered with an error, or was a long slice of a wait.
+	if again := s.pinged.Add(s.Timing.Heartbeat / 8); due.Before(again) {
 		due = earlier(again, trusted)
 	}
 	ctx, cancel := context.WithCancel(s.waitContext)
