@@ -132,7 +132,7 @@ func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b handoff[K], asked 
 		if b.s.isTrusted() && b.s.attach(lock) {
 			return lock, nil
 		}
-		b.s.end(l.Timing.silence()) // it has ended, or must: nobody here holds its key any more
+		b.s.end(b.s.silence()) // it has ended, or must: nobody here holds its key any more
 	}
 	wait := &waiter[K]{l: l, want: w, asked: asked, began: time.Now(), held: b.contended}
 	got, err := wait.untilTaken(ctx)

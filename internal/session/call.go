@@ -43,14 +43,20 @@ const (
 
 // batch is a group of calls that run together: one with work, or any number with ops for one statement.
 type batch[K comparable] struct {
-	calls []*call[K]
-	ops   []*Op[K]
-	one   [1]*Op[K]       // room for ops: mostly there is one
-	ctx   context.Context //nolint:containedctx // of the caller that runs it; nil: the session's goroutine does
-	sent  time.Time       // when the ops were sent
-	until time.Time       // when to give up
-	said  error           // the server's error for the ops
+	calls   []*call[K]
+	ops     []*Op[K]
+	one     [1]*Op[K]       // room for ops: mostly there is one
+	ctx     context.Context //nolint:containedctx // of the caller that runs it; nil: the session's goroutine does
+	sent    time.Time       // when the ops were sent; zero before
+	until   time.Time       // when to give up
+	refused error           // the server's error for the ops
 }
+
+// mayLeave reports whether a caller runs the batch that may leave before the answer.
+func (b *batch[K]) mayLeave() bool { return b.ctx != nil && b.ctx.Done() != nil }
+
+// errUnfinished says that a caller leaves the rest of its batch to the session's goroutine.
+var errUnfinished = errors.New("the batch is not finished")
 
 // do has the session run calls. The caller may leave during the last of them: when ctx ends first, do returns its cause
 // at once, and what that call does after all is taken back (I44). If the session ends, do returns an *endedError, after
@@ -89,8 +95,7 @@ func (s *session[K]) do(ctx context.Context, calls ...*call[K]) error {
 	return c.err
 }
 
-// run runs the calls of a batch whose callers are still there, or waits on for their answer. After ErrLate the session's
-// goroutine calls it again.
+// run runs the calls of a batch whose callers are still there. After errUnfinished the session's goroutine calls it again.
 func (s *session[K]) run(b *batch[K]) (err error) {
 	if c := b.calls[0]; c.work != nil {
 		if c.left.Load() == deserted {
@@ -98,70 +103,89 @@ func (s *session[K]) run(b *batch[K]) (err error) {
 		}
 		return s.work(c.free, c.work)
 	}
-	resumes := len(b.ops) > 0
-	if !resumes {
-		b.calls = slices.DeleteFunc(b.calls, func(c *call[K]) bool { return c.left.Load() == deserted })
-		if len(b.calls) == 0 {
-			return nil
-		}
-		b.ops = b.one[:0]
-		for _, c := range b.calls {
-			b.ops = append(b.ops, &c.op)
-		}
-		b.sent = clock.Now()
-		if b.until, err = s.limit(b.sent); err != nil {
-			return err
-		}
+	if !b.sent.IsZero() {
+		return s.confirmed(b.sent, b.until, s.finish(b))
 	}
+	b.calls = slices.DeleteFunc(b.calls, func(c *call[K]) bool { return c.left.Load() == deserted })
+	if len(b.calls) == 0 {
+		return nil
+	}
+	b.ops = b.one[:0]
+	for _, c := range b.calls {
+		b.ops = append(b.ops, &c.op)
+	}
+	b.sent = clock.Now()
+	if b.until, err = s.limit(b.sent); err != nil {
+		return err
+	}
+	return s.confirmed(b.sent, b.until, s.send(b))
+}
+
+// send sends the ops of a batch. A caller that may leave waits for the answer no longer than answerTime, if the session's
+// goroutine can wait on. Otherwise the connection is cut off when it leaves.
+func (s *session[K]) send(b *batch[K]) error {
 	until := clock.Plain(b.until)
-	mayLeave := b.ctx != nil && b.ctx.Done() != nil
+	soon, stop := until, func() bool { return true }
 	switch {
-	case b.said != nil:
-		return s.confirmed(b.sent, b.until, s.recover(until, b.calls, b.said))
-	case resumes:
-		err = s.resumer.Resume(until, b.ops)
-	case !mayLeave:
-		err = s.conn.Run(until, until, b.ops)
+	case !b.mayLeave():
 	case s.resumer != nil:
-		err = s.conn.Run(until, earlier(until, clock.Plain(b.sent.Add(answerTime))), b.ops)
+		soon = earlier(until, clock.Plain(b.sent.Add(answerTime)))
 	default:
-		stop := context.AfterFunc(b.ctx, s.conn.Cut)
-		if err = s.conn.Run(until, until, b.ops); !stop() {
-			err = errCut
-		}
+		stop = context.AfterFunc(b.ctx, s.conn.Cut)
 	}
-	switch late := errors.Is(err, ErrLate); {
-	case late && b.ctx == nil:
-		err = s.Timing.silence()
-	case err == nil, late, s.conn.Broken(err):
-	case mayLeave: // its caller need not wait for recover
-		b.said, err = err, ErrLate
-	default:
-		err = s.recover(until, b.calls, err)
+	err := s.conn.Run(until, soon, b.ops)
+	if !stop() {
+		return errCut
 	}
-	return s.confirmed(b.sent, b.until, err)
+	return s.received(b, err)
+}
+
+// finish goes on where a caller has left a batch.
+func (s *session[K]) finish(b *batch[K]) error {
+	if b.refused != nil {
+		return s.recover(b)
+	}
+	return s.received(b, s.resumer.Resume(clock.Plain(b.until), b.ops))
+}
+
+// received decides what becomes of a batch whose ops were answered, or not, with err.
+func (s *session[K]) received(b *batch[K], err error) error {
+	switch {
+	case errors.Is(err, ErrLate) && b.ctx == nil:
+		return s.silence()
+	case errors.Is(err, ErrLate):
+		return errUnfinished
+	case err == nil, s.conn.Broken(err):
+		return err
+	}
+	b.refused = err
+	if b.mayLeave() { // it need not wait for recover
+		return errUnfinished
+	}
+	return s.recover(b)
 }
 
 // recover makes sure what is held after the server answered ops with an error. The error does not mean that nothing was
 // done: a cancel or a timeout can come just after the grant. recover gives every key back (I43). That cannot hit
 // another lock: a session holds one lock per key, and the caller is at the head of the key's wait queue.
-func (s *session[K]) recover(until time.Time, calls []*call[K], said error) error {
-	gives := make([]*Op[K], 0, len(calls))
-	for _, c := range calls {
-		gives = append(gives, &Op[K]{Key: c.op.Key, Shared: c.op.Shared})
+func (s *session[K]) recover(b *batch[K]) error {
+	gives := make([]*Op[K], 0, len(b.calls))
+	for _, c := range b.calls {
+		gives = append(gives, c.op.give())
 		if c.op.Done = !c.op.Take; c.op.Take {
-			c.refused = said
+			c.refused = b.refused
 		}
 	}
+	until := clock.Plain(b.until)
 	return s.conn.Run(until, until, gives)
 }
 
-// answer answers the calls of a batch that was run and ended with err, unless that is ErrLate. Another error ends the
-// session (I42). A key that was taken for a caller that has left is given back before anything else happens on the
+// answer answers the calls of a batch that was run and ended with err, unless that is errUnfinished. Another error ends
+// the session (I42). A key that was taken for a caller that has left is given back before anything else happens on the
 // connection (I44). A lock is recorded only when its caller has it: if the session ends before that, there is no lock
 // to end, and the caller itself leaves the key's wait queue.
 func (s *session[K]) answer(b *batch[K], err error) error {
-	if errors.Is(err, ErrLate) {
+	if errors.Is(err, errUnfinished) {
 		return err
 	}
 	if err != nil {
@@ -202,26 +226,31 @@ func (s *session[K]) settle(b *batch[K], err error) (orphans []*Op[K], forget bo
 		if c.work == nil && !c.op.Take {
 			s.moving--
 		}
-		if there {
-			switch {
-			case !c.op.Take || !c.op.Done:
-			case c.lock != nil && s.err != nil: // its deadline passed while the statement ran
-				c.err = &endedError{s.err}
-			case c.lock != nil:
-				s.held[c.op.Key] = c.lock
-			default:
-				s.moving++
-			}
-			continue
-		}
-		if c.free {
+		switch took := c.op.Take && c.op.Done; {
+		case there && took:
+			c.err = s.record(c)
+		case there:
+		case c.free:
 			forget = true // work runs alone
-		} else if c.op.Take && c.op.Done {
-			orphans = append(orphans, &Op[K]{Key: c.op.Key, Shared: c.op.Shared})
+		case took:
+			orphans = append(orphans, c.op.give())
 		}
-		if c.idle != nil {
+		if !there && c.idle != nil {
 			idle = append(idle, c.idle)
 		}
 	}
 	return orphans, forget, idle
+}
+
+// record records the key that a call took, for a caller that is still there. The caller of record holds mu.
+func (s *session[K]) record(c *call[K]) error {
+	switch {
+	case c.lock == nil:
+		s.moving++
+	case s.err != nil: // its deadline passed while the statement ran
+		return &endedError{s.err}
+	default:
+		s.held[c.op.Key] = c.lock
+	}
+	return nil
 }

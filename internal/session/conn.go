@@ -45,6 +45,9 @@ type Op[K comparable] struct {
 	Done   bool // the answer: the key was taken, or this session held it and gave it back
 }
 
+// give returns the operation that gives the key of o back.
+func (o *Op[K]) give() *Op[K] { return &Op[K]{Key: o.Key, Shared: o.Shared} }
+
 // Conn is a connection of a Locker's own, whose session can hold locks. One goroutine at a time calls its methods,
 // except for Cut. After a method failed because of its context or its deadline, the Conn need not be usable.
 type Conn[K comparable] interface {

@@ -46,7 +46,7 @@ func (s heartbeat[K]) keepOn(ctx context.Context) error {
 			return err
 		}
 		select {
-		case <-time.After(linger):
+		case <-time.After(watchAfter):
 		case <-ctx.Done():
 			return err
 		}

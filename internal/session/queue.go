@@ -9,9 +9,9 @@ import (
 	"github.com/sqllock/sqllock"
 )
 
-// linger is how long a session waits for the next call before it starts to watch its connection: interrupting a watch
+// watchAfter is how long a session waits for the next call before it starts to watch its connection: interrupting a watch
 // costs more than a statement does.
-const linger = 2 * time.Millisecond
+const watchAfter = 2 * time.Millisecond
 
 // cutTime is the remaining time of a context below which its deadline may well end a statement, and the session with
 // it.
@@ -57,7 +57,7 @@ func (s *session[K]) enqueue(ctx context.Context, calls []*call[K]) (lent bool, 
 // can resume, or one that holds nothing and can be closed. Many callers get more from one statement for all. The caller
 // of mayLend holds mu.
 func (s *session[K]) mayLend(ctx context.Context) bool {
-	idle := !s.lent && s.late == nil && !s.waiting.IsZero() && !s.quiet && len(s.queue) == 0 && !s.stopped
+	idle := !s.lent && s.unfinished == nil && !s.waiting.IsZero() && !s.watchDue && len(s.queue) == 0 && !s.stopped
 	if !idle || !s.alone || ctx.Err() != nil || time.Since(s.pinged) >= s.Timing.Heartbeat {
 		return false
 	}
@@ -70,17 +70,17 @@ func (s *session[K]) mayLend(ctx context.Context) bool {
 
 // endLoan gives the borrowed connection back after b ended with err.
 func (s *session[K]) endLoan(b *batch[K], err error) {
-	late := errors.Is(err, ErrLate)
-	if err != nil && !late {
+	unfinished := errors.Is(err, errUnfinished)
+	if err != nil && !unfinished {
 		s.end(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lent, s.waiting = false, time.Now()
-	if late {
-		b.ctx, s.late = nil, b
+	if unfinished {
+		b.ctx, s.unfinished = nil, b
 	}
-	if late || len(s.queue) > 0 || s.quiet || s.stopped || s.err != nil {
+	if unfinished || len(s.queue) > 0 || s.watchDue || s.stopped || s.err != nil {
 		s.ring()
 	}
 }
@@ -90,14 +90,14 @@ func (s *session[K]) endLoan(b *batch[K], err error) {
 func (s *state[K]) next() (*batch[K], error) {
 	for {
 		s.mu.Lock()
-		b, quiet, err := s.due()
-		if b != nil || quiet || err != nil {
+		b, watch, err := s.due()
+		if b != nil || watch || err != nil {
 			s.mu.Unlock()
 			return b, err
 		}
-		if s.waiting = time.Now(); !s.lulled { // seldom: hush resets the timer, not every call
-			s.lulled = true
-			s.lull.Reset(linger)
+		if s.waiting = time.Now(); !s.watchTimed { // seldom: dueToWatch resets the timer, not every call
+			s.watchTimed = true
+			s.watchTimer.Reset(watchAfter)
 		}
 		s.mu.Unlock()
 		<-s.bell
@@ -105,12 +105,12 @@ func (s *state[K]) next() (*batch[K], error) {
 }
 
 // due returns the results of next, if anything is due. The caller holds mu.
-func (s *state[K]) due() (b *batch[K], quiet bool, err error) {
+func (s *state[K]) due() (b *batch[K], watch bool, err error) {
 	if s.lent { // the borrower rings
 		return nil, false, nil
 	}
-	b, quiet = s.late, s.quiet
-	s.late, s.quiet, s.waiting = nil, false, time.Time{}
+	b, watch = s.unfinished, s.watchDue
+	s.unfinished, s.watchDue, s.waiting = nil, false, time.Time{}
 	switch {
 	case b != nil:
 		return b, false, nil
@@ -119,7 +119,7 @@ func (s *state[K]) due() (b *batch[K], quiet bool, err error) {
 	case s.stopped:
 		return nil, false, sqllock.ErrClosed
 	}
-	return s.take(), quiet, nil
+	return s.take(), watch, nil
 }
 
 // maxBatch bounds the operations in one statement.
@@ -142,22 +142,22 @@ func (s *state[K]) take() *batch[K] {
 	return &batch[K]{calls: s.taken}
 }
 
-// hush makes next return when it has waited for linger.
-func (s *state[K]) hush() {
+// dueToWatch makes next return when it has waited for watchAfter.
+func (s *state[K]) dueToWatch() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lulled = !s.waiting.IsZero(); !s.lulled {
+	if s.watchTimed = !s.waiting.IsZero(); !s.watchTimed {
 		return
 	}
-	left := linger - time.Since(s.waiting)
+	left := watchAfter - time.Since(s.waiting)
 	if s.lent {
-		left = linger
+		left = watchAfter
 	}
 	if left > 0 {
-		s.lull.Reset(left)
+		s.watchTimer.Reset(left)
 		return
 	}
-	s.quiet, s.lulled = true, false
+	s.watchDue, s.watchTimed = true, false
 	s.ring()
 }
 

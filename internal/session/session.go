@@ -59,7 +59,7 @@ func start[K comparable](conn Conn[K], config Config[K], dedicated bool, sent ti
 	defer s.mu.Unlock()
 	s.trusted = config.Timing.trust(sent)
 	s.deadline = clock.AfterFunc(s.trusted, s.expire)
-	s.lull = time.AfterFunc(linger, s.hush)
+	s.watchTimer = time.AfterFunc(watchAfter, s.dueToWatch)
 	go s.live()
 	return s
 }
@@ -71,7 +71,7 @@ func (s *session[K]) stop() {
 	defer s.mu.Unlock()
 	if !s.stopped {
 		s.stopped = true
-		s.hurry = time.AfterFunc(stopTimeout, s.giveUp)
+		s.stopTimer = time.AfterFunc(stopTimeout, s.giveUp)
 	}
 	s.wake()
 }
@@ -81,9 +81,9 @@ func (s *session[K]) live() {
 	s.end(s.serve())
 	s.mu.Lock()
 	s.deadline.Stop()
-	s.lull.Stop()
-	if s.hurry != nil {
-		s.hurry.Stop()
+	s.watchTimer.Stop()
+	if s.stopTimer != nil {
+		s.stopTimer.Stop()
 	}
 	s.mu.Unlock()
 	s.giveUp()

@@ -111,46 +111,47 @@ func (s *share[K]) await(ctx context.Context, asked *request[K], began time.Time
 func (l *Locker[K]) join(ctx context.Context, w Want[K], wait bool) (*share[K], error) {
 	for {
 		l.mu.Lock()
-		now, next := l.shares[w.Key], l.queued[w.Key]
+		current, queued := l.shares[w.Key], l.queued[w.Key]
+		s := current
 		switch {
-		case now == nil:
-			now = next
-		case !now.isSettled():
-		case now.members == 0: // it is being given back
+		case current == nil:
+			s = queued
+		case !current.isSettled():
+		case current.members == 0: // it is being given back
 			l.mu.Unlock()
 			select {
-			case <-now.gone:
+			case <-current.gone:
 				continue
 			case <-ctx.Done():
 				return nil, context.Cause(ctx)
 			}
-		case now.isOver():
-			now = next
-		case now.mustAsk():
+		case current.isOver():
+			s = queued
+		case current.mustAsk():
 			l.mu.Unlock()
-			if err := now.ask(ctx); err != nil && ctx.Err() != nil {
+			if err := current.ask(ctx); err != nil && ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
 			continue
-		case now.isWanted() && !wait:
+		case current.isWanted() && !wait:
 			l.mu.Unlock()
 			return nil, l.heldHere(w)
-		case now.isWanted():
-			now = next
+		case current.isWanted():
+			s = queued
 		}
-		if now == nil {
+		if s == nil {
 			if l.closing.Err() != nil {
 				l.mu.Unlock()
 				return nil, sqllock.ErrClosed
 			}
-			now = l.newShare(w) //nolint:contextcheck // under no caller's context
+			s = l.newShare(w) //nolint:contextcheck // under no caller's context
 		}
-		now.members++
+		s.members++
 		if wait {
-			now.patient = true
+			s.patient = true
 		}
 		l.mu.Unlock()
-		return now, nil
+		return s, nil
 	}
 }
 
@@ -162,7 +163,7 @@ func (l *Locker[K]) newShare(w Want[K]) *share[K] {
 		l: l, want: w, giveUp: cancel,
 		tried: make(chan struct{}), settled: make(chan struct{}), gone: make(chan struct{}),
 	}
-	if now := l.shares[w.Key]; now != nil && !now.isOver() {
+	if current := l.shares[w.Key]; current != nil && !current.isOver() {
 		l.queued[w.Key] = s
 	} else {
 		l.shares[w.Key] = s
@@ -224,7 +225,7 @@ func (s *share[K]) leave(ctx context.Context) error {
 	if settled && s.lock != nil { // the last member to leave has not released it yet
 		over = context.Cause(s.lock.Context()) //nolint:contextcheck // the lock has a context of its own
 		if over == nil && !s.lock.s.isTrusted() {
-			over = fmt.Errorf("%w: %w", sqllock.ErrLost, s.l.Timing.silence())
+			over = fmt.Errorf("%w: %w", sqllock.ErrLost, s.lock.s.silence())
 		}
 	}
 	s.l.mu.Unlock()

@@ -15,27 +15,27 @@ type state[K comparable] struct {
 	done  chan struct{} // closed when the session and every lock on it have ended
 	taken []*call[K]    // the goroutine's own: room for the result of take
 
-	mu        sync.Mutex
-	queue     []*call[K]         // guarded by mu: calls that the goroutine is to run next
-	held      map[K]*lock[K]     // guarded by mu
-	moving    int                // guarded by mu: keys that the session holds without a lock: being handed off or given back
-	pending   int                // guarded by mu: calls that were not answered yet
-	used      time.Time          // guarded by mu: when a call last came
-	interrupt context.CancelFunc // guarded by mu: ends the current watch
-	stopped   bool               // guarded by mu: stop was called
-	waiting   time.Time          // guarded by mu: since when the goroutine waits for the bell; zero when it does not
-	quiet     bool               // guarded by mu: it has waited so long that it should watch the connection
-	lent      bool               // guarded by mu: a caller has borrowed the connection
-	alone     bool               // guarded by mu: the latest calls came one at a time
-	late      *batch[K]          // guarded by mu: a batch whose answer the borrower did not wait for
-	lull      *time.Timer        // guarded by mu: sets quiet
-	lulled    bool               // guarded by mu: lull is running
-	hurry     *time.Timer        // guarded by mu: cuts off the statement under way some time after stop
-	err       error              // guarded by mu; does not change after done is closed
-	lost      error              // guarded by mu, as err: the cause for the locks of a session that has ended
-	trusted   time.Time          // guarded by mu: until when the server is certain to keep the session
-	brief     bool               // guarded by mu: the server keeps it as one that waits
-	deadline  *clock.Timer       // guarded by mu: ends the session at trusted, whatever it is doing
+	mu         sync.Mutex
+	queue      []*call[K]         // guarded by mu: calls that the goroutine is to run next
+	held       map[K]*lock[K]     // guarded by mu
+	moving     int                // guarded by mu: keys that the session holds without a lock: being handed off or given back
+	pending    int                // guarded by mu: calls that were not answered yet
+	used       time.Time          // guarded by mu: when a call last came
+	interrupt  context.CancelFunc // guarded by mu: ends the current watch
+	stopped    bool               // guarded by mu: stop was called
+	waiting    time.Time          // guarded by mu: since when the goroutine waits for the bell; zero when it does not
+	watchDue   bool               // guarded by mu: it has waited so long that it should watch the connection
+	lent       bool               // guarded by mu: a caller has borrowed the connection
+	alone      bool               // guarded by mu: the latest calls came one at a time
+	unfinished *batch[K]          // guarded by mu: what the borrower left to the goroutine
+	watchTimer *time.Timer        // guarded by mu: sets watchDue
+	watchTimed bool               // guarded by mu: watchTimer is running
+	stopTimer  *time.Timer        // guarded by mu: cuts off the statement under way some time after stop
+	err        error              // guarded by mu; does not change after done is closed
+	lost       error              // guarded by mu, as err: the cause for the locks of a session that has ended
+	trusted    time.Time          // guarded by mu: until when the server is certain to keep the session
+	brief      bool               // guarded by mu: the server keeps it as one that waits
+	deadline   *clock.Timer       // guarded by mu: ends the session at trusted, whatever it is doing
 }
 
 // attach records a lock that was handed off, unless the session has ended (I45).

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"errors"
 	"fmt"
 	"time"
 )
@@ -38,7 +37,7 @@ func (t Timing) trust(sent time.Time) time.Time { return sent.Add(t.TTL - t.marg
 // whileWaiting is the timing of a session that waits, until Keep was answered.
 func (t Timing) whileWaiting() Timing { return Timing{TTL: t.Waiting} }
 
-// errSilent is the cause when the server did not answer in time.
-var errSilent = errors.New("nothing was confirmed by the server within the session TTL")
-
-func (t Timing) silence() error { return fmt.Errorf("%w of %v", errSilent, t.TTL) }
+// silence is the cause when the server did not answer in time.
+func (t Timing) silence() error {
+	return fmt.Errorf("the server confirmed nothing in time; the session TTL is %v", t.TTL)
+}
