@@ -35,10 +35,17 @@ func (c lifeAndValues) Value(key any) any {
 	return c.values.Value(key)
 }
 
-// Ended reports whether ctx has ended. A driver can notice a deadline before ctx itself does; Ended then waits for ctx.
+// Ended reports whether ctx has ended. A driver can notice a deadline before ctx itself does; Ended then waits a moment
+// for ctx. No longer: after the clock was set ahead, or the machine was suspended, a time of day can have passed although
+// the timer of its context has hours to go.
 func Ended(ctx context.Context) bool {
-	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
-		<-ctx.Done()
+	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(deadline) {
+		moment := time.NewTimer(100 * time.Millisecond)
+		defer moment.Stop()
+		select {
+		case <-ctx.Done():
+		case <-moment.C:
+		}
 	}
 	return ctx.Err() != nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/sqllock/sqllock/internal/bound"
 )
@@ -26,4 +28,24 @@ func TestTheCauseOfAnEndIsSaidOnce(t *testing.T) {
 			t.Errorf("WithCause(%v, %v) = %v; want %s", c.cause, c.err, got, c.want)
 		}
 	}
+}
+
+// past is a context whose deadline, a time of day, has passed by a clock that was set ahead.
+type past struct{ context.Context }
+
+func (past) Deadline() (time.Time, bool) { return time.Now().Add(-time.Hour), true }
+
+func TestADeadlineThatPassedByTheClockAloneIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if bound.Ended(past{ctx}) {
+			t.Error("the context has ended")
+		}
+		time.AfterFunc(50*time.Millisecond, cancel)
+		if !bound.Ended(past{ctx}) {
+			t.Error("the context ended a moment later, and that is not seen")
+		}
+	})
 }

@@ -97,9 +97,10 @@ func (h *Hold) HandOver(ctx context.Context, op string, cause error, f func(cont
 
 // finish ends the lock by f, once: it cancels the context first (I1).
 func (h *Hold) finish(ctx context.Context, op string, cause error, f func(context.Context) error) error {
+	ctx = context.WithoutCancel(ctx) // panics with a nil ctx, before anything has ended
 	h.once.Do(func() {
 		h.cancel(cause)
-		if err := f(context.WithoutCancel(ctx)); err != nil {
+		if err := f(ctx); err != nil {
 			h.err = &sqllock.OpError{Op: op, Name: h.name, Err: err}
 		}
 		if h.watcher != nil && errors.Is(context.Cause(h.ctx), sqllock.ErrReleased) { //nolint:contextcheck // the lock's own

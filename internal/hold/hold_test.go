@@ -64,3 +64,23 @@ func TestTheLockOfAUserHasTheMethodsOfALockOnly(t *testing.T) {
 		t.Error("it is another lock")
 	}
 }
+
+func TestAReleaseWithoutAContextPanicsBeforeAnythingEnds(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	h := hold.New(t.Context(), "name", free(func(context.Context) error { calls++; return nil }))
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("it did not panic")
+			}
+		}()
+		_ = h.Release(nil) //nolint:staticcheck // the mistake
+	}()
+	if err := h.Context().Err(); err != nil {
+		t.Errorf("the lock has ended: %v", err)
+	}
+	if err := h.Release(t.Context()); err != nil || calls != 1 {
+		t.Errorf("Release = %v, and the backend was told %d times", err, calls)
+	}
+}

@@ -155,6 +155,25 @@ func TestAWaitThatTheServerTookForSilentBeginsAgain(t *testing.T) {
 	})
 }
 
+// past is a context whose deadline, a time of day, has passed by a clock that was set ahead.
+type past struct{ context.Context }
+
+func (past) Deadline() (time.Time, bool) { return time.Now().Add(-time.Hour), true }
+
+func TestAWaitWhoseDeadlinePassedByTheClockAloneIsNotHurried(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		releaseAfter(t, 10*time.Second, mustTry(t, s.newLocker(t), "x"))
+		if _, err := s.newLocker(t).Acquire(past{t.Context()}, want("x")); err != nil {
+			t.Fatal(err)
+		}
+		if s.hurried > 0 {
+			t.Errorf("%d slices of the wait had no time left", s.hurried)
+		}
+	})
+}
+
 func TestAWaitEndsAtTheInstantThatItsCallerLeaves(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {

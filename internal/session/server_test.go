@@ -46,6 +46,7 @@ type server struct {
 	opens   []time.Time            // guarded by mu: the times of those attempts
 	waiters int                    // guarded by mu: how many it says wait for a key
 	ignored int                    // guarded by mu: how many of the next waits it treats as silent sessions
+	hurried int                    // guarded by mu: how many waits had no time left
 	conns   []*conn                // guarded by mu: all connections ever opened
 	holds   map[string]*conn       // guarded by mu: the holder of each key
 	next    map[string][]lag       // guarded by mu: by the kind of statement; the last one is reused
@@ -287,9 +288,12 @@ func keysOf(ops []*session.Op[string]) (keys []string) {
 }
 
 // Wait implements session.Conn by polling.
-func (c *conn) Wait(ctx context.Context, op *session.Op[string], _, _ time.Duration) error {
+func (c *conn) Wait(ctx context.Context, op *session.Op[string], _, left time.Duration) error {
 	until, _ := ctx.Deadline()
 	c.mu.Lock()
+	if left <= 0 {
+		c.hurried++
+	}
 	silent := c.ignored > 0
 	c.ignored = max(0, c.ignored-1)
 	c.mu.Unlock()

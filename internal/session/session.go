@@ -80,6 +80,7 @@ func (s *session[K]) stop() {
 func (s *session[K]) live() {
 	s.end(s.serve())
 	s.mu.Lock()
+	s.stopped = true // stop has nothing to cut off any more
 	s.deadline.Stop()
 	s.watchTimer.Stop()
 	if s.stopTimer != nil {

@@ -117,7 +117,7 @@ func (w *waiter[K]) wait(ctx context.Context) (got *lock[K], err error) {
 // gives back what it may still be granted before anybody uses it again.
 func (w *waiter[K]) slice(ctx context.Context, s *session[K]) (*lock[K], error) {
 	waited, left := time.Since(w.began), time.Duration(math.MaxInt64)
-	if deadline, ok := ctx.Deadline(); ok {
+	if deadline, ok := ctx.Deadline(); ok && time.Now().Before(deadline) { // ctx can outlive it, see bound.Ended
 		left = time.Until(deadline)
 	}
 	c := &call[K]{op: w.want.take(), free: true, idle: func() { w.l.park(s) }}
