@@ -38,8 +38,9 @@ func SQLTx(tx interface {
 // transactions.
 //
 // The lock ends with the transaction: by commit, by rollback, by rollback to a savepoint that was set before the lock
-// was taken, or by the end of the connection. Nothing else releases it. A transaction that has the lock may take it
-// again.
+// was taken, or by the end of the connection. After PREPARE TRANSACTION only COMMIT PREPARED or ROLLBACK PREPARED ends it:
+// it outlasts the connection and a restart of the server. Nothing else releases it. A transaction that has the lock may
+// take it again.
 //
 // In a transaction at REPEATABLE READ or SERIALIZABLE that has not read anything yet, the statement that waits also
 // takes the snapshot, before the wait. What the transaction reads then is older than the lock, and may lack what the
@@ -87,6 +88,9 @@ func lockTx(ctx context.Context, tx Tx, name string, opts []sqllock.Option, stat
 }
 
 func takeInTx(ctx context.Context, tx Tx, w session.Want[key], statement string) error {
+	if tx == nil {
+		return errNoTx
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -123,6 +127,8 @@ type txArg struct {
 	seen    bool // pgx has asked
 	refused error
 }
+
+var errNoTx = errors.New("there is no transaction: pass the pgx.Tx that Begin has returned, or pg.SQLTx of a *sql.Tx")
 
 var errNotSeen = errors.New("the transaction does not pass its arguments on to pgx: give pg.SQLTx the *sql.Tx beneath it")
 

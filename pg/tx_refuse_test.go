@@ -84,6 +84,15 @@ func TestATransactionThatIsOverGivesItsDriversError(t *testing.T) {
 	})
 }
 
+func TestWithoutATransactionTheErrorSaysWhatToPass(t *testing.T) {
+	t.Parallel()
+	for name, lock := range everyLockTx {
+		if err := lock(t.Context(), nil, "a"); err == nil || !strings.Contains(err.Error(), "pass the pgx.Tx") {
+			t.Errorf("%s = %v", name, err)
+		}
+	}
+}
+
 func TestATransactionOfAnotherDriverTakesNoLock(t *testing.T) {
 	t.Parallel()
 	tx, err := sqltest.SQLite(t).BeginTx(t.Context(), nil)
