@@ -198,6 +198,23 @@ func TestATransactionThatBeganBeforeTheTakeoverWritesNothing(t *testing.T) {
 	})
 }
 
+// The lock of the row is younger than the savepoint. The comment of Guard says so. I13.
+func TestARollbackToAnOlderSavepointEndsAGuardOnPostgreSQL(t *testing.T) {
+	t.Parallel()
+	db := tables.Postgres(t)
+	first := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "a")
+	tx := beginPgx(t, db)
+	err := errors.Join(tx.exec("SAVEPOINT before"), first.Guard(t.Context(), tx.Tx), tx.exec("ROLLBACK TO before"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expireLease(t, db, "a")
+	take(t, newLocker(t, db.DB), "a") // it waits for nothing
+	if err := first.Guard(t.Context(), tx.Tx); !errors.Is(err, sqllock.ErrLost) {
+		t.Errorf("Guard after a takeover: %v", err)
+	}
+}
+
 // The longest possible name has no next name that begins with it. I14.
 func TestATryDoesNotWaitForAGuardedTransaction(t *testing.T) {
 	t.Parallel()
