@@ -56,27 +56,29 @@ func (s *Storage) TryLock(ctx context.Context, name string) (bool, error) {
 	return err == nil, err
 }
 
-// Unlock implements certmagic.Locker. Its error says that the lock was lost before, or may last until the TTL is over.
+// Unlock implements certmagic.Locker. Its error says that the lock was lost before, or may last until the TTL is over. It
+// releases the oldest lease, so that an Unlock after a loss does not release the lock of another goroutine.
 func (s *Storage) Unlock(ctx context.Context, name string) error {
-	lease := s.first(name)
-	if lease == nil {
+	leases := s.leasesOf(name)
+	if len(leases) == 0 {
 		return fmt.Errorf("%s is not locked", name)
 	}
-	s.replace(name, lease, nil)
-	return lease.Release(ctx)
+	s.replace(name, leases[0], nil)
+	return leases[0].Release(ctx)
 }
 
 // RenewLockLease implements certmagic.LockLeaseRenewer. certmagic calls it before each attempt to get a certificate. A
 // lease renews itself, so the duration does not matter. If the lock was lost, RenewLockLease acquires it again. If
 // another machine has it, the attempt fails, and a later one finds the certificate that the other machine has got.
 func (s *Storage) RenewLockLease(ctx context.Context, name string, _ time.Duration) error {
-	lost := s.first(name)
+	var lost *leasetable.Lease
+	for _, lost = range s.leasesOf(name) {
+		if err := lost.Verify(ctx); !errors.Is(err, sqllock.ErrLost) && !errors.Is(err, sqllock.ErrExpired) {
+			return err // nil: it is held, by whichever goroutine of this process
+		}
+	}
 	if lost == nil {
 		return fmt.Errorf("%s is not locked", name)
-	}
-	err := lost.Verify(ctx)
-	if !errors.Is(err, sqllock.ErrLost) && !errors.Is(err, sqllock.ErrExpired) {
-		return err
 	}
 	lease, err := s.leases.TryAcquire(ctx, "certmagic/"+name)
 	if err == nil && !s.replace(name, lost, lease) { // Unlock was called meanwhile
@@ -91,15 +93,11 @@ func (s *Storage) add(name string, lease *leasetable.Lease) {
 	s.held[name] = append(s.held[name], lease)
 }
 
-// first returns the lease that the next Unlock of name releases: the oldest, so that an Unlock after a loss does not
-// release the lock of another goroutine.
-func (s *Storage) first(name string) *leasetable.Lease {
+// leasesOf returns the leases of a name, the oldest first.
+func (s *Storage) leasesOf(name string) []*leasetable.Lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.held[name]) == 0 {
-		return nil
-	}
-	return s.held[name][0]
+	return slices.Clone(s.held[name])
 }
 
 // replace puts a lease, or nothing, in the place of another one. It reports whether that was there.
