@@ -79,16 +79,19 @@
 // # What is left behind, and when
 //
 // Nothing is left after a run. A small script in a session of its own watches the test processes and the go command
-// that runs them. It ends the server shortly after the last of them has ended, for whatever reason (the end of the run,
-// Ctrl-C, a timeout, kill -9). If the script was killed as well, or the machine was restarted, the next run that starts
-// a server cleans up first. The servers are recorded in the folder sqltest-UID of the temporary folder ([os.TempDir]),
-// where only some empty lock files remain. Concurrent runs share a server if they need the same one.
+// that runs them. It ends the server, and deletes the files of SQLite, shortly after the last of them has ended, for
+// whatever reason (the end of the run, Ctrl-C, a timeout, kill -9). If the script was killed as well, or the machine was
+// restarted, the next run that starts a server cleans up first. The servers are recorded in the folder sqltest-UID of the
+// temporary folder ([os.TempDir]), where only some empty lock files remain. Concurrent runs share a server if they need the
+// same one. They know each other by process ids: containers must not share a temporary folder, or a run in one of them ends
+// the servers of a run in another.
 //
 // With SQLTEST_KEEP the server of a kept database stays up after the run, until the next run without SQLTEST_KEEP. On a
-// server named by a DSN the database stays until somebody drops it.
+// server named by a DSN the database stays until somebody drops it. A file of SQLite stays if its test failed or was killed.
 //
 // Where Docker can be reached but there is no docker command, the script cannot end containers. They are then started
 // with an expiry of one hour, and the next run that starts a container removes them.
 //
-// On systems other than Unix, only SQLite and servers named by a DSN are supported.
+// On systems other than Unix, only SQLite and servers named by a DSN are supported, and the SQLite file of a killed test
+// stays.
 package sqltest

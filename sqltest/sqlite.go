@@ -32,7 +32,7 @@ func sqliteFile(tb TB, t *Template, opts []Option) *Database {
 			tb.Fatalf("sqltest: a template on SQLite: %v", err)
 		}
 	}
-	dir, err := os.MkdirTemp("", "sqltest-sqlite-")
+	dir, err := sqliteFolder()
 	if err != nil {
 		tb.Fatalf("sqltest: a folder for the SQLite file: %v", err)
 	}
@@ -66,6 +66,24 @@ func sqliteFile(tb TB, t *Template, opts []Option) *Database {
 		}
 	})
 	return db
+}
+
+// sqliteFolder makes a folder for the file of a test. It is in the folder for the files of this run, if there is one, which
+// ends with the run even if the test is killed; not if the file may be kept.
+func sqliteFolder() (string, error) {
+	var temp string
+	if supported && !isSet("SQLTEST_KEEP") {
+		st, err := openState()
+		if err != nil {
+			return "", err
+		}
+		inst, err := st.files()
+		if err != nil {
+			return "", err
+		}
+		temp = inst.dir
+	}
+	return os.MkdirTemp(temp, "sqltest-sqlite-")
 }
 
 // openSQLite opens a file. An empty file is an empty database.

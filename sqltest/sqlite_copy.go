@@ -10,8 +10,12 @@ import (
 	"path/filepath"
 )
 
-// sqliteFiles has the content of the templates' files, by the template's name.
-var sqliteFiles memo[[]byte]
+var (
+	// sqliteFiles has the content of the templates' files, by the template's name.
+	sqliteFiles memo[[]byte]
+	// sqliteRun has the folder for the files of this run, by that of the state.
+	sqliteRun memo[*instance]
+)
 
 // sqlite returns the content of the template's file, which is made first if this run does not have it.
 func (t *Template) sqlite() ([]byte, error) {
@@ -63,7 +67,9 @@ func (t *Template) sqliteOnce(name string) ([]byte, error) {
 }
 
 // files returns the folder for the files of this run, which ends like a server.
-func (s state) files() (*instance, error) {
+func (s state) files() (*instance, error) { return sqliteRun.get(s.root, s.filesOnce) }
+
+func (s state) filesOnce() (*instance, error) {
 	const key = "sqlite"
 	unlock, err := lockFile(filepath.Join(s.root, key+".lock"))
 	if err != nil {
@@ -82,7 +88,7 @@ func (s state) files() (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	return inst, inst.publish(record{Source: "templates of SQLite"})
+	return inst, inst.publish(record{Source: "files of SQLite"})
 }
 
 // buildSQLite makes the template in a folder inside of dir, which it removes.

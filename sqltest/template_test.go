@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -177,6 +178,28 @@ func TestTheFilesOfSQLiteTemplatesEndWithTheRun(t *testing.T) {
 		t.Errorf("no template is shared: %q, %v", found, err)
 	}
 	c.kill()
+	expectNothingLeft(t, temp, "")
+}
+
+func TestTheSQLiteFileOfAKilledTestIsDeleted(t *testing.T) {
+	t.Parallel()
+	skipUnwanted(t, sqltest.EngineSQLite)
+	temp := ownTemp(t)
+	c := newChild(t, sqltest.EngineSQLite, temp, "SQLTEST_KEEP=")
+	files := func() (found []string) {
+		_ = filepath.WalkDir(temp, func(path string, _ fs.DirEntry, _ error) error {
+			if filepath.Base(path) == "test.db" {
+				found = append(found, path)
+			}
+			return nil
+		})
+		return found
+	}
+	if len(files()) != 1 {
+		t.Errorf("the files of the child: %q", files())
+	}
+	c.kill()
+	eventually(t, "no file is left", func() bool { return len(files()) == 0 })
 	expectNothingLeft(t, temp, "")
 }
 
