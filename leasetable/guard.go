@@ -68,8 +68,7 @@ func PgxTx[R interface{ Scan(to ...any) error }](tx interface {
 // lock's context has ended, Guard returns its cause and does not ask the database.
 //
 // What ends a guard before the commit, so that what tx writes then is not guarded:
-//   - a ROLLBACK TO a savepoint that was set before Guard, on PostgreSQL and Galera. Guard the outer transaction, not one
-//     nested in it.
+//   - a ROLLBACK TO a savepoint that was set before Guard. Guard the outer transaction, not one nested in it.
 //   - a COMMIT by hand, or one that is implicit, as of DDL on MySQL and MariaDB. Guard does not see one before it, either.
 //   - an error that rolls tx back although it goes on to take statements, such as a deadlock (1213) on MySQL and MariaDB,
 //     or an interrupted write on SQLite. Roll tx back after any error.
