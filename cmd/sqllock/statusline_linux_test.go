@@ -1,10 +1,17 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/sqllock/sqllock/internal/locktest"
 )
@@ -96,4 +103,69 @@ func TestBenchShowsHowFarItIsOnATerminal(t *testing.T) {
 	if !strings.Contains(before, "1 of 6  round trip") || !strings.HasSuffix(before, eraseLine) || strings.Contains(after, "\x1b") {
 		t.Errorf("it shows %q", text)
 	}
+}
+
+func TestATerminalThatTakesNoOutputDelaysNothing(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	e := on(t, sqliteFile(t).url)
+	e["TERM"] = "xterm"
+	holder := held(t, e, "busy")
+	screen, tty := terminal(t)
+	ran := filepath.Join(t.TempDir(), "ran")
+	cmd, _ := onTerminal(t, screen, tty, e, binary, "run", "-v", "busy", "--", "touch", ran)
+	shownUntil(t, screen, "waiting for busy: ")
+	flow(t, tty, unix.TCOOFF) // as Ctrl-S does
+	holder.letGo()
+	exists(t, ran)
+	call(t, e, 0, nil, "run", "busy", "--", "true")
+	flow(t, tty, unix.TCOON)
+	shownUntil(t, screen, "lock released")
+	must(t, cmd.Wait())
+}
+
+// flow stops or restarts the output of a terminal.
+func flow(t *testing.T, tty *os.File, action int) {
+	t.Helper()
+	raw, err := tty.SyscallConn()
+	must(t, err)
+	var failed error
+	must(t, raw.Control(func(fd uintptr) { failed = unix.IoctlSetInt(int(fd), unix.TCXONC, action) }))
+	must(t, failed)
+}
+
+// exists waits for a file.
+func exists(t *testing.T, file string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if !locktest.Poll(ctx, func() bool { _, err := os.Stat(file); return err == nil }) {
+		t.Fatal("the command has not run")
+	}
+}
+
+func TestAPipeThatNobodyReadsDelaysNothing(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	e := on(t, sqliteFile(t).url)
+	reader, writer, err := os.Pipe()
+	must(t, err)
+	defer func() { _ = reader.Close() }()
+	must(t, writer.SetWriteDeadline(time.Now().Add(time.Second)))
+	_, err = writer.Write(make([]byte, 1<<20)) // fills it
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("%v, want a pipe that is full", err)
+	}
+	ran := filepath.Join(t.TempDir(), "ran")
+	cmd := exec.CommandContext(t.Context(), binary, "run", "-v", "x", "--", "touch", ran)
+	cmd.Env = append(os.Environ(), "SQLLOCK_DB="+e["SQLLOCK_DB"])
+	cmd.Stderr = writer
+	must(t, cmd.Start())
+	must(t, writer.Close())
+	exists(t, ran)
+	call(t, e, 0, nil, "run", "x", "--", "true")
+	text, err := io.ReadAll(reader)
+	must(t, err)
+	must(t, cmd.Wait())
+	contains(t, string(text), "lock acquired", "command ended", "lock released")
 }

@@ -10,13 +10,24 @@ import (
 
 // StatusLine is one line at the bottom of a terminal that changes in place. Text written through it appears above the
 // line. Without a terminal there is no line.
+//
+// A goroutine writes. So nobody waits for a terminal that takes no output (Ctrl-S), or for a pipe that nobody reads,
+// except Flush.
 type StatusLine struct {
 	w        io.Writer
 	terminal bool
 
-	mu    sync.Mutex
-	shown bool // guarded by mu
+	mu      sync.Mutex
+	pending []byte        // guarded by mu: what the goroutine has not begun to write
+	shown   bool          // guarded by mu: the line is there after that
+	idle    chan struct{} // guarded by mu: closed when all is written; nil: all is written
 }
+
+// maxPending is the size of the text that waits for a reader. More is dropped.
+const maxPending = 1 << 20
+
+// soon is the time in which a terminal or pipe with a reader takes all that is pending, and longer.
+const soon = 200 * time.Millisecond
 
 const eraseLine = "\r\x1b[K"
 
@@ -35,22 +46,78 @@ func (l *StatusLine) Show(text string) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.shown && l.idle != nil {
+		return // the line before is still being written
+	}
 	l.shown = true
-	_, _ = io.WriteString(l.w, eraseLine+noWrap+text+wrap) // nothing depends on it
+	l.append(eraseLine + noWrap + text + wrap)
 }
 
 // Visible reports whether there is a line.
 func (l *StatusLine) Visible() bool { return l.terminal }
 
-// Write implements io.Writer. It erases the line first.
+// Write implements io.Writer. It erases the line first. Its error is always nil.
 func (l *StatusLine) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.shown {
-		_, _ = io.WriteString(l.w, eraseLine) // nothing depends on it
+		l.append(eraseLine)
 	}
 	l.shown = false
-	return l.w.Write(text)
+	if len(l.pending) < maxPending {
+		l.append(string(text))
+	}
+	return len(text), nil
+}
+
+// append makes the goroutine write this. The caller has locked mu.
+func (l *StatusLine) append(text string) {
+	if text == "" {
+		return
+	}
+	l.pending = append(l.pending, text...)
+	if l.idle == nil {
+		l.idle = make(chan struct{})
+		go l.writePending()
+	}
+}
+
+// writePending writes until nothing is pending.
+func (l *StatusLine) writePending() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.pending) > 0 {
+		text := l.pending
+		l.pending = nil
+		l.mu.Unlock()
+		_, _ = l.w.Write(text) // a failure cannot be reported anywhere else
+		l.mu.Lock()
+	}
+	close(l.idle)
+	l.idle = nil
+}
+
+// Flush waits until all is written.
+func (l *StatusLine) Flush() { <-l.flushed() }
+
+// FlushSoon is like Flush, but does not wait for a terminal or a pipe that takes no output.
+func (l *StatusLine) FlushSoon() {
+	select {
+	case <-l.flushed():
+	case <-time.After(soon):
+	}
+}
+
+// flushed returns a channel that is closed when all is written.
+func (l *StatusLine) flushed() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.idle != nil {
+		return l.idle
+	}
+	idle := make(chan struct{})
+	close(idle)
+	return idle
 }
 
 // Meanwhile calls f periodically, the first time after first, until the returned function is called. That function also
@@ -75,6 +142,7 @@ func (l *StatusLine) Meanwhile(ctx context.Context, first, pause time.Duration, 
 	return func() {
 		cancel()
 		<-done
-		_, _ = l.Write(nil) // it erases the line, and nothing depends on it
+		_, _ = l.Write(nil) // it erases the line
+		l.FlushSoon()
 	}
 }

@@ -128,6 +128,7 @@ func (r *run) run(cmd *cobra.Command, args []string) error {
 	}
 	defer db.Close()
 	r.line = r.StatusLine()
+	defer r.line.Flush() // when nothing is held any more
 	if r.verbose {
 		r.log = r.Logger(r.line)
 		db.Logger = r.log
@@ -148,6 +149,7 @@ func (r *run) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	r.line.FlushSoon() // before the command writes there
 	return r.hold(cmd.Context(), l, lock, path, received)
 }
 
