@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os/exec"
 	"sync"
@@ -19,7 +18,6 @@ import (
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/exit"
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/flags"
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/process"
-	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/leasetable"
 )
 
@@ -63,11 +61,11 @@ not passed on.
 While it waits and standard error is a terminal, sqllock says there for whom,
 since when and how long is left. With --verbose it says which database it is and
 what happens to the lock: who is waited for, that it was acquired, after how
-long and with which token, that a renewal is overdue or the lock lost, and why,
-the exit code of the command, and how long the lock was held. With --log-format
-json all that sqllock itself says there is one JSON object a line, with time,
-level and msg, also the error it ends with, which has its exit_code; the waiting
-is not shown then.
+long and with which token, that a renewal failed or is overdue or the lock lost,
+and why, the exit code of the command, and how long the lock was held. With
+--log-format json all that sqllock itself says there is one JSON object a line,
+with time, level and msg, also the error it ends with, which has its exit_code;
+the waiting is not shown then.
 
 If sqllock itself is killed (SIGKILL), so is the command on Linux, but not what
 the command has started, nor a command that changes its user, such as sudo;
@@ -132,6 +130,7 @@ func (r *run) run(cmd *cobra.Command, args []string) error {
 	if r.verbose {
 		r.log = r.Logger(r.line)
 		db.Logger = r.log
+		db.Hook = r.logFailedRenewal
 		r.log.Info("database", db.Attrs()...)
 	} else {
 		db.Hook = r.tellTrouble
@@ -212,24 +211,6 @@ func (r *run) acquire(ctx context.Context, db *database.Database, l database.Loc
 	return nil, exit.With(exit.Unavailable, err)
 }
 
-// tellTrouble reports once that the wait goes on although the database cannot be used. With --verbose the Locker's log
-// reports it.
-func (r *run) tellTrouble(_ context.Context, e sqllock.Event) {
-	if e.Kind != event.Retrying {
-		return
-	}
-	r.told.Do(func() { r.warn("waiting: the database cannot be used for now", e.Err) })
-}
-
-// warn reports something that is not a failure.
-func (r *run) warn(what string, err error) {
-	if r.verbose || r.LogFormat == console.LogJSON {
-		r.Logger(r.line).Warn(what, slog.String("lock", r.name), slog.Any("err", err))
-		return
-	}
-	_, _ = io.WriteString(r.line, console.Message(fmt.Errorf("%s: %w", what, err))+"\n") // a failure cannot be reported anywhere else
-}
-
 // hold runs the command under the lock, and releases the lock.
 func (r *run) hold(ctx context.Context, l database.Locker, lock sqllock.Lock, path string, received *process.Signals) error {
 	taken := time.Now()
@@ -267,15 +248,6 @@ func (r *run) hold(ctx context.Context, l database.Locker, lock sqllock.Lock, pa
 // lost reports whether err says that the lock ended before its release.
 func lost(err error) bool {
 	return errors.Is(err, sqllock.ErrLost) || errors.Is(err, sqllock.ErrExpired)
-}
-
-// logAcquired logs that the lock was acquired. The Locker logs its other events.
-func (r *run) logAcquired(ctx context.Context, lock sqllock.Lock, took time.Duration) {
-	attrs := []slog.Attr{slog.String("lock", r.name), slog.String("kind", r.kind), slog.Duration("took", took)}
-	if lease, ok := lock.(*leasetable.Lease); ok {
-		attrs = append(attrs, slog.Int64("token", lease.Token()))
-	}
-	r.log.LogAttrs(ctx, slog.LevelInfo, "lock acquired", attrs...)
 }
 
 // outcome returns the error that sqllock ends with after the command has ended with this result. before says what had

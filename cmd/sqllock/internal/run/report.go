@@ -1,0 +1,48 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/console"
+	"github.com/sqllock/sqllock/event"
+	"github.com/sqllock/sqllock/leasetable"
+)
+
+// tellTrouble reports once that the wait goes on although the database cannot be used. With --verbose the Locker's log
+// reports it.
+func (r *run) tellTrouble(_ context.Context, e sqllock.Event) {
+	if e.Kind != event.Retrying {
+		return
+	}
+	r.told.Do(func() { r.warn("waiting: the database cannot be used for now", e.Err) })
+}
+
+// logFailedRenewal logs a failed renewal. A Locker logs it at Debug, below the level of --verbose.
+func (r *run) logFailedRenewal(_ context.Context, e sqllock.Event) {
+	if e.Kind == event.RenewalFailed {
+		r.log.Warn("lock renewal failed", slog.Duration("took", e.Took), slog.Any("err", e.Err))
+	}
+}
+
+// warn reports something that is not a failure.
+func (r *run) warn(what string, err error) {
+	if r.verbose || r.LogFormat == console.LogJSON {
+		r.Logger(r.line).Warn(what, slog.String("lock", r.name), slog.Any("err", err))
+		return
+	}
+	_, _ = io.WriteString(r.line, console.Message(fmt.Errorf("%s: %w", what, err))+"\n") // a failure cannot be reported anywhere else
+}
+
+// logAcquired logs that the lock was acquired. The Locker logs its other events.
+func (r *run) logAcquired(ctx context.Context, lock sqllock.Lock, took time.Duration) {
+	attrs := []slog.Attr{slog.String("lock", r.name), slog.String("kind", r.kind), slog.Duration("took", took)}
+	if lease, ok := lock.(*leasetable.Lease); ok {
+		attrs = append(attrs, slog.Int64("token", lease.Token()))
+	}
+	r.log.LogAttrs(ctx, slog.LevelInfo, "lock acquired", attrs...)
+}
