@@ -25,9 +25,7 @@ func groupSignals() []os.Signal {
 // outliveReaders makes a write to a pipe without a reader fail instead of ending sqllock, which must go on guarding the
 // command. The command does not inherit this.
 func outliveReaders() {
-	if !signal.Ignored(syscall.SIGPIPE) { // otherwise it is ignored already, and the command inherits that
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 }
 
 // attributes returns the attributes that the child is started with.

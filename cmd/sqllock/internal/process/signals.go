@@ -25,7 +25,8 @@ func ReceiveSignals() *Signals {
 	return s
 }
 
-// receive starts to receive these signals. A signal that is ignored, as under nohup, stays ignored.
+// receive starts to receive these signals. SIGHUP and SIGINT stay ignored, for the command too, if sqllock was started
+// so, as by nohup. The Go runtime handles all other signals from the start, so they get their default in the command.
 func (s *Signals) receive(signals ...os.Signal) {
 	for _, sig := range signals {
 		if !signal.Ignored(sig) {

@@ -56,7 +56,8 @@ SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to the group
 of the command; while sqllock still waits for the lock they end it. SIGWINCH is
 passed on, too, and SIGTSTP stops sqllock and the group until SIGCONT. On a
 terminal the command gets what keys send by itself, and SIGINT and SIGQUIT are
-not passed on.
+not passed on; a key stops both, but a SIGTSTP from elsewhere sqllock alone.
+SIGHUP and SIGINT stay ignored, as under nohup; no other signal does.
 
 While it waits and standard error is a terminal, sqllock says there for whom,
 since when and how long is left. With --verbose it says which database it is and
@@ -71,8 +72,9 @@ If sqllock itself is killed (SIGKILL), so is the command on Linux, but not what
 the command has started, nor a command that changes its user, such as sudo;
 elsewhere the command runs on. A lease is free --ttl later, whatever still runs,
 and a session lock at once. A command also runs on while sqllock alone is
-stopped (SIGSTOP). A command that runs as another user cannot be ended when the
-lock is lost: write sudo sqllock run … -- job, not sqllock run … -- sudo job.`
+stopped: by SIGSTOP, or after stty tostop by SIGTTOU. A command that runs as
+another user cannot be ended when the lock is lost: write
+sudo sqllock run … -- job, not sqllock run … -- sudo job.`
 
 const runExample = `  sqllock run nightly-report -- ./report.sh --month 7
   SQLLOCK_DB=postgres://app:…@db/app sqllock run --wait 0 x -- ./cleanup
