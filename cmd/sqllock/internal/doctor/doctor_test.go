@@ -88,7 +88,11 @@ user@host: /over fuse.sshfs rw 0 0
 			t.Errorf("%s is on %q, want %q", file, got, want)
 		}
 	}
-	for system, want := range map[string]bool{"nfs4": true, "cifs": true, "fuse.sshfs": true, "ext4": false, "": false, "overlay": false} {
+	for system, want := range map[string]bool{
+		"nfs4": true, "cifs": true, "beegfs": true, "gpfs": true, "9p": true, "virtiofs": true,
+		"fuse.sshfs": true, "fuse.grpcfuse": true, "fuse.juicefs": true,
+		"ext4": false, "": false, "overlay": false,
+	} {
 		if doctor.IsNetwork(system) != want {
 			t.Errorf("%q is a network's: %v", system, !want)
 		}

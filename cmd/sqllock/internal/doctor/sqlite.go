@@ -58,8 +58,9 @@ func fileSystem(mounts, file string) (system string) {
 
 func isNetwork(system string) bool {
 	return slices.Contains([]string{
-		"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre",
-		"fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone",
+		"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "beegfs", "gpfs",
+		"9p", "virtiofs", "fuse.grpcfuse", // a virtual machine's or a container's view of the host
+		"fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.gcsfuse", "fuse.juicefs", "fuse.rclone",
 	}, system)
 }
 
