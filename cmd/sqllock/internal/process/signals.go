@@ -42,6 +42,17 @@ func (*Signals) forget(signals ...os.Signal) {
 	}
 }
 
+// Discard drops the signals that have come. They were meant for a command that has ended.
+func (s *Signals) Discard() {
+	for {
+		select {
+		case <-s.C:
+		default:
+			return
+		}
+	}
+}
+
 // Stop stops receiving signals.
 func (s *Signals) Stop() { signal.Stop(s.C) }
 

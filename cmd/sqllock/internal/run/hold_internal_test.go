@@ -58,3 +58,19 @@ func TestALockThatWasLostIsNotReleased(t *testing.T) {
 		}
 	}
 }
+
+// freeLock is a lock that is released at once.
+type freeLock struct{ sqllock.Lock }
+
+func (freeLock) Release(context.Context) error { return nil }
+
+// A signal that comes while the command ends would end a release that is repeated for --at-least.
+func TestASignalOfTheCommandDoesNotEndTheRelease(t *testing.T) {
+	t.Parallel()
+	received := &process.Signals{C: make(chan os.Signal, 2)}
+	received.C <- os.Interrupt
+	received.C <- os.Interrupt
+	if err := new(run).release(t.Context(), noLocker{}, freeLock{}, time.Now(), received); err != nil || len(received.C) > 0 {
+		t.Errorf("%v, %d signals are left", err, len(received.C))
+	}
+}

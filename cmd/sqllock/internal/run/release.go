@@ -17,6 +17,7 @@ const askEvery = time.Second / 2
 
 // release releases the lock. Of an error other than sqllock.ErrLost and ErrExpired it says when the lock is free.
 func (r *run) release(ctx context.Context, l database.Locker, lock sqllock.Lock, taken time.Time, received *process.Signals) error {
+	received.Discard() // one of them would end a release that is repeated
 	err := lock.Release(ctx)
 	if err == nil || lost(err) {
 		return err
