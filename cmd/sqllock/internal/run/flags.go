@@ -53,7 +53,7 @@ func (r *request) AddFlags(cmd *cobra.Command) {
 	f.IntVar(&r.onHeld, "on-held", exit.Held, "exit `code` when somebody else holds it; with 0 nothing is said")
 	f.StringVar(&r.owner, "owner", "", "`text` that others see as the holder (default: made of the command)")
 	f.BoolVarP(&r.verbose, "verbose", "v", false, "say on stderr what happens to the lock")
-	f.DurationVar(&r.killAfter, "kill-after", 10*time.Second, "`time` from SIGTERM to SIGKILL when the lock was lost")
+	f.DurationVar(&r.killAfter, "kill-after", 0, "`time` from SIGTERM to SIGKILL when the lock was lost (default: a sixth of --ttl, 10s at most)")
 }
 
 // waitTime is the value of --wait.
@@ -119,6 +119,9 @@ func (r *request) parse(cmd *cobra.Command, args []string) error {
 		return errors.New("--owner is empty: leave it out, or name the holder")
 	case len(r.owner) > maxOwner:
 		return fmt.Errorf("--owner has %d bytes, the limit is %d", len(r.owner), maxOwner)
+	}
+	if !given("kill-after") {
+		r.killAfter = min(r.ttl/6, 10*time.Second) // others can take the lock a sixth of the TTL after its holder learns of the loss
 	}
 	return errors.Join(r.CheckTables(r.kind), r.checkTogether(given), lockname.Check(r.name))
 }

@@ -48,9 +48,9 @@ When the lock is lost, the command is sent SIGTERM and, --kill-after later,
 SIGKILL, and so is every process in its process group. When its input or output
 is a terminal it shares the group of sqllock, for keys to reach it, and only the
 command itself is ended. Otherwise it has a session of its own, and /dev/tty
-does not work. The holder learns of the loss of a lease that it cannot renew a
-sixth of --ttl before anybody else can take it: a shorter --kill-after keeps two
-commands from running at once even if one ignores SIGTERM.
+does not work. A holder that cannot renew its lock learns of the loss a sixth of
+--ttl before anybody else can take it: a --kill-after that is not longer, as by
+default, keeps two commands from running at once even if one ignores SIGTERM.
 
 SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to the group
 of the command; while sqllock still waits for the lock they end it. SIGWINCH is
