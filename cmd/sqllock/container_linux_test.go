@@ -46,3 +46,18 @@ func TestInAContainerOrphansAreReaped(t *testing.T) {
 	must(t, err)
 	p.exits(76, "the command was ended") // the second orphan is not waited for
 }
+
+// The first process of this container reaps nobody.
+func TestProcessesThatNobodyReapsAreNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	container := []string{"--pid", "--fork", "--kill-child", "--mount-proc"}
+	needsRoot(t, "unshare", container...)
+	db := sqliteFile(t)
+	p := startAs(t, "unshare", on(t, db.url), append(container, "sh", "-c",
+		`{ "$0" run --ttl 6s --kill-after 1h x -- sh -c 'sleep 1000 & echo ready; exec sleep 1000'; echo code $?; } & exec sleep 1000`, binary)...)
+	p.expect("ready")
+	_, err := db.ExecContext(t.Context(), "DELETE FROM sqllock_lease")
+	must(t, err)
+	p.expect("code 76")
+}

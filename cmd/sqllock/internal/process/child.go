@@ -29,6 +29,7 @@ type Child struct {
 	ownGroup bool
 	signals  *Signals      // are forwarded to the command
 	done     chan struct{} // closed when the command has ended
+	left     string        // Linux: the file in /proc of a process of the group that outlived the command
 }
 
 // Times in the termination of a child.

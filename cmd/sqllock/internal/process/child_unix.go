@@ -76,8 +76,8 @@ func (c *Child) send(sig syscall.Signal) error {
 	return c.cmd.Process.Signal(sig)
 }
 
-// groupLives reports whether any process is left in the child's own group, after the child has ended. A process that
-// has ended counts until its parent reaps it. As PID 1 of a container sqllock is that parent.
+// groupLives reports whether any process is left in the child's own group, after the child has ended. Except on Linux a
+// process that has ended counts until its parent reaps it. As PID 1 of a container sqllock is that parent.
 func (c *Child) groupLives() bool {
 	if !c.ownGroup {
 		return false
@@ -86,7 +86,7 @@ func (c *Child) groupLives() bool {
 	for reaped := 1; reaped > 0; {
 		reaped, _ = syscall.Wait4(group, nil, syscall.WNOHANG, nil)
 	}
-	return !errors.Is(syscall.Kill(group, 0), syscall.ESRCH)
+	return !errors.Is(syscall.Kill(group, 0), syscall.ESRCH) && !c.onlyZombies()
 }
 
 // Result returns how the child has ended, as the error that sqllock ends with. The exit code is that of a shell.

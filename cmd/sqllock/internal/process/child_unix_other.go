@@ -7,5 +7,8 @@ import "syscall"
 // dieWithParent does nothing: only Linux can kill a child together with its parent.
 func dieWithParent(*syscall.SysProcAttr) {}
 
+// onlyZombies returns false: only Linux tells in /proc.
+func (c *Child) onlyZombies() bool { return false }
+
 // reapOrphans does nothing: a container is on Linux.
 func (c *Child) reapOrphans() {}
