@@ -50,7 +50,7 @@ func (l *StatusLine) Show(text string) {
 		return // the line before is still being written
 	}
 	l.shown = true
-	l.append(eraseLine + noWrap + text + wrap)
+	l.queue(eraseLine + noWrap + text + wrap)
 }
 
 // Visible reports whether there is a line.
@@ -61,17 +61,17 @@ func (l *StatusLine) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.shown {
-		l.append(eraseLine)
+		l.queue(eraseLine)
 	}
 	l.shown = false
 	if len(l.pending) < maxPending {
-		l.append(string(text))
+		l.queue(string(text))
 	}
 	return len(text), nil
 }
 
-// append makes the goroutine write this. The caller has locked mu.
-func (l *StatusLine) append(text string) {
+// queue makes the goroutine write this. The caller has locked mu.
+func (l *StatusLine) queue(text string) {
 	if text == "" {
 		return
 	}
