@@ -29,9 +29,14 @@ func sqliteFile(ctx context.Context, p *patient) (Finding, error) {
 		return Finding{}, err
 	}
 	mounts, _ := os.ReadFile("/proc/self/mounts") // exists on Linux only
-	if system := fileSystem(string(mounts), file); isNetwork(system) {
+	system := fileSystem(string(mounts), file)
+	switch {
+	case isNetwork(system):
 		return bad("put it on a disk of this machine, or name a server",
 			"%s is on a network file system (%s), where SQLite's own locks cannot be relied on", file, system), nil
+	case isOfHost(system):
+		return beware("use the file on one side only",
+			"%s is on a file system (%s) that may be the host's: SQLite's locks do not reach from one side to the other", file, system), nil
 	}
 	return fine("%s", file), nil
 }
@@ -59,9 +64,13 @@ func fileSystem(mounts, file string) (system string) {
 func isNetwork(system string) bool {
 	return slices.Contains([]string{
 		"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "beegfs", "gpfs",
-		"9p", "virtiofs", "fuse.grpcfuse", // a virtual machine's or a container's view of the host
 		"fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.gcsfuse", "fuse.juicefs", "fuse.rclone",
 	}, system)
+}
+
+// isOfHost reports whether a virtual machine or a container sees files of its host so.
+func isOfHost(system string) bool {
+	return slices.Contains([]string{"9p", "virtiofs", "fuse.grpcfuse"}, system)
 }
 
 func sqliteJournal(ctx context.Context, p *patient) (Finding, error) {

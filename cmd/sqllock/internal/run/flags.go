@@ -53,7 +53,7 @@ func (r *request) AddFlags(cmd *cobra.Command) {
 	f.IntVar(&r.onHeld, "on-held", exit.Held, "exit `code` when somebody else holds it; with 0 nothing is said")
 	f.StringVar(&r.owner, "owner", "", "`text` that others see as the holder (default: made of the command)")
 	f.BoolVarP(&r.verbose, "verbose", "v", false, "say on stderr what happens to the lock")
-	f.DurationVar(&r.killAfter, "kill-after", 0, "`time` from SIGTERM to SIGKILL when the lock was lost (default: a sixth of --ttl, 10s at most)")
+	f.DurationVar(&r.killAfter, "kill-after", 0, "`time` from SIGTERM to SIGKILL when the lock was lost (default: an eighth of --ttl, 10s at most)")
 }
 
 // waitTime is the value of --wait.
@@ -121,7 +121,7 @@ func (r *request) parse(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("--owner has %d bytes, the limit is %d", len(r.owner), maxOwner)
 	}
 	if !given("kill-after") {
-		r.killAfter = min(r.ttl/6, 10*time.Second) // others can take the lock a sixth of the TTL after its holder learns of the loss
+		r.killAfter = min(r.ttl/8, 10*time.Second) // before others can take the lock: that is TTL/6 after its holder learned of the loss
 	}
 	return errors.Join(r.CheckTables(r.kind), r.checkTogether(given), lockname.Check(r.name))
 }

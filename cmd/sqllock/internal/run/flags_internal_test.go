@@ -14,8 +14,8 @@ func TestACommandIsKilledBeforeOthersCanTakeALostLock(t *testing.T) {
 		want  time.Duration
 		flags []string
 	}{
-		{2500 * time.Millisecond, nil},
-		{time.Second, []string{"--ttl", "6s"}},
+		{1875 * time.Millisecond, nil},
+		{time.Second, []string{"--ttl", "8s"}},
 		{10 * time.Second, []string{"--ttl", "1h", "--kind", "session"}},
 		{time.Hour, []string{"--kill-after", "1h"}},
 		{0, []string{"--kill-after", "0"}},

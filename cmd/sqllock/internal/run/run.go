@@ -49,7 +49,7 @@ SIGKILL, and so is every process in its process group. When its input or output
 is a terminal it shares the group of sqllock, for keys to reach it, and only the
 command itself is ended. Otherwise it has a session of its own, and /dev/tty
 does not work. A holder that cannot renew its lock learns of the loss a sixth of
---ttl before anybody else can take it: a --kill-after that is not longer, as by
+--ttl before anybody else can take it: a --kill-after that is shorter, as by
 default, keeps two commands from running at once even if one ignores SIGTERM.
 
 SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to the group
