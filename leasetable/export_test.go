@@ -202,7 +202,7 @@ func KnowsSocket(t *testing.T, l *Locker) (known bool) {
 // LockerOf returns a Locker with the leases of the Locker of le.
 func LockerOf(le *Lease) *Locker {
 	k := le.held.Keeper
-	return &Locker{keeper: k, turns: wait.NewTurns(k), ttl: 15 * time.Second}
+	return &Locker{keeper: k, turns: wait.NewTurns(k), settings: settings{ttl: 15 * time.Second}}
 }
 
 // TakeLate tries to acquire a permit of a name with a limit of one, after the claim was abandoned, from the state read

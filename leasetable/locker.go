@@ -26,49 +26,54 @@ import (
 
 // Locker acquires leases. Close it when it is no longer needed.
 type Locker struct {
-	keeper  *lease.Keeper // of its leases
-	dialect schema.Dialect
-	tables  schema.Tables
-	ttl     time.Duration
-	options store.Options
-	owner   string
-	events  observe.Sink
+	settings
+	keeper *lease.Keeper // of its leases
 
 	turns   *wait.Turns
 	permits permit.Claims
 	outage  trouble.Trouble // with the database
 }
 
+// settings is what options change.
+type settings struct {
+	dialect schema.Dialect
+	tables  schema.Tables
+	ttl     time.Duration
+	options store.Options
+	owner   string
+	events  observe.Sink
+}
+
 var _ sqllock.Acquirer[*Lease] = (*Locker)(nil)
 
 // Option configures a Locker.
-type Option func(*Locker)
+type Option func(*settings)
 
 // WithTTL sets how long a lock outlives its last renewal, unless an acquisition sets its own TTL (sqllock.WithTTL). The
 // default is 15 s, the minimum 200 ms. A shorter TTL frees the locks of a dead process sooner. It also loses the locks
 // of a process that merely stalls or has to reconnect. The TTL should be at least 30 round trips.
 func WithTTL(ttl time.Duration) Option {
-	return func(l *Locker) { l.ttl = ttl }
+	return func(s *settings) { s.ttl = ttl }
 }
 
 // WithOwner sets the Locker's name in the table, for people to read. It is cut to 255 bytes. The default is the name of
 // the program.
 func WithOwner(owner string) Option {
-	return func(l *Locker) { l.owner = owner }
+	return func(s *settings) { s.owner = owner }
 }
 
 // WithLogger makes the Locker log to logger. At level Warn it logs that a lock was lost or expired, or will expire
 // soon, that a wait goes on although the database cannot be used, and that an Elector campaigns again. At level Debug
 // it logs everything else that happens to locks. Without it nothing is logged.
 func WithLogger(logger *slog.Logger) Option {
-	return func(l *Locker) { l.events.Logger = logger }
+	return func(s *settings) { s.events.Logger = logger }
 }
 
 // WithHook makes the Locker call hook with each event of its locks, after it happened. hook is called from many
 // goroutines, concurrently, and occasionally after Close. The goroutine that calls hook waits for it, also one that
 // renews: a slow hook loses locks, and one that uses the Locker or panics can hang it. Pass slow work to a channel.
 func WithHook(hook func(context.Context, sqllock.Event)) Option {
-	return func(l *Locker) { l.events.Hook = hook }
+	return func(s *settings) { s.events.Hook = hook }
 }
 
 // WithDurableRelease makes releases on PostgreSQL commit as the session is configured, as acquisitions always do.
@@ -76,7 +81,7 @@ func WithHook(hook func(context.Context, sqllock.Event)) Option {
 // crash or a failover of the server can then forget the latest releases. The Locker frees those names when it
 // reconnects. If its process has ended meanwhile, they are free when they expire.
 func WithDurableRelease() Option {
-	return func(l *Locker) { l.options.Durable = true }
+	return func(s *settings) { s.options.Durable = true }
 }
 
 // WithMaxConnections sets how many connections the Locker opens at most. The default is 14, the least 1. One is for
@@ -87,17 +92,17 @@ func WithDurableRelease() Option {
 // the same, except that one wait has the other connection. With fewer than nine, a name whose row somebody keeps locked
 // can delay others by some seconds. Waits for more names than there are connections for waits poll; see [Locker.Acquire].
 func WithMaxConnections(n int) Option {
-	return func(l *Locker) { l.options.Most = conn.Limit(n) }
+	return func(s *settings) { s.options.Most = conn.Limit(n) }
 }
 
 // WithTables sets the prefix and the schema of the tables.
 func WithTables(t schema.Tables) Option {
-	return func(l *Locker) { l.tables = t }
+	return func(s *settings) { s.tables = t }
 }
 
 // WithDialect sets the dialect of the database for an unknown driver, such as one that wraps another.
 func WithDialect(d schema.Dialect) Option {
-	return func(l *Locker) { l.dialect = d }
+	return func(s *settings) { s.dialect = d }
 }
 
 func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
@@ -120,14 +125,14 @@ func newLocker(c driver.Connector, opts []Option) (*Locker, error) {
 
 // configure returns a Locker with these options, which has no store yet.
 func configure(opts []Option) (*Locker, error) {
-	l := &Locker{
+	l := &Locker{settings: settings{
 		ttl:   15 * time.Second,
 		owner: filepath.Base(os.Args[0]),
 
 		options: store.Options{Most: conn.DefaultLimit},
-	}
+	}}
 	for _, opt := range opts {
-		opt(l)
+		opt(&l.settings)
 	}
 	l.owner = truncate(l.owner)
 	if l.options.Most < 1 {

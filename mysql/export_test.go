@@ -14,7 +14,7 @@ var IsReadOnly = isReadOnly
 
 // WithHeartbeat makes the Locker send heartbeats at most once in d.
 func WithHeartbeat(d time.Duration) Option {
-	return func(l *Locker) { l.idle = d }
+	return func(s *settings) { s.idle = d }
 }
 
 // Watch watches a socket like that of a session. The returned function returns what Watch of session.Conn returns. It

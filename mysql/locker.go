@@ -25,28 +25,33 @@ const locksPerSession = 1000
 
 // Locker takes session locks on MySQL or MariaDB. Close it when it is no longer needed.
 type Locker struct {
-	db       *sql.DB // the Locker's own: keeps no idle connection and has no limit
+	settings
+	db      *sql.DB     // the Locker's own: keeps no idle connection and has no limit
+	mariadb atomic.Bool // the server is MariaDB
+	engine  *session.Locker[string]
+}
+
+// settings is what options change.
+type settings struct {
 	ttl      time.Duration
 	idle     time.Duration // the longest time without a heartbeat
 	owner    string
 	named    bool // the owner was given
 	sessions int
-	wide     bool        // names belong to the whole server
-	mariadb  atomic.Bool // the server is MariaDB
+	wide     bool // names belong to the whole server
 	events   observe.Sink
-	engine   *session.Locker[string]
 }
 
 var _ sqllock.Locker = (*Locker)(nil)
 
 // Option configures a Locker.
-type Option func(*Locker)
+type Option func(*settings)
 
 // WithSessionTTL sets how long the server keeps a session, and its locks, after it last heard from it; the server rounds
 // that up to whole seconds. The default is 15 s, the least 3 s, the most a day. A shorter TTL frees the locks of a
 // stopped or cut-off process sooner, and loses the locks of a process that merely stalls.
 func WithSessionTTL(ttl time.Duration) Option {
-	return func(l *Locker) { l.ttl = ttl }
+	return func(s *settings) { s.ttl = ttl }
 }
 
 // WithOwner sets the name that the Locker gives itself in the connection attribute program_name, after "sqllock/". The
@@ -54,7 +59,7 @@ func WithSessionTTL(ttl time.Duration) Option {
 // change the attributes of their connections. There set the attribute in the driver's configuration: in the DSN by
 // connectionAttributes=program_name:sqllock/…, or in the field ConnectionAttributes.
 func WithOwner(owner string) Option {
-	return func(l *Locker) { l.owner, l.named = owner, true }
+	return func(s *settings) { s.owner, s.named = owner, true }
 }
 
 var errOwner = fmt.Errorf("sqllock: %w: mysql.WithOwner with FromDB or FromConnector; set the connection attribute program_name in the "+
@@ -63,7 +68,7 @@ var errOwner = fmt.Errorf("sqllock: %w: mysql.WithOwner with FromDB or FromConne
 // WithServerWideNames makes the names belong to the whole server: a Locker has the same locks in every database, as if
 // its connections had no database. Without it a name belongs to the connection's database.
 func WithServerWideNames() Option {
-	return func(l *Locker) { l.wide = true }
+	return func(s *settings) { s.wide = true }
 }
 
 // WithMaxConnections sets how many connections the Locker opens at most; half of them are for waits. The default is 20,
@@ -71,21 +76,21 @@ func WithServerWideNames() Option {
 // default with 10,000 locks, an acquisition fails with sqllock.ErrLimit. Waits for more names than there are connections
 // for waits try every 50 ms instead of waiting in the server's queue.
 func WithMaxConnections(n int) Option {
-	return func(l *Locker) { l.sessions = n }
+	return func(s *settings) { s.sessions = n }
 }
 
 // WithLogger sets the logger of the Locker. At the level Warn it logs lost locks, ended connections, and waits during
 // which the database cannot be used; at Debug everything else that happens to locks. Names of locks are logged, SQL and
 // passwords are not. Without a logger nothing is logged.
 func WithLogger(logger *slog.Logger) Option {
-	return func(l *Locker) { l.events.Logger = logger }
+	return func(s *settings) { s.events.Logger = logger }
 }
 
 // WithHook sets a function that is called with everything that happens to the Locker's locks, after it happened. Many
 // goroutines call it, at the same time too, and now and then after Close. Its callers, renewals among them, wait for
 // it: a slow hook loses locks, and a hook that uses the Locker or panics can hang it. Hand slow work over to a channel.
 func WithHook(hook func(context.Context, sqllock.Event)) Option {
-	return func(l *Locker) { l.events.Hook = hook }
+	return func(s *settings) { s.events.Hook = hook }
 }
 
 // New returns a Locker that connects with dsn, in the form of github.com/go-sql-driver/mysql:
@@ -142,9 +147,9 @@ func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
 }
 
 func newLocker(opts []Option, connect func(*Locker) (driver.Connector, error)) (*Locker, error) {
-	l := &Locker{ttl: 15 * time.Second, idle: time.Second, owner: session.DefaultOwner(), sessions: 20}
+	l := &Locker{settings: settings{ttl: 15 * time.Second, idle: time.Second, owner: session.DefaultOwner(), sessions: 20}}
 	for _, opt := range opts {
-		opt(l)
+		opt(&l.settings)
 	}
 	// wait_timeout counts whole seconds, a slice of a wait takes at least one, and a heartbeat a second finds a dead
 	// connection.

@@ -10,13 +10,13 @@ import (
 // WithoutRefusals makes the Locker accept any server and any pooler. What then goes wrong is the reason for the
 // refusals.
 func WithoutRefusals() Option {
-	return func(l *Locker) { l.admit = func(context.Context, *pgx.Conn, *server) error { return nil } }
+	return func(s *settings) { s.admit = func(context.Context, *pgx.Conn, *server) error { return nil } }
 }
 
 // AsBefore14 makes the Locker treat the server as one without idle_session_timeout.
 func AsBefore14() Option {
-	return func(l *Locker) {
-		l.admit = func(_ context.Context, _ *pgx.Conn, is *server) error {
+	return func(s *settings) {
+		s.admit = func(_ context.Context, _ *pgx.Conn, is *server) error {
 			is.version = hasSessionTimeout - 1
 			return nil
 		}
@@ -25,7 +25,7 @@ func AsBefore14() Option {
 
 // WithHeartbeat makes the Locker send heartbeats at most once in d.
 func WithHeartbeat(d time.Duration) Option {
-	return func(l *Locker) { l.idle = d }
+	return func(s *settings) { s.idle = d }
 }
 
 // The statements of a wait, and the one that gives back what it took.

@@ -28,7 +28,14 @@ const locksPerSession = 600
 
 // Locker takes session locks on PostgreSQL. Close it when it is no longer needed.
 type Locker struct {
-	connect  func(context.Context) (*pgx.Conn, error)
+	settings
+	connect func(context.Context) (*pgx.Conn, error)
+	warnOld sync.Once
+	engine  *session.Locker[key]
+}
+
+// settings is what options change.
+type settings struct {
 	ttl      time.Duration
 	idle     time.Duration // the longest time without a heartbeat
 	owner    string
@@ -36,26 +43,24 @@ type Locker struct {
 	pooled   bool                                            // a pooler in between is declared to pool sessions
 	admit    func(context.Context, *pgx.Conn, *server) error // refuses servers; a field for tests
 	events   observe.Sink
-	warnOld  sync.Once
-	engine   *session.Locker[key]
 }
 
 var _ sqllock.Locker = (*Locker)(nil)
 
 // Option configures a Locker.
-type Option func(*Locker)
+type Option func(*settings)
 
 // WithSessionTTL sets how long the server keeps a session, and its locks, after it last heard from it. The default is
 // 15 s, the least 1 s, the most a day. A shorter TTL frees the locks of a stopped or cut-off process sooner, and loses
 // the locks of a process that merely stalls.
 func WithSessionTTL(ttl time.Duration) Option {
-	return func(l *Locker) { l.ttl = ttl }
+	return func(s *settings) { s.ttl = ttl }
 }
 
 // WithOwner sets the name that the Locker gives itself in application_name, after "sqllock/". PostgreSQL keeps 63 bytes
 // of ASCII of application_name. The default is program@host:pid.
 func WithOwner(owner string) Option {
-	return func(l *Locker) { l.owner = owner }
+	return func(s *settings) { s.owner = owner }
 }
 
 // WithMaxConnections sets how many connections the Locker opens at most; half of them are for waits. The default is 20,
@@ -63,7 +68,7 @@ func WithOwner(owner string) Option {
 // with 6,000 locks, an acquisition fails with sqllock.ErrLimit. Waits for more names than there are connections for waits
 // try every 50 ms instead of waiting in the server's queue.
 func WithMaxConnections(n int) Option {
-	return func(l *Locker) { l.sessions = n }
+	return func(s *settings) { s.sessions = n }
 }
 
 // WithLogger sets the logger of the Locker. At the level Warn it logs lost locks, ended connections, waits during which
@@ -71,14 +76,14 @@ func WithMaxConnections(n int) Option {
 // not cut off keeps its locks. At Debug it logs everything else that happens to locks. Names of locks are logged, SQL
 // and passwords are not. Without a logger nothing is logged.
 func WithLogger(logger *slog.Logger) Option {
-	return func(l *Locker) { l.events.Logger = logger }
+	return func(s *settings) { s.events.Logger = logger }
 }
 
 // WithHook sets a function that is called with everything that happens to the Locker's locks, after it happened. Many
 // goroutines call it, at the same time too, and now and then after Close. Its callers, renewals among them, wait for
 // it: a slow hook loses locks, and a hook that uses the Locker or panics can hang it. Hand slow work over to a channel.
 func WithHook(hook func(context.Context, sqllock.Event)) Option {
-	return func(l *Locker) { l.events.Hook = hook }
+	return func(s *settings) { s.events.Hook = hook }
 }
 
 // New returns a Locker that connects with connString, a URL or a list of keyword=value pairs, in the form of
@@ -131,10 +136,12 @@ func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
 }
 
 func newLocker(connect func(context.Context) (*pgx.Conn, error), opts []Option) (*Locker, error) {
-	l := &Locker{connect: connect, ttl: 15 * time.Second, idle: 5 * time.Second, owner: session.DefaultOwner(), sessions: 20}
+	l := &Locker{connect: connect, settings: settings{
+		ttl: 15 * time.Second, idle: 5 * time.Second, owner: session.DefaultOwner(), sessions: 20,
+	}}
 	l.admit = l.refuse
 	for _, opt := range opts {
-		opt(l)
+		opt(&l.settings)
 	}
 	timing, err := session.NewTiming(l.ttl, time.Second, l.idle)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 // and at every heartbeat. If it proves wrong, the acquisition is refused (sqllock.ErrRefused), or the locks end with
 // sqllock.ErrLost.
 func WithSessionPooling() Option {
-	return func(l *Locker) { l.pooled = true }
+	return func(s *settings) { s.pooled = true }
 }
 
 // resetTimeout is how long a pooler may take to free the locks of a client that left.
