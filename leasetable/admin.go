@@ -46,18 +46,27 @@ type Info struct {
 }
 
 // ListOption narrows what List returns. With several of them a name has to meet all.
-type ListOption func(Info) bool
+type ListOption func(*listing)
+
+// listing is what the options of a List ask for.
+type listing struct{ conditions []func(Info) bool }
+
+// Only omits names whose Info does not meet the condition. It is for conditions that no other option has: this process
+// reads all names that begin with the prefix, and omits those.
+func Only(condition func(Info) bool) ListOption {
+	return func(l *listing) { l.conditions = append(l.conditions, condition) }
+}
 
 // OnlyHeld omits names that are not held.
-func OnlyHeld() ListOption { return func(i Info) bool { return i.Held } }
+func OnlyHeld() ListOption { return Only(func(i Info) bool { return i.Held }) }
 
 // OnlyExpired omits all names except those of dead holders that nobody has taken over yet.
-func OnlyExpired() ListOption { return func(i Info) bool { return i.Expired } }
+func OnlyExpired() ListOption { return Only(func(i Info) bool { return i.Expired }) }
 
 // OnlyOwner omits names whose Holder is not owner ([WithOwner]).
 func OnlyOwner(owner string) ListOption {
 	owner = truncate(owner)
-	return func(i Info) bool { return i.Holder != (sqllock.Holder{}) && i.Holder.Owner == owner }
+	return Only(func(i Info) bool { return i.Holder != (sqllock.Holder{}) && i.Holder.Owner == owner })
 }
 
 // Inspect returns the state of name, which may never have been acquired. The options of an acquisition change
@@ -76,6 +85,10 @@ func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Optio
 func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([]Info, error) {
 	const page = 1000
 	last := prefix + strings.Repeat("\xff", store.MaxName)
+	var listed listing
+	for _, opt := range only {
+		opt(&listed)
+	}
 	var infos []Info
 	for from := prefix; ; {
 		seen, err := ask(ctx, l, "list", prefix, func(ctx context.Context) ([]store.State, error) {
@@ -91,7 +104,7 @@ func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([
 		for _, s := range seen {
 			s.Permits = together[string(s.Name)]
 			info := infoOf(string(s.Name), s)
-			if !slices.ContainsFunc(only, func(meets ListOption) bool { return !meets(info) }) {
+			if !slices.ContainsFunc(listed.conditions, func(meets func(Info) bool) bool { return !meets(info) }) {
 				infos = append(infos, info)
 			}
 		}

@@ -276,6 +276,7 @@ func TestListShowsWhoseStateOrOwnerIsAskedFor(t *testing.T) {
 		}{
 			{"", []leasetable.ListOption{leasetable.OnlyHeld()}, "held by it, held by other, kept"},
 			{"", []leasetable.ListOption{leasetable.OnlyExpired()}, "of the dead"},
+			{"", []leasetable.ListOption{leasetable.Only(func(i leasetable.Info) bool { return i.Expired || i.Name == "kept" })}, "kept, of the dead"},
 			{"", []leasetable.ListOption{leasetable.OnlyOwner("it")}, "held by it, of the dead"},
 			{"", []leasetable.ListOption{leasetable.OnlyOwner("it"), leasetable.OnlyHeld()}, "held by it"},
 			{"", []leasetable.ListOption{leasetable.OnlyOwner("")}, "kept"},

@@ -45,7 +45,7 @@ func (f *Flags) leaseNames(cmd *cobra.Command, c *console.Console, start string)
 		return nil
 	}
 	defer func() { _ = locker.Close() }() // it holds nothing
-	infos, err := locker.List(ctx, start, func(i leasetable.Info) bool { return harmless.MatchString(i.Name) })
+	infos, err := locker.List(ctx, start, leasetable.Only(func(i leasetable.Info) bool { return harmless.MatchString(i.Name) }))
 	if err != nil {
 		return nil
 	}

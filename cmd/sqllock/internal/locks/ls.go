@@ -94,7 +94,7 @@ func (l *ls) parse(args []string) error {
 }
 
 func (l *ls) list(ctx context.Context, locker *leasetable.Locker) ([]leasetable.Info, error) {
-	only := func(i leasetable.Info) bool { return i.Held || i.Expired }
+	only := leasetable.Only(func(i leasetable.Info) bool { return i.Held || i.Expired })
 	switch {
 	case l.held:
 		only = leasetable.OnlyHeld()

@@ -219,7 +219,8 @@ func (w *watch) display() (display, error) {
 
 // list lists the held and the expired leases, and also those of the last reading that are free now.
 func (w *watch) list(ctx context.Context, locker *leasetable.Locker) ([]leasetable.Info, error) {
-	infos, err := locker.List(ctx, w.prefix, func(i leasetable.Info) bool { return i.Held || i.Expired || w.held[i.Name] })
+	known := leasetable.Only(func(i leasetable.Info) bool { return i.Held || i.Expired || w.held[i.Name] })
+	infos, err := locker.List(ctx, w.prefix, known)
 	if err != nil {
 		return nil, err
 	}
