@@ -15,7 +15,7 @@ import (
 // TryAcquire implements sqllock.Acquirer. Its *sqllock.HeldError names the holder, the holder's token and the time at
 // which its lease expires. A name whose lease has expired is taken over at once.
 //
-// The error is a *[LimitError] if others hold the name with [WithLimit] and opts contain [WithShared], or the other way
+// The error is a *[SharingError] if others hold the name with [WithLimit] and opts contain [WithShared], or the other way
 // round.
 //
 // The error matches sqllock.ErrSchema if the tables are missing, and sqllock.ErrReadOnly if the server or the session

@@ -80,7 +80,7 @@
 // With [WithShared] any number of holders have a share of a name at the same time. With [WithLimit] a name is a
 // semaphore: at most that many holders have a permit at the same time. If holders requested different limits, the
 // smallest counts. Shares and permits exclude a holder of the whole name, as readers exclude a writer. A name has
-// either shares or permits: a request for the other is a *[LimitError].
+// either shares or permits: a request for the other is a *[SharingError].
 //
 // Each share or permit is a *Lease with its own token, which is higher than all earlier tokens of the name, shared or
 // not. Each ends by itself as described above: a dead holder frees exactly one permit. While a waiter waits for the

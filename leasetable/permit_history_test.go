@@ -22,8 +22,8 @@ func (m mover) Together(limit int) sqllock.Option {
 }
 
 func (m mover) Unfit(err error) bool {
-	var limit *leasetable.LimitError
-	return errors.As(err, &limit)
+	var sharing *leasetable.SharingError
+	return errors.As(err, &sharing)
 }
 
 func TestNoNameIsHeldByTooManyAndNoStaleHolderWrites(t *testing.T) {

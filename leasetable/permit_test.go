@@ -123,8 +123,8 @@ func TestAShareOfASemaphoreIsRefusedAndAPermitAmongShares(t *testing.T) {
 			_, errTry := tryPermit(t, l, opt)
 			_, errWait := l.Acquire(t.Context(), "x", opt)
 			for _, err := range []error{errTry, errWait} {
-				var limit *leasetable.LimitError
-				if !errors.As(err, &limit) || limit.Asked != asked || limit.Held != held || limit.Holder.Token != token {
+				var sharing *leasetable.SharingError
+				if !errors.As(err, &sharing) || sharing.Asked != asked || sharing.Held != held || sharing.Holder.Token != token {
 					t.Errorf("%v; want %d and %d, held by %d", err, asked, held, token)
 				}
 				if errors.Is(err, sqllock.ErrHeld) || errors.Is(err, sqllock.ErrLimit) || sqllock.IsRetryable(err) {

@@ -25,21 +25,21 @@ func WithShared() sqllock.Option {
 // caller with a smaller n waits until there are fewer than n holders.
 //
 // WithLimit cannot be combined with WithShared. To ask for a permit of a name that is shared, or the other way round,
-// is a *[LimitError].
+// is a *[SharingError].
 func WithLimit(n int) sqllock.Option {
 	return option.Of("leasetable.WithLimit", func(c *choice) { c.Limited, c.Limit = true, n })
 }
 
-// LimitError says that the name was asked for with [WithShared] while it has permits ([WithLimit]), or the other way
+// SharingError says that the name was asked for with [WithShared] while it has permits ([WithLimit]), or the other way
 // round: one of them is a mistake. Acquire does not wait, and sqllock.IsRetryable is false.
-type LimitError struct {
+type SharingError struct {
 	Asked  int            // the n of WithLimit, or 0 for WithShared
 	Held   int            // the smallest n of the holders, or 0 for WithShared
 	Holder sqllock.Holder // the holder that has held it for longest
 }
 
 // Error names both limits, and the holder.
-func (e *LimitError) Error() string {
+func (e *SharingError) Error() string {
 	return fmt.Sprintf("asked for %s, and held %s by %s", limitText(e.Asked), limitText(e.Held), e.Holder)
 }
 
@@ -73,5 +73,5 @@ func (a *attempt) mismatched(state store.State) error {
 	if !a.Permit() || len(others) == 0 || (held == 0) == (a.Limit == 0) {
 		return nil
 	}
-	return &LimitError{Asked: a.Limit, Held: held, Holder: state.Holder()}
+	return &SharingError{Asked: a.Limit, Held: held, Holder: state.Holder()}
 }

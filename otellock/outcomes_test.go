@@ -49,7 +49,7 @@ func TestAnErrorHasAnOutcomeAndAType(t *testing.T) {
 		{"refused", t.Context(), false, sqllock.ErrRefused, "error.type=refused outcome=error"},
 		{"a standby", t.Context(), false, fmt.Errorf("%w: %w", sqllock.ErrRefused, sqllock.ErrReadOnly), "error.type=read_only outcome=error"},
 		{"no tables", t.Context(), true, sqllock.ErrSchema, "error.type=schema outcome=error"},
-		{"WithShared among permits", t.Context(), false, &leasetable.LimitError{Held: 2}, "error.type=_OTHER outcome=error"},
+		{"WithShared among permits", t.Context(), false, &leasetable.SharingError{Held: 2}, "error.type=_OTHER outcome=error"},
 		{"anything else", t.Context(), false, errors.New("the text has order/17"), "error.type=_OTHER outcome=error"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

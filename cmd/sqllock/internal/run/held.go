@@ -71,9 +71,9 @@ func (r *run) waited(early bool) string {
 	return ""
 }
 
-// limitError returns the error for a lock that is held with --limit but was requested with --shared, or the other way
+// sharingError returns the error for a lock that is held with --limit but was requested with --shared, or the other way
 // round.
-func (r *run) limitError(err *leasetable.LimitError) error {
+func (r *run) sharingError(err *leasetable.SharingError) error {
 	flag := func(limit int) string {
 		if limit == 0 {
 			return "--shared"

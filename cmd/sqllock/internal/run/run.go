@@ -191,13 +191,13 @@ func (r *run) acquire(ctx context.Context, db *database.Database, l database.Loc
 	}
 	defer cancel()
 	stop()
-	var limit *leasetable.LimitError
+	var sharing *leasetable.SharingError
 	switch {
 	case err == nil:
 		r.logAcquired(ctx, lock, time.Since(began))
 		return lock, nil
-	case errors.As(err, &limit):
-		return nil, exit.With(exit.Usage, r.limitError(limit))
+	case errors.As(err, &sharing):
+		return nil, exit.With(exit.Usage, r.sharingError(sharing))
 	// The database was unusable until the end of the wait.
 	case ctx.Err() == nil && waiting.Err() != nil && !errors.Is(err, sqllock.ErrHeld) && sqllock.IsRetryable(err):
 		op := (*sqllock.OpError)(nil)
