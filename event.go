@@ -16,7 +16,8 @@ type Event struct {
 	Locker event.Locker
 	Name   string // the lock's; empty for event.Renewed, event.RenewalFailed and event.Expiring, which have Locks instead
 	Took   time.Duration
-	Waited bool // of event.Acquired and event.Failed: the acquisition waited, and event.Waited came before
+	Left   time.Duration // of event.Expiring, which has no Took: how long the locks last unless a renewal is confirmed
+	Waited bool          // of event.Acquired and event.Failed: the acquisition waited, and event.Waited came before
 	Locks  int
 	Err    error
 }

@@ -39,7 +39,7 @@ const (
 	// fail, and every 3 s while they do. For a session, it is reported only if the server answers with an error: a
 	// session that gets no answer, or has ended, is Lost without it.
 	RenewalFailed Kind = "renewal failed"
-	// Expiring means that a renewal of leases is overdue: Locks locks are Lost after Took unless a renewal is
+	// Expiring means that a renewal of leases is overdue: Locks locks are Lost after Left unless a renewal is
 	// confirmed.
 	Expiring Kind = "expiring"
 )

@@ -130,7 +130,7 @@ func TestALockThatWillEndSoonIsToldBefore(t *testing.T) {
 			t.Fatal("the lock was lost without a warning")
 		}
 		if e.Kind == event.Expiring {
-			if e.Locks != 1 || e.Took <= 0 || e.Took > 9*time.Second/2 || lease.Context().Err() != nil {
+			if e.Locks != 1 || e.Took != 0 || e.Left <= 0 || e.Left > 9*time.Second/2 || lease.Context().Err() != nil {
 				t.Errorf("%+v; the lock's end: %v", e, lease.Context().Err())
 			}
 			return

@@ -77,7 +77,7 @@ func (s Sink) RenewalFailed(ctx context.Context, took time.Duration, locks int, 
 // Expiring reports that so many locks end after the time that is left, unless they are renewed before.
 func (s Sink) Expiring(ctx context.Context, left time.Duration, locks int) {
 	if !s.disabled() {
-		s.tell(ctx, slog.LevelWarn, sqllock.Event{Kind: event.Expiring, Took: left, Locks: locks})
+		s.tell(ctx, slog.LevelWarn, sqllock.Event{Kind: event.Expiring, Left: left, Locks: locks})
 	}
 }
 
@@ -95,6 +95,9 @@ func (s Sink) log(ctx context.Context, level slog.Level, e sqllock.Event) {
 		return
 	}
 	attrs := []slog.Attr{slog.Duration("took", e.Took)}
+	if e.Kind == event.Expiring {
+		attrs[0] = slog.Duration("left", e.Left)
+	}
 	if e.Name == "" {
 		attrs = append(attrs, slog.Int("locks", e.Locks))
 	} else {
