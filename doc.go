@@ -76,6 +76,6 @@
 //
 // # Logs and metrics
 //
-// Each Locker takes a logger (WithLogger) and a hook (WithHook) that gets each [Event]. Package event defines the
-// kinds.
+// A Locker logs warnings, such as a lost lock, with slog.Default, unless WithLogger sets another logger. A hook (WithHook)
+// gets each [Event]. Package event defines the kinds.
 package sqllock

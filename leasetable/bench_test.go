@@ -43,7 +43,7 @@ func benchOn(b *testing.B, db *sqltest.Database, opts ...leasetable.Option) lock
 	return locktest.Bench{
 		Locker: func(b *testing.B) locktest.Locker {
 			b.Helper()
-			l, err := leasetable.FromDB(db.DB.DB, opts...)
+			l, err := leasetable.FromDB(db.DB.DB, append(opts, leasetable.WithLogger(nil))...)
 			if err != nil {
 				b.Fatal(err)
 			}

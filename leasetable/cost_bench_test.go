@@ -24,7 +24,7 @@ func BenchmarkHeld(b *testing.B) {
 			db := startDurable(b, engine)
 			lockers := make([]*leasetable.Lease, 2)
 			for i, name := range []string{"one of many", "one"} {
-				l, err := leasetable.FromDB(db.DB.DB, leasetable.WithTTL(time.Hour))
+				l, err := leasetable.FromDB(db.DB.DB, leasetable.WithTTL(time.Hour), leasetable.WithLogger(nil))
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -101,7 +101,7 @@ func BenchmarkKilledHolder(b *testing.B) {
 	for _, engine := range engines {
 		b.Run(string(engine), func(b *testing.B) {
 			db := startDurable(b, engine)
-			l, err := leasetable.FromDB(db.DB.DB)
+			l, err := leasetable.FromDB(db.DB.DB, leasetable.WithLogger(nil))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -151,7 +151,7 @@ func BenchmarkNewNames(b *testing.B) {
 				if done {
 					continue
 				}
-				l, err := leasetable.FromDB(startDurable(b, engine).DB.DB)
+				l, err := leasetable.FromDB(startDurable(b, engine).DB.DB, leasetable.WithLogger(nil))
 				if err != nil {
 					b.Fatal(err)
 				}

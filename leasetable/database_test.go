@@ -110,7 +110,7 @@ func fromDB(db *sqlx.DB, opts ...leasetable.Option) (*leasetable.Locker, error) 
 	if err != nil {
 		return nil, err
 	}
-	return leasetable.FromDB(db.DB, append([]leasetable.Option{leasetable.WithDialect(d)}, opts...)...)
+	return leasetable.FromDB(db.DB, append([]leasetable.Option{leasetable.WithDialect(d), leasetable.WithLogger(nil)}, opts...)...)
 }
 
 // anyKind is a Locker for the suites that test all backends.

@@ -259,9 +259,9 @@ func RenewLease(ctx context.Context, l *Locker, id []byte) {
 // Renewing reports whether a statement is running on the connection for renewals.
 func Renewing(l *Locker) bool { return tables(l).Renewals.Stats().InUse > 0 }
 
-// Keep returns a Locker whose leases are in s.
+// Keep returns a Locker whose leases are in s, and which logs nothing.
 func Keep(s store.Store, opts ...Option) (*Locker, error) {
-	l, err := configure(opts)
+	l, err := configure(append([]Option{WithLogger(nil)}, opts...))
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func BenchmarkFleet(b *testing.B) {
 
 func newFleetLocker(b *testing.B, dsn string) locktest.Locker {
 	b.Helper()
-	l, err := leasetable.New(dsn)
+	l, err := leasetable.New(dsn, leasetable.WithLogger(nil))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -62,9 +62,10 @@ func WithOwner(owner string) Option {
 	return func(s *settings) { s.owner = owner }
 }
 
-// WithLogger makes the Locker log to logger. At level Warn it logs that a lock was lost or expired, or will expire
-// soon, that a wait goes on although the database cannot be used, and that an Elector campaigns again. At level Debug
-// it logs everything else that happens to locks. Without it nothing is logged.
+// WithLogger sets the logger of the Locker; nil logs nothing. The default is what slog.Default returns when the Locker is
+// made. At the level Warn it logs that locks were lost or will be lost soon, waits that begin to retry because the
+// database cannot be used, and that an Elector campaigns again. At Debug it logs everything else that happens to locks.
+// Names of locks are logged, SQL and passwords are not.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) { s.events.Logger = logger }
 }
@@ -130,6 +131,7 @@ func configure(opts []Option) (*Locker, error) {
 		owner: filepath.Base(os.Args[0]),
 
 		options: store.Options{Most: conn.DefaultLimit},
+		events:  observe.Sink{Logger: slog.Default()},
 	}}
 	for _, opt := range opts {
 		opt(&l.settings)

@@ -66,7 +66,7 @@ func BenchmarkFleet(b *testing.B) {
 					}
 					config.Addr = via(config.Addr)
 					dsn := config.FormatDSN()
-					return closing(b)(mysql.New(dsn, mysql.WithSessionTTL(time.Hour))), newBare(b, dsn)
+					return closing(b)(mysql.New(dsn, mysql.WithSessionTTL(time.Hour), mysql.WithLogger(nil))), newBare(b, dsn)
 				},
 				Counts: observer{conn},
 			}.Run(b)

@@ -20,7 +20,7 @@ const (
 
 func child() int {
 	ttl, _ := time.ParseDuration(os.Getenv(childTTL))
-	l, err := mysql.New(os.Getenv(childDSN), mysql.WithSessionTTL(ttl), mysql.WithOwner("child"))
+	l, err := mysql.New(os.Getenv(childDSN), mysql.WithSessionTTL(ttl), mysql.WithOwner("child"), mysql.WithLogger(nil))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -79,9 +79,9 @@ func WithMaxConnections(n int) Option {
 	return func(s *settings) { s.sessions = n }
 }
 
-// WithLogger sets the logger of the Locker. At the level Warn it logs lost locks, ended connections, and waits during
-// which the database cannot be used; at Debug everything else that happens to locks. Names of locks are logged, SQL and
-// passwords are not. Without a logger nothing is logged.
+// WithLogger sets the logger of the Locker; nil logs nothing. The default is what slog.Default returns when the Locker is
+// made. At the level Warn it logs lost locks, ended connections, and waits that begin to retry because the database
+// cannot be used; at Debug everything else that happens to locks. Names of locks are logged, SQL and passwords are not.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) { s.events.Logger = logger }
 }
@@ -147,7 +147,10 @@ func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
 }
 
 func newLocker(opts []Option, connect func(*Locker) (driver.Connector, error)) (*Locker, error) {
-	l := &Locker{settings: settings{ttl: 15 * time.Second, idle: time.Second, owner: session.DefaultOwner(), sessions: 20}}
+	l := &Locker{settings: settings{
+		ttl: 15 * time.Second, idle: time.Second, owner: session.DefaultOwner(), sessions: 20,
+		events: observe.Sink{Logger: slog.Default()},
+	}}
 	for _, opt := range opts {
 		opt(&l.settings)
 	}

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 // a lock that is left held is detected.
 func newLocker(tb testing.TB, db *sqltest.Database, opts ...mysql.Option) *mysql.Locker {
 	tb.Helper()
-	return closing(tb)(mysql.New(db.DSN, append([]mysql.Option{mysql.WithSessionTTL(time.Hour)}, opts...)...))
+	return closing(tb)(mysql.New(db.DSN, append([]mysql.Option{mysql.WithSessionTTL(time.Hour), mysql.WithLogger(nil)}, opts...)...))
 }
 
 func closing(tb testing.TB) func(*mysql.Locker, error) *mysql.Locker {

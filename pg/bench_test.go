@@ -44,7 +44,7 @@ func BenchmarkFleet(b *testing.B) {
 				b.Fatal(err)
 			}
 			u.Host = via(u.Host)
-			return closing(b)(pg.New(u.String(), pg.WithSessionTTL(time.Hour))), newBare(b, u.String())
+			return closing(b)(pg.New(u.String(), pg.WithSessionTTL(time.Hour), pg.WithLogger(nil))), newBare(b, u.String())
 		},
 		Counts: newObserver(b, db),
 	}.Run(b)

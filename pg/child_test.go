@@ -28,7 +28,7 @@ const (
 
 func child() int {
 	ttl, _ := time.ParseDuration(os.Getenv(childTTL))
-	opts := []pg.Option{pg.WithSessionTTL(ttl), pg.WithOwner("child")}
+	opts := []pg.Option{pg.WithSessionTTL(ttl), pg.WithOwner("child"), pg.WithLogger(nil)}
 	if os.Getenv(childOld) != "" {
 		opts = append(opts, pg.AsBefore14())
 	}

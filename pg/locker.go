@@ -71,10 +71,11 @@ func WithMaxConnections(n int) Option {
 	return func(s *settings) { s.sessions = n }
 }
 
-// WithLogger sets the logger of the Locker. At the level Warn it logs lost locks, ended connections, waits during which
-// the database cannot be used, and, once, that the server is PostgreSQL 12 or 13, on which a process that is stopped but
-// not cut off keeps its locks. At Debug it logs everything else that happens to locks. Names of locks are logged, SQL
-// and passwords are not. Without a logger nothing is logged.
+// WithLogger sets the logger of the Locker; nil logs nothing. The default is what slog.Default returns when the Locker is
+// made. At the level Warn it logs lost locks, ended connections, waits that begin to retry because the database cannot
+// be used, and, once, that the server is PostgreSQL 12 or 13, on which a process that is stopped but not cut off keeps
+// its locks. At Debug it logs everything else that happens to locks. Names of locks are logged, SQL and passwords are
+// not.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) { s.events.Logger = logger }
 }
@@ -138,6 +139,7 @@ func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
 func newLocker(connect func(context.Context) (*pgx.Conn, error), opts []Option) (*Locker, error) {
 	l := &Locker{connect: connect, settings: settings{
 		ttl: 15 * time.Second, idle: 5 * time.Second, owner: session.DefaultOwner(), sessions: 20,
+		events: observe.Sink{Logger: slog.Default()},
 	}}
 	l.admit = l.refuse
 	for _, opt := range opts {

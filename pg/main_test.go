@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 // a lock that is left held is detected.
 func newLocker(tb testing.TB, db *sqltest.Database, opts ...pg.Option) *pg.Locker {
 	tb.Helper()
-	return closing(tb)(pg.New(db.DSN, append([]pg.Option{pg.WithSessionTTL(time.Hour)}, opts...)...))
+	return closing(tb)(pg.New(db.DSN, append([]pg.Option{pg.WithSessionTTL(time.Hour), pg.WithLogger(nil)}, opts...)...))
 }
 
 func closing(tb testing.TB) func(*pg.Locker, error) *pg.Locker {

@@ -39,8 +39,8 @@
 // have different due times, and each machine whose due time comes after the minimum hold runs the job.
 //
 // A job of cron cannot be interrupted. If the lease is lost, the job goes on, while another machine may run it again; the
-// loss is logged when the job has finished or panicked. A job that must stop then calls [sqllock.TryDo] itself, with
-// leasetable.WithHoldAtLeast: its context ends with the lease.
+// loss is logged when the job has finished or panicked, and by the leasetable.Locker at once. A job that must stop then
+// calls [sqllock.TryDo] itself, with leasetable.WithHoldAtLeast: its context ends with the lease.
 //
 // A machine that is late by more than the minimum hold, by its clock or after a suspension, runs the job again. While the
 // database cannot be used, or lacks the tables, no machine runs the job; that is logged.

@@ -56,8 +56,8 @@
 // an Elector.
 //
 // gocron does not interrupt a job whose lock is lost. While such a job goes on, another machine may run it again. A Locker
-// logs the loss when the job has finished; leasetable.WithLogger and leasetable.WithHook tell at once. A job that must stop
-// then calls [sqllock.TryDo] itself, with leasetable.WithHoldAtLeast, and uses no distributed locker.
+// logs the loss when the job has finished. The leasetable.Locker logs it at once, too, and leasetable.WithHook tells it. A
+// job that must stop then calls [sqllock.TryDo] itself, with leasetable.WithHoldAtLeast, and uses no distributed locker.
 //
 // A machine that is late by more than the minimum hold runs the job again. It may be late by its clock, after a suspension,
 // or by a queue of gocron: with WithLimitConcurrentJobs and LimitModeWait a run that is due is queued, and the lock is

@@ -18,6 +18,7 @@ type Hold struct {
 	cancel  context.CancelCauseFunc
 	backend Backend
 	watcher func(error) // may be nil
+	unwatch func() bool // reports whether the watcher will not be called by the end of ctx
 	once    sync.Once
 	err     error // the result of release; written inside once
 }
@@ -71,7 +72,7 @@ func (h *Hold) End(cause error) { h.cancel(cause) }
 // release, otherwise with the reason. Watch is called before the holder has the lock.
 func (h *Hold) Watch(f func(err error)) {
 	h.watcher = f
-	context.AfterFunc(h.ctx, func() {
+	h.unwatch = context.AfterFunc(h.ctx, func() {
 		if cause := context.Cause(h.ctx); !errors.Is(cause, sqllock.ErrReleased) {
 			f(cause)
 		}
@@ -99,12 +100,17 @@ func (h *Hold) HandOver(ctx context.Context, op string, cause error, f func(cont
 func (h *Hold) finish(ctx context.Context, op string, cause error, f func(context.Context) error) error {
 	ctx = context.WithoutCancel(ctx) // panics with a nil ctx, before anything has ended
 	h.once.Do(func() {
+		unwatched := h.unwatch != nil && h.unwatch() // saves a goroutine: the release itself calls the watcher
 		h.cancel(cause)
 		if err := f(ctx); err != nil {
 			h.err = &sqllock.OpError{Op: op, Name: h.name, Err: err}
 		}
-		if h.watcher != nil && errors.Is(context.Cause(h.ctx), sqllock.ErrReleased) { //nolint:contextcheck // the lock's own
+		switch ended := context.Cause(h.ctx); { //nolint:contextcheck // the lock's own
+		case h.watcher == nil:
+		case errors.Is(ended, sqllock.ErrReleased):
 			h.watcher(h.err)
+		case unwatched: // it ended since
+			h.watcher(ended)
 		}
 	})
 	return h.err

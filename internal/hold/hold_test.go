@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"testing"
+	"testing/synctest"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/hold"
@@ -83,4 +84,25 @@ func TestAReleaseWithoutAContextPanicsBeforeAnythingEnds(t *testing.T) {
 	if err := h.Release(t.Context()); err != nil || calls != 1 {
 		t.Errorf("Release = %v, and the backend was told %d times", err, calls)
 	}
+}
+
+// A release and the end of a lock may come at the same time.
+func TestTheWatcherIsCalledOnceWhateverEndsALock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for range 500 {
+			var told []error
+			h := hold.New(t.Context(), "name", free(func(context.Context) error { return nil }))
+			h.Watch(func(err error) { told = append(told, err) })
+			go h.End(sqllock.ErrLost)
+			if err := h.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			lost := errors.Is(context.Cause(h.Context()), sqllock.ErrLost)
+			if len(told) != 1 || lost != errors.Is(told[0], sqllock.ErrLost) || !lost && told[0] != nil {
+				t.Fatalf("the end of the lock is %v, and the watcher was told %v", context.Cause(h.Context()), told)
+			}
+		}
+	})
 }

@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"log"
-	"log/slog"
 	"os"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 func main() {
 	// One for each process, not one for each lock. It logs locks that were lost, and waits during which
 	// the database cannot be used.
-	locker, err := pg.New(os.Getenv("SQLLOCK_DB"), pg.WithLogger(slog.Default()))
+	locker, err := pg.New(os.Getenv("SQLLOCK_DB"))
 	if err != nil {
 		log.Fatal(err)
 	}

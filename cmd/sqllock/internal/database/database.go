@@ -36,7 +36,7 @@ type Database struct {
 	postgres *pgx.ConnConfig // PostgreSQL: the configuration from the URL
 	mysql    *gomysql.Config // MySQL and MariaDB
 
-	Logger *slog.Logger                         // may be nil; for Lockers, as is hook
+	Logger *slog.Logger                         // nil: Lockers log nothing; for them, as is Hook
 	Hook   func(context.Context, sqllock.Event) // may be nil
 }
 

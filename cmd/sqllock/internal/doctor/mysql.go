@@ -186,7 +186,7 @@ func mysqlCreate(ctx context.Context, p *patient) (Finding, error) {
 
 // mysqlHolders checks whether the holders of GET_LOCK can be listed.
 func mysqlHolders(ctx context.Context, p *patient) (Finding, error) {
-	l, err := mysql.FromDB(p.DB.DB)
+	l, err := mysql.FromDB(p.DB.DB, mysql.WithLogger(nil))
 	if err != nil {
 		return Finding{}, err
 	}

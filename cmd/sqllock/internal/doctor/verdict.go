@@ -95,9 +95,9 @@ func (p *patient) trySession(ctx context.Context, opts ...pg.Option) error {
 	var l locker
 	var err error
 	if p.Dialect == schema.Postgres {
-		l, err = pg.FromDB(p.DB.DB, opts...)
+		l, err = pg.FromDB(p.DB.DB, append(opts, pg.WithLogger(nil))...)
 	} else {
-		l, err = mysql.FromDB(p.DB.DB)
+		l, err = mysql.FromDB(p.DB.DB, mysql.WithLogger(nil))
 	}
 	if err != nil {
 		return err

@@ -74,7 +74,7 @@ func newMachine(db *sql.DB, name string) (*machine, http.Handler, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m.locker, err = leasetable.FromDB(db, leasetable.WithHook(m.recorder.Hook), leasetable.WithOwner(name))
+	m.locker, err = leasetable.FromDB(db, leasetable.WithHook(m.recorder.Hook), leasetable.WithOwner(name), leasetable.WithLogger(nil))
 	if err != nil {
 		return nil, nil, err
 	}
