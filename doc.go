@@ -25,7 +25,8 @@
 //   - [TryDo] and [TryDoWith] call the function if the lock is free, and otherwise skip it: a job that N machines start
 //     at the same time.
 //   - [AcquireAll] takes several names and cannot deadlock with another AcquireAll.
-//   - Acquire and TryAcquire of a Locker return the [Lock], for work that is no function.
+//   - Acquire and TryAcquire of a Locker return the [Lock], for work that does not fit into one
+//     function.
 //   - [WithTTL] and [WithWait] are options for one acquisition. The packages have more.
 //
 // A function or a type that works with any kind of lock takes a [Locker]. A *pg.Locker and a *mysql.Locker are
@@ -71,8 +72,8 @@
 //
 // Match errors with errors.Is: [ErrHeld] when somebody else holds the lock, [ErrLost] and, for a lease, [ErrExpired]
 // when it ended before its release, [ErrRefused] when this kind of lock would not be safe on this server. A *[HeldError]
-// describes the holder, as far as it is known. On any error of an acquisition nothing is held. [IsRetryable] reports
-// whether the same call may succeed later; Acquire waits through most such errors while its context lives.
+// describes the holder, as far as it is known. After an error of an acquisition the caller holds nothing. [IsRetryable]
+// reports whether the same call may succeed later; Acquire waits through most such errors while its context lives.
 //
 // # Logs and metrics
 //

@@ -9,7 +9,7 @@ import (
 
 // Errors that every backend returns; match them with errors.Is.
 var (
-	// ErrHeld says that somebody else holds the lock. The error is a *HeldError.
+	// ErrHeld says that somebody else holds the lock. errors.As finds a *HeldError in the error.
 	ErrHeld = errors.New("lock is held")
 
 	// ErrLost says that the lock ended before it was released: its connection or its row is gone, and somebody else may
@@ -72,6 +72,9 @@ func (e *OpError) Error() string {
 func (e *OpError) Unwrap() error { return e.Err }
 
 // HeldError is the error when somebody else holds the lock; it matches ErrHeld.
+//
+// Holder may be empty: after a wait for a session lock, with pg.LockTx and pg.TryLockTx, if another goroutine of the same
+// Locker was ahead in the queue, and if the server did not tell.
 type HeldError struct {
 	Name   string
 	Holder Holder // what is known about the holder, at the time of the attempt

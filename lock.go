@@ -29,7 +29,8 @@ type Acquirer[L Lock] interface {
 	TryAcquire(ctx context.Context, name string, opts ...Option) (L, error)
 
 	// Acquire waits for name until it is acquired or ctx ends. ctx bounds only the wait, not the life of the lock. When
-	// ctx ends, the error matches context.Cause(ctx) and, if the lock was seen to be held, ErrHeld.
+	// ctx ends, the error matches context.Cause(ctx) and, if the lock was seen to be held, ErrHeld. The Holder of its
+	// *HeldError may be empty.
 	//
 	// Acquire also waits while the database cannot be used, and retries after up to 3 s: the server cannot be reached,
 	// restarts, has no connection left, or is a standby or read-only, as in a failover. So with a ctx that does not end
@@ -38,8 +39,8 @@ type Acquirer[L Lock] interface {
 	// has to repair ends the wait at once, such as a wrong password, missing tables, a server that is refused for what it
 	// is, or, for a session lock, a limit on the number of locks; see IsRetryable.
 	//
-	// On any error nothing is held. A lock that the server may have granted after the caller left is given back in the
-	// background; the Locker's Close waits for that.
+	// After an error the caller holds nothing. If the server may have granted the lock anyway, the Locker releases it in the
+	// background; until then others may find it held. The Locker's Close waits for that.
 	Acquire(ctx context.Context, name string, opts ...Option) (L, error)
 }
 

@@ -11,8 +11,9 @@ import (
 // ErrUnsupported. An option about waiting has no effect on a call that does not wait, such as TryAcquire.
 type Option func(*option.Options)
 
-// WithTTL sets how long the lock outlives its last renewal. It is for leases: the TTL of a session lock belongs to the
-// session and is set on the Locker. 0 means the TTL of the Locker.
+// WithTTL sets how long a lease outlives its last renewal. The least is 200 ms, and 0 means the TTL of the Locker. A smaller
+// or negative ttl fails the acquisition. pg and mysql refuse the option (ErrUnsupported): the TTL of a session lock belongs
+// to the session and is set on the Locker (WithSessionTTL).
 func WithTTL(ttl time.Duration) Option {
 	return func(o *option.Options) { o.TTL = ttl }
 }

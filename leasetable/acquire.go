@@ -28,8 +28,8 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Op
 // Acquire implements sqllock.Acquirer. It returns the errors of TryAcquire, except those that may pass soon: while
 // the database cannot be used or is read-only, Acquire waits as sqllock.Acquirer documents. If the lease that it
 // claims the name with ends first, Acquire tries again with a new one. If the answer to an attempt is lost, Acquire
-// gives back what that attempt may have acquired. If ctx ends while others share the name, Acquire may return some
-// 0.1 s later: it withdraws its wish.
+// gives back what that attempt may have acquired. When ctx ends, Acquire may take another 0.1 s to withdraw its request
+// from a shared name.
 //
 // The goroutines of one Locker wait in a queue in memory, first come first served, and hand the name over to each
 // other. Only the first in the queue waits for other processes. On PostgreSQL, MySQL and MariaDB it stands in the

@@ -34,7 +34,7 @@ type Info struct {
 	Holder sqllock.Holder
 
 	// Holders are all holders of the name, in the order of their tokens; the first of them is Holder. There are
-	// several only if the name is Shared.
+	// several only if the name is Shared. It is empty if the name is Expired: Holder is then the last one.
 	Holders []sqllock.Holder
 	Shared  bool // its holders have shares or permits (WithShared, WithLimit)
 	Limit   int  // how many permits there are, with WithLimit; 0: any number of holders
@@ -187,7 +187,8 @@ func (l *Locker) ForceRelease(ctx context.Context, name string) (was Info, err e
 }
 
 // Purge deletes the lease rows that expired at least the given time ago, 500 per statement, and returns how many it
-// deleted. Killed processes leave such rows. The lock rows stay, because they have the tokens.
+// deleted. If ago is 0 or negative, it deletes those of all expired leases. Killed processes leave such rows. Purge never
+// deletes the row of a name, because that has the token. So the number of names only grows.
 func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, err error) {
 	const batch = 500
 	for {

@@ -16,9 +16,9 @@ import (
 //
 // The error matches ErrLost if the ticket was adopted before, if it has expired and the name was acquired or released by
 // force since, or a claim on it was given up, or if the answer came after the end of the new lease. The ticket is
-// worthless then. The error matches [ErrTicket] if the text is no ticket, or one of another version. After any error
-// nothing is held. If the outcome is unknown, as when ctx ends meanwhile, Adopt gives back in the background what it may
-// have acquired. After any other error the ticket is still good.
+// worthless then. The error matches [ErrTicket] if ticket is not a ticket, or has another version. After an error the
+// caller holds nothing. If the outcome is unknown, as when ctx ends meanwhile, Adopt gives back in the background what it
+// may have acquired. After any other error the ticket is still good.
 //
 // Adopt bypasses the wait queue: the goroutines of this Locker that wait for the name go on waiting, like those of
 // other processes.

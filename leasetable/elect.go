@@ -62,7 +62,8 @@ const mostPause = 3 * time.Second
 //   - When ctx ends, this process leads until lead has returned, however long that takes. Then Run resigns. Meanwhile
 //     lease.Context tells whether this process still leads.
 //   - When the leadership is lost (sqllock.ErrLost, sqllock.ErrExpired), Run waits until lead has returned, and
-//     campaigns again. The next leadership has a higher token. The error of lead is only logged.
+//     campaigns again. The next leadership has a higher token. The error of lead is logged (Warn), and returned only if
+//     ctx ends before the next campaign begins.
 //   - When lead returns by itself, or panics, Run resigns and does not campaign again.
 //
 // Run returns the errors of lead and of resigning, joined. nil means that lead succeeded, and that this process led

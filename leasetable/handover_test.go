@@ -292,7 +292,7 @@ func TestATextThatIsNoTicketIsRefused(t *testing.T) {
 			encode(`{"v":1,"n":"","l":"AAAAAAAAAAAAAAAAAAAAAA==","t":1}`), encode(`{"v":1,"n":"eA==","l":"AAAA","t":1}`),
 		} {
 			_, err := l.Adopt(t.Context(), text)
-			if !errors.Is(err, leasetable.ErrTicket) || errors.Is(err, sqllock.ErrLost) || !strings.Contains(err.Error(), "no ticket") {
+			if !errors.Is(err, leasetable.ErrTicket) || errors.Is(err, sqllock.ErrLost) || !strings.Contains(err.Error(), "not a ticket") {
 				t.Errorf("Adopt(%q): %v", text, err)
 			}
 		}

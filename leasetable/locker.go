@@ -85,13 +85,11 @@ func WithDurableRelease() Option {
 	return func(s *settings) { s.options.Durable = true }
 }
 
-// WithMaxConnections sets how many connections the Locker opens at most. The default is 14, the least 1. One is for
-// renewals, half of them are for waits, at most six for all else, and more than 14 are never opened. Only one whose
-// answer, or whose opening, takes seconds is replaced while it is still open, so for a moment there is one more. The
-// connection for renewals is replaced after a twelfth of the TTL without an answer, or a sixth while it is opened, if
-// that is sooner. With one, everything goes on the connection for renewals, one statement after the other. With two it is
-// the same, except that one wait has the other connection. With fewer than nine, a name whose row somebody keeps locked
-// can delay others by some seconds. Waits for more names than there are connections for waits poll; see [Locker.Acquire].
+// WithMaxConnections sets how many connections the Locker opens at most: one is for renewals, half of them are for waits,
+// and up to six for all else. The default is 14, the least 1, and more than 14 are never opened. With one or two,
+// statements take turns on the connection for renewals. Waits for more names than there are connections for waits poll;
+// see [Locker.Acquire]. A connection that does not answer for seconds is replaced before it has closed, so one more may
+// be open for a moment. See Connections in docs/operations.md for what few connections cost.
 func WithMaxConnections(n int) Option {
 	return func(s *settings) { s.options.Most = conn.Limit(n) }
 }

@@ -15,10 +15,12 @@ import (
 
 // New returns a Locker on the lease tables of the database of a DSN: a URL that begins with postgres:// or
 // keyword=value pairs for PostgreSQL, user:password@tcp(host:3306)/database for MySQL and MariaDB, or a URL that
-// begins with file: for SQLite. Any other text is an error, which lists these forms and does not repeat the text. The
-// Locker connects when it first needs a connection. The program has to import the driver:
-// github.com/jackc/pgx/v5/stdlib or github.com/lib/pq, github.com/go-sql-driver/mysql, modernc.org/sqlite or
-// github.com/mattn/go-sqlite3.
+// begins with file: for SQLite. The program has to import the driver: github.com/jackc/pgx/v5/stdlib or
+// github.com/lib/pq, github.com/go-sql-driver/mysql, modernc.org/sqlite or github.com/mattn/go-sqlite3.
+//
+// Like FromDB and FromConnector it does not connect: the Locker does when it first needs a connection. The error says that
+// dsn has none of these forms, or cannot be parsed, without repeating it, that no driver for it is imported, or which
+// option is out of range. A driver may parse dsn only when it connects.
 func New(dsn string, opts ...Option) (*Locker, error) {
 	name, err := driverFor(dsn)
 	if err != nil {
@@ -36,7 +38,8 @@ func New(dsn string, opts ...Option) (*Locker, error) {
 // from db's pool, and does not close db. For a *sqlx.DB pass its field DB. The MySQL driver writes lines of its own to
 // stderr when a connection breaks, unless the configuration of db has another Logger. A readTimeout of that driver must be
 // longer than three seconds. The driver must be one of those that [New] knows; for any other driver, [WithDialect] names
-// the database.
+// the database. A nil db, an unknown driver without WithDialect, a db that connects by a *pgxpool.Pool and an option out of
+// range are errors.
 func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	c, err := connector.Of(db)
 	if err != nil {
@@ -46,7 +49,7 @@ func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 }
 
 // FromConnector returns a Locker on the lease tables of the database that c connects to. pg.Connector makes a connector
-// of a *pgxpool.Pool.
+// of a *pgxpool.Pool. It returns the errors of FromDB.
 func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
 	if err := connector.Check(c); err != nil {
 		return nil, err

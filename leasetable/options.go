@@ -27,17 +27,18 @@ type choice struct {
 }
 
 // WithHoldAtLeast keeps the name taken after its Release, until d after its acquisition, by the database's clock. So
-// what N machines start at about the same time runs once, however short it is. During this minimum hold the name has no
-// owner. If the lock ends in another way, the name is free at once. A Release that was not confirmed, and is retried in
-// the background, keeps the minimum hold as well. So does a Release that Close of the Locker interrupts: Close sends it
-// again. If the database does not answer that, the name is free when the lease expires, if that is sooner.
+// what N machines start at about the same time runs once, however short it is. d counts in whole microseconds, 0 is no
+// minimum hold, and a negative d fails the acquisition. During this minimum hold the name has no owner. If the lock ends
+// in another way, the name is free at once. A Release that was not confirmed, and is retried in the background, keeps the
+// minimum hold as well. So does a Release that Close of the Locker interrupts: Close sends it again. If the database does
+// not answer that, the name is free when the lease expires, if that is sooner.
 func WithHoldAtLeast(d time.Duration) sqllock.Option {
 	return option.Of("leasetable.WithHoldAtLeast", func(c *choice) { c.minHold = d })
 }
 
-// WithGiveUpEarly makes Acquire fail at once, as TryAcquire does, if the lease that holds the name would outlast the
-// deadline of the context or the end of sqllock.WithWait, unless it is released before. It has no effect on an Acquire
-// with neither of these, on TryAcquire and on Adopt.
+// WithGiveUpEarly makes Acquire fail at once with sqllock.ErrHeld if the lease that holds the name expires only after the
+// wait would end, by the deadline of the context or by sqllock.WithWait. It may miss a lock that is released earlier. It
+// has no effect on an Acquire with neither of these, on TryAcquire and on Adopt.
 func WithGiveUpEarly() sqllock.Option {
 	return option.Of("leasetable.WithGiveUpEarly", func(c *choice) { c.early = true })
 }

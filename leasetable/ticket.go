@@ -27,8 +27,8 @@ func (t ticket) text() string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// ErrTicket says that a text is no ticket of [Lease.Export], or one of another version.
-var ErrTicket = errors.New("this is no ticket of Lease.Export")
+// ErrTicket says that the text is not a ticket from [Lease.Export], or has another version.
+var ErrTicket = errors.New("the text is not a ticket from Lease.Export")
 
 // readTicket parses a text that ticket.text returned.
 func readTicket(text string) (t ticket, err error) {
@@ -43,7 +43,7 @@ func readTicket(text string) (t ticket, err error) {
 	case err != nil:
 		return ticket{}, fmt.Errorf("%w: %w", ErrTicket, err)
 	case t.Version != ticketVersion:
-		return ticket{}, fmt.Errorf("%w, or of another version: its version is %d", ErrTicket, t.Version)
+		return ticket{}, fmt.Errorf("%w, or has another version: %d", ErrTicket, t.Version)
 	case len(t.Lease) != 16 || t.Token <= 0:
 		return ticket{}, ErrTicket
 	}

@@ -69,7 +69,7 @@
 // [Locker.Inspect] returns the holder of a lock and the number of waiters. [Locker.List] returns every lock of the
 // server. [Locker.Terminate] ends the connection that holds a lock, with every lock on it. List and the number of
 // waiters come from performance_schema: on by default on MySQL; MariaDB has to be started with performance_schema=ON
-// and the instrument wait/lock/metadata/sql/mdl. Terminate takes the same user, or CONNECTION_ADMIN.
+// and the instrument wait/lock/metadata/sql/mdl. Terminate requires the same user, or CONNECTION_ADMIN.
 //
 // # What it costs
 //

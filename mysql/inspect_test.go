@@ -124,7 +124,7 @@ func TestAUserWithoutPrivilegesInspectsButCannotListOrTerminate(t *testing.T) {
 			t.Errorf("Inspect = %+v, %v; want %+v", info, err, want)
 		}
 		infos, err := l.List(t.Context())
-		if op, ok := err.(*sqllock.OpError); !ok || op.Op != "list" || !strings.Contains(op.Err.Error(), "takes SELECT") { //nolint:errorlint // outermost
+		if op, ok := err.(*sqllock.OpError); !ok || op.Op != "list" || !strings.Contains(op.Err.Error(), "requires SELECT") { //nolint:errorlint // outermost
 			t.Errorf("List = %+v, %v", infos, err)
 		}
 		_, held, err := l.Terminate(t.Context(), "a")

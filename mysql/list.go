@@ -25,14 +25,14 @@ type Info struct {
 var (
 	errNotShown = fmt.Errorf("the server does not show its locks: start it with performance_schema=ON and enable the "+
 		"instrument wait/lock/metadata/sql/mdl in performance_schema.setup_instruments (%w)", sqllock.ErrUnsupported)
-	errMayNotSee = errors.New("listing locks takes SELECT on the tables metadata_locks, threads and session_connect_attrs " +
+	errMayNotSee = errors.New("listing locks requires SELECT on the tables metadata_locks, threads and session_connect_attrs " +
 		"of performance_schema")
 )
 
 // List returns the locks that were taken by GET_LOCK, by any program and for any purpose, in order of their names. They
 // are the locks of the whole server, of every database.
 //
-// List takes SELECT on the tables metadata_locks, threads and session_connect_attrs of performance_schema. The error is
+// List requires SELECT on the tables metadata_locks, threads and session_connect_attrs of performance_schema. The error is
 // sqllock.ErrUnsupported when performance_schema or its instrument wait/lock/metadata/sql/mdl is off, as both are on
 // MariaDB unless turned on. A lock that was taken before the instrument was enabled is not shown. Inspect documents
 // what is known about a holder.

@@ -86,15 +86,16 @@ func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) { s.events.Logger = logger }
 }
 
-// WithHook sets a function that is called with everything that happens to the Locker's locks, after it happened. Many
-// goroutines call it, at the same time too, and now and then after Close. Its callers, renewals among them, wait for
-// it: a slow hook loses locks, and a hook that uses the Locker or panics can hang it. Hand slow work over to a channel.
+// WithHook makes the Locker call hook with each event of its locks, after it happened. hook is called from many
+// goroutines, concurrently, and occasionally after Close. The goroutine that calls hook waits for it, also one that
+// renews: a slow hook loses locks, and one that uses the Locker or panics can hang it. Pass slow work to a channel.
 func WithHook(hook func(context.Context, sqllock.Event)) Option {
 	return func(s *settings) { s.events.Hook = hook }
 }
 
 // New returns a Locker that connects with dsn, in the form of github.com/go-sql-driver/mysql:
-// user:password@tcp(host:3306)/database. It connects when the first lock is requested.
+// user:password@tcp(host:3306)/database. Like FromDB and FromConnector it does not connect: the Locker does when the first
+// lock is requested. The error says that dsn cannot be parsed, without repeating it, or which option is out of range.
 //
 // New ignores the DSN's readTimeout and writeTimeout: every statement has a deadline, and a wait takes longer.
 func New(dsn string, opts ...Option) (*Locker, error) {
@@ -117,7 +118,8 @@ func New(dsn string, opts ...Option) (*Locker, error) {
 // FromDB returns a Locker that connects as db does, whose driver must be github.com/go-sql-driver/mysql. It takes no
 // connection from db's pool, and does not close it. For a *sqlx.DB pass its field DB. The driver writes lines of its
 // own to stderr when a connection breaks, unless the configuration of db has another Logger. A readTimeout of db's must
-// be longer than two seconds. For the Locker's name see [WithOwner].
+// be longer than two seconds. For the Locker's name see [WithOwner], which is an error here. So are a nil db, another
+// driver or one that wraps it, and an option out of range.
 func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	c, err := connector.Of(db)
 	if err != nil {
@@ -127,7 +129,7 @@ func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 }
 
 // FromConnector returns a Locker that connects with c, a connector of github.com/go-sql-driver/mysql. A readTimeout of
-// c's must be longer than two seconds.
+// c's must be longer than two seconds. It returns the errors of FromDB.
 func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
 	if err := connector.Check(c); err != nil {
 		return nil, err
@@ -222,7 +224,8 @@ func (l *Locker) want(ctx context.Context, name string, opts []sqllock.Option) (
 }
 
 // Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. Close returns when every
-// connection is closed. Closing again is harmless.
+// connection is closed, after some two seconds if the server does not answer. Its error is nil, unless the connector of
+// FromDB or FromConnector has a method Close that fails. Closing again is harmless.
 func (l *Locker) Close() error {
 	l.engine.Close()
 	return l.db.Close()

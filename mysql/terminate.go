@@ -15,7 +15,7 @@ import (
 // it ended a connection: not when nobody held the lock, or when that connection gave it up before. It returns when that
 // connection no longer holds the lock. Every other lock of the connection is lost, too.
 //
-// Terminate takes the same user, or the privilege CONNECTION_ADMIN (MariaDB: CONNECTION ADMIN) or SUPER. A lock that
+// Terminate requires the same user, or the privilege CONNECTION_ADMIN (MariaDB: CONNECTION ADMIN) or SUPER. A lock that
 // this Locker holds is an error. After an error the connection may have been ended if a holder is returned, or if the
 // Locker's own connection broke or ctx ended.
 func (l *Locker) Terminate(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, ended bool, err error) {
@@ -55,7 +55,7 @@ func killError(err error, id int64) error {
 	case answer.Number == noSuchThread:
 		return nil
 	case answer.Number == notOwner:
-		return fmt.Errorf("ending connection %d takes the same user, or the privilege CONNECTION_ADMIN "+
+		return fmt.Errorf("ending connection %d requires the same user, or the privilege CONNECTION_ADMIN "+
 			"(MariaDB: CONNECTION ADMIN) or SUPER: %w", id, err)
 	}
 	return err

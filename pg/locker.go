@@ -80,15 +80,16 @@ func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) { s.events.Logger = logger }
 }
 
-// WithHook sets a function that is called with everything that happens to the Locker's locks, after it happened. Many
-// goroutines call it, at the same time too, and now and then after Close. Its callers, renewals among them, wait for
-// it: a slow hook loses locks, and a hook that uses the Locker or panics can hang it. Hand slow work over to a channel.
+// WithHook makes the Locker call hook with each event of its locks, after it happened. hook is called from many
+// goroutines, concurrently, and occasionally after Close. The goroutine that calls hook waits for it, also one that
+// renews: a slow hook loses locks, and one that uses the Locker or panics can hang it. Pass slow work to a channel.
 func WithHook(hook func(context.Context, sqllock.Event)) Option {
 	return func(s *settings) { s.events.Hook = hook }
 }
 
 // New returns a Locker that connects with connString, a URL or a list of keyword=value pairs, in the form of
-// pgx.ParseConfig. It connects when the first lock is requested.
+// pgx.ParseConfig. Like FromPool, FromDB and FromConnector it does not connect: the Locker does when the first lock is
+// requested. The error says that connString cannot be parsed, without repeating it, or which option is out of range.
 func New(connString string, opts ...Option) (*Locker, error) {
 	config, err := pgx.ParseConfig(connString)
 	if err != nil {
@@ -103,7 +104,8 @@ func New(connString string, opts ...Option) (*Locker, error) {
 }
 
 // FromPool returns a Locker that connects as pool does, with the pool's hooks BeforeConnect and AfterConnect, but
-// without its tracer. It takes no connection from pool, and does not close it.
+// without its tracer. It takes no connection from pool, and does not close it. A nil pool and an option out of range are
+// errors.
 func FromPool(pool *pgxpool.Pool, opts ...Option) (*Locker, error) {
 	if pool == nil {
 		return nil, errors.New("sqllock: the *pgxpool.Pool is nil")
@@ -115,7 +117,8 @@ func FromPool(pool *pgxpool.Pool, opts ...Option) (*Locker, error) {
 }
 
 // FromDB returns a Locker that connects as db does, whose driver must be pgx's stdlib. It takes no connection from db's
-// pool, and does not close it. For a *sqlx.DB pass its field DB.
+// pool, and does not close it. For a *sqlx.DB pass its field DB. A nil db, another driver, a db that connects by a
+// *pgxpool.Pool and an option out of range are errors.
 func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	connect, err := connectLike(db)
 	if err != nil {
@@ -124,7 +127,8 @@ func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	return newLocker(connect, opts)
 }
 
-// FromConnector returns a Locker that connects with c, a connector of github.com/jackc/pgx/v5/stdlib.
+// FromConnector returns a Locker that connects with c, a connector of github.com/jackc/pgx/v5/stdlib. It returns the
+// errors of FromDB.
 func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
 	if err := connector.Check(c); err != nil {
 		return nil, err
@@ -193,7 +197,8 @@ func (l *Locker) want(ctx context.Context, name string, opts []sqllock.Option) (
 }
 
 // Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. Close returns when every
-// connection is closed. Closing again is harmless.
+// connection is closed, after some two seconds if the server does not answer. Its error is always nil. Closing again is
+// harmless.
 func (l *Locker) Close() error {
 	l.engine.Close()
 	return nil

@@ -18,7 +18,7 @@ import (
 // session no longer holds the lock. Every other lock of the session is lost, too. Of several sessions that share the
 // lock it ends one.
 //
-// Terminate takes the privileges of the session's role, or the role pg_signal_backend, and for a superuser's session a
+// Terminate requires the privileges of the session's role, or the role pg_signal_backend, and for a superuser's session a
 // superuser. A lock that this Locker holds is an error. After an error the session may have been ended if a holder is
 // returned, or if the connection broke or ctx ended.
 func (l *Locker) Terminate(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, ended bool, err error) {
@@ -59,7 +59,7 @@ func lacksRight(err error, id int64) error {
 	const insufficientPrivilege = "42501"
 	var answer *pgconn.PgError
 	if errors.As(err, &answer) && answer.Code == insufficientPrivilege {
-		return fmt.Errorf("ending session %d takes the privileges of its role, or the role pg_signal_backend, "+
+		return fmt.Errorf("ending session %d requires the privileges of its role, or the role pg_signal_backend, "+
 			"and for a superuser's session a superuser: %w", id, err)
 	}
 	return err

@@ -244,7 +244,7 @@ func TestAUserWithoutPrivilegesSeesLeases(t *testing.T) {
 
 	e := on(t, config.FormatDSN())
 	p := held(t, e, "x")
-	const why = "takes SELECT on the tables"
+	const why = "requires SELECT on the tables"
 	if out := call(t, e, 0, []string{"session locks cannot be shown", why}, "ls"); !strings.Contains(out, "\nx ") {
 		t.Errorf("it wrote %q", out)
 	}
