@@ -30,16 +30,16 @@ func (c library[L]) Acquire(ctx context.Context, name string) (Release, error) {
 func (c library[L]) Close() error { return c.close() }
 
 func openPg(_ context.Context, dsn string) (Client, error) {
-	l, err := pg.New(dsn, pg.WithLogger(nil))
+	l, err := pg.New(dsn)
 	return library[sqllock.Lock]{l, l.Close}, err
 }
 
 func openMySQL(_ context.Context, dsn string) (Client, error) {
-	l, err := mysql.New(dsn, mysql.WithLogger(nil))
+	l, err := mysql.New(dsn)
 	return library[sqllock.Lock]{l, l.Close}, err
 }
 
 func openLeases(_ context.Context, dsn string) (Client, error) {
-	l, err := leasetable.New(dsn, leasetable.WithLogger(nil))
+	l, err := leasetable.New(dsn)
 	return library[*leasetable.Lease]{l, l.Close}, err
 }
