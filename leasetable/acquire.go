@@ -128,7 +128,7 @@ func (a *attempt) heldHere() error {
 func (a *attempt) claim() (*lease.Held, error) {
 	var ended error
 	for range claimRounds {
-		claim, err := a.Begin(a.ctx, a.name, a.choice.ttl, false)
+		claim, err := a.Begin(a.ctx, a.name, a.ttl, false)
 		if err != nil {
 			return nil, err
 		}

@@ -37,7 +37,7 @@ func (a *attempt) adopt(from ticket) (*lease.Held, error) {
 	if a.Permit() {
 		return nil, lease.ErrPermit
 	}
-	claim, err := a.Begin(a.ctx, a.name, a.choice.ttl, true)
+	claim, err := a.Begin(a.ctx, a.name, a.ttl, true)
 	if err != nil {
 		return nil, err
 	}

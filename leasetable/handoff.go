@@ -16,7 +16,7 @@ import (
 // before it came, after a forced release (I24).
 func (a *attempt) receiveHandoff(h lease.Handoff) (*lease.Held, error) {
 	c := h.Claim
-	suits := a.choice.ttl == c.TTL && h.Metadata == string(a.metadata) && !a.Permit() && !a.began.After(h.Sent)
+	suits := a.ttl == c.TTL && h.Metadata == string(a.metadata) && !a.Permit() && !a.began.After(h.Sent)
 	if suits && a.ctx.Err() == nil {
 		lock := lease.NewHeld(a.ctx, c.Lease, a.name, h.Token, a.head)
 		lock.Fence, lock.Block, lock.Since, lock.HasWaiter = h.Fence, h.Block, h.Since, h.HasWaiter
