@@ -70,7 +70,7 @@ func (a *attempt) waitInQueue() (lease.Handoff, error) {
 			return lease.Handoff{}, a.held(state)
 		}
 	}
-	h, err := a.Queue.WaitWith(a.ctx, a.name, lease.Word(a.choice.ttl, a.Permit(), string(a.metadata)))
+	h, err := a.Queue.WaitWith(a.ctx, a.name, lease.Word(a.ttl, a.Permit(), string(a.metadata)))
 	switch {
 	case err != nil && a.outage.Last() != nil && !a.Holds(a.name): // the goroutine ahead in the wait queue waits for the database
 		return h, a.outage.With(err)
