@@ -73,8 +73,9 @@ func (e *OpError) Unwrap() error { return e.Err }
 
 // HeldError is the error when somebody else holds the lock; it matches ErrHeld.
 //
-// Holder may be empty: after a wait for a session lock, with pg.LockTx and pg.TryLockTx, if another goroutine of the same
-// Locker was ahead in the queue, and if the server did not tell.
+// Holder may be empty: after a wait for a session lock, with pg.LockTx and pg.TryLockTx, if a goroutine of the same Locker
+// that waits was ahead, if the name of a lease is kept for its minimum hold or left to others, and if the server did not
+// tell.
 type HeldError struct {
 	Name   string
 	Holder Holder // what is known about the holder, at the time of the attempt

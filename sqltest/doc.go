@@ -92,6 +92,6 @@
 // Where Docker can be reached but there is no docker command, the script cannot end containers. They are then started
 // with an expiry of one hour, and the next run that starts a container removes them.
 //
-// On systems other than Unix, only SQLite and servers named by a DSN are supported, and the SQLite file of a killed test
-// stays.
+// On systems other than Unix, only SQLite and servers named by a DSN are supported. There, as without /bin/sh, the SQLite
+// file of a killed test stays.
 package sqltest

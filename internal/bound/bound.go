@@ -40,11 +40,11 @@ func (c lifeAndValues) Value(key any) any {
 // the timer of its context has hours to go.
 func Ended(ctx context.Context) bool {
 	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(deadline) {
-		moment := time.NewTimer(100 * time.Millisecond)
-		defer moment.Stop()
-		select {
-		case <-ctx.Done():
-		case <-moment.C:
+		for range 2 { // after a stall of the process both timers are over, and ctx ends a little later
+			select {
+			case <-ctx.Done():
+			case <-time.After(50 * time.Millisecond):
+			}
 		}
 	}
 	return ctx.Err() != nil

@@ -146,6 +146,7 @@ func (b *bench) measure(ctx context.Context, l database.Locker) (r report, err e
 	}
 	parts := b.parts(l)
 	line := b.StatusLine()
+	defer line.FlushSoon()
 	began := time.Now()
 	for i, p := range parts {
 		stop := line.Meanwhile(ctx, 0, barEvery, func(context.Context) {

@@ -18,13 +18,13 @@ type StatusLine struct {
 	terminal bool
 
 	mu      sync.Mutex
-	pending []byte        // guarded by mu: what the goroutine has not begun to write
+	pending []string      // guarded by mu: what the goroutine has not begun to write; each is one write, so a line stays whole
 	shown   bool          // guarded by mu: the line is there after that
 	idle    chan struct{} // guarded by mu: closed when all is written; nil: all is written
 }
 
-// maxPending is the size of the text that waits for a reader. More is dropped.
-const maxPending = 1 << 20
+// maxPending is how many texts wait for a reader. More are dropped.
+const maxPending = 10_000
 
 // soon is the time in which a terminal or pipe with a reader takes all that is pending, and longer.
 const soon = 200 * time.Millisecond
@@ -60,22 +60,21 @@ func (l *StatusLine) Visible() bool { return l.terminal }
 func (l *StatusLine) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	line := string(text)
 	if l.shown {
-		l.queue(eraseLine)
+		line = eraseLine + line
 	}
 	l.shown = false
-	if len(l.pending) < maxPending {
-		l.queue(string(text))
-	}
+	l.queue(line)
 	return len(text), nil
 }
 
 // queue makes the goroutine write this. The caller has locked mu.
 func (l *StatusLine) queue(text string) {
-	if text == "" {
+	if text == "" || len(l.pending) >= maxPending {
 		return
 	}
-	l.pending = append(l.pending, text...)
+	l.pending = append(l.pending, text)
 	if l.idle == nil {
 		l.idle = make(chan struct{})
 		go l.writePending()
@@ -87,10 +86,10 @@ func (l *StatusLine) writePending() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.pending) > 0 {
-		text := l.pending
-		l.pending = nil
+		text := l.pending[0]
+		l.pending = l.pending[1:]
 		l.mu.Unlock()
-		_, _ = l.w.Write(text) // a failure cannot be reported anywhere else
+		_, _ = io.WriteString(l.w, text) // a failure cannot be reported anywhere else
 		l.mu.Lock()
 	}
 	close(l.idle)

@@ -86,7 +86,14 @@ func (c *Child) groupLives() bool {
 	for reaped := 1; reaped > 0; {
 		reaped, _ = syscall.Wait4(group, nil, syscall.WNOHANG, nil)
 	}
-	return !errors.Is(syscall.Kill(group, 0), syscall.ESRCH) && !c.onlyZombies()
+	switch {
+	case errors.Is(syscall.Kill(group, 0), syscall.ESRCH):
+		return false
+	case !c.onlyZombies():
+		return true
+	}
+	_ = c.kill() // for one that was started meanwhile, or that this user may not see
+	return false
 }
 
 // Result returns how the child has ended, as the error that sqllock ends with. The exit code is that of a shell.

@@ -26,7 +26,8 @@ func ReceiveSignals() *Signals {
 }
 
 // receive starts to receive these signals. SIGHUP and SIGINT stay ignored, for the command too, if sqllock was started
-// so, as by nohup. The Go runtime handles all other signals from the start, so they get their default in the command.
+// so, as by nohup. So do SIGTTIN, SIGTTOU and, if it is not received, SIGTSTP. The Go runtime handles all others from the
+// start, so they get their default in the command.
 func (s *Signals) receive(signals ...os.Signal) {
 	for _, sig := range signals {
 		if !signal.Ignored(sig) {

@@ -51,13 +51,16 @@ command itself is ended. Otherwise it has a session of its own, and /dev/tty
 does not work. A holder that cannot renew its lock learns of the loss a sixth of
 --ttl before anybody else can take it: a --kill-after that is shorter, as by
 default, keeps two commands from running at once even if one ignores SIGTERM.
+It cannot where a lock is free at once: that of a session whose connection the
+server has ended, or one that was released by force.
 
 SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to the group
 of the command; while sqllock still waits for the lock they end it. SIGWINCH is
 passed on, too, and SIGTSTP stops sqllock and the group until SIGCONT. On a
 terminal the command gets what keys send by itself, and SIGINT and SIGQUIT are
 not passed on; a key stops both, but a SIGTSTP from elsewhere sqllock alone.
-SIGHUP and SIGINT stay ignored, as under nohup; no other signal does.
+SIGHUP, SIGINT and the signals of job control stay ignored if they were, as by
+nohup; no other signal does.
 
 While it waits and standard error is a terminal, sqllock says there for whom,
 since when and how long is left. With --verbose it says which database it is and
