@@ -14,8 +14,11 @@ import (
 
 // AcquireAll acquires every name, or none. It first tries for all names at once, which can be a single statement. If
 // one is held, it waits for the names one after the other, in sorted order, so that two callers with overlapping names
-// cannot deadlock. Once it has the first name, it tries for all others at once. A name given twice is acquired once. On
-// any error nothing is held. The error matches ErrUnsupported if an option makes several names the same lock.
+// cannot deadlock. Once it has the first name, it tries for all others at once. A name given twice is acquired once.
+//
+// If one of the locks that it has already ends while it waits, AcquireAll fails with the cause. After an error the caller
+// holds nothing, and a minimum hold does not count. The error matches ErrUnsupported if an option makes several names the
+// same lock.
 func AcquireAll[L Lock](ctx context.Context, l Acquirer[L], names []string, opts ...Option) (*Locks[L], error) {
 	if len(names) == 0 {
 		return nil, &OpError{Op: "acquire all", Err: errors.New("no names were given")}
@@ -60,20 +63,27 @@ func (a *Locks[L]) Parts() []L { return slices.Clone(a.parts) }
 
 // Release releases every part and joins their errors.
 func (a *Locks[L]) Release(ctx context.Context) error {
+	for _, part := range a.parts {
+		if part.Context().Err() != nil { // a goroutine is about to say so; see AcquireAll
+			a.cancel(context.Cause(part.Context())) //nolint:contextcheck // the part's own
+		}
+	}
 	a.cancel(ErrReleased)
 	return errors.Join(releaseAll(ctx, a.parts)...)
 }
 
 // acquire acquires names. If it fails, a.parts has the locks that it acquired before (I39).
 func (a *Locks[L]) acquire(ctx context.Context, l Acquirer[L], names []string, opts []Option) error {
-	if len(names) > 1 && a.try(ctx, l, names, opts) {
-		return a.lostMeanwhile() //nolint:contextcheck // asks the parts' own contexts
+	if len(names) > 1 {
+		if done, err := a.try(ctx, l, names, opts); done {
+			return err
+		}
 	}
 	if err := a.wait(ctx, l, names[:1], opts); err != nil {
 		return err
 	}
-	if a.try(ctx, l, names[1:], opts) {
-		return a.lostMeanwhile() //nolint:contextcheck // asks the parts' own contexts
+	if done, err := a.try(ctx, l, names[1:], opts); done {
+		return err
 	}
 	return a.wait(ctx, l, names[1:], opts)
 }
@@ -81,20 +91,53 @@ func (a *Locks[L]) acquire(ctx context.Context, l Acquirer[L], names []string, o
 // asProbe marks an attempt that another one follows if it fails. It is not reported as a failed acquisition.
 func asProbe(o *option.Options) { o.Probe = true }
 
-// try acquires names if all are free, and reports whether it did.
-func (a *Locks[L]) try(ctx context.Context, l Acquirer[L], names []string, opts []Option) bool {
+// try acquires names if all are free. It is done if they are, or if an error does not pass while others are waited for.
+func (a *Locks[L]) try(ctx context.Context, l Acquirer[L], names []string, opts []Option) (done bool, err error) {
 	parts, err := tryAll(ctx, l, names, append(slices.Clip(opts), asProbe))
 	a.parts = append(a.parts, parts...)
-	return err == nil
+	if err == nil {
+		return true, a.lostMeanwhile() //nolint:contextcheck // asks the parts' own contexts
+	}
+	lasting := lastingOf(err)
+	if lasting == nil || ctx.Err() != nil {
+		return false, nil
+	}
+	part, err := l.TryAcquire(ctx, lasting.Name, opts...) // no probe: it is reported
+	if err == nil {
+		return false, part.Release(option.GivingBack(ctx))
+	}
+	return !IsRetryable(err), err
 }
 
-// wait waits for one name after the other.
+// lastingOf returns the first of the joined errors of names that does not pass.
+func lastingOf(err error) (lasting *OpError) {
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // as tryAll has joined them
+		all = joined.Unwrap()
+	}
+	for _, err := range all {
+		if !IsRetryable(err) && errors.As(err, &lasting) {
+			return lasting
+		}
+	}
+	return nil
+}
+
+// wait waits for one name after the other, until an earlier part ends.
 func (a *Locks[L]) wait(ctx context.Context, l Acquirer[L], names []string, opts []Option) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, part := range a.parts {
+		defer context.AfterFunc(part.Context(), cancel)() //nolint:contextcheck // the part's own
+	}
 	for _, name := range names {
 		part, err := l.Acquire(ctx, name, a.untilEnd(opts)...)
 		if err == nil {
 			a.parts = append(a.parts, part)
-			err = a.lostMeanwhile() //nolint:contextcheck // asks the parts' own contexts
+			defer context.AfterFunc(part.Context(), cancel)() //nolint:contextcheck // the part's own
+		}
+		if lost := a.lostMeanwhile(); lost != nil { //nolint:contextcheck // asks the parts' own contexts
+			return lost
 		}
 		if err != nil {
 			return err
@@ -124,8 +167,7 @@ func (a *Locks[L]) untilEnd(opts []Option) []Option {
 	return append(slices.Clip(opts), WithWait(max(0, time.Until(a.end))))
 }
 
-// lostMeanwhile returns an error if a part has ended. It is called after every wait, during which an earlier part may
-// end.
+// lostMeanwhile returns an error if a part has ended.
 func (a *Locks[L]) lostMeanwhile() error {
 	for _, part := range a.parts {
 		if part.Context().Err() != nil {
@@ -138,7 +180,7 @@ func (a *Locks[L]) lostMeanwhile() error {
 // giveUp releases every part (I39). It drops ErrLost and ErrExpired: the loss of a part either made the acquisition
 // fail or changes nothing. It returns any other error.
 func (a *Locks[L]) giveUp(ctx context.Context) error {
-	errs := releaseAll(ctx, a.parts)
+	errs := releaseAll(option.GivingBack(ctx), a.parts)
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, ErrLost) || errors.Is(err, ErrExpired) })...)
 }
 
@@ -168,7 +210,7 @@ func tryAll[L Lock](ctx context.Context, l Acquirer[L], names []string, opts []O
 			taken = append(taken, locks[i])
 		}
 	}
-	releaseAll(ctx, taken) // if a release fails, a later wait waits until that lock ends
+	releaseAll(option.GivingBack(ctx), taken) // if a release fails, a later wait waits until that lock ends
 	return nil, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/option"
 	"github.com/sqllock/sqllock/leasetable/internal/coalesce"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
@@ -44,7 +45,7 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 	// All or nothing (I39).
 	for i, lease := range leases {
 		if errs[i] == nil {
-			all.Go(func() { _ = lease.Release(ctx) }) // if it is not confirmed it goes on in the background
+			all.Go(func() { _ = lease.Release(option.GivingBack(ctx)) }) // if it is not confirmed it goes on in the background
 		}
 	}
 	all.Wait()

@@ -151,3 +151,77 @@ func TestANameThatWaitsForAnotherOneInVainIsNotInDoubt(t *testing.T) {
 		}
 	})
 }
+
+// I39. The minimum hold is for what has run.
+func TestNamesThatAcquireAllGivesBackAreFreeAtOnce(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		l, other := keep(t, server.Store()), keep(t, server.Store())
+		both, hold := []string{"a", "b"}, leasetable.WithHoldAtLeast(time.Hour)
+		free := func(name string) {
+			t.Helper()
+			release(t, take(t, other, name))
+		}
+		b := take(t, other, "b")
+		if _, err := sqllock.AcquireAll(t.Context(), l, both, hold, sqllock.WithWait(0)); !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("AcquireAll: %v", err)
+		}
+		free("a")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := sqllock.AcquireAll(ctx, l, both, hold); !errors.Is(err, sqllock.ErrHeld) { // it has a, and waits for b
+			t.Errorf("AcquireAll: %v", err)
+		}
+		free("a")
+		time.AfterFunc(time.Second, func() { _ = b.Release(context.Background()) })
+		began := time.Now()
+		all, err := sqllock.AcquireAll(t.Context(), l, both, hold)
+		if err != nil || time.Since(began) > time.Minute {
+			t.Fatalf("AcquireAll: %v, after %v", err, time.Since(began))
+		}
+		if err := all.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := other.TryAcquire(t.Context(), "a"); !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("TryAcquire in the minimum hold: %v", err)
+		}
+	})
+}
+
+// Of what it has it says so at once, and waits for nothing in vain.
+func TestAcquireAllEndsWithAPartThatIsLost(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		l, other := keep(t, server.Store()), keep(t, server.Store())
+		take(t, other, "b")
+		time.AfterFunc(time.Minute, func() {
+			if _, err := other.ForceRelease(context.Background(), "a"); err != nil {
+				t.Error(err)
+			}
+		})
+		began := time.Now()
+		_, err := sqllock.AcquireAll(t.Context(), l, []string{"a", "b"})
+		if !errors.Is(err, sqllock.ErrLost) || time.Since(began) > 2*time.Minute {
+			t.Errorf("AcquireAll: %v, after %v", err, time.Since(began))
+		}
+	})
+}
+
+func TestAcquireAllDoesNotWaitBeforeAnErrorThatDoesNotPass(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		l, other := keep(t, server.Store()), keep(t, server.Store())
+		take(t, other, "a")
+		began := time.Now()
+		_, err := sqllock.AcquireAll(t.Context(), l, []string{"a", strings.Repeat("x", 2000)}, sqllock.WithWait(time.Hour))
+		if !errors.Is(err, sqllock.ErrName) || time.Since(began) > time.Minute {
+			t.Errorf("AcquireAll: %v, after %v", err, time.Since(began))
+		}
+	})
+}

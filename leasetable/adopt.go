@@ -15,8 +15,9 @@ import (
 // acquisition. Without [WithMetadata] the metadata stays as it is.
 //
 // The error matches ErrLost if the ticket was adopted before, if it has expired and the name was acquired or released by
-// force since, or a claim on it was given up, or if the answer came after the end of the new lease. The ticket is
-// worthless then. The error matches [ErrTicket] if ticket is not a ticket, or has another version. After an error the
+// force since, or a claim on it was given up, or if the new lease ended, or may have been changed, before the answer came.
+// The ticket is worthless then. ErrLost also says that the ticket belongs to other tables or another database, where it is
+// still good. The error matches [ErrTicket] if ticket is not a ticket, or has another version. After an error the
 // caller holds nothing. If the outcome is unknown, as when ctx ends meanwhile, Adopt gives back in the background what it
 // may have acquired. After any other error the ticket is still good.
 //
@@ -49,7 +50,7 @@ func (a *attempt) adopt(from ticket) (*lease.Held, error) {
 	lock, _, err := c.accept(o)
 	switch {
 	case err != nil && o.Token != 0: // the name was moved to a lease that has ended
-		return nil, fmt.Errorf("%w: the ticket was used, but its lease had ended when the answer came: %w", sqllock.ErrLost, err)
+		return nil, fmt.Errorf("%w: the ticket was used, but its lease had ended, or may have changed, when the answer came: %w", sqllock.ErrLost, err)
 	case err != nil:
 		return nil, err
 	}
@@ -74,4 +75,5 @@ func (a claiming) adopt(ctx context.Context, t ticket) (o lease.Outcome) {
 	return o
 }
 
-var errUsed = fmt.Errorf("%w: the ticket was adopted before, or has expired and the name was taken or freed", sqllock.ErrLost)
+var errUsed = fmt.Errorf("%w: the ticket was adopted before, or has expired and the name was taken or freed, "+
+	"or it belongs to other tables", sqllock.ErrLost)

@@ -119,7 +119,8 @@ func lost(err error) bool {
 }
 
 // Leader returns the leader, and reports whether there is one. It is a read that writes nothing. A process that has
-// resigned is not the leader, even while the name is kept ([WithHoldAtLeast]).
+// resigned is not the leader, even while the name is kept ([WithHoldAtLeast]). One that has exported its lease
+// ([Lease.Export]) is, until somebody adopts it or it expires.
 func (e *Elector) Leader(ctx context.Context) (leader sqllock.Holder, led bool, err error) {
 	state, err := e.locker.inspect(ctx, e.name)
 	if err != nil || state.LeaseID == nil || !state.Live() { // a holder of a share or permit does not lead; a kept name has no leader

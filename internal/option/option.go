@@ -2,7 +2,10 @@
 // name.
 package option
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Options is the result of a list of sqllock.Option.
 type Options struct {
@@ -52,3 +55,14 @@ func Read[C any, O ~func(*Options)](opts []O) (o Options, c C, foreign string) {
 	}
 	return o, c, foreign
 }
+
+type givesBack struct{}
+
+// GivingBack returns a context for the release of a lock that its caller does not get after all: the name is free at once,
+// whatever minimum hold it has.
+func GivingBack(ctx context.Context) context.Context {
+	return context.WithValue(ctx, givesBack{}, true)
+}
+
+// GivesBack reports whether ctx is one of GivingBack.
+func GivesBack(ctx context.Context) bool { return ctx.Value(givesBack{}) != nil }

@@ -75,7 +75,7 @@ func (h *Held) handOff(ctx context.Context, c *Claim) error {
 			return ls.store.ReleaseByLease(ctx, h.Name, ls.ID, 0)
 		})
 	}
-	return ending{h, ls, trusted, cause}.result(freed, err)
+	return ending{h, ls, h.MinHold, trusted, cause}.result(freed, err)
 }
 
 // next returns the handoff to the first waiter, by a statement unless the block has a token for it. Its Token is 0 if the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/option"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
@@ -19,17 +20,18 @@ const releaseTimeout = 5 * time.Second
 type ending struct {
 	*Held
 	on      *Lease
-	trusted bool  // the lock was held until then, and its lease is still trusted (I21)
-	cause   error // if not, the reason, if that is known
+	keep    time.Duration // how long the name stays taken after its acquisition: the minimum hold
+	trusted bool          // the lock was held until then, and its lease is still trusted (I21)
+	cause   error         // if not, the reason, if that is known
 }
 
 // end begins the end of a lock.
 func (h *Held) end(ls *Lease) ending {
 	if told := h.over(); !errors.Is(told, sqllock.ErrReleased) {
-		return ending{h, ls, false, told}
+		return ending{h, ls, h.MinHold, false, told}
 	}
 	trusted, cause := ls.trustedNow()
-	return ending{h, ls, trusted, cause}
+	return ending{h, ls, h.MinHold, trusted, cause}
 }
 
 // Free implements hold.Backend. If the release of a name is not confirmed, the lease takes no new locks. After that of a
@@ -37,7 +39,10 @@ func (h *Held) end(ls *Lease) ending {
 func (h *Held) Free(ctx context.Context) error {
 	at := h.AttachedTo()
 	ls := at.Lease
-	e := h.end(ls)                      //nolint:contextcheck // the lock has a context of its own
+	e := h.end(ls) //nolint:contextcheck // the lock has a context of its own
+	if option.GivesBack(ctx) {
+		e.keep = 0
+	}
 	if ls.keeper.Closing.Err() != nil { // Close ends the lease, if it had not ended before
 		h.position.leave()
 		return e.closed()
@@ -56,7 +61,7 @@ func (h *Held) Free(ctx context.Context) error {
 		freed, err = h.holding(ls).releasePermit(ctx)
 	} else {
 		h.position.beginRelease()
-		freed, err = h.holding(ls).release(ctx, h.MinHold)
+		freed, err = h.holding(ls).release(ctx, e.keep)
 	}
 	defer ls.detach(h)
 	defer h.position.leave()
@@ -67,8 +72,8 @@ func (h *Held) Free(ctx context.Context) error {
 func (e ending) result(freed bool, err error) error {
 	switch {
 	case err != nil && e.Keeper.Closing.Err() != nil:
-		if e.MinHold > 0 { // Close may come to the lease after this lock has left it
-			e.leaveOrphans(e.MinHold, e.on)
+		if e.keep > 0 { // Close may come to the lease after this lock has left it
+			e.leaveOrphans(e.keep, e.on)
 		}
 		return e.closed()
 	case errors.Is(err, errUnconfirmed):
@@ -77,7 +82,7 @@ func (e ending) result(freed bool, err error) error {
 		e.on.Orphans.leavePermit(e.Name, e.Token)
 		return notConfirmed(err)
 	case err != nil:
-		mine := e.leaveOrphans(e.MinHold, e.on)
+		mine := e.leaveOrphans(e.keep, e.on)
 		if _, ended := e.on.trustedNow(); mine || ended != nil {
 			return notConfirmed(err)
 		}
@@ -116,7 +121,7 @@ func (e ending) releaseBoth(ctx context.Context, at attachment) error {
 	}
 	freed, err := e.holding(at.Lease).free(ctx, false, func(ctx context.Context) (int64, error) {
 		for _, ls := range at.ends() {
-			req := &store.Request{Name: e.Name, ID: ls.ID, Token: e.Token, MinHold: e.MinHold}
+			req := &store.Request{Name: e.Name, ID: ls.ID, Token: e.Token, MinHold: e.keep}
 			if freed, err := ls.store.ReleaseAgain(ctx, req); freed.Token != 0 || err != nil {
 				return e.holding(ls).noteReleased(freed), err
 			}
@@ -128,7 +133,7 @@ func (e ending) releaseBoth(ctx context.Context, at attachment) error {
 		defer ls.detach(e.Held)
 	}
 	if err != nil {
-		e.leaveOrphans(e.MinHold, at.pending)
+		e.leaveOrphans(e.keep, at.pending)
 	}
 	return e.result(freed, err)
 }
