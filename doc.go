@@ -42,9 +42,9 @@
 //
 // A session lock needs no table. The server frees it as soon as the holder's connection is gone. Locks that were free when
 // they were requested share one connection of the Locker, so they end together; a lock that was waited for because another
-// process held it has one of its own. A lease is a row. It survives a restart of the database, works behind every pooler, and carries a fencing token
-// that only ever rises: leasetable.Lease.Token returns it. pg.LockTx takes a third kind, a lock that lasts as long as the
-// caller's transaction.
+// process held it has one of its own. A lease is a row. It survives a restart of the database, works behind every pooler,
+// and carries a fencing token that only ever rises: leasetable.Lease.Token returns it. pg.LockTx takes a third kind, a lock
+// that lasts as long as the caller's transaction.
 //
 // # The life of a lock
 //
@@ -58,12 +58,12 @@
 //	                                 └── the deadline passed unrenewed ──────▶ expired   ErrExpired (a lease)
 //	                                                                           lost      ErrLost (a session lock)
 //
-// Whatever ends a lock cancels its [Lock.Context], with the cause on the right. For Release, for Close and for
-// a deadline, that happens before anybody else can hold the lock. The deadline is counted on this process's own monotonic clock, from
-// the moment the last confirmed statement was sent, and lies before the deadline that the server counts. When the
-// server itself ends the session (it was restarted, or somebody terminated the connection), the Context ends within
-// milliseconds; on Windows, for MySQL and MariaDB, within a second. Each package documents what its locks do in a
-// failover, and while a machine is suspended.
+// Whatever ends a lock cancels its [Lock.Context], with the cause on the right. For Release, for Close and for a deadline,
+// that happens before anybody else can hold the lock, but a process that is paused past its deadline learns of it only when
+// it resumes. The deadline is counted on this process's own monotonic clock, from the moment the last confirmed statement
+// was sent, and lies before the deadline that the server counts. When the server itself ends the session (it was restarted,
+// or somebody terminated the connection), the Context ends within milliseconds; on Windows, for MySQL and MariaDB, within a
+// second. Each package documents what its locks do in a failover, and while a machine is suspended.
 //
 // Locks are not re-entrant. A second acquisition of a held name waits (Acquire) or fails (TryAcquire), also within
 // one process. A name is 1 to 1024 bytes, any bytes, compared byte by byte.
