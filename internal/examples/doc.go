@@ -1,3 +1,3 @@
 // Package examples compiles the Go code of the README, but for that of the adapters, which they compile themselves. It
-// contains only tests, and in start the program of docs/start.md.
+// contains only tests, and in start and lease the programs of docs/start.md.
 package examples

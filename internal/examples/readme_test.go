@@ -50,19 +50,21 @@ func TestTheREADMEsGoCodeIsTheCompiledCode(t *testing.T) {
 	}
 }
 
-func TestTheProgramOfTheStartIsTheCompiledOne(t *testing.T) {
+func TestTheProgramsOfTheStartAreTheCompiledOnes(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/start.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := os.ReadFile("start/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, code, _ := strings.Cut(string(program), "\n") // without the comment on the package
-	if !strings.Contains(string(page), "```go\n"+code+"```") {
-		t.Error("the program of docs/start.md is not that of start/main.go")
+	for _, file := range []string{"start/main.go", "lease/main.go"} {
+		program, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, code, _ := strings.Cut(string(program), "\n") // without the comment on the package
+		if !strings.Contains(string(page), "```go\n"+code+"```") {
+			t.Errorf("docs/start.md does not have the program %s", file)
+		}
 	}
 }
 

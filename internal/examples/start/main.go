@@ -1,4 +1,4 @@
-// Command start is the program of docs/start.md.
+// Command start is the first program of docs/start.md.
 package main
 
 import (
