@@ -20,8 +20,9 @@ const applyLock = 0x73716c6c6f636b00
 // column is missing or different, or if the tables are of a later release that does not let this one use them. If the
 // later release lets this one use them, Apply changes nothing and returns nil, so a program that is rolled back starts.
 // Apply does not create a PostgreSQL schema. A schema that does not exist is the same error: a wrong name is likelier
-// than a missing schema, and the owner of a new schema decides which roles may use it. Apply builds a missing index
-// without CONCURRENTLY.
+// than a missing schema, and the owner of a new schema decides which roles may use it. So is a schema of the search path
+// that has tables and that the role may not use: PostgreSQL passes over it, and a name would have two holders. Apply
+// builds a missing index without CONCURRENTLY.
 //
 // On PostgreSQL and SQLite everything is one transaction: an error leaves nothing behind. On MySQL and MariaDB each
 // CREATE TABLE commits, and another call of Apply continues from there.

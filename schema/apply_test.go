@@ -267,3 +267,29 @@ func TestApplyRepairsTheTablesWhereTheyAre(t *testing.T) {
 	}
 	must(t, schema.Check(t.Context(), db.DB.DB, schema.Postgres, schema.Tables{}))
 }
+
+// PostgreSQL leaves a schema that the role may not use out of the search path.
+func TestTablesThatARoleMayNotSeeAreNotMadeAgain(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	exec(t, db.DB.DB, "CREATE SCHEMA app", `CREATE SCHEMA "Our app"`, "GRANT CREATE ON SCHEMA public TO pg_signal_backend")
+	for path, tables := range map[string]schema.Tables{"App, public": {}, `"$user","Our app",public`: {Prefix: "Our_"}} {
+		owner := again(t, db, map[string]string{"search_path": path})
+		apply(t.Context(), t, owner, schema.Postgres, tables)
+		other := again(t, db, map[string]string{"search_path": path, "role": "pg_signal_backend"})
+		for _, err := range []error{
+			schema.Check(t.Context(), other, schema.Postgres, tables),
+			schema.Apply(t.Context(), other, schema.Postgres, tables),
+		} {
+			wants(t, err, "app", ", which this role may not use: GRANT USAGE ON SCHEMA")
+			if !errors.Is(err, sqllock.ErrSchema) {
+				t.Errorf("%v, want ErrSchema", err)
+			}
+		}
+	}
+	var made []string
+	must(t, db.SelectContext(t.Context(), &made, "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace"))
+	if len(made) != 0 {
+		t.Errorf("Apply made %v in another schema", made)
+	}
+}

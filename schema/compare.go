@@ -35,8 +35,8 @@ func compare(f *found, d Dialect, t Tables) *difference {
 		diff.later = len(diff.mistakes) > 0
 		return diff
 	}
-	if !f.place {
-		diff.noPlace = noPlace(d, t)
+	if !f.place || f.hidden != "" {
+		diff.noPlace = noPlace(f, d, t)
 	}
 	for _, wanted := range wantedTables {
 		diff.table(d, wanted, f.tables[wanted.name])
@@ -48,14 +48,17 @@ func compare(f *found, d Dialect, t Tables) *difference {
 	return diff
 }
 
-func noPlace(d Dialect, t Tables) string {
+func noPlace(f *found, d Dialect, t Tables) string {
 	switch {
+	case f.hidden != "": // others would not see the tables made elsewhere, so a name would have two holders
+		return fmt.Sprintf("the tables are in schema %s, which this role may not use: GRANT USAGE ON SCHEMA %s to it, or name another schema for tables of its own",
+			f.hidden, f.hidden)
 	case d == MySQL:
 		return "no database is selected: name one in the DSN"
 	case t.Schema != "":
 		return fmt.Sprintf("PostgreSQL schema %q does not exist: create it first (CREATE SCHEMA %s)", t.Schema, d.quote(t.Schema))
 	default:
-		return "no schema in the search_path exists: create one, or name the schema of the tables"
+		return "no schema of the search_path exists, or this role may not use it: create it, GRANT USAGE ON SCHEMA, or name the schema of the tables"
 	}
 }
 

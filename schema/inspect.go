@@ -53,7 +53,8 @@ type foundTable struct {
 
 // found is everything that was found in the database.
 type found struct {
-	place   bool // the schema, or the database, exists
+	place   bool   // the schema, or the database, exists
+	hidden  string // the schema of the search path that has tables and that this role may not use; empty if there is none
 	tables  map[string]*foundTable
 	version int // 0 if unknown
 	lowest  int // version that a program has to know for the tables; 0 if unknown
@@ -116,6 +117,8 @@ func (f *found) describe(ctx context.Context, q querier, query string, args ...a
 		switch item {
 		case "place":
 			f.place = true
+		case "hidden":
+			f.hidden = name
 		case "table":
 			table.exists, table.odd = true, column.typ
 		case "column":

@@ -83,7 +83,10 @@ func TestASchemaThatDoesNotExistIsNotCreated(t *testing.T) {
 	}
 
 	lost := again(t, db, map[string]string{"search_path": "nowhere"})
-	wants(t, schema.Apply(t.Context(), lost, schema.Postgres, schema.Tables{}), "no schema in the search_path exists")
+	wants(t, schema.Apply(t.Context(), lost, schema.Postgres, schema.Tables{}), "no schema of the search_path exists")
+	exec(t, db.DB.DB, "CREATE SCHEMA closed")
+	lost = again(t, db, map[string]string{"search_path": "closed", "role": "pg_signal_backend"})
+	wants(t, schema.Apply(t.Context(), lost, schema.Postgres, schema.Tables{}), "or this role may not use it", "GRANT USAGE ON SCHEMA")
 }
 
 func TestRewriteTouchesNamesOnly(t *testing.T) {

@@ -14,6 +14,15 @@ SELECT 'table', '',
 FROM pg_catalog.pg_class c
 WHERE c.oid = to_regclass($1::text)
 UNION ALL
+-- The schema of a relation of that name that the search path names and this role may not use. PostgreSQL passes over it,
+-- as if it were not in the search path.
+SELECT 'hidden', quote_ident(n.nspname), '', false, false
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE $2::text = '' AND to_regclass($1::text) IS NULL AND c.relname = btrim($1::text, '"')
+  AND NOT has_schema_privilege(n.oid, 'USAGE')
+  AND EXISTS (SELECT 1 FROM unnest(string_to_array(replace(current_setting('search_path'), '$user', current_user), ',')) path (entry)
+              WHERE n.nspname IN (btrim(entry, ' "'), lower(btrim(entry))))
+UNION ALL
 SELECT 'column', a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), NOT a.attnotnull, a.atthasdef
 FROM pg_catalog.pg_attribute a
 WHERE a.attrelid = to_regclass($1::text) AND a.attnum > 0 AND NOT a.attisdropped
