@@ -17,6 +17,8 @@ type difference struct {
 	missing  []string // differences that applying the files fixes
 	mistakes []string // differences that applying the files does not fix
 	later    bool     // the files of a later release may fix the mistakes
+	index    string   // name of an index that is missing; empty if none is
+	applied  bool     // the files were applied, and left this difference
 }
 
 // compare compares the tables found with the tables wanted.
@@ -89,6 +91,7 @@ func (diff *difference) table(d Dialect, wanted wantedTable, table *foundTable) 
 			diff.mistakes = append(diff.mistakes, text)
 		default:
 			diff.missing = append(diff.missing, text)
+			diff.index = diff.tables.prefix() + wanted.index
 		}
 	}
 }
@@ -157,7 +160,10 @@ func (diff *difference) err() error {
 	case len(diff.mistakes) > 0:
 		advice = append(advice, "alter the tables to what `sqllock schema print` shows, for existing tables are never altered for you")
 	}
-	if len(diff.missing) > 0 {
+	switch {
+	case diff.applied && diff.index != "": // CREATE INDEX IF NOT EXISTS found the name in use
+		advice = append(advice, "rename or drop what else is named "+diff.index+", as the index of a renamed table is")
+	case len(diff.missing) > 0:
 		advice = append(advice, "run `sqllock schema apply --db …`"+diff.where())
 	}
 	return fmt.Errorf("%w: %s: %s", sqllock.ErrSchema,
