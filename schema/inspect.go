@@ -20,10 +20,12 @@ const versionSQL = `SELECT COALESCE(MAX(version), 0), COALESCE(MAX(lowest), 0) F
 // displayWidth matches what MariaDB, and MySQL before 8.0.19, add to the type of an integer.
 var displayWidth = regexp.MustCompile(`^(bigint|int)\(\d+\)`)
 
-// plainType returns the name of a type independent of the modes of the session: PostgreSQL quotes it with
-// quote_all_identifiers, and MariaDB, with MYSQL40 and the like, says that a text is compared by its bytes.
+// plainType returns the name of a type independent of the modes of the session and the server: PostgreSQL quotes it with
+// quote_all_identifiers, and MariaDB, with MYSQL40 and the like, says that a text is compared by its bytes, and with
+// mysql56_temporal_format=OFF that a time is stored in its older form.
 func plainType(typ string) string {
-	typ = strings.TrimSuffix(strings.ReplaceAll(strings.ToLower(typ), `"`, ""), " binary")
+	typ = strings.ReplaceAll(strings.ToLower(typ), `"`, "")
+	typ = strings.TrimSuffix(strings.TrimSuffix(typ, " binary"), " /* mariadb-5.3 */")
 	return displayWidth.ReplaceAllString(typ, "$1")
 }
 
