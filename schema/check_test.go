@@ -44,6 +44,7 @@ var damages = map[schema.Dialect][]damage{
 		{"a missing primary key", []string{"ALTER TABLE sqllock_lock DROP PRIMARY KEY"}, []string{"the primary key of table sqllock_lock is not name"}, false},
 		{"a wider primary key", []string{"ALTER TABLE sqllock_lock DROP PRIMARY KEY, ADD PRIMARY KEY (name, token)"}, []string{"the primary key of table sqllock_lock is not name"}, false},
 		{"places with a narrower key", []string{"ALTER TABLE sqllock_permit DROP PRIMARY KEY, ADD PRIMARY KEY (name)"}, []string{"the primary key of table sqllock_permit is not name, token"}, false},
+		{"a key of the beginnings of names", []string{"ALTER TABLE sqllock_lock DROP PRIMARY KEY, ADD PRIMARY KEY (name(100))"}, []string{"the primary key of table sqllock_lock is not name"}, false},
 		{"a storage engine without transactions", []string{"ALTER TABLE sqllock_lease ENGINE=MyISAM"}, []string{"table sqllock_lease is stored by MyISAM, not by InnoDB"}, false},
 		{"a view", []string{"ALTER TABLE sqllock_lock RENAME TO other", "CREATE VIEW sqllock_lock AS SELECT * FROM other"}, []string{"table sqllock_lock is not an ordinary table"}, false},
 	},
