@@ -140,3 +140,20 @@ func TestCheckThatCannotAskIsNotASchemaError(t *testing.T) {
 		}
 	})
 }
+
+// A lease that a policy hides counts as dead, and its locks as free.
+func TestCheckRefusesRowSecurityOfTheRole(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	apply(t.Context(), t, db.DB.DB, schema.Postgres, schema.Tables{})
+	reader := again(t, db, map[string]string{"role": "pg_read_all_data"})
+	must(t, schema.Check(t.Context(), reader, schema.Postgres, schema.Tables{}))
+
+	exec(t, db.DB.DB, "ALTER TABLE sqllock_lease ENABLE ROW LEVEL SECURITY")
+	err := schema.Check(t.Context(), reader, schema.Postgres, schema.Tables{})
+	wants(t, err, "table sqllock_lease is under row security for this role")
+	if !errors.Is(err, sqllock.ErrSchema) {
+		t.Errorf("Check: %v, want ErrSchema", err)
+	}
+	must(t, schema.Check(t.Context(), db.DB.DB, schema.Postgres, schema.Tables{})) // the owner sees every row
+}
