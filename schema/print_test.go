@@ -68,3 +68,16 @@ func TestEveryColumnIsExplainedInTheDatabase(t *testing.T) {
 		}
 	})
 }
+
+// Some tools split a file at each semicolon, even in a text or a comment (golang-migrate with x-multi-statement).
+func TestASemicolonOnlyEndsAStatement(t *testing.T) {
+	t.Parallel()
+	for _, d := range []schema.Dialect{schema.Postgres, schema.MySQL, schema.SQLite} {
+		for line := range strings.Lines(plain(t, d)) {
+			line = strings.TrimSuffix(line, "\n")
+			if strings.Contains(strings.TrimSuffix(line, ";"), ";") || strings.Contains(line, "--") && strings.Contains(line, ";") {
+				t.Errorf("%s: a semicolon within %q", d, line)
+			}
+		}
+	}
+}

@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS sqllock_lease (
     pid        BIGINT       NOT NULL COMMENT 'process id of the owner on that host',
     ttl_us     BIGINT       NOT NULL COMMENT 'TTL in microseconds, which a renewal adds to the time of the database',
     renewals   BIGINT       NOT NULL DEFAULT 0 COMMENT 'count of renewals: shows that the lease is alive, without trusting a clock',
-    changes    BIGINT       NOT NULL DEFAULT 0 COMMENT 'count of changes by others to the locks of this lease; its owner reads it when it renews',
+    changes    BIGINT       NOT NULL DEFAULT 0 COMMENT 'count of changes by others to the locks of this lease, which its owner reads when it renews',
     created_at DATETIME(6)  NOT NULL COMMENT 'when the lease was created, UTC, by the database''s clock',
     expires_at DATETIME(6)  NOT NULL COMMENT 'when the lease expires unless it is renewed, UTC, by the database''s clock',
     PRIMARY KEY (id),
@@ -25,15 +25,15 @@ CREATE TABLE IF NOT EXISTS sqllock_lease (
 -- lease whose row is gone means a dead holder, and a guard on a lock row must never wait for the
 -- renewal of a lease row.
 CREATE TABLE IF NOT EXISTS sqllock_lock (
-    name        VARBINARY(1024) NOT NULL COMMENT 'the name, byte for byte; CONVERT(name USING utf8mb4) decodes most',
+    name        VARBINARY(1024) NOT NULL COMMENT 'the name, byte for byte, CONVERT(name USING utf8mb4) decodes most',
     token       BIGINT          NOT NULL COMMENT 'the highest fencing token given: never falls',
-    lease_id    BINARY(16)      NULL COMMENT 'the lease that holds the name; NULL: none; lease without a row: dead, can be taken over',
+    lease_id    BINARY(16)      NULL COMMENT 'the lease that holds the name, or NULL (without a row it is dead, and the name can be taken over)',
     acquired_at DATETIME(6)     NOT NULL COMMENT 'when the name was last acquired, UTC, by the database''s clock',
     released_at DATETIME(6)     NULL COMMENT 'when the name was last released, UTC, by the database''s clock',
     hold_until  DATETIME(6)     NULL COMMENT 'end of the minimum hold: until then the name is not free, even if released, UTC, by the database''s clock',
-    waiter_until DATETIME(6)    NULL COMMENT 'until when another process is assumed to wait for the name, UTC, by the database''s clock; advisory',
+    waiter_until DATETIME(6)    NULL COMMENT 'until when another process is assumed to wait for the name, UTC, by the database''s clock (advisory)',
     waiter_since BIGINT         NULL COMMENT 'since when the longest waiter has waited, in microseconds since 1970',
-    permits     BIGINT          NULL COMMENT 'limit of holders, as last requested, each with a permit row; 0: no limit; NULL: no permits',
+    permits     BIGINT          NULL COMMENT 'limit of holders, as last requested, each with a permit row (0: no limit, NULL: no permits)',
     exclusive_waiter_until DATETIME(6) NULL COMMENT 'until when no share or permit is granted, because a waiter waits for the whole name, UTC',
     metadata    VARBINARY(1024) NOT NULL DEFAULT x'' COMMENT 'metadata that the holder attached, opaque',
     PRIMARY KEY (name)
@@ -45,19 +45,19 @@ CREATE TABLE IF NOT EXISTS sqllock_lock (
 CREATE TABLE IF NOT EXISTS sqllock_permit (
     name        VARBINARY(1024) NOT NULL COMMENT 'the name, byte for byte, as in the table of locks',
     token       BIGINT          NOT NULL COMMENT 'fencing token of this holder: the token of the name at its acquisition',
-    lease_id    BINARY(16)      NOT NULL COMMENT 'the lease that has the permit; lease without a row: dead, the permit can be cleared',
-    permits     BIGINT          NOT NULL COMMENT 'limit of holders that this holder requested; the smallest of a name counts; 0: no limit',
+    lease_id    BINARY(16)      NOT NULL COMMENT 'the lease that has the permit (without a row it is dead, and the permit can be cleared)',
+    permits     BIGINT          NOT NULL COMMENT 'limit of holders that this holder requested, of which the smallest of a name counts (0: no limit)',
     acquired_at DATETIME(6)     NOT NULL COMMENT 'when the permit was acquired, UTC, by the database''s clock',
     PRIMARY KEY (name, token)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
   COMMENT='sqllock: one row per share or permit of a name. Its release deletes the row.';
 
--- One row per numbered file that has been applied; the highest is the version.
+-- One row per numbered file that has been applied. The highest is the version.
 CREATE TABLE IF NOT EXISTS sqllock_version (
     version INT NOT NULL COMMENT 'number of an applied file',
     lowest  INT NOT NULL COMMENT 'lowest version that a program has to know to use the tables as this file leaves them',
     PRIMARY KEY (version)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-  COMMENT='sqllock: the numbered files applied to these tables; the highest is the version';
+  COMMENT='sqllock: the numbered files applied to these tables, of which the highest is the version';
 
 INSERT IGNORE INTO sqllock_version (version, lowest) VALUES (1, 1);

@@ -23,7 +23,7 @@ COMMENT ON COLUMN sqllock_lease.host IS 'host name of the owner';
 COMMENT ON COLUMN sqllock_lease.pid IS 'process id of the owner on that host';
 COMMENT ON COLUMN sqllock_lease.ttl_us IS 'TTL in microseconds, which a renewal adds to the time of the database';
 COMMENT ON COLUMN sqllock_lease.renewals IS 'count of renewals: shows that the lease is alive, without trusting a clock';
-COMMENT ON COLUMN sqllock_lease.changes IS 'count of changes by others to the locks of this lease; its owner reads it when it renews';
+COMMENT ON COLUMN sqllock_lease.changes IS 'count of changes by others to the locks of this lease, which its owner reads when it renews';
 COMMENT ON COLUMN sqllock_lease.created_at IS 'when the lease was created, by the database''s clock';
 COMMENT ON COLUMN sqllock_lease.expires_at IS 'when the lease expires unless it is renewed, by the database''s clock';
 
@@ -46,15 +46,15 @@ CREATE TABLE IF NOT EXISTS sqllock_lock (
 );
 
 COMMENT ON TABLE sqllock_lock IS 'sqllock: one row per name, with the lease that holds it. Rows stay after release: the token must only rise.';
-COMMENT ON COLUMN sqllock_lock.name IS 'the name, byte for byte; convert_from(name, ''UTF8'') decodes most';
+COMMENT ON COLUMN sqllock_lock.name IS 'the name, byte for byte, convert_from(name, ''UTF8'') decodes most';
 COMMENT ON COLUMN sqllock_lock.token IS 'the highest fencing token given: never falls';
-COMMENT ON COLUMN sqllock_lock.lease_id IS 'the lease that holds the name; NULL: none; lease without a row: dead, can be taken over';
+COMMENT ON COLUMN sqllock_lock.lease_id IS 'the lease that holds the name, or NULL (without a row it is dead, and the name can be taken over)';
 COMMENT ON COLUMN sqllock_lock.acquired_at IS 'when the name was last acquired, by the database''s clock';
 COMMENT ON COLUMN sqllock_lock.released_at IS 'when the name was last released, by the database''s clock';
 COMMENT ON COLUMN sqllock_lock.hold_until IS 'end of the minimum hold: until then the name is not free, even if released, by the database''s clock';
-COMMENT ON COLUMN sqllock_lock.waiter_until IS 'until when another process is assumed to wait for the name, by the database''s clock; advisory';
+COMMENT ON COLUMN sqllock_lock.waiter_until IS 'until when another process is assumed to wait for the name, by the database''s clock (advisory)';
 COMMENT ON COLUMN sqllock_lock.waiter_since IS 'since when the longest waiter has waited, in microseconds since 1970';
-COMMENT ON COLUMN sqllock_lock.permits IS 'limit of holders, as last requested, each with a permit row; 0: no limit; NULL: no permits';
+COMMENT ON COLUMN sqllock_lock.permits IS 'limit of holders, as last requested, each with a permit row (0: no limit, NULL: no permits)';
 COMMENT ON COLUMN sqllock_lock.exclusive_waiter_until IS 'until when no share or permit is granted, because a waiter waits for the whole name';
 COMMENT ON COLUMN sqllock_lock.metadata IS 'metadata that the holder attached, opaque';
 
@@ -72,21 +72,21 @@ CREATE TABLE IF NOT EXISTS sqllock_permit (
 COMMENT ON TABLE sqllock_permit IS 'sqllock: one row per share or permit of a name. Its release deletes the row.';
 COMMENT ON COLUMN sqllock_permit.name IS 'the name, byte for byte, as in the table of locks';
 COMMENT ON COLUMN sqllock_permit.token IS 'fencing token of this holder: the token of the name at its acquisition';
-COMMENT ON COLUMN sqllock_permit.lease_id IS 'the lease that has the permit; lease without a row: dead, the permit can be cleared';
-COMMENT ON COLUMN sqllock_permit.permits IS 'limit of holders that this holder requested; the smallest of a name counts; 0: no limit';
+COMMENT ON COLUMN sqllock_permit.lease_id IS 'the lease that has the permit (without a row it is dead, and the permit can be cleared)';
+COMMENT ON COLUMN sqllock_permit.permits IS 'limit of holders that this holder requested, of which the smallest of a name counts (0: no limit)';
 COMMENT ON COLUMN sqllock_permit.acquired_at IS 'when the permit was acquired, by the database''s clock';
 
 -- For the purge of dead leases. Names have no index besides their key: a release changes no indexed
 -- column, and so costs little.
 CREATE INDEX IF NOT EXISTS sqllock_lease_expires_idx ON sqllock_lease (expires_at);
 
--- One row per numbered file that has been applied; the highest is the version.
+-- One row per numbered file that has been applied. The highest is the version.
 CREATE TABLE IF NOT EXISTS sqllock_version (
     version integer NOT NULL PRIMARY KEY,
     lowest  integer NOT NULL
 );
 
-COMMENT ON TABLE sqllock_version IS 'sqllock: the numbered files applied to these tables; the highest is the version';
+COMMENT ON TABLE sqllock_version IS 'sqllock: the numbered files applied to these tables, of which the highest is the version';
 COMMENT ON COLUMN sqllock_version.version IS 'number of an applied file';
 COMMENT ON COLUMN sqllock_version.lowest IS 'lowest version that a program has to know to use the tables as this file leaves them';
 

@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS sqllock_lease (
     pid        INTEGER NOT NULL,             -- process id of the owner on that host
     ttl_us     INTEGER NOT NULL,             -- TTL in microseconds, which a renewal adds to the time of the database
     renewals   INTEGER NOT NULL DEFAULT 0,   -- count of renewals: shows that the lease is alive, without trusting a clock
-    changes    INTEGER NOT NULL DEFAULT 0,   -- count of changes by others to the locks of this lease; its owner reads it when it renews
+    changes    INTEGER NOT NULL DEFAULT 0,   -- count of changes by others to the locks of this lease, which its owner reads when it renews
     created_at INTEGER NOT NULL,             -- when the lease was created
     expires_at INTEGER NOT NULL              -- when the lease expires unless it is renewed
 ) STRICT, WITHOUT ROWID;
@@ -22,15 +22,15 @@ CREATE TABLE IF NOT EXISTS sqllock_lease (
 -- deleting a row by hand makes tokens start again. lease_id is deliberately not a foreign key: a
 -- lease whose row is gone means a dead holder.
 CREATE TABLE IF NOT EXISTS sqllock_lock (
-    name        BLOB    NOT NULL PRIMARY KEY, -- the name, byte for byte; CAST(name AS TEXT) decodes most
+    name        BLOB    NOT NULL PRIMARY KEY, -- the name, byte for byte, CAST(name AS TEXT) decodes most
     token       INTEGER NOT NULL,             -- the highest fencing token given: never falls
-    lease_id    BLOB,                         -- the lease that holds the name; NULL: none; lease without a row: dead, can be taken over
+    lease_id    BLOB,                         -- the lease that holds the name, or NULL (without a row it is dead, and the name can be taken over)
     acquired_at INTEGER NOT NULL,             -- when the name was last acquired
     released_at INTEGER,                      -- when the name was last released
     hold_until  INTEGER,                      -- end of the minimum hold: until then the name is not free, even if released
-    waiter_until INTEGER,                     -- until when another process is assumed to wait for the name; advisory
+    waiter_until INTEGER,                     -- until when another process is assumed to wait for the name (advisory)
     waiter_since INTEGER,                     -- since when the longest waiter has waited, in microseconds since 1970
-    permits     INTEGER,                      -- limit of holders, as last requested, each with a permit row; 0: no limit; NULL: no permits
+    permits     INTEGER,                      -- limit of holders, as last requested, each with a permit row (0: no limit, NULL: no permits)
     exclusive_waiter_until INTEGER,           -- until when no share or permit is granted, because a waiter waits for the whole name
     metadata    BLOB    NOT NULL DEFAULT x''  -- metadata that the holder attached, opaque
 ) STRICT, WITHOUT ROWID;
@@ -40,8 +40,8 @@ CREATE TABLE IF NOT EXISTS sqllock_lock (
 CREATE TABLE IF NOT EXISTS sqllock_permit (
     name        BLOB    NOT NULL, -- the name, byte for byte, as in the table of locks
     token       INTEGER NOT NULL, -- fencing token of this holder: the token of the name at its acquisition
-    lease_id    BLOB    NOT NULL, -- the lease that has the permit; lease without a row: dead, the permit can be cleared
-    permits     INTEGER NOT NULL, -- limit of holders that this holder requested; the smallest of a name counts; 0: no limit
+    lease_id    BLOB    NOT NULL, -- the lease that has the permit (without a row it is dead, and the permit can be cleared)
+    permits     INTEGER NOT NULL, -- limit of holders that this holder requested, of which the smallest of a name counts (0: no limit)
     acquired_at INTEGER NOT NULL, -- when the permit was acquired
     PRIMARY KEY (name, token)
 ) STRICT, WITHOUT ROWID;
@@ -49,7 +49,7 @@ CREATE TABLE IF NOT EXISTS sqllock_permit (
 -- For the purge of dead leases.
 CREATE INDEX IF NOT EXISTS sqllock_lease_expires_idx ON sqllock_lease (expires_at);
 
--- One row per numbered file that has been applied; the highest is the version.
+-- One row per numbered file that has been applied. The highest is the version.
 CREATE TABLE IF NOT EXISTS sqllock_version (
     version INTEGER NOT NULL PRIMARY KEY, -- number of an applied file
     lowest  INTEGER NOT NULL              -- lowest version that a program has to know to use the tables as this file leaves them
