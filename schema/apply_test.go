@@ -41,6 +41,10 @@ func TestTablesOfALaterReleaseServeIfTheySaySo(t *testing.T) {
 		must(t, schema.Check(t.Context(), db.DB.DB, d, schema.Tables{}))
 		must(t, schema.Apply(t.Context(), db.DB.DB, d, schema.Tables{}))
 
+		exec(t, db.DB.DB, "ALTER TABLE sqllock_lock RENAME TO other", "CREATE VIEW sqllock_lock AS SELECT * FROM other")
+		wants(t, schema.Check(t.Context(), db.DB.DB, d, schema.Tables{}), "table sqllock_lock is not an ordinary table")
+		exec(t, db.DB.DB, "DROP VIEW sqllock_lock", "ALTER TABLE other RENAME TO sqllock_lock")
+
 		exec(t, db.DB.DB, "DROP TABLE sqllock_permit")
 		for how, err := range map[string]error{
 			"Check": schema.Check(t.Context(), db.DB.DB, d, schema.Tables{}), "Apply": schema.Apply(t.Context(), db.DB.DB, d, schema.Tables{}),

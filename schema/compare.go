@@ -104,6 +104,10 @@ func (diff *difference) lacks(wanted wantedTable, table *foundTable) {
 		diff.mistakes = append(diff.mistakes, "table "+name+" is missing")
 		return
 	}
+	if table.odd != "" {
+		diff.mistakes = append(diff.mistakes, "table "+name+" is "+table.odd)
+		return
+	}
 	for _, column := range wanted.columns {
 		if _, ok := table.columns[column.name]; !ok {
 			diff.mistakes = append(diff.mistakes, fmt.Sprintf("column %s.%s is missing", name, column.name))

@@ -62,6 +62,7 @@ var passingStates = []string{
 	"23505", // unique violation: lost a race with CREATE TABLE IF NOT EXISTS of another tool
 	"40001", // serialization failure
 	"40P01", // deadlock
+	"42710", // type exists: a table brings one of its name, and another has just made it
 	"42P07", // table exists: created between the inspection and the statement
 	"55P03", // lock timeout, where one is set: another migration goes on
 }
