@@ -1,5 +1,5 @@
 -- Lease locks, version 1, for SQLite 3.37 or later. Every statement can be run again. All times are
--- whole microseconds since 1970-01-01 00:00:00 UTC, by the clock of the database;
+-- whole microseconds since 1970-01-01 00:00:00 UTC, by the clock of the database, and
 -- datetime(expires_at / 1000000, 'unixepoch') shows them. STRICT, because SQLite otherwise stores
 -- the text 'a' and the bytes x'61' as two names. WITHOUT ROWID, because then the primary key is the
 -- table.
