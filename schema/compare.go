@@ -32,7 +32,7 @@ func compare(f *found, d Dialect, t Tables) *difference {
 			return diff
 		}
 		for _, wanted := range wantedTables {
-			diff.lacks(wanted, f.tables[wanted.name])
+			diff.lacks(d, wanted, f.tables[wanted.name])
 		}
 		diff.later = len(diff.mistakes) > 0
 		return diff
@@ -64,10 +64,19 @@ func noPlace(f *found, d Dialect, t Tables) string {
 	}
 }
 
+// missing says that a table is missing. The catalogue of MySQL and MariaDB shows only tables that the user has a privilege
+// on.
+func missing(d Dialect, name string) string {
+	if d == MySQL {
+		return "table " + name + " is missing, or this user has no privilege on it"
+	}
+	return "table " + name + " is missing"
+}
+
 func (diff *difference) table(d Dialect, wanted wantedTable, table *foundTable) {
 	name := diff.tables.display(wanted.name)
 	if !table.exists {
-		diff.missing = append(diff.missing, "table "+name+" is missing")
+		diff.missing = append(diff.missing, missing(d, name))
 		return
 	}
 	if table.odd != "" {
@@ -98,10 +107,10 @@ func (diff *difference) table(d Dialect, wanted wantedTable, table *foundTable) 
 
 // lacks adds what is missing of a table of a later release. This release does not know what else the later one wants of
 // it.
-func (diff *difference) lacks(wanted wantedTable, table *foundTable) {
+func (diff *difference) lacks(d Dialect, wanted wantedTable, table *foundTable) {
 	name := diff.tables.display(wanted.name)
 	if !table.exists {
-		diff.mistakes = append(diff.mistakes, "table "+name+" is missing")
+		diff.mistakes = append(diff.mistakes, missing(d, name))
 		return
 	}
 	if table.odd != "" {

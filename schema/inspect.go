@@ -134,5 +134,8 @@ func (f *found) describe(ctx context.Context, q querier, query string, args ...a
 			table.invalid[name] = column.typ
 		}
 	}
+	if table.odd == "" && len(table.columns) == 0 { // CREATE on a MySQL database shows its tables, but not their columns
+		table.odd = "without columns that this user may see (GRANT SELECT)"
+	}
 	return table, rows.Err()
 }
