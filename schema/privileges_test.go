@@ -10,8 +10,8 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// as opens a MySQL or MariaDB database as a new user with some privileges on what is named, or on the database if that
-// is empty.
+// as opens a MySQL or MariaDB database as a new user with some privileges on a table, or on the whole database if the
+// table is "*".
 func as(t *testing.T, db *sqltest.Database, user, privileges, table string) *sql.DB {
 	t.Helper()
 	config, err := mysql.ParseDSN(db.DSN)
