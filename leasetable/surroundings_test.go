@@ -406,6 +406,49 @@ func TestTablesMayBeInASchemaThatIsNotSearched(t *testing.T) {
 	}
 }
 
+// In an old database everybody may create operators and functions in the schema public. They would run as the user of the
+// leases.
+func TestNoLeaseUsesWhatOthersPutIntoTheSearchPath(t *testing.T) {
+	t.Parallel()
+	db := tables.Postgres(t)
+	locktest.Traps(t, db.DB.DB, "internal/store/sql/postgres/*.sql")
+	for _, mode := range []string{"cache_statement", "exec", "simple_protocol"} {
+		at := surroundings{db: db, pool: open(t, "pgx", with(db, "default_query_exec_mode="+mode)), name: mode}
+		at.odd = newLocker(t, at.pool, leasetable.WithTTL(time.Hour), leasetable.WithOwner(mode))
+		at.plain = newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		at.holdAndSee(t, mode)
+		at.handOver(t)
+		at.moveOn(t)
+		at.together(t)
+		at.many(t)
+		at.keep(t)
+		at.guard(t)
+		at.takeOver(t)
+		at.waitForAll(t)
+	}
+}
+
+// waitForAll waits for the whole of a name that is shared.
+func (s surroundings) waitForAll(t *testing.T) {
+	t.Helper()
+	share := take(t, s.plain, s.name, leasetable.WithShared())
+	next := make(chan error, 1)
+	go func() {
+		lease, err := s.odd.Acquire(t.Context(), s.name)
+		if err == nil {
+			err = lease.Release(t.Context())
+		}
+		next <- err
+	}()
+	eventually(t, func() bool {
+		return count(t, s.db, "SELECT count(*) FROM sqllock_lock WHERE exclusive_waiter_until IS NOT NULL") == 1
+	})
+	release(t, share)
+	if err := <-next; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAServerThatIsNotThereIsRetryable(t *testing.T) {
 	t.Parallel()
 	for driverName, dsn := range map[string]string{

@@ -74,6 +74,45 @@ func TestTransactionLocksAreAsEverWhateverTheSettings(t *testing.T) {
 	})
 }
 
+// In an old database everybody may create operators and functions in the schema public. They would run as the user of the
+// locks.
+func TestNoLockUsesWhatOthersPutIntoTheSearchPath(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	locktest.Traps(t, db.DB.DB, "sql/probe.sql", "sql/settings.sql", "sql/try.sql", "sql/unlock.sql", "sql/ping.sql")
+	for _, opts := range [][]pg.Option{nil, {pg.WithSessionPooling()}} {
+		l, other := newLocker(t, db, opts...), newLocker(t, db, opts...)
+		lock := mustTry(t, l, "a")
+		mustBeHeld(t, other, "a")
+		next := make(chan error, 1)
+		go func() {
+			lock, err := other.Acquire(t.Context(), "a")
+			if err == nil {
+				err = lock.Release(t.Context())
+			}
+			next <- err
+		}()
+		eventually(t, "somebody waits", func() bool {
+			info, err := l.Inspect(t.Context(), "a")
+			return err == nil && info.Holder.Waiters == 1
+		})
+		mustRelease(t, lock)
+		if err := <-next; err != nil {
+			t.Error(err)
+		}
+		if _, err := l.List(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	tx, err := db.BeginTxx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(pg.TryLockTx(t.Context(), pg.SQLTx(tx.Tx), "a"), pg.LockTx(t.Context(), pg.SQLTx(tx.Tx), "b"), tx.Commit()); err != nil {
+		t.Error(err)
+	}
+}
+
 // hostile are settings of which each would harm locks that use the application's settings.
 var hostile = []string{
 	"lock_timeout=1", "idle_session_timeout=50", "idle_in_transaction_session_timeout=1", "statement_timeout=200",

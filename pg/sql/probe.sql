@@ -4,5 +4,5 @@
 SELECT (SELECT oid FROM pg_database WHERE datname = current_database()),
        pg_backend_pid(),
        pg_is_in_recovery(),
-       current_setting('server_version_num')::int,
+       pg_catalog.current_setting('server_version_num')::int,
        version()

@@ -20,8 +20,8 @@ FROM (VALUES
   ('DateStyle', 'ISO, MDY'),
   ('idle_session_timeout', CASE WHEN $3::boolean THEN '0' ELSE $1::int::text END),
   ('tcp_user_timeout', CASE WHEN $3::boolean THEN $1::int::text END),
-  ('tcp_keepalives_idle', CASE WHEN $3::boolean THEN ceil($1::int / 2e3)::text END),
-  ('tcp_keepalives_interval', CASE WHEN $3::boolean THEN ceil($1::int / 6e3)::text END),
+  ('tcp_keepalives_idle', CASE WHEN $3::boolean THEN ceil($1::numeric / 2e3)::text END),
+  ('tcp_keepalives_interval', CASE WHEN $3::boolean THEN ceil($1::numeric / 6e3)::text END),
   ('tcp_keepalives_count', CASE WHEN $3::boolean THEN '3' END)
 ) AS setting (name, value)
 JOIN pg_settings USING (name)

@@ -22,8 +22,8 @@ func lookUpByIndex(ctx context.Context, dc driver.Conn) (direct bool, err error)
 	if !known || !ok {
 		return false, nil
 	}
-	text := fmt.Sprintf("SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false), "+
-		"set_config('client_min_messages', 'warning', false) WHERE pg_backend_pid() = %d", server.PID())
+	text := fmt.Sprintf("SELECT pg_catalog.set_config('enable_seqscan', 'off', false), pg_catalog.set_config('jit', 'off', false), "+
+		"pg_catalog.set_config('client_min_messages', 'warning', false) WHERE pg_catalog.pg_backend_pid() = %d", server.PID())
 	result, err := ex.ExecContext(ctx, text, nil)
 	if err != nil {
 		return false, err

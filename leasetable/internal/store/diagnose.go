@@ -23,7 +23,7 @@ func (s *Database) Diagnose(ctx context.Context, err error) error {
 	defer cancel()
 	query := "SELECT ''"
 	if s.dialect == schema.Postgres {
-		query = "SELECT current_setting('synchronous_standby_names')"
+		query = "SELECT pg_catalog.current_setting('synchronous_standby_names')"
 	}
 	var standbys string
 	switch asking := s.Work.QueryRowContext(ctx, query).Scan(&standbys); {

@@ -226,7 +226,7 @@ func (b *bench) delete(ctx context.Context, rows, order string, args []any) erro
 
 // server returns the name and version of the database server.
 func server(ctx context.Context, db *database.Database) (string, error) {
-	query, name := "SELECT current_setting('server_version')", "PostgreSQL "
+	query, name := "SELECT pg_catalog.current_setting('server_version')", "PostgreSQL "
 	switch db.Dialect {
 	case schema.MySQL:
 		query, name = "SELECT VERSION()", "MySQL "

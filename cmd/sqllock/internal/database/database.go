@@ -85,7 +85,7 @@ func (db *Database) Prepare(ctx context.Context, t schema.Tables) error {
 
 // Now returns the time of the clock that records holders. This machine's clock may differ.
 func (db *Database) Now(ctx context.Context) (time.Time, error) {
-	query := "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+	query := "SELECT (extract(epoch FROM clock_timestamp()) OPERATOR(pg_catalog.*) 1000000)::bigint"
 	switch db.Dialect {
 	case schema.SQLite:
 		return time.Now(), nil

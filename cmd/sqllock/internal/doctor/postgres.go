@@ -26,7 +26,7 @@ var postgresChecks = []check{
 
 func postgresServer(ctx context.Context, p *patient) (Finding, error) {
 	var server struct{ Version, Number string }
-	err := p.DB.GetContext(ctx, &server, "SELECT version() AS version, current_setting('server_version_num') AS number")
+	err := p.DB.GetContext(ctx, &server, "SELECT version() AS version, pg_catalog.current_setting('server_version_num') AS number")
 	if err != nil {
 		return Finding{}, err
 	}
@@ -45,7 +45,7 @@ const toThePrimary = "connect to the primary"
 func postgresRole(ctx context.Context, p *patient) (Finding, error) {
 	var is struct{ Standby, ReadOnly bool }
 	err := p.DB.GetContext(ctx, &is,
-		"SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only')::boolean AS readonly")
+		"SELECT pg_is_in_recovery() AS standby, pg_catalog.current_setting('transaction_read_only')::boolean AS readonly")
 	switch {
 	case err != nil:
 		return Finding{}, err
@@ -174,7 +174,7 @@ func postgresDefaults(ctx context.Context, p *patient) (Finding, error) {
 
 func postgresCreate(ctx context.Context, p *patient) (Finding, error) {
 	var may bool
-	err := p.DB.GetContext(ctx, &may, "SELECT coalesce(has_schema_privilege(coalesce(nullif($1, ''), current_schema()), 'CREATE'), false)",
+	err := p.DB.GetContext(ctx, &may, "SELECT coalesce(pg_catalog.has_schema_privilege(coalesce(nullif($1, ''), current_schema()), 'CREATE'), false)",
 		p.Tables.Schema)
 	return p.create(may), err
 }

@@ -7,7 +7,7 @@
 -- Keeps I6, I8, I12, I22, I30, I35.
 UPDATE sqllock_lock k
 SET token = k.token + 1, lease_id = $2, acquired_at = clock_timestamp(), released_at = NULL, metadata = $3
-FROM set_config('lock_timeout', '1', true)
-WHERE k.name = ANY ($1::text::bytea[]) AND k.name BETWEEN '' AND decode(repeat('ff', 1025), 'hex')
+FROM pg_catalog.set_config('lock_timeout', '1', true)
+WHERE k.name = ANY ($1::text::bytea[]) AND k.name BETWEEN '' AND pg_catalog.decode(pg_catalog.repeat('ff', 1025), 'hex')
   AND k.lease_id IS NULL AND k.permits IS NULL AND coalesce(k.hold_until <= clock_timestamp(), true)
-RETURNING encode(k.name, 'hex'), k.token, 0
+RETURNING pg_catalog.encode(k.name, 'hex'), k.token, 0

@@ -8,24 +8,24 @@
 WITH free AS (
   SELECT k.name
   FROM sqllock_lock k
-  WHERE k.name = ANY ($1::text::bytea[]) AND k.name BETWEEN '' AND decode(repeat('ff', 1025), 'hex')
+  WHERE k.name = ANY ($1::text::bytea[]) AND k.name BETWEEN '' AND pg_catalog.decode(pg_catalog.repeat('ff', 1025), 'hex')
     AND k.lease_id IS NULL AND k.permits IS NULL AND coalesce(k.hold_until <= clock_timestamp(), true)
   FOR UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE sqllock_lock k
   SET token = k.token + 1, lease_id = $2, acquired_at = clock_timestamp(), released_at = NULL, metadata = $3
-  WHERE k.name = ANY (ARRAY(SELECT free.name FROM free)) AND k.name BETWEEN '' AND decode(repeat('ff', 1025), 'hex')
+  WHERE k.name = ANY (ARRAY(SELECT free.name FROM free)) AND k.name BETWEEN '' AND pg_catalog.decode(pg_catalog.repeat('ff', 1025), 'hex')
     AND k.lease_id IS NULL AND k.permits IS NULL AND coalesce(k.hold_until <= clock_timestamp(), true)
   RETURNING k.name, k.token
 ), made AS (
   INSERT INTO sqllock_lock (name, token, lease_id, acquired_at, metadata)
   SELECT a.name, 1, $2, clock_timestamp(), $3
-  FROM unnest($1::text::bytea[]) a (name), set_config('lock_timeout', '100', true)
+  FROM pg_catalog.unnest($1::text::bytea[]) a (name), pg_catalog.set_config('lock_timeout', '100', true)
   WHERE a.name NOT IN (
-    SELECT k.name FROM sqllock_lock k WHERE k.name = ANY ($1::text::bytea[]) AND k.name BETWEEN '' AND decode(repeat('ff', 1025), 'hex')
+    SELECT k.name FROM sqllock_lock k WHERE k.name = ANY ($1::text::bytea[]) AND k.name BETWEEN '' AND pg_catalog.decode(pg_catalog.repeat('ff', 1025), 'hex')
   )
   ORDER BY a.name
   ON CONFLICT (name) DO NOTHING
   RETURNING name, token
 )
-SELECT encode(name, 'hex'), token, 0 FROM taken UNION ALL SELECT encode(name, 'hex'), token, 0 FROM made
+SELECT pg_catalog.encode(name, 'hex'), token, 0 FROM taken UNION ALL SELECT pg_catalog.encode(name, 'hex'), token, 0 FROM made

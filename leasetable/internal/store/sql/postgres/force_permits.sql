@@ -12,6 +12,6 @@ WITH raised AS (
   DELETE FROM sqllock_permit WHERE name = $1 AND EXISTS (SELECT FROM raised)
   RETURNING lease_id
 ), told AS (
-  UPDATE sqllock_lease SET changes = changes + 1 WHERE id = ANY (ARRAY(SELECT lease_id FROM freed)) AND id BETWEEN '' AND decode(repeat('ff', 1025), 'hex')
+  UPDATE sqllock_lease SET changes = changes + 1 WHERE id = ANY (ARRAY(SELECT lease_id FROM freed)) AND id BETWEEN '' AND pg_catalog.decode(pg_catalog.repeat('ff', 1025), 'hex')
 )
 SELECT count(*) FROM raised

@@ -3,6 +3,6 @@
 -- Keeps I6, I8.
 INSERT INTO sqllock_lock (name, token, lease_id, acquired_at, metadata)
 SELECT $1::bytea, 1, $2::bytea, clock_timestamp(), $3::bytea
-FROM set_config('lock_timeout', '5', true)
+FROM pg_catalog.set_config('lock_timeout', '5', true)
 ON CONFLICT (name) DO NOTHING
 RETURNING token

@@ -5,5 +5,5 @@
 -- Keeps I36.
 UPDATE sqllock_lock
 SET waiter_since = CASE WHEN waiter_until > clock_timestamp() THEN least(waiter_since, $2) ELSE $2 END,
-    waiter_until = clock_timestamp() + $3::bigint * interval '1 microsecond'
+    waiter_until = clock_timestamp() + $3::bigint::float * interval '1 microsecond'
 WHERE name = $1 AND EXISTS (SELECT FROM sqllock_lock WHERE name = $1 AND lease_id IS NOT NULL FOR UPDATE SKIP LOCKED)

@@ -2,5 +2,5 @@
 -- for the row and reads it again, as in expire.sql.
 -- Parameters: $1 microseconds, $2 limit.
 DELETE FROM sqllock_lease
-WHERE id IN (SELECT id FROM sqllock_lease WHERE expires_at <= clock_timestamp() - $1::bigint * interval '1 microsecond' LIMIT $2)
-  AND expires_at <= clock_timestamp() - $1::bigint * interval '1 microsecond'
+WHERE id IN (SELECT id FROM sqllock_lease WHERE expires_at <= clock_timestamp() - $1::bigint::float * interval '1 microsecond' LIMIT $2)
+  AND expires_at <= clock_timestamp() - $1::bigint::float * interval '1 microsecond'

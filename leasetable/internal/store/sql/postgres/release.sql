@@ -4,6 +4,6 @@
 -- Parameters: $1 name, $2 lease id, $3 token, $4 minimum hold in microseconds (or NULL).
 -- Keeps I6, I21, I22, I36.
 UPDATE sqllock_lock
-SET lease_id = NULL, released_at = clock_timestamp(), hold_until = acquired_at + $4::bigint * interval '1 microsecond'
+SET lease_id = NULL, released_at = clock_timestamp(), hold_until = acquired_at + $4::bigint::float * interval '1 microsecond'
 WHERE name = $1 AND lease_id = $2 AND token = $3
 RETURNING coalesce(waiter_until > clock_timestamp(), false)::integer

@@ -6,4 +6,4 @@ UPDATE sqllock_lock
 SET lease_id = NULL, released_at = clock_timestamp(), hold_until = NULL
 WHERE name = $1 AND lease_id = $2 AND token = $3
 RETURNING coalesce(waiter_until > clock_timestamp(), false)::integer
-  + (set_config('synchronous_commit', 'off', true) IS NULL)::integer
+  + (pg_catalog.set_config('synchronous_commit', 'off', true) IS NULL)::integer

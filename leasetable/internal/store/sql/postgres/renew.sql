@@ -4,6 +4,6 @@
 -- Keeps I3, I10, I14.
 UPDATE sqllock_lease
 SET renewals = renewals + 1,
-    expires_at = clock_timestamp() + ttl_us * interval '1 microsecond'
+    expires_at = clock_timestamp() + ttl_us::float * interval '1 microsecond'
 WHERE id = $1 AND expires_at > clock_timestamp()
 RETURNING changes

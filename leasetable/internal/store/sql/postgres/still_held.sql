@@ -3,11 +3,11 @@
 -- the statement to the primary.
 -- Parameters: $1 names (array as text), $2 lease id.
 -- Keeps I20.
-SELECT encode(name, 'hex') AS name, token, false AS permit
+SELECT pg_catalog.encode(name, 'hex') AS name, token, false AS permit
 FROM sqllock_lock
-WHERE name = ANY ($1::text::bytea[]) AND name BETWEEN '' AND decode(repeat('ff', 1025), 'hex') AND lease_id = $2
+WHERE name = ANY ($1::text::bytea[]) AND name BETWEEN '' AND pg_catalog.decode(pg_catalog.repeat('ff', 1025), 'hex') AND lease_id = $2
   AND clock_timestamp() IS NOT NULL
 UNION ALL
-SELECT encode(name, 'hex'), token, true
+SELECT pg_catalog.encode(name, 'hex'), token, true
 FROM sqllock_permit
-WHERE name = ANY ($1::text::bytea[]) AND name BETWEEN '' AND decode(repeat('ff', 1025), 'hex') AND lease_id = $2
+WHERE name = ANY ($1::text::bytea[]) AND name BETWEEN '' AND pg_catalog.decode(pg_catalog.repeat('ff', 1025), 'hex') AND lease_id = $2
