@@ -412,9 +412,9 @@ func TestNoLeaseUsesWhatOthersPutIntoTheSearchPath(t *testing.T) {
 	t.Parallel()
 	db := tables.Postgres(t)
 	locktest.Traps(t, db.DB.DB, "internal/store/sql/postgres/*.sql")
-	for _, mode := range []string{"cache_statement", "exec", "simple_protocol"} {
+	for mode, opts := range map[string][]leasetable.Option{"cache_statement": nil, "exec": {leasetable.WithDurableRelease()}, "simple_protocol": nil} {
 		at := surroundings{db: db, pool: open(t, "pgx", with(db, "default_query_exec_mode="+mode)), name: mode}
-		at.odd = newLocker(t, at.pool, leasetable.WithTTL(time.Hour), leasetable.WithOwner(mode))
+		at.odd = newLocker(t, at.pool, append(opts, leasetable.WithTTL(time.Hour), leasetable.WithOwner(mode))...)
 		at.plain = newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		at.holdAndSee(t, mode)
 		at.handOver(t)
