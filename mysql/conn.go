@@ -14,6 +14,7 @@ import (
 	gomysql "github.com/go-sql-driver/mysql"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/internal/session"
 )
 
@@ -167,7 +168,18 @@ func isReadOnly(variable driver.Value) bool {
 	return variable != int64(0)
 }
 
-// query runs a statement whose rows are answers.
+// mustBe returns an error if the connection no longer has the session that it began with. Its locks ended with that.
+func (c *conn) mustBe(now driver.Value) error {
+	if now == c.id {
+		return nil
+	}
+	return &refusal.Error{
+		Seen:    fmt.Sprintf("a proxy in between ran statements of one connection in the sessions %d and %v", c.id, now),
+		Instead: "connect to the server itself, or " + useLease,
+	}
+}
+
+// query runs a statement whose rows are answers. Their last column is the session.
 func (c *conn) query(ctx context.Context, stmt driver.Stmt, args ...any) (answers []answer, err error) {
 	named := make([]driver.NamedValue, len(args))
 	for i, arg := range args {
@@ -180,7 +192,10 @@ func (c *conn) query(ctx context.Context, stmt driver.Stmt, args ...any) (answer
 		}
 		row := make([]driver.Value, len(rows.Columns()))
 		for err = rows.Next(row); err == nil; err = rows.Next(row) { // which overwrites the text of the row before
-			answers = append(answers, answer{row[0], len(row) > 1 && isReadOnly(row[1])})
+			if err = c.mustBe(row[len(row)-1]); err != nil {
+				break
+			}
+			answers = append(answers, answer{row[0], len(row) > 2 && isReadOnly(row[1])})
 		}
 		if !errors.Is(err, io.EOF) {
 			return errors.Join(err, rows.Close())
@@ -209,7 +224,8 @@ func (c *conn) Holder(ctx context.Context, name string) (sqllock.Holder, bool, e
 
 func (c *conn) Ping(ctx context.Context) error {
 	var readOnly string
-	if err := c.sc.QueryRowContext(ctx, pingSQL).Scan(&readOnly); err != nil {
+	var id int64
+	if err := c.sc.QueryRowContext(ctx, pingSQL).Scan(&readOnly, &id); err != nil {
 		if c.Broken(err) {
 			return fmt.Errorf("the connection ended: %w", err)
 		}
@@ -218,7 +234,7 @@ func (c *conn) Ping(ctx context.Context) error {
 	if isSet(readOnly) {
 		return errReadOnly
 	}
-	return nil
+	return c.mustBe(id)
 }
 
 // Broken implements session.Conn (I42). After an error that the server sent, the connection still works, unless the

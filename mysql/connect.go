@@ -139,9 +139,10 @@ func (c *conn) probe(ctx context.Context) (map[string]string, error) {
 	return variables, rows.Err()
 }
 
+const useLease = "use a lease (package leasetable)"
+
 // refuse refuses a server with these variables if GET_LOCK would not exclude others there (I49).
 func refuse(variables map[string]string) error {
-	const useLease = "use a lease (package leasetable)"
 	set := func(name string) bool { return isSet(variables[name]) }
 	_, older := version.OlderMySQL(variables["version"])
 	switch {

@@ -56,8 +56,8 @@
 //   - servers before MySQL 8.0.22 and MariaDB 10.6.
 //
 // A replica that can be written to cannot be told from a primary. When a server becomes read-only, its locks end within
-// two seconds. A proxy that shares server connections between clients cannot be recognised: do not use session locks
-// through one.
+// two seconds; so do those of a connection that has another session by then, as behind a proxy that replaces it. A proxy
+// that shares server connections between clients is not always recognised: do not use session locks through one.
 //
 // # Names
 //

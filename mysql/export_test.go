@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"time"
+
+	"github.com/sqllock/sqllock/internal/session"
 )
 
 // Refuse exports refuse: it refuses clusters, which a test does not start.
@@ -11,6 +13,12 @@ var Refuse = refuse
 
 // IsReadOnly exports isReadOnly, for what servers answer that a test does not start.
 var IsReadOnly = isReadOnly
+
+// Open opens a connection as a session of l does.
+func Open(ctx context.Context, l *Locker) (session.Conn[string], error) { return l.open(ctx) }
+
+// Replace makes c a connection that began with another session than it has.
+func Replace(c session.Conn[string]) { c.(*conn).id-- }
 
 // WithHeartbeat makes the Locker send heartbeats at most once in d.
 func WithHeartbeat(d time.Duration) Option {
