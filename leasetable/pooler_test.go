@@ -216,6 +216,19 @@ func TestTheSchemaIsAppliedBehindATransactionPooler(t *testing.T) {
 	}
 }
 
+// PgBouncer's error has the code of others that pass.
+func TestAParameterThatAPoolerDoesNotKnowEndsAWait(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	dsn := locktest.StartBouncer(t, withTables(t, sqltest.Postgres(t)).DSN, "transaction")
+	for _, parameter := range []string{"statement_timeout", "search_path"} {
+		l, ctx := newLocker(t, open(t, "pgx", dsn+"&"+parameter+"=1")), bounded(t)
+		if _, err := l.Acquire(ctx, "a"); err == nil || ctx.Err() != nil || sqllock.IsRetryable(err) || !strings.Contains(err.Error(), parameter) {
+			t.Errorf("with %s, Acquire = %v", parameter, err)
+		}
+	}
+}
+
 // In this mode pgpool-II answers an INSERT but leaves it uncommitted. The client can only see that a transaction is
 // open. I16.
 func TestPgpoolThatLeavesStatementsUncommittedIsRefused(t *testing.T) {

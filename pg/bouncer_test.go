@@ -1,8 +1,10 @@
 package pg_test
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
@@ -22,6 +24,21 @@ func TestAPoolerInBetweenIsRefused(t *testing.T) {
 				t.Errorf("%d locks are held after a refusal", n)
 			}
 		})
+	}
+}
+
+// PgBouncer's error has the code of others that pass.
+func TestAParameterThatAPoolerDoesNotKnowEndsAWait(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	dsn := startBouncer(t, sqltest.Postgres(t), "session")
+	for _, parameter := range []string{"statement_timeout", "search_path"} {
+		l := closing(t)(pg.New(dsn+"&"+parameter+"=1", pg.WithSessionPooling()))
+		ctx, cancel := bounded(t)
+		defer cancel()
+		if _, err := l.Acquire(ctx, "a"); err == nil || ctx.Err() != nil || sqllock.IsRetryable(err) || !strings.Contains(err.Error(), parameter) {
+			t.Errorf("with %s, Acquire = %v", parameter, err)
+		}
 	}
 }
 

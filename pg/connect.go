@@ -192,13 +192,14 @@ func ascii(r rune) rune {
 
 // notLetIn reports whether the server does not admit this client until something is changed: it does not know this
 // user, password (28) or database (3D), or the user may not connect to the database (42, 55000), or it does not
-// understand a setting (22, 42, 0A).
+// understand a setting (22, 42, 0A), nor does PgBouncer (08P01, which it has for passing errors, too).
 func notLetIn(err error) bool {
 	var answer *pgconn.PgError
 	if !errors.As(err, &answer) || len(answer.Code) < len("28") {
 		return false
 	}
-	return slices.Contains([]string{"0A", "22", "28", "3D", "42"}, answer.Code[:2]) || answer.Code == "55000"
+	return slices.Contains([]string{"0A", "22", "28", "3D", "42"}, answer.Code[:2]) || answer.Code == "55000" ||
+		answer.Code == "08P01" && strings.HasPrefix(answer.Message, "unsupported startup parameter")
 }
 
 // errStandby refuses a standby, which may be the primary soon.

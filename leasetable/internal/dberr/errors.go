@@ -39,6 +39,12 @@ var (
 	readOnlyFile = Error{OutcomeKnown: true, Err: sqllock.ErrReadOnly}
 )
 
+// Codes of PgBouncer's errors. Most of them pass: it has no room for another client, say, or lost the server.
+const (
+	pooler     = "08P01"
+	badStartup = "08P01 startup" // of these, a parameter in the URL that it does not know
+)
+
 // meanings has the codes that mean something here. For any other code it is unknown whether the statement took
 // effect.
 var meanings = map[string]Error{
@@ -60,7 +66,6 @@ var meanings = map[string]Error{
 	"08000": interrupted,
 	"08003": interrupted,
 	"08006": interrupted,
-	"08P01": interrupted,
 	"26000": refused, // the statement is not prepared in this session
 	"42P05": refused, // it is prepared already
 	"42P01": noTable,
@@ -71,6 +76,9 @@ var meanings = map[string]Error{
 	"28P01": refused, // wrong password
 	"28000": refused,
 	"3D000": refused, // no such database
+
+	pooler:     interrupted,
+	badStartup: refused,
 
 	// MySQL and MariaDB: error numbers.
 	"mysql 1213": conflict, // deadlock; on Galera a conflict at commit
@@ -170,6 +178,9 @@ func Classify(err error) error {
 func CodeOf(err error) string {
 	var state interface{ SQLState() string }
 	if errors.As(err, &state) {
+		if state.SQLState() == pooler && strings.Contains(err.Error(), "unsupported startup parameter") {
+			return badStartup
+		}
 		return state.SQLState()
 	}
 	var coded interface{ Code() int }
@@ -200,5 +211,5 @@ func OutcomeKnown(err error) bool {
 // IsFull reports whether err says that the server, or a pooler, has no connection for this user.
 func IsFull(err error) bool {
 	code := CodeOf(err)
-	return meanings[code] == noRoom || code == "08P01" // PgBouncer's
+	return meanings[code] == noRoom || code == pooler
 }
