@@ -41,6 +41,14 @@ func Spoil(l *Locker) {
 	texts["taken_many"] = store.Prepared{Text: "SELECT name, token FROM sqllock_nowhere WHERE name = ?"}
 }
 
+// Lag does what Spoil does, and also has the server show none of the names that a statement for many names has acquired, as
+// a replica that lags does.
+func Lag(l *Locker) {
+	Spoil(l)
+	const taken = "SELECT name, token, FALSE FROM sqllock_lock WHERE name IN ({names}) AND lease_id = {lease} AND FALSE"
+	tables(l).Texts["taken_many"] = store.Prepared{Text: taken}
+}
+
 // HasTurn reports whether l is the first to look whether the name is free.
 func HasTurn(l *Locker, name string) bool { return l.turns.Ours(name) }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -256,6 +257,24 @@ func TestNamesThatWereTakenStayTakenWhenTheRestIsRefused(t *testing.T) {
 		took, err := leasetable.TakeMany(t.Context(), l, []string{"a", "b", "new"})
 		if free := map[string]int64{"a": 2, "b": 2}; err != nil || !maps.Equal(took, free) {
 			t.Errorf("took %v, %v", took, err)
+		}
+	})
+}
+
+// A proxy may read from a replica that lags. Names that were taken, and that it does not show, must not stay taken.
+func TestNamesThatWereTakenAndAreNotShownAreInDoubt(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, db *sqltest.Database) {
+		l, other := newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		release(t, take(t, other, "free"))
+		take(t, other, "held")
+		leasetable.Lag(l)
+		took, err := leasetable.TakeMany(t.Context(), l, []string{"free", "held"})
+		if n := count(t, db, "SELECT count(*) FROM sqllock_lock WHERE token = 2"); n != 1 {
+			t.Fatalf("%d names were taken: the test proves nothing", n)
+		}
+		if !sqllock.IsRetryable(err) || dberr.OutcomeKnown(err) {
+			t.Errorf("took %v, %v; want an error that says that names may have been taken", took, err)
 		}
 	})
 }

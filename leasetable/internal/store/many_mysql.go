@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -58,14 +59,21 @@ func (s *Database) acquireRead(ctx context.Context, reqs []*Request) (map[string
 	if err != nil {
 		return nil, err
 	}
-	if n, err := changed.RowsAffected(); err == nil && n == int64(len(reqs)) {
+	rows, err := changed.RowsAffected()
+	if err == nil && rows == int64(len(reqs)) {
 		for name, t := range free {
 			free[name] = Result{Token: t.Token + 1}
 		}
 		return free, nil
 	}
-	got, err := s.readMany(ctx, takenMany, reqs) // another caller has taken some
-	if err != nil {                              // whatever the database says: the other names were taken
+	var got map[string]Result
+	if err == nil {
+		got, err = s.readMany(ctx, takenMany, reqs) // another caller has taken some
+	}
+	if err == nil && int64(len(got)) != rows { // maybe because of a proxy that reads from a replica
+		err = fmt.Errorf("leasetable: %d names were taken, and %d can be read", rows, len(got))
+	}
+	if err != nil { // whatever the database says: the other names were taken
 		return nil, &dberr.Error{Err: err, Transient: true}
 	}
 	return got, nil
