@@ -64,8 +64,9 @@ func PgxTx[R interface{ Scan(to ...any) error }](tx interface {
 // Behind a transaction pooler the connection of tx needs what every use of its driver needs there: with pgx
 // default_query_exec_mode=exec, unless the pooler keeps prepared statements.
 //
-// After an error tx must be rolled back. The error matches sqllock.ErrLost if somebody else has the name. If the
-// lock's context has ended, Guard returns its cause and does not ask the database.
+// After an error tx must be rolled back. The error matches sqllock.ErrLost if somebody else has the name, and
+// sqllock.ErrReadOnly if the server is a standby, or on MySQL and MariaDB read_only: it may be a replica, on which the
+// guard would keep nobody out. If the lock's context has ended, Guard returns its cause and does not ask the database.
 //
 // What ends a guard before the commit, so that what tx writes then is not guarded:
 //   - a ROLLBACK TO a savepoint that was set before Guard. Guard the outer transaction, not one nested in it.

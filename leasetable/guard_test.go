@@ -301,3 +301,35 @@ func TestAHolderDoesNothingWithALockThatIsNotItsOwn(t *testing.T) {
 		}
 	})
 }
+
+// The session of a guard is the application's. I13.
+func TestAGuardWorksWithTheCharacterSetOfAnySession(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+		leases := []*leasetable.Lease{take(t, l, "x"), take(t, l, "y", leasetable.WithShared())}
+		var sets []string
+		if err := db.SelectContext(t.Context(), &sets, "SELECT CHARACTER_SET_NAME FROM information_schema.CHARACTER_SETS"); err != nil {
+			t.Fatal(err)
+		}
+		conn, err := db.Connx(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		for _, set := range sets {
+			if _, err := conn.ExecContext(t.Context(), "SET SESSION character_set_connection = "+set); err != nil {
+				t.Fatal(err)
+			}
+			for _, lease := range leases {
+				tx, err := conn.BeginTx(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := errors.Join(lease.Guard(t.Context(), leasetable.SQLTx(tx)), tx.Rollback()); err != nil {
+					t.Errorf("with %s: %v", set, err)
+				}
+			}
+		}
+	})
+}

@@ -31,7 +31,10 @@ func TestAServerOfOnesOwn(t *testing.T) {
 		{"what no standby confirms is not passed on", noStandbyConfirmsWhatIsPassedOn},
 		{"what no standby confirms is not known to be released", noStandbyConfirmsARelease},
 	}
-	mysql := []story{{"what waits for a dump's lock ends by itself", serverIsDumped}}
+	mysql := []story{
+		{"what waits for a dump's lock ends by itself", serverIsDumped},
+		{"a guard on a read-only server is refused", guardOnReadOnlyServer},
+	}
 	for engine, more := range map[sqltest.Engine][]story{
 		sqltest.EnginePostgres: postgres, sqltest.EngineMySQL: mysql, sqltest.EngineMariaDB: mysql,
 	} {

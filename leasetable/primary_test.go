@@ -104,6 +104,30 @@ func serverBecomesReadOnly(t *testing.T, _ *sqltest.Server, db *sqltest.Database
 	}
 }
 
+// A proxy may send a guard to a replica, where a lock on a row keeps nobody out. I13.
+func guardOnReadOnlyServer(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
+	t.Helper()
+	l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+	for _, lease := range []*leasetable.Lease{take(t, l, "x"), take(t, l, "y", leasetable.WithShared())} {
+		guard := func() error {
+			tx, err := db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = tx.Rollback() }() // it wrote nothing
+			return lease.Guard(t.Context(), leasetable.SQLTx(tx))
+		}
+		writable := makeReadOnly(t, db)
+		if err := guard(); !errors.Is(err, sqllock.ErrReadOnly) || !sqllock.IsRetryable(err) {
+			t.Errorf("a guard of %s on a read-only server: %v", lease.Name(), err)
+		}
+		writable()
+		if err := guard(); err != nil {
+			t.Errorf("a guard of %s: %v", lease.Name(), err)
+		}
+	}
+}
+
 var errGranted = errors.New("it was granted")
 
 func setStandbys(t *testing.T, db *sqltest.Database, standbys string) {

@@ -173,6 +173,13 @@ func Classify(err error) error {
 	return &e
 }
 
+// ReadOnly returns the error of a server that answers that it is read-only.
+func ReadOnly(why string) error {
+	e := readOnly
+	e.Err = fmt.Errorf("%w: %s", readOnly.Err, why)
+	return &e
+}
+
 // CodeOf finds the database's code in a driver's error without importing the drivers: pgx and lib/pq have SQLState,
 // go-sql-driver's MySQLError has a Number, SQLite drivers have a Code.
 func CodeOf(err error) string {

@@ -85,18 +85,24 @@ func (s *Database) Pin(ctx context.Context, tx Transaction, h Held) (found bool,
 			return s.pinGalera(ctx, tx, h)
 		}
 	}
-	var one int
+	var kind int
 	st := guard
 	if h.Permit {
 		st = guardPermit
 	}
 	text, args := s.bind(st, []any{[]byte(h.Name), h.Lease, h.Token})
-	err = tx.Scan(ctx, text, args, &one)
+	err = tx.Scan(ctx, text, args, &kind)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
+	if err == nil && kind == pinnedReadOnly {
+		err = dberr.ReadOnly("the transaction is on a replica, or a proxy has sent the guard to one")
+	}
 	return err == nil, dberr.Classify(err)
 }
+
+// pinnedReadOnly is what guard.sql and guard_permit.sql return on MySQL and MariaDB from a server that is read-only.
+const pinnedReadOnly = 2
 
 // pinGalera does what pin does on a Galera node. There a takeover on another node does not wait for a row lock. It
 // undoes the transaction, or not even that: a transaction that is about to commit is replayed afterwards if it has

@@ -1,8 +1,8 @@
--- Pins a share or permit until the transaction ends: it is not cleared before. acquired_at is in no index; see
--- guard.sql.
+-- Pins a share or permit until the transaction ends: it is not cleared before. acquired_at is in no index, and
+-- the result says whether the server is read-only; see guard.sql.
 -- Parameters: ?1 name, ?2 lease id, ?3 token.
 -- Keeps I13.
-SELECT 1 + 0 * YEAR(acquired_at)
+SELECT IF(CONVERT(@@GLOBAL.read_only /*!80000 OR @@GLOBAL.innodb_read_only */ USING ascii) IN (_ascii'0', _ascii'OFF'), 1, 2) + 0 * YEAR(acquired_at)
 FROM sqllock_permit FORCE INDEX (PRIMARY)
 WHERE name = UNHEX(CONVERT(?1 USING ascii)) AND lease_id = UNHEX(CONVERT(?2 USING ascii)) AND token = ?3
 LIMIT 1
