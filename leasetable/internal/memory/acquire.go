@@ -99,8 +99,11 @@ func (s *Store) Insert(ctx context.Context, req *store.Request) (token int64, er
 
 // Takeover implements store.Store.
 func (s *Store) Takeover(ctx context.Context, req *store.Request, dead []byte) (token int64, err error) {
-	heldByDead := func(r lockRow) bool { return r.lease == string(dead) }
+	heldByDead := func(r lockRow) bool { return r.lease == string(dead) && !s.hasLease(dead) }
 	err = s.run(ctx, func(t *Tx) error {
+		if s.kind.LeaseFirst && s.hasLease(dead) {
+			return nil
+		}
 		_, err := t.change(ctx, req.Name, heldByDead, func(r *lockRow) {
 			r.take(t.now(), req.ID, req.Metadata, req.Since)
 			token = r.token

@@ -9,14 +9,15 @@ import (
 // AcquirePermit implements store.Store.
 func (s *Store) AcquirePermit(ctx context.Context, name string, state store.State, id []byte, limit int) (token int64, err error) {
 	err = s.run(ctx, func(t *Tx) error {
-		if _, there := s.locks[name]; !there && s.kind.Upserts && state.Token != 0 {
+		lives := s.hasLease(state.LeaseID)
+		if _, there := s.locks[name]; s.kind.Upserts && state.Token != 0 && (!there || s.kind.LeaseFirst && lives) {
 			return nil // next_permit inserts nothing
 		}
 		if err := t.lockRow(ctx, nameKey(name)); err != nil {
 			return err
 		}
 		r, there := s.locks[name]
-		if there && (r.token != state.Token || r.lease != string(state.LeaseID)) {
+		if there && (r.token != state.Token || r.lease != string(state.LeaseID) || lives) {
 			return nil
 		}
 		if !there {
@@ -63,7 +64,7 @@ func deletePermit(t *Tx, k permitKey, lease []byte) int64 {
 func (s *Store) ClearPermit(ctx context.Context, name string, permit store.State) (cleared bool, err error) {
 	k := permitKey{name, permit.Token}
 	err = s.run(ctx, func(t *Tx) error {
-		if s.hasPermit(k, permit.LeaseID) && t.lockable(permitRowKey(k)) {
+		if s.hasPermit(k, permit.LeaseID) && !s.hasLease(permit.LeaseID) && t.lockable(permitRowKey(k)) {
 			cleared = deletePermit(t, k, permit.LeaseID) > 0
 		}
 		return nil

@@ -90,6 +90,12 @@ func (t *tables) hasPermit(k permitKey, lease []byte) bool {
 	return there && p.lease == string(lease)
 }
 
+// hasLease reports whether a lease has a row.
+func (t *tables) hasLease(id []byte) bool {
+	_, there := t.leases[string(id)]
+	return there
+}
+
 func comparePermits(a, b permitKey) int {
 	if c := strings.Compare(a.name, b.name); c != 0 {
 		return c

@@ -35,25 +35,47 @@ const (
 // a row locked, on a real database and on package memory.
 func TestTheDatabaseInMemoryIsLikeTheRealOnes(t *testing.T) {
 	t.Parallel()
+	onEvery(t, compare)
+}
+
+// onEvery runs a test on a database of each kind, with the tables.
+func onEvery(t *testing.T, test func(t *testing.T, kind memory.Kind, db *sqltest.Database)) {
+	t.Helper()
 	for kind, open := range map[*memory.Kind]func(sqltest.TB, ...sqltest.Option) *sqltest.Database{
 		&memory.Postgres: sqltest.Postgres, &memory.MySQL: sqltest.MySQL, &memory.MariaDB: sqltest.MariaDB, &memory.SQLite: sqltest.SQLite,
 	} {
 		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
-			compare(t, *kind, open(t))
+			db := open(t)
+			if err := schema.Apply(t.Context(), db.DB.DB, dialect(t, db), schema.Tables{}); err != nil {
+				t.Fatal(err)
+			}
+			test(t, *kind, db)
 		})
 	}
 }
 
-func compare(t *testing.T, kind memory.Kind, db *sqltest.Database) {
+func dialect(t *testing.T, db *sqltest.Database) schema.Dialect {
 	t.Helper()
 	d, err := schema.DialectOf(db.DriverName())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := schema.Apply(t.Context(), db.DB.DB, d, schema.Tables{}); err != nil {
-		t.Fatal(err)
+	return d
+}
+
+// openStore opens a store on a database.
+func openStore(db *sqltest.Database, d schema.Dialect) (*store.Database, error) {
+	c, err := connector.Of(db.DB.DB)
+	if err != nil {
+		return nil, err
 	}
+	return store.New(c, d, schema.Tables{}, store.Options{Durable: true, Most: conn.DefaultLimit})
+}
+
+func compare(t *testing.T, kind memory.Kind, db *sqltest.Database) {
+	t.Helper()
+	d := dialect(t, db)
 	most, until := int64(sequences), time.Now().Add(comparingTime)
 	if n, err := strconv.ParseInt(os.Getenv(sequencesEnv), 10, 64); err == nil {
 		most, until = n, time.Now().Add(365*24*time.Hour)
@@ -67,12 +89,7 @@ func compare(t *testing.T, kind memory.Kind, db *sqltest.Database) {
 	}
 	for range at {
 		all.Go(func() {
-			c, err := connector.Of(db.DB.DB)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			server, err := store.New(c, d, schema.Tables{}, store.Options{Durable: true, Most: conn.DefaultLimit})
+			server, err := openStore(db, d)
 			if err != nil {
 				t.Error(err)
 				return

@@ -86,9 +86,23 @@ func acquireLeftOut(ctx context.Context, s store.Store, r *store.Request, got ma
 	return err
 }
 
+// ending returns a function that ends a lease half of the times, as statements expect that believe it gone.
+func (w *world) ending() func(ctx context.Context, s store.Store, id []byte) error {
+	ends := w.draw.IntN(2) == 0
+	return func(ctx context.Context, s store.Store, id []byte) error {
+		if !ends || id == nil {
+			return nil
+		}
+		return s.EndLease(ctx, id)
+	}
+}
+
 func (w *world) takeover() step {
-	dead := w.lease()
+	dead, end := w.lease(), w.ending()
 	return w.onRequest("take over from "+string(dead), func(ctx context.Context, s store.Store, r *store.Request) (any, error) {
+		if err := end(ctx, s, dead); err != nil {
+			return nil, err
+		}
 		return s.Takeover(ctx, r, dead)
 	})
 }
@@ -166,8 +180,11 @@ func (w *world) setMetadata() step {
 
 func (w *world) acquirePermit() step {
 	name := w.name()
-	state, id, limit := w.state(name), w.lease(), w.draw.IntN(3)
+	state, id, limit, end := w.state(name), w.lease(), w.draw.IntN(3), w.ending()
 	return step{fmt.Sprintf("permit of %d %s %s for %s", limit, name, describe(state), id), name, func(ctx context.Context, s store.Store) (string, error) {
+		if err := end(ctx, s, state.LeaseID); err != nil {
+			return "", err
+		}
 		return results(s.AcquirePermit(ctx, name, state, id, limit))
 	}}
 }
@@ -179,7 +196,11 @@ func (w *world) releasePermit() step {
 }
 
 func (w *world) clearPermit() step {
+	end := w.ending()
 	return w.onHeld("clear permit", func(ctx context.Context, s store.Store, h store.Held) (any, error) {
+		if err := end(ctx, s, h.Lease); err != nil {
+			return nil, err
+		}
 		return s.ClearPermit(ctx, h.Name, store.State{Token: h.Token, LeaseID: h.Lease})
 	})
 }

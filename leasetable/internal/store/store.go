@@ -64,7 +64,8 @@ type Store interface {
 	AcquireMany(ctx context.Context, reqs []*Request) (map[string]Result, error)
 	// Insert acquires a name that has no row.
 	Insert(ctx context.Context, req *Request) (token int64, err error)
-	// Takeover acquires a name that a lease holds whose row is gone. It may wait for the row.
+	// Takeover acquires a name that a lease holds whose row is gone. It may wait for the row of the name. If the row of the
+	// lease is there after all, as when a replica had not shown it, it acquires nothing.
 	Takeover(ctx context.Context, req *Request, dead []byte) (token int64, err error)
 	// Convert acquires a name that is free for a lease, on the condition that it has this token and no permits. It
 	// returns the new token, or 0.
@@ -103,12 +104,12 @@ type Store interface {
 	// The steps on shares and permits of a name.
 
 	// AcquirePermit takes a permit of a name whose lock row is still as in state. It returns the permit's token, or 0 if
-	// the row has changed. The token is the next one after that in state, whatever becomes of the answer (I31).
+	// the row has changed, or the lease in state has a row. The token is the next one after that in state, whatever becomes of the answer (I31).
 	AcquirePermit(ctx context.Context, name string, state State, id []byte, limit int) (token int64, err error)
 	// ReleasePermit frees a permit, and returns how many it freed: one or none.
 	ReleasePermit(ctx context.Context, name string, id []byte, token int64) (int64, error)
 	// ClearPermit clears the permit of a lease that is over, and reports whether it did. A guarded transaction prevents
-	// that.
+	// that, and so does the row of the lease.
 	ClearPermit(ctx context.Context, name string, permit State) (bool, error)
 	// BumpToken bumps the token of a name whose lock row is still as in state. From then on AcquirePermit takes nothing
 	// from this state.
