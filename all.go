@@ -99,8 +99,8 @@ func (a *Locks[L]) try(ctx context.Context, l Acquirer[L], names []string, opts 
 		return true, a.lostMeanwhile() //nolint:contextcheck // asks the parts' own contexts
 	}
 	lasting := lastingOf(err)
-	if lasting == nil || ctx.Err() != nil {
-		return false, nil
+	if lasting == nil || ctx.Err() != nil || !slices.Contains(names, lasting.Name) {
+		return false, nil //nolint:nilerr // wait finds out
 	}
 	part, err := l.TryAcquire(ctx, lasting.Name, opts...) // no probe: it is reported
 	if err == nil {
@@ -112,7 +112,7 @@ func (a *Locks[L]) try(ctx context.Context, l Acquirer[L], names []string, opts 
 // lastingOf returns the first of the joined errors of names that does not pass.
 func lastingOf(err error) (lasting *OpError) {
 	all := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // as tryAll has joined them
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { // as tryAll has joined them
 		all = joined.Unwrap()
 	}
 	for _, err := range all {
