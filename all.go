@@ -104,7 +104,8 @@ func (a *Locks[L]) try(ctx context.Context, l Acquirer[L], names []string, opts 
 	}
 	part, err := l.TryAcquire(ctx, lasting.Name, opts...) // no probe: it is reported
 	if err == nil {
-		return false, part.Release(option.GivingBack(ctx))
+		_ = part.Release(option.GivingBack(ctx)) // if it fails, a later wait waits until that lock ends
+		return false, nil
 	}
 	return !IsRetryable(err), err
 }

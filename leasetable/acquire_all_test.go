@@ -204,7 +204,7 @@ func TestAcquireAllEndsWithAPartThatIsLost(t *testing.T) {
 			}
 		})
 		began := time.Now()
-		_, err := sqllock.AcquireAll(t.Context(), l, []string{"a", "b"})
+		_, err := sqllock.AcquireAll(t.Context(), l, []string{"a", "b"}, sqllock.WithWait(10*time.Minute))
 		if !errors.Is(err, sqllock.ErrLost) || time.Since(began) > 2*time.Minute {
 			t.Errorf("AcquireAll: %v, after %v", err, time.Since(began))
 		}

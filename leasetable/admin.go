@@ -196,7 +196,7 @@ func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, e
 			return l.keeper.Store.Purge(ctx, ago, batch)
 		})
 		deleted += rows
-		if err != nil || rows == 0 { // fewer than the limit may mean that somebody else deleted some of them
+		if err != nil || rows == 0 { // fewer than the limit: somebody else may have deleted some of them
 			return deleted, err
 		}
 	}

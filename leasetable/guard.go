@@ -66,7 +66,8 @@ func PgxTx[R interface{ Scan(to ...any) error }](tx interface {
 //
 // After an error tx must be rolled back. The error matches sqllock.ErrLost if somebody else has the name, and
 // sqllock.ErrReadOnly if the server is a standby, or on MySQL and MariaDB read_only: it may be a replica, on which the
-// guard would keep nobody out. If the lock's context has ended, Guard returns its cause and does not ask the database.
+// guard would keep nobody out. One that lags may give ErrLost. If the lock's context has ended, Guard returns its cause
+// and does not ask the database.
 //
 // What ends a guard before the commit, so that what tx writes then is not guarded:
 //   - a ROLLBACK TO a savepoint that was set before Guard. Guard the outer transaction, not one nested in it.

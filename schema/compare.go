@@ -37,7 +37,7 @@ func compare(f *found, d Dialect, t Tables) *difference {
 		diff.later = len(diff.mistakes) > 0
 		return diff
 	}
-	if !f.place || f.hidden != "" {
+	if !f.place || f.hidden != "" && !f.tables["lock"].exists {
 		diff.noPlace = noPlace(f, d, t)
 	}
 	for _, wanted := range wantedTables {

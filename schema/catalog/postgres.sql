@@ -9,7 +9,7 @@ SELECT 'table', '',
        CASE WHEN c.relkind <> 'r' THEN 'not an ordinary table'
             WHEN c.relpersistence = 'u' THEN 'unlogged, so a crash empties it and tokens start again'
             WHEN c.relpersistence = 't' THEN 'temporary, so no other session sees it'
-            WHEN row_security_active(c.oid) THEN 'under row security for this role, which hides rows from it (DISABLE ROW LEVEL SECURITY, or give the role BYPASSRLS)'
+            WHEN row_security_active(c.oid) THEN 'under row security for this role, which may hide rows from it (DISABLE ROW LEVEL SECURITY, or give the role BYPASSRLS)'
             ELSE '' END,
        false, false
 FROM pg_catalog.pg_class c
