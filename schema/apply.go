@@ -48,9 +48,9 @@ func Apply(ctx context.Context, db *sql.DB, d Dialect, t Tables) error {
 
 // inTheirSchema makes the schema of the first existing table of $1 the search path of the transaction. Where that schema is
 // not the first one of the search path, CREATE TABLE would make other tables in the first, which hide these.
-const inTheirSchema = `SELECT set_config('search_path', quote_ident(n.nspname), true)
-FROM unnest(string_to_array($1, ' ')) WITH ORDINALITY wanted (name, number)
-JOIN pg_catalog.pg_class c ON c.oid = to_regclass(name) JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+const inTheirSchema = `SELECT pg_catalog.set_config('search_path', pg_catalog.quote_ident(n.nspname), true)
+FROM pg_catalog.unnest(pg_catalog.string_to_array($1, ' ')) WITH ORDINALITY wanted (name, number)
+JOIN pg_catalog.pg_class c ON c.oid = to_regclass(name)::oid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 ORDER BY number LIMIT 1`
 
 // create runs the files that are not applied yet. It always runs the first one: all of it may be run again, and it

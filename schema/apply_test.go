@@ -12,6 +12,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/schema"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -318,4 +319,18 @@ func TestApplyLeavesNothingBehindWhereTheNameOfAnIndexIsInUse(t *testing.T) {
 		exec(t, db.DB.DB, "DROP INDEX sqllock_lease_expires_idx")
 		apply(t.Context(), t, db.DB.DB, d, schema.Tables{})
 	})
+}
+
+// In an old database everybody may create operators and functions in the schema public. They would run as the role that
+// applies.
+func TestApplyUsesNothingThatOthersPutIntoTheSearchPath(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	locktest.Traps(t, db.DB.DB, "catalog/postgres.sql")
+	must(t, schema.Apply(t.Context(), db.DB.DB, schema.Postgres, schema.Tables{}))
+	_, err := db.ExecContext(t.Context(), "CREATE SCHEMA app; DROP TABLE sqllock_permit")
+	must(t, err)
+	other := again(t, db, map[string]string{"search_path": "app,public"})
+	must(t, schema.Apply(t.Context(), other, schema.Postgres, schema.Tables{}))
+	must(t, schema.Check(t.Context(), db.DB.DB, schema.Postgres, schema.Tables{}))
 }

@@ -1,6 +1,7 @@
 -- What one relation ($1, quoted and qualified as needed) is made of, and
 -- whether the schema it belongs in ($2, '' for the search path) exists.
--- pg_catalog, not information_schema, for that hides what the role may not use.
+-- pg_catalog, not information_schema, for that hides what the role may not use. It is named where somebody else's function
+-- or operator in the search path could be taken.
 SELECT 'place' AS item, '' AS name, '' AS type, false AS nullable, false AS has_default
 WHERE CASE WHEN $2::text = '' THEN current_schema() IS NOT NULL
            ELSE EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $2::text) END
@@ -9,24 +10,25 @@ SELECT 'table', '',
        CASE WHEN c.relkind <> 'r' THEN 'not an ordinary table'
             WHEN c.relpersistence = 'u' THEN 'unlogged, so a crash empties it and tokens start again'
             WHEN c.relpersistence = 't' THEN 'temporary, so no other session sees it'
-            WHEN row_security_active(c.oid) THEN 'under row security for this role, which may hide rows from it (DISABLE ROW LEVEL SECURITY, or give the role BYPASSRLS)'
+            WHEN pg_catalog.row_security_active(c.oid) THEN 'under row security for this role, which may hide rows from it (DISABLE ROW LEVEL SECURITY, or give the role BYPASSRLS)'
             ELSE '' END,
        false, false
 FROM pg_catalog.pg_class c
-WHERE c.oid = to_regclass($1::text)
+WHERE c.oid = to_regclass($1::text)::oid
 UNION ALL
 -- The schema of a relation of that name that the search path names and this role may not use. PostgreSQL passes over it,
 -- as if it were not in the search path.
-SELECT 'hidden', quote_ident(n.nspname), '', false, false
+SELECT 'hidden', pg_catalog.quote_ident(n.nspname), '', false, false
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE $2::text = '' AND to_regclass($1::text) IS NULL AND c.relname = btrim($1::text, '"')
-  AND NOT has_schema_privilege(n.oid, 'USAGE')
-  AND EXISTS (SELECT 1 FROM unnest(string_to_array(replace(current_setting('search_path'), '$user', current_user), ',')) path (entry)
-              WHERE n.nspname IN (btrim(entry, ' "'), lower(btrim(entry))))
+WHERE $2::text = '' AND to_regclass($1::text) IS NULL AND c.relname::text = pg_catalog.btrim($1::text, '"')
+  AND NOT pg_catalog.has_schema_privilege(n.oid, 'USAGE')
+  AND EXISTS (SELECT 1 FROM pg_catalog.unnest(pg_catalog.string_to_array(
+                pg_catalog.replace(pg_catalog.current_setting('search_path'), '$user', current_user), ',')) path (entry)
+              WHERE n.nspname::text IN (pg_catalog.btrim(entry, ' "'), lower(btrim(entry))))
 UNION ALL
 SELECT 'column', a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), NOT a.attnotnull, a.atthasdef
 FROM pg_catalog.pg_attribute a
-WHERE a.attrelid = to_regclass($1::text) AND a.attnum > 0 AND NOT a.attisdropped
+WHERE a.attrelid = to_regclass($1::text)::oid AND a.attnum > 0 AND NOT a.attisdropped
 UNION ALL
 -- All columns of the primary key, and the first column of any other index, of one
 -- that CREATE INDEX CONCURRENTLY left invalid the name.
@@ -34,9 +36,9 @@ SELECT CASE WHEN i.indisprimary THEN 'primary' ELSE 'index' END, a.attname, '', 
 FROM pg_catalog.pg_index i
 JOIN pg_catalog.pg_attribute a
   ON a.attrelid = i.indrelid AND (a.attnum = i.indkey[0] OR i.indisprimary AND a.attnum = ANY (i.indkey))
-WHERE i.indrelid = to_regclass($1::text) AND i.indisvalid
+WHERE i.indrelid = to_regclass($1::text)::oid AND i.indisvalid
 UNION ALL
 SELECT 'invalid index', a.attname, i.indexrelid::regclass::text, false, false
 FROM pg_catalog.pg_index i
 JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
-WHERE i.indrelid = to_regclass($1::text) AND NOT i.indisvalid
+WHERE i.indrelid = to_regclass($1::text)::oid AND NOT i.indisvalid
