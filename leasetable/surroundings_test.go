@@ -59,14 +59,7 @@ func TestLeasesAreAsEverWhateverTheSettings(t *testing.T) {
 			}
 			at.odd = newLocker(t, at.pool, leasetable.WithTTL(time.Hour), leasetable.WithOwner(owner))
 			at.plain = newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
-			at.holdAndSee(t, owner)
-			at.handOver(t)
-			at.moveOn(t)
-			at.together(t)
-			at.many(t)
-			at.keep(t)
-			at.guard(t)
-			at.takeOver(t)
+			at.live(t, owner)
 			if !strings.Contains(setting, "max_join_size=1") { // it prevents the application from reading the catalogue
 				at.apply(t)
 			}
@@ -416,16 +409,22 @@ func TestNoLeaseUsesWhatOthersPutIntoTheSearchPath(t *testing.T) {
 		at := surroundings{db: db, pool: open(t, "pgx", with(db, "default_query_exec_mode="+mode)), name: mode}
 		at.odd = newLocker(t, at.pool, append(opts, leasetable.WithTTL(time.Hour), leasetable.WithOwner(mode))...)
 		at.plain = newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
-		at.holdAndSee(t, mode)
-		at.handOver(t)
-		at.moveOn(t)
-		at.together(t)
-		at.many(t)
-		at.keep(t)
-		at.guard(t)
-		at.takeOver(t)
+		at.live(t, mode)
 		at.waitForAll(t)
 	}
+}
+
+// live does with leases what users do.
+func (s surroundings) live(t *testing.T, owner string) {
+	t.Helper()
+	s.holdAndSee(t, owner)
+	s.handOver(t)
+	s.moveOn(t)
+	s.together(t)
+	s.many(t)
+	s.keep(t)
+	s.guard(t)
+	s.takeOver(t)
 }
 
 // waitForAll waits for the whole of a name that is shared.

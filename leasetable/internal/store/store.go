@@ -104,7 +104,8 @@ type Store interface {
 	// The steps on shares and permits of a name.
 
 	// AcquirePermit takes a permit of a name whose lock row is still as in state. It returns the permit's token, or 0 if
-	// the row has changed, or the lease in state has a row. The token is the next one after that in state, whatever becomes of the answer (I31).
+	// the row has changed, or the lease in state has a row. The token is the next one after that in state, whatever becomes
+	// of the answer (I31).
 	AcquirePermit(ctx context.Context, name string, state State, id []byte, limit int) (token int64, err error)
 	// ReleasePermit frees a permit, and returns how many it freed: one or none.
 	ReleasePermit(ctx context.Context, name string, id []byte, token int64) (int64, error)

@@ -26,7 +26,7 @@ type StatusLine struct {
 // maxPending is how many texts wait for a reader. More are dropped.
 const maxPending = 10_000
 
-// soon is the time in which a terminal or pipe with a reader takes all that is pending, and longer.
+// soon is longer than a terminal, or a pipe with a reader, takes for all that is pending.
 const soon = 200 * time.Millisecond
 
 const eraseLine = "\r\x1b[K"
