@@ -34,6 +34,7 @@ type conn struct {
 	idle     string // how long the server keeps a silent session, as a setting; empty: it has no such setting
 	waitIdle string // the same of a session that waits
 	gated    bool   // it holds the gate of the lock that it waits for
+	seat     string // the key of its seat in a long wait; empty: it has none
 }
 
 var _ session.Conn[key] = (*conn)(nil)
@@ -197,6 +198,15 @@ func (c *conn) Cut() {
 
 func (c *conn) Ping(ctx context.Context) error {
 	return mustBeOn(ctx, c.pc, c.pid)
+}
+
+// mustBe makes sure of the same as Ping, by a row of ping.sql that came with another answer.
+func (c *conn) mustBe(row [][]byte) error {
+	now, err := pinged(row)
+	if err != nil {
+		return err
+	}
+	return mustBe(c.pid, now)
 }
 
 // Watch implements session.Conn. It reads the server's last message on an idle connection, or its end. pgx leaves the

@@ -30,6 +30,7 @@ func WithHeartbeat(d time.Duration) Option {
 
 // The statements of a wait, and the one that gives back what it took.
 var (
+	Seat      = seatSQL
 	WaitBegin = waitBeginSQL
 	WaitEnd   = waitEndSQL
 	Many      = manySQL

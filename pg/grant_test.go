@@ -12,8 +12,8 @@ import (
 )
 
 // A timeout that comes just after the grant of the key does not take the lock away again: the statement says that it has
-// the key, and the session holds the key once, and no gate. After one that comes just after the grant of the gate it
-// holds nothing. I47.
+// the key, and the session holds the key once, and nothing else. After one that comes just after the grant of the gate it
+// holds the gate once. I47.
 func TestAGrantThatComesWithTheTimeoutIsKept(t *testing.T) {
 	t.Parallel()
 	conn, err := pgx.Connect(t.Context(), sqltest.Postgres(t).DSN)
@@ -35,15 +35,23 @@ func TestAGrantThatComesWithTheTimeoutIsKept(t *testing.T) {
 		}
 		return n
 	}
-	wait := func(text, wantTaken string) {
+	seat := func() (key string) {
 		t.Helper()
-		mustExec(pg.WaitBegin, "-42", "1000", "", "1000")
-		mustExec(text)
-		var taken, gated string
-		if err := conn.QueryRow(t.Context(), pg.WaitEnd).Scan(&taken, &gated, new(bool), new(int)); err != nil {
+		if err := conn.QueryRow(t.Context(), pg.Seat, "-42", "").Scan(&key, new(bool), new(int), new(any)); err != nil {
 			t.Fatal(err)
 		}
-		if taken != wantTaken || gated != "false" {
+		return key
+	}
+	without := func() string { return "" }
+	wait := func(text, seat, wantTaken, wantGated string) {
+		t.Helper()
+		mustExec(pg.WaitBegin, "-42", "1000", "", "1000", seat)
+		mustExec(text)
+		var taken, gated string
+		if err := conn.QueryRow(t.Context(), pg.WaitEnd).Scan(&taken, &gated, new(string), new(bool), new(int), new(any)); err != nil {
+			t.Fatal(err)
+		}
+		if taken != wantTaken || gated != wantGated {
 			t.Errorf("taken: %s, at the gate: %s", taken, gated)
 		}
 	}
@@ -52,23 +60,30 @@ func TestAGrantThatComesWithTheTimeoutIsKept(t *testing.T) {
 		for _, gated := range []bool{false, true} {
 			before, handler, _ := strings.Cut(pg.WaitText(pg.KindTry+kind, gated), "EXCEPTION")
 			for _, late := range []string{"lock_not_available", "deadlock_detected"} {
-				if gated {
-					mustExec(takeGate(kind))
-				}
-				wait(before+"RAISE "+late+"; EXCEPTION"+handler, "yes")
-				if n := held(); n != 1 {
-					t.Errorf("kind %d: the session holds %d keys", kind, n)
-				}
-				mustExec(pg.Many, []int64{kind}, []int64{-42})
-				if n := held(); n != 0 {
-					t.Errorf("kind %d: after one release it holds %d keys", kind, n)
+				for _, text := range []string{before + "EXCEPTION" + handler, before + "RAISE " + late + "; EXCEPTION" + handler} {
+					for _, seat := range []func() string{without, seat} {
+						if gated {
+							mustExec(takeGate(kind))
+						}
+						wait(text, seat(), "yes", "false")
+						if n := held(); n != 1 {
+							t.Errorf("kind %d: the session holds %d keys", kind, n)
+						}
+						mustExec(pg.Many, []int64{kind}, []int64{-42})
+						if n := held(); n != 0 {
+							t.Errorf("kind %d: after one release it holds %d keys", kind, n)
+						}
+					}
 				}
 			}
 		}
 		first, rest, _ := strings.Cut(pg.WaitText(pg.KindTry+kind, false), ";")
-		wait(first+", pg_temp.late();"+rest, "no")
-		if n := held(); n != 0 {
-			t.Errorf("kind %d: a session without the gate holds %d keys", kind, n)
+		for _, seat := range []func() string{without, seat} {
+			wait(first+", pg_temp.late();"+rest, seat(), "no", "true")
+			if n := held(); n != 1 {
+				t.Errorf("kind %d: a session that was granted the gate late holds %d keys", kind, n)
+			}
+			mustExec("SELECT pg_advisory_unlock_all()")
 		}
 	}
 }

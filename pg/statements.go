@@ -1,6 +1,10 @@
 package pg
 
-import _ "embed"
+import (
+	_ "embed"
+
+	"github.com/sqllock/sqllock/internal/pgqueue"
+)
 
 // The statements, one per file.
 var (
@@ -39,3 +43,8 @@ var (
 	//go:embed sql/tx_try.sql
 	txTrySQL string
 )
+
+// seatSQL takes a seat for a wait for the key $1. It returns its key, or NULL if none is free, and what ping.sql returns. The
+// server then ends the session after a silence of $2, which is empty if it has no idle_session_timeout.
+var seatSQL = "SELECT " + pgqueue.TakeSeat("$1::bigint") + `, pg_is_in_recovery(), pg_backend_pid(),
+       CASE WHEN $2 <> '' THEN set_config('idle_session_timeout', $2, false) END`

@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/sqllock/sqllock/internal/jitter"
+	"github.com/sqllock/sqllock/internal/pgqueue"
 	"github.com/sqllock/sqllock/internal/session"
 )
 
@@ -24,10 +26,19 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited, left time.
 	if deadline, ok := ctx.Deadline(); ok { // of a session with a short TTL
 		left = min(left, time.Until(deadline)/2)
 	}
+	if waited > seatAfter && !c.gated && c.seat == "" {
+		if err := c.takeSeat(ctx, op.Key); err != nil {
+			return err
+		}
+		if c.seat == "" {
+			return c.sleep(ctx, min(jitter.Around(asleep), left))
+		}
+	}
 	slice, withGate := sliceOf(waited, left, c.gated)
 	number := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 	batch.ExecPrepared(waitBeginName, [][]byte{
 		number(op.Key.n), number(slice.Milliseconds()), []byte(c.waitIdle), number(withGate.Milliseconds()),
+		[]byte(c.seat),
 	}, nil, nil)
 	if kind := (waitKind{kindOf(op), c.gated}); kind == commonWait {
 		batch.ExecPrepared(waitName, nil, nil, nil)
@@ -43,12 +54,40 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited, left time.
 	if len(last) != 1 {
 		return fmt.Errorf("%d answers to a wait", len(last))
 	}
-	op.Done, c.gated = string(last[0][0]) == "yes", string(last[0][1]) == "true"
-	now, err := pinged(last[0][2:])
-	if err != nil {
-		return err
+	op.Done, c.gated, c.seat = string(last[0][0]) == "yes", string(last[0][1]) == "true", string(last[0][2])
+	if op.Done {
+		c.seat = ""
 	}
-	return mustBe(c.pid, now)
+	return c.mustBe(last[0][3:])
+}
+
+const (
+	// seatAfter is after how long a waiter needs a seat to stand in the server's queue; see package pgqueue. From about then on
+	// its slices last longer than pgqueue.BeforeLook.
+	seatAfter = 5 * time.Second
+	// asleep is for about how long a waiter without a seat sleeps. It is less than half of session.statementTimeout.
+	asleep = 4 * time.Second
+)
+
+// takeSeat takes a seat for a wait for k if one is free. Who has none holds nothing and is in nobody's way, so the server
+// keeps the session for its TTL.
+func (c *conn) takeSeat(ctx context.Context, k key) error {
+	result := c.pc.PgConn().ExecParams(ctx, seatSQL, [][]byte{strconv.AppendInt(nil, k.n, 10), []byte(c.idle)}, nil, nil, nil).Read()
+	switch {
+	case result.Err != nil:
+		return withLimit(result.Err)
+	case len(result.Rows) != 1:
+		return fmt.Errorf("%d answers to a request for a seat", len(result.Rows))
+	}
+	c.seat = string(result.Rows[0][0])
+	return c.mustBe(result.Rows[0][1:])
+}
+
+// sleep returns after d, or when the connection ends.
+func (c *conn) sleep(ctx context.Context, d time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	return c.Watch(ctx)
 }
 
 // waitKind is a kind of lock, and whether the session has its gate.
@@ -93,30 +132,31 @@ var (
 )
 
 // sliceOf returns the length of a slice of a wait that has taken so long already: from 0.6 s for a new one to 1.75 s
-// after 18 seconds, and up to an eighth more or less, so that waits do not fall into step (I47). No slice is longer than
-// left, or shorter than 1 ms. withGate is its length if it gets the gate.
+// after 18 seconds, and up to an eighth more or less, so that waits do not fall into step (I47). Without a seat it ends
+// before the server looks for a deadlock. No slice is longer than left, or shorter than 1 ms. withGate is its length if it
+// gets the gate.
 //
 // A program that holds the key by hand, and runs CREATE INDEX CONCURRENTLY on the same session, waits for the slice, which
 // waits for the program. Once one of them has waited for a second (deadlock_timeout, by default), the server looks for a
 // deadlock, and ends that one's wait. It must not be the program's. A new slice is over by then. A longer one is looked at
 // first, or has less than a second left when the program begins to wait. A slice that gets the gate waits anew and is
-// looked at later: so it ends within beforeDeadlockCheck. Not covered is a look at a slice at the gate while the waiter
+// looked at later: so it ends within pgqueue.BeforeLook. Not covered is a look at a slice at the gate while the waiter
 // that has the gate is between two of its slices.
 func sliceOf(waited, left time.Duration, gated bool) (slice, withGate time.Duration) {
 	slice = min(600*time.Millisecond+waited/16, 1750*time.Millisecond)
 	slice = slice*7/8 + rand.N(slice/4) //nolint:gosec // jitter
+	if waited <= seatAfter {
+		slice = min(slice, pgqueue.BeforeLook)
+	}
 	slice = max(min(slice, left), time.Millisecond)
 	if gated { // since an earlier slice
 		return slice, slice
 	}
-	return slice, min(slice, beforeDeadlockCheck)
+	return slice, min(slice, pgqueue.BeforeLook)
 }
 
-// beforeDeadlockCheck is for how long a wait is sure not to be looked at.
-const beforeDeadlockCheck = 950 * time.Millisecond
-
 func (c *conn) Forget(ctx context.Context) error {
-	c.gated = false
+	c.gated, c.seat = false, ""
 	if _, err := c.pc.PgConn().Exec(ctx, forgetSQL).ReadAll(); err != nil {
 		return err
 	}

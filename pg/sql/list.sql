@@ -1,6 +1,6 @@
 -- Returns every advisory lock of the database $1 that somebody holds. A pair of int keys has objsubid 2. The gates of
 -- other locks, see wait.sql, are left out, but the waiters at a gate, and one that has it, count as waiters for its lock, as
--- in holder.sql.
+-- in holder.sql. The seats of waiters, see package pgqueue, are left out, too.
 WITH every AS MATERIALIZED (
   SELECT pid, granted, mode, objsubid, (classid::bigint << 32) | objid::bigint AS key
   FROM pg_locks
@@ -15,6 +15,10 @@ WITH every AS MATERIALIZED (
   FROM (SELECT of, objsubid, pid FROM l GROUP BY of, objsubid, pid
         HAVING NOT bool_and(granted) OR bool_and(gate) AND bool_or(mode = 'ExclusiveLock')) waiters
   GROUP BY of, objsubid
+), seats AS (
+  SELECT DISTINCT hashint8extended(l.of, i) AS key
+  FROM l, generate_series(2::bigint, 65::bigint) i
+  WHERE NOT l.granted OR l.gate
 )
 SELECT l.key, l.objsubid = 2, l.mode = 'ShareLock',
        coalesce(l.pid, 0), coalesce(a.application_name, ''), coalesce(host(a.client_addr), ''), a.backend_start,
@@ -22,5 +26,6 @@ SELECT l.key, l.objsubid = 2, l.mode = 'ShareLock',
 FROM l
 LEFT JOIN pg_stat_get_activity(coalesce(l.pid, 0)) a ON true
 LEFT JOIN waiting w ON (w.of, w.objsubid) = (l.key, l.objsubid)
-WHERE l.granted AND NOT l.gate
+LEFT JOIN seats s ON s.key = l.key AND l.objsubid = 1
+WHERE l.granted AND NOT l.gate AND s.key IS NULL
 ORDER BY 1, 2, 4, 3

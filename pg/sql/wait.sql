@@ -5,10 +5,10 @@
 -- before, the slice is over. Every expression is planned anew each time, so there are two, which are evaluated from left
 -- to right, and no variables: FOUND says that the first one has come to its end.
 --
--- The timeout can come just after the grant, and a session lock survives the error. So the session then tries for the key
--- once more, which fails unless that happened, or the key is free now. It may hold the key twice then, so it gives all back
--- and takes the key once. A gate that is granted with the timeout is given back.
--- The session holds nothing but the lock that it waits for and its gate.
+-- The timeout can come just after a grant, and a session lock survives the error. So the session then tries once more for
+-- what it waited for, which fails unless that happened, or it is free now. It may hold it twice then, so it gives all back
+-- and takes it once.
+-- The session holds nothing but the lock that it waits for, its gate and its seat.
 -- Keeps I47, I48.
 DO $$
 BEGIN
@@ -22,10 +22,11 @@ EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
       PERFORM set_config('sqllock.gated', 'true', false);
       RETURN;
     END IF;
-    PERFORM pg_advisory_unlock_all();
+    PERFORM pg_advisory_unlock_all(), set_config('sqllock.seat', '', false);
     PERFORM set_config('sqllock.taken', 'yes', false) WHERE pg_try_advisory_lock(key);
-  ELSE
-    PERFORM pg_advisory_unlock_all();
+  ELSIF pg_try_advisory_lock(gate) THEN
+    PERFORM pg_advisory_unlock_all(), set_config('sqllock.seat', '', false);
+    PERFORM set_config('sqllock.gated', 'true', false) WHERE pg_try_advisory_lock(gate);
   END IF;
 END
 $$

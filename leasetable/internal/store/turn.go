@@ -6,8 +6,11 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/pgqueue"
+	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 	"github.com/sqllock/sqllock/leasetable/internal/conn"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/schema"
@@ -51,7 +54,7 @@ func (s *Database) OpenTurn(ctx context.Context) (Turn, error) {
 	if s.dialect == schema.MySQL {
 		return mysqlTurn{t}, nil
 	}
-	return postgresTurn{t}, nil
+	return &postgresTurn{turn: t}, nil
 }
 
 // turnIdle is longer than a head is silent and then keeps the turn as the holder; see wait.Turns.
@@ -78,35 +81,71 @@ func (t turn) Ping(ctx context.Context) error {
 	return dberr.Classify(err)
 }
 
-type postgresTurn struct{ turn }
+type postgresTurn struct {
+	turn
+	stood bool  // in vain
+	seat  int64 // the key of its seat; 0: it has none
+}
 
-func (t postgresTurn) number(name string) int64 {
+func (t *postgresTurn) number(name string) int64 {
 	key := t.key(name)
 	return int64(binary.BigEndian.Uint64(key[:]))
 }
 
-func (t postgresTurn) Try(ctx context.Context, name string) (bool, error) {
+func (t *postgresTurn) Try(ctx context.Context, name string) (bool, error) {
 	return t.took(ctx, fmt.Sprintf("SELECT pg_catalog.pg_try_advisory_lock(%d)::int", t.number(name)))
 }
 
-// Wait implements Turn. The block catches the timeout, so that the server logs no error. The timeout bounds how long a
+// Wait implements Turn. It stands in the queue for less than a second at first. Then it takes a seat and stands for the rest
+// of d, or sleeps instead; see package pgqueue.
+func (t *postgresTurn) Wait(ctx context.Context, name string, d time.Duration) (bool, error) {
+	number := t.number(name)
+	if !t.stood {
+		ours, err := t.stand(ctx, number, min(d, pgqueue.BeforeLook))
+		if d -= pgqueue.BeforeLook; ours || err != nil || d <= 0 {
+			return ours, err
+		}
+		if err := t.Leave(ctx); err != nil {
+			return false, err
+		}
+		t.stood = true
+	}
+	if t.seat == 0 {
+		seat, err := t.Number(ctx, "SELECT "+pgqueue.TakeSeat(strconv.FormatInt(number, 10)+"::bigint"))
+		if err != nil {
+			return false, dberr.Classify(err)
+		}
+		if seat == 0 {
+			return false, backoff.Sleep(ctx, min(d, turnIdle*3/4))
+		}
+		t.seat = seat
+	}
+	return t.stand(ctx, number, d)
+}
+
+// stand stands in the queue. A block catches the timeout, so that the server logs no error. The timeout bounds how long a
 // virtual transaction is held: CREATE INDEX CONCURRENTLY waits for every one that is older than itself. The timeout can
 // come just after the grant. So what takes longer than the timeout counts as refused, and each wait begins by giving
-// back what the one before may have been granted. The two statements are one transaction, and the texts of blocks are the
-// same each time: pg_stat_statements has an entry for each other text.
-func (t postgresTurn) Wait(ctx context.Context, name string, d time.Duration) (bool, error) {
+// back what the one before may have been granted, and takes its seat again. The two statements are one transaction, and
+// the texts of blocks are the same each time: pg_stat_statements has an entry for each other text.
+func (t *postgresTurn) stand(ctx context.Context, number int64, d time.Duration) (bool, error) {
 	d = max(d.Truncate(time.Millisecond), time.Millisecond)
+	seat := ""
+	if t.seat != 0 {
+		seat = fmt.Sprintf(" pg_catalog.pg_try_advisory_lock(%d),", t.seat)
+	}
 	began := time.Now()
-	err := t.Exec(ctx, fmt.Sprintf(`SELECT pg_catalog.pg_advisory_unlock_all(),
+	err := t.Exec(ctx, fmt.Sprintf(`SELECT pg_catalog.pg_advisory_unlock_all(),%s
   pg_catalog.set_config('sqllock.turn', '%d', false), pg_catalog.set_config('lock_timeout', '%d', true);
 DO $$ BEGIN
   PERFORM pg_catalog.pg_advisory_lock(pg_catalog.current_setting('sqllock.turn')::bigint);
 EXCEPTION WHEN lock_not_available THEN
-END $$`, t.number(name), d.Milliseconds()))
+END $$`, seat, number, d.Milliseconds()))
 	return err == nil && time.Since(began) < d, dberr.Classify(err)
 }
 
-func (t postgresTurn) Leave(ctx context.Context) error {
+func (t *postgresTurn) Leave(ctx context.Context) error {
+	t.stood, t.seat = false, 0
 	return dberr.Classify(t.Exec(ctx, "SELECT pg_catalog.pg_advisory_unlock_all()"))
 }
 

@@ -187,7 +187,13 @@ func (p *process) do(s *memory.Session, op session.Op[string]) bool {
 // gate returns the key that a waiter for a key holds before it has the key.
 func gate(key string) string { return "gate of " + key }
 
-func isGate(key string) bool { return strings.HasPrefix(key, "gate of ") }
+// seat returns the key that a waiter for a key holds to stand in the queue for long.
+func seat(key string) string { return "seat of " + key }
+
+// isOfWaiter reports whether a key is a gate or a seat.
+func isOfWaiter(key string) bool {
+	return strings.HasPrefix(key, gate("")) || strings.HasPrefix(key, seat(""))
+}
 
 // about is what a statement is about: keys to take and to give back.
 func about(ops []*session.Op[string]) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/seeds"
 	"github.com/sqllock/sqllock/internal/session"
 	"github.com/sqllock/sqllock/internal/session/internal/memory"
 )
@@ -13,6 +14,7 @@ import (
 type gatedConn struct {
 	*conn
 	gated bool // it holds the gate of the key that it waits for
+	seat  bool // it holds the seat of the key that it waits for
 }
 
 var _ session.Conn[string] = (*gatedConn)(nil)
@@ -34,10 +36,32 @@ func (c *gatedConn) Resume(until time.Time, ops []*session.Op[string]) error {
 // waitTTL is how long the server keeps a waiting session between two slices, and after the last one until Keep.
 const waitTTL = 3 * time.Second
 
+// seatAfter is after how long a waiter without the gate needs a seat, and asleep for how long it sleeps without one. A queue
+// has a single seat here, so that a few processes are many.
+const (
+	seatAfter = 5 * time.Second
+	asleep    = 4 * time.Second
+)
+
 func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited, left time.Duration) error {
 	c.enter("Wait")
 	defer c.leave()
 	key, shared, gated := op.Key, op.Shared, c.gated
+	if waited > seatAfter && !gated && !c.seat {
+		x := c.send("take seat", key, func(s *memory.Session, _ turn) answer {
+			s.SetTTL(c.p.plan.TTL)
+			return answer{done: []bool{s.Take(seat(key), false)}, err: c.p.refused()}
+		})
+		a, err := c.await(x, ctx.Done(), nil, errTimeout)
+		if err != nil {
+			return err
+		}
+		if c.seat = a.done[0]; !c.seat {
+			seeds.Sleep(ctx, min(asleep, left))
+			return nil
+		}
+	}
+	seated := c.seat
 	x := c.send("wait", key, func(s *memory.Session, t turn) answer {
 		s.SetTTL(min(waitTTL, c.p.plan.TTL))
 		slice := min(600*time.Millisecond+waited/16, 1750*time.Millisecond)
@@ -45,7 +69,6 @@ func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited, le
 		began := time.Now()
 		if !gated {
 			if !s.Wait(gate(key), shared, slice) {
-				s.Forget()
 				return answer{done: []bool{false}, err: c.p.refused()}
 			}
 			slice = min(slice, 950*time.Millisecond)
@@ -54,6 +77,9 @@ func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited, le
 			return answer{done: []bool{false}, gated: true, err: c.p.refused()}
 		}
 		s.Give(gate(key))
+		if seated {
+			s.Give(seat(key))
+		}
 		return answer{done: []bool{true}, err: c.p.refused()}
 	})
 	a, err := c.await(x, ctx.Done(), nil, errTimeout)
@@ -62,6 +88,7 @@ func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited, le
 	}
 	c.gated = a.gated
 	op.Done = a.done[0]
+	c.seat = c.seat && !op.Done
 	return nil
 }
 
@@ -79,6 +106,6 @@ func (c *gatedConn) Keep(ctx context.Context) error {
 }
 
 func (c *gatedConn) Forget(ctx context.Context) error {
-	c.gated = false
+	c.gated, c.seat = false, false
 	return c.conn.Forget(ctx)
 }

@@ -118,7 +118,7 @@ func (m *monitor) changed(c memory.Change) {
 		m.report("I40", "session no. %d of process %d took %s again", c.Session.ID, c.Session.Client, c.Key)
 	case c.What == memory.Ended:
 		m.ended(c)
-	case isGate(c.Key):
+	case isOfWaiter(c.Key):
 	case c.What == memory.GivenBack:
 		for _, h := range m.locks[c.Key] {
 			if h.session == c.Session && h.live() && !m.hasAnother(h) {

@@ -155,7 +155,7 @@ const mostUnwanted = 2500 * time.Millisecond
 // server is locked.
 func (w watcher) mustBeWanted(all []memory.Held) {
 	for _, k := range all {
-		name := strings.TrimPrefix(k.Key, gate(""))
+		name := strings.TrimPrefix(strings.TrimPrefix(k.Key, gate("")), seat(""))
 		i := w.interest(k.Session.Client, name)
 		since := i.left
 		if g := w.latest(k.Session.Locker, name); g.session == k.Session && g.at.After(since) {
