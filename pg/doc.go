@@ -115,7 +115,7 @@
 //
 // While the server looks for a deadlock in a long queue, nobody gets a lock of any kind. So no more than 65 processes stand
 // in the queue of a lock for longer than 5 s. The others sleep, look for a place every 2 to 5 s, and are not in
-// Holder.Waiters.
+// Holder.Waiters. A deadlock_timeout of less than a second makes the server look more often.
 //
 // Two Lockers that each wait for a lock of the other wait until a context ends: the locks are held on other sessions
 // than the waits, and the server sees no deadlock. Acquire several locks with sqllock.AcquireAll.

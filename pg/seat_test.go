@@ -37,7 +37,7 @@ func TestALongWaitSleepsWithoutASeatAndStandsWithOne(t *testing.T) {
 		sleeps := func() bool {
 			return ask[bool](t, db, `SELECT EXISTS (SELECT FROM pg_stat_activity
 				WHERE datname = current_database() AND state = 'idle'
-				AND query LIKE '%LIMIT 1%pg_is_in_recovery%')`)
+				AND query LIKE '%pg_is_in_recovery%LIMIT 1%')`)
 		}
 		eventually(t, "the waiter sleeps", sleeps)
 		if n := waitersFor(t, db, "it"); n > 1 {

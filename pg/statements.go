@@ -44,7 +44,9 @@ var (
 	txTrySQL string
 )
 
-// seatSQL takes a seat for a wait for the key $1. It returns its key, or NULL if none is free, and what ping.sql returns. The
-// server then ends the session after a silence of $2, which is empty if it has no idle_session_timeout.
-var seatSQL = "SELECT " + pgqueue.TakeSeat("$1::bigint") + `, pg_is_in_recovery(), pg_backend_pid(),
-       CASE WHEN $2 <> '' THEN set_config('idle_session_timeout', $2, false) END`
+// seatSQL takes a seat for a wait for the key $1. It returns its key, or NULL if none is free, and what ping.sql returns. Who
+// has none holds nothing and is in nobody's way, so the server ends the session after a silence of $2 only, which is empty if
+// it has no idle_session_timeout.
+var seatSQL = `SELECT key, pg_is_in_recovery(), pg_backend_pid(),
+       CASE WHEN key IS NULL AND $2 <> '' THEN set_config('idle_session_timeout', $2, false) END
+FROM (SELECT ` + pgqueue.TakeSeat("$1::bigint") + ` AS key OFFSET 0) seat`

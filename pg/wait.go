@@ -15,26 +15,23 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-// Wait implements session.Conn. Its statements go in one round trip and make one transaction, which lasts no longer
-// than the slice (I47).
+// Wait implements session.Conn. The statements of a slice go in one round trip and make one transaction, which lasts no
+// longer than the slice (I47). In a long wait it takes a seat before that, or sleeps.
 //
 // A waiter first waits for the gate, which is another key, and keeps the gate between slices until it has the lock. So
 // the holder of the gate is the next to get the lock, and a share cannot pass a waiter for the exclusive lock. A waiter
 // at the gate loses its place in the queue with each slice, so longer slices have better chances.
 func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited, left time.Duration) error {
-	var batch pgconn.Batch
-	if deadline, ok := ctx.Deadline(); ok { // of a session with a short TTL
-		left = min(left, time.Until(deadline)/2)
-	}
 	if waited > seatAfter && !c.gated && c.seat == "" {
 		if err := c.takeSeat(ctx, op.Key); err != nil {
 			return err
 		}
 		if c.seat == "" {
-			return c.sleep(ctx, min(jitter.Around(asleep), left))
+			return c.sleep(ctx, min(jitter.Around(asleep), leftOf(ctx, left)))
 		}
 	}
-	slice, withGate := sliceOf(waited, left, c.gated)
+	var batch pgconn.Batch
+	slice, withGate := sliceOf(waited, leftOf(ctx, left), c.gated)
 	number := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 	batch.ExecPrepared(waitBeginName, [][]byte{
 		number(op.Key.n), number(slice.Milliseconds()), []byte(c.waitIdle), number(withGate.Milliseconds()),
@@ -55,22 +52,29 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited, left time.
 		return fmt.Errorf("%d answers to a wait", len(last))
 	}
 	op.Done, c.gated, c.seat = string(last[0][0]) == "yes", string(last[0][1]) == "true", string(last[0][2])
-	if op.Done {
+	if op.Done || c.gated {
 		c.seat = ""
 	}
 	return c.mustBe(last[0][3:])
+}
+
+// leftOf returns how long a slice may take at most: the rest of the time of its ctx is for the answer.
+func leftOf(ctx context.Context, left time.Duration) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		left = min(left, time.Until(deadline)/2)
+	}
+	return left
 }
 
 const (
 	// seatAfter is after how long a waiter needs a seat to stand in the server's queue; see package pgqueue. From about then on
 	// its slices last longer than pgqueue.BeforeLook.
 	seatAfter = 5 * time.Second
-	// asleep is for about how long a waiter without a seat sleeps. It is less than half of session.statementTimeout.
+	// asleep is for about how long a waiter without a seat sleeps, but no longer than half of session.statementTimeout.
 	asleep = 4 * time.Second
 )
 
-// takeSeat takes a seat for a wait for k if one is free. Who has none holds nothing and is in nobody's way, so the server
-// keeps the session for its TTL.
+// takeSeat takes a seat for a wait for k if one is free.
 func (c *conn) takeSeat(ctx context.Context, k key) error {
 	result := c.pc.PgConn().ExecParams(ctx, seatSQL, [][]byte{strconv.AppendInt(nil, k.n, 10), []byte(c.idle)}, nil, nil, nil).Read()
 	switch {

@@ -55,10 +55,10 @@ type Conn[K comparable] interface {
 	// have been done. A Conn that is a resumer returns ErrLate if the answer has not come by soon.
 	Run(until, soon time.Time, ops []*Op[K]) error
 
-	// Wait waits for the key of op and takes it, for at most about two seconds. waited is how long the caller has
+	// Wait waits for the key of op and takes it, for some seconds at most. waited is how long the caller has
 	// waited for the key already: a longer wait should have better chances. left is for how long the caller goes on at
 	// most: after that the session only waits in vain. Wait is only called on a session that holds nothing. It makes sure
-	// of the same as Ping, after it has waited.
+	// of the same as Ping, after it has taken the key.
 	Wait(ctx context.Context, op *Op[K], waited, left time.Duration) error
 
 	// Forget gives back everything that the session holds, and its place in the server's queue. It is called when a

@@ -113,7 +113,7 @@ func (w *waiter[K]) wait(ctx context.Context) (got *lock[K], err error) {
 	}
 }
 
-// slice waits for the key on a dedicated session, for the length of one statement (I40). When ctx ends, the session
+// slice waits for the key on a dedicated session, by one call of Wait (I40). When ctx ends, the session
 // gives back what it may still be granted before anybody uses it again.
 func (w *waiter[K]) slice(ctx context.Context, s *session[K]) (*lock[K], error) {
 	waited, left := time.Since(w.began), time.Duration(math.MaxInt64)
@@ -126,7 +126,7 @@ func (w *waiter[K]) slice(ctx context.Context, s *session[K]) (*lock[K], error) 
 		sent := clock.Now()
 		c.refused = s.conn.Wait(ctx, &c.op, waited, left)
 		if c.refused == nil {
-			s.pinged, s.checked = time.Now(), clock.Plain(sent) // Wait looks at the server at its end
+			s.pinged, s.checked = time.Now(), clock.Plain(sent) // Wait looks at the server
 			if c.op.Done && s.keeper != nil {
 				c.refused = heartbeat[K]{s}.keepSoon(ctx, sent)
 			}

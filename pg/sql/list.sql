@@ -17,8 +17,7 @@ WITH every AS MATERIALIZED (
   GROUP BY of, objsubid
 ), seats AS (
   SELECT DISTINCT hashint8extended(l.of, i) AS key
-  FROM l, generate_series(2::bigint, 65::bigint) i
-  WHERE NOT l.granted OR l.gate
+  FROM (SELECT DISTINCT of FROM l WHERE NOT granted OR gate) l, generate_series(2::bigint, 65::bigint) i
 )
 SELECT l.key, l.objsubid = 2, l.mode = 'ShareLock',
        coalesce(l.pid, 0), coalesce(a.application_name, ''), coalesce(host(a.client_addr), ''), a.backend_start,

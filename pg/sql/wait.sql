@@ -6,8 +6,8 @@
 -- to right, and no variables: FOUND says that the first one has come to its end.
 --
 -- The timeout can come just after a grant, and a session lock survives the error. So the session then tries once more for
--- what it waited for, which fails unless that happened, or it is free now. It may hold it twice then, so it gives all back
--- and takes it once.
+-- what it waited for, which fails unless that happened, or it is free now. It may hold it twice then, so it gives all back,
+-- its seat as well. The lock it takes once more.
 -- The session holds nothing but the lock that it waits for, its gate and its seat.
 -- Keeps I47, I48.
 DO $$
@@ -26,7 +26,6 @@ EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
     PERFORM set_config('sqllock.taken', 'yes', false) WHERE pg_try_advisory_lock(key);
   ELSIF pg_try_advisory_lock(gate) THEN
     PERFORM pg_advisory_unlock_all(), set_config('sqllock.seat', '', false);
-    PERFORM set_config('sqllock.gated', 'true', false) WHERE pg_try_advisory_lock(gate);
   END IF;
 END
 $$

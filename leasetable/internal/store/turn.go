@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/sqllock/sqllock/internal/pgqueue"
@@ -22,8 +21,8 @@ import (
 type Turn interface {
 	// Try takes the turn of a name, and reports whether it did. It does not wait.
 	Try(ctx context.Context, name string) (bool, error)
-	// Wait takes the turn of a name, and reports whether it did. It waits for at most d, in whole seconds on MySQL. A
-	// refusal can hide a grant that came too late: Leave, and the next Wait, give it back.
+	// Wait takes the turn of a name, and reports whether it did. It waits for at most d, in whole seconds on MySQL. After
+	// a refusal the session can have a seat for the next Wait, which Leave gives back.
 	Wait(ctx context.Context, name string, d time.Duration) (bool, error)
 	// Ping shows the server that the session lives.
 	Ping(ctx context.Context) error
@@ -99,49 +98,53 @@ func (t *postgresTurn) Try(ctx context.Context, name string) (bool, error) {
 // Wait implements Turn. It stands in the queue for less than a second at first. Then it takes a seat and stands for the rest
 // of d, or sleeps instead; see package pgqueue.
 func (t *postgresTurn) Wait(ctx context.Context, name string, d time.Duration) (bool, error) {
-	number := t.number(name)
+	until := time.Now().Add(d)
 	if !t.stood {
-		ours, err := t.stand(ctx, number, min(d, pgqueue.BeforeLook))
-		if d -= pgqueue.BeforeLook; ours || err != nil || d <= 0 {
+		ours, err := t.stand(ctx, name, min(d, pgqueue.BeforeLook))
+		if d = time.Until(until); ours || err != nil || d <= 0 {
 			return ours, err
-		}
-		if err := t.Leave(ctx); err != nil {
-			return false, err
 		}
 		t.stood = true
 	}
 	if t.seat == 0 {
-		seat, err := t.Number(ctx, "SELECT "+pgqueue.TakeSeat(strconv.FormatInt(number, 10)+"::bigint"))
-		if err != nil {
+		var err error
+		t.seat, err = t.Number(ctx, "SELECT "+pgqueue.TakeSeat(fmt.Sprintf("(%d)::bigint", t.number(name))))
+		switch {
+		case err != nil:
 			return false, dberr.Classify(err)
+		case t.seat == 0:
+			return false, backoff.Sleep(ctx, min(d, turnIdle/2))
 		}
-		if seat == 0 {
-			return false, backoff.Sleep(ctx, min(d, turnIdle*3/4))
-		}
-		t.seat = seat
 	}
-	return t.stand(ctx, number, d)
+	return t.stand(ctx, name, time.Until(until))
 }
 
-// stand stands in the queue. A block catches the timeout, so that the server logs no error. The timeout bounds how long a
-// virtual transaction is held: CREATE INDEX CONCURRENTLY waits for every one that is older than itself. The timeout can
-// come just after the grant. So what takes longer than the timeout counts as refused, and each wait begins by giving
-// back what the one before may have been granted, and takes its seat again. The two statements are one transaction, and
-// the texts of blocks are the same each time: pg_stat_statements has an entry for each other text.
-func (t *postgresTurn) stand(ctx context.Context, number int64, d time.Duration) (bool, error) {
+// stand stands in the queue for d. A block catches the timeout, so that the server logs no error. The timeout bounds how
+// long a virtual transaction is held: CREATE INDEX CONCURRENTLY waits for every one that is older than itself. The timeout
+// can come just after the grant, so what takes as long is tried for once more. The two statements are one transaction, and
+// the texts of blocks are the same each time: pg_stat_statements has an entry for each other text. Who has the turn gives
+// the seat back.
+func (t *postgresTurn) stand(ctx context.Context, name string, d time.Duration) (bool, error) {
 	d = max(d.Truncate(time.Millisecond), time.Millisecond)
 	seat := ""
 	if t.seat != 0 {
-		seat = fmt.Sprintf(" pg_catalog.pg_try_advisory_lock(%d),", t.seat)
+		seat = ", pg_catalog.pg_advisory_unlock(pg_catalog.current_setting('sqllock.seat')::bigint)"
 	}
 	began := time.Now()
-	err := t.Exec(ctx, fmt.Sprintf(`SELECT pg_catalog.pg_advisory_unlock_all(),%s
-  pg_catalog.set_config('sqllock.turn', '%d', false), pg_catalog.set_config('lock_timeout', '%d', true);
+	err := t.Exec(ctx, fmt.Sprintf(`SELECT pg_catalog.set_config('sqllock.turn', '%d', false), pg_catalog.set_config('sqllock.seat', '%d', false),
+  pg_catalog.set_config('lock_timeout', '%d', true);
 DO $$ BEGIN
-  PERFORM pg_catalog.pg_advisory_lock(pg_catalog.current_setting('sqllock.turn')::bigint);
+  PERFORM pg_catalog.pg_advisory_lock(pg_catalog.current_setting('sqllock.turn')::bigint)%s;
 EXCEPTION WHEN lock_not_available THEN
-END $$`, seat, number, d.Milliseconds()))
-	return err == nil && time.Since(began) < d, dberr.Classify(err)
+END $$`, t.number(name), t.seat, d.Milliseconds(), seat))
+	switch {
+	case err != nil:
+		return false, dberr.Classify(err)
+	case time.Since(began) < d:
+		t.seat = 0
+		return true, nil
+	}
+	return t.Try(ctx, name)
 }
 
 func (t *postgresTurn) Leave(ctx context.Context) error {

@@ -14,7 +14,7 @@ import (
 
 // Turns are the turns of a Locker, one for each name that it waits for (I36). Of all processes that wait for a name, one
 // has the turn: the head. Only the head looks at the lock row again and again. The others stand in the server's queue,
-// in slices. Who acquires a name with its turn keeps the turn until the release; then the server itself wakes the next
+// in slices, or sleep if it is long. Who acquires a name with its turn keeps the turn until the release; then the server itself wakes the next
 // in its queue. A turn decides nothing: each slice ends no later than the lease that its waiter saw, and then the waiter
 // looks at the row itself.
 type Turns struct {
@@ -241,7 +241,7 @@ func (ts *Turns) Leave(name string) (contended bool) {
 // leave is Leave. The caller holds mu.
 func (ts *Turns) leave(t *turn) (contended bool) {
 	contended = t.ours && t.contended
-	t.wanted, t.owed, t.ours = false, t.owed || t.ours || t.contended, false // a refusal can hide a late grant; see Turn.Wait
+	t.wanted, t.owed, t.ours = false, t.owed || t.ours || t.contended, false // a refused session can have a seat; see Turn.Wait
 	_ = ts.keeper.Hand(func() { ts.settle(t) })                              // a closed Locker has no sessions
 	return contended
 }

@@ -47,10 +47,16 @@ func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited, le
 	c.enter("Wait")
 	defer c.leave()
 	key, shared, gated := op.Key, op.Shared, c.gated
+	if deadline, ok := ctx.Deadline(); ok {
+		left = min(left, time.Until(deadline)/2)
+	}
 	if waited > seatAfter && !gated && !c.seat {
 		x := c.send("take seat", key, func(s *memory.Session, _ turn) answer {
+			if s.Take(seat(key), false) {
+				return answer{done: []bool{true}, err: c.p.refused()}
+			}
 			s.SetTTL(c.p.plan.TTL)
-			return answer{done: []bool{s.Take(seat(key), false)}, err: c.p.refused()}
+			return answer{done: []bool{false}, err: c.p.refused()}
 		})
 		a, err := c.await(x, ctx.Done(), nil, errTimeout)
 		if err != nil {
@@ -73,13 +79,13 @@ func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited, le
 			}
 			slice = min(slice, 950*time.Millisecond)
 		}
+		if seated {
+			s.Give(seat(key))
+		}
 		if !s.Wait(key, shared, max(slice-time.Since(began), time.Millisecond)) {
 			return answer{done: []bool{false}, gated: true, err: c.p.refused()}
 		}
 		s.Give(gate(key))
-		if seated {
-			s.Give(seat(key))
-		}
 		return answer{done: []bool{true}, err: c.p.refused()}
 	})
 	a, err := c.await(x, ctx.Done(), nil, errTimeout)
@@ -88,7 +94,7 @@ func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited, le
 	}
 	c.gated = a.gated
 	op.Done = a.done[0]
-	c.seat = c.seat && !op.Done
+	c.seat = c.seat && !op.Done && !a.gated
 	return nil
 }
 
