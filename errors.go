@@ -104,7 +104,7 @@ type Holder struct {
 	Since   time.Time     // when the lock was taken; for a session lock, when its session began
 	Until   time.Time     // when the lease expires unless renewed, by the database's clock (leases)
 	TTL     time.Duration // how long the lease outlasts a renewal (leases)
-	Waiters int           // the number of waiters in the server's queue for the lock, if the server shows it (session locks; package pg says who is left out)
+	Waiters int           // the number of waiters in the server's queue for the lock, if the server shows it (session locks; see package pg)
 
 	Metadata string // data that the holder attached, any bytes (leases)
 }

@@ -113,9 +113,10 @@
 // wait. A waiter that is cut off leaves the queue at the end of its slice. If it has the gate, or was granted the key, it
 // loses that three seconds later at most (on PostgreSQL 12 and 13, when TCP notices).
 //
-// While the server looks for a deadlock in a long queue, nobody gets a lock of any kind. So no more than 65 processes stand
-// in the queue of a lock for longer than 5 s. The others sleep, look for a place every 2 to 5 s, and are not in
-// Holder.Waiters. A deadlock_timeout of less than a second makes the server look more often.
+// While the server looks for a deadlock in a long queue, nobody gets a lock of any kind. So no more than 64 waiters for the
+// exclusive lock, 64 for shares, and the one that is next stand in the queue of a lock for longer than 5 s. The others sleep,
+// look for a place every 2 to 5 s, in no order, and are not in Holder.Waiters. A deadlock_timeout of less than a second makes
+// the server look more often.
 //
 // Two Lockers that each wait for a lock of the other wait until a context ends: the locks are held on other sessions
 // than the waits, and the server sees no deadlock. Acquire several locks with sqllock.AcquireAll.

@@ -47,7 +47,5 @@ const (
 // WaitText returns the statement of a wait for a lock of a kind, on a session that has its gate or not.
 func WaitText(kind int64, gated bool) string { return waits[waitKind{kind, gated}] }
 
-// SliceOf returns the length of a slice of a wait, in all and if it gets the gate.
-func SliceOf(waited, left time.Duration, gated bool) (slice, withGate time.Duration) {
-	return sliceOf(waited, left, gated)
-}
+// SliceOf is the length of a slice of a wait, in all and if it gets the gate.
+var SliceOf = sliceOf

@@ -96,5 +96,5 @@ func takeGate(kind int64) string {
 	if kind&pg.KindPair != 0 {
 		args = "(gate >> 32)::int, (gate << 32 >> 32)::int"
 	}
-	return fmt.Sprintf("SELECT pg_advisory_lock%s(%s) FROM hashint8extended(-42, 1) gate", shared, args)
+	return fmt.Sprintf("SELECT pg_advisory_lock%s(%s) FROM hashtextextended('-42', 1) gate", shared, args)
 }

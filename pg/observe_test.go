@@ -26,7 +26,7 @@ func sessionsOn(t *testing.T, db *sqltest.Database) (n int) {
 func waitersFor(t *testing.T, db *sqltest.Database, name string) int {
 	t.Helper()
 	return ask[int](t, db, inLocks("count(*)", "NOT l.granted"), pg.Key(name)) +
-		ask[int](t, db, strings.ReplaceAll(inLocks("count(*)", "NOT l.granted"), "$1::bigint", "hashint8extended($1::bigint, 1)"), pg.Key(name)) // at the gate
+		ask[int](t, db, strings.ReplaceAll(inLocks("count(*)", "NOT l.granted"), "$1::bigint", "hashtextextended($1::bigint::text, 1)"), pg.Key(name)) // at the gate
 }
 
 // locksOn counts the sessions that hold or wait for any lock in db.

@@ -276,7 +276,7 @@ func TestAWriterWithTheGateCountsAsAWaiter(t *testing.T) {
 			t.Errorf("Inspect = %+v, %v; want %d waiters", info, err, waiters)
 		}
 	}
-	take("hashint8extended($1, 1)")
+	take("hashtextextended($1::bigint::text, 1)")
 	mustShow(1)
 	eventually(t, "the writer keeps readers out", func() bool {
 		joined, err := l.TryAcquire(t.Context(), "it", pg.WithShared())

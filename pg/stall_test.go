@@ -26,7 +26,7 @@ func TestAStallBetweenGrantAndAnswerLetsOneIn(t *testing.T) {
 	child.signal(t, syscall.SIGSTOP)
 	held.Pass()
 	eventually(t, "the server gives up the session", func() bool {
-		return ask[int](t, db, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'sqllock/child'") == 0
+		return ask[int](t, db, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'sqllock/child' AND datname = current_database()") == 0
 	})
 	child.signal(t, syscall.SIGCONT)
 	if got := child.line(); got != "taken once" {

@@ -46,7 +46,14 @@ var (
 
 // seatSQL takes a seat for a wait for the key $1. It returns its key, or NULL if none is free, and what ping.sql returns. Who
 // has none holds nothing and is in nobody's way, so the server ends the session after a silence of $2 only, which is empty if
-// it has no idle_session_timeout.
-var seatSQL = `SELECT key, pg_is_in_recovery(), pg_backend_pid(),
+// it has no idle_session_timeout. shareSeatSQL does the same for a share.
+var (
+	seatSQL      = takeSeat(pgqueue.FirstSeat)
+	shareSeatSQL = takeSeat(pgqueue.FirstShared)
+)
+
+func takeSeat(first int) string {
+	return `SELECT key, pg_is_in_recovery(), pg_backend_pid(),
        CASE WHEN key IS NULL AND $2 <> '' THEN set_config('idle_session_timeout', $2, false) END
-FROM (SELECT ` + pgqueue.TakeSeat("$1::bigint") + ` AS key OFFSET 0) seat`
+FROM (SELECT ` + pgqueue.TakeSeat("$1::bigint", first) + ` AS key OFFSET 0) seat`
+}

@@ -22,16 +22,17 @@ import (
 // the holder of the gate is the next to get the lock, and a share cannot pass a waiter for the exclusive lock. A waiter
 // at the gate loses its place in the queue with each slice, so longer slices have better chances.
 func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited, left time.Duration) error {
-	if waited > seatAfter && !c.gated && c.seat == "" {
-		if err := c.takeSeat(ctx, op.Key); err != nil {
+	if waited > seatAfter && c.seat == "" && (op.Shared || !c.gated) {
+		if err := c.takeSeat(ctx, op); err != nil {
 			return err
 		}
-		if c.seat == "" {
-			return c.sleep(ctx, min(jitter.Around(asleep), leftOf(ctx, left)))
+		d := min(jitter.Around(asleep), leftOf(ctx, left), left-2*pgqueue.BeforeLook)
+		if c.seat == "" && d > 0 {
+			return c.sleep(ctx, d)
 		}
 	}
 	var batch pgconn.Batch
-	slice, withGate := sliceOf(waited, leftOf(ctx, left), c.gated)
+	slice, withGate := sliceOf(waited, leftOf(ctx, left), c.seat != "", c.gated)
 	number := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 	batch.ExecPrepared(waitBeginName, [][]byte{
 		number(op.Key.n), number(slice.Milliseconds()), []byte(c.waitIdle), number(withGate.Milliseconds()),
@@ -52,7 +53,7 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited, left time.
 		return fmt.Errorf("%d answers to a wait", len(last))
 	}
 	op.Done, c.gated, c.seat = string(last[0][0]) == "yes", string(last[0][1]) == "true", string(last[0][2])
-	if op.Done || c.gated {
+	if op.Done {
 		c.seat = ""
 	}
 	return c.mustBe(last[0][3:])
@@ -70,13 +71,19 @@ const (
 	// seatAfter is after how long a waiter needs a seat to stand in the server's queue; see package pgqueue. From about then on
 	// its slices last longer than pgqueue.BeforeLook.
 	seatAfter = 5 * time.Second
-	// asleep is for about how long a waiter without a seat sleeps, but no longer than half of session.statementTimeout.
+	// asleep is for about how long a waiter without a seat sleeps, and 5 s at most; see leftOf. Before its caller leaves, it
+	// stands for a moment.
 	asleep = 4 * time.Second
 )
 
-// takeSeat takes a seat for a wait for k if one is free.
-func (c *conn) takeSeat(ctx context.Context, k key) error {
-	result := c.pc.PgConn().ExecParams(ctx, seatSQL, [][]byte{strconv.AppendInt(nil, k.n, 10), []byte(c.idle)}, nil, nil, nil).Read()
+// takeSeat takes a seat for a wait for the key of op if one is free. The exclusive waiter with the gate is alone in its queue,
+// and needs none.
+func (c *conn) takeSeat(ctx context.Context, op *session.Op[key]) error {
+	text := seatSQL
+	if op.Shared {
+		text = shareSeatSQL
+	}
+	result := c.pc.PgConn().ExecParams(ctx, text, [][]byte{strconv.AppendInt(nil, op.Key.n, 10), []byte(c.idle)}, nil, nil, nil).Read()
 	switch {
 	case result.Err != nil:
 		return withLimit(result.Err)
@@ -87,8 +94,13 @@ func (c *conn) takeSeat(ctx context.Context, k key) error {
 	return c.mustBe(result.Rows[0][1:])
 }
 
-// sleep returns after d, or when the connection ends.
+// sleep returns after d, or when the connection ends. A sleeper is in nobody's way: it gives back its gate, which is shared.
 func (c *conn) sleep(ctx context.Context, d time.Duration) error {
+	if c.gated {
+		if err := c.Forget(ctx); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	return c.Watch(ctx)
@@ -136,8 +148,8 @@ var (
 )
 
 // sliceOf returns the length of a slice of a wait that has taken so long already: from 0.6 s for a new one to 1.75 s
-// after 18 seconds, and up to an eighth more or less, so that waits do not fall into step (I47). Without a seat it ends
-// before the server looks for a deadlock. No slice is longer than left, or shorter than 1 ms. withGate is its length if it
+// after 18 seconds, and up to an eighth more or less, so that waits do not fall into step (I47). For who has neither a seat
+// nor the gate it ends before the server looks for a deadlock. No slice is longer than left, or shorter than 1 ms. withGate is its length if it
 // gets the gate.
 //
 // A program that holds the key by hand, and runs CREATE INDEX CONCURRENTLY on the same session, waits for the slice, which
@@ -146,10 +158,10 @@ var (
 // first, or has less than a second left when the program begins to wait. A slice that gets the gate waits anew and is
 // looked at later: so it ends within pgqueue.BeforeLook. Not covered is a look at a slice at the gate while the waiter
 // that has the gate is between two of its slices.
-func sliceOf(waited, left time.Duration, gated bool) (slice, withGate time.Duration) {
+func sliceOf(waited, left time.Duration, seated, gated bool) (slice, withGate time.Duration) {
 	slice = min(600*time.Millisecond+waited/16, 1750*time.Millisecond)
 	slice = slice*7/8 + rand.N(slice/4) //nolint:gosec // jitter
-	if waited <= seatAfter {
+	if !seated && !gated {
 		slice = min(slice, pgqueue.BeforeLook)
 	}
 	slice = max(min(slice, left), time.Millisecond)

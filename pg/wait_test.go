@@ -38,12 +38,44 @@ func TestTheHolderCanCreateAnIndexConcurrentlyWhileOthersWait(t *testing.T) {
 	mustRelease(t, out.lock)
 }
 
+// Two keys whose halves have the same exclusive or have different gates: who waits for one keeps nobody from the other. I47.
+func TestAWaiterIsInNobodysWayWhoWantsAnotherKey(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	ctx, cancel := bounded(t)
+	defer cancel()
+	acquire := func(opt sqllock.Option) <-chan outcome {
+		out := make(chan outcome, 1)
+		go func() {
+			lock, err := newLocker(t, db).Acquire(ctx, "it", opt)
+			out <- outcome{lock, err}
+		}()
+		return out
+	}
+	keys := []sqllock.Option{pg.WithPair(1, 2), pg.WithPair(2, 1)}
+	var held []sqllock.Lock
+	for _, key := range keys {
+		held = append(held, (<-acquire(key)).lock)
+	}
+	first := acquire(keys[0])
+	eventually(t, "one waits", func() bool { return locksOn(t, db) == 4 }) // with its gate
+	second := acquire(keys[1])
+	eventually(t, "both wait", func() bool { return locksOn(t, db) > 4 })
+	mustRelease(t, held[1])
+	mustRelease(t, (<-second).lock)
+	mustRelease(t, held[0])
+	mustRelease(t, (<-first).lock)
+}
+
 // The server looks for a deadlock after a second. A program that holds the key by hand and runs CREATE INDEX CONCURRENTLY
 // on the same session is not to be told of one: see sliceOf.
 func TestNoSliceTakesTwiceAsLongAsTheServerWaitsBeforeItLooksForADeadlock(t *testing.T) {
 	t.Parallel()
 	for waited := time.Duration(0); waited < time.Minute; waited += 10 * time.Millisecond {
-		slice, withGate := pg.SliceOf(waited, time.Hour, false)
+		if slice, _ := pg.SliceOf(waited, time.Hour, false, false); slice >= time.Second {
+			t.Fatalf("after %v: a slice of %v without a seat", waited, slice)
+		}
+		slice, withGate := pg.SliceOf(waited, time.Hour, true, false)
 		if slice < time.Second/2 || slice >= 2*time.Second {
 			t.Fatalf("after %v: a slice of %v", waited, slice)
 		}
@@ -53,10 +85,10 @@ func TestNoSliceTakesTwiceAsLongAsTheServerWaitsBeforeItLooksForADeadlock(t *tes
 		if withGate > slice || withGate >= time.Second {
 			t.Fatalf("after %v: a slice of %v, and of %v if it gets the gate", waited, slice, withGate)
 		}
-		if slice, withGate = pg.SliceOf(waited, time.Hour, true); withGate != slice {
+		if slice, withGate = pg.SliceOf(waited, time.Hour, false, true); withGate != slice {
 			t.Fatalf("after %v: a slice of %v at the gate is one of %v", waited, slice, withGate)
 		}
-		if slice, withGate = pg.SliceOf(waited, time.Second/4, false); slice != time.Second/4 || withGate != slice {
+		if slice, withGate = pg.SliceOf(waited, time.Second/4, true, false); slice != time.Second/4 || withGate != slice {
 			t.Fatalf("after %v: a slice of %v, and of %v with the gate, for a caller who has 250 ms left", waited, slice, withGate)
 		}
 	}

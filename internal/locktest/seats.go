@@ -7,17 +7,18 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// TakeSeats takes all seats of a queue of PostgreSQL by hand, until the returned function is called. See package pgqueue.
+// TakeSeats takes all seats of a queue of PostgreSQL by hand, also those for shares, until the returned function is called. See package pgqueue.
 func TakeSeats(t *testing.T, db *sqltest.Database, key int64) (giveBack func()) {
 	t.Helper()
 	session, err := db.Connx(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+	const last = pgqueue.FirstShared + pgqueue.Seats - 1
 	var taken int
 	err = session.GetContext(t.Context(), &taken, `SELECT count(*) FROM generate_series($1::bigint, $2::bigint) i
-		WHERE pg_try_advisory_lock(hashint8extended($3::bigint, i))`, pgqueue.FirstSeat, pgqueue.LastSeat, key)
-	if err != nil || taken != pgqueue.LastSeat-pgqueue.FirstSeat+1 {
+		WHERE pg_try_advisory_lock(hashtextextended($3::bigint::text, i))`, pgqueue.FirstSeat, last, key)
+	if err != nil || taken != 2*pgqueue.Seats {
 		t.Fatalf("%d seats were free, %v", taken, err)
 	}
 	giveBack = func() {

@@ -10,7 +10,7 @@ WITH l AS MATERIALIZED (
   FROM pg_locks, LATERAL (SELECT (classid::bigint << 32) | objid::bigint AS key) k
   WHERE locktype = 'advisory'
     AND database = $3::bigint::oid
-    AND key IN ($1::bigint, hashint8extended($1, 1))
+    AND key IN ($1::bigint, hashtextextended($1::bigint::text, 1))
     AND objsubid = $2::int
 )
 SELECT l.mode = 'ShareLock', coalesce(l.pid, 0), coalesce(a.application_name, ''), coalesce(host(a.client_addr), ''), a.backend_start,

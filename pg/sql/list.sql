@@ -9,15 +9,15 @@ WITH every AS MATERIALIZED (
 ), l AS MATERIALIZED (
   SELECT DISTINCT e.*, coalesce(lock.key, e.key) AS of, lock.key IS NOT NULL AS gate
   FROM every e
-  LEFT JOIN every lock ON lock.objsubid = e.objsubid AND hashint8extended(lock.key, 1) = e.key
+  LEFT JOIN every lock ON lock.objsubid = e.objsubid AND hashtextextended(lock.key::text, 1) = e.key
 ), waiting AS (
   SELECT of, objsubid, count(*) AS n
   FROM (SELECT of, objsubid, pid FROM l GROUP BY of, objsubid, pid
         HAVING NOT bool_and(granted) OR bool_and(gate) AND bool_or(mode = 'ExclusiveLock')) waiters
   GROUP BY of, objsubid
 ), seats AS (
-  SELECT DISTINCT hashint8extended(l.of, i) AS key
-  FROM (SELECT DISTINCT of FROM l WHERE NOT granted OR gate) l, generate_series(2::bigint, 65::bigint) i
+  SELECT DISTINCT hashtextextended(l.of::text, i) AS key
+  FROM (SELECT DISTINCT of FROM l WHERE NOT granted OR gate) l, generate_series(2::bigint, 129::bigint) i
 )
 SELECT l.key, l.objsubid = 2, l.mode = 'ShareLock',
        coalesce(l.pid, 0), coalesce(a.application_name, ''), coalesce(host(a.client_addr), ''), a.backend_start,

@@ -23,4 +23,4 @@ SELECT CASE kind
          END
        END
 FROM unnest($1::int[], $2::bigint[]) AS op (kind, key),
-     LATERAL hashint8extended(key, 1) AS gate
+     LATERAL hashtextextended(key::text, 1) AS gate

@@ -100,20 +100,20 @@ func (t *postgresTurn) Try(ctx context.Context, name string) (bool, error) {
 func (t *postgresTurn) Wait(ctx context.Context, name string, d time.Duration) (bool, error) {
 	until := time.Now().Add(d)
 	if !t.stood {
+		t.stood = true
 		ours, err := t.stand(ctx, name, min(d, pgqueue.BeforeLook))
-		if d = time.Until(until); ours || err != nil || d <= 0 {
+		if ours || err != nil || d <= pgqueue.BeforeLook {
 			return ours, err
 		}
-		t.stood = true
 	}
 	if t.seat == 0 {
 		var err error
-		t.seat, err = t.Number(ctx, "SELECT "+pgqueue.TakeSeat(fmt.Sprintf("(%d)::bigint", t.number(name))))
+		t.seat, err = t.Number(ctx, "SELECT "+pgqueue.TakeSeat(fmt.Sprintf("(%d)::bigint", t.number(name)), pgqueue.FirstSeat))
 		switch {
 		case err != nil:
 			return false, dberr.Classify(err)
 		case t.seat == 0:
-			return false, backoff.Sleep(ctx, min(d, turnIdle/2))
+			return false, backoff.Sleep(ctx, min(time.Until(until), turnIdle/2))
 		}
 	}
 	return t.stand(ctx, name, time.Until(until))
@@ -122,8 +122,8 @@ func (t *postgresTurn) Wait(ctx context.Context, name string, d time.Duration) (
 // stand stands in the queue for d. A block catches the timeout, so that the server logs no error. The timeout bounds how
 // long a virtual transaction is held: CREATE INDEX CONCURRENTLY waits for every one that is older than itself. The timeout
 // can come just after the grant, so what takes as long is tried for once more. The two statements are one transaction, and
-// the texts of blocks are the same each time: pg_stat_statements has an entry for each other text. Who has the turn gives
-// the seat back.
+// the texts of blocks are the same each time: pg_stat_statements has an entry for each other text. Who is granted the turn
+// gives the seat back.
 func (t *postgresTurn) stand(ctx context.Context, name string, d time.Duration) (bool, error) {
 	d = max(d.Truncate(time.Millisecond), time.Millisecond)
 	seat := ""

@@ -14,9 +14,9 @@ import (
 
 // Turns are the turns of a Locker, one for each name that it waits for (I36). Of all processes that wait for a name, one
 // has the turn: the head. Only the head looks at the lock row again and again. The others stand in the server's queue,
-// in slices, or sleep if it is long. Who acquires a name with its turn keeps the turn until the release; then the server itself wakes the next
-// in its queue. A turn decides nothing: each slice ends no later than the lease that its waiter saw, and then the waiter
-// looks at the row itself.
+// in slices, or sleep if the queue is long. Who acquires a name with its turn keeps the turn until the release; then the
+// server itself wakes the next in its queue. A turn decides nothing: each slice ends no later than the lease that its waiter
+// saw, and then the waiter looks at the row itself.
 type Turns struct {
 	keeper *lease.Keeper
 

@@ -188,11 +188,24 @@ func (p *process) do(s *memory.Session, op session.Op[string]) bool {
 func gate(key string) string { return "gate of " + key }
 
 // seat returns the key that a waiter for a key holds to stand in the queue for long.
-func seat(key string) string { return "seat of " + key }
+func seat(key string, shared bool) string {
+	if shared {
+		return "shared seat of " + key
+	}
+	return "seat of " + key
+}
+
+// keyOf returns the key that a gate or a seat is for, and any other key as it is.
+func keyOf(key string) string {
+	for _, prefix := range []string{gate(""), seat("", false), seat("", true)} {
+		key = strings.TrimPrefix(key, prefix)
+	}
+	return key
+}
 
 // isOfWaiter reports whether a key is a gate or a seat.
 func isOfWaiter(key string) bool {
-	return strings.HasPrefix(key, gate("")) || strings.HasPrefix(key, seat(""))
+	return key != keyOf(key)
 }
 
 // about is what a statement is about: keys to take and to give back.
@@ -207,6 +220,10 @@ func about(ops []*session.Op[string]) string {
 func (c *conn) Forget(ctx context.Context) error {
 	c.enter("Forget")
 	defer c.leave()
+	return c.forget(ctx)
+}
+
+func (c *conn) forget(ctx context.Context) error {
 	return c.ask(ctx, "forget", "", func(s *memory.Session, _ turn) answer {
 		s.Forget()
 		s.SetTTL(c.p.plan.TTL)

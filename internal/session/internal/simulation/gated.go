@@ -37,7 +37,7 @@ func (c *gatedConn) Resume(until time.Time, ops []*session.Op[string]) error {
 const waitTTL = 3 * time.Second
 
 // seatAfter is after how long a waiter without the gate needs a seat, and asleep for how long it sleeps without one. A queue
-// has a single seat here, so that a few processes are many.
+// has a single seat for each kind of lock here, so that a few processes are many.
 const (
 	seatAfter = 5 * time.Second
 	asleep    = 4 * time.Second
@@ -50,9 +50,9 @@ func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited, le
 	if deadline, ok := ctx.Deadline(); ok {
 		left = min(left, time.Until(deadline)/2)
 	}
-	if waited > seatAfter && !gated && !c.seat {
+	if waited > seatAfter && !c.seat && (shared || !gated) {
 		x := c.send("take seat", key, func(s *memory.Session, _ turn) answer {
-			if s.Take(seat(key), false) {
+			if s.Take(seat(key, shared), false) {
 				return answer{done: []bool{true}, err: c.p.refused()}
 			}
 			s.SetTTL(c.p.plan.TTL)
@@ -63,6 +63,12 @@ func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited, le
 			return err
 		}
 		if c.seat = a.done[0]; !c.seat {
+			if gated {
+				c.gated = false
+				if err := c.forget(ctx); err != nil {
+					return err
+				}
+			}
 			seeds.Sleep(ctx, min(asleep, left))
 			return nil
 		}
@@ -79,13 +85,13 @@ func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited, le
 			}
 			slice = min(slice, 950*time.Millisecond)
 		}
-		if seated {
-			s.Give(seat(key))
-		}
 		if !s.Wait(key, shared, max(slice-time.Since(began), time.Millisecond)) {
 			return answer{done: []bool{false}, gated: true, err: c.p.refused()}
 		}
 		s.Give(gate(key))
+		if seated {
+			s.Give(seat(key, shared))
+		}
 		return answer{done: []bool{true}, err: c.p.refused()}
 	})
 	a, err := c.await(x, ctx.Done(), nil, errTimeout)
@@ -94,7 +100,7 @@ func (c *gatedConn) Wait(ctx context.Context, op *session.Op[string], waited, le
 	}
 	c.gated = a.gated
 	op.Done = a.done[0]
-	c.seat = c.seat && !op.Done && !a.gated
+	c.seat = c.seat && !op.Done
 	return nil
 }
 

@@ -3,7 +3,6 @@ package simulation
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -155,7 +154,7 @@ const mostUnwanted = 2500 * time.Millisecond
 // server is locked.
 func (w watcher) mustBeWanted(all []memory.Held) {
 	for _, k := range all {
-		name := strings.TrimPrefix(strings.TrimPrefix(k.Key, gate("")), seat(""))
+		name := keyOf(k.Key)
 		i := w.interest(k.Session.Client, name)
 		since := i.left
 		if g := w.latest(k.Session.Locker, name); g.session == k.Session && g.at.After(since) {
