@@ -38,7 +38,7 @@ func TestTheHolderCanCreateAnIndexConcurrentlyWhileOthersWait(t *testing.T) {
 	mustRelease(t, out.lock)
 }
 
-// Two keys whose halves have the same exclusive or have different gates: who waits for one keeps nobody from the other. I47.
+// Two keys whose halves have the same exclusive or have different gates: a waiter for one keeps nobody from the other. I47.
 func TestAWaiterIsInNobodysWayWhoWantsAnotherKey(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
