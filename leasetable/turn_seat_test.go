@@ -22,7 +22,7 @@ func TestAWaiterWithoutASeatSleepsAndLooksAtTheRow(t *testing.T) {
 	near := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 	head := acquiring(near, "x")
 	eventually(t, func() bool { return leasetable.HasTurn(near, "x") })
-	leave := locktest.TakeSeats(t, db, int64(ask("SELECT classid::bigint << 32 | objid::bigint"+locks)))
+	leave := locktest.TakeSeats(t, db.DB.DB, int64(ask("SELECT classid::bigint << 32 | objid::bigint"+locks)))
 	defer leave()
 
 	next := acquiring(newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x")

@@ -23,7 +23,7 @@ func TestALongWaitSleepsWithoutASeatAndStandsWithOne(t *testing.T) {
 	}
 	for _, shared := range []bool{false, true} {
 		lock := mustTry(t, newLocker(t, db), "it")
-		leave := locktest.TakeSeats(t, db, pg.Key("it"))
+		leave := locktest.TakeSeats(t, db.DB.DB, pg.Key("it"))
 		ctx, cancel := bounded(t)
 		defer cancel()
 		head := waitFor(ctx, t, db, newLocker(t, db), "it") // it has the gate, and needs no seat
