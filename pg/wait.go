@@ -148,9 +148,9 @@ var (
 )
 
 // sliceOf returns the length of a slice of a wait that has taken so long already: from 0.6 s for a new one to 1.75 s
-// after 18 seconds, and up to an eighth more or less, so that waits do not fall into step (I47). For who has neither a seat
-// nor the gate it ends before the server looks for a deadlock. No slice is longer than left, or shorter than 1 ms. withGate is its length if it
-// gets the gate.
+// after 18 seconds, and up to an eighth more or less, so that waits do not fall into step (I47). Without a seat or the gate
+// it ends before the server looks for a deadlock. No slice is longer than left, or shorter than 1 ms. withGate is its length
+// if it gets the gate.
 //
 // A program that holds the key by hand, and runs CREATE INDEX CONCURRENTLY on the same session, waits for the slice, which
 // waits for the program. Once one of them has waited for a second (deadlock_timeout, by default), the server looks for a

@@ -1,6 +1,6 @@
 -- Returns every advisory lock of the database $1 that somebody holds. A pair of int keys has objsubid 2. The gates of
 -- other locks, see wait.sql, are left out, but the waiters at a gate, and one that has it, count as waiters for its lock, as
--- in holder.sql. The seats of waiters, see package pgqueue, are left out, too.
+-- in holder.sql. The seats of waiters, see package pgqueue for the seeds, are left out, too.
 WITH every AS MATERIALIZED (
   SELECT pid, granted, mode, objsubid, (classid::bigint << 32) | objid::bigint AS key
   FROM pg_locks
