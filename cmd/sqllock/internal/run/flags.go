@@ -51,7 +51,7 @@ func (r *request) AddFlags(cmd *cobra.Command) {
 	flags.Complete(cmd, "wait", "0", "10s", "1m", "1h", forever)
 	f.BoolVar(&r.giveUpEarly, "give-up-early", false, "do not wait for a lease that would outlast --wait")
 	f.IntVar(&r.onHeld, "on-held", exit.Held, "exit `code` when somebody else holds it; with 0 nothing is said")
-	f.StringVar(&r.owner, "owner", "", "`text` that others see as the holder (default: made of the command)")
+	f.StringVar(&r.owner, "owner", "", "`text` that others see as the holder (default: made of the command; of a session sqllock@HOST:PID)")
 	f.BoolVarP(&r.verbose, "verbose", "v", false, "say on stderr what happens to the lock")
 	f.DurationVar(&r.killAfter, "kill-after", 0, "`time` from SIGTERM to SIGKILL when the lock was lost (default: an eighth of --ttl, 10s at most)")
 }
