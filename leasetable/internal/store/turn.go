@@ -82,8 +82,9 @@ func (t turn) Ping(ctx context.Context) error {
 
 type postgresTurn struct {
 	turn
-	stood bool  // in vain
-	seat  int64 // the key of its seat; 0: it has none
+	stood    bool   // in vain
+	seat     int64  // the key of its seat; 0: it has none
+	settings string // the statement that made those which the session has
 }
 
 func (t *postgresTurn) number(name string) int64 {
@@ -102,6 +103,9 @@ func (t *postgresTurn) Wait(ctx context.Context, name string, d time.Duration) (
 	if !t.stood {
 		t.stood = true
 		ours, err := t.stand(ctx, name, min(d, pgqueue.BeforeLook))
+		if !ours && err == nil { // who sleeps must not have the turn
+			ours, err = t.Try(ctx, name)
+		}
 		if ours || err != nil || d <= pgqueue.BeforeLook {
 			return ours, err
 		}
@@ -121,30 +125,31 @@ func (t *postgresTurn) Wait(ctx context.Context, name string, d time.Duration) (
 
 // stand stands in the queue for d. A block catches the timeout, so that the server logs no error. The timeout bounds how
 // long a virtual transaction is held: CREATE INDEX CONCURRENTLY waits for every one that is older than itself. The timeout
-// can come just after the grant, so what takes as long is tried for once more. The two statements are one transaction, and
-// the texts of blocks are the same each time: pg_stat_statements has an entry for each other text. Who is granted the turn
-// gives the seat back.
+// can come just after the grant: then the session has the turn, and is told when it stands again, at once. The block has its
+// parameters as settings, which are sent along if they have changed: pg_stat_statements has an entry for each other text of a
+// block. Who is granted the turn gives the seat back.
 func (t *postgresTurn) stand(ctx context.Context, name string, d time.Duration) (bool, error) {
 	d = max(d.Truncate(time.Millisecond), time.Millisecond)
-	seat := ""
+	settings := fmt.Sprintf("SELECT pg_catalog.set_config('sqllock.turn', '%d', false), pg_catalog.set_config('sqllock.seat', '%d', false), "+
+		"pg_catalog.set_config('lock_timeout', '%d', false); ", t.number(name), t.seat, d.Milliseconds())
+	block, seat := "", ""
+	if settings != t.settings {
+		t.settings, block = settings, settings
+	}
 	if t.seat != 0 {
 		seat = ", pg_catalog.pg_advisory_unlock(pg_catalog.current_setting('sqllock.seat')::bigint)"
 	}
-	began := time.Now()
-	err := t.Exec(ctx, fmt.Sprintf(`SELECT pg_catalog.set_config('sqllock.turn', '%d', false), pg_catalog.set_config('sqllock.seat', '%d', false),
-  pg_catalog.set_config('lock_timeout', '%d', true);
-DO $$ BEGIN
+	block += fmt.Sprintf(`DO $$ BEGIN
   PERFORM pg_catalog.pg_advisory_lock(pg_catalog.current_setting('sqllock.turn')::bigint)%s;
 EXCEPTION WHEN lock_not_available THEN
-END $$`, t.number(name), t.seat, d.Milliseconds(), seat))
-	switch {
-	case err != nil:
+END $$`, seat)
+	began := time.Now()
+	err := t.Exec(ctx, block)
+	if err != nil || time.Since(began) >= d {
 		return false, dberr.Classify(err)
-	case time.Since(began) < d:
-		t.seat = 0
-		return true, nil
 	}
-	return t.Try(ctx, name)
+	t.seat = 0
+	return true, nil
 }
 
 func (t *postgresTurn) Leave(ctx context.Context) error {
