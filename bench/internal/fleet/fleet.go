@@ -18,7 +18,7 @@ type Process struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	answers chan answer
-	Taken   chan time.Time // when it acquired what Take asks for
+	Taken   chan time.Time // when it acquired what Take asks for, or what Run does for the first time
 }
 
 // Start starts a process.
@@ -150,6 +150,21 @@ func (f Fleet) Run(name string, hold time.Duration) error {
 	return err
 }
 
+// Served waits until each process has had the name of Run, or until a second has passed in which none had it for the first
+// time: some locks leave processes out.
+func (f Fleet) Served() {
+	served := 0
+	for last := time.Now(); served < len(f) && time.Since(last) < time.Second; time.Sleep(20 * time.Millisecond) {
+		n := 0
+		for _, p := range f {
+			n += min(len(p.Taken), 1)
+		}
+		if n > served {
+			served, last = n, time.Now()
+		}
+	}
+}
+
 // Take has all clients acquire a name.
 func (f Fleet) Take(name string) error {
 	_, err := f.do(func(int) request { return request{Op: opTake, Name: name} })
@@ -159,8 +174,11 @@ func (f Fleet) Take(name string) error {
 // Cancel ends what Run and Take have begun, and returns the spans of each client.
 func (f Fleet) Cancel() (clients [][]Span, err error) {
 	spans, err := f.do(func(int) request { return request{Op: opCancel} })
-	for _, process := range spans {
+	for i, process := range spans {
 		clients = append(clients, process...)
+		for len(f[i].Taken) > 0 {
+			<-f[i].Taken
+		}
 	}
 	return clients, err
 }

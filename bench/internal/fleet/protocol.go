@@ -14,7 +14,7 @@ type op string
 const (
 	opOpen   op = "open"   // opens Clients clients of Kind at Address
 	opPair   op = "pair"   // acquires and releases a name of each client's own, which opens its connections
-	opRun    op = "run"    // each client acquires Name, holds it for Hold, releases it, and so on
+	opRun    op = "run"    // each client acquires Name, which it reports once, holds it for Hold, releases it, and so on
 	opTake   op = "take"   // each client acquires Name, and reports that
 	opGive   op = "give"   // what take has acquired is released
 	opCancel op = "cancel" // run and take end; what they have acquired since the last cancel is in the answer

@@ -129,12 +129,17 @@ func (w *worker) each(f func(ctx context.Context, i int, c lock.Client) error) {
 
 // loop goes on until ctx ends. A name that is granted after that is released at once.
 func (w *worker) loop(ctx context.Context, i int, c lock.Client, name string, hold time.Duration) error {
-	for ctx.Err() == nil {
+	for first := true; ctx.Err() == nil; first = false {
 		release, err := c.Acquire(ctx, name)
 		if err != nil {
 			return err
 		}
 		s := Span{From: time.Now().UnixNano()}
+		if first {
+			if err := w.write(answer{Taken: s.From}); err != nil {
+				return err
+			}
+		}
 		if ctx.Err() == nil && hold > 0 {
 			<-time.After(hold)
 		}

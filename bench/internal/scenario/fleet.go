@@ -59,6 +59,7 @@ func (r *Run) contendOnce(ctx context.Context, c contender, f fleet.Fleet) (v va
 	if err := pause(ctx, r.Plan.FleetWarm*time.Duration(1+len(f)/8)); err != nil {
 		return nil, err
 	}
+	f.Served()
 	before, err := c.server.Statements(ctx)
 	if err != nil {
 		return nil, err
