@@ -21,6 +21,9 @@ import (
 const (
 	ttl        = 30 * time.Second
 	trustedFor = 25 * time.Second // 5/6 of ttl
+
+	shortTTL       = 12 * time.Second
+	shortlyTrusted = 10 * time.Second // less than the opening of a connection may take
 )
 
 // rounds is how often a test repeats a race of two timers that are due at the same time, because they fire in any
@@ -110,11 +113,12 @@ func TestASessionWhoseHeartbeatsAreConfirmedLivesOn(t *testing.T) {
 func TestANewSessionIsTrustedFromWhenItsConnectionWasAsked(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
-		s.delay(pings, lag{answer: trustedFor - 2*time.Second}, lag{})
+		s.ttl = shortTTL
+		s.delay(pings, lag{answer: shortlyTrusted - 2*time.Second}, lag{})
 		l := s.newLocker(t)
 		mustTry(t, l, "x")
 		asked, sent := s.statements(pings)[0], s.statements(runs)[0]
-		if deadline := asked.at.Add(trustedFor); !sent.until.Equal(deadline) {
+		if deadline := asked.at.Add(shortlyTrusted); !sent.until.Equal(deadline) {
 			t.Errorf("a statement may go on for %v after the deadline of its session", sent.until.Sub(deadline))
 		}
 	})
@@ -124,7 +128,8 @@ func TestASessionThatWasOpenedTooSlowlyIsNotUsed(t *testing.T) {
 	t.Parallel()
 	for range rounds {
 		onBoth(t, func(t *testing.T, s *server) {
-			s.delay(pings, lag{answer: trustedFor}, lag{})
+			s.ttl = shortTTL
+			s.delay(pings, lag{answer: shortlyTrusted}, lag{})
 			lock, err := s.newLocker(t).TryAcquire(t.Context(), want("x"))
 			mustNotBeOver(t, lock, err)
 			for _, sent := range s.statements(runs) {

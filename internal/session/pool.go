@@ -9,7 +9,6 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
-	"github.com/sqllock/sqllock/internal/clock"
 )
 
 // OpenTimeout bounds the opening of a session, whatever its caller's context does.
@@ -146,7 +145,7 @@ func (p *pool[K]) openShared(o *opening[K]) {
 }
 
 // newSession opens a connection and starts its session. Close waits for it from the beginning, also while the
-// connection is not open yet.
+// connection is not open yet. It does not wait for an opening that ignores its context.
 func (p *pool[K]) newSession(ctx context.Context, dedicated bool) (_ *session[K], err error) {
 	p.mu.Lock()
 	if p.closing.Err() != nil {
@@ -161,21 +160,13 @@ func (p *pool[K]) newSession(ctx context.Context, dedicated bool) (_ *session[K]
 		}
 	}()
 
-	conn, err := p.Open(ctx)
-	if err != nil {
-		return nil, withCause(ctx, err)
-	}
-	sent := clock.Now() // the trust in the session begins here
-	if err := conn.Ping(ctx); err != nil {
-		if conn.Broken(err) && !errors.Is(err, sqllock.ErrRefused) {
-			err = &UnavailableError{Err: err}
-		}
-		conn.Close()
-		return nil, withCause(ctx, err)
+	c := connect(ctx, p.Open)
+	if c.err != nil {
+		return nil, withCause(ctx, c.err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := start(conn, p.Config, dedicated, sent, p.forget)
+	s := start(c.conn, p.Config, dedicated, c.sent, p.forget)
 	p.sessions = append(p.sessions, s)
 	if p.closing.Err() != nil {
 		s.stop()

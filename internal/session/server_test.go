@@ -41,6 +41,8 @@ type server struct {
 
 	waitTTL time.Duration // if it ends a session that waits, and sends nothing, sooner
 
+	dial func() // the user's code that opens a connection; it ignores its context; may be nil
+
 	mu      sync.Mutex
 	away    []error                // guarded by mu: the results of the next attempts to open a session; the last one is reused
 	opens   []time.Time            // guarded by mu: the times of those attempts
@@ -105,6 +107,9 @@ func (s *server) open(context.Context) (session.Conn[string], error) {
 	s.mu.Unlock()
 	if err != nil {
 		return nil, err
+	}
+	if s.dial != nil {
+		s.dial()
 	}
 	c := &conn{server: s, seen: make(chan error, 1), cut: make(chan struct{})}
 	c.idle = time.AfterFunc(s.ttl, c.end)
