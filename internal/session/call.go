@@ -66,7 +66,8 @@ func (s *session[K]) do(ctx context.Context, calls ...*call[K]) error {
 		c.done = make(chan struct{})
 	}
 	c := calls[len(calls)-1]
-	lent, err := s.enqueue(ctx, calls)
+	left := ctx.Done()
+	lent, err := s.enqueue(calls, s.loanFor(ctx))
 	if err != nil {
 		return err
 	}
@@ -83,11 +84,11 @@ func (s *session[K]) do(ctx context.Context, calls ...*call[K]) error {
 	}
 	select {
 	case <-c.done:
-	case <-ctx.Done():
+	case <-left:
 		if c.left.CompareAndSwap(0, deserted) {
 			s.mu.Lock()
-			defer s.mu.Unlock()
 			s.pending--
+			s.mu.Unlock()
 			return context.Cause(ctx)
 		}
 		<-c.done

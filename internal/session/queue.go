@@ -29,9 +29,34 @@ const answerTime = time.Millisecond
 // errFull is the error of a shared session that others have filled since the caller chose it.
 var errFull = errors.New("the session holds as many locks as it may")
 
+// loan says when a caller may borrow the connection.
+type loan int
+
+const (
+	noLoan    loan = iota
+	emptyLoan      // from a session that holds nothing
+	anyLoan
+)
+
+// loanFor returns the loan for a caller with ctx. If the caller may leave, the connection must be one that another goroutine
+// can resume, or one that holds nothing and can be closed. The caller of loanFor does not hold mu: ctx may be of a type of
+// the user's, whose methods take their time.
+func (s *session[K]) loanFor(ctx context.Context) loan {
+	if ctx.Err() != nil {
+		return noLoan
+	}
+	if s.resumer != nil || ctx.Done() == nil {
+		return anyLoan
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= cutTime {
+		return noLoan
+	}
+	return emptyLoan
+}
+
 // enqueue has the session's goroutine run calls. If that is idle, and the caller may borrow the connection, it reports
 // that the connection is lent, and the caller is to run them.
-func (s *session[K]) enqueue(ctx context.Context, calls []*call[K]) (lent bool, err error) {
+func (s *session[K]) enqueue(calls []*call[K], l loan) (lent bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -40,7 +65,7 @@ func (s *session[K]) enqueue(ctx context.Context, calls []*call[K]) (lent bool, 
 	case calls[0].lock != nil && !s.dedicated && len(s.held)+s.pending >= s.Limits.Locks:
 		return false, errFull
 	}
-	lent = calls[0].work == nil && s.mayLend(ctx)
+	lent = calls[0].work == nil && s.mayLend(l)
 	s.pending += len(calls)
 	s.used = time.Now()
 	if lent {
@@ -52,20 +77,14 @@ func (s *session[K]) enqueue(ctx context.Context, calls []*call[K]) (lent bool, 
 	return false, nil
 }
 
-// mayLend reports whether a caller may borrow the connection for one statement. That saves two goroutine switches,
-// which cost up to a tenth of the statement. If the caller may leave, the connection must be one that another goroutine
-// can resume, or one that holds nothing and can be closed. Many callers get more from one statement for all. The caller
-// of mayLend holds mu.
-func (s *session[K]) mayLend(ctx context.Context) bool {
+// mayLend reports whether the connection may be lent for one statement. That saves two goroutine switches, which cost up
+// to a tenth of the statement. Many callers get more from one statement for all. The caller holds mu.
+func (s *session[K]) mayLend(l loan) bool {
 	idle := !s.lent && s.unfinished == nil && !s.waiting.IsZero() && !s.watchDue && len(s.queue) == 0 && !s.stopped
-	if !idle || !s.alone || ctx.Err() != nil || time.Since(s.pinged) >= s.Timing.Heartbeat {
+	if !idle || !s.alone || time.Since(s.pinged) >= s.Timing.Heartbeat {
 		return false
 	}
-	if s.resumer != nil || ctx.Done() == nil {
-		return true
-	}
-	deadline, ok := ctx.Deadline()
-	return len(s.held)+s.moving+s.pending == 0 && (!ok || time.Until(deadline) > cutTime)
+	return l == anyLoan || l == emptyLoan && len(s.held)+s.moving+s.pending == 0
 }
 
 // endLoan gives the borrowed connection back after b ended with err.
