@@ -70,7 +70,7 @@ func ask[K comparable, T any](
 // sessionToAsk returns a shared session for a question, which needs no room for a lock and no new
 // connection.
 func (p *pool[K]) sessionToAsk(ctx context.Context) (*session[K], error) {
-	s, err := p.sharedSession(ctx)
+	s, err := p.sharedNow(ctx)
 	if err == nil || p.ended(ctx) != nil {
 		return s, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/jitter"
 )
 
 // OpenTimeout bounds the opening of a session, whatever its caller's context does.
@@ -39,9 +40,22 @@ type opening[K comparable] struct {
 	err  error
 }
 
-// sharedSession returns the session to try on. Callers that come while it is being opened wait for the same one. It is
-// opened under no caller's context.
+// sharedSession returns the session to try on. If only calls that were not answered yet leave no room, it waits for room.
 func (p *pool[K]) sharedSession(ctx context.Context) (*session[K], error) {
+	for {
+		s, err := p.sharedNow(ctx)
+		if !errors.Is(err, errFull) {
+			return s, err
+		}
+		if err := p.sleep(ctx, jitter.Around(pollEvery)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// sharedNow is sharedSession, but returns errFull if there is no room yet. Callers that come while a session is being
+// opened wait for the same one. It is opened under no caller's context.
+func (p *pool[K]) sharedNow(ctx context.Context) (*session[K], error) {
 	p.mu.Lock()
 	s, err := p.choose()
 	if s != nil || err != nil {
@@ -97,22 +111,24 @@ func (r *retry) after(ctx context.Context, err error) error {
 }
 
 // choose returns a shared session with room for a lock: the front one while it has room, then the one with the fewest
-// locks. It returns nil when a new one is to be opened. A server answers more slowly the more locks a session holds.
-// The caller holds mu.
+// locks. It returns nil when a new one is to be opened, and errFull if there may be room once calls are answered. A server
+// answers more slowly the more locks a session holds. The caller holds mu.
 func (p *pool[K]) choose() (*session[K], error) {
 	if s := p.front; s != nil && !s.hasEnded() && s.load() < p.Limits.Locks {
 		return s, nil
 	}
 	var least int
 	p.front, least = p.leastLoaded()
-	switch {
-	case p.front != nil && (least <= p.Limits.Locks/2 || len(p.shared) >= p.Limits.shared()):
+	switch all := len(p.shared) >= p.Limits.shared(); {
+	case p.front != nil && (least <= p.Limits.Locks/2 || all):
 		return p.front, nil
-	case len(p.shared) >= p.Limits.shared() && p.opening == nil && p.alive():
-		return nil, p.Limits.full()
+	case !all || p.opening != nil || slices.ContainsFunc(p.shared, (*session[K]).hasEnded):
+		p.front = nil
+		return nil, nil
+	case slices.ContainsFunc(p.shared, (*session[K]).hasRoom):
+		return nil, errFull
 	}
-	p.front = nil
-	return nil, nil
+	return nil, p.Limits.full()
 }
 
 // leastLoaded returns the shared session with the fewest locks, if one has room, and the number of its locks. The
@@ -126,9 +142,6 @@ func (p *pool[K]) leastLoaded() (least *session[K], locks int) {
 	}
 	return least, locks
 }
-
-// alive reports whether every shared session is alive. The caller holds mu.
-func (p *pool[K]) alive() bool { return !slices.ContainsFunc(p.shared, (*session[K]).hasEnded) }
 
 func (p *pool[K]) openShared(o *opening[K]) {
 	defer close(o.done)
@@ -204,4 +217,18 @@ func (p *pool[K]) ended(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	return nil
+}
+
+// sleep returns nil after d, or the reason if the caller's work must end before that.
+func (p *pool[K]) sleep(ctx context.Context, d time.Duration) error {
+	pause := time.NewTimer(d)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-p.closing.Done():
+		return sqllock.ErrClosed
+	}
 }

@@ -70,6 +70,13 @@ func (s *state[K]) load() int {
 	return len(s.held) + s.pending
 }
 
+// hasRoom reports whether the session may hold another lock, whatever becomes of the pending calls.
+func (s *state[K]) hasRoom() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.held)+s.moving < s.Limits.Locks
+}
+
 // locks returns the number of locks on the session.
 func (s *state[K]) locks() int {
 	s.mu.Lock()

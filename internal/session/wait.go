@@ -13,7 +13,7 @@ import (
 	"github.com/sqllock/sqllock/internal/trouble"
 )
 
-// pollEvery is about how often a lock is tried for when there is no session left to wait on.
+// pollEvery is about how often a lock is tried for when there is no session left to wait on, or no room to try.
 const pollEvery = 50 * time.Millisecond
 
 // waiter waits for one lock, at the head of its key's wait queue.
@@ -61,7 +61,7 @@ func (w *waiter[K]) untilTaken(ctx context.Context) (got *lock[K], err error) {
 			l.Events.Retrying(ctx, w.want.Name, w.began, err)
 		}
 		w.held, lately = false, false
-		if err = w.sleep(ctx, w.pause.Next()); err != nil {
+		if err = l.sleep(ctx, w.pause.Next()); err != nil {
 			break
 		}
 	}
@@ -102,7 +102,7 @@ func (w *waiter[K]) wait(ctx context.Context) (got *lock[K], err error) {
 		case s != nil:
 			got, err = w.slice(ctx, s)
 		default: // no session is left to wait on
-			if err = w.sleep(ctx, jitter.Around(pollEvery)); err == nil {
+			if err = w.l.sleep(ctx, jitter.Around(pollEvery)); err == nil {
 				got, err = w.l.try(ctx, w.want)
 			}
 		}
@@ -149,18 +149,4 @@ func (w *waiter[K]) slice(ctx context.Context, s *session[K]) (*lock[K], error) 
 		return nil, c.refused
 	}
 	return c.lock, nil
-}
-
-// sleep returns nil after d, or the reason if the caller's work must end before that.
-func (w *waiter[K]) sleep(ctx context.Context, d time.Duration) error {
-	pause := time.NewTimer(d)
-	defer pause.Stop()
-	select {
-	case <-pause.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-w.l.closing.Done():
-		return sqllock.ErrClosed
-	}
 }
