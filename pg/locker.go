@@ -76,6 +76,9 @@ func WithMaxConnections(n int) Option {
 // be used, and, once, that the server is PostgreSQL 12 or 13, on which a process that is stopped but not cut off keeps
 // its locks. At Debug it logs everything else that happens to locks. Names of locks are logged, SQL and passwords are
 // not.
+//
+// The goroutine that logs waits for the logger's handler, and so does Close. At Debug it may be one that renews: a slow
+// handler then loses locks, as a slow hook does (WithHook).
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) { s.events.Logger = logger }
 }

@@ -195,11 +195,16 @@ func withCause(ctx context.Context, err error) error {
 	return errors.Join(context.Cause(ctx), err)
 }
 
-// forget drops a session that has ended.
+// forget drops a session that has ended, and then logs its end. Close waits for that.
 func (p *pool[K]) forget(s *session[K]) {
+	defer p.running.Done()
+	p.drop(s)
+	s.logEnd()
+}
+
+func (p *pool[K]) drop(s *session[K]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	defer p.running.Done()
 	it := func(other *session[K]) bool { return other == s }
 	p.sessions = slices.DeleteFunc(p.sessions, it)
 	p.shared = slices.DeleteFunc(p.shared, it)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -40,6 +41,8 @@ type server struct {
 	resumes bool // another caller can await a response on its connections, as on those to PostgreSQL
 
 	waitTTL time.Duration // if it ends a session that waits, and sends nothing, sooner
+
+	logger *slog.Logger // of its Lockers; may be nil
 
 	dial func() // the user's code that opens a connection; it ignores its context; may be nil
 
@@ -91,7 +94,7 @@ func (s *server) newLockerWith(t *testing.T, limits session.Limits, hook func(co
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := session.New(session.Config[string]{Open: s.open, Timing: timing, Limits: limits, Events: observe.Sink{Hook: hook, Locker: func() event.Locker { return event.Locker{} }}})
+	l := session.New(session.Config[string]{Open: s.open, Timing: timing, Limits: limits, Events: observe.Sink{Logger: s.logger, Hook: hook, Locker: func() event.Locker { return event.Locker{} }}})
 	t.Cleanup(l.Close)
 	return l
 }

@@ -120,29 +120,26 @@ func (s *session[K]) serve() error {
 	}
 }
 
-// end ends every lock of the session, and every call that is queued on it. Only the first end of a session counts.
+// end ends the session and every lock on it, before its connection is closed (I1, I42), and every call that is queued on
+// it. Only the first end of a session counts.
 func (s *session[K]) end(err error) {
-	locks, first := s.markEnded(err)
-	if !first {
-		return
-	}
-	level := slog.LevelWarn
-	if errors.Is(err, sqllock.ErrClosed) || errors.Is(err, errCut) {
-		level = slog.LevelDebug
-	}
-	s.Events.Log(context.Background(), level, "lock session ended", slog.Int("locks", locks), slog.Any("err", err))
-}
-
-// markEnded ends the session and every lock on it, before its connection is closed (I1, I42).
-func (s *session[K]) markEnded(err error) (locks int, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil {
-		return 0, false
+	if s.err == nil {
+		s.fail(err)
 	}
-	locks = len(s.held)
-	s.fail(err)
-	return locks, true
+}
+
+// logEnd logs why the session has ended. Nothing waits for that: a log handler of the user's may block.
+func (s *session[K]) logEnd() {
+	level := slog.LevelWarn
+	switch {
+	case errors.Is(s.err, errUnused):
+		return
+	case errors.Is(s.err, sqllock.ErrClosed), errors.Is(s.err, errCut):
+		level = slog.LevelDebug
+	}
+	s.Events.Log(context.Background(), level, "lock session ended", slog.Int("locks", s.ending), slog.Any("err", s.err))
 }
 
 // endUnused ends a shared session that holds nothing and has done nothing for parkTime, so that an idle Locker costs no
@@ -163,7 +160,7 @@ var errUnused = errors.New("the session is not in use")
 
 // fail ends the session and every lock on it. The caller holds mu.
 func (s *session[K]) fail(err error) {
-	s.err, s.lost = err, err
+	s.err, s.lost, s.ending = err, err, len(s.held)
 	if !errors.Is(err, sqllock.ErrClosed) {
 		s.lost = fmt.Errorf("%w: %w", sqllock.ErrLost, err)
 	}

@@ -33,6 +33,7 @@ type state[K comparable] struct {
 	stopTimer  *time.Timer        // guarded by mu: cuts off the statement under way some time after stop
 	err        error              // guarded by mu; does not change after done is closed
 	lost       error              // guarded by mu, as err: the cause for the locks of a session that has ended
+	ending     int                // guarded by mu, as err: the number of those locks
 	trusted    time.Time          // guarded by mu: until when the server is certain to keep the session
 	brief      bool               // guarded by mu: the server keeps it as one that waits
 	deadline   *clock.Timer       // guarded by mu: ends the session at trusted, whatever it is doing

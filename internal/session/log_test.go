@@ -1,0 +1,51 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqllock/sqllock"
+)
+
+// blocking is a log handler that blocks, as one does whose pipe is full, at the end of a session.
+type blocking struct {
+	slog.Handler
+	until <-chan struct{}
+}
+
+func (b blocking) Enabled(context.Context, slog.Level) bool { return true }
+
+func (b blocking) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "lock session ended" {
+		<-b.until
+	}
+	return nil
+}
+
+func TestALogHandlerThatBlocksKeepsNoCallerWaitingAndNoConnectionOpen(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		until := make(chan struct{})
+		defer close(until)
+		s.logger = slog.New(blocking{slog.DiscardHandler, until})
+		l := s.newLocker(t)
+		lock := mustTry(t, l, "x")
+		s.delay(runs, lag{request: time.Second}, lag{})
+		ended := s.holder("x")
+		time.AfterFunc(time.Second/2, ended.end)
+		if err := lock.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Release: %v", err)
+		}
+		synctest.Wait()
+		select {
+		case <-ended.cut:
+		default:
+			t.Error("the connection is open")
+		}
+		mustTry(t, l, "x")
+	})
+}
