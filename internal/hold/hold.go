@@ -23,6 +23,9 @@ type Hold struct {
 	err     error // the result of release; written inside once
 }
 
+// errPanicked is the result of a release that panicked: the lock may be free, or not.
+var errPanicked = errors.New("the release was not confirmed: it panicked, or its goroutine ended")
+
 // Backend frees a lock in its database.
 type Backend interface {
 	// Free is called at most once for each Hold, after its context was cancelled, with a context that does not end.
@@ -102,16 +105,23 @@ func (h *Hold) finish(ctx context.Context, op string, cause error, f func(contex
 	h.once.Do(func() {
 		unwatched := h.unwatch != nil && h.unwatch() // saves a goroutine: the release itself calls the watcher
 		h.cancel(cause)
-		if err := f(ctx); err != nil {
-			h.err = &sqllock.OpError{Op: op, Name: h.name, Err: err}
-		}
-		switch ended := context.Cause(h.ctx); { //nolint:contextcheck // the lock's own
-		case h.watcher == nil:
-		case errors.Is(ended, sqllock.ErrReleased):
-			h.watcher(h.err)
-		case unwatched: // it ended since
-			h.watcher(ended)
-		}
+		err := errPanicked
+		defer func() { h.finished(op, err, unwatched) }() //nolint:contextcheck // it has its own; also if f panics
+		err = f(ctx)
 	})
 	return h.err
+}
+
+// finished records the result of finish and tells the watcher, unless that was told before.
+func (h *Hold) finished(op string, err error, unwatched bool) {
+	if err != nil {
+		h.err = &sqllock.OpError{Op: op, Name: h.name, Err: err}
+	}
+	switch ended := context.Cause(h.ctx); {
+	case h.watcher == nil:
+	case errors.Is(ended, sqllock.ErrReleased):
+		h.watcher(h.err)
+	case unwatched: // it ended since
+		h.watcher(ended)
+	}
 }

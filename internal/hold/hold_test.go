@@ -86,6 +86,27 @@ func TestAReleaseWithoutAContextPanicsBeforeAnythingEnds(t *testing.T) {
 	}
 }
 
+func TestAReleaseThatPanicsIsNotConfirmed(t *testing.T) {
+	t.Parallel()
+	var told []error
+	h := hold.New(t.Context(), "name", free(func(context.Context) error { panic("a hook of the driver") }))
+	h.Watch(func(err error) { told = append(told, err) })
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("it did not panic")
+			}
+		}()
+		_ = h.Release(t.Context())
+	}()
+	if err := h.Release(t.Context()); err == nil {
+		t.Error("the second release says that the lock is free")
+	}
+	if len(told) != 1 || told[0] == nil {
+		t.Errorf("the watcher was told %v", told)
+	}
+}
+
 // A release and the end of a lock may come at the same time.
 func TestTheWatcherIsCalledOnceWhateverEndsALock(t *testing.T) {
 	t.Parallel()

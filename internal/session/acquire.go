@@ -37,7 +37,11 @@ func (l *Locker[K]) acquireFree(ctx context.Context, w Want[K]) (*lock[K], error
 	if !l.queue.Try(w.Key) {
 		return nil, l.heldHere(w)
 	}
-	lock, err := l.try(ctx, w)
+	var lock *lock[K]
+	err := atHead(&l.queue, w.Key, func() (err error) {
+		lock, err = l.try(ctx, w)
+		return err
+	})
 	if lock != nil {
 		return lock, nil
 	}
@@ -103,10 +107,16 @@ func (l *Locker[K]) acquireQueued(ctx context.Context, w Want[K], asked *request
 	if err != nil {
 		return nil, l.leftQueue(ctx, w, l.heldHere(w), err)
 	}
+	goesOn := false
+	defer func() {
+		if !goesOn { // also when ctx panics
+			l.decline(w.Key, b) //nolint:contextcheck // it is not abandoned halfway
+		}
+	}()
 	if err := l.ended(ctx); err != nil {
-		l.decline(w.Key, b) //nolint:contextcheck // it is not abandoned halfway
 		return nil, l.leftQueue(ctx, w, &sqllock.HeldError{Name: w.Name}, err)
 	}
+	goesOn = true
 	return l.acquire(ctx, w, b, asked)
 }
 
@@ -120,7 +130,12 @@ func (l *Locker[K]) leftQueue(ctx context.Context, w Want[K], held *sqllock.Held
 }
 
 // acquire acquires w for a caller at the head of its key's wait queue (I45).
-func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b handoff[K], asked *request[K]) (*lock[K], error) {
+func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b handoff[K], asked *request[K]) (got *lock[K], err error) {
+	defer func() {
+		if got == nil { // also when user code panics
+			l.queue.Done(w.Key)
+		}
+	}()
 	if b.s != nil && w.Shared { // the exclusive lock was handed off, and a share is wanted
 		give := &call[K]{op: Want[K]{Key: w.Key}.give()}
 		if err := b.s.do(context.WithoutCancel(ctx), give); err == nil { // otherwise the key ended with its session
@@ -135,11 +150,7 @@ func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b handoff[K], asked 
 		b.s.end(b.s.silence()) // it has ended, or must: nobody here holds its key any more
 	}
 	wait := &waiter[K]{l: l, want: w, asked: asked, began: time.Now(), held: b.contended}
-	got, err := wait.untilTaken(ctx)
-	if err != nil {
-		l.queue.Done(w.Key)
-	}
-	return got, err
+	return wait.untilTaken(ctx)
 }
 
 // waitError returns the error of a wait whose ctx has ended: that the lock is held, if somebody was seen to hold it,

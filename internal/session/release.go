@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/waitqueue"
 )
 
 // Goroutines of this process hand a lock from one to the next without a statement. After so many handoffs, or so long,
@@ -60,7 +61,7 @@ func (l *Locker[K]) handOff(w Want[K], b handoff[K]) (owned bool, err error) {
 	}
 	// One statement gives the key back, to a waiter elsewhere, and takes it again if there is none.
 	give, take := &call[K]{op: w.give()}, &call[K]{op: w.take()}
-	err = s.do(context.Background(), give, take)
+	err = atHead(&l.queue, key, func() error { return s.do(context.Background(), give, take) })
 	if err == nil && take.op.Done {
 		if !l.queue.Pass(key, handoff[K]{s: s, since: time.Now()}) {
 			_, _ = l.handOff(w, handoff[K]{s: s}) // nobody waits any more; an error ends a key that nobody holds
@@ -80,13 +81,27 @@ func (l *Locker[K]) handOff(w Want[K], b handoff[K]) (owned bool, err error) {
 // giveBack gives a key back to the server, and then leaves its wait queue.
 func (l *Locker[K]) giveBack(w Want[K], s *session[K]) (owned bool, err error) {
 	give := &call[K]{op: w.give()}
-	err = s.do(context.Background(), give)
+	err = atHead(&l.queue, w.Key, func() error { return s.do(context.Background(), give) })
 	l.park(s)
 	l.queue.Done(w.Key)
 	if err != nil { // give may still be written to
 		return false, err
 	}
 	return give.op.Done, nil
+}
+
+// atHead calls f for the head of a key's wait queue. It leaves the queue if f does not return: user code that f calls, such
+// as a driver's hook, may panic.
+func atHead[K comparable](queue *waitqueue.Queue[K, handoff[K]], key K, f func() error) error {
+	returned := false
+	defer func() {
+		if !returned {
+			queue.Done(key)
+		}
+	}()
+	err := f()
+	returned = true
+	return err
 }
 
 // decline passes on what was handed to a caller that has left.

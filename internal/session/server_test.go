@@ -33,6 +33,7 @@ type lag struct {
 	answer  time.Duration // until its response arrives
 	hangs   bool          // the statement ends only when its connection is cut
 	refused bool          // the server answers with an error
+	panics  bool          // user code that the driver calls panics
 }
 
 // server is a server in memory. It ends a session that sends nothing for the TTL.
@@ -261,6 +262,9 @@ func (c *conn) send(kind string, until time.Time, keys []string, f func()) error
 		return errBroken
 	}
 	pass(l.answer)
+	if l.panics {
+		panic("a hook of the driver")
+	}
 	if l.refused {
 		return errSaid
 	}

@@ -243,12 +243,14 @@ func (s *share[K]) leave(ctx context.Context) error {
 
 // giveBack releases a share that has no members left.
 func (s *share[K]) giveBack(ctx context.Context) error {
+	defer func() { // also when user code panics
+		s.giveUp()
+		s.l.mu.Lock()
+		defer s.l.mu.Unlock()
+		s.shut()
+		close(s.gone)
+	}()
 	err := s.lock.Release(ctx)
-	s.giveUp()
-	s.l.mu.Lock()
-	s.shut()
-	close(s.gone)
-	s.l.mu.Unlock()
 	if op := (*sqllock.OpError)(nil); errors.As(err, &op) {
 		return op.Err
 	}
