@@ -38,6 +38,8 @@ type scripted struct {
 	permits func(ctx context.Context, name string) (store.State, error)
 	permit  func(ctx context.Context, name string, was store.State, id []byte, limit int) (int64, error)
 	bump    func(ctx context.Context, name string, was store.State) error
+	move    func(ctx context.Context, name string, token int64, from, to []byte) (bool, error)
+	expire  func(ctx context.Context, id []byte, renewals int64) (bool, error)
 
 	maxTurns int
 }
@@ -155,6 +157,20 @@ func (s *scripted) BumpToken(ctx context.Context, name string, was store.State) 
 		return s.bump(ctx, name, was)
 	}
 	return s.Store.BumpToken(ctx, name, was)
+}
+
+func (s *scripted) Move(ctx context.Context, name string, token int64, from, to []byte) (bool, error) {
+	if s.move != nil {
+		return s.move(ctx, name, token, from, to)
+	}
+	return s.Store.Move(ctx, name, token, from, to)
+}
+
+func (s *scripted) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (bool, error) {
+	if s.expire != nil {
+		return s.expire(ctx, id, renewals)
+	}
+	return s.Store.ExpireUnchanged(ctx, id, renewals)
 }
 
 // notRenewed is a renewal whose answer is lost.

@@ -30,13 +30,30 @@ func (h *Held) Export(ctx context.Context, id []byte, valid time.Duration) error
 	if _, err := k.Store.OpenLease(ctx, of, dberr.AttemptTimeout); err != nil {
 		return k.WithCause(ctx, err)
 	}
-	ended, err := h.Hold.HandOver(ctx, "export", errHandedOver, func(ctx context.Context) error { return h.handOver(ctx, id) })
+	ended, err := h.Hold.HandOver(ctx, "export", errHandedOver, func(ctx context.Context) error { return h.handOverOrEnd(ctx, id, valid) })
 	if !ended {
 		err = h.over() //nolint:contextcheck // the lock has a context of its own
-	}
-	if err != nil {
 		k.EndTicket(id, valid)
 	}
+	return err
+}
+
+// handOverOrEnd moves the name to the lease of a ticket, or has that lease end, also if the statement panics. Close waits for
+// that: the move may have been carried out without an answer, and nobody has the ticket (I28).
+func (h *Held) handOverOrEnd(ctx context.Context, id []byte, valid time.Duration) error {
+	moved := make(chan bool, 1)
+	err := h.Keeper.Start(func() {
+		if !<-moved {
+			h.Keeper.endTicket(id, valid)
+		}
+	})
+	if err != nil { // the Locker is closed
+		return h.Free(ctx)
+	}
+	done := false
+	defer func() { moved <- done }()
+	err = h.handOver(ctx, id)
+	done = err == nil
 	return err
 }
 

@@ -274,10 +274,8 @@ func (r *renewals) deleteRow() {
 	if told {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := r.keeper.untilClosed()
 	defer cancel()
-	stop := context.AfterFunc(r.keeper.Closing, func() { time.AfterFunc(conn.CloseTimeout, cancel) })
-	defer stop()
 	// If this fails, the row has expired, or soon will: nobody renews it any more.
 	if !r.Orphans.keepNames(ctx, clock.Until(expiry)) {
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
@@ -38,6 +39,13 @@ func (r *runner) stop() {
 // Bound returns a context that also ends, with ErrClosed, when the Locker is closed.
 func (r *runner) Bound(ctx context.Context) (context.Context, func()) {
 	return bound.CancelWith(ctx, r.Closing)
+}
+
+// untilClosed returns a context that ends conn.CloseTimeout after Close has begun.
+func (r *runner) untilClosed() (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	stop := context.AfterFunc(r.Closing, func() { time.AfterFunc(conn.CloseTimeout, cancel) })
+	return ctx, func() { stop(); cancel() }
 }
 
 // Hand runs f, which ends soon, in an idle goroutine, and if there is none in a new one. A new goroutine begins with a
