@@ -37,7 +37,7 @@ type dialer struct {
 	took    atomic.Int64   // how many ns the last dial took that succeeded
 
 	mu      sync.Mutex
-	dialing []time.Time     // guarded by mu: start times of the dials under way
+	dialing []time.Time     // guarded by mu: start times of the dials under way; see forgetHung
 	waiting []chan<- dialed // guarded by mu: the waiting callers, first come first served; each channel has room for its connection
 	ready   []*dialed       // guarded by mu: connections whose callers had left
 }
@@ -122,6 +122,7 @@ func (d *dialer) lastTook() time.Duration { return time.Duration(d.took.Load()) 
 // caller holds mu.
 func (d *dialer) startDials(slow time.Duration) {
 	now := time.Now()
+	d.forgetHung(now)
 	fresh := 0
 	for i, began := range d.dialing {
 		if now.Sub(began) < slow<<i {
@@ -131,6 +132,12 @@ func (d *dialer) startDials(slow time.Duration) {
 	for ; fresh < len(d.waiting) && len(d.dialing) < mostDials && d.life.Err() == nil; fresh++ {
 		d.start(now)
 	}
+}
+
+// forgetHung has dials that should have ended not count as under way: a driver may not end with its context. If such a dial
+// connects after all, its connection is used. The caller holds mu.
+func (d *dialer) forgetHung(now time.Time) {
+	d.dialing = slices.DeleteFunc(d.dialing, func(began time.Time) bool { return now.Sub(began) > ConnectTimeout })
 }
 
 // start starts a dial. The caller holds mu.
@@ -144,8 +151,10 @@ func (d *dialer) start(now time.Time) {
 func (d *dialer) prepare() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	now := time.Now()
+	d.forgetHung(now)
 	if len(d.dialing) <= len(d.waiting) && len(d.ready) == 0 && len(d.dialing) < mostDials && d.life.Err() == nil {
-		d.start(time.Now())
+		d.start(now)
 	}
 }
 
@@ -171,11 +180,13 @@ func (d *dialer) run(began time.Time) {
 
 	got, slow := &dialed{conn, err}, d.slow()
 	d.mu.Lock()
-	if err == nil {
+	i := slices.Index(d.dialing, began)
+	if i >= 0 {
+		d.dialing = slices.Delete(d.dialing, i, i+1)
+	}
+	if err == nil && i >= 0 { // a dial that hung says nothing of the next
 		d.took.Store(int64(time.Since(began)))
 	}
-	i := slices.Index(d.dialing, began)
-	d.dialing = slices.Delete(d.dialing, i, i+1)
 	spare := len(d.waiting) == 0 && err == nil
 	switch {
 	case spare:

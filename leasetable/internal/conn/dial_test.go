@@ -16,7 +16,8 @@ import (
 // slowServer answers each attempt to connect after some time, with the next of its errors.
 type slowServer struct {
 	after  time.Duration
-	hangs  int64 // how many of the first attempts hang forever
+	hangs  int64         // how many of the first attempts hang forever
+	deaf   chan struct{} // if it is not nil, those end when it is closed, and not with their context
 	errs   []error
 	tried  atomic.Int64
 	closed atomic.Int64
@@ -38,6 +39,10 @@ func (s *slowServer) connect(ctx context.Context) (driver.Conn, error) {
 	ready := after(s.after)
 	if number < s.hangs {
 		ready = nil
+		if s.deaf != nil {
+			<-s.deaf
+			return &slowConn{server: s, number: number}, nil
+		}
 	}
 	select {
 	case <-ready:
@@ -239,4 +244,40 @@ func TestBesideSlowConnectionsEverFewerOthersAreTriedFor(t *testing.T) {
 			t.Errorf("%d attempts: %v", s.tried.Load(), err)
 		}
 	})
+}
+
+// A driver may not end with its context, as lib/pq does not while it waits for the server's first answer.
+func TestConnectionsThatHangForEverKeepNobodyFromOthers(t *testing.T) {
+	t.Parallel()
+	const most = 6 // under way at once
+	s := &slowServer{hangs: most}
+	dialing(t, s, func(t *testing.T, dial func(time.Duration) (driver.Conn, error)) {
+		s.deaf = make(chan struct{})
+		left := make(chan error)
+		for range 2 * most {
+			go func() {
+				_, err := dial(time.Second)
+				left <- err
+			}()
+		}
+		for range 2 * most {
+			if err := <-left; !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("while all hang: %v", err)
+			}
+		}
+		if n := s.tried.Load(); n != most {
+			t.Fatalf("%d attempts", n)
+		}
+		if conn, err := dial(time.Minute); err != nil || conn.(*slowConn).number != most {
+			t.Errorf("the server answers again: %v, %v", conn, err)
+		}
+		close(s.deaf)
+		synctest.Wait()
+		if conn, err := dial(time.Nanosecond); err != nil || conn.(*slowConn).number >= most {
+			t.Errorf("a connection that came late: %v, %v", conn, err)
+		}
+	})
+	if s.closed.Load() != most-1 {
+		t.Errorf("%d of those that came late, and that nobody took, were closed", s.closed.Load())
+	}
 }
