@@ -124,11 +124,13 @@ func (q *Queue[R, T]) Inline(f func()) bool {
 	several := q.start()
 	q.inlineSince = q.began
 	q.mu.Unlock()
+	defer func() { // also if f panics
+		q.mu.Lock()
+		q.inlineSince = time.Time{}
+		q.ended(several, 1)
+		q.startFlush()
+	}()
 	f()
-	q.mu.Lock()
-	q.inlineSince = time.Time{}
-	q.ended(several, 1)
-	q.startFlush()
 	return true
 }
 

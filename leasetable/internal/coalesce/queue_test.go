@@ -3,6 +3,7 @@ package coalesce_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,6 +94,24 @@ func TestACallWhoseTimeIsUpIsNotSent(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		})
+	}
+}
+
+// The statement panics, or ends its goroutine, in code of the user.
+func TestAStatementThatDoesNotReturnHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(){"panic": func() { panic("in a driver") }, "Goexit": runtime.Goexit} {
+		queue := newQueue(nil, true)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			defer func() { _ = recover() }()
+			queue.Inline(end)
+		}()
+		<-ended
+		if !queue.Inline(func() {}) {
+			t.Errorf("%s: the next statement has to wait for it", name)
+		}
 	}
 }
 
