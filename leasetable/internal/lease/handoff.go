@@ -54,14 +54,23 @@ func (h *Held) mayHandOff(ls *Lease) bool {
 // the wait queue. The caller has replaced the lock by a claim on the lease; see beginHandoff.
 func (h *Held) handOff(ctx context.Context, c *Claim) error {
 	ls := c.Lease
+	passed, returned := false, false
+	defer func() {
+		if passed {
+			return
+		}
+		if !returned { // a statement panicked: see errPanicked
+			ls.Orphans.leave(h.Name, 0)
+		}
+		h.position.head.Leave()
+		c.endClaim()
+	}()
 	next, err := h.next(ctx, c)
 	token := next.Token
 	trusted, cause := ls.trustedNow()
-	if token != 0 && trusted && ls.keeper.Queue.Pass(h.Name, next) {
+	if passed = token != 0 && trusted && ls.keeper.Queue.Pass(h.Name, next); passed {
 		return nil
 	}
-	defer c.endClaim()
-	defer h.position.head.Leave()
 	freed := false
 	switch {
 	case token != 0:
@@ -75,6 +84,7 @@ func (h *Held) handOff(ctx context.Context, c *Claim) error {
 			return ls.store.ReleaseByLease(ctx, h.Name, ls.ID, 0)
 		})
 	}
+	returned = true
 	return ending{h, ls, h.MinHold, trusted, cause}.result(freed, err)
 }
 

@@ -36,7 +36,7 @@ func (h *Held) end(ls *Lease) ending {
 
 // Free implements hold.Backend. If the release of a name is not confirmed, the lease takes no new locks. After that of a
 // permit it does.
-func (h *Held) Free(ctx context.Context) error {
+func (h *Held) Free(ctx context.Context) (result error) {
 	at := h.AttachedTo()
 	ls := at.Lease
 	e := h.end(ls) //nolint:contextcheck // the lock has a context of its own
@@ -55,18 +55,21 @@ func (h *Held) Free(ctx context.Context) error {
 			return h.handOff(ctx, c)
 		}
 	}
-	var freed bool
-	var err error
+	freed, err := false, errPanicked
+	defer ls.detach(h)
+	defer h.position.leave()
+	defer func() { result = e.result(freed, err) }()
 	if h.Permit {
 		freed, err = h.holding(ls).releasePermit(ctx)
 	} else {
 		h.position.beginRelease()
 		freed, err = h.holding(ls).release(ctx, e.keep)
 	}
-	defer ls.detach(h)
-	defer h.position.leave()
-	return e.result(freed, err)
+	return nil
 }
+
+// errPanicked is the error of a statement that panics in a driver, or whose goroutine ends there. What it did is unknown.
+var errPanicked error = &dberr.Error{Err: errors.New("the statement did not return"), Transient: true}
 
 // result returns the result of a release: freed and err are its outcome.
 func (e ending) result(freed bool, err error) error {
@@ -115,11 +118,22 @@ func notConfirmed(err error) error {
 
 // releaseBoth frees a name for which the outcome of a move is unknown (I27). It tries the old lease first, because the
 // name never moves back to it.
-func (e ending) releaseBoth(ctx context.Context, at attachment) error {
+func (e ending) releaseBoth(ctx context.Context, at attachment) (result error) {
 	if e.trusted {
 		e.trusted, e.cause = at.pending.trustedNow()
 	}
-	freed, err := e.holding(at.Lease).free(ctx, false, func(ctx context.Context) (int64, error) {
+	freed, err := false, errPanicked
+	defer e.position.leave()
+	for _, ls := range at.ends() {
+		defer ls.detach(e.Held)
+	}
+	defer func() {
+		if err != nil {
+			e.leaveOrphans(e.keep, at.pending)
+		}
+		result = e.result(freed, err)
+	}()
+	freed, err = e.holding(at.Lease).free(ctx, false, func(ctx context.Context) (int64, error) {
 		for _, ls := range at.ends() {
 			req := &store.Request{Name: e.Name, ID: ls.ID, Token: e.Token, MinHold: e.keep}
 			if freed, err := ls.store.ReleaseAgain(ctx, req); freed.Token != 0 || err != nil {
@@ -128,14 +142,7 @@ func (e ending) releaseBoth(ctx context.Context, at attachment) error {
 		}
 		return 0, nil
 	})
-	defer e.position.leave()
-	for _, ls := range at.ends() {
-		defer ls.detach(e.Held)
-	}
-	if err != nil {
-		e.leaveOrphans(e.keep, at.pending)
-	}
-	return e.result(freed, err)
+	return nil
 }
 
 // holding is a name that a lease holds with a token, or may hold.

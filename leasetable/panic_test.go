@@ -1,0 +1,107 @@
+package leasetable_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/memory"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
+)
+
+// ways are the ways in which a function of the user, a driver's or a hook, does not return.
+var ways = map[string]func(){"panic": func() { panic("by the user") }, "Goexit": runtime.Goexit}
+
+// mustNotReturn calls f, which does not return.
+func mustNotReturn(t *testing.T, f func()) {
+	t.Helper()
+	returned, ended := false, make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() { _ = recover() }()
+		f()
+		returned = true
+	}()
+	<-ended
+	if returned {
+		t.Error("it returned")
+	}
+}
+
+// abnormally runs a test with each of the ways, on a Locker in memory whose leases last for an hour, and another one.
+func abnormally(t *testing.T, test func(t *testing.T, s *scripted, end func(), l, other *leasetable.Locker)) {
+	t.Helper()
+	for how, end := range ways {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := memory.NewServer(memory.Postgres)
+				s := &scripted{Store: server.Store()}
+				l, other := keep(t, s, leasetable.WithTTL(time.Hour)), keep(t, server.Store())
+				kept := take(t, l, "kept") // keeps the lease alive
+				test(t, s, end, l, other)
+				release(t, take(t, l, "x"))
+				release(t, take(t, other, "x"), kept)
+			})
+		})
+	}
+}
+
+func TestAReleaseThatPanicsLeavesNothingHeld(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	abnormally(t, func(t *testing.T, s *scripted, end func(), l, _ *leasetable.Locker) {
+		lock := take(t, l, "x")
+		s.release = func(context.Context, *store.Request) (store.Result, error) {
+			s.release = nil
+			end()
+			return store.Result{}, nil
+		}
+		mustNotReturn(t, func() { _ = lock.Release(t.Context()) })
+	})
+}
+
+// I27.
+func TestAReleaseInTheMiddleOfAnExtensionThatPanicsLeavesNothingHeld(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	abnormally(t, func(t *testing.T, s *scripted, end func(), l, _ *leasetable.Locker) {
+		lock := take(t, l, "x")
+		s.move = func(ctx context.Context, name string, token int64, from, to []byte) (bool, error) {
+			_, _ = s.Store.Move(ctx, name, token, from, to)
+			return false, errCut
+		}
+		s.again = func(context.Context, *store.Request) (store.Result, error) {
+			s.again = nil
+			end()
+			return store.Result{}, nil
+		}
+		extended := make(chan error)
+		go func() { extended <- lock.Extend(t.Context(), 10*time.Hour) }()
+		synctest.Wait()
+		mustNotReturn(t, func() { _ = lock.Release(t.Context()) })
+		<-extended
+		s.move = nil
+	})
+}
+
+func TestAHandoffThatPanicsLeavesNothingHeld(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	abnormally(t, func(t *testing.T, s *scripted, end func(), l, _ *leasetable.Locker) {
+		lock := take(t, l, "x")
+		next := line(t, l, "x", 1)
+		s.handOff = func(ctx context.Context, h store.Held, n int64, metadata []byte) (int64, bool, error) {
+			s.handOff = nil
+			_, _, _ = s.Store.HandOff(ctx, h, n, metadata)
+			end()
+			return 0, false, nil
+		}
+		mustNotReturn(t, func() { _ = lock.Release(t.Context()) })
+		release(t, mustGet(t, next))
+	})
+}
