@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/option"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
 	"github.com/sqllock/sqllock/leasetable/internal/wait"
@@ -54,7 +55,8 @@ type attempt struct {
 	head      *lease.Head // of the wait queue of the name; nil: the attempt waits in it, or bypasses it
 	waited    bool        // the name was read as held, or the database could not be asked
 	waiter    wait.Waiter
-	abandoned bool // the caller left; the claim goes on in the background, and leaves the queue at its end
+	claimed   *lease.Claim // while nobody has ended the claim
+	abandoned bool         // the caller left; the claim goes on in the background, and leaves the queue at its end
 }
 
 const acquiring = "acquire"
@@ -70,6 +72,12 @@ func (l *Locker) acquire(
 	a.waiter = wait.Waiter{Keeper: l.keeper, Turns: l.turns, Name: name, Wants: c.Wants, Began: began}
 	err = errors.Join(err, context.Cause(ctx))
 	var lock *lease.Held
+	returned := false
+	defer func() {
+		if !returned {
+			a.interrupted(lock)
+		}
+	}()
 	if err == nil {
 		lock, err = how(a)
 	}
@@ -79,10 +87,26 @@ func (l *Locker) acquire(
 		if !c.probe { // otherwise another attempt follows
 			l.events.Asked(ctx, name, began, a.waited, nil, err)
 		}
+		returned = true
 		return nil, err
 	}
 	l.events.Asked(ctx, name, began, a.waited, lock.Hold, nil)
+	returned = true
 	return &Lease{lock}, nil
+}
+
+// interrupted gives up what the attempt has, when a hook or a driver panics, or its goroutine ends there.
+func (a *attempt) interrupted(lock *lease.Held) {
+	if lock != nil {
+		_ = lock.Hold.Release(option.GivingBack(a.ctx)) // if it is not confirmed it goes on in the background
+		return
+	}
+	if a.claimed != nil {
+		a.claimed.Abandon(a.ctx, lease.Outcome{Permit: a.Permit(), Unknown: true})
+	}
+	if !a.abandoned {
+		a.head.Leave()
+	}
 }
 
 // try acquires the name if it is free or its lease has expired. An attempt to get a share or permit bypasses the wait
@@ -132,6 +156,7 @@ func (a *attempt) claim() (*lease.Held, error) {
 		if err != nil {
 			return nil, err
 		}
+		a.claimed = claim
 		c := claiming{a, claim}
 		// All writers of a SQLite file queue for one lock, so on SQLite a claim reads before it tries.
 		o, tried := lease.Outcome{}, a.Store.OneWriter() && a.member == nil
@@ -141,6 +166,7 @@ func (a *attempt) claim() (*lease.Held, error) {
 		if !a.abandoned && o.Token == 0 && o.Err == nil {
 			o = c.inBackground(func(ctx context.Context) lease.Outcome { return c.run(ctx, !tried) })
 		}
+		a.claimed = nil
 		if a.abandoned {
 			return nil, context.Cause(a.ctx)
 		}

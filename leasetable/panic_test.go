@@ -3,10 +3,13 @@ package leasetable_test
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/leasetable/internal/memory"
@@ -32,8 +35,9 @@ func mustNotReturn(t *testing.T, f func()) {
 	}
 }
 
-// abnormally runs a test with each of the ways, on a Locker in memory whose leases last for an hour, and another one.
-func abnormally(t *testing.T, test func(t *testing.T, s *scripted, end func(), l, other *leasetable.Locker)) {
+// abnormally runs a test with each of the ways, on a Locker in memory whose leases last for an hour, and another one. The
+// hook of the Locker ends by it at the next event of a kind that was given to endAt.
+func abnormally(t *testing.T, test func(t *testing.T, s *scripted, end func(), endAt func(event.Kind), l, other *leasetable.Locker)) {
 	t.Helper()
 	for how, end := range ways {
 		t.Run(how, func(t *testing.T) {
@@ -41,9 +45,15 @@ func abnormally(t *testing.T, test func(t *testing.T, s *scripted, end func(), l
 			synctest.Test(t, func(t *testing.T) {
 				server := memory.NewServer(memory.Postgres)
 				s := &scripted{Store: server.Store()}
-				l, other := keep(t, s, leasetable.WithTTL(time.Hour)), keep(t, server.Store())
+				var at atomic.Value
+				hook := func(_ context.Context, e sqllock.Event) {
+					if at.CompareAndSwap(e.Kind, event.Kind("none")) {
+						end()
+					}
+				}
+				l, other := keep(t, s, leasetable.WithTTL(time.Hour), leasetable.WithHook(hook)), keep(t, server.Store())
 				kept := take(t, l, "kept") // keeps the lease alive
-				test(t, s, end, l, other)
+				test(t, s, end, func(k event.Kind) { at.Store(k) }, l, other)
 				release(t, take(t, l, "x"))
 				release(t, take(t, other, "x"), kept)
 			})
@@ -54,7 +64,7 @@ func abnormally(t *testing.T, test func(t *testing.T, s *scripted, end func(), l
 func TestAReleaseThatPanicsLeavesNothingHeld(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
-	abnormally(t, func(t *testing.T, s *scripted, end func(), l, _ *leasetable.Locker) {
+	abnormally(t, func(t *testing.T, s *scripted, end func(), _ func(event.Kind), l, _ *leasetable.Locker) {
 		lock := take(t, l, "x")
 		s.release = func(context.Context, *store.Request) (store.Result, error) {
 			s.release = nil
@@ -69,7 +79,7 @@ func TestAReleaseThatPanicsLeavesNothingHeld(t *testing.T) {
 func TestAReleaseInTheMiddleOfAnExtensionThatPanicsLeavesNothingHeld(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
-	abnormally(t, func(t *testing.T, s *scripted, end func(), l, _ *leasetable.Locker) {
+	abnormally(t, func(t *testing.T, s *scripted, end func(), _ func(event.Kind), l, _ *leasetable.Locker) {
 		lock := take(t, l, "x")
 		s.move = func(ctx context.Context, name string, token int64, from, to []byte) (bool, error) {
 			_, _ = s.Store.Move(ctx, name, token, from, to)
@@ -92,7 +102,7 @@ func TestAReleaseInTheMiddleOfAnExtensionThatPanicsLeavesNothingHeld(t *testing.
 func TestAHandoffThatPanicsLeavesNothingHeld(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
-	abnormally(t, func(t *testing.T, s *scripted, end func(), l, _ *leasetable.Locker) {
+	abnormally(t, func(t *testing.T, s *scripted, end func(), _ func(event.Kind), l, _ *leasetable.Locker) {
 		lock := take(t, l, "x")
 		next := line(t, l, "x", 1)
 		s.handOff = func(ctx context.Context, h store.Held, n int64, metadata []byte) (int64, bool, error) {
@@ -103,5 +113,40 @@ func TestAHandoffThatPanicsLeavesNothingHeld(t *testing.T) {
 		}
 		mustNotReturn(t, func() { _ = lock.Release(t.Context()) })
 		release(t, mustGet(t, next))
+	})
+}
+
+func TestAnAcquisitionThatPanicsLeavesNothingHeld(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	abnormally(t, func(t *testing.T, s *scripted, end func(), _ func(event.Kind), l, _ *leasetable.Locker) {
+		release(t, take(t, l, "x")) // the name has a row
+		s.free = func(ctx context.Context, req *store.Request) (store.Result, error) {
+			s.free = nil
+			_, _ = s.Store.AcquireFree(ctx, req)
+			end()
+			return store.Result{}, nil
+		}
+		mustNotReturn(t, func() { _, _ = l.TryAcquire(t.Context(), "x") })
+	})
+}
+
+func TestAWaitWhoseHookPanicsKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	abnormally(t, func(t *testing.T, _ *scripted, _ func(), endAt func(event.Kind), l, other *leasetable.Locker) {
+		lock := take(t, other, "x")
+		endAt(event.Waiting)
+		mustNotReturn(t, func() { _, _ = l.Acquire(t.Context(), "x") })
+		release(t, lock)
+	})
+}
+
+func TestALockWhoseHookPanicsIsReleased(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	abnormally(t, func(t *testing.T, _ *scripted, _ func(), endAt func(event.Kind), l, _ *leasetable.Locker) {
+		endAt(event.Acquired)
+		mustNotReturn(t, func() { _, _ = l.TryAcquire(t.Context(), "x", leasetable.WithHoldAtLeast(time.Hour)) })
 	})
 }
