@@ -19,7 +19,7 @@ import (
 // If one of the locks that it has already ends while it waits, AcquireAll fails with the cause. After an error the caller
 // holds nothing, and a minimum hold does not count. The error matches ErrUnsupported if an option makes several names the
 // same lock.
-func AcquireAll[L Lock](ctx context.Context, l Acquirer[L], names []string, opts ...Option) (*Locks[L], error) {
+func AcquireAll[L Lock](ctx context.Context, l Acquirer[L], names []string, opts ...Option) (got *Locks[L], err error) {
 	if len(names) == 0 {
 		return nil, &OpError{Op: "acquire all", Err: errors.New("no names were given")}
 	}
@@ -31,10 +31,14 @@ func AcquireAll[L Lock](ctx context.Context, l Acquirer[L], names []string, opts
 	}
 	// The lock's lifetime context does not end with the context of its acquisition.
 	all.ctx, all.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	err := all.acquire(ctx, l, sorted, opts)
-	if err != nil {
-		all.cancel(ErrReleased)
-		return nil, errors.Join(err, all.giveUp(ctx))
+	defer func() {
+		if got == nil { // also if a hook or a driver panics
+			all.cancel(ErrReleased)
+			err = errors.Join(err, all.giveUp(ctx))
+		}
+	}()
+	if err := all.acquire(ctx, l, sorted, opts); err != nil {
+		return nil, err
 	}
 	for _, part := range all.parts {
 		context.AfterFunc(part.Context(), func() { all.cancel(context.Cause(part.Context())) }) //nolint:contextcheck // the part's own
@@ -219,11 +223,15 @@ func releaseAll[L Lock](ctx context.Context, locks []L) []error {
 	return together(len(locks), func(i int) error { return locks[i].Release(ctx) })
 }
 
+// errUnreturned is the error of a call that ended its goroutine, by runtime.Goexit in a hook or a driver.
+var errUnreturned = errors.New("the call ended its goroutine")
+
 // together calls f concurrently for 0 to n-1 and returns the errors.
 func together(n int, f func(i int) error) []error {
 	errs := make([]error, n)
 	var all sync.WaitGroup
 	for i := range n {
+		errs[i] = errUnreturned
 		all.Go(func() { errs[i] = f(i) })
 	}
 	all.Wait()

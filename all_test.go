@@ -3,6 +3,8 @@ package sqllock_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,4 +96,83 @@ func (l losing) TryAcquire(ctx context.Context, name string, _ ...sqllock.Option
 
 func (l losing) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
 	return l.TryAcquire(ctx, name, opts...)
+}
+
+// hooked is a Locker of free names whose hook ends by end for each name but the first. It counts its locks that are held.
+type hooked struct {
+	end  func()
+	held *atomic.Int64
+}
+
+func (h hooked) TryAcquire(ctx context.Context, name string, _ ...sqllock.Option) (sqllock.Lock, error) {
+	return h.acquire(ctx, name, false)
+}
+
+func (h hooked) Acquire(ctx context.Context, name string, _ ...sqllock.Option) (sqllock.Lock, error) {
+	return h.acquire(ctx, name, true)
+}
+
+func (h hooked) acquire(ctx context.Context, name string, patient bool) (sqllock.Lock, error) {
+	if name != "a" {
+		if !patient {
+			return nil, &sqllock.HeldError{Name: name}
+		}
+		h.end()
+	}
+	h.held.Add(1)
+	return hold.New(ctx, name, counted(h)).Lock(), nil
+}
+
+// counted is a lock of hooked.
+type counted hooked
+
+func (c counted) Free(context.Context) error {
+	c.held.Add(-1)
+	return nil
+}
+
+func TestAPanicLeavesNoneOfAllNamesHeld(t *testing.T) {
+	t.Parallel()
+	for how, end := range map[string]func(){"panic": func() { panic("by the user") }, "Goexit": runtime.Goexit} {
+		l, ended := hooked{end, new(atomic.Int64)}, make(chan struct{})
+		go func() {
+			defer close(ended)
+			defer func() { _ = recover() }()
+			_, err := sqllock.AcquireAll[sqllock.Lock](t.Context(), l, []string{"a", "b"})
+			t.Errorf("%s: AcquireAll returned %v", how, err)
+		}()
+		<-ended
+		if n := l.held.Load(); n != 0 {
+			t.Errorf("%s: %d names are held", how, n)
+		}
+	}
+}
+
+// leaving is a Locker whose tries end their goroutine, but for the name a.
+type leaving struct{ held *atomic.Int64 }
+
+func (l leaving) TryAcquire(ctx context.Context, name string, _ ...sqllock.Option) (sqllock.Lock, error) {
+	if name != "a" {
+		runtime.Goexit()
+	}
+	return l.Acquire(ctx, name)
+}
+
+func (l leaving) Acquire(ctx context.Context, name string, _ ...sqllock.Option) (sqllock.Lock, error) {
+	return hooked{func() {}, l.held}.Acquire(ctx, name)
+}
+
+func TestATryThatDoesNotReturnIsNoLock(t *testing.T) {
+	t.Parallel()
+	l := leaving{new(atomic.Int64)}
+	all, err := sqllock.AcquireAll[sqllock.Lock](t.Context(), l, []string{"a", "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := all.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := l.held.Load(); n != 0 {
+		t.Errorf("%d names are held", n)
+	}
 }

@@ -27,6 +27,7 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 	go group.serve(l.keeper.Store.Acquires.Serve)
 	var all sync.WaitGroup
 	for i, name := range names {
+		errs[i] = &sqllock.OpError{Op: acquiring, Name: name, Err: errUnreturned}
 		all.Go(func() {
 			m := &member{rendezvous: group}
 			defer m.send(nil)
@@ -51,6 +52,9 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 	all.Wait()
 	return nil, err
 }
+
+// errUnreturned is the error of a name for which a hook or a driver ended the goroutine, by runtime.Goexit.
+var errUnreturned = errors.New("the call ended its goroutine")
 
 // endedMeanwhile returns an error if one of leases, which may be nil, has ended while another name was still waited for,
 // because its row was locked. The names may be free, so the error can be retried, unless the Locker was closed.

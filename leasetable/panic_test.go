@@ -3,6 +3,7 @@ package leasetable_test
 import (
 	"context"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -148,5 +149,19 @@ func TestALockWhoseHookPanicsIsReleased(t *testing.T) {
 	abnormally(t, func(t *testing.T, _ *scripted, _ func(), endAt func(event.Kind), l, _ *leasetable.Locker) {
 		endAt(event.Acquired)
 		mustNotReturn(t, func() { _, _ = l.TryAcquire(t.Context(), "x", leasetable.WithHoldAtLeast(time.Hour)) })
+	})
+}
+
+func TestAHookThatEndsItsGoroutineLeavesNoneOfSeveralNamesHeld(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	abnormally(t, func(t *testing.T, _ *scripted, _ func(), endAt func(event.Kind), l, _ *leasetable.Locker) {
+		if !strings.HasSuffix(t.Name(), "/Goexit") {
+			return // a panic would end the process
+		}
+		endAt(event.Acquired)
+		if leases, err := l.TryAcquireAll(t.Context(), []string{"x", "y"}); err == nil {
+			t.Errorf("no error, and the leases %v", leases)
+		}
 	})
 }
