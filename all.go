@@ -1,6 +1,7 @@
 package sqllock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,14 +142,13 @@ func (a *Locks[L]) wait(ctx context.Context, l Acquirer[L], names []string, opts
 			a.parts = append(a.parts, part)
 			defer context.AfterFunc(part.Context(), cancel)() //nolint:contextcheck // the part's own
 		}
-		if lost := a.lostMeanwhile(); lost != nil { //nolint:contextcheck // asks the parts' own contexts
-			return lost
-		}
-		if err != nil {
-			return err
+		if err != nil || ctx.Err() != nil { // maybe because a part has ended
+			if err := cmp.Or(a.lostMeanwhile(), err); err != nil { //nolint:contextcheck // asks the parts' own contexts
+				return err
+			}
 		}
 	}
-	return nil
+	return a.lostMeanwhile() //nolint:contextcheck // see above
 }
 
 // bound sets the end of the wait, if WithWait bounds it. It returns the option that makes all names the same lock, if there

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -174,5 +175,46 @@ func TestATryThatDoesNotReturnIsNoLock(t *testing.T) {
 	}
 	if n := l.held.Load(); n != 0 {
 		t.Errorf("%d names are held", n)
+	}
+}
+
+// asked is a lock that counts how often somebody asks for its context.
+type asked struct {
+	sqllock.Lock
+	times *atomic.Int64
+}
+
+func (a asked) Context() context.Context {
+	a.times.Add(1)
+	return a.Lock.Context()
+}
+
+// many is a Locker that gives such locks, to those who wait.
+type many struct {
+	slow
+	times *atomic.Int64
+}
+
+func (m many) Acquire(ctx context.Context, name string, _ ...sqllock.Option) (sqllock.Lock, error) {
+	return asked{hold.New(ctx, name, freed{}).Lock(), m.times}, nil
+}
+
+func TestTheLocksOfManyNamesAreNotAskedAtEachName(t *testing.T) {
+	t.Parallel()
+	const names = 1000
+	m := many{times: new(atomic.Int64)}
+	var each []string
+	for i := range names {
+		each = append(each, strconv.Itoa(i))
+	}
+	all, err := sqllock.AcquireAll[sqllock.Lock](t.Context(), m, each)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := m.times.Load(); n > 10*names {
+		t.Errorf("%d questions for %d names", n, names)
+	}
+	if err := all.Release(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
