@@ -63,7 +63,8 @@ func (a *Locks[L]) Name() string { return a.name }
 // Context is cancelled when the first part ends, with the cause of that part.
 func (a *Locks[L]) Context() context.Context { return a.ctx }
 
-// Parts returns one lock for each name, in the order of the sorted names.
+// Parts returns one lock for each name, in the order of the sorted names. Release the [Locks] and not a part: the Release of
+// a part frees its name a moment before the context of the Locks ends.
 func (a *Locks[L]) Parts() []L { return slices.Clone(a.parts) }
 
 // Release releases every part and joins their errors.
