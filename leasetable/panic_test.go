@@ -38,7 +38,9 @@ func mustNotReturn(t *testing.T, f func()) {
 
 // abnormally runs a test with each of the ways, on a Locker in memory whose leases last for an hour, and another one. The
 // hook of the Locker ends by it at the next event of a kind that was given to endAt.
-func abnormally(t *testing.T, test func(t *testing.T, s *scripted, end func(), endAt func(event.Kind), l, other *leasetable.Locker)) {
+func abnormally(
+	t *testing.T, test func(t *testing.T, s *scripted, end func(), endAt func(event.Kind), l, other *leasetable.Locker),
+) {
 	t.Helper()
 	for how, end := range ways {
 		t.Run(how, func(t *testing.T) {

@@ -30,7 +30,9 @@ func (h *Held) Export(ctx context.Context, id []byte, valid time.Duration) error
 	if _, err := k.Store.OpenLease(ctx, of, dberr.AttemptTimeout); err != nil {
 		return k.WithCause(ctx, err)
 	}
-	ended, err := h.Hold.HandOver(ctx, "export", errHandedOver, func(ctx context.Context) error { return h.handOverOrEnd(ctx, id, valid) })
+	ended, err := h.Hold.HandOver(ctx, "export", errHandedOver, func(ctx context.Context) error {
+		return h.handOverOrEnd(ctx, id, valid)
+	})
 	if !ended {
 		err = h.over() //nolint:contextcheck // the lock has a context of its own
 		k.EndTicket(id, valid)
