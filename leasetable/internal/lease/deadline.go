@@ -74,6 +74,7 @@ func (ls *Lease) finish(cause error) {
 		h.position.leave()
 	}
 	clear(ls.locks)
+	clear(ls.permits)
 	close(ls.ended)
 	ls.mu.Unlock()
 	ls.keeper.forget(ls, true)

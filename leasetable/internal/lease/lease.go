@@ -31,6 +31,7 @@ type Lease struct {
 	deadline *clock.Timer       // guarded by mu: ends the lease at trusted
 	warning  *time.Timer        // guarded by mu: warns some time before
 	locks    map[*Held]struct{} // guarded by mu: the locks that are held
+	permits  map[heldKey]*Held  // guarded by mu: those of them that are shares or permits
 	claims   int                // guarded by mu: claims under way
 	retired  bool               // guarded by mu: takes no new claims
 	used     time.Time          // guarded by mu: when a claim last began or a lock last ended
@@ -80,6 +81,9 @@ func (ls *Lease) attach(h *Held, verifications int) error {
 	}
 	ls.claims--
 	ls.locks[h] = struct{}{}
+	if h.Permit {
+		ls.permits[h.key()] = h
+	}
 	return nil
 }
 
@@ -98,16 +102,8 @@ func (ls *Lease) Join(h *Held) error {
 // loseForgotten ends a share or permit that has the name and the token of h, which was granted now: a failover has forgotten
 // the other one, and a read would take the row of h for its row (I20).
 func (ls *Lease) loseForgotten(h *Held) {
-	if !h.Permit {
-		return
-	}
 	ls.mu.Lock()
-	var forgotten *Held
-	for other := range ls.locks {
-		if other.key() == h.key() {
-			forgotten = other
-		}
-	}
+	forgotten := ls.permits[h.key()]
 	ls.mu.Unlock()
 	if forgotten != nil {
 		forgotten.lose(errTaken)
@@ -119,8 +115,16 @@ func (ls *Lease) drop(h *Held) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	_, held := ls.locks[h]
-	delete(ls.locks, h)
+	ls.remove(h)
 	return held
+}
+
+// remove removes a lock. The caller holds mu.
+func (ls *Lease) remove(h *Held) {
+	delete(ls.locks, h)
+	if ls.permits[h.key()] == h {
+		delete(ls.permits, h.key())
+	}
 }
 
 // beginHandoff replaces a lock that is to be handed off by a claim. It returns nil if the lock was not there. A retired
@@ -131,7 +135,7 @@ func (ls *Lease) beginHandoff(h *Held) *Claim {
 	if _, held := ls.locks[h]; !held || ls.retired { // the name would be freed as an orphan, or as forgotten
 		return nil
 	}
-	delete(ls.locks, h)
+	ls.remove(h)
 	ls.claims++
 	return &Claim{Lease: ls, Name: h.Name, verifications: ls.verification.count}
 }
@@ -140,7 +144,7 @@ func (ls *Lease) beginHandoff(h *Held) *Claim {
 func (ls *Lease) detach(h *Held) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	delete(ls.locks, h)
+	ls.remove(h)
 	ls.used = time.Now()
 	ls.wakeIfRetired()
 }

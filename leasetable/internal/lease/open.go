@@ -68,6 +68,7 @@ func (k *Keeper) open(ctx context.Context, ttl time.Duration, dedicated bool) (*
 		locks:  make(map[*Held]struct{}),
 		claims: 1,
 
+		permits:   make(map[heldKey]*Held),
 		retired:   dedicated, // it takes no other claims
 		dedicated: dedicated,
 	}
