@@ -2,11 +2,11 @@ package conn
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
@@ -58,19 +58,13 @@ func (p Pools) settleSession(ctx context.Context, dc driver.Conn, idle time.Dura
 // Exec runs a statement.
 func (s *Session) Exec(ctx context.Context, text string) error { return execOn(ctx, s.conn, text) }
 
-// Number runs a statement that returns one number. NULL counts as 0.
-func (s *Session) Number(ctx context.Context, text string) (int64, error) {
+// Number runs a statement that returns one number, or NULL.
+func (s *Session) Number(ctx context.Context, text string) (n sql.NullInt64, err error) {
 	row, err := lastRow(ctx, s.conn, text)
 	if err != nil || len(row) == 0 {
-		return 0, err
+		return n, err
 	}
-	switch n := row[0].(type) {
-	case int64:
-		return n, nil
-	case []byte:
-		return strconv.ParseInt(string(n), 10, 64)
-	}
-	return 0, nil
+	return n, n.Scan(row[0])
 }
 
 // Close closes the connection, and so ends the session.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -69,10 +70,16 @@ func (t turn) key(name string) [sha256.Size]byte {
 	return sha256.Sum256([]byte("sqllock turn\x00" + t.locks + "\x00" + name))
 }
 
+// errNull is the error for a NULL from GET_LOCK: the statement was killed, or the server has no memory for another lock.
+var errNull = errors.New("GET_LOCK answered NULL")
+
 // took runs a statement that returns one number, and reports whether that is 1.
 func (t turn) took(ctx context.Context, text string) (bool, error) {
 	n, err := t.Number(ctx, text)
-	return n == 1, dberr.Classify(err)
+	if err == nil && !n.Valid {
+		err = errNull
+	}
+	return n.Int64 == 1, dberr.Classify(err)
 }
 
 func (t turn) Ping(ctx context.Context) error {
@@ -111,9 +118,8 @@ func (t *postgresTurn) Wait(ctx context.Context, name string, d time.Duration) (
 		}
 	}
 	if t.seat == 0 {
-		var err error
-		t.seat, err = t.Number(ctx, "SELECT "+pgqueue.TakeSeat(fmt.Sprintf("(%d)::bigint", t.number(name)), pgqueue.FirstSeat))
-		switch {
+		seat, err := t.Number(ctx, "SELECT "+pgqueue.TakeSeat(fmt.Sprintf("(%d)::bigint", t.number(name)), pgqueue.FirstSeat))
+		switch t.seat = seat.Int64; {
 		case err != nil:
 			return false, dberr.Classify(err)
 		case t.seat == 0:
@@ -169,8 +175,19 @@ func (t mysqlTurn) Try(ctx context.Context, name string) (bool, error) {
 	return t.getLock(ctx, name, 0)
 }
 
+// errEarly is the error for a GET_LOCK that did not wait: a proxy has answered it, or has changed it.
+var errEarly = errors.New("GET_LOCK answered 0 before its time")
+
+// Wait implements Turn. An answer that comes early is an error, after which waiters poll for a while: else they would ask
+// again at once.
 func (t mysqlTurn) Wait(ctx context.Context, name string, d time.Duration) (bool, error) {
-	return t.getLock(ctx, name, int(d/time.Second))
+	d = d.Truncate(time.Second)
+	began := time.Now()
+	ours, err := t.getLock(ctx, name, int(d/time.Second))
+	if !ours && err == nil && time.Since(began) < d/2 {
+		err = errEarly
+	}
+	return ours, err
 }
 
 func (t mysqlTurn) Leave(ctx context.Context) error {

@@ -1,0 +1,88 @@
+package store_test
+
+import (
+	"context"
+	"database/sql/driver"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqllock/sqllock/leasetable/internal/conn"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
+	"github.com/sqllock/sqllock/schema"
+)
+
+// refuser is a server that answers each GET_LOCK with value, after some time.
+type refuser struct {
+	driver.Conn
+	value driver.Value
+	after time.Duration
+}
+
+func (r refuser) Connect(context.Context) (driver.Conn, error) { return r, nil }
+func (r refuser) Driver() driver.Driver                        { return nil }
+func (r refuser) Close() error                                 { return nil }
+
+func (r refuser) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
+	return driver.ResultNoRows, nil
+}
+
+func (r refuser) QueryContext(_ context.Context, text string, _ []driver.NamedValue) (driver.Rows, error) {
+	if strings.Contains(text, "GET_LOCK") {
+		<-time.After(r.after)
+	}
+	return &oneRow{value: r.value}, nil
+}
+
+// oneRow is an answer with one value.
+type oneRow struct {
+	value driver.Value
+	read  bool
+}
+
+func (o *oneRow) Columns() []string { return []string{"n"} }
+func (o *oneRow) Close() error      { return nil }
+
+func (o *oneRow) Next(row []driver.Value) error {
+	if o.read {
+		return io.EOF
+	}
+	row[0], o.read = o.value, true
+	return nil
+}
+
+// Waiters would ask again at once, as fast as the server answers. So it is an error, after which they poll.
+func TestAnAnswerThatIsNoAnswerOfAQueueIsAnError(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		refuser
+		fails bool
+	}{
+		"NULL":            {refuser{value: nil}, true},
+		"refused at once": {refuser{value: int64(0)}, true},
+		"refused in time": {refuser{value: []byte("0"), after: 2 * time.Second}, false},
+		"granted at once": {refuser{value: int64(1)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, err := store.New(test.refuser, schema.MySQL, schema.Tables{}, store.Options{Most: conn.DefaultLimit})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				turn, err := s.OpenTurn(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer turn.Close()
+				ours, err := turn.Wait(t.Context(), "x", 2500*time.Millisecond)
+				if ours != (name == "granted at once") || (err != nil) != test.fails {
+					t.Errorf("%t, %v", ours, err)
+				}
+			})
+		})
+	}
+}
