@@ -2,12 +2,17 @@ package leasetable_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/memory"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -110,5 +115,30 @@ func TestANameThatMayHaveBeenTakenIsFreedUnderNobodyElse(t *testing.T) {
 		if err := errors.Join(next.Verify(t.Context()), next.Release(t.Context())); err != nil || next.Token() != 1 {
 			t.Errorf("the holder, with token %d: %v", next.Token(), err)
 		}
+	})
+}
+
+// A lease may last for months, and have many orphans. I17.
+func TestAnOrphanIsLookedAtLessAndLessOften(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{Store: memory.NewServer(memory.MySQL).Store()}
+		l := keep(t, s, leasetable.WithTTL(time.Hour))
+		kept := take(t, l, "kept") // keeps the lease alive
+		var asked atomic.Int64
+		s.byLease = func(ctx context.Context, name string, id []byte, minHold time.Duration) (int64, error) {
+			asked.Add(1)
+			return s.Store.ReleaseByLease(ctx, name, id, minHold)
+		}
+		s.free = func(context.Context, *store.Request) (store.Result, error) { return store.Result{}, errCut }
+		if _, err := l.TryAcquire(t.Context(), "x"); err == nil {
+			t.Fatal("the answer was not lost")
+		}
+		pass(10 * time.Hour)
+		if n := asked.Load(); n < 50 || n > 300 {
+			t.Errorf("in 10 hours it was asked for %d times", n)
+		}
+		release(t, kept)
 	})
 }

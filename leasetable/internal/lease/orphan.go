@@ -93,8 +93,8 @@ func (os *orphans) reap() {
 			}
 			if over, err := os.release(os.keeper.Closing, o); err == nil {
 				os.answered(o, over)
-				// A statement that is still under way after minutes may be so for longer.
-				o.next = time.Now().Add(min(time.Since(o.since)/20, 10*time.Second))
+				// A statement that is still under way after minutes may be so for longer. A lease may last for months.
+				o.next = time.Now().Add(min(time.Since(o.since)/20, time.Hour))
 			}
 		}
 		if !os.pause(pause) {
