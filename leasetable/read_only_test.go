@@ -2,6 +2,7 @@ package leasetable_test
 
 import (
 	"context"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/memory"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // demoted is a database whose server becomes read-only. New connections lead to the new primary.
@@ -66,5 +68,61 @@ func TestARenewalLeavesAServerThatIsReadOnlyAfterAnotherError(t *testing.T) {
 		lock := take(t, keep(t, d, leasetable.WithTTL(4*time.Second)), "x")
 		pass(30 * time.Second)
 		release(t, lock)
+	})
+}
+
+// standby is a database whose server is read-only at times, wherever new connections lead.
+type standby struct {
+	*scripted
+	readOnly   atomic.Bool
+	reconnects atomic.Int64
+}
+
+// Reconnect implements store.Server.
+func (s *standby) Reconnect() { s.reconnects.Add(1) }
+
+// Its connections are given up often at first, so that a failover is noticed at once, and then less and less often.
+func TestAServerThatStaysReadOnlyIsLeftLessAndLessOften(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := &standby{scripted: &scripted{Store: memory.NewServer(memory.MySQL).Store()}}
+		s.open = func(ctx context.Context, row store.LeaseRow, within time.Duration) (time.Time, error) {
+			if s.readOnly.Load() {
+				return time.Time{}, dberr.ReadOnly("a standby")
+			}
+			return s.Store.OpenLease(ctx, row, within)
+		}
+		l := keep(t, s, leasetable.WithTTL(15*time.Second))
+		for range 2 {
+			s.readOnly.Store(true)
+			got := make(chan *leasetable.Lease)
+			const waiters = 10
+			for i := range waiters {
+				go func() {
+					lock, err := l.Acquire(t.Context(), strconv.Itoa(i))
+					if err != nil {
+						t.Error(err)
+					}
+					got <- lock
+				}()
+			}
+			pass(4 * time.Second)
+			if n := s.reconnects.Swap(0); n < 3 {
+				t.Errorf("it was left %d times in the first 4 seconds", n)
+			}
+			pass(time.Minute)
+			s.reconnects.Store(0)
+			pass(10 * time.Minute)
+			if n := s.reconnects.Load(); n < 60 || n > 120 {
+				t.Errorf("it was left %d times in 10 minutes", n)
+			}
+			s.readOnly.Store(false)
+			for range waiters {
+				release(t, <-got)
+			}
+			pass(time.Minute)
+			s.reconnects.Store(0)
+		}
 	})
 }

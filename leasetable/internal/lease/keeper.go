@@ -38,6 +38,8 @@ type Keeper struct {
 	mu           sync.Mutex
 	leases       map[time.Duration]*Lease // guarded by mu: the lease of each TTL that takes new locks
 	all          map[*Lease]struct{}      // guarded by mu: every lease that has not ended
+	readOnly     time.Time                // guarded by mu: when the server was last found to be read-only
+	readOnlyFrom time.Time                // guarded by mu: since when it was found to be so, again and again
 	leftReadOnly time.Time                // guarded by mu: when LeaveReadOnly last gave up the connections
 }
 
@@ -145,8 +147,12 @@ func (k *Keeper) WithCause(ctx context.Context, err error) error {
 	return bound.WithCause(cause, err)
 }
 
-// readOnlyPause is the least time between two times at which LeaveReadOnly gives up connections.
-const readOnlyPause = 500 * time.Millisecond
+// The least time between two times at which LeaveReadOnly gives up connections is a tenth of the time for which the server
+// has been read-only, within these bounds.
+const (
+	readOnlyPause  = 500 * time.Millisecond
+	readOnlyRarest = 5 * time.Second
+)
 
 // LeaveReadOnly gives up the connections if err says that they lead to a server that cannot write: after a failover, new
 // connections may lead to the new primary.
@@ -155,9 +161,14 @@ func (k *Keeper) LeaveReadOnly(err error) {
 		return
 	}
 	k.mu.Lock()
-	due := time.Since(k.leftReadOnly) >= readOnlyPause
+	now := time.Now()
+	if now.Sub(k.readOnly) > 2*readOnlyRarest { // meanwhile it was not
+		k.readOnlyFrom = now
+	}
+	k.readOnly = now
+	due := now.Sub(k.leftReadOnly) >= min(max(now.Sub(k.readOnlyFrom)/10, readOnlyPause), readOnlyRarest)
 	if due {
-		k.leftReadOnly = time.Now()
+		k.leftReadOnly = now
 	}
 	k.mu.Unlock()
 	if due {
