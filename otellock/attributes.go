@@ -3,6 +3,7 @@ package otellock
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -47,11 +48,12 @@ func (r *Recorder) described(e sqllock.Event, more ...attribute.KeyValue) []attr
 	return append(r.named(e, kindKey.String(e.Locker.Kind), semconv.DBSystemNameKey.String(e.Locker.System)), more...)
 }
 
-// named adds the name of the lock, if it is wanted.
+// named adds the name of the lock, if it is wanted. An attribute that is not UTF-8 would keep an exporter of OTLP from sending
+// anything.
 func (r *Recorder) named(e sqllock.Event, attrs ...attribute.KeyValue) []attribute.KeyValue {
 	if r.name != nil && e.Name != "" {
 		if name := r.name(e.Name); name != "" {
-			attrs = append(attrs, nameKey.String(name))
+			attrs = append(attrs, nameKey.String(strings.ToValidUTF8(name, "\uFFFD")))
 		}
 	}
 	return attrs

@@ -220,6 +220,7 @@ func TestNamesAreAttributesOnlyWhenAskedFor(t *testing.T) {
 		"":               nil,
 		" name=order":    {otellock.WithNames(before)},
 		" name=order/17": {otellock.WithNames(func(name string) string { return name })},
+		" name=o\uFFFDr": {otellock.WithNames(func(string) string { return "o\xff\xfer" })},
 	} {
 		c := collect(t, opts...)
 		l := sqllock.AnyKind(p.Leases(t, leasetable.WithHook(c.Hook)))

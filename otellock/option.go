@@ -26,7 +26,7 @@ func WithTracerProvider(p trace.TracerProvider) Option {
 
 // WithNames adds the attribute sqllock.name to metrics and spans: what f returns for the name of the lock, or nothing if
 // that is empty. Each name is a time series of its own in each metric, so f should return few: the name's part before a
-// slash, for example. f must be fast, and is called from many goroutines.
+// slash, for example. What is not UTF-8 in it becomes U+FFFD. f must be fast, and is called from many goroutines.
 func WithNames(f func(name string) string) Option {
 	return func(c *config) { c.name = f }
 }
