@@ -17,7 +17,7 @@ import (
 type slowServer struct {
 	after  time.Duration
 	hangs  int64         // how many of the first attempts hang forever
-	deaf   chan struct{} // if it is not nil, those end when it is closed, and not with their context
+	hung   chan struct{} // if it is not nil, those end when it is closed, and not with their context
 	errs   []error
 	tried  atomic.Int64
 	closed atomic.Int64
@@ -39,8 +39,8 @@ func (s *slowServer) connect(ctx context.Context) (driver.Conn, error) {
 	ready := after(s.after)
 	if number < s.hangs {
 		ready = nil
-		if s.deaf != nil {
-			<-s.deaf
+		if s.hung != nil {
+			<-s.hung
 			return &slowConn{server: s, number: number}, nil
 		}
 	}
@@ -252,7 +252,7 @@ func TestConnectionsThatHangForEverKeepNobodyFromOthers(t *testing.T) {
 	const most = 6 // under way at once
 	s := &slowServer{hangs: most}
 	dialing(t, s, func(t *testing.T, dial func(time.Duration) (driver.Conn, error)) {
-		s.deaf = make(chan struct{})
+		s.hung = make(chan struct{})
 		left := make(chan error)
 		for range 2 * most {
 			go func() {
@@ -271,7 +271,7 @@ func TestConnectionsThatHangForEverKeepNobodyFromOthers(t *testing.T) {
 		if conn, err := dial(time.Minute); err != nil || conn.(*slowConn).number != most {
 			t.Errorf("the server answers again: %v, %v", conn, err)
 		}
-		close(s.deaf)
+		close(s.hung)
 		synctest.Wait()
 		if conn, err := dial(time.Nanosecond); err != nil || conn.(*slowConn).number >= most {
 			t.Errorf("a connection that came late: %v, %v", conn, err)
