@@ -73,7 +73,7 @@ func (l *Locker) acquire(
 	err = errors.Join(err, context.Cause(ctx))
 	var lock *lease.Held
 	returned := false
-	defer func() {
+	defer func() { //nolint:contextcheck // what it gives up is given up in the background
 		if !returned {
 			a.interrupted(lock)
 		}

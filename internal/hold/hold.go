@@ -106,7 +106,7 @@ func (h *Hold) finish(ctx context.Context, op string, cause error, f func(contex
 		unwatched := h.unwatch != nil && h.unwatch() // saves a goroutine: the release itself calls the watcher
 		h.cancel(cause)
 		err := errPanicked
-		defer func() { h.finished(op, err, unwatched) }() //nolint:contextcheck // it has its own; also if f panics
+		defer func() { h.finished(op, err, unwatched) }() // also if f panics
 		err = f(ctx)
 	})
 	return h.err

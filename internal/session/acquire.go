@@ -110,7 +110,7 @@ func (l *Locker[K]) acquireQueued(ctx context.Context, w Want[K], asked *request
 	goesOn := false
 	defer func() {
 		if !goesOn { // also when ctx panics
-			l.decline(w.Key, b) //nolint:contextcheck // it is not abandoned halfway
+			l.decline(w.Key, b)
 		}
 	}()
 	if err := l.ended(ctx); err != nil {

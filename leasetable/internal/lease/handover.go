@@ -34,8 +34,8 @@ func (h *Held) Export(ctx context.Context, id []byte, valid time.Duration) error
 		return h.handOverOrEnd(ctx, id, valid)
 	})
 	if !ended {
-		err = h.over() //nolint:contextcheck // the lock has a context of its own
-		k.EndTicket(id, valid)
+		err = h.over()         //nolint:contextcheck // the lock has a context of its own
+		k.EndTicket(id, valid) //nolint:contextcheck // in the background
 	}
 	return err
 }
@@ -44,7 +44,7 @@ func (h *Held) Export(ctx context.Context, id []byte, valid time.Duration) error
 // that: the move may have been carried out without an answer, and nobody has the ticket (I28).
 func (h *Held) handOverOrEnd(ctx context.Context, id []byte, valid time.Duration) error {
 	moved := make(chan bool, 1)
-	err := h.Keeper.Start(func() {
+	err := h.Keeper.Start(func() { //nolint:contextcheck // it outlives its caller
 		if !<-moved {
 			h.Keeper.endTicket(id, valid)
 		}

@@ -58,7 +58,7 @@ func (h *Held) Free(ctx context.Context) (result error) {
 	freed, err := false, errPanicked
 	defer ls.detach(h)
 	defer h.position.leave()
-	defer func() { result = e.result(freed, err) }()
+	defer func() { result = e.result(freed, err) }() // also if a driver panics
 	if h.Permit {
 		freed, err = h.holding(ls).releasePermit(ctx)
 	} else {
