@@ -1,11 +1,17 @@
 package leasetable_test
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/memory"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -68,5 +74,40 @@ func TestAllPermitsAreFreedByForceOrNone(t *testing.T) {
 			t.Error(err)
 		}
 		release(t, lease)
+	})
+}
+
+// slowToClear is a database that takes a second to clear a permit.
+type slowToClear struct{ *memory.Store }
+
+func (s slowToClear) ClearPermit(ctx context.Context, name string, permit store.State) (bool, error) {
+	pass(time.Second)
+	return s.Store.ClearPermit(ctx, name, permit)
+}
+
+// A holder of many shares is dead. A try for the whole name does not go on until the last of them is cleared.
+func TestATryForTheWholeNameEndsThoughManyDeadShareIt(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.MySQL)
+		dead := keep(t, &scripted{Store: server.Store(), renew: notRenewed})
+		for range 100 {
+			take(t, dead, "x", leasetable.WithShared())
+		}
+		pass(2 * time.Second)
+		l := keep(t, slowToClear{server.Store()}, leasetable.WithTTL(time.Minute))
+		began := time.Now()
+		if _, err := l.TryAcquire(t.Context(), "x"); !errors.Is(err, sqllock.ErrHeld) {
+			t.Fatalf("the error is %v", err)
+		}
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		lock, err := l.Acquire(t.Context(), "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, lock)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/jitter"
@@ -130,10 +131,10 @@ func (cs *Claims) clearDead(
 	ctx context.Context, c *lease.Claim, state *store.State, enough func(left []store.State) bool,
 ) (done bool, err error) {
 	over := make(map[string]bool) // by lease: whether it is
-	for _, p := range state.Dead() {
-		if enough(state.Permits) {
-			break
-		}
+	live := state.Together()
+	state.Permits = slices.Concat(live, state.Dead())
+	for i := len(state.Permits) - 1; i >= len(live) && !enough(state.Permits); i-- { // from the end: what is left is not moved
+		p := state.Permits[i]
 		id := string(p.LeaseID)
 		if _, asked := over[id]; !asked {
 			if over[id], err = cs.endDead(ctx, c, p); err != nil {
@@ -150,7 +151,7 @@ func (cs *Claims) clearDead(
 			return false, err
 		}
 		if cleared {
-			state.Permits = slices.DeleteFunc(slices.Clone(state.Permits), func(other store.State) bool { return other.Token == p.Token })
+			state.Permits = slices.Delete(state.Permits, i, i+1)
 		}
 	}
 	return enough(state.Permits), nil
@@ -182,7 +183,11 @@ func (cs *Claims) clearLater(ctx context.Context, c *lease.Claim, state store.St
 }
 
 // MakeWhole clears the permits of a name as read in state, which are all dead, so that the name can be converted (I30).
-// It reports whether it did.
+// It reports whether it did. There may be too many for its time. The next claim then clears the rest.
 func (cs *Claims) MakeWhole(ctx context.Context, c *lease.Claim, state store.State) (bool, error) {
-	return cs.clearDead(ctx, c, &state, func(left []store.State) bool { return len(left) == 0 })
+	began := time.Now()
+	_, err := cs.clearDead(ctx, c, &state, func(left []store.State) bool {
+		return len(left) == 0 || time.Since(began) > dberr.ConflictTimeout
+	})
+	return len(state.Permits) == 0, err
 }
