@@ -57,7 +57,8 @@ func WithTTL(ttl time.Duration) Option {
 }
 
 // WithOwner sets the Locker's name in the table, for people to read. It is cut to 255 bytes. The default is the name of
-// the program.
+// the program. Where the encoding of a PostgreSQL database lacks a character of it, or of the host name, acquisitions can
+// fail with SQLSTATE 22P05 or 22021: an owner in ASCII fits every encoding.
 func WithOwner(owner string) Option {
 	return func(s *settings) { s.owner = owner }
 }

@@ -10,7 +10,8 @@ import (
 
 // WithShared makes the lock a share: any number of holders have a share of the name at the same time, as readers do.
 // Shares exclude a caller that acquires the name without this option, and the other way round. While such a caller
-// waits, nobody gets a share. So a holder that acquires again can deadlock with itself.
+// waits, nobody gets a share. So a holder that acquires again can deadlock with itself. Each acquisition reads a row for
+// each holder, so a name with thousands of them is slow to acquire.
 //
 // Each share has a token of its own. [Lease.Guard] does not make the other holders wait. WithShared cannot be combined
 // with [WithHoldAtLeast] or [WithMetadata], and [Lease.Extend], [Lease.Export] and [Lease.SetMetadata] do not work on a
