@@ -227,8 +227,8 @@ func (l *Locker) want(ctx context.Context, name string, opts []sqllock.Option) (
 }
 
 // Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. Close returns when every
-// connection is closed, after some two seconds if the server does not answer. A connection whose dial function or hook
-// ignores its context is closed when it comes. Its error is nil, unless the connector of
+// connection is closed, after some two seconds if the server does not answer. It waits three seconds at most for a dial
+// function or hook that ignores its context; the connection is closed when it comes. Its error is nil, unless the connector of
 // FromDB or FromConnector has a method Close that fails. Closing again is harmless.
 func (l *Locker) Close() error {
 	l.engine.Close()

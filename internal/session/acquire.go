@@ -37,17 +37,9 @@ func (l *Locker[K]) acquireFree(ctx context.Context, w Want[K]) (*lock[K], error
 	if !l.queue.Try(w.Key) {
 		return nil, l.heldHere(w)
 	}
-	var lock *lock[K]
-	err := atHead(&l.queue, w.Key, func() (err error) {
-		lock, err = l.try(ctx, w)
-		return err
-	})
-	if lock != nil {
-		return lock, nil
-	}
-	l.queue.Done(w.Key)
-	if err != nil {
-		return nil, err
+	lock, err := l.tryAtHead(ctx, w)
+	if lock != nil || err != nil {
+		return lock, err
 	}
 	if w.Probe { // nobody sees who it is, and the server would read all its locks
 		return nil, &sqllock.HeldError{Name: w.Name}
@@ -57,6 +49,16 @@ func (l *Locker[K]) acquireFree(ctx context.Context, w Want[K]) (*lock[K], error
 		return nil, sqllock.ErrClosed
 	}
 	return nil, &sqllock.HeldError{Name: w.Name, Holder: holder}
+}
+
+// tryAtHead is try for the head of the wait queue of w's key. It leaves the queue unless it returns a lock.
+func (l *Locker[K]) tryAtHead(ctx context.Context, w Want[K]) (got *lock[K], err error) {
+	defer func() {
+		if got == nil { // also when user code panics
+			l.queue.Done(w.Key)
+		}
+	}()
+	return l.try(ctx, w)
 }
 
 // try tries for w on a shared session, and on another one if that ends or is full by then. It returns neither lock nor

@@ -70,16 +70,23 @@ func ask[K comparable, T any](
 // sessionToAsk returns a shared session for a question, which needs no room for a lock and no new
 // connection.
 func (p *pool[K]) sessionToAsk(ctx context.Context) (*session[K], error) {
-	s, err := p.sharedNow(ctx)
-	if err == nil || p.ended(ctx) != nil {
-		return s, err
+	for {
+		s, err := p.sharedNow(ctx)
+		if err == nil || p.ended(ctx) != nil {
+			return s, err
+		}
+		p.mu.Lock()
+		if i := slices.IndexFunc(p.shared, func(s *session[K]) bool { return !s.hasEnded() }); i >= 0 {
+			s = p.shared[i]
+		}
+		p.mu.Unlock()
+		if s != nil {
+			return s, nil
+		}
+		if !errors.Is(err, errFull) { // else those that were full have ended
+			return nil, err
+		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if i := slices.IndexFunc(p.shared, func(s *session[K]) bool { return !s.hasEnded() }); i >= 0 {
-		return p.shared[i], nil
-	}
-	return nil, err
 }
 
 // holder asks the server for the holder of a key.

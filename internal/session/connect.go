@@ -9,8 +9,9 @@ import (
 	"github.com/sqllock/sqllock/internal/clock"
 )
 
-// lateTime is how long the opening of a connection may go on after the end of its context.
-const lateTime = time.Second
+// lateTime is how long the opening of a connection may go on after the end of its context. To close what it has opened may
+// take two seconds.
+const lateTime = 3 * time.Second
 
 // errNoReturn is the error of an opening that went on for too long, or whose goroutine ended.
 var errNoReturn = errors.New("the opening of the connection did not return")

@@ -3,11 +3,14 @@ package session_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/session"
 )
 
@@ -18,12 +21,15 @@ func wantShare(name string) session.Want[string] {
 // mustPanic calls f, in which user code is to panic.
 func mustPanic(t *testing.T, f func()) {
 	t.Helper()
-	defer func() {
-		if recover() == nil {
-			t.Error("it did not panic")
-		}
-	}()
+	if !panics(f) {
+		t.Error("it did not panic")
+	}
+}
+
+func panics(f func()) (panicked bool) {
+	defer func() { panicked = recover() != nil }()
 	f()
+	return false
 }
 
 // A hook of the driver runs in the caller's goroutine if that borrows the connection.
@@ -89,14 +95,14 @@ func TestUserCodeThatPanicsLeavesTheWaitQueue(t *testing.T) {
 	}
 }
 
-// impatient is a context that panics when it is asked whether it has ended, once it is armed.
+// impatient is a context that panics when it is asked whether it has ended, after it was asked so often.
 type impatient struct {
 	context.Context
-	armed bool
+	after int
 }
 
 func (c *impatient) Err() error {
-	if c.armed {
+	if c.after--; c.after < 0 {
 		panic("a context")
 	}
 	return c.Context.Err()
@@ -107,14 +113,14 @@ func TestAContextThatPanicsPassesOnWhatItWasHanded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newServer().newLocker(t)
 		before := mustTry(t, l, "x")
-		ctx := &impatient{Context: t.Context()}
+		ctx := &impatient{Context: t.Context(), after: math.MaxInt}
 		over := make(chan struct{})
 		go func() {
 			defer close(over)
 			mustPanic(t, func() { _, _ = l.Acquire(ctx, want("x")) })
 		}()
 		synctest.Wait()
-		ctx.armed = true
+		ctx.after = 0
 		if err := before.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -122,6 +128,67 @@ func TestAContextThatPanicsPassesOnWhatItWasHanded(t *testing.T) {
 		synctest.Wait()
 		if _, err := l.TryAcquire(t.Context(), want("x")); errors.Is(err, sqllock.ErrHeld) {
 			t.Error(err)
+		}
+	})
+}
+
+func TestAHookThatPanicsLeavesNothingHeld(t *testing.T) {
+	t.Parallel()
+	for _, w := range []session.Want[string]{want("x"), wantShare("x")} {
+		for _, kind := range []event.Kind{event.Waiting, event.Acquired} {
+			t.Run(fmt.Sprintf("%s, shared: %t", kind, w.Shared), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					s := newServer()
+					other := s.newLocker(t)
+					l := s.newLockerWith(t, session.Limits{Sessions: 2, Locks: 100}, func(_ context.Context, e sqllock.Event) {
+						if e.Kind == kind {
+							panic("a hook")
+						}
+					})
+					held := mustTry(t, other, "x")
+					if kind == event.Acquired {
+						mustRelease(t, held)
+					}
+					mustPanic(t, func() { _, _ = l.Acquire(context.Background(), w) })
+					if kind == event.Waiting {
+						mustRelease(t, held)
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					if _, err := other.Acquire(ctx, want("x")); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
+	}
+}
+
+func mustRelease(t *testing.T, lock sqllock.Lock) {
+	t.Helper()
+	if err := lock.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Callers that come while the server is asked wait for the same answer.
+func TestAContextThatPanicsWhileTheServerIsAskedHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newServer().newLocker(t)
+		try := func(ctx context.Context) {
+			if _, err := l.TryAcquire(ctx, wantShare("x")); err != nil {
+				t.Error(err)
+			}
+		}
+		try(t.Context())
+		for calls, over := 0, false; !over; calls++ { // the panic comes at each call of Err in turn
+			pass(time.Second) // so that the server is asked again whether somebody waits for the exclusive lock
+			over = !panics(func() { try(&impatient{Context: t.Context(), after: calls}) })
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			try(ctx)
+			cancel()
 		}
 	})
 }

@@ -158,7 +158,7 @@ func (p *pool[K]) openShared(o *opening[K]) {
 }
 
 // newSession opens a connection and starts its session. Close waits for it from the beginning, also while the
-// connection is not open yet. It does not wait for an opening that ignores its context.
+// connection is not open yet, but not for an opening that ignores its context.
 func (p *pool[K]) newSession(ctx context.Context, dedicated bool) (_ *session[K], err error) {
 	p.mu.Lock()
 	if p.closing.Err() != nil {

@@ -26,7 +26,7 @@ var errPanicked = errors.New("a caller panicked in the middle of a statement")
 // answerTime is how long a borrower waits for an answer before the session's goroutine does.
 const answerTime = time.Millisecond
 
-// errFull says that a shared session has no room for another lock, which calls that were not answered yet may take up.
+// errFull says that a shared session has no room now: it has as many locks as it may, or would if all calls under way get one.
 var errFull = errors.New("the session holds as many locks as it may")
 
 // loan says when a caller may borrow the connection.

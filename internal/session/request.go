@@ -30,10 +30,22 @@ func (r *request[K]) tell(ctx context.Context, h *hold.Hold, err error) (sqllock
 		err = &sqllock.OpError{Op: "acquire", Name: r.want.Name, Err: err}
 	}
 	if !r.want.Probe || err == nil { // otherwise another attempt follows
-		r.l.Events.Asked(ctx, r.want.Name, r.began, r.waited, h, err)
+		r.asked(ctx, h, err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return h.Lock(), nil
+}
+
+// asked reports the outcome. If user code panics there, or ends its goroutine, the caller has no lock.
+func (r *request[K]) asked(ctx context.Context, h *hold.Hold, err error) {
+	returned := false
+	defer func() {
+		if !returned && h != nil {
+			_ = h.Release(ctx) // an error ends the session, and with it the lock
+		}
+	}()
+	r.l.Events.Asked(ctx, r.want.Name, r.began, r.waited, h, err)
+	returned = true
 }

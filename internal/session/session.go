@@ -130,7 +130,7 @@ func (s *session[K]) end(err error) {
 	}
 }
 
-// logEnd logs why the session has ended. Nothing waits for that: a log handler of the user's may block.
+// logEnd logs why the session has ended. No caller waits for that, only Close: a log handler may block.
 func (s *session[K]) logEnd() {
 	level := slog.LevelWarn
 	switch {

@@ -53,13 +53,8 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], asked *request[K]) (*h
 		if err != nil {
 			return nil, err
 		}
-		h, err := s.await(ctx, asked, began, &held)
-		if h != nil {
-			return h, nil
-		}
-		_ = s.leave(ctx) // a share that it does not have cannot be lost
-		if !errors.Is(err, errAnother) {
-			return nil, err
+		if h, err := s.await(ctx, asked, began, &held); !errors.Is(err, errAnother) {
+			return h, err
 		}
 	}
 }
@@ -68,9 +63,16 @@ func (l *Locker[K]) share(ctx context.Context, w Want[K], asked *request[K]) (*h
 var errAnother = errors.New("there may be another share to join")
 
 // await waits until the share is acquired, and holds it for a member. It does not wait if there is no request to tell of
-// the wait. After an error the member leaves. held becomes whether the first try, if it was answered, found that somebody
+// the wait. After an error the member has left. held becomes whether the first try, if it was answered, found that somebody
 // holds the lock.
-func (s *share[K]) await(ctx context.Context, asked *request[K], began time.Time, held *bool) (*hold.Hold, error) {
+func (s *share[K]) await(
+	ctx context.Context, asked *request[K], began time.Time, held *bool,
+) (h *hold.Hold, err error) {
+	defer func() {
+		if h == nil { // also when user code panics
+			_ = s.leave(ctx) // a share that it does not have cannot be lost
+		}
+	}()
 	tried := s.tried
 	var again <-chan time.Time // ticks while the caller waits
 	for {

@@ -71,7 +71,7 @@ func (s *state[K]) load() int {
 	return len(s.held) + s.pending
 }
 
-// hasRoom reports whether the session may hold another lock, whatever becomes of the pending calls.
+// hasRoom reports whether the session has room for a lock if none of the pending calls takes a key.
 func (s *state[K]) hasRoom() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

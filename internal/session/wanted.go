@@ -24,19 +24,22 @@ func (s *share[K]) ask(ctx context.Context) error {
 	}
 	answered := make(chan struct{})
 	s.asking = answered
+	waited, left := s.waited, true
 	s.l.mu.Unlock()
+	defer func() { // also when user code panics
+		s.l.mu.Lock()
+		defer s.l.mu.Unlock()
+		if !left {
+			s.asked, s.waited = time.Now(), waited
+		}
+		s.asking = nil
+		close(answered)
+	}()
 	holder, err := s.l.holder(ctx, s.want.Key)
-	left := err != nil && ctx.Err() != nil
-	s.l.mu.Lock()
-	defer s.l.mu.Unlock()
 	if err == nil {
-		s.waited = holder.Waiters > 0
+		waited = holder.Waiters > 0
 	}
-	if !left {
-		s.asked = time.Now()
-	}
-	s.asking = nil
-	close(answered)
+	left = err != nil && ctx.Err() != nil
 	return err
 }
 
