@@ -1,7 +1,6 @@
 package leasetable
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"time"
@@ -40,15 +39,14 @@ func (a *attempt) receiveHandoff(h lease.Handoff) (*lease.Held, error) {
 // declineHandoff gives back a name that was handed off. A caller whose context ends does not wait for that: it gets a
 // HeldError, and the release goes on in the background (I19).
 func (a *attempt) declineHandoff(h lease.Handoff) error {
-	var err error
-	_, a.abandoned, err = lease.OrLeave(a.ctx, a.Start,
-		func() (nothing struct{}) {
+	_, left, err := lease.OrLeave(a.ctx, a.Start,
+		func() (none struct{}, _ error) {
 			h.Claim.Abandon(a.ctx, lease.Outcome{Token: h.Token})
-			return nothing
+			return none, nil
 		},
 		func(struct{}) { a.head.Leave() })
-	if a.abandoned {
-		return fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, context.Cause(a.ctx))
+	if a.abandoned = left; left {
+		err = fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, err)
 	}
-	return err // the Locker is closed, which ends the lease
+	return err
 }

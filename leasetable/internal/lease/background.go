@@ -19,26 +19,32 @@ func Linger(ctx context.Context, d time.Duration) (context.Context, func()) {
 	}
 }
 
-// OrLeave has start run f, and returns what f returned (I19). If ctx ends first it reports that, and late gets the
-// result of f. On an error f was not run.
-func OrLeave[T any](ctx context.Context, start func(func()) error, f func() T, late func(T)) (v T, left bool, err error) {
-	done, gone := make(chan T), make(chan struct{})
-	err = start(func() {
-		v := f()
+// OrLeave has start run f, and returns what f returned (I19). If ctx ends first it reports that, with the cause, and the value
+// of f, if f succeeds, goes to late, unless that is nil. If start fails, the Locker is closed and f runs inline: it fails at
+// once, since the contexts of its statements have ended.
+func OrLeave[T any](ctx context.Context, start func(func()) error, f func() (T, error), late func(T)) (v T, left bool, err error) {
+	var got T
+	var failed error
+	done, gone := make(chan struct{}), make(chan struct{})
+	closed := start(func() {
+		got, failed = f()
 		select {
-		case done <- v:
+		case done <- struct{}{}:
 		case <-gone:
-			late(v)
+			if failed == nil && late != nil {
+				late(got)
+			}
 		}
 	})
-	if err != nil {
+	if closed != nil {
+		v, err = f()
 		return v, false, err
 	}
 	select {
-	case v = <-done:
-		return v, false, nil
+	case <-done:
+		return got, false, failed
 	case <-ctx.Done():
 		close(gone)
-		return v, true, nil
+		return v, true, context.Cause(ctx)
 	}
 }

@@ -24,20 +24,10 @@ func (h *Held) settled(ctx context.Context, f func(ctx context.Context) error) e
 	if err := h.beginSettled(ctx); err != nil {
 		return l.WithCause(ctx, err)
 	}
-	failed, left, err := OrLeave(ctx, l.Start,
-		func() error {
-			defer l.moves.Done(h)
-			return f(ctx)
-		},
-		func(error) {})
-	switch {
-	case err != nil: // f was not run
-		l.moves.Done(h)
-	case left:
-		err = context.Cause(ctx)
-	default:
-		err = failed
-	}
+	_, _, err := OrLeave(ctx, l.Start, func() (none struct{}, err error) {
+		defer l.moves.Done(h)
+		return none, f(ctx)
+	}, nil)
 	if err != nil {
 		return l.WithCause(ctx, err)
 	}

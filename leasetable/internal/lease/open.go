@@ -31,29 +31,15 @@ func (k *Keeper) leaseFor(ctx context.Context, ttl time.Duration, dedicated bool
 			return ls, nil
 		}
 	}
-	type opened struct {
-		*Lease
-		err error
-	}
-	o, left, err := OrLeave(ctx, k.Start,
-		func() opened {
-			ls, err := k.open(bound.WithValuesOf(k.Closing, ctx), ttl, dedicated)
-			leaveQueue(err)
-			return opened{ls, err}
-		},
-		func(o opened) {
-			if o.err == nil {
-				o.endClaim()
-			}
-		})
-	switch {
-	case err != nil:
+	ls, left, err := OrLeave(ctx, k.Start, func() (*Lease, error) {
+		ls, err := k.open(bound.WithValuesOf(k.Closing, ctx), ttl, dedicated)
 		leaveQueue(err)
-		return nil, err
-	case left:
-		return nil, fmt.Errorf("%w: %w", store.ErrNoLease, context.Cause(ctx))
+		return ls, err
+	}, (*Lease).endClaim)
+	if left {
+		err = fmt.Errorf("%w: %w", store.ErrNoLease, err)
 	}
-	return o.Lease, o.err
+	return ls, err
 }
 
 // open commits a lease row and returns the lease, with a claim begun on it (I7).

@@ -113,21 +113,12 @@ func (r *renewals) Now(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	failed, left, err := OrLeave(ctx, r.keeper.Start,
-		func() error { //nolint:contextcheck // the statement outlives the caller
-			ctx, cancel := r.untilDeadline()
-			defer cancel()
-			return r.inTurn(ctx, asked)
-		},
-		func(error) {})
-	switch {
-	case err != nil: // the Locker is closed
-		<-r.turn
-		return err
-	case left:
-		return context.Cause(ctx)
-	}
-	return failed
+	_, _, err = OrLeave(ctx, r.keeper.Start, func() (none struct{}, err error) { //nolint:contextcheck // the statement outlives the caller
+		ctx, cancel := r.untilDeadline()
+		defer cancel()
+		return none, r.inTurn(ctx, asked)
+	}, nil)
+	return err
 }
 
 // awaitTurn waits until no attempt to renew this lease is under way, and keeps others from beginning one until attempt has

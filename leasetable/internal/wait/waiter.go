@@ -220,10 +220,9 @@ func (w *Waiter) StopExclusive() {
 	soon, cancel := context.WithTimeout(w.Keeper.Closing, lease.LingerTime)
 	defer cancel()
 	_, _, _ = lease.OrLeave(soon, w.Keeper.Start, // if it fails the note expires
-		func() error {
-			return dberr.Once(w.Keeper.Closing, dberr.AttemptTimeout, func(ctx context.Context) error {
+		func() (none struct{}, _ error) {
+			return none, dberr.Once(w.Keeper.Closing, dberr.AttemptTimeout, func(ctx context.Context) error {
 				return w.Keeper.Store.NoteExclusiveWaiter(ctx, w.Name, nil)
 			})
-		},
-		func(error) {})
+		}, nil)
 }
