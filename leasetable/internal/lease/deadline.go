@@ -20,7 +20,15 @@ var errLate = fmt.Errorf("%w: no renewal was confirmed in time", sqllock.ErrExpi
 func (ls *Lease) trustedNow() (bool, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	return ls.cause == nil && clock.Now().Before(ls.trusted), ls.cause
+	return ls.over() == nil, ls.cause
+}
+
+// over returns why the database is not sure to keep the lease at this moment, or nil. The caller holds mu.
+func (ls *Lease) over() error {
+	if ls.cause == nil && !clock.Now().Before(ls.trusted) {
+		return errLate
+	}
+	return ls.cause
 }
 
 // setTimers sets the timers by trusted. The caller holds mu.

@@ -156,7 +156,7 @@ func (h *Held) leaveOrphans(keep time.Duration, leases ...*Lease) (mine bool) {
 func (h *Held) lose(cause error) {
 	held := false
 	for _, ls := range h.AttachedTo().ends() {
-		held = ls.drop(h) || held
+		held = ls.detach(h) || held
 	}
 	if held {
 		h.lost.Store(true)

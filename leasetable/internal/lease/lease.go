@@ -47,7 +47,7 @@ type Lease struct {
 func (ls *Lease) beginClaim() bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ls.cause != nil || ls.retired || !clock.Now().Before(ls.trusted) {
+	if ls.retired || ls.over() != nil {
 		return false
 	}
 	ls.claims++
@@ -70,11 +70,8 @@ func (ls *Lease) endClaim() {
 func (ls *Lease) attach(h *Held, verifications int) error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ls.cause != nil {
-		return ls.cause
-	}
-	if !clock.Now().Before(ls.trusted) {
-		return errLate
+	if err := ls.over(); err != nil {
+		return err
 	}
 	if ls.verification.count != verifications {
 		return errChanged
@@ -92,7 +89,7 @@ func (ls *Lease) attach(h *Held, verifications int) error {
 func (ls *Lease) Join(h *Held) error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ls.cause != nil || !clock.Now().Before(ls.trusted) {
+	if ls.over() != nil {
 		return errMoveOn
 	}
 	ls.locks[h] = struct{}{}
@@ -108,15 +105,6 @@ func (ls *Lease) loseForgotten(h *Held) {
 	if forgotten != nil {
 		forgotten.lose(errTaken)
 	}
-}
-
-// drop removes a lock that is lost, and reports whether it was there.
-func (ls *Lease) drop(h *Held) bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	_, held := ls.locks[h]
-	ls.remove(h)
-	return held
 }
 
 // remove removes a lock. The caller holds mu.
@@ -140,13 +128,15 @@ func (ls *Lease) beginHandoff(h *Held) *Claim {
 	return &Claim{Lease: ls, Name: h.Name, verifications: ls.verification.count}
 }
 
-// detach removes a lock that was released or moved.
-func (ls *Lease) detach(h *Held) {
+// detach removes a lock that was released, moved or lost, and reports whether it was there.
+func (ls *Lease) detach(h *Held) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
+	_, held := ls.locks[h]
 	ls.remove(h)
 	ls.used = time.Now()
 	ls.wakeIfRetired()
+	return held
 }
 
 // retire makes the lease take no new claims, and end when it has no locks (I17).
