@@ -130,14 +130,27 @@ func (a claiming) run(ctx context.Context, tryFirst bool) (o lease.Outcome) {
 			return o
 		}
 		state := o.State
-		if bytes.Equal(state.LeaseID, a.c.ID) { // but no lock here has it: the claim that acquired it did not learn of it
+		var statement func(context.Context) (token int64, err error)
+		switch {
+		case bytes.Equal(state.LeaseID, a.c.ID): // but no lock here has it: the claim that acquired it did not learn of it
 			o.Unknown = true
 			return o
-		}
-		if state.Taken() {
+		case state.Taken():
 			return o
-		}
-		if state.LeaseID == nil && state.Limit.Valid {
+		case state.LeaseID != nil: // it has expired
+			// A renewal that comes before the expire statement keeps the lease alive; one that comes after it finds no row.
+			if !state.Gone {
+				expired, err := a.Expire(ctx, state.LeaseID)
+				if err != nil {
+					o.Err = err
+					return o
+				}
+				if !expired { // it was renewed, or another claim has ended it meanwhile
+					continue
+				}
+			}
+			statement = func(ctx context.Context) (int64, error) { return a.Store.Takeover(ctx, a.request(), state.LeaseID) }
+		case state.Limit.Valid:
 			cleared, err := a.permits.MakeWhole(ctx, a.c, state)
 			if err != nil {
 				o.Err = err
@@ -149,40 +162,17 @@ func (a claiming) run(ctx context.Context, tryFirst bool) (o lease.Outcome) {
 			if !cleared { // maybe another claim has ended the lease meanwhile: once more
 				continue
 			}
-			o = a.take(ctx, func(ctx context.Context) (int64, error) {
+			statement = func(ctx context.Context) (int64, error) {
 				return a.Store.Convert(ctx, a.name, state.Token, a.c.ID, bytesOf(a.metadata))
-			})
-			if o.State = state; o.Token != 0 || o.Err != nil {
-				return o
 			}
-			continue
-		}
-		if state.Token == 0 { // the name has no row
-			o = a.take(ctx, func(ctx context.Context) (int64, error) { return a.Store.Insert(ctx, a.request()) })
-			if o.Token != 0 || o.Err != nil {
-				return o
-			}
-		}
-		if state.LeaseID == nil {
+		case state.Token == 0: // the name has no row
+			tryFirst = true
+			statement = func(ctx context.Context) (int64, error) { return a.Store.Insert(ctx, a.request()) }
+		default:
 			tryFirst = true
 			continue
 		}
-		// The lease has expired. A renewal that comes before the expire statement keeps the lease alive; a renewal
-		// that comes after it finds no row.
-		if !state.Gone {
-			expired, err := a.Expire(ctx, state.LeaseID)
-			if err != nil {
-				o.Err = err
-				return o
-			}
-			if !expired { // it was renewed, or another claim has ended it meanwhile
-				continue
-			}
-		}
-		o = a.take(ctx, func(ctx context.Context) (int64, error) {
-			return a.Store.Takeover(ctx, a.request(), state.LeaseID)
-		})
-		if o.Token != 0 || o.Err != nil {
+		if o = a.take(ctx, statement); o.Token != 0 || o.Err != nil {
 			return o
 		}
 		o.State = state
