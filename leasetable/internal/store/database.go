@@ -160,10 +160,10 @@ func (s *Database) maybeNumber(ctx context.Context, p *conn.Pool, st Statement, 
 }
 
 // commit returns the synchronous_commit of a statement that releases names on PostgreSQL, or nil for the setting of the
-// session, as on other databases (I12). If a crash of the server forgets such a release, the owner finds out when it
+// session (I12). If a crash of the server forgets such a release, the owner finds out when it
 // connects again. A pooler hides that, and a minimum hold has to survive the crash: then commit returns nil.
 func (s *Database) commit(req *Request) any {
-	if s.dialect != schema.Postgres || s.durable || s.BehindPooler() || req.MinHold > 0 {
+	if s.durable || s.BehindPooler() || req.MinHold > 0 {
 		return nil
 	}
 	return "off"

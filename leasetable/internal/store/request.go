@@ -78,11 +78,11 @@ func (s *Database) Insert(ctx context.Context, req *Request) (token int64, err e
 }
 
 func (s *Database) Release(ctx context.Context, req *Request) (got Result, err error) {
-	st, args := release, []any{req.key(), req.ID, req.Token, req.minHoldUS()}
-	if s.commit(req) != nil { // there is no minimum hold
-		st, args = releaseAsync, args[:3]
+	args := []any{req.key(), req.ID, req.Token, req.minHoldUS()}
+	if s.dialect == schema.Postgres {
+		args = append(args, s.commit(req))
 	}
-	freed, n, err := s.changeNumber(ctx, s.Work, st, args...)
+	freed, n, err := s.changeNumber(ctx, s.Work, release, args...)
 	if freed {
 		got = Result{Token: req.Token, HasWaiter: n > 0}
 	}

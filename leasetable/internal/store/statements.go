@@ -44,8 +44,7 @@ const (
 	acquireMany     Statement = "acquire_many"
 	releaseMany     Statement = "release_many"
 
-	releaseAsync    Statement = "release_async" // PostgreSQL only, like the next ones
-	acquireUnlocked Statement = "acquire_unlocked"
+	acquireUnlocked Statement = "acquire_unlocked" // PostgreSQL only, like the next one
 	releaseUnlocked Statement = "release_unlocked"
 
 	unlocked       Statement = "unlocked" // not SQLite, like the next ones
