@@ -165,7 +165,7 @@ func (a claiming) run(ctx context.Context, tryFirst bool) (o lease.Outcome) {
 			statement = func(ctx context.Context) (int64, error) {
 				return a.Store.Convert(ctx, a.name, state.Token, a.c.ID, bytesOf(a.metadata))
 			}
-		case state.Token == 0: // the name has no row
+		case state.Token == 0 && !a.Store.OneWriter(): // the name has no row; where all writers share statements, those insert
 			tryFirst = true
 			statement = func(ctx context.Context) (int64, error) { return a.Store.Insert(ctx, a.request()) }
 		default:

@@ -33,10 +33,10 @@ func Batch(s Store, hand func(f func()) error) *Batched {
 // InsertNew inserts a name that AcquireFree has not acquired, if this process meets it for the first time: one that has no
 // row then costs two statements.
 func (b *Batched) InsertNew(ctx context.Context, req *Request, got Result, err error) (Result, error) {
-	if b.met.add(req.Name) || got.Token != 0 || err != nil || b.OneWriter() || b.Saturated() {
+	if b.met.add(req.Name) || got.Token != 0 || err != nil || b.Saturated() {
 		return got, err
 	}
-	got.Token, err = b.Store.Insert(ctx, req)
+	got.Token, err = b.Insert(ctx, req)
 	return got, err
 }
 
@@ -48,15 +48,6 @@ func (b *Batched) AcquireSoon(ctx context.Context, req *Request, before bool) (R
 		return b.Acquire(ctx, req.patient())
 	}
 	return b.Acquires.Do(ctx, req)
-}
-
-// Insert acquires a name that has no row. Where all writers queue for one lock, it shares a statement.
-func (b *Batched) Insert(ctx context.Context, req *Request) (token int64, err error) {
-	if b.OneWriter() {
-		got, err := b.Acquires.Do(ctx, req)
-		return got.Token, err
-	}
-	return b.Store.Insert(ctx, req)
 }
 
 // ReleaseAgain releases a name for which a shared statement was tried before: a statement of its own may wait for the
