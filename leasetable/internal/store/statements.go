@@ -10,6 +10,9 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
+// files are the statements. What one does, its parameters and what it keeps stand in the file in sql/postgres, or if there is
+// none in sql/sqlite, or else in sql/mysql; the other files with its name say only what differs.
+//
 //go:embed sql
 var files embed.FS
 

@@ -1,10 +1,6 @@
--- Acquires a free name: no lease holds it, it has no permits (permits IS NULL), and its minimum hold is over. It
--- withdraws the announcement of the waiter that acquires the name. An absent name is inserted. The condition is decided
--- on the row that the statement locks; the subquery only avoids that lock on a busy name. The insert id is the token,
--- or 0 if the row turned out to be held. lease_id, on which the condition depends, is assigned last: MySQL and MariaDB
--- assign from left to right, or all at once.
--- Parameters: ?1 name, ?2 lease id, ?3 waiter_since of that waiter, ?4 metadata.
--- Keeps I6, I8, I12, I14, I22, I30, I35.
+-- An absent name is inserted. The condition is decided on the row that the statement locks; the subquery only avoids that
+-- lock on a busy name. The insert id is the token, or 0 if the row turned out to be held. lease_id, on which the condition
+-- depends, is assigned last: MySQL and MariaDB assign from left to right, or all at once.
 INSERT INTO sqllock_lock (name, token, acquired_at, metadata, lease_id)
 SELECT UNHEX(?1), LAST_INSERT_ID(1), UTC_TIMESTAMP(6), UNHEX(?4), UNHEX(?2)
 FROM (SELECT 1) one

@@ -1,4 +1,2 @@
--- Adds the share or permit for which the token was bumped.
--- Parameters: ?1 name, ?2 token, ?3 lease id, ?4 limit of permits.
 INSERT INTO sqllock_permit (name, token, lease_id, permits, acquired_at)
 VALUES (UNHEX(?1), ?2, UNHEX(?3), ?4, UTC_TIMESTAMP(6))

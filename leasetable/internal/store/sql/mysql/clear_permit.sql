@@ -1,8 +1,4 @@
--- Deletes a share or permit whose lease is over for good. It does not wait for a transaction that its holder guards:
--- the share or permit stays until that has ended. LIMIT makes the server run the inner statement by itself. The row of
--- the lease is looked for as in takeover.sql.
--- Parameters: ?1 name, ?2 lease id, ?3 token.
--- Keeps I33.
+-- LIMIT makes the server run the inner statement by itself.
 DELETE p
 FROM sqllock_permit p
 JOIN (

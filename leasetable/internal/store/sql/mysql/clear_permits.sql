@@ -1,3 +1,1 @@
--- Deletes all shares or permits of a name.
--- Parameters: ?1 name.
 DELETE FROM sqllock_permit WHERE name = UNHEX(?1)

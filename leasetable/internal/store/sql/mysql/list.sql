@@ -1,5 +1,3 @@
--- Reads the states of the names from one to another, both included, up to a limit; see read_state.sql.
--- Parameters: ?1 first name, ?2 last name, ?3 limit.
 SELECT k.name,
        k.token,
        k.lease_id,

@@ -1,5 +1,3 @@
--- Reads the shares and permits of the names from one to another, both included; see read_permits.sql.
--- Parameters: ?1 first name, ?2 last name.
 SELECT p.name,
        p.token,
        p.lease_id,

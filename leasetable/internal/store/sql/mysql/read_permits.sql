@@ -1,7 +1,3 @@
--- Reads the state of a name, as in read_state.sql, in the first row, and its shares or permits, in one row each. All
--- rows are of one snapshot, so the shares or permits are those that were acquired up to the token of the first row.
--- Parameters: ?1 name.
--- Keeps I29.
 SELECT FALSE AS permit,
        k.token,
        k.lease_id,

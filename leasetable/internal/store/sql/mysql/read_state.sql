@@ -1,8 +1,4 @@
--- Reads the state of a name. A lease row is committed before a lock row can refer to it, and lease ids are never
--- reused: if the row of the lease is gone, the lease is over for good. Without a lease, the expiry is the end of the
--- minimum hold. Times are computed here, so that no time zone of the session or the driver affects them.
--- Parameters: ?1 name.
--- Keeps I9.
+-- Times are computed here, so that no time zone of the session or the driver affects them.
 SELECT k.token,
        k.lease_id,
        k.lease_id IS NOT NULL AND l.id IS NULL AS gone,

@@ -1,5 +1,3 @@
--- Withdraws the announcement of a waiter; see note_waiter.sql.
--- Parameters: ?1 name, ?2 waiter_since.
 INSERT INTO sqllock_lock (name, token, acquired_at)
 SELECT name, token, acquired_at
 FROM (SELECT name, token, acquired_at FROM sqllock_lock WHERE name = UNHEX(?1) AND waiter_since = ?2 LIMIT 1 FOR UPDATE SKIP LOCKED) noted

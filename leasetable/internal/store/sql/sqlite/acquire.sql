@@ -1,7 +1,4 @@
--- Acquires a free name: no lease holds it, it has no permits (permits IS NULL), and its minimum hold is over. It
--- withdraws the announcement of the waiter that acquires the name. An absent name is inserted.
--- Parameters: ?1 name, ?2 lease id, ?3 waiter_since of that waiter, ?4 metadata.
--- Keeps I6, I8, I12, I14, I22, I30, I35.
+-- An absent name is inserted.
 INSERT INTO sqllock_lock (name, token, lease_id, acquired_at, metadata)
 VALUES (?1, 1, ?2, CAST(unixepoch('subsec') * 1000000 AS INTEGER), ?4)
 ON CONFLICT (name) DO UPDATE

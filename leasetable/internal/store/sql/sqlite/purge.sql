@@ -1,4 +1,2 @@
--- Ends leases that expired at least the given time ago, up to a limit.
--- Parameters: ?1 microseconds, ?2 limit.
 DELETE FROM sqllock_lease
 WHERE id IN (SELECT id FROM sqllock_lease WHERE expires_at <= CAST(unixepoch('subsec') * 1000000 AS INTEGER) - ?1 LIMIT ?2)

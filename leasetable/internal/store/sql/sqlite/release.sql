@@ -1,8 +1,3 @@
--- Releases a name that a lease holds with a token. If the minimum hold is not NULL, the name stays taken until so many
--- microseconds after its acquisition. The row stays, because of its token. It returns whether another process waits for
--- the name.
--- Parameters: ?1 name, ?2 lease id, ?3 token, ?4 minimum hold in microseconds (or NULL).
--- Keeps I6, I21, I22, I36.
 UPDATE sqllock_lock
 SET lease_id = NULL, released_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER), hold_until = acquired_at + ?4
 WHERE name = ?1 AND lease_id = ?2 AND token = ?3

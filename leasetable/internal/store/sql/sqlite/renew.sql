@@ -1,7 +1,3 @@
--- Renews a lease, unless it has expired. It returns the count of changes that others made to its locks. No row: the
--- lease and all its locks are over.
--- Parameters: ?1 lease id.
--- Keeps I3, I10, I14.
 UPDATE sqllock_lease
 SET renewals = renewals + 1,
     expires_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER) + ttl_us
