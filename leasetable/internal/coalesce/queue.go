@@ -66,8 +66,8 @@ type Queue[R, T any] struct {
 	alarmed     bool          // guarded by mu: the alarm is set
 }
 
-// pair is the state that two queues share. Callers completed by one batch tend to return together, maybe to the other
-// queue. While there are many callers, one statement runs at a time, and the next one serves all of them.
+// pair is the state that two queues share. While there are many callers, one statement runs at a time, and the next one
+// serves all of them: see "The batch window" in chapter 6 of docs/design.md.
 type pair[R, T any] struct {
 	hand       func(f func()) error // runs f in another goroutine
 	alike      func(a, b R) bool    // whether one statement can serve both requests

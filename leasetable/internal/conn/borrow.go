@@ -9,13 +9,11 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// A server may have no connection left except the one that a Locker has, or may take long to open another. Then the
-// statements of one pool run on a connection of the other, so that everything goes on with one connection.
+// If a server has no connection left, or takes long to open one, the statements of one pool run on a connection of the other:
+// see Connections in chapter 6 of docs/design.md.
 
 // lent is a connection that is borrowed on its first use and given back on Close, which database/sql calls after one
-// use. The renewal connection is lent to one borrower at a time, for at most half the time for which the leases are
-// sure to last: a renewal that is due finds no other borrower queued. A statement on it hardly waits for row locks
-// (see inHurry).
+// use. A statement on the renewal connection hardly waits for row locks (see inHurry).
 type lent struct {
 	driver.Conn // nil: its methods are replaced, or their variants with a context are called instead
 

@@ -8,10 +8,8 @@ import (
 )
 
 // findGalera finds out whether a connection, which has its settings, leads to MariaDB, and whether it leads to a node
-// of a Galera cluster. It makes such a node catch up with the commits of other nodes before each statement. Otherwise
-// a Locker whose connections lead to several nodes could read a name that it has just acquired on a node that does
-// not have the commit yet, and believe that the name was lost. A MariaDB server that a proxy presents as MySQL is treated
-// as MySQL.
+// of a Galera cluster. It makes such a node catch up with the commits of other nodes before each statement: see Galera in
+// chapter 7 of docs/design.md.
 func (p *Pool) findGalera(ctx context.Context, dc driver.Conn) error {
 	version, err := lastRow(ctx, dc, "SELECT VERSION()")
 	if err != nil {

@@ -84,19 +84,16 @@ func (p *Pool) giveBack() {
 	p.SetMaxIdleConns(max(p.Conns, 1))
 }
 
-// settings make every connection behave alike, whatever the DSN or the server's defaults say. On PostgreSQL a session
-// may belong to a pooler and is left alone, but see lookUpByIndex. There each statement is a transaction of its own.
-// Under a stricter isolation level it fails cleanly and is retried.
+// settings make every connection behave alike, whatever the DSN or the server's defaults say: see chapter 7 of
+// docs/design.md. On PostgreSQL a session may belong to a pooler and is left alone, but see lookUpByIndex.
 var settings = map[schema.Dialect][]string{
 	schema.MySQL: {
-		// The meaning of a statement, the rows it returns, and its commit may depend on all of these. With
-		// completion_type = CHAIN the end of a transaction begins another one, which nothing would ever commit.
+		// The meaning of a statement, the rows it returns, and its commit may depend on all of these.
 		"SET SESSION sql_mode = TRADITIONAL, NAMES utf8mb4, autocommit = 1, completion_type = 0" +
 			", sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0" +
 			// Time limits that are meant for the application's statements must not hit ours.
 			", innodb_lock_wait_timeout = 2 /*!80000 , max_execution_time = 0 */" +
-			// Otherwise a statement goes on waiting for a table, as during FLUSH TABLES WITH READ LOCK, after its connection was
-			// cut off: each repetition would leave one more behind.
+			// Otherwise a statement goes on waiting for a table after its connection was cut off.
 			", lock_wait_timeout = 2" +
 			// MariaDB turns a long list of names into a table, and may read the whole lock table to find them. A
 			// variable that a statement creates is a constant within that statement, so @told is created here: see

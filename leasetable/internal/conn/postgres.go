@@ -11,11 +11,8 @@ import (
 
 // lookUpByIndex makes the server find rows by their index, whatever it knows of the tables, if a connection is known to
 // lead to PostgreSQL itself, and not to a pooler: the process that serves it is the one that was reported to the client
-// at connect. It reports whether that is known. A plan made while a table was empty reads the whole table, and a
-// prepared statement keeps that plan until the table is analyzed. A table without an index for the statement is still
-// read as a whole. The planner then estimates a cost at which the server would compile the plan, which takes longer, so
-// jit is off. By a warning the server says that a commit may not be on its standby, so warnings are on (I16). All that is
-// one round trip.
+// at connect. It reports whether that is known. See Plans in chapter 7 of docs/design.md. By a warning the server says that
+// a commit may not be on its standby, so warnings are on (I16). All that is one round trip.
 func lookUpByIndex(ctx context.Context, dc driver.Conn) (direct bool, err error) {
 	server, known := serverOf(dc)
 	ex, ok := dc.(driver.ExecerContext)
@@ -36,10 +33,8 @@ func lookUpByIndex(ctx context.Context, dc driver.Conn) (direct bool, err error)
 // driver's second.
 const looksAfter = time.Second / 2
 
-// ResetSession implements driver.SessionResetter. If a connection was idle for a second, pgx pings the server, and a
-// statement takes two round trips. ResetSession only checks whether something has come from the server meanwhile,
-// such as the end of the connection, and lets pgx ping in that case. A connection that ends after the check ends
-// under a statement.
+// ResetSession implements driver.SessionResetter. It lets pgx ping the server, which costs a round trip, only if something
+// has come from the server since the connection was used: see "A connection after a pause" in chapter 7 of docs/design.md.
 func (c *postgresConn) ResetSession(ctx context.Context) error {
 	if now := time.Now(); c.lastReset != nil && now.Sub(*c.lastReset) > looksAfter && connector.Silent(c.socket) {
 		*c.lastReset = now

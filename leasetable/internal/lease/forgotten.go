@@ -11,9 +11,8 @@ import (
 )
 
 // freeForgotten frees the names that the lease holds and no lock here has: a crash or a failover of the database has
-// forgotten their release (I23). The lease is retired, so it acquires no names any more: tokens may repeat, and a release that
-// is still under way would free the next lock. When its last claim has ended, every lock on it is known. If the connection
-// changes once more, the search begins anew.
+// forgotten their release (I23; see chapter 8 of docs/design.md). The lease is retired: when its last claim has ended, every
+// lock on it is known. If the connection changes once more, the search begins anew.
 func (v *verification) freeForgotten() {
 	var connection int64
 	var after string // the names up to here are done

@@ -64,9 +64,8 @@ func (ls *Lease) endClaim() {
 }
 
 // attach ends a claim that took a lock, and adds the lock to the lease. If the lease is over, attach returns why, and
-// the claim goes on until the lock is released (I4, I24). verifications is how many verifications had begun before the
-// claim. One that has begun since has missed the lock, which may have been released by force, and followed by others with
-// higher tokens. So the lock is not given (I12).
+// the claim goes on until the lock is released (I4, I24). So it is if more verifications have begun than before the claim:
+// one has missed the lock, which others with higher tokens may have followed (I12).
 func (ls *Lease) attach(h *Held, verifications int) error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -33,9 +33,8 @@ type orphans struct {
 	reaping bool      // guarded by the lease's mu: reap runs
 }
 
-// leave notes that the lease may hold name without a lock (I17). The lease takes no new locks, so that the name and the
-// lease id together mean only the orphan (I18). An orphan with a minimum hold needs the lease until the database has
-// answered, but no longer than the minimum hold lasts.
+// leave notes that the lease may hold name without a lock (I17), and retires the lease (I18). An orphan with a minimum hold
+// needs the lease until the database has answered, but no longer than the minimum hold lasts.
 func (os *orphans) leave(name string, keep time.Duration) {
 	os.add(&orphan{name: name, minHold: keep, until: time.Now().Add(keep)})
 	os.retire()

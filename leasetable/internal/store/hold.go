@@ -104,10 +104,8 @@ func (s *Database) Pin(ctx context.Context, tx Transaction, h Held) (found bool,
 // pinnedReadOnly is what guard.sql and guard_permit.sql return on MySQL and MariaDB from a server that is read-only.
 const pinnedReadOnly = 2
 
-// pinGalera does what pin does on a Galera node. There a takeover on another node does not wait for a row lock. It
-// undoes the transaction, or not even that: a transaction that is about to commit is replayed afterwards if it has
-// written nothing that the takeover wrote. Of two transactions that write the same row, the second one fails at its
-// commit, so pinGalera writes the row (I13).
+// pinGalera does what pin does on a Galera node. There a takeover on another node does not wait for a row lock, so pinGalera
+// writes the row (I13): see Galera in chapter 7 of docs/design.md.
 func (s *Database) pinGalera(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
 	for _, by := range []int64{1, -1} {
 		text, args := s.bind(guardGalera, []any{by, []byte(h.Name), h.Lease, h.Token + max(-by, 0)})

@@ -2,9 +2,8 @@ package store
 
 import "sync"
 
-// knownTokens caches the latest tokens of names that were released together on MariaDB. A statement that acquires cached
-// names together need not return their tokens: they are the next ones. The cache is advisory, because the statement
-// compares the tokens.
+// knownTokens caches the latest tokens of names that were released together on MariaDB, so that a statement that acquires
+// them need not return the next ones. The cache is advisory, because the statement compares the tokens.
 type knownTokens struct {
 	mu     sync.Mutex
 	tokens map[string]int64 // guarded by mu

@@ -14,8 +14,8 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
-// On MariaDB a statement can refuse to wait for row locks. So names are taken and freed there without a read before,
-// unless a row is locked at that moment. The statement notes the names that it changed in a session variable.
+// On MariaDB a statement can refuse to wait for row locks, so names are taken and freed without a read before: see "Locked
+// rows" in chapter 6 of docs/design.md.
 
 // longestAtOnce is the maximum length, in bytes, of a statement whose names are noted. Each note copies the notes
 // before it, and the server bounds their length.

@@ -10,9 +10,8 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
-// On MySQL and MariaDB an UPDATE does not return which rows it changed, and waits for row locks. So one statement
-// reads, and a second one changes the rows that the first has read: two round trips and one commit. For a few names the
-// statements are prepared. For more names that is no faster, and the names are written into the text.
+// On MySQL and MariaDB one statement reads, and a second one changes the rows that the first has read: see "Locked rows" in
+// chapter 6 of docs/design.md.
 
 // few is the number of names of a prepared statement. Copies of the last name stand in for missing ones.
 const few = 16

@@ -12,8 +12,7 @@ import (
 
 // mayWaitForRows returns how many statements of a Locker may wait for row locks at a time. Together with the two
 // statements that acquire and release a single name (see coalesce.Queue) they leave one connection to statements that
-// wait for no row lock. So a name whose row stays locked delays no acquisition of another name, unless the Locker has
-// fewer than four connections for its work.
+// wait for no row lock: see chapter 6 of docs/design.md.
 func mayWaitForRows(most conn.Limit) int { return max(1, most.Work()-3) }
 
 // firstAsked is the time before the first check whether the row is locked at all.

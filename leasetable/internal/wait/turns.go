@@ -12,11 +12,9 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
-// Turns are the turns of a Locker, one for each name that it waits for (I36). Of all processes that wait for a name, one
-// has the turn: the head. Only the head looks at the lock row again and again. The others stand in the server's queue,
-// in slices, or sleep if the queue is long. Who acquires a name with its turn keeps the turn until the release; then the
-// server itself wakes the next in its queue. A turn decides nothing: each slice ends no later than the lease that its waiter
-// saw, and then the waiter looks at the row itself.
+// Turns are the turns of a Locker, one for each name that it waits for (I36): see chapter 6 of docs/design.md. Of all processes
+// that wait for a name, one has the turn, the head, which polls the lock row. The others stand in the server's queue, in
+// slices. A turn decides nothing: each slice ends no later than the lease that its waiter saw.
 type Turns struct {
 	keeper *lease.Keeper
 
