@@ -170,3 +170,15 @@ func TestAHookThatEndsItsGoroutineLeavesNoneOfSeveralNamesHeld(t *testing.T) {
 		}
 	})
 }
+
+// Nobody has the ticket. I28.
+func TestAnExportWhoseHookPanicsLeavesNothingHeld(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	abnormally(t, func(t *testing.T, _ *scripted, _ func(), endAt func(event.Kind), l, _ *leasetable.Locker) {
+		lock := take(t, l, "x")
+		endAt(event.Released)
+		mustNotReturn(t, func() { _, _ = lock.Export(t.Context(), 24*time.Hour) })
+		synctest.Wait()
+	})
+}

@@ -40,6 +40,7 @@ type dialer struct {
 	dialing []time.Time     // guarded by mu: start times of the dials under way; see forgetHung
 	waiting []chan<- dialed // guarded by mu: the waiting callers, first come first served; each channel has room for its connection
 	ready   []*dialed       // guarded by mu: connections whose callers had left
+	hung    int             // guarded by mu: how many dials go on that are not under way any more
 }
 
 type dialed struct {
@@ -134,10 +135,13 @@ func (d *dialer) startDials(slow time.Duration) {
 	}
 }
 
-// forgetHung has dials that should have ended not count as under way: a driver may not end with its context. If such a dial
-// connects after all, its connection is used. The caller holds mu.
+// forgetHung has dials that should have ended not count as under way: a driver may not end with its context. While there are
+// many of those, they are forgotten after a minute, so that they do not pile up. The caller holds mu.
 func (d *dialer) forgetHung(now time.Time) {
-	d.dialing = slices.DeleteFunc(d.dialing, func(began time.Time) bool { return now.Sub(began) > ConnectTimeout })
+	before := len(d.dialing)
+	limit := ConnectTimeout << min(d.hung/mostDials, 2)
+	d.dialing = slices.DeleteFunc(d.dialing, func(began time.Time) bool { return now.Sub(began) > limit })
+	d.hung += before - len(d.dialing)
 }
 
 // start starts a dial. The caller holds mu.
@@ -181,10 +185,16 @@ func (d *dialer) run(began time.Time) {
 	got, slow := &dialed{conn, err}, d.slow()
 	d.mu.Lock()
 	i := slices.Index(d.dialing, began)
-	if i >= 0 {
-		d.dialing = slices.Delete(d.dialing, i, i+1)
+	if i < 0 { // it was forgotten: its server may be another one than that of today
+		d.hung--
+		d.mu.Unlock()
+		if err == nil {
+			_ = conn.Close() // nobody has used it
+		}
+		return
 	}
-	if err == nil && i >= 0 { // a dial that hung says nothing of the next
+	d.dialing = slices.Delete(d.dialing, i, i+1)
+	if err == nil {
 		d.took.Store(int64(time.Since(began)))
 	}
 	spare := len(d.waiting) == 0 && err == nil

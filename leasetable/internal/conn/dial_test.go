@@ -273,11 +273,8 @@ func TestConnectionsThatHangForEverKeepNobodyFromOthers(t *testing.T) {
 		}
 		close(s.hung)
 		synctest.Wait()
-		if conn, err := dial(time.Nanosecond); err != nil || conn.(*slowConn).number >= most {
-			t.Errorf("a connection that came late: %v, %v", conn, err)
+		if n := s.closed.Load(); n != most {
+			t.Errorf("%d of those that came late were closed", n)
 		}
 	})
-	if s.closed.Load() != most-1 {
-		t.Errorf("%d of those that came late, and that nobody took, were closed", s.closed.Load())
-	}
 }

@@ -64,14 +64,17 @@ func (c *Claim) Abandon(ctx context.Context, o Outcome) bool {
 		}
 		return true
 	}
+	unknown := o.Unknown || o.Token != 0
+	defer func() { // also if a driver panics
+		if unknown {
+			c.Orphans.leave(c.Name, 0)
+		}
+	}()
 	if o.Token != 0 {
 		_, err := c.got(o.Token).release(ctx, 0)
-		o.Unknown = err != nil
+		unknown = err != nil
 	}
-	if o.Unknown {
-		c.Orphans.leave(c.Name, 0)
-	}
-	return !o.Unknown
+	return !unknown
 }
 
 // got is what the claim acquired, with a token.

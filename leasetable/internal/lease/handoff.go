@@ -59,7 +59,7 @@ func (h *Held) handOff(ctx context.Context, c *Claim) error {
 		if passed {
 			return
 		}
-		if !returned { // a statement panicked: see errPanicked
+		if !returned { // a driver panicked
 			ls.Orphans.leave(h.Name, 0)
 		}
 		h.position.head.Leave()

@@ -15,8 +15,9 @@ import (
 // errHandedOver is the cause with which the context of an exported lock ends.
 var errHandedOver = fmt.Errorf("%w: it was handed over by a ticket", sqllock.ErrReleased)
 
-// Export ends the lock and moves its name to a new lease with this id, which nobody renews. After an error there is no
-// such lease. The lock is over then, or held as before. The row of that lease is committed before (I7).
+// Export ends the lock and moves its name to a new lease with this id, which nobody renews. After an error, or if it does not
+// return because a hook or a driver panics, that lease ends: nobody has the ticket (I28). Close waits for that. The lock is over
+// then, or held as before. The row of that lease is committed before (I7).
 func (h *Held) Export(ctx context.Context, id []byte, valid time.Duration) error {
 	k := h.Keeper
 	ctx, cancel := k.Bound(ctx)
@@ -30,31 +31,21 @@ func (h *Held) Export(ctx context.Context, id []byte, valid time.Duration) error
 	if _, err := k.Store.OpenLease(ctx, of, dberr.AttemptTimeout); err != nil {
 		return k.WithCause(ctx, err)
 	}
-	ended, err := h.Hold.HandOver(ctx, "export", errHandedOver, func(ctx context.Context) error {
-		return h.handOverOrEnd(ctx, id, valid)
-	})
-	if !ended {
-		err = h.over()         //nolint:contextcheck // the lock has a context of its own
-		k.EndTicket(id, valid) //nolint:contextcheck // in the background
-	}
-	return err
-}
-
-// handOverOrEnd moves the name to the lease of a ticket, or has that lease end, also if the statement panics. Close waits for
-// that: the move may have been carried out without an answer, and nobody has the ticket (I28).
-func (h *Held) handOverOrEnd(ctx context.Context, id []byte, valid time.Duration) error {
-	moved := make(chan bool, 1)
-	err := h.Keeper.Start(func() { //nolint:contextcheck // it outlives its caller
-		if !<-moved {
-			h.Keeper.endTicket(id, valid)
+	exported := make(chan bool, 1)
+	err := k.Start(func() { //nolint:contextcheck // it outlives its caller
+		if !<-exported {
+			k.endTicket(id, valid)
 		}
 	})
-	if err != nil { // the Locker is closed
-		return h.Free(ctx)
+	if err != nil { // the Locker is closed, and the row expires
+		return err
 	}
 	done := false
-	defer func() { moved <- done }()
-	err = h.handOver(ctx, id)
+	defer func() { exported <- done }()
+	ended, err := h.Hold.HandOver(ctx, "export", errHandedOver, func(ctx context.Context) error { return h.handOver(ctx, id) })
+	if !ended {
+		return h.over() //nolint:contextcheck // the lock has a context of its own
+	}
 	done = err == nil
 	return err
 }

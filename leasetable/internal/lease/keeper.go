@@ -148,7 +148,7 @@ func (k *Keeper) WithCause(ctx context.Context, err error) error {
 }
 
 // The least time between two times at which LeaveReadOnly gives up connections is a tenth of the time for which the server
-// has been read-only, within these bounds.
+// has been read-only, as far as is known, within these bounds.
 const (
 	readOnlyPause  = 500 * time.Millisecond
 	readOnlyRarest = 5 * time.Second
@@ -162,7 +162,7 @@ func (k *Keeper) LeaveReadOnly(err error) {
 	}
 	k.mu.Lock()
 	now := time.Now()
-	if now.Sub(k.readOnly) > 2*readOnlyRarest { // meanwhile it was not
+	if now.Sub(k.readOnly) > 2*readOnlyRarest {
 		k.readOnlyFrom = now
 	}
 	k.readOnly = now
@@ -174,6 +174,13 @@ func (k *Keeper) LeaveReadOnly(err error) {
 	if due {
 		k.Store.Reconnect()
 	}
+}
+
+// wrote notes that the server is not read-only, or not each of those that connections lead to.
+func (k *Keeper) wrote() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.readOnly = time.Time{}
 }
 
 // EndTicket deletes the lease row of a ticket in the background.

@@ -174,6 +174,7 @@ func (r *renewals) attempt(ctx context.Context, asked time.Time) (sent time.Time
 		r.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost)) //nolint:contextcheck // the locks have contexts of their own
 		return sent, false, nil
 	}
+	r.keeper.wrote()
 	r.confirmed(sent, limit)
 	r.verification.ifChanged(changeMark{changes, r.store.RenewalConnection()})
 	return sent, true, nil

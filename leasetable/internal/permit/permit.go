@@ -3,6 +3,7 @@ package permit
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -133,7 +134,7 @@ func (cs *Claims) clearDead(
 	over := make(map[string]bool) // by lease: whether it is
 	live := state.Together()
 	state.Permits = slices.Concat(live, state.Dead())
-	for i := len(state.Permits) - 1; i >= len(live) && !enough(state.Permits); i-- { // from the end: what is left is not moved
+	for i := len(state.Permits) - 1; i >= len(live) && !enough(state.Permits); i-- { // from the end: few are moved for each
 		p := state.Permits[i]
 		id := string(p.LeaseID)
 		if _, asked := over[id]; !asked {
@@ -183,11 +184,23 @@ func (cs *Claims) clearLater(ctx context.Context, c *lease.Claim, state store.St
 }
 
 // MakeWhole clears the permits of a name as read in state, which are all dead, so that the name can be converted (I30).
-// It reports whether it did. There may be too many for its time. The next claim then clears the rest.
+// It reports whether it did. If there are too many for its time, it returns an error that may pass: the next claim clears the
+// rest.
 func (cs *Claims) MakeWhole(ctx context.Context, c *lease.Claim, state store.State) (bool, error) {
-	began := time.Now()
+	began, late := time.Now(), false
 	_, err := cs.clearDead(ctx, c, &state, func(left []store.State) bool {
-		return len(left) == 0 || time.Since(began) > dberr.ConflictTimeout
+		late = len(left) > 0 && time.Since(began) > dberr.ConflictTimeout
+		return len(left) == 0 || late
 	})
+	if err == nil && late {
+		err = errManyDead
+	}
 	return len(state.Permits) == 0, err
+}
+
+// errManyDead is the error of a claim that could not clear all dead shares or permits in its time.
+var errManyDead = &dberr.Error{
+	Err:          fmt.Errorf("%w: many shares or permits of processes that have died are being cleared", dberr.ErrSlow),
+	OutcomeKnown: true,
+	Transient:    true,
 }

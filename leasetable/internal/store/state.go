@@ -37,7 +37,7 @@ type State struct {
 	Limit       sql.NullInt64 `db:"permits"`
 	ExclusiveUS int64         `db:"exclusive_us"` // for how long no share or permit is granted, because a waiter wants the whole name
 	Permit      bool          `db:"permit"`       // the row is a share or permit
-	Permits     []State       `db:"-"`            // the rows of the shares and permits, by token; set by ReadPermits and List
+	Permits     []State       `db:"-"`            // the rows of the shares and permits; set by ReadPermits and List, by token
 }
 
 // raw is bytes that a statement returns as they are or, on PostgreSQL, as text in hex: the form of bytes in a text

@@ -23,7 +23,7 @@ type Turn interface {
 	// Try takes the turn of a name, and reports whether it did. It does not wait.
 	Try(ctx context.Context, name string) (bool, error)
 	// Wait takes the turn of a name, and reports whether it did. It waits for at most d, in whole seconds on MySQL. After
-	// a refusal the session can have a seat for the next Wait, which Leave gives back.
+	// a refusal the session can have a seat for the next Wait, or the turn, which that one is told. Leave gives both back.
 	Wait(ctx context.Context, name string, d time.Duration) (bool, error)
 	// Ping shows the server that the session lives.
 	Ping(ctx context.Context) error
@@ -91,7 +91,7 @@ type postgresTurn struct {
 	turn
 	stood    bool   // in vain
 	seat     int64  // the key of its seat; 0: it has none
-	settings string // the statement that made those which the session has
+	settings string // as they were last sent
 }
 
 func (t *postgresTurn) number(name string) int64 {
@@ -175,8 +175,8 @@ func (t mysqlTurn) Try(ctx context.Context, name string) (bool, error) {
 	return t.getLock(ctx, name, 0)
 }
 
-// errEarly is the error for a GET_LOCK that did not wait: a proxy has answered it, or has changed it.
-var errEarly = errors.New("GET_LOCK answered 0 before its time")
+// ErrEarly is the error for a GET_LOCK that did not wait: a proxy has answered it, or has changed it.
+var ErrEarly = errors.New("GET_LOCK answered 0 before its time")
 
 // Wait implements Turn. An answer that comes early is an error, after which waiters poll for a while: else they would ask
 // again at once.
@@ -185,7 +185,7 @@ func (t mysqlTurn) Wait(ctx context.Context, name string, d time.Duration) (bool
 	began := time.Now()
 	ours, err := t.getLock(ctx, name, int(d/time.Second))
 	if !ours && err == nil && time.Since(began) < d/2 {
-		err = errEarly
+		err = ErrEarly
 	}
 	return ours, err
 }

@@ -2,10 +2,12 @@ package wait
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/sqllock/sqllock/leasetable/internal/conn"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // use runs f on the session of a turn, which it opens first, and gives back before and after what the session owes. If f
@@ -69,8 +71,11 @@ func (ts *Turns) drop(t *turn, err error) {
 	defer ts.mu.Unlock()
 	t.ours, t.owed = false, false
 	rest := time.Second
-	if dberr.IsFull(err) {
+	switch {
+	case dberr.IsFull(err):
 		rest = conn.IdleTime
+	case errors.Is(err, store.ErrEarly):
+		rest = noQueueTime
 	}
 	if err != nil {
 		ts.resume = time.Now().Add(rest)

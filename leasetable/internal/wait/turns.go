@@ -56,6 +56,8 @@ const (
 	// noLongTime is for how long no slice is a long one after one has failed: perhaps a time limit of the connection is
 	// shorter, such as readTimeout of MySQL's driver.
 	noLongTime = time.Minute
+	// noQueueTime is for how long nobody stands in a queue that does not let anybody wait.
+	noQueueTime = time.Minute
 
 	// contendedTime is for how long a turn that another process had is waited for at once: to try for it first mostly
 	// fails then.
@@ -201,8 +203,9 @@ func (ts *Turns) stand(t *turn, d time.Duration) {
 			ts.noLong = time.Now().Add(noLongTime)
 		}
 		if ours {
-			t.ours, t.owed = t.wanted, !t.wanted
+			t.ours, t.owed = t.wanted, false
 		}
+		t.owed = t.owed || !t.wanted // it may have more than it was told of; see Turn.Wait
 		return err
 	})
 }
