@@ -62,3 +62,38 @@ func TestACallerWhoseTimeIsOverHasLeft(t *testing.T) {
 		}
 	})
 }
+
+// Its statements fail at once then, and their error is the caller's.
+func TestWhatCannotStartSinceTheLockerIsClosedRunsInline(t *testing.T) {
+	t.Parallel()
+	failed := errors.New("its context has ended")
+	_, left, err := lease.OrLeave(t.Context(),
+		func(func()) error { return errors.New("closed") },
+		func() (int, error) { return 1, failed },
+		func(int) { t.Error("the caller has left") })
+	if left || !errors.Is(err, failed) {
+		t.Errorf("it returned %v; left: %v", err, left)
+	}
+}
+
+// What failed leaves nothing to give back.
+func TestACallerThatLeavesLearnsWhy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, failed := range []error{nil, errors.New("it failed")} {
+			caller, leave := context.WithCancelCause(t.Context())
+			why := errors.New("the caller left")
+			leave(why)
+			answer, given := make(chan struct{}), false
+			got, left, err := lease.OrLeave(caller,
+				func(run func()) error { go run(); return nil },
+				func() (int, error) { <-answer; return 1, failed },
+				func(v int) { given = v == 1 })
+			close(answer)
+			synctest.Wait()
+			if got != 0 || !left || !errors.Is(err, why) || given != (failed == nil) {
+				t.Errorf("with %v it returned %v, %v, %v; given back: %v", failed, got, left, err, given)
+			}
+		}
+	})
+}
