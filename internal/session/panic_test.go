@@ -14,9 +14,7 @@ import (
 	"github.com/sqllock/sqllock/internal/session"
 )
 
-func wantShare(name string) session.Want[string] {
-	return session.Want[string]{Name: name, Key: name, Shared: true}
-}
+var shareOfX = session.Want[string]{Name: "x", Key: "x", Shared: true}
 
 // mustPanic calls f, in which user code is to panic.
 func mustPanic(t *testing.T, f func()) {
@@ -50,7 +48,7 @@ func TestUserCodeThatPanicsLeavesTheWaitQueue(t *testing.T) {
 			_ = lock.Release(context.Background())
 		},
 		"Release of a share": func(l *session.Locker[string], panics func()) {
-			lock, _ := l.TryAcquire(context.Background(), wantShare("x"))
+			lock, _ := l.TryAcquire(context.Background(), shareOfX)
 			panics()
 			_ = lock.Release(context.Background())
 		},
@@ -87,7 +85,7 @@ func TestUserCodeThatPanicsLeavesTheWaitQueue(t *testing.T) {
 				if err := lock.Release(t.Context()); err != nil {
 					t.Error(err)
 				}
-				if _, err := l.TryAcquire(t.Context(), wantShare("x")); err != nil {
+				if _, err := l.TryAcquire(t.Context(), shareOfX); err != nil {
 					t.Error(err)
 				}
 			})
@@ -134,7 +132,7 @@ func TestAContextThatPanicsPassesOnWhatItWasHanded(t *testing.T) {
 
 func TestAHookThatPanicsLeavesNothingHeld(t *testing.T) {
 	t.Parallel()
-	for _, w := range []session.Want[string]{want("x"), wantShare("x")} {
+	for _, w := range []session.Want[string]{want("x"), shareOfX} {
 		for _, kind := range []event.Kind{event.Waiting, event.Acquired} {
 			t.Run(fmt.Sprintf("%s, shared: %t", kind, w.Shared), func(t *testing.T) {
 				t.Parallel()
@@ -178,7 +176,7 @@ func TestAContextThatPanicsWhileTheServerIsAskedHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newServer().newLocker(t)
 		try := func(ctx context.Context) {
-			if _, err := l.TryAcquire(ctx, wantShare("x")); err != nil {
+			if _, err := l.TryAcquire(ctx, shareOfX); err != nil {
 				t.Error(err)
 			}
 		}
