@@ -56,9 +56,11 @@ func (h *Held) Free(ctx context.Context) (result error) {
 		}
 	}
 	freed, err := false, errPanicked
-	defer ls.detach(h)
-	defer h.position.leave()
-	defer func() { result = e.result(freed, err) }() // also if a driver panics
+	defer func() { // also if a driver panics
+		result = e.result(freed, err)
+		h.position.leave()
+		ls.detach(h)
+	}()
 	if h.Permit {
 		freed, err = h.holding(ls).releasePermit(ctx)
 	} else {
@@ -123,15 +125,15 @@ func (e ending) releaseBoth(ctx context.Context, at attachment) (result error) {
 		e.trusted, e.cause = at.pending.trustedNow()
 	}
 	freed, err := false, errPanicked
-	defer e.position.leave()
-	for _, ls := range at.ends() {
-		defer ls.detach(e.Held)
-	}
-	defer func() {
+	defer func() { // also if a driver panics
 		if err != nil {
 			e.leaveOrphans(e.keep, at.pending)
 		}
 		result = e.result(freed, err)
+		for _, ls := range at.ends() {
+			ls.detach(e.Held)
+		}
+		e.position.leave()
 	}()
 	freed, err = e.holding(at.Lease).free(ctx, false, func(ctx context.Context) (int64, error) {
 		for _, ls := range at.ends() {
