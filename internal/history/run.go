@@ -23,7 +23,7 @@ import (
 const soon = time.Minute
 
 // shownWithin is how long a run continues on a slow machine until it has shown what it must show.
-const shownWithin = 3 * time.Minute
+const shownWithin = 6 * time.Minute
 
 // lengthEnv makes every run continue until it has read that many answers. The nemesis continues meanwhile.
 const lengthEnv = "SQLLOCK_TEST_HISTORY"
