@@ -37,8 +37,9 @@ func WithHoldAtLeast(d time.Duration) sqllock.Option {
 }
 
 // WithGiveUpEarly makes Acquire fail at once with sqllock.ErrHeld if the lease that holds the name expires only after the
-// wait would end, by the deadline of the context or by sqllock.WithWait. It may miss a lock that is released earlier. It
-// has no effect on an Acquire with neither of these, on TryAcquire and on Adopt.
+// wait would end, by the deadline of the context or by sqllock.WithWait. It may miss a lock that is released earlier. A
+// lease counts as one that expires within its TTL, also if the database's clock was set back. The option has no effect on an
+// Acquire with neither of these, on TryAcquire and on Adopt.
 func WithGiveUpEarly() sqllock.Option {
 	return option.Of("leasetable.WithGiveUpEarly", func(c *choice) { c.early = true })
 }

@@ -20,11 +20,9 @@ type observation struct {
 	expiry  time.Time // when the lease expires unless it is renewed
 }
 
-// update notes what was read of the lease, and when it was last seen to be renewed (I11). After a failover that forgot a
-// renewal, the next one gets the same number.
+// update notes what was read of the lease, and when it was last seen to be renewed (I11).
 func (s *observation) update(state store.State) {
-	same := bytes.Equal(s.LeaseID, state.LeaseID) && s.Renewals == state.Renewals && s.ExpiresUS == state.ExpiresUS
-	if s.since.IsZero() || !same {
+	if s.since.IsZero() || !s.same(state) {
 		s.since = time.Now()
 	}
 	if s.changed.IsZero() || s.Token != state.Token {
@@ -32,6 +30,25 @@ func (s *observation) update(state store.State) {
 	}
 	s.State, s.seen = state, time.Now()
 	s.expiry = s.seen.Add(time.Duration(state.RemainingUS) * time.Microsecond)
+}
+
+// same reports whether state is of the same lease, which was not renewed since. After a failover that forgot a renewal,
+// the next one gets the same number.
+func (s *observation) same(state store.State) bool {
+	return bytes.Equal(s.LeaseID, state.LeaseID) && s.Renewals == state.Renewals && s.ExpiresUS == state.ExpiresUS
+}
+
+// leftUS returns for how many microseconds the lease that was read as state is in the way unless it is renewed: until it
+// expires, or was unchanged for its TTL (I11).
+func (s *observation) leftUS(state store.State) int64 {
+	if state.TTLUS == 0 { // a minimum hold
+		return state.RemainingUS
+	}
+	left := state.TTLUS
+	if s.same(state) {
+		left = max(1, left-time.Since(s.since).Microseconds())
+	}
+	return min(state.RemainingUS, left)
 }
 
 // UntilExpiry shortens a pause that would last beyond the expiry of the lease. It adds jitter, so that not all waiters

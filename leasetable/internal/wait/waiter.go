@@ -173,6 +173,12 @@ func (w *Waiter) Queue(ctx context.Context) (came bool) {
 // it.
 func (w *Waiter) Outlasts(ctx context.Context, state store.State) bool {
 	deadline, ok := ctx.Deadline()
+	state.RemainingUS = w.Holding.leftUS(state)
+	state.Permits = state.Together()
+	for i, p := range state.Permits {
+		s := w.others[string(p.LeaseID)]
+		state.Permits[i].RemainingUS = s.leftUS(p)
+	}
 	return ok && time.Until(deadline) < w.Wants.Lasts(state)
 }
 
