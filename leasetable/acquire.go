@@ -1,6 +1,7 @@
 package leasetable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,8 @@ import (
 )
 
 // TryAcquire implements sqllock.Acquirer. Its *sqllock.HeldError names the holder, the holder's token and the time at
-// which its lease expires. A name whose lease has expired is taken over at once.
+// which its lease expires. A name whose lease has expired is taken over at once. If the database's clock was set back,
+// so is one whose lease this Locker found as it is, a TTL before.
 //
 // The error is a *[SharingError] if others hold the name with [WithLimit] and opts contain [WithShared], or the other way
 // round.
@@ -69,7 +71,7 @@ func (l *Locker) acquire(
 	c, err := l.choose(name, opts)
 	began := time.Now()
 	a := &attempt{Locker: l, Keeper: l.keeper, name: name, choice: c, ctx: ctx, began: began}
-	a.waiter = wait.Waiter{Keeper: l.keeper, Turns: l.turns, Name: name, Wants: c.Wants, Began: began}
+	a.waiter = wait.Waiter{Keeper: l.keeper, Turns: l.turns, Stalled: &l.stalled, Name: name, Wants: c.Wants, Began: began}
 	err = errors.Join(err, context.Cause(ctx))
 	var lock *lease.Held
 	returned := false
@@ -114,13 +116,26 @@ func (a *attempt) interrupted(lock *lease.Held) {
 // name fails while the queue is occupied (I2).
 func (a *attempt) try() (*lease.Held, error) {
 	if a.Permit() {
-		return a.claim()
+		return a.claimOrEnd()
 	}
 	if !a.Queue.Try(a.name) {
 		return nil, a.heldHere()
 	}
 	a.enterQueue()
-	return a.leaveUnlessHeld(a.claim())
+	return a.leaveUnlessHeld(a.claimOrEnd())
+}
+
+// claimOrEnd claims the name. If it is held by leases that an earlier attempt found as they are, a TTL ago, it ends them
+// and claims the name again (I11).
+func (a *attempt) claimOrEnd() (*lease.Held, error) {
+	lock, err := a.claim()
+	if a.abandoned || !errors.Is(err, sqllock.ErrHeld) {
+		return lock, err
+	}
+	if ended, failed := a.waiter.ExpireUnchanged(a.ctx); !ended || failed != nil {
+		return nil, cmp.Or(failed, err)
+	}
+	return a.claim()
 }
 
 // enterQueue notes that the attempt is at the head of the name's wait queue.

@@ -70,3 +70,48 @@ func TestWhoGivesUpEarlyWaitsForADeadHolderThoughTheClockWasSetBack(t *testing.T
 		release(t, lock)
 	})
 }
+
+// Each try ends at once, and the second one a TTL after the first knows as much as a waiter. I11.
+func TestATryEndsADeadLeaseThatAnEarlierOneFoundThoughTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	onClockSetBack(t, func(t *testing.T, server *memory.Server, one ...sqllock.Option) {
+		l := keep(t, server.Store())
+		mustBeKept := func() {
+			t.Helper()
+			if _, err := l.TryAcquire(t.Context(), "x", one...); !errors.Is(err, sqllock.ErrHeld) {
+				t.Fatal(err)
+			}
+		}
+		mustBeKept()
+		pass(clockBackTTL - time.Second)
+		mustBeKept()
+		pass(2 * time.Second)
+		lock, err := l.TryAcquire(t.Context(), "x", one...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, lock)
+	})
+}
+
+// I11.
+func TestTriesDoNotEndTheLeaseOfALiveHolderThoughTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		lock := take(t, keep(t, server.Store(), leasetable.WithTTL(clockBackTTL)), "x")
+		l := keep(t, server.Store())
+		for range 3 {
+			server.SetClock(-time.Hour)
+			for range 2 {
+				mustBeHeld(t, l, "x")
+				pass(clockBackTTL + time.Second)
+			}
+		}
+		if err := lock.Verify(t.Context()); err != nil {
+			t.Error(err)
+		}
+		release(t, lock)
+	})
+}

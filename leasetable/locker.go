@@ -30,6 +30,7 @@ type Locker struct {
 	keeper *lease.Keeper // of its leases
 
 	turns   *wait.Turns
+	stalled wait.Stalled
 	permits permit.Claims
 	outage  trouble.Trouble // with the database
 }

@@ -21,9 +21,9 @@ type observation struct {
 }
 
 // update notes what was read of the lease, and when it was last seen to be renewed (I11).
-func (s *observation) update(state store.State) {
+func (s *observation) update(state store.State, earlier *Stalled) {
 	if s.since.IsZero() || !s.same(state) {
-		s.since = time.Now()
+		s.since = earlier.since(state)
 	}
 	if s.changed.IsZero() || s.Token != state.Token {
 		s.changed = time.Now().Add(-state.Age())

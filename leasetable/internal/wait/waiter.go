@@ -16,11 +16,12 @@ import (
 // Waiter is one wait for a name that another process holds: what was last read of the name, and when to look again. The
 // waiter that has waited longest is noted in the table, for people and so that the holder knows.
 type Waiter struct {
-	Keeper *lease.Keeper
-	Turns  *Turns
-	Name   string
-	Wants  permit.Wants
-	Began  time.Time
+	Keeper  *lease.Keeper
+	Turns   *Turns
+	Stalled *Stalled
+	Name    string
+	Wants   permit.Wants
+	Began   time.Time
 
 	Holding observation            // the state of the name when it was last read as held
 	others  map[string]observation // the leases that have shares or permits of the name, by id
@@ -40,11 +41,11 @@ var errGone = errors.New("the name is perhaps not held any more")
 
 // Observe updates the observations of the leases that hold the name or its permits; see observation.
 func (w *Waiter) Observe(state store.State) {
-	w.Holding.update(state)
+	w.Holding.update(state, w.Stalled)
 	now := make(map[string]observation)
 	for _, p := range state.Together() {
 		s := w.others[string(p.LeaseID)]
-		s.update(p)
+		s.update(p, w.Stalled)
 		now[string(p.LeaseID)] = s
 		if first := len(now) == 1; first && !state.Live() || s.expiry.Before(w.Holding.expiry) {
 			w.Holding.expiry = s.expiry
