@@ -21,6 +21,7 @@ type Elector struct {
 	locker *Locker
 	name   string
 	opts   []sqllock.Option
+	ttl    time.Duration
 }
 
 // NewElector returns an Elector for name. The options are those of the lock: sqllock.WithTTL sets how long a leader
@@ -47,7 +48,7 @@ func NewElector(l *Locker, name string, opts ...sqllock.Option) (*Elector, error
 	if err != nil {
 		return nil, &sqllock.OpError{Op: "elect a leader by", Name: name, Err: err}
 	}
-	return &Elector{locker: l, name: name, opts: opts}, nil
+	return &Elector{locker: l, name: name, opts: opts, ttl: c.ttl}, nil
 }
 
 // mostPause bounds the pauses between campaigns.
@@ -120,7 +121,8 @@ func lost(err error) bool {
 
 // Leader returns the leader, and reports whether there is one. It is a read that writes nothing. A process that has
 // resigned is not the leader, even while the name is kept ([WithHoldAtLeast]). One that has exported its lease
-// ([Lease.Export]) is, until somebody adopts it or it expires.
+// ([Lease.Export]) is, until somebody adopts it or it expires. After a failover Leader may go on to ask the old primary, on
+// which nobody leads, if that still answers.
 func (e *Elector) Leader(ctx context.Context) (leader sqllock.Holder, led bool, err error) {
 	state, err := e.locker.inspect(ctx, e.name)
 	if err != nil || state.LeaseID == nil || !state.Live() { // a holder of a share or permit does not lead; a kept name has no leader
@@ -137,6 +139,9 @@ func (e *Elector) Leader(ctx context.Context) (leader sqllock.Holder, led bool, 
 // A read that fails yields its error. Observe then goes on, and yields the leader again after the next read that
 // succeeds. An error for which sqllock.IsRetryable is false is the last. When ctx ends, the loop ends without an
 // error.
+//
+// After a failover, nobody leads on the old primary. So while Observe finds nobody, and the Locker has no locks, it gives
+// up its connections every three TTLs: new ones may lead to the new primary.
 func (e *Elector) Observe(ctx context.Context, every time.Duration) iter.Seq2[sqllock.Holder, error] {
 	return func(yield func(sqllock.Holder, error) bool) {
 		if every <= 0 {
@@ -145,10 +150,18 @@ func (e *Elector) Observe(ctx context.Context, every time.Duration) iter.Seq2[sq
 			return
 		}
 		var told *sqllock.Holder // nil: nothing was yielded yet, or an error
+		fresh := time.Now()      // when there was a leader last, or new connections
 		for ; ; _ = backoff.Sleep(ctx, every) {
 			reading, cancel := context.WithTimeoutCause(ctx, dberr.AttemptTimeout, dberr.ErrSlow) // the connection may be cut off
-			leader, _, err := e.Leader(reading)
+			leader, led, err := e.Leader(reading)
 			cancel()
+			switch keeper := e.locker.keeper; {
+			case led:
+				fresh = time.Now()
+			case time.Since(fresh) > 3*e.ttl && len(keeper.EveryLease()) == 0: // else their renewals find out
+				keeper.LeaveReadOnly(sqllock.ErrReadOnly)
+				fresh = time.Now()
+			}
 			switch {
 			case bound.Ended(ctx):
 				return

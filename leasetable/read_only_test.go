@@ -2,6 +2,7 @@ package leasetable_test
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -124,5 +125,36 @@ func TestAServerThatStaysReadOnlyIsLeftLessAndLessOften(t *testing.T) {
 			pass(time.Minute)
 			s.reconnects.Store(0)
 		}
+	})
+}
+
+// Reads do not fail on an old primary that was made read-only. Nobody leads there.
+func TestAnObserverLeavesAServerOnWhichNobodyLeads(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		primary := memory.NewServer(memory.MySQL)
+		lock := take(t, keep(t, primary.Store(), leasetable.WithTTL(15*time.Second)), "x")
+		s := &standby{scripted: &scripted{Store: memory.NewServer(memory.MySQL).Store()}}
+		s.read = func(ctx context.Context, name string) (store.State, error) {
+			if s.reconnects.Load() == 0 {
+				return s.Store.Read(ctx, name)
+			}
+			return primary.Store().Read(ctx, name)
+		}
+		e := newElector(t, keep(t, s, leasetable.WithTTL(15*time.Second)))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		var told []int64
+		for leader, err := range e.Observe(ctx, time.Second) {
+			if err != nil {
+				t.Error(err)
+			}
+			told = append(told, leader.Token)
+		}
+		if n := s.reconnects.Load(); !slices.Equal(told, []int64{0, lock.Token()}) || n != 1 {
+			t.Errorf("the observer was told %v, and left the server %d times", told, n)
+		}
+		release(t, lock)
 	})
 }
