@@ -38,7 +38,9 @@
 //
 // gocron releases it when the job has finished; the name then stays taken until the minimum hold has passed, which is
 // counted from the acquisition. The lease of a process that was killed or cut off ends after its TTL (15 s by default),
-// and the minimum hold with it. See package leasetable.
+// and the minimum hold with it. If the clock of the database was set back, also by a failover, a machine takes such
+// a lease over when it finds it unchanged a TTL or more after an earlier run, which was skipped. A name in its minimum hold
+// stays taken until that clock has caught up, or until sqllock release --force. See package leasetable.
 //
 // An Elector leads until its Close, or until the lease is lost.
 //

@@ -65,7 +65,7 @@ func clock(ctx context.Context, p *patient) (Finding, error) {
 	}
 	text := fmt.Sprintf("the server's is %v %s this machine's (± %v)", rounded(ahead.Abs()), side, rounded(bound))
 	if ahead.Abs()-bound > much {
-		return beware("set both clocks by NTP", "%s: locks do not mind, what is done at a time of day does", text), nil
+		return beware("set both clocks by NTP", "%s: leases mind only when the server's is set, what is done at a time of day minds both", text), nil
 	}
 	return fine("%s", text), nil
 }
