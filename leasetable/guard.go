@@ -90,8 +90,8 @@ func (le *Lease) Guard(ctx context.Context, tx Tx) error {
 
 var errEmptyTx = errors.New("leasetable: the Tx is empty: make it with SQLTx or PgxTx")
 
-// Verify asks the database whether this lock still holds the name. After ErrLost or ErrExpired the lock's context has
-// ended, too. Any other error says nothing about the lock.
+// Verify asks the database whether this lock still holds the name, and whether its lease lasts by the clock of the
+// database. After ErrLost or ErrExpired the lock's context has ended, too. Any other error says nothing about the lock.
 //
 // The answer may be out of date when Verify returns. Where that matters, use Guard, or let the resource compare
 // tokens.

@@ -13,7 +13,12 @@ import (
 // margin is how long before the possible expiry of the lease the holder stops trusting it.
 func (ls *Lease) margin() time.Duration { return ls.TTL / 6 }
 
-var errLate = fmt.Errorf("%w: no renewal was confirmed in time", sqllock.ErrExpired)
+// Why a lease is over.
+var (
+	errLate     = fmt.Errorf("%w: no renewal was confirmed in time", sqllock.ErrExpired)
+	errOutlived = fmt.Errorf("%w: by the database's clock", sqllock.ErrExpired)
+	errEnded    = fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost)
+)
 
 // trustedNow reports whether the database is sure to keep the lease at this moment (I5). If the lease has ended, it
 // returns why.

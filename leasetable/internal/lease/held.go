@@ -98,16 +98,22 @@ func (h *Held) row(ls *Lease) store.Held {
 	return store.Held{Name: h.Name, Lease: ls.ID, Token: h.Token, Permit: h.Permit}
 }
 
-// isIn reports whether state shows the lock on ls. A permit is looked for among the permits only: after a failover the
-// lease may have the whole name with the token of a permit that was forgotten.
-func (h *Held) isIn(ls *Lease, state store.State) bool {
+// rowIn returns the row of state that shows the lock on ls, if there is one. A permit is looked for among the permits only:
+// after a failover the lease may have the whole name with the token of a permit that was forgotten.
+func (h *Held) rowIn(ls *Lease, state store.State) (row store.State, there bool) {
+	rows := []store.State{state}
 	if h.Permit {
-		return state.Has(ls.ID, h.Token)
+		rows = state.Permits
 	}
-	return state.Token == h.Token && bytes.Equal(state.LeaseID, ls.ID)
+	i := slices.IndexFunc(rows, func(row store.State) bool { return row.Token == h.Token && bytes.Equal(row.LeaseID, ls.ID) })
+	if i < 0 {
+		return row, false
+	}
+	return rows[i], true
 }
 
-// check reads whether the table still says that h holds its name, and ends h if it does not (I20).
+// check reads whether the table still says that h holds its name, and ends h if it does not (I20). If its lease is over
+// there, others may take the name at any moment, and every lock of the lease ends. A late release may still free the name.
 func (h *Held) check(ctx context.Context) error {
 	for {
 		at := h.AttachedTo()
@@ -118,14 +124,22 @@ func (h *Held) check(ctx context.Context) error {
 		if h.AttachedTo() != at { // it was moved, maybe after the read
 			continue
 		}
-		if slices.ContainsFunc(at.ends(), func(ls *Lease) bool { return h.isIn(ls, state) }) {
+		for _, ls := range at.ends() {
+			switch row, there := h.rowIn(ls, state); {
+			case !there:
+				continue
+			case row.Gone:
+				ls.finish(errEnded)
+			case !row.Live():
+				ls.finish(errOutlived)
+			}
 			return nil
 		}
 		h.mu.Lock()
 		was := h.previous
 		h.mu.Unlock()
 		for _, ls := range was { // a failover forgot the move, and nobody else would free the name there
-			if h.isIn(ls, state) {
+			if _, there := h.rowIn(ls, state); there {
 				h.Hold.End(errTaken)
 				h.leaveOrphans(0, ls)
 			}

@@ -171,7 +171,7 @@ func (r *renewals) attempt(ctx context.Context, asked time.Time) (sent time.Time
 		r.keeper.LeaveReadOnly(err)
 		return sent, r.failedNow(sent, err), err
 	case !there:
-		r.finish(fmt.Errorf("%w: its lease was ended by the database's clock or by somebody else", sqllock.ErrLost)) //nolint:contextcheck // the locks have contexts of their own
+		r.finish(errEnded) //nolint:contextcheck // the locks have contexts of their own
 		return sent, false, nil
 	}
 	r.keeper.wrote()

@@ -227,7 +227,7 @@ func (m *monitor) ended(h *held) {
 	switch {
 	case errors.Is(cause, sqllock.ErrLost) && !m.excused(h):
 		m.report("I3, I20", "%v was lost: %v", h, cause)
-	case errors.Is(cause, sqllock.ErrExpired) && time.Now().Before(h.sure):
+	case errors.Is(cause, sqllock.ErrExpired) && time.Now().Before(h.sure) && !m.undeclared():
 		m.report("I3", "%v has expired %v before the time that was promised", h, time.Until(h.sure))
 	}
 }

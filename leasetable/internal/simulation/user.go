@@ -206,7 +206,11 @@ func (u user) act(p *process, a act, h *held, o op) {
 	case renew:
 		err = h.Renew(ctx)
 	case verify:
+		before, _ := p.server.Lasts(h.name, h.Token())
 		err = h.Verify(ctx)
+		if after, _ := p.server.Lasts(h.name, h.Token()); err == nil && before <= 0 && after <= 0 {
+			p.fail("I20", "%v was verified, and its lease had ended", h)
+		}
 	case attach:
 		err = h.SetMetadata(ctx, "note")
 	}

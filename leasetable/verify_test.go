@@ -1,0 +1,75 @@
+package leasetable_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/memory"
+	"github.com/sqllock/sqllock/sqltest"
+)
+
+// lockKinds are the options of a lock that has the whole name, and of one that shares it.
+var lockKinds = map[string][]sqllock.Option{"whole": nil, "permit": {leasetable.WithLimit(3)}}
+
+// mustEnd verifies a lock, which must be over.
+func mustEnd(t *testing.T, lock *leasetable.Lease, want error) {
+	t.Helper()
+	if err := lock.Verify(t.Context()); !errors.Is(err, want) || lock.Context().Err() == nil {
+		t.Errorf("Verify: %v; the lock has ended: %t; want %v", err, lock.Context().Err() != nil, want)
+	}
+}
+
+// The clock of the database is set ahead, or that of the holder stood still, so that the next renewal is not due yet. I20.
+func TestALockWhoseLeaseIsOverInTheDatabaseIsNotVerified(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for kind, opts := range lockKinds {
+		for _, gone := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				server := memory.NewServer(memory.Postgres)
+				s := server.Store()
+				lock := take(t, keep(t, s, leasetable.WithTTL(time.Minute)), "x", opts...)
+				server.SetClock(time.Hour)
+				want := sqllock.ErrExpired
+				if gone { // somebody is about to take the name
+					want = sqllock.ErrLost
+					if n, err := s.Purge(t.Context(), 0, 1); n != 1 || err != nil {
+						t.Fatal(n, err)
+					}
+				}
+				mustEnd(t, lock, want)
+				if err := lock.Release(t.Context()); !errors.Is(err, want) {
+					t.Errorf("%s: Release: %v; want %v", kind, err, want)
+				}
+				release(t, take(t, keep(t, s), "x"))
+			})
+		}
+	}
+}
+
+// I20.
+func TestALockWhoseLeaseIsOverOnAServerIsNotVerified(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		for kind, opts := range lockKinds {
+			l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
+			late := take(t, l, kind, opts...)
+			if err := late.Verify(t.Context()); err != nil {
+				t.Error(err)
+			}
+			run(t, db, "UPDATE sqllock_lease SET expires_at = (SELECT acquired_at FROM sqllock_lock WHERE name = ?)", []byte(kind))
+			mustEnd(t, late, sqllock.ErrExpired)
+			if err := late.Release(t.Context()); !errors.Is(err, sqllock.ErrExpired) {
+				t.Errorf("%s: Release: %v", kind, err)
+			}
+			lost := take(t, l, kind, opts...)
+			run(t, db, "DELETE FROM sqllock_lease")
+			mustEnd(t, lost, sqllock.ErrLost)
+		}
+	})
+}
