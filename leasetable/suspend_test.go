@@ -1,6 +1,7 @@
 package leasetable_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/leasetable/internal/memory"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -43,4 +45,60 @@ func TestARenewalIsSentSoonAfterASuspensionOfTheMachine(t *testing.T) { //nolint
 		}
 		release(t, lease)
 	})
+}
+
+// asleep is a store whose machine is suspended, once, when the server has run a statement and its answer is under way.
+type asleep struct {
+	*memory.Store
+
+	next time.Duration // how long
+}
+
+func (s *asleep) suspend() {
+	suspended.Pretend(s.next)
+	s.next = 0
+}
+
+func (s *asleep) Renew(ctx context.Context, id []byte) (bool, int64, error) {
+	defer s.suspend()
+	return s.Store.Renew(ctx, id)
+}
+
+func (s *asleep) Read(ctx context.Context, name string) (store.State, error) {
+	defer s.suspend()
+	return s.Store.Read(ctx, name)
+}
+
+func (s *asleep) SetMetadata(ctx context.Context, h store.Held, metadata []byte) (bool, error) {
+	defer s.suspend()
+	return s.Store.SetMetadata(ctx, h, metadata)
+}
+
+// The timer of the deadline comes to a suspension up to a second later. I5.
+func TestNothingSucceedsWithALeaseThatASuspensionOutlasted(t *testing.T) { //nolint:paralleltest // see above
+	locktest.OncePerEngine(t)
+	for what, f := range map[string]func(context.Context, *asleep, *leasetable.Lease) error{
+		"Renew":  func(ctx context.Context, _ *asleep, lease *leasetable.Lease) error { return lease.Renew(ctx) },
+		"Verify": func(ctx context.Context, _ *asleep, lease *leasetable.Lease) error { return lease.Verify(ctx) },
+		"SetMetadata": func(ctx context.Context, _ *asleep, lease *leasetable.Lease) error {
+			return lease.SetMetadata(ctx, "x")
+		},
+		"Guard": func(ctx context.Context, s *asleep, lease *leasetable.Lease) error {
+			s.suspend()
+			tx := s.Begin()
+			defer func() { _ = tx.Rollback(ctx) }() // the guard failed
+			return lease.Guard(ctx, leasetable.PgxTx(tx))
+		},
+	} {
+		t.Run(what, func(t *testing.T) { //nolint:paralleltest // see above
+			synctest.Test(t, func(t *testing.T) {
+				s := &asleep{Store: memory.NewServer(memory.Postgres).Store()}
+				lease := take(t, keep(t, s, leasetable.WithTTL(time.Hour)), "x")
+				s.next = 2 * time.Hour
+				if err := f(t.Context(), s, lease); !errors.Is(err, sqllock.ErrExpired) || lease.Context().Err() == nil {
+					t.Errorf("%v; the lock has ended: %t", err, lease.Context().Err() != nil)
+				}
+			})
+		})
+	}
 }

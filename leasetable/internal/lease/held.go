@@ -82,12 +82,21 @@ func (h *Held) isDedicated() bool { return h.position.head == nil }
 // over returns why the lock is over, or nil.
 func (h *Held) over() error { return context.Cause(h.Hold.Context()) }
 
+// OverNow returns why the lock is over, or nil. If its deadline has passed while the process was stopped or the machine
+// suspended, the lock ends here, before its timer comes to it (I5). It locks the mutexes of the leases.
+func (h *Held) OverNow() error {
+	for _, ls := range h.AttachedTo().ends() {
+		ls.expire()
+	}
+	return h.over()
+}
+
 // touch says that a statement with the token of the row follows. The handoff that ends the lock then bumps that token, so
 // the statement cannot come late and find the row of the next holder. If the lock is over, touch returns why, and the
 // statement must not follow.
 func (h *Held) touch() error {
 	h.touched.Store(true)
-	return h.over()
+	return h.OverNow()
 }
 
 // holding returns the lock's name as ls holds it.
@@ -199,7 +208,7 @@ func (h *Held) Renew(ctx context.Context) error {
 		}
 		moved = h.AttachedTo().Lease != ls
 	}
-	return h.over() //nolint:contextcheck // see above
+	return h.OverNow() //nolint:contextcheck // see above
 }
 
 // SetMetadata replaces the metadata of the name.
@@ -245,7 +254,7 @@ func (h *Held) Verify(ctx context.Context) error {
 	while, stop := bound.CancelWith(ctx, h.Hold.Context())
 	defer stop()
 	err := h.check(while)
-	if over := h.over(); err == nil || over != nil { //nolint:contextcheck // the lock has a context of its own
+	if over := h.OverNow(); err == nil || over != nil { //nolint:contextcheck // the lock has a context of its own
 		return over
 	}
 	return h.Keeper.WithCause(ctx, err)

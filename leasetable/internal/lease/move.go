@@ -31,7 +31,7 @@ func (h *Held) settled(ctx context.Context, f func(ctx context.Context) error) e
 	if err != nil {
 		return l.WithCause(ctx, err)
 	}
-	return h.over() //nolint:contextcheck // the lock has a context of its own
+	return h.OverNow() //nolint:contextcheck // the lock has a context of its own
 }
 
 // beginSettled waits until no other call can move the lock. Keeper.moves.Done ends that.
