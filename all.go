@@ -173,11 +173,18 @@ func (a *Locks[L]) untilEnd(opts []Option) []Option {
 	return append(slices.Clip(opts), WithWait(max(0, time.Until(a.end))))
 }
 
-// lostMeanwhile returns an error if a part has ended.
+// lostMeanwhile returns an error if a part has ended. After a suspension of the machine, the context of a lease ends up to a
+// second later than what is left of it.
 func (a *Locks[L]) lostMeanwhile() error {
 	for _, part := range a.parts {
-		if part.Context().Err() != nil {
-			return &OpError{Op: "acquire all with", Name: part.Name(), Err: context.Cause(part.Context())}
+		lease, is := any(part).(interface{ Remaining() time.Duration })
+		late := is && lease.Remaining() <= 0
+		cause := context.Cause(part.Context())
+		if late {
+			cause = cmp.Or(cause, ErrExpired)
+		}
+		if cause != nil {
+			return &OpError{Op: "acquire all with", Name: part.Name(), Err: cause}
 		}
 	}
 	return nil

@@ -60,10 +60,13 @@ var errUnreturned = errors.New("the call ended its goroutine")
 // because its row was locked. The names may be free, so the error can be retried, unless the Locker was closed.
 func endedMeanwhile(leases []*Lease) error {
 	for _, lease := range leases {
-		if lease == nil || lease.Context().Err() == nil {
+		if lease == nil {
 			continue
 		}
-		err := context.Cause(lease.Context())
+		err := lease.held.OverNow()
+		if err == nil {
+			continue
+		}
 		if !errors.Is(err, sqllock.ErrClosed) { // the caller had no lock that it could lose
 			err = &dberr.Error{Err: fmt.Errorf("the lease ended while other names were acquired: %v", err), Transient: true} //nolint:errorlint // see above
 		}

@@ -102,3 +102,48 @@ func TestNothingSucceedsWithALeaseThatASuspensionOutlasted(t *testing.T) { //nol
 		})
 	}
 }
+
+// I39.
+func TestOfAllNamesNoneIsHeldIfASuspensionOutlastsOneOfThem(t *testing.T) { //nolint:paralleltest // see above
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		l, other := keep(t, server.Store(), leasetable.WithTTL(time.Hour)), keep(t, server.Store(), leasetable.WithTTL(24*time.Hour))
+		held := take(t, other, "b")
+		failed := make(chan error, 1)
+		go func() {
+			_, err := sqllock.AcquireAll(t.Context(), l, []string{"a", "b"})
+			failed <- err
+		}()
+		pass(10100 * time.Millisecond) // it has a, and waits for b
+		suspended.Pretend(2 * time.Hour)
+		release(t, held)
+		if err := <-failed; !errors.Is(err, sqllock.ErrExpired) {
+			t.Errorf("AcquireAll: %v", err)
+		}
+		release(t, take(t, other, "a"), take(t, other, "b"))
+	})
+}
+
+// I39.
+func TestOfNamesThatAreTriedTogetherNoneIsHeldIfASuspensionOutlastsOneOfThem(t *testing.T) { //nolint:paralleltest // see above
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		s, other := &scripted{Store: server.Store()}, keep(t, server.Store(), leasetable.WithTTL(24*time.Hour))
+		take(t, keep(t, &scripted{Store: server.Store(), renew: notRenewed}), "b")
+		pass(2 * time.Second) // it has expired
+		next := 2 * time.Hour
+		s.over = func(ctx context.Context, req *store.Request, from []byte) (int64, error) {
+			pass(100 * time.Millisecond) // a is held meanwhile
+			suspended.Pretend(next)
+			next = 0
+			return s.Store.Takeover(ctx, req, from)
+		}
+		leases, err := keep(t, s, leasetable.WithTTL(time.Hour)).TryAcquireAll(t.Context(), []string{"a", "b"})
+		if leases != nil || !sqllock.IsRetryable(err) || next != 0 {
+			t.Errorf("%d leases: %v; there was a suspension: %t", len(leases), err, next == 0)
+		}
+		release(t, take(t, other, "a"), take(t, other, "b"))
+	})
+}
