@@ -190,3 +190,37 @@ func TestAContextThatPanicsWhileTheServerIsAskedHoldsUpNobody(t *testing.T) {
 		}
 	})
 }
+
+// hurried is a context that panics when it is asked for its deadline, after it was asked so often.
+type hurried struct {
+	context.Context
+	after int
+}
+
+func (c *hurried) Deadline() (time.Time, bool) {
+	if c.after--; c.after < 0 {
+		panic("a context")
+	}
+	return c.Context.Deadline()
+}
+
+func TestAWaitThatPanicsLeavesNoSession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		mustTry(t, s.newLocker(t), "x")
+		l := s.newLocker(t)
+		for calls, over := 0, false; !over; calls++ { // the panic comes at each call of Deadline in turn
+			ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+			over = !panics(func() { _, _ = l.Acquire(&hurried{Context: ctx, after: calls}, want("x")) })
+			cancel()
+			if !over && calls > 100 {
+				t.Fatal("it goes on")
+			}
+		}
+		pass(time.Minute)
+		if n := s.living(); n != 1 {
+			t.Errorf("%d sessions are open; want that of the holder", n)
+		}
+	})
+}

@@ -90,9 +90,16 @@ func passing(err error) bool {
 	return sqllock.IsRetryable(err)
 }
 
-// wait waits for a key that somebody holds, as it seems. The lock then stays on the session that waited for it.
+// wait waits for a key that somebody holds, as it seems. The lock then stays on the session that waited for it. If user code
+// panics, the session ends: nobody else knows it.
 func (w *waiter[K]) wait(ctx context.Context) (got *lock[K], err error) {
 	var s *session[K]
+	returned := false
+	defer func() {
+		if !returned && s != nil {
+			s.stop()
+		}
+	}()
 	for {
 		if s == nil {
 			s, _, err = w.l.dedicatedSession(ctx)
@@ -107,6 +114,7 @@ func (w *waiter[K]) wait(ctx context.Context) (got *lock[K], err error) {
 			}
 		}
 		if got != nil || err != nil {
+			returned = true
 			return got, err
 		}
 		w.seenHeld(ctx)
