@@ -32,7 +32,8 @@ var inHurry = map[schema.Dialect]string{
 	schema.MySQL:    "SET SESSION lock_wait_timeout = 1, innodb_lock_wait_timeout = 1 /*M! - 1 */",
 }
 
-// runOn runs f, which uses l.dc, with the context for a statement on it.
+// runOn runs f, which uses l.dc, with the context for a statement on it. If a driver panics, database/sql may forget l without
+// closing it.
 func runOn[T any](ctx context.Context, l *lent, f func(context.Context) (T, error)) (nothing T, err error) {
 	if l.conn == nil {
 		if err := l.begin(ctx); err != nil {
@@ -44,7 +45,16 @@ func runOn[T any](ctx context.Context, l *lent, f func(context.Context) (T, erro
 		l.cancel = append(l.cancel, cancel) // later, because rows are read after the statement
 		ctx = bounded
 	}
-	return f(ctx)
+	returned := false
+	defer func() {
+		if !returned {
+			discard(l.conn)
+			_ = l.Close()
+		}
+	}()
+	v, err := f(ctx)
+	returned = true
+	return v, err
 }
 
 // begin gets the connection for renewals for one statement. One statement at a time asks for it (I38).
@@ -52,11 +62,12 @@ func (l *lent) begin(ctx context.Context) error {
 	if err := l.from.takeTurn(ctx); err != nil {
 		return err
 	}
-	err := l.take(ctx)
-	if err != nil {
-		l.from.giveTurn()
-	}
-	return err
+	defer func() {
+		if l.conn == nil { // also if a driver panics
+			l.from.giveTurn()
+		}
+	}()
+	return l.take(ctx)
 }
 
 // take gets a connection that the other pool has. Only a pool that has none of its own makes the other one open one.
@@ -75,6 +86,12 @@ func (l *lent) take(ctx context.Context) error {
 	default:
 		return l.why
 	}
+	returned := false
+	defer func() {
+		if !returned { // a driver panicked
+			discard(conn)
+		}
+	}()
 	if l.to.Conns == 0 {
 		l.from.giveBackLater()
 	}
@@ -87,6 +104,7 @@ func (l *lent) take(ctx context.Context) error {
 		l.to.use(l.dc.number)
 		err = l.hurry(ctx)
 	}
+	returned = true
 	if err != nil {
 		_ = conn.Close() // into its pool
 		return err
@@ -94,6 +112,9 @@ func (l *lent) take(ctx context.Context) error {
 	l.conn = conn
 	return nil
 }
+
+// discard closes a connection on which a statement did not return.
+func discard(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }
 
 // hurry bounds the use of the renewal connection: its time, and its waits for locks.
 func (l *lent) hurry(ctx context.Context) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/schema"
 )
 
 // Dialer opens the connections of a Locker.
@@ -57,3 +58,9 @@ func NewMySQLConn(t *testing.T, dc driver.Conn) MySQLConn {
 	}
 	return c.(MySQLConn)
 }
+
+// InHurry is the first statement of a borrower of the connection for renewals after HurryBorrowers.
+var InHurry = inHurry[schema.Postgres]
+
+// HurryBorrowers has the borrowers of the open connection for renewals hurry, as on PostgreSQL.
+func HurryBorrowers(renewals *Pool) { renewals.dialect = schema.Postgres }
