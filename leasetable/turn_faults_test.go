@@ -11,6 +11,8 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/memory"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -244,4 +246,31 @@ func TestAClaimWaitsForItsAnswerNoLongerThanALeaseLasts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// deafTurn is a session whose pings fail late, whatever their contexts say.
+type deafTurn struct{ store.Turn }
+
+func (deafTurn) Ping(context.Context) error {
+	pass(8 * time.Second)
+	return errCut
+}
+
+// The session of a head breaks when the head has left, while another ping is due.
+func TestAPingOpensNoSession(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		take(t, keep(t, server.Store(), leasetable.WithTTL(time.Hour)), "x")
+		var opened atomic.Int64
+		l := keep(t, withTurns(server, func(t store.Turn) store.Turn { opened.Add(1); return deafTurn{t} }), leasetable.WithTTL(time.Hour))
+		leave := waitingForX(t, l)
+		pass(9 * time.Second) // the second ping waits for the first one
+		leave()
+		pass(time.Minute)
+		if n := opened.Load(); n != 1 {
+			t.Errorf("%d sessions were opened", n)
+		}
+	})
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
-// use runs f on the session of a turn, which it opens first, and gives back before and after what the session owes. If f
-// is nil, it only gives back. After an error the session is closed, and with it the turn ends. f may take as long as a
-// slice.
-func (ts *Turns) use(t *turn, f func(ctx context.Context) error) (err error) {
+// use runs f on the session of a turn, and gives back before and after what the session owes. If there is none, it opens one
+// for a slice, which somebody will close; otherwise there is nothing to do. If f is nil, it only gives back. After an error the
+// session is closed, and with it the turn ends. f may take as long as a slice.
+func (ts *Turns) use(t *turn, forSlice bool, f func(ctx context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ts.keeper.Closing, conn.ConnectTimeout+2*longSlice)
 	defer cancel()
 	select {
@@ -29,7 +29,7 @@ func (ts *Turns) use(t *turn, f func(ctx context.Context) error) (err error) {
 	}()
 	if t.session == nil {
 		ts.isOwed(t) // what it owed has ended with it
-		if f == nil {
+		if !forSlice {
 			return nil
 		}
 		if t.session, err = ts.keeper.Store.OpenTurn(ctx); err != nil {
@@ -100,7 +100,7 @@ func (ts *Turns) giveUp(t *turn) {
 
 // settle gives back what the session owes, and closes it if nobody needs it within IdleTime.
 func (ts *Turns) settle(t *turn) {
-	_ = ts.use(t, nil)
+	_ = ts.use(t, false, nil)
 	ts.closeLater(t)
 }
 

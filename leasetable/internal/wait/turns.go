@@ -158,7 +158,7 @@ func (ts *Turns) Keep(name string) (ours bool) {
 	if time.Since(t.used) > pingTurn {
 		t.used = time.Now()
 		_ = ts.keeper.Hand(func() { // a closed Locker has no sessions
-			_ = ts.use(t, func(ctx context.Context) error { // after an error the turn is over
+			_ = ts.use(t, false, func(ctx context.Context) error { // after an error the turn is over
 				return dberr.Once(ctx, dberr.AttemptTimeout, t.session.Ping)
 			})
 		})
@@ -176,7 +176,7 @@ func (ts *Turns) Ours(name string) bool {
 
 // stand is one slice. What it gets after its waiter has left it gives back.
 func (ts *Turns) stand(t *turn, d time.Duration) {
-	_ = ts.use(t, func(ctx context.Context) error {
+	_ = ts.use(t, true, func(ctx context.Context) error {
 		ts.mu.Lock()
 		asked, wanted := t.contended, t.wanted
 		ts.mu.Unlock()
