@@ -99,25 +99,30 @@ func (p *pair[R, T]) startFlush() {
 // flush runs a statement, which was started, and then others as long as there are queued calls.
 func (q *Queue[R, T]) flush(several bool) {
 	for q != nil {
-		q.mu.Lock()
-		if several {
-			q = q.batchWindow()
-		}
-		var calls []*Call[R, T]
-		if len(q.calls) > 0 {
-			calls, q.calls = q.firstAlike(q.calls)
-		}
-		began := time.Now()
-		q.began = began
-		single := len(calls) == 1 && !several && q.inlineSince.IsZero()
-		if single {
-			q.inlineSince = began
-		}
-		q.mu.Unlock()
+		q, several = q.flushOnce(several)
+	}
+}
 
-		if len(calls) > 0 {
-			q.run(longest(calls), calls, single)
-		}
+// flushOnce is flush for one statement. It returns what is to be run next. If a driver ends the goroutine, another one goes on.
+func (q *Queue[R, T]) flushOnce(several bool) (next *Queue[R, T], nextSeveral bool) {
+	q.mu.Lock()
+	if several {
+		q = q.batchWindow()
+	}
+	var calls []*Call[R, T]
+	if len(q.calls) > 0 {
+		calls, q.calls = q.firstAlike(q.calls)
+	}
+	began := time.Now()
+	q.began = began
+	single := len(calls) == 1 && !several && q.inlineSince.IsZero()
+	if single {
+		q.inlineSince = began
+	}
+	q.mu.Unlock()
+
+	returned := false
+	defer func() {
 		q.mu.Lock()
 		if single {
 			q.inlineSince = time.Time{}
@@ -126,13 +131,28 @@ func (q *Queue[R, T]) flush(several bool) {
 			q.pace = min(time.Since(began), maxPace)
 		}
 		q.ended(several, len(calls))
-		var next *Queue[R, T]
-		next, several = q.next()
-		q.mu.Unlock()
-		for _, call := range calls {
-			close(call.done)
+		if returned {
+			next, nextSeveral = q.next()
+			q.mu.Unlock()
+		} else {
+			q.startFlush()
 		}
-		q = next
+		answer(calls, returned)
+	}()
+	if len(calls) > 0 {
+		q.run(longest(calls), calls, single)
+	}
+	returned = true
+	return nil, false
+}
+
+// answer answers the callers of a statement, which has returned or not.
+func answer[R, T any](calls []*Call[R, T], returned bool) {
+	for _, call := range calls {
+		if !returned {
+			call.err = dberr.ErrUnreturned
+		}
+		close(call.done)
 	}
 }
 

@@ -155,12 +155,11 @@ func (q *Queue[R, T]) Leave(call *Call[R, T]) bool {
 
 // Serve runs statements for calls that bypass the queue, one for each set of alike requests.
 func (q *Queue[R, T]) Serve(calls []*Call[R, T]) {
+	defer func() { answer(calls, false) }() // if a driver ends the goroutine
 	for len(calls) > 0 {
-		var some []*Call[R, T]
-		some, calls = q.firstAlike(calls)
+		some, rest := q.firstAlike(calls)
 		q.run(longest(some), some, false)
-		for _, call := range some {
-			close(call.done)
-		}
+		answer(some, true)
+		calls = rest
 	}
 }

@@ -13,12 +13,15 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
-// stuck is a kind of statement that serves "stuck" only after it was closed.
+// stuck is a kind of statement that serves "stuck" only after it was closed, and whose driver ends the goroutine at "end".
 type stuck chan struct{}
 
 func (s stuck) One(_ context.Context, request string) (string, error) {
-	if request == "stuck" {
+	switch request {
+	case "stuck":
 		<-s
+	case "end":
+		runtime.Goexit()
 	}
 	return request, nil
 }
@@ -113,6 +116,34 @@ func TestAStatementThatDoesNotReturnHoldsUpNobody(t *testing.T) {
 			t.Errorf("%s: the next statement has to wait for it", name)
 		}
 	}
+}
+
+// Another goroutine goes on. I19.
+func TestAStatementWhoseGoroutineEndsIsAnswered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		block := make(stuck)
+		queue := newQueue(block, true)
+		mustBeUnreturned := func(calls ...*coalesce.Call[string, string]) {
+			for _, call := range calls {
+				<-call.Done()
+				if _, err := call.Result(); !errors.Is(err, dberr.ErrUnreturned) || dberr.OutcomeKnown(err) {
+					t.Error(err)
+				}
+			}
+		}
+		mustBeUnreturned(queue.Join(t.Context(), "end"))
+		first := queue.Join(t.Context(), "stuck")
+		synctest.Wait() // its statement is running
+		one, two := queue.Join(t.Context(), "end"), queue.Join(t.Context(), "two")
+		close(block)
+		<-first.Done()
+		mustBeUnreturned(one, two)
+		<-queue.Join(t.Context(), "next").Done()
+		one, two = coalesce.NewCall[string, string](t.Context(), "end"), coalesce.NewCall[string, string](t.Context(), "two")
+		go queue.Serve([]*coalesce.Call[string, string]{one, two})
+		mustBeUnreturned(one, two)
+	})
 }
 
 func newQueue(s stuck, serialized bool) *coalesce.Queue[string, string] {

@@ -27,6 +27,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // Retryable answers for sqllock.IsRetryable.
 func (e *Error) Retryable() bool { return e.Transient || e.passing }
 
+// ErrUnreturned is the error of a statement that panics in a driver, or whose goroutine ends there. What it did is unknown.
+var ErrUnreturned error = &Error{Err: errors.New("the statement did not return"), Transient: true}
+
 // What an error code says about the statement that failed. Err is the sentinel that a caller matches.
 var (
 	conflict     = Error{OutcomeKnown: true, Transient: true}                // undone because of other transactions

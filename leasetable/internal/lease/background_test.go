@@ -3,10 +3,12 @@ package lease_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
 )
 
@@ -94,6 +96,20 @@ func TestACallerThatLeavesLearnsWhy(t *testing.T) {
 			if got != 0 || !left || !errors.Is(err, why) || given != (failed == nil) {
 				t.Errorf("with %v it returned %v, %v, %v; given back: %v", failed, got, left, err, given)
 			}
+		}
+	})
+}
+
+// A driver ends it.
+func TestACallerWhoseStatementEndsItsGoroutineIsAnswered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, left, err := lease.OrLeave(t.Context(),
+			func(run func()) error { go run(); return nil },
+			func() (int, error) { runtime.Goexit(); return 1, nil },
+			func(int) { t.Error("it succeeded") })
+		if left || !errors.Is(err, dberr.ErrUnreturned) {
+			t.Errorf("it returned %v; left: %v", err, left)
 		}
 	})
 }

@@ -31,10 +31,10 @@ func (k *Keeper) leaseFor(ctx context.Context, ttl time.Duration, dedicated bool
 			return ls, nil
 		}
 	}
-	ls, left, err := OrLeave(ctx, k.Start, func() (*Lease, error) {
-		ls, err := k.open(bound.WithValuesOf(k.Closing, ctx), ttl, dedicated)
-		leaveQueue(err)
-		return ls, err
+	ls, left, err := OrLeave(ctx, k.Start, func() (ls *Lease, err error) {
+		err = dberr.ErrUnreturned
+		defer func() { leaveQueue(err) }()
+		return k.open(bound.WithValuesOf(k.Closing, ctx), ttl, dedicated)
 	}, (*Lease).endClaim)
 	if left {
 		err = fmt.Errorf("%w: %w", store.ErrNoLease, err)

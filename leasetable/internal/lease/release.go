@@ -55,7 +55,7 @@ func (h *Held) Free(ctx context.Context) (result error) {
 			return h.handOff(ctx, c)
 		}
 	}
-	freed, err := false, errPanicked
+	freed, err := false, dberr.ErrUnreturned
 	defer func() { // also if a driver panics
 		result = e.result(freed, err)
 		h.position.leave()
@@ -69,9 +69,6 @@ func (h *Held) Free(ctx context.Context) (result error) {
 	}
 	return nil
 }
-
-// errPanicked is the error of a statement that panics in a driver, or whose goroutine ends there. What it did is unknown.
-var errPanicked error = &dberr.Error{Err: errors.New("the statement did not return"), Transient: true}
 
 // result returns the result of a release: freed and err are its outcome.
 func (e ending) result(freed bool, err error) error {
@@ -124,7 +121,7 @@ func (e ending) releaseBoth(ctx context.Context, at attachment) (result error) {
 	if e.trusted {
 		e.trusted, e.cause = at.pending.trustedNow()
 	}
-	freed, err := false, errPanicked
+	freed, err := false, dberr.ErrUnreturned
 	defer func() { // also if a driver panics
 		if err != nil {
 			e.leaveOrphans(e.keep, at.pending)
