@@ -20,6 +20,9 @@ const childVariable = "SQLTEST_CHILD_ENGINE"
 // childTemplate gives the child a copy of a template instead of an empty database. Its value is the key.
 const childTemplate = "SQLTEST_CHILD_TEMPLATE"
 
+// childStuck makes the migration of the child report, and then wait until the child's input ends.
+const childStuck = "SQLTEST_CHILD_STUCK"
+
 // childUser makes the child also make a user.
 const childUser = "SQLTEST_CHILD_USER"
 
@@ -58,6 +61,10 @@ func childDatabase(tb sqltest.TB, engine sqltest.Engine) *sqltest.Database {
 	}
 	return copies[engine](sqltest.Migrated(key, func(ctx context.Context, db *sqltest.Database) error {
 		_, err := db.ExecContext(ctx, "CREATE TABLE migrated (n int)")
+		if os.Getenv(childStuck) != "" {
+			_ = json.NewEncoder(os.Stdout).Encode(opened{DSN: db.DSN})
+			_, _ = io.Copy(io.Discard, os.Stdin)
+		}
 		return err
 	}), tb)
 }

@@ -72,7 +72,9 @@ func (postgresCopier) empty(ctx context.Context, db *sql.DB) (b blueprint, err e
 }
 
 func (postgresCopier) find(ctx context.Context, db querier, name string) (b blueprint, err error) {
-	if err := db.QueryRowContext(ctx, "SELECT datname FROM pg_database WHERE datname = $1", name).Scan(&b.name); err != nil {
+	// A database with another name is still being built.
+	find := `SELECT datname FROM pg_database WHERE datname = $1 AND datname LIKE 'sqltest\_template\_%'`
+	if err := db.QueryRowContext(ctx, find, name).Scan(&b.name); err != nil {
 		return blueprint{}, err
 	}
 	if b.strategy, err = copyStrategy(ctx, db); err != nil {

@@ -118,6 +118,27 @@ func TestAMigrationThatEndsItsTestIsTriedAgain(t *testing.T) {
 	}
 }
 
+func TestAMigrationWhoseProcessWasKilledLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for _, engine := range serverEngines {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			db := sqltest.Start(t, engine).Database(t)
+			temp := ownTemp(t)
+			server := variables[engine] + "=" + db.DSN
+			c := newChild(t, engine, temp, server, childTemplate+"="+newKey(t), childStuck+"=1")
+			c.kill()
+			if left := databases(t, engine, db); len(left) != 1 {
+				t.Fatalf("this test wants a half-made template: %q", left)
+			}
+			eventually(t, "it was dropped", func() bool {
+				newChild(t, engine, temp, server).end(t)
+				return len(databases(t, engine, db)) == 0
+			})
+		})
+	}
+}
+
 func TestSQLFilesRunInOrderAndAgainWhenOneHasChanged(t *testing.T) {
 	t.Parallel()
 	for engine, copyOf := range copies {
