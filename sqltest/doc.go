@@ -82,9 +82,10 @@
 // that runs them. It ends the server, and deletes the files of SQLite, shortly after the last of them has ended, for
 // whatever reason (the end of the run, Ctrl-C, a timeout, kill -9). If the script was killed as well, or the machine was
 // restarted, the next run that starts a server cleans up first. The servers are recorded in the folder sqltest-UID of the
-// temporary folder ([os.TempDir]), where only some empty lock files remain. Concurrent runs share a server if they need the
+// temporary folder ([os.TempDir]), where only its random name and some empty lock files remain. Concurrent runs share a server if they need the
 // same one. They know each other by process ids: containers must not share a temporary folder, or a run in one of them ends
-// the servers of a run in another.
+// the servers of a run in another. Where other machines or containers use the same Docker daemon, the containers that they have
+// left are removed after a day.
 //
 // With SQLTEST_KEEP the server of a kept database stays up after the run, until the next run without SQLTEST_KEEP. On a
 // server named by a DSN the database stays until somebody drops it. A file of SQLite stays if its test failed or was killed.

@@ -23,9 +23,13 @@ const (
 	pullTimeout = 10 * time.Minute
 	pullStall   = time.Minute
 
-	// The labels mark sqltest's containers, and record the folder of each one.
+	// The labels mark sqltest's containers, and record the folder of each one, and the id of the state that it is in.
 	labelRoot   = "sqltest.root"
+	labelState  = "sqltest.state"
 	labelFolder = "sqltest.folder"
+
+	// abandoned is the age of a container that no run needs any more, whoever has started it.
+	abandoned = 24 * time.Hour
 
 	// expiry is the lifetime of a container where no docker command can end it.
 	expiry = time.Hour
@@ -37,6 +41,7 @@ type image struct {
 	pool     *dockertest.Pool
 	endpoint string
 	root     string
+	state    string // the id of the state
 	name     string
 }
 
@@ -48,6 +53,9 @@ func findImage(ctx context.Context, st state, p product, name string) (origin, e
 		return nil, err
 	}
 	img := image{product: p, pool: pool, endpoint: endpoint, root: st.root, name: name}
+	if img.state, err = st.id(); err != nil {
+		return nil, err
+	}
 
 	reachable, cancel := context.WithTimeout(ctx, unhurriedly)
 	defer cancel()
@@ -113,7 +121,8 @@ func (i image) repository() (repository, tag string) {
 
 func (i image) String() string { return "docker image " + i.name }
 
-// removeOrphans removes containers of sqltest whose folder is gone. Nothing else would remove them.
+// removeOrphans removes containers of sqltest whose folder is gone. Nothing else would remove them. The folders of another state
+// may be on another machine, or in another container, that uses the same daemon: what belongs to it is removed by its age.
 func (i image) removeOrphans(ctx context.Context) error {
 	found, err := i.pool.Client.ListContainers(dc.ListContainersOptions{
 		All:     true,
@@ -124,6 +133,9 @@ func (i image) removeOrphans(ctx context.Context) error {
 		return err
 	}
 	for _, c := range found {
+		if c.Labels[labelState] != i.state && time.Since(time.Unix(c.Created, 0)) < abandoned {
+			continue
+		}
 		if _, err := os.Stat(c.Labels[labelFolder]); !errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -175,7 +187,7 @@ func (i image) host(ctx context.Context, inst *instance, password string, o orde
 		Tag:          tag,
 		Env:          i.product.environment(password),
 		Cmd:          append(i.product.command(), o.options(i.product, containerTLS)...),
-		Labels:       map[string]string{labelRoot: i.root, labelFolder: inst.dir},
+		Labels:       map[string]string{labelRoot: i.root, labelState: i.state, labelFolder: inst.dir},
 		PortBindings: map[dc.Port][]dc.PortBinding{dc.Port(i.product.port() + "/tcp"): {{HostIP: published, HostPort: port}}},
 	}
 	if o.tls != nil {

@@ -15,9 +15,26 @@ import (
 //
 //	all.lock                  held while a folder is created or leftovers are removed
 //	<key>.lock                held while the server of this key is searched for or started
+//	id                        a random name of this folder, for daemons that also serve other machines and containers
 //	<key>-<random>/           one server, see instance
 //	unavailable-<key>         a source that failed in this run, and why
 type state struct{ root string }
+
+// id returns the random name of the folder, which the first process chooses.
+func (s state) id() (string, error) {
+	unlock, err := lockFile(filepath.Join(s.root, "all.lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	file := filepath.Join(s.root, "id")
+	content, err := os.ReadFile(file) //nolint:gosec // a path chosen by sqltest
+	if len(content) == 0 {
+		content = []byte(randomID())
+		err = os.WriteFile(file, content, 0o600)
+	}
+	return string(content), err
+}
 
 func openState() (state, error) {
 	if !supported {
