@@ -7,3 +7,15 @@ var OfVersion = ofVersion
 func PoolerLines(knowsPrepared bool, opts ...Option) (lines []string, prepared bool) {
 	return poolerLines(optionsOf(opts).settings, knowsPrepared)
 }
+
+// Redact shows what failures and logs say of a text, where dsn names the server.
+func Redact(e Engine, dsn, text string) string {
+	p, _ := productOf(e)
+	return redact(p, dsn, text)
+}
+
+// PublicDSN shows what a log says of a DSN.
+func PublicDSN(e Engine, dsn string) string {
+	p, _ := productOf(e)
+	return publicDSN(p, dsn)
+}

@@ -8,19 +8,39 @@ import (
 
 const hidden = "xxxxx"
 
-// redact hides the password of dsn in a text that may contain it.
+// redact hides the password of dsn in a text that may contain it: where it stands as a password, and elsewhere unless it is so
+// short or so common a word that this would spoil the text.
 func redact(p product, dsn, text string) string {
-	if strings.Contains(text, dsn) {
-		text = strings.ReplaceAll(text, dsn, publicDSN(p, dsn))
-	}
+	public := publicDSN(p, dsn)
+	text = strings.ReplaceAll(text, dsn, public)
 	_, password, err := p.parse(dsn)
 	if err != nil || password == "" {
 		return text
 	}
-	for _, form := range []string{password, url.QueryEscape(password), url.PathEscape(password), escapedUserinfo(password)} {
+	text = hide(text, password)
+	if len(password) < 8 || strings.Contains(public+" sqltest_template password", password) {
+		return text
+	}
+	for _, form := range forms(password) {
 		text = strings.ReplaceAll(text, form, hidden)
 	}
 	return text
+}
+
+// hide hides a password in the DSNs and settings of a text.
+func hide(text, password string) string {
+	for _, form := range forms(password) {
+		text = strings.ReplaceAll(text, ":"+form+"@", ":"+hidden+"@")
+		for _, before := range []string{"password=", "password='", "PASSWORD=", "PWD="} {
+			text = strings.ReplaceAll(text, before+form, before+hidden)
+		}
+	}
+	return text
+}
+
+// forms returns the ways to write a password.
+func forms(password string) []string {
+	return []string{password, url.QueryEscape(password), url.PathEscape(password), escapedUserinfo(password)}
 }
 
 func redactError(p product, dsn string, err error) error {
@@ -43,13 +63,11 @@ func publicDSN(p product, dsn string) string {
 	case password == "":
 		return dsn
 	}
-	for _, form := range []string{password, url.QueryEscape(password), url.PathEscape(password), escapedUserinfo(password)} {
-		dsn = strings.ReplaceAll(dsn, form, hidden)
-	}
-	if _, again, err := p.parse(dsn); err != nil || again == password {
+	public := hide(dsn, password)
+	if _, shown, err := p.parse(public); err != nil || shown != hidden {
 		return hidden // in an unknown spelling
 	}
-	return dsn
+	return public
 }
 
 func escapedUserinfo(password string) string {

@@ -90,6 +90,50 @@ func TestThePasswordOfAGivenDSNIsNeverShown(t *testing.T) {
 	}
 }
 
+func TestAPasswordIsHiddenAndNothingElse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		engine          sqltest.Engine
+		dsn, text, want string
+	}{
+		// The password is a word that stands everywhere.
+		{
+			sqltest.EnginePostgres, "postgres://postgres:test@localhost/postgres",
+			"test TestA: migrate --url=postgres://postgres:test@localhost/sqltest_build_1: PGPASSWORD=test",
+			"test TestA: migrate --url=postgres://postgres:xxxxx@localhost/sqltest_build_1: PGPASSWORD=xxxxx",
+		},
+		{
+			sqltest.EnginePostgres, "postgres://postgres:postgres@localhost/postgres",
+			"the role postgres: postgres://postgres:postgres@localhost/postgres", "the role postgres: postgres://postgres:xxxxx@localhost/postgres",
+		},
+		{
+			sqltest.EnginePostgres, "host=template user=me password=template",
+			"sqltest_template_1 on template: password=template", "sqltest_template_1 on template: password=xxxxx",
+		},
+		{sqltest.EngineMySQL, "root:test@tcp(h:1)/", "test root:test@tcp(h:1)/sqltest_1", "test root:xxxxx@tcp(h:1)/sqltest_1"},
+		// It is not.
+		{sqltest.EnginePostgres, "postgres://me:geh%40eimnis@h/db", "it was geh@eimnis, or geh%40eimnis", "it was xxxxx, or xxxxx"},
+		{sqltest.EngineMariaDB, "me:geheimnis@tcp(h:1)/", "-pgeheimnis", "-pxxxxx"},
+		// No text contains it in this spelling, except the DSN.
+		{sqltest.EnginePostgres, `host=h password=ge\'heim`, `(host=h password=ge\'heim)`, "(xxxxx)"},
+	} {
+		if got := sqltest.Redact(c.engine, c.dsn, c.text); got != c.want {
+			t.Errorf("%s; want %s", got, c.want)
+		}
+	}
+	for dsn, want := range map[string]string{
+		"postgres://postgres:test@localhost/sqltest_keep_1": "postgres://postgres:xxxxx@localhost/sqltest_keep_1",
+		"postgres://me@localhost/me?password=me":            "postgres://me@localhost/me?password=xxxxx",
+		"user=me password='me' dbname=me":                   "user=me password='xxxxx' dbname=me",
+		"user=me password = me":                             "xxxxx",
+		"postgres://me:%6De@localhost/me":                   "xxxxx",
+	} {
+		if got := sqltest.PublicDSN(sqltest.EnginePostgres, dsn); got != want {
+			t.Errorf("%s; want %s", got, want)
+		}
+	}
+}
+
 func TestAServerNamedByADSNIsUsed(t *testing.T) {
 	for _, engine := range serverEngines {
 		t.Run(string(engine), func(t *testing.T) {
