@@ -150,57 +150,77 @@ func bootOn(ctx context.Context, st state, p product, from origin, src source, k
 			return server{}, err
 		}
 	}
-	if srv.version, err = srv.await(ctx); err != nil {
+	if srv, err = srv.await(ctx); err != nil {
 		return server{}, err
 	}
 	if err := srv.check(src.version); err != nil {
 		return server{}, err
 	}
-	if address, ok := srv.nearby(ctx); ok {
-		near := srv
-		near.record.DSN = p.private(address, password)
-		if _, err := near.identify(ctx, quickly); err == nil { // it has the password, so it is this server
-			srv = near
-		}
-	}
 	return srv, inst.publish(srv.record)
 }
 
-// nearby returns the own address of a container if this machine seems to be in its network, as on Linux: a published port
-// has a proxy that copies each packet. A server that may be started again, at another address, has none.
-func (s server) nearby(ctx context.Context) (address string, ok bool) {
+// nearby returns the server at the own address of its container if this machine seems to be in its network, as on Linux: a
+// published port has a proxy that copies each packet. A server that may be started again, at another address, has none.
+func (s server) nearby(ctx context.Context) (near server, ok bool) {
 	if s.own || s.source != fromDocker {
-		return "", false
+		return s, false
 	}
 	address, err := s.host.inside(ctx)
 	if err != nil {
-		return "", false
+		return s, false
 	}
+	if s.record.DSN, err = s.product.at(s.record.DSN, address); err != nil {
+		return s, false
+	}
+	s.record.Published = address // unless it answers where its port is published
 	ip, _, _ := net.SplitHostPort(address)
 	networks, _ := net.InterfaceAddrs()
-	return address, slices.ContainsFunc(networks, func(network net.Addr) bool {
+	return s, slices.ContainsFunc(networks, func(network net.Addr) bool {
 		n, ok := network.(*net.IPNet)
 		return ok && n.Contains(net.ParseIP(ip))
 	})
 }
 
-// await waits until a started server answers or ends.
-func (s server) await(ctx context.Context) (version string, err error) {
+// await waits until a started server answers or ends. It returns the server with its version, at the address to use.
+func (s server) await(ctx context.Context) (server, error) {
+	ctx, cancel := context.WithTimeout(ctx, patiently)
+	defer cancel()
+	near, isNear := s.nearby(ctx)
+	s.version, near.version = "", ""
 	var last error
-	err = await(ctx, 100*time.Millisecond, func() (bool, error) {
+	err := await(ctx, 100*time.Millisecond, func() (bool, error) {
 		if err := s.host.running(ctx); err != nil {
 			return false, err
 		}
-		version, last = s.identify(ctx, quickly)
+		s.version, last = s.identify(ctx, quickly)
 		if wrong := (wrongProductError{}); errors.As(last, &wrong) {
 			return false, last
 		}
-		return last == nil, nil
+		if last != nil && isNear {
+			near.version, _ = near.identify(ctx, time.Second) // it has the password, so it is this server
+		}
+		return last == nil || near.version != "", nil
 	})
 	if err != nil {
-		return "", fmt.Errorf("%s does not answer: %w\n%s", s.record.Source, errors.Join(err, last), s.host.log())
+		todo := ""
+		if s.source == fromDocker && errors.Is(err, context.DeadlineExceeded) {
+			todo = "\nits port is published at " + s.record.Published + "; if the machine with Docker has another name here, " +
+				"as in a container, set " + hostOverride + " to that name"
+		}
+		return server{}, fmt.Errorf("%s does not answer: %w%s\n%s", s.record.Source, errors.Join(err, last), todo, s.host.log())
 	}
-	return version, nil
+	if last == nil && isNear {
+		near.version, _ = near.identify(ctx, quickly)
+	} else if last != nil {
+		_, last = s.identify(ctx, quickly) // it may answer there by now
+	}
+	if near.version == "" {
+		return s, nil
+	}
+	if last == nil {
+		near.record.Published = s.record.Published
+	}
+	return near, nil
 }
 
 func portTaken(err error) bool {

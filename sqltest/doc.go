@@ -46,7 +46,8 @@
 //     sqltest_template_…. What a killed test process has left, the next one drops.
 //   - Docker: a container with the image postgres:17, mysql:8.4 or mariadb:11.4,
 //     which is pulled if needed, or with another image. Its port is published on
-//     127.0.0.1 only (unless DOCKER_HOST is another machine). Where the shared
+//     127.0.0.1 only (unless DOCKER_HOST or TESTCONTAINERS_HOST_OVERRIDE name
+//     another machine). Where the shared
 //     server answers at the container's own address, as on Linux, tests connect
 //     there, which is faster.
 //   - programs installed on this machine, started in a temporary folder and on a

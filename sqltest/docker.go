@@ -93,13 +93,16 @@ func dockerEndpoint(ctx context.Context) string {
 	return strings.TrimSpace(string(out))
 }
 
-// remoteHost returns the host of a Docker daemon on another machine.
+// hostOverride is the variable with the name that the machine with the Docker daemon has here. It is that of testcontainers.
+const hostOverride = "TESTCONTAINERS_HOST_OVERRIDE"
+
+// remoteHost returns the host of a Docker daemon on another machine, or outside of this container.
 func remoteHost(endpoint string) (host string, ok bool) {
-	u, err := url.Parse(endpoint)
-	if err != nil || u.Scheme != "tcp" || u.Hostname() == "localhost" || u.Hostname() == "127.0.0.1" {
-		return "", false
+	host = os.Getenv(hostOverride)
+	if u, err := url.Parse(endpoint); host == "" && err == nil && u.Scheme == "tcp" {
+		host = u.Hostname()
 	}
-	return u.Hostname(), true
+	return host, host != "" && host != "localhost" && host != "127.0.0.1"
 }
 
 // credentials returns the credentials that `docker login` has stored for the image's registry.
@@ -175,7 +178,7 @@ func (i image) host(ctx context.Context, inst *instance, password string, o orde
 		return nil, err
 	}
 	c := &container{image: i, inst: inst, own: o.own, ip: "127.0.0.1", port: port}
-	// A remote daemon (such as Docker in Docker) publishes ports on its own host.
+	// A remote daemon (such as Docker in Docker, or outside of this container) publishes ports on its own host.
 	published := c.ip
 	if host, ok := remoteHost(i.endpoint); ok {
 		c.ip, published = host, "0.0.0.0"

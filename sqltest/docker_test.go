@@ -4,8 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/sqllock/sqllock/sqltest"
 )
 
 // docker runs a command of Docker, and returns its output without the last line break.
@@ -13,6 +16,47 @@ func docker(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "docker", args...).Output()
 	return strings.TrimSpace(string(out)), err
+}
+
+const hostOverride = "TESTCONTAINERS_HOST_OVERRIDE"
+
+func TestAContainerIsReachedAtItsOwnAddressWhereItsPortIsNot(t *testing.T) {
+	t.Parallel()
+	engine, temp := startable(t), ownTemp(t)
+	c := newChild(t, engine, temp)
+	if address(t, engine, c.DSN) == published(t, engine, temp, c.DSN) {
+		t.Skip("containers have no address here")
+	}
+	c.end(t)
+	expectNothingLeft(t, temp, "")
+
+	nowhere := hostOverride + "=::1" // the port is published for IPv4
+	c = newChild(t, engine, temp, nowhere)
+	if at := address(t, engine, c.DSN); strings.HasPrefix(at, "[::1]") || published(t, engine, temp, c.DSN) != at {
+		t.Errorf("the server is at %s, and published at %s", at, published(t, engine, temp, c.DSN))
+	}
+	other := newChild(t, engine, temp, nowhere)
+	if address(t, engine, other.DSN) != address(t, engine, c.DSN) {
+		t.Error("the server is not shared")
+	}
+	other.end(t)
+	c.end(t)
+	expectNothingLeft(t, temp, "")
+}
+
+func TestTheMachineWithDockerMayHaveAnotherName(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("127.0.0.2 is this machine on Linux only")
+	}
+	t.Setenv(hostOverride, "127.0.0.2")
+	engine := startable(t)
+	db := sqltest.Start(t, engine).Database(t)
+	if !strings.Contains(db.Server, "docker image") {
+		t.Skip("no container: " + db.Server)
+	}
+	if at := address(t, engine, db.DSN); !strings.HasPrefix(at, "127.0.0.2:") {
+		t.Errorf("the server is at %s", at)
+	}
 }
 
 func TestContainersOfAnotherStateOnTheSameDaemonStay(t *testing.T) {

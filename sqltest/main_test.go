@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -54,7 +55,7 @@ func address(t *testing.T, engine sqltest.Engine, dsn string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return fmt.Sprintf("%s:%d", config.Host, config.Port)
+		return net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
 	}
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
