@@ -77,7 +77,13 @@ func (s server) announced(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.presence != nil {
-		return nil
+		soon, cancel := context.WithTimeout(ctx, quickly)
+		defer cancel()
+		if a.presence.conn.PingContext(soon) == nil {
+			return nil
+		}
+		a.presence.end() // the server, or something in between, has ended its session
+		a.presence = nil
 	}
 	p, err := s.announce(ctx)
 	if err == nil {

@@ -1,6 +1,7 @@
 package sqltest_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -149,6 +150,33 @@ func TestAServerNamedByADSNIsUsed(t *testing.T) {
 			if _, err := db.ExecContext(t.Context(), "CREATE TABLE t (n int)"); err != nil {
 				t.Error(err)
 			}
+		})
+	}
+}
+
+func TestAProcessWhoseLockWasLostLocksItAgain(t *testing.T) {
+	for _, engine := range serverEngines {
+		t.Run(string(engine), func(t *testing.T) {
+			admin := sqltest.Start(t, engine).Database(t)
+			t.Setenv(variables[engine], admin.DSN)
+			db := engines[engine](t)
+			locker, kill := "SELECT pid FROM pg_locks WHERE locktype = 'advisory'", "SELECT pg_terminate_backend(%d)"
+			if engine != sqltest.EnginePostgres {
+				var name string
+				if err := db.GetContext(t.Context(), &name, "SELECT DATABASE()"); err != nil {
+					t.Fatal(err)
+				}
+				locker, kill = "SELECT IS_USED_LOCK('sqltest_"+strings.Split(name, "_")[2]+"')", "KILL %d"
+			}
+			var first, next int // the sessions that have the lock of this process
+			if err := admin.GetContext(t.Context(), &first, locker); err != nil {
+				t.Fatal(err)
+			}
+			mustExec(t, admin.DB, fmt.Sprintf(kill, first))
+			eventually(t, "another session has the lock", func() bool {
+				engines[engine](t)
+				return admin.GetContext(t.Context(), &next, locker) == nil && next != first
+			})
 		})
 	}
 }
