@@ -1,11 +1,19 @@
 package sqltest
 
+import "context"
+
 // OfVersion shows how the image of a version is named.
 var OfVersion = ofVersion
 
 // PoolerLines shows the configuration of a PgBouncer, and whether clients can use prepared statements.
 func PoolerLines(knowsPrepared bool, opts ...Option) (lines []string, prepared bool) {
 	return poolerLines(optionsOf(opts).settings, knowsPrepared)
+}
+
+// MakeGoods is a migration in another package than that of the tests.
+func MakeGoods(ctx context.Context, db *Database) error {
+	_, err := db.ExecContext(ctx, "CREATE TABLE goods (n int)")
+	return err
 }
 
 // Redact shows what failures and logs say of a text, where dsn names the server.

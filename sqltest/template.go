@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"reflect"
 	"runtime"
+	"strings"
 	"sync"
 )
 
@@ -43,12 +44,18 @@ type Template struct {
 	migrate func(ctx context.Context, db *Database) error
 }
 
-// Migrated returns a Template for what migrate makes of an empty database. The key stands for the result: it must change
-// whenever migrate makes something else. The context of migrate ends after ten minutes.
+// Migrated returns a Template for what migrate makes of an empty database. The key and the package of the function stand for the
+// result: the key must change whenever migrate makes something else, and must contain what a closure has captured. The context of
+// migrate ends after ten minutes.
 //
 // Migrate gets a database of its own, whose connections are closed after it has returned. Where the migration is done by a
 // command, pass it db.DSN.
 func Migrated(key string, migrate func(ctx context.Context, db *Database) error) *Template {
+	// The name of a closure is not the same where the compiler has inlined the function around it.
+	name := nameOf(migrate)
+	dir := strings.LastIndex(name, "/") + 1
+	base, _, _ := strings.Cut(name[dir:], ".")
+	key = name[:dir] + base + " " + key
 	return &Template{
 		key:     func() (string, error) { return "key " + key, nil },
 		migrate: migrate,
@@ -57,9 +64,12 @@ func Migrated(key string, migrate func(ctx context.Context, db *Database) error)
 
 // MigratedFrom returns a Template for what migrate makes of an empty database with the files of fsys. The key is a hash of
 // the names and contents of all of them and of the name of the function, so migrate runs again when a file has changed,
-// but not when only the code of migrate has.
+// but not when only the code of migrate or what a closure has captured has.
 func MigratedFrom(fsys fs.FS, migrate func(ctx context.Context, db *Database) error) *Template {
-	name := runtime.FuncForPC(reflect.ValueOf(migrate).Pointer()).Name()
+	return fromFiles(fsys, nameOf(migrate), migrate)
+}
+
+func fromFiles(fsys fs.FS, name string, migrate func(ctx context.Context, db *Database) error) *Template {
 	return &Template{
 		key: sync.OnceValues(func() (string, error) {
 			hash, err := hashFiles(fsys)
@@ -69,12 +79,18 @@ func MigratedFrom(fsys fs.FS, migrate func(ctx context.Context, db *Database) er
 	}
 }
 
+// nameOf returns the name of a function, which begins with that of its package.
+func nameOf(migrate func(ctx context.Context, db *Database) error) string {
+	return runtime.FuncForPC(reflect.ValueOf(migrate).Pointer()).Name()
+}
+
 // SQLFiles returns a Template for what the files of fsys make of an empty database: those whose names end in .sql, but not
 // in .down.sql, in the order of their paths. Each may have several statements and is sent to the server as one text, which
 // PostgreSQL runs as one transaction. It is for plain SQL: the comments by which goose and other tools mark what undoes a
 // migration mean nothing here.
 func SQLFiles(fsys fs.FS) *Template {
-	return MigratedFrom(fsys, func(ctx context.Context, db *Database) error { return runFiles(ctx, db, fsys) })
+	// Where the compiler inlines this function, the name of the closure is another one.
+	return fromFiles(fsys, "SQLFiles", func(ctx context.Context, db *Database) error { return runFiles(ctx, db, fsys) })
 }
 
 // Postgres gives tb a copy on PostgreSQL; see the function [Postgres].

@@ -68,6 +68,23 @@ func TestAMigrationRunsOnceAndEveryTestHasACopy(t *testing.T) {
 	}
 }
 
+func TestTheSameKeyInTwoPackagesMakesTwoTemplates(t *testing.T) {
+	t.Parallel()
+	for engine, copyOf := range copies {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			skipUnwanted(t, engine)
+			key := newKey(t)
+			mustExec(t, copyOf(sqltest.Migrated(key, sqltest.MakeGoods), t).DB, "INSERT INTO goods VALUES (1)")
+			users := sqltest.Migrated(key, func(ctx context.Context, db *sqltest.Database) error {
+				_, err := db.ExecContext(ctx, "CREATE TABLE users (n int)")
+				return err
+			})
+			mustExec(t, copyOf(users, t).DB, "INSERT INTO users VALUES (1)")
+		})
+	}
+}
+
 func TestAFailedMigrationRunsOnceAndFailsEveryTest(t *testing.T) {
 	t.Parallel()
 	for engine, copyOf := range copies {
