@@ -60,7 +60,7 @@
 //	SQLTEST_POSTGRES   one of:
 //	SQLTEST_MYSQL        a DSN, such as postgres://user:password@host/postgres,
 //	SQLTEST_MARIADB        user:password@tcp(host:3306)/ or mysql://user:password@host/
-//	                     docker, or docker:IMAGE
+//	                     docker, or docker:IMAGE (also with a digest)
 //	                     programs, or programs:FOLDER
 //	                     skip: tests of this engine are skipped
 //	SQLTEST_SQLITE=skip  tests of SQLite are skipped, which needs no server

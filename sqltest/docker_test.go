@@ -59,6 +59,24 @@ func TestTheMachineWithDockerMayHaveAnotherName(t *testing.T) {
 	}
 }
 
+func TestAnImageWithADigestIsTheOneThatRuns(t *testing.T) {
+	engine := startable(t)
+	_, image, ok := strings.Cut(engines[engine](t).Server, "docker image ")
+	if !ok {
+		t.Skip("no container")
+	}
+	pinned, err := docker(t, "image", "inspect", "--format", "{{index .RepoDigests 0}}", image)
+	if err != nil {
+		t.Skip("the image has no digest: it was built on this machine")
+	}
+	repository, digest, _ := strings.Cut(pinned, "@")
+	t.Setenv(variables[engine], "docker:"+repository+":no-such-tag@"+digest)
+	db := engines[engine](t)
+	if !strings.HasSuffix(db.Server, digest) {
+		t.Errorf("server: %s", db.Server)
+	}
+}
+
 func TestContainersOfAnotherStateOnTheSameDaemonStay(t *testing.T) {
 	t.Parallel()
 	engine, temp := startable(t), ownTemp(t)

@@ -109,10 +109,14 @@ func (s server) check(version string) error {
 	return wrongVersionError{s.product, version, s}
 }
 
-// ofVersion returns an image with another version in its tag, and the same variant, such as -alpine.
+// ofVersion returns an image with another version in its tag, and the same variant, such as -alpine. One with a digest has a
+// version already.
 func ofVersion(image, version string) string {
+	if strings.Contains(image, "@") {
+		return image
+	}
 	slash, colon := strings.LastIndex(image, "/"), strings.LastIndex(image, ":")
-	if colon <= slash || strings.Contains(image, "@") {
+	if colon <= slash {
 		return image + ":" + version
 	}
 	variant := ""

@@ -60,6 +60,7 @@ func TestAVersionIsTheTagOfAnImage(t *testing.T) {
 		"localhost:5000/some/postgres":      "localhost:5000/some/postgres:16",
 		"localhost:5000/some/postgres:17.2": "localhost:5000/some/postgres:16",
 		"postgres:latest":                   "postgres:16",
+		"postgres:17@sha256:0123":           "postgres:17@sha256:0123",
 	} {
 		if got := sqltest.OfVersion(image, "16"); got != want {
 			t.Errorf("%s: %s; want %s", image, got, want)
