@@ -77,6 +77,23 @@ func TestAnImageWithADigestIsTheOneThatRuns(t *testing.T) {
 	}
 }
 
+func TestAnImageIsPulledAsTheUserOfDockerLogin(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("DOCKER_CONFIG", dir)
+	t.Setenv("HOME", dir)
+	auths := `{"auths": {"https://index.docker.io/v1/": {"auth": "aHViOnB3"}, "localhost:5000": {"auth": "bWU6cHc="}}}` // hub:pw, me:pw
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(auths), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for repository, want := range map[string]string{
+		"postgres": "hub", "some/postgres": "hub", "docker.io/library/postgres": "hub", "localhost:5000/postgres": "me", "ghcr.io/some/postgres": "",
+	} {
+		if got := sqltest.Credentials(repository).Username; got != want {
+			t.Errorf("%s: the user %q; want %q", repository, got, want)
+		}
+	}
+}
+
 func TestContainersOfAnotherStateOnTheSameDaemonStay(t *testing.T) {
 	t.Parallel()
 	engine, temp := startable(t), ownTemp(t)

@@ -5,6 +5,9 @@ import "context"
 // OfVersion shows how the image of a version is named.
 var OfVersion = ofVersion
 
+// Credentials shows with which credentials an image is pulled.
+var Credentials = credentials
+
 // PoolerLines shows the configuration of a PgBouncer, and whether clients can use prepared statements.
 func PoolerLines(knowsPrepared bool, opts ...Option) (lines []string, prepared bool) {
 	return poolerLines(optionsOf(opts).settings, knowsPrepared)

@@ -104,12 +104,15 @@ func remoteHost(endpoint string) (host string, ok bool) {
 
 // credentials returns the credentials that `docker login` has stored for the image's registry.
 func credentials(repository string) dc.AuthConfiguration {
-	host, _, ok := strings.Cut(repository, "/")
-	if !ok || !strings.ContainsAny(host, ".:") {
-		return dc.AuthConfiguration{}
+	registry, _, ok := strings.Cut(repository, "/")
+	if !ok || !strings.ContainsAny(registry, ".:") || registry == "docker.io" {
+		registry = "https://index.docker.io/v1/"
 	}
-	if auth, err := dc.NewAuthConfigurationsFromCredsHelpers(host); err == nil {
+	if auth, err := dc.NewAuthConfigurationsFromCredsHelpers(registry); err == nil {
 		return *auth
+	}
+	if all, err := dc.NewAuthConfigurationsFromDockerCfg(); err == nil {
+		return all.Configs[registry]
 	}
 	return dc.AuthConfiguration{}
 }
