@@ -48,6 +48,8 @@ type copier interface {
 	tryLock(ctx context.Context, conn *sql.Conn, name string) (bool, error)
 	unlock(ctx context.Context, conn *sql.Conn, name string) error
 	isLocked(ctx context.Context, conn *sql.Conn, name string) (bool, error)
+	// clustered reports whether the server is a node of a cluster, on which locks and sessions are known to their node only.
+	clustered(ctx context.Context, conn *sql.Conn) (bool, error)
 	// stay keeps the server from ending the session of conn because it is idle.
 	stay(ctx context.Context, conn *sql.Conn) error
 

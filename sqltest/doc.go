@@ -43,7 +43,8 @@
 //
 //   - a server that is already running, named by its DSN. Its user must be allowed to
 //     create databases. Nothing is left on it, except templates, which are named
-//     sqltest_template_…. What a killed test process has left, the next one drops.
+//     sqltest_template_…. What a killed test process has left, the next one drops
+//     (not on Galera and Group Replication, where it cannot see who is alive).
 //   - Docker: a container with the image postgres:17, mysql:8.4 or mariadb:11.4,
 //     which is pulled if needed, or with another image. Its port is published on
 //     127.0.0.1 only (unless DOCKER_HOST or TESTCONTAINERS_HOST_OVERRIDE name

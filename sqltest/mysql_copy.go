@@ -48,6 +48,18 @@ func (mysqlCopier) isLocked(ctx context.Context, conn *sql.Conn, name string) (b
 	return !free.Bool, err
 }
 
+// clustered knows Galera and Group Replication.
+func (mysqlCopier) clustered(ctx context.Context, conn *sql.Conn) (bool, error) {
+	var name, value string
+	err := conn.QueryRowContext(ctx, `
+		SHOW GLOBAL VARIABLES WHERE Variable_name = 'wsrep_on' AND Value = 'ON'
+			OR Variable_name = 'group_replication_group_name' AND Value <> ''`).Scan(&name, &value)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 func (mysqlCopier) stay(ctx context.Context, conn *sql.Conn) error {
 	_, err := conn.ExecContext(ctx, "SET SESSION wait_timeout = 31536000")
 	return err

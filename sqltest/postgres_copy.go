@@ -44,6 +44,8 @@ func (postgresCopier) isLocked(ctx context.Context, conn *sql.Conn, name string)
 	return locked, err
 }
 
+func (postgresCopier) clustered(context.Context, *sql.Conn) (bool, error) { return false, nil }
+
 func (postgresCopier) stay(ctx context.Context, conn *sql.Conn) error {
 	_, err := conn.ExecContext(ctx, "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'")
 	return err

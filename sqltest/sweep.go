@@ -92,8 +92,12 @@ func (p presence) end() {
 // unusedDays is for how long a template stays that nobody uses.
 const unusedDays = 30
 
-// sweep drops the databases and users of processes that are gone, and templates that have not been used for a long time.
+// sweep drops the databases and users of processes that are gone, and templates that have not been used for a long time. On a
+// node of a cluster it drops nothing: processes that are connected to another node would seem to be gone.
 func (p presence) sweep(ctx context.Context, c copier) error {
+	if clustered, err := c.clustered(ctx, p.conn); clustered || err != nil {
+		return err
+	}
 	names, err := c.databases(ctx, p.conn)
 	if err != nil {
 		return err

@@ -156,6 +156,29 @@ func TestAMigrationWhoseProcessWasKilledLeavesNothing(t *testing.T) {
 	}
 }
 
+// On a node of a cluster, locks and sessions of other nodes cannot be seen.
+func TestNothingIsSweptOnANodeOfACluster(t *testing.T) {
+	t.Parallel()
+	member := []sqltest.Option{
+		sqltest.Setting("plugin-load-add", "group_replication.so"), sqltest.Setting("loose-group-replication-start-on-boot", "OFF"),
+		sqltest.Setting("loose-group-replication-group-name", "8a94f357-aab4-11df-86ab-c80aa9429562"),
+	}
+	for name, c := range map[string]struct {
+		settings []sqltest.Option
+		left     int
+	}{"alone": {nil, 0}, "in a group": {member, 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := sqltest.Start(t, sqltest.EngineMySQL, c.settings...).Database(t)
+			mustExec(t, db.DB, "CREATE DATABASE sqltest_0_abcdefghij_1") // of a process that is dead, or connected to another node
+			newChild(t, sqltest.EngineMySQL, ownTemp(t), "SQLTEST_MYSQL="+db.DSN).end(t)
+			if left := databases(t, sqltest.EngineMySQL, db); len(left) != c.left {
+				t.Errorf("left: %q; want %d", left, c.left)
+			}
+		})
+	}
+}
+
 func TestSQLFilesRunInOrderAndAgainWhenOneHasChanged(t *testing.T) {
 	t.Parallel()
 	for engine, copyOf := range copies {
