@@ -94,7 +94,8 @@
 // server named by a DSN the database stays until somebody drops it. A file of SQLite stays if its test failed or was killed.
 //
 // Where Docker can be reached but there is no docker command, the script cannot end containers. They are then started
-// with an expiry of one hour, and the next run that starts a container removes them.
+// with an expiry of one hour, for which a goroutine waits, and the next run that starts a container removes them. A server
+// of a test's own ends with it.
 //
 // On systems other than Unix, only SQLite and servers named by a DSN are supported. There, as without /bin/sh, the SQLite
 // file of a killed test stays.

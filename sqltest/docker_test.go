@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -92,6 +94,35 @@ func TestAnImageIsPulledAsTheUserOfDockerLogin(t *testing.T) {
 			t.Errorf("%s: the user %q; want %q", repository, got, want)
 		}
 	}
+}
+
+func TestAServerOfATestEndsWithItAlsoWithoutADockerCommand(t *testing.T) {
+	engine, temp, programs := startable(t), ownTemp(t), t.TempDir()
+	path := os.Getenv("PATH")
+	for _, dir := range filepath.SplitList(path) {
+		found, _ := filepath.Glob(filepath.Join(dir, "*"))
+		for _, program := range found {
+			if name := filepath.Base(program); name != "docker" {
+				_ = os.Symlink(program, filepath.Join(programs, name)) // the first one counts
+			}
+		}
+	}
+	t.Setenv("TMPDIR", temp)
+	t.Setenv("PATH", programs)
+	before := goleak.IgnoreCurrent()
+	tb := newFakeTB(t.Name())
+	var server *sqltest.Server
+	tb.run(func() { server = sqltest.Start(tb, engine) })
+	tb.end()
+	if tb.fatal != "" {
+		t.Fatal(tb.fatal)
+	}
+	if !strings.Contains(server.String(), "docker image") {
+		t.Skip("no container")
+	}
+	eventually(t, "no goroutine is left", func() bool { return goleak.Find(before) == nil })
+	t.Setenv("PATH", path)
+	expectNothingLeft(t, temp, "")
 }
 
 func TestContainersOfAnotherStateOnTheSameDaemonStay(t *testing.T) {

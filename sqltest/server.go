@@ -80,7 +80,13 @@ func newServer(tb TB, srv server, o order) *Server {
 		if o.primary == nil {
 			srv.product.insecure(srv.inst)
 		}
-		if err := srv.inst.end(); err != nil {
+		var err error
+		if c, ok := srv.host.(*container); ok { // without a docker command nobody else removes it
+			ctx, cancel := context.WithTimeout(context.Background(), unhurriedly)
+			defer cancel()
+			err = c.image.remove(ctx, c.run.Name)
+		}
+		if err := errors.Join(err, srv.inst.end()); err != nil {
 			tb.Logf("sqltest: end %s: %v", srv, err)
 		}
 	})
