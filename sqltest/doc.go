@@ -60,7 +60,8 @@
 //
 //	SQLTEST_POSTGRES   one of:
 //	SQLTEST_MYSQL        a DSN, such as postgres://user:password@host/postgres,
-//	SQLTEST_MARIADB        user:password@tcp(host:3306)/ or mysql://user:password@host/
+//	SQLTEST_MARIADB        user:password@tcp(host:3306)/?parseTime=true, as other servers
+//	                       have it, or mysql://user:password@host/?parseTime=true
 //	                     docker, or docker:IMAGE (also with a digest)
 //	                     programs, or programs:FOLDER
 //	                     skip: tests of this engine are skipped

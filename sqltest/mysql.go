@@ -31,7 +31,7 @@ type (
 func (m mysqlLike) engine() Engine   { return choose(m.isMaria, EngineMariaDB, EngineMySQL) }
 func (m mysqlLike) title() string    { return choose(m.isMaria, "MariaDB", "MySQL") }
 func (m mysqlLike) variable() string { return choose(m.isMaria, "SQLTEST_MARIADB", "SQLTEST_MYSQL") }
-func (mysqlLike) example() string    { return "user:password@tcp(host:3306)/" }
+func (mysqlLike) example() string    { return "user:password@tcp(host:3306)/?parseTime=true" }
 func (m mysqlLike) image() string    { return choose(m.isMaria, "mariadb:11.4", "mysql:8.4") }
 func (mysqlLike) port() string       { return "3306" }
 func (mysqlDSN) driver() string      { return "mysql" }
