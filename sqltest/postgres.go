@@ -189,7 +189,14 @@ func (postgresSQL) drop(ctx context.Context, db *sql.DB, database string) error 
 
 // dropPostgres drops a database together with its sessions.
 func dropPostgres(ctx context.Context, db querier, database string) error {
-	_, err := db.ExecContext(ctx, "DROP DATABASE IF EXISTS "+database+" WITH (FORCE)")
+	drop := "DROP DATABASE IF EXISTS " + database
+	_, err := db.ExecContext(ctx, drop+" WITH (FORCE)")
+	if isPostgresError(err, "42601") { // PostgreSQL 12 does not know FORCE. It waits a few seconds for sessions that end.
+		end := "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid()"
+		if _, err = db.ExecContext(ctx, end, database); err == nil {
+			_, err = db.ExecContext(ctx, drop)
+		}
+	}
 	return err
 }
 
