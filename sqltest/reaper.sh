@@ -15,7 +15,7 @@ in_use() {
 		'*') return 1 ;;
 		keep) return 0 ;;
 		esac
-		kill -0 "${user##*/}" 2>/dev/null && return 0
+		kill -0 "${user##*/}" 2>/dev/null && [ -n "$(args_of "${user##*/}")" ] && return 0
 		rm -f "$user"
 	done
 	return 1

@@ -68,6 +68,18 @@ func TestTheServerEndsWhenItsLastProcessIsKilled(t *testing.T) {
 	expectNothingLeft(t, temp, server)
 }
 
+func TestAKilledProcessThatNobodyCollectsNeedsNoServer(t *testing.T) {
+	t.Parallel()
+	engine, temp := startable(t), ownTemp(t)
+	c := newChild(t, engine, temp)
+	server := published(t, engine, temp, c.DSN)
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	expectNothingLeft(t, temp, server)
+	_ = c.cmd.Wait()
+}
+
 func TestAServerThatIsStillStartingEndsWithItsProcess(t *testing.T) {
 	t.Parallel()
 	for name, moment := range map[string]string{
