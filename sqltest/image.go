@@ -25,7 +25,7 @@ const (
 	labelState  = "sqltest.state"
 	labelFolder = "sqltest.folder"
 
-	// abandoned is the age of a container that no run needs any more, whoever has started it.
+	// abandoned is the age at which a container of another state is taken to be unused.
 	abandoned = 24 * time.Hour
 )
 
