@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/jmoiron/sqlx"
 
@@ -201,4 +202,24 @@ func answersOf(t *testing.T, db *sqltest.Database, statements []string) []string
 		answers = append(answers, names.ReplaceAllString(answer.String(), "DATABASE"))
 	}
 	return answers
+}
+
+// MySQL keeps the semicolon that ends such a statement in the middle of a text.
+func TestAFunctionOfATextOfSeveralStatementsIsCopied(t *testing.T) {
+	t.Parallel()
+	template := sqltest.SQLFiles(fstest.MapFS{
+		"1.sql": {Data: []byte("CREATE FUNCTION triple(n int) RETURNS int DETERMINISTIC RETURN 3 * n;\nCREATE TABLE goods (n int);")},
+	})
+	for _, engine := range []sqltest.Engine{sqltest.EngineMySQL, sqltest.EngineMariaDB} {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			engines[engine](t) // skips if it is not there
+			tb := newFakeTB(t.Name())
+			tb.run(func() { copies[engine](template, tb) })
+			tb.end()
+			if log := strings.Join(tb.logs, "\n"); tb.fatal != "" || strings.Contains(log, "cannot be copied") {
+				t.Errorf("%s%s", tb.fatal, log)
+			}
+		})
+	}
 }

@@ -119,7 +119,7 @@ func (o *object) define(row map[string]string) {
 	for column, value := range row {
 		switch {
 		case strings.HasPrefix(column, "Create ") || column == "SQL Original Statement":
-			o.DDL = value
+			o.DDL = strings.TrimRight(value, ";") // which MySQL keeps of a text of several statements
 		case column == "sql_mode":
 			o.Mode = value
 		case column == "character_set_client":
