@@ -27,14 +27,24 @@ const applyLock = 0x73716c6c6f636b00
 // On PostgreSQL and SQLite everything is one transaction: an error leaves nothing behind. On MySQL and MariaDB each
 // CREATE TABLE commits, and another call of Apply continues from there.
 //
-// If the database is busy, or another migration runs at the same time, Apply tries again for up to ten seconds.
+// If the database is busy, or another migration runs at the same time, Apply tries again for up to ten seconds. It waits
+// for a table for a second at a time, because the statements of others queue behind it, renewals among them.
 //
 // Apply and Check work behind a transaction pooler: with pgx as the driver, they prepare nothing.
 func Apply(ctx context.Context, db *sql.DB, d Dialect, t Tables) error {
 	if err := validate(db, d, t); err != nil {
 		return err
 	}
-	diff, err := examine(ctx, db, d, t)
+	files, err := filesOf(d)
+	if err != nil {
+		return err
+	}
+	return applyFiles(ctx, db, d, t, files)
+}
+
+// applyFiles is Apply with these files.
+func applyFiles(ctx context.Context, db *sql.DB, d Dialect, t Tables, files []file) error {
+	diff, err := examine(ctx, db, d, t, newest(files))
 	if err != nil {
 		return err
 	}
@@ -42,7 +52,7 @@ func Apply(ctx context.Context, db *sql.DB, d Dialect, t Tables) error {
 		return diff.err()
 	}
 	return patiently(ctx, func() error {
-		return writing(ctx, db, d, func(q querier) error { return create(ctx, q, d, t) })
+		return writing(ctx, db, d, func(q querier) error { return create(ctx, q, d, t, files) })
 	})
 }
 
@@ -53,13 +63,18 @@ FROM pg_catalog.unnest(pg_catalog.string_to_array($1, ' ')) WITH ORDINALITY want
 JOIN pg_catalog.pg_class c ON c.oid = to_regclass(name)::oid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 ORDER BY number LIMIT 1`
 
-// create runs the files that are not applied yet. It always runs the first one: all of it may be run again, and it
-// restores a table or an index that was dropped. It returns the difference that is left. A caller that looked for it
-// after the commit might ask a replica, behind a proxy that sends reads there.
-func create(ctx context.Context, q querier, d Dialect, t Tables) error {
+// create runs the files that are not applied yet, and the first one if a table or an index was dropped: all of it may be
+// run again. Otherwise it leaves the first one alone: that locks tables though it finds nothing to do, and only their owner
+// may run it. It returns the difference that is left. A caller that looked for it after the commit might ask a replica,
+// behind a proxy that sends reads there.
+func create(ctx context.Context, q querier, d Dialect, t Tables, files []file) error {
 	if d == Postgres {
 		if _, err := q.ExecContext(ctx, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", int64(applyLock))); err != nil {
 			return fmt.Errorf("schema: wait for others who apply: %w", err)
+		}
+		// Renewals queue behind a statement that waits for their table. patiently lets them through.
+		if _, err := q.ExecContext(ctx, "SET LOCAL lock_timeout = '1s'"); err != nil {
+			return fmt.Errorf("schema: limit waits for tables: %w", err)
 		}
 	}
 	// Another process may have applied the files since they were inspected.
@@ -67,13 +82,9 @@ func create(ctx context.Context, q querier, d Dialect, t Tables) error {
 	if err != nil {
 		return err
 	}
-	diff := compare(f, d, t)
+	diff := compare(f, d, t, newest(files))
 	if diff.err() == nil || !diff.appliable() {
 		return diff.err()
-	}
-	files, err := filesOf(d)
-	if err != nil {
-		return err
 	}
 	if d == Postgres && t.Schema == "" {
 		var tables []string
@@ -85,7 +96,7 @@ func create(ctx context.Context, q querier, d Dialect, t Tables) error {
 		}
 	}
 	for _, file := range files {
-		if file.version > 1 && file.version <= f.version {
+		if file.version <= f.version && (file.version > 1 || diff.whole) {
 			continue
 		}
 		for _, statement := range statements(t.Rewrite(d, file.sql)) {
@@ -97,7 +108,7 @@ func create(ctx context.Context, q querier, d Dialect, t Tables) error {
 	if f, err = inspect(ctx, q, d, t); err != nil {
 		return err
 	}
-	diff = compare(f, d, t)
+	diff = compare(f, d, t, newest(files))
 	diff.applied = true
 	return diff.err()
 }

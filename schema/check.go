@@ -15,7 +15,7 @@ func Check(ctx context.Context, db *sql.DB, d Dialect, t Tables) error {
 	if err := validate(db, d, t); err != nil {
 		return err
 	}
-	diff, err := examine(ctx, db, d, t)
+	diff, err := examine(ctx, db, d, t, Version)
 	if err != nil {
 		return err
 	}
@@ -33,8 +33,8 @@ func validate(db *sql.DB, d Dialect, t Tables) error {
 	return nil
 }
 
-// examine compares the tables in the database with the tables that this release needs.
-func examine(ctx context.Context, db *sql.DB, d Dialect, t Tables) (*difference, error) {
+// examine compares the tables in the database with the tables that this release needs, which have the version newest.
+func examine(ctx context.Context, db *sql.DB, d Dialect, t Tables, newest int) (*difference, error) {
 	var diff *difference
 	err := patiently(ctx, func() error {
 		return reading(ctx, db, d, func(q querier) error {
@@ -42,7 +42,7 @@ func examine(ctx context.Context, db *sql.DB, d Dialect, t Tables) (*difference,
 			if err != nil {
 				return err
 			}
-			diff = compare(f, d, t)
+			diff = compare(f, d, t, newest)
 			return nil
 		})
 	})

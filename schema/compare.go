@@ -11,23 +11,25 @@ import (
 // difference is the difference between the tables found and the tables wanted.
 type difference struct {
 	tables   Tables
+	newest   int      // version of the tables wanted
 	newer    int      // version of tables that are too new; 0 if they are not
 	lowest   int      // version that a program has to know for those
 	noPlace  string   // why no table can be created; empty if one can
 	missing  []string // differences that applying the files fixes
+	whole    bool     // no table and no index is missing
 	mistakes []string // differences that applying the files does not fix
 	later    bool     // the files of a later release may fix the mistakes
 	index    string   // name of an index that is missing; empty if none is
 	applied  bool     // the files were applied, and left this difference
 }
 
-// compare compares the tables found with the tables wanted.
-func compare(f *found, d Dialect, t Tables) *difference {
-	diff := &difference{tables: t}
-	if f.version > Version {
+// compare compares the tables found with the tables wanted, which have the version newest.
+func compare(f *found, d Dialect, t Tables, newest int) *difference {
+	diff := &difference{tables: t, newest: newest}
+	if f.version > newest {
 		// This release does not know what a later one wants of its tables. The tables say whether an older program may
 		// use them.
-		if f.lowest > Version {
+		if f.lowest > newest {
 			diff.newer, diff.lowest = f.version, f.lowest
 			return diff
 		}
@@ -43,9 +45,10 @@ func compare(f *found, d Dialect, t Tables) *difference {
 	for _, wanted := range wantedTables {
 		diff.table(d, wanted, f.tables[wanted.name])
 	}
-	if f.tables["version"].exists && f.version < Version {
+	diff.whole = len(diff.missing) == 0
+	if f.tables["version"].exists && f.version < newest {
 		diff.missing = append(diff.missing,
-			fmt.Sprintf("the tables are version %d, this program needs version %d", f.version, Version))
+			fmt.Sprintf("the tables are version %d, this program needs version %d", f.version, newest))
 	}
 	return diff
 }
@@ -158,7 +161,7 @@ func (diff *difference) appliable() bool {
 func (diff *difference) err() error {
 	if diff.newer != 0 {
 		return fmt.Errorf("%w: table %s says version %d, which takes a program that knows version %d, and this one knows version %d: upgrade this program",
-			sqllock.ErrSchema, diff.tables.display("version"), diff.newer, diff.lowest, Version)
+			sqllock.ErrSchema, diff.tables.display("version"), diff.newer, diff.lowest, diff.newest)
 	}
 	if diff.appliable() && len(diff.missing) == 0 {
 		return nil

@@ -49,6 +49,9 @@ func filesOf(d Dialect) ([]file, error) {
 	return files, nil
 }
 
+// newest returns the version of the tables after all files of a dialect.
+func newest(files []file) int { return files[len(files)-1].version }
+
 // Print writes the definition of the tables as SQL that any client of the database can run. With the default names it
 // is the content of [Files]. It fails if d or t is not valid, or with the error of w.
 func Print(w io.Writer, d Dialect, t Tables) error {

@@ -42,8 +42,10 @@ func transact(ctx context.Context, db *sql.DB, d Dialect, readOnly bool, fn func
 		// statement-based binary log refuses INSERT at READ COMMITTED, and CREATE TABLE ends the transaction anyway.
 		opts.Isolation = sql.LevelReadCommitted
 	}
+	begin := db.BeginTx
 	var mode any
-	if d == Postgres {
+	switch {
+	case d == Postgres:
 		var err error
 		if mode, err = unprepared(ctx, db); err != nil {
 			if connector.Unparsable(err) { // pgx's error repeats the string
@@ -51,8 +53,15 @@ func transact(ctx context.Context, db *sql.DB, d Dialect, readOnly bool, fn func
 			}
 			return fmt.Errorf("schema: connect: %w", err)
 		}
+	case !readOnly:
+		conn, err := impatient(ctx, db)
+		if err != nil {
+			return err
+		}
+		defer discard(conn)
+		begin = conn.BeginTx
 	}
-	tx, err := db.BeginTx(ctx, opts)
+	tx, err := begin(ctx, opts)
 	if err != nil {
 		return fmt.Errorf("schema: begin: %w", err)
 	}
@@ -68,6 +77,24 @@ func transact(ctx context.Context, db *sql.DB, d Dialect, readOnly bool, fn func
 	}
 	return nil
 }
+
+// impatient returns a connection to MySQL or MariaDB that waits for a table for a second at a time: by default that is a
+// year on MySQL and a day on MariaDB, and all later statements on the table queue behind it. The caller discards the
+// connection, so that the setting reaches nobody else.
+func impatient(ctx context.Context, db *sql.DB) (*sql.Conn, error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("schema: connect: %w", err)
+	}
+	if _, err := conn.ExecContext(ctx, "SET SESSION lock_wait_timeout = 1"); err != nil {
+		discard(conn)
+		return nil, fmt.Errorf("schema: limit waits for tables: %w", err)
+	}
+	return conn, nil
+}
+
+// discard closes a connection, and so keeps it out of the pool.
+func discard(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }
 
 // unprepared returns the result of connector.Unprepared for the connections of db.
 func unprepared(ctx context.Context, db *sql.DB) (mode any, err error) {
@@ -150,7 +177,7 @@ func rollback(ctx context.Context, conn *sql.Conn) {
 			return
 		}
 	}
-	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	discard(conn)
 }
 
 // sqlState returns the SQLSTATE of an error of a PostgreSQL driver, or an empty string if it has none.
