@@ -85,6 +85,18 @@ func TestAWaitOutlastsADatabaseThatIsAwayAtFirst(t *testing.T) {
 	})
 }
 
+func TestAWaitEndsWithARefusedCertificate(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	locktest.EndsWithARefusedCertificate(t, func(dsn string) (locktest.Locker, error) {
+		l, err := leasetable.New(dsn, leasetable.WithLogger(nil))
+		if err != nil {
+			return nil, err
+		}
+		return ofAnyKind(l), nil
+	})
+}
+
 func TestAWaitThatEndsInTroubleSaysWhatItWas(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

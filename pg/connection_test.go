@@ -83,6 +83,11 @@ func TestSeveralHostsOfAStringShareTheTimeToConnect(t *testing.T) {
 	mustRelease(t, mustTry(t, l, "a"))
 }
 
+func TestAWaitEndsWithARefusedCertificate(t *testing.T) {
+	t.Parallel()
+	locktest.EndsWithARefusedCertificate(t, func(dsn string) (locktest.Locker, error) { return pg.New(dsn, pg.WithLogger(nil)) })
+}
+
 func TestConnectionsThatSendCancelRequestsAreAnError(t *testing.T) {
 	t.Parallel()
 	config, err := pgx.ParseConfig(sqltest.Postgres(t).DSN)

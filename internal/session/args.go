@@ -1,13 +1,13 @@
 package session
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/internal/lockname"
 	"github.com/sqllock/sqllock/internal/option"
 	"github.com/sqllock/sqllock/internal/refusal"
@@ -51,10 +51,7 @@ func (e *UnavailableError) Error() string { return "cannot connect: " + e.Err.Er
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // Retryable answers sqllock.IsRetryable. An untrusted certificate does not become trusted by waiting.
-func (e *UnavailableError) Retryable() bool {
-	var untrusted *tls.CertificateVerificationError
-	return !e.Permanent && !errors.As(e.Err, &untrusted)
-}
+func (e *UnavailableError) Retryable() bool { return !e.Permanent && !connector.Untrusted(e.Err) }
 
 // PassingRefusalError refuses a standby or read-only server, a state that may pass: during a failover a standby becomes
 // the primary, or a proxy leads to the primary. It matches sqllock.ErrRefused and sqllock.ErrReadOnly.

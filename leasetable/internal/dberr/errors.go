@@ -2,7 +2,6 @@ package dberr
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"reflect"
@@ -156,7 +155,6 @@ func Classify(err error) error {
 	means := meanings[code]
 	e := means
 	e.Err = err
-	var untrusted *tls.CertificateVerificationError
 	switch {
 	case connector.Unparsable(err):
 		e.Err, e.OutcomeKnown = connector.ErrUnparsable, true
@@ -170,7 +168,7 @@ func Classify(err error) error {
 		// The deadline is ours. If the caller's own deadline passes, the caller's context shows it.
 		e.Err = fmt.Errorf("%w: %v", ErrSlow, err) //nolint:errorlint // not the caller's deadline
 		e.Transient = true
-	case code == "" && !errors.Is(err, context.Canceled) && !errors.As(err, &untrusted):
+	case code == "" && !errors.Is(err, context.Canceled) && !connector.Untrusted(err):
 		e.Transient = true // the connection broke, or could not be opened
 	}
 	return &e
