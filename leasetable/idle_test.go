@@ -1,6 +1,7 @@
 package leasetable_test
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -49,6 +50,29 @@ func TestAPauseCostsNoRoundTrip(t *testing.T) {
 		if n := costs(renew, beIdle); n != 1 {
 			t.Errorf("a renewal after a pause takes %d round trips", n)
 		}
+	})
+}
+
+// Otherwise each renewal of a lease with a long TTL would come on another connection, as after a failover.
+func TestALeaseIsRenewedOnOneConnectionWhereIdleOnesEnd(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		setting := "wait_timeout=1"
+		if db.Engine == sqltest.EnginePostgres {
+			setting = "idle_session_timeout=1s"
+		}
+		l := newLocker(t, open(t, db.DriverName(), with(db, setting)), leasetable.WithTTL(time.Hour))
+		first := take(t, l, "a")
+		<-time.After(3 * time.Second) // the server ends other connections meanwhile
+		if err := insist(t.Context(), func() error { return first.Renew(t.Context()) }); err != nil {
+			t.Fatal(err)
+		}
+		second := take(t, l, "b")
+		if !bytes.Equal(leaseOf(t, db, "a"), leaseOf(t, db, "b")) {
+			t.Error("the lease takes no more names, as if the database had failed over")
+		}
+		release(t, first, second)
 	})
 }
 

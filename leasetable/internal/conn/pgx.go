@@ -49,9 +49,10 @@ type postgresConn struct {
 	lastReset *time.Time // the driver's; nil: it is not known
 }
 
-// newPostgresConn wraps a connection that was just opened. It returns the connection of another driver as it is.
-func newPostgresConn(ctx context.Context, dc driver.Conn, pooler *atomic.Bool) (driver.Conn, error) {
-	direct, err := lookUpByIndex(ctx, dc)
+// newPostgresConn wraps a connection that was just opened. It returns the connection of another driver as it is. The
+// columns are for lookUpByIndex.
+func newPostgresConn(ctx context.Context, dc driver.Conn, pooler *atomic.Bool, columns ...string) (driver.Conn, error) {
+	direct, err := lookUpByIndex(ctx, dc, columns...)
 	if err != nil {
 		return nil, err
 	}

@@ -178,13 +178,14 @@ func (s *settledConnector) open(ctx context.Context) (driver.Conn, error) {
 
 // settle applies the settings to a new connection, and wraps it.
 func (p *Pool) settle(ctx context.Context, dc driver.Conn) (driver.Conn, error) {
-	if err := execOn(ctx, dc, settings[p.dialect]...); err != nil {
+	texts, columns := p.settings()
+	if err := execOn(ctx, dc, texts...); err != nil {
 		return nil, err
 	}
 	switch p.dialect {
 	case schema.Postgres:
 		countUnreplicated(dc, &p.unreplicated)
-		return newPostgresConn(ctx, dc, &p.pooler)
+		return newPostgresConn(ctx, dc, &p.pooler, columns...)
 	case schema.MySQL:
 		if err := p.findGalera(ctx, dc); err != nil {
 			return nil, err

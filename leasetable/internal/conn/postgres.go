@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sqllock/sqllock/internal/connector"
@@ -12,15 +13,18 @@ import (
 // lookUpByIndex makes the server find rows by their index, whatever it knows of the tables, if a connection is known to
 // lead to PostgreSQL itself, and not to a pooler: the process that serves it is the one that was reported to the client
 // at connect. It reports whether that is known. See Plans in chapter 7 of docs/design.md. By a warning the server says that
-// a commit may not be on its standby, so warnings are on (I16). All that is one round trip.
-func lookUpByIndex(ctx context.Context, dc driver.Conn) (direct bool, err error) {
+// a commit may not be on its standby, so warnings are on (I16). All that is one round trip, with more columns, too.
+func lookUpByIndex(ctx context.Context, dc driver.Conn, columns ...string) (direct bool, err error) {
 	server, known := serverOf(dc)
 	ex, ok := dc.(driver.ExecerContext)
 	if !known || !ok {
 		return false, nil
 	}
-	text := fmt.Sprintf("SELECT pg_catalog.set_config('enable_seqscan', 'off', false), pg_catalog.set_config('jit', 'off', false), "+
-		"pg_catalog.set_config('client_min_messages', 'warning', false) WHERE pg_catalog.pg_backend_pid() = %d", server.PID())
+	columns = append([]string{
+		"pg_catalog.set_config('enable_seqscan', 'off', false)", "pg_catalog.set_config('jit', 'off', false)",
+		"pg_catalog.set_config('client_min_messages', 'warning', false)",
+	}, columns...)
+	text := fmt.Sprintf("SELECT %s WHERE pg_catalog.pg_backend_pid() = %d", strings.Join(columns, ", "), server.PID())
 	result, err := ex.ExecContext(ctx, text, nil)
 	if err != nil {
 		return false, err
