@@ -38,8 +38,12 @@
 //   - deleting a row of sqllock_lock, or lowering its token, lets tokens repeat: a stale holder can then write to a
 //     resource that is fenced by them.
 //
-// Columns may be added if they allow NULL or have a default. Indexes, triggers and grants may be added, too. Check does
-// not mind them. Do not change what the files define.
+// Columns may be added if they allow NULL or have a default. Indexes and grants may be added, too, and on PostgreSQL and
+// SQLite triggers. Check does not mind them. Do not change what the files define.
+//
+// On MySQL and MariaDB add no triggers: the server does not return then what a statement changed, so no name can be
+// acquired, and a forced release is not told. Tools that alter a table by triggers, such as pt-online-schema-change, are
+// to be used only while no program takes leases.
 //
 // # The tables
 //
