@@ -77,7 +77,7 @@ func (s *asleep) SetMetadata(ctx context.Context, h store.Held, metadata []byte)
 // The timer of the deadline comes to a suspension up to a second later. I5.
 func TestNothingSucceedsWithALeaseThatASuspensionOutlasted(t *testing.T) { //nolint:paralleltest // see above
 	locktest.OncePerEngine(t)
-	for what, f := range map[string]func(context.Context, *asleep, *leasetable.Lease) error{
+	for what, f := range map[string]func(context.Context, *asleep, *leasetable.Lease) error{ //nolint:paralleltest // see above
 		"Renew":  func(ctx context.Context, _ *asleep, lease *leasetable.Lease) error { return lease.Renew(ctx) },
 		"Verify": func(ctx context.Context, _ *asleep, lease *leasetable.Lease) error { return lease.Verify(ctx) },
 		"SetMetadata": func(ctx context.Context, _ *asleep, lease *leasetable.Lease) error {
@@ -90,7 +90,7 @@ func TestNothingSucceedsWithALeaseThatASuspensionOutlasted(t *testing.T) { //nol
 			return lease.Guard(ctx, leasetable.PgxTx(tx))
 		},
 	} {
-		t.Run(what, func(t *testing.T) { //nolint:paralleltest // see above
+		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &asleep{Store: memory.NewServer(memory.Postgres).Store()}
 				lease := take(t, keep(t, s, leasetable.WithTTL(time.Hour)), "x")

@@ -147,7 +147,7 @@ func TestContainersOfAnotherStateOnTheSameDaemonStay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = exec.Command("docker", "rm", "-f", "-v", container).Run() }) //nolint:noctx // the test's context has ended
+		t.Cleanup(func() { _ = exec.Command("docker", "rm", "-f", "-v", container).Run() })
 		return container
 	}
 	mine, other := leave(string(id)), leave("another")

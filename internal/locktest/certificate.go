@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -14,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,7 +54,8 @@ func refusedCertificates(t *testing.T, version uint16) (dsns map[string]string) 
 		Certificates: []tls.Certificate{issue(t, ours, time.Now().Add(time.Hour))}, MinVersion: version, MaxVersion: version,
 		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: trusted,
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	var listen net.ListenConfig
+	l, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +66,7 @@ func refusedCertificates(t *testing.T, version uint16) (dsns map[string]string) 
 			if err != nil {
 				return // the test is over
 			}
-			go refuse(c, config)
+			go refuse(t.Context(), c, config)
 		}
 	}()
 	plain := "postgres://somebody@" + l.Addr().String() + "/x?sslmode=require"
@@ -79,7 +82,7 @@ func refusedCertificates(t *testing.T, version uint16) (dsns map[string]string) 
 
 // refuse answers a client's request for TLS, and lets the handshake fail. It reads on until the client leaves: otherwise the
 // client may see a reset, and not the alert.
-func refuse(c net.Conn, config *tls.Config) {
+func refuse(ctx context.Context, c net.Conn, config *tls.Config) {
 	defer func() { _ = c.Close() }()
 	request := make([]byte, 8)
 	if _, err := io.ReadFull(c, request); err != nil {
@@ -88,7 +91,7 @@ func refuse(c net.Conn, config *tls.Config) {
 	if _, err := c.Write([]byte("S")); err != nil {
 		return
 	}
-	if tls.Server(c, config).Handshake() != nil {
+	if tls.Server(c, config).HandshakeContext(ctx) != nil {
 		_, _ = io.Copy(io.Discard, c)
 	}
 }
@@ -141,7 +144,7 @@ func saved(t *testing.T, certificate tls.Certificate) string {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	var parameters string
+	var parameters strings.Builder
 	for parameter, block := range map[string]*pem.Block{
 		"sslcert": {Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}, "sslkey": {Type: "PRIVATE KEY", Bytes: key},
 	} {
@@ -149,7 +152,7 @@ func saved(t *testing.T, certificate tls.Certificate) string {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		parameters += "&" + parameter + "=" + url.QueryEscape(file)
+		parameters.WriteString("&" + parameter + "=" + url.QueryEscape(file))
 	}
-	return parameters
+	return parameters.String()
 }

@@ -3,6 +3,7 @@ package conn_test
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,7 +55,7 @@ func TestAPanicOnTheConnectionForRenewalsKeepsItFromNobody(t *testing.T) {
 	exec := func(db *sqlx.DB) { _, _ = db.ExecContext(context.Background(), "work") }
 	query := func(db *sqlx.DB) {
 		if rows, err := db.QueryContext(context.Background(), "work"); err == nil {
-			_ = rows.Close()
+			_ = errors.Join(rows.Close(), rows.Err())
 		}
 	}
 	for what, test := range map[string]struct {

@@ -138,9 +138,9 @@ func (h *Held) check(ctx context.Context) error {
 			case !there:
 				continue
 			case row.Gone:
-				ls.finish(errEnded)
+				ls.finish(errEnded) //nolint:contextcheck // the locks have contexts of their own
 			case !row.Live():
-				ls.finish(errOutlived)
+				ls.finish(errOutlived) //nolint:contextcheck // see above
 			}
 			return nil
 		}
