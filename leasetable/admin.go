@@ -152,16 +152,35 @@ func (l *Locker) listTogether(ctx context.Context, prefix string, seen []store.S
 	return by, err
 }
 
+// ForceOption narrows what ForceRelease releases.
+type ForceOption func(*forcing)
+
+// forcing is what the options of a ForceRelease ask for.
+type forcing struct {
+	conditional bool
+	token       int64
+}
+
+// IfToken has ForceRelease free the name only if its token is still the given one, which [Info] has. Otherwise somebody has
+// acquired the name since, and keeps it: the error is a *sqllock.HeldError.
+func IfToken(token int64) ForceOption {
+	return func(f *forcing) { f.conditional, f.token = true, token }
+}
+
 // ForceRelease frees name regardless of its holder, and returns the state before. All holders of its shares or
 // permits lose it. If the name was released, or never acquired, ForceRelease does nothing. Otherwise it bumps the
 // token, also if the name is free because its lease row is gone. A holder's context ends with sqllock.ErrLost at the
 // holder's next renewal, within a third of its TTL. Until then the old holder, or a goroutine to which its process
 // hands the name, and the next one may both be at work. Only a resource that compares tokens, or a guarded
 // transaction, is safe. After an error the name may have been freed, if the connection broke or ctx ended.
-func (l *Locker) ForceRelease(ctx context.Context, name string) (was Info, err error) {
+func (l *Locker) ForceRelease(ctx context.Context, name string, only ...ForceOption) (was Info, err error) {
 	const op = "force the release of"
 	if err := lockname.Check(name); err != nil {
 		return Info{}, &sqllock.OpError{Op: op, Name: name, Err: err}
+	}
+	var f forcing
+	for _, opt := range only {
+		opt(&f)
 	}
 	return ask(ctx, l, op, name, func(ctx context.Context) (was Info, err error) {
 		for freed := false; !freed; { // another session may acquire or release it meanwhile
@@ -173,6 +192,8 @@ func (l *Locker) ForceRelease(ctx context.Context, name string) (was Info, err e
 			switch {
 			case state.LeaseID == nil && !state.Taken() && len(state.Permits) == 0:
 				return was, nil
+			case f.conditional && state.Token != f.token:
+				return Info{}, &sqllock.HeldError{Name: name, Holder: was.Holder}
 			case len(state.Permits) > 0:
 				freed, err = l.keeper.Store.ForcePermits(ctx, name, state.Token)
 			default:

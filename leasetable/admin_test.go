@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -125,6 +126,44 @@ func TestAForcedReleaseTakesANameFromTheHolderThatWasSeen(t *testing.T) {
 			t.Errorf("as it is: %t, %v", forced, err)
 		}
 	})
+}
+
+func TestAForcedReleaseOfATokenLeavesLaterHoldersAlone(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l, admin := newLocker(t, db.DB), newLocker(t, db.DB)
+		for name, opts := range map[string][]sqllock.Option{"alone": nil, "together": {leasetable.WithShared()}} {
+			lock := take(t, l, name, opts...)
+			seen := tokenOf(t, admin, name)
+			locktest.MustRelease(t, lock)
+			later := take(t, l, name, opts...)
+			var held *sqllock.HeldError
+			_, err := admin.ForceRelease(t.Context(), name, leasetable.IfToken(seen))
+			if !errors.As(err, &held) || held.Holder.Token != later.Token() {
+				t.Errorf("%s, with a token that was outdated: %v", name, err)
+			}
+			if err := later.Verify(t.Context()); err != nil {
+				t.Error(name, err)
+			}
+			now := tokenOf(t, admin, name)
+			if was, err := admin.ForceRelease(t.Context(), name, leasetable.IfToken(now)); err != nil || !was.Held {
+				t.Errorf("%s, with its token: %+v, %v", name, was, err)
+			}
+			if was, err := admin.ForceRelease(t.Context(), name, leasetable.IfToken(now)); err != nil || was.Held {
+				t.Errorf("%s, which is free: %+v, %v", name, was, err)
+			}
+		}
+	})
+}
+
+// tokenOf returns the token that the table has for a name.
+func tokenOf(t *testing.T, l *leasetable.Locker, name string) int64 {
+	t.Helper()
+	info, err := l.Inspect(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Token
 }
 
 // A renewal that reports a forced release triggers a check of every lock, and so does the next renewal.

@@ -15,7 +15,9 @@ func TestAReleaseByForceIsToldToTheHolderOfALease(t *testing.T) {
 		call(t, e, 75, []string{"is held by"}, "run", "--wait", "0", "x", "--", "true")
 
 		who := fmt.Sprintf("pid %d, token 1", p.cmd.Process.Pid)
-		out := call(t, e, 0, nil, "release", "--force", "x")
+		call(t, e, 75, []string{"nothing was released", "not 7 any more", "is held by"}, "release", "--force", "--token", "7", "x")
+		call(t, e, 64, []string{"session lock has none"}, "release", "--force", "--token", "1", "--kind", "session", "x")
+		out := call(t, e, 0, nil, "release", "--force", "--token", "1", "x")
 		if !strings.HasPrefix(out, `lease "x" was taken from sqllock run sh, on `) || !strings.Contains(out, who) {
 			t.Errorf("it wrote %q", out)
 		}

@@ -26,7 +26,9 @@ that the holder is doing.
 A lease: the holder is told at its next renewal, within a third of its --ttl,
 and sqllock run then ends its command. The token of the name rises, so that what
 compares tokens, or is guarded, refuses the holder from then on. Of several who
-hold the lease together all lose it; each of them is named.
+hold the lease together all lose it; each of them is named. With --token it is
+only taken if nobody has acquired it since you looked; otherwise the exit code
+is 75.
 
 A session lock, with --kind session: the session that holds it is ended by the
 server, and every other lock of that session with it. Of several that share the
@@ -42,6 +44,7 @@ type release struct {
 	name  string
 	kind  string
 	force bool
+	token int64
 	json  bool
 }
 
@@ -67,6 +70,7 @@ func releaseCommand(c *console.Console) *cobra.Command {
 	}
 	r.AddFlags(cmd)
 	flags.AddChoice(cmd, &r.kind, "kind", "`kind` of lock: lease or session", database.KindLease, database.KindSession)
+	cmd.Flags().Int64Var(&r.token, "token", 0, "only if the token of the lease is still `n`, as ls and show say it")
 	cmd.Flags().BoolVar(&r.force, "force", false, "do it; without, it is only said what would be done")
 	flags.AddJSON(cmd, &r.json)
 	cmd.ValidArgsFunction = r.CompleteName(r.Console, cobra.ShellCompDirectiveNoFileComp)
@@ -107,6 +111,8 @@ func (r *release) parse(args []string) error {
 		return err
 	}
 	switch {
+	case r.token < 0, r.token > 0 && r.kind == database.KindSession:
+		return errors.New("--token is the token of a lease, 1 or higher; a session lock has none")
 	case r.force:
 		return nil
 	case r.kind == database.KindSession:
@@ -138,8 +144,14 @@ func (r *release) lease(cmd *cobra.Command, db *database.Database) (string, json
 		return "", jsonRelease{}, err
 	}
 	defer func() { _ = locker.Close() }() // it holds nothing
-	info, err := locker.ForceRelease(cmd.Context(), r.name)
+	var only []leasetable.ForceOption
+	if r.token > 0 {
+		only = append(only, leasetable.IfToken(r.token))
+	}
+	info, err := locker.ForceRelease(cmd.Context(), r.name, only...)
 	switch {
+	case errors.Is(err, sqllock.ErrHeld):
+		return "", jsonRelease{}, exit.With(exit.Held, fmt.Errorf("nothing was released, because the token is not %d any more: %w", r.token, err))
 	case errors.Is(err, sqllock.ErrSchema):
 		return "", jsonRelease{}, exit.With(exit.Unavailable, r.SchemaError(err))
 	case err != nil:
