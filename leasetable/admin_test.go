@@ -48,9 +48,7 @@ func TestAForcedReleaseIsToldAtTheNextRenewal(t *testing.T) {
 		if was, err := holder.ForceRelease(dead, "z"); was.Held || !errors.Is(err, context.Canceled) {
 			t.Errorf("ForceRelease with a dead context: %+v, %v", was, err)
 		}
-		if err := kept.Verify(t.Context()); err != nil {
-			t.Error(err)
-		}
+		mustVerify(t, kept)
 		if _, err := admin.ForceRelease(t.Context(), ""); !errors.Is(err, sqllock.ErrName) {
 			t.Errorf("ForceRelease of no name: %v", err)
 		}
@@ -97,9 +95,8 @@ func TestALockThatWasFreedByForceBeforeItsAnswerCameIsNotGiven(t *testing.T) {
 		if err != nil || !was.Held {
 			t.Fatal(was, err)
 		}
-		if err := errors.Join(kept.Renew(t.Context()), kept.Renew(t.Context())); err != nil {
-			t.Error(err)
-		}
+		mustRenew(t, kept)
+		mustRenew(t, kept)
 		passOn()
 		if lock := <-taken; lock != nil && lock.Token() <= was.Token+1 {
 			t.Errorf("the lock has token %d; the forced release raised it to %d", lock.Token(), was.Token+1)
@@ -183,9 +180,7 @@ func TestEveryForcedReleaseIsToldByOneRenewal(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := kept.Renew(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			mustRenew(t, kept)
 			for _, lease := range lost {
 				if cause := await(t, lease); !errors.Is(cause, sqllock.ErrLost) {
 					t.Errorf("the lock ended with %v", cause)
@@ -210,9 +205,7 @@ func TestALookAtALockThatFailsIsRepeatedWithTheNextRenewal(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.loseAnswerTo(fmt.Sprintf("%x", "unanswered")) // names are sent in hex
-		if err := kept.Renew(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		mustRenew(t, kept)
 		eventually(t, func() bool { return p.answersLost() == 1 })
 		eventually(t, func() bool { return kept.Renew(t.Context()) == nil && lost.Context().Err() != nil })
 		if cause := context.Cause(lost.Context()); !errors.Is(cause, sqllock.ErrLost) {
@@ -301,10 +294,7 @@ func TestListShowsWhoseStateOrOwnerIsAskedFor(t *testing.T) {
 		take(t, lost, "of the lost")
 		expireLease(t, db, "of the lost")
 		run(t, db, "UPDATE sqllock_lease SET expires_at = "+longAgo[db.Engine]+" WHERE ttl_us = 7200000000")
-		lock, err := it.TryAcquire(t.Context(), "kept", leasetable.WithHoldAtLeast(time.Hour))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := locktest.MustTry(t, it, "kept", leasetable.WithHoldAtLeast(time.Hour))
 		if err := lock.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -370,9 +360,7 @@ func TestPurgeDeletesLeasesThatAreLongDead(t *testing.T) {
 		if token := take(t, l, "x").Token(); token <= first.Token() {
 			t.Errorf("token %d after %d", token, first.Token())
 		}
-		if err := live.Verify(t.Context()); err != nil {
-			t.Error(err)
-		}
+		mustVerify(t, live)
 	})
 }
 

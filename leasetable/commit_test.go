@@ -84,9 +84,7 @@ func TestNamesOfAStatementWhoseCommitFailsAreNeitherHeldNorFreed(t *testing.T) {
 				if lock == nil {
 					continue
 				}
-				if _, err := other.TryAcquire(t.Context(), fmt.Sprint(i)); err != nil {
-					t.Errorf("after its release: %v", err)
-				}
+				locktest.MustTry(t, other, fmt.Sprint(i))
 			}
 		})
 	}

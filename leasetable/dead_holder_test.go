@@ -1,12 +1,12 @@
 package leasetable_test
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -39,7 +39,7 @@ func TestNamesOfOneDeadHolderAreTakenOverAtOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for i, name := range names {
 			all.Go(func() {
-				lock, err := others[i].TryAcquire(t.Context(), name)
+				lock, err := locktest.TryFree(t.Context(), others[i], name)
 				if err == nil {
 					err = lock.Release(t.Context())
 				}
@@ -62,15 +62,11 @@ func TestThePermitsOfOneDeadHolderAreClearedAtOnce(t *testing.T) {
 			take(t, dead, "x", leasetable.WithShared())
 		}
 		expire(t, db, share)
-		alone, err := tryPermit(t, newLocker(t, db.DB))
-		if err != nil {
-			t.Fatal(err)
-		}
+		alone := locktest.MustTry(t, newLocker(t, db.DB), "x")
 		if n := count(t, db, "SELECT count(*) FROM sqllock_permit"); n != 0 {
 			t.Errorf("%d permits are left", n)
 		}
-		if err := errors.Join(alone.Verify(t.Context()), alone.Release(t.Context())); err != nil {
-			t.Error(err)
-		}
+		mustVerify(t, alone)
+		release(t, alone)
 	})
 }

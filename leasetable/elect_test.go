@@ -247,9 +247,7 @@ func TestALeaderThatIsCancelledLeadsUntilItsWorkHasReturned(t *testing.T) {
 			receive(t, renewed)
 			b.mustNotLead(t)
 		}
-		if err := first.lease.Verify(t.Context()); err != nil {
-			t.Errorf("a leader that is about to return: %v", err)
-		}
+		mustVerify(t, first.lease)
 		first.end <- errLead
 		second := b.mustLead(t) // it resigned: nothing had to expire
 		if err := receive(t, a.ended); !errors.Is(err, errLead) || errors.Is(err, sqllock.ErrLost) {
@@ -279,10 +277,7 @@ func TestALeaderThatReturnsResigns(t *testing.T) {
 		next := newLocker(t, db.DB)
 		mustBeFree := func() {
 			t.Helper()
-			lock, err := next.TryAcquire(t.Context(), "x")
-			if err != nil {
-				t.Fatal(err)
-			}
+			lock := locktest.MustTry(t, next, "x")
 			if err := lock.Release(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -25,9 +25,8 @@ func TestAnExtensionWhoseAnswerIsLostIsRepeated(t *testing.T) {
 		if err := lease.Extend(t.Context(), time.Hour); err != nil || p.answersLost() != 1 {
 			t.Errorf("Extend: %v; %d answers lost", err, p.answersLost())
 		}
-		if err := errors.Join(lease.Verify(t.Context()), lease.Release(t.Context())); err != nil {
-			t.Error(err)
-		}
+		mustVerify(t, lease)
+		release(t, lease)
 		if token := take(t, newLocker(t, db.DB), "unanswered").Token(); token != 2 {
 			t.Errorf("the next holder has token %d", token)
 		}
@@ -63,17 +62,13 @@ func TestALockThatIsReleasedWhileItIsExtendedIsFree(t *testing.T) {
 		if err := lease.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
-		next, err := newLocker(t, db.DB).TryAcquire(t.Context(), "halfway")
-		if err != nil {
-			t.Fatal(err)
-		}
+		next := locktest.MustTry(t, newLocker(t, db.DB), "halfway")
 		passOn()
 		if err := <-extended; !errors.Is(err, sqllock.ErrReleased) && !stalled {
 			t.Errorf("Extend of a lock that was released: %v", err)
 		}
-		if err := errors.Join(next.Verify(t.Context()), next.Release(t.Context())); err != nil {
-			t.Errorf("the next holder: %v", err)
-		}
+		mustVerify(t, next)
+		release(t, next)
 		release(t, take(t, leasetable.LockerOf(lease), "halfway"))
 	})
 }
@@ -146,10 +141,7 @@ func TestALockEndsWithTheLeaseThatItIsExtendedBy(t *testing.T) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		take(t, l, "also")
 		lease := take(t, l, "pinned")
-		long, err := l.TryAcquire(t.Context(), "long")
-		if err != nil {
-			t.Fatal(err)
-		}
+		long := locktest.MustTry(t, l, "long")
 		if err := long.Extend(t.Context(), 10*time.Hour); err != nil { // opens the other lease
 			t.Fatal(err)
 		}
@@ -198,9 +190,8 @@ func TestAnExtensionThatIsNotAnsweredIsFoundOutInTheBackground(t *testing.T) {
 		}
 		unpin()
 		eventually(t, func() bool { return lease.Remaining() > time.Hour })
-		if err := errors.Join(lease.Verify(t.Context()), lease.Release(t.Context())); err != nil {
-			t.Error(err)
-		}
+		mustVerify(t, lease)
+		release(t, lease)
 	})
 }
 
@@ -257,9 +248,7 @@ func TestALockIsKnownWhileItIsExtended(t *testing.T) {
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		lease, extended, passOn := halfway(t, db)
-		if err := lease.Verify(t.Context()); err != nil {
-			t.Error(err)
-		}
+		mustVerify(t, lease)
 		endConnections(t, db)
 		renew := func() error { return lease.Renew(t.Context()) }
 		if err := errors.Join(insist(t.Context(), renew), insist(t.Context(), renew)); err != nil { // on new connections
@@ -269,9 +258,7 @@ func TestALockIsKnownWhileItIsExtended(t *testing.T) {
 		if err := <-extended; err != nil {
 			t.Errorf("Extend: %v", err)
 		}
-		if err := insist(t.Context(), func() error { return lease.Verify(t.Context()) }); err != nil {
-			t.Error(err)
-		}
+		mustVerify(t, lease)
 		release(t, lease)
 	})
 }

@@ -69,9 +69,11 @@ func TestAnExtendedLockIsAsAnyOther(t *testing.T) {
 		if h := mustBeHeld(t, other, "first"); time.Until(h.Until) < d || h.Token != 1 {
 			t.Errorf("others see %v", h)
 		}
-		if err := errors.Join(first.Verify(t.Context()), first.SetMetadata(t.Context(), "x"), first.Renew(t.Context())); err != nil {
+		if err := first.SetMetadata(t.Context(), "x"); err != nil {
 			t.Error(err)
 		}
+		mustVerify(t, first)
+		mustRenew(t, first)
 		if err := first.Extend(t.Context(), 3*d); err != nil || first.Remaining() < 3*d {
 			t.Errorf("another Extend: %v, %v", err, first.Remaining())
 		}
@@ -110,9 +112,10 @@ func TestWhatIsSureAlreadyIsNotExtended(t *testing.T) {
 		}
 		dead, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := lease.Extend(dead, time.Minute); !errors.Is(err, context.Canceled) || lease.Verify(t.Context()) != nil {
+		if err := lease.Extend(dead, time.Minute); !errors.Is(err, context.Canceled) {
 			t.Errorf("Extend with a dead context: %v", err)
 		}
+		mustVerify(t, lease)
 	})
 }
 
@@ -157,9 +160,7 @@ func TestALockThatSomebodyTookIsNotExtended(t *testing.T) {
 		if cause := context.Cause(lease.Context()); !errors.Is(cause, sqllock.ErrLost) {
 			t.Errorf("the holder was told %v", cause)
 		}
-		if err := next.Verify(t.Context()); err != nil {
-			t.Error(err)
-		}
+		mustVerify(t, next)
 	})
 }
 
@@ -222,9 +223,10 @@ func TestALockGuardsWhileItIsNotKnownWhetherItWasMoved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(lease.Guard(t.Context(), leasetable.SQLTx(tx)), tx.Rollback(), lease.Verify(t.Context())); err != nil {
+		if err := errors.Join(lease.Guard(t.Context(), leasetable.SQLTx(tx)), tx.Rollback()); err != nil {
 			t.Error(err)
 		}
+		mustVerify(t, lease)
 		passOn()
 		if err := <-extended; err != nil {
 			t.Error(err)
@@ -269,10 +271,7 @@ func TestExtensionsMeetReleasesAndNotes(t *testing.T) {
 				}
 			})
 			all.Wait()
-			next, err := other.TryAcquire(t.Context(), "x")
-			if err != nil {
-				t.Fatalf("round %d: %v", round, err)
-			}
+			next := locktest.MustTry(t, other, "x")
 			if err := next.Release(t.Context()); err != nil {
 				t.Fatal(err)
 			}

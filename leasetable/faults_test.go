@@ -176,9 +176,7 @@ func TestAReleaseWhoseAnswerIsLostIsConfirmedByAnother(t *testing.T) {
 		if err := lease.Release(t.Context()); err != nil || p.answersLost() != 1 {
 			t.Errorf("Release: %v; %d answers lost", err, p.answersLost())
 		}
-		if _, err := newLocker(t, db.DB).TryAcquire(t.Context(), "unanswered"); err != nil {
-			t.Error(err)
-		}
+		locktest.MustTry(t, newLocker(t, db.DB), "unanswered")
 	})
 }
 
@@ -317,10 +315,7 @@ func TestALockThatCannotBeReleasedHoldsUpNoRenewal(t *testing.T) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(2*time.Minute))
 		pinned := take(t, l, "pinned")
 		take(t, l, "also") // keeps the lease alive
-		lock, err := l.TryAcquire(t.Context(), "brief", sqllock.WithTTL(survivingTTL))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := locktest.MustTry(t, l, "brief", sqllock.WithTTL(survivingTTL))
 		unpin := pin(t, db, "pinned")
 		if err := pinned.Release(t.Context()); err == nil || errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("Release of a row that is locked: %v; want that it was not confirmed", err)
@@ -361,9 +356,7 @@ func TestALostLockThatCannotBeReleasedFreesNobodyElse(t *testing.T) {
 		if _, err := other.Acquire(ctx, "cut off"); err == nil {
 			t.Error("it was freed")
 		}
-		if err := insist(t.Context(), func() error { return next.Verify(t.Context()) }); err != nil {
-			t.Error(err)
-		}
+		mustVerify(t, next)
 	})
 }
 

@@ -3,7 +3,6 @@ package leasetable_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -81,9 +80,7 @@ func TestANameWhoseReleaseACrashForgotIsFreedByItsOwner(t *testing.T) {
 	if n := count(t, db, "SELECT count(*) FROM sqllock_lock WHERE lease_id IS NOT NULL"); n != 2 {
 		t.Skip("the crash forgot nothing")
 	}
-	if err := insist(t.Context(), func() error { return kept.Renew(t.Context()) }); err != nil { // on a new connection
-		t.Fatal(err)
-	}
+	mustRenew(t, kept) // on a new connection
 	next := take(t, newLocker(t, db.DB), "forgotten")
 	if next.Token() <= forgotten.Token() {
 		t.Errorf("the next token is %d after %d", next.Token(), forgotten.Token())
@@ -112,8 +109,10 @@ func TestANameThatMayHaveBeenTakenIsFreedUnderNobodyElse(t *testing.T) {
 		lost := p.answersLost()
 		p.loseAnswerTo(word)
 		eventually(t, func() bool { return p.answersLost() > lost }) // of a statement that ran
-		if err := errors.Join(next.Verify(t.Context()), next.Release(t.Context())); err != nil || next.Token() != 1 {
-			t.Errorf("the holder, with token %d: %v", next.Token(), err)
+		mustVerify(t, next)
+		release(t, next)
+		if next.Token() != 1 {
+			t.Errorf("the holder has token %d", next.Token())
 		}
 	})
 }

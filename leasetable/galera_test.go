@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 )
 
@@ -194,9 +195,7 @@ func (c *cluster) lag(t *testing.T) {
 		t.Errorf("Acquire of a name that is held: %v", err)
 	default:
 	}
-	if err := lease.Verify(t.Context()); err != nil {
-		t.Error(err)
-	}
+	mustVerify(t, lease)
 	if err := lease.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -228,9 +227,7 @@ func (c *cluster) guard(t *testing.T) {
 	if err := write(); err != nil {
 		t.Fatal(err)
 	}
-	if err := lease.Verify(t.Context()); err != nil { // the guard changed nothing
-		t.Fatal(err)
-	}
+	mustVerify(t, lease) // the guard changed nothing
 	resume := c.hold(t, 2)
 	t.Cleanup(resume)
 	if was, err := admin.ForceRelease(t.Context(), "guard"); err != nil || !was.Held {
@@ -281,15 +278,11 @@ func (c *cluster) balance(t *testing.T) {
 	if err := <-verified; err != nil && !sqllock.IsRetryable(err) {
 		t.Errorf("on a node that lagged the lock was verified: %v", err)
 	}
-	if err := lease.Verify(t.Context()); err != nil {
-		t.Error(err)
-	}
+	mustVerify(t, lease)
 	if err := lease.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := newLocker(t, c.nodes[1].DB).TryAcquire(t.Context(), "balance"); err != nil {
-		t.Errorf("a name that was released, on another node: %v", err)
-	}
+	locktest.MustTry(t, newLocker(t, c.nodes[1].DB), "balance")
 }
 
 // cutOff cuts off the holder's node. The others continue without it.

@@ -116,9 +116,8 @@ func TestAStaleHolderWritesNothing(t *testing.T) {
 		if err := errors.Join(tx.exec(write), tx.commit()); err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(fresh.Verify(t.Context()), fresh.Release(t.Context())); err != nil {
-			t.Fatal(err)
-		}
+		mustVerify(t, fresh)
+		release(t, fresh)
 		if err := fresh.Guard(t.Context(), begin(t).Tx); !errors.Is(err, sqllock.ErrReleased) {
 			t.Errorf("Guard after Release: %v", err)
 		}

@@ -44,9 +44,7 @@ func TestAnAdoptionWhoseAnswerIsLostIsFoundOut(t *testing.T) {
 		if heir.Token() != 2 || p.answersLost() != 1 {
 			t.Errorf("token %d; %d answers lost", heir.Token(), p.answersLost())
 		}
-		if err := heir.Renew(t.Context()); err != nil {
-			t.Error(err)
-		}
+		mustRenew(t, heir)
 		if h := mustBeHeld(t, other, "unanswered"); h.Token != 2 {
 			t.Errorf("others see %v", h)
 		}
@@ -169,9 +167,7 @@ func TestALockThatIsNotExportedIsHeldAsBefore(t *testing.T) {
 		}
 		run(t, db, "ALTER TABLE elsewhere RENAME TO sqllock_lease")
 		takeOn(t, other, export(t, again, time.Hour))
-		if err := errors.Join(lease.Context().Err(), lease.Verify(t.Context())); err != nil {
-			t.Error(err)
-		}
+		mustVerify(t, lease)
 		if _, err := other.ForceRelease(t.Context(), "x"); err != nil {
 			t.Fatal(err)
 		}
@@ -179,9 +175,8 @@ func TestALockThatIsNotExportedIsHeldAsBefore(t *testing.T) {
 		if _, err := lease.Export(t.Context(), time.Minute); !errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("Export of a lock that was lost: %v", err)
 		}
-		if err := errors.Join(next.Verify(t.Context()), next.Release(t.Context())); err != nil {
-			t.Error(err)
-		}
+		mustVerify(t, next)
+		release(t, next)
 		if _, err := next.Export(t.Context(), time.Minute); !errors.Is(err, sqllock.ErrReleased) {
 			t.Errorf("Export after Release: %v", err)
 		}
@@ -219,9 +214,8 @@ func TestALostAnswerToAnAcquisitionDoesNotFreeWhatWasAdopted(t *testing.T) {
 			if _, err := other.Acquire(ctx, "unanswered"); err == nil {
 				t.Error("it was freed")
 			}
-			if err := errors.Join(heir.Verify(t.Context()), heir.Release(t.Context()), also.Release(t.Context())); err != nil {
-				t.Error(err)
-			}
+			mustVerify(t, heir)
+			release(t, heir, also)
 		}
 	})
 }

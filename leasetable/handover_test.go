@@ -73,7 +73,9 @@ func TestALockIsHandedOverWithTheNextTokenAndOnce(t *testing.T) {
 		mustBeUsed(t, other, ticket)
 		mustBeUsed(t, to, ticket)
 		eventually(t, func() bool { return count(t, db, "SELECT count(*) FROM sqllock_lease WHERE ttl_us = 60000000") == 0 })
-		if err := errors.Join(heir.Verify(t.Context()), heir.Renew(t.Context()), heir.SetMetadata(t.Context(), "x"), heir.Extend(t.Context(), time.Hour)); err != nil {
+		mustVerify(t, heir)
+		mustRenew(t, heir)
+		if err := errors.Join(heir.SetMetadata(t.Context(), "x"), heir.Extend(t.Context(), time.Hour)); err != nil {
 			t.Error(err)
 		}
 		if left := heir.Remaining(); left < time.Hour {
@@ -146,9 +148,7 @@ func TestATicketThatNobodyAdoptsExpires(t *testing.T) {
 			t.Errorf("after %v the next holder has token %d", time.Since(began), next.Token())
 		}
 		mustBeUsed(t, l, ticket)
-		if err := next.Verify(t.Context()); err != nil {
-			t.Error(err)
-		}
+		mustVerify(t, next)
 		if token := takeOn(t, l, kept).Token(); token != 2 { // nobody else acquired the name
 			t.Errorf("a ticket that has expired gives token %d", token)
 		}
@@ -183,9 +183,7 @@ func TestOfManyWhoAdoptATicketOneHasTheLock(t *testing.T) {
 		if len(got) != 1 {
 			t.Fatalf("%d have the lock", len(got))
 		}
-		if err := (<-got).Verify(t.Context()); err != nil {
-			t.Error(err)
-		}
+		mustVerify(t, <-got)
 	})
 }
 
@@ -231,9 +229,7 @@ func TestThoseInLineWaitForWhoWasHandedTheLock(t *testing.T) {
 		lease := take(t, l, "x")
 		next := line(t, l, "x", 1)
 		heir := takeOn(t, to, export(t, lease, time.Minute))
-		if err := heir.Verify(t.Context()); err != nil {
-			t.Error(err)
-		}
+		mustVerify(t, heir)
 		if err := heir.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -273,9 +269,7 @@ func TestALockEndsBeforeItIsHandedOver(t *testing.T) {
 		} else if !errors.Is(r.err, sqllock.ErrLost) {
 			t.Errorf("Export: %v", r.err)
 		}
-		if err := next.Verify(t.Context()); err != nil {
-			t.Error(err)
-		}
+		mustVerify(t, next)
 	})
 }
 

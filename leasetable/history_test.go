@@ -177,12 +177,28 @@ func (c *contest) run(t *testing.T) {
 	}
 }
 
-// insist repeats an operation that fails because its connection was ended.
+// insist repeats an operation that fails because its connection was ended, or because the machine is busy.
 func insist(ctx context.Context, do func() error) error {
 	for {
 		if err := do(); !sqllock.IsRetryable(err) || ctx.Err() != nil {
 			return err
 		}
+	}
+}
+
+// mustVerify verifies a lock that is held.
+func mustVerify(t *testing.T, lease *leasetable.Lease) {
+	t.Helper()
+	if err := insist(bounded(t), func() error { return lease.Verify(t.Context()) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mustRenew renews a lock that is held.
+func mustRenew(t *testing.T, lease *leasetable.Lease) {
+	t.Helper()
+	if err := insist(bounded(t), func() error { return lease.Renew(t.Context()) }); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -42,9 +42,7 @@ func TestAPauseCostsNoRoundTrip(t *testing.T) {
 		lease := take(t, l, "y")
 		renew := func() (requests int) {
 			before := p.Requests()
-			if err := insist(t.Context(), func() error { return lease.Renew(t.Context()) }); err != nil {
-				t.Fatal(err)
-			}
+			mustRenew(t, lease)
 			return p.Requests() - before
 		}
 		if n := costs(renew, beIdle); n != 1 {

@@ -143,9 +143,7 @@ func TestALeaseOutlastsTheTrustInTheAnswerToARenewal(t *testing.T) {
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l, late := belated(t, db)
 		lock := take(t, l, "x")
-		if err := lock.Renew(t.Context()); err != nil { // makes drivers prepare the statement
-			t.Fatal(err)
-		}
+		mustRenew(t, lock) // makes drivers prepare the statement
 		var id []byte
 		if err := db.Get(&id, "SELECT lease_id FROM sqllock_lock"); err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -96,10 +97,7 @@ func TestMetadataIsShownWhileTheNameIsKept(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB)
-		lock, err := l.TryAcquire(t.Context(), "x", leasetable.WithHoldAtLeast(time.Hour), leasetable.WithMetadata("begun"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := locktest.MustTry(t, l, "x", leasetable.WithHoldAtLeast(time.Hour), leasetable.WithMetadata("begun"))
 		if err := lock.SetMetadata(t.Context(), "done"); err != nil {
 			t.Error(err)
 		}

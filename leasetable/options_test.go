@@ -18,10 +18,7 @@ func TestANameThatIsKeptIsNotPassedOnBefore(t *testing.T) {
 		l := newLocker(t, db.DB)
 		const keep = time.Second
 		began := time.Now()
-		lock, err := l.TryAcquire(t.Context(), "x", leasetable.WithHoldAtLeast(keep))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := locktest.MustTry(t, l, "x", leasetable.WithHoldAtLeast(keep))
 		next := line(t, l, "x", 1)
 		if err := lock.Release(t.Context()); err != nil {
 			t.Fatal(err)
@@ -63,10 +60,7 @@ func TestANameIsKeptForAtLeastSoLong(t *testing.T) {
 		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
 		const keep = time.Second
 		began := time.Now()
-		lock, err := l.TryAcquire(t.Context(), "x", leasetable.WithHoldAtLeast(keep))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := locktest.MustTry(t, l, "x", leasetable.WithHoldAtLeast(keep))
 		if err := lock.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -74,10 +68,7 @@ func TestANameIsKeptForAtLeastSoLong(t *testing.T) {
 			t.Errorf("after %v the next holder has token %d", time.Since(began), next.Token())
 		}
 
-		lock, err = l.TryAcquire(t.Context(), "y", leasetable.WithHoldAtLeast(time.Hour))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock = locktest.MustTry(t, l, "y", leasetable.WithHoldAtLeast(time.Hour))
 		if err := lock.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -106,10 +97,7 @@ func TestANameIsKeptThoughItsReleaseWasNotConfirmed(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		lock, err := newLocker(t, db.DB).TryAcquire(t.Context(), "x", leasetable.WithHoldAtLeast(time.Hour))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := locktest.MustTry(t, newLocker(t, db.DB), "x", leasetable.WithHoldAtLeast(time.Hour))
 		unpin := pin(t, db, "x")
 		if err := lock.Release(t.Context()); err == nil { // it gives up
 			t.Error("the release was confirmed")
@@ -149,10 +137,7 @@ func TestAWaitGivesUpEarly(t *testing.T) {
 				t.Errorf("Acquire: %v", err)
 			}
 		}
-		short, err := newLocker(t, db.DB, leasetable.WithTTL(time.Minute)).TryAcquire(t.Context(), "y")
-		if err != nil {
-			t.Fatal(err)
-		}
+		short := locktest.MustTry(t, newLocker(t, db.DB, leasetable.WithTTL(time.Minute)), "y")
 		next := make(chan error, 1)
 		go func() {
 			_, err := other.Acquire(ctx, "y", leasetable.WithGiveUpEarly())

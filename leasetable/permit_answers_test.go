@@ -30,7 +30,7 @@ func TestAClaimOfAPermitWhoseAnswerIsLostTakesNoPermit(t *testing.T) {
 			for i, word := range words {
 				p.loseAnswerTo(word)
 				lost := p.answersLost()
-				if _, err := tryPermit(t, l, leasetable.WithLimit(1)); err == nil || !sqllock.IsRetryable(err) {
+				if _, err := l.TryAcquire(t.Context(), "x", leasetable.WithLimit(1)); err == nil || !sqllock.IsRetryable(err) {
 					t.Fatalf("a claim without an answer: %v", err)
 				}
 				if p.answersLost() != lost+1 {
@@ -86,7 +86,7 @@ func TestALostAnswerCostsNobodyElseItsPermit(t *testing.T) {
 			got := make(chan *leasetable.Lease, 4)
 			for range cap(got) {
 				go func() {
-					lease, err := tryPermit(t, l, leasetable.WithShared())
+					lease, err := l.TryAcquire(t.Context(), "x", leasetable.WithShared())
 					if err != nil && !sqllock.IsRetryable(err) {
 						t.Error(err)
 					}
@@ -104,9 +104,7 @@ func TestALostAnswerCostsNobodyElseItsPermit(t *testing.T) {
 			}
 			eventually(t, func() bool { return !leasetable.HasOrphanPermit(l, "x") })
 			for _, lease := range leases {
-				if err := lease.Verify(t.Context()); err != nil {
-					t.Error(err)
-				}
+				mustVerify(t, lease)
 			}
 			if n := count(t, db, "SELECT count(*) FROM sqllock_permit"); n != len(leases) {
 				t.Errorf("%d permits for %d who have one", n, len(leases))
@@ -126,9 +124,7 @@ func TestAReleaseOfAPermitWhoseAnswerIsLostIsConfirmedByAnother(t *testing.T) {
 		if err := lease.Release(t.Context()); err != nil || p.answersLost() != 1 {
 			t.Errorf("Release: %v; %d answers lost", err, p.answersLost())
 		}
-		if _, err := newLocker(t, db.DB).TryAcquire(t.Context(), "unanswered", leasetable.WithLimit(1)); err != nil {
-			t.Error(err)
-		}
+		locktest.MustTry(t, newLocker(t, db.DB), "unanswered", leasetable.WithLimit(1))
 	})
 }
 
@@ -176,9 +172,7 @@ func TestAPermitThatCannotBeReleasedAtOnceIsReleasedLater(t *testing.T) {
 		}
 		p.switchTo(addressOf(db))
 		take(t, newLocker(t, db.DB), "x", leasetable.WithLimit(2))
-		if err := also.Verify(t.Context()); err != nil {
-			t.Error(err)
-		}
+		mustVerify(t, also)
 	})
 }
 

@@ -56,9 +56,7 @@ func TestAnExclusiveWaiterKeepsOthersOutForSecondsOnly(t *testing.T) {
 		shared := leasetable.WithShared()
 		take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x", shared)
 		run(t, db, "UPDATE sqllock_lock SET exclusive_waiter_until = (SELECT expires_at FROM sqllock_lease)")
-		if _, err := tryPermit(t, newLocker(t, db.DB), shared); err != nil {
-			t.Errorf("a second share: %v", err)
-		}
+		locktest.MustTry(t, newLocker(t, db.DB), "x", shared)
 	})
 }
 
@@ -74,17 +72,13 @@ func TestThePermitOfADeadHolderIsTakenOverAndNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		expire(t, db, dead)
-		next, err := tryPermit(t, c, two)
-		if err != nil {
-			t.Fatal(err)
-		}
+		next := locktest.MustTry(t, c, "x", two)
 		mustRise(t, dead, live, next)
 		if _, err := tryPermit(t, newLocker(t, db.DB), two); !errors.Is(err, sqllock.ErrHeld) {
 			t.Errorf("a second takeover: %v", err)
 		}
-		if err := errors.Join(live.Verify(t.Context()), next.Verify(t.Context())); err != nil {
-			t.Error(err)
-		}
+		mustVerify(t, live)
+		mustVerify(t, next)
 		if err := dead.Verify(t.Context()); !errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("Verify of the dead one: %v", err)
 		}
@@ -96,20 +90,14 @@ func TestThePermitOfADeadHolderIsTakenOverAndNoOther(t *testing.T) {
 		// An exclusive waiter also takes over from dead holders, whose permits are then deleted.
 		dead = take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x", leasetable.WithShared())
 		expire(t, db, dead)
-		alone, err := tryPermit(t, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		alone := locktest.MustTry(t, c, "x")
 		mustRise(t, dead, alone)
 		if n := count(t, db, "SELECT count(*) FROM sqllock_permit"); n != 0 {
 			t.Errorf("%d permits are left", n)
 		}
 		// The reverse.
 		run(t, db, "UPDATE sqllock_lease SET expires_at = "+longAgo[db.Engine]+" WHERE id = (SELECT lease_id FROM sqllock_lock)")
-		shared, err := tryPermit(t, newLocker(t, db.DB), leasetable.WithShared())
-		if err != nil {
-			t.Fatal(err)
-		}
+		shared := locktest.MustTry(t, newLocker(t, db.DB), "x", leasetable.WithShared())
 		mustRise(t, alone, shared)
 		if err := alone.Verify(t.Context()); !errors.Is(err, sqllock.ErrLost) {
 			t.Errorf("Verify of a dead one: %v", err)
@@ -127,9 +115,7 @@ func TestDeadPermitsOfAnotherLimitAreFollowedByAll(t *testing.T) {
 		}
 		run(t, db, "DELETE FROM sqllock_lease")
 		b := newLocker(t, db.DB)
-		if _, err := tryPermit(t, b, leasetable.WithLimit(1)); err != nil {
-			t.Fatal(err)
-		}
+		locktest.MustTry(t, b, "x", leasetable.WithLimit(1))
 		if n := count(t, db, "SELECT count(*) FROM sqllock_permit"); n != 1 {
 			t.Errorf("%d permits", n)
 		}

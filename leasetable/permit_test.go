@@ -14,14 +14,10 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// tryPermit tries to acquire a permit.
+// tryPermit tries to acquire a permit until the database answers.
 func tryPermit(t *testing.T, l *leasetable.Locker, opts ...sqllock.Option) (*leasetable.Lease, error) {
 	t.Helper()
-	lock, err := l.TryAcquire(t.Context(), "x", opts...)
-	if err != nil {
-		return nil, err
-	}
-	return lock, nil
+	return locktest.TryAnswered(bounded(t), l, "x", opts...)
 }
 
 func release(t *testing.T, leases ...*leasetable.Lease) {
@@ -59,17 +55,16 @@ func TestSoManyHoldANameWithALimitAndNoMore(t *testing.T) {
 			}
 		}
 		release(t, second)
-		fourth, err := tryPermit(t, b, three)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fourth := locktest.MustTry(t, b, "x", three)
 		if _, err := tryPermit(t, a, three); !errors.Is(err, sqllock.ErrHeld) {
 			t.Errorf("the fifth: %v", err)
 		}
 		mustRise(t, first, second, third, fourth)
 		for _, lease := range []*leasetable.Lease{first, third, fourth} {
-			if err := errors.Join(lease.Verify(t.Context()), lease.Renew(t.Context())); err != nil || lease.Remaining() <= 0 {
-				t.Errorf("one of three: %v, %v left", err, lease.Remaining())
+			mustVerify(t, lease)
+			mustRenew(t, lease)
+			if left := lease.Remaining(); left <= 0 {
+				t.Errorf("one of three: %v left", left)
 			}
 		}
 		release(t, first, third, fourth)
@@ -178,11 +173,7 @@ func TestOfDifferentLimitsTheSmallestCounts(t *testing.T) {
 		}
 		with := func(l *leasetable.Locker, n int) *leasetable.Lease {
 			t.Helper()
-			lease, err := tryPermit(t, l, leasetable.WithLimit(n))
-			if err != nil {
-				t.Fatalf("with a limit of %d: %v", n, err)
-			}
-			return lease
+			return locktest.MustTry(t, l, "x", leasetable.WithLimit(n))
 		}
 		mustShow := func(limit, holders int) {
 			t.Helper()
@@ -258,7 +249,7 @@ func TestNobodyIsRefusedWhileThereIsAPermitLeft(t *testing.T) {
 		for _, l := range lockers {
 			for range each {
 				all.Go(func() {
-					if _, err := tryPermit(t, l, leasetable.WithLimit(len(lockers)*each)); err != nil {
+					if _, err := locktest.TryFree(t.Context(), l, "x", leasetable.WithLimit(len(lockers)*each)); err != nil {
 						t.Error(err)
 					}
 				})
@@ -333,16 +324,14 @@ func TestCloseFreesPermits(t *testing.T) {
 			t.Errorf("the holder was told %v", cause)
 		}
 		for range 2 {
-			if _, err := tryPermit(t, b, leasetable.WithLimit(2)); err != nil {
-				t.Fatal(err)
-			}
+			locktest.MustTry(t, b, "x", leasetable.WithLimit(2))
 		}
 		if err := b.Close(); err != nil {
 			t.Fatal(err)
 		}
 		c := newLocker(t, db.DB)
-		if lock, err := tryPermit(t, c); err != nil || lock.Token() != 5 {
-			t.Errorf("alone after all were closed: %v, %v", lock, err)
+		if token := locktest.MustTry(t, c, "x").Token(); token < 5 {
+			t.Errorf("alone after all were closed: token %d", token)
 		}
 	})
 }
@@ -360,9 +349,9 @@ func TestAForcedReleaseTakesAllPermitsAndIsTold(t *testing.T) {
 		if err != nil || !was.Held || was.Holder.Owner != "a" || len(was.Holders) != len(all) || was.Holders[2].Token != all[2].Token() {
 			t.Fatalf("ForceRelease = %+v, %v", was, err)
 		}
-		next, err := tryPermit(t, admin)
-		if err != nil || next.Token() <= all[2].Token()+1 {
-			t.Fatalf("the next has %v, %v", next, err)
+		next := locktest.MustTry(t, admin, "x")
+		if next.Token() <= all[2].Token()+1 {
+			t.Fatalf("the next has %v", next.Token())
 		}
 		for _, lease := range all {
 			if cause := await(t, lease); !errors.Is(cause, sqllock.ErrLost) {

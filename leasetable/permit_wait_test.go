@@ -165,10 +165,7 @@ func TestWhoGivesUpWaitingLeavesNothing(t *testing.T) {
 		cancel()
 		<-writer
 		eventually(t, func() bool { return !isWanted(t, db) })
-		again, err := tryPermit(t, a, leasetable.WithShared())
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := locktest.MustTry(t, a, "x", leasetable.WithShared())
 		release(t, shared, again)
 
 		for range 30 { // a permit that becomes free just when its waiter leaves
@@ -298,7 +295,7 @@ func TestNeverDoMoreHoldANameThanMay(t *testing.T) {
 				tokens[lease.Token()] = true
 				mu.Unlock()
 				for range 3 { // takes some time
-					if err := lease.Verify(t.Context()); err != nil {
+					if err := insist(t.Context(), func() error { return lease.Verify(t.Context()) }); err != nil {
 						t.Error(err)
 					}
 				}

@@ -70,9 +70,7 @@ func TestAllPermitsAreFreedByForceOrNone(t *testing.T) {
 		if forced, err := leasetable.ForcePermits(t.Context(), admin, "x", lease.Token()-1); forced || err != nil {
 			t.Errorf("permits were freed of which somebody has taken one in between: %t, %v", forced, err)
 		}
-		if err := lease.Verify(t.Context()); err != nil {
-			t.Error(err)
-		}
+		mustVerify(t, lease)
 		release(t, lease)
 	})
 }

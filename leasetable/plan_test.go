@@ -10,6 +10,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -307,7 +308,7 @@ func TestWhoTakesNewNamesReadsNoOthers(t *testing.T) {
 			for g := range together {
 				all.Go(func() {
 					for i := g; i < names; i += together {
-						lock, err := l.TryAcquire(t.Context(), fmt.Sprint("name ", i))
+						lock, err := locktest.TryFree(t.Context(), l, fmt.Sprint("name ", i))
 						if err == nil {
 							err = lock.Release(t.Context())
 						}

@@ -105,9 +105,7 @@ func TestEveryTTLHasItsOwnLease(t *testing.T) {
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB)
 		for i, ttl := range []time.Duration{time.Minute, time.Minute, time.Hour} {
-			if _, err := l.TryAcquire(t.Context(), fmt.Sprint(i), sqllock.WithTTL(ttl)); err != nil {
-				t.Fatal(err)
-			}
+			locktest.MustTry(t, l, fmt.Sprint(i), sqllock.WithTTL(ttl))
 		}
 		var ttls []time.Duration
 		if err := db.SelectContext(t.Context(), &ttls, "SELECT ttl_us * 1000 FROM sqllock_lease ORDER BY 1"); err != nil {
@@ -153,9 +151,7 @@ func TestCloseLeavesNothingHeld(t *testing.T) {
 		if n := leaseRows(t, db); n != 0 {
 			t.Errorf("%d lease rows are left", n)
 		}
-		if _, err := newLocker(t, db.DB).TryAcquire(t.Context(), "x"); err != nil {
-			t.Error(err)
-		}
+		locktest.MustTry(t, newLocker(t, db.DB), "x")
 	})
 }
 

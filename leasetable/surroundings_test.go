@@ -83,7 +83,9 @@ func (s surroundings) holdAndSee(t *testing.T, owner string) {
 	if h := mustBeHeld(t, s.plain, s.name); h.Owner != owner || h.Metadata != metadata || h.Token != 1 || time.Until(h.Until) < 50*time.Minute {
 		t.Errorf("the holder is shown as %+v", h)
 	}
-	if err := errors.Join(lease.Renew(t.Context()), lease.Verify(t.Context()), lease.SetMetadata(t.Context(), "")); err != nil {
+	mustRenew(t, lease)
+	mustVerify(t, lease)
+	if err := lease.SetMetadata(t.Context(), ""); err != nil {
 		t.Error(err)
 	}
 	if h := mustBeHeld(t, s.odd, s.name); h.Owner != owner || h.Metadata != "" {
@@ -114,9 +116,7 @@ func (s surroundings) handOver(t *testing.T) {
 		if h := mustBeHeld(t, s.plain, s.name); h.Token < lease.Token() {
 			t.Errorf("token %d is seen as %d", lease.Token(), h.Token)
 		}
-		if err := lease.Verify(t.Context()); err != nil {
-			t.Errorf("token %d: %v", lease.Token(), err)
-		}
+		mustVerify(t, lease)
 		if n == 2 {
 			break
 		}
@@ -389,9 +389,10 @@ func TestTablesMayBeInASchemaThatIsNotSearched(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(lease.Guard(t.Context(), leasetable.SQLTx(tx)), tx.Commit(), lease.Verify(t.Context())); err != nil {
+		if err := errors.Join(lease.Guard(t.Context(), leasetable.SQLTx(tx)), tx.Commit()); err != nil {
 			t.Errorf("search_path %q: %v", path, err)
 		}
+		mustVerify(t, lease)
 		takeAll(t, l, "all", 10)
 		if err := l.Close(); err != nil {
 			t.Error(err)

@@ -84,9 +84,7 @@ func (g *gone) followed(t *testing.T, next *leasetable.Lease, comesBack bool) {
 	} else {
 		g.leave()
 	}
-	if err := next.Verify(t.Context()); err != nil {
-		t.Errorf("who has acquired the name: %v", err)
-	}
+	mustVerify(t, next)
 	g.follower.Store(false)
 	release(t, next)
 	if err := receive(t, g.acquired); err != nil && (comesBack || !errors.Is(err, context.Canceled)) {

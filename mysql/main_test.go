@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/mysql"
 	"github.com/sqllock/sqllock/sqltest"
@@ -41,7 +42,7 @@ func closing(tb testing.TB) func(*mysql.Locker, error) *mysql.Locker {
 
 // Helpers that the tests of all servers share.
 var (
-	mustTry     = locktest.MustTry
+	mustTry     = locktest.MustTry[sqllock.Lock]
 	mustBeHeld  = locktest.MustBeHeld
 	mustAcquire = locktest.MustAcquire
 	mustRelease = locktest.MustRelease

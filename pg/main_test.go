@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/pg"
 	"github.com/sqllock/sqllock/sqltest"
@@ -44,7 +45,7 @@ func closing(tb testing.TB) func(*pg.Locker, error) *pg.Locker {
 
 // Helpers that the tests of all servers share.
 var (
-	mustTry     = locktest.MustTry
+	mustTry     = locktest.MustTry[sqllock.Lock]
 	mustBeHeld  = locktest.MustBeHeld
 	mustAcquire = locktest.MustAcquire
 	mustRelease = locktest.MustRelease

@@ -47,9 +47,9 @@ func deadContext(t *testing.T) context.Context {
 }
 
 // MustTry acquires a lock that is free.
-func MustTry(t *testing.T, l sqllock.Locker, name string) sqllock.Lock {
+func MustTry[L sqllock.Lock](t *testing.T, l sqllock.Acquirer[L], name string, opts ...sqllock.Option) L {
 	t.Helper()
-	lock, err := l.TryAcquire(bounded(t), name)
+	lock, err := TryFree(bounded(t), l, name, opts...)
 	if err != nil {
 		t.Fatalf("TryAcquire(%q): %v", name, err)
 	}
@@ -75,10 +75,20 @@ func MustRelease(t *testing.T, lock sqllock.Lock) {
 	mustBeOver(t, lock, sqllock.ErrReleased)
 }
 
+// TryFree tries for a lock that is free. If the database does not answer in time, as on a busy machine, TryFree waits for the
+// lock: the name may be held until the Locker has given back what it may have acquired.
+func TryFree[L sqllock.Lock](ctx context.Context, l sqllock.Acquirer[L], name string, opts ...sqllock.Option) (L, error) {
+	lock, err := l.TryAcquire(ctx, name, opts...)
+	if sqllock.IsRetryable(err) && !errors.Is(err, sqllock.ErrHeld) {
+		return l.Acquire(ctx, name, opts...)
+	}
+	return lock, err
+}
+
 // TryAnswered tries for a lock until the database answers: on a busy machine it may not do so in time.
-func TryAnswered[L sqllock.Lock](ctx context.Context, l sqllock.Acquirer[L], name string) (lock L, err error) {
+func TryAnswered[L sqllock.Lock](ctx context.Context, l sqllock.Acquirer[L], name string, opts ...sqllock.Option) (lock L, err error) {
 	for {
-		lock, err = l.TryAcquire(ctx, name)
+		lock, err = l.TryAcquire(ctx, name, opts...)
 		if err == nil || errors.Is(err, sqllock.ErrHeld) || !sqllock.IsRetryable(err) || ctx.Err() != nil {
 			return lock, err
 		}
