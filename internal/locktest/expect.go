@@ -219,16 +219,20 @@ var (
 	looking sync.Mutex
 )
 
-// mustBlock waits until the goroutine is blocked in Acquire. It looks seldom: to see the stacks stops all goroutines.
+// mustBlock waits until the goroutine is blocked in Acquire, or Acquire has returned. It looks seldom: to see the stacks stops
+// all goroutines.
 func (w waiter) mustBlock(t *testing.T) {
 	t.Helper()
 	Eventually(t, "Acquire blocks", func() bool {
 		time.Sleep(20 * time.Millisecond) //nolint:forbidigo // between two looks
 		looking.Lock()
 		defer looking.Unlock()
-		buf := stacks[:runtime.Stack(stacks, true)]
-		_, rest, found := bytes.Cut(buf, []byte("goroutine "+w.id+" ["))
-		return !found || bytes.HasPrefix(rest, []byte("select")) || bytes.HasPrefix(rest, []byte("chan receive"))
+		n := runtime.Stack(stacks, true)
+		for ; n == len(stacks); n = runtime.Stack(stacks, true) { // cut off
+			stacks = make([]byte, 2*len(stacks))
+		}
+		_, rest, _ := bytes.Cut(stacks[:n], []byte("goroutine "+w.id+" ["))
+		return len(w.done) > 0 || bytes.HasPrefix(rest, []byte("select")) || bytes.HasPrefix(rest, []byte("chan receive"))
 	})
 }
 
