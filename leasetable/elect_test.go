@@ -201,6 +201,7 @@ func TestAKilledLeaderIsFollowed(t *testing.T) {
 	})
 }
 
+		h.expire(t, db)
 func TestALeaderThatIsDeposedCampaignsAgainWhenItsWorkHasReturned(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
