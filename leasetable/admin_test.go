@@ -19,7 +19,7 @@ import (
 func TestAForcedReleaseIsToldAtTheNextRenewal(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
-		holder := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL), leasetable.WithOwner("it"))
+		holder := newLocker(t, db.DB, leasetable.WithTTL(time.Hour), leasetable.WithOwner("it"))
 		admin := newLocker(t, db.DB)
 		lease, other := take(t, holder, "x"), take(t, holder, "y")
 		was, err := admin.ForceRelease(t.Context(), "x")
@@ -30,6 +30,7 @@ func TestAForcedReleaseIsToldAtTheNextRenewal(t *testing.T) {
 		if next.Token() <= lease.Token()+1 {
 			t.Errorf("token %d after %d, and a forced release", next.Token(), lease.Token())
 		}
+		mustRenew(t, other)
 		if cause := await(t, lease); !errors.Is(cause, sqllock.ErrLost) {
 			t.Errorf("the holder was told %v", cause)
 		}
@@ -60,10 +61,11 @@ func TestAForcedReleaseIsToldAtTheNextRenewal(t *testing.T) {
 func TestALockThatTheDatabaseForgotIsLost(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		l := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL))
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		kept, forgotten := take(t, l, "kept"), take(t, l, "forgotten")
 		run(t, db, "UPDATE sqllock_lock SET lease_id = NULL, token = token - 1 WHERE name = ?", []byte("forgotten"))
 		endConnections(t, db)
+		mustRenew(t, kept) // on a new connection
 		if cause := await(t, forgotten); !errors.Is(cause, sqllock.ErrLost) {
 			t.Errorf("the holder was told %v", cause)
 		}

@@ -101,8 +101,9 @@ func withTables(t *testing.T, db *sqltest.Database) *sqltest.Database {
 	return db
 }
 
-// survivingTTL is a TTL for locks that must survive some renewals, even on a machine that is busy for seconds.
-const survivingTTL = 10 * time.Second
+// survivingTTL is a TTL for locks that must survive some renewals, even on a machine that stops for some seconds: less than
+// half a TTL.
+const survivingTTL = 18 * time.Second
 
 // fromDB opens a Locker, also with a driver of the tests.
 func fromDB(db *sqlx.DB, opts ...leasetable.Option) (*leasetable.Locker, error) {

@@ -20,7 +20,7 @@ func TestANameWhoseReleaseTheDatabaseForgotIsFreedByItsOwner(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
-		l := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL))
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		kept, forgotten := take(t, l, "kept"), take(t, l, "forgotten")
 		if err := forgotten.Release(t.Context()); err != nil {
 			t.Fatal(err)
@@ -31,6 +31,7 @@ func TestANameWhoseReleaseTheDatabaseForgotIsFreedByItsOwner(t *testing.T) {
 		run(t, db, "INSERT INTO sqllock_permit (name, token, lease_id, permits, acquired_at) VALUES (?, 7, ?, 0, "+soonOver[db.Engine]+")", []byte("permit"), lease)
 		mustBeHeld(t, newLocker(t, db.DB), "forgotten")
 		endConnections(t, db)
+		mustRenew(t, kept) // on a new connection
 		next := take(t, newLocker(t, db.DB), "forgotten")
 		take(t, newLocker(t, db.DB), "permit", leasetable.WithLimit(1))
 		if next.Token() != forgotten.Token()+1 {

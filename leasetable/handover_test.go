@@ -123,14 +123,16 @@ func TestALockThatWasHandedOverIsNoneThatARenewalIsFor(t *testing.T) {
 	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		var locks atomic.Int64
-		l := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL), leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
+		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour), leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
 			if e.Kind == event.Renewed {
 				locks.Store(int64(e.Locks))
 			}
 		}))
 		kept, given := take(t, l, "kept"), take(t, l, "given")
+		mustRenew(t, kept)
 		eventually(t, func() bool { return locks.Load() == 2 })
 		export(t, given, time.Hour)
+		mustRenew(t, kept)
 		eventually(t, func() bool { return locks.Load() == 1 })
 		release(t, kept)
 	})

@@ -24,7 +24,7 @@ import (
 // names ("driver dsn"), until its standard input ends.
 const holderEnv = "SQLLOCK_TEST_HOLDER"
 
-const holderTTL = survivingTTL
+const holderTTL = 10 * time.Second
 
 // holdForParent is the main function of the holder. It prints "held TOKEN". For each word that it reads it writes to
 // the register, extends, exports or releases, and prints the result.

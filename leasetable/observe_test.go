@@ -48,9 +48,7 @@ func TestObserversAreToldEveryChangeOnce(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
-		renewed, hook := onRenewal()
-		campaigning := newLocker(t, db.DB,
-			leasetable.WithTTL(survivingTTL), leasetable.WithOwner("it"), hook)
+		campaigning := newLocker(t, db.DB, leasetable.WithTTL(time.Hour), leasetable.WithOwner("it"))
 		observing := newLocker(t, db.DB)
 		told, end := observe(t, newElector(t, observing))
 		mustBeTold := func(token int64) {
@@ -68,12 +66,14 @@ func TestObserversAreToldEveryChangeOnce(t *testing.T) {
 		first := c.mustLead(t)
 		mustBeTold(1)
 		for range 2 { // renewals are not changes
-			receive(t, renewed)
+			mustRenew(t, first.lease)
+			<-time.After(time.Second)
 		}
 		if was, err := observing.ForceRelease(t.Context(), "x"); err != nil || !was.Held {
 			t.Fatal(was, err)
 		}
 		mustBeTold(0)
+		renewUntilLost(t, first.lease)
 		first.mustEnd(t, sqllock.ErrLost)
 		first.end <- nil
 		second := c.mustLead(t)

@@ -340,7 +340,7 @@ func TestCloseFreesPermits(t *testing.T) {
 func TestAForcedReleaseTakesAllPermitsAndIsTold(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
-		a, b := newLocker(t, db.DB, leasetable.WithTTL(survivingTTL), leasetable.WithOwner("a")), newLocker(t, db.DB, leasetable.WithTTL(survivingTTL))
+		a, b := newLocker(t, db.DB, leasetable.WithTTL(time.Hour), leasetable.WithOwner("a")), newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		admin := newLocker(t, db.DB)
 		shared := leasetable.WithShared()
 		all := []*leasetable.Lease{take(t, a, "x", shared), take(t, b, "x", shared), take(t, a, "x", shared)}
@@ -353,6 +353,8 @@ func TestAForcedReleaseTakesAllPermitsAndIsTold(t *testing.T) {
 		if next.Token() <= all[2].Token()+1 {
 			t.Fatalf("the next has %v", next.Token())
 		}
+		mustRenew(t, others[0])
+		mustRenew(t, others[1])
 		for _, lease := range all {
 			if cause := await(t, lease); !errors.Is(cause, sqllock.ErrLost) {
 				t.Errorf("a holder was told %v", cause)
