@@ -7,8 +7,9 @@ const (
 	kindLease   = "lease"
 	kindSession = "session"
 
-	exitUsage = 64
-	exitHeld  = 75
+	exitUsage       = 64
+	exitUnavailable = 69
+	exitHeld        = 75
 
 	stateHeld    = "held"
 	stateExpired = "expired"
