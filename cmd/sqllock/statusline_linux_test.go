@@ -66,7 +66,7 @@ func TestAWaitInTheBackgroundIsNotShown(t *testing.T) {
 	e["TERM"] = "xterm"
 	holder := held(t, e, "busy")
 	screen, tty := terminal(t)
-	cmd, _ := onTerminal(t, screen, tty, e, "sh", "-c", `set -m; "$0" run --wait 1500ms busy -- true & wait $!; echo code $?`, binary)
+	cmd, _ := onTerminal(t, screen, tty, e, "sh", "-c", `set -m; "$0" run --wait `+vainly+` busy -- true & wait $!; echo code $?`, binary)
 	if text := shownUntil(t, screen, "code 75"); strings.Contains(text, "waiting for") {
 		t.Errorf("it shows %q", text)
 	}
@@ -81,7 +81,7 @@ func TestAWaitIsNotShownAmongJSON(t *testing.T) {
 	e := on(t, db.url)
 	holder := held(t, e, "busy")
 	screen, tty := terminal(t)
-	cmd, _ := onTerminal(t, screen, tty, e, binary, "run", "-v", "--log-format", "json", "--wait", "1500ms", "busy", "--", "true")
+	cmd, _ := onTerminal(t, screen, tty, e, binary, "run", "-v", "--log-format", "json", "--wait", vainly, "busy", "--", "true")
 	text := shownUntil(t, screen, `"exit_code":75}`)
 	logged(t, strings.TrimSpace(strings.ReplaceAll(text, "\r", "")))
 	if cmd.Wait() == nil {
