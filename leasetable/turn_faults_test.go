@@ -190,10 +190,10 @@ func (g *gone) claimed(t *testing.T) *leasetable.Lease {
 	g.answer = g.network.HoldAnswer("released_at")
 	release(t, held)
 	receive(t, g.answer.Answered())
-	g.fail()
 	if n := count(t, g.db, "SELECT token FROM sqllock_lock WHERE lease_id IS NOT NULL"); n != 2 {
 		t.Errorf("the token is %d", n)
 	}
+	g.fail()
 	return mustGet(t, next)
 }
 
