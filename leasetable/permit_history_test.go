@@ -33,7 +33,7 @@ func TestNoNameIsHeldByTooManyAndNoStaleHolderWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db := withTables(t, open(t))
 			c := newContest(t, db)
-			c.opts.TTL, c.opts.Moves = time.Second, false
+			c.opts.TTL, c.opts.Moves = 3*time.Second, false
 			c.opts.Processes, c.opts.Workers = 3, 2
 			c.opts.Names = []string{"a", "b", "c"}
 			c.opts.Limits = map[string][]int{

@@ -8,7 +8,7 @@ import (
 )
 
 // checkTimeout bounds the search for an order, which usually takes milliseconds.
-const checkTimeout = time.Minute
+const checkTimeout = 10 * time.Minute
 
 // Span is the time from a request to its answer, or from the beginning to the end of an action.
 type Span struct{ From, To time.Duration }

@@ -25,6 +25,9 @@ const soon = time.Minute
 // shownWithin is how long a run continues on a slow machine until it has shown what it must show.
 const shownWithin = 6 * time.Minute
 
+// endsWithin bounds the end of the children, whose locks may have to expire.
+const endsWithin = 3 * time.Minute
+
 // lengthEnv makes every run continue until it has read that many answers. The nemesis continues meanwhile.
 const lengthEnv = "SQLLOCK_TEST_HISTORY"
 
@@ -168,7 +171,7 @@ func length(t *testing.T) int {
 // end waits for the workers and their processes to end, for a limited time.
 func (r *run) end(workers *sync.WaitGroup) {
 	r.t.Helper()
-	late := time.AfterFunc(soon, func() {
+	late := time.AfterFunc(endsWithin, func() {
 		for _, p := range r.processes {
 			_ = p.cmd.Process.Kill()
 		}
