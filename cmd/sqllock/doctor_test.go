@@ -156,7 +156,7 @@ func TestTheDoctorAdvisesOnSeveralHosts(t *testing.T) {
 	u, err := url.Parse(db.DSN)
 	must(t, err)
 	query := u.RawQuery
-	u.Host = closedPort(t) + "," + u.Host
+	u.Host = closedPort + "," + u.Host
 	for _, test := range []struct{ query, advice string }{ // each host has half of the time to connect
 		{"", "add target_session_attrs=read-write and connect_timeout=2 to the URL"},
 		{"&target_session_attrs=primary", "add connect_timeout=2 to the URL"},
@@ -343,8 +343,8 @@ func TestTheDoctorSaysWhyThereIsNoConnection(t *testing.T) {
 	for _, test := range []struct{ db, advice string }{
 		{wrongPassword(t, sqltest.Postgres(t), password), "check the user and the password"},
 		{wrongPassword(t, sqltest.MySQL(t), password), "check the user and the password"},
-		{"postgres://u:" + password + "@" + closedPort(t) + "/d", "check the host and the port"},
-		{"mysql://u:" + password + "@" + closedPort(t) + "/d", "check the host and the port"},
+		{"postgres://u:" + password + "@" + closedPort + "/d", "check the host and the port"},
+		{"mysql://u:" + password + "@" + closedPort + "/d", "check the host and the port"},
 		{"postgres://u:" + password + "@" + silent.Addr().String() + "/d?connect_timeout=1", "check the host and the port"},
 		{"sqlite:" + t.TempDir(), "check the path"},
 	} {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log"
 	"log/slog"
-	"net"
 	"strings"
 	"testing"
 
@@ -19,14 +18,7 @@ import (
 
 // A program that waits for a host that is wrong, and that has set no logger, is told. There is no server.
 func TestByDefaultAWaitForADatabaseThatIsNotThereIsLogged(t *testing.T) { //nolint:paralleltest // it changes the default logger
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil { // nobody listens there any more
-		t.Fatal(err)
-	}
+	const address = "127.0.0.1:1" // no program gets that port by chance
 	logger, writer, flags := slog.Default(), log.Writer(), log.Flags()
 	defer func() {
 		slog.SetDefault(logger)
