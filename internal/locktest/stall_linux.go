@@ -23,6 +23,8 @@ import (
 // before any code has seen it. The process must have one processor, GOMAXPROCS=1: after SIGCONT the reader of the
 // response then runs before any timer that became due meanwhile.
 type Staller struct {
+	stops atomic.Int64 // how many times it has stopped the process
+
 	mu   sync.Mutex
 	word []byte // guarded by mu: a part of the request; nil when it is not armed
 }
@@ -32,6 +34,12 @@ func (s *Staller) Arm(word string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.word = []byte(word)
+}
+
+func (s *Staller) disarm() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.word = nil
 }
 
 // Dial is the dial function for a driver.
@@ -65,6 +73,7 @@ func (c *stallingConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && c.due.CompareAndSwap(true, false) {
 		// The signal goes to this thread, which stops at once, and Go's scheduler does not learn of it.
+		c.s.stops.Add(1)
 		_, _, _ = syscall.RawSyscall(syscall.SYS_TGKILL, uintptr(os.Getpid()), uintptr(syscall.Gettid()), uintptr(syscall.SIGSTOP))
 	}
 	return n, err
@@ -81,14 +90,19 @@ func StalledChild() (dsn string, is bool) { return os.LookupEnv(stallEnv) }
 func ServeStalls(l sqllock.Locker, s *Staller, word string, opts ...sqllock.Option) {
 	ctx := context.Background()
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		for taken := 0; taken < 3; { // prepares the statements, and makes the session trusted
-			lock, err := l.TryAcquire(ctx, "stalled", opts...)
-			if err == nil && lock.Release(ctx) == nil {
-				taken++
+		var lock sqllock.Lock
+		var err error
+		for stops := s.stops.Load(); stops == s.stops.Load(); { // on a busy machine a try may fail before
+			for taken := 0; taken < 3; { // prepares the statements, and makes the session trusted
+				lock, err := l.TryAcquire(ctx, "stalled", opts...)
+				if err == nil && lock.Release(ctx) == nil {
+					taken++
+				}
 			}
+			s.Arm(word)
+			lock, err = l.TryAcquire(ctx, "stalled", opts...)
+			s.disarm()
 		}
-		s.Arm(word)
-		lock, err := l.TryAcquire(ctx, "stalled", opts...)
 		if err != nil {
 			fmt.Fprintln(os.Stdout, "\nstalled: refused:", err)
 			continue
