@@ -28,7 +28,7 @@ func TestConnectionsAndHoldersAreKnownByTheOwnersName(t *testing.T) {
 	} {
 		l, other := newLocker(t, db, pg.WithOwner(test.owner)), newLocker(t, db)
 		lock := mustTry(t, l, test.owner+" ")
-		if n := ask[int](t, db, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", "sqllock/"+test.shown); n != 1 {
+		if n := ask[int](t, db, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()", "sqllock/"+test.shown); n != 1 {
 			t.Errorf("owner %q: %d connections have the name %q", test.owner, n, "sqllock/"+test.shown)
 		}
 		_, err := other.TryAcquire(t.Context(), test.owner+" ")

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -172,7 +170,7 @@ func TestTheEncodingOfTheDatabaseDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
 	for _, encoding := range []string{"SQL_ASCII", "LATIN1"} {
-		name := "sqltest_" + strings.ToLower(encoding) + "_" + strconv.Itoa(os.Getpid())
+		name := ask[string](t, db, "SELECT current_database()") + "_" + strings.ToLower(encoding)
 		statement(t, db, "CREATE DATABASE "+name+" ENCODING '"+encoding+"' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
 		u, err := url.Parse(db.DSN)
 		if err != nil {

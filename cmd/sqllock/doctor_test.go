@@ -41,8 +41,8 @@ func mustFind(t *testing.T, db string, want diagnosis) {
 	t.Helper()
 	code, stdout, stderr := runHere(t, on(t, db), "doctor", "--json")
 	var r doctor.Report
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != want.code || stderr != "" {
-		t.Errorf("exit code %d, want %d; stderr %q, %v", code, want.code, stderr, err)
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || stderr != "" {
+		t.Errorf("exit code %d; stderr %q, %v", code, stderr, err)
 	}
 	verdicts := levels{"lease": want.lease, "session": want.session, "transaction": want.transaction}
 	found := make(levels)
@@ -51,6 +51,9 @@ func mustFind(t *testing.T, db string, want diagnosis) {
 		expected, listed := want.unwell[f.ID]
 		if !listed {
 			expected = ok
+			if f.ID == "connections" && f.Level == warn { // of all tests on this server
+				expected, want.code = warn, max(want.code, exitMind)
+			}
 		}
 		if f.Level != expected {
 			t.Errorf("%s is %s, want %s: %s", f.ID, f.Level, expected, f.Text)
@@ -58,6 +61,9 @@ func mustFind(t *testing.T, db string, want diagnosis) {
 		if (f.Level == ok) != (f.Advice == "") || f.Text == "" {
 			t.Errorf("%s is %s, and says %q and advises %q", f.ID, f.Level, f.Text, f.Advice)
 		}
+	}
+	if code != want.code {
+		t.Errorf("exit code %d, want %d", code, want.code)
 	}
 	for id := range want.unwell {
 		if found[id] == "" {

@@ -10,6 +10,7 @@ const (
 	exitUsage       = 64
 	exitUnavailable = 69
 	exitHeld        = 75
+	exitMind        = 78
 
 	stateHeld    = "held"
 	stateExpired = "expired"
