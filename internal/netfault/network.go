@@ -34,6 +34,7 @@ type Network struct {
 
 	mu          sync.Mutex
 	listener    net.Listener       // guarded by mu; nil while connections are refused
+	giveUp      func()             // guarded by mu: gives up the port, which is kept while connections are refused; may be nil
 	server      Server             // guarded by mu
 	faults      faults             // guarded by mu
 	changed     chan struct{}      // guarded by mu: closed when faults or a line's silence change
@@ -147,6 +148,7 @@ func (n *Network) Refuse() {
 	if n.listener != nil {
 		_ = n.listener.Close() // ends its accept
 		n.listener = nil
+		n.giveUp = keepPort(n.address)
 	}
 	n.disconnect()
 }
@@ -194,6 +196,7 @@ func (n *Network) heal() error {
 	if n.listener != nil {
 		return nil
 	}
+	n.givePortUp()
 	listener, err := listenAgain(n.address)
 	if err != nil {
 		return err
@@ -201,6 +204,14 @@ func (n *Network) heal() error {
 	n.listener = listener
 	n.running.Go(func() { n.accept(listener) })
 	return nil
+}
+
+// givePortUp does what giveUp says, if the port is kept. The caller holds mu.
+func (n *Network) givePortUp() {
+	if n.giveUp != nil {
+		n.giveUp()
+		n.giveUp = nil
+	}
 }
 
 // listenAgain listens on a port of before, which a connection to elsewhere may have for a moment.
@@ -227,6 +238,7 @@ func (n *Network) close() {
 	if n.listener != nil {
 		_ = n.listener.Close()
 	}
+	n.givePortUp()
 	close(n.closed)
 	for l := range n.lines {
 		l.end()

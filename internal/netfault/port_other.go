@@ -1,0 +1,5 @@
+//go:build !unix
+
+package netfault
+
+func keepPort(string) (giveUp func()) { return nil }
