@@ -183,15 +183,18 @@ func TestADatabaseThatStaysAwayIsTheErrorOfAWait(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	const nobody = closedPort
-	for _, named := range []string{"postgres://u:p@" + nobody + "/d", "mysql://u:p@" + nobody + "/d"} {
+	for engine, named := range map[string]string{"PostgreSQL": "postgres://u:p@" + nobody + "/d", "MySQL": "mysql://u:p@" + nobody + "/d"} {
 		for _, kind := range []string{"lease", "session"} {
-			code, _, stderr := runHere(t, env{"SQLLOCK_DB": named}, "run", "--kind", kind, "--wait", vainly, "x", "--", "true")
-			first, last, _ := strings.Cut(stderr, "\n")
-			if code != 69 || !strings.HasPrefix(first, "sqllock: waiting: the database cannot be used for now: ") ||
-				!strings.Contains(last, `lock "x" was not taken (waited `+vainly+`), since the database could not be used: `) ||
-				strings.Count(stderr, "refused") != 2 || strings.Count(stderr, "\n") != 2 {
-				t.Errorf("%s, %s: code %d, stderr %q", named, kind, code, stderr)
-			}
+			t.Run(engine+", "+kind, func(t *testing.T) {
+				t.Parallel()
+				code, _, stderr := runHere(t, env{"SQLLOCK_DB": named}, "run", "--kind", kind, "--wait", vainly, "x", "--", "true")
+				first, last, _ := strings.Cut(stderr, "\n")
+				if code != 69 || !strings.HasPrefix(first, "sqllock: waiting: the database cannot be used for now: ") ||
+					!strings.Contains(last, `lock "x" was not taken (waited `+vainly+`), since the database could not be used: `) ||
+					strings.Count(stderr, "refused") != 2 || strings.Count(stderr, "\n") != 2 {
+					t.Errorf("code %d, stderr %q", code, stderr)
+				}
+			})
 		}
 	}
 }
