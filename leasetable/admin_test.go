@@ -60,6 +60,7 @@ func TestAForcedReleaseIsToldAtTheNextRenewal(t *testing.T) {
 // a new connection. I20.
 func TestALockThatTheDatabaseForgotIsLost(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		kept, forgotten := take(t, l, "kept"), take(t, l, "forgotten")
@@ -78,6 +79,7 @@ func TestALockThatTheDatabaseForgotIsLost(t *testing.T) {
 // The renewal that reports a forced release can arrive before the response to the acquisition. I20.
 func TestALockThatWasFreedByForceBeforeItsAnswerCameIsNotGiven(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		admin := newLocker(t, db.DB)
@@ -168,6 +170,7 @@ func tokenOf(t *testing.T, l *leasetable.Locker, name string) int64 {
 // A renewal that reports a forced release triggers a check of every lock, and so does the next renewal.
 func TestEveryForcedReleaseIsToldByOneRenewal(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB, leasetable.WithTTL(time.Hour))
 		admin := newLocker(t, db.DB)
@@ -200,6 +203,7 @@ func TestEveryForcedReleaseIsToldByOneRenewal(t *testing.T) {
 
 func TestALookAtALockThatFailsIsRepeatedWithTheNextRenewal(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		kept, lost := take(t, l, "kept"), take(t, l, "unanswered")

@@ -140,6 +140,7 @@ func TestALockThatWasHandedOverIsNoneThatARenewalIsFor(t *testing.T) {
 
 func TestATicketThatNobodyAdoptsExpires(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
 		began := time.Now()
@@ -165,6 +166,7 @@ func TestATicketThatNobodyAdoptsExpires(t *testing.T) {
 // I28.
 func TestOfManyWhoAdoptATicketOneHasTheLock(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		lockers := []*leasetable.Locker{newLocker(t, db.DB), newLocker(t, db.DB), newLocker(t, db.DB)}
 		ticket := export(t, take(t, lockers[0], "x"), time.Minute)
@@ -192,6 +194,7 @@ func TestOfManyWhoAdoptATicketOneHasTheLock(t *testing.T) {
 // A goroutine of the adopting process waits for the same name, and another one waits in the queue behind it.
 func TestAnAdoptionDoesNotWaitForThoseWhoWaitForTheName(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB)
 		ticket := export(t, take(t, newLocker(t, db.DB), "x"), time.Minute)
@@ -226,6 +229,7 @@ func TestAnAdoptionDoesNotWaitForThoseWhoWaitForTheName(t *testing.T) {
 // Waiters in the queue behind the holder keep waiting when it hands the lock over to another process.
 func TestThoseInLineWaitForWhoWasHandedTheLock(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l, to := newLocker(t, db.DB), newLocker(t, db.DB)
 		lease := take(t, l, "x")
@@ -244,6 +248,7 @@ func TestThoseInLineWaitForWhoWasHandedTheLock(t *testing.T) {
 // The lock ends before another process can hold it, even if the exporting process is stopped between the two steps. I1.
 func TestALockEndsBeforeItIsHandedOver(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
 		lease := take(t, l, "late answer")
@@ -277,6 +282,7 @@ func TestALockEndsBeforeItIsHandedOver(t *testing.T) {
 
 func TestATextThatIsNoTicketIsRefused(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		l := newLocker(t, db.DB)
 		ticket := export(t, take(t, l, "x"), time.Minute)

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/sqllock/sqllock/internal/locktest"
 )
 
 func TestAReleaseByForceIsToldToTheHolderOfALease(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
 		p := held(t, e, "--ttl", tellingTTL, "x")
@@ -34,6 +37,7 @@ func TestAReleaseByForceIsToldToTheHolderOfALease(t *testing.T) {
 
 func TestAReleaseByForceNamesAllWhoHeldTheLeaseTogether(t *testing.T) {
 	t.Parallel()
+	locktest.OncePerEngine(t)
 	onEach(t, func(t *testing.T, db testPlace) {
 		e := on(t, db.url)
 		for _, flags := range [][]string{{"--shared"}, {"--limit", "3"}} {
