@@ -2,4 +2,10 @@
 
 package seeds
 
-const fewer = 1 // see race.go
+import "time"
+
+// See race.go.
+const (
+	fewer    = 1
+	mostTime = time.Hour
+)

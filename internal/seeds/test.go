@@ -23,7 +23,7 @@ const shrinkTime = 30 * time.Second
 // choose others. If a history breaks an invariant, the test fails, and prints a shorter history.
 func Test[P any](t *testing.T, simulation Simulation[P], count uint64, within time.Duration) {
 	t.Helper()
-	s := &search[P]{Simulation: simulation, first: 1, count: count / fewer, within: within}
+	s := &search[P]{Simulation: simulation, first: 1, count: count / fewer, within: min(within, mostTime)}
 	if n, ok := number(seedsEnv); ok {
 		s.count, s.within = n, 0
 	}

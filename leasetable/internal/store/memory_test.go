@@ -26,7 +26,7 @@ const sequencesEnv = "SQLLOCK_TEST_SEQUENCES"
 
 const (
 	sequences     = 3000
-	comparingTime = 10 * time.Second // with fewer sequences on a slow machine
+	comparingTime = 5 * time.Second // with fewer sequences on a slow machine
 	workers       = 4
 	stepsEach     = 14
 )
