@@ -30,7 +30,7 @@ func TestAStoppedHolderThatExtendedItsLockKeepsIt(t *testing.T) {
 		}
 		h.signal(t, syscall.SIGSTOP)
 		l := newLocker(t, db.DB)
-		ctx, cancel := context.WithTimeout(t.Context(), 2*holderTTL) // longer than the lease would last without the extension
+		ctx, cancel := context.WithTimeout(t.Context(), holderTTL*3/2) // longer than the lease would last without the extension
 		defer cancel()
 		if _, err := l.Acquire(ctx, "x"); !errors.Is(err, sqllock.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("Acquire while the holder is stopped: %v", err)

@@ -107,7 +107,7 @@ func TestALockOutlivesItsProcessByATicket(t *testing.T) {
 		}
 		h.signal(t, syscall.SIGKILL)
 		l := newLocker(t, db.DB)
-		ctx, cancel := context.WithTimeout(t.Context(), 2*holderTTL)
+		ctx, cancel := context.WithTimeout(t.Context(), holderTTL*3/2)
 		defer cancel()
 		if _, err := l.Acquire(ctx, "x"); !errors.Is(err, sqllock.ErrHeld) {
 			t.Errorf("Acquire of what was handed over: %v", err)
