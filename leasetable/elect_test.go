@@ -246,7 +246,7 @@ func TestALeaderThatIsCancelledLeadsUntilItsWorkHasReturned(t *testing.T) {
 		renewed, hook := onRenewal()
 		a := campaign(t, newElector(t, newLocker(t, db.DB, leasetable.WithTTL(survivingTTL), hook)))
 		first := a.mustLead(t)
-		b := campaign(t, newElector(t, newLocker(t, db.DB, leasetable.WithTTL(survivingTTL))))
+		b := campaign(t, newElector(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour))))
 		a.cancel(errStop)
 		first.mustEnd(t, errStop)
 		for range 2 { // of three in a TTL
@@ -267,7 +267,7 @@ func TestALeaderThatIsCancelledLeadsUntilItsWorkHasReturned(t *testing.T) {
 		b.cancel(errStop)
 		second.mustEnd(t, errStop)
 		expireLease(t, db, "x")
-		receive(t, second.lease.Context().Done())
+		renewUntilLost(t, second.lease)
 		second.end <- nil
 		if err := receive(t, b.ended); !errors.Is(err, sqllock.ErrLost) || errors.Is(err, errStop) {
 			t.Errorf("Run of a leader that was cancelled and deposed: %v", err)
