@@ -229,9 +229,9 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 	var config net.ListenConfig
 	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0") // the system accepts connections, but nobody answers
 	must(t, err)
-	defer func() { _ = listener.Close() }()
+	t.Cleanup(func() { _ = listener.Close() })
 	at := listener.Addr().String()
-	for _, named := range []string{"postgres://u:p@" + at + "/d?connect_timeout=1", "mysql://u:p@" + at + "/d?timeout=300ms"} {
+	for engine, named := range map[string]string{"PostgreSQL": "postgres://u:p@" + at + "/d?connect_timeout=1", "MySQL": "mysql://u:p@" + at + "/d?timeout=300ms"} {
 		for _, args := range [][]string{
 			{"run", "--wait", "3s", "x", "--", "true"},
 			{"run", "--wait", "0", "x", "--", "true"},
@@ -239,10 +239,13 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 			{"run", "--kind", "session", "--wait", "3s", "x", "--", "true"},
 			{"run", "--kind", "session", "--wait", "0", "x", "--", "true"},
 		} {
-			code, _, stderr := runHere(t, env{"SQLLOCK_DB": named}, args...)
-			if code != 69 || !strings.HasPrefix(stderr, "sqllock: ") {
-				t.Errorf("%s: %v: code %d, stderr %q, want 69", named, args, code, stderr)
-			}
+			t.Run(engine+", "+strings.Join(args, " "), func(t *testing.T) {
+				t.Parallel()
+				code, _, stderr := runHere(t, env{"SQLLOCK_DB": named}, args...)
+				if code != 69 || !strings.HasPrefix(stderr, "sqllock: ") {
+					t.Errorf("code %d, stderr %q, want 69", code, stderr)
+				}
+			})
 		}
 	}
 }
