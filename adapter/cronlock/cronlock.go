@@ -32,10 +32,10 @@ func WithLock(opts ...sqllock.Option) Option {
 
 // Once returns a wrapper that runs a job under the lease called name of l, and skips it while another machine has the
 // lease. A lease that is released keeps its name until atLeast after its acquisition. atLeast must be positive: more than
-// the clocks of the machines differ plus what an acquisition takes, and less than the time between two runs. If the
-// database cannot be used, or the acquisition takes longer than atLeast, the job is skipped, too, and the error is logged.
-// Jobs of different names need wrappers of their own. The error says what leasetable.Locker.Validate says of the name and
-// the options of WithLock.
+// twice what the clocks of the machines differ plus what an acquisition takes, and less than the time between two runs.
+// While the database cannot be used, Once tries again, for half of atLeast. If that does not help, or the acquisition takes
+// longer than atLeast, the job is skipped, too, and the error is logged. Jobs of different names need wrappers of their own.
+// The error says what leasetable.Locker.Validate says of the name and the options of WithLock.
 //
 // The caller closes l when cron has stopped.
 func Once(l *leasetable.Locker, name string, atLeast time.Duration, opts ...Option) (cron.JobWrapper, error) {
@@ -77,12 +77,13 @@ func (o *once) run(job cron.Job) {
 	}
 }
 
-// acquire tries for the minimum hold at most: another machine may then have run the job, and its minimum hold have passed.
+// acquire tries for the minimum hold at most: another machine may then have run the job, and its minimum hold have passed. It
+// begins no attempt in the second half of it, which is for the clocks and for the attempt.
 func (o *once) acquire() (*leasetable.Lease, error) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), o.atLeast,
 		fmt.Errorf("cronlock: it took longer than the minimum hold, %s", o.atLeast))
 	defer cancel()
-	return o.leases.TryAcquire(ctx, o.name, o.opts...)
+	return retry(ctx, o.atLeast/2, func() (*leasetable.Lease, error) { return o.leases.TryAcquire(ctx, o.name, o.opts...) })
 }
 
 // release releases the lease after a run, and logs an error.

@@ -316,15 +316,7 @@ func TestAnAcquisitionThatTakesLongerThanTheMinimumHoldRunsNothing(t *testing.T)
 		t.Fatal(err)
 	}
 	defer leases.Close()
-	type outcome struct {
-		runs int
-		log  *logged
-	}
-	slow := make(chan outcome, 1)
-	go func() {
-		runs, log := run(t, leases, 50*time.Millisecond, func() {})
-		slow <- outcome{runs, log}
-	}()
+	slow := due(t, leases, 50*time.Millisecond)
 	<-c.asked
 	other := p.Leases(t)
 	for range 2 { // the second one waits until the minimum hold of the first has passed

@@ -22,9 +22,12 @@
 // # Why a minimum hold
 //
 // The clocks of the machines differ, and a job may be shorter than the difference: without a minimum hold, a machine that
-// is late finds the lock released, and runs the job again. So Once requires one. Choose more than the clocks differ plus what
-// an acquisition takes, which may begin by connecting, and less than the time between two runs. A machine that has not
-// acquired the lease after that time skips the run.
+// is late finds the lock released, and runs the job again. So Once requires one. Choose more than twice what the clocks differ
+// plus what an acquisition takes, which may begin by connecting, and less than the time between two runs. A machine that has
+// not acquired the lease after that time skips the run.
+//
+// While the database cannot be used, a machine tries again, for half of the minimum hold: with a minute, a server that
+// restarts as the job is due may be away for half a minute. The other half is for the clocks.
 //
 // # What ends the lock
 //
@@ -44,6 +47,6 @@
 // loss is logged when the job has finished or panicked, and by the leasetable.Locker at once. A job that must stop then
 // calls [sqllock.TryDo] itself, with leasetable.WithHoldAtLeast: its context ends with the lease.
 //
-// A machine that is late by more than the minimum hold, by its clock or after a suspension, runs the job again. While the
-// database cannot be used, or lacks the tables, no machine runs the job; that is logged.
+// A machine that is late by more than the minimum hold, by its clock or after a suspension, runs the job again. If the
+// database cannot be used for half of the minimum hold, or lacks the tables, no machine runs the job; that is logged.
 package cronlock

@@ -25,8 +25,8 @@ type Locker struct {
 }
 
 // NewLocker returns a Locker that takes leases from l, which the caller closes after the scheduler. A lease that is released
-// keeps its name until atLeast after its acquisition. atLeast must be positive: more than the clocks of the machines
-// differ plus what an acquisition takes, and less than the time between two runs. The error says what
+// keeps its name until atLeast after its acquisition. atLeast must be positive: more than twice what the clocks of the
+// machines differ plus what an acquisition takes, and less than the time between two runs. The error says what
 // leasetable.Locker.Validate says of the options of WithLock.
 func NewLocker(l *leasetable.Locker, atLeast time.Duration, opts ...Option) (*Locker, error) {
 	switch {
@@ -43,15 +43,16 @@ func NewLocker(l *leasetable.Locker, atLeast time.Duration, opts ...Option) (*Lo
 	return &Locker{leases: l, atLeast: atLeast, opts: options, logger: s.logger}, nil
 }
 
-// Lock implements gocron.Locker: it acquires the lease called key, the name of a job. It does not wait: if the lease is
-// held, or was released and its minimum hold has not passed, the error matches sqllock.ErrHeld. After any error nothing is
-// held, and gocron does not run the job. An acquisition that takes longer than the minimum hold fails: another machine may
-// have run the job, and its minimum hold have passed. An error that does not match sqllock.ErrHeld is logged, unless ctx has
-// ended: then the scheduler shuts down, or the job is removed.
+// Lock implements gocron.Locker: it acquires the lease called key, the name of a job. It does not wait for another machine:
+// if the lease is held, or was released and its minimum hold has not passed, the error matches sqllock.ErrHeld. While the
+// database cannot be used, it tries again, for half of the minimum hold. An acquisition that takes longer than the minimum
+// hold fails: another machine may have run the job, and its minimum hold have passed. After any error nothing is held, and
+// gocron does not run the job. An error that does not match sqllock.ErrHeld is logged, unless ctx has ended: then the
+// scheduler shuts down, or the job is removed.
 func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	within, cancel := context.WithTimeoutCause(ctx, l.atLeast, fmt.Errorf("gocronlock: it took longer than the minimum hold, %s", l.atLeast))
 	defer cancel()
-	lease, err := l.leases.TryAcquire(within, key, l.opts...)
+	lease, err := retry(within, l.atLeast/2, func() (*leasetable.Lease, error) { return l.leases.TryAcquire(within, key, l.opts...) })
 	switch {
 	case err == nil:
 		return held{lease, key, l.logger}, nil

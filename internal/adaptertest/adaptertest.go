@@ -2,12 +2,15 @@
 package adaptertest
 
 import (
+	"context"
+	"database/sql"
 	"io"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/mysql"
 	"github.com/sqllock/sqllock/pg"
@@ -110,6 +113,26 @@ func (p Place) Leases(t *testing.T, opts ...leasetable.Option) *leasetable.Locke
 	l, err := leasetable.FromDB(p.DB.DB, opts...)
 	closing(t, l, err)
 	return l
+}
+
+// Far opens a Locker of leases whose connections go through a network. It sends the error of each acquisition that fails. The
+// server must not be SQLite.
+func (p Place) Far(t *testing.T) (*leasetable.Locker, *sqltest.Network, <-chan error) {
+	t.Helper()
+	network := p.Network(t)
+	db, err := sql.Open(p.DriverName(), network.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	failed := make(chan error, 1000)
+	l, err := leasetable.FromDB(db, leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
+		if e.Kind == event.Failed {
+			failed <- e.Err
+		}
+	}))
+	closing(t, l, err)
+	return l, network, failed
 }
 
 func closing(t *testing.T, l io.Closer, err error) {
