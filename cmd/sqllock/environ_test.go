@@ -1,9 +1,13 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/sqltest"
 )
 
 func TestTheCommandKnowsItsLock(t *testing.T) {
@@ -44,5 +48,40 @@ func TestTheCommandKnowsWhenItsLeaseIsOver(t *testing.T) {
 	const trusted = 50 * time.Minute
 	if over.Before(began.Add(trusted-time.Millisecond)) || over.After(time.Now().Add(trusted)) {
 		t.Errorf("it is over %v after the start, want %v", over.Sub(began), trusted)
+	}
+}
+
+func TestARunThatMayWaitForItselfSaysSo(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for _, test := range []struct {
+		outer, inner string
+		code         int
+		warns        bool
+	}{
+		{"x", "--wait " + vainly + " x", 75, true},
+		{"x", "--wait " + vainly + " --verbose x", 75, true},
+		{"x", "--wait " + vainly + " --shared x", 75, true},
+		{"--shared x", "--wait " + vainly + " x", 75, true},
+		{"--kind session x", "--wait " + vainly + " --kind session x", 75, true},
+		{"x", "--wait 0 x", 75, false},
+		{"x", "y", 0, false},
+		{"x", "--kind session x", 0, false},
+		{"--kind session x", "x", 0, false},
+		{"--shared x", "--shared x", 0, false},
+		{"--limit 2 x", "--limit 2 x", 0, false},
+	} {
+		t.Run(test.inner+" below "+test.outer, func(t *testing.T) {
+			t.Parallel()
+			e := on(t, sqltest.Postgres(t).DSN)
+			call(t, e, 0, nil, "schema", "apply")
+			args := slices.Concat([]string{"run"}, strings.Fields(test.outer), []string{"--", raceless, "run"}, strings.Fields(test.inner), []string{"--", "true"})
+			p := startAs(t, raceless, e, args...)
+			must(t, p.stdin.Close())
+			code, text := p.exit(), p.errors()
+			if warned := strings.Contains(text, "this may wait for itself"); code != test.code || warned != test.warns {
+				t.Errorf("exit code %d, stderr %q", code, text)
+			}
+		})
 	}
 }

@@ -1,12 +1,14 @@
 package run
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/database"
 	"github.com/sqllock/sqllock/leasetable"
 )
 
@@ -23,6 +25,15 @@ const EnvironmentHelp = `The command finds in its environment:
                     2026-01-31T23:59:59.999Z (RFC 3339).
 SQLLOCK_DB is there if it was set, for other calls of sqllock; --db and
 --db-file are not.`
+
+var errNested = errors.New("SQLLOCK_NAME says that it runs below a sqllock run of this name, which releases the lock when its command has ended")
+
+// nested reports whether a sqllock run of the same name and kind has started this one. It does not know whether that was in
+// the same database and has not ended yet.
+func (r *run) nested() bool {
+	_, lease := r.LookupEnv("SQLLOCK_TOKEN")
+	return r.Getenv("SQLLOCK_NAME") == r.name && lease == (r.kind == database.KindLease)
+}
 
 // rfc3339 is a form of RFC 3339 that truncates to milliseconds, so the printed time is never later than the real one.
 const rfc3339 = "2006-01-02T15:04:05.000Z07:00"

@@ -13,18 +13,18 @@ import (
 	"github.com/sqllock/sqllock/leasetable"
 )
 
-// tellTrouble reports once that the wait goes on although the database cannot be used. With --verbose the Locker's log
-// reports it.
-func (r *run) tellTrouble(_ context.Context, e sqllock.Event) {
-	if e.Kind != event.Retrying {
-		return
-	}
-	r.told.Do(func() { r.warn("waiting: the database cannot be used for now", e.Err) })
-}
-
-// logFailedRenewal logs a failed renewal. A Locker logs it at Debug, below the level of --verbose.
-func (r *run) logFailedRenewal(_ context.Context, e sqllock.Event) {
-	if e.Kind == event.RenewalFailed {
+// hear reports what the Locker's log does not, or only with --verbose.
+func (r *run) hear(_ context.Context, e sqllock.Event) {
+	switch e.Kind {
+	case event.Waiting:
+		if r.nested() {
+			r.warn("this may wait for itself", errNested)
+		}
+	case event.Retrying:
+		if !r.verbose {
+			r.told.Do(func() { r.warn("waiting: the database cannot be used for now", e.Err) })
+		}
+	case event.RenewalFailed: // a Locker logs it at Debug, below the level of --verbose
 		r.log.Warn("lock renewal failed", slog.Duration("took", e.Took), slog.Any("err", e.Err))
 	}
 }

@@ -135,11 +135,9 @@ func (r *run) run(cmd *cobra.Command, args []string) error {
 	if r.verbose {
 		r.log = r.Logger(r.line)
 		db.Logger = r.log
-		db.Hook = r.logFailedRenewal
 		r.log.Info("database", db.Attrs()...)
-	} else {
-		db.Hook = r.tellTrouble
 	}
+	db.Hook = r.hear
 	l, err := r.locker(db)
 	if err != nil {
 		return exit.With(exit.Usage, err)
