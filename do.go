@@ -11,6 +11,9 @@ import (
 // The context given to fn ends when ctx ends or when the lock does; context.Cause then tells which. fn must return soon
 // after that: once its lock is lost, another process may be at work.
 //
+// A transaction that the lock protects begins and ends inside fn. If it is committed after Do has returned, the next holder
+// may have read what was there before.
+//
 // Do returns the error of the acquisition, or the errors of fn and of the release joined. So a nil error means that fn
 // ran, succeeded, and held the lock throughout, as far as this process knows.
 func Do[L Lock](ctx context.Context, l Acquirer[L], name string, fn func(ctx context.Context) error, opts ...Option) error {

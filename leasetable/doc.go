@@ -75,6 +75,11 @@
 // [Locker.Acquire] and [Elector.Run] go on waiting while the database cannot be reached, restarts, has no connection
 // left or is a standby, until their context ends. They report it to the logger and the hook; see sqllock.Acquirer.
 //
+// # Several names
+//
+// Two processes that each wait for a name of the other wait until a context ends: the database sees no deadlock. Acquire
+// several names with sqllock.AcquireAll, or always in the same order.
+//
 // # Shares and permits
 //
 // With [WithShared] any number of holders have a share of a name at the same time. With [WithLimit] a name is a
