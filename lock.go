@@ -36,8 +36,9 @@ type Acquirer[L Lock] interface {
 	// restarts, has no connection left, or is a standby or read-only, as in a failover. So with a ctx that does not end
 	// it waits for ever for a host that does not exist. The logger (Warn) and the hook (event.Retrying) report it. When
 	// ctx ends meanwhile, the error matches the last error of the database instead of ErrHeld. An error that somebody
-	// has to repair ends the wait at once, such as a wrong password, missing tables, a server that is refused for what it
-	// is, or, for a session lock, a limit on the number of locks; see IsRetryable.
+	// has to repair ends the wait at once, such as a password that was never right, missing tables, a server that is
+	// refused for what it is, or, for a session lock, a limit on the number of locks; see IsRetryable. A proxy that
+	// answers in place of its server says the same if that passes and if it does not: Acquire waits.
 	//
 	// After an error the caller holds nothing. If the server may have granted the lock anyway, the Locker releases it in the
 	// background; until then others may find it held. The Locker's Close waits for that.

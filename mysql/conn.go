@@ -14,6 +14,7 @@ import (
 	gomysql "github.com/go-sql-driver/mysql"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/internal/session"
 )
@@ -238,7 +239,7 @@ func (c *conn) Ping(ctx context.Context) error {
 }
 
 // Broken implements session.Conn (I42). After an error that the server sent, the connection still works, unless the
-// error says that the server or the session is ending.
+// error says that the server or the session is ending, or that a proxy has lost the server.
 func (c *conn) Broken(err error) bool {
 	const (
 		shutdown       = 1053
@@ -247,7 +248,10 @@ func (c *conn) Broken(err error) bool {
 		idleForTooLong = 4031
 	)
 	var answer *gomysql.MySQLError
-	return !errors.As(err, &answer) && !errors.Is(err, errNull) || isOneOf(err, shutdown, killed, killedMaria, idleForTooLong)
+	if !errors.As(err, &answer) {
+		return !errors.Is(err, errNull)
+	}
+	return isOneOf(answer, shutdown, killed, killedMaria, idleForTooLong) || connector.ServerLost(answer)
 }
 
 // Close implements session.Conn (I42). It says goodbye to the server, within a second, and closes the connection instead

@@ -13,6 +13,7 @@ import (
 	gomysql "github.com/go-sql-driver/mysql"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/internal/session"
 	"github.com/sqllock/sqllock/internal/version"
@@ -26,8 +27,9 @@ func (l *Locker) open(ctx context.Context) (session.Conn[string], error) {
 		if tooMany(err) {
 			return nil, &session.LimitError{Err: err, OfServer: true}
 		}
-		return nil, &session.UnavailableError{Err: err, Permanent: notLetIn(err)}
+		return nil, &session.UnavailableError{Err: err, Permanent: notLetIn(err, l.connected.Load())}
 	}
+	l.connected.Store(true)
 	c := newConn(sc, socket)
 	if err := c.setUp(ctx, l.ttl, l.wide, &l.mariadb); err != nil {
 		c.Close()
@@ -44,28 +46,15 @@ func (l *Locker) open(ctx context.Context) (session.Conn[string], error) {
 	return c, nil
 }
 
-// notLetIn reports whether the server does not admit this client until something is changed: it does not know this
-// user, password or database, or the client and the server do not agree on how to connect.
-func notLetIn(err error) bool {
-	const (
-		accessDenied         = 1045
-		accessDeniedNoSecret = 1698
-		accountLocked        = 3118
-		accountLockedMaria   = 4151
-		databaseAccessDenied = 1044
-		hostNotAllowed       = 1130
-		passwordExpired      = 1862
-		secureTransportOnly  = 3159
-		unknownDatabase      = 1049
-		wrongAuthentication  = 1251
-	)
+// notLetIn reports whether the server does not admit this client until something is changed, or the client and the server
+// do not agree on how to connect. before reports whether this Locker was admitted before.
+func notLetIn(err error, before bool) bool {
 	for _, final := range []error{gomysql.ErrNoTLS, gomysql.ErrOldPassword, gomysql.ErrCleartextPassword, gomysql.ErrNativePassword, gomysql.ErrUnknownPlugin} {
 		if errors.Is(err, final) {
 			return true
 		}
 	}
-	return isOneOf(err, accessDenied, accessDeniedNoSecret, accountLocked, accountLockedMaria, databaseAccessDenied,
-		hostNotAllowed, passwordExpired, secureTransportOnly, unknownDatabase, wrongAuthentication)
+	return connector.NotLetIn(err, before)
 }
 
 // tooMany reports whether the server has no connection left, or none for the user, or room for no more prepared

@@ -26,9 +26,10 @@ const locksPerSession = 1000
 // Locker takes session locks on MySQL or MariaDB. Close it when it is no longer needed.
 type Locker struct {
 	settings
-	db      *sql.DB     // the Locker's own: keeps no idle connection and has no limit
-	mariadb atomic.Bool // the server is MariaDB
-	engine  *session.Locker[string]
+	db        *sql.DB     // the Locker's own: keeps no idle connection and has no limit
+	connected atomic.Bool // the server has admitted it
+	mariadb   atomic.Bool // the server is MariaDB
+	engine    *session.Locker[string]
 }
 
 // settings is what options change.

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/internal/session"
 )
@@ -223,8 +224,10 @@ func (c *conn) Watch(ctx context.Context) error {
 	}
 }
 
-// Broken implements session.Conn (I42).
-func (c *conn) Broken(error) bool { return c.broken || c.pc.IsClosed() }
+// Broken implements session.Conn (I42). A proxy may have lost the server and keep the connection to its client.
+func (c *conn) Broken(err error) bool {
+	return c.broken || c.pc.IsClosed() || connector.ServerLost(err)
+}
 
 // Close implements session.Conn (I42).
 func (c *conn) Close() { closeConn(c.pc) }

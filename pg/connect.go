@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -118,11 +117,12 @@ func connectBy(c driver.Connector) (func(context.Context) (*pgx.Conn, error), er
 func (l *Locker) open(ctx context.Context) (session.Conn[key], error) {
 	pc, err := l.connect(ctx)
 	if err != nil {
-		return nil, notConnected(err)
+		return nil, notConnected(err, l.connected.Load())
 	}
+	l.connected.Store(true)
 	c := &conn{pc: pc, bind: pgproto3.Bind{ResultFormatCodes: []int16{1}}}
 	if err := l.setUp(ctx, c); err != nil {
-		broken := pc.IsClosed() || wasCancelled(err)
+		broken := c.Broken(err) || wasCancelled(err)
 		closeConn(pc) //nolint:contextcheck // also with a dead ctx
 		err = fmt.Errorf("set up a PostgreSQL session: %w", withLimit(err))
 		if broken {
@@ -140,15 +140,16 @@ func wasCancelled(err error) bool {
 	return errors.As(err, &answer) && answer.Code == queryCanceled
 }
 
-// notConnected returns the error of a session whose connection could not be opened because of err.
-func notConnected(err error) error {
+// notConnected returns the error of a session whose connection could not be opened because of err. before reports whether
+// another one was opened before.
+func notConnected(err error, before bool) error {
 	if connector.Unparsable(err) {
 		return &session.UnavailableError{Err: connector.ErrUnparsable, Permanent: true}
 	}
 	if err := withLimit(err); errors.Is(err, sqllock.ErrLimit) || errors.Is(err, sqllock.ErrUnsupported) {
 		return err
 	}
-	return &session.UnavailableError{Err: err, Permanent: notLetIn(err)}
+	return &session.UnavailableError{Err: err, Permanent: connector.NotLetIn(err, before)}
 }
 
 // setUp makes sure that the session can be trusted with locks, and prepares it (I49).
@@ -188,18 +189,6 @@ func ascii(r rune) rune {
 		return '?'
 	}
 	return r
-}
-
-// notLetIn reports whether the server does not admit this client until something is changed: it does not know this
-// user, password (28) or database (3D), or the user may not connect to the database (42, 55000), or it does not
-// understand a setting (22, 42, 0A), nor does PgBouncer (08P01, which it has for passing errors, too).
-func notLetIn(err error) bool {
-	var answer *pgconn.PgError
-	if !errors.As(err, &answer) || len(answer.Code) < len("28") {
-		return false
-	}
-	return slices.Contains([]string{"0A", "22", "28", "3D", "42"}, answer.Code[:2]) || answer.Code == "55000" ||
-		answer.Code == "08P01" && strings.HasPrefix(answer.Message, "unsupported startup parameter")
 }
 
 // errStandby refuses a standby, which may be the primary soon.

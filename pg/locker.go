@@ -10,6 +10,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,9 +30,10 @@ const locksPerSession = 600
 // Locker takes session locks on PostgreSQL. Close it when it is no longer needed.
 type Locker struct {
 	settings
-	connect func(context.Context) (*pgx.Conn, error)
-	warnOld sync.Once
-	engine  *session.Locker[key]
+	connect   func(context.Context) (*pgx.Conn, error)
+	connected atomic.Bool // the server has admitted it
+	warnOld   sync.Once
+	engine    *session.Locker[key]
 }
 
 // settings is what options change.

@@ -63,7 +63,7 @@ func (l *Locker) checkPooler(ctx context.Context, pc *pgx.Conn, pid string) erro
 func (l *Locker) lockElsewhere(ctx context.Context, pc *pgx.Conn, pid string, key int64) (err error) {
 	other, err := l.connect(ctx)
 	if err != nil {
-		return notConnected(err)
+		return notConnected(err, true)
 	}
 	defer func() { //nolint:contextcheck // closeConn also with a dead ctx
 		if err != nil && other.IsClosed() && !errors.Is(err, sqllock.ErrRefused) {

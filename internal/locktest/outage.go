@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/sqllock/sqllock"
 )
@@ -46,5 +47,52 @@ func OutlastsReadOnly(t *testing.T, db Database, promote func()) {
 		t.Fatal("the wait has ended")
 	}
 	promote()
+	MustRelease(t, waiting.mustGet(t))
+}
+
+// OutlastsProxy tests that waits go on while the proxy at address has lost its server, which lose brings about and find
+// ends, and that a lock behind it is told so.
+func OutlastsProxy(t *testing.T, db Database, address string, lose, find func()) {
+	t.Helper()
+	dsn := db.DSN(t, Access{Address: address})
+	var told, toldLate events
+	held := MustTry(t, open(t, db, Settings{}), "a")
+	lock := MustTry(t, open(t, db, Settings{DSN: dsn, Heartbeat: time.Second}), "b")
+	waiting := startWaiting(endingIn(t, 4*soon), t, db, open(t, db, Settings{DSN: dsn, Hook: told.add}), "a")
+	lose()
+	late := startWaiter(endingIn(t, 4*soon), open(t, db, Settings{DSN: dsn, Hook: toldLate.add}), "c")
+	MustBeLost(t, lock)
+	Eventually(t, "both waits have met it", func() bool { return told.retried() && toldLate.retried() })
+	if _, err := open(t, db, Settings{DSN: dsn}).TryAcquire(bounded(t), "d"); !sqllock.IsRetryable(err) {
+		t.Errorf("TryAcquire: %v; it should be retryable", err)
+	}
+	if n := len(waiting.done) + len(late.done); n > 0 {
+		t.Fatalf("%d of 2 waits ended with the server of their proxy", n)
+	}
+	find()
+	MustRelease(t, held)
+	MustRelease(t, waiting.mustGet(t))
+	MustRelease(t, late.mustGet(t))
+}
+
+// OutlastsPassword tests that a wait goes on while the server refuses the password of a Locker that it has admitted
+// before. change sets another password, and back the one of the DSN.
+func OutlastsPassword(t *testing.T, db Database, dsn string, change, back func()) {
+	t.Helper()
+	var told events
+	l := open(t, db, Settings{DSN: dsn, Hook: told.add})
+	lock := MustTry(t, l, "a")
+	change()
+	db.End(t, "a")
+	MustBeLost(t, lock)
+	waiting := startWaiter(endingIn(t, 4*soon), l, "a")
+	Eventually(t, "the wait has met it", func() bool { return told.retried() })
+	if _, err := open(t, db, Settings{DSN: dsn}).Acquire(bounded(t), "a"); err == nil || sqllock.IsRetryable(err) {
+		t.Errorf("Acquire of a Locker that was never admitted: %v", err)
+	}
+	if len(waiting.done) > 0 {
+		t.Fatalf("the wait has ended: %v", waiting.result(t).err)
+	}
+	back()
 	MustRelease(t, waiting.mustGet(t))
 }

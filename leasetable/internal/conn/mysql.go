@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock/internal/connector"
-	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
 // mysqlConn does faster what MySQL's driver does with a connection. It prepares a statement with arguments once and
@@ -85,7 +84,7 @@ func (c *mysqlConn) ExecContext(ctx context.Context, query string, args []driver
 
 // endIfUnprepared has the connection closed if what it has prepared is gone: a proxy has given it another session.
 func (c *mysqlConn) endIfUnprepared(err error) {
-	c.cut = c.cut || err != nil && dberr.CodeOf(err) == "mysql 1243"
+	c.cut = c.cut || err != nil && connector.CodeOf(err) == "mysql 1243"
 }
 
 // BeginTx implements driver.ConnBeginTx. The driver watches the context until the transaction has begun, and its end not

@@ -167,7 +167,7 @@ func (s *settledConnector) Close() error {
 func (s *settledConnector) open(ctx context.Context) (driver.Conn, error) {
 	dc, err := s.Connector.Connect(ctx)
 	if err != nil {
-		return nil, err
+		return nil, dberr.NotConnected(err, s.pool.opened.Load() > 0)
 	}
 	settled, err := s.pool.settle(ctx, dc)
 	if err != nil {

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
-	"strconv"
-	"strings"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/connector"
@@ -41,14 +38,8 @@ var (
 	readOnlyFile = Error{OutcomeKnown: true, Err: sqllock.ErrReadOnly}
 )
 
-// Codes of PgBouncer's errors. Most of them pass: it has no room for another client, say, or lost the server.
-const (
-	pooler     = "08P01"
-	badStartup = "08P01 startup" // of these, a parameter in the URL that it does not know
-)
-
-// meanings has the codes that mean something here. For any other code it is unknown whether the statement took
-// effect.
+// meanings has the codes that mean something here, except those of connector.ServerLost. For any other code it is unknown
+// whether the statement took effect.
 var meanings = map[string]Error{
 	// PostgreSQL: SQLSTATE.
 	"40001": conflict,    // serialization failure
@@ -65,11 +56,8 @@ var meanings = map[string]Error{
 	"57P02": interrupted,
 	"25P04": conflict, // transaction_timeout, which does not count during the commit
 	"57P05": conflict, // idle_session_timeout: the session had ended before the statement came
-	"08000": interrupted,
-	"08003": interrupted,
-	"08006": interrupted,
-	"26000": refused, // the statement is not prepared in this session
-	"42P05": refused, // it is prepared already
+	"26000": refused,  // the statement is not prepared in this session
+	"42P05": refused,  // it is prepared already
 	"42P01": noTable,
 	"42703": noTable,
 	"3F000": noTable,
@@ -79,8 +67,7 @@ var meanings = map[string]Error{
 	"28000": refused,
 	"3D000": refused, // no such database
 
-	pooler:     interrupted,
-	badStartup: refused,
+	connector.BadStartup: refused,
 
 	// MySQL and MariaDB: error numbers.
 	"mysql 1213": conflict, // deadlock; on Galera a conflict at commit
@@ -90,6 +77,7 @@ var meanings = map[string]Error{
 	"mysql 1203": noRoom,
 	"mysql 1226": noRoom,      // as many connections as this user may have
 	"mysql 3032": unready,     // offline mode
+	"mysql 1129": unready,     // too many connections of this host were cut off; a proxy may be that host
 	"mysql 1021": unready,     // the disk is full
 	"mysql 1114": unready,     // the table is full
 	"mysql 1037": unready,     // no memory is left
@@ -151,8 +139,8 @@ func Classify(err error) error {
 	if known := (*Error)(nil); err == nil || errors.As(err, &known) {
 		return err
 	}
-	code := CodeOf(err)
-	means := meanings[code]
+	code := connector.CodeOf(err)
+	means, _ := meaningOf(err)
 	e := means
 	e.Err = err
 	switch {
@@ -174,40 +162,32 @@ func Classify(err error) error {
 	return &e
 }
 
+// meaningOf returns what err means, and reports whether its code is known.
+func meaningOf(err error) (means Error, known bool) {
+	if connector.ServerLost(err) {
+		return interrupted, true
+	}
+	means, known = meanings[connector.CodeOf(err)]
+	return means, known
+}
+
+// NotConnected adds to the error of a connection that was not opened what a caller can act on: an answer that is not
+// known may be that of a proxy whose server is away, and passes. before reports whether another connection was opened
+// before.
+func NotConnected(err error, before bool) error {
+	_, known := meaningOf(err)
+	known = known && !connector.NotLetIn(err, false) // these depend on before
+	if known || connector.CodeOf(err) == "" || connector.NotLetIn(err, before) {
+		return err // Classify does
+	}
+	return &Error{Err: err, Transient: true}
+}
+
 // ReadOnly returns the error of a server that answers that it is read-only.
 func ReadOnly(why string) error {
 	e := readOnly
 	e.Err = fmt.Errorf("%w: %s", readOnly.Err, why)
 	return &e
-}
-
-// CodeOf finds the database's code in a driver's error without importing the drivers: pgx and lib/pq have SQLState,
-// go-sql-driver's MySQLError has a Number, SQLite drivers have a Code.
-func CodeOf(err error) string {
-	var state interface{ SQLState() string }
-	if errors.As(err, &state) {
-		if state.SQLState() == pooler && strings.Contains(err.Error(), "unsupported startup parameter") {
-			return badStartup
-		}
-		return state.SQLState()
-	}
-	var coded interface{ Code() int }
-	if errors.As(err, &coded) {
-		return "sqlite " + strconv.Itoa(coded.Code()&0xff)
-	}
-	for ; err != nil; err = errors.Unwrap(err) {
-		v := reflect.Indirect(reflect.ValueOf(err))
-		if v.Kind() != reflect.Struct {
-			continue
-		}
-		if n := v.FieldByName("Number"); strings.HasSuffix(v.Type().String(), "MySQLError") && n.CanUint() {
-			return "mysql " + strconv.FormatUint(n.Uint(), 10)
-		}
-		if n := v.FieldByName("Code"); strings.HasPrefix(v.Type().String(), "sqlite3.") && n.CanInt() {
-			return "sqlite " + strconv.FormatInt(n.Int()&0xff, 10)
-		}
-	}
-	return ""
 }
 
 // OutcomeKnown reports whether err means that the database said that the statement did nothing (I16).
@@ -218,6 +198,6 @@ func OutcomeKnown(err error) bool {
 
 // IsFull reports whether err says that the server, or a pooler, has no connection for this user.
 func IsFull(err error) bool {
-	code := CodeOf(err)
-	return meanings[code] == noRoom || code == pooler
+	code := connector.CodeOf(err)
+	return meanings[code] == noRoom || code == connector.Pooler
 }

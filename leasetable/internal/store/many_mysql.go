@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
@@ -34,7 +35,7 @@ func (s *Database) acquireEach(ctx context.Context, reqs []*Request) (map[string
 	if err == nil && len(absent) > 0 {
 		slices.SortFunc(absent, func(req, q *Request) int { return strings.Compare(req.Name, q.Name) }) // all processes insert in this order
 		_, err = s.runMany(ctx, insertMany, absent)
-		if dberr.CodeOf(err) == duplicate {
+		if connector.CodeOf(err) == duplicate {
 			return got, nil
 		}
 	}
