@@ -134,7 +134,13 @@ const useLease = "use a lease (package leasetable)"
 func refuse(variables map[string]string) error {
 	set := func(name string) bool { return isSet(variables[name]) }
 	_, older := version.OlderMySQL(variables["version"])
+	relative := version.Relative(variables["version"] + " " + variables["version_comment"])
 	switch {
+	case relative != "":
+		return &refusal.Error{
+			Seen:    "the server is " + relative + ", on which session locks were never tried: its GET_LOCK may not be that of MySQL",
+			Instead: "try leases (package leasetable) before you rely on them",
+		}
 	case older:
 		return &refusal.Error{
 			Seen:    "the server is older than MySQL 8.0.22 and MariaDB 10.6, and lacks what the statements need: " + variables["version"],

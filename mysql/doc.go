@@ -53,7 +53,8 @@
 //     that may pass;
 //   - a Galera node;
 //   - a member of a replication group;
-//   - servers before MySQL 8.0.22 and MariaDB 10.6.
+//   - servers before MySQL 8.0.22 and MariaDB 10.6;
+//   - relatives whose version says who they are: TiDB, Vitess, OceanBase, SingleStore.
 //
 // A replica that can be written to cannot be told from a primary. When a server becomes read-only, its locks end within
 // two seconds; so do those of a connection that has another session by then, as behind a proxy that replaces it. A proxy

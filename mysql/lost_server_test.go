@@ -1,10 +1,12 @@
 package mysql_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/internal/oddserver"
+	"github.com/sqllock/sqllock/mysql"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -37,5 +39,20 @@ func TestAWaitOutlastsAPasswordThatIsRefusedForAWhile(t *testing.T) {
 		locktest.OutlastsPassword(t, database{db}, dsn,
 			func() { statement(t, db, "ALTER USER "+user+" IDENTIFIED BY 'another'") },
 			func() { statement(t, db, "ALTER USER "+user+" IDENTIFIED BY 'visitor'") })
+	})
+}
+
+// I49.
+func TestAServerIsAskedWhetherItIsARelativeOfMySQL(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEach(t, func(t *testing.T, db *sqltest.Database) {
+		t.Helper()
+		p := oddserver.NewProxy(t, db)
+		comment := ask[string](t, db, "SELECT @@version_comment")
+		p.Rename(comment, fmt.Sprintf("%-*.*s", len(comment), len(comment), "TiDB Server"))
+		l := closing(t)(mysql.New(database{db}.DSN(t, locktest.Access{Address: p.Address})))
+		_, err := l.TryAcquire(t.Context(), "a")
+		mustSayWhy(t, err, "TiDB")
 	})
 }

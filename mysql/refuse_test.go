@@ -26,6 +26,9 @@ func TestServersThatWouldNotExcludeOthersAreRefused(t *testing.T) {
 		{"version", "5.7.44-log", "older"},
 		{"version", "8.0.21", "older"},
 		{"version", "10.5.29-MariaDB", "older"},
+		{"version", "8.0.11-TiDB-v8.5.1", "TiDB"},
+		{"version_comment", "TiDB Server (Apache License 2.0) Community Edition, MySQL 8.0 compatible", "TiDB"},
+		{"version", "8.0.30-Vitess", "Vitess"},
 	} {
 		mustSayWhy(t, mysql.Refuse(map[string]string{test.variable: test.value}), test.seen)
 	}

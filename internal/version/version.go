@@ -1,4 +1,4 @@
-// Package version knows which servers are too old.
+// Package version knows which servers are too old, and which only speak the protocol of PostgreSQL or MySQL.
 package version
 
 import (
@@ -20,4 +20,21 @@ func OlderMySQL(version string) (oldest string, older bool) {
 	}
 	_, _ = fmt.Sscanf(oldest, "%d.%d.%d", &want[0], &want[1], &want[2]) // oldest has this format
 	return oldest, slices.Compare(is[:], want[:]) < 0
+}
+
+// relatives are servers that speak the protocol of PostgreSQL or MySQL but are neither. The key is a part of their
+// version string, or of version_comment.
+var relatives = map[string]string{
+	"CockroachDB": "CockroachDB", "-YB-": "YugabyteDB", "Redshift": "Redshift", "Greenplum": "Greenplum",
+	"TiDB": "TiDB", "Vitess": "Vitess", "OceanBase": "OceanBase", "SingleStore": "SingleStore",
+}
+
+// Relative returns the name of such a server, or "".
+func Relative(version string) string {
+	for part, name := range relatives {
+		if strings.Contains(version, part) {
+			return name
+		}
+	}
+	return ""
 }

@@ -23,3 +23,20 @@ func TestOlderMySQL(t *testing.T) {
 		}
 	}
 }
+
+func TestServersThatOnlySpeakLikeOthers(t *testing.T) {
+	t.Parallel()
+	for is, want := range map[string]string{
+		"CockroachDB CCL v24.1.0 (x86_64-pc-linux-gnu, built 2024/05/15)":   "CockroachDB",
+		"PostgreSQL 11.2-YB-2.20.1.0-b0 on x86_64-pc-linux-gnu":             "YugabyteDB",
+		"8.0.11-TiDB-v7.5.0 TiDB Server (Apache License 2.0)":               "TiDB",
+		"8.0.30-Vitess Version: 19.0.0":                                     "Vitess",
+		"PostgreSQL 17.6 (Debian 17.6-1) on x86_64-pc-linux-gnu, by gcc 14": "",
+		"10.11.14-MariaDB-0+deb12u2 Debian 12":                              "",
+		"9.7.0 MySQL Community Server - GPL":                                "",
+	} {
+		if got := version.Relative(is); got != want {
+			t.Errorf("%s is %q, want %q", is, got, want)
+		}
+	}
+}

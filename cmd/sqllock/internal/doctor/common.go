@@ -13,23 +13,6 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// relatives are servers that speak the protocol of PostgreSQL or MySQL but are neither. The key is a part of their
-// version string.
-var relatives = map[string]string{
-	"CockroachDB": "CockroachDB", "-YB-": "YugabyteDB", "Redshift": "Redshift", "Greenplum": "Greenplum",
-	"TiDB": "TiDB", "Vitess": "Vitess", "OceanBase": "OceanBase", "SingleStore": "SingleStore",
-}
-
-// relative returns the name of such a server, or "".
-func relative(version string) string {
-	for part, name := range relatives {
-		if strings.Contains(version, part) {
-			return name
-		}
-	}
-	return ""
-}
-
 func notTested(engine, version string) Finding {
 	return beware("try leases before you rely on them; do not use session or transaction locks",
 		"%s, which sqllock is not tested with: %s", engine, version)

@@ -7,7 +7,6 @@ import (
 
 var (
 	Replicated = replicated
-	Relative   = relative
 	FileSystem = fileSystem
 	IsNetwork  = isNetwork
 	Use        = use

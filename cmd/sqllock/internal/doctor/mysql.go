@@ -38,7 +38,7 @@ func mysqlServer(ctx context.Context, p *patient) (Finding, error) {
 	if !strings.Contains(name, "MariaDB") {
 		name = "MySQL " + name
 	}
-	if p.engine = relative(server.Version + " " + server.Comment); p.engine != "" {
+	if p.engine = version.Relative(server.Version + " " + server.Comment); p.engine != "" {
 		return notTested(p.engine, server.Version), nil
 	}
 	if oldest, older := version.OlderMySQL(server.Version); older {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sqllock/sqllock/internal/version"
 )
 
 var postgresChecks = []check{
@@ -30,7 +32,7 @@ func postgresServer(ctx context.Context, p *patient) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	if p.engine = relative(server.Version); p.engine != "" {
+	if p.engine = version.Relative(server.Version); p.engine != "" {
 		return notTested(p.engine, server.Version), nil
 	}
 	name, _, _ := strings.Cut(server.Version, " on ") // cut off how it was built
