@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/sqltest"
 )
 
 func TestEveryCommandReadsTheFile(t *testing.T) {
@@ -86,4 +87,57 @@ func TestAPasswordThatEverybodyCanRead(t *testing.T) {
 			t.Errorf("%s with mode %o: stderr %q", test.named, test.mode, stderr)
 		}
 	}
+}
+
+func TestThePasswordInTheFileIsReadAgain(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db testPlace) {
+		call(t, on(t, db.url), 0, nil, "schema", "apply")
+		do := func(statement string) {
+			t.Helper()
+			_, err := db.ExecContext(t.Context(), statement)
+			must(t, err)
+		}
+		url, network := behind(t, db)
+		scheme, user, change := "", databaseName(t, db), ""
+		user = "r" + user[max(0, len(user)-24):]
+		if db.Engine == sqltest.EnginePostgres {
+			scheme, change = "postgres://", "ALTER ROLE "+user+" PASSWORD 'second'"
+			do("CREATE ROLE " + user + " LOGIN PASSWORD 'first'")
+			t.Cleanup(func() { _, _ = db.Exec("DROP OWNED BY " + user + "; DROP ROLE " + user) })
+			do("GRANT ALL ON ALL TABLES IN SCHEMA public TO " + user)
+		} else {
+			change = "ALTER USER " + user + " IDENTIFIED BY 'second'"
+			do("CREATE USER " + user + " IDENTIFIED BY 'first'")
+			t.Cleanup(func() { _, _ = db.Exec("DROP USER " + user) })
+			do("GRANT ALL ON " + databaseName(t, db) + ".* TO " + user)
+		}
+		_, place, _ := strings.Cut(url, "@")
+		file := filepath.Join(t.TempDir(), "url")
+		write := func(password string) { must(t, os.WriteFile(file, []byte(scheme+user+":"+password+"@"+place), 0o600)) }
+
+		write("first")
+		holder := held(t, on(t, db.url), "--ttl", "1m", "x")
+		waiter := start(t, clean(t), "run", "--db-file", file, "--wait", "forever", "x", "--", "echo", "done")
+		waiter.waits(db)
+		do(change)
+		write("second")
+		network.Disconnect()
+		holder.letGo()
+		waiter.expect("done")
+		if code := waiter.exit(); code != 0 {
+			t.Errorf("exit code %d, stderr %q", code, waiter.errors())
+		}
+	})
+}
+
+func databaseName(t *testing.T, db testPlace) (name string) {
+	t.Helper()
+	query := "SELECT DATABASE()"
+	if db.Engine == sqltest.EnginePostgres {
+		query = "SELECT current_database()"
+	}
+	must(t, db.GetContext(t.Context(), &name, query))
+	return name
 }

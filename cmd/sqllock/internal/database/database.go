@@ -36,6 +36,8 @@ type Database struct {
 	postgres *pgx.ConnConfig // PostgreSQL: the configuration from the URL
 	mysql    *gomysql.Config // MySQL and MariaDB
 
+	password func(former string) string // what a new connection uses instead of former; nil: former
+
 	Logger *slog.Logger                         // nil: Lockers log nothing; for them, as is Hook
 	Hook   func(context.Context, sqllock.Event) // may be nil
 }

@@ -38,6 +38,27 @@ func readDatabaseFile(name string) (string, error) {
 	return named, nil
 }
 
+// password returns the password that the file has now, or the former one if the file cannot be used any more. The one of a
+// long run may be replaced, or be a token that expires.
+func (f *Flags) password(former string) string {
+	named, err := readDatabaseFile(f.file)
+	if err != nil {
+		return former
+	}
+	db, err := openURL(named)
+	if err != nil {
+		return former
+	}
+	defer db.Close()
+	switch {
+	case db.postgres != nil:
+		return db.postgres.Password
+	case db.mysql != nil:
+		return db.mysql.Passwd
+	}
+	return former
+}
+
 func readStart(name string) (string, error) {
 	file, err := os.Open(name) //nolint:gosec // the user names the file
 	if err != nil {

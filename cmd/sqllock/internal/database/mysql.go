@@ -69,11 +69,20 @@ func openMySQL(config *gomysql.Config) (*Database, error) {
 	// Every statement has a deadline of its own, and a session lock waits for a long time.
 	config.ReadTimeout, config.WriteTimeout = 0, 0
 	config.Logger = &gomysql.NopLogger{} // what matters is returned as an error
-	db, err := connectMySQL(config, "sqllock")
+	db := &Database{Dialect: schema.MySQL, mysql: config}
+	renew := func(_ context.Context, c *gomysql.Config) error {
+		if db.password != nil {
+			c.Passwd = db.password(c.Passwd)
+		}
+		return nil
+	}
+	_ = config.Apply(gomysql.BeforeConnect(renew)) // this option does not fail
+	pool, err := connectMySQL(config, "sqllock")
 	if err != nil {
 		return nil, errors.New("the parameters of the MySQL URL or DSN do not go together")
 	}
-	return &Database{DB: sqlx.NewDb(db, "mysql"), Dialect: schema.MySQL, mysql: config}, nil
+	db.DB = sqlx.NewDb(pool, "mysql")
+	return db, nil
 }
 
 // connectMySQL opens a pool whose connections tell the server that they belong to this program.

@@ -50,7 +50,19 @@ func openPostgres(dsn string) (*Database, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "sqllock"
 	}
-	return &Database{DB: sqlx.NewDb(stdlib.OpenDB(*preparingNothing(config)), "pgx"), Dialect: schema.Postgres, postgres: config}, nil
+	db := &Database{Dialect: schema.Postgres, postgres: config}
+	db.DB = db.connectPostgres(preparingNothing(config))
+	return db, nil
+}
+
+func (db *Database) connectPostgres(config *pgx.ConnConfig) *sqlx.DB {
+	renew := func(_ context.Context, c *pgx.ConnConfig) error {
+		if db.password != nil {
+			c.Password = db.password(c.Password)
+		}
+		return nil
+	}
+	return sqlx.NewDb(stdlib.OpenDB(*config, stdlib.OptionBeforeConnect(renew)), "pgx")
 }
 
 // preparingNothing returns a configuration with which pgx prepares no statements. Behind a pooler each statement may
@@ -71,6 +83,6 @@ func (db *Database) PrepareIfDirect(ctx context.Context) {
 	}
 	if between, err := doctor.BehindPooler(ctx, db.DB); err == nil && !between {
 		db.Close()
-		db.DB = sqlx.NewDb(stdlib.OpenDB(*db.postgres), "pgx")
+		db.DB = db.connectPostgres(db.postgres)
 	}
 }
