@@ -174,10 +174,13 @@ func (a *Locks[L]) untilEnd(opts []Option) []Option {
 }
 
 // lostMeanwhile returns an error if a part has ended. After a suspension of the machine, the context of a lease ends up to a
-// second later than what is left of it.
+// second later than what is left of it. A session lock does not say what is left.
 func (a *Locks[L]) lostMeanwhile() error {
 	for _, part := range a.parts {
-		lease, is := any(part).(interface{ Remaining() time.Duration })
+		lease, is := any(part).(interface {
+			Remaining() time.Duration
+			Token() int64
+		})
 		late := is && lease.Remaining() <= 0
 		cause := context.Cause(part.Context())
 		if late {

@@ -40,7 +40,7 @@ func TestAWaitOutlastsAProxyThatHasLostItsServer(t *testing.T) {
 	}
 }
 
-func outlastsProxy(t *testing.T, db *sqltest.Database, answers oddserver.Answers) { //nolint:thelper // a test
+func outlastsProxy(t *testing.T, db *sqltest.Database, answers oddserver.Answers) {
 	behindProxy := func() (*oddserver.Proxy, *sqlx.DB) {
 		p := oddserver.NewProxy(t, db)
 		return p, open(t, db.DriverName(), strings.Replace(db.DSN, addressOf(db), p.Address, 1))

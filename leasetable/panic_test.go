@@ -2,6 +2,7 @@ package leasetable_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -181,4 +182,35 @@ func TestAnExportWhoseHookPanicsLeavesNothingHeld(t *testing.T) {
 		mustNotReturn(t, func() { _, _ = lock.Export(t.Context(), 24*time.Hour) })
 		synctest.Wait()
 	})
+}
+
+// Nobody renews the lease any more, and its row stays until it expires: the holder may be at work. I3, I19.
+func TestALeaseWhoseRenewalEndsItsGoroutineIsOver(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for _, inHook := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			server := memory.NewServer(memory.Postgres)
+			s := &scripted{Store: server.Store()}
+			if !inHook {
+				s.renew = func(context.Context, []byte) (bool, int64, error) {
+					runtime.Goexit()
+					return false, 0, nil
+				}
+			}
+			hook := func(_ context.Context, e sqllock.Event) {
+				if inHook && e.Kind == event.Renewed {
+					runtime.Goexit()
+				}
+			}
+			lock := take(t, keep(t, s, leasetable.WithTTL(time.Hour), leasetable.WithHook(hook)), "x")
+			pass(21 * time.Minute)
+			if cause := context.Cause(lock.Context()); !errors.Is(cause, sqllock.ErrExpired) {
+				t.Errorf("the holder was told %v; in a hook: %t", cause, inHook)
+			}
+			if _, err := keep(t, server.Store()).TryAcquire(t.Context(), "x"); !errors.Is(err, sqllock.ErrHeld) {
+				t.Errorf("the next holder: %v; in a hook: %t", err, inHook)
+			}
+		})
+	}
 }

@@ -78,8 +78,12 @@ func (s *asleep) SetMetadata(ctx context.Context, h store.Held, metadata []byte)
 func TestNothingSucceedsWithALeaseThatASuspensionOutlasted(t *testing.T) { //nolint:paralleltest // see above
 	locktest.OncePerEngine(t)
 	for what, f := range map[string]func(context.Context, *asleep, *leasetable.Lease) error{ //nolint:paralleltest // see above
-		"Renew":  func(ctx context.Context, _ *asleep, lease *leasetable.Lease) error { return lease.Renew(ctx) },
-		"Verify": func(ctx context.Context, _ *asleep, lease *leasetable.Lease) error { return lease.Verify(ctx) },
+		"Renew": func(ctx context.Context, s *asleep, lease *leasetable.Lease) error {
+			s.suspend()
+			return lease.Renew(ctx)
+		},
+		"Renew, meanwhile": func(ctx context.Context, _ *asleep, lease *leasetable.Lease) error { return lease.Renew(ctx) },
+		"Verify":           func(ctx context.Context, _ *asleep, lease *leasetable.Lease) error { return lease.Verify(ctx) },
 		"SetMetadata": func(ctx context.Context, _ *asleep, lease *leasetable.Lease) error {
 			return lease.SetMetadata(ctx, "x")
 		},

@@ -66,8 +66,11 @@ func (a *attempt) waitAtMost() (*lease.Held, error) {
 // waitInQueue waits for the head of the wait queue of this process.
 func (a *attempt) waitInQueue() (lease.Handoff, error) {
 	if a.early || a.Permit() {
-		if state, err := a.read(a.ctx); err == nil && a.Blocked(state) && (a.early && a.waiter.Outlasts(a.ctx, state) || a.mismatched(state) != nil) {
-			return lease.Handoff{}, a.held(state)
+		if state, err := a.read(a.ctx); err == nil && a.Blocked(state) {
+			held := a.held(state)
+			if a.early && a.waiter.Outlasts(a.ctx, state) || a.mismatched(state) != nil {
+				return lease.Handoff{}, held
+			}
 		}
 	}
 	h, err := a.Queue.WaitWith(a.ctx, a.name, lease.Word(a.ttl, a.Permit(), string(a.metadata)))

@@ -88,8 +88,8 @@
 // restarted, the next run that starts a server cleans up first. The servers are recorded in the folder sqltest-UID of the
 // temporary folder ([os.TempDir]), where only its random name and some empty lock files remain. Concurrent runs share a server if they need the
 // same one. They know each other by process ids: containers must not share a temporary folder, or a run in one of them ends
-// the servers of a run in another. Where other machines or containers use the same Docker daemon, the containers that they have
-// left are removed after a day.
+// the servers of a run in another. Where other machines or containers use the same Docker daemon, their containers
+// are removed after a day, also those that they keep.
 //
 // With SQLTEST_KEEP the server of a kept database stays up after the run, until the next run without SQLTEST_KEEP. On a
 // server named by a DSN the database stays until somebody drops it. A file of SQLite stays if its test failed or was killed.

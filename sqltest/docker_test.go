@@ -88,7 +88,7 @@ func TestAnImageIsPulledAsTheUserOfDockerLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	for repository, want := range map[string]string{
-		"postgres": "hub", "some/postgres": "hub", "docker.io/library/postgres": "hub", "localhost:5000/postgres": "me", "ghcr.io/some/postgres": "",
+		"postgres": "hub", "some/postgres": "hub", "docker.io/library/postgres": "hub", "localhost:5000/postgres": "me", "localhost/postgres": "", "ghcr.io/some/postgres": "",
 	} {
 		if got := sqltest.Credentials(repository).Username; got != want {
 			t.Errorf("%s: the user %q; want %q", repository, got, want)

@@ -105,7 +105,7 @@ func remoteHost(endpoint string) (host string, ok bool) {
 // credentials returns the credentials that `docker login` has stored for the image's registry.
 func credentials(repository string) dc.AuthConfiguration {
 	registry, _, ok := strings.Cut(repository, "/")
-	if !ok || !strings.ContainsAny(registry, ".:") || registry == "docker.io" {
+	if !ok || registry != "localhost" && !strings.ContainsAny(registry, ".:") || registry == "docker.io" {
 		registry = "https://index.docker.io/v1/"
 	}
 	if auth, err := dc.NewAuthConfigurationsFromCredsHelpers(registry); err == nil {

@@ -168,10 +168,10 @@ func (l *logged) Error(err error, _ string, _ ...any) {
 }
 
 // run runs a job once, and returns how often it ran and what was logged.
-func run(t *testing.T, leases *leasetable.Locker, atLeast time.Duration, job func()) (int, *logged) {
+func run(t *testing.T, leases *leasetable.Locker, job func()) (int, *logged) {
 	t.Helper()
 	log, runs := new(logged), 0
-	once, err := cronlock.Once(leases, "tick", atLeast, cronlock.WithLogger(log), cronlock.WithLock(sqllock.WithTTL(20*time.Second)))
+	once, err := cronlock.Once(leases, "tick", time.Hour, cronlock.WithLogger(log), cronlock.WithLock(sqllock.WithTTL(20*time.Second)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,10 +182,10 @@ func run(t *testing.T, leases *leasetable.Locker, atLeast time.Duration, job fun
 func TestASkippedRunIsLogged(t *testing.T) {
 	t.Parallel()
 	adaptertest.Leases(t, func(t *testing.T, p adaptertest.Place) {
-		if runs, log := run(t, p.Leases(t), time.Hour, func() {}); runs != 1 || len(log.errors)+len(log.infos) != 0 {
+		if runs, log := run(t, p.Leases(t), func() {}); runs != 1 || len(log.errors)+len(log.infos) != 0 {
 			t.Errorf("the first machine ran it %d times, and logs %v, %v", runs, log.errors, log.infos)
 		}
-		if runs, log := run(t, p.Leases(t), time.Hour, func() {}); runs != 0 || len(log.errors) != 0 || len(log.infos) != 1 {
+		if runs, log := run(t, p.Leases(t), func() {}); runs != 0 || len(log.errors) != 0 || len(log.infos) != 1 {
 			t.Errorf("the second machine ran it %d times, and logs %v, %v", runs, log.errors, log.infos)
 		}
 	})
@@ -195,7 +195,7 @@ func TestALossIsLogged(t *testing.T) {
 	t.Parallel()
 	adaptertest.Leases(t, func(t *testing.T, p adaptertest.Place) {
 		operator := p.Leases(t)
-		runs, log := run(t, p.Leases(t), time.Hour, func() {
+		runs, log := run(t, p.Leases(t), func() {
 			if _, err := operator.ForceRelease(t.Context(), "tick"); err != nil {
 				t.Error(err)
 			}
@@ -256,7 +256,7 @@ func TestANilLoggerLogsNothing(t *testing.T) {
 func TestARunThatTheDatabasePreventsIsLogged(t *testing.T) {
 	t.Parallel()
 	p := adaptertest.Place{Database: sqltest.Postgres(t)} // without the lease tables
-	runs, log := run(t, p.Leases(t), time.Hour, func() {})
+	runs, log := run(t, p.Leases(t), func() {})
 	if runs != 0 || len(log.errors) != 1 || !errors.Is(log.errors[0], sqllock.ErrSchema) {
 		t.Errorf("it ran %d times, and logs %v", runs, log.errors)
 	}

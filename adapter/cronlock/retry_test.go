@@ -69,7 +69,7 @@ func TestAJobRunsThoughTheDatabaseIsAwayWhenItIsDue(t *testing.T) {
 		network.Refuse()
 		over := due(t, leases, time.Hour)
 		for range 3 {
-			next(t, failed, over)
+			_ = next(t, failed, over)
 		}
 		network.Heal()
 		(<-over).mustHaveRun(t)
@@ -89,7 +89,7 @@ func TestAJobRunsThoughTheFirstAnswerIsLost(t *testing.T) {
 	answer := network.HoldAnswer("INSERT INTO sqllock_lock")
 	over := due(t, leases, time.Hour)
 	<-answer.Answered()
-	tx, err := p.DB.BeginTx(t.Context(), nil)
+	tx, err := p.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

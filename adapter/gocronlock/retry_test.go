@@ -55,7 +55,7 @@ func TestAJobRunsThoughTheDatabaseIsAwayWhenItIsDue(t *testing.T) {
 		network.Refuse()
 		over := locking(t.Context(), t, leases, time.Hour)
 		for range 3 {
-			next(t, failed, over)
+			_ = next(t, failed, over)
 		}
 		network.Heal()
 		if err := <-over; err != nil {
@@ -77,7 +77,7 @@ func TestAJobRunsThoughTheFirstAnswerIsLost(t *testing.T) {
 	answer := network.HoldAnswer("INSERT INTO sqllock_lock")
 	over := locking(t.Context(), t, leases, time.Hour)
 	<-answer.Answered()
-	tx, err := p.DB.BeginTx(t.Context(), nil)
+	tx, err := p.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestAJobThatIsRemovedIsNotWaitedFor(t *testing.T) {
 	network.Refuse()
 	ctx, cancel := context.WithCancel(t.Context())
 	over := locking(ctx, t, leases, time.Hour)
-	<-failed
+	_ = next(t, failed, over)
 	cancel()
 	if err := <-over; err == nil {
 		t.Error("it was locked")

@@ -100,18 +100,18 @@ func TestThePasswordInTheFileIsReadAgain(t *testing.T) {
 			must(t, err)
 		}
 		url, network := behind(t, db)
-		scheme, user, change := "", databaseName(t, db), ""
-		user = "r" + user[max(0, len(user)-24):]
+		database := databaseName(t, db)
+		user := "r" + database[max(0, len(database)-24):]
+		scheme, change := "", "ALTER USER "+user+" IDENTIFIED BY 'second'"
 		if db.Engine == sqltest.EnginePostgres {
 			scheme, change = "postgres://", "ALTER ROLE "+user+" PASSWORD 'second'"
 			do("CREATE ROLE " + user + " LOGIN PASSWORD 'first'")
 			t.Cleanup(func() { _, _ = db.Exec("DROP OWNED BY " + user + "; DROP ROLE " + user) })
 			do("GRANT ALL ON ALL TABLES IN SCHEMA public TO " + user)
 		} else {
-			change = "ALTER USER " + user + " IDENTIFIED BY 'second'"
 			do("CREATE USER " + user + " IDENTIFIED BY 'first'")
 			t.Cleanup(func() { _, _ = db.Exec("DROP USER " + user) })
-			do("GRANT ALL ON " + databaseName(t, db) + ".* TO " + user)
+			do("GRANT ALL ON " + database + ".* TO " + user)
 		}
 		_, place, _ := strings.Cut(url, "@")
 		file := filepath.Join(t.TempDir(), "url")

@@ -201,9 +201,13 @@ func (h *Held) Sure() time.Duration {
 func (h *Held) Renew(ctx context.Context) error {
 	ctx, cancel := h.Keeper.Bound(ctx)
 	defer cancel()
-	for moved := true; moved && h.over() == nil; { //nolint:contextcheck // the lock has a context of its own
+	for moved := true; moved && h.OverNow() == nil; { //nolint:contextcheck // the lock has a context of its own
 		ls := h.AttachedTo().Lease
-		if err := ls.Renewals.Now(ctx); err != nil {
+		err := ls.Renewals.Now(ctx)
+		switch over := h.OverNow(); { //nolint:contextcheck // see above
+		case over != nil:
+			return over
+		case err != nil:
 			return h.Keeper.WithCause(ctx, err)
 		}
 		moved = h.AttachedTo().Lease != ls

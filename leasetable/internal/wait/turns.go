@@ -134,11 +134,13 @@ func (ts *Turns) begin(t *turn, d time.Duration) <-chan struct{} {
 	over := make(chan struct{})
 	t.slice = over
 	err := ts.keeper.Start(func() {
+		defer func() { // also if a driver ends the goroutine
+			ts.mu.Lock()
+			defer ts.mu.Unlock()
+			close(over)
+			t.slice = nil
+		}()
 		ts.stand(t, d)
-		ts.mu.Lock()
-		defer ts.mu.Unlock()
-		close(over)
-		t.slice = nil
 	})
 	if err != nil { // the Locker is closed
 		close(over)
