@@ -106,7 +106,9 @@ func startChild(t *testing.T, engine sqltest.Engine, temp string, env ...string)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return &child{cmd: cmd, input: input}, output
+	c := &child{cmd: cmd, input: input}
+	t.Cleanup(c.kill) // if the test did not end it
+	return c, output
 }
 
 // end lets the child finish like a test process.
