@@ -161,10 +161,19 @@ type forcing struct {
 	token       int64
 }
 
-// IfToken has ForceRelease free the name only if its token is still the given one, which [Info] has. Otherwise somebody has
-// acquired the name since, and keeps it: the error is a *sqllock.HeldError.
+// IfToken has ForceRelease free the name only if its token, or the highest one of those who hold it together, is still the
+// given one; [Info] has both. Otherwise somebody may have acquired the name since, and keeps it: the error is
+// a *sqllock.HeldError.
 func IfToken(token int64) ForceOption {
 	return func(f *forcing) { f.conditional, f.token = true, token }
+}
+
+// latest returns the highest token of those who hold a name together, or 0.
+func latest(state store.State) (token int64) {
+	for _, p := range state.Together() {
+		token = max(token, p.Token)
+	}
+	return token
 }
 
 // ForceRelease frees name regardless of its holder, and returns the state before. All holders of its shares or
@@ -192,7 +201,7 @@ func (l *Locker) ForceRelease(ctx context.Context, name string, only ...ForceOpt
 			switch {
 			case state.LeaseID == nil && !state.Taken() && len(state.Permits) == 0:
 				return was, nil
-			case f.conditional && state.Token != f.token:
+			case f.conditional && state.Token != f.token && latest(state) != f.token:
 				return Info{}, &sqllock.HeldError{Name: name, Holder: was.Holder}
 			case len(state.Permits) > 0:
 				freed, err = l.keeper.Store.ForcePermits(ctx, name, state.Token)

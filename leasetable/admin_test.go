@@ -154,6 +154,11 @@ func TestAForcedReleaseOfATokenLeavesLaterHoldersAlone(t *testing.T) {
 				t.Errorf("%s, which is free: %+v, %v", name, was, err)
 			}
 		}
+		older := take(t, l, "two", leasetable.WithShared())
+		locktest.MustRelease(t, take(t, newLocker(t, db.DB), "two", leasetable.WithShared()))
+		if was, err := admin.ForceRelease(t.Context(), "two", leasetable.IfToken(older.Token())); err != nil || len(was.Holders) != 1 {
+			t.Errorf("with the token of who is left: %+v, %v", was, err)
+		}
 	})
 }
 

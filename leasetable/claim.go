@@ -79,13 +79,16 @@ func outcomeOf(got store.Result, err error) (o lease.Outcome, final bool) {
 // context, since ending one midway would leave open whether it acquired the name. Only Close of the Locker ends them,
 // and it ends the lease, too. If the caller leaves, the claim is abandoned when f returns (I19).
 func (a claiming) inBackground(f func(context.Context) lease.Outcome) lease.Outcome {
-	o, left, _ := lease.OrLeave(a.ctx, a.Hand,
+	o, left, err := lease.OrLeave(a.ctx, a.Hand,
 		func() (lease.Outcome, error) { return f(bound.WithValuesOf(a.Closing, a.ctx)), nil },
 		func(o lease.Outcome) {
 			a.c.Abandon(a.ctx, o)
 			a.head.Leave()
 		})
 	a.abandoned = left
+	if err != nil && !left { // a driver has ended the goroutine
+		o = lease.Outcome{Err: err, Unknown: true, Permit: a.Permit()}
+	}
 	return o
 }
 

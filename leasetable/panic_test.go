@@ -184,33 +184,59 @@ func TestAnExportWhoseHookPanicsLeavesNothingHeld(t *testing.T) {
 	})
 }
 
-// Nobody renews the lease any more, and its row stays until it expires: the holder may be at work. I3, I19.
+// A driver: nobody renews the lease any more, and its row stays until it expires, as the holder may be at work. I3, I19.
 func TestALeaseWhoseRenewalEndsItsGoroutineIsOver(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
-	for _, inHook := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			server := memory.NewServer(memory.Postgres)
-			s := &scripted{Store: server.Store()}
-			if !inHook {
-				s.renew = func(context.Context, []byte) (bool, int64, error) {
-					runtime.Goexit()
-					return false, 0, nil
-				}
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		s := &scripted{Store: server.Store(), renew: func(context.Context, []byte) (bool, int64, error) {
+			runtime.Goexit()
+			return false, 0, nil
+		}}
+		lock := take(t, keep(t, s, leasetable.WithTTL(time.Hour)), "x")
+		pass(21 * time.Minute)
+		if cause := context.Cause(lock.Context()); !errors.Is(cause, sqllock.ErrExpired) {
+			t.Errorf("the holder was told %v", cause)
+		}
+		if _, err := keep(t, server.Store()).TryAcquire(t.Context(), "x"); !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("the next holder: %v", err)
+		}
+	})
+}
+
+func TestAHookThatEndsItsGoroutineStopsNoRenewal(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		var told atomic.Int64
+		hook := func(_ context.Context, e sqllock.Event) {
+			if e.Kind == event.Renewed {
+				told.Add(1)
+				runtime.Goexit()
 			}
-			hook := func(_ context.Context, e sqllock.Event) {
-				if inHook && e.Kind == event.Renewed {
-					runtime.Goexit()
-				}
-			}
-			lock := take(t, keep(t, s, leasetable.WithTTL(time.Hour), leasetable.WithHook(hook)), "x")
-			pass(21 * time.Minute)
-			if cause := context.Cause(lock.Context()); !errors.Is(cause, sqllock.ErrExpired) {
-				t.Errorf("the holder was told %v; in a hook: %t", cause, inHook)
-			}
-			if _, err := keep(t, server.Store()).TryAcquire(t.Context(), "x"); !errors.Is(err, sqllock.ErrHeld) {
-				t.Errorf("the next holder: %v; in a hook: %t", err, inHook)
-			}
-		})
-	}
+		}
+		lock := take(t, keep(t, memory.NewServer(memory.Postgres).Store(), leasetable.WithTTL(time.Hour), leasetable.WithHook(hook)), "x")
+		pass(5 * time.Hour)
+		if told := told.Load(); told < 10 {
+			t.Errorf("it was told of %d renewals", told)
+		}
+		release(t, lock)
+	})
+}
+
+// Nobody has the ticket. I28.
+func TestAnExportWhoseDriverPanicsLeavesNothingHeld(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	abnormally(t, func(t *testing.T, s *scripted, end func(), _ func(event.Kind), l, _ *leasetable.Locker) {
+		s.move = func(context.Context, string, int64, []byte, []byte) (bool, error) {
+			s.move = nil
+			end()
+			return false, nil
+		}
+		lock := take(t, l, "x")
+		mustNotReturn(t, func() { _, _ = lock.Export(t.Context(), 24*time.Hour) })
+		synctest.Wait()
+	})
 }

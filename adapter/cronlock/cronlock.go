@@ -32,8 +32,8 @@ func WithLock(opts ...sqllock.Option) Option {
 
 // Once returns a wrapper that runs a job under the lease called name of l, and skips it while another machine has the
 // lease. A lease that is released keeps its name until atLeast after its acquisition. atLeast must be positive: more than
-// twice what the clocks of the machines differ plus what an acquisition takes, and less than the time between two runs.
-// While the database cannot be used, Once tries again, for half of atLeast. If that does not help, or the acquisition takes
+// twice the sum of what the clocks of the machines differ and what an acquisition takes, and less than the time between two runs.
+// While the database cannot be used, Once tries again, for half of atLeast, and a minute at most. If that does not help, or the acquisition takes
 // longer than atLeast, the job is skipped, too, and the error is logged. Jobs of different names need wrappers of their own.
 // The error says what leasetable.Locker.Validate says of the name and the options of WithLock.
 //

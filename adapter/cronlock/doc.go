@@ -22,12 +22,13 @@
 // # Why a minimum hold
 //
 // The clocks of the machines differ, and a job may be shorter than the difference: without a minimum hold, a machine that
-// is late finds the lock released, and runs the job again. So Once requires one. Choose more than twice what the clocks differ
-// plus what an acquisition takes, which may begin by connecting, and less than the time between two runs. A machine that has
+// is late finds the lock released, and runs the job again. So Once requires one. Choose more than twice the sum of what the
+// clocks differ and what an acquisition takes, which may begin by connecting, and less than the time between two runs. A machine that has
 // not acquired the lease after that time skips the run.
 //
-// While the database cannot be used, a machine tries again, for half of the minimum hold: with a minute, a server that
-// restarts as the job is due may be away for half a minute. The other half is for the clocks.
+// While the database cannot be used, a machine tries again, for half of the minimum hold, and a minute at most: with
+// a minimum hold of a minute, a server that restarts as the job is due may be away for half a minute. The other half is for
+// the clocks. Cron's Stop waits for that too; to close the leasetable.Locker ends it.
 //
 // # What ends the lock
 //
@@ -48,5 +49,5 @@
 // calls [sqllock.TryDo] itself, with leasetable.WithHoldAtLeast: its context ends with the lease.
 //
 // A machine that is late by more than the minimum hold, by its clock or after a suspension, runs the job again. If the
-// database cannot be used for half of the minimum hold, or lacks the tables, no machine runs the job; that is logged.
+// database cannot be used for all of that time, or lacks the tables, no machine runs the job; that is logged.
 package cronlock

@@ -30,12 +30,12 @@
 // # Why a minimum hold
 //
 // The clocks of the machines differ, and a job may be shorter than the difference: without a minimum hold, a machine that
-// is late finds the lock released, and runs the job again. So NewLocker requires one. Choose more than twice what the clocks
-// differ plus what an acquisition takes, which may begin by connecting, and less than the time between two runs. A machine
+// is late finds the lock released, and runs the job again. So NewLocker requires one. Choose more than twice the sum of what
+// the clocks differ and what an acquisition takes, which may begin by connecting, and less than the time between two runs. A machine
 // that has not acquired the lease after that time skips the run.
 //
-// While the database cannot be used, a Locker tries again, for half of the minimum hold: with a minute, a server that restarts
-// as the job is due may be away for half a minute. The other half is for the clocks.
+// While the database cannot be used, a Locker tries again, for half of the minimum hold, and a minute at most: with a minimum hold
+// of a minute, a server that restarts as the job is due may be away for half a minute. The other half is for the clocks.
 //
 // # What ends the lock
 //
@@ -72,7 +72,7 @@
 // gocron.WithLimitedRuns limits the runs of each machine, not those of all. NewElector returns before its first campaign has
 // an answer, so a job that is due at once is skipped on every machine (ErrNotLeader).
 //
-// If the database cannot be used for half of the minimum hold of a Locker, or lacks the tables, no machine runs the job. A
+// If the database cannot be used for all of that time, or lacks the tables, no machine runs the job. A
 // Locker logs each run that is skipped for that; see WithLogger. With an Elector no machine runs a job that is due while
 // nobody leads. An Elector logs an error that somebody has to mend, such as missing tables. Nothing is logged
 // before the first job is due: schema.Check tells at the start of the program whether the tables are there.

@@ -25,8 +25,8 @@ type Locker struct {
 }
 
 // NewLocker returns a Locker that takes leases from l, which the caller closes after the scheduler. A lease that is released
-// keeps its name until atLeast after its acquisition. atLeast must be positive: more than twice what the clocks of the
-// machines differ plus what an acquisition takes, and less than the time between two runs. The error says what
+// keeps its name until atLeast after its acquisition. atLeast must be positive: more than twice the sum of what the
+// clocks of the machines differ and what an acquisition takes, and less than the time between two runs. The error says what
 // leasetable.Locker.Validate says of the options of WithLock.
 func NewLocker(l *leasetable.Locker, atLeast time.Duration, opts ...Option) (*Locker, error) {
 	switch {
@@ -45,7 +45,7 @@ func NewLocker(l *leasetable.Locker, atLeast time.Duration, opts ...Option) (*Lo
 
 // Lock implements gocron.Locker: it acquires the lease called key, the name of a job. It does not wait for another machine:
 // if the lease is held, or was released and its minimum hold has not passed, the error matches sqllock.ErrHeld. While the
-// database cannot be used, it tries again, for half of the minimum hold. An acquisition that takes longer than the minimum
+// database cannot be used, it tries again, for half of the minimum hold, and a minute at most. An acquisition that takes longer than the minimum
 // hold fails: another machine may have run the job, and its minimum hold have passed. After any error nothing is held, and
 // gocron does not run the job. An error that does not match sqllock.ErrHeld is logged, unless ctx has ended: then the
 // scheduler shuts down, or the job is removed.

@@ -17,7 +17,10 @@ const (
 	lastPause  = time.Second
 )
 
-// retry calls try again while the database cannot be used, for the given time at most. All machines try at the same moment,
+// mostTime bounds retry: a job does not come much later than it was due, and a shutdown need not wait for longer.
+const mostTime = time.Minute
+
+// retry calls try again while the database cannot be used, for the given time and mostTime at most. All machines try at the same moment,
 // so a server that restarts just then would keep the job from all of them. It does not wait for another holder: that one
 // runs the job.
 func retry(ctx context.Context, within time.Duration, try func() (*leasetable.Lease, error)) (*leasetable.Lease, error) {
@@ -33,7 +36,7 @@ func retry(ctx context.Context, within time.Duration, try func() (*leasetable.Le
 		}
 		failed = err
 		rest := pause/2 + rand.N(pause) //nolint:gosec // jitter
-		if time.Since(began)+rest > within {
+		if time.Since(began)+rest > min(within, mostTime) {
 			return nil, err
 		}
 		select {

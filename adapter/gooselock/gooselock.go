@@ -83,7 +83,6 @@ func (l *Locker) unlock(ctx context.Context) error {
 		return &sqllock.OpError{Op: "release", Name: l.name, Err: errors.New("it is not locked")}
 	}
 	l.held = nil
-	err := held.Release(ctx)
-	<-l.inUse
-	return err
+	defer func() { <-l.inUse }() // also if a hook panics
+	return held.Release(ctx)
 }

@@ -20,6 +20,7 @@ func TestAReleaseByForceIsToldToTheHolderOfALease(t *testing.T) {
 		who := fmt.Sprintf("pid %d, token 1", p.cmd.Process.Pid)
 		call(t, e, 75, []string{"nothing was released", "not 7 any more", "is held by"}, "release", "--force", "--token", "7", "x")
 		call(t, e, 64, []string{"session lock has none"}, "release", "--force", "--token", "1", "--kind", "session", "x")
+		call(t, e, 64, []string{"1 or higher"}, "release", "--force", "--token", "0", "x")
 		out := call(t, e, 0, nil, "release", "--force", "--token", "1", "x")
 		if !strings.HasPrefix(out, `lease "x" was taken from sqllock run sh, on `) || !strings.Contains(out, who) {
 			t.Errorf("it wrote %q", out)

@@ -29,6 +29,13 @@ func CodeOf(err error) string {
 		return "sqlite " + strconv.Itoa(coded.Code()&0xff)
 	}
 	for ; err != nil; err = errors.Unwrap(err) {
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, one := range joined.Unwrap() {
+				if code := CodeOf(one); code != "" {
+					return code
+				}
+			}
+		}
 		v := reflect.Indirect(reflect.ValueOf(err))
 		if v.Kind() != reflect.Struct {
 			continue
@@ -69,6 +76,11 @@ func NotLetIn(err error, before bool) bool {
 			"mysql 3118", // the account is locked
 			"mysql 3159", // only with TLS
 			"mysql 4151", // the account is locked: MariaDB
+			"mysql 1524", // the plugin of the account is not loaded
+			"mysql 1820", // the password must be changed first
+			// A parameter of the DSN, which the driver sets at once, is none, or has a wrong value.
+			"mysql 1064", "mysql 1115", "mysql 1193", "mysql 1227", "mysql 1229", "mysql 1231", "mysql 1232", "mysql 1238", "mysql 1253",
+			"mysql 1273", "mysql 1298",
 		}, code)
 	}
 }

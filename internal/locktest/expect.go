@@ -79,7 +79,8 @@ func MustRelease(t *testing.T, lock sqllock.Lock) {
 // lock: the name may be held until the Locker has given back what it may have acquired.
 func TryFree[L sqllock.Lock](ctx context.Context, l sqllock.Acquirer[L], name string, opts ...sqllock.Option) (L, error) {
 	lock, err := l.TryAcquire(ctx, name, opts...)
-	if sqllock.IsRetryable(err) && !errors.Is(err, sqllock.ErrHeld) {
+	asRefused := errors.Is(err, sqllock.ErrHeld) || errors.Is(err, sqllock.ErrLimit) || errors.Is(err, sqllock.ErrReadOnly)
+	if sqllock.IsRetryable(err) && !asRefused {
 		return l.Acquire(ctx, name, opts...)
 	}
 	return lock, err

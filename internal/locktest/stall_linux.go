@@ -102,6 +102,9 @@ func ServeStalls(l sqllock.Locker, s *Staller, word string, opts ...sqllock.Opti
 			s.Arm(word)
 			lock, err = l.TryAcquire(ctx, "stalled", opts...)
 			s.disarm()
+			if err == nil && stops == s.stops.Load() {
+				_ = lock.Release(ctx) // another round tells
+			}
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stdout, "\nstalled: refused:", err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -63,14 +64,14 @@ func (s Sink) Retrying(ctx context.Context, name string, began time.Time, err er
 // Renewed reports that the server confirmed a session or lease with so many locks.
 func (s Sink) Renewed(ctx context.Context, took time.Duration, locks int) {
 	if !s.disabled() {
-		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Renewed, Took: took, Locks: locks})
+		s.apart(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Renewed, Took: took, Locks: locks})
 	}
 }
 
 // RenewalFailed reports that the server did not confirm a session or lease with so many locks.
 func (s Sink) RenewalFailed(ctx context.Context, took time.Duration, locks int, err error) {
 	if !s.disabled() {
-		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.RenewalFailed, Took: took, Locks: locks, Err: err})
+		s.apart(ctx, slog.LevelDebug, sqllock.Event{Kind: event.RenewalFailed, Took: took, Locks: locks, Err: err})
 	}
 }
 
@@ -79,6 +80,14 @@ func (s Sink) Expiring(ctx context.Context, left time.Duration, locks int) {
 	if !s.disabled() {
 		s.tell(ctx, slog.LevelWarn, sqllock.Event{Kind: event.Expiring, Left: left, Locks: locks})
 	}
+}
+
+// apart is tell for the goroutine that keeps locks alive: that goes on if the logger or the hook ends its goroutine, as
+// testing.T.FailNow does.
+func (s Sink) apart(ctx context.Context, level slog.Level, e sqllock.Event) {
+	var told sync.WaitGroup
+	told.Go(func() { s.tell(ctx, level, e) })
+	told.Wait()
 }
 
 // tell logs e and then calls the hook. The log comes first: a hook may take its time.

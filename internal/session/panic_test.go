@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -221,6 +223,45 @@ func TestAWaitThatPanicsLeavesNoSession(t *testing.T) {
 		pass(time.Minute)
 		if n := s.living(); n != 1 {
 			t.Errorf("%d sessions are open; want that of the holder", n)
+		}
+	})
+}
+
+// Such a hook would end the session's goroutine.
+func TestAHookThatEndsItsGoroutineEndsNoSession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var told atomic.Int64
+		s := newServer()
+		l := s.newLockerTold(t, func(_ context.Context, e sqllock.Event) {
+			if e.Kind == event.Renewed {
+				told.Add(1)
+				runtime.Goexit()
+			}
+		})
+		lock := mustTry(t, l, "x")
+		pass(3 * s.ttl)
+		if err := lock.Release(t.Context()); err != nil || told.Load() < 3 {
+			t.Errorf("after %d heartbeats: %v", told.Load(), err)
+		}
+	})
+}
+
+// The goroutine that waits for all who share a lock is that of no caller.
+func TestAHookThatEndsItsGoroutineKeepsNoSharerWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		l := s.newLockerTold(t, func(_ context.Context, e sqllock.Event) {
+			if e.Kind == event.Retrying {
+				runtime.Goexit()
+			}
+		})
+		s.goAway(unreachable)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if _, err := l.Acquire(ctx, shareOfX); err == nil || ctx.Err() != nil {
+			t.Errorf("while the server is away: %v", err)
 		}
 	})
 }

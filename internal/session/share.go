@@ -176,10 +176,25 @@ func (l *Locker[K]) newShare(w Want[K]) *share[K] {
 
 // settle acquires the share. It does not wait when none of its members does.
 func (s *share[K]) settle(ctx context.Context) {
+	tried, settled := false, false
+	defer func() {
+		if settled {
+			return
+		}
+		s.l.mu.Lock() // a hook, or a driver, has ended the goroutine
+		defer s.l.mu.Unlock()
+		if !tried {
+			close(s.tried)
+		}
+		s.err = errPanicked
+		s.shut()
+		close(s.settled)
+	}()
 	lock, err := s.l.acquireFree(ctx, s.want)
 	if err != nil && passing(err) {
 		s.inTheWay = err
 	}
+	tried = true
 	close(s.tried)
 	s.l.mu.Lock()
 	wait := s.inTheWay != nil && s.patient
@@ -199,6 +214,7 @@ func (s *share[K]) settle(ctx context.Context) {
 		delete(s.l.queued, s.want.Key)
 		s.l.shares[s.want.Key] = s
 	}
+	settled = true
 	close(s.settled)
 	abandoned := s.members == 0 && lock != nil
 	if abandoned && s.l.shares[s.want.Key] == nil {

@@ -61,6 +61,8 @@ func TestWhichErrorsOfConnectingPass(t *testing.T) {
 		{&pgconn.PgError{Code: "08P01", Message: "unsupported startup parameter: x"}, false, false},
 		{&mysql.MySQLError{Number: 1049}, false, false},
 		{&mysql.MySQLError{Number: 3118}, false, false},
+		{&mysql.MySQLError{Number: 1193}, false, false}, // a parameter of the DSN is no variable
+		{errors.Join(errors.New("of one host"), &mysql.MySQLError{Number: 1049}), false, false},
 		{cannotOpenError{}, false, false},
 	} {
 		for before, want := range map[bool]bool{false: test.atFirst, true: test.later} {

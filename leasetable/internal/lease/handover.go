@@ -57,12 +57,20 @@ func (h *Held) handOver(ctx context.Context, id []byte) error {
 	if e := h.end(ls); !e.trusted { //nolint:contextcheck // the lock has a context of its own
 		return errors.Join(h.Free(ctx), cmp.Or(e.cause, errLate))
 	}
-	there, unknown := false, false
+	there, unknown, returned := false, false, false
+	defer func() {
+		if !returned { // a driver panicked
+			h.leaveOrphans(0, ls)
+			ls.detach(h)
+			h.position.leave()
+		}
+	}()
 	err := dberr.Retry(bound.WithValuesOf(k.Closing, ctx), releaseTimeout, func(ctx context.Context) (err error) {
 		there, err = k.Store.Move(ctx, h.Name, h.Token, ls.ID, id)
 		unknown = unknown || err != nil && !dberr.OutcomeKnown(err)
 		return err
 	})
+	returned = true
 	switch {
 	case err != nil && !unknown: // the name was not moved
 		return errors.Join(fmt.Errorf("released instead: %w", err), h.Free(ctx))

@@ -38,9 +38,18 @@ func readDatabaseFile(name string) (string, error) {
 	return named, nil
 }
 
+// isFile reports whether name is that of a file that can be read again, unlike a pipe.
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // password returns the password that the file has now, or the former one if the file cannot be used any more. The one of a
 // long run may be replaced, or be a token that expires.
 func (f *Flags) password(former string) string {
+	if !isFile(f.file) {
+		return former
+	}
 	named, err := readDatabaseFile(f.file)
 	if err != nil {
 		return former

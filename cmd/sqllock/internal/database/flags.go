@@ -103,7 +103,7 @@ func (f *Flags) FindDatabase(cmd *cobra.Command, c *console.Console) (*Database,
 		if err != nil {
 			return nil, exit.With(exit.Usage, fmt.Errorf("%s: %w", f.source(cmd), err))
 		}
-		if f.file != "" {
+		if isFile(f.file) {
 			db.password = f.password
 		}
 		return db, nil

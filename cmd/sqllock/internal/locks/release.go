@@ -45,6 +45,7 @@ type release struct {
 	kind  string
 	force bool
 	token int64
+	only  bool // if the token is this one
 	json  bool
 }
 
@@ -78,6 +79,7 @@ func releaseCommand(c *console.Console) *cobra.Command {
 }
 
 func (r *release) run(cmd *cobra.Command, args []string) error {
+	r.only = cmd.Flags().Changed("token")
 	if err := r.parse(args); err != nil {
 		return exit.With(exit.Usage, err)
 	}
@@ -111,7 +113,7 @@ func (r *release) parse(args []string) error {
 		return err
 	}
 	switch {
-	case r.token < 0, r.token > 0 && r.kind == database.KindSession:
+	case r.only && (r.token < 1 || r.kind == database.KindSession):
 		return errors.New("--token is the token of a lease, 1 or higher; a session lock has none")
 	case r.force:
 		return nil
@@ -145,7 +147,7 @@ func (r *release) lease(cmd *cobra.Command, db *database.Database) (string, json
 	}
 	defer func() { _ = locker.Close() }() // it holds nothing
 	var only []leasetable.ForceOption
-	if r.token > 0 {
+	if r.only {
 		only = append(only, leasetable.IfToken(r.token))
 	}
 	info, err := locker.ForceRelease(cmd.Context(), r.name, only...)
