@@ -174,3 +174,18 @@ func answerIn(err error) string {
 	}
 	return ""
 }
+
+// MySQL's driver sets the parameters of a DSN as it connects: the answer is that of the server, though its code is rare.
+func TestAWrongParameterOfTheDSNEndsAWait(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onMySQL(t, func(t *testing.T, db *sqltest.Database) {
+		for _, parameter := range []string{"no_such_variable=1", "time_zone='nowhere'"} {
+			dsn := strings.Split(db.DSN, "?")[0] + "?" + parameter
+			_, err := newLocker(t, open(t, db.DriverName(), dsn)).Acquire(t.Context(), "x")
+			if err == nil || sqllock.IsRetryable(err) {
+				t.Errorf("%s: %v", parameter, err)
+			}
+		}
+	})
+}

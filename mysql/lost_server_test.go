@@ -2,8 +2,10 @@ package mysql_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/internal/oddserver"
 	"github.com/sqllock/sqllock/mysql"
@@ -54,5 +56,16 @@ func TestAServerIsAskedWhetherItIsARelativeOfMySQL(t *testing.T) {
 		l := closing(t)(mysql.New(database{db}.DSN(t, locktest.Access{Address: p.Address})))
 		_, err := l.TryAcquire(t.Context(), "a")
 		mustSayWhy(t, err, "TiDB")
+	})
+}
+
+func TestAWrongParameterOfTheDSNEndsAWait(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEach(t, func(t *testing.T, db *sqltest.Database) {
+		l := closing(t)(mysql.New(strings.Split(db.DSN, "?")[0] + "?no_such_variable=1"))
+		if _, err := l.Acquire(t.Context(), "x"); err == nil || sqllock.IsRetryable(err) {
+			t.Error(err)
+		}
 	})
 }
