@@ -174,7 +174,8 @@ func (a *Locks[L]) untilEnd(opts []Option) []Option {
 }
 
 // lostMeanwhile returns an error if a part has ended. After a suspension of the machine, the context of a lease ends up to a
-// second later than what is left of it. A session lock does not say what is left.
+// second later than what is left of it. A session lock does not say what is left. (Token tells a
+// lease from a lock of somebody else with a Remaining of its own.)
 func (a *Locks[L]) lostMeanwhile() error {
 	for _, part := range a.parts {
 		lease, is := any(part).(interface {

@@ -132,8 +132,8 @@ func (h Holder) String() string {
 // IsRetryable reports whether the same call may succeed later with nothing changed: the lock is held, the connection
 // broke or could not be opened, the server is busy, restarting, full (of connections, or of locks in PostgreSQL; its
 // disk, for a lease), or a standby or read-only, as during a failover.
-// It is false for a wrong password, a missing database or table, missing privileges, and a closed Locker. A password
-// that a Locker was admitted with before counts as one that is being replaced.
+// It is false for a wrong password, a missing database or table, missing privileges, and a closed Locker. After
+// a Locker was admitted once, a refused password counts as one that is being replaced.
 //
 // Acquire continues to wait after such an error while its context lives, with two exceptions, both ErrLimit of a session
 // lock: the Locker's connections hold as many locks as they may, or the lock table of PostgreSQL is full (53200). Then

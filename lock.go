@@ -36,7 +36,7 @@ type Acquirer[L Lock] interface {
 	// restarts, has no connection left, or is a standby or read-only, as in a failover. So with a ctx that does not end
 	// it waits for ever for a host that does not exist. The logger (Warn) and the hook (event.Retrying) report it. When
 	// ctx ends meanwhile, the error matches the last error of the database instead of ErrHeld. An error that somebody
-	// has to repair ends the wait at once, such as a password that was never right, missing tables, a server that is
+	// has to repair ends the wait at once, such as a password that the server has never accepted from this Locker, missing tables, a server that is
 	// refused for what it is, or, for a session lock, a limit on the number of locks; see IsRetryable. A proxy that
 	// answers in place of its server says the same if that passes and if it does not: Acquire waits.
 	//

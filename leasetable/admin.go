@@ -201,7 +201,7 @@ func (l *Locker) ForceRelease(ctx context.Context, name string, only ...ForceOpt
 			switch {
 			case state.LeaseID == nil && !state.Taken() && len(state.Permits) == 0:
 				return was, nil
-			case f.conditional && state.Token != f.token && latest(state) != f.token:
+			case f.conditional && state.Token != f.token && (f.token == 0 || latest(state) != f.token):
 				return Info{}, &sqllock.HeldError{Name: name, Holder: was.Holder}
 			case len(state.Permits) > 0:
 				freed, err = l.keeper.Store.ForcePermits(ctx, name, state.Token)

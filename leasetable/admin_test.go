@@ -139,9 +139,11 @@ func TestAForcedReleaseOfATokenLeavesLaterHoldersAlone(t *testing.T) {
 			locktest.MustRelease(t, lock)
 			later := take(t, l, name, opts...)
 			var held *sqllock.HeldError
-			_, err := admin.ForceRelease(t.Context(), name, leasetable.IfToken(seen))
-			if !errors.As(err, &held) || held.Holder.Token != later.Token() {
-				t.Errorf("%s, with a token that was outdated: %v", name, err)
+			for _, token := range []int64{0, seen} {
+				_, err := admin.ForceRelease(t.Context(), name, leasetable.IfToken(token))
+				if !errors.As(err, &held) || held.Holder.Token != later.Token() {
+					t.Errorf("%s, with the outdated token %d: %v", name, token, err)
+				}
 			}
 			if err := later.Verify(t.Context()); err != nil {
 				t.Error(name, err)

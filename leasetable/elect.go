@@ -71,8 +71,8 @@ const mostPause = 3 * time.Second
 // until lead returned. If resigning is not confirmed, nobody leads until the lease ends.
 //
 // A campaign waits as [Locker.Acquire] does, so it outlasts a database that cannot be reached, restarts or is
-// read-only, as in a failover. Run returns errors that waiting does not mend, such as sqllock.ErrSchema, a password that
-// was never right or sqllock.ErrClosed; lead was not called then, or has returned. When ctx ends during a campaign, the
+// read-only, as in a failover. Run returns errors that waiting does not mend, such as sqllock.ErrSchema, a password that the
+// server has never accepted from this Locker or sqllock.ErrClosed; lead was not called then, or has returned. When ctx ends during a campaign, the
 // error matches the cause and, if there was one, the last error of the database.
 func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, lease *Lease) error) error {
 	const op = "campaign for"

@@ -17,7 +17,7 @@
 // # Versions
 //
 // The files of a dialect are numbered from 0001. The table sqllock_version lists the applied files. A later release
-// adds files and never edits an old one. A file takes a strong lock on one table at most. Files that add nothing new can
+// adds files and never edits an old one. A later file takes a strong lock on one existing table at most. Files that add nothing new can
 // always be run again.
 //
 // The tables have two numbers: their version, and the lowest version of a program that may use them. [Version] is what

@@ -69,8 +69,8 @@
 //	SQLTEST_SKIP=1     a test that finds no server is skipped, not failed
 //	SQLTEST_KEEP=1     the database of a failed test is kept, and its DSN logged
 //
-// A password in such a DSN appears in [Database].DSN only, never in a DSN in failures or logs. Elsewhere in them it is hidden
-// unless it has fewer than eight letters or is a part of the rest of the DSN.
+// Failures and logs show such a DSN without its password; [Database].DSN has it. Where the password stands alone, it is hidden if
+// it has eight letters or more and is not a part of the rest of the DSN.
 //
 // The build tags sqltest_no_postgres, sqltest_no_mysql (also for MariaDB) and sqltest_no_sqlite leave a driver out of the test
 // binary. Tests of that engine then fail.

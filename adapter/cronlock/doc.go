@@ -28,7 +28,7 @@
 //
 // While the database cannot be used, a machine tries again, for half of the minimum hold, and a minute at most: with
 // a minimum hold of a minute, a server that restarts as the job is due may be away for half a minute. The other half is for
-// the clocks. Cron's Stop waits for that too; to close the leasetable.Locker ends it.
+// the clocks. The context that cron's Stop returns ends only after that. To end it sooner, close the leasetable.Locker first.
 //
 // # What ends the lock
 //
@@ -49,5 +49,5 @@
 // calls [sqllock.TryDo] itself, with leasetable.WithHoldAtLeast: its context ends with the lease.
 //
 // A machine that is late by more than the minimum hold, by its clock or after a suspension, runs the job again. If the
-// database cannot be used for all of that time, or lacks the tables, no machine runs the job; that is logged.
+// database cannot be used for half of the minimum hold, or for a minute, or lacks the tables, no machine runs the job; that is logged.
 package cronlock

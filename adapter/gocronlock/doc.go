@@ -72,7 +72,7 @@
 // gocron.WithLimitedRuns limits the runs of each machine, not those of all. NewElector returns before its first campaign has
 // an answer, so a job that is due at once is skipped on every machine (ErrNotLeader).
 //
-// If the database cannot be used for all of that time, or lacks the tables, no machine runs the job. A
+// If the database cannot be used for half of the minimum hold, or for a minute, or lacks the tables, no machine runs the job. A
 // Locker logs each run that is skipped for that; see WithLogger. With an Elector no machine runs a job that is due while
 // nobody leads. An Elector logs an error that somebody has to mend, such as missing tables. Nothing is logged
 // before the first job is due: schema.Check tells at the start of the program whether the tables are there.

@@ -79,8 +79,8 @@ func NotLetIn(err error, before bool) bool {
 			"mysql 1524", // the plugin of the account is not loaded
 			"mysql 1820", // the password must be changed first
 			// A parameter of the DSN, which the driver sets at once, is none, or has a wrong value.
-			"mysql 1064", "mysql 1115", "mysql 1193", "mysql 1227", "mysql 1229", "mysql 1231", "mysql 1232", "mysql 1238", "mysql 1253",
-			"mysql 1273", "mysql 1298",
+			"mysql 1064", "mysql 1115", "mysql 1210", "mysql 1193", "mysql 1227", "mysql 1229", "mysql 1231", "mysql 1232", "mysql 1238", "mysql 1253",
+			"mysql 1273", "mysql 1298", "mysql 1621",
 		}, code)
 	}
 }

@@ -38,7 +38,7 @@ func interval(ttl time.Duration) time.Duration { return ttl / 3 }
 func (r *renewals) loop() {
 	defer r.giveBack()
 	defer r.deleteRow()
-	defer r.finish(errLate) // if a hook or a driver ends the goroutine: nobody renews the lease any more, and its row stays
+	defer r.finish(errLate) // if a driver ends the goroutine: nobody renews the lease any more, and its row stays
 	next := r.first
 	timer := time.NewTimer(clock.Until(next))
 	defer timer.Stop()

@@ -44,9 +44,9 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// password returns the password that the file has now, or the former one if the file cannot be used any more. The one of a
-// long run may be replaced, or be a token that expires.
-func (f *Flags) password(former string) string {
+// password returns the password that the file has now for the user and the server of the start, or the former one if the
+// file has none any more. The one of a long run may be replaced, or be a token that expires.
+func (f *Flags) password(start *Database, former string) string {
 	if !isFile(f.file) {
 		return former
 	}
@@ -59,11 +59,11 @@ func (f *Flags) password(former string) string {
 		return former
 	}
 	defer db.Close()
-	switch {
-	case db.postgres != nil:
-		return db.postgres.Password
-	case db.mysql != nil:
-		return db.mysql.Passwd
+	if was, is := start.postgres, db.postgres; was != nil && is != nil && was.User == is.User && was.Host == is.Host {
+		return is.Password
+	}
+	if was, is := start.mysql, db.mysql; was != nil && is != nil && was.User == is.User && was.Addr == is.Addr {
+		return is.Passwd
 	}
 	return former
 }

@@ -104,7 +104,7 @@ func (f *Flags) FindDatabase(cmd *cobra.Command, c *console.Console) (*Database,
 			return nil, exit.With(exit.Usage, fmt.Errorf("%s: %w", f.source(cmd), err))
 		}
 		if isFile(f.file) {
-			db.password = f.password
+			db.password = func(former string) string { return f.password(db, former) }
 		}
 		return db, nil
 	}

@@ -71,7 +71,7 @@ func releaseCommand(c *console.Console) *cobra.Command {
 	}
 	r.AddFlags(cmd)
 	flags.AddChoice(cmd, &r.kind, "kind", "`kind` of lock: lease or session", database.KindLease, database.KindSession)
-	cmd.Flags().Int64Var(&r.token, "token", 0, "only if the token of the lease is still `n`, as ls and show say it")
+	cmd.Flags().Int64Var(&r.token, "token", 0, "only if the token of the lease is still `n`, as ls and show say it; the highest one if several hold it")
 	cmd.Flags().BoolVar(&r.force, "force", false, "do it; without, it is only said what would be done")
 	flags.AddJSON(cmd, &r.json)
 	cmd.ValidArgsFunction = r.CompleteName(r.Console, cobra.ShellCompDirectiveNoFileComp)
