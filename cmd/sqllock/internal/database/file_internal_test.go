@@ -1,6 +1,8 @@
 package database
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -45,6 +47,38 @@ func TestAFileNamesTheDatabase(t *testing.T) {
 		got, err := databaseIn(text)
 		if err == nil || got != "" || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "t0p") {
 			t.Errorf("%q: %q, %v, want %q", text, got, err, says)
+		}
+	}
+}
+
+func TestThePasswordOfAnotherUserOrServerIsNotTaken(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for start, files := range map[string]map[string]string{
+		"postgres://me:old@h/d": {
+			"postgres://me:new@h/d": "new", "postgres://me:new@h/other": "new", "postgres://you:new@h/d": "old",
+			"postgres://me:new@elsewhere/d": "old", "mysql://me:new@h/d": "old", "nothing": "old",
+		},
+		"mysql://me:old@h/d": {
+			"mysql://me:new@h/d": "new", "mysql://you:new@h/d": "old", "mysql://me:new@h:3307/d": "old", "postgres://me:new@h/d": "old",
+		},
+	} {
+		db, err := openURL(start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		for text, want := range files {
+			f := &Flags{file: filepath.Join(t.TempDir(), "url")}
+			if err := os.WriteFile(f.file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := f.password(db, "old"); got != want {
+				t.Errorf("at the start %s, now %s: %q", start, text, got)
+			}
+		}
+		if got := (&Flags{file: t.TempDir()}).password(db, "old"); got != "old" { // as a pipe, it is no file that can be read again
+			t.Errorf("of a folder: %q", got)
 		}
 	}
 }
