@@ -265,3 +265,45 @@ func TestAHookThatEndsItsGoroutineKeepsNoSharerWaiting(t *testing.T) {
 		}
 	})
 }
+
+// The session's goroutine uses the connection alone while it watches it. I42.
+func TestADriverThatEndsItsGoroutineEndsTheSession(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{runs, pings} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer()
+				l := s.newLocker(t)
+				lock, other := mustTry(t, l, "x"), mustTry(t, l, "y")
+				pass(passTime)
+				s.delay(kind, lag{exits: true}, lag{})
+				if kind == runs {
+					if err := lock.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) {
+						t.Errorf("the release whose statement did not return: %v", err)
+					}
+				}
+				pass(s.ttl / 2) // a heartbeat is sent
+				if cause := context.Cause(other.Context()); !errors.Is(cause, sqllock.ErrLost) {
+					t.Errorf("the holder was told %v", cause)
+				}
+				if n := s.living(); n != 0 {
+					t.Errorf("%d sessions go on", n)
+				}
+				mustRelease(t, mustTry(t, l, "x"))
+			})
+		})
+	}
+}
+
+// Close waits for its session.
+func TestADriverThatEndsItsGoroutineAsItClosesHangsNoClose(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.exitsAtEnd = true
+		l := s.newLocker(t)
+		mustTry(t, l, "x")
+		l.Close()
+	})
+}

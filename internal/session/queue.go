@@ -23,6 +23,9 @@ var errCut = errors.New("the caller who ran a statement left")
 // errPanicked is the error of a session whose caller did not come to the end of a statement.
 var errPanicked = errors.New("a caller panicked in the middle of a statement")
 
+// errUnreturned is the error of a session whose goroutine a driver, or a hook of it, has ended.
+var errUnreturned = errors.New("a driver ended the goroutine of the session")
+
 // answerTime is how long a borrower waits for an answer before the session's goroutine does.
 const answerTime = time.Millisecond
 

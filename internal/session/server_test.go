@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -34,6 +35,7 @@ type lag struct {
 	hangs   bool          // the statement ends only when its connection is cut
 	refused bool          // the server answers with an error
 	panics  bool          // user code that the driver calls panics
+	exits   bool          // user code that the driver calls ends the goroutine
 }
 
 // server is a server in memory. It ends a session that sends nothing for the TTL.
@@ -46,6 +48,8 @@ type server struct {
 	logger *slog.Logger // of its Lockers; may be nil
 
 	dial func() // the user's code that opens a connection; it ignores its context; may be nil
+
+	exitsAtEnd bool // the user's code that closes a connection ends the goroutine
 
 	mu      sync.Mutex
 	away    []error                // guarded by mu: the results of the next attempts to open a session; the last one is reused
@@ -265,6 +269,9 @@ func (c *conn) send(kind string, until time.Time, keys []string, f func()) error
 	if l.panics {
 		panic("a hook of the driver")
 	}
+	if l.exits {
+		runtime.Goexit()
+	}
 	if l.refused {
 		return errSaid
 	}
@@ -361,6 +368,9 @@ func (c *conn) Close() {
 	c.Cut()
 	c.idle.Stop()
 	c.end()
+	if c.exitsAtEnd {
+		runtime.Goexit()
+	}
 }
 
 // keeping is a conn that the server keeps for waitTTL only after a Wait, until Keep.

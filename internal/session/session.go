@@ -76,20 +76,24 @@ func (s *session[K]) stop() {
 	s.wake()
 }
 
-// live owns the connection until the session ends (I42).
+// live owns the connection until the session ends (I42), also if a driver ends the goroutine.
 func (s *session[K]) live() {
-	s.end(s.serve())
-	s.mu.Lock()
-	s.stopped = true // stop has nothing to cut off any more
-	s.deadline.Stop()
-	s.watchTimer.Stop()
-	if s.stopTimer != nil {
-		s.stopTimer.Stop()
-	}
-	s.mu.Unlock()
-	s.giveUp()
-	s.conn.Close()
-	s.ended(s)
+	defer s.ended(s)
+	defer s.conn.Close()
+	defer s.giveUp()
+	err := errUnreturned
+	defer func() {
+		s.end(err)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.stopped = true // stop has nothing to cut off any more
+		s.deadline.Stop()
+		s.watchTimer.Stop()
+		if s.stopTimer != nil {
+			s.stopTimer.Stop()
+		}
+	}()
+	err = s.serve()
 }
 
 // serve runs calls. Between them it watches the connection and keeps the session alive. It returns why the session has
@@ -103,7 +107,7 @@ func (s *session[K]) serve() error {
 		if b == nil {
 			err = heartbeat[K]{s}.keepAndWatch()
 		} else {
-			err = s.answer(b, s.run(b))
+			err = s.runHere(b)
 			clear(s.taken)
 		}
 		if err != nil {
@@ -118,6 +122,19 @@ func (s *session[K]) serve() error {
 			}
 		}
 	}
+}
+
+// runHere runs a batch in the session's goroutine, and answers its calls.
+func (s *session[K]) runHere(b *batch[K]) error {
+	returned := false
+	defer func() {
+		if !returned {
+			_ = s.answer(b, errUnreturned) // which ends the session
+		}
+	}()
+	err := s.run(b)
+	returned = true
+	return s.answer(b, err)
 }
 
 // end ends the session and every lock on it, before its connection is closed (I1, I42), and every call that is queued on
