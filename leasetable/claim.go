@@ -57,8 +57,7 @@ func (a claiming) tryFree() (o lease.Outcome, tried bool) {
 		<-call.Done()
 		cancel()
 		o, _ := outcomeOf(call.Result())
-		a.c.Abandon(a.ctx, o)
-		a.head.Leave()
+		a.leave(o)
 	})
 	return o, true
 }
@@ -81,15 +80,25 @@ func outcomeOf(got store.Result, err error) (o lease.Outcome, final bool) {
 func (a claiming) inBackground(f func(context.Context) lease.Outcome) lease.Outcome {
 	o, left, err := lease.OrLeave(a.ctx, a.Hand,
 		func() (lease.Outcome, error) { return f(bound.WithValuesOf(a.Closing, a.ctx)), nil },
-		func(o lease.Outcome) {
-			a.c.Abandon(a.ctx, o)
-			a.head.Leave()
-		})
-	a.abandoned = left
-	if err != nil && !left { // a driver has ended the goroutine
-		o = lease.Outcome{Err: err, Unknown: true, Permit: a.Permit()}
+		func(o lease.Outcome, err error) { a.leave(a.orUnknown(o, err)) })
+	if a.abandoned = left; left {
+		return o
+	}
+	return a.orUnknown(o, err)
+}
+
+// orUnknown returns the outcome of a claim: o, unless err says that a driver has ended its goroutine.
+func (a claiming) orUnknown(o lease.Outcome, err error) lease.Outcome {
+	if err != nil {
+		return lease.Outcome{Err: err, Unknown: true, Permit: a.Permit()}
 	}
 	return o
+}
+
+// leave abandons the claim and leaves the wait queue, for a caller that has left.
+func (a claiming) leave(o lease.Outcome) {
+	defer a.head.Leave() // also if a driver ends the goroutine
+	a.c.Abandon(a.ctx, o)
 }
 
 // accept turns the outcome of a claim into a lock or an error. It reports whether another claim may follow because the

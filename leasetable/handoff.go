@@ -44,7 +44,7 @@ func (a *attempt) declineHandoff(h lease.Handoff) error {
 			h.Claim.Abandon(a.ctx, lease.Outcome{Token: h.Token})
 			return none, nil
 		},
-		func(struct{}) { a.head.Leave() })
+		func(struct{}, error) { a.head.Leave() })
 	if a.abandoned = left; left {
 		err = fmt.Errorf("%w: %w", &sqllock.HeldError{Name: a.name}, err)
 	}

@@ -138,6 +138,69 @@ func TestAnAcquisitionThatPanicsLeavesNothingHeld(t *testing.T) {
 	})
 }
 
+// The claim goes on in a goroutine of the Locker. I19.
+func TestAClaimThatEndsItsGoroutineAfterItsCallerHasLeftKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		s := &scripted{Store: server.Store()}
+		l := keep(t, s, leasetable.WithTTL(time.Hour))
+		kept, lock := take(t, l, "kept"), take(t, keep(t, server.Store()), "x")
+		s.read = func(ctx context.Context, name string) (store.State, error) {
+			s.read = nil
+			pass(time.Second)
+			runtime.Goexit()
+			return store.State{}, nil
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := l.TryAcquire(ctx, "x"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("its caller has not left: %v", err)
+		}
+		release(t, lock)
+		release(t, take(t, l, "x"), kept)
+	})
+}
+
+// So does the release of a name that was handed to a caller that has left. I19.
+func TestAHandoffThatIsDeclinedAndEndsItsGoroutineKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
+		s.handOff = func(ctx context.Context, h store.Held, n int64, metadata []byte) (int64, bool, error) {
+			defer pass(100 * time.Millisecond)
+			return s.Store.HandOff(ctx, h, n, metadata)
+		}
+		l := keep(t, s, leasetable.WithTTL(time.Hour))
+		lock := take(t, l, "x")
+		leave := waitingForX(t, l)
+		released := releaseSoon(t, lock)
+		synctest.Wait() // the handoff is under way
+		leave()
+		pass(time.Millisecond)
+		ended := make(chan struct{})
+		s.release = func(context.Context, *store.Request) (store.Result, error) {
+			defer close(ended)
+			s.release = nil
+			pass(time.Second)
+			runtime.Goexit()
+			return store.Result{}, nil
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if _, err := l.Acquire(ctx, "x"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("it has not left: %v", err)
+		}
+		<-ended
+		if err := <-released; err != nil {
+			t.Error(err)
+		}
+		release(t, take(t, l, "x"))
+	})
+}
+
 func TestAWaitWhoseHookPanicsKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -21,10 +21,12 @@ func Linger(ctx context.Context, d time.Duration) (context.Context, func()) {
 	}
 }
 
-// OrLeave has start run f, and returns what f returned (I19). If ctx ends first it reports that, with the cause, and the value
-// of f, if f succeeds, goes to late, unless that is nil. If start fails, the Locker is closed and f runs inline: it fails at
-// once, since the contexts of its statements have ended. If a driver ends the goroutine of f, the error is dberr.ErrUnreturned.
-func OrLeave[T any](ctx context.Context, start func(func()) error, f func() (T, error), late func(T)) (v T, left bool, err error) {
+// OrLeave has start run f, and returns what f returned (I19). If ctx ends first it reports that, with the cause, and what f
+// returned goes to late, unless that is nil. If start fails, the Locker is closed and f runs inline: it fails at once, since the
+// contexts of its statements have ended. If a driver ends the goroutine of f, the error of f is dberr.ErrUnreturned.
+func OrLeave[T any](
+	ctx context.Context, start func(func()) error, f func() (T, error), late func(T, error),
+) (v T, left bool, err error) {
 	var got T
 	var failed error
 	done, gone := make(chan struct{}), make(chan struct{})
@@ -34,8 +36,8 @@ func OrLeave[T any](ctx context.Context, start func(func()) error, f func() (T, 
 			select {
 			case done <- struct{}{}:
 			case <-gone:
-				if failed == nil && late != nil {
-					late(got)
+				if late != nil {
+					late(got, failed)
 				}
 			}
 		}()

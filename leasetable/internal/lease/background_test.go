@@ -72,13 +72,12 @@ func TestWhatCannotStartSinceTheLockerIsClosedRunsInline(t *testing.T) {
 	_, left, err := lease.OrLeave(t.Context(),
 		func(func()) error { return errors.New("closed") },
 		func() (int, error) { return 1, failed },
-		func(int) { t.Error("the caller has left") })
+		func(int, error) { t.Error("the caller has left") })
 	if left || !errors.Is(err, failed) {
 		t.Errorf("it returned %v; left: %v", err, left)
 	}
 }
 
-// What failed leaves nothing to give back.
 func TestACallerThatLeavesLearnsWhy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -86,15 +85,15 @@ func TestACallerThatLeavesLearnsWhy(t *testing.T) {
 			caller, leave := context.WithCancelCause(t.Context())
 			why := errors.New("the caller left")
 			leave(why)
-			answer, given := make(chan struct{}), false
+			answer, given, late := make(chan struct{}), 0, error(nil)
 			got, left, err := lease.OrLeave(caller,
 				func(run func()) error { go run(); return nil },
 				func() (int, error) { <-answer; return 1, failed },
-				func(v int) { given = v == 1 })
+				func(v int, err error) { given, late = v, err })
 			close(answer)
 			synctest.Wait()
-			if got != 0 || !left || !errors.Is(err, why) || given != (failed == nil) {
-				t.Errorf("with %v it returned %v, %v, %v; given back: %v", failed, got, left, err, given)
+			if got != 0 || !left || !errors.Is(err, why) || given != 1 || !errors.Is(late, failed) {
+				t.Errorf("with %v it returned %v, %v, %v, and late %v, %v", failed, got, left, err, given, late)
 			}
 		}
 	})
@@ -107,7 +106,7 @@ func TestACallerWhoseStatementEndsItsGoroutineIsAnswered(t *testing.T) {
 		_, left, err := lease.OrLeave(t.Context(),
 			func(run func()) error { go run(); return nil },
 			func() (int, error) { runtime.Goexit(); return 1, nil },
-			func(int) { t.Error("it succeeded") })
+			nil)
 		if left || !errors.Is(err, dberr.ErrUnreturned) {
 			t.Errorf("it returned %v; left: %v", err, left)
 		}

@@ -35,7 +35,11 @@ func (k *Keeper) leaseFor(ctx context.Context, ttl time.Duration, dedicated bool
 		err = dberr.ErrUnreturned
 		defer func() { leaveQueue(err) }()
 		return k.open(bound.WithValuesOf(k.Closing, ctx), ttl, dedicated)
-	}, (*Lease).endClaim)
+	}, func(ls *Lease, err error) {
+		if err == nil {
+			ls.endClaim()
+		}
+	})
 	if left {
 		err = fmt.Errorf("%w: %w", store.ErrNoLease, err)
 	}
