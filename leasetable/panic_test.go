@@ -163,6 +163,28 @@ func TestAClaimThatEndsItsGoroutineAfterItsCallerHasLeftKeepsNobodyWaiting(t *te
 	})
 }
 
+// I32.
+func TestAClaimOfAPermitThatEndsItsGoroutineTakesNoPermit(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		s := &scripted{Store: server.Store()}
+		l, limit := keep(t, s, leasetable.WithTTL(time.Hour)), leasetable.WithLimit(1)
+		kept := take(t, l, "kept")
+		s.permit = func(ctx context.Context, name string, was store.State, id []byte, limit int) (int64, error) {
+			s.permit = nil
+			_, _ = s.Store.AcquirePermit(ctx, name, was, id, limit)
+			runtime.Goexit()
+			return 0, nil
+		}
+		if _, err := l.TryAcquire(t.Context(), "x", limit); err == nil {
+			t.Error("it has a permit")
+		}
+		release(t, take(t, keep(t, server.Store()), "x", limit), kept)
+	})
+}
+
 // So does the release of a name that was handed to a caller that has left. I19.
 func TestAHandoffThatIsDeclinedAndEndsItsGoroutineKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()

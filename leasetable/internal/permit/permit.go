@@ -78,12 +78,7 @@ func (cs *Claims) Claim(ctx, caller context.Context, c *lease.Claim, w Wants) (o
 			}
 		} else {
 			asked = o.State.Token + 1
-			o.Token, o.Err = dberr.Value(ctx, dberr.RetryConflicts, c.Timeout(), func(ctx context.Context) (int64, error) {
-				return cs.Keeper.Store.AcquirePermit(ctx, c.Name, o.State, c.ID, w.Limit)
-			})
-			if o.Err != nil && !dberr.OutcomeKnown(o.Err) { // note it before the next claim of this process begins
-				c.Orphans.LeaveClaim(c.Name, o.State)
-			}
+			o.Token, o.Err = cs.take(ctx, c, o.State, w.Limit)
 			if o.Token != 0 {
 				cs.clearLater(ctx, c, o.State)
 			}
@@ -97,6 +92,20 @@ func (cs *Claims) Claim(ctx, caller context.Context, c *lease.Claim, w Wants) (o
 			return o
 		}
 	}
+}
+
+// take takes a permit of a name that is as in state. If it is unknown whether it did, it notes that before the next claim of
+// this process begins.
+func (cs *Claims) take(ctx context.Context, c *lease.Claim, state store.State, limit int) (token int64, err error) {
+	err = dberr.ErrUnreturned // if a driver ends the goroutine
+	defer func() {
+		if err != nil && !dberr.OutcomeKnown(err) {
+			c.Orphans.LeaveClaim(c.Name, state)
+		}
+	}()
+	return dberr.Value(ctx, dberr.RetryConflicts, c.Timeout(), func(ctx context.Context) (int64, error) {
+		return cs.Keeper.Store.AcquirePermit(ctx, c.Name, state, c.ID, limit)
+	})
 }
 
 func (cs *Claims) read(ctx context.Context, name string) (store.State, error) {
