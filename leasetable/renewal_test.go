@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -195,6 +196,7 @@ func TestADedicatedLeaseIsNotSearched(t *testing.T) {
 type searched struct {
 	*memory.Store
 	connection, searches atomic.Int64
+	exits                bool // the first search ends its goroutine
 }
 
 // RenewalConnection implements store.Server.
@@ -202,6 +204,8 @@ func (s *searched) RenewalConnection() int64 { return s.connection.Load() }
 
 // NamesOf implements store.Store.
 func (s *searched) NamesOf(ctx context.Context, id []byte, after string, limit int) ([]store.State, error) {
-	s.searches.Add(1)
+	if s.searches.Add(1) == 1 && s.exits {
+		runtime.Goexit()
+	}
 	return s.Store.NamesOf(ctx, id, after, limit)
 }

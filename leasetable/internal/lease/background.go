@@ -55,3 +55,10 @@ func OrLeave[T any](
 		return v, true, context.Cause(ctx)
 	}
 }
+
+// survive runs f in another goroutine and returns its error, dberr.ErrUnreturned if a driver ends that goroutine. It is for
+// goroutines that have to go on.
+func (r *runner) survive(f func() error) error {
+	_, _, err := OrLeave(context.Background(), r.Start, func() (none struct{}, err error) { return none, f() }, nil)
+	return err
+}

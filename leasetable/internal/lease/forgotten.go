@@ -23,7 +23,8 @@ func (v *verification) freeForgotten() {
 			connection, after = v.latest.connection, ""
 		}
 		v.mu.Unlock()
-		if claims == 0 && v.freeUnknown(&after) == nil && v.searchEnds(connection) {
+		search := func() error { return v.freeUnknown(&after) }
+		if claims == 0 && v.keeper.survive(search) == nil && v.searchEnds(connection) {
 			return
 		}
 		if !v.pause(pause) {

@@ -142,8 +142,12 @@ func (m move) try() (moved, error) {
 	defer stop()
 	began, unanswered := time.Now(), false
 	for pause := backoff.First; ; pause = backoff.Patient(pause, began) {
-		there, err := dberr.Value(m.h.Keeper.Closing, dberr.Once, dberr.AttemptTimeout, func(ctx context.Context) (bool, error) {
-			return m.from.store.Move(ctx, m.h.Name, m.h.Token, m.from.ID, m.to.ID)
+		there := false
+		err := m.h.Keeper.survive(func() error {
+			return dberr.Once(m.h.Keeper.Closing, dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+				there, err = m.from.store.Move(ctx, m.h.Name, m.h.Token, m.from.ID, m.to.ID)
+				return err
+			})
 		})
 		switch {
 		case err == nil && there:

@@ -90,7 +90,12 @@ func (os *orphans) reap() {
 			if time.Now().Before(o.next) {
 				continue
 			}
-			if over, err := os.release(os.keeper.Closing, o); err == nil {
+			over := false
+			err := os.keeper.survive(func() (err error) {
+				over, err = os.release(os.keeper.Closing, o)
+				return err
+			})
+			if err == nil {
 				os.answered(o, over)
 				// A statement that is still under way after minutes may be so for longer. A lease may last for months.
 				o.next = time.Now().Add(min(time.Since(o.since)/20, time.Hour))

@@ -59,7 +59,7 @@ func (v *verification) allLocks() {
 	for again := v.running; again; again = v.running && v.done != v.latest { // a late answer may bring an old mark
 		now, locks := v.latest, slices.Collect(maps.Keys(v.locks))
 		v.mu.Unlock()
-		err := v.locksOf(locks)
+		err := v.keeper.survive(func() error { return v.locksOf(locks) })
 		v.mu.Lock()
 		if err == nil {
 			v.done = now
