@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -191,5 +192,49 @@ func TestAMoveThatEndsItsGoroutineIsRepeated(t *testing.T) {
 		}
 		release(t, lock)
 		release(t, take(t, keep(t, server.Store()), "x"))
+	})
+}
+
+// late is a context that keeps the first goroutine that uses it waiting.
+type late struct {
+	context.Context
+	used atomic.Bool
+}
+
+func (c *late) Done() <-chan struct{} {
+	if c.used.CompareAndSwap(false, true) {
+		pass(time.Minute)
+	}
+	return c.Context.Done()
+}
+
+// stumbling is a store whose first statement for many names ends its goroutine.
+type stumbling struct {
+	*memory.Store
+	stumbled atomic.Bool
+}
+
+func (s *stumbling) AcquireMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
+	if s.stumbled.CompareAndSwap(false, true) {
+		runtime.Goexit()
+	}
+	return s.Store.AcquireMany(ctx, reqs)
+}
+
+// The names that have come by then share a statement, and the late one has its own.
+func TestANameThatIsLateIsServedThoughTheStatementBeforeEndsItsGoroutine(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := &stumbling{Store: memory.NewServer(memory.Postgres).Store()}
+		l := keep(t, s, leasetable.WithTTL(time.Hour))
+		kept := take(t, l, "kept")
+		if _, err := l.TryAcquireAll(&late{Context: t.Context()}, []string{"x", "y", "z"}); err == nil {
+			t.Error("it did not fail")
+		}
+		if !s.stumbled.Load() {
+			t.Error("no statement was for many")
+		}
+		release(t, kept, take(t, l, "x"), take(t, l, "y"), take(t, l, "z"))
 	})
 }

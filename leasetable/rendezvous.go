@@ -28,7 +28,9 @@ func (r rendezvous) serve(run func([]*store.Call)) {
 			}
 			calls = append(calls, call)
 		case <-late:
-			run(calls)
+			var running sync.WaitGroup
+			running.Go(func() { run(calls) }) // a driver may end the goroutine, and others are awaited
+			running.Wait()
 			calls, late = nil, nil
 		}
 	}
