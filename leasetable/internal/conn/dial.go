@@ -3,12 +3,14 @@ package conn
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
 // ConnectTimeout bounds one dial, and how long a caller waits for the first connection.
@@ -176,13 +178,21 @@ func (d *dialer) isAwaited() bool {
 	return len(d.waiting) > 0
 }
 
-// run opens a connection for the caller that has waited longest by then, or keeps it ready for a while.
+// errUnreturned is the error of a dial that ends its goroutine, as a dial function of the user may.
+var errUnreturned = &dberr.Error{Err: errors.New("connecting did not return"), OutcomeKnown: true, Transient: true}
+
+// run opens a connection.
 func (d *dialer) run(began time.Time) {
 	ctx, cancel := context.WithTimeout(d.life, ConnectTimeout)
 	defer cancel()
-	conn, err := d.connect(ctx)
+	got := &dialed{err: errUnreturned}
+	defer func() { d.deliver(began, got) }()
+	got.conn, got.err = d.connect(ctx)
+}
 
-	got, slow := &dialed{conn, err}, d.slow()
+// deliver gives what a dial returned to the caller that has waited longest by then, or keeps it ready for a while.
+func (d *dialer) deliver(began time.Time, got *dialed) {
+	conn, err, slow := got.conn, got.err, d.slow()
 	d.mu.Lock()
 	i := slices.Index(d.dialing, began)
 	if i < 0 { // it was forgotten: its server may be another one than that of today

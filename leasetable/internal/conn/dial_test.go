@@ -5,12 +5,15 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/conn"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
 // slowServer answers each attempt to connect after some time, with the next of its errors.
@@ -275,6 +278,23 @@ func TestConnectionsThatHangForEverKeepNobodyFromOthers(t *testing.T) {
 		synctest.Wait()
 		if n := s.closed.Load(); n != most {
 			t.Errorf("%d of those that came late were closed", n)
+		}
+	})
+}
+
+// As a dial function of the user may.
+func TestADialThatEndsItsGoroutineIsAnErrorThatPasses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := conn.NewDialer(func(context.Context) (driver.Conn, error) {
+			runtime.Goexit()
+			return nil, nil
+		})
+		defer d.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := d.Dial(ctx); !sqllock.IsRetryable(err) || !dberr.OutcomeKnown(err) || ctx.Err() != nil {
+			t.Errorf("its caller was told %v", err)
 		}
 	})
 }
