@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -58,7 +59,7 @@ func NewElector(l *leasetable.Locker, name string, opts ...Option) (*Elector, er
 func (e *Elector) campaign(ctx context.Context) {
 	defer close(e.done)
 	for {
-		e.err = e.elector.Run(ctx, e.lead)
+		e.err = e.run(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -75,6 +76,18 @@ func (e *Elector) campaign(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// errUnreturned is the error of a campaign whose goroutine a hook, or a driver, has ended by runtime.Goexit.
+var errUnreturned = errors.New("gocronlock: the campaign ended its goroutine")
+
+// run runs a campaign.
+func (e *Elector) run(ctx context.Context) error {
+	err := errUnreturned
+	var running sync.WaitGroup
+	running.Go(func() { err = e.elector.Run(ctx, e.lead) })
+	running.Wait()
+	return err
 }
 
 // log logs why a campaign failed, once while the next ones fail by the same error.

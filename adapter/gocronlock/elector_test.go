@@ -3,7 +3,9 @@ package gocronlock_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,7 +13,9 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/adapter/gocronlock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/adaptertest"
+	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/schema"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -118,6 +122,24 @@ func TestACampaignThatFailsBeginsAgain(t *testing.T) {
 	until(t, "it leads", func() bool { return e.IsLeader(t.Context()) == nil })
 	if err := e.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestACampaignWhoseHookEndsItsGoroutineBeginsAgain(t *testing.T) {
+	t.Parallel()
+	var ended atomic.Bool
+	leases := adaptertest.At(t, sqltest.EngineSQLite, true).Leases(t, leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
+		if e.Kind == event.Acquired && ended.CompareAndSwap(false, true) {
+			runtime.Goexit()
+		}
+	}))
+	e, err := gocronlock.NewElector(leases, "the scheduler")
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it leads", func() bool { return e.IsLeader(t.Context()) == nil })
+	if err := e.Close(); err != nil || !ended.Load() {
+		t.Errorf("Close: %v", err)
 	}
 }
 
