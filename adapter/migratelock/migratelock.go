@@ -76,7 +76,14 @@ func (d *driver) Lock() error {
 	if !d.begin() {
 		return database.ErrLocked
 	}
+	returned := false
+	defer func() {
+		if !returned { // a hook, or a driver, has panicked or ended the goroutine: nothing is held
+			d.keep(nil)
+		}
+	}()
 	held, err := d.acquire()
+	returned = true
 	if !d.keep(held) {
 		return d.giveBack(held, errClosed)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,6 +132,28 @@ func TestANilLockerIsAnError(t *testing.T) {
 		if err := wrapped.Unlock(); !errors.Is(err, database.ErrNotLocked) {
 			t.Errorf("Unlock: %v", err)
 		}
+	}
+}
+
+func TestALockThatPanicsLeavesTheDriverUnlocked(t *testing.T) {
+	t.Parallel()
+	p := adaptertest.At(t, sqltest.EngineSQLite, true)
+	var panicked atomic.Bool
+	leases := p.Leases(t, leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
+		if e.Kind == event.Acquired && panicked.CompareAndSwap(false, true) {
+			panic("a hook")
+		}
+	}))
+	d := migratelock.Wrap(newDriver(t, p), leases, "migrations")
+	func() {
+		defer func() { _ = recover() }()
+		_ = d.Lock()
+	}()
+	if err := d.Lock(); err != nil || !panicked.Load() {
+		t.Fatal(err)
+	}
+	if err := d.Unlock(); err != nil {
+		t.Error(err)
 	}
 }
 
