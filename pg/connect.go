@@ -85,11 +85,13 @@ func connectLike(db *sql.DB) (func(context.Context) (*pgx.Conn, error), error) {
 	return connectBy(c)
 }
 
+const needPgx = "session locks on PostgreSQL need pgx, and none of what wraps it: " +
+	"use pg.New with a connection string, pg.FromPool, or pg.FromConnector with a connector of github.com/jackc/pgx/v5/stdlib"
+
 // connectBy returns a function that opens a connection with c.
 func connectBy(c driver.Connector) (func(context.Context) (*pgx.Conn, error), error) {
 	if _, ok := c.Driver().(*stdlib.Driver); !ok {
-		return nil, fmt.Errorf("sqllock: the driver is %T; session locks on PostgreSQL need pgx, and none of what wraps it: "+
-			"use pg.New with a connection string, pg.FromPool, or pg.FromConnector with a connector of github.com/jackc/pgx/v5/stdlib", c.Driver())
+		return nil, fmt.Errorf("sqllock: the driver is %T; %s", c.Driver(), needPgx)
 	}
 	c = connector.Sharing(c, session.OpenTimeout)
 	return func(ctx context.Context) (*pgx.Conn, error) {
@@ -99,7 +101,7 @@ func connectBy(c driver.Connector) (func(context.Context) (*pgx.Conn, error), er
 		}
 		sc, ok := dc.(*stdlib.Conn)
 		if !ok {
-			return nil, errors.Join(fmt.Errorf("sqllock: the connection of this *sql.DB is a %T, not pgx's", dc), dc.Close())
+			return nil, errors.Join(fmt.Errorf("%w: the connection of this *sql.DB is a %T; %s", sqllock.ErrUnsupported, dc, needPgx), dc.Close())
 		}
 		// Other handlers let a statement run on for some time after its deadline, and send cancel requests.
 		if build := sc.Conn().Config().BuildContextWatcherHandler; build != nil {

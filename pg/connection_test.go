@@ -1,6 +1,8 @@
 package pg_test
 
 import (
+	"context"
+	"database/sql/driver"
 	"errors"
 	"net"
 	"strings"
@@ -102,5 +104,28 @@ func TestConnectionsThatSendCancelRequestsAreAnError(t *testing.T) {
 	_, err = closing(t)(pg.FromDB(db)).TryAcquire(t.Context(), "a")
 	if err == nil || !strings.Contains(err.Error(), "CancelRequestContextWatcherHandler") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// logged is a connector of a library that wraps pgx's connections, and names pgx's driver as its own.
+type logged struct{ driver.Connector }
+
+type loggedConn struct{ driver.Conn }
+
+func (l logged) Connect(ctx context.Context) (driver.Conn, error) {
+	dc, err := l.Connector.Connect(ctx)
+	return loggedConn{dc}, err
+}
+
+func TestConnectionsThatWrapPgxAreAnErrorWhichEndsAWait(t *testing.T) {
+	t.Parallel()
+	config, err := pgx.ParseConfig(sqltest.Postgres(t).DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := closing(t)(pg.FromConnector(logged{stdlib.GetConnector(*config)}))
+	_, err = l.TryAcquire(t.Context(), "a")
+	if !errors.Is(err, sqllock.ErrUnsupported) || sqllock.IsRetryable(err) || !strings.Contains(err.Error(), "loggedConn") {
+		t.Errorf("retryable: %t; %v", sqllock.IsRetryable(err), err)
 	}
 }

@@ -63,8 +63,8 @@
 //   - PostgreSQL before version 12.
 //
 // It does not recognise pgpool-II, which shows clients the server's own process id, as the server does. The command
-// sqllock doctor does. Connections of a *sql.DB that send cancel requests (pgx's CancelRequestContextWatcherHandler)
-// are sqllock.ErrUnsupported.
+// sqllock doctor does. Connections of a *sql.DB that send cancel requests (pgx's CancelRequestContextWatcherHandler),
+// or that wrap those of pgx, are sqllock.ErrUnsupported.
 //
 // # Transaction locks
 //
