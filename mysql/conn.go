@@ -50,8 +50,17 @@ var errNull = errors.New("the server did not take the lock: the statement was ki
 // does.
 func (c *conn) prepare(ctx context.Context, query string) (stmt driver.Stmt, err error) {
 	err = c.sc.Raw(func(dc any) error {
-		stmt, err = dc.(driver.ConnPrepareContext).PrepareContext(ctx, query)
-		return err
+		preparer, ok := dc.(driver.ConnPrepareContext)
+		if !ok {
+			return fmt.Errorf("%w: the connection of this *sql.DB is a %T; %s", sqllock.ErrUnsupported, dc, needDriver)
+		}
+		if stmt, err = preparer.PrepareContext(ctx, query); err != nil {
+			return err
+		}
+		if _, ok := stmt.(driver.StmtQueryContext); !ok {
+			return fmt.Errorf("%w: a prepared statement of this *sql.DB is a %T; %s", sqllock.ErrUnsupported, stmt, needDriver)
+		}
+		return nil
 	})
 	return stmt, err
 }

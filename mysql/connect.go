@@ -33,7 +33,7 @@ func (l *Locker) open(ctx context.Context) (session.Conn[string], error) {
 	c := newConn(sc, socket)
 	if err := c.setUp(ctx, l.ttl, l.wide, &l.mariadb); err != nil {
 		c.Close()
-		broken := c.Broken(err) && !errors.Is(err, sqllock.ErrRefused)
+		broken := c.Broken(err) && !errors.Is(err, sqllock.ErrRefused) && !errors.Is(err, sqllock.ErrUnsupported)
 		err = fmt.Errorf("set up a MySQL session: %w", err)
 		switch {
 		case tooMany(err):

@@ -133,6 +133,9 @@ func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	return FromConnector(c, opts...)
 }
 
+const needDriver = "session locks on MySQL and MariaDB need github.com/go-sql-driver/mysql, and none of what wraps it: " +
+	"use mysql.New with a DSN, or mysql.FromConnector with a connector of that driver"
+
 // FromConnector returns a Locker that connects with c, a connector of github.com/go-sql-driver/mysql. A readTimeout of
 // c's must be longer than two seconds. It returns the errors of FromDB.
 func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
@@ -142,8 +145,7 @@ func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
 	switch c.Driver().(type) {
 	case gomysql.MySQLDriver, *gomysql.MySQLDriver:
 	default:
-		return nil, fmt.Errorf("sqllock: the driver is %T; session locks on MySQL and MariaDB need github.com/go-sql-driver/mysql, and none of "+
-			"what wraps it: use mysql.New with a DSN, or mysql.FromConnector with a connector of that driver", c.Driver())
+		return nil, fmt.Errorf("sqllock: the driver is %T; %s", c.Driver(), needDriver)
 	}
 	return newLocker(opts, func(l *Locker) (driver.Connector, error) {
 		if l.named {
