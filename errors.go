@@ -48,8 +48,8 @@ var (
 	// server; see IsRetryable for the rest.
 	ErrLimit = errors.New("limit reached")
 
-	// ErrUnsupported says that an option or a method does not apply to this kind of lock, or that this server does not
-	// show the requested information. The error's text says what it is about.
+	// ErrUnsupported says that an option or a method does not apply to this kind of lock, that this server does not show
+	// the requested information, or that locks cannot use the driver's connections. The error's text says what it is about.
 	ErrUnsupported = errors.New("not supported")
 )
 

@@ -39,7 +39,8 @@ func New(dsn string, opts ...Option) (*Locker, error) {
 // stderr when a connection breaks, unless the configuration of db has another Logger. A readTimeout of that driver must be
 // longer than three seconds. The driver must be one of those that [New] knows; for any other driver, [WithDialect] names
 // the database. A nil db, an unknown driver without WithDialect, a db that connects by a *pgxpool.Pool and an option out of
-// range are errors.
+// range are errors. With a driver whose connections lack ExecContext, QueryContext or, on MySQL and MariaDB, PrepareContext
+// or BeginTx, the first call that needs a connection is sqllock.ErrUnsupported.
 func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	c, err := connector.Of(db)
 	if err != nil {

@@ -1,11 +1,14 @@
 package leasetable_test
 
 import (
+	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/jmoiron/sqlx"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/connector"
@@ -158,4 +161,32 @@ func TestAnEmptyTxIsRefused(t *testing.T) {
 	if err := take(t, newLocker(t, db.DB), "x").Guard(t.Context(), leasetable.Tx{}); err == nil || !strings.Contains(err.Error(), "SQLTx") {
 		t.Errorf("Guard: %v", err)
 	}
+}
+
+// hiding is a connector that hides all that a driver's connections can do beyond what they must.
+type hiding struct{ driver.Connector }
+
+type hidingConn struct{ driver.Conn }
+
+func (h hiding) Connect(ctx context.Context) (driver.Conn, error) {
+	dc, err := h.Connector.Connect(ctx)
+	return hidingConn{dc}, err
+}
+
+func TestConnectionsThatCanDoTooLittleAreAnErrorWhichEndsAWait(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		c, err := connector.Of(db.DB.DB)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool := sql.OpenDB(hiding{c})
+		defer pool.Close()
+		l := newLocker(t, sqlx.NewDb(pool, db.DriverName()))
+		_, err = l.TryAcquire(t.Context(), "x")
+		if !errors.Is(err, sqllock.ErrUnsupported) || sqllock.IsRetryable(err) || !strings.Contains(err.Error(), "hidingConn") {
+			t.Errorf("retryable: %t; %v", sqllock.IsRetryable(err), err)
+		}
+	})
 }

@@ -3,7 +3,6 @@ package conn
 import (
 	"context"
 	"database/sql/driver"
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ type mysqlConn struct {
 func newMySQLConn(dc driver.Conn) (driver.Conn, error) {
 	c, ok := dc.(driverConn)
 	if !ok {
-		return nil, fmt.Errorf("leasetable: the driver's connection %T cannot execute, query, prepare or begin with a context", dc)
+		return nil, lacking(dc, "execute, query, prepare or begin with a context")
 	}
 	return &mysqlConn{plainConn: plainConn{c}, socket: connector.Socket(dc), prepared: make(map[string]driver.Stmt)}, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/schema"
 )
@@ -217,13 +218,18 @@ func execOn(ctx context.Context, dc driver.Conn, texts ...string) error {
 	for _, text := range texts {
 		ex, ok := dc.(driver.ExecerContext)
 		if !ok {
-			return fmt.Errorf("leasetable: the driver's connection %T cannot execute statements directly", dc)
+			return lacking(dc, "execute statements directly")
 		}
 		if _, err := ex.ExecContext(ctx, text, nil); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// lacking returns the error of a connection that lacks a method: it may be that of a library that wraps a driver.
+func lacking(dc any, method string) error {
+	return &dberr.Error{Err: fmt.Errorf("%w: the driver's connection %T cannot %s", sqllock.ErrUnsupported, dc, method), OutcomeKnown: true}
 }
 
 // ErrUnsent is a driver.ErrBadConn that came before anything was sent: the statement can run on another connection. Some
@@ -272,7 +278,7 @@ func (p *Pool) Number(ctx context.Context, text string, args []any) (found bool,
 func lastRow(ctx context.Context, dc any, text string, args ...driver.NamedValue) (last []driver.Value, err error) {
 	q, ok := dc.(driver.QueryerContext)
 	if !ok {
-		return nil, fmt.Errorf("leasetable: the driver's connection %T cannot query directly", dc)
+		return nil, lacking(dc, "query directly")
 	}
 	rows, err := q.QueryContext(ctx, text, args)
 	if err != nil {
