@@ -32,12 +32,14 @@ func Of(db *sql.DB) (driver.Connector, error) {
 	return c, Check(c)
 }
 
+const mostWrappers = 8 // around a connector, at most
+
 // Check returns an error for a connector that a Locker cannot use.
 func Check(c driver.Connector) error {
 	switch {
 	case c == nil:
 		return errors.New("sqllock: the driver.Connector is nil")
-	case takesFromPool(c):
+	case takesFromPool(reflect.ValueOf(c), mostWrappers):
 		return errors.New("sqllock: this connects by taking connections from a *pgxpool.Pool, which locks " +
 			"would use up; give the pool itself to pg.FromPool or pg.Connector, or use a connection string")
 	}
@@ -158,12 +160,22 @@ func pointer[T any](v any, name string) *T {
 	return (*T)(unsafe.Pointer(f.UnsafeAddr())) //nolint:gosec // type checked above
 }
 
-// takesFromPool reports whether c is the connector of pgx's stdlib.OpenDBFromPool.
-func takesFromPool(c driver.Connector) bool {
-	v := reflect.Indirect(reflect.ValueOf(c))
-	if v.Kind() != reflect.Struct {
+// takesFromPool reports whether v is the connector of pgx's stdlib.OpenDBFromPool, or has that in a field, as libraries
+// do that wrap a connector. depth bounds how many wrap each other, since a connector may have itself in a field.
+func takesFromPool(v reflect.Value, depth int) bool {
+	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct || depth == 0 {
 		return false
 	}
-	pool := v.FieldByName("pool")
-	return pool.IsValid() && pool.Type().String() == "*pgxpool.Pool" && !pool.IsNil()
+	for i := range v.NumField() {
+		switch f := v.Field(i); {
+		case v.Type().Field(i).Name == "pool" && f.Type().String() == "*pgxpool.Pool":
+			return !f.IsNil()
+		case f.Type().Implements(reflect.TypeFor[driver.Connector]()) && takesFromPool(f, depth-1):
+			return true
+		}
+	}
+	return false
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -43,10 +44,41 @@ func TestADBThatTakesItsConnectionsFromAPoolIsRefused(t *testing.T) {
 	if _, err := connector.Of(db); err == nil || !strings.Contains(err.Error(), "pg.FromPool") {
 		t.Errorf("Of = %v", err)
 	}
+	c := stdlib.GetPoolConnector(pool)
+	for _, wrapper := range []driver.Connector{
+		embedding{c}, &keeping{inner: c}, &keeping{inner: embedding{&keeping{inner: c}}}, keeping{concrete: &keeping{inner: c}},
+	} {
+		if err := connector.Check(wrapper); err == nil || !strings.Contains(err.Error(), "pg.FromPool") {
+			t.Errorf("%+v: %v", wrapper, err)
+		}
+	}
 	own := stdlib.OpenDB(*pool.Config().ConnConfig)
 	defer own.Close()
 	if _, err := connector.Of(own); err != nil {
 		t.Errorf("without a pool: %v", err)
+	}
+}
+
+// embedding and keeping are connectors of libraries that wrap others.
+type (
+	embedding struct{ driver.Connector }
+	keeping   struct {
+		inner    driver.Connector
+		concrete *keeping
+	}
+)
+
+func (k keeping) Connect(ctx context.Context) (driver.Conn, error) { return k.inner.Connect(ctx) }
+func (k keeping) Driver() driver.Driver                            { return k.inner.Driver() }
+
+func TestAConnectorThatWrapsNoPoolIsAccepted(t *testing.T) {
+	t.Parallel()
+	itself := &keeping{inner: stdlib.GetConnector(pgx.ConnConfig{})}
+	itself.concrete = itself
+	for _, c := range []driver.Connector{embedding{}, &keeping{}, (*keeping)(nil), embedding{plain{}}, itself} {
+		if err := connector.Check(c); err != nil {
+			t.Errorf("%T: %v", c, err)
+		}
 	}
 }
 
