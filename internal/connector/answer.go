@@ -85,6 +85,10 @@ func NotLetIn(err error, before bool) bool {
 	}
 }
 
+// WithoutCgo reports whether err is that of github.com/mattn/go-sqlite3 in a program that was built without cgo: it
+// opens nothing.
+func WithoutCgo(err error) bool { return strings.Contains(err.Error(), "go-sqlite3 requires cgo") }
+
 // ServerLost reports whether the answer to a statement means that a proxy in between has lost the server, or does not
 // reach it. A session on the server has ended, or will. The statement may have taken effect.
 func ServerLost(err error) bool {

@@ -156,7 +156,7 @@ func Classify(err error) error {
 		// The deadline is ours. If the caller's own deadline passes, the caller's context shows it.
 		e.Err = fmt.Errorf("%w: %v", ErrSlow, err) //nolint:errorlint // not the caller's deadline
 		e.Transient = true
-	case code == "" && !errors.Is(err, context.Canceled) && !connector.Untrusted(err):
+	case code == "" && !errors.Is(err, context.Canceled) && !connector.Untrusted(err) && !connector.WithoutCgo(err):
 		e.Transient = true // the connection broke, or could not be opened
 	}
 	return &e

@@ -64,6 +64,8 @@ func TestWhichErrorsOfConnectingPass(t *testing.T) {
 		{&mysql.MySQLError{Number: 1193}, false, false}, // a parameter of the DSN is no variable
 		{errors.Join(errors.New("of one host"), &mysql.MySQLError{Number: 1049}), false, false},
 		{cannotOpenError{}, false, false},
+		// go-sqlite3 in a program that was built without cgo.
+		{errors.New("Binary was compiled with 'CGO_ENABLED=0', go-sqlite3 requires cgo to work. This is a stub"), false, false},
 	} {
 		for before, want := range map[bool]bool{false: test.atFirst, true: test.later} {
 			err := dberr.Classify(dberr.NotConnected(test.err, before))
