@@ -85,7 +85,7 @@ func connectLike(db *sql.DB) (func(context.Context) (*pgx.Conn, error), error) {
 	return connectBy(c)
 }
 
-const needPgx = "session locks on PostgreSQL need pgx, and none of what wraps it: " +
+const needPgx = "session locks on PostgreSQL need version 5 of pgx, and none of what wraps it: " +
 	"use pg.New with a connection string, pg.FromPool, or pg.FromConnector with a connector of github.com/jackc/pgx/v5/stdlib"
 
 // connectBy returns a function that opens a connection with c.
