@@ -46,16 +46,11 @@ type Info struct {
 }
 
 // ListOption narrows what List returns. With several of them a name has to meet all.
-type ListOption func(*listing)
-
-// listing is what the options of a List ask for.
-type listing struct{ conditions []func(Info) bool }
+type ListOption func(Info) bool
 
 // Only omits names whose Info does not meet the condition. It is for conditions that no other option has: this process
 // reads all names that begin with the prefix, and omits those.
-func Only(condition func(Info) bool) ListOption {
-	return func(l *listing) { l.conditions = append(l.conditions, condition) }
-}
+func Only(condition func(Info) bool) ListOption { return condition }
 
 // OnlyHeld omits names that are not held.
 func OnlyHeld() ListOption { return Only(func(i Info) bool { return i.Held }) }
@@ -85,10 +80,6 @@ func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Optio
 func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([]Info, error) {
 	const page = 1000
 	last := prefix + strings.Repeat("\xff", store.MaxName)
-	var listed listing
-	for _, opt := range only {
-		opt(&listed)
-	}
 	var infos []Info
 	for from := prefix; ; {
 		seen, err := ask(ctx, l, "list", prefix, func(ctx context.Context) ([]store.State, error) {
@@ -104,7 +95,7 @@ func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([
 		for _, s := range seen {
 			s.Permits = together[string(s.Name)]
 			info := infoOf(string(s.Name), s)
-			if !slices.ContainsFunc(listed.conditions, func(meets func(Info) bool) bool { return !meets(info) }) {
+			if !slices.ContainsFunc(only, func(meets ListOption) bool { return !meets(info) }) {
 				infos = append(infos, info)
 			}
 		}

@@ -152,9 +152,8 @@ func (a claiming) run(ctx context.Context, tryFirst bool) (o lease.Outcome) {
 		case state.LeaseID != nil: // it has expired
 			// A renewal that comes before the expire statement keeps the lease alive; one that comes after it finds no row.
 			if !state.Gone {
-				expired, err := a.Expire(ctx, state.LeaseID)
-				if err != nil {
-					o.Err = err
+				var expired bool
+				if expired, o.Err = a.Expire(ctx, state.LeaseID); o.Err != nil {
 					return o
 				}
 				if !expired { // it was renewed, or another claim has ended it meanwhile
@@ -163,12 +162,8 @@ func (a claiming) run(ctx context.Context, tryFirst bool) (o lease.Outcome) {
 			}
 			statement = func(ctx context.Context) (int64, error) { return a.Store.Takeover(ctx, a.request(), state.LeaseID) }
 		case state.Limit.Valid:
-			cleared, err := a.permits.MakeWhole(ctx, a.c, state)
-			if err != nil {
-				o.Err = err
-				return o
-			}
-			if !cleared && round > 0 {
+			var cleared bool
+			if cleared, o.Err = a.permits.MakeWhole(ctx, a.c, state); o.Err != nil || !cleared && round > 0 {
 				return o
 			}
 			if !cleared { // maybe another claim has ended the lease meanwhile: once more

@@ -148,7 +148,7 @@ func configure(opts []Option) (*Locker, error) {
 func (l *Locker) keepIn(s store.Store) {
 	host, _ := os.Hostname() // for people to read; a host without a name shows none
 	l.events.Locker = l.identity
-	l.keeper = lease.NewKeeper(s, lease.Holder{Owner: l.owner, Host: truncate(host)}, l.events)
+	l.keeper = lease.NewKeeper(s, store.LeaseRow{Owner: l.owner, Host: truncate(host)}, l.events)
 	l.permits.Keeper = l.keeper
 	l.turns = wait.NewTurns(l.keeper)
 	s.Lend(l.keeper.RenewalNeeds, l.turns.GiveUp)

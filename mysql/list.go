@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	gomysql "github.com/go-sql-driver/mysql"
-
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/session"
 )
@@ -83,6 +81,5 @@ func (c *conn) list(ctx context.Context) (infos []Info, shown bool, err error) {
 // mayNotSee reports whether err says that the user may not read a table.
 func mayNotSee(err error) bool {
 	const tableAccessDenied = 1142
-	var answer *gomysql.MySQLError
-	return errors.As(err, &answer) && answer.Number == tableAccessDenied
+	return isOneOf(err, tableAccessDenied)
 }

@@ -2,10 +2,7 @@ package mysql
 
 import (
 	"context"
-	"errors"
 	"fmt"
-
-	gomysql "github.com/go-sql-driver/mysql"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/session"
@@ -48,13 +45,10 @@ func killError(err error, id int64) error {
 		noSuchThread = 1094
 		notOwner     = 1095
 	)
-	var answer *gomysql.MySQLError
 	switch {
-	case !errors.As(err, &answer):
-		return err
-	case answer.Number == noSuchThread:
+	case isOneOf(err, noSuchThread):
 		return nil
-	case answer.Number == notOwner:
+	case isOneOf(err, notOwner):
 		return fmt.Errorf("ending connection %d requires the same user, or the privilege CONNECTION_ADMIN "+
 			"(MariaDB: CONNECTION ADMIN) or SUPER: %w", id, err)
 	}

@@ -63,8 +63,7 @@ func (c *conn) prepare(ctx context.Context) error {
 	}
 	_ = all.Sync() // Close returns its error
 	err := all.Close()
-	var answer *pgconn.PgError
-	if errors.As(err, &answer) && answer.Code == "42P05" {
+	if connector.CodeOf(err) == "42P05" {
 		return &refusal.Error{
 			Seen:    "the connection was given a session that another client had prepared statements in",
 			Instead: "set server_reset_query of the pooler in between to DISCARD ALL, or " + insteadOfPooler,

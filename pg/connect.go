@@ -2,7 +2,6 @@ package pg
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -76,15 +75,6 @@ func Connector(pool *pgxpool.Pool) driver.Connector {
 	return stdlib.GetConnector(*config.ConnConfig, opts...)
 }
 
-// connectLike returns a function that opens a connection as db does.
-func connectLike(db *sql.DB) (func(context.Context) (*pgx.Conn, error), error) {
-	c, err := connector.Of(db)
-	if err != nil {
-		return nil, err
-	}
-	return connectBy(c)
-}
-
 const needPgx = "session locks on PostgreSQL need version 5 of pgx, and none of what wraps it: " +
 	"use pg.New with a connection string, pg.FromPool, or pg.FromConnector with a connector of github.com/jackc/pgx/v5/stdlib"
 
@@ -138,8 +128,7 @@ func (l *Locker) open(ctx context.Context) (session.Conn[key], error) {
 // wasCancelled reports whether a statement met a time limit, as before noLimitSQL, or somebody cancelled it.
 func wasCancelled(err error) bool {
 	const queryCanceled = "57014"
-	var answer *pgconn.PgError
-	return errors.As(err, &answer) && answer.Code == queryCanceled
+	return connector.CodeOf(err) == queryCanceled
 }
 
 // notConnected returns the error of a session whose connection could not be opened because of err. before reports whether
@@ -205,10 +194,9 @@ func withLimit(err error) error {
 	if errors.Is(err, sqllock.ErrLimit) {
 		return err
 	}
-	var answer *pgconn.PgError
 	const tooManyConnections, outOfMemory = "53300", "53200"
-	if errors.As(err, &answer) && (answer.Code == tooManyConnections || answer.Code == outOfMemory) {
-		return &session.LimitError{Err: err, OfServer: answer.Code == tooManyConnections}
+	if code := connector.CodeOf(err); code == tooManyConnections || code == outOfMemory {
+		return &session.LimitError{Err: err, OfServer: code == tooManyConnections}
 	}
 	return err
 }

@@ -126,11 +126,11 @@ func FromPool(pool *pgxpool.Pool, opts ...Option) (*Locker, error) {
 // pool, and does not close it. For a *sqlx.DB pass its field DB. A nil db, another driver, a db that connects by a
 // *pgxpool.Pool and an option out of range are errors.
 func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
-	connect, err := connectLike(db)
+	c, err := connector.Of(db)
 	if err != nil {
 		return nil, err
 	}
-	return newLocker(connect, opts)
+	return FromConnector(c, opts...)
 }
 
 // FromConnector returns a Locker that connects with c, a connector of github.com/jackc/pgx/v5/stdlib. It returns the

@@ -78,7 +78,10 @@ func (l *Locker) lockElsewhere(ctx context.Context, pc *pgx.Conn, pid string, ke
 	// A pooler of transactions gives a client the same session again while that is not busy.
 	for range 10 {
 		if theirs == pid {
-			return twoClients(pid)
+			return &refusal.Error{
+				Seen:    fmt.Sprintf("a connection pooler in between gave the session %s to two clients at the same time", pid),
+				Instead: insteadOfPooler,
+			}
 		}
 		if err := errors.Join(mustBeOn(ctx, pc, pid), mustBeOn(ctx, other, theirs)); err != nil {
 			return err
@@ -125,13 +128,6 @@ func mustBe(pid, now string) error {
 	}
 	return &refusal.Error{
 		Seen:    fmt.Sprintf("a connection pooler in between ran statements of one client in the sessions %s and %s", pid, now),
-		Instead: insteadOfPooler,
-	}
-}
-
-func twoClients(pid string) error {
-	return &refusal.Error{
-		Seen:    fmt.Sprintf("a connection pooler in between gave the session %s to two clients at the same time", pid),
 		Instead: insteadOfPooler,
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/internal/session"
 )
 
@@ -57,8 +57,7 @@ func (c *conn) end(ctx context.Context, k key, id int64) (signalled bool, err er
 
 func lacksRight(err error, id int64) error {
 	const insufficientPrivilege = "42501"
-	var answer *pgconn.PgError
-	if errors.As(err, &answer) && answer.Code == insufficientPrivilege {
+	if connector.CodeOf(err) == insufficientPrivilege {
 		return fmt.Errorf("ending session %d requires the privileges of its role, or the role pg_signal_backend, "+
 			"and for a superuser's session a superuser: %w", id, err)
 	}

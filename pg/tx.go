@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/internal/session"
 )
@@ -99,13 +100,12 @@ func takeInTx(ctx context.Context, tx Tx, w session.Want[key], statement string)
 	// QueryExecModeExec needs one round trip, also the first time, and leaves no prepared statement in a session that
 	// may be a pooler's.
 	err := tx.QueryRow(ctx, statement, arg, pgx.QueryExecModeExec).Scan(&outcome)
-	var answer *pgconn.PgError
 	switch {
 	case arg.refused != nil:
 		return arg.refused
 	case err == nil && !arg.seen:
 		return errNotSeen
-	case errors.As(err, &answer) && answer.Code == "55P03":
+	case connector.CodeOf(err) == "55P03":
 		return fmt.Errorf("%w, longer than the transaction's lock_timeout; the transaction must be rolled back: %w",
 			&sqllock.HeldError{Name: w.Name}, err)
 	case err != nil && ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)):

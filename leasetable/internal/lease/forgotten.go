@@ -55,10 +55,7 @@ func (v *verification) freeUnknown(after *string) error {
 		if err != nil || len(states) == 0 {
 			return err
 		}
-		var locks map[heldKey]*Held
-		if len(states) > 1 {
-			locks = v.locksByKey()
-		}
+		locks := v.locksByKey()
 		select {
 		case <-v.ended: // and locks that ended with it are not known any more
 			return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,7 +22,7 @@ import (
 // Keeper keeps the leases of a Locker, and the goroutines that work for them.
 type Keeper struct {
 	Store  *store.Batched
-	holder Holder
+	row    store.LeaseRow // of a new lease, without its ID and TTL
 	events observe.Sink
 
 	Queue   waitqueue.Queue[string, Handoff] // one claim on a name at a time
@@ -43,13 +42,10 @@ type Keeper struct {
 	leftReadOnly time.Time                // guarded by mu: when LeaveReadOnly last gave up the connections
 }
 
-// Holder says in the tables, for people, who holds a lease.
-type Holder struct{ Owner, Host string }
-
-// NewKeeper returns a keeper of the leases in s.
-func NewKeeper(s store.Store, h Holder, events observe.Sink) *Keeper {
+// NewKeeper returns a keeper of leases in s, whose rows have the Owner and Host of row.
+func NewKeeper(s store.Store, row store.LeaseRow, events observe.Sink) *Keeper {
 	k := &Keeper{
-		holder: h,
+		row:    row,
 		events: events,
 		runner: newRunner(),
 		leases: make(map[time.Duration]*Lease),
@@ -96,17 +92,6 @@ func (k *Keeper) noteRenewal(sent time.Time, limit time.Duration) {
 
 // pace returns how long a renewal takes.
 func (k *Keeper) pace() time.Duration { return time.Duration(k.renewalTook.Load()) }
-
-// leasesNow returns how many leases there are, and the shortest TTL of them: math.MaxInt64 if there is none.
-func (k *Keeper) leasesNow() (n int, shortest time.Duration) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	shortest = math.MaxInt64
-	for ls := range k.all {
-		shortest = min(shortest, ls.TTL)
-	}
-	return len(k.all), shortest
-}
 
 // Remaining implements event.Holds.
 func (k *Keeper) Remaining() (left time.Duration, held bool) {

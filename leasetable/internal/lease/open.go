@@ -79,7 +79,9 @@ func (k *Keeper) open(ctx context.Context, ttl time.Duration, dedicated bool) (*
 
 // leaseRow returns a new lease row of k.
 func (k *Keeper) leaseRow(id []byte, ttl time.Duration) store.LeaseRow {
-	return store.LeaseRow{ID: id, Owner: k.holder.Owner, Host: k.holder.Host, TTL: ttl}
+	row := k.row
+	row.ID, row.TTL = id, ttl
+	return row
 }
 
 // current returns the lease in use for ttl, with a claim begun on it, or nil.

@@ -204,8 +204,11 @@ func (r *renewals) timeouts() (limit, patience time.Duration) {
 	slow := func(paces int, ttl time.Duration) time.Duration { // leaves time for another attempt, if one can succeed
 		return min(time.Duration(paces)*pace, max(ttl/3, pace*3/2))
 	}
-	leases, shortest := r.keeper.leasesNow()
-	limit = min(max(min(r.TTL/4, dberr.AttemptTimeout), slow(3, r.TTL)), max(shortest/4, slow(2+leases, shortest)))
+	leases, shortest := r.keeper.EveryLease(), r.TTL
+	for _, ls := range leases {
+		shortest = min(shortest, ls.TTL)
+	}
+	limit = min(max(min(r.TTL/4, dberr.AttemptTimeout), slow(3, r.TTL)), max(shortest/4, slow(2+len(leases), shortest)))
 	return limit, max(r.TTL/12, 2*pace)
 }
 

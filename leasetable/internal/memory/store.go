@@ -92,11 +92,13 @@ func (s *Store) System() string { return s.kind.Name }
 // OneWriter implements store.Server.
 func (s *Store) OneWriter() bool { return s.kind.OneWriter }
 
-// HasTurns implements store.Server.
-func (s *Store) HasTurns() bool { return s.kind.Turns }
-
 // MaxTurns implements store.Server.
-func (s *Store) MaxTurns() int { return conn.DefaultLimit.Turns() }
+func (s *Store) MaxTurns() int {
+	if !s.kind.Turns {
+		return 0
+	}
+	return conn.DefaultLimit.Turns()
+}
 
 // mostWaits is how many statements may wait for rows before a handoff, which may wait, is not tried.
 const mostWaits = 3

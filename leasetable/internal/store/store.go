@@ -140,9 +140,7 @@ type Server interface {
 	System() string
 	// OneWriter reports whether all writers wait for one lock, as they do for a SQLite file.
 	OneWriter() bool
-	// HasTurns reports whether the server has a queue of its own for waiters; see Turn.
-	HasTurns() bool
-	// MaxTurns is how many turns may be open at a time.
+	// MaxTurns is how many turns may be open at a time. It is 0 if the server has no queue of its own for waiters; see Turn.
 	MaxTurns() int
 	// Saturated reports whether a step that may wait for a row would have to wait for its turn.
 	Saturated() bool

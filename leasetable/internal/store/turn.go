@@ -32,15 +32,12 @@ type Turn interface {
 	Close()
 }
 
-// HasTurns implements Server. The nodes of a Galera cluster have a queue each.
-func (s *Database) HasTurns() bool {
-	switch s.dialect {
-	case schema.Postgres:
-		return !s.BehindPooler()
-	case schema.MySQL:
-		return !s.OnGalera()
+// MaxTurns implements Server. The nodes of a Galera cluster have a queue each.
+func (s *Database) MaxTurns() int {
+	if s.dialect == schema.SQLite || s.BehindPooler() || s.OnGalera() {
+		return 0
 	}
-	return false
+	return s.Pools.MaxTurns()
 }
 
 // OpenTurn implements Store. The server ends the session when it has been silent for turnIdle: a process that was stopped

@@ -52,7 +52,7 @@ func TestARenewalWithANumberThatWasSeenBeforeIsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = 15 * time.Second
 		began := time.Now()
-		w := wait.Waiter{Keeper: lease.NewKeeper(memory.NewServer(memory.Postgres).Store(), lease.Holder{}, observe.Sink{})}
+		w := wait.Waiter{Keeper: lease.NewKeeper(memory.NewServer(memory.Postgres).Store(), store.LeaseRow{}, observe.Sink{})}
 		defer w.Keeper.Close() // of a database in memory
 		for _, after := range []time.Duration{0, ttl * 4 / 5, ttl + time.Second} {
 			<-time.After(time.Until(began.Add(after)))

@@ -105,8 +105,8 @@ func (ts *Turns) Stand(ctx context.Context, name string, d time.Duration) (ours 
 func (ts *Turns) enter(name string, d time.Duration) (over <-chan struct{}, begun, ours bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	t := ts.of[name]
-	if !ts.keeper.Store.HasTurns() || time.Now().Before(ts.resume) || t == nil && len(ts.of) >= ts.keeper.Store.MaxTurns() {
+	t, most := ts.of[name], ts.keeper.Store.MaxTurns()
+	if most == 0 || time.Now().Before(ts.resume) || t == nil && len(ts.of) >= most {
 		return nil, false, false
 	}
 	if t == nil {
