@@ -27,7 +27,7 @@ func TestAClaimThatEndsItsGoroutineAfterItsCallerHasLeftKeepsNobodyWaiting(t *te
 		s := &scripted{Store: server.Store()}
 		l := keep(t, s, leasetable.WithTTL(time.Hour))
 		kept, lock := take(t, l, "kept"), take(t, keep(t, server.Store()), "x")
-		s.read = func(ctx context.Context, name string) (store.State, error) {
+		s.read = func(context.Context, string) (store.State, error) {
 			s.read = nil
 			pass(time.Second)
 			runtime.Goexit()
