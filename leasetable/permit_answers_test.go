@@ -181,16 +181,22 @@ func TestACommitThatIsNotAnsweredHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	onMySQL(t, func(t *testing.T, db *sqltest.Database) {
-		p, l := newLockerThrough(t, db, leasetable.WithTTL(time.Hour))
-		release(t, take(t, l, "x", leasetable.WithLimit(1))) // so that there are a lease and a connection
-		passOn := p.delayAnswerTo("COMMIT")
-		defer passOn()
-		ctx, leave := context.WithCancel(t.Context())
-		asked := p.armed.Asked()
-		go func() { <-asked; leave() }()
-		if _, err := l.TryAcquire(ctx, "x", leasetable.WithLimit(1)); !errors.Is(err, context.Canceled) {
-			t.Errorf("TryAcquire: %v", err)
+		for _, wrapped := range []bool{false, true} {
+			p, dsn := through(t, db)
+			far := open(t, db.DriverName(), dsn)
+			if wrapped { // the socket is unknown
+				far, _ = counting(t, &sqltest.Database{DB: far})
+			}
+			l := newLocker(t, far, leasetable.WithTTL(time.Hour))
+			release(t, take(t, l, "x", leasetable.WithLimit(1))) // so that there are a lease and a connection
+			t.Cleanup(p.delayAnswerTo("COMMIT"))
+			ctx, leave := context.WithCancel(t.Context())
+			asked := p.armed.Asked()
+			go func() { <-asked; leave() }()
+			if _, err := l.TryAcquire(ctx, "x", leasetable.WithLimit(1)); !errors.Is(err, context.Canceled) {
+				t.Errorf("wrapped %t: TryAcquire: %v", wrapped, err)
+			}
+			mustCloseSoon(t, l)
 		}
-		mustCloseSoon(t, l)
 	})
 }

@@ -86,30 +86,26 @@ func (c *mysqlConn) endIfUnprepared(err error) {
 	c.cut = c.cut || err != nil && connector.CodeOf(err) == "mysql 1243"
 }
 
-// BeginTx implements driver.ConnBeginTx. The driver watches the context until the transaction has begun, and its end not
-// at all.
-func (c *mysqlConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
-	tx, err := c.driverConn.BeginTx(ctx, opts)
-	if err != nil {
-		return nil, err
-	}
-	return mysqlTx{tx, c, ctx}, nil
+// BeginTx implements driver.ConnBeginTx, by statements of its own: no driver watches a context while a transaction ends.
+// The options are those of the session.
+func (c *mysqlConn) BeginTx(ctx context.Context, _ driver.TxOptions) (driver.Tx, error) {
+	return mysqlTx{c, ctx}, c.bound(ctx, "START TRANSACTION")
 }
 
-// mysqlTx is a transaction whose context bounds its end, too. If it is not known to have ended, its connection is closed.
+// mysqlTx is a transaction whose context bounds its end, too.
 type mysqlTx struct {
-	driver.Tx
 	conn *mysqlConn
 	ctx  context.Context //nolint:containedctx // that of BeginTx
 }
 
-func (t mysqlTx) Commit() error { return t.end(t.Tx.Commit) }
+func (t mysqlTx) Commit() error { return t.conn.bound(t.ctx, "COMMIT") }
 
-func (t mysqlTx) Rollback() error { return t.end(t.Tx.Rollback) }
+func (t mysqlTx) Rollback() error { return t.conn.bound(t.ctx, "ROLLBACK") }
 
-func (t mysqlTx) end(f func() error) error {
-	_, err := t.conn.exec(t.ctx, func(context.Context) (driver.Result, error) { return nil, f() })
-	t.conn.cut = t.conn.cut || err != nil
+// bound begins or ends a transaction. If that is not known to have succeeded, the connection is closed.
+func (c *mysqlConn) bound(ctx context.Context, statement string) error {
+	_, err := c.ExecContext(ctx, statement, nil)
+	c.cut = c.cut || err != nil
 	return err
 }
 
