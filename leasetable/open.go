@@ -37,10 +37,10 @@ func New(dsn string, opts ...Option) (*Locker, error) {
 // FromDB returns a Locker on the lease tables of db's database. The Locker connects as db does. It takes no connection
 // from db's pool, and does not close db. For a *sqlx.DB pass its field DB. The MySQL driver writes lines of its own to
 // stderr when a connection breaks, unless the configuration of db has another Logger. A readTimeout of that driver must be
-// longer than three seconds. The driver must be one of those that [New] knows; for any other driver, [WithDialect] names
-// the database. A nil db, an unknown driver without WithDialect, a db that connects by a *pgxpool.Pool and an option out of
-// range are errors. With a driver whose connections lack ExecContext, QueryContext or, on MySQL and MariaDB, PrepareContext
-// or BeginTx, the first call that needs a connection is sqllock.ErrUnsupported.
+// longer than three seconds. The driver must be one of those that [New] knows; for any other driver, such as one that
+// wraps one of them, [WithDialect] names the database. A driver whose connections cannot begin, prepare, execute and query
+// with a context, such as github.com/ncruces/go-sqlite3, is an error of the first acquisition (sqllock.ErrUnsupported). A nil
+// db, an unknown driver without WithDialect, a db that connects by a *pgxpool.Pool and an option out of range are errors.
 func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	c, err := connector.Of(db)
 	if err != nil {

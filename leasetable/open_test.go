@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jmoiron/sqlx"
-
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/internal/locktest"
@@ -131,6 +129,50 @@ func TestADriverThatWrapsAnotherIsToldWhatToDo(t *testing.T) {
 	release(t, take(t, l, "x"))
 }
 
+// less is a driver whose connections can do less than those of another.
+type less struct {
+	driver.Connector
+	of func(driver.Conn) driver.Conn
+}
+
+func (l less) Connect(ctx context.Context) (driver.Conn, error) {
+	dc, err := l.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return l.of(dc), nil
+}
+
+// skipping are the connections of a driver that leaves queries to database/sql.
+type skipping struct{ driven }
+
+func (skipping) QueryContext(context.Context, string, []driver.NamedValue) (driver.Rows, error) {
+	return nil, driver.ErrSkip
+}
+
+func TestADriverThatCannotQueryDirectlyIsUnsupported(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		c, err := connector.Of(db.DB.DB)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for how, of := range map[string]func(driver.Conn) driver.Conn{
+			"it has no such method": func(dc driver.Conn) driver.Conn { return struct{ driver.Conn }{dc} },
+			"it skips":              func(dc driver.Conn) driver.Conn { return skipping{dc.(driven)} },
+		} {
+			l, err := leasetable.FromConnector(less{c, of}, leasetable.WithLogger(nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = l.Close() })
+			if _, err := l.TryAcquire(t.Context(), "x"); !errors.Is(err, sqllock.ErrUnsupported) || sqllock.IsRetryable(err) {
+				t.Errorf("%s: TryAcquire: %v", how, err)
+			}
+		}
+	})
+}
+
 // pgx repeats the connection string in its error, and does not find the password in every form of it.
 func TestAConnectionStringThatPgxCannotParseEndsAWaitAndIsNotRepeated(t *testing.T) {
 	t.Parallel()
@@ -161,32 +203,4 @@ func TestAnEmptyTxIsRefused(t *testing.T) {
 	if err := take(t, newLocker(t, db.DB), "x").Guard(t.Context(), leasetable.Tx{}); err == nil || !strings.Contains(err.Error(), "SQLTx") {
 		t.Errorf("Guard: %v", err)
 	}
-}
-
-// hiding is a connector that hides all that a driver's connections can do beyond what they must.
-type hiding struct{ driver.Connector }
-
-type hidingConn struct{ driver.Conn }
-
-func (h hiding) Connect(ctx context.Context) (driver.Conn, error) {
-	dc, err := h.Connector.Connect(ctx)
-	return hidingConn{dc}, err
-}
-
-func TestConnectionsThatCanDoTooLittleAreAnErrorWhichEndsAWait(t *testing.T) {
-	t.Parallel()
-	locktest.OncePerEngine(t)
-	onEvery(t, func(t *testing.T, db *sqltest.Database) {
-		c, err := connector.Of(db.DB.DB)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pool := sql.OpenDB(hiding{c})
-		defer pool.Close()
-		l := newLocker(t, sqlx.NewDb(pool, db.DriverName()))
-		_, err = l.TryAcquire(t.Context(), "x")
-		if !errors.Is(err, sqllock.ErrUnsupported) || sqllock.IsRetryable(err) || !strings.Contains(err.Error(), "hidingConn") {
-			t.Errorf("retryable: %t; %v", sqllock.IsRetryable(err), err)
-		}
-	})
 }

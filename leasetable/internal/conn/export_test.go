@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"testing"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -50,14 +49,7 @@ type MySQLConn interface {
 }
 
 // NewMySQLConn wraps a connection of a driver.
-func NewMySQLConn(t *testing.T, dc driver.Conn) MySQLConn {
-	t.Helper()
-	c, err := newMySQLConn(dc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c.(MySQLConn)
-}
+func NewMySQLConn(dc driverConn) MySQLConn { return newMySQLConn(dc) }
 
 // InHurry is the first statement of a borrower of the connection for renewals after HurryBorrowers.
 var InHurry = inHurry[schema.Postgres]

@@ -2,7 +2,6 @@ package conn
 
 import (
 	"context"
-	"database/sql/driver"
 	"fmt"
 	"strings"
 )
@@ -10,7 +9,7 @@ import (
 // findGalera finds out whether a connection, which has its settings, leads to MariaDB, and whether it leads to a node
 // of a Galera cluster. It makes such a node catch up with the commits of other nodes before each statement: see Galera in
 // chapter 7 of docs/design.md.
-func (p *Pool) findGalera(ctx context.Context, dc driver.Conn) error {
+func (p *Pool) findGalera(ctx context.Context, dc driverConn) error {
 	version, err := lastRow(ctx, dc, "SELECT VERSION()")
 	if err != nil {
 		return err

@@ -22,12 +22,8 @@ type mysqlConn struct {
 	cut      bool
 }
 
-func newMySQLConn(dc driver.Conn) (driver.Conn, error) {
-	c, ok := dc.(driverConn)
-	if !ok {
-		return nil, lacking(dc, "execute, query, prepare or begin with a context")
-	}
-	return &mysqlConn{plainConn: plainConn{c}, socket: connector.Socket(dc), prepared: make(map[string]driver.Stmt)}, nil
+func newMySQLConn(dc driverConn) *mysqlConn {
+	return &mysqlConn{plainConn: plainConn{dc}, socket: connector.Socket(dc), prepared: make(map[string]driver.Stmt)}
 }
 
 func (c *mysqlConn) knownSocket() net.Conn { return c.socket }

@@ -49,7 +49,7 @@ func TestAConnectionWhosePreparedStatementsAreGoneIsUsedNoMore(t *testing.T) {
 	for name, run := range statements {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := conn.NewMySQLConn(t, &forgetful{})
+			c := conn.NewMySQLConn(&forgetful{})
 			if err := run(c); !dberr.OutcomeKnown(dberr.Classify(err)) || c.IsValid() {
 				t.Errorf("%v; the connection is valid: %t", err, c.IsValid())
 			}

@@ -51,7 +51,7 @@ type postgresConn struct {
 
 // newPostgresConn wraps a connection that was just opened. It returns the connection of another driver as it is. The
 // columns are for lookUpByIndex.
-func newPostgresConn(ctx context.Context, dc driver.Conn, pooler *atomic.Bool, columns ...string) (driver.Conn, error) {
+func newPostgresConn(ctx context.Context, dc driverConn, pooler *atomic.Bool, columns ...string) (driver.Conn, error) {
 	direct, err := lookUpByIndex(ctx, dc, columns...)
 	if err != nil {
 		return nil, err
@@ -59,14 +59,13 @@ func newPostgresConn(ctx context.Context, dc driver.Conn, pooler *atomic.Bool, c
 	if !direct {
 		pooler.Store(true)
 	}
-	c, ok := dc.(driverConn)
 	server, known := serverOf(dc)
-	if !ok || !known {
+	if !known {
 		return dc, nil
 	}
 	unprepared := connector.Unprepared(dc)
 	return &postgresConn{
-		plainConn: plainConn{c}, server: server, unprepared: unprepared, prepares: direct || unprepared == nil, pooler: pooler,
+		plainConn: plainConn{dc}, server: server, unprepared: unprepared, prepares: direct || unprepared == nil, pooler: pooler,
 		socket: server.Conn(), lastReset: connector.LastReset(dc),
 	}, nil
 }

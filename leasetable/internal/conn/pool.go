@@ -12,7 +12,6 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/schema"
 )
@@ -166,7 +165,7 @@ func (s *settledConnector) Close() error {
 }
 
 func (s *settledConnector) open(ctx context.Context) (driver.Conn, error) {
-	dc, err := s.Connector.Connect(ctx)
+	dc, err := connect(ctx, s.Connector)
 	if err != nil {
 		return nil, dberr.NotConnected(err, s.pool.opened.Load() > 0)
 	}
@@ -178,7 +177,7 @@ func (s *settledConnector) open(ctx context.Context) (driver.Conn, error) {
 }
 
 // settle applies the settings to a new connection, and wraps it.
-func (p *Pool) settle(ctx context.Context, dc driver.Conn) (driver.Conn, error) {
+func (p *Pool) settle(ctx context.Context, dc driverConn) (driver.Conn, error) {
 	texts, columns := p.settings()
 	if err := execOn(ctx, dc, texts...); err != nil {
 		return nil, err
@@ -191,7 +190,7 @@ func (p *Pool) settle(ctx context.Context, dc driver.Conn) (driver.Conn, error) 
 		if err := p.findGalera(ctx, dc); err != nil {
 			return nil, err
 		}
-		return newMySQLConn(dc)
+		return newMySQLConn(dc), nil
 	}
 	return dc, nil
 }
@@ -214,22 +213,13 @@ func (p *Pool) Connected(ctx context.Context) error {
 }
 
 // execOn runs statements, one after the other, up to the first that fails.
-func execOn(ctx context.Context, dc driver.Conn, texts ...string) error {
+func execOn(ctx context.Context, dc driver.ExecerContext, texts ...string) error {
 	for _, text := range texts {
-		ex, ok := dc.(driver.ExecerContext)
-		if !ok {
-			return lacking(dc, "execute statements directly")
-		}
-		if _, err := ex.ExecContext(ctx, text, nil); err != nil {
+		if _, err := dc.ExecContext(ctx, text, nil); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// lacking returns the error of a connection that lacks a method: it may be that of a library that wraps a driver.
-func lacking(dc any, method string) error {
-	return &dberr.Error{Err: fmt.Errorf("%w: the driver's connection %T cannot %s", sqllock.ErrUnsupported, dc, method), OutcomeKnown: true}
 }
 
 // ErrUnsent is a driver.ErrBadConn that came before anything was sent: the statement can run on another connection. Some
@@ -261,7 +251,7 @@ func (p *Pool) Number(ctx context.Context, text string, args []any) (found bool,
 			}
 			named[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
 		}
-		row, err := lastRow(ctx, dc, text, named...)
+		row, err := lastRow(ctx, dc.(driver.QueryerContext), text, named...)
 		if row == nil || err != nil {
 			return err
 		}
@@ -275,12 +265,10 @@ func (p *Pool) Number(ctx context.Context, text string, args []any) (found bool,
 
 // lastRow asks the driver on one of its connections, and returns the last row of the answer, or nil. It reads to the
 // end, since the commit, and its failure, come after the rows.
-func lastRow(ctx context.Context, dc any, text string, args ...driver.NamedValue) (last []driver.Value, err error) {
-	q, ok := dc.(driver.QueryerContext)
-	if !ok {
-		return nil, lacking(dc, "query directly")
-	}
-	rows, err := q.QueryContext(ctx, text, args)
+func lastRow(
+	ctx context.Context, dc driver.QueryerContext, text string, args ...driver.NamedValue,
+) (last []driver.Value, err error) {
+	rows, err := dc.QueryContext(ctx, text, args)
 	if err != nil {
 		return nil, err
 	}

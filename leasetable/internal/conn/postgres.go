@@ -2,7 +2,6 @@ package conn
 
 import (
 	"context"
-	"database/sql/driver"
 	"fmt"
 	"strings"
 	"time"
@@ -14,10 +13,9 @@ import (
 // lead to PostgreSQL itself, and not to a pooler: the process that serves it is the one that was reported to the client
 // at connect. It reports whether that is known. See Plans in chapter 7 of docs/design.md. By a warning the server says that
 // a commit may not be on its standby, so warnings are on (I16). All that is one round trip, with more columns, too.
-func lookUpByIndex(ctx context.Context, dc driver.Conn, columns ...string) (direct bool, err error) {
+func lookUpByIndex(ctx context.Context, dc driverConn, columns ...string) (direct bool, err error) {
 	server, known := serverOf(dc)
-	ex, ok := dc.(driver.ExecerContext)
-	if !known || !ok {
+	if !known {
 		return false, nil
 	}
 	columns = append([]string{
@@ -25,7 +23,7 @@ func lookUpByIndex(ctx context.Context, dc driver.Conn, columns ...string) (dire
 		"pg_catalog.set_config('client_min_messages', 'warning', false)",
 	}, columns...)
 	text := fmt.Sprintf("SELECT %s WHERE pg_catalog.pg_backend_pid() = %d", strings.Join(columns, ", "), server.PID())
-	result, err := ex.ExecContext(ctx, text, nil)
+	result, err := dc.ExecContext(ctx, text, nil)
 	if err != nil {
 		return false, err
 	}

@@ -3,7 +3,6 @@ package conn
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,14 +17,14 @@ var errNoSession = errors.New("a pooler, or a driver other than pgx, is in betwe
 
 // Session is a connection whose server session has a state. No pool has it, and nothing is prepared on it. One
 // goroutine at a time uses it.
-type Session struct{ conn driver.Conn }
+type Session struct{ conn driverConn }
 
 // OpenSession opens a session, which the server ends when it has been silent for idle. It refuses to open one through a
 // pooler, which would give it to other clients.
 func (p Pools) OpenSession(ctx context.Context, idle time.Duration) (*Session, error) {
 	connecting, connected := context.WithTimeout(ctx, ConnectTimeout)
 	defer connected()
-	dc, err := p.connector.Connect(connecting)
+	dc, err := connect(connecting, p.connector)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +36,7 @@ func (p Pools) OpenSession(ctx context.Context, idle time.Duration) (*Session, e
 	return &Session{dc}, nil
 }
 
-func (p Pools) settleSession(ctx context.Context, dc driver.Conn, idle time.Duration) error {
+func (p Pools) settleSession(ctx context.Context, dc driverConn, idle time.Duration) error {
 	var texts []string
 	switch p.Work.dialect {
 	case schema.Postgres:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"net"
 	"time"
 )
@@ -15,6 +16,21 @@ type driverConn interface {
 	driver.ConnPrepareContext
 	driver.ExecerContext
 	driver.QueryerContext
+}
+
+// connect opens a connection that has these methods. Any other is refused: database/sql would do without them for its own
+// callers only.
+func connect(ctx context.Context, c driver.Connector) (driverConn, error) {
+	dc, err := c.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	able, ok := dc.(driverConn)
+	if !ok {
+		_ = dc.Close() // nobody has used it
+		return nil, fmt.Errorf("%T: %w", dc, driver.ErrSkip)
+	}
+	return able, nil
 }
 
 // plainConn is a driver's connection, with the methods that a driver may leave out.
@@ -59,12 +75,8 @@ func (p *Pool) track(dc driver.Conn) driver.Conn {
 	number := p.opened.Add(1)
 	p.answers.Add(1)
 	p.use(number)
-	c, ok := dc.(driverConn)
-	if !ok {
-		return dc
-	}
 	p.tracked.Add(1)
-	return &tracked{plainConn: plainConn{c}, pool: p, number: number, generation: p.generation.Load()}
+	return &tracked{plainConn: plainConn{dc.(driverConn)}, pool: p, number: number, generation: p.generation.Load()}
 }
 
 // use notes that statements of p run on the connection with this number. A later connection may lead to another server.

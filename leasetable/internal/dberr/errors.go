@@ -2,6 +2,7 @@ package dberr
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -132,6 +133,10 @@ func Unsent(err error) error {
 	return &Error{Err: fmt.Errorf("%w: %w", Classify(err), ErrUnsent), OutcomeKnown: true, Transient: late}
 }
 
+// errIndirect is the error of a driver that leaves a statement to database/sql, which prepares it first.
+var errIndirect = fmt.Errorf("%w: the driver's connection cannot begin, prepare, execute and query with a context, and at once; "+
+	"use a current version of one of the drivers that leasetable.New names", sqllock.ErrUnsupported)
+
 const applySchema = "run `sqllock schema apply` with --db naming this database, or call schema.Apply"
 
 // Classify adds to an error of a driver what a caller can act on (I16).
@@ -148,6 +153,8 @@ func Classify(err error) error {
 		e.Err, e.OutcomeKnown = connector.ErrUnparsable, true
 	case connector.Misprepared(err):
 		e.Err = fmt.Errorf("%w; %s", err, connector.PrepareNothing)
+	case errors.Is(err, driver.ErrSkip):
+		e.Err, e.OutcomeKnown = fmt.Errorf("%w: %w", errIndirect, err), true
 	case means == noTable:
 		e.Err = fmt.Errorf("%w; %s: %w", sqllock.ErrSchema, applySchema, err)
 	case means.Err != nil:

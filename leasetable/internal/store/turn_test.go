@@ -17,6 +17,8 @@ import (
 // refuser is a server that answers each GET_LOCK with value, after some time.
 type refuser struct {
 	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
 	value driver.Value
 	after time.Duration
 }
