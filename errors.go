@@ -37,7 +37,8 @@ var (
 	ErrSchema = errors.New("lease tables are missing or out of date")
 
 	// ErrReadOnly says that the server or the session cannot write, as a standby. Any kind of lock returns it. For a
-	// session lock and a transaction lock the error matches ErrRefused, too.
+	// session lock and a transaction lock the error matches ErrRefused, too. With rejectReadOnly=true in the DSN,
+	// go-sql-driver/mysql hides it from leases: acquiring one then fails with a broken connection.
 	ErrReadOnly = errors.New("database is read-only")
 
 	// ErrName says that a name is not a valid lock name. A name is 1 to 1024 bytes, any bytes, compared byte by byte on

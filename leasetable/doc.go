@@ -147,7 +147,9 @@
 //
 // # SQLite
 //
-// SQLite needs a file, and version 3.42 or later: every connection to ":memory:" is a database of its own.
+// SQLite needs a file, as in "file:locks.db", and version 3.42 or later. Every connection to ":memory:" is a database of its
+// own, so the Locker finds no tables there (sqllock.ErrSchema). A test names a file in its t.TempDir, or calls
+// sqltest.SQLite.
 //
 // # How it works inside
 //
