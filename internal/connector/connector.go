@@ -46,10 +46,14 @@ func Check(c driver.Connector) error {
 	return nil
 }
 
-// Socket returns the socket of a connection of MySQL's driver (1.10), so that the caller can set deadlines on it: to
-// have the driver do that takes two goroutine switches for every statement. It returns nil if the socket is not known.
+// Socket returns the socket of a connection of MySQL's driver (1.10) or of lib/pq (1.10 to 1.12), so that the caller can set
+// deadlines on it. To have MySQL's driver do that takes two goroutine switches for every statement, and lib/pq does not do
+// it. Socket returns nil if the socket is not known.
 func Socket(dc driver.Conn) net.Conn {
-	c, _ := field[net.Conn](dc, "netConn")
+	c, ok := field[net.Conn](dc, "netConn")
+	if !ok {
+		c, _ = field[net.Conn](dc, "c")
+	}
 	if t, ok := c.(*tls.Conn); ok {
 		return t.NetConn()
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -56,3 +58,24 @@ var InHurry = inHurry[schema.Postgres]
 
 // HurryBorrowers has the borrowers of the open connection for renewals hurry, as on PostgreSQL.
 func HurryBorrowers(renewals *Pool) { renewals.dialect = schema.Postgres }
+
+// OtherConn is a connection to PostgreSQL of a driver other than pgx.
+type OtherConn interface {
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Validator
+}
+
+// NewOtherConn wraps a connection of such a driver.
+func NewOtherConn(t *testing.T, dc driverConn) OtherConn {
+	t.Helper()
+	c, err := newPostgresConn(t.Context(), dc, new(atomic.Bool))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, ok := c.(OtherConn)
+	if !ok {
+		t.Fatalf("%T is not wrapped", c)
+	}
+	return other
+}

@@ -3,10 +3,8 @@ package conn
 import (
 	"context"
 	"database/sql/driver"
-	"net"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/sqllock/sqllock/internal/connector"
 )
@@ -17,16 +15,13 @@ import (
 // that, whether the context ends or not.
 type mysqlConn struct {
 	plainConn
-	socket   net.Conn // nil if it is not known
+	cutter
 	prepared map[string]driver.Stmt
-	cut      bool
 }
 
 func newMySQLConn(dc driverConn) *mysqlConn {
-	return &mysqlConn{plainConn: plainConn{dc}, socket: connector.Socket(dc), prepared: make(map[string]driver.Stmt)}
+	return &mysqlConn{plainConn: plainConn{dc}, cutter: cutter{socket: connector.Socket(dc)}, prepared: make(map[string]driver.Stmt)}
 }
-
-func (c *mysqlConn) knownSocket() net.Conn { return c.socket }
 
 // plainRows are rows whose columns are named without their tables. The DSN option columnsWithAlias adds the tables.
 type plainRows struct{ driver.Rows }
@@ -113,23 +108,9 @@ func (c *mysqlConn) exec(ctx context.Context, f func(context.Context) (driver.Re
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, c.end)
+	ended := c.watch(ctx, 0)
 	result, err := f(context.WithoutCancel(ctx))
-	if !stop() {
-		c.cut = true
-		if err != nil {
-			err = ctx.Err()
-		}
-	}
-	return result, err
-}
-
-// end makes the running statement fail. The driver logs one line about that, and one more if its socket is closed
-// meanwhile.
-func (c *mysqlConn) end() {
-	_ = c.socket.SetDeadline(time.Unix(1, 0)) // fails if the socket is closed
-	// The driver may set another deadline later, if it has a read timeout.
-	time.AfterFunc(time.Second, func() { _ = c.socket.Close() })
+	return result, ended(err)
 }
 
 func (c *mysqlConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {

@@ -49,8 +49,7 @@ type postgresConn struct {
 	lastReset *time.Time // the driver's; nil: it is not known
 }
 
-// newPostgresConn wraps a connection that was just opened. It returns the connection of another driver as it is. The
-// columns are for lookUpByIndex.
+// newPostgresConn wraps a connection that was just opened. The columns are for lookUpByIndex.
 func newPostgresConn(ctx context.Context, dc driverConn, pooler *atomic.Bool, columns ...string) (driver.Conn, error) {
 	direct, err := lookUpByIndex(ctx, dc, columns...)
 	if err != nil {
@@ -61,7 +60,7 @@ func newPostgresConn(ctx context.Context, dc driverConn, pooler *atomic.Bool, co
 	}
 	server, known := serverOf(dc)
 	if !known {
-		return dc, nil
+		return newOtherConn(dc), nil
 	}
 	unprepared := connector.Unprepared(dc)
 	return &postgresConn{
