@@ -74,8 +74,9 @@ func WithLogger(logger *slog.Logger) Option {
 
 // WithHook makes the Locker call hook with each event of its locks, after it happened. hook is called from many
 // goroutines, concurrently, and occasionally after Close. The goroutine that calls hook waits for it, also one that
-// renews: a slow hook loses locks, and one that uses the Locker can hang it. If it panics in the goroutine of a caller, the
-// caller has no lock; in one of the Locker's, the program ends. Pass slow work to a channel.
+// renews: a slow hook loses locks, and one that uses the Locker can hang it. The Release of a lost lock waits up to a
+// second for the hook that is told of the loss. If hook panics in the goroutine of a caller, the caller has no lock; in one
+// of the Locker's, the program ends. Pass slow work to a channel.
 func WithHook(hook func(context.Context, sqllock.Event)) Option {
 	return func(s *settings) { s.events.Hook = hook }
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
@@ -17,14 +18,19 @@ type Hold struct {
 	ctx     context.Context //nolint:containedctx // the lock's own lifetime
 	cancel  context.CancelCauseFunc
 	backend Backend
-	watcher func(error) // may be nil
-	unwatch func() bool // reports whether the watcher will not be called by the end of ctx
+	watcher func(error)   // may be nil
+	unwatch func() bool   // reports whether the watcher will not be called by the end of ctx
+	watched chan struct{} // closed when the end of ctx has called the watcher, which has returned
 	once    sync.Once
 	err     error // the result of release; written inside once
 }
 
 // errPanicked is the result of a release that panicked: the lock may be free, or not.
 var errPanicked = errors.New("the release was not confirmed: it panicked, or its goroutine ended")
+
+// watcherTimeout is for how long a release waits for the watcher of a lock that has ended before. A watcher may call
+// Release, and would wait for itself.
+const watcherTimeout = time.Second
 
 // Backend frees a lock in its database.
 type Backend interface {
@@ -74,8 +80,9 @@ func (h *Hold) End(cause error) { h.cancel(cause) }
 // Watch has f called once when the lock has ended, after the lock's context: with nil if the lock was held until its
 // release, otherwise with the reason. Watch is called before the holder has the lock.
 func (h *Hold) Watch(f func(err error)) {
-	h.watcher = f
+	h.watcher, h.watched = f, make(chan struct{})
 	h.unwatch = context.AfterFunc(h.ctx, func() {
+		defer close(h.watched)
 		if cause := context.Cause(h.ctx); !errors.Is(cause, sqllock.ErrReleased) {
 			f(cause)
 		}
@@ -112,7 +119,8 @@ func (h *Hold) finish(ctx context.Context, op string, cause error, f func(contex
 	return h.err
 }
 
-// finished records the result of finish and tells the watcher, unless that was told before.
+// finished records the result of finish and tells the watcher, unless that was told before. It then waits for the watcher:
+// the program may end when it has the result of the release, and nobody would learn of the loss.
 func (h *Hold) finished(op string, err error, unwatched bool) {
 	if err != nil {
 		h.err = &sqllock.OpError{Op: op, Name: h.name, Err: err}
@@ -123,5 +131,12 @@ func (h *Hold) finished(op string, err error, unwatched bool) {
 		h.watcher(h.err)
 	case unwatched: // it ended since
 		h.watcher(ended)
+	default:
+		timer := time.NewTimer(watcherTimeout)
+		defer timer.Stop()
+		select {
+		case <-h.watched:
+		case <-timer.C:
+		}
 	}
 }

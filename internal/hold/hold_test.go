@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/hold"
@@ -124,6 +125,36 @@ func TestTheWatcherIsCalledOnceWhateverEndsALock(t *testing.T) {
 			if len(told) != 1 || lost != errors.Is(told[0], sqllock.ErrLost) || !lost && told[0] != nil {
 				t.Fatalf("the end of the lock is %v, and the watcher was told %v", context.Cause(h.Context()), told)
 			}
+		}
+	})
+}
+
+// The program may end when the release has returned.
+func TestTheReleaseOfALostLockWaitsForTheWatcher(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		told := false
+		h := hold.New(t.Context(), "name", free(func(context.Context) error { return sqllock.ErrLost }))
+		h.Watch(func(error) {
+			<-time.After(100 * time.Millisecond)
+			told = true
+		})
+		h.End(sqllock.ErrLost)
+		if err := h.Release(t.Context()); !errors.Is(err, sqllock.ErrLost) || !told {
+			t.Errorf("Release = %v, and the watcher was told: %v", err, told)
+		}
+	})
+}
+
+func TestAWatcherCanReleaseALostLock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := hold.New(t.Context(), "name", free(func(context.Context) error { return sqllock.ErrLost }))
+		released := make(chan error, 1)
+		h.Watch(func(error) { released <- h.Release(t.Context()) })
+		h.End(sqllock.ErrLost)
+		if err := <-released; !errors.Is(err, sqllock.ErrLost) {
+			t.Errorf("Release = %v", err)
 		}
 	})
 }
