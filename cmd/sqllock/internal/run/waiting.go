@@ -25,6 +25,7 @@ type waiting struct {
 	l     database.Locker
 	until time.Time // when the wait ends; zero: never
 
+	silent bool           // the last query failed, and that was reported
 	looked time.Time      // when the holder was last queried
 	holder sqllock.Holder // the holder at that time; zero: none, or unknown
 	ahead  time.Duration  // how far the database's clock, which records holders, is ahead of ours
@@ -61,12 +62,17 @@ func (w *waiting) look(ctx context.Context) {
 		now, err = w.db.Now(asking)
 		w.ahead = time.Until(now)
 	}
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return
-	case err != nil:
+	}
+	switch { // an outage may be long: its begin and its end are reported
+	case err != nil && !w.silent:
 		w.log.Warn("cannot ask who holds the lock", slog.String("lock", w.name), slog.Any("err", err))
-	case holder != (sqllock.Holder{}) && !sameHolder(holder, w.holder):
+	case err == nil && w.silent:
+		w.log.Info("the database answers again", slog.String("lock", w.name))
+	}
+	w.silent = err != nil
+	if err == nil && holder != (sqllock.Holder{}) && !sameHolder(holder, w.holder) {
 		w.log.Info("waiting for the lock", slog.String("lock", w.name), slog.String("kind", w.kind), holderAttr(holder))
 	}
 	w.holder = holder

@@ -1,11 +1,18 @@
 package run
 
 import (
+	"context"
+	"errors"
+	"log/slog"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/cmd/sqllock/internal/database"
+	"github.com/sqllock/sqllock/schema"
 )
 
 func TestTheLineOfAWaitSaysForWhomAndFits(t *testing.T) {
@@ -38,6 +45,37 @@ func TestTheLineOfAWaitSaysForWhomAndFits(t *testing.T) {
 	got := w.text(now)
 	if len([]rune(got)) != 79 || strings.Count(got, "…") != 2 || !strings.HasSuffix(got, ", held 3m12s, 13s left; gives up in 59m59s") {
 		t.Errorf("a long one is %s", got)
+	}
+}
+
+// silent is a locker whose database may not answer.
+type silent struct {
+	database.Locker
+	err error
+}
+
+func (l *silent) Holder(context.Context, string) (sqllock.Holder, bool, error) {
+	return sqllock.Holder{}, false, l.err
+}
+
+func TestAWaitSaysOnceThatTheDatabaseDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	l := &silent{}
+	w := waiting{run: waitFor("x"), l: l, db: &database.Database{Dialect: schema.SQLite}}
+	w.log = slog.New(slog.NewTextHandler(&log, nil))
+	away := errors.New("away")
+	for _, l.err = range []error{nil, away, away, away, nil, nil, away} {
+		w.look(t.Context())
+	}
+	said := regexp.MustCompile(`level=\S+ msg=("[^"]*")`).FindAllString(log.String(), -1)
+	want := []string{
+		`level=WARN msg="cannot ask who holds the lock"`,
+		`level=INFO msg="the database answers again"`,
+		`level=WARN msg="cannot ask who holds the lock"`,
+	}
+	if !slices.Equal(said, want) {
+		t.Errorf("it logged\n%s", log.String())
 	}
 }
 
