@@ -24,8 +24,10 @@ func (r *run) hear(_ context.Context, e sqllock.Event) {
 		if !r.verbose {
 			r.told.Do(func() { r.warn("waiting: the database cannot be used for now", e.Err) })
 		}
-	case event.RenewalFailed: // a Locker logs it at Debug, below the level of --verbose
-		r.log.Warn("lock renewal failed", slog.Duration("took", e.Took), slog.Any("err", e.Err))
+	case event.RenewalFailed: // a Locker logs it at Debug, below the level of --verbose; without locks nothing is in danger
+		if e.Locks > 0 {
+			r.log.Warn("lock renewal failed", slog.Duration("took", e.Took), slog.Any("err", e.Err))
+		}
 	}
 }
 
