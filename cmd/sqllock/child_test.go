@@ -49,7 +49,7 @@ func TestALostSessionEndsTheCommandAndWhatItStarted(t *testing.T) {
 			_, err := db.ExecContext(t.Context(), fmt.Sprint("KILL ", id))
 			must(t, err)
 		}
-		p.exits(76, "the command was ended", "lock was lost")
+		p.exits(76, `lock "x": the command was ended`, "lock was lost")
 		p.rest()
 	})
 }

@@ -90,7 +90,7 @@ func TestAReleaseByForceSaysWhoStillSharesASessionLock(t *testing.T) {
 		t.Errorf("of the last one it wrote %q", out)
 	}
 	for _, p := range all {
-		p.exits(76, "the command was ended", "lock was lost")
+		p.exits(76, `lock "x": the command was ended`, "lock was lost")
 	}
 }
 
@@ -105,7 +105,7 @@ func TestAReleaseByForceEndsTheSessionOfASessionLock(t *testing.T) {
 		if !strings.HasPrefix(out, `session lock "x" was taken by ending the session of `) || !strings.Contains(out, "session ") {
 			t.Errorf("it wrote %q", out)
 		}
-		p.exits(76, "the command was ended", "lock was lost")
+		p.exits(76, `lock "x": the command was ended`, "lock was lost")
 		if out := call(t, e, 0, nil, append(session, "--force")...); out != `session lock "x" was free`+"\n" {
 			t.Errorf("of a free lock it wrote %q", out)
 		}

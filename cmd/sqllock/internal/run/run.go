@@ -245,7 +245,7 @@ func (r *run) hold(ctx context.Context, l database.Locker, lock sqllock.Lock, pa
 	if released == nil {
 		r.log.LogAttrs(ctx, slog.LevelInfo, "lock released", slog.String("lock", r.name), slog.Duration("held", time.Since(taken)))
 	}
-	return outcome(c.Result(), ended, before, released)
+	return r.outcome(c.Result(), ended, before, released)
 }
 
 // lost reports whether err says that the lock ended before its release.
@@ -255,14 +255,14 @@ func lost(err error) bool {
 
 // outcome returns the error that sqllock ends with after the command has ended with this result. before says what had
 // ended the lock before its release.
-func outcome(result exit.Error, ended, before, release error) error {
+func (r *run) outcome(result exit.Error, ended, before, release error) error {
 	switch {
 	case lost(ended):
-		return exit.With(exit.Lost, fmt.Errorf("the command was ended: %w", ended))
+		return exit.With(exit.Lost, fmt.Errorf("lock %q: the command was ended: %w", r.name, ended))
 	case ended != nil:
 		return exit.With(result.Code, fmt.Errorf("the command was ended: %w", errors.Join(ended, release)))
 	case lost(before) && result.Code == 0:
-		return exit.With(exit.Lost, fmt.Errorf("the command has succeeded, but not under the lock all the time: %w", before))
+		return exit.With(exit.Lost, fmt.Errorf("lock %q: the command has succeeded, but not under the lock all the time: %w", r.name, before))
 	case lost(release) && result.Code == 0: // the answer to an earlier attempt to release it may have been lost
 		return exit.With(exit.Lost, fmt.Errorf("the command has succeeded, but it is not confirmed that it had the lock until its end: %w", release))
 	}
