@@ -4,7 +4,6 @@ package console
 
 import (
 	"io"
-	"strings"
 	"time"
 )
 
@@ -16,20 +15,4 @@ type Console struct {
 
 	LogFormat      string        // of messages on stderr; empty: text
 	CompletionTime time.Duration // bounds the query for names in shell completion
-}
-
-// Getenv returns the value of an environment variable, or "".
-func (c *Console) Getenv(key string) string {
-	value, _ := c.LookupEnv(key)
-	return value
-}
-
-// LookupEnv returns the value of an environment variable, and whether it is set.
-func (c *Console) LookupEnv(key string) (value string, set bool) {
-	for _, pair := range c.Environ {
-		if k, v, ok := strings.Cut(pair, "="); ok && k == key {
-			value, set = v, true
-		}
-	}
-	return value, set
 }

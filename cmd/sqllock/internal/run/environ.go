@@ -2,9 +2,7 @@ package run
 
 import (
 	"errors"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -40,10 +38,7 @@ const rfc3339 = "2006-01-02T15:04:05.000Z07:00"
 
 // childEnv returns the environment of the command, without the variables that an outer sqllock has set.
 func (r *run) childEnv(lock sqllock.Lock) []string {
-	env := slices.DeleteFunc(slices.Clone(r.Environ), func(pair string) bool {
-		key, _, _ := strings.Cut(pair, "=")
-		return slices.Contains([]string{"SQLLOCK_NAME", "SQLLOCK_OWNER", "SQLLOCK_TOKEN", "SQLLOCK_EXPIRES"}, key)
-	})
+	env := r.EnvironWithout("SQLLOCK_NAME", "SQLLOCK_OWNER", "SQLLOCK_TOKEN", "SQLLOCK_EXPIRES")
 	env = append(env, "SQLLOCK_NAME="+r.name, "SQLLOCK_OWNER="+r.holder())
 	if lease, ok := lock.(*leasetable.Lease); ok {
 		env = append(env,
