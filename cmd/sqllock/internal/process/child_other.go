@@ -16,6 +16,8 @@ func endingSignals() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGT
 func groupSignals() []os.Signal { return nil }
 func outliveReaders()           {}
 
+// On Windows sqllock ends the command alone, and without asking it first.
+
 func (c *Child) attributes() *syscall.SysProcAttr { return nil }
 func (c *Child) forward(os.Signal)                {}
 func (c *Child) terminate()                       { _ = c.kill() }

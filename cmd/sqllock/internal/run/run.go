@@ -48,10 +48,11 @@ When the lock is lost, the command is sent SIGTERM and, --kill-after later,
 SIGKILL, and so is every process in its process group. When its input or output
 is a terminal it shares the group of sqllock, for keys to reach it, and only the
 command itself is ended. Otherwise it has a session of its own, and /dev/tty
-does not work. A holder that cannot renew its lock learns of the loss a sixth of
---ttl before anybody else can take it: a --kill-after that is shorter, as by
-default, keeps two commands from running at once even if one ignores SIGTERM.
-It cannot where a lock is free at once: that of a session whose connection the
+does not work. On Windows the command alone is ended, at once; what it has
+started runs on. A holder that cannot renew its lock learns of the loss a sixth
+of --ttl before anybody else can take it: a --kill-after that is shorter, as by
+default, keeps two commands from running at once even if one ignores SIGTERM. It
+cannot where a lock is free at once: that of a session whose connection the
 server has ended, or one that was released by force.
 
 SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to the group
