@@ -16,6 +16,15 @@
 #include <time.h>
 #include <unistd.h>
 
+// glibc 2.34 gave these functions new versions. The first ones work in a container with an older glibc, too.
+#if __GLIBC_PREREQ(2, 34)
+#ifdef __x86_64__
+__asm__(".symver dlsym, dlsym@GLIBC_2.2.5\n.symver dlvsym, dlvsym@GLIBC_2.2.5");
+#elif defined __aarch64__
+__asm__(".symver dlsym, dlsym@GLIBC_2.17\n.symver dlvsym, dlvsym@GLIBC_2.17");
+#endif
+#endif
+
 static volatile long long *said;
 static int (*clock_gettime_of_libc)(clockid_t, struct timespec *);
 static int (*timedwait_of_libc)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
