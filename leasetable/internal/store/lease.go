@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/clock"
+	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/leasetable/internal/conn"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/schema"
@@ -42,7 +44,10 @@ func (s *Database) OpenLease(ctx context.Context, l LeaseRow, within time.Durati
 		return p.Beside(ctx, limit, func(ctx context.Context) error {
 			sent = clock.Now()
 			rows, err := s.change(ctx, p, openLease, l.ID, l.Owner, l.Host, os.Getpid(), l.TTL.Microseconds(), schema.Version)
-			if err == nil && rows == 0 {
+			switch {
+			case exists(err): // the driver, or a proxy, has repeated it: the answer was lost
+				err = &dberr.Error{Err: err, Transient: true}
+			case err == nil && rows == 0:
 				err = errOldProgram
 			}
 			return err
@@ -55,6 +60,11 @@ func (s *Database) OpenLease(ctx context.Context, l LeaseRow, within time.Durati
 		return sent, fmt.Errorf("%w: %w", ErrNoLease, err)
 	}
 	return sent, nil
+}
+
+// exists reports whether err means that the row to insert exists already.
+func exists(err error) bool {
+	return slices.Contains([]string{"23505", "mysql 1062"}, connector.CodeOf(err))
 }
 
 func (s *Database) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {

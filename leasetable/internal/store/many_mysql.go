@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
@@ -16,9 +15,6 @@ import (
 
 // few is the number of names of a prepared statement. Copies of the last name stand in for missing ones.
 const few = 16
-
-// duplicate is the code of the error for a row that exists already.
-const duplicate = "mysql 1062"
 
 // acquireEach is AcquireMany on MySQL and MariaDB.
 func (s *Database) acquireEach(ctx context.Context, reqs []*Request) (map[string]Result, error) {
@@ -35,7 +31,7 @@ func (s *Database) acquireEach(ctx context.Context, reqs []*Request) (map[string
 	if err == nil && len(absent) > 0 {
 		slices.SortFunc(absent, func(req, q *Request) int { return strings.Compare(req.Name, q.Name) }) // all processes insert in this order
 		_, err = s.runMany(ctx, insertMany, absent)
-		if connector.CodeOf(err) == duplicate {
+		if exists(err) {
 			return got, nil
 		}
 	}
