@@ -28,6 +28,7 @@ var causes = map[string]time.Duration{
 	"SqllockLockLost":       workload.Taken,
 	"SqllockRenewalOverdue": workload.Blocked,
 	"SqllockRenewalsFail":   workload.Blocked,
+	"SqllockRequestsFail":   workload.Blocked,
 	"SqllockWaitStuck":      workload.Stuck + 5*time.Minute,
 	"SqllockWaitTooLong":    workload.GaveUp,
 }
