@@ -25,7 +25,8 @@ const (
 	// Otherwise Err says why the wait failed, and Failed follows.
 	Waited Kind = "waited"
 	// Retrying means that a call of Acquire got Err after Took, which may pass, and continues to wait. When such
-	// trouble begins, one of the waiting calls reports it.
+	// trouble begins, one of the waiting calls reports it. Trouble that comes again and again is reported after 3 s, after
+	// 6 s, and so on up to 5 minutes, until there was none for a minute.
 	Retrying Kind = "retrying"
 	// Released means that a lock was given back by Release, or, with Err, by closing its Locker. Took is how long it
 	// was held.

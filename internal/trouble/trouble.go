@@ -15,25 +15,38 @@ type Trouble struct {
 	last atomic.Pointer[error]
 
 	mu    sync.Mutex
-	told  time.Time // guarded by mu: when an outage was last reported
-	known bool      // guarded by mu: whether this one was
+	met   time.Time     // guarded by mu: when an error was last recorded
+	told  time.Time     // guarded by mu: when an outage was last reported
+	quiet time.Duration // guarded by mu: the shortest time from then to the next report
+	known bool          // guarded by mu: whether this outage was reported
 }
 
-// TellEvery is the shortest time between two reports.
-const TellEvery = 3 * time.Second
+// TellEvery is the shortest time between two reports. It doubles with each report, up to tellRarest, until there was no
+// trouble for calm: while one waiter gets answers and another does not, outages seem to begin and end again and again.
+const (
+	TellEvery  = 3 * time.Second
+	tellRarest = 5 * time.Minute
+	calm       = time.Minute
+)
 
 // Meet records err, which a wait outlasts. It returns whether the caller should report it: an outage is reported once,
-// when it begins, or TellEvery after the one before was reported.
+// when it begins, or some time after the one before was reported.
 func (t *Trouble) Meet(err error) (tell bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	now := time.Now()
+	if now.Sub(t.met) > calm {
+		t.quiet = 0
+	}
+	t.met = now
 	if t.last.Swap(&err) == nil {
 		t.known = false
 	}
-	if t.known || !t.told.IsZero() && time.Since(t.told) < TellEvery {
+	if t.known || now.Sub(t.told) < t.quiet {
 		return false
 	}
-	t.told, t.known = time.Now(), true
+	t.told, t.known = now, true
+	t.quiet = min(max(2*t.quiet, TellEvery), tellRarest)
 	return true
 }
 

@@ -43,6 +43,34 @@ func TestTroubleIsToldWhenItBeginsAndNotForEachWho(t *testing.T) {
 	})
 }
 
+// One waiter gets answers, and another does not.
+func TestTroubleThatRecursIsToldLessAndLessOften(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var met trouble.Trouble
+		toldIn := func(d time.Duration) (n int) {
+			for range d / time.Second {
+				if met.Meet(errAway) {
+					n++
+				}
+				met.Over()
+				<-time.After(time.Second)
+			}
+			return n
+		}
+		if n := toldIn(10 * time.Minute); n != 8 {
+			t.Errorf("told %d times in ten minutes; want after 3 s, 6 s, 12 s, …", n)
+		}
+		if n := toldIn(time.Hour); n < 11 || n > 13 {
+			t.Errorf("told %d times in an hour; want every 5 minutes", n)
+		}
+		<-time.After(time.Minute)
+		if n := toldIn(4 * time.Second); n != 2 {
+			t.Errorf("after a minute without trouble: told %d times", n)
+		}
+	})
+}
+
 func TestPausesGrowToABound(t *testing.T) {
 	t.Parallel()
 	var p trouble.Pause
