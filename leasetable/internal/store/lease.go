@@ -62,11 +62,6 @@ func (s *Database) OpenLease(ctx context.Context, l LeaseRow, within time.Durati
 	return sent, nil
 }
 
-// exists reports whether err means that the row to insert exists already.
-func exists(err error) bool {
-	return slices.Contains([]string{"23505", "mysql 1062"}, connector.CodeOf(err))
-}
-
 func (s *Database) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
 	return s.changeNumber(ctx, s.Renewals, renew, id)
 }
@@ -90,4 +85,9 @@ func (s *Database) ExpireUnchanged(ctx context.Context, id []byte, renewals int6
 
 func (s *Database) Purge(ctx context.Context, ago time.Duration, limit int) (int64, error) {
 	return s.change(ctx, s.Work, purge, row{max(ago, 0).Microseconds()}, limit)
+}
+
+// exists reports whether err means that the row to insert exists already.
+func exists(err error) bool {
+	return slices.Contains([]string{"23505", "mysql 1062"}, connector.CodeOf(err))
 }
