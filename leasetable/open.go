@@ -16,7 +16,8 @@ import (
 // New returns a Locker on the lease tables of the database of a DSN: a URL that begins with postgres:// or
 // keyword=value pairs for PostgreSQL, user:password@tcp(host:3306)/database for MySQL and MariaDB, or a URL that
 // begins with file: for SQLite. The program has to import the driver: github.com/jackc/pgx/v5/stdlib or
-// github.com/lib/pq, github.com/go-sql-driver/mysql, modernc.org/sqlite or github.com/mattn/go-sqlite3.
+// github.com/lib/pq, github.com/go-sql-driver/mysql, modernc.org/sqlite or github.com/mattn/go-sqlite3. With lib/pq,
+// waiters in other processes poll, and behind a transaction pooler its DSN needs binary_parameters=yes.
 //
 // Like FromDB and FromConnector it does not connect: the Locker does when it first needs a connection. The error says that
 // dsn has none of these forms, or cannot be parsed, without repeating it, that no driver for it is imported, or which

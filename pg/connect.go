@@ -48,8 +48,9 @@ func connectAs(ctx context.Context, config *pgxpool.Config) (*pgx.Conn, error) {
 }
 
 // Connector makes a connector of a pool, for example for leasetable.FromConnector. It connects as pool does, with the
-// pool's hooks BeforeConnect and AfterConnect but without its tracer. It takes no connection from pool, and does not
-// close it. For a nil pool it returns nil, which FromConnector refuses.
+// pool's hooks BeforeConnect and AfterConnect but without its tracer. It takes no connection from pool, so the hooks
+// BeforeAcquire, PrepareConn and AfterRelease are not called: a role or a search_path that they set does not hold. It does
+// not close pool. For a nil pool it returns nil, which FromConnector refuses.
 func Connector(pool *pgxpool.Pool) driver.Connector {
 	if pool == nil {
 		return nil

@@ -111,8 +111,8 @@ func New(connString string, opts ...Option) (*Locker, error) {
 }
 
 // FromPool returns a Locker that connects as pool does, with the pool's hooks BeforeConnect and AfterConnect, but
-// without its tracer. It takes no connection from pool, and does not close it. A nil pool and an option out of range are
-// errors.
+// without its tracer. It takes no connection from pool, so the hooks BeforeAcquire, PrepareConn and AfterRelease are not
+// called, and does not close it. A nil pool and an option out of range are errors.
 func FromPool(pool *pgxpool.Pool, opts ...Option) (*Locker, error) {
 	if pool == nil {
 		return nil, errors.New("sqllock: the *pgxpool.Pool is nil")
