@@ -9,8 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/sqllock/sqllock/bench/internal/child"
 )
 
 // Process is a process of a fleet.
@@ -30,7 +31,7 @@ func Start() (*Process, error) {
 	p := &Process{cmd: exec.Command(self), answers: make(chan answer, 1), Taken: make(chan time.Time, 64)}
 	p.cmd.Env = append(os.Environ(), Environ+"=1", "GOMAXPROCS=1")
 	p.cmd.Stderr = os.Stderr
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	child.DieWithParent(p.cmd)
 	in, errIn := p.cmd.StdinPipe()
 	out, errOut := p.cmd.StdoutPipe()
 	if err := errors.Join(errIn, errOut, p.cmd.Start()); err != nil {

@@ -12,11 +12,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sqllock/sqllock/bench/internal/child"
 	"github.com/sqllock/sqllock/bench/internal/lock"
 )
 
@@ -43,7 +43,7 @@ func startProgram(ctx context.Context, ready func(p *program) error, name string
 	defer output.Close()
 	p.cmd = exec.Command(name, args(p)...)
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Dir = output, output, folder
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	child.DieWithParent(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(folder))
 	}
