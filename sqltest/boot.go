@@ -156,7 +156,21 @@ func bootOn(ctx context.Context, st state, p product, from origin, src source, k
 	if err := srv.check(src.version); err != nil {
 		return server{}, err
 	}
+	if o.primary == nil { // a standby has the password of its primary
+		if err := srv.ease(ctx, password); err != nil {
+			return server{}, err
+		}
+	}
 	return srv, inst.publish(srv.record)
+}
+
+func (s server) ease(ctx context.Context, password string) error {
+	db, err := s.product.open(s.record.DSN)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	return s.product.ease(ctx, db, password)
 }
 
 // nearby returns the server at the own address of its container if this machine seems to be in its network, as on Linux: a

@@ -44,6 +44,8 @@ func (mysqlSQL) users(ctx context.Context, db querier) ([]string, error) {
 	return namesOf(ctx, db, `SELECT User FROM mysql.user WHERE User LIKE 'sqltest\_%'`)
 }
 
+func (mysqlSQL) ease(context.Context, *sql.DB, string) error { return nil }
+
 func (mysqlSQL) now(ctx context.Context, db *sql.DB) (time.Time, error) {
 	return nowBy(ctx, db, "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))")
 }

@@ -215,7 +215,7 @@ func (postgres) options(settings []string) []string {
 // environment puts the data outside the folders that images declare as volumes, because their layout differs between
 // versions of the official image.
 func (p postgres) environment(password string) []string {
-	return []string{"POSTGRES_PASSWORD=" + verifier(password), "PGDATA=" + p.dataFolder() + "/data"}
+	return []string{"POSTGRES_PASSWORD=" + password, "PGDATA=" + p.dataFolder() + "/data"}
 }
 
 func (postgres) command() []string  { return []string{"postgres"} }
@@ -278,7 +278,7 @@ func (postgres) serve(p programs, f folder, port string) []string {
 	}
 }
 
-func (postgres) secret(password string) string { return verifier(password) + "\n" }
+func (postgres) secret(password string) string { return password + "\n" }
 
 func newPostgres() product { return postgres{} }
 

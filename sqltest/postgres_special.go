@@ -69,6 +69,12 @@ func (postgresDSN) as(dsn, user, password string) (string, error) {
 	return u.String(), nil
 }
 
+// ease is not done by initdb: before PostgreSQL 14 it reads 99 characters, and a verifier is longer.
+func (postgresSQL) ease(ctx context.Context, db *sql.DB, password string) error {
+	_, err := db.ExecContext(ctx, "ALTER ROLE postgres PASSWORD "+literal(verifier(password)))
+	return err
+}
+
 func (postgresSQL) now(ctx context.Context, db *sql.DB) (time.Time, error) {
 	return nowBy(ctx, db, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
 }

@@ -91,6 +91,8 @@ type statements interface {
 	makeUser(ctx context.Context, db *sql.DB, name, password string, grants []string) error
 	dropUser(ctx context.Context, db *sql.DB, name string) error
 	users(ctx context.Context, db querier) ([]string, error)
+	// ease makes logins with the password of private cost less, where a server that was just made can do that.
+	ease(ctx context.Context, db *sql.DB, password string) error
 	// now returns the time of the server's wall clock.
 	now(ctx context.Context, db *sql.DB) (time.Time, error)
 	// sessions describes the sessions of a database, except that of db itself.
