@@ -59,6 +59,7 @@ func TestALeaseIsRenewedOnOneConnectionWhereIdleOnesEnd(t *testing.T) {
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		setting := "wait_timeout=1"
 		if db.Engine == sqltest.EnginePostgres {
+			locktest.NeedSessionTimeout(t, db.DB.DB)
 			setting = "idle_session_timeout=1s"
 		}
 		l := newLocker(t, open(t, db.DriverName(), with(db, setting)), leasetable.WithTTL(time.Hour))

@@ -45,7 +45,7 @@ func TestLeasesAreAsEverWhateverTheSettings(t *testing.T) {
 	onServers(t, func(t *testing.T, db *sqltest.Database) {
 		var odd locktest.Odd
 		if db.Engine == sqltest.EnginePostgres {
-			odd = locktest.OddPostgres()
+			odd = locktest.OddPostgres().On(t, db.DB.DB)
 			odd.Together = append(odd.Together, "client_encoding=LATIN1", "client_encoding=SQL_ASCII")
 		} else {
 			odd = locktest.OddMySQL(t, db.DB.DB)

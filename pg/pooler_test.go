@@ -55,6 +55,7 @@ func TestTheLockOfAClientThatDiesBehindAPoolerIsFreed(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
+	locktest.NeedSessionTimeout(t, db.DB.DB)
 	dsn := startBouncer(t, db, "session")
 	network := (&sqltest.Database{Engine: db.Engine, DSN: dsn}).Network(t)
 	holder := closing(t)(pg.New(network.DSN, pg.WithSessionPooling(), pg.WithSessionTTL(3*time.Second)))

@@ -29,7 +29,7 @@ func TestSessionLocksAreAsEverWhateverTheSettings(t *testing.T) {
 			"client_encoding=LATIN1", "search_path=nowhere", "connect_timeout=20",
 			"options=-c search_path=nowhere -c lock_timeout=1 -c default_transaction_read_only=on&target_session_attrs=any",
 		},
-	})
+	}).On(t, db.DB.DB)
 	locktest.UnderSettings(t, database{db}, "pgx", odd, func(ctx context.Context, l locktest.SessionLocker) error {
 		_, err := l.(shown).List(ctx)
 		return err
@@ -41,7 +41,7 @@ func TestTransactionLocksAreAsEverWhateverTheSettings(t *testing.T) {
 	db := sqltest.Postgres(t)
 	odd := locktest.OddPostgres().Join(locktest.Odd{Together: []string{
 		"default_transaction_read_only=on&target_session_attrs=any", "client_encoding=LATIN1", "search_path=nowhere",
-	}})
+	}}).On(t, db.DB.DB)
 	odd.Each(t, db.DSN, func(t *testing.T, dsn, setting string) {
 		name := setting + ": \x00\xff'\"\\%_`é☕"
 		pool := sqlx.MustOpen("pgx", dsn)
@@ -112,12 +112,12 @@ func TestNoLockUsesWhatOthersPutIntoTheSearchPath(t *testing.T) {
 }
 
 // hostile are settings of which each would harm locks that use the application's settings.
-var hostile = []string{
+var hostile = locktest.Odd{Alone: []string{
 	"lock_timeout=1", "idle_session_timeout=50", "idle_in_transaction_session_timeout=1", "statement_timeout=200",
 	"default_transaction_isolation=serializable", "default_transaction_read_only=on", "default_transaction_deferrable=on",
 	"client_encoding=SQL_ASCII", "search_path=nowhere", "standard_conforming_strings=off", "client_connection_check_interval=1",
 	"DateStyle=SQL, DMY", "bytea_output=escape", "client_min_messages=debug1",
-}
+}}
 
 // A DBA sets these for a database or a role. Sessions do not know the origin of such settings.
 func TestSettingsOfTheDatabaseAndTheRoleLeaveALockWhole(t *testing.T) {
@@ -135,7 +135,7 @@ func TestSettingsOfTheDatabaseAndTheRoleLeaveALockWhole(t *testing.T) {
 				u.User = url.UserPassword(name, "secret")
 				dsn = u.String()
 			}
-			for _, setting := range hostile {
+			for _, setting := range hostile.On(t, db.DB.DB).Alone {
 				key, value, _ := strings.Cut(setting, "=")
 				statement(t, db, "ALTER "+of+" "+name+" SET "+key+" = '"+value+"'")
 			}

@@ -15,6 +15,7 @@ func TestAStallBetweenGrantAndAnswerLetsOneIn(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	db := sqltest.Postgres(t)
+	locktest.NeedSessionTimeout(t, db.DB.DB)
 	network := db.Network(t)
 	held := network.HoldAnswer("\x00sqllock_try\x00") // as in a Bind message, not as in the Parse message of the setup
 	child := startProcess(t, network.DSN, 6*time.Second, "race")

@@ -21,6 +21,7 @@ func TestALockWhoseAnswerIsKnownTooLateIsNotGiven(t *testing.T) {
 		return
 	}
 	db := sqltest.Postgres(t)
+	locktest.NeedSessionTimeout(t, db.DB.DB)
 	locktest.Stalls(t, db.DSN, 2, func() bool {
 		return ask[int](t, db, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'sqllock/stalled' AND datname = current_database()") == 0
 	})

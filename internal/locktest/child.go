@@ -50,6 +50,7 @@ func killedProcess(t *testing.T, s sessions) {
 // frees the lock. The process must learn of the loss before any operation with the lock succeeds. I5.
 func Stopped(t *testing.T, db Database, job Job) {
 	t.Helper()
+	NeedSessionTimeout(t, db.Pool())
 	holder := startHolder(t, db, 9*time.Second, job)
 	l := open(t, db, Settings{})
 	MustBeHeld(t, l, HeldByChild)

@@ -48,6 +48,7 @@ type parted struct {
 }
 
 func (p parted) holder(t *testing.T) {
+	NeedSessionTimeout(t, p.Pool())
 	taken := MustTry(t, p.far, "taken")
 	before := MustTry(t, p.near, "waited for")
 	waiting := p.wait(bounded(t), t, "waited for")
@@ -121,6 +122,7 @@ func (p parted) impatient(t *testing.T) {
 
 // waiterInQueue makes the server grant the lock to a waiter that does not receive the response.
 func (p parted) waiterInQueue(t *testing.T) {
+	NeedSessionTimeout(t, p.Pool())
 	p.waiter(t, p.Cut, func() {})
 }
 
@@ -129,6 +131,7 @@ func (p parted) waiterKilled(t *testing.T) {
 }
 
 func (p parted) waiterLeaves(t *testing.T) {
+	NeedSessionTimeout(t, p.Pool())
 	p.waiter(t, p.Cut, func() {
 		Eventually(t, "the waiter has left the queue", func() bool { return p.Waiting(t, "a") == 0 })
 	})

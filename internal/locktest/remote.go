@@ -57,13 +57,23 @@ type remote struct {
 	near, other Locker
 }
 
+// needSilentEnd skips a test that needs the server to find the silence of the process.
+func (r remote) needSilentEnd(t *testing.T) {
+	t.Helper()
+	if !r.Direct { // else TCP finds it, too
+		NeedSessionTimeout(t, r.Pool())
+	}
+}
+
 func (r remote) holder(t *testing.T) {
+	r.needSilentEnd(t)
 	far := r.start(t)
 	far.mustSay(t, "has it")
 	r.lose(t, far)
 }
 
 func (r remote) holderThatWaited(t *testing.T) {
+	r.needSilentEnd(t)
 	lock := MustTry(t, r.near, HeldByChild)
 	far := r.start(t)
 	r.queued(t)
@@ -105,6 +115,7 @@ func (r remote) lose(t *testing.T, far *process) {
 }
 
 func (r remote) waiterInQueue(t *testing.T) {
+	r.needSilentEnd(t)
 	r.waiter(t, func() {})
 }
 
