@@ -69,9 +69,13 @@ func (postgresDSN) as(dsn, user, password string) (string, error) {
 	return u.String(), nil
 }
 
-// ease is not done by initdb: before PostgreSQL 14 it reads 99 characters, and a verifier is longer.
+// ease is not done by initdb: before PostgreSQL 14 it reads 99 characters, and a verifier is longer. The server may have been
+// started read-only, or with standbys to wait for.
 func (postgresSQL) ease(ctx context.Context, db *sql.DB, password string) error {
-	_, err := db.ExecContext(ctx, "ALTER ROLE postgres PASSWORD "+literal(verifier(password)))
+	_, err := db.ExecContext(ctx, `
+		SET LOCAL transaction_read_only = off;
+		SET LOCAL synchronous_commit = local;
+		ALTER ROLE postgres PASSWORD `+literal(verifier(password)))
 	return err
 }
 
