@@ -276,6 +276,23 @@ func TestTheDoctorRecognisesAnInnoDBThatIsReadOnly(t *testing.T) {
 	})
 }
 
+// Some connections are only for superusers and, from PostgreSQL 16 on, some for roles that an administrator chooses.
+func TestTheDoctorCountsNoReservedConnections(t *testing.T) {
+	t.Parallel()
+	var has bool
+	must(t, sqltest.Postgres(t).GetContext(t.Context(), &has, "SELECT current_setting('reserved_connections', true) IS NOT NULL"))
+	if !has {
+		t.Skip("this server has no reserved_connections")
+	}
+	server := sqltest.Start(t, sqltest.EnginePostgres, sqltest.Setting("max_connections", "50"),
+		sqltest.Setting("superuser_reserved_connections", "3"), sqltest.Setting("reserved_connections", "20"))
+	db := server.Database(t)
+	call(t, on(t, db.DSN), 0, nil, "schema", "apply")
+	want := wellAt(db.Engine)
+	want.says = []string{"of 27 connections are in use"}
+	mustFind(t, db.DSN, want)
+}
+
 // alter changes a setting of a PostgreSQL database for new connections.
 func alter(t *testing.T, db *sqltest.Database, setting, value string) {
 	t.Helper()

@@ -137,13 +137,14 @@ func postgresConnections(ctx context.Context, p *patient) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	s, err := p.settings(ctx, "max_connections", "superuser_reserved_connections")
+	s, err := p.settings(ctx, "max_connections", "superuser_reserved_connections", "reserved_connections")
 	if err != nil {
 		return Finding{}, err
 	}
 	limit, _ := strconv.Atoi(s["max_connections"])
-	reserved, _ := strconv.Atoi(s["superuser_reserved_connections"])
-	return use("connections", "max_connections", used, limit-reserved), nil
+	superusers, _ := strconv.Atoi(s["superuser_reserved_connections"])
+	reserved, _ := strconv.Atoi(s["reserved_connections"]) // new in PostgreSQL 16
+	return use("connections", "max_connections", used, limit-superusers-reserved), nil
 }
 
 func postgresLocks(ctx context.Context, p *patient) (Finding, error) {
