@@ -29,8 +29,8 @@
 //     until its next statement, mostly some milliseconds after the wait, this is 3 s at most.
 //
 // PostgreSQL 12 and 13 have no idle_session_timeout. There TCP keepalives and tcp_user_timeout free the locks of a
-// client that was cut off, a little later than the TTL. A process that is merely stopped keeps its locks until it
-// goes on. A Locker logs a warning when it first meets such a server.
+// client that was cut off, a little later than the TTL; behind a pooler, when that notices it. A process that is merely
+// stopped keeps its locks until it goes on. A Locker logs a warning when it first meets such a server.
 //
 // # How the holder learns of it
 //
