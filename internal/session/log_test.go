@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,5 +48,33 @@ func TestALogHandlerThatBlocksKeepsNoCallerWaitingAndNoConnectionOpen(t *testing
 			t.Error("the connection is open")
 		}
 		mustTry(t, l, "x")
+	})
+}
+
+func TestTheEndOfASessionIsAWarningIfLocksEndWithIt(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *server) {
+		var log strings.Builder
+		s.logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		l := s.newLocker(t)
+		lock := mustTry(t, l, "x")
+		s.holder("x").end()
+		<-lock.Context().Done()
+		synctest.Wait()
+		if !strings.Contains(log.String(), `level=WARN msg="lock session ended" locks=1 `) {
+			t.Errorf("with a lock: %s", log.String())
+		}
+		log.Reset()
+		lock = mustTry(t, l, "x")
+		holder := s.holder("x")
+		if err := lock.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		holder.end()
+		mustTry(t, l, "y")
+		synctest.Wait()
+		if !strings.Contains(log.String(), `level=DEBUG msg="lock session ended" locks=0 `) {
+			t.Errorf("without locks: %s", log.String())
+		}
 	})
 }

@@ -153,7 +153,7 @@ func (s *session[K]) logEnd() {
 	switch {
 	case errors.Is(s.err, errUnused):
 		return
-	case errors.Is(s.err, sqllock.ErrClosed), errors.Is(s.err, errCut):
+	case errors.Is(s.err, sqllock.ErrClosed), errors.Is(s.err, errCut), s.ending == 0: // nobody has lost anything
 		level = slog.LevelDebug
 	}
 	s.Events.Log(context.Background(), level, "lock session ended", slog.Int("locks", s.ending), slog.Any("err", s.err))
