@@ -144,6 +144,7 @@
 //
 // Lockers may be on all nodes. The clocks of the nodes must agree to less than a sixth of the shortest TTL. A guard can
 // fail at its commit with a conflict (1213), and permits have no guard there: see Clusters in docs/operations.md.
+// Percona XtraDB Cluster is recognised as Galera, by what its documents say. It was not tried.
 //
 // # SQLite
 //

@@ -55,7 +55,7 @@ func (c *conn) prepare(ctx context.Context, query string) (stmt driver.Stmt, err
 			return fmt.Errorf("%w: the connection of this *sql.DB is a %T; %s", sqllock.ErrUnsupported, dc, needDriver)
 		}
 		if stmt, err = preparer.PrepareContext(ctx, query); err != nil {
-			return err
+			return prohibited(err)
 		}
 		if _, ok := stmt.(driver.StmtQueryContext); !ok {
 			return fmt.Errorf("%w: a prepared statement of this *sql.DB is a %T; %s", sqllock.ErrUnsupported, stmt, needDriver)
@@ -198,7 +198,7 @@ func (c *conn) query(ctx context.Context, stmt driver.Stmt, args ...any) (answer
 	err = c.sc.Raw(func(any) error {
 		rows, err := stmt.(driver.StmtQueryContext).QueryContext(ctx, named)
 		if err != nil {
-			return err
+			return prohibited(err)
 		}
 		row := make([]driver.Value, len(rows.Columns()))
 		for err = rows.Next(row); err == nil; err = rows.Next(row) { // which overwrites the text of the row before
@@ -208,7 +208,7 @@ func (c *conn) query(ctx context.Context, stmt driver.Stmt, args ...any) (answer
 			answers = append(answers, answer{row[0], len(row) > 2 && isReadOnly(row[1])})
 		}
 		if !errors.Is(err, io.EOF) {
-			return errors.Join(err, rows.Close())
+			return errors.Join(prohibited(err), rows.Close())
 		}
 		return rows.Close()
 	})

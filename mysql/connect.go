@@ -13,6 +13,7 @@ import (
 	gomysql "github.com/go-sql-driver/mysql"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/cluster"
 	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/internal/session"
@@ -134,6 +135,7 @@ const useLease = "use a lease (package leasetable)"
 func refuse(variables map[string]string) error {
 	set := func(name string) bool { return isSet(variables[name]) }
 	_, older := version.OlderMySQL(variables["version"])
+	kind := cluster.Of(variables)
 	relative := version.Relative(variables["version"] + " " + variables["version_comment"])
 	switch {
 	case relative != "":
@@ -146,12 +148,9 @@ func refuse(variables map[string]string) error {
 			Seen:    "the server is older than MySQL 8.0.22 and MariaDB 10.6, and lacks what the statements need: " + variables["version"],
 			Instead: "use a later one, or " + useLease,
 		}
-	case set("wsrep_on"):
-		return &refusal.Error{
-			Seen:    "the server is a Galera node (wsrep_on), and GET_LOCK is known to this node only",
-			Instead: useLease,
-		}
-	case set("group_replication_group_name"):
+	case kind == cluster.Galera:
+		return refusedGalera("a Galera node (wsrep_provider)")
+	case kind == cluster.GroupReplication:
 		return &refusal.Error{
 			Seen:    "the server is a member of a replication group, and GET_LOCK is known to this member only",
 			Instead: useLease,
@@ -160,6 +159,23 @@ func refuse(variables map[string]string) error {
 		return errReadOnly
 	}
 	return nil
+}
+
+// prohibited refuses a node of Percona XtraDB Cluster that err is from, with pxc_strict_mode = ENFORCING.
+func prohibited(err error) error {
+	const unknown = 1105
+	if isOneOf(err, unknown) && strings.Contains(err.Error(), "Percona-XtraDB-Cluster prohibits") {
+		return &session.LastingRefusalError{Refused: refusedGalera("a node of Percona XtraDB Cluster (" + err.Error() + ")")}
+	}
+	return err
+}
+
+// refusedGalera refuses a Galera node.
+func refusedGalera(seen string) *refusal.Error {
+	return &refusal.Error{
+		Seen:    "the server is " + seen + ", and GET_LOCK is known to this node only",
+		Instead: useLease,
+	}
 }
 
 // errReadOnly refuses a read-only server, which may be the primary soon.

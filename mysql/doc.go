@@ -51,7 +51,7 @@
 // Before it grants anything, a Locker refuses (sqllock.ErrRefused) a server where GET_LOCK would not exclude others:
 //   - a read-only server, also one whose InnoDB is (innodb_read_only): the error matches sqllock.ErrReadOnly, too, since
 //     that may pass;
-//   - a Galera node;
+//   - a Galera node, as one of Percona XtraDB Cluster (recognised by what its documents say; not tried);
 //   - a member of a replication group;
 //   - servers before MySQL 8.0.22 and MariaDB 10.6;
 //   - relatives whose version says who they are: TiDB, Vitess, OceanBase, SingleStore.

@@ -11,6 +11,9 @@ import (
 // Refuse exports refuse: it refuses clusters, which a test does not start.
 var Refuse = refuse
 
+// Probe is the statement that reads the variables for Refuse.
+var Probe = probeSQL
+
 // IsReadOnly exports isReadOnly, for what servers answer that a test does not start.
 var IsReadOnly = isReadOnly
 

@@ -1,12 +1,16 @@
 package mysql_test
 
 import (
+	"bytes"
+	"context"
 	"database/sql/driver"
 	"errors"
+	"net"
 	"strings"
 	"testing"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/cluster"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/internal/refusal"
 	"github.com/sqllock/sqllock/mysql"
@@ -17,7 +21,7 @@ import (
 func TestServersThatWouldNotExcludeOthersAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ variable, value, seen string }{
-		{"wsrep_on", "ON", "Galera"},
+		{"wsrep_provider", "/usr/lib/galera4/libgalera_smm.so", "Galera"}, // Percona XtraDB Cluster shows no global wsrep_on
 		{"group_replication_group_name", "8a94f357-aab4-11df-86ab-c80aa9429562", "replication group"},
 		{"read_only", "ON", "read-only"},
 		{"read_only", "1", "read-only"},
@@ -34,8 +38,8 @@ func TestServersThatWouldNotExcludeOthersAreRefused(t *testing.T) {
 	}
 	for _, variables := range []map[string]string{
 		{},
-		{"wsrep_on": "OFF", "read_only": "OFF", "innodb_read_only": "OFF", "group_replication_group_name": ""},
-		{"wsrep_on": "0", "read_only": "off"},
+		{"wsrep_provider": "none", "wsrep_on": "OFF", "read_only": "OFF", "innodb_read_only": "OFF", "group_replication_group_name": ""},
+		{"wsrep_provider": "/usr/lib/galera4/libgalera_smm.so", "wsrep_on": "0", "read_only": "off"},
 		{"version": "8.0.22"},
 		{"version": "10.6.0-MariaDB-log"},
 		{"version": "something else"},
@@ -64,6 +68,15 @@ func TestWhatServersAnswerWithGetLockSaysWhetherTheyAreReadOnly(t *testing.T) {
 	}
 }
 
+func TestTheProbeReadsWhatTellsACluster(t *testing.T) {
+	t.Parallel()
+	for name := range strings.SplitSeq(cluster.Variables, ", ") {
+		if !strings.Contains(mysql.Probe, name) {
+			t.Errorf("probe.sql does not read %s", name)
+		}
+	}
+}
+
 // MySQL cannot be started so by sqltest, which sets its password at each start; the statements were tried on one by hand.
 func TestAServerWhoseInnoDBIsReadOnlyIsRefused(t *testing.T) {
 	t.Parallel()
@@ -78,6 +91,42 @@ func TestAServerWhoseInnoDBIsReadOnlyIsRefused(t *testing.T) {
 	}
 	_, err := newLocker(t, db).TryAcquire(t.Context(), "a")
 	mustSayWhy(t, err, "read-only")
+}
+
+// A node of Percona XtraDB Cluster whose variables were not seen answers GET_LOCK so, by its documents. Here a function of
+// the database does, whose name a dialler puts in.
+func TestAServerThatProhibitsGetLockIsRefused(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEach(t, func(t *testing.T, db *sqltest.Database) {
+		t.Helper()
+		for function, parameters := range map[string]string{"GOT_LOCK": "name TEXT, seconds INT", "RELEASE_LOCC": "name TEXT"} {
+			_, err := db.ExecContext(t.Context(), "CREATE FUNCTION "+function+" ("+parameters+`) RETURNS INT DETERMINISTIC NO SQL
+				BEGIN
+					SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1105,
+						MESSAGE_TEXT = 'Percona-XtraDB-Cluster prohibits use of GET_LOCK with pxc_strict_mode = ENFORCING';
+					RETURN 0;
+				END`)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		l := dialling(t, db.DSN, func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+			return prohibiting{c}, err
+		}, mysql.WithLogger(nil))
+		_, err := l.TryAcquire(t.Context(), "a")
+		mustSayWhy(t, err, "Percona XtraDB Cluster")
+		_, err = l.Acquire(t.Context(), "a") // it does not wait for ever
+		mustSayWhy(t, err, "Percona XtraDB Cluster")
+	})
+}
+
+type prohibiting struct{ net.Conn }
+
+func (c prohibiting) Write(b []byte) (int, error) {
+	changed := bytes.ReplaceAll(b, []byte(" GET_LOCK("), []byte(" GOT_LOCK("))
+	return c.Conn.Write(bytes.ReplaceAll(changed, []byte(" RELEASE_LOCK("), []byte(" RELEASE_LOCC(")))
 }
 
 func mustSayWhy(t *testing.T, err error, seen string) {

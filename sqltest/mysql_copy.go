@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/sqllock/sqllock/internal/cluster"
 )
 
 // mysqlCopier copies databases by running the statements that SHOW CREATE gives, and INSERT … SELECT. These servers have
@@ -48,16 +50,23 @@ func (mysqlCopier) isLocked(ctx context.Context, conn *sql.Conn, name string) (b
 	return !free.Bool, err
 }
 
-// clustered knows Galera and Group Replication.
+// clustered knows what package cluster knows.
 func (mysqlCopier) clustered(ctx context.Context, conn *sql.Conn) (bool, error) {
-	var name, value string
-	err := conn.QueryRowContext(ctx, `
-		SHOW GLOBAL VARIABLES WHERE Variable_name = 'wsrep_on' AND Value = 'ON'
-			OR Variable_name = 'group_replication_group_name' AND Value <> ''`).Scan(&name, &value)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
+	rows, err := conn.QueryContext(ctx, cluster.Query)
+	if err != nil {
+		return false, err
 	}
-	return err == nil, err
+	defer rows.Close()
+	variables := make(map[string]string)
+	for rows.Next() {
+		var name string
+		var value sql.NullString
+		if err := rows.Scan(&name, &value); err != nil {
+			return false, err
+		}
+		variables[name] = value.String
+	}
+	return cluster.Of(variables) != cluster.None, rows.Err()
 }
 
 func (mysqlCopier) stay(ctx context.Context, conn *sql.Conn) error {

@@ -67,3 +67,12 @@ func (e *PassingRefusalError) Is(target error) bool { return target == sqllock.E
 
 // Retryable answers sqllock.IsRetryable.
 func (e *PassingRefusalError) Retryable() bool { return true }
+
+// LastingRefusalError ends a session on a server that refuses to lock. Another session would not help. It matches
+// sqllock.ErrRefused.
+type LastingRefusalError struct{ Refused *refusal.Error }
+
+func (e *LastingRefusalError) Error() string { return e.Refused.Error() }
+
+// Unwrap returns the *refusal.Error.
+func (e *LastingRefusalError) Unwrap() error { return e.Refused }

@@ -19,7 +19,10 @@ func (e *endedError) Error() string { return "the session ended: " + e.err.Error
 func (e *endedError) Unwrap() error { return e.err }
 
 // Retryable answers sqllock.IsRetryable.
-func (e *endedError) Retryable() bool { return !errors.Is(e.err, sqllock.ErrClosed) }
+func (e *endedError) Retryable() bool {
+	var lasting *LastingRefusalError
+	return !errors.Is(e.err, sqllock.ErrClosed) && !errors.As(e.err, &lasting)
+}
 
 // call is a request to the goroutine that owns the connection: op, which runs together with the ops of other calls, or
 // work, which runs alone.

@@ -2,8 +2,11 @@ package conn
 
 import (
 	"context"
+	"database/sql/driver"
 	"fmt"
 	"strings"
+
+	"github.com/sqllock/sqllock/internal/cluster"
 )
 
 // findGalera finds out whether a connection, which has its settings, leads to MariaDB, and whether it leads to a node
@@ -17,8 +20,13 @@ func (p *Pool) findGalera(ctx context.Context, dc driverConn) error {
 	if len(version) == 1 && strings.Contains(fmt.Sprintf("%s", version[0]), "MariaDB") {
 		p.mariadb.Store(true)
 	}
-	galera, err := lastRow(ctx, dc, "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'") // MySQL does not know it
-	if err != nil || len(galera) != 2 || fmt.Sprintf("%s", galera[1]) != "ON" {
+	variables := make(map[string]string)
+	err = eachRow(ctx, dc, cluster.Query, nil, func(row []driver.Value) {
+		if row[1] != nil {
+			variables[fmt.Sprintf("%s", row[0])] = fmt.Sprintf("%s", row[1])
+		}
+	})
+	if err != nil || cluster.Of(variables) != cluster.Galera {
 		return err
 	}
 	p.galera.Store(true)

@@ -268,17 +268,25 @@ func (p *Pool) Number(ctx context.Context, text string, args []any) (found bool,
 func lastRow(
 	ctx context.Context, dc driver.QueryerContext, text string, args ...driver.NamedValue,
 ) (last []driver.Value, err error) {
+	if err = eachRow(ctx, dc, text, args, func(row []driver.Value) { last = row }); err != nil {
+		return nil, err
+	}
+	return last, nil
+}
+
+// eachRow asks like lastRow, and shows f each row of the answer. The next one overwrites it.
+func eachRow(ctx context.Context, dc driver.QueryerContext, text string, args []driver.NamedValue, f func(row []driver.Value)) error {
 	rows, err := dc.QueryContext(ctx, text, args)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close()
 	row := make([]driver.Value, len(rows.Columns()))
 	for err = rows.Next(row); err == nil; err = rows.Next(row) {
-		last = row
+		f(row)
 	}
 	if errors.Is(err, io.EOF) {
-		return last, nil
+		return nil
 	}
-	return nil, err
+	return err
 }

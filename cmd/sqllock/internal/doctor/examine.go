@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -147,11 +148,12 @@ func (p *patient) pairs(ctx context.Context, query string) (map[string]string, e
 	defer func() { _ = rows.Close() }() // Err has reported it
 	values := make(map[string]string)
 	for rows.Next() {
-		var name, value string
+		var name string
+		var value sql.NullString
 		if err := rows.Scan(&name, &value); err != nil {
 			return nil, err
 		}
-		values[strings.ToLower(name)] = value
+		values[strings.ToLower(name)] = value.String
 	}
 	return values, rows.Err()
 }

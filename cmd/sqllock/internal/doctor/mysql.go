@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/cluster"
 	"github.com/sqllock/sqllock/internal/version"
 	"github.com/sqllock/sqllock/mysql"
 )
@@ -96,13 +97,13 @@ func isOn(value string) bool {
 }
 
 func mysqlCluster(ctx context.Context, p *patient) (Finding, error) {
-	s, err := p.settings(ctx, "wsrep_on", "group_replication_group_name")
+	s, err := p.pairs(ctx, cluster.Query)
 	if err != nil {
 		return Finding{}, err
 	}
 	const leases = "use leases: GET_LOCK is known to one member only"
-	switch {
-	case isOn(s["wsrep_on"]):
+	switch cluster.Of(s) {
+	case cluster.Galera:
 		status, err := p.pairs(ctx, "SHOW GLOBAL STATUS LIKE 'wsrep_cluster_%'")
 		if err != nil {
 			return Finding{}, err
@@ -111,7 +112,7 @@ func mysqlCluster(ctx context.Context, p *patient) (Finding, error) {
 			return bad("connect to another node, or mend the cluster", "a Galera node without a majority (wsrep_cluster_status is %s)", is), nil
 		}
 		return beware(leases+"; keep the clocks of the nodes together", "a Galera node, in a cluster of %s", status["wsrep_cluster_size"]), nil
-	case isOn(s["group_replication_group_name"]):
+	case cluster.GroupReplication:
 		return beware(leases+"; they are not tested here, so have one member take the writes", "a member of a replication group"), nil
 	}
 	return fine("no Galera, no Group Replication"), nil

@@ -1,0 +1,38 @@
+// Package cluster knows whether a server of MySQL or MariaDB is one of several on which clients may be at the same time.
+// What GET_LOCK locks is known to one of them only.
+package cluster
+
+import "strings"
+
+// Kind is a kind of cluster.
+type Kind string
+
+// The kinds of cluster that are recognised.
+const (
+	None             Kind = ""
+	Galera           Kind = "Galera"
+	GroupReplication Kind = "Group Replication"
+)
+
+// Variables has the names of the variables that Of needs, for the list of an IN in SQL. Query reads them.
+const (
+	Variables = "'wsrep_provider', 'wsrep_on', 'group_replication_group_name'"
+	Query     = "SHOW GLOBAL VARIABLES WHERE Variable_name IN (" + Variables + ")"
+)
+
+// Of returns the kind of cluster that a server with these global variables belongs to, or None.
+func Of(variables map[string]string) Kind {
+	switch {
+	case galera(variables["wsrep_provider"], variables["wsrep_on"]):
+		return Galera
+	case variables["group_replication_group_name"] != "":
+		return GroupReplication
+	}
+	return None
+}
+
+// galera reports whether a server is a Galera node. Its documents say that wsrep_on of Percona XtraDB Cluster belongs to
+// a session alone: there SHOW GLOBAL VARIABLES has no row of it, and the provider tells.
+func galera(provider, on string) bool {
+	return provider != "" && !strings.EqualFold(provider, "none") && on != "0" && !strings.EqualFold(on, "OFF")
+}
