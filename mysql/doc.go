@@ -51,11 +51,12 @@
 // Before it grants anything, a Locker refuses (sqllock.ErrRefused) a server where GET_LOCK would not exclude others:
 //   - a read-only server, also one whose InnoDB is (innodb_read_only): the error matches sqllock.ErrReadOnly, too, since
 //     that may pass;
-//   - a Galera node, as one of Percona XtraDB Cluster (recognised by what its documents say; not tried);
+//   - a Galera node, also of Percona XtraDB Cluster, which was not tried;
 //   - a member of a replication group;
 //   - servers before MySQL 8.0.22 and MariaDB 10.6;
 //   - relatives whose version says who they are: TiDB, Vitess, OceanBase, SingleStore.
 //
+// An SQL node of MySQL NDB Cluster is not recognised, though GET_LOCK is known to it alone: do not use session locks there.
 // A replica that can be written to cannot be told from a primary. When a server becomes read-only, its locks end within
 // two seconds; so do those of a connection that has another session by then, as behind a proxy that replaces it. A proxy
 // that shares server connections between clients is not always recognised: do not use session locks through one.
