@@ -127,19 +127,18 @@ func (c *conn) runOne(ctx context.Context, op *session.Op[string]) (err error) {
 	return err
 }
 
-// longWait is the length of a long slice of a wait. It is only used with a session TTL of more than three times that.
-const longWait = 2 * time.Second
-
-// Wait implements session.Conn. MySQL waits for whole seconds only. After one or two of them the place in the queue is
-// lost (I47). The longer a waiter has waited, the likelier its slice takes two seconds, and the random choice keeps
-// waiters from falling into step with the holders.
-func (c *conn) Wait(ctx context.Context, op *session.Op[string], waited, _ time.Duration) (err error) {
-	seconds := int64(1)
-	if c.ttl > 3*longWait && rand.N(waited+time.Second) > time.Second/2 { //nolint:gosec // jitter
-		seconds = 2
-	}
-	op.Done, err = c.get(ctx, op.Key, seconds)
+// Wait implements session.Conn. The place in the queue is lost after each slice (I47).
+func (c *conn) Wait(ctx context.Context, op *session.Op[string], waited, left time.Duration) (err error) {
+	op.Done, err = c.get(ctx, op.Key, sliceOf(waited, left, c.ttl))
 	return err
+}
+
+// sliceOf returns the length of a slice of a wait in seconds: MySQL waits for whole seconds only. It is from 1 to 4, less than
+// a third of the session TTL, and not much longer than left. The longer a waiter has waited, the likelier its slice is a long
+// one, and the random choice keeps waiters from falling into step with the holders.
+func sliceOf(waited, left, ttl time.Duration) int64 {
+	longest := min(4, (ttl-1)/(3*time.Second), left/time.Second+1)
+	return int64(max(1, min(1+rand.N(waited+time.Second)/(time.Second/2), longest))) //nolint:gosec // jitter
 }
 
 func (c *conn) Forget(ctx context.Context) error {

@@ -91,7 +91,7 @@
 // if one waits. A handoff relies on what is known about the connection: if the server ended it and the Locker has not
 // seen that yet, Release still returns nil, and the next holder learns of the loss.
 //
-// A wait blocks in the server's own queue, in slices of one or two seconds. A waiter that was cut off leaves the queue
+// A wait blocks in the server's own queue, in slices of one to four seconds. A waiter that was cut off leaves the queue
 // at the end of its slice. If the lock is granted to it before that, the lock is free when the session TTL is over.
 //
 // Two Lockers that each wait for a lock of the other wait until a context ends: the locks are held on other connections

@@ -122,16 +122,14 @@ func (c plainConn) Run(until, _ time.Time, ops []*session.Op[string]) error {
 	return c.answerOps(until, ops, errTimeout)
 }
 
-func (c plainConn) Wait(ctx context.Context, op *session.Op[string], waited, _ time.Duration) error {
+func (c plainConn) Wait(ctx context.Context, op *session.Op[string], waited, left time.Duration) error {
 	c.enter("Wait")
 	defer c.leave()
 	key := op.Key
 	x := c.send("wait", key, func(s *memory.Session, t turn) answer {
-		d := time.Second
-		if c.p.plan.TTL > 3*2*time.Second && t.dice.Time(0, waited+time.Second) > time.Second/2 {
-			d *= 2
-		}
-		return answer{done: []bool{s.Wait(key, false, d)}, err: c.p.refused()}
+		longest := min(4, (c.p.plan.TTL-1)/(3*time.Second), left/time.Second+1)
+		seconds := max(1, min(1+t.dice.Time(0, waited+time.Second)/(time.Second/2), longest))
+		return answer{done: []bool{s.Wait(key, false, seconds*time.Second)}, err: c.p.refused()}
 	})
 	a, err := c.await(x, ctx.Done(), nil, errTimeout)
 	op.Done = err == nil && a.done[0]
