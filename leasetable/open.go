@@ -24,8 +24,11 @@ import (
 // option is out of range. A driver may parse dsn only when it connects.
 func New(dsn string, opts ...Option) (*Locker, error) {
 	name, err := driverFor(dsn)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case connector.IsMisread(dsn):
+		return nil, fmt.Errorf("leasetable: %w", connector.ErrUnparsable)
 	}
 	db, err := sql.Open(name, dsn)
 	if err != nil { // its text may repeat the DSN

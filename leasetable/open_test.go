@@ -75,6 +75,8 @@ func TestADSNThatCannotBeUsedIsAClearErrorWithoutThePassword(t *testing.T) {
 		"me:s3cret@tcp(host/x":                 "no known form; " + mysqlForm,
 		"me:s3cret@tcp(host)/x?timeout=s3cret": "cannot parse the DSN; " + mysqlForm,
 		"postgres://me:s3cret@host:port/x":     "cannot be parsed",
+		"postgres://me:/s3cret@host/x":         "percent-encoded",
+		"postgres://me:p@s3cret@host/x":        "percent-encoded",
 	} {
 		l, err := leasetable.New(dsn)
 		if err == nil {

@@ -67,6 +67,11 @@ func TestAConnectionStringThatCannotBeParsedEndsAWaitAndIsNotRepeated(t *testing
 			t.Errorf("%s: New = %v", dsn, err)
 		}
 	}
+	for _, dsn := range []string{"postgres://u:/s3cret@h/d", "postgres://u:p@s3cret@h/d"} { // pgx takes a part of the password for a host
+		if _, err := pg.New(dsn); err == nil || !strings.Contains(err.Error(), "percent-encoded") {
+			t.Errorf("%s: New = %v", dsn, err)
+		}
+	}
 }
 
 func TestNoPoolIsNoConnector(t *testing.T) {

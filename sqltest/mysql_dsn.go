@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/sqllock/sqllock/internal/connector"
 )
 
 // parse also accepts URLs, because every other tool does.
@@ -17,7 +19,7 @@ func (mysqlDSN) parse(dsn string) (string, string, error) {
 	if scheme, _, ok := strings.Cut(dsn, "://"); ok && (scheme == "mysql" || scheme == "mariadb") {
 		config, err = fromURL(dsn)
 	}
-	if err != nil {
+	if err != nil || connector.IsMisread(dsn) {
 		return "", "", errors.New("not a DSN of go-sql-driver/mysql")
 	}
 	return config.FormatDSN(), config.Passwd, nil

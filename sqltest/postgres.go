@@ -18,6 +18,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/sqllock/sqllock/internal/connector"
 )
 
 type postgres struct {
@@ -46,7 +48,7 @@ func (postgres) endSignal() string  { return "QUIT" }
 
 func (postgresDSN) parse(dsn string) (string, string, error) {
 	config, err := pgx.ParseConfig(dsn)
-	if err != nil {
+	if err != nil || connector.IsMisread(dsn) {
 		return "", "", errors.New("not a PostgreSQL DSN")
 	}
 	return dsn, config.Password, nil

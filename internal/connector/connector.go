@@ -116,7 +116,7 @@ const PrepareNothing = "a pooler in between gives this connection now one sessio
 // ErrUnparsable is the error for a connection string that pgx cannot parse. pgx's own error repeats the string, with
 // the password in some forms.
 var ErrUnparsable = errors.New("the PostgreSQL connection string cannot be parsed; " +
-	"it should look like postgres://user:password@host:5432/database")
+	"it should look like postgres://user:password@host:5432/database, with what is special in the password percent-encoded")
 
 // Unparsable reports whether err is pgx's error for such a string.
 func Unparsable(err error) bool {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	gomysql "github.com/go-sql-driver/mysql"
+
+	"github.com/sqllock/sqllock/internal/connector"
 )
 
 const urlForms = "the database is named by postgres://user:password@host/database, host=… dbname=…, " +
@@ -20,17 +22,14 @@ var (
 // openURL opens the database that a URL or a driver's own DSN names.
 func openURL(named string) (*Database, error) {
 	switch s := strings.ToLower(scheme.FindString(named)); {
+	case connector.IsMisread(named):
+		return nil, errors.New("the database URL has a second @, or one after a / ? or #: percent-encode what is special in its password " +
+			"(/ is %2F, ? is %3F, # is %23, @ is %40)")
 	case strings.HasPrefix(strings.ToLower(named), "sqlite:"):
 		return openSQLiteURL(named[len("sqlite:"):])
 	case s == "postgres://", s == "postgresql://":
-		if err := checkURL(named[len(s):]); err != nil {
-			return nil, err
-		}
 		return openPostgres(s + named[len(s):])
 	case s == "mysql://", s == "mariadb://":
-		if err := checkURL(named[len(s):]); err != nil {
-			return nil, err
-		}
 		return openMySQLURL(named)
 	case s != "":
 		return nil, errors.New("this kind of database URL is not known; " + urlForms)
@@ -44,14 +43,4 @@ func openURL(named string) (*Database, error) {
 		return openMySQL(config)
 	}
 	return nil, errors.New("this is not the name of a database; " + urlForms)
-}
-
-// checkURL refuses a URL with a / ? or # in the password that is not percent-encoded. A parser would take a part of the
-// password for a host, a port or a database, and errors would show it.
-func checkURL(afterScheme string) error {
-	if i := strings.IndexAny(afterScheme, "/?#"); i >= 0 && strings.Contains(afterScheme[i:], "@") {
-		return errors.New("the database URL has an @ after a / ? or #: percent-encode what is special in its password " +
-			"(/ is %2F, ? is %3F, # is %23, @ is %40)")
-	}
-	return nil
 }
