@@ -118,6 +118,9 @@ func notConfirmed(err error) error {
 // releaseBoth frees a name for which the outcome of a move is unknown (I27). It tries the old lease first, because the
 // name never moves back to it.
 func (e ending) releaseBoth(ctx context.Context, at attachment) (result error) {
+	if e.position.use() { // otherwise the end of the old lease has the lock leave the queue, and nobody frees the name on the other
+		defer e.position.letGo()
+	}
 	if e.trusted {
 		e.trusted, e.cause = at.pending.trustedNow()
 	}

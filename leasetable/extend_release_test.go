@@ -1,0 +1,78 @@
+package leasetable_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/memory"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
+)
+
+// The name has moved to the longer lease, which another lock keeps alive, and the answer was lost. The lock is released,
+// which is not confirmed, and meanwhile the shorter lease ends.
+func TestALockWhoseShorterLeaseEndsDuringItsUnconfirmedReleaseIsFreedLater(t *testing.T) {
+	t.Parallel()
+	for _, jumps := range []bool{false, true} {
+		t.Run(map[bool]string{false: "no renewal is answered", true: "the database's clock jumps"}[jumps], func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memory.NewServer(memory.Postgres)
+				s := &scripted{Store: server.Store()}
+				var cut atomic.Bool // no answer comes
+				broken := &dberr.Error{Err: errCut, Transient: true}
+				s.move = func(ctx context.Context, name string, token int64, from, to []byte) (bool, error) {
+					there, err := s.Store.Move(ctx, name, token, from, to)
+					if cut.Load() { // the statement was carried out, and no answer comes
+						<-ctx.Done()
+						return false, dberr.Classify(ctx.Err())
+					}
+					return there, err
+				}
+				s.renew = func(ctx context.Context, id []byte) (bool, int64, error) {
+					if cut.Load() && !jumps {
+						return false, 0, broken
+					}
+					return s.Store.Renew(ctx, id)
+				}
+				s.again = func(ctx context.Context, req *store.Request) (store.Result, error) {
+					if cut.Load() {
+						pass(200 * time.Millisecond)
+						return store.Result{}, broken
+					}
+					return s.Store.Release(ctx, req)
+				}
+				l, other := keep(t, s, leasetable.WithTTL(3*time.Second)), keep(t, server.Store())
+				long := take(t, l, "long")
+				if err := long.Extend(t.Context(), time.Minute); err != nil {
+					t.Fatal(err)
+				}
+				lock := take(t, l, "x")
+				cut.Store(true)
+				extended := make(chan error, 1)
+				go func() { extended <- lock.Extend(t.Context(), time.Minute) }()
+				pass(100 * time.Millisecond)
+				if jumps {
+					server.SetClock(5 * time.Second)
+				}
+				if err := lock.Release(t.Context()); err == nil {
+					t.Error("the release was confirmed")
+				}
+				if err := <-extended; err == nil {
+					t.Error("the lock was extended")
+				}
+				cut.Store(false) // all is well again
+				pass(time.Hour)
+				if _, err := other.TryAcquire(t.Context(), "x"); err != nil {
+					t.Errorf("an hour later: %v", err)
+				}
+				if cause := context.Cause(long.Context()); cause != nil {
+					t.Errorf("the other lock ended: %v", cause)
+				}
+			})
+		})
+	}
+}
