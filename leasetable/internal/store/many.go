@@ -19,7 +19,7 @@ func (s *Database) AcquireMany(ctx context.Context, reqs []*Request) (got map[st
 	case schema.MySQL:
 		return s.acquireEach(ctx, reqs)
 	case schema.SQLite:
-		return s.queryNames(ctx, acquireMany, jsonList(reqs), req.ID, req.Metadata)
+		return s.queryNames(ctx, acquireMany, listOf("[]", reqs, appendPair), req.ID, req.Metadata)
 	default:
 		return s.acquireRows(ctx, reqs)
 	}
@@ -28,7 +28,7 @@ func (s *Database) AcquireMany(ctx context.Context, reqs []*Request) (got map[st
 // acquireRows is AcquireMany on PostgreSQL.
 func (s *Database) acquireRows(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
 	take := func(st Statement, reqs []*Request) (map[string]Result, error) {
-		return s.queryNames(ctx, st, array(reqs, appendBytea), reqs[0].ID, reqs[0].Metadata)
+		return s.queryNames(ctx, st, listOf("{}", reqs, appendBytea), reqs[0].ID, reqs[0].Metadata)
 	}
 	got, err = take(acquireMany, reqs)
 	if len(got) == len(reqs) || err != nil && !dberr.OutcomeKnown(err) {
@@ -65,10 +65,10 @@ func (s *Database) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[
 	case schema.MySQL:
 		return s.releaseEach(ctx, reqs)
 	case schema.SQLite:
-		return s.queryNames(ctx, releaseMany, jsonList(reqs), req.ID, req.minHoldUS())
+		return s.queryNames(ctx, releaseMany, listOf("[]", reqs, appendPair), req.ID, req.minHoldUS())
 	default:
 		for _, st := range []Statement{releaseMany, releaseUnlocked} {
-			freed, err = s.queryNames(ctx, st, array(reqs, appendBytea), req.ID, array(reqs, appendToken), req.minHoldUS(), s.commit(req))
+			freed, err = s.queryNames(ctx, st, listOf("{}", reqs, appendBytea), req.ID, listOf("{}", reqs, appendToken), req.minHoldUS(), s.commit(req))
 			if !dberr.OutcomeKnown(err) {
 				break
 			}
@@ -88,9 +88,9 @@ func (s *Database) StillHeld(ctx context.Context, id []byte, names []string) (al
 		err = s.Work.SelectContext(ctx, &all, string(f.text), f.args...)
 		return all, dberr.Classify(err)
 	case schema.SQLite:
-		return s.states(ctx, stillHeld, jsonList(reqs), id)
+		return s.states(ctx, stillHeld, listOf("[]", reqs, appendPair), id)
 	default:
-		return s.states(ctx, stillHeld, array(reqs, appendBytea), id)
+		return s.states(ctx, stillHeld, listOf("{}", reqs, appendBytea), id)
 	}
 }
 
@@ -128,31 +128,26 @@ func (s *Database) names(rows *sqlx.Rows, err error) (map[string]Result, error) 
 	return all, nil
 }
 
-// appendList appends each request as add does, with commas between them.
-func appendList(b []byte, reqs []*Request, add func(b []byte, req *Request) []byte) []byte {
+// listOf returns a list in brackets of what add appends for each request. In the brackets "{}" it is a PostgreSQL array as
+// text, which every driver can send.
+func listOf(brackets string, reqs []*Request, add func(b []byte, req *Request) []byte) string {
+	b := []byte{brackets[0]}
 	for i, req := range reqs {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = add(b, req)
 	}
-	return b
+	return string(append(b, brackets[1]))
 }
 
 func appendToken(b []byte, req *Request) []byte { return strconv.AppendInt(b, req.Token, 10) }
 
-func jsonList(reqs []*Request) string {
-	return string(append(appendList([]byte{'['}, reqs, func(b []byte, req *Request) []byte {
-		b = append(hex.AppendEncode(append(b, `["`...), []byte(req.Name)), `",`...)
-		return append(appendToken(b, req), ']')
-	}), ']'))
-}
-
-// array returns a PostgreSQL array as text, which every driver can send.
-func array(reqs []*Request, add func(b []byte, req *Request) []byte) string {
-	return string(append(appendList([]byte{'{'}, reqs, add), '}'))
-}
-
 func appendBytea(b []byte, req *Request) []byte {
 	return append(hex.AppendEncode(append(b, `"\\x`...), []byte(req.Name)), '"')
+}
+
+func appendPair(b []byte, req *Request) []byte {
+	b = append(hex.AppendEncode(append(b, `["`...), []byte(req.Name)), `",`...)
+	return append(appendToken(b, req), ']')
 }
