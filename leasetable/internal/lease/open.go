@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/clock"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
@@ -100,22 +99,21 @@ func (k *Keeper) current(ttl time.Duration) *Lease {
 func (k *Keeper) startLease(ls *Lease, sent time.Time) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.Closing.Err() != nil { // nothing refers to the row; it expires
-		return sqllock.ErrClosed
-	}
 	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if err := k.Start(ls.Renewals.loop); err != nil { // nothing refers to the row; it expires
+		return err
+	}
 	ls.used = clock.Plain(sent)
 	ls.trusted = sent.Add(ls.TTL - ls.margin())
 	ls.deadline, ls.warning = clock.AfterFunc(ls.trusted, ls.expire), time.AfterFunc(ls.TTL, ls.warn)
 	ls.setTimers()
 	ls.verification.done.connection = k.Store.RenewalConnection()
 	ls.verification.latest = ls.verification.done
-	ls.mu.Unlock()
 	if !ls.retired {
 		k.leases[ls.TTL] = ls
 	}
 	k.all[ls] = struct{}{}
-	k.running.Go(ls.Renewals.loop)
 	return nil
 }
 

@@ -20,7 +20,7 @@ type runner struct {
 	resting atomic.Int32 // how many goroutines are idle
 
 	starting sync.Mutex
-	running  sync.WaitGroup // added to under starting, or under the mu of the Keeper, while Closing has not ended
+	running  sync.WaitGroup // added to under starting, while Closing has not ended
 }
 
 func newRunner() *runner {
