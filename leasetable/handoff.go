@@ -18,7 +18,7 @@ func (a *attempt) receiveHandoff(h lease.Handoff) (*lease.Held, error) {
 	suits := a.ttl == c.TTL && h.Metadata == string(a.metadata) && !a.Permit() && !a.began.After(h.Sent)
 	if suits && a.ctx.Err() == nil {
 		lock := lease.NewHeld(a.ctx, c.Lease, a.name, h.Token, a.head)
-		lock.Fence, lock.Block, lock.Since, lock.HasWaiter = h.Fence, h.Block, h.Since, h.HasWaiter
+		lock.Grant = h.Grant
 		if lock.MinHold = a.minHold; lock.MinHold != 0 && h.Fence != h.First { // the database counts it from the statement of the block
 			lock.MinHold += min(time.Since(h.Sent), math.MaxInt64-lock.MinHold)
 		}

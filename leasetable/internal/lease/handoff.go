@@ -12,19 +12,19 @@ import (
 
 // Handoff is what a waiter receives when it reaches the head of the wait queue of a name.
 type Handoff struct {
-	Claim     *Claim    // for the lease that holds the name; nil: no lock of this process holds the name
-	Fence     int64     // the fencing token of the waiter's lock
-	Since     time.Time // see Held
-	HasWaiter bool      // see Held
-	RetryNow  bool      // the name was not released: the caller that left the queue had a permit, or nothing
-	Block
+	Claim    *Claim // for the lease that holds the name; nil: no lock of this process holds the name
+	RetryNow bool   // the name was not released: the caller that left the queue had a permit, or nothing
+	Grant
 }
 
-// Block is what one statement got: fencing tokens for goroutines that waited when it was sent. They hold the name one after
-// the other without another statement (I24).
-type Block struct {
-	First         int64     // of the fencing tokens
-	Token         int64     // of the lock row: the last of them
+// Grant is a lock's share of what one statement got: a block of fencing tokens, for goroutines that waited when it was sent.
+// They hold the name one after the other without another statement (I24).
+type Grant struct {
+	Fence         int64     // the fencing token of the lock
+	Since         time.Time // when this process got the name
+	HasWaiter     bool      // another process waited for the name at the last handoff
+	First         int64     // the first token of the block
+	Token         int64     // of the lock row: the last of the block
 	Sent          time.Time // when the statement was sent
 	Metadata      string    // of the lock row: that of the first waiter
 	verifications int       // how many had begun before
@@ -93,13 +93,13 @@ func (h *Held) handOff(ctx context.Context, c *Claim) error {
 func (h *Held) next(ctx context.Context, c *Claim) (next Handoff, err error) {
 	word, came := h.Keeper.Queue.Next(h.Name)
 	_, metadata, _ := strings.Cut(word, " ")
-	next = Handoff{Claim: c, Fence: h.Fence + 1, Since: h.Since, HasWaiter: h.HasWaiter, Block: h.Block}
+	next = Handoff{Claim: c, Grant: h.Grant}
 	if h.inBlock(metadata, came) {
-		c.verifications = h.verifications
+		c.verifications, next.Fence = h.verifications, h.Fence+1
 		return next, nil
 	}
 	n := h.blockSize()
-	next.Block = Block{Sent: time.Now(), Metadata: metadata, verifications: c.verifications}
+	next.Grant = Grant{Since: h.Since, Sent: time.Now(), Metadata: metadata, verifications: c.verifications}
 	wanted := false
 	err = dberr.Once(bound.WithValuesOf(h.Keeper.Closing, ctx), dberr.AttemptTimeout, func(ctx context.Context) (err error) {
 		next.Token, wanted, err = h.Keeper.Store.HandOff(ctx, h.row(c.Lease), n, []byte(metadata))

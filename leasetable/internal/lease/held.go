@@ -19,18 +19,15 @@ import (
 
 // Held is a lock that a lease holds.
 type Held struct {
-	Hold      *hold.Hold
-	Keeper    *Keeper
-	Name      string
-	Fence     int64         // the fencing token
-	Block                   // of the statement that got it
-	MinHold   time.Duration // for how long the name stays taken after its acquisition, whatever is released
-	Permit    bool          // it is a share or permit; such a lock has left the wait queue
-	Since     time.Time     // when this process got the name
-	HasWaiter bool          // another process waited for the name at the last handoff
-	position  position      // in the wait queue of the name
-	lost      atomic.Bool   // the database no longer has it; see holding.isLost
-	touched   atomic.Bool   // see touch
+	Hold   *hold.Hold
+	Keeper *Keeper
+	Name   string
+	Grant
+	MinHold  time.Duration // for how long the name stays taken after its acquisition, whatever is released
+	Permit   bool          // it is a share or permit; such a lock has left the wait queue
+	position position      // in the wait queue of the name
+	lost     atomic.Bool   // the database no longer has it; see holding.isLost
+	touched  atomic.Bool   // see touch
 
 	mu       sync.Mutex // is locked after the mu of a lease
 	at       attachment // guarded by mu
@@ -40,8 +37,8 @@ type Held struct {
 // NewHeld returns the lock that was granted with token on ls to the attempt that has head.
 func NewHeld(ctx context.Context, ls *Lease, name string, token int64, head *Head) *Held {
 	now := time.Now()
-	h := &Held{Keeper: ls.keeper, at: attachment{Lease: ls}, Name: name, Fence: token, Since: now}
-	h.Block = Block{First: token, Token: token, Sent: now}
+	h := &Held{Keeper: ls.keeper, at: attachment{Lease: ls}, Name: name}
+	h.Grant = Grant{Fence: token, Since: now, First: token, Token: token, Sent: now}
 	h.position.head = head
 	h.Hold = hold.New(ctx, name, h)
 	return h
