@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/backoff"
 	"github.com/sqllock/sqllock/internal/jitter"
 )
 
@@ -32,12 +33,8 @@ func patiently(ctx context.Context, fn func() error) error {
 		if !passing(err) || time.Now().After(deadline) {
 			return err
 		}
-		timer := time.NewTimer(jitter.Around(pause))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return errors.Join(err, context.Cause(ctx))
+		if ended := backoff.Sleep(ctx, jitter.Around(pause)); ended != nil {
+			return errors.Join(err, ended)
 		}
 	}
 }

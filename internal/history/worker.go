@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sqllock/sqllock/internal/backoff"
 )
 
 // worker is a client: a goroutine in the child process that currently has its place.
@@ -95,11 +97,4 @@ func (w *worker) pause(ctx context.Context) {
 }
 
 // wait waits for a duration, or until ctx ends.
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
+func wait(ctx context.Context, d time.Duration) { _ = backoff.Sleep(ctx, d) }

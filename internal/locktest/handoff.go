@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/backoff"
 	"github.com/sqllock/sqllock/internal/waitqueue"
 )
 
@@ -161,11 +162,4 @@ func (r *relay) stop() error {
 }
 
 // pause waits for a while, or until the relay's context ends.
-func (r *relay) pause(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-r.ctx.Done():
-	}
-}
+func (r *relay) pause(d time.Duration) { _ = backoff.Sleep(r.ctx, d) }

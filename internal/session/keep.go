@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/backoff"
 	"github.com/sqllock/sqllock/internal/clock"
 )
 
@@ -45,9 +46,7 @@ func (s heartbeat[K]) keepOn(ctx context.Context) error {
 		if s.conn.Broken(err) {
 			return err
 		}
-		select {
-		case <-time.After(watchAfter):
-		case <-ctx.Done():
+		if backoff.Sleep(ctx, watchAfter) != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/backoff"
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/internal/jitter"
 )
@@ -226,14 +227,7 @@ func (p *pool[K]) ended(ctx context.Context) error {
 
 // sleep returns nil after d, or the reason if the caller's work must end before that.
 func (p *pool[K]) sleep(ctx context.Context, d time.Duration) error {
-	pause := time.NewTimer(d)
-	defer pause.Stop()
-	select {
-	case <-pause.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-p.closing.Done():
-		return sqllock.ErrClosed
-	}
+	ctx, cancel := bound.CancelWith(ctx, p.closing)
+	defer cancel()
+	return backoff.Sleep(ctx, d)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/backoff"
 )
 
 // A lock whose holder was ended is read again after firstLook, and then less and less often.
@@ -61,10 +62,8 @@ func (e Ender[K]) gone(ctx context.Context, op, name string, id int64) error {
 		if err != nil || !held || now.Session != id {
 			return err
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return &sqllock.OpError{Op: op, Name: name, Err: context.Cause(ctx)}
+		if err := backoff.Sleep(ctx, pause); err != nil {
+			return &sqllock.OpError{Op: op, Name: name, Err: err}
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/internal/backoff"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 

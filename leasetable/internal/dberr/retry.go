@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/backoff"
 	"github.com/sqllock/sqllock/internal/jitter"
-	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 )
 
 // AttemptTimeout bounds one statement. On a connection that was cut off nothing else does. The next attempt gets

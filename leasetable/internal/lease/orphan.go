@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/internal/backoff"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )

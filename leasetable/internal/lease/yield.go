@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sqllock/sqllock/leasetable/internal/backoff"
+	"github.com/sqllock/sqllock/internal/backoff"
 )
 
 // turnTime is for how long a process may hand a name off in memory while another process waits for it (I25).

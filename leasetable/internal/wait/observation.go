@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"time"
 
+	"github.com/sqllock/sqllock/internal/backoff"
 	"github.com/sqllock/sqllock/internal/jitter"
-	"github.com/sqllock/sqllock/leasetable/internal/backoff"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
