@@ -199,9 +199,9 @@ func (l *Locker) identity() event.Locker {
 
 // TryAcquire implements sqllock.Locker. The *sqllock.HeldError names the holding connection.
 func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
-	w, err := l.want(ctx, name, opts)
+	w, err := want("acquire", name, opts)
 	if err != nil {
-		return nil, err
+		return nil, l.engine.Invalid(ctx, name, err)
 	}
 	return l.engine.TryAcquire(ctx, w)
 }
@@ -210,9 +210,9 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Op
 // again on another one; so does a wait on a server that is read-only for now. Its place in the queue is lost. When the
 // Locker itself holds as many locks as it may, Acquire does not wait (sqllock.ErrLimit).
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
-	w, err := l.want(ctx, name, opts)
+	w, err := want("acquire", name, opts)
 	if err != nil {
-		return nil, err
+		return nil, l.engine.Invalid(ctx, name, err)
 	}
 	return l.engine.Acquire(ctx, w)
 }
@@ -221,15 +221,6 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Optio
 func want(op, name string, opts []sqllock.Option) (session.Want[string], error) {
 	_, o, err := session.CheckArgs[struct{}](op, name, opts)
 	return session.Want[string]{Name: name, Key: name, Wait: o.Wait, Probe: o.Probe}, err
-}
-
-// want makes a Want from a name and options. It reports invalid ones as a failed acquisition.
-func (l *Locker) want(ctx context.Context, name string, opts []sqllock.Option) (session.Want[string], error) {
-	w, err := want("acquire", name, opts)
-	if err != nil {
-		l.events.Asked(ctx, name, time.Now(), false, nil, err)
-	}
-	return w, err
 }
 
 // Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. Close returns when every

@@ -176,9 +176,9 @@ func newLocker(connect func(context.Context) (*pgx.Conn, error), opts []Option) 
 
 // TryAcquire implements sqllock.Locker. The *sqllock.HeldError names the holding session.
 func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
-	w, err := l.want(ctx, name, opts)
+	w, err := want("acquire", name, opts)
 	if err != nil {
-		return nil, err
+		return nil, l.engine.Invalid(ctx, name, err)
 	}
 	return l.engine.TryAcquire(ctx, w)
 }
@@ -187,20 +187,11 @@ func (l *Locker) TryAcquire(ctx context.Context, name string, opts ...sqllock.Op
 // on another one; so does a wait on a server that is a standby for now. Its place in the queue is lost. When the Locker
 // itself holds as many locks as it may, Acquire does not wait (sqllock.ErrLimit).
 func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (sqllock.Lock, error) {
-	w, err := l.want(ctx, name, opts)
-	if err != nil {
-		return nil, err
-	}
-	return l.engine.Acquire(ctx, w)
-}
-
-// want makes a Want from a name and options. It reports invalid ones as a failed acquisition.
-func (l *Locker) want(ctx context.Context, name string, opts []sqllock.Option) (session.Want[key], error) {
 	w, err := want("acquire", name, opts)
 	if err != nil {
-		l.events.Asked(ctx, name, time.Now(), false, nil, err)
+		return nil, l.engine.Invalid(ctx, name, err)
 	}
-	return w, err
+	return l.engine.Acquire(ctx, w)
 }
 
 // Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. Close returns when every

@@ -44,6 +44,12 @@ func New[K comparable](config Config[K]) *Locker[K] {
 	return l
 }
 
+// Invalid reports err, of a request that is invalid, as a failed acquisition, and returns it.
+func (l *Locker[K]) Invalid(ctx context.Context, name string, err error) error {
+	l.Events.Asked(ctx, name, time.Now(), false, nil, err)
+	return err
+}
+
 // TryAcquire acquires w if it is free.
 func (l *Locker[K]) TryAcquire(ctx context.Context, w Want[K]) (sqllock.Lock, error) {
 	asked := &request[K]{l: l, want: w, began: time.Now()}
