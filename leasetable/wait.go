@@ -73,7 +73,7 @@ func (a *attempt) waitInQueue() (lease.Handoff, error) {
 			}
 		}
 	}
-	h, err := a.Queue.WaitWith(a.ctx, a.name, lease.Word(a.ttl, a.Permit(), string(a.metadata)))
+	h, err := a.Queue.WaitWith(a.ctx, a.name, lease.Word{TTL: a.ttl, Permit: a.Permit(), Metadata: string(a.metadata)})
 	switch {
 	case err != nil && a.outage.Last() != nil && !a.Holds(a.name): // the goroutine ahead in the wait queue waits for the database
 		return h, a.outage.With(err)

@@ -27,7 +27,7 @@ func (o Bench) handoff(b *testing.B) {
 	}
 	before := statements()
 	once(b, func() {
-		var queue waitqueue.Queue[string, struct{}]
+		var queue waitqueue.Queue[string, struct{}, struct{}]
 		inMemory := relayOf64(b, func(ctx context.Context, _ int) (func(context.Context) error, error) {
 			_, err := queue.Wait(ctx, "relay")
 			return func(context.Context) error { queue.Done("relay"); return nil }, err

@@ -101,11 +101,7 @@ func (l *Locker[K]) acquireQueued(ctx context.Context, w Want[K], asked *request
 	asked.waits(ctx)
 	inLine, cancel := bound.CancelWith(ctx, l.closing)
 	defer cancel()
-	word := ""
-	if w.Shared {
-		word = forShare
-	}
-	b, err := l.queue.WaitWith(inLine, w.Key, word)
+	b, err := l.queue.WaitWith(inLine, w.Key, w.Shared)
 	if err != nil {
 		return nil, l.leftQueue(ctx, w, l.heldHere(w), err)
 	}

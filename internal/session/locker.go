@@ -24,8 +24,8 @@ type Config[K comparable] struct {
 // Locker takes locks on sessions of its own.
 type Locker[K comparable] struct {
 	pool[K]
-	queue  waitqueue.Queue[K, handoff[K]]
-	outage trouble.Trouble // of the server
+	queue  waitqueue.Queue[K, handoff[K], bool] // a waiter says whether it is for a share
+	outage trouble.Trouble                      // of the server
 
 	contended contended[K]
 

@@ -92,7 +92,7 @@ func (l *Locker[K]) giveBack(w Want[K], s *session[K]) (owned bool, err error) {
 
 // atHead calls f for the head of a key's wait queue. It leaves the queue if f does not return: user code that f calls, such
 // as a driver's hook, may panic.
-func atHead[K comparable](queue *waitqueue.Queue[K, handoff[K]], key K, f func() error) error {
+func atHead[K comparable](queue *waitqueue.Queue[K, handoff[K], bool], key K, f func() error) error {
 	returned := false
 	defer func() {
 		if !returned {

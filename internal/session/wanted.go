@@ -47,12 +47,9 @@ func (s *share[K]) ask(ctx context.Context) error {
 // mu.
 func (s *share[K]) isWanted() bool { return s.waited || s.isWantedHere() }
 
-// forShare is the message of a share in a key's wait queue.
-const forShare = "share"
-
 // isWantedHere reports whether a goroutine of this process waits for the exclusive lock. A share in the wait queue, which
 // may be one that its last member has just left, does not count.
-func (s *share[K]) isWantedHere() bool { return s.l.queue.Others(s.want.Key, forShare) > 0 }
+func (s *share[K]) isWantedHere() bool { return s.l.queue.Others(s.want.Key, true) > 0 }
 
 // mayJoinAnother reports whether s waits behind a share that may be joined now. It asks the server again if its last
 // answer, that another process waits for the exclusive lock, is older than pause.

@@ -14,7 +14,7 @@ var errGone = errors.New("gone")
 
 func TestATurnIsTakenOnce(t *testing.T) {
 	t.Parallel()
-	var q waitqueue.Queue[string, int]
+	var q waitqueue.Queue[string, int, string]
 	if !q.Try("a") || q.Try("a") {
 		t.Fatal("of two tries not the first alone succeeded")
 	}
@@ -30,7 +30,7 @@ func TestATurnIsTakenOnce(t *testing.T) {
 func TestTheFirstInLineLeavesAWordForItsPredecessor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var q waitqueue.Queue[string, int]
+		var q waitqueue.Queue[string, int, string]
 		q.Try("a")
 		if word, came := q.Next("a"); word != "" || !came.IsZero() || q.Alike("a") != 0 {
 			t.Errorf("nobody says %q", word)
@@ -59,7 +59,7 @@ func TestTheFirstInLineLeavesAWordForItsPredecessor(t *testing.T) {
 func TestThoseWhoWaitAreServedInTheOrderTheyCame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var q waitqueue.Queue[string, int]
+		var q waitqueue.Queue[string, int, string]
 		q.Try("a")
 		served := make(chan int, 10)
 		for i := range cap(served) {
@@ -94,7 +94,7 @@ func TestThoseWhoWaitAreServedInTheOrderTheyCame(t *testing.T) {
 func TestAWaitEndsWithTheCauseOfItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var q waitqueue.Queue[string, int]
+		var q waitqueue.Queue[string, int, string]
 		q.Try("a")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		first, second := make(chan error, 1), make(chan error, 1)
@@ -122,7 +122,7 @@ func TestAWaitEndsWithTheCauseOfItsContext(t *testing.T) {
 
 func TestAFreeTurnIsTakenWithADeadContext(t *testing.T) {
 	t.Parallel()
-	var q waitqueue.Queue[string, int]
+	var q waitqueue.Queue[string, int, string]
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := q.Wait(ctx, "a"); err != nil {
@@ -137,7 +137,7 @@ func TestAFreeTurnIsTakenWithADeadContext(t *testing.T) {
 func TestATurnIsNotLostWhenTheHandoverMeetsACancellation(t *testing.T) {
 	t.Parallel()
 	for range 2000 {
-		var q waitqueue.Queue[string, int]
+		var q waitqueue.Queue[string, int, string]
 		q.Try("a")
 		ctx, cancel := context.WithCancel(t.Context())
 		result := make(chan error, 1)
@@ -165,7 +165,7 @@ func TestATurnIsNotLostWhenTheHandoverMeetsACancellation(t *testing.T) {
 func TestNeverTwoHaveTheTurn(t *testing.T) {
 	t.Parallel()
 	var (
-		q      waitqueue.Queue[int, int]
+		q      waitqueue.Queue[int, int, string]
 		all    sync.WaitGroup
 		counts [3]int // guarded by the turn of each index
 	)

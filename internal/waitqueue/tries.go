@@ -7,7 +7,7 @@ import (
 
 // Tries queues goroutines that try the same thing, one after the other. If a try fails, those of the goroutines that
 // waited meanwhile get its error: their own tries would fail as well, each after as long. The zero value is ready for use.
-type Tries[K comparable] struct{ queue Queue[K, failure] }
+type Tries[K comparable] struct{ queue Queue[K, failure, struct{}] }
 
 // failure is why the last try failed, and when. The zero value: it did not.
 type failure struct {

@@ -2,8 +2,6 @@ package lease
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sqllock/sqllock/internal/bound"
@@ -30,13 +28,11 @@ type Grant struct {
 	verifications int       // how many had begun before
 }
 
-// Word is what a waiter tells the head of the wait queue: the TTL of the lease that it wants, and the metadata. A waiter for a
-// share or permit receives no handoff.
-func Word(ttl time.Duration, permit bool, metadata string) string {
-	if permit {
-		return "permit"
-	}
-	return strconv.FormatInt(int64(ttl), 10) + " " + metadata
+// Word is what a waiter tells the head of the wait queue.
+type Word struct {
+	TTL      time.Duration // of the lease that it wants
+	Permit   bool          // it wants a share or permit, and receives no handoff
+	Metadata string
 }
 
 // mayHandOff reports whether to hand the name off to the next waiter of this process, instead of releasing it. If another
@@ -47,7 +43,7 @@ func (h *Held) mayHandOff(ls *Lease) bool {
 	alone := !h.Permit && !h.isDedicated() && len(h.previous) == 0 // a permit, dedicated or previous leases do not pass to a waiter
 	soon := !h.Keeper.Store.Saturated()
 	word, _ := h.Keeper.Queue.Next(h.Name)
-	return mine && alone && soon && h.MinHold == 0 && strings.HasPrefix(word, Word(ls.TTL, false, ""))
+	return mine && alone && soon && h.MinHold == 0 && word.TTL == ls.TTL && !word.Permit
 }
 
 // handOff hands the name off to the first waiter of this process (I24). If it cannot, it releases the name and leaves
@@ -92,17 +88,16 @@ func (h *Held) handOff(ctx context.Context, c *Claim) error {
 // name was not held, and after an error.
 func (h *Held) next(ctx context.Context, c *Claim) (next Handoff, err error) {
 	word, came := h.Keeper.Queue.Next(h.Name)
-	_, metadata, _ := strings.Cut(word, " ")
 	next = Handoff{Claim: c, Grant: h.Grant}
-	if h.inBlock(metadata, came) {
+	if h.inBlock(word.Metadata, came) {
 		c.verifications, next.Fence = h.verifications, h.Fence+1
 		return next, nil
 	}
 	n := h.blockSize()
-	next.Grant = Grant{Since: h.Since, Sent: time.Now(), Metadata: metadata, verifications: c.verifications}
+	next.Grant = Grant{Since: h.Since, Sent: time.Now(), Metadata: word.Metadata, verifications: c.verifications}
 	wanted := false
 	err = dberr.Once(bound.WithValuesOf(h.Keeper.Closing, ctx), dberr.AttemptTimeout, func(ctx context.Context) (err error) {
-		next.Token, wanted, err = h.Keeper.Store.HandOff(ctx, h.row(c.Lease), n, []byte(metadata))
+		next.Token, wanted, err = h.Keeper.Store.HandOff(ctx, h.row(c.Lease), n, []byte(word.Metadata))
 		return err
 	})
 	next.HasWaiter = wanted || h.HasWaiter

@@ -25,9 +25,9 @@ type Keeper struct {
 	row    store.LeaseRow // of a new lease, without its ID and TTL
 	events observe.Sink
 
-	Queue   waitqueue.Queue[string, Handoff] // one claim on a name at a time
-	opening waitqueue.Tries[time.Duration]   // one new lease of a TTL at a time
-	moves   waitqueue.Queue[*Held, struct{}] // one move of a lock at a time
+	Queue   waitqueue.Queue[string, Handoff, Word]     // one claim on a name at a time
+	opening waitqueue.Tries[time.Duration]             // one new lease of a TTL at a time
+	moves   waitqueue.Queue[*Held, struct{}, struct{}] // one move of a lock at a time
 	Yields  yields
 
 	renewalTook atomic.Int64 // in ns: the last confirmed renewal, or insert of a lease row, with its wait for the connection
