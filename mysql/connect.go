@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -80,7 +79,7 @@ func (c *conn) setUp(ctx context.Context, ttl time.Duration, wide bool, mariadb 
 	if _, err := c.sc.ExecContext(ctx, modesSQL); err != nil {
 		return err
 	}
-	variables, err := c.probe(ctx)
+	variables, err := cluster.Read(ctx, c.sc, probeSQL)
 	if err != nil {
 		return err
 	}
@@ -109,24 +108,6 @@ func (c *conn) setUp(ctx context.Context, ttl time.Duration, wide bool, mariadb 
 		return err
 	}
 	return c.watch()
-}
-
-func (c *conn) probe(ctx context.Context) (map[string]string, error) {
-	rows, err := c.sc.QueryContext(ctx, probeSQL)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	variables := make(map[string]string)
-	for rows.Next() {
-		var name string
-		var value sql.NullString
-		if err := rows.Scan(&name, &value); err != nil {
-			return nil, err
-		}
-		variables[name] = value.String
-	}
-	return variables, rows.Err()
 }
 
 const useLease = "use a lease (package leasetable)"

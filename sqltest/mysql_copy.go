@@ -52,21 +52,8 @@ func (mysqlCopier) isLocked(ctx context.Context, conn *sql.Conn, name string) (b
 
 // clustered knows what package cluster knows.
 func (mysqlCopier) clustered(ctx context.Context, conn *sql.Conn) (bool, error) {
-	rows, err := conn.QueryContext(ctx, cluster.Query)
-	if err != nil {
-		return false, err
-	}
-	defer rows.Close()
-	variables := make(map[string]string)
-	for rows.Next() {
-		var name string
-		var value sql.NullString
-		if err := rows.Scan(&name, &value); err != nil {
-			return false, err
-		}
-		variables[name] = value.String
-	}
-	return cluster.Of(variables) != cluster.None, rows.Err()
+	variables, err := cluster.Read(ctx, conn, cluster.Query)
+	return cluster.Of(variables) != cluster.None, err
 }
 
 func (mysqlCopier) stay(ctx context.Context, conn *sql.Conn) error {

@@ -2,7 +2,11 @@
 // What GET_LOCK locks is known to one of them only.
 package cluster
 
-import "strings"
+import (
+	"context"
+	"database/sql"
+	"strings"
+)
 
 // Kind is a kind of cluster.
 type Kind string
@@ -19,6 +23,30 @@ const (
 	Variables = "'wsrep_provider', 'wsrep_on', 'group_replication_group_name'"
 	Query     = "SHOW GLOBAL VARIABLES WHERE Variable_name IN (" + Variables + ")"
 )
+
+// querier is a *sql.DB or a *sql.Conn.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// Read runs a query for names and values, such as Query. It returns the values by the names in lower case; NULL is "".
+func Read(ctx context.Context, db querier, query string) (map[string]string, error) {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	values := make(map[string]string)
+	for rows.Next() {
+		var name string
+		var value sql.NullString
+		if err := rows.Scan(&name, &value); err != nil {
+			return nil, err
+		}
+		values[strings.ToLower(name)] = value.String
+	}
+	return values, rows.Err()
+}
 
 // Of returns the kind of cluster that a server with these global variables belongs to, or None.
 func Of(variables map[string]string) Kind {

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/errtext"
+	"github.com/sqllock/sqllock/internal/cluster"
 	"github.com/sqllock/sqllock/schema"
 )
 
@@ -141,19 +141,5 @@ func (p *patient) settings(ctx context.Context, names ...string) (map[string]str
 
 // pairs runs a query that returns names and values.
 func (p *patient) pairs(ctx context.Context, query string) (map[string]string, error) {
-	rows, err := p.DB.QueryContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }() // Err has reported it
-	values := make(map[string]string)
-	for rows.Next() {
-		var name string
-		var value sql.NullString
-		if err := rows.Scan(&name, &value); err != nil {
-			return nil, err
-		}
-		values[strings.ToLower(name)] = value.String
-	}
-	return values, rows.Err()
+	return cluster.Read(ctx, p.DB, query)
 }
