@@ -95,7 +95,7 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 			a.waiter.Withdraw()
 		}
 	}()
-	came := a.waiter.Queue(a.ctx)
+	came := a.waiter.StandFirst(a.ctx)
 	if came || !a.waiter.Yielded {
 		lock, err = a.claim()
 	} else {

@@ -31,8 +31,8 @@ func NewHead(k *Keeper, turns Turns, name string, permit bool) *Head {
 }
 
 // Leave leaves the queue, and the server's own. Only the first call counts. If other processes want the name, this one
-// yields to them; see wait.Waiter.Queue. After an attempt to get a share or permit it has the next waiter poll at once
-// (RetryNow), because there may be room for it soon.
+// yields to them; see wait.Waiter.StandFirst. After an attempt to get a share or permit it has the next waiter poll at
+// once (RetryNow), because there may be room for it soon.
 func (h *Head) Leave() {
 	if h == nil || !h.left.CompareAndSwap(false, true) {
 		return

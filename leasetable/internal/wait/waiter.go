@@ -160,9 +160,9 @@ func (w *Waiter) stand(ctx context.Context, length time.Duration) (came bool, er
 	return w.Turns.Stand(ctx, w.Name, max(d, time.Second))
 }
 
-// Queue stands in the server's queue first, since this process had the name just now and others wait for it. It reports
-// whether its turn has come.
-func (w *Waiter) Queue(ctx context.Context) (came bool) {
+// StandFirst stands in the server's queue before it looks at the row, if this process had the name just now and others wait
+// for it. It reports whether its turn has come.
+func (w *Waiter) StandFirst(ctx context.Context) (came bool) {
 	if !w.Yielded {
 		return false
 	}
