@@ -168,21 +168,6 @@ func (k *Keeper) wrote() {
 	k.readOnly = time.Time{}
 }
 
-// EndTicket deletes the lease row of a ticket in the background.
-func (k *Keeper) EndTicket(id []byte, within time.Duration) {
-	_ = k.Start(func() { k.endTicket(id, within) }) // if the Locker is closed the row expires
-}
-
-// endTicket deletes the lease row of a ticket. If it fails the row expires.
-func (k *Keeper) endTicket(id []byte, within time.Duration) {
-	ctx, cancel := k.untilClosed()
-	defer cancel()
-	_ = dberr.Retry(ctx, within, func(ctx context.Context) error {
-		_, err := k.Store.ExpireUnchanged(ctx, id, 0) // nobody renews it
-		return err
-	})
-}
-
 // Expire deletes the row of a lease that has expired, and reports whether this call deleted it.
 func (k *Keeper) Expire(ctx context.Context, id []byte) (expired bool, err error) {
 	return dberr.Value(ctx, dberr.RetryConflicts, dberr.ConflictTimeout, func(ctx context.Context) (bool, error) { return k.Store.Expire(ctx, id) })

@@ -86,3 +86,18 @@ func (h *Held) handOver(ctx context.Context, id []byte) error {
 	h.position.leave()
 	return err
 }
+
+// EndTicket deletes the lease row of a ticket in the background.
+func (k *Keeper) EndTicket(id []byte, within time.Duration) {
+	_ = k.Start(func() { k.endTicket(id, within) }) // if the Locker is closed the row expires
+}
+
+// endTicket deletes the lease row of a ticket. If it fails the row expires.
+func (k *Keeper) endTicket(id []byte, within time.Duration) {
+	ctx, cancel := k.untilClosed()
+	defer cancel()
+	_ = dberr.Retry(ctx, within, func(ctx context.Context) error {
+		_, err := k.Store.ExpireUnchanged(ctx, id, 0) // nobody renews it
+		return err
+	})
+}
