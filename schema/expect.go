@@ -1,5 +1,7 @@
 package schema
 
+import "slices"
+
 // kind is the kind of value in a column; columnTypes says how each dialect stores it.
 type kind int
 
@@ -98,10 +100,5 @@ func (t wantedTable) primary() (names []string) {
 }
 
 func isTable(name string) bool {
-	for _, table := range wantedTables {
-		if table.name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(wantedTables, func(table wantedTable) bool { return table.name == name })
 }

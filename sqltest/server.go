@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -166,11 +167,7 @@ func (s *Server) move(what string, to phase, do func(context.Context) error, fro
 func (s *Server) try(to phase, do func(context.Context) error, from []phase) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	allowed := false
-	for _, f := range from {
-		allowed = allowed || s.phase == f
-	}
-	if !allowed {
+	if !slices.Contains(from, s.phase) {
 		return fmt.Errorf("it is %s", s.phase)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patiently)
