@@ -405,7 +405,7 @@ func TestTablesMayBeInASchemaThatIsNotSearched(t *testing.T) {
 func TestNoLeaseUsesWhatOthersPutIntoTheSearchPath(t *testing.T) {
 	t.Parallel()
 	db := tables.Postgres(t)
-	locktest.Traps(t, db.DB.DB, "internal/store/sql/postgres/*.sql")
+	locktest.Traps(t, db.DB.DB, "internal/store/sql/postgres/*.sql", "internal/store/sql/postgres/parts/*.sql")
 	for mode, opts := range map[string][]leasetable.Option{"cache_statement": nil, "exec": {leasetable.WithDurableRelease()}, "simple_protocol": nil} {
 		at := surroundings{db: db, pool: open(t, "pgx", with(db, "default_query_exec_mode="+mode)), name: mode}
 		at.odd = newLocker(t, at.pool, append(opts, leasetable.WithTTL(time.Hour), leasetable.WithOwner(mode))...)

@@ -86,7 +86,7 @@ func (s *Store) withPermits(now int64, name string) store.State {
 	state.Permits = []store.State{}
 	for _, k := range s.permitsOf(name) {
 		p := s.permit(now, k)
-		p.Permit, p.Renewals = true, s.leases[string(p.LeaseID)].renewals
+		p.Permit = true
 		state.Permits = append(state.Permits, p)
 	}
 	return state
@@ -98,7 +98,6 @@ func (s *Store) permit(now int64, k permitKey) store.State {
 	state := store.State{Token: k.token, LeaseID: []byte(p.lease), AcquiredUS: p.acquired}
 	state.Limit.Valid, state.Limit.Int64 = true, p.limit
 	setExpiry(&state, now, s.describe(&state, p.lease))
-	state.Renewals = 0
 	return state
 }
 

@@ -11,7 +11,8 @@ import (
 )
 
 // files are the statements. What one does, its parameters and what it keeps stand in the file in sql/postgres, or if there is
-// none in sql/sqlite, or else in sql/mysql; the other files with its name say only what differs.
+// none in sql/sqlite, or else in sql/mysql; the other files with its name say only what differs. What several statements of
+// a dialect have in common is a file in its folder parts, and stands in a statement as its name in braces.
 //
 //go:embed sql
 var files embed.FS
@@ -91,21 +92,26 @@ type Prepared struct {
 // numbered matches a comment, and a placeholder with a number. MySQL knows only placeholders without.
 var numbered = regexp.MustCompile(`(?m)^--.*$|\?\d+`)
 
-// loadStatements reads the statements of a dialect and inserts the names of the tables. On MySQL it takes the numbers
-// out of the placeholders: the arguments of a statement are the same, in the same order, in all dialects.
+var comment = regexp.MustCompile(`(?m)^--.*$`)
+
+// place matches the place of a part of a statement.
+var place = regexp.MustCompile(`\{\w+\}`)
+
+// loadStatements reads the statements of a dialect, and inserts their parts and the names of the tables. On MySQL it takes
+// the numbers out of the placeholders: the arguments of a statement are the same, in the same order, in all dialects.
 func loadStatements(d schema.Dialect, t schema.Tables) (map[Statement]Prepared, error) {
 	directory := path.Join("sql", string(d))
-	entries, err := files.ReadDir(directory)
+	texts, err := readFiles(directory)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := readFiles(path.Join(directory, "parts"))
 	if err != nil {
 		return nil, err
 	}
 	all := make(map[Statement]Prepared)
-	for _, entry := range entries {
-		text, err := files.ReadFile(path.Join(directory, entry.Name()))
-		if err != nil {
-			return nil, err
-		}
-		st := Prepared{Text: t.Rewrite(d, string(text))}
+	for name, text := range texts {
+		st := Prepared{Text: t.Rewrite(d, insertParts(text, parts))}
 		if d == schema.MySQL {
 			st.Text = numbered.ReplaceAllStringFunc(st.Text, func(placeholder string) string {
 				if strings.HasPrefix(placeholder, "--") {
@@ -116,7 +122,39 @@ func loadStatements(d schema.Dialect, t schema.Tables) (map[Statement]Prepared, 
 				return "?"
 			})
 		}
-		all[Statement(strings.TrimSuffix(entry.Name(), ".sql"))] = st
+		all[Statement(name)] = st
 	}
 	return all, nil
+}
+
+// readFiles returns the texts of the files of a directory by their names.
+func readFiles(directory string) (map[string]string, error) {
+	entries, err := files.ReadDir(directory)
+	if err != nil {
+		return nil, err
+	}
+	texts := make(map[string]string)
+	for _, entry := range entries {
+		if entry.IsDir() {
+			continue
+		}
+		text, err := files.ReadFile(path.Join(directory, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		texts[strings.TrimSuffix(entry.Name(), ".sql")] = string(text)
+	}
+	return texts, nil
+}
+
+// insertParts replaces the names of parts in braces by their texts without comments. Other names in braces stay, for
+// statementText.
+func insertParts(text string, parts map[string]string) string {
+	return place.ReplaceAllStringFunc(text, func(name string) string {
+		part, ok := parts[strings.Trim(name, "{}")]
+		if !ok {
+			return name
+		}
+		return insertParts(strings.TrimSpace(comment.ReplaceAllString(part, "")), parts)
+	})
 }

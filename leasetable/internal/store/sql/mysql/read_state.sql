@@ -1,18 +1,6 @@
--- Times are computed here, so that no time zone of the session or the driver affects them.
-SELECT k.token,
-       k.lease_id,
-       k.lease_id IS NOT NULL AND l.id IS NULL AS gone,
-       COALESCE(l.owner, '') AS owner,
-       COALESCE(l.host, '') AS host,
-       COALESCE(l.pid, 0) AS pid,
-       TIMESTAMPDIFF(MICROSECOND, '1970-01-01', k.acquired_at) AS acquired_us,
-       COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', COALESCE(l.expires_at, k.hold_until)), 0) AS expires_us,
-       COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), COALESCE(l.expires_at, k.hold_until)), 0) AS remaining_us,
-       COALESCE(l.ttl_us, 0) AS ttl_us,
-       COALESCE(l.renewals, 0) AS renewals,
+SELECT {state},
        IF(k.waiter_until > UTC_TIMESTAMP(6), k.waiter_since, 0) AS waiter_us,
-       k.metadata,
-       k.permits
+       k.metadata
 FROM sqllock_lock k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id
 WHERE k.name = UNHEX(?1)
