@@ -1,8 +1,8 @@
 -- An absent name is inserted.
 INSERT INTO sqllock_lock (name, token, lease_id, acquired_at, metadata)
-VALUES (?1, 1, ?2, CAST(unixepoch('subsec') * 1000000 AS INTEGER), ?4)
+VALUES (?1, 1, ?2, {now}, ?4)
 ON CONFLICT (name) DO UPDATE
 SET token = token + 1, lease_id = excluded.lease_id, acquired_at = excluded.acquired_at, released_at = NULL, metadata = excluded.metadata,
     waiter_until = CASE WHEN waiter_since = ?3 THEN NULL ELSE waiter_until END
-WHERE lease_id IS NULL AND permits IS NULL AND coalesce(hold_until <= CAST(unixepoch('subsec') * 1000000 AS INTEGER), 1)
+WHERE lease_id IS NULL AND permits IS NULL AND coalesce(hold_until <= {now}, 1)
 RETURNING token

@@ -1,4 +1,4 @@
 UPDATE sqllock_lock
-SET token = ?2, lease_id = ?1, acquired_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER), released_at = NULL, metadata = coalesce(?3, metadata)
+SET token = ?2, lease_id = ?1, acquired_at = {now}, released_at = NULL, metadata = coalesce(?3, metadata)
 WHERE name = ?4 AND (lease_id = ?5 AND token = ?6 OR lease_id = ?1 AND token = ?2)
 RETURNING token

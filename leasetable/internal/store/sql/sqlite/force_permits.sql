@@ -4,5 +4,5 @@
 -- Parameters: ?1 name, ?2 token.
 -- Keeps I12, I34.
 UPDATE sqllock_lock
-SET token = token + 1, released_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER)
+SET token = token + 1, released_at = {now}
 WHERE name = ?1 AND token = ?2 AND lease_id IS NULL

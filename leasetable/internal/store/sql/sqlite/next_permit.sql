@@ -5,5 +5,5 @@
 -- Parameters: ?1 limit of permits, ?2 name, ?3 token that was read, ?4 lease id that was read (or NULL).
 -- Keeps I6, I8, I9, I12, I29, I30.
 UPDATE sqllock_lock
-SET token = token + 1, lease_id = NULL, permits = ?1, acquired_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER), released_at = NULL, hold_until = NULL
+SET token = token + 1, lease_id = NULL, permits = ?1, acquired_at = {now}, released_at = NULL, hold_until = NULL
 WHERE name = ?2 AND token = ?3 AND lease_id IS ?4 AND NOT EXISTS (SELECT 1 FROM sqllock_lease WHERE id = ?4)

@@ -1,3 +1,3 @@
 UPDATE sqllock_lock
-SET exclusive_waiter_until = CAST(unixepoch('subsec') * 1000000 AS INTEGER) + ?2
+SET exclusive_waiter_until = {now} + ?2
 WHERE name = ?1 AND permits IS NOT NULL

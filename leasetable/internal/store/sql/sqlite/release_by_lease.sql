@@ -1,3 +1,3 @@
 UPDATE sqllock_lock
-SET lease_id = NULL, released_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER), hold_until = acquired_at + ?3
+SET lease_id = NULL, released_at = {now}, hold_until = acquired_at + ?3
 WHERE name = ?1 AND lease_id = ?2

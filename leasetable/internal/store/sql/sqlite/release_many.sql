@@ -4,7 +4,7 @@
 -- NULL).
 -- Keeps I6.
 UPDATE sqllock_lock
-SET lease_id = NULL, released_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER), hold_until = acquired_at + ?3
+SET lease_id = NULL, released_at = {now}, hold_until = acquired_at + ?3
 FROM (SELECT unhex(value->>0) AS its_name, value->>1 AS its_token FROM json_each(?1)) r
 WHERE name = r.its_name AND lease_id = ?2 AND token = r.its_token
-RETURNING name, token, coalesce(waiter_until > CAST(unixepoch('subsec') * 1000000 AS INTEGER), 0) AS wanted
+RETURNING name, token, coalesce(waiter_until > {now}, 0) AS wanted
