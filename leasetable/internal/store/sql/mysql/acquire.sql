@@ -7,15 +7,9 @@ FROM (SELECT 1) one
 WHERE NOT EXISTS (SELECT 1 FROM sqllock_lock held
                   WHERE held.name = UNHEX(?1) AND (held.lease_id IS NOT NULL OR held.permits IS NOT NULL OR held.hold_until > UTC_TIMESTAMP(6)))
 ON DUPLICATE KEY UPDATE
-    token = IF(sqllock_lock.lease_id IS NULL AND permits IS NULL AND COALESCE(hold_until <= UTC_TIMESTAMP(6), TRUE),
-               LAST_INSERT_ID(token + 1), token + LAST_INSERT_ID(0)),
-    acquired_at = IF(sqllock_lock.lease_id IS NULL AND permits IS NULL AND COALESCE(hold_until <= UTC_TIMESTAMP(6), TRUE),
-                     UTC_TIMESTAMP(6), sqllock_lock.acquired_at),
-    released_at = IF(sqllock_lock.lease_id IS NULL AND permits IS NULL AND COALESCE(hold_until <= UTC_TIMESTAMP(6), TRUE),
-                     NULL, released_at),
-    metadata = IF(sqllock_lock.lease_id IS NULL AND permits IS NULL AND COALESCE(hold_until <= UTC_TIMESTAMP(6), TRUE),
-                  UNHEX(?4), sqllock_lock.metadata),
-    waiter_until = IF(sqllock_lock.lease_id IS NULL AND permits IS NULL AND COALESCE(hold_until <= UTC_TIMESTAMP(6), TRUE) AND waiter_since = ?3,
-                      NULL, waiter_until),
-    lease_id = IF(sqllock_lock.lease_id IS NULL AND permits IS NULL AND COALESCE(hold_until <= UTC_TIMESTAMP(6), TRUE),
-                  UNHEX(?2), sqllock_lock.lease_id)
+    token = IF({free}, LAST_INSERT_ID(token + 1), token + LAST_INSERT_ID(0)),
+    acquired_at = IF({free}, UTC_TIMESTAMP(6), sqllock_lock.acquired_at),
+    released_at = IF({free}, NULL, released_at),
+    metadata = IF({free}, UNHEX(?4), sqllock_lock.metadata),
+    waiter_until = IF({free} AND waiter_since = ?3, NULL, waiter_until),
+    lease_id = IF({free}, UNHEX(?2), sqllock_lock.lease_id)

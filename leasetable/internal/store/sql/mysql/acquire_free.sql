@@ -9,4 +9,4 @@ UPDATE sqllock_lock
 SET token = LAST_INSERT_ID(token + 1), acquired_at = UTC_TIMESTAMP(6), released_at = NULL, metadata = UNHEX(?4),
     waiter_until = IF(waiter_since = ?3, NULL, waiter_until), lease_id = UNHEX(?2)
 WHERE name /*M! = */ /*!80000 >= */ UNHEX(?1) AND name < UNHEX(CONCAT(?1, '00'))
-    AND lease_id IS NULL AND permits IS NULL AND COALESCE(hold_until <= UTC_TIMESTAMP(6), TRUE)
+    AND {free}

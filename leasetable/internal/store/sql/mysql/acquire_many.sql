@@ -3,4 +3,4 @@
 -- Keeps I6, I8, I12, I22, I30, I35.
 UPDATE sqllock_lock FORCE INDEX (PRIMARY)
 SET token = token + 1, acquired_at = UTC_TIMESTAMP(6), released_at = NULL, metadata = {metadata}, lease_id = {lease}
-WHERE (name, token) IN ({rows}) AND lease_id IS NULL AND permits IS NULL AND COALESCE(hold_until <= UTC_TIMESTAMP(6), TRUE)
+WHERE (name, token) IN ({rows}) AND {free}

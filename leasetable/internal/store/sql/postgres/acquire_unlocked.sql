@@ -9,13 +9,13 @@ WITH free AS (
   SELECT k.name
   FROM sqllock_lock k
   WHERE k.name = ANY ($1::text::bytea[]) AND k.name BETWEEN '' AND pg_catalog.decode(pg_catalog.repeat('ff', 1025), 'hex')
-    AND k.lease_id IS NULL AND k.permits IS NULL AND coalesce(k.hold_until <= clock_timestamp(), true)
+    AND {free}
   FOR UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE sqllock_lock k
   SET token = k.token + 1, lease_id = $2, acquired_at = clock_timestamp(), released_at = NULL, metadata = $3
   WHERE k.name = ANY (ARRAY(SELECT free.name FROM free)) AND k.name BETWEEN '' AND pg_catalog.decode(pg_catalog.repeat('ff', 1025), 'hex')
-    AND k.lease_id IS NULL AND k.permits IS NULL AND coalesce(k.hold_until <= clock_timestamp(), true)
+    AND {free}
   RETURNING k.name, k.token
 ), made AS (
   INSERT INTO sqllock_lock (name, token, lease_id, acquired_at, metadata)

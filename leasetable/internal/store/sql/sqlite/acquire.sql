@@ -4,5 +4,5 @@ VALUES (?1, 1, ?2, {now}, ?4)
 ON CONFLICT (name) DO UPDATE
 SET token = token + 1, lease_id = excluded.lease_id, acquired_at = excluded.acquired_at, released_at = NULL, metadata = excluded.metadata,
     waiter_until = CASE WHEN waiter_since = ?3 THEN NULL ELSE waiter_until END
-WHERE lease_id IS NULL AND permits IS NULL AND coalesce(hold_until <= {now}, 1)
+WHERE {free}
 RETURNING token
