@@ -1,7 +1,6 @@
 -- Releases the names that a lease holds with the given tokens, with a minimum hold as in release.sql. It returns the
--- released names and whether another process waits for them. If it would wait for a row for
--- more than 1 ms, nothing is released. The condition on names is as in acquire_many.sql; IS TRUE keeps the planner from
--- joining the table with the names and tokens.
+-- released names and whether another process waits for them. If it would wait for a row for more than 1 ms, nothing is
+-- released. IS TRUE keeps the planner from joining the table with the names and tokens.
 -- Parameters: $1 names (array as text), $2 lease id, $3 their tokens (array as text), $4 minimum hold in microseconds
 -- (or NULL), $5 synchronous_commit (NULL: the setting of the session).
 -- Keeps I6.
@@ -9,7 +8,7 @@ UPDATE sqllock_lock k
 SET lease_id = NULL, released_at = clock_timestamp(), hold_until = k.acquired_at + $4::bigint::float * interval '1 microsecond'
 FROM pg_catalog.set_config('synchronous_commit', coalesce($5, pg_catalog.current_setting('synchronous_commit')), true) a,
   pg_catalog.set_config('lock_timeout', '1', true) b
-WHERE k.name = ANY ($1::text::bytea[]) AND k.name BETWEEN '' AND pg_catalog.decode(pg_catalog.repeat('ff', 1025), 'hex') AND k.lease_id = $2
+WHERE {named} AND k.lease_id = $2
   AND ((k.name, k.token) IN (SELECT r.name, r.token FROM unnest($1::text::bytea[], $3::text::bigint[]) r (name, token))) IS TRUE
 RETURNING pg_catalog.encode(k.name, 'hex'), k.token,
   coalesce(k.waiter_until > clock_timestamp(), false)::integer AS wanted

@@ -5,13 +5,13 @@
 WITH held AS (
   SELECT k.name
   FROM sqllock_lock k
-  WHERE k.name = ANY ($1::text::bytea[]) AND k.name BETWEEN '' AND pg_catalog.decode(pg_catalog.repeat('ff', 1025), 'hex') AND k.lease_id = $2
+  WHERE {named} AND k.lease_id = $2
     AND ((k.name, k.token) IN (SELECT r.name, r.token FROM unnest($1::text::bytea[], $3::text::bigint[]) r (name, token))) IS TRUE
   FOR UPDATE SKIP LOCKED
 )
 UPDATE sqllock_lock k
 SET lease_id = NULL, released_at = clock_timestamp(), hold_until = k.acquired_at + $4::bigint::float * interval '1 microsecond'
 FROM pg_catalog.set_config('synchronous_commit', coalesce($5, pg_catalog.current_setting('synchronous_commit')), true)
-WHERE k.name = ANY (ARRAY(SELECT held.name FROM held)) AND k.name BETWEEN '' AND pg_catalog.decode(pg_catalog.repeat('ff', 1025), 'hex')
+WHERE k.name = ANY (ARRAY(SELECT held.name FROM held)) AND k.name {bounded}
 RETURNING pg_catalog.encode(k.name, 'hex'), k.token,
   coalesce(k.waiter_until > clock_timestamp(), false)::integer AS wanted
