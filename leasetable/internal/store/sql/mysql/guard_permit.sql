@@ -2,7 +2,7 @@
 -- the result says whether the server is read-only; see guard.sql.
 -- Parameters: ?1 name, ?2 lease id, ?3 token.
 -- Keeps I13.
-SELECT IF(CONVERT(@@GLOBAL.read_only /*!80000 OR @@GLOBAL.innodb_read_only */ USING ascii) IN (_ascii'0', _ascii'OFF'), 1, 2) + 0 * YEAR(acquired_at)
+SELECT {writable} + 0 * YEAR(acquired_at)
 FROM sqllock_permit FORCE INDEX (PRIMARY)
 WHERE name = UNHEX(CONVERT(?1 USING ascii)) AND lease_id = UNHEX(CONVERT(?2 USING ascii)) AND token = ?3
 LIMIT 1
