@@ -1,5 +1,5 @@
 SELECT k.name,
-       {state},
+       {lock},
        IF(k.waiter_until > UTC_TIMESTAMP(6), k.waiter_since, 0) AS waiter_us,
        k.metadata
 FROM sqllock_lock k

@@ -1,5 +1,6 @@
 SELECT k.name,
-       {state}
-FROM (SELECT *, CAST(NULL AS DATETIME(6)) AS hold_until FROM sqllock_permit WHERE name >= UNHEX(?1) AND name <= UNHEX(?2)) k
+       {permit}
+FROM sqllock_permit k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id
+WHERE k.name >= UNHEX(?1) AND k.name <= UNHEX(?2)
 ORDER BY k.name, k.token

@@ -1,4 +1,4 @@
-SELECT {state},
+SELECT {lock},
        IF(k.waiter_until > UTC_TIMESTAMP(6), k.waiter_since, 0) AS waiter_us,
        k.metadata
 FROM sqllock_lock k

@@ -1,7 +1,7 @@
 -- Reads the states of the names from one to another, both included, up to a limit; see read_state.sql.
 -- Parameters: $1 first name, $2 last name, $3 limit.
 SELECT pg_catalog.encode(k.name, 'hex') AS name,
-       {state},
+       {lock},
        CASE WHEN k.waiter_until > clock_timestamp() THEN k.waiter_since ELSE 0 END AS waiter_us,
        pg_catalog.encode(k.metadata, 'hex') AS metadata
 FROM sqllock_lock k

@@ -3,13 +3,14 @@
 -- Parameters: $1 name.
 -- Keeps I29.
 SELECT false AS permit,
-       {state},
+       {lock},
        coalesce((extract(epoch FROM k.exclusive_waiter_until - clock_timestamp()) OPERATOR(pg_catalog.*) 1000000)::bigint, 0) AS exclusive_us
 FROM sqllock_lock k
 LEFT JOIN LATERAL (SELECT * FROM sqllock_lease WHERE id = k.lease_id LIMIT 1) l ON true
 WHERE k.name = $1
 UNION ALL
-SELECT true, {state}, 0
-FROM (SELECT *, NULL::timestamptz AS hold_until FROM sqllock_permit WHERE name = $1) k
+SELECT true, {permit}, 0
+FROM sqllock_permit k
 LEFT JOIN LATERAL (SELECT * FROM sqllock_lease WHERE id = k.lease_id LIMIT 1) l ON true
+WHERE k.name = $1
 ORDER BY permit, token

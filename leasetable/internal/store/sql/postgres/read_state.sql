@@ -1,9 +1,9 @@
 -- Reads the state of a name. A lease row is committed before a lock row can refer to it, and lease ids are never
--- reused: if the row of the lease is gone, the lease is over for good. Without a lease, the expiry is the end of the
--- minimum hold. LIMIT makes the planner look up the lease, and not join its table, whatever the statistics say.
+-- reused: if the row of the lease is gone, the lease is over for good. LIMIT makes the planner look up the lease, and
+-- not join its table, whatever the statistics say.
 -- Parameters: $1 name.
 -- Keeps I9.
-SELECT {state},
+SELECT {lock},
        CASE WHEN k.waiter_until > clock_timestamp() THEN k.waiter_since ELSE 0 END AS waiter_us,
        pg_catalog.encode(k.metadata, 'hex') AS metadata
 FROM sqllock_lock k

@@ -1,5 +1,5 @@
 SELECT k.name,
-       {state},
+       {lock},
        CASE WHEN k.waiter_until > {now} THEN k.waiter_since ELSE 0 END AS waiter_us,
        k.metadata
 FROM sqllock_lock k

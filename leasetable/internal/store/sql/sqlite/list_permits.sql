@@ -1,5 +1,6 @@
 SELECT k.name,
-       {state}
-FROM (SELECT *, NULL AS hold_until FROM sqllock_permit WHERE name >= ?1 AND name <= ?2) k
+       {permit}
+FROM sqllock_permit k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id
+WHERE k.name >= ?1 AND k.name <= ?2
 ORDER BY k.name, k.token

@@ -1,4 +1,4 @@
-SELECT {state},
+SELECT {lock},
        CASE WHEN k.waiter_until > {now} THEN k.waiter_since ELSE 0 END AS waiter_us,
        k.metadata
 FROM sqllock_lock k

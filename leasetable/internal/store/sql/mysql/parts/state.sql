@@ -6,8 +6,6 @@ COALESCE(l.owner, '') AS owner,
 COALESCE(l.host, '') AS host,
 COALESCE(l.pid, 0) AS pid,
 TIMESTAMPDIFF(MICROSECOND, '1970-01-01', k.acquired_at) AS acquired_us,
-COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', COALESCE(l.expires_at, k.hold_until)), 0) AS expires_us,
-COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), COALESCE(l.expires_at, k.hold_until)), 0) AS remaining_us,
 COALESCE(l.ttl_us, 0) AS ttl_us,
 COALESCE(l.renewals, 0) AS renewals,
 k.permits

@@ -5,8 +5,6 @@ coalesce(l.owner, '') AS owner,
 coalesce(l.host, '') AS host,
 coalesce(l.pid, 0) AS pid,
 k.acquired_at AS acquired_us,
-coalesce(l.expires_at, k.hold_until, 0) AS expires_us,
-coalesce(coalesce(l.expires_at, k.hold_until) - {now}, 0) AS remaining_us,
 coalesce(l.ttl_us, 0) AS ttl_us,
 coalesce(l.renewals, 0) AS renewals,
 k.permits

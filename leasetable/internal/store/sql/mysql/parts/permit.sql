@@ -1,0 +1,3 @@
+{state},
+COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', l.expires_at), 0) AS expires_us,
+COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_at), 0) AS remaining_us
