@@ -35,12 +35,15 @@ func AcquireAll[L Lock](ctx context.Context, l Acquirer[L], names []string, opts
 	defer func() {
 		if got == nil { // also if a hook or a driver panics
 			all.cancel(ErrReleased)
+			failed := cmp.Or(err, errUnreturned)
 			err = errors.Join(err, all.giveUp(ctx))
+			all.whole.Tell(ctx, failed)
 		}
 	}()
 	if err := all.acquire(ctx, l, sorted, opts); err != nil {
 		return nil, err
 	}
+	all.whole.Tell(ctx, nil)
 	for _, part := range all.parts {
 		context.AfterFunc(part.Context(), func() { all.cancel(context.Cause(part.Context())) }) //nolint:contextcheck // the part's own
 	}
@@ -54,7 +57,8 @@ type Locks[L Lock] struct {
 	cancel context.CancelCauseFunc
 	parts  []L
 
-	end time.Time // when the wait must end, if WithWait bounds it
+	whole option.Whole // reports the parts to the hook of their Locker
+	end   time.Time    // when the wait must end, if WithWait bounds it
 }
 
 // Name returns the sorted names joined by commas.
@@ -99,16 +103,18 @@ func asProbe(o *option.Options) { o.Probe = true }
 
 // try acquires names if all are free. It is done if they are, or if an error does not pass while others are waited for.
 func (a *Locks[L]) try(ctx context.Context, l Acquirer[L], names []string, opts []Option) (done bool, err error) {
-	parts, err := tryAll(ctx, l, names, append(slices.Clip(opts), asProbe))
+	var tried option.Whole // what is given back is not reported: another attempt follows
+	parts, err := tryAll(ctx, l, names, append(slices.Clip(opts), asProbe, tried.Part))
 	a.parts = append(a.parts, parts...)
 	if err == nil {
+		a.whole.Join(&tried)
 		return true, a.lostMeanwhile() //nolint:contextcheck // asks the parts' own contexts
 	}
 	lasting := lastingOf(err)
 	if lasting == nil || ctx.Err() != nil || !slices.Contains(names, lasting.Name) {
 		return false, nil //nolint:nilerr // wait finds out
 	}
-	part, err := l.TryAcquire(ctx, lasting.Name, opts...) // no probe: it is reported
+	part, err := l.TryAcquire(ctx, lasting.Name, append(slices.Clip(opts), new(option.Whole).Part)...) // no probe: an error is reported
 	if err == nil {
 		_ = part.Release(option.GivingBack(ctx)) // if it fails, a later wait waits until that lock ends
 		return false, nil
@@ -138,7 +144,7 @@ func (a *Locks[L]) wait(ctx context.Context, l Acquirer[L], names []string, opts
 		defer context.AfterFunc(part.Context(), cancel)() //nolint:contextcheck // the part's own
 	}
 	for _, name := range names {
-		part, err := l.Acquire(ctx, name, a.untilEnd(opts)...)
+		part, err := l.Acquire(ctx, name, append(a.untilEnd(opts), a.whole.Part)...)
 		if err == nil {
 			a.parts = append(a.parts, part)
 			defer context.AfterFunc(part.Context(), cancel)() //nolint:contextcheck // the part's own
@@ -168,7 +174,7 @@ func (a *Locks[L]) bound(opts []Option) (oneKey string) {
 // untilEnd limits the wait for one name to what is left of the wait for all.
 func (a *Locks[L]) untilEnd(opts []Option) []Option {
 	if a.end.IsZero() {
-		return opts
+		return slices.Clip(opts)
 	}
 	return append(slices.Clip(opts), WithWait(max(0, time.Until(a.end))))
 }

@@ -14,15 +14,19 @@ import "time"
 type Kind string
 
 const (
-	// Acquired means that a lock was acquired. Took is the time since it was requested.
+	// Acquired means that a lock was acquired. Took is the time since it was requested. Released or Lost follows. A name that
+	// AcquireAll or TryAcquireAll acquires is reported when all names are acquired, not before: the caller has no lock until
+	// then.
 	Acquired Kind = "acquired"
-	// Failed means that an acquisition ended without a lock, because of Err, after Took.
+	// Failed means that an acquisition ended without a lock, because of Err, after Took. A call of AcquireAll or TryAcquireAll that
+	// fails reports each name that ended it, and each that it had acquired, with the same error, and gives back. It reports nothing
+	// of the names that it tries for at once before it waits, and of those that it did not come to.
 	Failed Kind = "failed"
 	// Waiting means that a call of Acquire found the lock held, or the database unusable, and waits. Took is the time
 	// since the call. Waited follows.
 	Waiting Kind = "waiting"
-	// Waited means that the wait of a call of Acquire ended, after Took since the call. If Err is nil, Acquired follows.
-	// Otherwise Err says why the wait failed, and Failed follows.
+	// Waited means that the wait of a call of Acquire ended, after Took since the call. If Err is nil, Acquired follows, or
+	// Failed if it was a part of an AcquireAll that fails later. Otherwise Err says why the wait failed, and Failed follows.
 	Waited Kind = "waited"
 	// Retrying means that a call of Acquire got Err after Took, which may pass, and continues to wait. When such
 	// trouble begins, one of the waiting calls reports it. Trouble that comes again and again is reported after 3 s, after

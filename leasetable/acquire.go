@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/observe"
 	"github.com/sqllock/sqllock/internal/option"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
@@ -87,14 +88,19 @@ func (l *Locker) acquire(
 		a.LeaveReadOnly(err)
 		err = &sqllock.OpError{Op: op, Name: name, Err: a.WithCause(ctx, err)}
 		if !c.probe { // otherwise another attempt follows
-			l.events.Asked(ctx, name, began, a.waited, nil, err)
+			l.events.Asked(ctx, a.request(), nil, err)
 		}
 		returned = true
 		return nil, err
 	}
-	l.events.Asked(ctx, name, began, a.waited, lock.Hold, nil)
+	l.events.Asked(ctx, a.request(), lock.Hold, nil)
 	returned = true
 	return &Lease{lock}, nil
+}
+
+// request returns the attempt as it is reported.
+func (a *attempt) request() observe.Request {
+	return observe.Request{Name: a.name, Began: a.began, Waited: a.waited, Whole: a.whole}
 }
 
 // interrupted gives up what the attempt has, when a hook or a driver panics, or its goroutine ends there.

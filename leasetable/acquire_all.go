@@ -1,9 +1,11 @@
 package leasetable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/sqllock/sqllock"
@@ -18,9 +20,35 @@ import (
 // returns one lock that ends as soon as one of the leases does. The leases are in the order of names. No name may occur
 // twice. On any error nothing is held, or it is being given back and ends with its lease; the error joins the errors of
 // all names. A lease that ends before the last name is acquired is such an error, which can be retried.
-func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqllock.Option) ([]*Lease, error) {
-	leases := make([]*Lease, len(names))
-	errs := make([]error, len(names))
+func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqllock.Option) (got []*Lease, err error) {
+	of, _, _ := option.Read[choice](opts)
+	parts := new(option.Whole)
+	leases, errs := l.tryEach(ctx, names, append(slices.Clip(opts), parts.Part))
+	failed := errors.Join(append(errs, endedMeanwhile(leases))...) //nolint:contextcheck // asks the leases' own contexts
+	defer func() {
+		if got != nil {
+			return
+		}
+		giveBack(ctx, leases) // all or nothing (I39), also if a hook panics
+		if !of.Probe {
+			parts.Tell(ctx, cmp.Or(failed, errUnreturned))
+		}
+	}()
+	switch {
+	case failed != nil:
+		return nil, failed
+	case of.Whole != nil:
+		of.Whole.Join(parts)
+	default:
+		parts.Tell(ctx, nil)
+	}
+	return leases, nil
+}
+
+// tryEach tries for each of the names in a goroutine of its own.
+func (l *Locker) tryEach(ctx context.Context, names []string, opts []sqllock.Option) (leases []*Lease, errs []error) {
+	leases = make([]*Lease, len(names))
+	errs = make([]error, len(names))
 	group := make(rendezvous, len(names))
 	// Not by keeper.Start, which a closed Locker refuses: the claims need an answer all the same. Close waits for them, also if
 	// their callers have left, and so for the statement.
@@ -39,18 +67,18 @@ func (l *Locker) TryAcquireAll(ctx context.Context, names []string, opts ...sqll
 		})
 	}
 	all.Wait()
-	err := errors.Join(append(errs, endedMeanwhile(leases))...) //nolint:contextcheck // asks the leases' own contexts
-	if err == nil {
-		return leases, nil
-	}
-	// All or nothing (I39).
-	for i, lease := range leases {
-		if errs[i] == nil {
-			all.Go(func() { _ = lease.Release(option.GivingBack(ctx)) }) // if it is not confirmed it goes on in the background
+	return leases, errs
+}
+
+// giveBack releases those of leases that are not nil. What is not confirmed goes on in the background.
+func giveBack(ctx context.Context, leases []*Lease) {
+	var all sync.WaitGroup
+	for _, lease := range leases {
+		if lease != nil {
+			all.Go(func() { _ = lease.Release(option.GivingBack(ctx)) })
 		}
 	}
 	all.Wait()
-	return nil, err
 }
 
 // errUnreturned is the error of a name for which a hook or a driver ended the goroutine, by runtime.Goexit.

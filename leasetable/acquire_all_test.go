@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,6 +126,43 @@ func TestAcquireAllThatFailsIsReportedOnce(t *testing.T) {
 	}))
 	if _, err := sqllock.AcquireAll(t.Context(), l, []string{"a", "b"}); !errors.Is(err, sqllock.ErrSchema) || failed != 1 {
 		t.Errorf("AcquireAll without tables: %v, reported %d times", err, failed)
+	}
+}
+
+// The name a is acquired and given back: no caller has had it.
+func TestNamesThatTryAcquireAllGivesBackAreNoLocksOfTheHook(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	var mu sync.Mutex
+	told := make(map[event.Kind][]string) // guarded by mu
+	db := withTables(t, sqltest.SQLite(t)).DB
+	l := newLocker(t, db, leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		told[e.Kind] = append(told[e.Kind], e.Name)
+		if (e.Kind == event.Failed) != errors.Is(e.Err, sqllock.ErrHeld) {
+			t.Errorf("%s %s: %v", e.Kind, e.Name, e.Err)
+		}
+	}))
+	names, other := []string{"a", "b"}, take(t, newLocker(t, db), "b")
+	if _, err := l.TryAcquireAll(t.Context(), names); !errors.Is(err, sqllock.ErrHeld) {
+		t.Fatal(err)
+	}
+	release(t, other)
+	leases, err := l.TryAcquireAll(t.Context(), names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, leases...)
+	mu.Lock()
+	defer mu.Unlock()
+	for _, kind := range []event.Kind{event.Failed, event.Acquired, event.Released} {
+		if slices.Sort(told[kind]); !slices.Equal(told[kind], names) {
+			t.Errorf("%s: %q", kind, told[kind])
+		}
+	}
+	if told[event.Lost] != nil {
+		t.Errorf("lost: %q", told[event.Lost])
 	}
 }
 

@@ -18,8 +18,9 @@ type choice struct {
 	minHold time.Duration
 	wait    *time.Duration // nil: as long as the context lives
 	early   bool
-	probe   bool    // see option.Options
-	member  *member // of a call of TryAcquireAll, or nil
+	probe   bool          // see option.Options, as of whole
+	whole   *option.Whole // nil: none
+	member  *member       // of a call of TryAcquireAll, or nil
 
 	permit.Wants
 
@@ -66,7 +67,7 @@ func (l *Locker) choose(name string, opts []sqllock.Option) (choice, error) {
 // choose reads opts, and rejects those that are invalid or not for a lease.
 func choose(opts []sqllock.Option) (c choice, err error) {
 	o, c, foreign := option.Read[choice](opts)
-	c.ttl, c.wait, c.probe = o.TTL, o.Wait, o.Probe
+	c.ttl, c.wait, c.probe, c.whole = o.TTL, o.Wait, o.Probe, o.Whole
 	switch {
 	case foreign != "":
 		err = fmt.Errorf("%w: %s, which is not for a lease", sqllock.ErrUnsupported, foreign)

@@ -220,7 +220,7 @@ func (l *Locker) Acquire(ctx context.Context, name string, opts ...sqllock.Optio
 // want makes a Want from a name and options. This package has no options of its own.
 func want(op, name string, opts []sqllock.Option) (session.Want[string], error) {
 	_, o, err := session.CheckArgs[struct{}](op, name, opts)
-	return session.Want[string]{Name: name, Key: name, Wait: o.Wait, Probe: o.Probe}, err
+	return session.Want[string]{Name: name, Key: name, Wait: o.Wait, Probe: o.Probe, Whole: o.Whole}, err
 }
 
 // Close ends the Locker's sessions. Locks that are still held end with sqllock.ErrClosed. Close returns when every

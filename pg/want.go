@@ -46,7 +46,7 @@ func want(op, name string, opts []sqllock.Option) (w session.Want[key], err erro
 	if err != nil {
 		return w, err
 	}
-	w = session.Want[key]{Name: name, Key: key{n: Key(name)}, Shared: c.shared, Wait: o.Wait, Probe: o.Probe}
+	w = session.Want[key]{Name: name, Key: key{n: Key(name)}, Shared: c.shared, Wait: o.Wait, Probe: o.Probe, Whole: o.Whole}
 	if c.key != nil {
 		w.Key = *c.key
 	}

@@ -41,25 +41,7 @@ func Events(
 	told.mustBe(t, "failed it: sqllock: acquire \"it\": "+sqllock.ErrHeld.Error())
 	MustRelease(t, lock)
 
-	// What AcquireAll tries before it waits must not be reported as a failed acquisition.
-	lock = MustTry(t, other, "it")
-	all := make(chan sqllock.Lock, 1)
-	go func() {
-		got, err := sqllock.AcquireAll(bounded(t), l, []string{"also", "it"})
-		if err != nil {
-			t.Error(err)
-		}
-		all <- got
-	}()
-	Eventually(t, "one of the names was taken", func() bool { return told.last(event.Acquired).Name == "also" })
-	MustRelease(t, lock)
-	if got := <-all; got != (*sqllock.Locks[sqllock.Lock])(nil) {
-		MustRelease(t, got)
-	}
-	if e := told.last(event.Failed); e.Kind != "" {
-		t.Errorf("AcquireAll succeeded, and %v was told", e)
-	}
-	told.forget()
+	toldOfAll(t, l, other, &told)
 
 	_, err := l.TryAcquire(t.Context(), "")
 	mustMatch(t, err, sqllock.ErrName)
@@ -119,6 +101,48 @@ func Events(
 	}
 }
 
+// toldOfAll tests the events of AcquireAll. A hook counts as a lock what was acquired and neither released nor lost. So a name
+// that is acquired and given back, because another one is not to be had, is no lock, and a try before the wait no failure.
+func toldOfAll(t *testing.T, l, other Locker, told *events) {
+	t.Helper()
+	lock := MustTry(t, other, "it")
+	all := make(chan sqllock.Lock, 1)
+	go func() {
+		got, err := sqllock.AcquireAll(bounded(t), l, []string{"also", "it"})
+		if err != nil {
+			t.Error(err)
+		}
+		all <- got
+	}()
+	Eventually(t, "the wait is told", func() bool { return told.last(event.Waiting).Name == "it" })
+	MustBeHeld(t, other, "also")
+	if e := told.last(event.Acquired); e.Kind != "" {
+		t.Errorf("told while the other name is not acquired: %v", e)
+	}
+	MustRelease(t, lock)
+	if got := <-all; got != (*sqllock.Locks[sqllock.Lock])(nil) {
+		told.mustBe(t, "waiting it", "waited it", "acquired also", "acquired it")
+		MustRelease(t, got)
+	}
+	Eventually(t, "both releases are told", func() bool { return told.count(event.Released) == 2 })
+	told.forget()
+
+	lock = MustTry(t, other, "it")
+	ctx, cancel := context.WithCancel(bounded(t))
+	defer cancel()
+	failed := make(chan error, 1)
+	go func() {
+		_, err := sqllock.AcquireAll(ctx, l, []string{"also", "it"})
+		failed <- err
+	}()
+	Eventually(t, "the wait is told", func() bool { return told.last(event.Waiting).Name == "it" })
+	cancel()
+	mustMatch(t, <-failed, context.Canceled)
+	told.mustBe(t, "waiting it", "waited it: ", "failed it: ", "failed also: sqllock: acquire \"also\": sqllock: acquire \"it\": ")
+	MustRelease(t, lock)
+	mustBecomeFree(t, other, "it") // the wait may end later than its caller
+}
+
 func toldEvents(t *testing.T, s sessions) {
 	Events(t, func(t *testing.T, hook func(context.Context, sqllock.Event), logger *slog.Logger) Locker {
 		t.Helper()
@@ -157,6 +181,18 @@ func (e *events) last(kind event.Kind) (last sqllock.Event) {
 		}
 	}
 	return last
+}
+
+// count returns how many events of a kind there are.
+func (e *events) count(kind event.Kind) (n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, told := range e.all {
+		if told.Kind == kind {
+			n++
+		}
+	}
+	return n
 }
 
 // mustBe waits for the events since its last call, except those of heartbeats and of late answers. Each is "kind name",

@@ -11,6 +11,7 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/hold"
+	"github.com/sqllock/sqllock/internal/option"
 )
 
 // Sink has the logger and the hook, and the Locker that reports to them. Logger and Hook may be nil.
@@ -22,23 +23,54 @@ type Sink struct {
 
 func (s Sink) disabled() bool { return s.Logger == nil && s.Hook == nil }
 
-// Asked reports how an acquisition ended that began at the given time: with err or, if that is nil, with h, whose end
-// it will report as well. waited says whether the acquisition had to wait.
-func (s Sink) Asked(ctx context.Context, name string, began time.Time, waited bool, h *hold.Hold, err error) {
+// Request is an acquisition, as it is reported.
+type Request struct {
+	Name   string
+	Began  time.Time
+	Waited bool          // it had to wait
+	Whole  *option.Whole // see option.Options
+}
+
+// Asked reports how an acquisition ended: with err or, if that is nil, with h, whose end it will report as well. What is a part
+// of a whole is reported with that, except that its wait is over.
+func (s Sink) Asked(ctx context.Context, r Request, h *hold.Hold, err error) {
 	if s.disabled() {
 		return
 	}
-	if waited {
-		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Waited, Name: name, Took: time.Since(began), Err: err})
+	if r.Waited {
+		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Waited, Name: r.Name, Took: time.Since(r.Began), Err: err})
 	}
-	if err != nil {
-		s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Failed, Name: name, Took: time.Since(began), Waited: waited, Err: err})
-		return
+	switch {
+	case err != nil:
+		s.failed(ctx, r, err)
+	case r.Whole != nil:
+		s.askedAsPart(r, h)
+	default:
+		s.acquired(ctx, r, h)
 	}
+}
+
+// askedAsPart has the whole report how a part ended that was acquired.
+func (s Sink) askedAsPart(r Request, h *hold.Hold) {
+	r.Whole.Add(func(ctx context.Context, err error) {
+		if err != nil {
+			s.failed(ctx, r, &sqllock.OpError{Op: "acquire", Name: r.Name, Err: err})
+			return
+		}
+		s.acquired(ctx, r, h)
+	})
+}
+
+func (s Sink) failed(ctx context.Context, r Request, err error) {
+	s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Failed, Name: r.Name, Took: time.Since(r.Began), Waited: r.Waited, Err: err})
+}
+
+// acquired reports that h was acquired, and its end when it comes.
+func (s Sink) acquired(ctx context.Context, r Request, h *hold.Hold) {
 	acquired := time.Now()
-	s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Acquired, Name: name, Took: acquired.Sub(began), Waited: waited})
+	s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Acquired, Name: r.Name, Took: acquired.Sub(r.Began), Waited: r.Waited})
 	h.Watch(func(err error) { //nolint:contextcheck // the lock has a context of its own
-		e := sqllock.Event{Kind: event.Lost, Name: name, Took: time.Since(acquired), Err: err}
+		e := sqllock.Event{Kind: event.Lost, Name: r.Name, Took: time.Since(acquired), Err: err}
 		level := slog.LevelWarn
 		if err == nil || errors.Is(err, sqllock.ErrClosed) {
 			e.Kind, level = event.Released, slog.LevelDebug

@@ -14,7 +14,8 @@ type Options struct {
 
 	OneKey string // the option that makes all names the same lock; empty: there is none
 
-	Probe bool // after an error another call tries again: event.Failed is not reported
+	Probe bool   // after an error another call tries again: event.Failed is not reported
+	Whole *Whole // the acquisition of several names that this one is a part of; nil: none
 
 	backends []backend
 }

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/option"
 )
 
 // Want is a request for a lock.
@@ -31,7 +32,8 @@ type Want[K comparable] struct {
 	Shared bool   // other holders of a share may hold it at the same time
 
 	Wait  *time.Duration // the longest wait of Acquire; nil: as long as its context lives
-	Probe bool           // see option.Options
+	Probe bool           // see option.Options, as of Whole
+	Whole *option.Whole
 }
 
 func (w Want[K]) take() Op[K] { return Op[K]{Key: w.Key, Shared: w.Shared, Take: true} }

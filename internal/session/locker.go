@@ -46,7 +46,7 @@ func New[K comparable](config Config[K]) *Locker[K] {
 
 // Invalid reports err, of a request that is invalid, as a failed acquisition, and returns it.
 func (l *Locker[K]) Invalid(ctx context.Context, name string, err error) error {
-	l.Events.Asked(ctx, name, time.Now(), false, nil, err)
+	l.Events.Asked(ctx, observe.Request{Name: name, Began: time.Now()}, nil, err)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/hold"
+	"github.com/sqllock/sqllock/internal/observe"
 )
 
 // request is one call of Acquire or TryAcquire, for its events.
@@ -46,6 +47,6 @@ func (r *request[K]) asked(ctx context.Context, h *hold.Hold, err error) {
 			_ = h.Release(ctx) // an error ends the session, and with it the lock
 		}
 	}()
-	r.l.Events.Asked(ctx, r.want.Name, r.began, r.waited, h, err)
+	r.l.Events.Asked(ctx, observe.Request{Name: r.want.Name, Began: r.began, Waited: r.waited, Whole: r.want.Whole}, h, err)
 	returned = true
 }
