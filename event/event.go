@@ -32,10 +32,12 @@ const (
 	// trouble begins, one of the waiting calls reports it. Trouble that comes again and again is reported after 3 s, after
 	// 6 s, and so on up to 5 minutes, until there was none for a minute.
 	Retrying Kind = "retrying"
-	// Released means that a lock was given back by Release, or, with Err, by closing its Locker. Took is how long it
-	// was held.
+	// Released means that a lock was given back: by Release, by an Export, also one that fails and releases it instead, or, with
+	// Err, by closing its Locker. Took is how long it was held. It does not come if the server did not confirm the release:
+	// that is Lost.
 	Released Kind = "released"
-	// Lost means that a lock ended before its release, because of Err, after it was held for Took.
+	// Lost means that a lock ended before its release, because of Err, after it was held for Took, or that the server did not
+	// confirm its release.
 	Lost Kind = "lost"
 	// Renewed means that the server confirmed, after Took, a session or lease that has Locks locks.
 	Renewed Kind = "renewed"

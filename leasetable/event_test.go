@@ -2,14 +2,20 @@ package leasetable_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
+	"github.com/sqllock/sqllock/leasetable/internal/memory"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -21,6 +27,30 @@ func TestWhatHappensToLocksIsTold(t *testing.T) {
 			t.Helper()
 			return ofAnyKind(newLocker(t, db.DB, leasetable.WithHook(hook), leasetable.WithLogger(logger), leasetable.WithTTL(survivingTTL)))
 		}, locktest.Options{Kind: "lease", Lose: func(t *testing.T, name string) { t.Helper(); expireLease(t, db, name) }})
+	})
+}
+
+// The export fails, and the database confirms the release.
+func TestALockThatIsReleasedInsteadOfAnExportIsNotToldAsLost(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		var told []event.Kind
+		refused := &dberr.Error{Err: errors.New("refused"), OutcomeKnown: true}
+		s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
+		s.move = func(context.Context, string, int64, []byte, []byte) (bool, error) { return false, refused }
+		l := keep(t, s, leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
+			if e.Name != "" {
+				told = append(told, e.Kind)
+			}
+		}))
+		lock := take(t, l, "x")
+		if _, err := lock.Export(t.Context(), time.Hour); !errors.Is(err, refused) || !strings.Contains(err.Error(), "released instead") {
+			t.Errorf("the export: %v", err)
+		}
+		if want := []event.Kind{event.Acquired, event.Released}; !slices.Equal(told, want) {
+			t.Errorf("told %q; want %q", told, want)
+		}
 	})
 }
 

@@ -28,6 +28,15 @@ type Hold struct {
 // errPanicked is the result of a release that panicked: the lock may be free, or not.
 var errPanicked = errors.New("the release was not confirmed: it panicked, or its goroutine ended")
 
+// FreedError is the error of a handover that did not happen, and whose lock was released instead. The watcher is told of a
+// release.
+type FreedError struct{ Err error }
+
+func (e *FreedError) Error() string { return "released instead: " + e.Err.Error() }
+
+// Unwrap returns why the handover did not happen.
+func (e *FreedError) Unwrap() error { return e.Err }
+
 // watcherTimeout is for how long a release waits for the watcher of a lock that has ended before. A watcher may call
 // Release, and would wait for itself.
 const watcherTimeout = time.Second
@@ -127,6 +136,8 @@ func (h *Hold) finished(op string, err error, unwatched bool) {
 	}
 	switch ended := context.Cause(h.ctx); {
 	case h.watcher == nil:
+	case err != nil && errors.Is(ended, sqllock.ErrReleased) && errors.As(err, new(*FreedError)): // As needs an allocation
+		h.watcher(nil)
 	case errors.Is(ended, sqllock.ErrReleased):
 		h.watcher(h.err)
 	case unwatched: // it ended since

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/bound"
+	"github.com/sqllock/sqllock/internal/hold"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
@@ -73,7 +74,10 @@ func (h *Held) handOver(ctx context.Context, id []byte) error {
 	returned = true
 	switch {
 	case err != nil && !unknown: // the name was not moved
-		return errors.Join(fmt.Errorf("released instead: %w", err), h.Free(ctx))
+		if unconfirmed := h.Free(ctx); unconfirmed != nil {
+			return errors.Join(fmt.Errorf("released instead: %w", err), unconfirmed)
+		}
+		return &hold.FreedError{Err: err}
 	case err != nil && k.Closing.Err() == nil:
 		h.leaveOrphans(0, ls)
 		err = fmt.Errorf("not confirmed, and given back in the background: %w", err)
