@@ -172,18 +172,26 @@ func latest(state store.State) (token int64) {
 // token, also if the name is free because its lease row is gone. A holder's context ends with sqllock.ErrLost at the
 // holder's next renewal, within a third of its TTL. Until then the old holder, or a goroutine to which its process
 // hands the name, and the next one may both be at work. Only a resource that compares tokens, or a guarded
-// transaction, is safe. After an error the name may have been freed, if the connection broke or ctx ended.
+// transaction, is safe. After an error the name may have been freed, if the connection broke or ctx ended. The outcome is
+// logged at Warn, or at Info if there was nothing to free.
 func (l *Locker) ForceRelease(ctx context.Context, name string, only ...ForceOption) (was Info, err error) {
+	was, freed, err := l.forceRelease(ctx, name, only)
+	l.events.Forced(ctx, "forced release of a lock", name, was.Holder, freed, err)
+	return was, err
+}
+
+// forceRelease is ForceRelease without the log. It reports whether there was something to free.
+func (l *Locker) forceRelease(ctx context.Context, name string, only []ForceOption) (was Info, freed bool, err error) {
 	const op = "force the release of"
 	if err := lockname.Check(name); err != nil {
-		return Info{}, &sqllock.OpError{Op: op, Name: name, Err: err}
+		return Info{}, false, &sqllock.OpError{Op: op, Name: name, Err: err}
 	}
 	var f forcing
 	for _, opt := range only {
 		opt(&f)
 	}
-	return ask(ctx, l, op, name, func(ctx context.Context) (was Info, err error) {
-		for freed := false; !freed; { // another session may acquire or release it meanwhile
+	was, err = ask(ctx, l, op, name, func(ctx context.Context) (was Info, err error) {
+		for freed = false; !freed; { // another session may acquire or release it meanwhile
 			state, err := l.keeper.Store.Read(ctx, name)
 			if err != nil {
 				return Info{}, err
@@ -205,13 +213,16 @@ func (l *Locker) ForceRelease(ctx context.Context, name string, only ...ForceOpt
 		}
 		return was, nil
 	})
+	return was, freed, err
 }
 
 // Purge deletes the lease rows that expired at least the given time ago, 500 per statement, and returns how many it
 // deleted. If ago is 0 or negative, it deletes those of all expired leases. Killed processes leave such rows. Purge never
-// deletes the row of a name, because that has the token. So the number of names only grows.
+// deletes the row of a name, because that has the token. So the number of names only grows. How many were deleted is logged at
+// Info, or at Warn with an error; at Debug if there were none.
 func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, err error) {
 	const batch = 500
+	defer func() { l.events.Purged(ctx, ago, deleted, err) }()
 	for {
 		rows, err := ask(ctx, l, "purge", "*", func(ctx context.Context) (int64, error) {
 			return l.keeper.Store.Purge(ctx, ago, batch)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,6 +28,51 @@ func TestWhatHappensToLocksIsTold(t *testing.T) {
 			t.Helper()
 			return ofAnyKind(newLocker(t, db.DB, leasetable.WithHook(hook), leasetable.WithLogger(logger), leasetable.WithTTL(survivingTTL)))
 		}, locktest.Options{Kind: "lease", Lose: func(t *testing.T, name string) { t.Helper(); expireLease(t, db, name) }})
+	})
+}
+
+func TestWhatAnAdministratorDoesIsLogged(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		server := memory.NewServer(memory.Postgres)
+		admin := keep(t, server.Store(), leasetable.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{
+			ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+				if a.Key == slog.TimeKey {
+					return slog.Attr{}
+				}
+				return a
+			},
+		}))))
+		other := keep(t, server.Store(), leasetable.WithOwner("other"), leasetable.WithTTL(time.Minute))
+		take(t, other, "x")
+		for range 2 {
+			if _, err := admin.ForceRelease(t.Context(), "x"); err != nil {
+				t.Error(err)
+			}
+		}
+		take(t, other, "x")
+		_, err := admin.ForceRelease(t.Context(), "x", leasetable.IfToken(1))
+		if !errors.Is(err, sqllock.ErrHeld) {
+			t.Errorf("the forced release of an old token: %v", err)
+		}
+		cutOff := &scripted{Store: server.Store(), renew: func(context.Context, []byte) (bool, int64, error) { return false, 0, errCut }}
+		take(t, keep(t, cutOff), "y")
+		pass(2 * time.Second)
+		for range 2 {
+			if _, err := admin.Purge(t.Context(), 0); err != nil {
+				t.Error(err)
+			}
+		}
+		want := `level=WARN msg="forced release of a lock" lock=x outcome=done owner=other token=1
+level=INFO msg="forced release of a lock" lock=x outcome="not held"
+level=WARN msg="forced release of a lock" lock=x outcome=failed err=` + strconv.Quote(err.Error()) + `
+level=INFO msg="purge of expired leases" deleted=1 ago=0s
+`
+		if log.String() != want {
+			t.Errorf("the log has\n%swant\n%s", log.String(), want)
+		}
 	})
 }
 

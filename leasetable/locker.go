@@ -66,8 +66,9 @@ func WithOwner(owner string) Option {
 
 // WithLogger sets the logger of the Locker; nil logs nothing. The default is what slog.Default returns when the Locker is
 // made. At the level Warn it logs that locks were lost or will be lost soon, waits that begin to retry because the
-// database cannot be used, and that an Elector campaigns again. At Debug it logs everything else that happens to locks.
-// Names of locks are logged, SQL and passwords are not.
+// database cannot be used, that an Elector campaigns again, and each outcome of ForceRelease, at Info if there was nothing to
+// free. At Info it logs what Purge deleted. At Debug it logs everything else that happens to locks. Names of locks are logged,
+// SQL and passwords are not.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) { s.events.Logger = logger }
 }

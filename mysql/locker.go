@@ -81,9 +81,9 @@ func WithMaxConnections(n int) Option {
 }
 
 // WithLogger sets the logger of the Locker; nil logs nothing. The default is what slog.Default returns when the Locker is
-// made. At the level Warn it logs lost locks, connections that ended with locks, and waits that begin to retry because the
-// database cannot be used; at Debug everything else that happens to locks. Names of locks are logged, SQL and passwords are
-// not.
+// made. At the level Warn it logs lost locks, connections that ended with locks, waits that begin to retry because the
+// database cannot be used, and each outcome of Terminate, at Info if nobody held the lock; at Debug everything else that
+// happens to locks. Names of locks are logged, SQL and passwords are not.
 //
 // The goroutine that logs waits for the logger's handler, and so does Close. At Debug it may be one that renews: a slow
 // handler then loses locks, as a slow hook does (WithHook).

@@ -76,8 +76,8 @@ func WithMaxConnections(n int) Option {
 // WithLogger sets the logger of the Locker; nil logs nothing. The default is what slog.Default returns when the Locker is
 // made. At the level Warn it logs lost locks, connections that ended with locks, waits that begin to retry because the
 // database cannot be used, and, once, that the server is PostgreSQL 12 or 13, on which a process that is stopped but not
-// cut off keeps its locks. At Debug it logs everything else that happens to locks. Names of locks are logged, SQL and
-// passwords are not.
+// cut off keeps its locks. It also logs each outcome of Terminate, at Info if nobody held the lock. At Debug it logs everything
+// else that happens to locks. Names of locks are logged, SQL and passwords are not.
 //
 // The goroutine that logs waits for the logger's handler, and so does Close. At Debug it may be one that renews: a slow
 // handler then loses locks, as a slow hook does (WithHook).

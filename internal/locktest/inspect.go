@@ -2,6 +2,8 @@ package locktest
 
 import (
 	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -63,7 +65,8 @@ func Inspect(t *testing.T, db Database) {
 
 // I50.
 func terminate(t *testing.T, s sessions) {
-	holder, l := s.open(t), s.open(t)
+	var log syncBuffer
+	holder, l := s.open(t), open(t, s, Settings{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	lock := MustTry(t, holder, "a")
 	session := s.Holder(t, "a")
 	ctx := bounded(t)
@@ -75,6 +78,14 @@ func terminate(t *testing.T, s sessions) {
 	MustBeLost(t, lock)
 	MustRelease(t, waiting.mustGet(t))
 	MustRelease(t, MustTry(t, holder, "a"))
+
+	if _, _, err := l.Terminate(ctx, "a"); err != nil {
+		t.Error(err)
+	}
+	done, none := fmt.Sprintf(" session=%d", session), `lock=a outcome="not held"`
+	if log.find("level=WARN", "termination of a lock's session", "lock=a outcome=done", done) == "" || log.find("level=INFO", none) == "" {
+		t.Errorf("the log has\n%s", log.String())
+	}
 }
 
 // I50.

@@ -150,6 +150,46 @@ func (s Sink) log(ctx context.Context, level slog.Level, e sqllock.Event) {
 	s.Log(ctx, level, "lock "+string(e.Kind), attrs...)
 }
 
+// Forced logs the outcome of an operation of an administrator that takes a lock from its holder: it was done, or nobody held the
+// lock, or it failed with err, though it may have been done.
+func (s Sink) Forced(ctx context.Context, operation, name string, holder sqllock.Holder, done bool, err error) {
+	attrs := []slog.Attr{slog.String("lock", name)}
+	level, outcome := slog.LevelWarn, "done"
+	switch {
+	case err != nil:
+		outcome = "failed"
+	case !done:
+		level, outcome = slog.LevelInfo, "not held"
+	}
+	attrs = append(attrs, slog.String("outcome", outcome))
+	if holder.Owner != "" {
+		attrs = append(attrs, slog.String("owner", holder.Owner))
+	}
+	if holder.Token != 0 {
+		attrs = append(attrs, slog.Int64("token", holder.Token))
+	}
+	if holder.Session != 0 {
+		attrs = append(attrs, slog.Int64("session", holder.Session))
+	}
+	if err != nil {
+		attrs = append(attrs, slog.Any("err", err))
+	}
+	s.Log(ctx, level, operation, attrs...)
+}
+
+// Purged logs how many rows were deleted of leases that had expired so long ago.
+func (s Sink) Purged(ctx context.Context, ago time.Duration, deleted int64, err error) {
+	attrs := []slog.Attr{slog.Int64("deleted", deleted), slog.Duration("ago", ago)}
+	level := slog.LevelInfo
+	switch {
+	case err != nil:
+		level, attrs = slog.LevelWarn, append(attrs, slog.Any("err", err))
+	case deleted == 0:
+		level = slog.LevelDebug
+	}
+	s.Log(ctx, level, "purge of expired leases", attrs...)
+}
+
 // Log logs something that is not an event.
 func (s Sink) Log(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
 	if s.Logger != nil {
