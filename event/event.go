@@ -18,9 +18,11 @@ const (
 	// AcquireAll or TryAcquireAll acquires is reported when all names are acquired, not before: the caller has no lock until
 	// then.
 	Acquired Kind = "acquired"
-	// Failed means that an acquisition ended without a lock, because of Err, after Took. A call of AcquireAll or TryAcquireAll that
-	// fails reports each name that ended it, and each that it had acquired, with the same error, and gives back. It reports nothing
-	// of the names that it tries for at once before it waits, and of those that it did not come to.
+	// Failed means that an acquisition ended without a lock, because of Err, after Took: a call of TryAcquire, Acquire or
+	// Adopt, also if its arguments are invalid or the name is held. A call of AcquireAll or TryAcquireAll that fails reports each
+	// name that made it fail and, with the error of the call, each name that it had acquired and gives back. It does not report
+	// names that it did not come to, or only tried for before it waited, nor a call without names, or with an option that makes
+	// all names the same lock.
 	Failed Kind = "failed"
 	// Waiting means that a call of Acquire found the lock held, or the database unusable, and waits. Took is the time
 	// since the call. Waited follows.

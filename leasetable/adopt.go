@@ -3,8 +3,10 @@ package leasetable
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/internal/observe"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
@@ -25,9 +27,12 @@ import (
 // other processes.
 func (l *Locker) Adopt(ctx context.Context, ticket string, opts ...sqllock.Option) (*Lease, error) {
 	const op = "adopt"
+	began := time.Now()
 	t, err := readTicket(ticket)
 	if err != nil {
-		return nil, &sqllock.OpError{Op: op, Name: string(t.Name), Err: err}
+		err := &sqllock.OpError{Op: op, Name: string(t.Name), Err: err}
+		l.events.Asked(ctx, observe.Request{Name: string(t.Name), Began: began}, nil, err)
+		return nil, err
 	}
 	return l.acquire(ctx, op, string(t.Name), opts, func(a *attempt) (*lease.Held, error) { return a.adopt(t) }) //nolint:contextcheck // a has it
 }

@@ -76,6 +76,21 @@ level=INFO msg="purge of expired leases" deleted=1 ago=0s
 	})
 }
 
+func TestATicketThatIsNoneIsToldAsAFailedAcquisition(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		var told []sqllock.Event
+		l := keep(t, memory.NewServer(memory.Postgres).Store(), leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
+			told = append(told, e)
+		}))
+		_, err := l.Adopt(t.Context(), "no ticket")
+		if !errors.Is(err, leasetable.ErrTicket) || len(told) != 1 || told[0].Kind != event.Failed || !errors.Is(told[0].Err, leasetable.ErrTicket) {
+			t.Errorf("Adopt: %v; told %v", err, told)
+		}
+	})
+}
+
 // The export fails, and the database confirms the release.
 func TestALockThatIsReleasedInsteadOfAnExportIsNotToldAsLost(t *testing.T) {
 	t.Parallel()
