@@ -46,7 +46,7 @@ const (
 	// RenewalFailed means that the server did not confirm a session or lease that has Locks locks, because of Err,
 	// after Took. The renewal is retried until the locks' deadline. For a lease, it is reported when renewals begin to
 	// fail, and every 3 s while they do. For a session, it is reported only if the server answers with an error: a
-	// session that gets no answer, or has ended, is Lost without it.
+	// session that gets no answer, or has ended, is Lost without it. It does not come once Close of the Locker has begun.
 	RenewalFailed Kind = "renewal failed"
 	// Expiring means that a renewal of leases is overdue: Locks locks are Lost after Left unless a renewal is
 	// confirmed.

@@ -91,6 +91,34 @@ func TestATicketThatIsNoneIsToldAsAFailedAcquisition(t *testing.T) {
 	})
 }
 
+// Close cuts it off. No lock is lost by that.
+func TestARenewalThatCloseCutsOffIsNotToldAsFailed(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
+		s.renew = func(ctx context.Context, _ []byte) (bool, int64, error) {
+			<-ctx.Done()
+			return false, 0, errCut
+		}
+		l := keep(t, s, leasetable.WithTTL(time.Hour), leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
+			if e.Kind == event.RenewalFailed {
+				t.Errorf("told: %v", e)
+			}
+		}))
+		lock := take(t, l, "x")
+		renewed := make(chan error, 1)
+		go func() { renewed <- lock.Renew(t.Context()) }()
+		synctest.Wait() // the renewal is under way
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-renewed; !errors.Is(err, sqllock.ErrClosed) {
+			t.Errorf("Renew: %v", err)
+		}
+	})
+}
+
 // The export fails, and the database confirms the release.
 func TestALockThatIsReleasedInsteadOfAnExportIsNotToldAsLost(t *testing.T) {
 	t.Parallel()

@@ -70,7 +70,9 @@ func (s heartbeat[K]) ping() error {
 		s.checked = s.pinged
 		s.Events.Renewed(s.waitContext, time.Since(s.pinged), s.locks())
 	case said != nil && errors.Is(err, said) && time.Now().Before(s.Timing.trust(s.checked)):
-		s.Events.RenewalFailed(s.waitContext, time.Since(s.pinged), s.locks(), err)
+		if !s.isStopped() {
+			s.Events.RenewalFailed(s.waitContext, time.Since(s.pinged), s.locks(), err)
+		}
 		return nil
 	}
 	return err
@@ -111,6 +113,12 @@ func (s heartbeat[K]) watch() error {
 		return errUnused
 	}
 	return s.ping()
+}
+
+func (s heartbeat[K]) isStopped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stopped
 }
 
 func (s *state[K]) isBrief() bool {

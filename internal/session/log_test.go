@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 )
 
 // blocking is a log handler that blocks, as one does whose pipe is full, at the end of a session.
@@ -48,6 +49,25 @@ func TestALogHandlerThatBlocksKeepsNoCallerWaitingAndNoConnectionOpen(t *testing
 			t.Error("the connection is open")
 		}
 		mustTry(t, l, "x")
+	})
+}
+
+// The server answers with an error after Close has begun.
+func TestAHeartbeatThatFailsDuringCloseIsNotTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		l := s.newLockerTold(t, func(_ context.Context, e sqllock.Event) {
+			if e.Kind == event.RenewalFailed {
+				t.Errorf("told: %v", e)
+			}
+		})
+		mustTry(t, l, "x")
+		s.delay(pings, lag{answer: time.Second / 2, refused: true})
+		for before := len(s.statements(pings)); len(s.statements(pings)) == before; {
+			pass(time.Second / 4)
+		}
+		l.Close()
 	})
 }
 

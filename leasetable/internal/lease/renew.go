@@ -141,7 +141,7 @@ func (r *renewals) awaitTurn(ctx context.Context) (asked time.Time, err error) {
 func (r *renewals) inTurn(ctx context.Context, asked time.Time) error {
 	sent, news, err := r.attempt(ctx, asked)
 	switch { // after the turn: a hook may ask for a renewal
-	case !news:
+	case !news, err != nil && r.keeper.Closing.Err() != nil: // Close cuts it off
 	case err != nil:
 		r.keeper.events.RenewalFailed(ctx, clock.Since(sent), len(r.held()), err)
 	default:
