@@ -6,7 +6,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/database"
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/exit"
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/process"
+	"github.com/sqllock/sqllock/event"
 )
 
 // lostLock is a lock whose database cannot be reached.
@@ -57,6 +60,55 @@ func TestALockThatWasLostIsNotReleased(t *testing.T) {
 			t.Errorf("it ended with %v", err)
 		}
 	}
+}
+
+// endOfCommand is a log handler that says when the command has ended.
+type endOfCommand struct {
+	slog.Handler
+	ended chan struct{}
+}
+
+func (endOfCommand) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h endOfCommand) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "command ended" {
+		close(h.ended)
+	}
+	return nil
+}
+
+// The Locker logs the loss in a goroutine of its own, here long after the command has ended.
+func TestALossIsLoggedBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	ctx, lose := context.WithCancelCause(t.Context())
+	c := &console.Console{Stdin: strings.NewReader(""), Stderr: io.Discard, Stdout: io.Discard, Environ: []string{"PATH=" + os.Getenv("PATH")}}
+	ended, returned := make(chan struct{}), make(chan struct{})
+	r := &run{
+		Console: c, request: request{name: "x", command: []string{"sleep", "1000"}, killAfter: time.Minute},
+		log: slog.New(endOfCommand{slog.DiscardHandler, ended}), lossTold: make(chan struct{}, 1),
+	}
+	received := process.ReceiveSignals()
+	defer received.Stop()
+	lose(sqllock.ErrLost)
+	var logged atomic.Bool
+	go func() {
+		<-ended
+		select {
+		case <-returned:
+		case <-time.After(100 * time.Millisecond):
+		}
+		logged.Store(true)
+		r.hear(ctx, sqllock.Event{Kind: event.Lost, Name: "x"})
+	}()
+	path, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = r.hold(t.Context(), noLocker{}, lostLock{t, ctx}, path, received)
+	if !logged.Load() || exit.CodeOf(err) != exit.Lost {
+		t.Errorf("it ended with %v, and the loss was logged before: %t", err, logged.Load())
+	}
+	close(returned)
 }
 
 // freeLock is a lock that is released at once.

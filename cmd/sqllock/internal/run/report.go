@@ -24,10 +24,24 @@ func (r *run) hear(_ context.Context, e sqllock.Event) {
 		if !r.verbose {
 			r.told.Do(func() { r.warn("waiting: the database cannot be used for now", e.Err) })
 		}
+	case event.Lost: // it is logged
+		select {
+		case r.lossTold <- struct{}{}:
+		default:
+		}
 	case event.RenewalFailed: // a Locker logs it at Debug, below the level of --verbose; without locks nothing is in danger
 		if e.Locks > 0 {
 			r.log.Warn("lock renewal failed", slog.Duration("took", e.Took), slog.Any("err", e.Err))
 		}
+	}
+}
+
+// awaitLossTold waits until the Locker has logged that the lock was lost: it does so in a goroutine of its own, and sqllock is about
+// to end. A log that blocks delays the end no longer than a second.
+func (r *run) awaitLossTold() {
+	select {
+	case <-r.lossTold:
+	case <-time.After(time.Second):
 	}
 }
 

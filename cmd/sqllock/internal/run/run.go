@@ -95,11 +95,13 @@ type run struct {
 	line *console.StatusLine
 	log  *slog.Logger
 	told sync.Once // for the message that the database cannot be used
+
+	lossTold chan struct{} // has room for one; gets one when the Locker has logged that the lock was lost
 }
 
 // Command returns the command.
 func Command(c *console.Console) *cobra.Command {
-	r := &run{Console: c, log: slog.New(slog.DiscardHandler)}
+	r := &run{Console: c, log: slog.New(slog.DiscardHandler), lossTold: make(chan struct{}, 1)}
 	cmd := &cobra.Command{
 		Use:     "run [flags] NAME -- COMMAND [ARGUMENT…]",
 		Short:   "Run a command while holding a lock",
@@ -240,7 +242,9 @@ func (r *run) hold(ctx context.Context, l database.Locker, lock sqllock.Lock, pa
 	r.log.LogAttrs(ctx, slog.LevelInfo, "command ended", slog.Int("exit_code", c.Result().Code))
 	before := context.Cause(lock.Context()) //nolint:contextcheck // the lock has its own context
 	released := before
-	if !lost(before) { // a lost lock needs no release, and the database may be out of reach
+	if lost(before) { // a lost lock needs no release, and the database may be out of reach
+		r.awaitLossTold()
+	} else {
 		released = r.release(ctx, l, lock, taken, received)
 	}
 	if released == nil {
