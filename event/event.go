@@ -14,9 +14,9 @@ import "time"
 type Kind string
 
 const (
-	// Acquired means that a lock was acquired. Took is the time since it was requested. Released or Lost follows. A name that
-	// AcquireAll or TryAcquireAll acquires is reported when all names are acquired, not before: the caller has no lock until
-	// then.
+	// Acquired means that a lock was acquired. Took is the time since it was requested. Released or Lost follows, also if the
+	// hook panics at Acquired. The names of AcquireAll and TryAcquireAll are reported when all of them are acquired, not before:
+	// until then the caller has no lock. What the Locker acquires for a caller that has left is not reported.
 	Acquired Kind = "acquired"
 	// Failed means that an acquisition ended without a lock, because of Err, after Took: a call of TryAcquire, Acquire or
 	// Adopt, also if its arguments are invalid or the name is held. A call of AcquireAll or TryAcquireAll that fails reports each
@@ -25,7 +25,7 @@ const (
 	// all names the same lock.
 	Failed Kind = "failed"
 	// Waiting means that a call of Acquire found the lock held, or the database unusable, and waits. Took is the time
-	// since the call. Waited follows.
+	// since the call. Waited follows, also if the hook panics at Waiting.
 	Waiting Kind = "waiting"
 	// Waited means that the wait of a call of Acquire ended, after Took since the call. If Err is nil, Acquired follows, or
 	// Failed if it was a part of an AcquireAll that fails later. Otherwise Err says why the wait failed, and Failed follows.

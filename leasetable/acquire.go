@@ -75,15 +75,20 @@ func (l *Locker) acquire(
 	a.waiter = wait.Waiter{Keeper: l.keeper, Turns: l.turns, Stalled: &l.stalled, Name: name, Wants: c.Wants, Began: began}
 	err = errors.Join(err, context.Cause(ctx))
 	var lock *lease.Held
-	returned := false
+	asked, returned := false, false
 	defer func() { //nolint:contextcheck // what it gives up is given up in the background
-		if !returned {
-			a.interrupted(lock)
+		if returned {
+			return
+		}
+		a.interrupted(lock)
+		if !asked && !c.probe { // a hook may have counted a waiter
+			l.events.Asked(ctx, a.request(), nil, &sqllock.OpError{Op: op, Name: name, Err: errUnreturned})
 		}
 	}()
 	if err == nil {
 		lock, err = how(a)
 	}
+	asked = true
 	if err != nil {
 		a.LeaveReadOnly(err)
 		err = &sqllock.OpError{Op: op, Name: name, Err: a.WithCause(ctx, err)}

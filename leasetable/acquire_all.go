@@ -81,8 +81,8 @@ func giveBack(ctx context.Context, leases []*Lease) {
 	all.Wait()
 }
 
-// errUnreturned is the error of a name for which a hook or a driver ended the goroutine, by runtime.Goexit.
-var errUnreturned = errors.New("the call ended its goroutine")
+// errUnreturned is the error of an acquisition that a hook, a driver or a context has ended by a panic or by runtime.Goexit.
+var errUnreturned = errors.New("the call panicked, or ended its goroutine")
 
 // endedMeanwhile returns an error if one of leases, which may be nil, has ended while another name was still waited for,
 // because its row was locked. The names may be free, so the error can be retried, unless the Locker was closed.

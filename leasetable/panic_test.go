@@ -157,6 +157,45 @@ func TestALockWhoseHookPanicsIsReleased(t *testing.T) {
 	})
 }
 
+// A hook counts the locks that are held, and the acquisitions that wait. It does not return from one event, after it has
+// counted that.
+func TestGaugesAreRightAfterAHookThatDoesNotReturn(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for how, end := range ways {
+		for _, at := range []event.Kind{event.Waiting, event.Waited, event.Acquired} {
+			t.Run(how+" at "+string(at), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					server := memory.NewServer(memory.Postgres)
+					var locks, waiters, ended atomic.Int64
+					l := keep(t, server.Store(), leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
+						switch e.Kind {
+						case event.Acquired:
+							locks.Add(1)
+						case event.Released, event.Lost:
+							locks.Add(-1)
+						case event.Waiting:
+							waiters.Add(1)
+						case event.Waited:
+							waiters.Add(-1)
+						}
+						if e.Kind == at && ended.Add(1) == 1 {
+							end()
+						}
+					}))
+					lock := take(t, keep(t, server.Store()), "x")
+					time.AfterFunc(time.Second, func() { release(t, lock) })
+					mustNotReturn(t, func() { _, _ = sqllock.AcquireAll(t.Context(), l, []string{"a", "x"}) })
+					if locks.Load() != 0 || waiters.Load() != 0 {
+						t.Errorf("%d locks, %d waiters", locks.Load(), waiters.Load())
+					}
+				})
+			})
+		}
+	}
+}
+
 func TestAHookThatEndsItsGoroutineLeavesNoneOfSeveralNamesHeld(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -68,8 +68,7 @@ func (s Sink) failed(ctx context.Context, r Request, err error) {
 // acquired reports that h was acquired, and its end when it comes.
 func (s Sink) acquired(ctx context.Context, r Request, h *hold.Hold) {
 	acquired := time.Now()
-	s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Acquired, Name: r.Name, Took: acquired.Sub(r.Began), Waited: r.Waited})
-	h.Watch(func(err error) { //nolint:contextcheck // the lock has a context of its own
+	defer h.Watch(func(err error) { //nolint:contextcheck // the lock has a context of its own; also if a hook panics, which may have counted it
 		e := sqllock.Event{Kind: event.Lost, Name: r.Name, Took: time.Since(acquired), Err: err}
 		level := slog.LevelWarn
 		if err == nil || errors.Is(err, sqllock.ErrClosed) {
@@ -77,6 +76,7 @@ func (s Sink) acquired(ctx context.Context, r Request, h *hold.Hold) {
 		}
 		s.tell(h.Context(), level, e)
 	})
+	s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Acquired, Name: r.Name, Took: acquired.Sub(r.Began), Waited: r.Waited})
 }
 
 // Waiting reports that an acquisition, which began at the given time, has to wait. Asked with waited set follows.

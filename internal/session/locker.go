@@ -53,6 +53,7 @@ func (l *Locker[K]) Invalid(ctx context.Context, name string, err error) error {
 // TryAcquire acquires w if it is free.
 func (l *Locker[K]) TryAcquire(ctx context.Context, w Want[K]) (sqllock.Lock, error) {
 	asked := &request[K]{l: l, want: w, began: time.Now()}
+	defer asked.interrupted(ctx)
 	h, err := l.tryHold(ctx, w)
 	return asked.tell(ctx, h, err)
 }
@@ -60,6 +61,7 @@ func (l *Locker[K]) TryAcquire(ctx context.Context, w Want[K]) (sqllock.Lock, er
 // Acquire waits for w, also while the server cannot be used.
 func (l *Locker[K]) Acquire(ctx context.Context, w Want[K]) (sqllock.Lock, error) {
 	asked := &request[K]{l: l, want: w, began: time.Now()}
+	defer asked.interrupted(ctx)
 	h, err := waiting.AtMost(ctx, w.Wait,
 		func(ctx context.Context) (*hold.Hold, error) { return l.tryHold(ctx, w) },
 		func(ctx context.Context) (*hold.Hold, error) { return l.waitHold(ctx, w, asked) })

@@ -165,6 +165,51 @@ func TestAHookThatPanicsLeavesNothingHeld(t *testing.T) {
 	}
 }
 
+// gauges counts what a hook is told of: the locks that are held, and the acquisitions that wait. It panics at the first event
+// of a kind, after it has counted it.
+type gauges struct {
+	panicAt        event.Kind
+	locks, waiters int
+}
+
+func (g *gauges) hook(_ context.Context, e sqllock.Event) {
+	switch e.Kind {
+	case event.Acquired:
+		g.locks++
+	case event.Released, event.Lost:
+		g.locks--
+	case event.Waiting:
+		g.waiters++
+	case event.Waited:
+		g.waiters--
+	}
+	if e.Kind == g.panicAt {
+		g.panicAt = ""
+		panic("a hook")
+	}
+}
+
+func TestGaugesAreRightAfterAHookThatPanics(t *testing.T) {
+	t.Parallel()
+	for _, w := range []session.Want[string]{want("x"), shareOfX} {
+		for _, kind := range []event.Kind{event.Waiting, event.Waited, event.Acquired} {
+			t.Run(fmt.Sprintf("%s, shared: %t", kind, w.Shared), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					s, g := newServer(), &gauges{panicAt: kind}
+					held := mustTry(t, s.newLocker(t), "x")
+					time.AfterFunc(time.Second, func() { mustRelease(t, held) })
+					l := s.newLockerTold(t, g.hook)
+					mustPanic(t, func() { _, _ = l.Acquire(context.Background(), w) })
+					if g.locks != 0 || g.waiters != 0 {
+						t.Errorf("%d locks, %d waiters", g.locks, g.waiters)
+					}
+				})
+			})
+		}
+	}
+}
+
 func mustRelease(t *testing.T, lock sqllock.Lock) {
 	t.Helper()
 	if err := lock.Release(t.Context()); err != nil {

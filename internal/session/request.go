@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/sqllock/sqllock"
@@ -15,6 +16,17 @@ type request[K comparable] struct {
 	want   Want[K]
 	began  time.Time
 	waited bool
+	asked  bool // the outcome is reported, or about to be
+}
+
+// errInterrupted is the outcome for a hook of an acquisition that did not return.
+var errInterrupted = errors.New("a hook, a driver or a context panicked, or ended its goroutine")
+
+// interrupted reports the outcome if the acquisition does not return: a hook may have counted a waiter.
+func (r *request[K]) interrupted(ctx context.Context) {
+	if !r.asked {
+		_, _ = r.tell(ctx, nil, errInterrupted)
+	}
 }
 
 // waits reports, once, that the caller has to wait. A nil request reports nothing.
@@ -27,11 +39,12 @@ func (r *request[K]) waits(ctx context.Context) {
 
 // tell reports the outcome as an event, and returns it as the caller's result.
 func (r *request[K]) tell(ctx context.Context, h *hold.Hold, err error) (sqllock.Lock, error) {
+	r.asked = true
 	if err != nil {
 		err = &sqllock.OpError{Op: "acquire", Name: r.want.Name, Err: err}
 	}
 	if !r.want.Probe || err == nil { // otherwise another attempt follows
-		r.asked(ctx, h, err)
+		r.report(ctx, h, err)
 	}
 	if err != nil {
 		return nil, err
@@ -39,8 +52,8 @@ func (r *request[K]) tell(ctx context.Context, h *hold.Hold, err error) (sqllock
 	return h.Lock(), nil
 }
 
-// asked reports the outcome. If user code panics there, or ends its goroutine, the caller has no lock.
-func (r *request[K]) asked(ctx context.Context, h *hold.Hold, err error) {
+// report reports the outcome. If user code panics there, or ends its goroutine, the caller has no lock.
+func (r *request[K]) report(ctx context.Context, h *hold.Hold, err error) {
 	returned := false
 	defer func() {
 		if !returned && h != nil {
