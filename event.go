@@ -19,5 +19,6 @@ type Event struct {
 	Left   time.Duration // of event.Expiring, which has no Took: how long the locks last unless a renewal is confirmed
 	Waited bool          // of event.Acquired and event.Failed: the acquisition waited, and event.Waited came before
 	Locks  int
+	Token  int64 // the fencing token of a lease, of event.Acquired, event.Released and event.Lost; 0 for a session lock
 	Err    error
 }

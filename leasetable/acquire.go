@@ -76,11 +76,11 @@ func (l *Locker) acquire(
 	err = errors.Join(err, context.Cause(ctx))
 	var lock *lease.Held
 	asked, returned := false, false
-	defer func() { //nolint:contextcheck // what it gives up is given up in the background
+	defer func() {
 		if returned {
 			return
 		}
-		a.interrupted(lock)
+		a.interrupted(lock)     //nolint:contextcheck // what it gives up is given up in the background
 		if !asked && !c.probe { // a hook may have counted a waiter
 			l.events.Asked(ctx, a.request(), nil, &sqllock.OpError{Op: op, Name: name, Err: errUnreturned})
 		}
@@ -98,7 +98,9 @@ func (l *Locker) acquire(
 		returned = true
 		return nil, err
 	}
-	l.events.Asked(ctx, a.request(), lock.Hold, nil)
+	acquired := a.request()
+	acquired.Token = lock.Fence
+	l.events.Asked(ctx, acquired, lock.Hold, nil)
 	returned = true
 	return &Lease{lock}, nil
 }

@@ -18,6 +18,7 @@ const (
 	outcomeKey = attribute.Key("sqllock.outcome")
 	endKey     = attribute.Key("sqllock.end")
 	nameKey    = attribute.Key("sqllock.name")
+	tokenKey   = attribute.Key("sqllock.token")
 )
 
 const (

@@ -45,8 +45,9 @@
 //
 // # Spans
 //
-// An acquisition that ends is a span sqllock.acquire, if its context has a span to be the parent. It is an error if the
-// outcome is timeout or error. Renewals are no spans.
+// An acquisition that ends is a span sqllock.acquire, if its context has a span to be the parent. It has the attributes of
+// sqllock.acquire.duration and, if a lease was acquired, sqllock.token, the fencing token. It is an error if the outcome is
+// timeout or error. Renewals are no spans.
 //
 // # What it costs
 //

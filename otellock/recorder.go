@@ -91,6 +91,9 @@ func (r *Recorder) acquired(ctx context.Context, e sqllock.Event) {
 			r.lost.Add(ctx, 0, with(r.described(e, semconv.ErrorTypeKey.String(t))))
 		}
 	}
+	if e.Token != 0 { // of the span alone: each token would be a time series
+		outcome = append(outcome, tokenKey.Int64(e.Token))
+	}
 	r.span(ctx, e, outcome)
 }
 

@@ -3,6 +3,7 @@ package otellock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -40,12 +41,16 @@ func TestAnAcquisitionIsASpanUnderAParent(t *testing.T) {
 		}
 		release(t, theirs)
 
+		acquired := "kind=" + kind(p) + " outcome=acquired"
+		if lease, is := lock.(interface{ Token() int64 }); is {
+			acquired += fmt.Sprintf(" token=%d", lease.Token())
+		}
 		spans := c.spans.GetSpans()
 		want := []struct {
 			attrs  string
 			status codes.Code
 		}{
-			{"kind=" + kind(p) + " outcome=acquired", codes.Unset},
+			{acquired, codes.Unset},
 			{"error.type=held kind=" + kind(p) + " outcome=held", codes.Unset},
 			{"error.type=timeout kind=" + kind(p) + " outcome=timeout", codes.Error},
 		}

@@ -27,12 +27,20 @@ func Events(
 	other := newLocker(t, nil, nil)
 
 	lock := MustTry(t, l, "it")
+	token := told.last(event.Acquired).Token
+	if lease, is := lock.(interface{ Token() int64 }); is && lease.Token() != token || !is && token != 0 {
+		t.Errorf("it was told with token %d", token)
+	}
 	if who := told.last(event.Acquired).Locker; who.Kind != opts.Kind || who.System == "" || who.Owner == "" {
 		t.Errorf("told by %+v", who)
 	}
 	told.mustBe(t, "acquired it")
 	MustBeHeld(t, other, "it")
 	MustRelease(t, lock)
+	Eventually(t, "the release is told", func() bool { return told.last(event.Released).Name == "it" })
+	if again := told.last(event.Released).Token; again != token {
+		t.Errorf("its release was told with token %d", again)
+	}
 	told.mustBe(t, "released it")
 	MustRelease(t, lock)
 
@@ -69,6 +77,7 @@ func Events(
 
 	opts.Lose(t, "it")
 	mustEnd(t, lock, sqllock.ErrLost)
+	Eventually(t, "the loss is told", func() bool { return told.last(event.Lost).Token == whole.Token })
 	told.mustBe(t, "lost it: "+sqllock.ErrLost.Error())
 	mustMatch(t, lock.Release(t.Context()), sqllock.ErrLost)
 	if line := log.find("level=WARN", "lock lost", "lock=it"); line == "" {

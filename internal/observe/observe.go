@@ -28,6 +28,7 @@ type Request struct {
 	Name   string
 	Began  time.Time
 	Waited bool          // it had to wait
+	Token  int64         // the fencing token of a lease that was acquired
 	Whole  *option.Whole // see option.Options
 }
 
@@ -67,16 +68,16 @@ func (s Sink) failed(ctx context.Context, r Request, err error) {
 
 // acquired reports that h was acquired, and its end when it comes.
 func (s Sink) acquired(ctx context.Context, r Request, h *hold.Hold) {
-	acquired := time.Now()
+	acquired, name, token := time.Now(), r.Name, r.Token
 	defer h.Watch(func(err error) { //nolint:contextcheck // the lock has a context of its own; also if a hook panics, which may have counted it
-		e := sqllock.Event{Kind: event.Lost, Name: r.Name, Took: time.Since(acquired), Err: err}
+		e := sqllock.Event{Kind: event.Lost, Name: name, Token: token, Took: time.Since(acquired), Err: err}
 		level := slog.LevelWarn
 		if err == nil || errors.Is(err, sqllock.ErrClosed) {
 			e.Kind, level = event.Released, slog.LevelDebug
 		}
 		s.tell(h.Context(), level, e)
 	})
-	s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Acquired, Name: r.Name, Took: acquired.Sub(r.Began), Waited: r.Waited})
+	s.tell(ctx, slog.LevelDebug, sqllock.Event{Kind: event.Acquired, Name: name, Token: token, Took: acquired.Sub(r.Began), Waited: r.Waited})
 }
 
 // Waiting reports that an acquisition, which began at the given time, has to wait. Asked with waited set follows.
@@ -143,6 +144,9 @@ func (s Sink) log(ctx context.Context, level slog.Level, e sqllock.Event) {
 		attrs = append(attrs, slog.Int("locks", e.Locks))
 	} else {
 		attrs = append(attrs, slog.String("lock", e.Name))
+	}
+	if e.Token != 0 {
+		attrs = append(attrs, slog.Int64("token", e.Token))
 	}
 	if e.Err != nil {
 		attrs = append(attrs, slog.Any("err", e.Err))
