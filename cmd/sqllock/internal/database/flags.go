@@ -25,7 +25,10 @@ variable SQLLOCK_DB:
   user:password@tcp(host:3306)/database         the same, in Go
   sqlite:PATH                                   a file, for the processes
                                                 of one machine
-In a URL, what is special in a password is percent-encoded. Everybody on the
+In a URL, what is special in a password is percent-encoded. A file with the
+certificates that sign for the server is named by
+?sslmode=verify-full&sslrootcert=FILE (PostgreSQL) or ?ssl-ca=FILE (MySQL,
+MariaDB; without it or tls=true nothing is encrypted there). Everybody on the
 machine can see the arguments of a program: put a password into SQLLOCK_DB, or
 into the file of --db-file. That has the URL in its first line, or in a line
 SQLLOCK_DB=… among others, as .env files have: with or without export, quotes

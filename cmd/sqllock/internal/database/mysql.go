@@ -58,6 +58,9 @@ func openMySQL(config *gomysql.Config) (*Database, error) {
 			return nil, errors.New("the MySQL URL or DSN has a user or a password among its parameters: they stand before the @, as in user:password@…")
 		}
 	}
+	if err := trustFile(config); err != nil {
+		return nil, err
+	}
 	// These would rename columns, truncate results, or open transactions that nobody ends.
 	config.ColumnsWithAlias = false
 	maps.DeleteFunc(config.Params, func(key, _ string) bool {
