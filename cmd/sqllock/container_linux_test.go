@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"testing"
 
 	"github.com/sqllock/sqllock/internal/locktest"
@@ -22,6 +23,25 @@ func TestInAContainerNothingIsStopped(t *testing.T) {
 	p := inContainer(t, sqliteFile(t), "1h", `trap "echo changed" WINCH; exec 3<&0; cat <&3 & kill -TSTP 1; kill -WINCH 1; wait; wait`)
 	p.expect("changed")
 	must(t, p.stdin.Close())
+	p.exits(0)
+}
+
+// Each replica would have a file of its own, and all of them the lock.
+func TestInAContainerADatabaseIsNamed(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	container := []string{"--pid", "--fork", "--kill-child", "--mount-proc"}
+	needsRoot(t, "unshare", container...)
+	for _, args := range [][]string{{"run", "x", "--", "echo", "ran"}, {"ls"}, {"schema", "apply"}} {
+		e := clean(t)
+		p := startAs(t, "unshare", e, append(append(container, binary), args...)...)
+		p.exits(64, "no database is named", "locks nobody else out")
+		if left, err := os.ReadDir(e["HOME"]); err != nil || len(left) > 0 {
+			t.Errorf("%q: has left %v, %v", args, left, err)
+		}
+	}
+	p := startAs(t, "unshare", clean(t), append(container, binary, "run", "--db", sqliteFile(t).url, "x", "--", "echo", "ran")...)
+	p.expect("ran")
 	p.exits(0)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -38,8 +39,9 @@ Without any, it is an SQLite file in your state folder
 ($XDG_STATE_HOME/sqllock/sqllock.db, or ~/.local/state; on macOS
 ~/Library/Application Support, on Windows %LocalAppData%), which locks out your
 own processes on this machine only. That is said on stderr; name the file
-(sqlite:PATH) to have nothing said. A SQLLOCK_DB that is set and empty, as of a
-secret that is missing, is an error. DATABASE_URL and its like are not read.
+(sqlite:PATH) to have nothing said. As the first process of a container sqllock
+takes no such file: that is an error, as is a SQLLOCK_DB that is set and empty,
+as of a secret that is missing. DATABASE_URL and its like are not read.
 
 The tables of leases are created by themselves on SQLite; on a server by sqllock
 schema apply.`
@@ -80,9 +82,14 @@ func (f *Flags) ValidateTables(d schema.Dialect) error {
 }
 
 // OpenDatabase opens the database that FindDatabase finds. It warns if no database was named: a user who meant a server
-// would lock nobody out.
+// would lock nobody out. In a container that is an error, since its file is not even there for others on this machine.
 func (f *Flags) OpenDatabase(cmd *cobra.Command, c *console.Console) (*Database, error) {
 	db, err := f.FindDatabase(cmd, c)
+	if err == nil && db.folder != "" && os.Getpid() == 1 {
+		db.Close()
+		return nil, exit.With(exit.Usage, errors.New("no database is named by --db, --db-file or SQLLOCK_DB, and a file of this container "+
+			"locks nobody else out: name a server, or sqlite:PATH in a volume that all of them have"))
+	}
 	if err == nil && db.folder != "" {
 		text := "no database is named, so locks are in a file of your own, " + db.file + ", which only your processes on this machine share"
 		if c.Getenv("DATABASE_URL") != "" {
