@@ -54,6 +54,25 @@ func TestALostSessionEndsTheCommandAndWhatItStarted(t *testing.T) {
 	})
 }
 
+// The kernel kills one process when memory is short, not those that it has started.
+func TestWhatAKilledCommandStartedIsEndedBeforeTheRelease(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	db := sqliteFile(t)
+	for _, test := range []struct{ killAfter, trap, says string }{
+		{"100ms", "", ""}, // it ignores SIGTERM
+		{"1h", "echo ended; exit", "ended\n"},
+	} {
+		script := `exec 3<&0; { trap "$0" TERM; cat <&3 & kill -KILL $$; wait; wait; echo "works on"; } & wait`
+		p := start(t, on(t, db.url), "run", "--kill-after", test.killAfter, "x", "--", "sh", "-c", script, test.trap)
+		p.exits(128 + int(syscall.SIGKILL))
+		if got := string(p.rest()); got != test.says {
+			t.Errorf("what it started wrote %q, want %q", got, test.says)
+		}
+		call(t, on(t, db.url), 0, nil, "run", "--wait", "0", "x", "--", "true")
+	}
+}
+
 func TestALostLockLetsTheCommandEndByItself(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

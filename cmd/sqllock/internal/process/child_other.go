@@ -25,5 +25,8 @@ func (c *Child) kill() error                      { return c.cmd.Process.Kill() 
 func (c *Child) groupLives() bool                 { return false }
 func (c *Child) reapOrphans()                     {}
 
+// Crashed reports whether a signal has ended the command. There are none.
+func (c *Child) Crashed() bool { return false }
+
 // Result returns how the child has ended, as the error that sqllock ends with.
 func (c *Child) Result() exit.Error { return exit.Error{Code: c.cmd.ProcessState.ExitCode()} }

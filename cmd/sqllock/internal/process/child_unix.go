@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/exit"
@@ -94,6 +95,13 @@ func (c *Child) groupLives() bool {
 	}
 	_ = c.kill() // for one that was started meanwhile, or that this user may not see
 	return false
+}
+
+// Crashed reports whether a signal has ended the command that sqllock does not pass on: a fault of its own, or SIGKILL, as
+// from a kernel that is short of memory. What the command has started was told nothing, and works on.
+func (c *Child) Crashed() bool {
+	status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && !slices.Contains(endingSignals(), os.Signal(status.Signal()))
 }
 
 // Result returns how the child has ended, as the error that sqllock ends with. The exit code is that of a shell.

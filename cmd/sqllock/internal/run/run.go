@@ -53,7 +53,9 @@ started runs on. A holder that cannot renew its lock learns of the loss a sixth
 of --ttl before anybody else can take it: a --kill-after that is shorter, as by
 default, keeps two commands from running at once even if one ignores SIGTERM. It
 cannot where a lock is free at once: that of a session whose connection the
-server has ended, or one that was released by force.
+server has ended, or one that was released by force. In the same way what is
+left of the group is ended, before the lock is released, if a signal that is not
+passed on has ended the command, such as SIGKILL when memory is short.
 
 SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to the group
 of the command; while sqllock still waits for the lock they end it. SIGWINCH is
@@ -234,10 +236,16 @@ func (r *run) hold(ctx context.Context, l database.Locker, lock sqllock.Lock, pa
 	defer cancel(nil)
 	stop := context.AfterFunc(lock.Context(), func() { cancel(context.Cause(lock.Context())) }) //nolint:contextcheck // the lock's own
 	defer stop()
-	var ended error // why sqllock ended the command; nil if the command ended by itself
-	if !c.Attend(work.Done()) {
-		ended = context.Cause(work)
+	end := func() {
 		c.End(r.killAfter, func(why error) { r.warn("the command, or what it has started, runs on without the lock", why) })
+	}
+	var ended error // why sqllock ended the command; nil if the command ended by itself
+	switch {
+	case !c.Attend(work.Done()):
+		ended = context.Cause(work)
+		end()
+	case c.Crashed():
+		end() // what is left of its group, before others have the lock
 	}
 	r.log.LogAttrs(ctx, slog.LevelInfo, "command ended", slog.Int("exit_code", c.Result().Code))
 	before := context.Cause(lock.Context()) //nolint:contextcheck // the lock has its own context
