@@ -96,6 +96,9 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 		}
 	}()
 	came := a.waiter.StandFirst(a.ctx)
+	if a.waiter.Yielded && bound.Ended(a.ctx) { // in the queue: no statement was sent that the database did not answer
+		return nil, a.stillHeld(nil, context.Cause(a.ctx))
+	}
 	if came || !a.waiter.Yielded {
 		lock, err = a.claim()
 	} else {

@@ -2,12 +2,14 @@ package leasetable_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/sqllock/sqllock"
+	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
@@ -54,6 +56,43 @@ func TestAProcessThatTakesALockAgainAndAgainGivesWay(t *testing.T) {
 		}
 		cancel()
 		<-done
+	})
+}
+
+// The wait of a process that had the lock just now ends in the server's queue: the server is well, and somebody has the
+// lock.
+func TestAWaitThatEndsWhileOthersAreFirstIsNoOutage(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		if db.Engine == sqltest.EngineSQLite {
+			t.Skip("there is no queue in the server")
+		}
+		tell := func(_ context.Context, e sqllock.Event) {
+			if e.Kind == event.Retrying {
+				t.Errorf("the wait goes on: %v", e.Err)
+			}
+		}
+		first, second := newLocker(t, db.DB, leasetable.WithHook(tell)), newLocker(t, db.DB)
+		for range 3 {
+			lock := take(t, first, "x")
+			next := acquiring(second, "x")
+			eventually(t, func() bool {
+				return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE waiter_until IS NOT NULL") > 0
+			})
+			release(t, lock)
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			_, err := first.Acquire(ctx, "x")
+			cancel()
+			if !errors.Is(err, sqllock.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v, want that the lock is held and that the time is over", err)
+			}
+			held := <-next
+			if held == nil {
+				t.Fatal("the waiter failed")
+			}
+			release(t, held)
+		}
 	})
 }
 
