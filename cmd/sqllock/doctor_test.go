@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	gomysql "github.com/go-sql-driver/mysql"
@@ -138,6 +139,27 @@ func TestTheDoctorMissesTheTables(t *testing.T) {
 			want.unwell["holders"] = warn
 		}
 		mustFind(t, db.url, want)
+	})
+}
+
+func TestTheDoctorFindsDeadVersions(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	call(t, on(t, db.DSN), 0, nil, "schema", "apply")
+	for _, statement := range []string{
+		"ALTER TABLE sqllock_lock SET (autovacuum_enabled = off)",
+		"INSERT INTO sqllock_lock (name, token, acquired_at) VALUES ('x', 1, now())",
+		"DO 'BEGIN FOR i IN 1..10100 LOOP UPDATE sqllock_lock SET token = token + 1; END LOOP; END'",
+	} {
+		_, err := db.ExecContext(t.Context(), statement)
+		must(t, err)
+	}
+	for dead := 0; dead <= 10_001; time.Sleep(50 * time.Millisecond) { // the server counts them some time after the commit
+		must(t, db.GetContext(t.Context(), &dead, "SELECT n_dead_tup FROM pg_stat_user_tables WHERE relname = 'sqllock_lock'"))
+	}
+	mustFind(t, db.DSN, diagnosis{
+		code: exitMind, lease: warn, session: ok, transaction: ok,
+		unwell: levels{"vacuum": warn}, says: []string{"dead versions of rows"},
 	})
 }
 

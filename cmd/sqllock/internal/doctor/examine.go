@@ -107,7 +107,7 @@ func (p *patient) ask(ctx context.Context, question func(context.Context, *patie
 	f, err := question(ctx, p)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return beware("ask again, when the server has less to do", "there was no answer within %v", questionLimit)
+		return beware("ask again, when the server has less to do, and nobody keeps the tables locked", "there was no answer within %v", questionLimit)
 	case err != nil:
 		return beware("let this user see it, or ask as one who may", "it cannot be found out: %s", oneLine(err))
 	}

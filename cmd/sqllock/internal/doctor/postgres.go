@@ -23,6 +23,7 @@ var postgresChecks = []check{
 	{"clock", none, clock},
 	{"tables", lease, tables},
 	{"write", lease, write},
+	{"vacuum", lease, postgresVacuum},
 	{"create", none, postgresCreate},
 }
 
@@ -173,6 +174,25 @@ func postgresDefaults(ctx context.Context, p *patient) (Finding, error) {
 			"transactions are %s: what is read after waiting for a transaction lock may be from before; leases retry more", isolation), nil
 	}
 	return fine("transactions are %s; the time zone is %s, and does not matter", isolation, zone), nil
+}
+
+// postgresVacuum finds dead versions of the rows of names. Every look at a name reads those of the name, so it gets slow.
+func postgresVacuum(ctx context.Context, p *patient) (Finding, error) {
+	if p.noTables || p.engine != "" {
+		return Finding{}, nil
+	}
+	var versions struct{ Dead, Live int64 }
+	err := p.DB.GetContext(ctx, &versions, p.Tables.Rewrite(p.Dialect, `
+		SELECT coalesce(pg_catalog.pg_stat_get_dead_tuples(id), 0) AS dead, coalesce(pg_catalog.pg_stat_get_live_tuples(id), 0) AS live
+		FROM (SELECT (SELECT tableoid FROM sqllock_lock LIMIT 1) AS id) t`))
+	switch {
+	case err != nil:
+		return Finding{}, err
+	case versions.Dead > 10_000+versions.Live:
+		return beware("end what has been open for hours: a transaction, a prepared one, a slot that nobody reads, a query on a standby",
+			"has left %d dead versions of rows of names, and leases of these names are slow", versions.Dead), nil
+	}
+	return Finding{}, nil
 }
 
 func postgresCreate(ctx context.Context, p *patient) (Finding, error) {
