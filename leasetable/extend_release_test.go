@@ -19,6 +19,7 @@ func TestALockWhoseShorterLeaseEndsDuringItsUnconfirmedReleaseIsFreedLater(t *te
 	t.Parallel()
 	for _, jumps := range []bool{false, true} {
 		t.Run(map[bool]string{false: "no renewal is answered", true: "the database's clock jumps"}[jumps], func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				server := memory.NewServer(memory.Postgres)
 				s := &scripted{Store: server.Store()}

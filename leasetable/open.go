@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/dburl"
 	"github.com/sqllock/sqllock/schema"
 )
 
@@ -27,7 +28,7 @@ func New(dsn string, opts ...Option) (*Locker, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case connector.IsMisread(dsn):
+	case dburl.IsMisread(dsn):
 		return nil, fmt.Errorf("leasetable: %w", connector.ErrUnparsable)
 	}
 	db, err := sql.Open(name, dsn)

@@ -116,7 +116,7 @@ func text(attrs []attribute.KeyValue) string {
 	var parts []string
 	for _, a := range attrs {
 		if a.Key != "db.system.name" {
-			parts = append(parts, strings.TrimPrefix(string(a.Key), "sqllock.")+"="+a.Value.Emit())
+			parts = append(parts, strings.TrimPrefix(string(a.Key), "sqllock.")+"="+a.Value.String())
 		}
 	}
 	slices.Sort(parts)

@@ -19,6 +19,7 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/dburl"
 	"github.com/sqllock/sqllock/internal/observe"
 	"github.com/sqllock/sqllock/internal/session"
 )
@@ -99,7 +100,7 @@ func WithHook(hook func(context.Context, sqllock.Event)) Option {
 // requested. The error says that connString cannot be parsed, without repeating it, or which option is out of range.
 func New(connString string, opts ...Option) (*Locker, error) {
 	config, err := pgx.ParseConfig(connString)
-	if err != nil || connector.IsMisread(connString) {
+	if err != nil || dburl.IsMisread(connString) {
 		return nil, fmt.Errorf("sqllock: %w", connector.ErrUnparsable) // pgx's error repeats the string
 	}
 	// A string that is meant for pgxpool has settings that a server does not know.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/dburl"
 )
 
 // parse also accepts URLs, because every other tool does.
@@ -19,7 +19,7 @@ func (mysqlDSN) parse(dsn string) (string, string, error) {
 	if scheme, _, ok := strings.Cut(dsn, "://"); ok && (scheme == "mysql" || scheme == "mariadb") {
 		config, err = fromURL(dsn)
 	}
-	if err != nil || connector.IsMisread(dsn) {
+	if err != nil || dburl.IsMisread(dsn) {
 		return "", "", errors.New("not a DSN of go-sql-driver/mysql")
 	}
 	return config.FormatDSN(), config.Passwd, nil

@@ -19,7 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/dburl"
 )
 
 type postgres struct {
@@ -48,7 +48,7 @@ func (postgres) endSignal() string  { return "QUIT" }
 
 func (postgresDSN) parse(dsn string) (string, string, error) {
 	config, err := pgx.ParseConfig(dsn)
-	if err != nil || connector.IsMisread(dsn) {
+	if err != nil || dburl.IsMisread(dsn) {
 		return "", "", errors.New("not a PostgreSQL DSN")
 	}
 	return dsn, config.Password, nil

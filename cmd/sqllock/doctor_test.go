@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	gomysql "github.com/go-sql-driver/mysql"
@@ -154,9 +153,11 @@ func TestTheDoctorFindsDeadVersions(t *testing.T) {
 		_, err := db.ExecContext(t.Context(), statement)
 		must(t, err)
 	}
-	for dead := 0; dead <= 10_001; time.Sleep(50 * time.Millisecond) { // the server counts them some time after the commit
+	locktest.Eventually(t, "the server counts the dead versions", func() bool { // some time after the commit
+		var dead int
 		must(t, db.GetContext(t.Context(), &dead, "SELECT n_dead_tup FROM pg_stat_user_tables WHERE relname = 'sqllock_lock'"))
-	}
+		return dead > 10_001
+	})
 	mustFind(t, db.DSN, diagnosis{
 		code: exitMind, lease: warn, session: ok, transaction: ok,
 		unwell: levels{"vacuum": warn}, says: []string{"dead versions of rows"},

@@ -7,7 +7,7 @@ import (
 
 	gomysql "github.com/go-sql-driver/mysql"
 
-	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/dburl"
 )
 
 const urlForms = "the database is named by postgres://user:password@host/database, host=… dbname=…, " +
@@ -22,7 +22,7 @@ var (
 // openURL opens the database that a URL or a driver's own DSN names.
 func openURL(named string) (*Database, error) {
 	switch s := strings.ToLower(scheme.FindString(named)); {
-	case connector.IsMisread(named):
+	case dburl.IsMisread(named):
 		return nil, errors.New("the database URL has a second @, or one after a / ? or #: percent-encode what is special in its password " +
 			"(/ is %2F, ? is %3F, # is %23, @ is %40)")
 	case strings.HasPrefix(strings.ToLower(named), "sqlite:"):

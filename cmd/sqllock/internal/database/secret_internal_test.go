@@ -45,7 +45,7 @@ func FuzzNoErrorHasThePassword(f *testing.F) {
 		if db, err := openURL(name); err != nil {
 			check(err)
 		} else {
-			check(db.DB.PingContext(ctx))
+			check(db.PingContext(ctx))
 			check(fmt.Errorf("%v", db.Attrs()))
 			db.Close()
 		}

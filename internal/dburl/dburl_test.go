@@ -1,9 +1,9 @@
-package connector_test
+package dburl_test
 
 import (
 	"testing"
 
-	"github.com/sqllock/sqllock/internal/connector"
+	"github.com/sqllock/sqllock/internal/dburl"
 )
 
 func TestAURLIsMisreadWhereItsPasswordIsNotEncoded(t *testing.T) {
@@ -23,7 +23,7 @@ func TestAURLIsMisreadWhereItsPasswordIsNotEncoded(t *testing.T) {
 		"u:p/@:x@tcp(h:1)/d":                false, // no URL
 		"host=h password='x://p/q@' user=u": false,
 	} {
-		if connector.IsMisread(url) != want {
+		if dburl.IsMisread(url) != want {
 			t.Errorf("%q: want %v", url, want)
 		}
 	}

@@ -1,4 +1,5 @@
-package connector
+// Package dburl knows what the URL of a database may give away.
+package dburl
 
 import (
 	"regexp"
