@@ -166,6 +166,43 @@ func TestNamesThatTryAcquireAllGivesBackAreNoLocksOfTheHook(t *testing.T) {
 	}
 }
 
+// twice is a Locker of a user that gives the first lock of a name back, and acquires another one.
+type twice struct{ *leasetable.Locker }
+
+func (l twice) Acquire(ctx context.Context, name string, opts ...sqllock.Option) (*leasetable.Lease, error) {
+	first, err := l.Locker.Acquire(ctx, name, opts...)
+	if err == nil {
+		err = first.Release(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.Locker.Acquire(ctx, name, opts...)
+}
+
+func TestALockThatALockerOfAUserGivesBackIsNoLockOfTheHook(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		var told []event.Kind
+		l := keep(t, memory.NewServer(memory.Postgres).Store(), leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
+			if e.Name != "" {
+				told = append(told, e.Kind)
+			}
+		}))
+		locks, err := sqllock.AcquireAll(t.Context(), twice{l}, []string{"a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := locks.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if want := []event.Kind{event.Failed, event.Acquired, event.Released}; !slices.Equal(told, want) {
+			t.Errorf("told %q; want %q", told, want)
+		}
+	})
+}
+
 // The name b is held by the same Locker, and who holds it is not answered for a while. The claim of the other name has time
 // left for its statement, whose outcome is then known: the lease goes on.
 func TestANameThatWaitsForAnotherOneInVainIsNotInDoubt(t *testing.T) {
