@@ -241,8 +241,8 @@ func releaseAll[L Lock](ctx context.Context, locks []L) []error {
 	return together(len(locks), func(i int) error { return locks[i].Release(ctx) })
 }
 
-// errUnreturned is the error of a call that ended its goroutine, by runtime.Goexit in a hook or a driver.
-var errUnreturned = errors.New("the call ended its goroutine")
+// errUnreturned is the error of a call that a hook or a driver has ended by a panic or by runtime.Goexit.
+var errUnreturned = errors.New("the call panicked, or ended its goroutine")
 
 // together calls f concurrently for 0 to n-1 and returns the errors.
 func together(n int, f func(i int) error) []error {

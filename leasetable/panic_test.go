@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -194,6 +195,29 @@ func TestGaugesAreRightAfterAHookThatDoesNotReturn(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The other name is told as given back, and why.
+func TestAHookThatPanicsIsTheReasonThatTheOtherNameIsGivenBack(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		var failed []string
+		panicked := false
+		l := keep(t, memory.NewServer(memory.Postgres).Store(), leasetable.WithHook(func(_ context.Context, e sqllock.Event) {
+			switch {
+			case e.Kind == event.Failed:
+				failed = append(failed, e.Err.Error())
+			case e.Kind == event.Acquired && !panicked:
+				panicked = true
+				panic("a hook")
+			}
+		}))
+		mustNotReturn(t, func() { _, _ = sqllock.AcquireAll(t.Context(), l, []string{"a", "b"}) })
+		if len(failed) != 1 || !strings.Contains(failed[0], "panicked") {
+			t.Errorf("told %q", failed)
+		}
+	})
 }
 
 func TestAHookThatEndsItsGoroutineLeavesNoneOfSeveralNamesHeld(t *testing.T) {
