@@ -134,8 +134,8 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[string], waited, left ti
 }
 
 // sliceOf returns the length of a slice of a wait in seconds: MySQL waits for whole seconds only. It is from 1 to 4, less than
-// a third of the session TTL, and not much longer than left. The longer a waiter has waited, the likelier its slice is a long
-// one, and the random choice keeps waiters from falling into step with the holders.
+// a third of the session TTL (a third of the shortest), and not much longer than left. The longer a waiter has waited, the
+// likelier its slice is a long one, and the random choice keeps waiters from falling into step with the holders.
 func sliceOf(waited, left, ttl time.Duration) int64 {
 	longest := min(4, (ttl-1)/(3*time.Second), left/time.Second+1)
 	return int64(max(1, min(1+rand.N(waited+time.Second)/(time.Second/2), longest))) //nolint:gosec // jitter

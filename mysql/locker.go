@@ -125,7 +125,7 @@ func New(dsn string, opts ...Option) (*Locker, error) {
 // FromDB returns a Locker that connects as db does, whose driver must be github.com/go-sql-driver/mysql. It takes no
 // connection from db's pool, and does not close it. For a *sqlx.DB pass its field DB. The driver writes lines of its
 // own to stderr when a connection breaks, unless the configuration of db has another Logger. A readTimeout of db's must
-// be longer than two seconds. For the Locker's name see [WithOwner], which is an error here. So are a nil db, another
+// be longer than four seconds. For the Locker's name see [WithOwner], which is an error here. So are a nil db, another
 // driver or one that wraps it, and an option out of range.
 func FromDB(db *sql.DB, opts ...Option) (*Locker, error) {
 	c, err := connector.Of(db)
@@ -139,7 +139,7 @@ const needDriver = "session locks on MySQL and MariaDB need github.com/go-sql-dr
 	"use mysql.New with a DSN, or mysql.FromConnector with a connector of that driver"
 
 // FromConnector returns a Locker that connects with c, a connector of github.com/go-sql-driver/mysql. A readTimeout of
-// c's must be longer than two seconds. It returns the errors of FromDB.
+// c's must be longer than four seconds. It returns the errors of FromDB.
 func FromConnector(c driver.Connector, opts ...Option) (*Locker, error) {
 	if err := connector.Check(c); err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ type Timing struct {
 const maxTTL = 24 * time.Hour
 
 // statementTimeout bounds a statement where the trust in the session lasts longer. On a healthy server no statement
-// waits for more than about two seconds.
+// waits for more than about four seconds.
 const statementTimeout = 10 * time.Second
 
 // NewTiming validates ttl against the least that the database's statements allow. It sets a heartbeat of a third of
