@@ -67,8 +67,11 @@ func TestAConnectionStringThatCannotBeParsedEndsAWaitAndIsNotRepeated(t *testing
 			t.Errorf("%s: New = %v", dsn, err)
 		}
 	}
-	for _, dsn := range []string{"postgres://u:/s3cret@h/d", "postgres://u:p@s3cret@h/d"} { // pgx takes a part of the password for a host
-		if _, err := pg.New(dsn); err == nil || !strings.Contains(err.Error(), "percent-encoded") {
+	for _, dsn := range []string{
+		"postgres://u:/s3cret@h/d", "postgres://u:p@s3cret@h/d", // pgx takes a part of the password for a host
+		"postgres://u:p@h/d?application_name=a@b", // as if the password were p@h/d?application_name=a
+	} {
+		if _, err := pg.New(dsn); err == nil || !strings.Contains(err.Error(), "and any other @, percent-encoded") {
 			t.Errorf("%s: New = %v", dsn, err)
 		}
 	}

@@ -11,6 +11,7 @@ var databaseURL = regexp.MustCompile(`(?s)^(?i:(postgres|mysql|mariadb)(?:ql)?):
 
 // IsMisread reports whether a parser takes a part of the password of a database URL for a host or a database, which errors
 // show: the password has a / ? or # or, in a URL of PostgreSQL, an @. These have to be percent-encoded.
+// So has an @ after the host, as in ?application_name=a@b: it may as well be the end of a password.
 func IsMisread(url string) bool {
 	part := databaseURL.FindStringSubmatch(url)
 	return part != nil && (strings.Contains(part[3], "@") || strings.EqualFold(part[1], "postgres") && strings.Count(part[2], "@") > 1)
