@@ -12,9 +12,10 @@ import (
 // it ended a connection: not when nobody held the lock, or when that connection gave it up before. It returns when that
 // connection no longer holds the lock. Every other lock of the connection is lost, too.
 //
-// Terminate requires the same user, or the privilege CONNECTION_ADMIN (MariaDB: CONNECTION ADMIN) or SUPER. On Amazon RDS,
-// where nobody has these, its master user can run CALL mysql.rds_kill(id) instead. A lock that this Locker holds is an error. After an error the connection may have been ended if a holder is returned, or if the
-// Locker's own connection broke or ctx ended.
+// Terminate requires the same user, or the privilege CONNECTION_ADMIN (MariaDB: CONNECTION ADMIN) or SUPER. On Amazon
+// RDS, where nobody has these, its master user can run CALL mysql.rds_kill(id) instead. A lock that this Locker holds is
+// an error. After an error the connection may have been ended if a holder is returned, or if the Locker's own connection
+// broke or ctx ended.
 func (l *Locker) Terminate(ctx context.Context, name string, opts ...sqllock.Option) (holder sqllock.Holder, ended bool, err error) {
 	if _, err := want("terminate", name, opts); err != nil {
 		return sqllock.Holder{}, false, err
