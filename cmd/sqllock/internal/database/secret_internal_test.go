@@ -25,7 +25,7 @@ func FuzzNoErrorHasThePassword(f *testing.F) {
 		"host=127.0.0.1 port=1 password='%s'", "mysql://u:%s@127.0.0.1:1/d", "mariadb://u:%s@/d", "u:%s@tcp(127.0.0.1:1)/d", "u:%s@unix(/x)/d",
 	}
 	for i := range forms {
-		for _, s := range []string{"", "/", "?", "#", "@", ":", "%", " ", "'", "\\", "=", "&", "[", "]", "(", ")", "\n", "\x00", "\xff", "//", "tcp("} {
+		for _, s := range []string{"", "/", "?", "#", "@", ":", "%", " ", "'", "\\", "=", "&", "[", "]", "(", ")", "\n", "\x00", "\xff", "//", "tcp(", "?x=/"} {
 			f.Add(uint8(i), s, s, "")
 			f.Add(uint8(i), s, "", s)
 		}

@@ -17,6 +17,8 @@ var (
 	scheme   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 	keyword  = regexp.MustCompile(`^\s*[A-Za-z_]+\s*=`)
 	mysqlDSN = regexp.MustCompile(`^([^/].*@)?([a-z0-9]+\(.*\))?/[^/]*$`)
+	// mysqlPath matches a DSN with a / in a parameter, such as a file's path: what is before the parameters, and these.
+	mysqlPath = regexp.MustCompile(`^((?:[^/].*@)?[a-z0-9]+\(.*\)/[^/?]*\?)(.*)$`)
 )
 
 // openURL opens the database that a URL or a driver's own DSN names.
@@ -36,11 +38,18 @@ func openURL(named string) (*Database, error) {
 	case keyword.MatchString(named):
 		return openPostgres(named)
 	case mysqlDSN.MatchString(named):
-		config, err := gomysql.ParseDSN(named)
-		if err != nil {
-			return nil, errors.New("the MySQL DSN cannot be parsed; it should look like user:password@tcp(host:3306)/database")
-		}
-		return openMySQL(config)
+		return openMySQLDSN(named)
+	case mysqlPath.MatchString(named):
+		parts := mysqlPath.FindStringSubmatch(named)
+		return openMySQLDSN(parts[1] + strings.ReplaceAll(parts[2], "/", "%2F")) // the driver searches for the last /
 	}
 	return nil, errors.New("this is not the name of a database; " + urlForms)
+}
+
+func openMySQLDSN(dsn string) (*Database, error) {
+	config, err := gomysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, errors.New("the MySQL DSN cannot be parsed; it should look like user:password@tcp(host:3306)/database")
+	}
+	return openMySQL(config)
 }

@@ -31,7 +31,8 @@ func TestAMySQLURLBecomesTheDriversOwn(t *testing.T) {
 		"mysql://u:p@q@h/d":  {User: "u", Passwd: "p@q", Addr: "h:3306", DBName: "d"},
 		"u:p/@:x@tcp(h:1)/d": {User: "u", Passwd: "p/@:x", Addr: "h:1", DBName: "d"},
 		"u@tcp(h)/":          {User: "u", Addr: "h:3306"},
-		"u:p@/d":             {User: "u", Passwd: "p", Addr: "127.0.0.1:3306", DBName: "d"},
+		"u:p/@:x@tcp(h:1)/d?loc=Europe/Berlin&time_zone=%27UTC%27": {User: "u", Passwd: "p/@:x", Addr: "h:1", DBName: "d", Params: map[string]string{"time_zone": "'UTC'"}},
+		"u:p@/d": {User: "u", Passwd: "p", Addr: "127.0.0.1:3306", DBName: "d"},
 		"mysql://h/d?loc=Europe/Berlin&time_zone=%27UTC%27": {Addr: "h:3306", DBName: "d", Params: map[string]string{"time_zone": "'UTC'"}},
 	} {
 		db, err := openURL(named)
