@@ -8,7 +8,7 @@
 FROM scratch
 ARG TARGETPLATFORM
 COPY ${TARGETPLATFORM}/sqllock /sqllock
-# Who signs for the servers that are asked for TLS; a CA of your own is named by sslrootcert.
+# Who signs for the servers that are asked for TLS; a CA of your own is named by sslrootcert or ssl-ca.
 COPY certificates.pem /etc/ssl/certs/ca-certificates.crt
 USER 65532:65532
 ENTRYPOINT ["/sqllock"]
