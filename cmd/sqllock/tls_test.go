@@ -49,7 +49,8 @@ func TestAnAuthorityOfMySQLThatIsNone(t *testing.T) {
 		"ssl-ca=/no/ca.pem":                    "cannot be read: no such file",
 		"ssl-ca=" + empty:                      "has no certificate",
 		"ssl-ca=":                              "cannot be read",
-		"ssl-ca=" + empty + "&tls=skip-verify": "leave out tls",
+		"ssl-ca=" + empty + "&tls=skip-verify": "leave that out",
+		"ssl-ca=" + empty + "&allowFallbackToPlaintext=true": "leave that out",
 	} {
 		code, _, stderr := runHere(t, on(t, "mysql://u:s3cr3t@h/d?"+parameters), "schema", "check")
 		if code != 64 || !strings.Contains(stderr, says) || strings.Contains(stderr, "s3cr3t") {

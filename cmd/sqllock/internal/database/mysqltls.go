@@ -23,8 +23,8 @@ func trustFile(config *gomysql.Config) error {
 		return nil
 	}
 	delete(config.Params, authority)
-	if config.TLSConfig != "" && config.TLSConfig != "true" {
-		return errors.New("the MySQL URL or DSN has ssl-ca, and a tls by which the server is not checked: leave out tls")
+	if config.TLSConfig != "" && config.TLSConfig != "true" || config.AllowFallbackToPlaintext {
+		return errors.New("the MySQL URL or DSN has ssl-ca, and a tls or allowFallbackToPlaintext by which the server is not checked: leave that out")
 	}
 	pem, err := os.ReadFile(name) //nolint:gosec // the user names the file
 	var at *fs.PathError
