@@ -54,8 +54,9 @@ func (s Sink) Asked(ctx context.Context, r Request, h *hold.Hold, err error) {
 // askedAsPart has the whole report how a part ended that was acquired.
 func (s Sink) askedAsPart(r Request, h *hold.Hold) {
 	r.Whole.Add(func(ctx context.Context, err error) {
-		if err == nil && errors.Is(context.Cause(h.Context()), sqllock.ErrReleased) { // a Locker of the user's did that, which wraps this one
-			err = context.Cause(h.Context())
+		over := context.Cause(h.Context())                      //nolint:contextcheck // the lock has a context of its own
+		if err == nil && errors.Is(over, sqllock.ErrReleased) { // a Locker of the user's did that, which wraps this one
+			err = over
 		}
 		if err != nil {
 			s.failed(ctx, r, &sqllock.OpError{Op: "acquire", Name: r.Name, Err: err})

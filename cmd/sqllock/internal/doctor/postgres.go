@@ -189,7 +189,7 @@ func postgresVacuum(ctx context.Context, p *patient) (Finding, error) {
 	case err != nil:
 		return Finding{}, err
 	case versions.Dead > 10_000+versions.Live:
-		return beware("end what has been open for hours: a transaction, a prepared one, a slot that nobody reads, a query on a standby",
+		return beware("end what has been open for long: a transaction, a prepared one, a slot that nobody reads, a query on a standby",
 			"has left %d dead versions of rows of names, and leases of these names are slow", versions.Dead), nil
 	}
 	return Finding{}, nil
