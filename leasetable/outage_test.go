@@ -196,3 +196,22 @@ func TestAnOutageIsOverWhenATryIsAnswered(t *testing.T) {
 		}
 	})
 }
+
+// The end of a wait cuts off the attempt under way: that says nothing about the database.
+func TestAWaitThatEndsDuringAnAttemptSaysWhatTheTroubleWas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
+		s.open = func(context.Context, store.LeaseRow, time.Duration) (time.Time, error) {
+			return time.Time{}, &dberr.Error{Err: errCut, Transient: true}
+		}
+		s.read = func(ctx context.Context, _ string) (store.State, error) {
+			<-ctx.Done()
+			return store.State{}, dberr.Classify(ctx.Err())
+		}
+		l := keep(t, s)
+		if _, err := l.Acquire(t.Context(), "x", sqllock.WithWait(time.Second)); !errors.Is(err, errCut) || errors.Is(err, dberr.ErrSlow) {
+			t.Errorf("Acquire: %v", err)
+		}
+	})
+}

@@ -191,7 +191,7 @@ func noStandbyConfirms(t *testing.T, _ *sqltest.Server, db *sqltest.Database) {
 	mustBeToldWithin(t, lease, ttl) // the last confirmed statement was sent before makeAbsent
 
 	setStandbys(t, db, "")
-	for name, statement := range map[string]string{"forced through": "INSERT INTO sqllock_lock", "known": "Acquires a free name: no lease holds it"} {
+	for name, statement := range map[string]string{"forced through": "INSERT INTO sqllock_lock", "known": "Acquires a free name. It withdraws"} {
 		quiet := open(t, db.DriverName(), with(db, "client_min_messages=error"))
 		other := newLocker(t, quiet, leasetable.WithTTL(time.Hour))
 		release(t, take(t, other, "known")) // also opens the lease, which cannot be opened later

@@ -126,6 +126,8 @@ func (a *attempt) poll() (lock *lease.Held, err error) {
 		case held != nil && errors.Is(err, dberr.ErrSlow) && !errors.Is(err, store.ErrNoLease):
 		case !sqllock.IsRetryable(err):
 			return nil, a.stillHeld(held, err)
+		case bound.Ended(a.ctx) && a.outage.Last() != nil: // which cut this attempt off: what the database answered before counts
+			return nil, a.stillHeld(nil, err)
 		default:
 			a.waits()
 			if a.outage.Meet(err) {
