@@ -113,8 +113,8 @@ func Misprepared(err error) bool {
 const PrepareNothing = "a pooler in between gives this connection now one session, now another: have the driver prepare nothing " +
 	"(of pgx: default_query_exec_mode=exec in the URL), or let the pooler keep prepared statements (PgBouncer: max_prepared_statements)"
 
-// ErrUnparsable is the error for a connection string that pgx cannot parse, or that IsMisread. pgx's own error repeats the string, with
-// the password in some forms.
+// ErrUnparsable is the error for a connection string that pgx cannot parse, or reads wrongly (dburl.IsMisread). pgx's own error
+// repeats the string, with the password in some forms.
 var ErrUnparsable = errors.New("the PostgreSQL connection string cannot be parsed; " +
 	"it should look like postgres://user:password@host:5432/database, with what is special in the password, and any other @, percent-encoded")
 
