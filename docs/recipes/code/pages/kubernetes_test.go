@@ -62,7 +62,17 @@ type template struct {
 type pod struct {
 	RestartPolicy                 string `yaml:"restartPolicy"`
 	TerminationGracePeriodSeconds int    `yaml:"terminationGracePeriodSeconds"`
-	Containers                    []struct {
+	SecurityContext               struct {
+		FSGroup int `yaml:"fsGroup"`
+	} `yaml:"securityContext"`
+	Volumes []struct {
+		Name   string
+		Secret struct {
+			SecretName  string `yaml:"secretName"`
+			DefaultMode int    `yaml:"defaultMode"`
+		}
+	}
+	Containers []struct {
 		Name, Image string
 		Command     []string
 		Env         []struct {
@@ -71,6 +81,11 @@ type pod struct {
 				SecretKeyRef struct{ Name, Key string } `yaml:"secretKeyRef"`
 			} `yaml:"valueFrom"`
 		}
+		VolumeMounts []struct {
+			Name      string
+			MountPath string `yaml:"mountPath"`
+			ReadOnly  bool   `yaml:"readOnly"`
+		} `yaml:"volumeMounts"`
 	}
 }
 
@@ -78,15 +93,22 @@ type pod struct {
 func objects(t *testing.T) (all []object) {
 	t.Helper()
 	for _, block := range blocks(t, "kubernetes", "yaml") {
-		decoder := yaml.NewDecoder(strings.NewReader(block))
-		decoder.KnownFields(true)
-		var o object
-		if err := decoder.Decode(&o); err != nil {
-			t.Fatalf("%v in\n%s", err, block)
+		if block[0] != ' ' { // else it is a part of an object
+			all = append(all, decode[object](t, block))
 		}
-		all = append(all, o)
 	}
 	return all
+}
+
+// decode returns what a block says, and fails the test at a field that Kubernetes does not know there.
+func decode[T any](t *testing.T, block string) (value T) {
+	t.Helper()
+	decoder := yaml.NewDecoder(strings.NewReader(block))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&value); err != nil {
+		t.Fatalf("%v in\n%s", err, block)
+	}
+	return value
 }
 
 // pod returns the template of the pods of an object.
@@ -150,5 +172,33 @@ func TestTheObjectsOfKubernetesFitTogether(t *testing.T) {
 	}
 	if len(versions) > 0 {
 		t.Errorf("the page lacks %v", versions)
+	}
+}
+
+// It is a part of a pod, not a whole object.
+func TestTheFileOfThePasswordIsMounted(t *testing.T) {
+	t.Parallel()
+	var parts []string
+	for _, block := range blocks(t, "kubernetes", "yaml") {
+		if block[0] == ' ' {
+			parts = append(parts, block)
+		}
+	}
+	if len(parts) != 1 {
+		t.Fatalf("the page has %d parts of objects", len(parts))
+	}
+	spec := decode[struct{ Spec pod }](t, parts[0]).Spec
+	container, volume := spec.Containers[0], spec.Volumes[0]
+	mount := container.VolumeMounts[0]
+	if volume.Secret.SecretName != "sqllock" || mount.Name != volume.Name || !mount.ReadOnly {
+		t.Errorf("the volume %+v is mounted as %+v", volume, mount)
+	}
+	// The key of the Secret is the name of the file.
+	if i := slices.Index(container.Command, "--db-file"); i < 0 || container.Command[i+1] != mount.MountPath+"/url" {
+		t.Errorf("the container runs %q, with the volume at %s", container.Command, mount.MountPath)
+	}
+	// An image of a release runs as another user than root, who reads the file as one of its group.
+	if volume.Secret.DefaultMode != 0o440 || spec.SecurityContext.FSGroup == 0 {
+		t.Errorf("the file has the mode %#o and the group %d", volume.Secret.DefaultMode, spec.SecurityContext.FSGroup)
 	}
 }
