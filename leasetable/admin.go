@@ -216,7 +216,7 @@ func (l *Locker) forceRelease(ctx context.Context, name string, only []ForceOpti
 	return was, freed, err
 }
 
-// Purge deletes the lease rows that expired at least the given time ago, 500 per statement, and returns how many it
+// Purge deletes the lease rows that expired at least the given time ago, one after the other, and returns how many it
 // deleted. If ago is 0 or negative, it deletes those of all expired leases. Killed processes leave such rows. Purge never
 // deletes the row of a name, because that has the token. So the number of names only grows. How many were deleted is logged at
 // Info, or at Warn with an error; at Debug if there were none.
@@ -224,12 +224,26 @@ func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, e
 	const batch = 500
 	defer func() { l.events.Purged(ctx, ago, deleted, err) }()
 	for {
-		rows, err := ask(ctx, l, "purge", "*", func(ctx context.Context) (int64, error) {
-			return l.keeper.Store.Purge(ctx, ago, batch)
+		dead, err := ask(ctx, l, "purge", "*", func(ctx context.Context) ([]store.State, error) {
+			return l.keeper.Store.Expired(ctx, ago, batch)
 		})
-		deleted += rows
-		if err != nil || rows == 0 { // fewer than the limit: somebody else may have deleted some of them
+		if err != nil {
 			return deleted, err
+		}
+		before := deleted
+		for _, lease := range dead {
+			expired, err := ask(ctx, l, "purge", "*", func(ctx context.Context) (bool, error) {
+				return l.keeper.Store.Expire(ctx, lease.LeaseID)
+			})
+			if err != nil {
+				return deleted, err
+			}
+			if expired { // nobody else has deleted it
+				deleted++
+			}
+		}
+		if deleted == before {
+			return deleted, nil
 		}
 	}
 }

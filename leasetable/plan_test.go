@@ -18,7 +18,7 @@ import (
 // Only these statements may read rows that they do not ask for, whatever statistics the server has.
 var readAll = map[string]bool{
 	"list": true, "list_permits": true, // a range of names, and their holders
-	"names_of": true, "purge": true, // no index for the condition
+	"names_of": true, "expired": true, // no index for the condition
 	"open_lease": true, // the versions, which are one for each release
 }
 

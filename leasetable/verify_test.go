@@ -38,8 +38,12 @@ func TestALockWhoseLeaseIsOverInTheDatabaseIsNotVerified(t *testing.T) {
 				want := sqllock.ErrExpired
 				if gone { // somebody is about to take the name
 					want = sqllock.ErrLost
-					if n, err := s.Purge(t.Context(), 0, 1); n != 1 || err != nil {
-						t.Fatal(n, err)
+					dead, err := s.Expired(t.Context(), 0, 1)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if expired, err := s.Expire(t.Context(), dead[0].LeaseID); !expired || err != nil {
+						t.Fatal(expired, err)
 					}
 				}
 				mustEnd(t, lock, want)

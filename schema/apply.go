@@ -21,8 +21,7 @@ const applyLock = 0x73716c6c6f636b00
 // later release lets this one use them, Apply changes nothing and returns nil, so a program that is rolled back starts.
 // Apply does not create a PostgreSQL schema. A schema that does not exist is the same error: a wrong name is likelier
 // than a missing schema, and the owner of a new schema decides which roles may use it. So is a schema of the search path
-// that has tables and that the role may not use: PostgreSQL passes over it, and a name would have two holders. Apply
-// builds a missing index without CONCURRENTLY.
+// that has tables and that the role may not use: PostgreSQL passes over it, and a name would have two holders.
 //
 // On PostgreSQL and SQLite everything is one transaction: an error leaves nothing behind. On MySQL and MariaDB each
 // CREATE TABLE commits, and another call of Apply continues from there.
@@ -63,8 +62,8 @@ FROM pg_catalog.unnest(pg_catalog.string_to_array($1, ' ')) WITH ORDINALITY want
 JOIN pg_catalog.pg_class c ON c.oid = to_regclass(name)::oid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 ORDER BY number LIMIT 1`
 
-// create runs the files that are not applied yet, and the first one if a table or an index was dropped: all of it may be
-// run again. Otherwise it leaves the first one alone: that locks tables though it finds nothing to do, and only their owner
+// create runs the files that are not applied yet, and the first one if a table was dropped: all of it may be run
+// again. Otherwise it leaves the first one alone: that locks tables though it finds nothing to do, and only their owner
 // may run it. It returns the difference that is left. A caller that looked for it after the commit might ask a replica,
 // behind a proxy that sends reads there.
 func create(ctx context.Context, q querier, d Dialect, t Tables, files []file) error {
@@ -108,7 +107,5 @@ func create(ctx context.Context, q querier, d Dialect, t Tables, files []file) e
 	if f, err = inspect(ctx, q, d, t); err != nil {
 		return err
 	}
-	diff = compare(f, d, t, newest(files))
-	diff.applied = true
-	return diff.err()
+	return compare(f, d, t, newest(files)).err()
 }

@@ -262,7 +262,7 @@ func TestApplyRepairsTheTablesWhereTheyAre(t *testing.T) {
 	t.Parallel()
 	db := sqltest.Postgres(t)
 	must(t, schema.Apply(t.Context(), db.DB.DB, schema.Postgres, schema.Tables{}))
-	for _, statement := range []string{"CREATE SCHEMA app", "DROP INDEX sqllock_lease_expires_idx", "DROP TABLE sqllock_permit"} {
+	for _, statement := range []string{"CREATE SCHEMA app", "DROP TABLE sqllock_permit"} {
 		_, err := db.ExecContext(t.Context(), statement)
 		must(t, err)
 	}
@@ -300,28 +300,6 @@ func TestTablesThatARoleMayNotSeeAreNotMadeAgain(t *testing.T) {
 	if len(made) != 0 {
 		t.Errorf("Apply made %v in another schema", made)
 	}
-}
-
-// The index of a renamed table keeps its name, and CREATE INDEX IF NOT EXISTS does nothing where the name is in use.
-func TestApplyLeavesNothingBehindWhereTheNameOfAnIndexIsInUse(t *testing.T) {
-	t.Parallel()
-	onEach(t, func(t *testing.T, db *sqltest.Database, d schema.Dialect) {
-		apply(t.Context(), t, db.DB.DB, d, schema.Tables{})
-		exec(t, db.DB.DB, "ALTER TABLE sqllock_lease RENAME TO other")
-		if d == schema.MySQL { // each table has names of its own for indexes
-			apply(t.Context(), t, db.DB.DB, d, schema.Tables{})
-			return
-		}
-		err := schema.Apply(t.Context(), db.DB.DB, d, schema.Tables{})
-		wants(t, err, "table sqllock_lease has no index that begins with expires_at", "rename or drop what else is named sqllock_lease_expires_idx")
-		if !errors.Is(err, sqllock.ErrSchema) || strings.Contains(err.Error(), runApply) {
-			t.Errorf("Apply: %v, want ErrSchema, and no advice to apply again", err)
-		}
-		wants(t, schema.Check(t.Context(), db.DB.DB, d, schema.Tables{}), "table sqllock_lease is missing")
-
-		exec(t, db.DB.DB, "DROP INDEX sqllock_lease_expires_idx")
-		apply(t.Context(), t, db.DB.DB, d, schema.Tables{})
-	})
 }
 
 // In an old database everybody may create operators and functions in the schema public. They would run as the role that

@@ -7,7 +7,7 @@ import (
 )
 
 // Check returns nil if the tables are as this release needs them. Otherwise the error matches [sqllock.ErrSchema],
-// lists every difference (a missing table, column or index, a column of another type, an older or newer version) and
+// lists every difference (a missing table or column, a column of another type, an older or newer version) and
 // says how to fix it. An error that does not match says that the database could not be asked.
 //
 // Check only reads, from the catalogue and the table of versions.

@@ -21,8 +21,6 @@ const runApply = "run `sqllock schema apply --db …`"
 
 var damages = map[schema.Dialect][]damage{
 	schema.Postgres: {
-		{"a missing index", []string{"DROP INDEX sqllock_lease_expires_idx"}, []string{"table sqllock_lease has no index that begins with expires_at", runApply}, true},
-		{"an invalid index", []string{"UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'sqllock_lease_expires_idx'::regclass"}, []string{"and is valid (drop the invalid one: DROP INDEX sqllock_lease_expires_idx)"}, false},
 		{"an integer for a bigint", []string{"ALTER TABLE sqllock_lock ALTER COLUMN token TYPE integer"}, []string{"column sqllock_lock.token is integer not null, and must be bigint not null"}, false},
 		{"a timestamp without zone", []string{"ALTER TABLE sqllock_lease ALTER COLUMN expires_at TYPE timestamp"}, []string{"sqllock_lease.expires_at is timestamp without time zone not null"}, false},
 		{"a lock that cannot be free", []string{"ALTER TABLE sqllock_lock ALTER COLUMN lease_id SET NOT NULL"}, []string{"column sqllock_lock.lease_id is bytea not null, and must be bytea"}, false},
@@ -34,7 +32,6 @@ var damages = map[schema.Dialect][]damage{
 		{"a view", []string{"ALTER TABLE sqllock_lock RENAME TO other", "CREATE VIEW sqllock_lock AS SELECT * FROM other"}, []string{"table sqllock_lock is not an ordinary table"}, false},
 	},
 	schema.MySQL: {
-		{"a missing index", []string{"ALTER TABLE sqllock_lease DROP INDEX sqllock_lease_expires_idx"}, []string{"table sqllock_lease has no index that begins with expires_at", "sqllock schema print"}, false},
 		{"an int for a bigint", []string{"ALTER TABLE sqllock_lock MODIFY token INT NOT NULL"}, []string{"column sqllock_lock.token is int not null, and must be bigint not null"}, false},
 		{"an unsigned bigint", []string{"ALTER TABLE sqllock_lock MODIFY token BIGINT UNSIGNED NOT NULL"}, []string{"column sqllock_lock.token is bigint unsigned not null"}, false},
 		{"whole seconds", []string{"ALTER TABLE sqllock_lease MODIFY expires_at DATETIME NOT NULL"}, []string{"sqllock_lease.expires_at is datetime not null, and must be datetime(6) not null"}, false},
@@ -49,7 +46,6 @@ var damages = map[schema.Dialect][]damage{
 		{"a view", []string{"ALTER TABLE sqllock_lock RENAME TO other", "CREATE VIEW sqllock_lock AS SELECT * FROM other"}, []string{"table sqllock_lock is not an ordinary table"}, false},
 	},
 	schema.SQLite: {
-		{"a missing index", []string{"DROP INDEX sqllock_lease_expires_idx"}, []string{"table sqllock_lease has no index that begins with expires_at", runApply}, true},
 		{"a text for bytes", []string{"DROP TABLE sqllock_lease", "CREATE TABLE sqllock_lease (id TEXT NOT NULL PRIMARY KEY, expires_at TEXT NOT NULL)"}, []string{"column sqllock_lease.id is text not null, and must be blob not null", "column sqllock_lease.owner (text not null) is missing"}, false},
 		{"a missing primary key", []string{"DROP TABLE sqllock_version", "CREATE TABLE sqllock_version (version INTEGER NOT NULL, lowest INTEGER NOT NULL)", "INSERT INTO sqllock_version VALUES (1, 1)"}, []string{"the primary key of table sqllock_version is not version"}, false},
 		{"a view", []string{"ALTER TABLE sqllock_lock RENAME TO other", "CREATE VIEW sqllock_lock AS SELECT * FROM other"}, []string{"table sqllock_lock is not an ordinary table"}, false},

@@ -16,11 +16,9 @@ type difference struct {
 	lowest   int      // version that a program has to know for those
 	noPlace  string   // why no table can be created; empty if one can
 	missing  []string // differences that applying the files fixes
-	whole    bool     // no table and no index is missing
+	whole    bool     // no table is missing
 	mistakes []string // differences that applying the files does not fix
 	later    bool     // the files of a later release may fix the mistakes
-	index    string   // name of an index that is missing; empty if none is
-	applied  bool     // the files were applied, and left this difference
 }
 
 // compare compares the tables found with the tables wanted, which have the version newest.
@@ -94,18 +92,6 @@ func (diff *difference) table(d Dialect, wanted wantedTable, table *foundTable) 
 	if _, ok := table.columns[key[0]]; ok && !slices.Equal(table.primary, key) {
 		diff.mistakes = append(diff.mistakes, "the primary key of table "+name+" is not "+strings.Join(key, ", "))
 	}
-	if _, ok := table.columns[wanted.indexed]; ok && !table.indexed[wanted.indexed] {
-		text := "table " + name + " has no index that begins with " + wanted.indexed
-		switch {
-		case table.invalid[wanted.indexed] != "": // CREATE INDEX IF NOT EXISTS would leave it
-			diff.mistakes = append(diff.mistakes, text+" and is valid (drop the invalid one: DROP INDEX "+table.invalid[wanted.indexed]+")")
-		case d == MySQL: // its indexes are part of CREATE TABLE
-			diff.mistakes = append(diff.mistakes, text)
-		default:
-			diff.missing = append(diff.missing, text)
-			diff.index = diff.tables.prefix() + wanted.index
-		}
-	}
 }
 
 // lacks adds what is missing of a table of a later release. This release does not know what else the later one wants of
@@ -176,10 +162,7 @@ func (diff *difference) err() error {
 	case len(diff.mistakes) > 0:
 		advice = append(advice, "alter the tables to what `sqllock schema print` shows, for existing tables are never altered for you")
 	}
-	switch {
-	case diff.applied && diff.index != "": // CREATE INDEX IF NOT EXISTS found the name in use
-		advice = append(advice, "rename or drop what else is named "+diff.index+", as the index of a renamed table is")
-	case len(diff.missing) > 0:
+	if len(diff.missing) > 0 {
 		advice = append(advice, "run `sqllock schema apply --db …`"+diff.where())
 	}
 	return fmt.Errorf("%w: %s: %s", sqllock.ErrSchema,

@@ -34,9 +34,7 @@ type wantedColumn struct {
 type wantedTable struct {
 	name    string
 	columns []wantedColumn
-	key     int    // how many columns that are; 0 for one
-	indexed string // the column that an index begins with; empty for none
-	index   string // the name of that index in the files, without the prefix
+	key     int // how many columns that are; 0 for one
 }
 
 // wantedTables describes the tables as the newest of the SQL files leaves them. The files are the source; a test on
@@ -55,8 +53,6 @@ var wantedTables = []wantedTable{
 			{name: "created_at", kind: kindTime},
 			{name: "expires_at", kind: kindTime},
 		},
-		indexed: "expires_at",
-		index:   "lease_expires_idx",
 	},
 	{
 		name: "lock",

@@ -49,8 +49,6 @@ type foundTable struct {
 	odd     string                 // why the table cannot be used, whatever its columns; empty if it can
 	columns map[string]foundColumn // by name
 	primary []string               // columns of the primary key
-	indexed map[string]bool        // first columns of the other indexes
-	invalid map[string]string      // names of indexes that PostgreSQL does not use, by their first columns
 }
 
 // found is everything that was found in the database.
@@ -106,7 +104,7 @@ func (f *found) describe(ctx context.Context, q querier, query string, args ...a
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }() // rows.Err reports the error
-	table := &foundTable{columns: make(map[string]foundColumn), indexed: make(map[string]bool), invalid: make(map[string]string)}
+	table := &foundTable{columns: make(map[string]foundColumn)}
 	for rows.Next() {
 		var item string
 		var maybeName, maybeType sql.NullString // MariaDB with the mode EMPTY_STRING_IS_NULL returns NULL for an empty string
@@ -128,10 +126,6 @@ func (f *found) describe(ctx context.Context, q querier, query string, args ...a
 			table.columns[name] = column
 		case "primary":
 			table.primary = append(table.primary, name)
-		case "index":
-			table.indexed[name] = true
-		case "invalid index":
-			table.invalid[name] = column.typ
 		}
 	}
 	if table.odd == "" && len(table.columns) == 0 { // CREATE on a MySQL database shows its tables, but not their columns

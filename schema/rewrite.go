@@ -13,9 +13,8 @@ var tokens = regexp.MustCompile(`(?s)'[^']*'|"[^"]*"|` + "`[^`]*`" + `|--[^\n]*|
 var defaultNames = regexp.MustCompile(`\b` + defaultPrefix)
 
 // Rewrite returns sql with the names that begin with sqllock_ replaced by those of t. The tables sqllock_lease,
-// sqllock_lock, sqllock_permit and sqllock_version also get their schema; every other such name counts as the name of
-// an index, which gets none. Names are quoted where they differ from the default. Text in quotes is left alone. t must
-// be valid.
+// sqllock_lock, sqllock_permit and sqllock_version also get their schema; every other such name, as that of an index, gets
+// none. Names are quoted where they differ from the default. Text in quotes is left alone. t must be valid.
 //
 // So a package can keep its statements in files that can be read and tried as they are.
 func (t Tables) Rewrite(d Dialect, sql string) string {

@@ -9,8 +9,8 @@ import (
 // defaultPrefix begins the names in the SQL files, and replaces an empty Prefix.
 const defaultPrefix = "sqllock_"
 
-// maxPrefix leaves room for the longest suffix, that of an index, within the 63 bytes that PostgreSQL keeps of an
-// identifier (MySQL keeps 64 characters).
+// maxPrefix leaves room for the longest suffix within the 63 bytes that PostgreSQL keeps of an identifier (MySQL keeps
+// 64 characters).
 const maxPrefix = 40
 
 // maxSchema is how many bytes PostgreSQL keeps of an identifier.
@@ -20,8 +20,8 @@ var plainName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
 
 // Tables names the lease tables and their schema. The zero value means the names in the SQL files.
 type Tables struct {
-	// Prefix begins the name of every table and index: letters, digits and underscores, at
-	// most 40. Empty means "sqllock_".
+	// Prefix begins the name of every table: letters, digits and underscores, at most 40. Empty means
+	// "sqllock_".
 	Prefix string
 
 	// Schema is the PostgreSQL schema of the tables: letters, digits and underscores, at most 63. Empty means the

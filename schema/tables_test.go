@@ -61,9 +61,8 @@ func TestTablesLiveInTheSchemaNamed(t *testing.T) {
 		exec(t, db.DB.DB, `CREATE SCHEMA IF NOT EXISTS "App"`)
 		apply(t.Context(), t, db.DB.DB, schema.Postgres, tables)
 		wants(t, schema.Check(t.Context(), db.DB.DB, schema.Postgres, schema.Tables{Prefix: tables.Prefix}), "lock is missing")
-		exec(t, db.DB.DB, tables.Rewrite(schema.Postgres, "DROP INDEX sqllock_lease_expires_idx")[:len("DROP INDEX ")]+
-			`"App".`+tables.Rewrite(schema.Postgres, "sqllock_lease_expires_idx"))
-		wants(t, schema.Check(t.Context(), db.DB.DB, schema.Postgres, tables), "table App.", "_lease has no index", "schema App)")
+		exec(t, db.DB.DB, tables.Rewrite(schema.Postgres, "DROP TABLE sqllock_permit"))
+		wants(t, schema.Check(t.Context(), db.DB.DB, schema.Postgres, tables), "table App.", "_permit is missing", "schema App)")
 		apply(t.Context(), t, db.DB.DB, schema.Postgres, tables)
 	}
 }

@@ -18,8 +18,8 @@ SELECT 'column', column_name, column_type, is_nullable = _ascii'YES', column_def
 FROM information_schema.columns
 WHERE table_schema = DATABASE() AND table_name = ?
 UNION ALL
--- All columns that the primary key has as a whole, not by a prefix, and the first column of any other index.
-SELECT IF(index_name = _ascii'PRIMARY', 'primary', 'index'), column_name, '', 0, 0
+-- All columns that the primary key has as a whole, not by a prefix.
+SELECT 'primary', column_name, '', 0, 0
 FROM information_schema.statistics
-WHERE table_schema = DATABASE() AND table_name = ? AND IF(index_name = _ascii'PRIMARY', sub_part IS NULL, seq_in_index = 1)
+WHERE table_schema = DATABASE() AND table_name = ? AND index_name = _ascii'PRIMARY' AND sub_part IS NULL
 LIMIT 10000

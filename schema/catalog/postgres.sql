@@ -30,15 +30,7 @@ SELECT 'column', a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), NOT
 FROM pg_catalog.pg_attribute a
 WHERE a.attrelid = to_regclass($1::text)::oid AND a.attnum > 0 AND NOT a.attisdropped
 UNION ALL
--- All columns of the primary key, and the first column of any other index, of one
--- that CREATE INDEX CONCURRENTLY left invalid the name.
-SELECT CASE WHEN i.indisprimary THEN 'primary' ELSE 'index' END, a.attname, '', false, false
+SELECT 'primary', a.attname, '', false, false
 FROM pg_catalog.pg_index i
-JOIN pg_catalog.pg_attribute a
-  ON a.attrelid = i.indrelid AND (a.attnum = i.indkey[0] OR i.indisprimary AND a.attnum = ANY (i.indkey))
-WHERE i.indrelid = to_regclass($1::text)::oid AND i.indisvalid
-UNION ALL
-SELECT 'invalid index', a.attname, i.indexrelid::regclass::text, false, false
-FROM pg_catalog.pg_index i
-JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
-WHERE i.indrelid = to_regclass($1::text)::oid AND NOT i.indisvalid
+JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+WHERE i.indrelid = to_regclass($1::text)::oid AND i.indisprimary AND i.indisvalid

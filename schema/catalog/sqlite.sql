@@ -11,8 +11,3 @@ UNION ALL
 SELECT 'primary', name, '', 0, 0
 FROM pragma_table_info(?1, 'main')
 WHERE pk > 0
-UNION ALL
--- The first column of any other index.
-SELECT 'index', i.name, '', 0, 0
-FROM pragma_index_list(?1, 'main') AS l, pragma_index_info(l.name, 'main') AS i
-WHERE l.origin <> 'pk' AND i.seqno = 0

@@ -77,16 +77,15 @@ func (s *Store) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) 
 	return s.end(ctx, id, func(_ *Tx, l leaseRow) bool { return l.renewals == renewals })
 }
 
-// Purge implements store.Store.
-func (s *Store) Purge(ctx context.Context, ago time.Duration, limit int) (n int64, err error) {
+// Expired implements store.Store.
+func (s *Store) Expired(ctx context.Context, ago time.Duration, limit int) (all []store.State, err error) {
 	err = s.run(ctx, func(t *Tx) error {
 		for id, l := range s.leases {
-			if l.expires <= t.now()-max(ago, 0).Microseconds() && n < int64(limit) {
-				remove(t, s.leases, id)
-				n++
+			if l.expires <= t.now()-max(ago, 0).Microseconds() && len(all) < limit {
+				all = append(all, store.State{LeaseID: []byte(id)})
 			}
 		}
 		return nil
 	})
-	return n, err
+	return all, err
 }

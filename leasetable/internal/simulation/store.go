@@ -102,9 +102,9 @@ func (s faulty) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) 
 	})
 }
 
-// Purge implements store.Store.
-func (s faulty) Purge(ctx context.Context, ago time.Duration, limit int) (int64, error) {
-	return call(ctx, s.process, "purge", "", func(ctx context.Context) (int64, error) { return s.store.Purge(ctx, ago, limit) })
+// Expired implements store.Store.
+func (s faulty) Expired(ctx context.Context, ago time.Duration, limit int) ([]store.State, error) {
+	return call(ctx, s.process, "expired", "", func(ctx context.Context) ([]store.State, error) { return s.store.Expired(ctx, ago, limit) })
 }
 
 // NoteWaiter implements store.Store.

@@ -83,8 +83,8 @@ func (s *Database) ExpireUnchanged(ctx context.Context, id []byte, renewals int6
 	return rows > 0, err
 }
 
-func (s *Database) Purge(ctx context.Context, ago time.Duration, limit int) (int64, error) {
-	return s.change(ctx, s.Work, purge, row{max(ago, 0).Microseconds()}, limit)
+func (s *Database) Expired(ctx context.Context, ago time.Duration, limit int) ([]State, error) {
+	return s.states(ctx, expired, max(ago, 0).Microseconds(), limit)
 }
 
 // exists reports whether err means that the row to insert exists already.

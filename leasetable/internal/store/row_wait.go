@@ -84,7 +84,7 @@ func (s *Database) unlocked(ctx context.Context, st Statement, keys []any) bool 
 	switch st {
 	case insert: // it waits for a row that is just being inserted for a moment only (see insert.sql)
 		return true
-	case purge, forcePermits: // they wait for other rows, too
+	case forcePermits: // it waits for other rows, too
 		return false
 	case expire, expireUnchanged:
 		find = unlockedLease

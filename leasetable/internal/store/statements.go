@@ -36,7 +36,7 @@ const (
 	releaseByLease  Statement = "release_by_lease"
 	guard           Statement = "guard"
 	list            Statement = "list"
-	purge           Statement = "purge"
+	expired         Statement = "expired"
 	force           Statement = "force"
 	noteWaiter      Statement = "note_waiter"
 	removeWaiter    Statement = "remove_waiter"

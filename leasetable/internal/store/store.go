@@ -49,8 +49,8 @@ type Store interface {
 	// ExpireUnchanged deletes the row of a lease that was not renewed since its renewals were counted, and reports
 	// whether it did.
 	ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (expired bool, err error)
-	// Purge deletes up to limit rows of leases that expired at least the given time ago, and returns how many.
-	Purge(ctx context.Context, ago time.Duration, limit int) (int64, error)
+	// Expired lists up to limit leases that expired at least the given time ago: of each State only the LeaseID is set.
+	Expired(ctx context.Context, ago time.Duration, limit int) ([]State, error)
 
 	// The steps that acquire a name which nobody holds.
 

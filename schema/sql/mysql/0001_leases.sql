@@ -1,6 +1,5 @@
 -- Lease locks, version 1, for MySQL and MariaDB. Every statement can be run again, and by several
--- processes at once. All times are UTC. Indexes are part of CREATE TABLE, because MySQL has no
--- CREATE INDEX IF NOT EXISTS.
+-- processes at once. All times are UTC.
 
 -- A lease: its owner promises to renew it before it expires. Many locks share one lease, so one
 -- small UPDATE of one row renews them all.
@@ -14,8 +13,7 @@ CREATE TABLE IF NOT EXISTS sqllock_lease (
     changes    BIGINT       NOT NULL DEFAULT 0 COMMENT 'count of changes by others to the locks of this lease, which its owner reads when it renews',
     created_at DATETIME(6)  NOT NULL COMMENT 'when the lease was created, UTC, by the database''s clock',
     expires_at DATETIME(6)  NOT NULL COMMENT 'when the lease expires unless it is renewed, UTC, by the database''s clock',
-    PRIMARY KEY (id),
-    KEY sqllock_lease_expires_idx (expires_at)
+    PRIMARY KEY (id)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
   COMMENT='sqllock: one row per lease, which its owner renews while alive. Deleting a row loses every lock of the lease.';
 

@@ -76,10 +76,6 @@ COMMENT ON COLUMN sqllock_permit.lease_id IS 'the lease that has the permit (wit
 COMMENT ON COLUMN sqllock_permit.permits IS 'limit of holders that this holder requested, of which the smallest of a name counts (0: no limit)';
 COMMENT ON COLUMN sqllock_permit.acquired_at IS 'when the permit was acquired, by the database''s clock';
 
--- For the purge of dead leases. Names have no index besides their key: a release changes no indexed
--- column, and so costs little.
-CREATE INDEX IF NOT EXISTS sqllock_lease_expires_idx ON sqllock_lease (expires_at);
-
 -- One row per numbered file that has been applied. The highest is the version.
 CREATE TABLE IF NOT EXISTS sqllock_version (
     version integer NOT NULL PRIMARY KEY,

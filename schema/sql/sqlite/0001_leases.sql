@@ -46,9 +46,6 @@ CREATE TABLE IF NOT EXISTS sqllock_permit (
     PRIMARY KEY (name, token)
 ) STRICT, WITHOUT ROWID;
 
--- For the purge of dead leases.
-CREATE INDEX IF NOT EXISTS sqllock_lease_expires_idx ON sqllock_lease (expires_at);
-
 -- One row per numbered file that has been applied. The highest is the version.
 CREATE TABLE IF NOT EXISTS sqllock_version (
     version INTEGER NOT NULL PRIMARY KEY, -- number of an applied file
