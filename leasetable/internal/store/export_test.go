@@ -27,3 +27,8 @@ func Placeholders(d schema.Dialect) (texts map[string]string, sent map[string]in
 	}
 	return texts, sent, err
 }
+
+// PostgresTurn returns the key of the turn of a name in a table.
+func PostgresTurn(table, name string) int64 {
+	return (&postgresTurn{turn: turn{locks: table}}).number(name)
+}

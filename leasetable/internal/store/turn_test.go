@@ -88,3 +88,48 @@ func TestAnAnswerThatIsNoAnswerOfAQueueIsAnError(t *testing.T) {
 		})
 	}
 }
+
+// recorder is a server that grants each turn, and records the statements that ask for one.
+type recorder struct {
+	refuser
+	asked *[]string
+}
+
+func (r recorder) Connect(context.Context) (driver.Conn, error) { return r, nil }
+
+func (r recorder) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
+	if strings.Contains(text, "GET_LOCK") {
+		*r.asked = append(*r.asked, text)
+	}
+	return r.refuser.QueryContext(ctx, text, args)
+}
+
+// Processes of several versions stand in one queue, so the keys of turns must not change.
+func TestTheKeysOfTurnsDoNotChange(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]int64{"x": -3615743475475001112, "é\x00": 2913689242311697294} {
+		if got := store.PostgresTurn("sqllock_lock", name); got != want {
+			t.Errorf("the key of the turn of %q is %d; want %d", name, got, want)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		s, err := store.New(recorder{refuser{value: int64(1)}, &asked}, schema.MySQL, schema.Tables{}, store.Options{Most: conn.DefaultLimit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		turn, err := s.OpenTurn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer turn.Close()
+		if _, err := turn.Try(t.Context(), "x"); err != nil {
+			t.Fatal(err)
+		}
+		const want = "SELECT GET_LOCK(CONCAT('sqllock ', LEFT(SHA2(CONCAT(DATABASE(), 'cdd24c77516050e895a1254663be0139'), 256), 40)), 0)"
+		if len(asked) != 1 || asked[0] != want {
+			t.Errorf("the turn is asked for with %q; want %q", asked, want)
+		}
+	})
+}
