@@ -354,6 +354,19 @@ func TestMissingTablesAreErrSchemaWithTheCommand(t *testing.T) {
 	})
 }
 
+// As a column that another tool has added.
+func TestAColumnThatMustBeNamedIsErrSchema(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB)
+		run(t, db, "ALTER TABLE sqllock_lock ADD COLUMN tenant INT NOT NULL")
+		if _, err := l.TryAcquire(t.Context(), "x"); !errors.Is(err, sqllock.ErrSchema) || sqllock.IsRetryable(err) {
+			t.Errorf("TryAcquire: %v", err)
+		}
+	})
+}
+
 func TestTablesMayHaveAnotherPrefix(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {

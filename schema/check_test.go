@@ -30,6 +30,7 @@ var damages = map[schema.Dialect][]damage{
 		{"places with a narrower key", []string{"ALTER TABLE sqllock_permit DROP CONSTRAINT sqllock_permit_pkey, ADD PRIMARY KEY (name)"}, []string{"the primary key of table sqllock_permit is not name, token"}, false},
 		{"a table that a crash empties", []string{"ALTER TABLE sqllock_lock SET UNLOGGED"}, []string{"table sqllock_lock is unlogged"}, false},
 		{"a view", []string{"ALTER TABLE sqllock_lock RENAME TO other", "CREATE VIEW sqllock_lock AS SELECT * FROM other"}, []string{"table sqllock_lock is not an ordinary table"}, false},
+		{"a column that each insertion must name", []string{"ALTER TABLE sqllock_lock ADD COLUMN tenant int NOT NULL"}, []string{"column sqllock_lock.tenant is integer not null, and must have a default or allow NULL"}, false},
 	},
 	schema.MySQL: {
 		{"an int for a bigint", []string{"ALTER TABLE sqllock_lock MODIFY token INT NOT NULL"}, []string{"column sqllock_lock.token is int not null, and must be bigint not null"}, false},
@@ -44,11 +45,13 @@ var damages = map[schema.Dialect][]damage{
 		{"a key of the beginnings of names", []string{"ALTER TABLE sqllock_lock DROP PRIMARY KEY, ADD PRIMARY KEY (name(100))"}, []string{"the primary key of table sqllock_lock is not name"}, false},
 		{"a storage engine without transactions", []string{"ALTER TABLE sqllock_lease ENGINE=MyISAM"}, []string{"table sqllock_lease is stored by MyISAM, not by InnoDB"}, false},
 		{"a view", []string{"ALTER TABLE sqllock_lock RENAME TO other", "CREATE VIEW sqllock_lock AS SELECT * FROM other"}, []string{"table sqllock_lock is not an ordinary table"}, false},
+		{"a column that each insertion must name", []string{"ALTER TABLE sqllock_lock ADD COLUMN tenant INT NOT NULL"}, []string{"column sqllock_lock.tenant is int not null, and must have a default or allow NULL"}, false},
 	},
 	schema.SQLite: {
 		{"a text for bytes", []string{"DROP TABLE sqllock_lease", "CREATE TABLE sqllock_lease (id TEXT NOT NULL PRIMARY KEY, expires_at TEXT NOT NULL)"}, []string{"column sqllock_lease.id is text not null, and must be blob not null", "column sqllock_lease.owner (text not null) is missing"}, false},
 		{"a missing primary key", []string{"DROP TABLE sqllock_version", "CREATE TABLE sqllock_version (version INTEGER NOT NULL, lowest INTEGER NOT NULL)", "INSERT INTO sqllock_version VALUES (1, 1)"}, []string{"the primary key of table sqllock_version is not version"}, false},
 		{"a view", []string{"ALTER TABLE sqllock_lock RENAME TO other", "CREATE VIEW sqllock_lock AS SELECT * FROM other"}, []string{"table sqllock_lock is not an ordinary table"}, false},
+		{"a column that each insertion must name", []string{"DROP TABLE sqllock_version", "CREATE TABLE sqllock_version (version INTEGER NOT NULL PRIMARY KEY, lowest INTEGER NOT NULL, tenant TEXT NOT NULL)", "INSERT INTO sqllock_version VALUES (1, 1, '')"}, []string{"column sqllock_version.tenant is text not null, and must have a default or allow NULL"}, false},
 	},
 }
 
@@ -120,7 +123,21 @@ func TestCheckDoesNotMindAdditions(t *testing.T) {
 		apply(t.Context(), t, db.DB.DB, d, schema.Tables{})
 		exec(t, db.DB.DB,
 			"ALTER TABLE sqllock_lock ADD COLUMN remark INT",
-			"CREATE INDEX sqllock_lock_by_lease ON sqllock_lock (lease_id)")
+			"CREATE INDEX sqllock_lock_by_lease ON sqllock_lock (lease_id)",
+			"ALTER TABLE sqllock_lock ADD COLUMN tenant INT NOT NULL DEFAULT 7")
+		exec(t, db.DB.DB, map[schema.Dialect][]string{
+			schema.Postgres: {
+				"CREATE DOMAIN filled AS int DEFAULT 7",
+				"ALTER TABLE sqllock_lock ADD COLUMN by_domain filled NOT NULL",
+				"ALTER TABLE sqllock_lock ADD COLUMN number bigint GENERATED ALWAYS AS IDENTITY",
+				"ALTER TABLE sqllock_lock ADD COLUMN twice bigint NOT NULL GENERATED ALWAYS AS (token * 2) STORED",
+			},
+			schema.MySQL: {
+				"ALTER TABLE sqllock_lock ADD COLUMN number BIGINT NOT NULL AUTO_INCREMENT UNIQUE",
+				"ALTER TABLE sqllock_lock ADD COLUMN changed TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP",
+				"ALTER TABLE sqllock_lock ADD COLUMN twice BIGINT AS (token * 2) STORED",
+			},
+		}[d]...)
 		must(t, schema.Check(t.Context(), db.DB.DB, d, schema.Tables{}))
 	})
 }

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -87,6 +88,7 @@ func (diff *difference) table(d Dialect, wanted wantedTable, table *foundTable) 
 	for _, column := range wanted.columns {
 		diff.column(d, name, column, table)
 	}
+	diff.additions(name, wanted, table)
 	key := wanted.primary()
 	slices.Sort(table.primary) // the catalogues return them in any order
 	if _, ok := table.columns[key[0]]; ok && !slices.Equal(table.primary, key) {
@@ -109,6 +111,17 @@ func (diff *difference) lacks(d Dialect, wanted wantedTable, table *foundTable) 
 	for _, column := range wanted.columns {
 		if _, ok := table.columns[column.name]; !ok {
 			diff.mistakes = append(diff.mistakes, fmt.Sprintf("column %s.%s is missing", name, column.name))
+		}
+	}
+	diff.additions(name, wanted, table)
+}
+
+// additions adds the columns that others have added and that this release cannot leave out when it inserts a row.
+func (diff *difference) additions(table string, wanted wantedTable, in *foundTable) {
+	for _, name := range slices.Sorted(maps.Keys(in.columns)) {
+		known := slices.ContainsFunc(wanted.columns, func(c wantedColumn) bool { return c.name == name })
+		if column := in.columns[name]; !known && !column.nullable && !column.hasDefault {
+			diff.mistakes = append(diff.mistakes, fmt.Sprintf("column %s.%s is %s, and must have a default or allow NULL", table, name, column))
 		}
 	}
 }

@@ -14,7 +14,8 @@ SELECT 'table', '',
 FROM information_schema.tables
 WHERE table_schema = DATABASE() AND table_name = ?
 UNION ALL
-SELECT 'column', column_name, column_type, is_nullable = _ascii'YES', column_default IS NOT NULL
+SELECT 'column', column_name, column_type, is_nullable = _ascii'YES',
+       column_default IS NOT NULL OR COALESCE(extra LIKE _ascii'%auto_increment%' OR extra LIKE _ascii'%GENERATED%', 0)
 FROM information_schema.columns
 WHERE table_schema = DATABASE() AND table_name = ?
 UNION ALL

@@ -62,6 +62,7 @@ var meanings = map[string]Error{
 	"42P01": noTable,
 	"42703": noTable,
 	"3F000": noTable,
+	"23502": noTable, // a column that somebody has added is NOT NULL and has no default
 	"25006": readOnly,
 	"42501": refused, // no privilege
 	"28P01": refused, // wrong password
@@ -101,6 +102,7 @@ var meanings = map[string]Error{
 	"mysql 3101": interrupted, // Group Replication undid the commit
 	"mysql 1146": noTable,
 	"mysql 1054": noTable,
+	"mysql 1364": noTable, // a column that somebody has added has no default
 	"mysql 1290": readOnly,
 	"mysql 1792": readOnly,
 	"mysql 1836": readOnly,
