@@ -2,7 +2,9 @@ package mysql_test
 
 import (
 	"os"
+	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	gomysql "github.com/go-sql-driver/mysql"
@@ -50,6 +52,27 @@ func TestAnotherProgramMayTakeTheSameLock(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustRelease(t, mustTry(t, l, "shared"))
+	})
+}
+
+// docs/coming-from.md has the name for GET_LOCK as SQL, for other clients and for programs in other languages.
+func TestSQLComputesTheSameServerNames(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/coming-from.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^SELECT GET_LOCK\((.*'migrations'.*), 10\);$`).FindSubmatch(page)
+	if found == nil {
+		t.Fatal("the page has no such statement")
+	}
+	onEach(t, func(t *testing.T, db *sqltest.Database) {
+		for _, name := range []string{"migrations", "é", "🔒", "a b"} {
+			text := strings.Replace(string(found[1]), "'migrations'", "'"+name+"'", 1)
+			if got := ask[string](t, db, "SELECT "+text); got != serverName(t, db, name) {
+				t.Errorf("the name of %q is %s; want %s", name, got, serverName(t, db, name))
+			}
+		}
 	})
 }
 

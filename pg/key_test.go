@@ -2,6 +2,9 @@ package pg_test
 
 import (
 	"errors"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/sqllock/sqllock"
@@ -43,6 +46,26 @@ func TestAnotherProgramMayTakeTheSameLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustRelease(t, mustTry(t, l, "shared"))
+}
+
+// docs/coming-from.md has the key of a name as SQL, for psql and for programs in other languages.
+func TestSQLComputesTheSameKeys(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Postgres(t)
+	page, err := os.ReadFile("../docs/coming-from.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^SELECT pg_advisory_lock\((.*'migrations'.*)\);$`).FindSubmatch(page)
+	if found == nil {
+		t.Fatal("the page has no such statement")
+	}
+	for _, name := range []string{"migrations", "é", "🔒", "a b", `a\b`} {
+		text := strings.Replace(string(found[1]), "'migrations'", "'"+name+"'", 1)
+		if got := ask[int64](t, db, "SELECT "+text); got != pg.Key(name) {
+			t.Errorf("the key of %q is %d; want %d", name, got, pg.Key(name))
+		}
+	}
 }
 
 // Both names would be the same lock: the second wait would be one for the first.
