@@ -62,6 +62,49 @@ func TestEveryCommandThatPrintsHasJSON(t *testing.T) {
 	}
 }
 
+// Scripts read these fields, so none is renamed while the format has the version 1. The other tests look for the rest.
+func TestTheObjectsHaveTheFieldsOfVersion1(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	db := sqliteFile(t)
+	e := on(t, db.url)
+	held(t, e, "--ttl", "1h", "--owner", "me", "x")
+	for _, test := range [][2]string{
+		{"ls --json", "locks locks.kind locks.left_seconds locks.name locks.owner locks.pid locks.since locks.state locks.token locks.until"},
+		{"doctor --json", "findings findings.id findings.level findings.text verdicts verdicts.advice verdicts.id verdicts.level verdicts.text"},
+		{"bench --duration 5ms --json", "duration_seconds kind results results.at_once results.count results.mean_seconds results.median_seconds results.name results.p99_seconds server"},
+		{"schema print --json", "dialect sql tables_version"},
+		{"schema check --json", "dialect ok tables_version"},
+		{"purge --json", "deleted"},
+		{"release --force --json x", "kind name next_token was was.owner was.state was.token"},
+		{"version --json", "arch go os release tables_version"},
+	} {
+		args, want := test[0], test[1]
+		_, stdout, _ := runHere(t, e, strings.Fields(args)...)
+		found := make(map[string]bool)
+		var walk func(path string, value any)
+		walk = func(path string, value any) {
+			switch value := value.(type) {
+			case []any:
+				for _, one := range value {
+					walk(path, one)
+				}
+			case map[string]any:
+				for field, inside := range value {
+					found[path+field] = true
+					walk(path+field+".", inside)
+				}
+			}
+		}
+		walk("", objectOf(t, stdout))
+		for field := range strings.FieldsSeq(want) {
+			if !found[field] {
+				t.Errorf("%s: there is no field %s", args, field)
+			}
+		}
+	}
+}
+
 func TestWhatTheObjectsOfCommandsThatChangeSomethingSay(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
