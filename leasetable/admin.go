@@ -46,11 +46,21 @@ type Info struct {
 }
 
 // ListOption narrows what List returns. With several of them a name has to meet all.
-type ListOption func(Info) bool
+type ListOption func(*listing)
+
+// listing is what the options of a List ask for. A program cannot name it, so a later release may filter in the database.
+type listing struct{ conditions []func(Info) bool }
+
+// meets reports whether a name meets all conditions.
+func (l listing) meets(i Info) bool {
+	return !slices.ContainsFunc(l.conditions, func(meets func(Info) bool) bool { return !meets(i) })
+}
 
 // Only omits names whose Info does not meet the condition. It is for conditions that no other option has: this process
 // reads all names that begin with the prefix, and omits those.
-func Only(condition func(Info) bool) ListOption { return condition }
+func Only(condition func(Info) bool) ListOption {
+	return func(l *listing) { l.conditions = append(l.conditions, condition) }
+}
 
 // OnlyHeld omits names that are not held.
 func OnlyHeld() ListOption { return Only(func(i Info) bool { return i.Held }) }
@@ -80,6 +90,10 @@ func (l *Locker) Inspect(ctx context.Context, name string, opts ...sqllock.Optio
 func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([]Info, error) {
 	const page = 1000
 	last := prefix + strings.Repeat("\xff", store.MaxName)
+	var listed listing
+	for _, opt := range only {
+		opt(&listed)
+	}
 	var infos []Info
 	for from := prefix; ; {
 		seen, err := ask(ctx, l, "list", prefix, func(ctx context.Context) ([]store.State, error) {
@@ -94,8 +108,7 @@ func (l *Locker) List(ctx context.Context, prefix string, only ...ListOption) ([
 		}
 		for _, s := range seen {
 			s.Permits = together[string(s.Name)]
-			info := infoOf(string(s.Name), s)
-			if !slices.ContainsFunc(only, func(meets ListOption) bool { return !meets(info) }) {
+			if info := infoOf(string(s.Name), s); listed.meets(info) {
 				infos = append(infos, info)
 			}
 		}
