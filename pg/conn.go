@@ -157,8 +157,12 @@ func (c *conn) answer(ops []*session.Op[key]) error {
 		}
 		switch msg := msg.(type) {
 		case *pgproto3.DataRow:
+			done, err := answered(msg.Values)
+			if err != nil {
+				return err
+			}
 			if c.rows < len(ops) {
-				ops[c.rows].Done = msg.Values[0][0] != 0 // a boolean in binary
+				ops[c.rows].Done = done
 			}
 			c.rows++
 		case *pgproto3.ErrorResponse:
@@ -168,6 +172,26 @@ func (c *conn) answer(ops []*session.Op[key]) error {
 			return nil
 		}
 	}
+}
+
+// answered returns what the server says of one operation, a boolean in binary. Nothing else is a yes.
+func answered(row [][]byte) (bool, error) {
+	if len(row) == 1 && len(row[0]) == 1 && row[0][0] <= 1 {
+		return row[0][0] == 1, nil
+	}
+	return false, errMixedUp
+}
+
+// errMixedUp is the error for an answer that has not the form of those to the statement. What is in between may have mixed
+// up the answers, or lie.
+var errMixedUp = errors.New("the answer is not one to this statement")
+
+// rowOf returns the only row of the last of the results, which must have so many columns.
+func rowOf(columns int, results ...*pgconn.Result) ([][]byte, error) {
+	if n := len(results); n > 0 && len(results[n-1].Rows) == 1 && len(results[n-1].Rows[0]) == columns {
+		return results[n-1].Rows[0], nil
+	}
+	return nil, errMixedUp
 }
 
 // Kinds of operations on a key, for many.sql; see kindOf.
@@ -225,7 +249,7 @@ func (c *conn) Watch(ctx context.Context) error {
 
 // Broken implements session.Conn (I42). A proxy may have lost the server and keep the connection to its client.
 func (c *conn) Broken(err error) bool {
-	return c.broken || c.pc.IsClosed() || connector.ServerLost(err)
+	return c.broken || c.pc.IsClosed() || connector.ServerLost(err) || errors.Is(err, errMixedUp)
 }
 
 // Close implements session.Conn (I42).

@@ -223,7 +223,10 @@ func probe(ctx context.Context, pc *pgx.Conn) (is server, err error) {
 	if err != nil {
 		return is, err
 	}
-	row := results[0].Rows[0]
+	row, err := rowOf(5, results...)
+	if err != nil {
+		return is, err
+	}
 	is = server{pid: string(row[1]), standby: string(row[2]) == "t", fullName: string(row[4])}
 	var errOID, errVersion error
 	is.database, errOID = strconv.ParseInt(string(row[0]), 10, 64)

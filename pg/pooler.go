@@ -101,7 +101,11 @@ func ping(ctx context.Context, pc *pgx.Conn) (pid string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return pinged(results[0].Rows[0])
+	row, err := rowOf(2, results...)
+	if err != nil {
+		return "", err
+	}
+	return pinged(row)
 }
 
 // pinged reads the row of ping.sql.

@@ -2,7 +2,6 @@ package pg
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -48,15 +47,15 @@ func (c *conn) Wait(ctx context.Context, op *session.Op[key], waited, left time.
 	if err != nil {
 		return withLimit(err)
 	}
-	last := results[len(results)-1].Rows
-	if len(last) != 1 {
-		return fmt.Errorf("%d answers to a wait", len(last))
+	row, err := rowOf(6, results...)
+	if err != nil {
+		return err
 	}
-	op.Done, c.gated, c.seat = string(last[0][0]) == "yes", string(last[0][1]) == "true", string(last[0][2])
+	op.Done, c.gated, c.seat = string(row[0]) == "yes", string(row[1]) == "true", string(row[2])
 	if op.Done {
 		c.seat = ""
 	}
-	return c.mustBe(last[0][3:])
+	return c.mustBe(row[3:])
 }
 
 // leftOf returns how long a slice may take at most: the rest of the time of its ctx is for the answer.
@@ -84,14 +83,15 @@ func (c *conn) takeSeat(ctx context.Context, op *session.Op[key]) error {
 		text = shareSeatSQL
 	}
 	result := c.pc.PgConn().ExecParams(ctx, text, [][]byte{strconv.AppendInt(nil, op.Key.n, 10), []byte(c.idle)}, nil, nil, nil).Read()
-	switch {
-	case result.Err != nil:
+	if result.Err != nil {
 		return withLimit(result.Err)
-	case len(result.Rows) != 1:
-		return fmt.Errorf("%d answers to a request for a seat", len(result.Rows))
 	}
-	c.seat = string(result.Rows[0][0])
-	return c.mustBe(result.Rows[0][1:])
+	row, err := rowOf(4, result)
+	if err != nil {
+		return err
+	}
+	c.seat = string(row[0])
+	return c.mustBe(row[1:])
 }
 
 // sleep returns after d, or when the connection ends. A sleeper is in nobody's way: it gives back its gate, which is shared.
