@@ -34,6 +34,28 @@ func TestRunNeedsNoDatabase(t *testing.T) {
 	must(t, err)
 }
 
+// A user who may read a file may lock it, and so keep all leases from being renewed.
+func TestAnSQLiteFileIsMadeForItsUserOnly(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	e := clean(t)
+	own, named := filepath.Join(e["XDG_STATE_HOME"], "sqllock", "sqllock.db"), filepath.Join(t.TempDir(), "named.db")
+	applied, shared := filepath.Join(t.TempDir(), "applied.db"), filepath.Join(t.TempDir(), "shared.db")
+	must(t, os.WriteFile(shared, nil, 0o600))
+	must(t, os.Chmod(shared, 0o666)) // as users who share a file have made it
+	call(t, e, 0, []string{"no database is named"}, "run", "hello", "--", "true")
+	call(t, e, 0, nil, "run", "--db", "sqlite:"+named, "hello", "--", "true")
+	call(t, e, 0, nil, "schema", "apply", "--db", "sqlite:"+applied)
+	call(t, e, 0, nil, "run", "--db", "sqlite:"+shared, "hello", "--", "true")
+	for file, want := range map[string]os.FileMode{own: 0o600, named: 0o600, applied: 0o600, shared: 0o666} {
+		info, err := os.Stat(file)
+		must(t, err)
+		if mode := info.Mode().Perm(); mode != want {
+			t.Errorf("%s: mode %v, want %v", file, mode, want)
+		}
+	}
+}
+
 func TestRunGivesBackTheCommandsExitCode(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -100,7 +100,7 @@ func schemaUseCommand(
 			if err := p.ValidateTables(db.Dialect); err != nil {
 				return exit.With(exit.Usage, err)
 			}
-			if err := db.MakeFolder(); err != nil {
+			if err := db.MakeFile(); err != nil {
 				return exit.With(exit.Unavailable, err)
 			}
 			err = do(cmd.Context(), db.DB.DB, db.Dialect, p.Tables)

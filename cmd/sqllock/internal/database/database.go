@@ -59,13 +59,21 @@ func (db *Database) Attrs() []any {
 // Close closes the pool that schema used. An error has no remedy.
 func (db *Database) Close() { _ = db.DB.Close() }
 
-// MakeFolder creates the folder of the user's own file, readable by that user only.
-func (db *Database) MakeFolder() error {
-	if db.folder == "" {
+// MakeFile creates the SQLite file, and the folder of the user's own file, for that user only. SQLite would let all users read
+// the file, and a process that may read it may lock it: no lease could be renewed.
+func (db *Database) MakeFile() error {
+	if db.folder != "" {
+		if err := os.MkdirAll(db.folder, 0o700); err != nil {
+			return fmt.Errorf("no database is named by --db, --db-file or SQLLOCK_DB, and there is no place for one: %w", err)
+		}
+	}
+	if db.Dialect != schema.SQLite {
 		return nil
 	}
-	if err := os.MkdirAll(db.folder, 0o700); err != nil {
-		return fmt.Errorf("no database is named by --db, --db-file or SQLLOCK_DB, and there is no place for one: %w", err)
+	// A file that exists is not opened: at its close the system would end the locks that SQLite has on it in this process.
+	// What is wrong with the place SQLite will say.
+	if file, err := os.OpenFile(db.file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err == nil {
+		_ = file.Close() // nothing was written
 	}
 	return nil
 }
@@ -76,7 +84,7 @@ func (db *Database) Prepare(ctx context.Context, t schema.Tables) error {
 	if db.Dialect != schema.SQLite {
 		return nil
 	}
-	if err := db.MakeFolder(); err != nil {
+	if err := db.MakeFile(); err != nil {
 		return err
 	}
 	if err := schema.Apply(ctx, db.DB.DB, db.Dialect, t); err != nil {
