@@ -66,6 +66,7 @@ func openMySQL(config *gomysql.Config) (*Database, error) {
 	maps.DeleteFunc(config.Params, func(key, _ string) bool {
 		return strings.EqualFold(key, "sql_select_limit") || strings.EqualFold(key, "completion_type")
 	})
+	config.AllowAllFiles = false // a server, or who says to be it, could ask for every file of this machine
 	if config.Timeout == 0 {
 		config.Timeout = ConnectTimeout
 	}

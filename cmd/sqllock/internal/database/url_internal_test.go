@@ -55,6 +55,20 @@ func TestAMySQLURLBecomesTheDriversOwn(t *testing.T) {
 	}
 }
 
+// A server, or what says that it is one, may answer any statement with a request for a file of this machine.
+func TestAMySQLServerGetsNoFiles(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for _, named := range []string{"mysql://u:p@h/d?allowAllFiles=true", "u:p@tcp(h:1)/d?allowAllFiles=true"} {
+		db, err := openURL(named)
+		must(t, err)
+		defer db.Close()
+		if configOf(t, db).AllowAllFiles {
+			t.Errorf("%s: a server can read every file", named)
+		}
+	}
+}
+
 // configOf reads the configuration back out of a handle, through the driver.
 func configOf(t *testing.T, db *Database) *gomysql.Config {
 	t.Helper()
