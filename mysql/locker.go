@@ -104,7 +104,8 @@ func WithHook(hook func(context.Context, sqllock.Event)) Option {
 // user:password@tcp(host:3306)/database. Like FromDB and FromConnector it does not connect: the Locker does when the first
 // lock is requested. The error says that dsn cannot be parsed, without repeating it, or which option is out of range.
 //
-// New ignores the DSN's readTimeout and writeTimeout: every statement has a deadline, and a wait takes longer.
+// New ignores the DSN's readTimeout and writeTimeout: every statement has a deadline, and a wait takes longer. It ignores
+// allowAllFiles, with which a server can read every file of this machine.
 func New(dsn string, opts ...Option) (*Locker, error) {
 	config, err := gomysql.ParseDSN(dsn)
 	if err != nil {
@@ -113,6 +114,7 @@ func New(dsn string, opts ...Option) (*Locker, error) {
 			"it should look like user:password@tcp(host:3306)/database")
 	}
 	config.ReadTimeout, config.WriteTimeout = 0, 0
+	config.AllowAllFiles = false
 	config.Logger = &gomysql.NopLogger{}
 	dialSockets(config)
 	return newLocker(opts, func(l *Locker) (driver.Connector, error) {

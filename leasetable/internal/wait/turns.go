@@ -9,7 +9,6 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/conn"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/lease"
-	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // Turns are the turns of a Locker, one for each name that it waits for (I36): see chapter 6 of docs/design.md. Of all processes
@@ -22,22 +21,6 @@ type Turns struct {
 	of     map[string]*turn // guarded by mu
 	resume time.Time        // guarded by mu: nobody stands in a queue until then
 	noLong time.Time        // guarded by mu: no slice is a long one until then
-}
-
-// turn is the turn of one name, and the session that stands for it.
-type turn struct {
-	name    string
-	busy    chan struct{} // has room for one: the goroutine that uses the session
-	session store.Turn    // of that goroutine; nil: none is open
-
-	used      time.Time     // guarded by the mu of Turns: when the session was last used
-	slice     chan struct{} // guarded by the mu of Turns: closed at the end of the slice that is under way; nil: none is
-	wanted    bool          // guarded by the mu of Turns: somebody waits for the name, or has acquired it
-	ours      bool          // guarded by the mu of Turns
-	owed      bool          // guarded by the mu of Turns: the session has the turn, and has to give it back
-	contended bool          // guarded by the mu of Turns: another process had the turn when this one asked for it, now or just before
-	refused   time.Time     // guarded by the mu of Turns: when another process last had it
-	timer     *time.Timer   // guarded by the mu of Turns: gives back the turn of a lock that is held for long, or an unused session
 }
 
 const (
@@ -110,7 +93,7 @@ func (ts *Turns) enter(name string, d time.Duration) (over <-chan struct{}, begu
 		return nil, false, false
 	}
 	if t == nil {
-		t = &turn{name: name, busy: make(chan struct{}, 1)}
+		t = &turn{Turns: ts, name: name, busy: make(chan struct{}, 1)}
 		ts.of[name] = t
 	}
 	if !t.wanted && t.slice == nil {
@@ -126,26 +109,7 @@ func (ts *Turns) enter(name string, d time.Duration) (over <-chan struct{}, begu
 	case t.slice != nil:
 		return t.slice, false, false
 	}
-	return ts.begin(t, d), true, false
-}
-
-// begin begins a slice, and returns a channel that is closed when it is over. The caller holds mu.
-func (ts *Turns) begin(t *turn, d time.Duration) <-chan struct{} {
-	over := make(chan struct{})
-	t.slice = over
-	err := ts.keeper.Start(func() {
-		defer func() { // also if a driver ends the goroutine
-			ts.mu.Lock()
-			defer ts.mu.Unlock()
-			close(over)
-			t.slice = nil
-		}()
-		ts.stand(t, d)
-	})
-	if err != nil { // the Locker is closed
-		close(over)
-	}
-	return over
+	return t.begin(d), true, false
 }
 
 // Keep reports whether this process has the turn of a name. If so, it shows the server now and then that the session
@@ -160,7 +124,7 @@ func (ts *Turns) Keep(name string) (ours bool) {
 	if time.Since(t.used) > pingTurn {
 		t.used = time.Now()
 		_ = ts.keeper.Hand(func() { // a closed Locker has no sessions
-			_ = ts.use(t, false, func(ctx context.Context) error { // after an error the turn is over
+			_ = t.use(false, func(ctx context.Context) error { // after an error the turn is over
 				return dberr.Once(ctx, dberr.AttemptTimeout, t.session.Ping)
 			})
 		})
@@ -176,42 +140,6 @@ func (ts *Turns) Ours(name string) bool {
 	return t != nil && t.ours
 }
 
-// stand is one slice. What it gets after its waiter has left it gives back.
-func (ts *Turns) stand(t *turn, d time.Duration) {
-	_ = ts.use(t, true, func(ctx context.Context) error {
-		ts.mu.Lock()
-		asked, wanted := t.contended, t.wanted
-		ts.mu.Unlock()
-		if !wanted {
-			return nil
-		}
-		ours, err := false, error(nil)
-		if !asked { // only who is refused knows that others want the name, too
-			ours, err = t.session.Try(ctx, t.name)
-		}
-		if !ours && err == nil {
-			ts.mu.Lock()
-			t.contended = true
-			if !asked {
-				t.refused = time.Now()
-			}
-			ts.mu.Unlock()
-			ours, err = t.session.Wait(ctx, t.name, d)
-		}
-		ts.mu.Lock()
-		defer ts.mu.Unlock()
-		t.used = time.Now()
-		if err != nil && d > longSlice/2 {
-			ts.noLong = time.Now().Add(noLongTime)
-		}
-		if ours {
-			t.ours, t.owed = t.wanted, false
-		}
-		t.owed = t.owed || !t.wanted // it may have more than it was told of; see Turn.Wait
-		return err
-	})
-}
-
 // Hold notes that the name was acquired. It reports whether other processes wait for their turn. A name that is held
 // for long gives back its turn, so that it needs no connection. Who acquired the name without its turn wants none any
 // more, also not that of a slice that is still under way.
@@ -223,9 +151,9 @@ func (ts *Turns) Hold(name string) (contended bool) {
 	case t == nil || !t.wanted:
 		return false
 	case !t.ours:
-		return ts.leave(t)
+		return t.leave()
 	}
-	ts.after(t, func() { ts.giveUp(t) })
+	t.after(t.giveUp)
 	return t.contended
 }
 
@@ -238,15 +166,7 @@ func (ts *Turns) Leave(name string) (contended bool) {
 	if t == nil || !t.wanted {
 		return false
 	}
-	return ts.leave(t)
-}
-
-// leave is Leave. The caller holds mu.
-func (ts *Turns) leave(t *turn) (contended bool) {
-	contended = t.ours && t.contended
-	t.wanted, t.owed, t.ours = false, t.owed || t.ours || t.contended, false // a refused session can have a seat; see Turn.Wait
-	_ = ts.keeper.Hand(func() { ts.settle(t) })                              // a closed Locker has no sessions
-	return contended
+	return t.leave()
 }
 
 // GiveUp has nobody stand in a queue for IdleTime: the server has no connection left for others.
@@ -255,7 +175,7 @@ func (ts *Turns) GiveUp() {
 	defer ts.mu.Unlock()
 	ts.resume = time.Now().Add(conn.IdleTime)
 	for _, t := range ts.of {
-		_ = ts.keeper.Hand(func() { ts.closeUnused(t) }) // a closed Locker has no sessions
+		_ = ts.keeper.Hand(t.closeUnused) // a closed Locker has no sessions
 	}
 }
 
