@@ -66,13 +66,13 @@ func (c choice) checkPermits() error {
 	return nil
 }
 
-// mismatched returns the error for an attempt with a limit if the live permits have none, or the other way round, and
+// mismatched returns the error for a choice with a limit if the live permits have none, or the other way round, and
 // otherwise nil.
-func (a *attempt) mismatched(state store.State) error {
+func (c *choice) mismatched(state store.State) error {
 	others := state.Together()
 	held := store.LimitOf(others)
-	if !a.Permit() || len(others) == 0 || (held == 0) == (a.Limit == 0) {
+	if !c.Permit() || len(others) == 0 || (held == 0) == (c.Limit == 0) {
 		return nil
 	}
-	return &SharingError{Asked: a.Limit, Held: held, Holder: state.Holder()}
+	return &SharingError{Asked: c.Limit, Held: held, Holder: state.Holder()}
 }

@@ -59,12 +59,12 @@ func runOn[T any](ctx context.Context, l *lent, f func(context.Context) (T, erro
 
 // begin gets the connection for renewals for one statement. One statement at a time asks for it (I38).
 func (l *lent) begin(ctx context.Context) error {
-	if err := l.from.takeTurn(ctx); err != nil {
+	if err := l.from.loan.takeTurn(ctx); err != nil {
 		return err
 	}
 	defer func() {
 		if l.conn == nil { // also if a driver panics
-			l.from.giveTurn()
+			l.from.loan.giveTurn()
 		}
 	}()
 	return l.take(ctx)
@@ -118,10 +118,10 @@ func discard(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrB
 
 // hurry bounds the use of the renewal connection: its time, and its waits for locks.
 func (l *lent) hurry(ctx context.Context) error {
-	if !l.from.renews() {
+	if !l.from.loan.renews() {
 		return nil
 	}
-	spare := l.from.renewalNeeds().spare()
+	spare := l.from.loan.renewalNeeds().spare()
 	if spare == 0 {
 		return l.why
 	}
@@ -146,7 +146,7 @@ func (l *lent) Close() error {
 	}
 	err := l.conn.Close() // into its pool, for a renewal that is due
 	l.conn = nil
-	l.from.giveTurn()
+	l.from.loan.giveTurn()
 	return err
 }
 

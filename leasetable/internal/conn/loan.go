@@ -53,10 +53,10 @@ func (k RenewalNeeds) spare() time.Duration {
 // Beside runs f, which runs a statement other than a renewal on p. On the pool for renewals it first waits for its turn, as a
 // borrower does (I38). within begins after that.
 func (p *Pool) Beside(ctx context.Context, within time.Duration, f func(context.Context) error) error {
-	if err := p.takeTurn(ctx); err != nil {
+	if err := p.loan.takeTurn(ctx); err != nil {
 		return dberr.Unsent(err)
 	}
-	defer p.giveTurn()
+	defer p.loan.giveTurn()
 	return dberr.Once(ctx, within, f)
 }
 
@@ -64,7 +64,7 @@ func (p *Pool) Beside(ctx context.Context, within time.Duration, f func(context.
 // eighths of the shortest TTL at most. On a slow network it is three times what a renewal takes, if that is more, up to half
 // of that TTL, or one and a half times what a renewal takes.
 func (p *Pool) Within(d time.Duration) time.Duration {
-	needs := p.renewalNeeds()
+	needs := p.loan.renewalNeeds()
 	if needs.TTL == 0 {
 		return d
 	}
@@ -73,33 +73,32 @@ func (p *Pool) Within(d time.Duration) time.Duration {
 
 // takeTurn waits until nobody else has the turn, which every statement but a renewal needs on the connection for renewals, also
 // while it waits for that connection. Other pools have no turns.
-func (p *Pool) takeTurn(ctx context.Context) error {
-	if !p.renews() {
+func (lo *loan) takeTurn(ctx context.Context) error {
+	if !lo.renews() {
 		return nil
 	}
 	select {
-	case p.loan.turn <- struct{}{}:
+	case lo.turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (p *Pool) giveTurn() {
-	if p.renews() {
-		<-p.loan.turn
+func (lo *loan) giveTurn() {
+	if lo.renews() {
+		<-lo.turn
 	}
 }
 
 // fullPause bounds how often a full server is asked for a connection.
 const fullPause = 400 * time.Millisecond
 
-// renews reports whether p is the renewal pool.
-func (p *Pool) renews() bool { return p.loan.turn != nil }
+// renews reports whether it is that of the renewal pool.
+func (lo *loan) renews() bool { return lo.turn != nil }
 
 // refused returns the error of the server if it was full just now.
-func (p *Pool) refused() error {
-	lo := &p.loan
+func (lo *loan) refused() error {
 	lo.mu.Lock()
 	defer lo.mu.Unlock()
 	if time.Now().Before(lo.until) {
@@ -109,12 +108,11 @@ func (p *Pool) refused() error {
 }
 
 // noteFull notes that the server was full.
-func (p *Pool) noteFull(err error) {
+func (lo *loan) noteFull(err error) {
 	pause := fullPause
-	if ttl := p.renewalNeeds().TTL; ttl > 0 {
+	if ttl := lo.renewalNeeds().TTL; ttl > 0 {
 		pause = min(pause, ttl/10)
 	}
-	lo := &p.loan
 	now := time.Now()
 	lo.at.Store(&now)
 	lo.mu.Lock()
@@ -126,23 +124,23 @@ func (p *Pool) noteFull(err error) {
 }
 
 // limited reports whether the server was full within the last IdleTime.
-func (p *Pool) limited() bool {
-	at := p.loan.at.Load()
+func (lo *loan) limited() bool {
+	at := lo.at.Load()
 	return at != nil && time.Since(*at) < IdleTime
 }
 
-// renewalNeeds is what the leases need p for. It is zero if p is not the renewal pool.
-func (p *Pool) renewalNeeds() RenewalNeeds {
-	if p.loan.leases == nil {
+// renewalNeeds is what the leases need the pool for. It is zero if that is not the renewal pool.
+func (lo *loan) renewalNeeds() RenewalNeeds {
+	if lo.leases == nil {
 		return RenewalNeeds{}
 	}
-	return p.loan.leases()
+	return lo.leases()
 }
 
 // borrowsFirst reports whether a renewal should use an idle connection of the other pool instead of waiting for a new
 // one. If so it starts to open a new one.
 func (p *Pool) borrowsFirst() bool {
-	if p.renewalNeeds().TTL == 0 || p.loan.from.Stats().Idle == 0 || p.dialer.hasReady() {
+	if p.loan.renewalNeeds().TTL == 0 || p.loan.from.Stats().Idle == 0 || p.dialer.hasReady() {
 		return false
 	}
 	p.prepare()
@@ -151,7 +149,7 @@ func (p *Pool) borrowsFirst() bool {
 
 // prepare starts to open a connection for the next statement that needs one, unless the server is full.
 func (p *Pool) prepare() {
-	if p.refused() == nil {
+	if p.loan.refused() == nil {
 		p.dialer.prepare()
 	}
 }
@@ -161,7 +159,7 @@ const connectPatience = time.Second
 
 // connectPatience bounds ctx if there is a connection to borrow.
 func (p *Pool) connectPatience(ctx context.Context) (context.Context, context.CancelFunc) {
-	if p.renews() || !p.lenderOpen() || p.loan.from.renewalNeeds().spare() == 0 {
+	if p.loan.renews() || !p.lenderOpen() || p.loan.from.loan.renewalNeeds().spare() == 0 {
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, connectPatience)
@@ -188,7 +186,7 @@ func (p *Pool) giveBackLater() {
 		return
 	}
 	lo.unused = time.AfterFunc(WorkIdleTime, func() {
-		if p.renewalNeeds().TTL == 0 {
+		if p.loan.renewalNeeds().TTL == 0 {
 			p.giveBack()
 		}
 	})

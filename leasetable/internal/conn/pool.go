@@ -122,7 +122,7 @@ func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	case p.Conns == 0:
 		return &lent{to: p, from: p.loan.from, why: errAlone}, nil
 	}
-	if err := p.refused(); err != nil {
+	if err := p.loan.refused(); err != nil {
 		return p.borrow(err)
 	}
 	wait, cancel := p.connectPatience(ctx)
@@ -134,7 +134,7 @@ func (s *settledConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	case wait.Err() != nil && ctx.Err() == nil:
 		return p.borrow(errConnecting)
 	case dberr.IsFull(err):
-		p.noteFull(err)
+		p.loan.noteFull(err)
 		return p.borrow(err)
 	}
 	return nil, err

@@ -43,7 +43,7 @@ func (p Pools) Lend(needs func() RenewalNeeds, full func()) {
 
 func (p Pools) MaxTurns() int { return p.most.Turns() }
 
-func (p Pools) Limited() bool { return p.Work.limited() || p.Renewals.limited() }
+func (p Pools) Limited() bool { return p.Work.loan.limited() || p.Renewals.loan.limited() }
 
 // BehindPooler reports whether a pooler, or a driver other than pgx, is between here and PostgreSQL.
 func (p Pools) BehindPooler() bool { return p.Work.pooler.Load() }

@@ -20,7 +20,7 @@ const (
 func (p *Pool) settings() (texts, columns []string) {
 	texts = settings[p.dialect]
 	switch {
-	case !p.renews():
+	case !p.loan.renews():
 	case p.dialect == schema.Postgres:
 		columns = []string{silentPostgres}
 	case p.dialect == schema.MySQL:

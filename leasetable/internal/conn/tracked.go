@@ -119,7 +119,7 @@ func (c *tracked) told(ctx context.Context, a asked, err error) {
 		c.pool.answers.Add(1)
 		c.generation = c.pool.generation.Load()
 	case !errors.Is(ctx.Err(), context.DeadlineExceeded), c.pool.answers.Load() != a.answers:
-	case c.pool.renews(): // only this package bounds a renewal
+	case c.pool.loan.renews(): // only this package bounds a renewal
 		c.pool.giveUp()
 		c.pool.loan.from.giveUp()
 	case time.Since(a.at) >= silence:
