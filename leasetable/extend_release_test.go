@@ -2,11 +2,13 @@ package leasetable_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/leasetable/internal/memory"
@@ -76,4 +78,57 @@ func TestALockWhoseShorterLeaseEndsDuringItsUnconfirmedReleaseIsFreedLater(t *te
 			})
 		})
 	}
+}
+
+// The name has moved to the longer lease, and the answer was lost. So is that to the first attempt of the release. The longer lease
+// is not renewed meanwhile, and another process takes the name over, before the release is repeated. The shorter lease lives.
+func TestAReleaseThatIsRepeatedAfterTheEndOfTheLongerLeaseIsNotConfirmed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		s := &scripted{Store: server.Store()}
+		var longer atomic.Value
+		s.move = func(ctx context.Context, name string, token int64, from, to []byte) (bool, error) {
+			longer.Store(string(to))
+			if there, err := s.Store.Move(ctx, name, token, from, to); !there || err != nil {
+				t.Errorf("the name has not moved: %v", err)
+			}
+			<-ctx.Done()
+			return false, dberr.Classify(ctx.Err())
+		}
+		s.renew = func(ctx context.Context, id []byte) (bool, int64, error) {
+			if longer.Load() == string(id) {
+				return false, 0, &dberr.Error{Err: errCut, Transient: true}
+			}
+			return s.Store.Renew(ctx, id)
+		}
+		taken, repeated := make(chan struct{}), false
+		s.again = func(ctx context.Context, req *store.Request) (store.Result, error) {
+			if !repeated { // it is not carried out, and no answer comes
+				repeated = true
+				<-ctx.Done()
+				return store.Result{}, dberr.Classify(ctx.Err())
+			}
+			if longer.Load() == string(req.ID) {
+				<-taken
+			}
+			return s.Store.Release(ctx, req)
+		}
+		l, other := keep(t, s, leasetable.WithTTL(3*time.Second)), keep(t, server.Store())
+		lock := take(t, l, "x")
+		extended, released := make(chan error, 1), make(chan error, 1)
+		go func() { extended <- lock.Extend(t.Context(), 3*time.Second) }()
+		pass(100 * time.Millisecond)
+		go func() { released <- lock.Release(t.Context()) }()
+		if _, err := other.Acquire(t.Context(), "x"); err != nil {
+			t.Fatal(err)
+		}
+		close(taken)
+		if err := <-released; !errors.Is(err, sqllock.ErrExpired) {
+			t.Errorf("the release returned %v", err)
+		}
+		if err := <-extended; err == nil {
+			t.Error("the lock was extended")
+		}
+	})
 }

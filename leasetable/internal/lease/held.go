@@ -97,7 +97,9 @@ func (h *Held) touch() error {
 }
 
 // holding returns the lock's name as ls holds it.
-func (h *Held) holding(ls *Lease) holding { return holding{ls, h.Name, h.Token, h} }
+func (h *Held) holding(ls *Lease) holding {
+	return holding{Lease: ls, name: h.Name, token: h.Token, lock: h}
+}
 
 // row is what the table has of the lock on ls.
 func (h *Held) row(ls *Lease) store.Held {

@@ -135,7 +135,9 @@ func (e ending) releaseBoth(ctx context.Context, at attachment) (result error) {
 		}
 		e.position.leave()
 	}()
-	freed, err = e.holding(at.Lease).free(ctx, false, func(ctx context.Context) (int64, error) {
+	both := e.holding(at.Lease)
+	both.pending = at.pending
+	freed, err = both.free(ctx, false, func(ctx context.Context) (int64, error) {
 		for _, ls := range at.ends() {
 			req := &store.Request{Name: e.Name, ID: ls.ID, Token: e.Token, MinHold: e.keep}
 			if freed, err := ls.store.ReleaseAgain(ctx, req); freed.Token != 0 || err != nil {
@@ -150,9 +152,10 @@ func (e ending) releaseBoth(ctx context.Context, at attachment) (result error) {
 // holding is a name that a lease holds with a token, or may hold.
 type holding struct {
 	*Lease
-	name  string
-	token int64
-	lock  *Held // nil: a claim has it
+	name    string
+	token   int64
+	lock    *Held  // nil: a claim has it
+	pending *Lease // nil, or the other lease that may hold the name (I27)
 }
 
 // isLost reports whether its lock was found lost. Then it is not released: after a failover, tokens may repeat, and another
@@ -196,12 +199,21 @@ func (hd holding) releasePermit(ctx context.Context) (freed bool, err error) {
 	})
 }
 
+// areTrusted reports whether the database is sure to keep every lease that may hold the name. If not, it returns why, if that
+// is known.
+func (hd holding) areTrusted() (trusted bool, cause error) {
+	if trusted, cause = hd.trustedNow(); trusted && hd.pending != nil {
+		return hd.pending.trustedNow()
+	}
+	return trusted, cause
+}
+
 // errUnconfirmed is the error of a release whose answer was lost, and that finds nothing to free when it is repeated after
 // the end of the lease: whether the first attempt freed the name, or somebody took it over since, is not known.
 var errUnconfirmed = fmt.Errorf("%w before its release was confirmed", sqllock.ErrExpired)
 
 // free runs a statement that frees a name, and retries it. If an answer is lost, and a retry finds nothing to free
-// while the lease is trusted, an earlier attempt has freed the name (I21). unanswered says that there was such an
+// while its leases are trusted, an earlier attempt has freed the name (I21). unanswered says that there was such an
 // attempt before.
 func (hd holding) free(
 	ctx context.Context, unanswered bool, statement func(context.Context) (int64, error),
@@ -218,7 +230,7 @@ func (hd holding) free(
 		freed = n > 0
 		return nil
 	})
-	switch trusted, cause := hd.trustedNow(); {
+	switch trusted, cause := hd.areTrusted(); {
 	case err != nil && unanswered && dberr.OutcomeKnown(err):
 		err = &dberr.Error{Err: err, Transient: true} // what an earlier attempt did is not known
 	case err != nil || freed || !unanswered:
