@@ -9,11 +9,15 @@ func (m Model) claim(s State, i int, yield next) {
 	}
 	p.phase, p.watched, p.unchanged = claiming, 0, 0
 	p.call = statement{kind: acquire, at: sent, lease: l}
-	switch hangs := s.row.lease; { // as it reads the row; an acquire that is sent while the name is free may come when it is held
-	case hangs != 0 && s.leases[hangs].row == live && !(m.Without(OnlyGoneLeases) && s.leases[hangs].left == 0), s.row.keep > 0:
-		return
-	case hangs != 0:
+	// It goes by what it reads now. When the statement runs, the name may be held, or free, by others.
+	if hangs := s.row.lease; hangs != 0 {
+		ls := s.leases[hangs]
+		if over := ls.row != live || ls.left == 0 && m.Without(OnlyGoneLeases); !over {
+			return
+		}
 		p.call.kind, p.call.other = takeover, hangs
+	} else if s.row.keep > 0 {
+		return
 	}
 	yield("A sends "+p.call.kind.String()+" by L", i, l, s)
 }
@@ -77,7 +81,7 @@ func (m Model) release(s State, i int, yield next) {
 		})
 	case p.phase == releasing && p.call.kind == none:
 		m.sendRelease(s, i, p.at, "A sends release by L again", yield)
-		m.unconfirmed(s, i, "A gives up its release by L, and leaves orphans", yield)
+		m.unconfirmed(s, i, "A gives up its release by L, which is not confirmed", yield)
 	}
 }
 
@@ -121,7 +125,7 @@ func (m Model) overdue(s *State, p *process) bool {
 func (m Model) unconfirmed(s State, i int, text string, yield next) {
 	p := &s.processes[i]
 	at := p.at
-	told := p.pending != 0 && !(s.leases[at].kept() && s.leases[p.pending].kept()) // one lease has ended, and told its locks
+	told := p.pending != 0 && (!s.leases[at].kept() || !s.leases[p.pending].kept()) // one lease has ended, and told its locks
 	if !told || !m.Without(ReleaseKeepsPosition) {
 		m.leaveOrphans(&s, p)
 	}

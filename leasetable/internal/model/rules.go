@@ -3,6 +3,7 @@ package model
 // Rule is a rule of the protocol. A test leaves each of them out, and the search then finds a history that breaks an invariant.
 type Rule uint32
 
+// The rules, by the invariants that they keep.
 const (
 	DeadlineFromSending  Rule = 1 << iota // I3: trust counts from when the renewal was sent, not from its answer
 	Margin                                // I3: the holder stops before the database would

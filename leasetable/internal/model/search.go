@@ -9,6 +9,7 @@ import (
 // Invariant is the number of an invariant of docs/design.md.
 type Invariant int8
 
+// The invariants that the model can speak of.
 const (
 	I1  Invariant = 1  // no two processes trust the name at the same moment
 	I3  Invariant = 3  // what a process trusts the database has, on a lease that has not expired
@@ -34,13 +35,13 @@ func (m Model) check(s *State) Invariant {
 	}
 	for i := range m.Processes {
 		p := &s.processes[i]
-		if !p.excused && m.trusts(s, i) && !(s.mine(p) && s.leases[s.row.lease].row == live && s.leases[s.row.lease].left > 0) {
+		if !p.excused && m.trusts(s, i) && !s.holds(p) {
 			return I3
 		}
 	}
 	if l := s.row.lease; l != 0 && s.leases[l].kept() && !s.leases[l].orphan {
 		p := &s.processes[m.owner(l)]
-		if !s.mine(p) && !(p.phase == claiming && p.call.lease == l) {
+		if claims := p.phase == claiming && p.call.lease == l; !claims && !s.mine(p) {
 			return I17
 		}
 	}

@@ -133,7 +133,8 @@ func (k kind) String() string { return [...]string{"", "acquire", "takeover", "r
 // reads before everything that it does.
 func (m Model) trusts(s *State, i int) bool {
 	p := &s.processes[i]
-	if p.phase != held && !(p.phase == releasing && m.Without(ToldBeforeRelease)) || s.leases[p.at].trust == 0 {
+	has := p.phase == held || p.phase == releasing && m.Without(ToldBeforeRelease)
+	if !has || s.leases[p.at].trust == 0 {
 		return false
 	}
 	return p.pending == 0 || m.Without(BothLeasesEndTheLock) || s.leases[p.pending].trust > 0
@@ -141,3 +142,9 @@ func (m Model) trusts(s *State, i int) bool {
 
 // mine reports whether the lock row has the lock of the process.
 func (s *State) mine(p *process) bool { return p.on(s.row.lease) && s.row.token == p.token }
+
+// holds reports whether others cannot take the name from the process: its lease has not expired.
+func (s *State) holds(p *process) bool {
+	ls := &s.leases[s.row.lease]
+	return s.mine(p) && ls.row == live && ls.left > 0
+}
