@@ -14,11 +14,11 @@ const extendRounds = 5
 
 // Extend makes sure that the lock lasts for d without another renewal.
 func (h *Held) Extend(ctx context.Context, d time.Duration) error {
-	return h.settled(ctx, func(ctx context.Context) error { return h.extend(ctx, d) })
+	return h.whenSettled(ctx, func(ctx context.Context, h settled) error { return h.extend(ctx, d) })
 }
 
-// extend renews the lease, or moves the lock to another one, until one is sure to last for d. The caller is in settled.
-func (h *Held) extend(ctx context.Context, d time.Duration) error {
+// extend renews the lease, or moves the lock to another one, until one is sure to last for d.
+func (h settled) extend(ctx context.Context, d time.Duration) error {
 	for range extendRounds {
 		var err error
 		ls, over := h.AttachedTo().Lease, h.over() //nolint:contextcheck // the lock has a context of its own
@@ -41,7 +41,7 @@ func (h *Held) extend(ctx context.Context, d time.Duration) error {
 }
 
 // moveTo moves the lock to a lease that is sure to last for d. The row of that lease is committed before (I7).
-func (h *Held) moveTo(ctx context.Context, d time.Duration) error {
+func (h settled) moveTo(ctx context.Context, d time.Duration) error {
 	n, err := h.Keeper.leaseFor(ctx, ttlFor(d), h.isDedicated())
 	if err != nil {
 		return err

@@ -38,87 +38,88 @@ type Word struct {
 // mayHandOff reports whether to hand the name off to the next waiter of this process, instead of releasing it. If another
 // process waits, this process hands the name off only until turnTime after it got the name (I25). The statement may wait
 // for the row lock, so there is no handoff while the row-wait limiter is saturated. A waiter with another TTL would decline.
-func (h *Held) mayHandOff(ls *Lease) bool {
-	mine := !h.HasWaiter || time.Since(h.Since) < turnTime
-	alone := !h.Permit && !h.isDedicated() && len(h.previous) == 0 // a permit, dedicated or previous leases do not pass to a waiter
-	soon := !h.Keeper.Store.Saturated()
-	word, _ := h.Keeper.Queue.Next(h.Name)
-	return mine && alone && soon && h.MinHold == 0 && word.TTL == ls.TTL && !word.Permit
+func (e ending) mayHandOff() bool {
+	mine := !e.HasWaiter || time.Since(e.Since) < turnTime
+	alone := !e.Permit && !e.isDedicated() && len(e.previous) == 0 // a permit, dedicated or previous leases do not pass to a waiter
+	soon := !e.Keeper.Store.Saturated()
+	word, _ := e.Keeper.Queue.Next(e.Name)
+	return mine && alone && soon && e.MinHold == 0 && word.TTL == e.on.TTL && !word.Permit
 }
 
 // handOff hands the name off to the first waiter of this process (I24). If it cannot, it releases the name and leaves
 // the wait queue. The caller has replaced the lock by a claim on the lease; see beginHandoff.
-func (h *Held) handOff(ctx context.Context, c *Claim) error {
-	ls := c.Lease
+func (e ending) handOff(ctx context.Context, c *Claim) error {
+	ls := e.on
 	passed, returned := false, false
 	defer func() {
 		if passed {
 			return
 		}
 		if !returned { // a driver panicked
-			ls.Orphans.leave(h.Name, 0)
+			ls.Orphans.leave(e.Name, 0)
 		}
-		h.position.head.Leave()
+		e.position.head.Leave()
 		c.endClaim()
 	}()
-	next, err := h.next(ctx, c)
+	next, err := e.next(ctx, c)
 	token := next.Token
-	trusted, cause := ls.trustedNow()
-	if passed = token != 0 && trusted && ls.keeper.Queue.Pass(h.Name, next); passed {
+	e.trusted, e.cause = ls.trustedNow()
+	if passed = token != 0 && e.trusted && ls.keeper.Queue.Pass(e.Name, next); passed {
 		return nil
 	}
 	freed := false
 	switch {
 	case token != 0:
 		freed, err = c.got(token).release(ctx, 0)
-	case err != nil || trusted:
+	case err != nil || e.trusted:
 		// It may be unknown whether the token was bumped: maybe by this statement, which a driver has repeated, and which
 		// then found nothing. The next holder has to use another lease, since a late release by lease would free its lock,
 		// too (I18).
 		ls.retire()
-		freed, err = c.got(h.Token).free(ctx, false, func(ctx context.Context) (int64, error) {
-			return ls.store.ReleaseByLease(ctx, h.Name, ls.ID, 0)
+		freed, err = c.got(e.Token).free(ctx, false, func(ctx context.Context) (int64, error) {
+			return ls.store.ReleaseByLease(ctx, e.Name, ls.ID, 0)
 		})
 	}
 	returned = true
-	return ending{h, ls, h.MinHold, trusted, cause}.result(freed, err)
+	return e.result(freed, err)
 }
 
 // next returns the handoff to the first waiter, by a statement unless the block has a token for it. Its Token is 0 if the
 // name was not held, and after an error.
-func (h *Held) next(ctx context.Context, c *Claim) (next Handoff, err error) {
-	word, came := h.Keeper.Queue.Next(h.Name)
-	next = Handoff{Claim: c, Grant: h.Grant}
-	if h.inBlock(word.Metadata, came) {
-		c.verifications, next.Fence = h.verifications, h.Fence+1
+func (e ending) next(ctx context.Context, c *Claim) (next Handoff, err error) {
+	word, came := e.Keeper.Queue.Next(e.Name)
+	next = Handoff{Claim: c, Grant: e.Grant}
+	// A block is over after a guard, whose transaction the next holder has to wait for, and after other statements with the
+	// token of the row.
+	if !e.touched.Load() && e.inBlock(word.Metadata, came) {
+		c.verifications, next.Fence = e.verifications, e.Fence+1
 		return next, nil
 	}
-	n := h.blockSize()
-	next.Grant = Grant{Since: h.Since, Sent: time.Now(), Metadata: word.Metadata, verifications: c.verifications}
+	n := e.nextSize(e.Keeper.Queue.Alike(e.Name))
+	next.Grant = Grant{Since: e.Since, Sent: time.Now(), Metadata: word.Metadata, verifications: c.verifications}
 	wanted := false
-	err = dberr.Once(bound.WithValuesOf(h.Keeper.Closing, ctx), dberr.AttemptTimeout, func(ctx context.Context) (err error) {
-		next.Token, wanted, err = h.Keeper.Store.HandOff(ctx, h.row(c.Lease), n, []byte(word.Metadata))
+	err = dberr.Once(bound.WithValuesOf(e.Keeper.Closing, ctx), dberr.AttemptTimeout, func(ctx context.Context) (err error) {
+		next.Token, wanted, err = e.Keeper.Store.HandOff(ctx, e.key().row(e.on), n, []byte(word.Metadata))
 		return err
 	})
-	next.HasWaiter = wanted || h.HasWaiter
+	next.HasWaiter = wanted || e.HasWaiter
 	next.First = next.Token - n + 1
 	next.Fence = next.First
 	return next, err
 }
 
 // inBlock reports whether the block has a token for the first waiter, who came at a time with metadata. A block lasts for
-// turnTime, since its statement is what tells of waiters in other processes. It is over after a guard, whose transaction
-// the next holder has to wait for, and after other statements with the token of the row.
-func (h *Held) inBlock(metadata string, came time.Time) bool {
-	fits := metadata == h.Metadata && came.Before(h.Sent)
-	return fits && h.Fence < h.Token && time.Since(h.Sent) < turnTime && !h.touched.Load()
+// turnTime, since its statement is what tells of waiters in other processes.
+func (g Grant) inBlock(metadata string, came time.Time) bool {
+	fits := metadata == g.Metadata && came.Before(g.Sent)
+	return fits && g.Fence < g.Token && time.Since(g.Sent) < turnTime
 }
 
-// blockSize returns how many tokens the next block has: twice as many as were used of this one, so that few are wasted, but
+// nextSize returns how many tokens the next block has: twice as many as were used of this one, so that few are wasted, but
 // no more than waiters with the same word, and one if locks are long.
-func (h *Held) blockSize() int64 {
-	if time.Since(h.Sent) > 2*turnTime {
+func (g Grant) nextSize(waiters int) int64 {
+	if time.Since(g.Sent) > 2*turnTime {
 		return 1
 	}
-	return max(1, min(int64(h.Keeper.Queue.Alike(h.Name)), 2*(h.Fence-h.First+1)))
+	return max(1, min(int64(waiters), 2*(g.Fence-g.First+1)))
 }

@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -28,20 +27,25 @@ type Held struct {
 	position position      // in the wait queue of the name
 	lost     atomic.Bool   // the database no longer has it; see holding.isLost
 	touched  atomic.Bool   // see touch
-
-	mu       sync.Mutex // is locked after the mu of a lease
-	at       attachment // guarded by mu
-	previous []*Lease   // guarded by mu: leases that it was attached to before
+	attachments
 }
 
 // NewHeld returns the lock that was granted with token on ls to the attempt that has head.
 func NewHeld(ctx context.Context, ls *Lease, name string, token int64, head *Head) *Held {
 	now := time.Now()
-	h := &Held{Keeper: ls.keeper, at: attachment{Lease: ls}, Name: name}
+	h := &Held{Keeper: ls.keeper, Name: name}
+	h.at.Lease = ls
 	h.Grant = Grant{Fence: token, Since: now, First: token, Token: token, Sent: now}
 	h.position.head = head
 	h.Hold = hold.New(ctx, name, h)
 	return h
+}
+
+// attachments are the leases that a lock is attached to, or was.
+type attachments struct {
+	mu       sync.Mutex // is locked after the mu of a lease
+	at       attachment // guarded by mu
+	previous []*Lease   // guarded by mu: leases that it was attached to before
 }
 
 // attachment says which lease a lock is attached to. A lock only ever moves to a lease that it was never attached to
@@ -52,10 +56,10 @@ type attachment struct {
 }
 
 // AttachedTo returns what the lock is attached to now.
-func (h *Held) AttachedTo() attachment {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.at
+func (a *attachments) AttachedTo() attachment {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.at
 }
 
 // ends returns the leases that end the lock. The one that ends first does (I27).
@@ -67,10 +71,10 @@ func (s attachment) ends() []*Lease {
 }
 
 // wasOnlyOn reports whether the lock was never moved from ls and is not being moved, and whether it is attached to ls.
-func (h *Held) wasOnlyOn(ls *Lease) (only, now bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.at == attachment{Lease: ls} && len(h.previous) == 0, slices.Contains(h.at.ends(), ls)
+func (a *attachments) wasOnlyOn(ls *Lease) (only, now bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.at == attachment{Lease: ls} && len(a.previous) == 0, slices.Contains(a.at.ends(), ls)
 }
 
 // isDedicated reports whether a lock, which is no permit, has leases of its own: it has no position in the wait queue.
@@ -101,25 +105,6 @@ func (h *Held) holding(ls *Lease) holding {
 	return holding{Lease: ls, name: h.Name, token: h.Token, lock: h}
 }
 
-// row is what the table has of the lock on ls.
-func (h *Held) row(ls *Lease) store.Held {
-	return store.Held{Name: h.Name, Lease: ls.ID, Token: h.Token, Permit: h.Permit}
-}
-
-// rowIn returns the row of state that shows the lock on ls, if there is one. A permit is looked for among the permits only:
-// after a failover the lease may have the whole name with the token of a permit that was forgotten.
-func (h *Held) rowIn(ls *Lease, state store.State) (row store.State, there bool) {
-	rows := []store.State{state}
-	if h.Permit {
-		rows = state.Permits
-	}
-	i := slices.IndexFunc(rows, func(row store.State) bool { return row.Token == h.Token && bytes.Equal(row.LeaseID, ls.ID) })
-	if i < 0 {
-		return row, false
-	}
-	return rows[i], true
-}
-
 // check reads whether the table still says that h holds its name, and ends h if it does not (I20). If its lease is over
 // there, others may take the name at any moment, and every lock of the lease ends. A late release may still free the name.
 func (h *Held) check(ctx context.Context) error {
@@ -133,7 +118,7 @@ func (h *Held) check(ctx context.Context) error {
 			continue
 		}
 		for _, ls := range at.ends() {
-			switch row, there := h.rowIn(ls, state); {
+			switch row, there := h.key().rowIn(ls, state); {
 			case !there:
 				continue
 			case row.Gone:
@@ -147,7 +132,7 @@ func (h *Held) check(ctx context.Context) error {
 		was := h.previous
 		h.mu.Unlock()
 		for _, ls := range was { // a failover forgot the move, and nobody else would free the name there
-			if _, there := h.rowIn(ls, state); there {
+			if _, there := h.key().rowIn(ls, state); there {
 				h.Hold.End(errTaken)
 				h.leaveOrphans(0, ls)
 			}
@@ -216,8 +201,8 @@ func (h *Held) Renew(ctx context.Context) error {
 
 // SetMetadata replaces the metadata of the name.
 func (h *Held) SetMetadata(ctx context.Context, metadata []byte) error {
-	return h.settled(ctx, func(ctx context.Context) error {
-		row := h.row(h.AttachedTo().Lease)
+	return h.whenSettled(ctx, func(ctx context.Context, h settled) error {
+		row := h.key().row(h.AttachedTo().Lease)
 		held, err := dberr.Value(bound.WithValuesOf(h.Keeper.Closing, ctx), dberr.Retry, releaseTimeout, func(ctx context.Context) (bool, error) {
 			return h.Keeper.Store.SetMetadata(ctx, row, metadata)
 		})
@@ -239,7 +224,7 @@ func (h *Held) Pin(ctx context.Context, tx store.Transaction) error {
 		at, was := h.at, h.previous
 		h.mu.Unlock()
 		for _, ls := range append(at.ends(), was...) {
-			if found, err := ls.store.Pin(ctx, tx, h.row(ls)); found || err != nil {
+			if found, err := ls.store.Pin(ctx, tx, h.key().row(ls)); found || err != nil {
 				return err
 			}
 		}

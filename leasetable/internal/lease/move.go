@@ -16,17 +16,21 @@ import (
 // ErrPermit rejects what only an exclusive lock can do.
 var ErrPermit = fmt.Errorf("%w: several hold the name together", sqllock.ErrUnsupported)
 
-// settled runs f while nothing else moves the lock. If the lock is over it returns why. If the caller leaves, f goes on.
-func (h *Held) settled(ctx context.Context, f func(ctx context.Context) error) error {
+// settled is a lock that no other call can move.
+type settled struct{ *Held }
+
+// whenSettled runs f while no other call moves the lock. If the lock is over it returns why. If the caller leaves, f goes on.
+func (h *Held) whenSettled(ctx context.Context, f func(ctx context.Context, h settled) error) error {
 	l := h.Keeper
 	ctx, cancel := l.Bound(ctx)
 	defer cancel()
-	if err := h.beginSettled(ctx); err != nil {
+	still, err := h.beginSettled(ctx)
+	if err != nil {
 		return l.WithCause(ctx, err)
 	}
-	_, _, err := OrLeave(ctx, l.Start, func() (none struct{}, err error) {
+	_, _, err = OrLeave(ctx, l.Start, func() (none struct{}, err error) {
 		defer l.moves.Done(h)
-		return none, f(ctx)
+		return none, f(ctx, still)
 	}, nil)
 	if err != nil {
 		return l.WithCause(ctx, err)
@@ -35,23 +39,23 @@ func (h *Held) settled(ctx context.Context, f func(ctx context.Context) error) e
 }
 
 // beginSettled waits until no other call can move the lock. Keeper.moves.Done ends that.
-func (h *Held) beginSettled(ctx context.Context) error {
+func (h *Held) beginSettled(ctx context.Context) (still settled, err error) {
 	if h.Permit {
-		return ErrPermit
+		return still, ErrPermit
 	}
 	ctx, cancel := bound.CancelWith(ctx, h.Hold.Context())
 	defer cancel()
 	if _, err := h.Keeper.moves.Wait(ctx, h); err != nil {
-		return err
+		return still, err
 	}
-	err := h.touch() //nolint:contextcheck // the lock has a context of its own
+	err = h.touch() //nolint:contextcheck // the lock has a context of its own
 	if err == nil && bound.Ended(ctx) {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
 		h.Keeper.moves.Done(h)
 	}
-	return err
+	return settled{h}, err
 }
 
 // moved is the outcome of a move.
@@ -71,8 +75,8 @@ type move struct {
 }
 
 // move moves the lock to a lease on which a claim has begun. After an error the lock is attached as before, or it is
-// over. The caller is in settled.
-func (h *Held) move(to *Lease) error {
+// over.
+func (h settled) move(to *Lease) error {
 	defer to.endClaim()
 	if !h.position.use() { // the lock is over
 		return h.over()
@@ -83,12 +87,12 @@ func (h *Held) move(to *Lease) error {
 		h.mu.Unlock()
 		return err
 	}
-	m := move{h, h.at.Lease, to}
+	m := move{h.Held, h.at.Lease, to}
 	h.at.pending = to
 	h.mu.Unlock()
 
 	how := stayed
-	err := to.Join(h)
+	err := to.Join(h.Held)
 	if err == nil {
 		how, err = m.try()
 	}

@@ -25,8 +25,8 @@ type ending struct {
 	cause   error         // if not, the reason, if that is known
 }
 
-// end begins the end of a lock.
-func (h *Held) end(ls *Lease) ending {
+// endingOf begins the end of a lock on a lease.
+func endingOf(h *Held, ls *Lease) ending {
 	if told := h.over(); !errors.Is(told, sqllock.ErrReleased) {
 		return ending{h, ls, h.MinHold, false, told}
 	}
@@ -39,7 +39,7 @@ func (h *Held) end(ls *Lease) ending {
 func (h *Held) Free(ctx context.Context) (result error) {
 	at := h.AttachedTo()
 	ls := at.Lease
-	e := h.end(ls) //nolint:contextcheck // the lock has a context of its own
+	e := endingOf(h, ls) //nolint:contextcheck // the lock has a context of its own
 	if option.GivesBack(ctx) {
 		e.keep = 0
 	}
@@ -50,9 +50,9 @@ func (h *Held) Free(ctx context.Context) (result error) {
 	if at.pending != nil {
 		return e.releaseBoth(ctx, at)
 	}
-	if h.mayHandOff(ls) {
+	if e.mayHandOff() {
 		if c := ls.beginHandoff(h); c != nil {
-			return h.handOff(ctx, c)
+			return e.handOff(ctx, c)
 		}
 	}
 	freed, err := false, dberr.ErrUnreturned

@@ -23,7 +23,8 @@ func (h *Held) Export(ctx context.Context, id []byte, valid time.Duration) error
 	k := h.Keeper
 	ctx, cancel := k.Bound(ctx)
 	defer cancel()
-	if err := h.beginSettled(ctx); err != nil {
+	still, err := h.beginSettled(ctx)
+	if err != nil {
 		return k.WithCause(ctx, err)
 	}
 	defer k.moves.Done(h)
@@ -33,7 +34,7 @@ func (h *Held) Export(ctx context.Context, id []byte, valid time.Duration) error
 		return k.WithCause(ctx, err)
 	}
 	exported := make(chan bool, 1)
-	err := k.Start(func() { //nolint:contextcheck // it outlives its caller
+	err = k.Start(func() { //nolint:contextcheck // it outlives its caller
 		if !<-exported {
 			k.endTicket(id, valid)
 		}
@@ -43,7 +44,7 @@ func (h *Held) Export(ctx context.Context, id []byte, valid time.Duration) error
 	}
 	done := false
 	defer func() { exported <- done }()
-	ended, err := h.Hold.HandOver(ctx, "export", errHandedOver, func(ctx context.Context) error { return h.handOver(ctx, id) })
+	ended, err := h.Hold.HandOver(ctx, "export", errHandedOver, func(ctx context.Context) error { return still.handOver(ctx, id) })
 	if !ended {
 		return h.over() //nolint:contextcheck // the lock has a context of its own
 	}
@@ -53,16 +54,16 @@ func (h *Held) Export(ctx context.Context, id []byte, valid time.Duration) error
 
 // handOver moves the name to the lease of a ticket. A move that arrives after the adoption finds another token, and
 // does nothing.
-func (h *Held) handOver(ctx context.Context, id []byte) error {
+func (h settled) handOver(ctx context.Context, id []byte) error {
 	k, ls := h.Keeper, h.AttachedTo().Lease
-	if e := h.end(ls); !e.trusted { //nolint:contextcheck // the lock has a context of its own
+	if e := endingOf(h.Held, ls); !e.trusted { //nolint:contextcheck // the lock has a context of its own
 		return errors.Join(h.Free(ctx), cmp.Or(e.cause, errLate))
 	}
 	there, unknown, returned := false, false, false
 	defer func() {
 		if !returned { // a driver panicked
 			h.leaveOrphans(0, ls)
-			ls.detach(h)
+			ls.detach(h.Held)
 			h.position.leave()
 		}
 	}()
@@ -86,7 +87,7 @@ func (h *Held) handOver(ctx context.Context, id []byte) error {
 	case !there:
 		err = errTaken
 	}
-	ls.detach(h)
+	ls.detach(h.Held)
 	h.position.leave()
 	return err
 }
