@@ -1,7 +1,10 @@
 package model
 
+// database has what statements do to the rows, and what becomes of their answers.
+type database struct{ Model }
+
 // run carries out a statement on the lock row: the column "Decides" of docs/design.md, chapter 5, then "Effect".
-func (m Model) run(s *State, q *statement) {
+func (m database) run(s *State, q *statement) {
 	q.at, q.result = ran, 0
 	r := &s.row
 	switch q.kind {
@@ -36,7 +39,7 @@ func (m Model) run(s *State, q *statement) {
 }
 
 // take is TAKE.
-func (m Model) take(s *State, q *statement) {
+func (m database) take(s *State, q *statement) {
 	token := s.row.token + 1
 	if m.Without(TakeoverBumpsToken) && q.kind == takeover {
 		token--
@@ -50,7 +53,7 @@ func (m Model) take(s *State, q *statement) {
 }
 
 // runRenewal carries out renew.
-func (m Model) runRenewal(s *State, l, left int8) {
+func (m database) runRenewal(s *State, l, left int8) {
 	ls := &s.leases[l]
 	ls.renewal.at = ran
 	ls.renewal.there = ls.row == live && ls.left > 0 || m.Without(RenewalNeedsRow)
@@ -67,7 +70,7 @@ func (m Model) runRenewal(s *State, l, left int8) {
 }
 
 // releaseByLease carries out release_by_lease.
-func (m Model) releaseByLease(s *State, l int8) {
+func (m database) releaseByLease(s *State, l int8) {
 	s.row.lease = 0
 	if !s.leases[l].keeps {
 		s.row.keep, s.row.promised = 0, 0
@@ -78,7 +81,7 @@ func (m Model) releaseByLease(s *State, l int8) {
 }
 
 // deliver runs the statements of a process on the lock row, gives it the answers, or loses them.
-func (m Model) deliver(s State, i int, yield next) {
+func (m database) deliver(s State, i int, yield next) {
 	p := &s.processes[i]
 	if n := s; p.late.kind != none {
 		q := p.late
@@ -107,7 +110,7 @@ func (m Model) deliver(s State, i int, yield next) {
 
 // giveUp has a process wait no longer for its answer. A statement that has not run may run late, or never: of several that
 // were given up, one may.
-func (m Model) giveUp(s State, i int, then func(State)) {
+func (m database) giveUp(s State, i int, then func(State)) {
 	p := &s.processes[i]
 	call := p.call
 	p.call = statement{}
@@ -123,13 +126,13 @@ func (m Model) giveUp(s State, i int, then func(State)) {
 }
 
 // answered gives the answer to a statement to the process.
-func (m Model) answered(s State, i int, q statement, yield next) {
+func (m database) answered(s State, i int, q statement, yield next) {
 	p := &s.processes[i]
 	switch {
 	case q.kind == acquire || q.kind == takeover:
-		m.claimed(s, i, q, yield)
+		holders{m.Model}.claimed(s, i, q, yield)
 	case q.kind == release:
-		m.released(s, i, q, yield)
+		holders{m.Model}.released(s, i, q, yield)
 	case p.phase == held && q.result == 1:
 		p.at, p.pending = p.pending, 0
 		yield("A has the answer to move: its lock is on L", i, p.at, s)
@@ -140,12 +143,12 @@ func (m Model) answered(s State, i int, q statement, yield next) {
 }
 
 // unanswered tells the process that the outcome of a statement is unknown.
-func (m Model) unanswered(s State, i int, q statement, yield next) {
+func (m database) unanswered(s State, i int, q statement, yield next) {
 	p := &s.processes[i]
 	switch q.kind {
 	case acquire, takeover:
 		p.end()
-		m.leaveOrphan(&s, q.lease, false)
+		owners{m.Model}.leaveOrphan(&s, q.lease, false)
 		yield("A gets no answer to "+q.kind.String()+" by L, and leaves an orphan", i, q.lease, s)
 	case release:
 		p.unanswered = true

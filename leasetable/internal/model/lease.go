@@ -1,7 +1,10 @@
 package model
 
+// owners has what the owners of leases do.
+type owners struct{ Model }
+
 // renew opens a lease, or sends a renewal of it, runs it, and gives the owner the answer or loses it.
-func (m Model) renew(s State, l int8, yield next) {
+func (m owners) renew(s State, l int8, yield next) {
 	i, n, full := m.owner(l), s, m.fullTrust()
 	switch ls := &n.leases[l]; {
 	case ls.owner == unopened && m.wants(&s, i, l):
@@ -10,7 +13,7 @@ func (m Model) renew(s State, l int8, yield next) {
 	case ls.renewal.at == sent:
 		for _, left := range []int8{fastTTL, ttl} {
 			n = s
-			m.runRenewal(&n, l, left)
+			database{m.Model}.runRenewal(&n, l, left)
 			yield("renew of L runs", i, l, n)
 		}
 	case ls.renewal.at == ran:
@@ -27,7 +30,7 @@ func (m Model) renew(s State, l int8, yield next) {
 }
 
 // renews reports whether a renewal of the process is under way: all its leases share one connection.
-func (m Model) renews(s *State, i int) bool {
+func (m owners) renews(s *State, i int) bool {
 	for l := int8(1); l <= m.last(); l++ {
 		if m.owner(l) == i && s.leases[l].renewal.at != nowhere {
 			return true
@@ -37,7 +40,7 @@ func (m Model) renews(s *State, i int) bool {
 }
 
 // wants reports whether a process opens a lease: the next one when the one before takes no claims, the long one to extend a lock.
-func (m Model) wants(s *State, i int, l int8) bool {
+func (m owners) wants(s *State, i int, l int8) bool {
 	p := &s.processes[i]
 	if l == m.longer() {
 		return p.phase == held && m.trusts(s, i)
@@ -47,7 +50,7 @@ func (m Model) wants(s *State, i int, l int8) bool {
 }
 
 // renewed gives the owner the answer to renew.
-func (m Model) renewed(s State, i int, l int8, yield next) {
+func (m owners) renewed(s State, i int, l int8, yield next) {
 	ls := &s.leases[l]
 	got := ls.renewal
 	ls.renewal = renewal{}
@@ -66,7 +69,7 @@ func (m Model) renewed(s State, i int, l int8, yield next) {
 }
 
 // verify is still_held, which a renewal begins that tells of a change (I20). It runs and is answered at once.
-func (m Model) verify(s *State, i int, l int8) {
+func (m owners) verify(s *State, i int, l int8) {
 	p := &s.processes[i]
 	p.excused = p.excused && p.phase == releasing
 	switch {
@@ -79,7 +82,7 @@ func (m Model) verify(s *State, i int, l int8) {
 }
 
 // endLease ends a lease for its owner, and deletes its row.
-func (m Model) endLease(s State, l int8, yield next) {
+func (m owners) endLease(s State, l int8, yield next) {
 	i, ls := m.owner(l), s.leases[l]
 	if ls.kept() && ls.trust == 0 {
 		m.finish(s, i, l, "A finds that the deadline of L has passed", yield)
@@ -105,7 +108,7 @@ func (m Model) endLease(s State, l int8, yield next) {
 }
 
 // finish ends a lease for its owner, who tells its locks. A lock that may be on two leases ends with the first (I27).
-func (m Model) finish(s State, i int, l int8, text string, yield next) {
+func (m owners) finish(s State, i int, l int8, text string, yield next) {
 	s.leases[l].stop()
 	p := &s.processes[i]
 	if !p.on(l) {
@@ -124,7 +127,7 @@ func (m Model) finish(s State, i int, l int8, text string, yield next) {
 		yield(text, i, l, s) // the release goes on, and frees the name on the other lease
 		return
 	}
-	m.giveUp(s, i, func(n State) {
+	database{m.Model}.giveUp(s, i, func(n State) {
 		q := &n.processes[i]
 		if q.pending != 0 && q.phase == held { // its move is not answered: lease/move.go, settle
 			m.leaveOrphans(&n, q)
@@ -145,7 +148,7 @@ func (p *process) end() {
 
 // leaveOrphan has release_by_lease sent for what a statement without an answer may have left (I17). The lease takes no more
 // claims (I18).
-func (m Model) leaveOrphan(s *State, l int8, keep bool) {
+func (m owners) leaveOrphan(s *State, l int8, keep bool) {
 	ls := &s.leases[l]
 	if !ls.kept() {
 		return // the end of the lease frees the name
@@ -159,7 +162,7 @@ func (m Model) leaveOrphan(s *State, l int8, keep bool) {
 }
 
 // leaveOrphans leaves orphans for a lock on all leases that it may be on.
-func (m Model) leaveOrphans(s *State, p *process) {
+func (m owners) leaveOrphans(s *State, p *process) {
 	m.leaveOrphan(s, p.at, true)
 	if p.pending != 0 && !m.Without(ReleaseOnBothLeases) {
 		m.leaveOrphan(s, p.pending, true)

@@ -1,7 +1,10 @@
 package model
 
+// holders has what a process does that wants the name, or has it.
+type holders struct{ Model }
+
 // claim begins a claim (the chart "A claim" in docs/design.md).
-func (m Model) claim(s State, i int, yield next) {
+func (m holders) claim(s State, i int, yield next) {
 	p := &s.processes[i]
 	l := m.current(&s, i)
 	if p.phase != idle || l == 0 || s.row.token >= m.Tokens {
@@ -23,7 +26,7 @@ func (m Model) claim(s State, i int, yield next) {
 }
 
 // current returns the lease by which a process claims, or 0.
-func (m Model) current(s *State, i int) int8 {
+func (m holders) current(s *State, i int) int8 {
 	first, last := m.leasesOf(i)
 	for l := first; l <= last; l++ {
 		switch ls := s.leases[l]; {
@@ -35,7 +38,7 @@ func (m Model) current(s *State, i int) int8 {
 }
 
 // claimed gives a process the answer to its claim.
-func (m Model) claimed(s State, i int, q statement, yield next) {
+func (m holders) claimed(s State, i int, q statement, yield next) {
 	p, ls := &s.processes[i], &s.leases[q.lease]
 	switch {
 	case ls.owner == unopened: // only if a rule is left out
@@ -44,7 +47,7 @@ func (m Model) claimed(s State, i int, q statement, yield next) {
 		yield("A has the answer to its claim by L: the name is held", i, q.lease, s)
 	case ls.trust == 0 || p.missed: // no lock from a late answer (I4)
 		p.end()
-		m.leaveOrphan(&s, q.lease, false)
+		owners{m.Model}.leaveOrphan(&s, q.lease, false)
 		yield("A has the answer to its claim by L too late, and gives the name back", i, q.lease, s)
 	default:
 		p.phase, p.at, p.token, p.missed = held, q.lease, q.result, false
@@ -53,7 +56,7 @@ func (m Model) claimed(s State, i int, q statement, yield next) {
 }
 
 // extend moves a lock to the longer lease. While the outcome is unknown the lock is on both (I27).
-func (m Model) extend(s State, i int, yield next) {
+func (m holders) extend(s State, i int, yield next) {
 	p := &s.processes[i]
 	long := m.longer()
 	if i != 0 || !m.Extend || !m.trusts(&s, i) || p.phase != held || p.at == long || p.call.kind != none {
@@ -71,11 +74,11 @@ func (m Model) extend(s State, i int, yield next) {
 
 // release begins a release, sends one again that was not answered, or leaves it to the background. A move whose answer is
 // awaited is not waited for.
-func (m Model) release(s State, i int, yield next) {
+func (m holders) release(s State, i int, yield next) {
 	p := &s.processes[i]
 	switch {
 	case p.phase == held && m.trusts(&s, i):
-		m.giveUp(s, i, func(n State) {
+		database{m.Model}.giveUp(s, i, func(n State) {
 			n.processes[i].phase = releasing
 			m.sendRelease(n, i, p.at, "A releases: it sends release by L", yield)
 		})
@@ -85,21 +88,21 @@ func (m Model) release(s State, i int, yield next) {
 	}
 }
 
-func (m Model) sendRelease(s State, i int, l int8, text string, yield next) {
+func (m holders) sendRelease(s State, i int, l int8, text string, yield next) {
 	p := &s.processes[i]
 	p.call = statement{kind: release, at: sent, lease: l, token: p.token}
 	yield(text, i, l, s)
 }
 
 // released gives a process the answer to its release.
-func (m Model) released(s State, i int, q statement, yield next) {
+func (m holders) released(s State, i int, q statement, yield next) {
 	p := &s.processes[i]
 	switch {
 	case q.result == 0 && q.lease == p.at && p.pending != 0 && !m.Without(ReleaseOnBothLeases):
 		m.sendRelease(s, i, p.pending, "A has the answer that nothing was freed, and sends release by L", yield)
 	case q.result == 0 && p.unanswered && m.overdue(&s, p): // ErrExpired: it is not known who has freed it
 		if p.pending != 0 {
-			m.leaveOrphan(&s, p.pending, true)
+			owners{m.Model}.leaveOrphan(&s, p.pending, true)
 		}
 		p.end()
 		yield("A has the answer that nothing was freed by L, and its deadline, or that of its other lease, has passed", i, q.lease, s)
@@ -116,25 +119,25 @@ func (m Model) released(s State, i int, q statement, yield next) {
 }
 
 // overdue reports whether a lease that a released lock was on is over.
-func (m Model) overdue(s *State, p *process) bool {
+func (m holders) overdue(s *State, p *process) bool {
 	return s.leases[p.at].trust == 0 && !m.Without(ReleaseKnowsItsEnd) ||
 		p.pending != 0 && s.leases[p.pending].trust == 0 && !m.Without(ReleaseKnowsBothEnds)
 }
 
 // unconfirmed ends a release whose outcome is unknown.
-func (m Model) unconfirmed(s State, i int, text string, yield next) {
+func (m holders) unconfirmed(s State, i int, text string, yield next) {
 	p := &s.processes[i]
 	at := p.at
 	told := p.pending != 0 && (!s.leases[at].kept() || !s.leases[p.pending].kept()) // one lease has ended, and told its locks
 	if !told || !m.Without(ReleaseKeepsPosition) {
-		m.leaveOrphans(&s, p)
+		owners{m.Model}.leaveOrphans(&s, p)
 	}
 	p.end()
 	yield(text, i, at, s)
 }
 
 // wait is what others do with the name: a waiter reads it, and the background releases an orphan.
-func (m Model) wait(s State, i int, yield next) {
+func (m holders) wait(s State, i int, yield next) {
 	n, l := s, s.row.lease
 	if l == 0 {
 		return
@@ -147,7 +150,7 @@ func (m Model) wait(s State, i int, yield next) {
 		yield("A reads that L holds the name", i, l, n)
 	}
 	if n = s; s.leases[l].orphan && m.owner(l) == i {
-		m.releaseByLease(&n, l)
+		database{m.Model}.releaseByLease(&n, l)
 		yield("release_by_lease of L runs", i, l, n)
 	}
 }

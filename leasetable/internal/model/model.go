@@ -69,15 +69,15 @@ type next func(text string, a int, l int8, s State)
 func (m Model) steps(s State, yield next) {
 	m.time(s, yield)
 	for l := int8(1); l <= m.last(); l++ {
-		m.renew(s, l, yield)
-		m.endLease(s, l, yield)
+		owners{m}.renew(s, l, yield)
+		owners{m}.endLease(s, l, yield)
 	}
 	for i := range m.Processes {
-		m.claim(s, i, yield)
-		m.extend(s, i, yield)
-		m.release(s, i, yield)
-		m.wait(s, i, yield)
-		m.deliver(s, i, yield)
+		holders{m}.claim(s, i, yield)
+		holders{m}.extend(s, i, yield)
+		holders{m}.release(s, i, yield)
+		holders{m}.wait(s, i, yield)
+		database{m}.deliver(s, i, yield)
 	}
 	m.force(s, yield)
 }
