@@ -130,9 +130,9 @@ func (m database) answered(s State, i int, q statement, yield next) {
 	p := &s.processes[i]
 	switch {
 	case q.kind == acquire || q.kind == takeover:
-		holders{m.Model}.claimed(s, i, q, yield)
+		holders(m).claimed(s, i, q, yield)
 	case q.kind == release:
-		holders{m.Model}.released(s, i, q, yield)
+		holders(m).released(s, i, q, yield)
 	case p.phase == held && q.result == 1:
 		p.at, p.pending = p.pending, 0
 		yield("A has the answer to move: its lock is on L", i, p.at, s)
@@ -148,7 +148,7 @@ func (m database) unanswered(s State, i int, q statement, yield next) {
 	switch q.kind {
 	case acquire, takeover:
 		p.end()
-		owners{m.Model}.leaveOrphan(&s, q.lease, false)
+		owners(m).leaveOrphan(&s, q.lease, false)
 		yield("A gets no answer to "+q.kind.String()+" by L, and leaves an orphan", i, q.lease, s)
 	case release:
 		p.unanswered = true

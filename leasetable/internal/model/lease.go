@@ -13,7 +13,7 @@ func (m owners) renew(s State, l int8, yield next) {
 	case ls.renewal.at == sent:
 		for _, left := range []int8{fastTTL, ttl} {
 			n = s
-			database{m.Model}.runRenewal(&n, l, left)
+			database(m).runRenewal(&n, l, left)
 			yield("renew of L runs", i, l, n)
 		}
 	case ls.renewal.at == ran:
@@ -127,7 +127,7 @@ func (m owners) finish(s State, i int, l int8, text string, yield next) {
 		yield(text, i, l, s) // the release goes on, and frees the name on the other lease
 		return
 	}
-	database{m.Model}.giveUp(s, i, func(n State) {
+	database(m).giveUp(s, i, func(n State) {
 		q := &n.processes[i]
 		if q.pending != 0 && q.phase == held { // its move is not answered: lease/move.go, settle
 			m.leaveOrphans(&n, q)

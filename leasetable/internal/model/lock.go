@@ -47,7 +47,7 @@ func (m holders) claimed(s State, i int, q statement, yield next) {
 		yield("A has the answer to its claim by L: the name is held", i, q.lease, s)
 	case ls.trust == 0 || p.missed: // no lock from a late answer (I4)
 		p.end()
-		owners{m.Model}.leaveOrphan(&s, q.lease, false)
+		owners(m).leaveOrphan(&s, q.lease, false)
 		yield("A has the answer to its claim by L too late, and gives the name back", i, q.lease, s)
 	default:
 		p.phase, p.at, p.token, p.missed = held, q.lease, q.result, false
@@ -78,7 +78,7 @@ func (m holders) release(s State, i int, yield next) {
 	p := &s.processes[i]
 	switch {
 	case p.phase == held && m.trusts(&s, i):
-		database{m.Model}.giveUp(s, i, func(n State) {
+		database(m).giveUp(s, i, func(n State) {
 			n.processes[i].phase = releasing
 			m.sendRelease(n, i, p.at, "A releases: it sends release by L", yield)
 		})
@@ -102,7 +102,7 @@ func (m holders) released(s State, i int, q statement, yield next) {
 		m.sendRelease(s, i, p.pending, "A has the answer that nothing was freed, and sends release by L", yield)
 	case q.result == 0 && p.unanswered && m.overdue(&s, p): // ErrExpired: it is not known who has freed it
 		if p.pending != 0 {
-			owners{m.Model}.leaveOrphan(&s, p.pending, true)
+			owners(m).leaveOrphan(&s, p.pending, true)
 		}
 		p.end()
 		yield("A has the answer that nothing was freed by L, and its deadline, or that of its other lease, has passed", i, q.lease, s)
@@ -130,7 +130,7 @@ func (m holders) unconfirmed(s State, i int, text string, yield next) {
 	at := p.at
 	told := p.pending != 0 && (!s.leases[at].kept() || !s.leases[p.pending].kept()) // one lease has ended, and told its locks
 	if !told || !m.Without(ReleaseKeepsPosition) {
-		owners{m.Model}.leaveOrphans(&s, p)
+		owners(m).leaveOrphans(&s, p)
 	}
 	p.end()
 	yield(text, i, at, s)
@@ -150,7 +150,7 @@ func (m holders) wait(s State, i int, yield next) {
 		yield("A reads that L holds the name", i, l, n)
 	}
 	if n = s; s.leases[l].orphan && m.owner(l) == i {
-		database{m.Model}.releaseByLease(&n, l)
+		database(m).releaseByLease(&n, l)
 		yield("release_by_lease of L runs", i, l, n)
 	}
 }
