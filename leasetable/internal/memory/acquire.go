@@ -59,31 +59,6 @@ func (t *Tx) insert(ctx context.Context, name string, lease, metadata []byte) (i
 	return 1, nil
 }
 
-// AcquireMany implements store.Store.
-func (s *Store) AcquireMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
-	got := make(map[string]store.Result)
-	err := s.run(ctx, func(t *Tx) error {
-		for _, req := range reqs {
-			if _, there := s.locks[req.Name]; !there {
-				if t.lockable(nameKey(req.Name)) {
-					token, _ := t.insert(ctx, req.Name, req.ID, req.Metadata) // it does not wait
-					got[req.Name] = store.Result{Token: token}
-				}
-				continue
-			}
-			t.changeUnlocked(req.Name, t.isFree, func(r *lockRow) {
-				r.take(t.now(), req.ID, req.Metadata, 0)
-				got[req.Name] = store.Result{Token: r.token}
-			})
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return got, nil
-}
-
 // Insert implements store.Store.
 func (s *Store) Insert(ctx context.Context, req *store.Request) (token int64, err error) {
 	if s.kind.Upserts {

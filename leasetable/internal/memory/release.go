@@ -25,22 +25,6 @@ func (t *Tx) release(req *store.Request, r *lockRow) store.Result {
 	return store.Result{Token: req.Token, HasWaiter: r.hasWaiter(now)}
 }
 
-// ReleaseMany implements store.Store.
-func (s *Store) ReleaseMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
-	freed := make(map[string]store.Result)
-	err := s.run(ctx, func(t *Tx) error {
-		for _, req := range reqs {
-			mine := func(r lockRow) bool { return r.mine(string(req.ID), req.Token) }
-			t.changeUnlocked(req.Name, mine, func(r *lockRow) { freed[req.Name] = t.release(req, r) })
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return freed, nil
-}
-
 // ReleaseByLease implements store.Store.
 func (s *Store) ReleaseByLease(ctx context.Context, name string, id []byte, minHold time.Duration) (freed int64, err error) {
 	heldBy := func(r lockRow) bool { return r.lease == string(id) }

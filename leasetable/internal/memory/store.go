@@ -3,9 +3,7 @@ package memory
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
-	"github.com/sqllock/sqllock/leasetable/internal/conn"
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
@@ -23,9 +21,6 @@ func (s *Server) Store() *Store {
 	of.renewals.Store(1)
 	return of
 }
-
-// Reconnect implements store.Server.
-func (s *Store) Reconnect() { s.renewals.Add(1) }
 
 // run runs a statement that changes rows. f is called with mu held.
 func (s *Store) run(ctx context.Context, f func(t *Tx) error) error {
@@ -85,48 +80,3 @@ func (t *Tx) lockRow(ctx context.Context, key rowKey) error {
 func (t *Tx) lockable(key rowKey) bool {
 	return t.server.kind.OneWriter || t.tryLock(key, exclusive)
 }
-
-// System implements store.Server.
-func (s *Store) System() string { return s.kind.Name }
-
-// OneWriter implements store.Server.
-func (s *Store) OneWriter() bool { return s.kind.OneWriter }
-
-// MaxTurns implements store.Server.
-func (s *Store) MaxTurns() int {
-	if !s.kind.Turns {
-		return 0
-	}
-	return conn.DefaultLimit.Turns()
-}
-
-// mostWaits is how many statements may wait for rows before a handoff, which may wait, is not tried.
-const mostWaits = 3
-
-// Saturated implements store.Server.
-func (s *Store) Saturated() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.waits >= mostWaits
-}
-
-// Limited implements store.Server.
-func (s *Store) Limited() bool { return false }
-
-// Lend implements store.Server.
-func (s *Store) Lend(func() conn.RenewalNeeds, func()) {}
-
-// PrepareRenewal implements store.Server.
-func (s *Store) PrepareRenewal() {}
-
-// RenewalConnection implements store.Server.
-func (s *Store) RenewalConnection() int64 { return s.renewals.Load() }
-
-// ConnectingTook implements store.Server.
-func (s *Store) ConnectingTook() time.Duration { return 0 }
-
-// GiveBack implements store.Server.
-func (s *Store) GiveBack() {}
-
-// Close implements store.Server.
-func (s *Store) Close() error { return nil }

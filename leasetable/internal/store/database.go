@@ -54,20 +54,6 @@ func New(c driver.Connector, d schema.Dialect, t schema.Tables, o Options) (*Dat
 	}, nil
 }
 
-func (s *Database) System() string {
-	switch {
-	case s.dialect == schema.Postgres:
-		return "postgresql"
-	case s.OnMariaDB():
-		return "mariadb"
-	}
-	return string(s.dialect)
-}
-
-func (s *Database) OneWriter() bool { return s.dialect == schema.SQLite }
-
-func (s *Database) Saturated() bool { return s.rowWaits.saturated() }
-
 // exec runs a statement once it may wait for row locks; see limitRowWait.
 func (s *Database) exec(ctx context.Context, p *conn.Pool, st Statement, args ...any) (sql.Result, error) {
 	done, err := s.limitRowWait(ctx, st, args)
@@ -83,6 +69,13 @@ func (s *Database) exec(ctx context.Context, p *conn.Pool, st Statement, args ..
 func (s *Database) query(ctx context.Context, st Statement, args ...any) (*sqlx.Rows, error) {
 	text, args := s.bind(st, args)
 	return s.Work.QueryxContext(ctx, text, args...)
+}
+
+// states runs a statement that returns names, shares or permits.
+func (s *Database) states(ctx context.Context, st Statement, args ...any) (all []State, err error) {
+	text, args := s.bind(st, args)
+	err = s.Work.SelectContext(ctx, &all, text, args...)
+	return all, dberr.Classify(err)
 }
 
 // bind returns the text of a statement, and its arguments as they are sent. MariaDB reads bytes as text in the

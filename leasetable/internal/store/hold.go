@@ -5,11 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
-	"github.com/sqllock/sqllock/schema"
 )
 
 // Held is a name that a lease holds, alone or by a permit.
@@ -18,15 +16,6 @@ type Held struct {
 	Lease  []byte // the id
 	Token  int64
 	Permit bool
-}
-
-func (s *Database) ReleaseByLease(ctx context.Context, name string, id []byte, keep time.Duration) (freed int64, err error) {
-	req := &Request{MinHold: keep}
-	return s.change(ctx, s.Work, releaseByLease, row{[]byte(name)}, id, req.minHoldUS())
-}
-
-func (s *Database) Takeover(ctx context.Context, req *Request, dead []byte) (token int64, err error) {
-	return s.claim(ctx, takeover, req.ID, row{[]byte(req.Name)}, dead, req.Since, req.Metadata)
 }
 
 func (s *Database) Move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error) {
@@ -47,27 +36,9 @@ func (s *Database) HandOff(ctx context.Context, h Held, n int64, metadata []byte
 	return got / 2, got%2 == 1, err
 }
 
-func (s *Database) Convert(ctx context.Context, name string, token int64, id, metadata []byte) (next int64, err error) {
-	return s.claim(ctx, convert, id, metadata, row{[]byte(name)}, token)
-}
-
 func (s *Database) SetMetadata(ctx context.Context, h Held, metadata []byte) (held bool, err error) {
 	token, err := s.claim(ctx, setMetadata, metadata, row{[]byte(h.Name)}, h.Lease, h.Token)
 	return token != 0, err
-}
-
-func (s *Database) Force(ctx context.Context, name string, state State) (bool, error) {
-	args := []any{row{[]byte(name)}, state.LeaseID, state.Token}
-	switch s.dialect {
-	case schema.MySQL:
-		rows, err := s.change(ctx, s.Work, force, args...)
-		return rows > 0, err
-	case schema.SQLite:
-		return s.inTransaction(ctx, step{force, args}, step{notifyLease, []any{state.LeaseID}})
-	default:
-		n, err := s.claim(ctx, force, args...)
-		return n > 0, err
-	}
 }
 
 // Transaction runs statements in a transaction of the caller.

@@ -77,23 +77,6 @@ func (s *Database) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[
 	}
 }
 
-func (s *Database) StillHeld(ctx context.Context, id []byte, names []string) (all []State, err error) {
-	reqs := make([]*Request, len(names))
-	for i, name := range names {
-		reqs[i] = &Request{Name: name, ID: id}
-	}
-	switch s.dialect {
-	case schema.MySQL:
-		f := s.fill(stillHeld, reqs)
-		err = s.Work.SelectContext(ctx, &all, string(f.text), f.args...)
-		return all, dberr.Classify(err)
-	case schema.SQLite:
-		return s.states(ctx, stillHeld, listOf("[]", reqs, appendPair), id)
-	default:
-		return s.states(ctx, stillHeld, listOf("{}", reqs, appendBytea), id)
-	}
-}
-
 // queryNames runs a statement that returns the results of names.
 func (s *Database) queryNames(ctx context.Context, st Statement, args ...any) (all map[string]Result, err error) {
 	err = s.Work.Replicated(func() (err error) {

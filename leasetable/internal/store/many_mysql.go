@@ -13,9 +13,6 @@ import (
 // On MySQL and MariaDB one statement reads, and a second one changes the rows that the first has read: see "Locked rows" in
 // chapter 6 of docs/design.md.
 
-// few is the number of names of a prepared statement. Copies of the last name stand in for missing ones.
-const few = 16
-
 // acquireEach is AcquireMany on MySQL and MariaDB.
 func (s *Database) acquireEach(ctx context.Context, reqs []*Request) (map[string]Result, error) {
 	got, done, err := s.atOnce(ctx, acquireAtOnce, reqs)
@@ -117,22 +114,4 @@ func (s *Database) runMany(ctx context.Context, st Statement, reqs []*Request) (
 	f := s.fill(st, reqs)
 	result, err := s.Work.ExecContext(ctx, string(f.text), f.args...)
 	return result, dberr.Classify(err)
-}
-
-// fill returns a statement for reqs, which are alike.
-func (s *Database) fill(st Statement, reqs []*Request) *statementText {
-	f := &statementText{marked: len(reqs) <= few && st != insertMany}
-	if f.marked {
-		reqs = slices.Concat(reqs, slices.Repeat(reqs[len(reqs)-1:], few-len(reqs)))
-	}
-	f.fill(s.Texts[st].Text, reqs, "")
-	return f
-}
-
-// TextFor returns the text of a statement for reqs, which are alike. The number identifies this run, if the text notes
-// it.
-func (s *Database) TextFor(st Statement, reqs []*Request, number string) string {
-	var f statementText
-	f.fill(s.Texts[st].Text, reqs, number)
-	return string(f.text)
 }

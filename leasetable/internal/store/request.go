@@ -1,11 +1,6 @@
 package store
 
-import (
-	"context"
-	"time"
-
-	"github.com/sqllock/sqllock/schema"
-)
+import "time"
 
 // Request asks for one name to be acquired or released for one caller.
 type Request struct {
@@ -51,40 +46,3 @@ type Result struct {
 
 // MaxName is the maximum length of a name in bytes.
 const MaxName = 1024
-
-func (s *Database) AcquireFree(ctx context.Context, req *Request) (got Result, err error) {
-	st := acquire
-	// MySQL truncates the upper bound of the range in acquire_free.sql to the length of a name, and looks up a name of
-	// the maximum length as `name = ?`.
-	if s.dialect == schema.MySQL && len(req.Name) < MaxName {
-		st = acquireFree
-	}
-	got.Token, err = s.claim(ctx, st, []byte(req.Name), req.ID, req.Since, req.Metadata)
-	return got, err
-}
-
-func (s *Database) Acquire(ctx context.Context, req *Request) (got Result, err error) {
-	got.Token, err = s.claim(ctx, acquire, req.key(), req.ID, req.Since, req.Metadata)
-	return got, err
-}
-
-// Insert implements Store. On MySQL and SQLite the acquire statements insert, too.
-func (s *Database) Insert(ctx context.Context, req *Request) (token int64, err error) {
-	if s.dialect == schema.Postgres {
-		return s.claim(ctx, insert, row{[]byte(req.Name)}, req.ID, req.Metadata)
-	}
-	got, err := s.Acquire(ctx, req.patient())
-	return got.Token, err
-}
-
-func (s *Database) Release(ctx context.Context, req *Request) (got Result, err error) {
-	args := []any{req.key(), req.ID, req.Token, req.minHoldUS()}
-	if s.dialect == schema.Postgres {
-		args = append(args, s.commit(req))
-	}
-	freed, n, err := s.changeNumber(ctx, s.Work, release, args...)
-	if freed {
-		got = Result{Token: req.Token, HasWaiter: n > 0}
-	}
-	return got, err
-}

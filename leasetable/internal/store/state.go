@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"context"
 	"database/sql"
 	"encoding/hex"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/sqllock/sqllock"
-	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
 // State is a row of a statement that reads or lists names and permits: the state of a name, or of one of its
@@ -56,36 +54,6 @@ func (r *raw) Scan(from any) (err error) {
 		err = fmt.Errorf("leasetable: the driver gives %T for bytes", from)
 	}
 	return err
-}
-
-func (s *Database) Read(ctx context.Context, name string) (state State, err error) {
-	all, err := s.states(ctx, readState, []byte(name))
-	if err != nil || len(all) == 0 {
-		return State{}, err
-	}
-	if all[0].Limit.Valid {
-		return s.ReadPermits(ctx, name)
-	}
-	return all[0], nil
-}
-
-// states runs a statement that returns names, shares or permits.
-func (s *Database) states(ctx context.Context, st Statement, args ...any) (all []State, err error) {
-	text, args := s.bind(st, args)
-	err = s.Work.SelectContext(ctx, &all, text, args...)
-	return all, dberr.Classify(err)
-}
-
-func (s *Database) List(ctx context.Context, from, last string, limit int) ([]State, error) {
-	return s.states(ctx, list, []byte(from), []byte(last), limit)
-}
-
-func (s *Database) ListPermits(ctx context.Context, from, last []byte) ([]State, error) {
-	return s.states(ctx, listPermits, from, last)
-}
-
-func (s *Database) NamesOf(ctx context.Context, id []byte, after string, limit int) ([]State, error) {
-	return s.states(ctx, namesOf, id, []byte(after), limit)
 }
 
 // Taken reports whether live leases hold the name, or the name is in its minimum hold.
@@ -160,13 +128,4 @@ func LimitOf(permits []State) (limit int) {
 		}
 	}
 	return limit
-}
-
-func (s *Database) ReadPermits(ctx context.Context, name string) (state State, err error) {
-	all, err := s.states(ctx, readPermits, []byte(name))
-	if err != nil || len(all) == 0 || all[0].Permit {
-		return State{}, err // permits without a lock row: somebody deleted the row
-	}
-	all[0].Permits = all[1:]
-	return all[0], nil
 }

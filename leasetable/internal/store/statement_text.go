@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -95,4 +96,25 @@ func (f *statementText) bytes(b []byte) {
 	}
 	f.write("x'")
 	f.text = append(hex.AppendEncode(f.text, b), '\'')
+}
+
+// few is the number of names of a prepared statement. Copies of the last name stand in for missing ones.
+const few = 16
+
+// fill returns a statement for reqs, which are alike.
+func (s *Database) fill(st Statement, reqs []*Request) *statementText {
+	f := &statementText{marked: len(reqs) <= few && st != insertMany}
+	if f.marked {
+		reqs = slices.Concat(reqs, slices.Repeat(reqs[len(reqs)-1:], few-len(reqs)))
+	}
+	f.fill(s.Texts[st].Text, reqs, "")
+	return f
+}
+
+// TextFor returns the text of a statement for reqs, which are alike. The number identifies this run, if the text notes
+// it.
+func (s *Database) TextFor(st Statement, reqs []*Request, number string) string {
+	var f statementText
+	f.fill(s.Texts[st].Text, reqs, number)
+	return string(f.text)
 }

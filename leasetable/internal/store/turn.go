@@ -32,14 +32,6 @@ type Turn interface {
 	Close()
 }
 
-// MaxTurns implements Server. The nodes of a Galera cluster have a queue each.
-func (s *Database) MaxTurns() int {
-	if s.dialect == schema.SQLite || s.BehindPooler() || s.OnGalera() {
-		return 0
-	}
-	return s.Pools.MaxTurns()
-}
-
 // OpenTurn implements Store. The server ends the session when it has been silent for turnIdle: a process that was stopped
 // would have the turn for ever.
 func (s *Database) OpenTurn(ctx context.Context) (Turn, error) {
