@@ -7,21 +7,24 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
+// acquireSteps are the steps of store.AcquireSteps.
+type acquireSteps struct{ *Server }
+
 // classify adds to an error of a statement what a caller can act on.
 func classify(err error) error { return dberr.Classify(err) }
 
 // AcquireFree implements store.Store.
-func (s *Store) AcquireFree(ctx context.Context, req *store.Request) (store.Result, error) {
+func (s acquireSteps) AcquireFree(ctx context.Context, req *store.Request) (store.Result, error) {
 	return s.acquire(ctx, req, s.kind.OneWriter, s.kind.Refuses)
 }
 
 // Acquire implements store.Store.
-func (s *Store) Acquire(ctx context.Context, req *store.Request) (store.Result, error) {
+func (s acquireSteps) Acquire(ctx context.Context, req *store.Request) (store.Result, error) {
 	return s.acquire(ctx, req, s.kind.Upserts, false)
 }
 
 // acquire acquires a name that is free. It does not wait for a row whose committed version is not free.
-func (s *Store) acquire(ctx context.Context, req *store.Request, inserts, refuses bool) (got store.Result, err error) {
+func (s acquireSteps) acquire(ctx context.Context, req *store.Request, inserts, refuses bool) (got store.Result, err error) {
 	err = s.run(ctx, func(t *Tx) error {
 		r, there := s.locks[req.Name]
 		if !there {
@@ -60,7 +63,7 @@ func (t *Tx) insert(ctx context.Context, name string, lease, metadata []byte) (i
 }
 
 // Insert implements store.Store.
-func (s *Store) Insert(ctx context.Context, req *store.Request) (token int64, err error) {
+func (s acquireSteps) Insert(ctx context.Context, req *store.Request) (token int64, err error) {
 	if s.kind.Upserts {
 		got, err := s.Acquire(ctx, req)
 		return got.Token, err
@@ -73,7 +76,7 @@ func (s *Store) Insert(ctx context.Context, req *store.Request) (token int64, er
 }
 
 // Takeover implements store.Store.
-func (s *Store) Takeover(ctx context.Context, req *store.Request, dead []byte) (token int64, err error) {
+func (s acquireSteps) Takeover(ctx context.Context, req *store.Request, dead []byte) (token int64, err error) {
 	heldByDead := func(r lockRow) bool { return r.lease == string(dead) && !s.hasLease(dead) }
 	err = s.run(ctx, func(t *Tx) error {
 		if s.kind.LeaseFirst && s.hasLease(dead) {
@@ -89,7 +92,7 @@ func (s *Store) Takeover(ctx context.Context, req *store.Request, dead []byte) (
 }
 
 // Convert implements store.Store.
-func (s *Store) Convert(ctx context.Context, name string, token int64, id, metadata []byte) (next int64, err error) {
+func (s acquireSteps) Convert(ctx context.Context, name string, token int64, id, metadata []byte) (next int64, err error) {
 	asRead := func(r lockRow) bool { return r.token == token && r.lease == "" }
 	err = s.run(ctx, func(t *Tx) error {
 		_, err := t.change(ctx, name, asRead, func(r *lockRow) {

@@ -8,14 +8,17 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
+// holdSteps are the steps of store.HoldSteps.
+type holdSteps struct{ *Server }
+
 // Move implements store.Store.
-func (s *Store) Move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error) {
+func (s holdSteps) Move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error) {
 	onEither := func(r lockRow) bool { return r.mine(string(from), token) || r.mine(string(to), token) }
 	return s.changeHeld(ctx, name, onEither, func(_ *Tx, r *lockRow) { r.lease = string(to) })
 }
 
 // changeHeld changes the row of a name if it meets a condition, and reports whether it did.
-func (s *Store) changeHeld(ctx context.Context, name string, meets func(lockRow) bool, f func(t *Tx, r *lockRow)) (done bool, err error) {
+func (s holdSteps) changeHeld(ctx context.Context, name string, meets func(lockRow) bool, f func(t *Tx, r *lockRow)) (done bool, err error) {
 	err = s.run(ctx, func(t *Tx) error {
 		done, err = t.change(ctx, name, meets, func(r *lockRow) { f(t, r) })
 		return err
@@ -24,7 +27,7 @@ func (s *Store) changeHeld(ctx context.Context, name string, meets func(lockRow)
 }
 
 // Adopt implements store.Store.
-func (s *Store) Adopt(ctx context.Context, from store.Held, id, metadata []byte) (token int64, err error) {
+func (s holdSteps) Adopt(ctx context.Context, from store.Held, id, metadata []byte) (token int64, err error) {
 	next := from.Token + 1
 	meets := func(r lockRow) bool { return r.mine(string(from.Lease), from.Token) || r.mine(string(id), next) }
 	_, err = s.changeHeld(ctx, from.Name, meets, func(t *Tx, r *lockRow) {
@@ -39,7 +42,7 @@ func (s *Store) Adopt(ctx context.Context, from store.Held, id, metadata []byte)
 }
 
 // HandOff implements store.Store.
-func (s *Store) HandOff(ctx context.Context, h store.Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error) {
+func (s holdSteps) HandOff(ctx context.Context, h store.Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error) {
 	_, err = s.changeHeld(ctx, h.Name, isHeld(h), func(t *Tx, r *lockRow) {
 		r.token += n
 		r.acquired, r.metadata = t.now(), metadata
@@ -53,12 +56,12 @@ func isHeld(h store.Held) func(lockRow) bool {
 }
 
 // SetMetadata implements store.Store.
-func (s *Store) SetMetadata(ctx context.Context, h store.Held, metadata []byte) (held bool, err error) {
+func (s holdSteps) SetMetadata(ctx context.Context, h store.Held, metadata []byte) (held bool, err error) {
 	return s.changeHeld(ctx, h.Name, isHeld(h), func(_ *Tx, r *lockRow) { r.metadata = metadata })
 }
 
 // Pin implements store.Store. The transaction is a Tx.
-func (s *Store) Pin(ctx context.Context, tx store.Transaction, h store.Held) (found bool, err error) {
+func (s holdSteps) Pin(ctx context.Context, tx store.Transaction, h store.Held) (found bool, err error) {
 	query, one := guardName, 0
 	if h.Permit {
 		query = guardPermit

@@ -10,8 +10,11 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
+// leaseSteps are the steps of store.LeaseSteps.
+type leaseSteps struct{ *Server }
+
 // OpenLease implements store.Store.
-func (s *Store) OpenLease(ctx context.Context, l store.LeaseRow, _ time.Duration) (sent time.Time, err error) {
+func (s leaseSteps) OpenLease(ctx context.Context, l store.LeaseRow, _ time.Duration) (sent time.Time, err error) {
 	sent = clock.Now()
 	err = s.run(ctx, func(t *Tx) error {
 		us := l.TTL.Microseconds()
@@ -25,7 +28,7 @@ func (s *Store) OpenLease(ctx context.Context, l store.LeaseRow, _ time.Duration
 }
 
 // Renew implements store.Store.
-func (s *Store) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
+func (s leaseSteps) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
 	err = s.onLease(ctx, id, func(t *Tx, l leaseRow) bool { return l.expires > t.now() }, func(t *Tx, l leaseRow) {
 		l.renewals++
 		l.expires = t.now() + l.ttl
@@ -36,7 +39,7 @@ func (s *Store) Renew(ctx context.Context, id []byte) (there bool, changes int64
 }
 
 // onLease runs f on the row of a lease if there is one that meets a condition.
-func (s *Store) onLease(ctx context.Context, id []byte, meets func(*Tx, leaseRow) bool, f func(*Tx, leaseRow)) error {
+func (s leaseSteps) onLease(ctx context.Context, id []byte, meets func(*Tx, leaseRow) bool, f func(*Tx, leaseRow)) error {
 	return s.run(ctx, func(t *Tx) error {
 		l, there := s.leases[string(id)]
 		if !there || !s.kind.LocksFirst && !meets(t, l) {
@@ -53,7 +56,7 @@ func (s *Store) onLease(ctx context.Context, id []byte, meets func(*Tx, leaseRow
 }
 
 // end deletes a lease row if it meets a condition, and reports whether it did.
-func (s *Store) end(ctx context.Context, id []byte, meets func(*Tx, leaseRow) bool) (ended bool, err error) {
+func (s leaseSteps) end(ctx context.Context, id []byte, meets func(*Tx, leaseRow) bool) (ended bool, err error) {
 	err = s.onLease(ctx, id, meets, func(t *Tx, _ leaseRow) {
 		remove(t, s.leases, string(id))
 		ended = true
@@ -62,23 +65,23 @@ func (s *Store) end(ctx context.Context, id []byte, meets func(*Tx, leaseRow) bo
 }
 
 // EndLease implements store.Store.
-func (s *Store) EndLease(ctx context.Context, id []byte) error {
+func (s leaseSteps) EndLease(ctx context.Context, id []byte) error {
 	_, err := s.end(ctx, id, func(*Tx, leaseRow) bool { return true })
 	return err
 }
 
 // Expire implements store.Store.
-func (s *Store) Expire(ctx context.Context, id []byte) (bool, error) {
+func (s leaseSteps) Expire(ctx context.Context, id []byte) (bool, error) {
 	return s.end(ctx, id, func(t *Tx, l leaseRow) bool { return l.expires <= t.now() })
 }
 
 // ExpireUnchanged implements store.Store.
-func (s *Store) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (bool, error) {
+func (s leaseSteps) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (bool, error) {
 	return s.end(ctx, id, func(_ *Tx, l leaseRow) bool { return l.renewals == renewals })
 }
 
 // Expired implements store.Store.
-func (s *Store) Expired(ctx context.Context, ago time.Duration, limit int) (all []store.State, err error) {
+func (s leaseSteps) Expired(ctx context.Context, ago time.Duration, limit int) (all []store.State, err error) {
 	err = s.run(ctx, func(t *Tx) error {
 		for id, l := range s.leases {
 			if l.expires <= t.now()-max(ago, 0).Microseconds() && len(all) < limit {

@@ -6,8 +6,11 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
+// batchSteps are the steps of store.BatchSteps.
+type batchSteps struct{ *Server }
+
 // AcquireMany implements store.Store.
-func (s *Store) AcquireMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
+func (s batchSteps) AcquireMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
 	got := make(map[string]store.Result)
 	err := s.run(ctx, func(t *Tx) error {
 		for _, req := range reqs {
@@ -32,7 +35,7 @@ func (s *Store) AcquireMany(ctx context.Context, reqs []*store.Request) (map[str
 }
 
 // ReleaseMany implements store.Store.
-func (s *Store) ReleaseMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
+func (s batchSteps) ReleaseMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
 	freed := make(map[string]store.Result)
 	err := s.run(ctx, func(t *Tx) error {
 		for _, req := range reqs {

@@ -6,8 +6,11 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
+// permitSteps are the steps of store.PermitSteps.
+type permitSteps struct{ *Server }
+
 // AcquirePermit implements store.Store.
-func (s *Store) AcquirePermit(ctx context.Context, name string, state store.State, id []byte, limit int) (token int64, err error) {
+func (s permitSteps) AcquirePermit(ctx context.Context, name string, state store.State, id []byte, limit int) (token int64, err error) {
 	err = s.run(ctx, func(t *Tx) error {
 		lives := s.hasLease(state.LeaseID)
 		if _, there := s.locks[name]; s.kind.Upserts && state.Token != 0 && (!there || s.kind.LeaseFirst && lives) {
@@ -37,7 +40,7 @@ func (s *Store) AcquirePermit(ctx context.Context, name string, state store.Stat
 }
 
 // ReleasePermit implements store.Store.
-func (s *Store) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (freed int64, err error) {
+func (s permitSteps) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (freed int64, err error) {
 	k := permitKey{name, token}
 	err = s.run(ctx, func(t *Tx) error {
 		if _, there := s.permits[k]; !there || !s.kind.LocksFirst && !s.hasPermit(k, id) {
@@ -61,7 +64,7 @@ func deletePermit(t *Tx, k permitKey, lease []byte) int64 {
 }
 
 // ClearPermit implements store.Store.
-func (s *Store) ClearPermit(ctx context.Context, name string, permit store.State) (cleared bool, err error) {
+func (s permitSteps) ClearPermit(ctx context.Context, name string, permit store.State) (cleared bool, err error) {
 	k := permitKey{name, permit.Token}
 	err = s.run(ctx, func(t *Tx) error {
 		if s.hasPermit(k, permit.LeaseID) && !s.hasLease(permit.LeaseID) && t.lockable(permitRowKey(k)) {
@@ -73,7 +76,7 @@ func (s *Store) ClearPermit(ctx context.Context, name string, permit store.State
 }
 
 // BumpToken implements store.Store.
-func (s *Store) BumpToken(ctx context.Context, name string, state store.State) error {
+func (s permitSteps) BumpToken(ctx context.Context, name string, state store.State) error {
 	return s.run(ctx, func(t *Tx) error {
 		if err := t.lockRow(ctx, nameKey(name)); err != nil {
 			return err
@@ -91,7 +94,7 @@ func (s *Store) BumpToken(ctx context.Context, name string, state store.State) e
 }
 
 // ForcePermits implements store.Store.
-func (s *Store) ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
+func (s permitSteps) ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
 	asRead := func(r lockRow) bool { return r.token == token && r.lease == "" }
 	err = s.run(ctx, func(t *Tx) error {
 		if r, there := s.locks[name]; !there || !s.kind.LocksFirst && !asRead(r) {

@@ -7,8 +7,11 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
+// readSteps are the steps of store.ReadSteps.
+type readSteps struct{ *Server }
+
 // look runs f, which reads, with mu held.
-func (s *Store) look(ctx context.Context, f func(now int64)) error {
+func (s readSteps) look(ctx context.Context, f func(now int64)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -19,7 +22,7 @@ func (s *Store) look(ctx context.Context, f func(now int64)) error {
 }
 
 // Read implements store.Store.
-func (s *Store) Read(ctx context.Context, name string) (state store.State, err error) {
+func (s readSteps) Read(ctx context.Context, name string) (state store.State, err error) {
 	err = s.look(ctx, func(now int64) {
 		r, there := s.locks[name]
 		switch {
@@ -34,7 +37,7 @@ func (s *Store) Read(ctx context.Context, name string) (state store.State, err e
 }
 
 // ReadPermits implements store.Store.
-func (s *Store) ReadPermits(ctx context.Context, name string) (state store.State, err error) {
+func (s readSteps) ReadPermits(ctx context.Context, name string) (state store.State, err error) {
 	err = s.look(ctx, func(now int64) {
 		if _, there := s.locks[name]; there {
 			state = s.withPermits(now, name)
@@ -44,7 +47,7 @@ func (s *Store) ReadPermits(ctx context.Context, name string) (state store.State
 }
 
 // state is what read_state returns of a row.
-func (s *Store) state(now int64, r lockRow) store.State {
+func (s readSteps) state(now int64, r lockRow) store.State {
 	state := store.State{Token: r.token, AcquiredUS: r.acquired, Metadata: slices.Clone(r.metadata)}
 	state.Limit.Valid, state.Limit.Int64 = r.limited, r.limit
 	if r.hasWaiter(now) {
@@ -62,7 +65,7 @@ func (s *Store) state(now int64, r lockRow) store.State {
 }
 
 // describe adds what the row of a lease says. It returns when the lease expires, or 0 if the row is gone.
-func (s *Store) describe(state *store.State, lease string) (expires int64) {
+func (s readSteps) describe(state *store.State, lease string) (expires int64) {
 	l, there := s.leases[lease]
 	state.Gone = !there
 	state.Owner, state.Host, state.PID, state.TTLUS, state.Renewals = l.owner, l.host, l.pid, l.ttl, l.renewals
@@ -76,7 +79,7 @@ func setExpiry(state *store.State, now, expires int64) {
 }
 
 // withPermits is what read_permits returns.
-func (s *Store) withPermits(now int64, name string) store.State {
+func (s readSteps) withPermits(now int64, name string) store.State {
 	r := s.locks[name]
 	state := s.state(now, r)
 	state.WaiterUS, state.Metadata = 0, nil
@@ -93,7 +96,7 @@ func (s *Store) withPermits(now int64, name string) store.State {
 }
 
 // permit is what list_permits returns of a permit, without its name.
-func (s *Store) permit(now int64, k permitKey) store.State {
+func (s readSteps) permit(now int64, k permitKey) store.State {
 	p := s.permits[k]
 	state := store.State{Token: k.token, LeaseID: []byte(p.lease), AcquiredUS: p.acquired}
 	state.Limit.Valid, state.Limit.Int64 = true, p.limit
@@ -102,7 +105,7 @@ func (s *Store) permit(now int64, k permitKey) store.State {
 }
 
 // List implements store.Store.
-func (s *Store) List(ctx context.Context, from, last string, limit int) (all []store.State, err error) {
+func (s readSteps) List(ctx context.Context, from, last string, limit int) (all []store.State, err error) {
 	err = s.look(ctx, func(now int64) {
 		for _, name := range s.names() {
 			if name >= from && name <= last && len(all) < limit {
@@ -116,7 +119,7 @@ func (s *Store) List(ctx context.Context, from, last string, limit int) (all []s
 }
 
 // ListPermits implements store.Store.
-func (s *Store) ListPermits(ctx context.Context, from, last []byte) (all []store.State, err error) {
+func (s readSteps) ListPermits(ctx context.Context, from, last []byte) (all []store.State, err error) {
 	err = s.look(ctx, func(now int64) {
 		for _, k := range s.permitsBetween(string(from), string(last)) {
 			state := s.permit(now, k)
@@ -128,7 +131,7 @@ func (s *Store) ListPermits(ctx context.Context, from, last []byte) (all []store
 }
 
 // StillHeld implements store.Store.
-func (s *Store) StillHeld(ctx context.Context, id []byte, names []string) (all []store.State, err error) {
+func (s readSteps) StillHeld(ctx context.Context, id []byte, names []string) (all []store.State, err error) {
 	err = s.look(ctx, func(int64) {
 		for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
 			all = append(all, s.heldOf(id, name)...)
@@ -138,7 +141,7 @@ func (s *Store) StillHeld(ctx context.Context, id []byte, names []string) (all [
 }
 
 // heldOf returns how a lease holds a name.
-func (s *Store) heldOf(id []byte, name string) (all []store.State) {
+func (s readSteps) heldOf(id []byte, name string) (all []store.State) {
 	if r := s.locks[name]; r.lease == string(id) {
 		all = append(all, store.State{Name: []byte(name), Token: r.token})
 	}
@@ -151,7 +154,7 @@ func (s *Store) heldOf(id []byte, name string) (all []store.State) {
 }
 
 // NamesOf implements store.Store.
-func (s *Store) NamesOf(ctx context.Context, id []byte, after string, limit int) (all []store.State, err error) {
+func (s readSteps) NamesOf(ctx context.Context, id []byte, after string, limit int) (all []store.State, err error) {
 	err = s.look(ctx, func(int64) {
 		page := slices.DeleteFunc(s.names(), func(name string) bool { return name <= after })
 		page = page[:min(limit, len(page))]
@@ -166,4 +169,4 @@ func (s *Store) NamesOf(ctx context.Context, id []byte, after string, limit int)
 }
 
 // Diagnose implements store.Store.
-func (s *Store) Diagnose(_ context.Context, err error) error { return err }
+func (s readSteps) Diagnose(_ context.Context, err error) error { return err }

@@ -7,8 +7,11 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
+// releaseSteps are the steps of store.ReleaseSteps.
+type releaseSteps struct{ *Server }
+
 // Release implements store.Store.
-func (s *Store) Release(ctx context.Context, req *store.Request) (got store.Result, err error) {
+func (s releaseSteps) Release(ctx context.Context, req *store.Request) (got store.Result, err error) {
 	mine := func(r lockRow) bool { return r.mine(string(req.ID), req.Token) }
 	err = s.run(ctx, func(t *Tx) error {
 		_, err := t.change(ctx, req.Name, mine, func(r *lockRow) { got = t.release(req, r) })
@@ -26,7 +29,7 @@ func (t *Tx) release(req *store.Request, r *lockRow) store.Result {
 }
 
 // ReleaseByLease implements store.Store.
-func (s *Store) ReleaseByLease(ctx context.Context, name string, id []byte, minHold time.Duration) (freed int64, err error) {
+func (s releaseSteps) ReleaseByLease(ctx context.Context, name string, id []byte, minHold time.Duration) (freed int64, err error) {
 	heldBy := func(r lockRow) bool { return r.lease == string(id) }
 	err = s.run(ctx, func(t *Tx) error {
 		_, err := t.change(ctx, name, heldBy, func(r *lockRow) {
@@ -39,7 +42,7 @@ func (s *Store) ReleaseByLease(ctx context.Context, name string, id []byte, minH
 }
 
 // Force implements store.Store.
-func (s *Store) Force(ctx context.Context, name string, state store.State) (forced bool, err error) {
+func (s releaseSteps) Force(ctx context.Context, name string, state store.State) (forced bool, err error) {
 	asRead := func(r lockRow) bool { return r.lease == string(state.LeaseID) && r.token == state.Token }
 	err = s.run(ctx, func(t *Tx) error {
 		forced, err = t.change(ctx, name, asRead, func(r *lockRow) {

@@ -2,28 +2,46 @@ package memory
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
-// Store is what one Locker sees of a server.
+// Store is what one Locker sees of a server. It has the steps by what they do, like store.Database.
 type Store struct {
 	*Server
-	renewals atomic.Int64 // the number of the connection for renewals
+	readSteps
+	leaseSteps
+	acquireSteps
+	releaseSteps
+	batchSteps
+	holdSteps
+	permitSteps
+	waitSteps
+	serverFacts
 }
 
 var _ store.Store = (*Store)(nil)
 
 // Store returns the store of another Locker.
 func (s *Server) Store() *Store {
-	of := &Store{Server: s}
+	of := &Store{
+		Server:       s,
+		readSteps:    readSteps{s},
+		leaseSteps:   leaseSteps{s},
+		acquireSteps: acquireSteps{s},
+		releaseSteps: releaseSteps{s},
+		batchSteps:   batchSteps{s},
+		holdSteps:    holdSteps{s},
+		permitSteps:  permitSteps{s},
+		waitSteps:    waitSteps{s},
+		serverFacts:  serverFacts{Server: s},
+	}
 	of.renewals.Store(1)
 	return of
 }
 
 // run runs a statement that changes rows. f is called with mu held.
-func (s *Store) run(ctx context.Context, f func(t *Tx) error) error {
+func (s *Server) run(ctx context.Context, f func(t *Tx) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.begin()

@@ -17,7 +17,7 @@ type turn struct {
 }
 
 // OpenTurn implements store.Store.
-func (s *Store) OpenTurn(ctx context.Context) (store.Turn, error) {
+func (s waitSteps) OpenTurn(ctx context.Context) (store.Turn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {

@@ -5,8 +5,11 @@ import (
 	"time"
 )
 
+// waitSteps are the steps of store.WaitSteps.
+type waitSteps struct{ *Server }
+
 // NoteWaiter implements store.Store.
-func (s *Store) NoteWaiter(ctx context.Context, name string, since int64, within time.Duration) (noted bool, err error) {
+func (s waitSteps) NoteWaiter(ctx context.Context, name string, since int64, within time.Duration) (noted bool, err error) {
 	held := func(r lockRow) bool { return r.lease != "" }
 	err = s.run(ctx, func(t *Tx) error {
 		if r, there := s.locks[name]; !there || !held(r) {
@@ -25,7 +28,7 @@ func (s *Store) NoteWaiter(ctx context.Context, name string, since int64, within
 }
 
 // RemoveWaiter implements store.Store.
-func (s *Store) RemoveWaiter(ctx context.Context, name string, since int64) error {
+func (s waitSteps) RemoveWaiter(ctx context.Context, name string, since int64) error {
 	noted := func(r lockRow) bool { return r.waiterSince == since }
 	return s.run(ctx, func(t *Tx) error {
 		if r, there := s.locks[name]; there && noted(r) {
@@ -36,7 +39,7 @@ func (s *Store) RemoveWaiter(ctx context.Context, name string, since int64) erro
 }
 
 // NoteExclusiveWaiter implements store.Store.
-func (s *Store) NoteExclusiveWaiter(ctx context.Context, name string, us any) error {
+func (s waitSteps) NoteExclusiveWaiter(ctx context.Context, name string, us any) error {
 	return s.run(ctx, func(t *Tx) error {
 		_, err := t.change(ctx, name, func(r lockRow) bool { return r.limited }, func(r *lockRow) {
 			r.exclusiveUntil = 0

@@ -9,8 +9,11 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
+// leaseSteps are the steps of store.LeaseSteps, each with its fault.
+type leaseSteps struct{ *process }
+
 // OpenLease implements store.Store.
-func (s faulty) OpenLease(ctx context.Context, l store.LeaseRow, within time.Duration) (sent time.Time, err error) {
+func (s leaseSteps) OpenLease(ctx context.Context, l store.LeaseRow, within time.Duration) (sent time.Time, err error) {
 	s.noteTTL(l.TTL)
 	sent = clock.Now()
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -28,7 +31,7 @@ type renewal struct {
 }
 
 // Renew implements store.Store.
-func (s faulty) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
+func (s leaseSteps) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
 	r, err := call(ctx, s.process, "renew", s.id(id), func(ctx context.Context) (r renewal, err error) {
 		r.there, r.changes, err = s.store.Renew(ctx, id)
 		return r, err
@@ -37,24 +40,24 @@ func (s faulty) Renew(ctx context.Context, id []byte) (there bool, changes int64
 }
 
 // EndLease implements store.Store.
-func (s faulty) EndLease(ctx context.Context, id []byte) error {
+func (s leaseSteps) EndLease(ctx context.Context, id []byte) error {
 	_, err := call(ctx, s.process, "end lease", s.id(id), func(ctx context.Context) (nothing, error) { return nothing{}, s.store.EndLease(ctx, id) })
 	return err
 }
 
 // Expire implements store.Store.
-func (s faulty) Expire(ctx context.Context, id []byte) (bool, error) {
+func (s leaseSteps) Expire(ctx context.Context, id []byte) (bool, error) {
 	return call(ctx, s.process, "expire", s.id(id), func(ctx context.Context) (bool, error) { return s.store.Expire(ctx, id) })
 }
 
 // ExpireUnchanged implements store.Store.
-func (s faulty) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (bool, error) {
+func (s leaseSteps) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (bool, error) {
 	return call(ctx, s.process, "expire unchanged", s.id(id), func(ctx context.Context) (bool, error) {
 		return s.store.ExpireUnchanged(ctx, id, renewals)
 	})
 }
 
 // Expired implements store.Store.
-func (s faulty) Expired(ctx context.Context, ago time.Duration, limit int) ([]store.State, error) {
+func (s leaseSteps) Expired(ctx context.Context, ago time.Duration, limit int) ([]store.State, error) {
 	return call(ctx, s.process, "expired", "", func(ctx context.Context) ([]store.State, error) { return s.store.Expired(ctx, ago, limit) })
 }

@@ -7,15 +7,18 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
+// batchSteps are the steps of store.BatchSteps, each with its fault.
+type batchSteps struct{ *process }
+
 // AcquireMany implements store.Store.
-func (s faulty) AcquireMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
+func (s batchSteps) AcquireMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
 	return call(ctx, s.process, "acquire many", namesOf(reqs), func(ctx context.Context) (map[string]store.Result, error) {
 		return s.store.AcquireMany(ctx, reqs)
 	})
 }
 
 // ReleaseMany implements store.Store.
-func (s faulty) ReleaseMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
+func (s batchSteps) ReleaseMany(ctx context.Context, reqs []*store.Request) (map[string]store.Result, error) {
 	return call(ctx, s.process, "release many", namesOf(reqs), func(ctx context.Context) (map[string]store.Result, error) {
 		return s.store.ReleaseMany(ctx, reqs)
 	})

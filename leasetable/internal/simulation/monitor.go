@@ -41,20 +41,15 @@ type rise struct {
 type monitor struct {
 	began time.Time
 
-	found  atomic.Bool   // an invariant is broken
-	prompt bool          // the statements that verify a lock are answered soon
-	freed  chan struct{} // receives when a name is released, if somebody waits for that
+	found atomic.Bool   // an invariant is broken
+	freed chan struct{} // receives when a name is released, if somebody waits for that
 
-	mu       sync.Mutex
-	locks    map[string][]*held   // guarded by mu: those that users have, by name
-	told     map[string]int64     // guarded by mu: the highest token that a user was told, by name
-	rises    map[string][]rise    // guarded by mu
-	forcedAt map[string]time.Time // guarded by mu: when a name was last released by force
-	declared time.Time            // guarded by mu: when a failover, or a clock that was set ahead, last broke promises
-	failed   time.Time            // guarded by mu: when the last failover was
-	undone   bool                 // guarded by mu: the server was restarted, and may have undone releases, and ends of leases
-	longest  time.Duration        // guarded by mu: the longest TTL in use
-	broken   []string             // guarded by mu: the invariants that were broken, with what happened
+	mu      sync.Mutex
+	excuses                    // guarded by mu
+	locks   map[string][]*held // guarded by mu: those that users have, by name
+	told    map[string]int64   // guarded by mu: the highest token that a user was told, by name
+	rises   map[string][]rise  // guarded by mu
+	broken  []string           // guarded by mu: the invariants that were broken, with what happened
 }
 
 // report notes that an invariant is broken. The caller holds mu.
@@ -108,26 +103,6 @@ func (m *monitor) granted(h *held, floor int64) {
 		m.report("I29", "%v was acquired: there are %d holders", h, permits)
 	}
 	m.locks[h.name] = append(others, h)
-}
-
-// excused reports whether a lock may be held twice: it was released by force, the clock was set ahead, or a failover
-// forgot it. The caller holds mu.
-func (m *monitor) excused(h *held) bool {
-	return !m.forcedAt[h.name].Before(h.began) || m.undeclared()
-}
-
-// undeclared reports whether promises were broken by a failover, or by the clock, and not all users have heard of it yet.
-// The caller holds mu.
-func (m *monitor) undeclared() bool { return time.Now().Before(m.heard()) }
-
-// heard returns when all users have heard of the last failover, or jump of the clock: a renewal says so, and then a read of
-// each lock, of which some may hang. The caller holds mu.
-func (m *monitor) heard() time.Time {
-	within := m.longest
-	if !m.prompt {
-		within *= 4
-	}
-	return m.declared.Add(within)
 }
 
 // changed checks a change of a row. The server is locked.

@@ -8,7 +8,7 @@ import (
 )
 
 // OpenTurn implements store.Store.
-func (s faulty) OpenTurn(ctx context.Context) (store.Turn, error) {
+func (s waitSteps) OpenTurn(ctx context.Context) (store.Turn, error) {
 	t, err := call(ctx, s.process, "open turn", "", func(ctx context.Context) (store.Turn, error) { return s.store.OpenTurn(ctx) })
 	if err != nil {
 		return nil, err

@@ -103,8 +103,8 @@ func newWorld(ctx context.Context, plan *Plan, opener Opener, traced bool) *worl
 		tickets: make(map[string][]string), leases: make(map[string]string), opened: make(map[int]int), hit: make(map[string]bool),
 	}
 	w.monitor = &monitor{
-		began: time.Now(), prompt: plan.prompt(), freed: make(chan struct{}), locks: make(map[string][]*held), told: make(map[string]int64), rises: make(map[string][]rise),
-		forcedAt: make(map[string]time.Time), longest: plan.TTL,
+		began: time.Now(), freed: make(chan struct{}), locks: make(map[string][]*held), told: make(map[string]int64), rises: make(map[string][]rise),
+		excuses: excuses{prompt: plan.prompt(), forcedAt: make(map[string]time.Time), longest: plan.TTL},
 	}
 	w.server.Watch(w.changed)
 	for i := range plan.Processes {

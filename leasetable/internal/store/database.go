@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"encoding/hex"
 	"errors"
-	"sync/atomic"
 
 	"github.com/jmoiron/sqlx"
 
@@ -16,17 +15,28 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// Database is a Store whose tables are in a database of one of the dialects.
+// Database is a Store whose tables are in a database of one of the dialects. It has the steps by what they do.
 type Database struct {
+	*database
+	readSteps
+	leaseSteps
+	acquireSteps
+	releaseSteps
+	batchSteps
+	holdSteps
+	permitSteps
+	waitSteps
+	serverFacts
+}
+
+// database is what all steps have in common: the connections, the statements, and how one is run.
+type database struct {
 	conn.Pools
 	dialect  schema.Dialect
 	locks    string // the name of the table of locks
 	Texts    map[Statement]Prepared
 	rowWaits rowWaitLimiter
 	durable  bool
-
-	known           knownTokens
-	unreliableNotes atomic.Bool // a session did not keep the notes of a statement; see atOnce
 }
 
 // Options are what a user chooses.
@@ -44,18 +54,30 @@ func New(c driver.Connector, d schema.Dialect, t schema.Tables, o Options) (*Dat
 	if err != nil {
 		return nil, err
 	}
-	return &Database{
+	on := &database{
 		Pools:    conn.Open(c, d, o.Most),
 		dialect:  d,
 		locks:    t.Rewrite(d, "sqllock_lock"),
 		Texts:    texts,
 		rowWaits: newRowWaitLimiter(mayWaitForRows(o.Most)),
 		durable:  o.Durable,
+	}
+	return &Database{
+		database:     on,
+		readSteps:    readSteps{on},
+		leaseSteps:   leaseSteps{on},
+		acquireSteps: acquireSteps{on},
+		releaseSteps: releaseSteps{on},
+		batchSteps:   batchSteps{database: on},
+		holdSteps:    holdSteps{on},
+		permitSteps:  permitSteps{on},
+		waitSteps:    waitSteps{on},
+		serverFacts:  serverFacts{on},
 	}, nil
 }
 
 // exec runs a statement once it may wait for row locks; see limitRowWait.
-func (s *Database) exec(ctx context.Context, p *conn.Pool, st Statement, args ...any) (sql.Result, error) {
+func (s *database) exec(ctx context.Context, p *conn.Pool, st Statement, args ...any) (sql.Result, error) {
 	done, err := s.limitRowWait(ctx, st, args)
 	if err != nil {
 		return nil, err
@@ -66,13 +88,13 @@ func (s *Database) exec(ctx context.Context, p *conn.Pool, st Statement, args ..
 }
 
 // query runs a statement that returns rows.
-func (s *Database) query(ctx context.Context, st Statement, args ...any) (*sqlx.Rows, error) {
+func (s *database) query(ctx context.Context, st Statement, args ...any) (*sqlx.Rows, error) {
 	text, args := s.bind(st, args)
 	return s.Work.QueryxContext(ctx, text, args...)
 }
 
 // states runs a statement that returns names, shares or permits.
-func (s *Database) states(ctx context.Context, st Statement, args ...any) (all []State, err error) {
+func (s *database) states(ctx context.Context, st Statement, args ...any) (all []State, err error) {
 	text, args := s.bind(st, args)
 	err = s.Work.SelectContext(ctx, &all, text, args...)
 	return all, dberr.Classify(err)
@@ -81,7 +103,7 @@ func (s *Database) states(ctx context.Context, st Statement, args ...any) (all [
 // bind returns the text of a statement, and its arguments as they are sent. MariaDB reads bytes as text in the
 // character set of the connection: it stored the first bytes of an emoji, alone, as an empty name. So bytes are sent as
 // hex to MySQL and MariaDB.
-func (s *Database) bind(st Statement, args []any) (text string, sent []any) {
+func (s *database) bind(st Statement, args []any) (text string, sent []any) {
 	p := s.Texts[st]
 	sent = make([]any, len(args))
 	for i, arg := range args {
@@ -107,7 +129,7 @@ func (s *Database) bind(st Statement, args []any) (text string, sent []any) {
 }
 
 // change runs a statement and returns the number of rows that it changed.
-func (s *Database) change(ctx context.Context, p *conn.Pool, st Statement, args ...any) (int64, error) {
+func (s *database) change(ctx context.Context, p *conn.Pool, st Statement, args ...any) (int64, error) {
 	result, err := s.exec(ctx, p, st, args...)
 	if err != nil {
 		return 0, dberr.Classify(err)
@@ -117,7 +139,7 @@ func (s *Database) change(ctx context.Context, p *conn.Pool, st Statement, args 
 }
 
 // claim runs a statement that returns one number, such as the token of a name that it acquires, or 0 if it did nothing.
-func (s *Database) claim(ctx context.Context, st Statement, args ...any) (token int64, err error) {
+func (s *database) claim(ctx context.Context, st Statement, args ...any) (token int64, err error) {
 	_, token, err = s.changeNumber(ctx, s.Work, st, args...)
 	return token, err
 }
@@ -130,7 +152,7 @@ var errTrigger = &dberr.Error{Err: &refusal.Error{
 
 // maybeNumber runs a statement that returns one number or no row. It reports whether there was a row. With an error
 // nothing is known, even if there was one: a standby may not have what the statement did (I16).
-func (s *Database) maybeNumber(ctx context.Context, p *conn.Pool, st Statement, args ...any) (found bool, n int64, err error) {
+func (s *database) maybeNumber(ctx context.Context, p *conn.Pool, st Statement, args ...any) (found bool, n int64, err error) {
 	done, err := s.limitRowWait(ctx, st, args)
 	if err != nil {
 		return false, 0, err
@@ -155,7 +177,7 @@ func (s *Database) maybeNumber(ctx context.Context, p *conn.Pool, st Statement, 
 // commit returns the synchronous_commit of a statement that releases names on PostgreSQL, or nil for the setting of the
 // session (I12). If a crash of the server forgets such a release, the owner finds out when it
 // connects again. A pooler hides that, and a minimum hold has to survive the crash: then commit returns nil.
-func (s *Database) commit(req *Request) any {
+func (s *database) commit(req *Request) any {
 	if s.durable || s.BehindPooler() || req.MinHold > 0 {
 		return nil
 	}
@@ -165,7 +187,7 @@ func (s *Database) commit(req *Request) any {
 // changeNumber runs a statement that changes one row, if it finds it, and returns a number: on MySQL as the insert id,
 // which is 0 if it did not find the row. It reports whether it found the row. On MySQL that means that it changed the
 // row, unless clientFoundRows is set.
-func (s *Database) changeNumber(ctx context.Context, p *conn.Pool, st Statement, args ...any) (found bool, n int64, err error) {
+func (s *database) changeNumber(ctx context.Context, p *conn.Pool, st Statement, args ...any) (found bool, n int64, err error) {
 	if s.dialect != schema.MySQL {
 		return s.maybeNumber(ctx, p, st, args...)
 	}
@@ -190,7 +212,7 @@ type step struct {
 // inTransaction runs steps in one transaction, for the dialects that cannot change two tables in one statement (I31). The
 // first step decides: if it changes no row, nothing is done. The transaction begins once the first step may wait for row
 // locks, and ends with a commit if no step has failed. inTransaction reports whether it was committed.
-func (s *Database) inTransaction(ctx context.Context, steps ...step) (done bool, err error) {
+func (s *database) inTransaction(ctx context.Context, steps ...step) (done bool, err error) {
 	waited, err := s.limitRowWait(ctx, steps[0].st, steps[0].args)
 	if err != nil {
 		return false, err

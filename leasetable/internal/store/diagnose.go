@@ -10,12 +10,12 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// diagnoseTimeout bounds the query of [Database.Diagnose].
+// diagnoseTimeout bounds the query of Diagnose.
 const diagnoseTimeout = time.Second
 
 // Diagnose implements Store. It asks whether the server answers another statement and, on PostgreSQL, whether commits
 // may be waiting for a synchronous standby.
-func (s *Database) Diagnose(ctx context.Context, err error) error {
+func (s readSteps) Diagnose(ctx context.Context, err error) error {
 	if !errors.Is(err, dberr.ErrSlow) || dberr.OutcomeKnown(err) {
 		return err
 	}

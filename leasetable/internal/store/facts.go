@@ -2,7 +2,10 @@ package store
 
 import "github.com/sqllock/sqllock/schema"
 
-func (s *Database) System() string {
+// serverFacts says what the server, and the connections to it, can do.
+type serverFacts struct{ *database }
+
+func (s serverFacts) System() string {
 	switch {
 	case s.dialect == schema.Postgres:
 		return "postgresql"
@@ -12,14 +15,14 @@ func (s *Database) System() string {
 	return string(s.dialect)
 }
 
-func (s *Database) OneWriter() bool { return s.dialect == schema.SQLite }
+func (s serverFacts) OneWriter() bool { return s.dialect == schema.SQLite }
 
 // MaxTurns implements Server. The nodes of a Galera cluster have a queue each.
-func (s *Database) MaxTurns() int {
+func (s serverFacts) MaxTurns() int {
 	if s.dialect == schema.SQLite || s.BehindPooler() || s.OnGalera() {
 		return 0
 	}
 	return s.Pools.MaxTurns()
 }
 
-func (s *Database) Saturated() bool { return s.rowWaits.saturated() }
+func (s serverFacts) Saturated() bool { return s.rowWaits.saturated() }

@@ -10,6 +10,9 @@ import (
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 )
 
+// holdSteps changes what a lease holds, or makes sure that it holds it.
+type holdSteps struct{ *database }
+
 // Held is a name that a lease holds, alone or by a permit.
 type Held struct {
 	Name   string
@@ -18,12 +21,12 @@ type Held struct {
 	Permit bool
 }
 
-func (s *Database) Move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error) {
+func (s holdSteps) Move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error) {
 	n, err := s.claim(ctx, move, to, row{[]byte(name)}, token, from)
 	return n != 0, err
 }
 
-func (s *Database) Adopt(ctx context.Context, from Held, id, metadata []byte) (token int64, err error) {
+func (s holdSteps) Adopt(ctx context.Context, from Held, id, metadata []byte) (token int64, err error) {
 	var attach any // null keeps the metadata
 	if metadata != nil {
 		attach = metadata
@@ -31,12 +34,12 @@ func (s *Database) Adopt(ctx context.Context, from Held, id, metadata []byte) (t
 	return s.claim(ctx, adopt, id, from.Token+1, attach, row{[]byte(from.Name)}, from.Lease, from.Token)
 }
 
-func (s *Database) HandOff(ctx context.Context, h Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error) {
+func (s holdSteps) HandOff(ctx context.Context, h Held, n int64, metadata []byte) (last int64, hasWaiter bool, err error) {
 	got, err := s.claim(ctx, handOff, metadata, row{[]byte(h.Name)}, h.Lease, h.Token, n)
 	return got / 2, got%2 == 1, err
 }
 
-func (s *Database) SetMetadata(ctx context.Context, h Held, metadata []byte) (held bool, err error) {
+func (s holdSteps) SetMetadata(ctx context.Context, h Held, metadata []byte) (held bool, err error) {
 	token, err := s.claim(ctx, setMetadata, metadata, row{[]byte(h.Name)}, h.Lease, h.Token)
 	return token != 0, err
 }
@@ -47,7 +50,7 @@ type Transaction struct {
 	Exec func(ctx context.Context, query string, args []any) (sql.Result, error) // nil for a pgx.Tx
 }
 
-func (s *Database) Pin(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
+func (s holdSteps) Pin(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
 	if s.OnGalera() {
 		switch {
 		case h.Permit:
@@ -77,7 +80,7 @@ const pinnedReadOnly = 2
 
 // pinGalera does what pin does on a Galera node. There a takeover on another node does not wait for a row lock, so pinGalera
 // writes the row (I13): see Galera in chapter 7 of docs/design.md.
-func (s *Database) pinGalera(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
+func (s holdSteps) pinGalera(ctx context.Context, tx Transaction, h Held) (found bool, err error) {
 	for _, by := range []int64{1, -1} {
 		text, args := s.bind(guardGalera, []any{by, []byte(h.Name), h.Lease, h.Token + max(-by, 0)})
 		result, err := tx.Exec(ctx, text, args)

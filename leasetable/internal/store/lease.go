@@ -16,6 +16,9 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
+// leaseSteps opens, renews and ends lease rows.
+type leaseSteps struct{ *database }
+
 // LeaseRow is a new row of the table of leases.
 type LeaseRow struct {
 	ID          []byte
@@ -30,7 +33,7 @@ var ErrNoLease = errors.New("open a lease")
 // errOldProgram refuses tables whose lowest program version is above that of this program; see docs/upgrading.md.
 var errOldProgram = fmt.Errorf("%w: the tables take a later release of this program: upgrade it (`sqllock schema check` says to which version)", sqllock.ErrSchema)
 
-func (s *Database) OpenLease(ctx context.Context, l LeaseRow, within time.Duration) (sent time.Time, err error) {
+func (s leaseSteps) OpenLease(ctx context.Context, l LeaseRow, within time.Duration) (sent time.Time, err error) {
 	p := s.Renewals
 	if l.Ticket {
 		p = s.Work
@@ -62,28 +65,28 @@ func (s *Database) OpenLease(ctx context.Context, l LeaseRow, within time.Durati
 	return sent, nil
 }
 
-func (s *Database) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
+func (s leaseSteps) Renew(ctx context.Context, id []byte) (there bool, changes int64, err error) {
 	return s.changeNumber(ctx, s.Renewals, renew, id)
 }
 
-func (s *Database) EndLease(ctx context.Context, id []byte) error {
+func (s leaseSteps) EndLease(ctx context.Context, id []byte) error {
 	return s.Renewals.Beside(ctx, s.Renewals.Within(dberr.AttemptTimeout), func(ctx context.Context) error {
 		_, err := s.change(ctx, s.Renewals, endLease, id)
 		return err
 	})
 }
 
-func (s *Database) Expire(ctx context.Context, id []byte) (expired bool, err error) {
+func (s leaseSteps) Expire(ctx context.Context, id []byte) (expired bool, err error) {
 	rows, err := s.change(ctx, s.Work, expire, row{id})
 	return rows > 0, err
 }
 
-func (s *Database) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (expired bool, err error) {
+func (s leaseSteps) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (expired bool, err error) {
 	rows, err := s.change(ctx, s.Work, expireUnchanged, row{id}, renewals)
 	return rows > 0, err
 }
 
-func (s *Database) Expired(ctx context.Context, ago time.Duration, limit int) ([]State, error) {
+func (s leaseSteps) Expired(ctx context.Context, ago time.Duration, limit int) ([]State, error) {
 	return s.states(ctx, expired, max(ago, 0).Microseconds(), limit)
 }
 

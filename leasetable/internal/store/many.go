@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/jmoiron/sqlx"
 
@@ -13,7 +14,14 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-func (s *Database) AcquireMany(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
+// batchSteps acquires or frees several names at once, on each server in the way that is fastest there.
+type batchSteps struct {
+	*database
+	known           knownTokens
+	unreliableNotes atomic.Bool // a session did not keep the notes of a statement; see atOnce
+}
+
+func (s *batchSteps) AcquireMany(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
 	req := reqs[0]
 	switch s.dialect {
 	case schema.MySQL:
@@ -26,7 +34,7 @@ func (s *Database) AcquireMany(ctx context.Context, reqs []*Request) (got map[st
 }
 
 // acquireRows is AcquireMany on PostgreSQL.
-func (s *Database) acquireRows(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
+func (s *batchSteps) acquireRows(ctx context.Context, reqs []*Request) (got map[string]Result, err error) {
 	take := func(st Statement, reqs []*Request) (map[string]Result, error) {
 		return s.queryNames(ctx, st, listOf("{}", reqs, appendBytea), reqs[0].ID, reqs[0].Metadata)
 	}
@@ -59,7 +67,7 @@ func partial(got map[string]Result, err error) (map[string]Result, error) {
 	return nil, &dberr.Error{Err: err, Transient: true} // some names were taken, others maybe
 }
 
-func (s *Database) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[string]Result, err error) {
+func (s *batchSteps) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[string]Result, err error) {
 	req := reqs[0]
 	switch s.dialect {
 	case schema.MySQL:
@@ -78,7 +86,7 @@ func (s *Database) ReleaseMany(ctx context.Context, reqs []*Request) (freed map[
 }
 
 // queryNames runs a statement that returns the results of names.
-func (s *Database) queryNames(ctx context.Context, st Statement, args ...any) (all map[string]Result, err error) {
+func (s *batchSteps) queryNames(ctx context.Context, st Statement, args ...any) (all map[string]Result, err error) {
 	err = s.Work.Replicated(func() (err error) {
 		all, err = s.names(s.query(ctx, st, args...))
 		return err
@@ -91,7 +99,7 @@ func (s *Database) queryNames(ctx context.Context, st Statement, args ...any) (a
 
 // names reads the results of names. With an error nothing is known, whatever the rows before it say: the statement may
 // have been rolled back, or not be committed yet (I16).
-func (s *Database) names(rows *sqlx.Rows, err error) (map[string]Result, error) {
+func (s *batchSteps) names(rows *sqlx.Rows, err error) (map[string]Result, error) {
 	if err != nil {
 		return nil, dberr.Classify(err)
 	}

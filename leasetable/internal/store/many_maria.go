@@ -24,7 +24,7 @@ const longestAtOnce = 1 << 16
 // atOnce changes the names of reqs by one statement that waits for no row lock. It returns the changed names with their
 // tokens (I37). The requests are alike. If done is false, nothing was changed: atOnce does not apply, or the statement
 // failed, maybe because a row was locked.
-func (s *Database) atOnce(ctx context.Context, st Statement, reqs []*Request) (changed map[string]Result, done bool, err error) {
+func (s *batchSteps) atOnce(ctx context.Context, st Statement, reqs []*Request) (changed map[string]Result, done bool, err error) {
 	if !s.OnMariaDB() || s.OnGalera() || s.unreliableNotes.Load() {
 		return nil, false, nil
 	}
@@ -68,7 +68,7 @@ func (s *Database) atOnce(ctx context.Context, st Statement, reqs []*Request) (c
 }
 
 // execDedicated runs a statement on a connection of its own, and returns the connection, too.
-func (s *Database) execDedicated(ctx context.Context, text string) (conn *sql.Conn, result sql.Result, err error) {
+func (s *batchSteps) execDedicated(ctx context.Context, text string) (conn *sql.Conn, result sql.Result, err error) {
 	for range 3 { // retry like database/sql when a connection turns out to be dead before anything is sent
 		if conn, err = s.Work.Conn(ctx); err != nil {
 			break

@@ -14,7 +14,7 @@ import (
 // chapter 6 of docs/design.md.
 
 // acquireEach is AcquireMany on MySQL and MariaDB.
-func (s *Database) acquireEach(ctx context.Context, reqs []*Request) (map[string]Result, error) {
+func (s *batchSteps) acquireEach(ctx context.Context, reqs []*Request) (map[string]Result, error) {
 	got, done, err := s.atOnce(ctx, acquireAtOnce, reqs)
 	if !done {
 		got, err = s.acquireRead(ctx, reqs)
@@ -42,7 +42,7 @@ func (s *Database) acquireEach(ctx context.Context, reqs []*Request) (map[string
 }
 
 // acquireRead reads which names of reqs are free, and takes those.
-func (s *Database) acquireRead(ctx context.Context, reqs []*Request) (map[string]Result, error) {
+func (s *batchSteps) acquireRead(ctx context.Context, reqs []*Request) (map[string]Result, error) {
 	free, err := s.readMany(ctx, freeMany, reqs)
 	if err != nil || len(free) == 0 {
 		return free, err
@@ -74,7 +74,7 @@ func (s *Database) acquireRead(ctx context.Context, reqs []*Request) (map[string
 
 // releaseEach is ReleaseMany on MySQL and MariaDB. A name that is lost between the two statements was held until then,
 // and counts as freed.
-func (s *Database) releaseEach(ctx context.Context, reqs []*Request) (map[string]Result, error) {
+func (s *batchSteps) releaseEach(ctx context.Context, reqs []*Request) (map[string]Result, error) {
 	if freed, done, err := s.atOnce(ctx, releaseAtOnce, reqs); done {
 		if reqs[0].MinHold == 0 {
 			s.known.remember(freed)
@@ -104,13 +104,13 @@ func as(seen map[string]Result, reqs []*Request) (all []*Request) {
 }
 
 // readMany runs a statement that reads the names of reqs.
-func (s *Database) readMany(ctx context.Context, st Statement, reqs []*Request) (map[string]Result, error) {
+func (s *batchSteps) readMany(ctx context.Context, st Statement, reqs []*Request) (map[string]Result, error) {
 	f := s.fill(st, reqs)
 	return s.names(s.Work.QueryxContext(ctx, string(f.text), f.args...))
 }
 
 // runMany runs a statement that changes the names of reqs.
-func (s *Database) runMany(ctx context.Context, st Statement, reqs []*Request) (sql.Result, error) {
+func (s *batchSteps) runMany(ctx context.Context, st Statement, reqs []*Request) (sql.Result, error) {
 	f := s.fill(st, reqs)
 	result, err := s.Work.ExecContext(ctx, string(f.text), f.args...)
 	return result, dberr.Classify(err)

@@ -6,7 +6,10 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-func (s *Database) AcquirePermit(ctx context.Context, name string, state State, id []byte, limit int) (token int64, err error) {
+// permitSteps takes and frees shares and permits of a name.
+type permitSteps struct{ *database }
+
+func (s permitSteps) AcquirePermit(ctx context.Context, name string, state State, id []byte, limit int) (token int64, err error) {
 	if s.dialect == schema.Postgres {
 		return s.claim(ctx, acquirePermit, row{[]byte(name)}, state.Token, limit, state.LeaseID, id)
 	}
@@ -22,21 +25,21 @@ func (s *Database) AcquirePermit(ctx context.Context, name string, state State, 
 	return token, nil
 }
 
-func (s *Database) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (int64, error) {
+func (s permitSteps) ReleasePermit(ctx context.Context, name string, id []byte, token int64) (int64, error) {
 	return s.change(ctx, s.Work, releasePermit, row{[]byte(name)}, id, row{token})
 }
 
-func (s *Database) ClearPermit(ctx context.Context, name string, permit State) (bool, error) {
+func (s permitSteps) ClearPermit(ctx context.Context, name string, permit State) (bool, error) {
 	rows, err := s.change(ctx, s.Work, clearPermit, []byte(name), permit.LeaseID, permit.Token)
 	return rows > 0, err
 }
 
-func (s *Database) BumpToken(ctx context.Context, name string, state State) error {
+func (s permitSteps) BumpToken(ctx context.Context, name string, state State) error {
 	_, err := s.change(ctx, s.Work, bumpToken, row{[]byte(name)}, state.Token, state.LeaseID)
 	return err
 }
 
-func (s *Database) ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
+func (s permitSteps) ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error) {
 	if s.dialect == schema.Postgres {
 		n, err := s.claim(ctx, forcePermits, row{[]byte(name)}, token)
 		return n > 0, err

@@ -7,7 +7,10 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-func (s *Database) Read(ctx context.Context, name string) (state State, err error) {
+// readSteps reads the states of names, and says why no answer came.
+type readSteps struct{ *database }
+
+func (s readSteps) Read(ctx context.Context, name string) (state State, err error) {
 	all, err := s.states(ctx, readState, []byte(name))
 	if err != nil || len(all) == 0 {
 		return State{}, err
@@ -18,7 +21,7 @@ func (s *Database) Read(ctx context.Context, name string) (state State, err erro
 	return all[0], nil
 }
 
-func (s *Database) ReadPermits(ctx context.Context, name string) (state State, err error) {
+func (s readSteps) ReadPermits(ctx context.Context, name string) (state State, err error) {
 	all, err := s.states(ctx, readPermits, []byte(name))
 	if err != nil || len(all) == 0 || all[0].Permit {
 		return State{}, err // permits without a lock row: somebody deleted the row
@@ -27,15 +30,15 @@ func (s *Database) ReadPermits(ctx context.Context, name string) (state State, e
 	return all[0], nil
 }
 
-func (s *Database) List(ctx context.Context, from, last string, limit int) ([]State, error) {
+func (s readSteps) List(ctx context.Context, from, last string, limit int) ([]State, error) {
 	return s.states(ctx, list, []byte(from), []byte(last), limit)
 }
 
-func (s *Database) ListPermits(ctx context.Context, from, last []byte) ([]State, error) {
+func (s readSteps) ListPermits(ctx context.Context, from, last []byte) ([]State, error) {
 	return s.states(ctx, listPermits, from, last)
 }
 
-func (s *Database) StillHeld(ctx context.Context, id []byte, names []string) (all []State, err error) {
+func (s readSteps) StillHeld(ctx context.Context, id []byte, names []string) (all []State, err error) {
 	reqs := make([]*Request, len(names))
 	for i, name := range names {
 		reqs[i] = &Request{Name: name, ID: id}
@@ -52,6 +55,6 @@ func (s *Database) StillHeld(ctx context.Context, id []byte, names []string) (al
 	}
 }
 
-func (s *Database) NamesOf(ctx context.Context, id []byte, after string, limit int) ([]State, error) {
+func (s readSteps) NamesOf(ctx context.Context, id []byte, after string, limit int) ([]State, error) {
 	return s.states(ctx, namesOf, id, []byte(after), limit)
 }

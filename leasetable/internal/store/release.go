@@ -7,7 +7,10 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-func (s *Database) Release(ctx context.Context, req *Request) (got Result, err error) {
+// releaseSteps frees a name, for its holder or by force.
+type releaseSteps struct{ *database }
+
+func (s releaseSteps) Release(ctx context.Context, req *Request) (got Result, err error) {
 	args := []any{req.key(), req.ID, req.Token, req.minHoldUS()}
 	if s.dialect == schema.Postgres {
 		args = append(args, s.commit(req))
@@ -19,12 +22,12 @@ func (s *Database) Release(ctx context.Context, req *Request) (got Result, err e
 	return got, err
 }
 
-func (s *Database) ReleaseByLease(ctx context.Context, name string, id []byte, keep time.Duration) (freed int64, err error) {
+func (s releaseSteps) ReleaseByLease(ctx context.Context, name string, id []byte, keep time.Duration) (freed int64, err error) {
 	req := &Request{MinHold: keep}
 	return s.change(ctx, s.Work, releaseByLease, row{[]byte(name)}, id, req.minHoldUS())
 }
 
-func (s *Database) Force(ctx context.Context, name string, state State) (bool, error) {
+func (s releaseSteps) Force(ctx context.Context, name string, state State) (bool, error) {
 	args := []any{row{[]byte(name)}, state.LeaseID, state.Token}
 	switch s.dialect {
 	case schema.MySQL:

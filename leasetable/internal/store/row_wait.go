@@ -64,7 +64,7 @@ type row struct{ key any }
 
 // limitRowWait waits until st may run; see rowWaitLimiter.acquire. A statement may wait for a row lock, and is limited, if
 // and only if one of its arguments is a row.
-func (s *Database) limitRowWait(ctx context.Context, st Statement, args []any) (done func(), err error) {
+func (s *database) limitRowWait(ctx context.Context, st Statement, args []any) (done func(), err error) {
 	var keys []any
 	for _, arg := range args {
 		if r, ok := arg.(row); ok {
@@ -79,7 +79,7 @@ func (s *Database) limitRowWait(ctx context.Context, st Statement, args []any) (
 
 // unlocked reports whether no session has locked the row for which st may wait. On PostgreSQL the row of a name has to
 // exist, because a row that is just being inserted is not visible.
-func (s *Database) unlocked(ctx context.Context, st Statement, keys []any) bool {
+func (s *database) unlocked(ctx context.Context, st Statement, keys []any) bool {
 	find := unlocked
 	switch st {
 	case insert: // it waits for a row that is just being inserted for a moment only (see insert.sql)

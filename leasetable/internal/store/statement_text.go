@@ -89,7 +89,7 @@ func (f *statementText) number(n any) {
 }
 
 func (f *statementText) bytes(b []byte) {
-	if f.marked { // in hex: see Database.bind
+	if f.marked { // in hex: see database.bind
 		f.write("UNHEX(?)")
 		f.args = append(f.args, hex.EncodeToString(b))
 		return
@@ -102,7 +102,7 @@ func (f *statementText) bytes(b []byte) {
 const few = 16
 
 // fill returns a statement for reqs, which are alike.
-func (s *Database) fill(st Statement, reqs []*Request) *statementText {
+func (s *database) fill(st Statement, reqs []*Request) *statementText {
 	f := &statementText{marked: len(reqs) <= few && st != insertMany}
 	if f.marked {
 		reqs = slices.Concat(reqs, slices.Repeat(reqs[len(reqs)-1:], few-len(reqs)))
@@ -113,7 +113,7 @@ func (s *Database) fill(st Statement, reqs []*Request) *statementText {
 
 // TextFor returns the text of a statement for reqs, which are alike. The number identifies this run, if the text notes
 // it.
-func (s *Database) TextFor(st Statement, reqs []*Request, number string) string {
+func (s *database) TextFor(st Statement, reqs []*Request, number string) string {
 	var f statementText
 	f.fill(s.Texts[st].Text, reqs, number)
 	return string(f.text)

@@ -11,8 +11,19 @@ import (
 // "Statements" in docs/design.md. An error that dberr.OutcomeKnown accepts is the database's word that the step did
 // nothing. After any other error the step may have been done, or may still be.
 type Store interface {
-	// The steps that write nothing.
+	ReadSteps
+	LeaseSteps
+	AcquireSteps
+	ReleaseSteps
+	BatchSteps
+	HoldSteps
+	PermitSteps
+	WaitSteps
+	Server
+}
 
+// ReadSteps are the steps that write nothing.
+type ReadSteps interface {
 	// Read reads the state of a name, with its shares or permits. A name that was never acquired reads as free.
 	Read(ctx context.Context, name string) (State, error)
 	// ReadPermits reads the state of a name, and all its permits, in one snapshot.
@@ -31,9 +42,10 @@ type Store interface {
 	// Diagnose adds to the error of a step that was not answered what is known of the server. It returns other errors
 	// unchanged.
 	Diagnose(ctx context.Context, err error) error
+}
 
-	// The steps on rows of leases. None waits for the row of a name.
-
+// LeaseSteps are the steps on rows of leases. None waits for the row of a name.
+type LeaseSteps interface {
 	// OpenLease commits a lease row, and returns when the statement was sent. It connects first: the statement has less
 	// time than connecting may take. The error matches ErrNoLease. After an error the row may be there, but nothing
 	// refers to it, and it expires.
@@ -51,17 +63,15 @@ type Store interface {
 	ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (expired bool, err error)
 	// Expired lists up to limit leases that expired at least the given time ago: of each State only the LeaseID is set.
 	Expired(ctx context.Context, ago time.Duration, limit int) ([]State, error)
+}
 
-	// The steps that acquire a name which nobody holds.
-
+// AcquireSteps are the steps that acquire a name which nobody holds.
+type AcquireSteps interface {
 	// AcquireFree acquires a name that has a row and is free. It does not wait for the row of a name that is held.
 	AcquireFree(ctx context.Context, req *Request) (Result, error)
 	// Acquire acquires a name that is free. It may wait for the row. Only a limited number of callers may call it with a
 	// request that is not Patient.
 	Acquire(ctx context.Context, req *Request) (Result, error)
-	// AcquireMany acquires those of the names that are free and whose rows nobody has locked. The requests are alike. On
-	// MariaDB it may leave out a free name that another process has held since this store released it.
-	AcquireMany(ctx context.Context, reqs []*Request) (map[string]Result, error)
 	// Insert acquires a name that has no row.
 	Insert(ctx context.Context, req *Request) (token int64, err error)
 	// Takeover acquires a name that a lease holds whose row is gone. It may wait for the row of the name. If the row of the
@@ -70,23 +80,32 @@ type Store interface {
 	// Convert acquires a name that is free for a lease, on the condition that it has this token and no permits. It
 	// returns the new token, or 0.
 	Convert(ctx context.Context, name string, token int64, id, metadata []byte) (next int64, err error)
+}
 
-	// The steps that free a name.
-
+// ReleaseSteps are the steps that free a name.
+type ReleaseSteps interface {
 	// Release frees a name that is held with the lease and token. It may wait for the row, as Acquire may.
 	Release(ctx context.Context, req *Request) (Result, error)
-	// ReleaseMany frees those of the names that are held as requested and whose rows nobody has locked. The requests are
-	// alike.
-	ReleaseMany(ctx context.Context, reqs []*Request) (map[string]Result, error)
 	// ReleaseByLease frees a name that the lease holds, whatever the token, and returns how many it freed. The name is
 	// kept for the minimum hold.
 	ReleaseByLease(ctx context.Context, name string, id []byte, minHold time.Duration) (freed int64, err error)
 	// Force frees a name if its state is still the one that was read, and notes a change for its lease. It reports
 	// whether the state was still the same.
 	Force(ctx context.Context, name string, state State) (bool, error)
+}
 
-	// The steps of the holder of a name. They may wait for its row.
+// BatchSteps are the steps that acquire or free several names for one lease.
+type BatchSteps interface {
+	// AcquireMany acquires those of the names that are free and whose rows nobody has locked. The requests are alike. On
+	// MariaDB it may leave out a free name that another process has held since this store released it.
+	AcquireMany(ctx context.Context, reqs []*Request) (map[string]Result, error)
+	// ReleaseMany frees those of the names that are held as requested and whose rows nobody has locked. The requests are
+	// alike.
+	ReleaseMany(ctx context.Context, reqs []*Request) (map[string]Result, error)
+}
 
+// HoldSteps are the steps of the holder of a name. They may wait for its row.
+type HoldSteps interface {
 	// Move moves a name from one lease to another, and reports whether it is on the new one.
 	Move(ctx context.Context, name string, token int64, from, to []byte) (there bool, err error)
 	// Adopt moves a name from the lease of a ticket to the lease id, bumps its token and attaches metadata, unless that
@@ -100,9 +119,10 @@ type Store interface {
 	SetMetadata(ctx context.Context, h Held, metadata []byte) (held bool, err error)
 	// Pin makes sure that a name stays held until the transaction has ended (I13). It reports whether the name is held.
 	Pin(ctx context.Context, tx Transaction, h Held) (found bool, err error)
+}
 
-	// The steps on shares and permits of a name.
-
+// PermitSteps are the steps on shares and permits of a name.
+type PermitSteps interface {
 	// AcquirePermit takes a permit of a name whose lock row is still as in state. It returns the permit's token, or 0 if
 	// the row has changed, or the lease in state has a row. The token is the next one after that in state, whatever becomes
 	// of the answer (I31).
@@ -118,9 +138,10 @@ type Store interface {
 	// ForcePermits frees all permits of a name, and notes a change on their leases (I34). It reports whether nobody had
 	// taken a permit since they were read.
 	ForcePermits(ctx context.Context, name string, token int64) (forced bool, err error)
+}
 
-	// The steps of waiters: notes in the row of a name, and turns. They decide nothing.
-
+// WaitSteps are the steps of waiters: notes in the row of a name, and turns. They decide nothing.
+type WaitSteps interface {
 	// NoteWaiter notes in the row of a held name, for the given time, that somebody waits for it since then. An earlier
 	// note stays. It reports false if the name is free, or its row is locked.
 	NoteWaiter(ctx context.Context, name string, since int64, within time.Duration) (noted bool, err error)
@@ -130,8 +151,6 @@ type Store interface {
 	NoteExclusiveWaiter(ctx context.Context, name string, us any) error
 	// OpenTurn opens a session that stands in the server's own queue for a name.
 	OpenTurn(ctx context.Context) (Turn, error)
-
-	Server
 }
 
 // Server is what the engine knows of the server, and of the connections to it.

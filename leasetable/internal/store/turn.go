@@ -34,7 +34,7 @@ type Turn interface {
 
 // OpenTurn implements Store. The server ends the session when it has been silent for turnIdle: a process that was stopped
 // would have the turn for ever.
-func (s *Database) OpenTurn(ctx context.Context) (Turn, error) {
+func (s waitSteps) OpenTurn(ctx context.Context) (Turn, error) {
 	on, err := s.OpenSession(ctx, turnIdle)
 	if err != nil {
 		return nil, err
