@@ -204,6 +204,9 @@ func (l *Locker) forceRelease(ctx context.Context, name string, only []ForceOpti
 		opt(&f)
 	}
 	was, err = ask(ctx, l, op, name, func(ctx context.Context) (was Info, err error) {
+		if err := l.keeper.Store.Accepts(ctx); err != nil {
+			return Info{}, err
+		}
 		for freed = false; !freed; { // another session may acquire or release it meanwhile
 			state, err := l.keeper.Store.Read(ctx, name)
 			if err != nil {
@@ -238,6 +241,9 @@ func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, e
 	defer func() { l.events.Purged(ctx, ago, deleted, err) }()
 	for {
 		dead, err := ask(ctx, l, "purge", "*", func(ctx context.Context) ([]store.State, error) {
+			if err := l.keeper.Store.Accepts(ctx); err != nil {
+				return nil, err
+			}
 			return l.keeper.Store.Expired(ctx, ago, batch)
 		})
 		if err != nil {

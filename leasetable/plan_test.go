@@ -19,7 +19,7 @@ import (
 var readAll = map[string]bool{
 	"list": true, "list_permits": true, // a range of names, and their holders
 	"names_of": true, "expired": true, // no index for the condition
-	"open_lease": true, // the versions, which are one for each release
+	"open_lease": true, "accepts": true, // the versions, which are one for each release
 }
 
 // contents describes how many rows the tables have, and the server's statistics about them.

@@ -11,7 +11,7 @@ import (
 	"github.com/sqllock/sqllock/sqltest"
 )
 
-// A program that was not upgraded, and does not call schema.Check, must not acquire locks with an older protocol.
+// A program that was not upgraded, and does not call schema.Check, must not change the tables by an older protocol.
 func TestTablesThatTakeALaterProgramAreRefused(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
@@ -20,11 +20,13 @@ func TestTablesThatTakeALaterProgramAreRefused(t *testing.T) {
 		run(t, db, fmt.Sprintf("INSERT INTO sqllock_version (version, lowest) VALUES (%d, %d)", later, schema.Version))
 		release(t, take(t, newLocker(t, db.DB), "x"))
 		run(t, db, fmt.Sprintf("UPDATE sqllock_version SET lowest = %d WHERE version = %d", later, later))
-		for _, acquire := range []func() error{
+		for _, change := range []func() error{
 			func() error { _, err := newLocker(t, db.DB).TryAcquire(t.Context(), "x"); return err },
 			func() error { _, err := newLocker(t, db.DB).Acquire(t.Context(), "x"); return err }, // does not wait for it
+			func() error { _, err := newLocker(t, db.DB).ForceRelease(t.Context(), "x"); return err },
+			func() error { _, err := newLocker(t, db.DB).Purge(t.Context(), 0); return err },
 		} {
-			if err := acquire(); !errors.Is(err, sqllock.ErrSchema) || sqllock.IsRetryable(err) {
+			if err := change(); !errors.Is(err, sqllock.ErrSchema) || sqllock.IsRetryable(err) {
 				t.Errorf("the error is %v", err)
 			}
 		}

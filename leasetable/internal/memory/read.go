@@ -170,3 +170,6 @@ func (s readSteps) NamesOf(ctx context.Context, id []byte, after string, limit i
 
 // Diagnose implements store.Store.
 func (s readSteps) Diagnose(_ context.Context, err error) error { return err }
+
+// Accepts implements store.Store.
+func (s readSteps) Accepts(context.Context) error { return nil }

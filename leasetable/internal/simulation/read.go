@@ -39,5 +39,8 @@ func (s readSteps) NamesOf(ctx context.Context, id []byte, after string, _ int) 
 	return call(ctx, s.process, "names of", s.id(id), func(ctx context.Context) ([]store.State, error) { return s.store.NamesOf(ctx, id, after, 2) })
 }
 
+// Accepts implements store.Store.
+func (s readSteps) Accepts(ctx context.Context) error { return s.store.Accepts(ctx) }
+
 // Diagnose implements store.Store.
 func (s readSteps) Diagnose(_ context.Context, err error) error { return err }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/clock"
 	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/leasetable/internal/conn"
@@ -29,9 +28,6 @@ type LeaseRow struct {
 
 // ErrNoLease is the prefix of the reason why there is no lease to claim with.
 var ErrNoLease = errors.New("open a lease")
-
-// errOldProgram refuses tables whose lowest program version is above that of this program; see docs/upgrading.md.
-var errOldProgram = fmt.Errorf("%w: the tables take a later release of this program: upgrade it (`sqllock schema check` says to which version)", sqllock.ErrSchema)
 
 func (s leaseSteps) OpenLease(ctx context.Context, l LeaseRow, within time.Duration) (sent time.Time, err error) {
 	p := s.Renewals

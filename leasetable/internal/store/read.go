@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"fmt"
 
+	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/schema"
 )
@@ -57,4 +59,19 @@ func (s readSteps) StillHeld(ctx context.Context, id []byte, names []string) (al
 
 func (s readSteps) NamesOf(ctx context.Context, id []byte, after string, limit int) ([]State, error) {
 	return s.states(ctx, namesOf, id, []byte(after), limit)
+}
+
+// errOldProgram refuses tables whose lowest program version is above that of this program; see docs/upgrading.md.
+var errOldProgram = fmt.Errorf("%w: the tables take a later release of this program: upgrade it (`sqllock schema check` says to which version)", sqllock.ErrSchema)
+
+func (s readSteps) Accepts(ctx context.Context) error {
+	rows, err := s.query(ctx, accepts, schema.Version)
+	if err != nil {
+		return dberr.Classify(err)
+	}
+	defer rows.Close()
+	if rows.Next() {
+		return errOldProgram
+	}
+	return dberr.Classify(rows.Err())
 }

@@ -22,6 +22,7 @@ type Statement string
 
 const (
 	openLease       Statement = "open_lease"
+	accepts         Statement = "accepts"
 	renew           Statement = "renew"
 	endLease        Statement = "end_lease"
 	acquire         Statement = "acquire"

@@ -39,6 +39,8 @@ type ReadSteps interface {
 	// NamesOf returns, as StillHeld does, what a lease holds of the first limit names that follow a name. The row with the
 	// token 0 is the last of those names; there is none if no name follows.
 	NamesOf(ctx context.Context, id []byte, after string, limit int) ([]State, error)
+	// Accepts returns an error that matches sqllock.ErrSchema if the tables take a later release of this program.
+	Accepts(ctx context.Context) error
 	// Diagnose adds to the error of a step that was not answered what is known of the server. It returns other errors
 	// unchanged.
 	Diagnose(ctx context.Context, err error) error
