@@ -36,7 +36,7 @@ func (l *line) serve(from net.Listener) {
 	n.connections++
 	n.lines[l] = struct{}{}
 	handshake, server := time.Now().Add(n.faults.roundTrip), n.server
-	if n.listener != from { // it was accepted as Refuse began
+	if n.port.listener != from { // it was accepted as Refuse began
 		l.end()
 	}
 	n.mu.Unlock()
@@ -95,6 +95,16 @@ func (l *line) end() {
 	_ = l.client.Close()
 	if l.server != nil {
 		_ = l.server.Close()
+	}
+}
+
+// lines is a set of connections.
+type lines map[*line]struct{}
+
+// end ends all of them. The caller holds the network's mu.
+func (ls lines) end() {
+	for l := range ls {
+		l.end()
 	}
 }
 

@@ -4,7 +4,6 @@ package netfault
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -27,22 +26,20 @@ func TCP(address string) Server { return Server{"tcp", address} }
 // Network forwards connections between clients and a server. All its methods may be called by any goroutine.
 type Network struct {
 	tb      TB
-	address string
 	reads   Protocol
 	running sync.WaitGroup
 	closed  chan struct{} // closed when the test ends
 
 	mu          sync.Mutex
-	listener    net.Listener       // guarded by mu; nil while connections are refused
-	giveUp      func()             // guarded by mu: gives up the port, which is kept while connections are refused; may be nil
-	server      Server             // guarded by mu
-	faults      faults             // guarded by mu
-	changed     chan struct{}      // guarded by mu: closed when faults or a line's silence change
-	lines       map[*line]struct{} // guarded by mu: the open connections
-	armed       []*Answer          // guarded by mu: those whose request has not come, in the order in which they were armed
-	requests    int                // guarded by mu
-	connections int                // guarded by mu
-	unread      int                // guarded by mu: how many of them had a protocol that cannot be read
+	port        port          // guarded by mu, except for its address
+	server      Server        // guarded by mu
+	faults      faults        // guarded by mu
+	changed     chan struct{} // guarded by mu: closed when faults or a line's silence change
+	lines       lines         // guarded by mu: the open connections
+	armed       []*Answer     // guarded by mu: those whose request has not come, in the order in which they were armed
+	requests    int           // guarded by mu
+	connections int           // guarded by mu
+	unread      int           // guarded by mu: how many of them had a protocol that cannot be read
 }
 
 type faults struct {
@@ -65,8 +62,8 @@ func NewOn(tb TB, host string, server Server, reads Protocol) *Network {
 		tb.Fatalf("a network to a database: %v", err)
 	}
 	n := &Network{
-		tb: tb, address: listener.Addr().String(), reads: reads, closed: make(chan struct{}),
-		listener: listener, server: server, changed: make(chan struct{}), lines: make(map[*line]struct{}),
+		tb: tb, reads: reads, closed: make(chan struct{}), port: port{address: listener.Addr().String(), listener: listener},
+		server: server, changed: make(chan struct{}), lines: make(lines),
 	}
 	n.running.Go(func() { n.accept(listener) })
 	tb.Cleanup(n.close)
@@ -74,7 +71,7 @@ func NewOn(tb TB, host string, server Server, reads Protocol) *Network {
 }
 
 // Address returns the host and the port for clients.
-func (n *Network) Address() string { return n.address }
+func (n *Network) Address() string { return n.port.address }
 
 // Requests returns how many times clients have sent something to the server and so, for most drivers, how many round trips
 // there were.
@@ -123,14 +120,7 @@ func (n *Network) tell() {
 func (n *Network) Disconnect() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.disconnect()
-}
-
-// disconnect does the work of Disconnect. The caller holds mu.
-func (n *Network) disconnect() {
-	for l := range n.lines {
-		l.end()
-	}
+	n.lines.end()
 }
 
 // SwitchTo ends all connections, and leads new ones to another server.
@@ -138,19 +128,15 @@ func (n *Network) SwitchTo(server Server) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.server = server
-	n.disconnect()
+	n.lines.end()
 }
 
 // Refuse ends all connections and refuses new ones until Heal.
 func (n *Network) Refuse() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.listener != nil {
-		_ = n.listener.Close() // ends its accept
-		n.listener = nil
-		n.giveUp = keepPort(n.address)
-	}
-	n.disconnect()
+	n.port.refuse()
+	n.lines.end()
 }
 
 // Forget loses the connections that are open: they carry nothing more, and neither side is told. New ones go through.
@@ -193,56 +179,23 @@ func (n *Network) heal() error {
 		}
 	}
 	n.tell()
-	if n.listener != nil {
+	if n.port.listener != nil {
 		return nil
 	}
-	n.givePortUp()
-	listener, err := listenAgain(n.address)
-	if err != nil {
+	if err := n.port.listenAgain(); err != nil {
 		return err
 	}
-	n.listener = listener
+	listener := n.port.listener
 	n.running.Go(func() { n.accept(listener) })
 	return nil
-}
-
-// givePortUp does what giveUp says, if the port is kept. The caller holds mu.
-func (n *Network) givePortUp() {
-	if n.giveUp != nil {
-		n.giveUp()
-		n.giveUp = nil
-	}
-}
-
-// listenAgain listens on a port of before, which a connection to elsewhere may have for a moment.
-func listenAgain(address string) (listener net.Listener, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", address); err == nil {
-			return listener, nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("listen again: %w", err)
-		}
-	}
 }
 
 func (n *Network) close() {
 	n.tb.Helper()
 	n.mu.Lock()
-	if n.listener != nil {
-		_ = n.listener.Close()
-	}
-	n.givePortUp()
+	n.port.close()
 	close(n.closed)
-	for l := range n.lines {
-		l.end()
-	}
+	n.lines.end()
 	n.mu.Unlock()
 	n.running.Wait()
 	if vain, unread := len(n.armed), n.unread; vain > 0 && unread > 0 {
