@@ -25,11 +25,16 @@ import (
 // Its own group is in a session of its own. There it has no terminal, so a question on /dev/tty fails. In sqllock's
 // session the kernel would stop it, while the lock stays held.
 type Child struct {
-	cmd      *exec.Cmd
-	ownGroup bool
-	signals  *Signals      // are forwarded to the command
-	done     chan struct{} // closed when the command has ended
-	left     string        // Linux: the file in /proc of a process of the group that outlived the command
+	group
+	signals *Signals      // are forwarded to the command
+	done    chan struct{} // closed when the command has ended
+}
+
+// group is the processes that are ended together: the command and, if it has a group of its own, those that it has started.
+type group struct {
+	cmd  *exec.Cmd
+	own  bool   // the command has a group of its own
+	left string // Linux: the file in /proc of a process of the group that outlived the command
 }
 
 // Times in the termination of a child.
@@ -40,8 +45,9 @@ const (
 
 // Start starts the command, in a process group of its own if it does not use a terminal.
 func Start(cmd *exec.Cmd, s *Signals) (*Child, error) {
-	c := &Child{cmd: cmd, ownGroup: !console.IsTerminal(cmd.Stdin) && !console.IsTerminal(cmd.Stdout), signals: s, done: make(chan struct{})}
-	if c.ownGroup { // in a shared group the kernel sends them to the child, too
+	g := group{cmd: cmd, own: !console.IsTerminal(cmd.Stdin) && !console.IsTerminal(cmd.Stdout)}
+	c := &Child{group: g, signals: s, done: make(chan struct{})}
+	if g.own { // in a shared group the kernel sends them to the child, too
 		s.receive(groupSignals()...)
 	}
 	cmd.SysProcAttr = c.attributes()
@@ -55,7 +61,7 @@ func Start(cmd *exec.Cmd, s *Signals) (*Child, error) {
 		started <- err
 		if err == nil {
 			_ = cmd.Wait() // code reads the ProcessState
-			if c.ownGroup {
+			if g.own {
 				s.forget(groupSignals()...)
 			}
 			close(c.done)

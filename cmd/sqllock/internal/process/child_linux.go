@@ -13,20 +13,20 @@ import (
 // dieWithParent makes the kernel kill the child when sqllock is killed. The child's own children are not killed.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
-// onlyZombies reports whether all that is left of the child's group are processes that have ended. Where the first process
+// onlyZombies reports whether all that is left of the group are processes that have ended. Where the first process
 // of a container does not reap them, they stay. It is false if nothing is left, or nothing can be read.
-func (c *Child) onlyZombies() bool {
-	group := strconv.Itoa(c.cmd.Process.Pid)
-	if member, ended := stateOf(c.left, group); member && !ended {
+func (g *group) onlyZombies() bool {
+	id := strconv.Itoa(g.cmd.Process.Pid)
+	if member, ended := stateOf(g.left, id); member && !ended {
 		return false
 	}
 	for range 2 { // one that had ended when it was read may have started another one that the list did not have yet
 		zombies := false
 		stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 		for _, stat := range stats {
-			member, ended := stateOf(stat, group)
+			member, ended := stateOf(stat, id)
 			if member && !ended {
-				c.left = stat // is read first the next time
+				g.left = stat // is read first the next time
 				return false
 			}
 			zombies = zombies || member

@@ -18,11 +18,11 @@ func outliveReaders()           {}
 
 // On Windows sqllock ends the command alone, and without asking it first.
 
-func (c *Child) attributes() *syscall.SysProcAttr { return nil }
-func (c *Child) forward(os.Signal)                {}
-func (c *Child) terminate()                       { _ = c.kill() }
-func (c *Child) kill() error                      { return c.cmd.Process.Kill() }
-func (c *Child) groupLives() bool                 { return false }
+func (g *group) attributes() *syscall.SysProcAttr { return nil }
+func (g *group) forward(os.Signal)                {}
+func (g *group) terminate()                       { _ = g.kill() }
+func (g *group) kill() error                      { return g.cmd.Process.Kill() }
+func (g *group) groupLives() bool                 { return false }
 func (c *Child) reapOrphans()                     {}
 
 // Crashed reports whether a signal has ended the command. There are none.

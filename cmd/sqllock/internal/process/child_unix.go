@@ -30,70 +30,71 @@ func outliveReaders() {
 }
 
 // attributes returns the attributes that the child is started with.
-func (c *Child) attributes() *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{Setsid: c.ownGroup} // a session, and so a group
+func (g *group) attributes() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setsid: g.own} // a session, and so a group
 	dieWithParent(attr)
 	return attr
 }
 
 // forward passes a signal on to the child. If the child shares the group for the sake of a terminal, it has already got
 // the signals that keys send.
-func (c *Child) forward(sig os.Signal) {
+func (g *group) forward(sig os.Signal) {
 	number, ok := sig.(syscall.Signal)
-	if !ok || !c.ownGroup && (number == syscall.SIGINT || number == syscall.SIGQUIT) {
+	if !ok || !g.own && (number == syscall.SIGINT || number == syscall.SIGQUIT) {
 		return
 	}
 	if number == syscall.SIGTSTP {
 		// Both stop, or neither: nobody guards a child that runs on. It gets SIGSTOP, which it cannot refuse. The kernel does
 		// not stop the first process of a container.
-		if os.Getpid() != 1 && !errors.Is(c.send(syscall.SIGSTOP), fs.ErrPermission) {
+		if os.Getpid() != 1 && !errors.Is(g.send(syscall.SIGSTOP), fs.ErrPermission) {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		}
 		return
 	}
-	c.signal(number)
+	g.signal(number)
 	switch number {
 	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
-		c.signal(syscall.SIGCONT) // a stopped child would not get the signal
+		g.signal(syscall.SIGCONT) // a stopped child would not get the signal
 	}
 }
 
 // terminate asks the child to end. It also continues a stopped child, so that the child receives the signal.
-func (c *Child) terminate() {
-	c.signal(syscall.SIGTERM)
-	c.signal(syscall.SIGCONT)
+func (g *group) terminate() {
+	g.signal(syscall.SIGTERM)
+	g.signal(syscall.SIGCONT)
 }
 
-func (c *Child) kill() error { return c.send(syscall.SIGKILL) }
+func (g *group) kill() error { return g.send(syscall.SIGKILL) }
 
 // signal sends a signal. A missing receiver is no error, and any other error has no remedy.
-func (c *Child) signal(sig syscall.Signal) { _ = c.send(sig) }
+func (g *group) signal(sig syscall.Signal) { _ = g.send(sig) }
 
-// send sends a signal to the child's group, or to the child if it has no group of its own.
-func (c *Child) send(sig syscall.Signal) error {
-	if c.ownGroup {
-		return syscall.Kill(-c.cmd.Process.Pid, sig)
+// send sends a signal to the group, or to the command if it has no group of its own.
+func (g *group) send(sig syscall.Signal) error {
+	if g.own {
+		return syscall.Kill(-g.cmd.Process.Pid, sig)
 	}
-	return c.cmd.Process.Signal(sig)
+	return g.cmd.Process.Signal(sig)
 }
 
-// groupLives reports whether any process is left in the child's own group, after the child has ended. Except on Linux a
-// process that has ended counts until its parent reaps it. As PID 1 of a container sqllock is that parent.
-func (c *Child) groupLives() bool {
-	if !c.ownGroup {
+// groupLives reports whether any process is left in the group after the command has ended. It is false if the command has no
+// group of its own. Except on Linux a process that has ended counts until its parent reaps it. As PID 1 of a container
+// sqllock is that parent.
+func (g *group) groupLives() bool {
+	if !g.own {
 		return false
 	}
-	group := -c.cmd.Process.Pid
+	id := -g.cmd.Process.Pid
 	for reaped := 1; reaped > 0; {
-		reaped, _ = syscall.Wait4(group, nil, syscall.WNOHANG, nil)
+		reaped, _ = syscall.Wait4(id, nil, syscall.WNOHANG, nil)
 	}
 	switch {
-	case errors.Is(syscall.Kill(group, 0), syscall.ESRCH):
+	case errors.Is(syscall.Kill(id, 0), syscall.ESRCH):
 		return false
-	case !c.onlyZombies():
+	case !g.onlyZombies():
 		return true
 	}
-	_ = c.kill() // for one that was started meanwhile, or that this user may not see
+	_ = g.kill() // for one that was started meanwhile, or that this user may not see
 	return false
 }
 

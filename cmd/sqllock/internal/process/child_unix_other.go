@@ -8,7 +8,7 @@ import "syscall"
 func dieWithParent(*syscall.SysProcAttr) {}
 
 // onlyZombies returns false: only Linux tells in /proc.
-func (c *Child) onlyZombies() bool { return false }
+func (g *group) onlyZombies() bool { return false }
 
 // reapOrphans does nothing: a container is on Linux.
 func (c *Child) reapOrphans() {}
