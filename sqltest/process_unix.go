@@ -34,7 +34,7 @@ type process struct {
 const launch = `echo $$ >&3 && exec 3>&- && [ ! -e "$0/server.ended" ] && exec "$@"`
 
 // newProcess creates a data folder for the programs of p.
-func newProcess(ctx context.Context, p product, progs programs, inst *instance, password string, o order) (*process, error) {
+func newProcess(ctx context.Context, p product, progs programs, inst *instance, password string, o order) (host, error) {
 	acc, err := accountFor(p.user())
 	if err != nil {
 		return nil, err
