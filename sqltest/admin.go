@@ -16,6 +16,7 @@ var admins struct {
 }
 
 type admin struct {
+	dsn   string
 	db    *sql.DB
 	users int // guarded by admins.mu
 
@@ -44,18 +45,19 @@ func (s server) admin() (db *sql.DB, done func(), err error) {
 		if admins.all == nil {
 			admins.all = make(map[string]*admin)
 		}
-		a = &admin{db: db}
+		a = &admin{dsn: s.record.DSN, db: db}
 		admins.all[s.record.DSN] = a
 	}
 	a.users++
-	return a.db, func() { s.leaveAdmin(a) }, nil
+	return a.db, a.leave, nil
 }
 
-func (s server) leaveAdmin(a *admin) {
+// leave is called when a user does not need the pool any more.
+func (a *admin) leave() {
 	admins.mu.Lock()
 	defer admins.mu.Unlock()
 	if a.users--; a.users == 0 {
-		delete(admins.all, s.record.DSN)
+		delete(admins.all, a.dsn)
 		_ = a.db.Close()
 		a.mu.Lock()
 		defer a.mu.Unlock()

@@ -222,7 +222,7 @@ func (s build) migrate(ctx context.Context, database string) error {
 		return err
 	}
 	defer done()
-	left, err := s.leftSessions(ctx, admin, database)
+	left, err := leftSessions(ctx, s.product, admin, database)
 	if len(left) > 0 {
 		return fmt.Errorf("it has left connections open: %q", left)
 	}

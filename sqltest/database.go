@@ -110,7 +110,7 @@ func newDatabase(tb TB, srv server, from supply, o options, running func() bool)
 		give(name)
 		fail("open a database", err)
 	}
-	test := &Database{DB: db, DSN: dsn, Engine: p.engine(), Server: srv.String(), log: srv.logAfter(), sweeps: srv.inst == nil}
+	test := &Database{DB: db, DSN: dsn, Engine: p.engine(), Server: srv.String(), log: srv.inst.logAfter(), sweeps: srv.inst == nil}
 	tb.Cleanup(func() {
 		tb.Helper()
 		if tb.Failed() && running() {
@@ -155,7 +155,7 @@ func (s server) keep(tb TB, dsn string) {
 func (s server) endSessions(tb TB, name string) (dropped bool) {
 	tb.Helper()
 	err := s.administer(func(ctx context.Context, admin *sql.DB) error {
-		leaked, err := s.leftSessions(ctx, admin, name)
+		leaked, err := leftSessions(ctx, s.product, admin, name)
 		if err != nil || len(leaked) == 0 {
 			return err
 		}
@@ -172,13 +172,13 @@ func (s server) endSessions(tb TB, name string) (dropped bool) {
 	return dropped
 }
 
-// leftSessions describes the sessions that remain after one second. A server needs a moment to notice that a connection
-// was closed.
-func (s server) leftSessions(ctx context.Context, admin *sql.DB, name string) (found []string, err error) {
+// leftSessions describes the sessions that remain in a database after one second. A server needs a moment to notice that a
+// connection was closed.
+func leftSessions(ctx context.Context, p product, admin *sql.DB, name string) (found []string, err error) {
 	moment, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	_ = await(moment, 2*time.Millisecond, func() (bool, error) {
-		found, err = s.product.sessions(ctx, admin, name)
+		found, err = p.sessions(ctx, admin, name)
 		return len(found) == 0, err
 	})
 	return found, err

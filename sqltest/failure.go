@@ -22,26 +22,27 @@ func (db *Database) Log() (string, error) {
 	return db.log()
 }
 
-// logAfter returns a function for the part of the server's log that is written from now on, or nil if the log is not known.
-func (s server) logAfter() func() (string, error) {
-	if s.inst == nil {
+// logAfter returns a function for the part of the server's log that is written from now on. It returns nil if sqltest did not
+// start the server: its log is not known.
+func (i *instance) logAfter() func() (string, error) {
+	if i == nil {
 		return nil
 	}
 	begin := time.Now()
 	var size int64
-	if info, err := os.Stat(s.inst.file("log")); err == nil {
+	if info, err := os.Stat(i.file("log")); err == nil {
 		size = info.Size()
 	}
 	return func() (string, error) {
-		name, err := os.ReadFile(s.inst.file("container"))
+		name, err := os.ReadFile(i.file("container"))
 		if errors.Is(err, os.ErrNotExist) {
-			log, err := os.ReadFile(s.inst.file("log"))
+			log, err := os.ReadFile(i.file("log"))
 			return string(log[min(int(size), len(log)):]), err
 		}
 		if err != nil {
 			return "", err
 		}
-		return s.inst.containerLog(string(name), begin)
+		return i.containerLog(string(name), begin)
 	}
 }
 

@@ -103,7 +103,7 @@ func adopt(ctx context.Context, p product, inst *instance) (server, bool) {
 	srv := server{product: p, record: r, inst: inst}
 	ctx, cancel := context.WithTimeout(ctx, patiently)
 	defer cancel()
-	knock := sync.OnceValue(func() error { return srv.knock(ctx) }) // a server may count those who connect and say nothing
+	knock := sync.OnceValue(func() error { return r.knock(ctx) }) // a server may count those who connect and say nothing
 	err = await(ctx, 100*time.Millisecond, func() (bool, error) {
 		var err error
 		if srv.version, err = srv.identify(ctx, quickly); err != nil {
@@ -125,13 +125,13 @@ func adopt(ctx context.Context, p product, inst *instance) (server, bool) {
 
 // knock connects to where the server is published, where nobody listens once it is gone. Its own address in Docker refuses
 // nothing then, and another container may get it.
-func (s server) knock(ctx context.Context) error {
-	if s.record.Published == "" {
+func (r record) knock(ctx context.Context) error {
+	if r.Published == "" {
 		return nil // another version of this package started it
 	}
 	ctx, cancel := context.WithTimeout(ctx, quickly)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.record.Published)
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.Published)
 	if err != nil {
 		return err
 	}

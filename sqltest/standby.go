@@ -86,7 +86,7 @@ func (s *Standby) Database(tb TB, db *Database) *Database {
 	}
 	here := *db
 	here.Server = s.String()
-	here.log = s.srv.logAfter()
+	here.log = s.srv.inst.logAfter()
 	if here.DSN, err = s.srv.product.at(db.DSN, address); err == nil {
 		here.DB, err = sqlx.Open(s.srv.product.driver(), here.DSN)
 	}
