@@ -27,10 +27,9 @@ type conn struct {
 	cut      atomic.Bool // Cut was called
 	broken   bool        // an answer is missing: the next one on the connection does not answer the next request
 
-	bind        pgproto3.Bind // the statement that Run runs
-	kinds, keys []byte        // its parameters
-	rows        int           // of its answer so far
-	said        error         // the server's error for it
+	request request // what Run has sent
+	rows    int     // of the answer so far
+	said    error   // the server's error instead
 
 	idle     string // how long the server keeps a silent session, as a setting; empty: it has no such setting
 	waitIdle string // the same of a session that waits
@@ -75,9 +74,9 @@ func (c *conn) prepare(ctx context.Context) error {
 // Run implements session.Conn. A deadline on the socket replaces a context at a fraction of the cost. Run speaks the
 // protocol itself: pgx would have the result described each time.
 func (c *conn) Run(until, soon time.Time, ops []*session.Op[key]) error {
-	c.ask(ops)
+	c.request.fillIn(ops)
 	front := c.pc.PgConn().Frontend()
-	front.SendBind(&c.bind)
+	front.SendBind(&c.request.bind)
 	front.SendExecute(&pgproto3.Execute{})
 	front.SendSync(&pgproto3.Sync{})
 	c.rows, c.said, c.broken = 0, nil, true
@@ -118,34 +117,40 @@ func (c *conn) setDeadline(until time.Time) error {
 	return err
 }
 
-// ask fills in the statement for ops.
-func (c *conn) ask(ops []*session.Op[key]) {
+// request is the statement for the operations of a Run. Its memory is used again for the next one.
+type request struct {
+	bind        pgproto3.Bind
+	kinds, keys []byte // the parameters
+}
+
+// fillIn makes it the statement for ops.
+func (r *request) fillIn(ops []*session.Op[key]) {
 	const (
 		text   = 0
 		binary = 1
 	)
-	c.keys = c.keys[:0]
+	r.keys = r.keys[:0]
 	if kind := kindOf(ops[0]); len(ops) == 1 && (kind == kindTry || kind == kindUnlock) {
-		c.keys = encoding.BigEndian.AppendUint64(c.keys, uint64(ops[0].Key.n))
-		c.bind.Parameters = append(c.bind.Parameters[:0], c.keys)
-		c.bind.ParameterFormatCodes = []int16{binary}
-		c.bind.PreparedStatement = unlockName
+		r.keys = encoding.BigEndian.AppendUint64(r.keys, uint64(ops[0].Key.n))
+		r.bind.Parameters = append(r.bind.Parameters[:0], r.keys)
+		r.bind.ParameterFormatCodes = []int16{binary}
+		r.bind.PreparedStatement = unlockName
 		if kind == kindTry {
-			c.bind.PreparedStatement = tryName
+			r.bind.PreparedStatement = tryName
 		}
 		return
 	}
-	c.kinds = c.kinds[:0]
+	r.kinds = r.kinds[:0]
 	separator := byte('{')
 	for _, op := range ops {
-		c.kinds = strconv.AppendInt(append(c.kinds, separator), kindOf(op), 10)
-		c.keys = strconv.AppendInt(append(c.keys, separator), op.Key.n, 10)
+		r.kinds = strconv.AppendInt(append(r.kinds, separator), kindOf(op), 10)
+		r.keys = strconv.AppendInt(append(r.keys, separator), op.Key.n, 10)
 		separator = ','
 	}
-	c.kinds, c.keys = append(c.kinds, '}'), append(c.keys, '}')
-	c.bind.Parameters = append(c.bind.Parameters[:0], c.kinds, c.keys)
-	c.bind.ParameterFormatCodes = []int16{text}
-	c.bind.PreparedStatement = manyName
+	r.kinds, r.keys = append(r.kinds, '}'), append(r.keys, '}')
+	r.bind.Parameters = append(r.bind.Parameters[:0], r.kinds, r.keys)
+	r.bind.ParameterFormatCodes = []int16{text}
+	r.bind.PreparedStatement = manyName
 }
 
 // answer reads the answer to Run. An error leaves the connection unusable, unless it only took too long.

@@ -113,7 +113,7 @@ func (l *Locker) open(ctx context.Context) (session.Conn[key], error) {
 		return nil, notConnected(err, l.connected.Load())
 	}
 	l.connected.Store(true)
-	c := &conn{pc: pc, bind: pgproto3.Bind{ResultFormatCodes: []int16{1}}}
+	c := &conn{pc: pc, request: request{bind: pgproto3.Bind{ResultFormatCodes: []int16{1}}}}
 	if err := l.setUp(ctx, c); err != nil {
 		broken := c.Broken(err) || wasCancelled(err)
 		closeConn(pc) //nolint:contextcheck // also with a dead ctx
