@@ -22,7 +22,7 @@ type lock[K comparable] struct {
 	passes int       // the number of handoffs since
 }
 
-func (l *Locker[K]) newLock(ctx context.Context, w Want[K], s *session[K], since time.Time) *lock[K] {
+func newLock[K comparable](ctx context.Context, l *Locker[K], w Want[K], s *session[K], since time.Time) *lock[K] {
 	lock := &lock[K]{l: l, want: w, s: s, since: since}
 	lock.Hold = hold.New(ctx, w.Name, lock)
 	return lock
@@ -70,7 +70,7 @@ func (l *Locker[K]) try(ctx context.Context, w Want[K]) (*lock[K], error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &call[K]{op: w.take(), lock: l.newLock(ctx, w, s, time.Now())}
+		c := &call[K]{op: w.take(), lock: newLock(ctx, l, w, s, time.Now())}
 		if err = s.do(ctx, c); errors.Is(err, errFull) {
 			continue
 		}
@@ -140,7 +140,7 @@ func (l *Locker[K]) acquire(ctx context.Context, w Want[K], b handoff[K], asked 
 			l.park(b.s)
 		}
 	} else if b.s != nil {
-		lock := l.newLock(ctx, w, b.s, b.since)
+		lock := newLock(ctx, l, w, b.s, b.since)
 		lock.passes = b.passes
 		if b.s.isTrusted() && b.s.attach(lock) {
 			return lock, nil

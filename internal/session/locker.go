@@ -54,7 +54,7 @@ func (l *Locker[K]) Invalid(ctx context.Context, name string, err error) error {
 func (l *Locker[K]) TryAcquire(ctx context.Context, w Want[K]) (sqllock.Lock, error) {
 	asked := &request[K]{l: l, want: w, began: time.Now()}
 	defer asked.interrupted(ctx)
-	h, err := l.tryHold(ctx, w)
+	h, err := l.hold(ctx, w, nil)
 	return asked.tell(ctx, h, err)
 }
 
@@ -63,29 +63,23 @@ func (l *Locker[K]) Acquire(ctx context.Context, w Want[K]) (sqllock.Lock, error
 	asked := &request[K]{l: l, want: w, began: time.Now()}
 	defer asked.interrupted(ctx)
 	h, err := waiting.AtMost(ctx, w.Wait,
-		func(ctx context.Context) (*hold.Hold, error) { return l.tryHold(ctx, w) },
-		func(ctx context.Context) (*hold.Hold, error) { return l.waitHold(ctx, w, asked) })
+		func(ctx context.Context) (*hold.Hold, error) { return l.hold(ctx, w, nil) },
+		func(ctx context.Context) (*hold.Hold, error) { return l.hold(ctx, w, asked) })
 	return asked.tell(ctx, h, err)
 }
 
-// tryHold acquires w, or a share of it, if it is free.
-func (l *Locker[K]) tryHold(ctx context.Context, w Want[K]) (*hold.Hold, error) {
-	if w.Shared {
-		return l.share(ctx, w, nil)
-	}
-	lock, err := l.acquireFree(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	return lock.Hold, nil
-}
-
-// waitHold waits for w, or a share of it.
-func (l *Locker[K]) waitHold(ctx context.Context, w Want[K], asked *request[K]) (*hold.Hold, error) {
+// hold acquires w, or a share of it. It waits if there is a request to tell of the wait.
+func (l *Locker[K]) hold(ctx context.Context, w Want[K], asked *request[K]) (*hold.Hold, error) {
 	if w.Shared {
 		return l.share(ctx, w, asked)
 	}
-	lock, err := l.acquireQueued(ctx, w, asked)
+	var lock *lock[K]
+	var err error
+	if asked == nil {
+		lock, err = l.acquireFree(ctx, w)
+	} else {
+		lock, err = l.acquireQueued(ctx, w, asked)
+	}
 	if err != nil {
 		return nil, err
 	}

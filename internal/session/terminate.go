@@ -29,13 +29,13 @@ type Ender[K comparable] struct {
 // Terminate ends the session that holds a lock, and waits until it no longer does (I50). It returns the holder and
 // whether a session was ended.
 func (l *Locker[K]) Terminate(ctx context.Context, name string, e Ender[K]) (holder sqllock.Holder, ended bool, err error) {
-	holder, ended, err = l.terminate(ctx, name, e)
+	holder, ended, err = e.terminate(ctx, l, name)
 	l.Events.Forced(ctx, "termination of a lock's session", name, holder, ended, err)
 	return holder, ended, err
 }
 
 // terminate is Terminate without the log.
-func (l *Locker[K]) terminate(ctx context.Context, name string, e Ender[K]) (holder sqllock.Holder, ended bool, err error) {
+func (e Ender[K]) terminate(ctx context.Context, l *Locker[K], name string) (holder sqllock.Holder, ended bool, err error) {
 	const op = "terminate"
 	holder, held, err := e.Look(ctx, op)
 	if err != nil || !held {

@@ -129,7 +129,7 @@ func (w *waiter[K]) slice(ctx context.Context, s *session[K]) (*lock[K], error) 
 		left = time.Until(deadline)
 	}
 	c := &call[K]{op: w.want.take(), free: true, idle: func() { w.l.park(s) }}
-	c.lock = w.l.newLock(ctx, w.want, s, time.Now())
+	c.lock = newLock(ctx, w.l, w.want, s, time.Now())
 	c.work = func(ctx context.Context) (err error) {
 		sent := clock.Now()
 		c.refused = s.conn.Wait(ctx, &c.op, waited, left)
