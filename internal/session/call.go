@@ -247,7 +247,7 @@ func (s *session[K]) settle(b *batch[K], err error) (orphans []*Op[K], forget bo
 }
 
 // record records the key that a call took, for a caller that is still there. The caller of record holds mu.
-func (s *session[K]) record(c *call[K]) error {
+func (s *state[K]) record(c *call[K]) error {
 	switch {
 	case c.lock == nil:
 		s.moving++

@@ -121,14 +121,14 @@ func (s heartbeat[K]) isStopped() bool {
 	return s.stopped
 }
 
-func (s *state[K]) isBrief() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.brief
+func (t *trust) isBrief() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.brief
 }
 
-func (s *state[K]) setBrief(brief bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.brief = brief
+func (t *trust) setBrief(brief bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.brief = brief
 }

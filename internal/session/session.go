@@ -36,6 +36,7 @@ func start[K comparable](conn Conn[K], config Config[K], dedicated bool, sent ti
 	s := &session[K]{
 		state: state[K]{
 			Config: config,
+			trust:  trust{timing: config.Timing},
 			bell:   make(chan struct{}, 1),
 			done:   make(chan struct{}),
 			held:   make(map[K]*lock[K]),
@@ -139,7 +140,7 @@ func (s *session[K]) runHere(b *batch[K]) error {
 
 // end ends the session and every lock on it, before its connection is closed (I1, I42), and every call that is queued on
 // it. Only the first end of a session counts.
-func (s *session[K]) end(err error) {
+func (s *state[K]) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil {
@@ -148,7 +149,7 @@ func (s *session[K]) end(err error) {
 }
 
 // logEnd logs why the session has ended. No caller waits for that, only Close: a log handler may block.
-func (s *session[K]) logEnd() {
+func (s *state[K]) logEnd() {
 	level := slog.LevelWarn
 	switch {
 	case errors.Is(s.err, errUnused):
@@ -176,7 +177,7 @@ func (s *session[K]) endUnused() bool {
 var errUnused = errors.New("the session is not in use")
 
 // fail ends the session and every lock on it. The caller holds mu.
-func (s *session[K]) fail(err error) {
+func (s *state[K]) fail(err error) {
 	s.err, s.lost, s.ending = err, err, len(s.held)
 	if !errors.Is(err, sqllock.ErrClosed) {
 		s.lost = fmt.Errorf("%w: %w", sqllock.ErrLost, err)

@@ -2,20 +2,17 @@ package session
 
 import (
 	"context"
-	"sync"
 	"time"
-
-	"github.com/sqllock/sqllock/internal/clock"
 )
 
 // state is what the goroutine of a session shares with its callers. Its methods never use the connection.
 type state[K comparable] struct {
 	Config[K]
+	trust               // has mu
 	bell  chan struct{} // wakes next when something changed; has room for one ring
 	done  chan struct{} // closed when the session and every lock on it have ended
 	taken []*call[K]    // the goroutine's own: room for the result of take
 
-	mu         sync.Mutex
 	queue      []*call[K]         // guarded by mu: calls that the goroutine is to run next
 	held       map[K]*lock[K]     // guarded by mu
 	moving     int                // guarded by mu: keys that the session holds without a lock: being handed off or given back
@@ -31,12 +28,8 @@ type state[K comparable] struct {
 	watchTimer *time.Timer        // guarded by mu: sets watchDue
 	watchTimed bool               // guarded by mu: watchTimer is running
 	stopTimer  *time.Timer        // guarded by mu: cuts off the statement under way some time after stop
-	err        error              // guarded by mu; does not change after done is closed
 	lost       error              // guarded by mu, as err: the cause for the locks of a session that has ended
 	ending     int                // guarded by mu, as err: the number of those locks
-	trusted    time.Time          // guarded by mu: until when the server is certain to keep the session
-	brief      bool               // guarded by mu: the server keeps it as one that waits
-	deadline   *clock.Timer       // guarded by mu: ends the session at trusted, whatever it is doing
 }
 
 // attach records a lock that was handed off, unless the session has ended (I45).

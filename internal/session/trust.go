@@ -2,11 +2,23 @@ package session
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/clock"
 )
+
+// trust is until when the server is certain to keep a session. It has the mutex of the session's whole state.
+type trust struct {
+	timing Timing // as in the Config
+
+	mu       sync.Mutex
+	err      error        // guarded by mu: why the session has ended; does not change after its done is closed
+	trusted  time.Time    // guarded by mu: until when the server is certain to keep the session
+	brief    bool         // guarded by mu: the server keeps it as one that waits
+	deadline *clock.Timer // guarded by mu: ends the session at trusted, whatever it is doing
+}
 
 // confirm runs work while the session is trusted and extends the trust if work succeeds. It reads the clock again at
 // the end: the process may have been stopped at any point. A free session holds nothing that could be lost, so it is
@@ -15,7 +27,7 @@ func (s *session[K]) confirm(free bool, work func(until time.Time) error) error 
 	sent := clock.Now()
 	if free {
 		s.setBrief(false) // what this did not end, the work begins anew
-		s.trust(sent)
+		s.extendTrust(sent)
 	}
 	until, err := s.limit(sent)
 	if err != nil {
@@ -25,10 +37,10 @@ func (s *session[K]) confirm(free bool, work func(until time.Time) error) error 
 }
 
 // limit returns until when a statement that is sent at the given time may run.
-func (s *session[K]) limit(sent time.Time) (until time.Time, err error) {
-	trusted := s.trustedUntil()
+func (t *trust) limit(sent time.Time) (until time.Time, err error) {
+	trusted := t.trustedUntil()
 	if !sent.Before(trusted) {
-		return until, s.silence()
+		return until, t.silence()
 	}
 	return earlier(trusted, sent.Add(statementTimeout)), nil
 }
@@ -44,7 +56,7 @@ func (s *session[K]) confirmed(sent, until time.Time, err error) error {
 		}
 		return err
 	}
-	s.trust(sent)
+	s.extendTrust(sent)
 	if !s.isTrusted() {
 		return s.silence()
 	}
@@ -60,26 +72,26 @@ func (s *session[K]) work(free bool, f func(context.Context) error) error {
 	})
 }
 
-// trust extends the trust in the session after a statement sent at the given time.
-func (s *state[K]) trust(sent time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	timing := s.Timing
-	if s.brief {
-		timing = s.Timing.whileWaiting()
+// extendTrust extends the trust in the session after a statement sent at the given time.
+func (t *trust) extendTrust(sent time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	timing := t.timing
+	if t.brief {
+		timing = t.timing.whileWaiting()
 	}
-	s.trusted = timing.trust(sent)
-	if s.brief && s.err == nil {
-		s.deadline.Reset(s.trusted) // it may be set to a later time
+	t.trusted = timing.trust(sent)
+	if t.brief && t.err == nil {
+		t.deadline.Reset(t.trusted) // it may be set to a later time
 	}
 }
 
 // silence is the cause of the end of a session that has not been confirmed in time.
-func (s *state[K]) silence() error {
-	if s.isBrief() {
-		return s.Timing.whileWaiting().silence()
+func (t *trust) silence() error {
+	if t.isBrief() {
+		return t.timing.whileWaiting().silence()
 	}
-	return s.Timing.silence()
+	return t.timing.silence()
 }
 
 // remaining returns how long the server is certain to keep the session without another answer, and whether it holds a
@@ -94,17 +106,17 @@ func (s *state[K]) remaining() (left time.Duration, held bool) {
 	return max(0, clock.Until(until)), len(s.held) > 0
 }
 
-func (s *state[K]) trustedUntil() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.trusted
+func (t *trust) trustedUntil() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.trusted
 }
 
 // isTrusted reports whether the server is sure to keep the session at this moment (I5).
-func (s *state[K]) isTrusted() bool { return clock.Now().Before(s.trustedUntil()) }
+func (t *trust) isTrusted() bool { return clock.Now().Before(t.trustedUntil()) }
 
 // expire ends the session at its deadline, even while a driver hangs. The timer is reset here, not by every statement.
-func (s *session[K]) expire() {
+func (s *state[K]) expire() {
 	if !s.isTrusted() {
 		s.end(s.silence())
 		return
