@@ -3,6 +3,7 @@ package examples_test
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -43,6 +44,30 @@ func TestTheArchitectureNamesWhatIsThere(t *testing.T) {
 	}
 	if found < 50 {
 		t.Errorf("the document names %d files and functions only", found)
+	}
+}
+
+// A type with more methods is several, and a file with more lines has several purposes.
+func TestTypesAndFilesAreSmall(t *testing.T) {
+	t.Parallel()
+	const mostMethods, mostLines = 20, 300
+	method := regexp.MustCompile(`(?m)^func \(\w+ \*?(\w+)`)
+	methods := make(map[string]int) // by folder and type
+	eachSource(t, func(file, text string) {
+		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(text, "// Code generated") {
+			return
+		}
+		if lines := strings.Count(text, "\n"); lines > mostLines {
+			t.Errorf("%s has %d lines", file, lines)
+		}
+		for _, m := range method.FindAllStringSubmatch(text, -1) {
+			methods[path.Dir(file)+": "+m[1]]++
+		}
+	})
+	for name, n := range methods {
+		if n > mostMethods {
+			t.Errorf("%s has %d methods", name, n)
+		}
 	}
 }
 
