@@ -1,6 +1,7 @@
 package leasetable
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -237,14 +238,15 @@ func (l *Locker) forceRelease(ctx context.Context, name string, only []ForceOpti
 // deletes the row of a name, because that has the token. So the number of names only grows. How many were deleted is logged at
 // Info, or at Warn with an error; at Debug if there were none.
 func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, err error) {
-	const batch = 500
+	const page = 500
+	var first []byte // of the page before
 	defer func() { l.events.Purged(ctx, ago, deleted, err) }()
 	for {
 		dead, err := ask(ctx, l, "purge", "*", func(ctx context.Context) ([]store.State, error) {
 			if err := l.keeper.Store.Accepts(ctx); err != nil {
 				return nil, err
 			}
-			return l.keeper.Store.Expired(ctx, ago, batch)
+			return l.keeper.Store.Expired(ctx, ago, page)
 		})
 		if err != nil {
 			return deleted, err
@@ -261,9 +263,11 @@ func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, e
 				deleted++
 			}
 		}
-		if deleted == before {
+		// If nothing was deleted, others may have done it. If the next page is the same, it will always be.
+		if len(dead) < page || deleted == before && bytes.Equal(dead[0].LeaseID, first) {
 			return deleted, nil
 		}
+		first = dead[0].LeaseID
 	}
 }
 

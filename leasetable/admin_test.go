@@ -7,11 +7,14 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/memory"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -374,6 +377,32 @@ func TestPurgeDeletesLeasesThatAreLongDead(t *testing.T) {
 			t.Errorf("token %d after %d", token, first.Token())
 		}
 		mustVerify(t, live)
+	})
+}
+
+// Two purges list the same leases, and one of them comes later to each.
+func TestAPurgeGoesOnThoughAnotherDeletesWhatItHasFound(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		s := &scripted{Store: server.Store()}
+		for i := range 1200 {
+			if _, err := s.OpenLease(t.Context(), store.LeaseRow{ID: fmt.Appendf(nil, "%016d", i), TTL: time.Minute}, time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+		server.SetClock(time.Hour)
+		ended := 0
+		s.end = func(ctx context.Context, id []byte) (bool, error) {
+			ended++
+			expired, err := s.Store.Expire(ctx, id)
+			return expired && ended > 600, err // before that another purge was faster
+		}
+		n, err := keep(t, s).Purge(t.Context(), 0)
+		if rows, _ := server.Leases(); rows > 0 || n != 600 || err != nil {
+			t.Errorf("%d, %v, and %d leases are left", n, err, rows)
+		}
 	})
 }
 

@@ -39,6 +39,7 @@ type scripted struct {
 	permit  func(ctx context.Context, name string, was store.State, id []byte, limit int) (int64, error)
 	bump    func(ctx context.Context, name string, was store.State) error
 	move    func(ctx context.Context, name string, token int64, from, to []byte) (bool, error)
+	end     func(ctx context.Context, id []byte) (bool, error)
 	expire  func(ctx context.Context, id []byte, renewals int64) (bool, error)
 
 	maxTurns int
@@ -164,6 +165,13 @@ func (s *scripted) Move(ctx context.Context, name string, token int64, from, to 
 		return s.move(ctx, name, token, from, to)
 	}
 	return s.Store.Move(ctx, name, token, from, to)
+}
+
+func (s *scripted) Expire(ctx context.Context, id []byte) (bool, error) {
+	if s.end != nil {
+		return s.end(ctx, id)
+	}
+	return s.Store.Expire(ctx, id)
 }
 
 func (s *scripted) ExpireUnchanged(ctx context.Context, id []byte, renewals int64) (bool, error) {

@@ -33,6 +33,8 @@ func TestAnAnswerToAnotherStatementIsAnError(t *testing.T) {
 		"no bytes for a lock":    {row("\x00"), row("")},
 		"a text for a lock":      {row("\x00"), row("f")},
 		"another row for a lock": {row("\x00"), row("\x01", "f")},
+		"no row for a lock":      {row("\x00"), ""},
+		"two rows for a lock":    {row("\x00"), row("\x01") + row("\x01")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -43,12 +45,16 @@ func TestAnAnswerToAnotherStatementIsAnError(t *testing.T) {
 			}
 			p := oddserver.NewProxy(t, db)
 			l := closing(t)(pg.New(database{db}.DSN(t, locktest.Access{Address: p.Address})))
-			if _, err := l.TryAcquire(t.Context(), "b"); err != nil {
+			other, err := l.TryAcquire(t.Context(), "b")
+			if err != nil {
 				t.Fatal(err)
 			}
 			p.Rename(answers.said, answers.instead)
 			if lock, err := l.TryAcquire(t.Context(), "a"); lock != nil || err == nil {
 				t.Errorf("%v, %v", lock, err)
+			}
+			if <-other.Context().Done(); !errors.Is(context.Cause(other.Context()), sqllock.ErrLost) {
+				t.Error(context.Cause(other.Context()))
 			}
 		})
 	}

@@ -104,7 +104,7 @@ func (c *conn) Resume(until time.Time, ops []*session.Op[key]) error {
 		return err
 	}
 	if c.said == nil && c.rows != len(ops) {
-		return fmt.Errorf("%d answers to %d questions", c.rows, len(ops))
+		return fmt.Errorf("%w: %d answers to %d questions", errMixedUp, c.rows, len(ops))
 	}
 	return withLimit(c.said)
 }

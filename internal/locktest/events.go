@@ -87,6 +87,9 @@ func Events(
 	lock = MustAcquire(t, other, "it")
 	mustWaitInVain(t, func(ctx context.Context) error {
 		_, err := l.Acquire(ctx, "it")
+		if !told.last(event.Failed).Waited { // the deadline has passed before the wait began
+			return context.DeadlineExceeded
+		}
 		return err
 	})
 	if e := told.last(event.Waited); !errors.Is(e.Err, context.DeadlineExceeded) {

@@ -71,7 +71,7 @@ func (p *Proxy) Answered() int {
 	return p.answered
 }
 
-// Rename replaces a text in what the server answers by another one of the same length.
+// Rename replaces a text in what the server answers by another one of the same length, or a message by others.
 func (p *Proxy) Rename(from, to string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/sqllock/sqllock/internal/clock"
 )
 
-// trust is until when the server is certain to keep a session. It has the mutex of the session's whole state.
+// trust says until when the server is certain to keep a session. Its mutex guards the whole state of the session.
 type trust struct {
 	timing Timing // as in the Config
 

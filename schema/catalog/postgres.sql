@@ -26,7 +26,7 @@ WHERE $2::text = '' AND to_regclass($1::text) IS NULL AND c.relname::text = pg_c
                 pg_catalog.replace(pg_catalog.current_setting('search_path'), '$user', current_user), ',')) path (entry)
               WHERE n.nspname::text IN (pg_catalog.btrim(entry, ' "'), lower(btrim(entry))))
 UNION ALL
-SELECT 'column', a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
+SELECT 'column', a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), NOT (a.attnotnull OR t.typnotnull),
        a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL
 FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 WHERE a.attrelid = to_regclass($1::text)::oid AND a.attnum > 0 AND NOT a.attisdropped

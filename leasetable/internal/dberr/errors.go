@@ -35,6 +35,7 @@ var (
 	noRoom       = Error{OutcomeKnown: true, Transient: true, passing: true, Err: sqllock.ErrLimit}
 	refused      = Error{OutcomeKnown: true}
 	noTable      = Error{OutcomeKnown: true, Err: sqllock.ErrSchema}
+	addedColumn  = Error{OutcomeKnown: true, Err: fmt.Errorf("%w; `sqllock schema check` says which column has to be altered", sqllock.ErrSchema)}
 	readOnly     = Error{OutcomeKnown: true, passing: true, Err: sqllock.ErrReadOnly} // a standby may be the primary soon
 	readOnlyFile = Error{OutcomeKnown: true, Err: sqllock.ErrReadOnly}
 )
@@ -62,7 +63,7 @@ var meanings = map[string]Error{
 	"42P01": noTable,
 	"42703": noTable,
 	"3F000": noTable,
-	"23502": noTable, // a column that somebody has added is NOT NULL and has no default
+	"23502": addedColumn, // a column that somebody has added is NOT NULL and has no default
 	"25006": readOnly,
 	"42501": refused, // no privilege
 	"28P01": refused, // wrong password
@@ -102,7 +103,7 @@ var meanings = map[string]Error{
 	"mysql 3101": interrupted, // Group Replication undid the commit
 	"mysql 1146": noTable,
 	"mysql 1054": noTable,
-	"mysql 1364": noTable, // a column that somebody has added has no default
+	"mysql 1364": addedColumn, // a column that somebody has added has no default
 	"mysql 1290": readOnly,
 	"mysql 1792": readOnly,
 	"mysql 1836": readOnly,

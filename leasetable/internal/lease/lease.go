@@ -83,7 +83,7 @@ func (ls *Lease) attach(h *Held, verifications int) error {
 	return nil
 }
 
-// Join adds a lock that is still attached to another lease, too; see Held.move (I27). The claim goes on. It returns
+// Join adds a lock that is still attached to another lease, too; see settled.move (I27). The claim goes on. It returns
 // errMoveOn if the lease is over (I4).
 func (ls *Lease) Join(h *Held) error {
 	ls.mu.Lock()

@@ -1,9 +1,11 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/sqllock/sqllock/internal/clock"
@@ -84,11 +86,16 @@ func (s leaseSteps) ExpireUnchanged(ctx context.Context, id []byte, renewals int
 func (s leaseSteps) Expired(ctx context.Context, ago time.Duration, limit int) (all []store.State, err error) {
 	err = s.run(ctx, func(t *Tx) error {
 		for id, l := range s.leases {
-			if l.expires <= t.now()-max(ago, 0).Microseconds() && len(all) < limit {
+			if l.expires <= t.now()-max(ago, 0).Microseconds() {
 				all = append(all, store.State{LeaseID: []byte(id)})
 			}
 		}
+		// Ids are random. A seed has to end the leases in the same order again.
+		slices.SortFunc(all, func(a, b store.State) int {
+			x, y := s.leases[string(a.LeaseID)], s.leases[string(b.LeaseID)]
+			return cmp.Or(cmp.Compare(x.expires, y.expires), cmp.Compare(x.owner, y.owner), cmp.Compare(x.ttl, y.ttl))
+		})
 		return nil
 	})
-	return all, err
+	return all[:min(len(all), limit)], err
 }

@@ -22,7 +22,7 @@ func (m database) run(s *State, q *statement) {
 		}
 		m.take(s, q)
 	case release: // MINE
-		if r.lease != q.lease && !m.Without(ReleaseComparesLease) || r.token != q.token && !m.Without(ReleaseComparesToken) || r.lease == 0 {
+		if r.lease != q.lease || r.token != q.token && !m.Without(ReleaseComparesToken) || r.lease == 0 {
 			return
 		}
 		if p := &s.processes[m.owner(q.lease)]; p.phase == releasing && p.token == q.token {

@@ -56,7 +56,6 @@ func TestEachRuleThatIsLeftOutBreaksAnInvariant(t *testing.T) {
 		"an orphan's lease takes claims":         {model.OrphanRetires, claims, model.I3},
 		"a lost lease is not told":               {model.LostLeaseIsTold, setBack, model.I3},
 		"a forced release is not told":           {model.ForceIsTold, forced, model.I3},
-		"release from any lease":                 {model.ReleaseComparesLease | model.ReleaseComparesToken, again, model.I3},
 		"release of any token":                   {model.ReleaseComparesToken, again, model.I3},
 		"release repeated after the deadline":    {model.ReleaseKnowsItsEnd, again, model.I21},
 		"and after that of its longer lease":     {model.ReleaseKnowsBothEnds, extend, model.I21},

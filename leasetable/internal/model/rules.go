@@ -18,8 +18,7 @@ const (
 	OrphanRetires                         // I18: a lease with an orphan takes no more claims
 	LostLeaseIsTold                       // I20: a renewal that finds no row ends the locks of the lease
 	ForceIsTold                           // I20: a renewal that tells of a change has the locks verified
-	ReleaseComparesLease                  // I21: a release frees the name only from its own lease
-	ReleaseComparesToken                  // I21: and only from its own token
+	ReleaseComparesToken                  // I21: a release frees the name only from its own token
 	ReleaseKnowsItsEnd                    // I21: a release that was repeated past the deadline does not count as confirmed
 	ReleaseKnowsBothEnds                  // I21: nor past the deadline of the other lease, if it may be on two
 	OrphansAreKept                        // I22: a name that release_by_lease frees is kept as long as one that release frees

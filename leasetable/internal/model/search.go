@@ -63,7 +63,7 @@ func (r Result) String() string {
 }
 
 // Search visits every state that can be reached, those in few steps first, until one breaks an invariant. It knows states that it has
-// met by 64 bits of their hash: that it takes one state in a million for another is less likely than one in ten million.
+// met by 64 bits of their hash. Among a million states two have the same with a probability below one in ten million.
 func (m Model) Search() Result {
 	type visit struct {
 		State

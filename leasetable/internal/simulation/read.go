@@ -40,7 +40,10 @@ func (s readSteps) NamesOf(ctx context.Context, id []byte, after string, _ int) 
 }
 
 // Accepts implements store.Store.
-func (s readSteps) Accepts(ctx context.Context) error { return s.store.Accepts(ctx) }
+func (s readSteps) Accepts(ctx context.Context) error {
+	_, err := call(ctx, s.process, "accepts", "", func(ctx context.Context) (nothing, error) { return nothing{}, s.store.Accepts(ctx) })
+	return err
+}
 
 // Diagnose implements store.Store.
 func (s readSteps) Diagnose(_ context.Context, err error) error { return err }

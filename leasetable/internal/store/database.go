@@ -93,7 +93,7 @@ func (s *database) query(ctx context.Context, st Statement, args ...any) (*sqlx.
 	return s.Work.QueryxContext(ctx, text, args...)
 }
 
-// states runs a statement that returns names, shares or permits.
+// states runs a statement that returns names, permits or leases.
 func (s *database) states(ctx context.Context, st Statement, args ...any) (all []State, err error) {
 	text, args := s.bind(st, args)
 	err = s.Work.SelectContext(ctx, &all, text, args...)

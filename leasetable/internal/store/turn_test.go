@@ -104,7 +104,7 @@ func (r recorder) QueryContext(ctx context.Context, text string, args []driver.N
 	return r.refuser.QueryContext(ctx, text, args)
 }
 
-// Processes of several versions stand in one queue, so the keys of turns must not change.
+// Processes of several versions stand in one queue. If the keys change, docs/upgrading.md has to say so.
 func TestTheKeysOfTurnsDoNotChange(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int64{"x": -3615743475475001112, "é\x00": 2913689242311697294} {

@@ -15,9 +15,9 @@ import (
 )
 
 const purgeHelp = `Deletes the leases that expired long ago: the rows that killed processes leave
-behind. Some hundreds are deleted at a time, so others are not held up. The
-locks of these leases are free already, and the names keep their tokens; it is
-only no longer known who held them last.`
+behind. They are deleted one by one, so others are not held up. The locks of
+these leases are free already, and the names keep their tokens; it is only no
+longer known who held them last.`
 
 // purge is one call of sqllock purge.
 type purge struct {
