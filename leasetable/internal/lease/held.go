@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -104,6 +105,36 @@ func (h *Held) touch() error {
 func (h *Held) holding(ls *Lease) holding {
 	return holding{Lease: ls, name: h.Name, token: h.Token, lock: h}
 }
+
+// heldKey is how a lease holds a name.
+type heldKey struct {
+	name   string
+	token  int64
+	permit bool
+}
+
+func (h *Held) key() heldKey { return heldKey{h.Name, h.Token, h.Permit} }
+
+// row is what the table has of the lock on ls.
+func (k heldKey) row(ls *Lease) store.Held {
+	return store.Held{Name: k.name, Lease: ls.ID, Token: k.token, Permit: k.permit}
+}
+
+// rowIn returns the row of state that shows the lock on ls, if there is one. A permit is looked for among the permits only:
+// after a failover the lease may have the whole name with the token of a permit that was forgotten.
+func (k heldKey) rowIn(ls *Lease, state store.State) (row store.State, there bool) {
+	rows := []store.State{state}
+	if k.permit {
+		rows = state.Permits
+	}
+	i := slices.IndexFunc(rows, func(row store.State) bool { return row.Token == k.token && bytes.Equal(row.LeaseID, ls.ID) })
+	if i < 0 {
+		return row, false
+	}
+	return rows[i], true
+}
+
+func keyOf(state store.State) heldKey { return heldKey{string(state.Name), state.Token, state.Permit} }
 
 // check reads whether the table still says that h holds its name, and ends h if it does not (I20). If its lease is over
 // there, others may take the name at any moment, and every lock of the lease ends. A late release may still free the name.

@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
-	"github.com/sqllock/sqllock/leasetable/internal/store"
 )
 
 // changeMark is the part of the answer to a renewal that concerns the locks of the lease. If it differs from the mark
@@ -100,36 +98,6 @@ func (v *verification) locksOf(locks []*Held) error {
 	}
 	return nil
 }
-
-// heldKey is how a lease holds a name.
-type heldKey struct {
-	name   string
-	token  int64
-	permit bool
-}
-
-func (h *Held) key() heldKey { return heldKey{h.Name, h.Token, h.Permit} }
-
-// row is what the table has of the lock on ls.
-func (k heldKey) row(ls *Lease) store.Held {
-	return store.Held{Name: k.name, Lease: ls.ID, Token: k.token, Permit: k.permit}
-}
-
-// rowIn returns the row of state that shows the lock on ls, if there is one. A permit is looked for among the permits only:
-// after a failover the lease may have the whole name with the token of a permit that was forgotten.
-func (k heldKey) rowIn(ls *Lease, state store.State) (row store.State, there bool) {
-	rows := []store.State{state}
-	if k.permit {
-		rows = state.Permits
-	}
-	i := slices.IndexFunc(rows, func(row store.State) bool { return row.Token == k.token && bytes.Equal(row.LeaseID, ls.ID) })
-	if i < 0 {
-		return row, false
-	}
-	return rows[i], true
-}
-
-func keyOf(state store.State) heldKey { return heldKey{string(state.Name), state.Token, state.Permit} }
 
 // stillHeld reads which of some locks the table has on this lease.
 func (v *verification) stillHeld(ctx context.Context, locks []*Held) (map[heldKey]bool, error) {

@@ -55,6 +55,23 @@ func (o *oneRow) Next(row []driver.Value) error {
 	return nil
 }
 
+// openTurn opens a turn on a server that c connects to. The caller calls done at the end.
+func openTurn(t *testing.T, c driver.Connector) (turn store.Turn, done func()) {
+	t.Helper()
+	s, err := store.New(c, schema.MySQL, schema.Tables{}, store.Options{Most: conn.DefaultLimit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if turn, err = s.OpenTurn(t.Context()); err != nil {
+		s.Close()
+		t.Fatal(err)
+	}
+	return turn, func() {
+		turn.Close()
+		s.Close()
+	}
+}
+
 // Waiters would ask again at once, as fast as the server answers. So it is an error, after which they poll.
 func TestAnAnswerThatIsNoAnswerOfAQueueIsAnError(t *testing.T) {
 	t.Parallel()
@@ -70,16 +87,8 @@ func TestAnAnswerThatIsNoAnswerOfAQueueIsAnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s, err := store.New(test.refuser, schema.MySQL, schema.Tables{}, store.Options{Most: conn.DefaultLimit})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer s.Close()
-				turn, err := s.OpenTurn(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer turn.Close()
+				turn, done := openTurn(t, test.refuser)
+				defer done()
 				ours, err := turn.Wait(t.Context(), "x", 2500*time.Millisecond)
 				if ours != (name == "granted at once") || (err != nil) != test.fails {
 					t.Errorf("%t, %v", ours, err)
@@ -114,16 +123,8 @@ func TestTheKeysOfTurnsDoNotChange(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string
-		s, err := store.New(recorder{refuser{value: int64(1)}, &asked}, schema.MySQL, schema.Tables{}, store.Options{Most: conn.DefaultLimit})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		turn, err := s.OpenTurn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer turn.Close()
+		turn, done := openTurn(t, recorder{refuser{value: int64(1)}, &asked})
+		defer done()
 		if _, err := turn.Try(t.Context(), "x"); err != nil {
 			t.Fatal(err)
 		}
