@@ -17,7 +17,7 @@ export GOFLAGS := $(or $(GOFLAGS),$(shell go env GOFLAGS)) -vet=off
 
 # The race detector leaves out SQLite, which is C as Go: it took half of the time. Tests have memory, so garbage is collected
 # less often (GOGC).
-GO_TEST = env CGO_ENABLED=1 GOGC=400 GORACE=atexit_sleep_ms=0 go test -race -gcflags=modernc.org/...=-race=false -count=1 -timeout 45m
+GO_TEST = env CGO_ENABLED=1 GOGC=400 GORACE=atexit_sleep_ms=0 go test -race -gcflags=modernc.org/...=-race=false -count=1 -timeout 30m
 CONFORMANCE = ^(TestConformance|TestSessionLocks|TestCounter)
 
 # Modules of their own, in the workspace adapter/go.work. Their tests go without the race detector: to build goose, migrate
@@ -45,7 +45,7 @@ test: ## every test, with the race detector, on real servers; gets the servers i
 # on the version: so it is without the race detector.
 .PHONY: test-pass
 test-pass:
-	$(if $(LATER_PASS),env CGO_ENABLED=0 GOGC=400 go test -short -count=1 -timeout 45m,$(GO_TEST)) $(ARGS) \
+	$(if $(LATER_PASS),env CGO_ENABLED=0 GOGC=400 go test -short -count=1 -timeout 30m,$(GO_TEST)) $(ARGS) \
 		./leasetable ./cmd/sqllock ./sqltest ./mysql ./pg ./...
 
 .PHONY: test-modules
@@ -62,11 +62,11 @@ endif
 test-modules-pass: test-adapters test-processes test-recipes test-database-recipes
 
 test-adapters:
-	CGO_ENABLED=0 go test -C adapter -count=1 -timeout 45m $(ARGS) $(ADAPTERS)
+	CGO_ENABLED=0 go test -C adapter -count=1 -timeout 30m $(ARGS) $(ADAPTERS)
 
 # The race detector would only make the processes start slowly: a build with it has not got these tests.
 test-processes:
-	CGO_ENABLED=0 go test -count=1 -timeout 45m $(ARGS) ./internal/acceptance
+	CGO_ENABLED=0 go test -count=1 -timeout 30m $(ARGS) ./internal/acceptance
 
 test-recipes:
 	CGO_ENABLED=0 go test -C docs/recipes/code -count=1 $(ARGS) ./...

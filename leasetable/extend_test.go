@@ -81,7 +81,7 @@ func TestAnExtendedLockIsAsAnyOther(t *testing.T) {
 		if err := errors.Join(first.Release(t.Context()), second.Release(t.Context()), plain.Release(t.Context())); err != nil {
 			t.Error(err)
 		}
-		if lease := <-next; lease.Token() <= first.Token() || lease.Remaining() > time.Minute {
+		if lease := mustGet(t, next); lease.Token() <= first.Token() || lease.Remaining() > time.Minute {
 			t.Errorf("the next holder has token %d for %v", lease.Token(), lease.Remaining())
 		}
 		take(t, other, "second")

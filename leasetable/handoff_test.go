@@ -49,9 +49,7 @@ func TestANamePassesFromOneWaiterToTheNextWithAHigherToken(t *testing.T) {
 			if err := lease.Release(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if lease = <-next; lease == nil {
-				return
-			}
+			lease = mustGet(t, next)
 			token := lease.Token()
 			if token <= before.Token() || before.Context().Err() == nil || lease.Context().Err() != nil {
 				t.Errorf("token %d after %d", token, before.Token())
@@ -85,9 +83,7 @@ func TestWhoWaitsWithAnotherTTLGetsALeaseOfThat(t *testing.T) {
 		}()
 		eventually(t, func() bool { return leasetable.Waiting(l, "x") == 1 })
 		release(t, lease)
-		if lease = <-next; lease == nil {
-			t.FailNow()
-		}
+		lease = mustGet(t, next)
 		if left := lease.Remaining(); left < 2*time.Hour || lease.Token() < 2 {
 			t.Errorf("a lock for 3 h, with token %d, has %v left", lease.Token(), left)
 		}
@@ -116,7 +112,7 @@ func TestAHandoverWhoseAnswerIsLostHoldsNothingUp(t *testing.T) {
 		}
 		token := lease.Token()
 		for range 2 {
-			lease = <-next
+			lease = mustGet(t, next)
 			if lease.Token() <= token {
 				t.Errorf("token %d after %d", lease.Token(), token)
 			}
@@ -185,7 +181,7 @@ func TestANameOfALostLeaseIsNotPassedOn(t *testing.T) {
 		if err := between.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := <-next; got.Token() <= between.Token() {
+		if got := mustGet(t, next); got.Token() <= between.Token() {
 			t.Errorf("token %d after %d", got.Token(), between.Token())
 		}
 	})

@@ -239,7 +239,7 @@ func TestThoseInLineWaitForWhoWasHandedTheLock(t *testing.T) {
 		if err := heir.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if token := (<-next).Token(); token != 3 {
+		if token := mustGet(t, next).Token(); token != 3 {
 			t.Errorf("who was in line has token %d", token)
 		}
 	})

@@ -173,7 +173,7 @@ func TestANameThatIsPassedOnHasTheMetadataOfItsNextHolder(t *testing.T) {
 			if err := lease.Release(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			lease = <-next
+			lease = mustGet(t, next)
 			mustShow(t, other, "x", want)
 		}
 	})

@@ -156,11 +156,7 @@ func TestALockerOpensNoMoreConnectionsThanItMay(t *testing.T) {
 				}
 				all.Wait()
 				release(t, held)
-				lock := <-next
-				if lock == nil {
-					t.Fatal("the waiter failed")
-				}
-				release(t, lock)
+				release(t, mustGet(t, next))
 				p.mustBeAtMost(t, most)
 			})
 		}

@@ -23,7 +23,7 @@ func TestANameThatIsKeptIsNotPassedOnBefore(t *testing.T) {
 		if err := lock.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if lease := <-next; time.Since(began) < keep || lease.Token() != 2 {
+		if lease := mustGet(t, next); time.Since(began) < keep || lease.Token() != 2 {
 			t.Errorf("after %v the next holder has token %d", time.Since(began), lease.Token())
 		}
 	})

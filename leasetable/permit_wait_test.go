@@ -81,8 +81,8 @@ func TestAPermitThatComesFreeIsTakenByWhoWaits(t *testing.T) {
 		}
 		for range waiting {
 			release(t, held[0])
-			next := <-got
-			if next == nil || tokens[next.Token()] {
+			next := mustGet(t, got)
+			if tokens[next.Token()] {
 				t.Fatalf("the next is %v", next)
 			}
 			tokens[next.Token()] = true

@@ -231,7 +231,7 @@ func noStandbyConfirmsWhatIsPassedOn(t *testing.T, _ *sqltest.Server, db *sqltes
 	if err := <-released; err != nil {
 		t.Errorf("Release: %v", err)
 	}
-	if token := (<-next).Token(); token != 3 {
+	if token := mustGet(t, next).Token(); token != 3 {
 		t.Errorf("the next holder has token %d", token)
 	}
 }

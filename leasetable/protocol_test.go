@@ -181,13 +181,13 @@ func TestEveryHolderIsShownSinceItsOwnAcquisition(t *testing.T) {
 				waiting := acquiring(l, "x")
 				eventually(t, func() bool { return waitsForRow(t, db) })
 				unpin()
-				lease = <-waiting
+				lease = mustGet(t, waiting)
 			}},
 			{"that was passed on", func() {
 				waiting := acquiring(l, "x")
 				eventually(t, func() bool { return leasetable.Waiting(l, "x") == 1 })
 				release(t, lease)
-				lease = <-waiting
+				lease = mustGet(t, waiting)
 			}},
 			{"that was handed over", func() { lease = takeOn(t, other, export(t, lease, time.Hour)) }},
 			{"that was shared", func() {

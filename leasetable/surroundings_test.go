@@ -121,10 +121,7 @@ func (s surroundings) handOver(t *testing.T) {
 			break
 		}
 		release(t, lease)
-		if lease = <-next; lease == nil {
-			t.FailNow()
-		}
-		leases = append(leases, lease)
+		leases = append(leases, mustGet(t, next))
 	}
 	for _, l := range []*leasetable.Locker{s.plain, s.odd} {
 		next := make(chan *leasetable.Lease, 1)
@@ -140,11 +137,7 @@ func (s surroundings) handOver(t *testing.T) {
 			return err == nil && !info.WaiterSince.IsZero()
 		})
 		release(t, leases[len(leases)-1])
-		lease := <-next
-		if lease == nil {
-			t.FailNow()
-		}
-		leases = append(leases, lease)
+		leases = append(leases, mustGet(t, next))
 	}
 	release(t, leases[len(leases)-1])
 	mustRise(t, leases...)
@@ -457,7 +450,7 @@ func (s surroundings) waitForAll(t *testing.T) {
 		return count(t, s.db, "SELECT count(*) FROM sqllock_lock WHERE exclusive_waiter_until IS NOT NULL") == 1
 	})
 	release(t, share)
-	if err := <-next; err != nil {
+	if err := receive(t, next); err != nil {
 		t.Error(err)
 	}
 }

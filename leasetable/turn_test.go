@@ -37,11 +37,7 @@ func acquiring(l *leasetable.Locker, name string) <-chan *leasetable.Lease {
 // releaseNext waits until a waiter has the lock, and releases it.
 func releaseNext(t *testing.T, next <-chan *leasetable.Lease) {
 	t.Helper()
-	lock := <-next
-	if lock == nil {
-		t.Fatal("the waiter failed")
-	}
-	release(t, lock)
+	release(t, mustGet(t, next))
 }
 
 // Who acquires a name with its turn keeps the turn until the release, and then the server wakes the next one. I36.
@@ -54,7 +50,7 @@ func TestATurnGoesWithTheName(t *testing.T) {
 		first := acquiring(lockers[0], "x")
 		eventually(t, func() bool { return leasetable.HasTurn(lockers[0], "x") })
 		release(t, held)
-		held = <-first
+		held = mustGet(t, first)
 		if !leasetable.HasTurn(lockers[0], "x") {
 			t.Error("the holder, who has waited for the name, has given its turn back")
 		}
@@ -63,9 +59,7 @@ func TestATurnGoesWithTheName(t *testing.T) {
 			next := acquiring(waits, "x")
 			eventually(t, func() bool { return leasetable.Waits(waits, "x") })
 			release(t, held)
-			if held = <-next; held == nil {
-				t.Fatal("the waiter failed")
-			}
+			held = mustGet(t, next)
 		}
 		release(t, held)
 		for _, l := range lockers {
@@ -84,11 +78,11 @@ func TestWhoHoldsANameForLongGivesItsTurnBack(t *testing.T) {
 		next := acquiring(b, "x")
 		eventually(t, func() bool { return leasetable.HasTurn(b, "x") })
 		release(t, held)
-		held = <-next
+		held = mustGet(t, next)
 		last := acquiring(c, "x")
 		eventually(t, func() bool { return leasetable.HasTurn(c, "x") })
 		release(t, held)
-		release(t, <-last)
+		releaseNext(t, last)
 	})
 }
 
@@ -103,10 +97,7 @@ func TestANameThatIsHeldForLongKeepsNoOtherFromTheQueue(t *testing.T) {
 			next := acquiring(b, name)
 			eventually(t, func() bool { return leasetable.HasTurn(b, name) })
 			release(t, held)
-			lock := <-next
-			if lock == nil {
-				t.Fatal("the waiter failed")
-			}
+			lock := mustGet(t, next)
 			defer release(t, lock)
 		}
 	})

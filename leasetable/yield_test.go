@@ -41,10 +41,7 @@ func TestAProcessThatTakesALockAgainAndAgainGivesWay(t *testing.T) {
 			lock := acquiring(newLocker(t, db.DB), "x") // a new Locker, which does not yield to the other
 			eventually(t, func() bool { return since() > was || len(lock) > 0 })
 			began, before := time.Now(), holds.Load()
-			lease := <-lock
-			if lease == nil {
-				t.Fatal("the waiter failed")
-			}
+			lease := mustGet(t, lock)
 			// A process that yields leaves the name alone for 75 ms each time. A machine that is slow can keep the waiter longer.
 			took, n := time.Since(began), holds.Load()-before
 			if n > 20+int64(took/(50*time.Millisecond)) {
@@ -81,15 +78,12 @@ func TestAWaitThatEndsWhileOthersAreFirstIsNoOutage(t *testing.T) {
 				return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE waiter_until IS NOT NULL") > 0
 			})
 			release(t, lock)
+			held := mustGet(t, next)
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 			_, err := first.Acquire(ctx, "x")
 			cancel()
 			if !errors.Is(err, sqllock.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v, want that the lock is held and that the time is over", err)
-			}
-			held := <-next
-			if held == nil {
-				t.Fatal("the waiter failed")
 			}
 			release(t, held)
 		}
@@ -109,11 +103,7 @@ func TestWhoYieldsDoesNotWaitForWhoIsGone(t *testing.T) {
 		held := take(t, l, "x")
 		run(t, db, "UPDATE sqllock_lock SET waiter_since = 42, waiter_until = "+until)
 		release(t, held)
-		again := <-acquiring(l, "x")
-		if again == nil {
-			t.Fatal("the waiter failed")
-		}
-		release(t, again)
+		releaseNext(t, acquiring(l, "x"))
 	})
 }
 
@@ -200,9 +190,7 @@ func TestWhoHasTheNameIsNotNotedToWaitForIt(t *testing.T) {
 			next := acquiring(newLocker(t, db.DB), how)
 			eventually(t, func() bool { return wanted(t, db) })
 			end(lease)
-			if <-next == nil {
-				t.Fatal("the waiter failed")
-			}
+			mustGet(t, next)
 			if wanted(t, db) {
 				t.Errorf("the next holder of the name that was %s is noted to wait for it", how)
 			}
