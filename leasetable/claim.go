@@ -81,9 +81,7 @@ func (a claiming) inBackground(f func(context.Context) lease.Outcome) lease.Outc
 	o, left, err := lease.OrLeave(a.ctx, a.Hand,
 		func() (lease.Outcome, error) { return f(bound.WithValuesOf(a.Closing, a.ctx)), nil },
 		func(o lease.Outcome, err error) { a.leave(a.orUnknown(o, err)) })
-	if a.abandoned = left; left {
-		return o
-	}
+	a.abandoned = left // then nobody asks for the outcome
 	return a.orUnknown(o, err)
 }
 
