@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/memory"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -52,6 +55,33 @@ func TestAClaimOfAPermitWhoseAnswerIsLostTakesNoPermit(t *testing.T) {
 		if n := count(t, db, "SELECT count(*) FROM sqllock_lease WHERE ttl_us = 3600000000"); n != 1 {
 			t.Errorf("%d leases: there was no need for another one", n)
 		}
+	})
+}
+
+// The statement is carried out when its claim has been given up, and the lease lives on. I32.
+func TestAClaimOfAPermitThatIsCarriedOutLateTakesNoPermit(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Postgres)
+		s := &scripted{Store: server.Store()}
+		l, limit := keep(t, s), leasetable.WithLimit(1)
+		kept := take(t, l, "kept")
+		var late func() (int64, error)
+		s.permit = func(ctx context.Context, name string, was store.State, id []byte, limit int) (int64, error) {
+			late = func() (int64, error) {
+				return s.Store.AcquirePermit(context.WithoutCancel(ctx), name, was, id, limit)
+			}
+			return 0, errCut
+		}
+		if _, err := l.TryAcquire(t.Context(), "x", limit); err == nil {
+			t.Error("it has a permit")
+		}
+		pass(time.Second)
+		if token, err := late(); token != 0 || err != nil {
+			t.Errorf("token %d, %v", token, err)
+		}
+		release(t, take(t, keep(t, server.Store()), "x", limit), kept)
 	})
 }
 
