@@ -1,6 +1,7 @@
 package leasetable_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/leasetable/internal/memory"
+	"github.com/sqllock/sqllock/leasetable/internal/store"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -75,5 +77,24 @@ func TestALockWhoseLeaseIsOverOnAServerIsNotVerified(t *testing.T) {
 			run(t, db, "DELETE FROM sqllock_lease")
 			mustEnd(t, lost, sqllock.ErrLost)
 		}
+	})
+}
+
+// The read of a verification comes when the name has moved, and that began after it. I20, I27.
+func TestALockThatMovesDuringItsVerificationIsNotLost(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
+		lock := take(t, keep(t, s), "x")
+		s.read = func(ctx context.Context, name string) (store.State, error) {
+			s.read = nil
+			if err := lock.Extend(t.Context(), time.Minute); err != nil {
+				t.Error(err)
+			}
+			return s.Store.Read(ctx, name)
+		}
+		mustVerify(t, lock)
+		release(t, lock)
 	})
 }
