@@ -3,6 +3,7 @@ package leasetable_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,5 +97,48 @@ func TestALockThatMovesDuringItsVerificationIsNotLost(t *testing.T) {
 		}
 		mustVerify(t, lock)
 		release(t, lock)
+	})
+}
+
+// All locks of the longer lease are verified while one moves to it: the read comes before the move, and its answer after that.
+func TestALockThatMovesDuringTheVerificationOfItsNewLeaseIsNotLost(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
+		l := keep(t, s)
+		long := take(t, l, "long")
+		if err := long.Extend(t.Context(), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		lock := take(t, l, "x")
+		read, moved := make(chan struct{}), make(chan struct{})
+		s.held = func(ctx context.Context, id []byte, names []string) ([]store.State, error) {
+			states, err := s.Store.StillHeld(ctx, id, names)
+			if slices.Contains(names, "long") {
+				s.held = nil
+				close(read)
+				<-moved
+			}
+			return states, err
+		}
+		s.move = func(ctx context.Context, name string, token int64, from, to []byte) (bool, error) {
+			s.renew = func(ctx context.Context, id []byte) (bool, int64, error) { // somebody has released another name by force
+				there, changes, err := s.Store.Renew(ctx, id)
+				return there, changes + 1, err
+			}
+			if err := long.Renew(t.Context()); err != nil {
+				t.Error(err)
+			}
+			<-read
+			return s.Store.Move(ctx, name, token, from, to)
+		}
+		if err := lock.Extend(t.Context(), time.Minute); err != nil {
+			t.Error(err)
+		}
+		close(moved)
+		synctest.Wait()
+		mustVerify(t, lock)
+		release(t, lock, long)
 	})
 }
