@@ -110,35 +110,62 @@ func TestAReleaseThatAVerificationHasSeenIsDone(t *testing.T) {
 	})
 }
 
-// The answers to a release are lost. During its last attempt the name is released by force, the loss is found, and another
-// goroutine of the process acquires the name with the same lease. The release does not free the name under that. I18.
+// The answers to a release are lost, or it is refused. During its last attempt the name is released by force, the loss is found,
+// and another goroutine of the process acquires the name with the same lease. The release does not free the name under that. I18, I21.
 func TestAReleaseWhoseLockIsLostMeanwhileFreesNobodyElse(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
+	for _, test := range []struct {
+		name         string
+		failed, want error
+	}{
+		{"no answer", errCut, nil}, // an attempt may have released it, for all that is known
+		{"refused", &dberr.Error{Err: errCut, OutcomeKnown: true}, sqllock.ErrLost},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := memory.NewServer(memory.Postgres)
+				s := &scripted{Store: server.Store()}
+				l, other := keep(t, s), keep(t, server.Store())
+				lock := take(t, l, "x")
+				var next *leasetable.Lease
+				s.release = func(context.Context, *store.Request) (store.Result, error) { return store.Result{}, test.failed }
+				s.again = func(context.Context, *store.Request) (store.Result, error) {
+					if _, err := other.ForceRelease(t.Context(), "x"); err != nil {
+						t.Error(err)
+					}
+					pass(500 * time.Millisecond) // a renewal finds the loss
+					next = take(t, l, "x")
+					return store.Result{}, test.failed
+				}
+				if err := lock.Release(t.Context()); !errors.Is(err, test.want) {
+					t.Errorf("Release: %v; want %v", err, test.want)
+				}
+				s.release, s.again = nil, nil
+				pass(2 * time.Second)
+				mustVerify(t, next)
+				release(t, next)
+			})
+		})
+	}
+}
+
+// No attempt is answered until the deadline, when the lock leaves the wait queue. I21.
+func TestAReleaseThatIsNotAnsweredUntilItsLeaseEndsIsNotConfirmed(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := memory.NewServer(memory.Postgres)
-		s := &scripted{Store: server.Store()}
-		l, other := keep(t, s), keep(t, server.Store())
-		lock := take(t, l, "x")
-		var next *leasetable.Lease
-		s.release = func(context.Context, *store.Request) (store.Result, error) { return store.Result{}, errCut }
-		s.again = func(context.Context, *store.Request) (store.Result, error) {
-			if _, err := other.ForceRelease(t.Context(), "x"); err != nil {
-				t.Error(err)
-			}
-			pass(500 * time.Millisecond) // a renewal finds the loss
-			next = take(t, l, "x")
-			return store.Result{}, errCut
+		s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
+		lock := take(t, keep(t, s), "x")
+		s.renew = notRenewed
+		s.release = func(context.Context, *store.Request) (store.Result, error) {
+			return store.Result{}, &dberr.Error{Err: errCut, Transient: true}
 		}
-		if err := lock.Release(t.Context()); err != nil { // an attempt may have released it, for all that is known
-			t.Error(err)
+		s.again = s.release
+		if err := lock.Release(t.Context()); !errors.Is(err, errCut) {
+			t.Errorf("Release: %v", err)
 		}
-		s.release, s.again = nil, nil
-		pass(2 * time.Second)
-		if err := next.Verify(t.Context()); err != nil {
-			t.Error(err)
-		}
-		release(t, next)
 	})
 }
 
