@@ -63,6 +63,55 @@ func TestANameIsKeptThoughCloseInterruptsItsRelease(t *testing.T) {
 	})
 }
 
+// asked is a store that is asked, while a lease is locked, whether it has no connection left.
+type asked struct {
+	*scripted
+	ask func() bool
+}
+
+func (s *asked) Limited() bool { return s.ask() }
+
+// Close comes to the lease when the release, which it has interrupted, is over, or before: the order is left to chance. I22.
+func TestANameIsKeptThoughItsInterruptedReleaseIsOverBeforeCloseComesToItsLease(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for range 30 {
+		synctest.Test(t, func(t *testing.T) {
+			server := memory.NewServer(memory.Postgres)
+			locked, goOn := make(chan struct{}), make(chan struct{})
+			s := &asked{&scripted{Store: server.Store()}, func() bool { return false }}
+			l, other := keep(t, s, leasetable.WithTTL(leasedFor)), keep(t, server.Store())
+			lock := take(t, l, "x", leasetable.WithHoldAtLeast(keptFor))
+			another := take(t, l, "on another lease")
+			if err := another.Extend(t.Context(), leasedFor); err != nil {
+				t.Fatal(err)
+			}
+			s.ask = func() bool {
+				s.ask = func() bool { return false }
+				close(locked)
+				<-goOn
+				return false
+			}
+			anotherReleased := releaseSoon(t, another)
+			<-locked
+			s.release, s.again = interrupted, interrupted
+			released, closed := releaseSoon(t, lock), make(chan error)
+			synctest.Wait() // the release is under way
+			go func() { closed <- l.Close() }()
+			if err := <-released; !errors.Is(err, sqllock.ErrClosed) {
+				t.Errorf("Release: %v", err)
+			}
+			close(goOn)
+			if err := errors.Join(<-anotherReleased, <-closed); err != nil {
+				t.Error(err)
+			}
+			mustNotBeFree(t, other)
+			pass(keptFor)
+			release(t, take(t, other, "x"))
+		})
+	}
+}
+
 // The release is not confirmed, and repeated in the background. I22.
 func TestANameIsKeptThoughCloseComesBeforeItsReleaseIsConfirmed(t *testing.T) {
 	t.Parallel()
