@@ -115,12 +115,14 @@ func TestAReleaseThatAVerificationHasSeenIsDone(t *testing.T) {
 func TestAReleaseWhoseLockIsLostMeanwhileFreesNobodyElse(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
+	refused := &dberr.Error{Err: errCut, OutcomeKnown: true}
 	for _, test := range []struct {
-		name         string
-		failed, want error
+		name              string
+		first, last, want error
 	}{
-		{"no answer", errCut, nil}, // an attempt may have released it, for all that is known
-		{"refused", &dberr.Error{Err: errCut, OutcomeKnown: true}, sqllock.ErrLost},
+		{"no answer", errCut, errCut, nil}, // an attempt may have released it, for all that is known
+		{"no answer, then refused", errCut, refused, nil},
+		{"refused", refused, refused, sqllock.ErrLost},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -130,14 +132,14 @@ func TestAReleaseWhoseLockIsLostMeanwhileFreesNobodyElse(t *testing.T) {
 				l, other := keep(t, s), keep(t, server.Store())
 				lock := take(t, l, "x")
 				var next *leasetable.Lease
-				s.release = func(context.Context, *store.Request) (store.Result, error) { return store.Result{}, test.failed }
+				s.release = func(context.Context, *store.Request) (store.Result, error) { return store.Result{}, test.first }
 				s.again = func(context.Context, *store.Request) (store.Result, error) {
 					if _, err := other.ForceRelease(t.Context(), "x"); err != nil {
 						t.Error(err)
 					}
 					pass(500 * time.Millisecond) // a renewal finds the loss
 					next = take(t, l, "x")
-					return store.Result{}, test.failed
+					return store.Result{}, test.last
 				}
 				if err := lock.Release(t.Context()); !errors.Is(err, test.want) {
 					t.Errorf("Release: %v; want %v", err, test.want)
