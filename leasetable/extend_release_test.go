@@ -162,3 +162,46 @@ func TestALockThatEndsWhileItMovesIsNotReleasedAsIfItHadBeenHeld(t *testing.T) {
 		})
 	}
 }
+
+// Its extension is not answered, and over before Close comes to its leases, or after: the order is left to chance.
+func TestALockIsToldOfACloseThatInterruptsItsExtension(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	for range 30 {
+		synctest.Test(t, func(t *testing.T) {
+			locked, goOn := make(chan struct{}), make(chan struct{})
+			s := &asked{&scripted{Store: memory.NewServer(memory.Postgres).Store()}, func() bool { return false }}
+			l := keep(t, s)
+			lock, another := take(t, l, "x"), take(t, l, "on another lease")
+			if err := another.Extend(t.Context(), time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			s.move = func(ctx context.Context, _ string, _ int64, _, _ []byte) (bool, error) {
+				<-ctx.Done()
+				return false, errCut
+			}
+			extended := make(chan error)
+			go func() { extended <- lock.Extend(t.Context(), time.Minute) }()
+			synctest.Wait() // the move is under way
+			s.ask = func() bool {
+				s.ask = func() bool { return false }
+				close(locked)
+				<-goOn
+				return false
+			}
+			released, closed := releaseSoon(t, another), make(chan error)
+			<-locked
+			go func() { closed <- l.Close() }()
+			if err := <-extended; !errors.Is(err, sqllock.ErrClosed) {
+				t.Errorf("Extend: %v", err)
+			}
+			close(goOn)
+			if err := errors.Join(<-released, <-closed); err != nil {
+				t.Error(err)
+			}
+			if cause := context.Cause(lock.Context()); !errors.Is(cause, sqllock.ErrClosed) {
+				t.Errorf("the lock ended with %v", cause)
+			}
+		})
+	}
+}
