@@ -51,6 +51,7 @@ func TestAHeldErrorNamesTheHolderAsFarAsItIsKnown(t *testing.T) {
 		"lock is held by app@host:7, session 12, from 10.0.0.1, since 2025-04-01T12:00:00Z": {
 			Owner: "app@host:7", Session: 12, Address: "10.0.0.1", Since: at,
 		},
+		`lock is held by "app\nERROR", on "\xff", from "\x1b[2J"`: {Owner: "app\nERROR", Host: "\xff", Address: "\x1b[2J"},
 		"lock is held by app, on host, pid 7, token 3, until 2025-04-01T12:00:00Z": {
 			Owner: "app", Host: "host", PID: 7, Token: 3, Until: at,
 		},
