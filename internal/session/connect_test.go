@@ -32,7 +32,8 @@ func TestADialThatHangsIsGivenUpAndItsConnectionIsClosedIfItComes(t *testing.T) 
 		release := s.hangs(1)
 		l := s.newLocker(t)
 		_, err := l.TryAcquire(t.Context(), want("x"))
-		if !errors.Is(err, context.DeadlineExceeded) || !sqllock.IsRetryable(err) {
+		const text = `sqllock: acquire "x": cannot connect: no answer within 15s: the opening of the connection did not return`
+		if err == nil || err.Error() != text || errors.Is(err, context.DeadlineExceeded) || !sqllock.IsRetryable(err) {
 			t.Errorf("TryAcquire during a dial that hangs: %v", err)
 		}
 		mustTry(t, l, "x") // by another dial

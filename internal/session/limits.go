@@ -16,7 +16,7 @@ type Limits struct {
 func NewLimits(sessions, locks int) (Limits, error) {
 	const least, most = 2, 1000
 	if sessions < least || sessions > most {
-		return Limits{}, fmt.Errorf("sqllock: %d connections are out of range; it must be from %d to %d", sessions, least, most)
+		return Limits{}, fmt.Errorf("sqllock: WithMaxConnections(%d) is out of range; it must be from %d to %d", sessions, least, most)
 	}
 	return Limits{Sessions: sessions, Locks: locks}, nil
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -146,7 +147,7 @@ func (p *pool[K]) leastLoaded() (least *session[K], locks int) {
 
 func (p *pool[K]) openShared(o *opening[K]) {
 	defer close(o.done)
-	ctx, cancel := context.WithTimeout(p.closing, OpenTimeout)
+	ctx, cancel := p.opens()
 	defer cancel()
 	o.s, o.err = p.newSession(ctx, false)
 	p.mu.Lock()
@@ -188,12 +189,24 @@ func (p *pool[K]) newSession(ctx context.Context, dedicated bool) (_ *session[K]
 	return s, nil
 }
 
+// errNoAnswer is why an opening ended that was given OpenTimeout. No caller set that deadline.
+var errNoAnswer = fmt.Errorf("no answer within %v", OpenTimeout)
+
+// opens returns the context of an opening.
+func (p *pool[K]) opens() (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(p.closing, OpenTimeout, errNoAnswer)
+}
+
 // withCause adds to a driver's error why ctx ended, if it has: the driver does not say.
 func withCause(ctx context.Context, err error) error {
-	if !bound.Ended(ctx) {
+	unavailable := (*UnavailableError)(nil)
+	switch {
+	case !bound.Ended(ctx):
 		return err
+	case context.Cause(ctx) == errNoAnswer && errors.As(err, &unavailable): //nolint:errorlint // the cause itself
+		return &UnavailableError{Err: fmt.Errorf("%w: %w", errNoAnswer, unavailable.Err), Permanent: unavailable.Permanent}
 	}
-	return errors.Join(context.Cause(ctx), err)
+	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 }
 
 // forget drops a session that has ended, and then logs its end. Close waits for that.
