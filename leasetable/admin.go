@@ -3,6 +3,7 @@ package leasetable
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -167,7 +168,7 @@ type forcing struct {
 }
 
 // IfToken has ForceRelease free the name only if its token, or the highest one of those who hold it together, is still the
-// given one; [Info] has both. Otherwise somebody may have acquired the name since, and keeps it: the error is
+// given one; [Info] has both. Otherwise somebody may have acquired the name since, and keeps it: errors.As finds
 // a *sqllock.HeldError.
 func IfToken(token int64) ForceOption {
 	return func(f *forcing) { f.conditional, f.token = true, token }
@@ -218,7 +219,7 @@ func (l *Locker) forceRelease(ctx context.Context, name string, only []ForceOpti
 			case state.LeaseID == nil && !state.Taken() && len(state.Permits) == 0:
 				return was, nil
 			case f.conditional && state.Token != f.token && (f.token == 0 || latest(state) != f.token):
-				return Info{}, &sqllock.HeldError{Name: name, Holder: was.Holder}
+				return Info{}, fmt.Errorf("the token is not %d any more: %w", f.token, &sqllock.HeldError{Name: name, Holder: was.Holder})
 			case len(state.Permits) > 0:
 				freed, err = l.keeper.Store.ForcePermits(ctx, name, state.Token)
 			default:
@@ -275,7 +276,9 @@ func (l *Locker) Purge(ctx context.Context, ago time.Duration) (deleted int64, e
 func ask[T any](ctx context.Context, l *Locker, op, name string, f func(context.Context) (T, error)) (answer T, err error) {
 	ctx, cancel := l.keeper.Bound(ctx)
 	defer cancel()
-	answer, err = dberr.Value(ctx, dberr.RetryConflicts, dberr.ConflictTimeout, f)
+	if err = context.Cause(ctx); err == nil { // otherwise the driver would say that the database is closed
+		answer, err = dberr.Value(ctx, dberr.RetryConflicts, dberr.ConflictTimeout, f)
+	}
 	if err != nil {
 		err = &sqllock.OpError{Op: op, Name: name, Err: l.keeper.WithCause(ctx, err)}
 	}

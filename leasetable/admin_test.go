@@ -144,7 +144,8 @@ func TestAForcedReleaseOfATokenLeavesLaterHoldersAlone(t *testing.T) {
 			var held *sqllock.HeldError
 			for _, token := range []int64{0, seen} {
 				_, err := admin.ForceRelease(t.Context(), name, leasetable.IfToken(token))
-				if !errors.As(err, &held) || held.Holder.Token != later.Token() {
+				if !errors.As(err, &held) || held.Holder.Token != later.Token() ||
+					!strings.Contains(err.Error(), fmt.Sprintf(": the token is not %d any more: lock is held by ", token)) {
 					t.Errorf("%s, with the outdated token %d: %v", name, token, err)
 				}
 			}

@@ -103,15 +103,22 @@ func (e *Elector) campaign(
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, lease.Release(ctx)) }()
+	var loss error
+	defer func() {
+		resigned := lease.Release(ctx)
+		if errors.Is(err, loss) || errors.Is(resigned, loss) { // so it is said already
+			loss = nil
+		}
+		err = errors.Join(err, loss, resigned)
+	}()
 
 	work, cancel := bound.CancelWith(ctx, lease.Context())
 	defer cancel()
 	err = lead(work, lease)
 	if cause := context.Cause(lease.Context()); lost(cause) { //nolint:contextcheck // the lock's own
-		return true, errors.Join(err, cause)
+		again, loss = true, cause
 	}
-	return false, err
+	return again, err
 }
 
 // lost reports whether err says that a lock ended against its holder's will.

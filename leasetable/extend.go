@@ -13,7 +13,7 @@ const maxAhead = 365 * 24 * time.Hour
 
 func checkAhead(d, least time.Duration) error {
 	if d < least || d > maxAhead {
-		return fmt.Errorf("leasetable: %v is not between %v and %v", d, least, maxAhead)
+		return fmt.Errorf("the time %v is out of range; it must be from %v to %v", d, least, maxAhead)
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func (le *Lease) Guard(ctx context.Context, tx Tx) error {
 	return le.failed("guard", err)
 }
 
-var errEmptyTx = errors.New("leasetable: the Tx is empty: make it with SQLTx or PgxTx")
+var errEmptyTx = errors.New("the Tx is empty: make it with SQLTx or PgxTx")
 
 // Verify asks the database whether this lock still holds the name, and whether its lease lasts by the clock of the
 // database. After ErrLost or ErrExpired the lock's context has ended, too. Any other error says nothing about the lock.

@@ -143,7 +143,10 @@ func configure(opts []Option) (*Locker, error) {
 	if l.options.Most < 1 {
 		return nil, fmt.Errorf("leasetable: WithMaxConnections(%d): a Locker needs at least one connection", l.options.Most)
 	}
-	return l, checkTTL(l.ttl)
+	if err := checkTTL(l.ttl); err != nil {
+		return nil, fmt.Errorf("leasetable: %w", err)
+	}
+	return l, nil
 }
 
 // keepIn has l keep its leases in s.
@@ -169,7 +172,7 @@ func truncate(text string) string {
 
 func checkTTL(ttl time.Duration) error {
 	if ttl < lease.MinTTL {
-		return fmt.Errorf("leasetable: TTL %v is too short; it must be at least %v", ttl, lease.MinTTL)
+		return fmt.Errorf("TTL %v is too short; it must be at least %v", ttl, lease.MinTTL)
 	}
 	return nil
 }

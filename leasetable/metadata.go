@@ -32,7 +32,7 @@ func (le *Lease) SetMetadata(ctx context.Context, metadata string) error {
 
 func checkMetadata(metadata string) error {
 	if len(metadata) > maxMetadata {
-		return fmt.Errorf("leasetable: the metadata has %d bytes, the limit is %d", len(metadata), maxMetadata)
+		return fmt.Errorf("the metadata has %d bytes, the limit is %d", len(metadata), maxMetadata)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func choose(opts []sqllock.Option) (c choice, err error) {
 	case foreign != "":
 		err = fmt.Errorf("%w: %s, which is not for a lease", sqllock.ErrUnsupported, foreign)
 	case c.minHold < 0:
-		err = fmt.Errorf("leasetable: a name cannot be held for at least %v", c.minHold)
+		err = fmt.Errorf("a name cannot be held for at least %v", c.minHold)
 	default:
 		err = errors.Join(waiting.Check(c.wait), c.checkPermits(), checkMetadata(string(c.metadata)))
 	}

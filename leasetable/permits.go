@@ -57,7 +57,7 @@ func (c choice) checkPermits() error {
 	case c.Shared && c.Limited:
 		return fmt.Errorf("%w: WithShared and WithLimit at the same time", sqllock.ErrUnsupported)
 	case c.Limited && c.Limit < 1:
-		return fmt.Errorf("leasetable: a limit of %d holders; it must be at least 1", c.Limit)
+		return fmt.Errorf("a limit of %d holders; it must be at least 1", c.Limit)
 	case c.Permit() && c.minHold > 0:
 		return fmt.Errorf("%w: WithHoldAtLeast of a name that several hold together", sqllock.ErrUnsupported)
 	case c.Permit() && c.metadata != nil:

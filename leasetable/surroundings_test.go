@@ -340,7 +340,7 @@ func TestMissingTablesAreErrSchemaWithTheCommand(t *testing.T) {
 		l := newLocker(t, db.DB, leasetable.WithTables(schema.Tables{Prefix: "missing_"}))
 		for _, acquire := range []func(context.Context, string, ...sqllock.Option) (*leasetable.Lease, error){l.TryAcquire, l.Acquire} {
 			_, err := acquire(t.Context(), "x")
-			if !errors.Is(err, sqllock.ErrSchema) || !strings.Contains(err.Error(), "sqllock schema apply") {
+			if !errors.Is(err, sqllock.ErrSchema) || !strings.Contains(err.Error(), "sqllock schema apply") || !strings.Contains(err.Error(), "--prefix") {
 				t.Errorf("without tables: %v", err)
 			}
 		}

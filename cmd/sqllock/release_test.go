@@ -18,7 +18,7 @@ func TestAReleaseByForceIsToldToTheHolderOfALease(t *testing.T) {
 		call(t, e, 75, []string{"is held by"}, "run", "--wait", "0", "x", "--", "true")
 
 		who := fmt.Sprintf("pid %d, token 1", p.cmd.Process.Pid)
-		call(t, e, 75, []string{"nothing was released", "not 7 any more", "is held by"}, "release", "--force", "--token", "7", "x")
+		call(t, e, 75, []string{"nothing was released", "the token is not 7 any more", "is held by"}, "release", "--force", "--token", "7", "x")
 		call(t, e, 64, []string{"session lock has none"}, "release", "--force", "--token", "1", "--kind", "session", "x")
 		call(t, e, 64, []string{"1 or higher"}, "release", "--force", "--token", "0", "x")
 		out := call(t, e, 0, nil, "release", "--force", "--token", "1", "x")

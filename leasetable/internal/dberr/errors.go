@@ -140,7 +140,7 @@ func Unsent(err error) error {
 var errIndirect = fmt.Errorf("%w: the driver's connection cannot begin, prepare, execute and query with a context, and at once; "+
 	"use a current version of one of the drivers that leasetable.New names", sqllock.ErrUnsupported)
 
-const applySchema = "run `sqllock schema apply` with --db naming this database, or call schema.Apply"
+const applySchema = "run `sqllock schema apply` with --db naming this database, and the --prefix and --schema of this Locker if it has them, or call schema.Apply"
 
 // Classify adds to an error of a driver what a caller can act on (I16).
 func Classify(err error) error {

@@ -173,7 +173,7 @@ func (h *Held) check(ctx context.Context) error {
 	}
 }
 
-var errTaken = fmt.Errorf("%w: the table says that somebody else took it", sqllock.ErrLost)
+var errTaken = fmt.Errorf("%w: the table does not name this holder any more: another one took it, it was released by force, or a failover forgot it", sqllock.ErrLost)
 
 // leaveOrphans makes leases free the name by their ids, whatever its token, and with the minimum hold of a release.
 // That is safe only while this lock has its position in the wait queue (I18). If the lock has left the queue, another

@@ -153,7 +153,7 @@ func (r *release) lease(cmd *cobra.Command, db *database.Database) (string, json
 	info, err := locker.ForceRelease(cmd.Context(), r.name, only...)
 	switch {
 	case errors.Is(err, sqllock.ErrHeld):
-		return "", jsonRelease{}, exit.With(exit.Held, fmt.Errorf("nothing was released, because the token is not %d any more: %w", r.token, err))
+		return "", jsonRelease{}, exit.With(exit.Held, fmt.Errorf("nothing was released: %w", err))
 	case errors.Is(err, sqllock.ErrSchema):
 		return "", jsonRelease{}, exit.With(exit.Unavailable, r.SchemaError(err))
 	case err != nil:
