@@ -104,6 +104,27 @@ func TestADatabaseThatGoesAway(t *testing.T) {
 	})
 }
 
+func TestADatabaseThatIsSilentIsNotTakenForALockThatIsHeld(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	onServers(t, func(t *testing.T, db testPlace) {
+		url, network := behind(t, db)
+		network.Cut()
+		for _, kind := range []string{"lease", "session"} {
+			t.Run(kind, func(t *testing.T) {
+				t.Parallel()
+				p := start(t, on(t, url), "run", "--kind", kind, "--wait", "1s", "x", "--", "true")
+				must(t, p.stdin.Close())
+				code, says := p.exit(), p.errors()
+				const want = `sqllock: lock "x" was not taken (waited 1s), since the database could not be used: `
+				if code != 69 || !strings.HasPrefix(says, want) || strings.Count(says, "\n") != 1 || strings.Contains(says, "inspect") {
+					t.Errorf("exit code %d, stderr %q", code, says)
+				}
+			})
+		}
+	})
+}
+
 func TestANameIsKeptThoughTheDatabaseIsAwayWhenTheCommandEnds(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)

@@ -25,7 +25,7 @@ func (r *run) heldBy(ctx context.Context, l database.Locker, err error) error {
 		defer cancel()
 		now, heldNow, failure := l.Holder(ctx, r.name)
 		if failure != nil && !held { // this query failed, too
-			return exit.With(exit.Unavailable, fmt.Errorf("%w: %w", err, failure))
+			return r.unusable(fmt.Errorf("%w: %w", withoutOp(err), withoutOp(failure)))
 		}
 		if failure == nil && heldNow {
 			holder, held = now, true
@@ -43,6 +43,19 @@ func (r *run) heldBy(ctx context.Context, l database.Locker, err error) error {
 	default:
 		return exit.With(r.onHeld, fmt.Errorf("lock %q is %s%s", r.name, heldHow(holder), r.waited(early)))
 	}
+}
+
+// unusable returns the error for a database that could not be used until the end of the wait.
+func (r *run) unusable(err error) error {
+	return exit.With(exit.Unavailable, fmt.Errorf("lock %q was not taken%s, since the database could not be used: %w", r.name, r.waited(false), err))
+}
+
+// withoutOp returns what went wrong, without what was to be done, which the message says already.
+func withoutOp(err error) error {
+	if op := (*sqllock.OpError)(nil); errors.As(err, &op) {
+		return op.Err
+	}
+	return err
 }
 
 // heldHow describes who holds a lock, as far as that is known.

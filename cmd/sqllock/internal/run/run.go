@@ -206,11 +206,7 @@ func (r *run) acquire(ctx context.Context, db *database.Database, l database.Loc
 		return nil, exit.With(exit.Usage, r.sharingError(sharing))
 	// The database was unusable until the end of the wait.
 	case ctx.Err() == nil && waiting.Err() != nil && !errors.Is(err, sqllock.ErrHeld) && sqllock.IsRetryable(err):
-		op := (*sqllock.OpError)(nil)
-		if errors.As(err, &op) {
-			err = op.Err // the message below says what was to be done
-		}
-		return nil, exit.With(exit.Unavailable, fmt.Errorf("lock %q was not taken%s, since the database could not be used: %w", r.name, r.waited(false), err))
+		return nil, r.unusable(withoutOp(err))
 	case ctx.Err() == nil && (errors.Is(err, sqllock.ErrHeld) || waiting.Err() != nil):
 		return nil, r.heldBy(ctx, l, err)
 	case errors.Is(err, sqllock.ErrSchema):
