@@ -113,7 +113,7 @@ func BenchmarkKilledHolder(b *testing.B) {
 						break
 					}
 					h := startHolder(b, db)
-					h.line(b)
+					h.mustHold(b)
 					held := make(chan error, 1)
 					go func() {
 						lock, err := l.Acquire(b.Context(), "x")
