@@ -150,9 +150,7 @@ func TestALockEndsWithTheLeaseThatItIsExtendedBy(t *testing.T) {
 		go func() { extended <- lease.Extend(context.Background(), 10*time.Hour) }()
 		eventually(t, func() bool { return waitsForRow(t, db) })
 		run(t, db, "DELETE FROM sqllock_lease WHERE ttl_us > 3600000000")
-		if err := long.Renew(t.Context()); !errors.Is(err, sqllock.ErrLost) {
-			t.Fatalf("Renew of a lease that is gone: %v", err)
-		}
+		renewUntilLost(t, long)
 		if cause := await(t, lease); !errors.Is(cause, sqllock.ErrLost) {
 			t.Errorf("the holder was told %v", cause)
 		}

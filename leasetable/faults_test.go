@@ -134,9 +134,7 @@ func TestAClaimWhoseOwnLeaseEndedBeginsAgain(t *testing.T) {
 			}()
 			eventually(t, func() bool { return count(t, db, "SELECT count(*) FROM sqllock_lock WHERE lease_id IS NOT NULL") == 2 })
 			run(t, db, "DELETE FROM sqllock_lease")
-			if err := other.Renew(t.Context()); !errors.Is(err, sqllock.ErrLost) {
-				t.Errorf("Renew: %v", err)
-			}
+			renewUntilLost(t, other)
 			passOn()
 			if lock := <-taken; lock != nil {
 				release(t, lock)

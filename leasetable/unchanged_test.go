@@ -9,6 +9,7 @@ import (
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/locktest"
+	"github.com/sqllock/sqllock/internal/stall"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/sqltest"
 )
@@ -26,16 +27,14 @@ func TestAClockThatWasSetBackDoesNotKeepADeadHolder(t *testing.T) {
 	locktest.OncePerEngine(t)
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		h := startHolder(t, db)
-		if got := h.line(t); got != "held 1" {
-			t.Fatal(got)
-		}
+		token := h.mustHold(t)
 		if err := h.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		run(t, db, "UPDATE sqllock_lease SET expires_at = "+inAnHour[db.Engine])
 		began := time.Now()
-		if token := take(t, newLocker(t, db.DB), "x", leasetable.WithGiveUpEarly()).Token(); token != 2 || time.Since(began) < holderTTL {
-			t.Errorf("after %v the next holder has token %d", time.Since(began), token)
+		if next := take(t, newLocker(t, db.DB), "x", leasetable.WithGiveUpEarly()).Token(); next != token+1 || time.Since(began) < holderTTL {
+			t.Errorf("after %v the next holder has token %d, after %d", time.Since(began), next, token)
 		}
 	})
 }
@@ -72,8 +71,9 @@ func TestALeaseThatHasExpiredIsNotRenewed(t *testing.T) {
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
 		lease := take(t, newLocker(t, db.DB, leasetable.WithTTL(time.Hour)), "x")
 		run(t, db, "UPDATE sqllock_lease SET expires_at = created_at")
-		if err := lease.Renew(t.Context()); !errors.Is(err, sqllock.ErrLost) || lease.Context().Err() == nil {
-			t.Errorf("Renew: %v", err)
+		renewUntilLost(t, lease)
+		if lease.Context().Err() == nil {
+			t.Error("its holder does not know")
 		}
 	})
 }
@@ -95,9 +95,7 @@ func TestRenewAndRemaining(t *testing.T) {
 			t.Error("no renewal")
 		}
 		run(t, db, "DELETE FROM sqllock_lease")
-		if err := lease.Renew(t.Context()); !errors.Is(err, sqllock.ErrLost) {
-			t.Errorf("Renew of a lease that is gone: %v", err)
-		}
+		renewUntilLost(t, lease)
 		if left := lease.Remaining(); left != 0 {
 			t.Errorf("%v are left of it", left)
 		}
@@ -111,8 +109,11 @@ func TestALockThatWillEndSoonIsToldBefore(t *testing.T) {
 	t.Parallel()
 	locktest.OncePerEngine(t)
 	db := withTables(t, sqltest.Postgres(t))
+	watch := stall.Start()
+	defer watch.Stop()
 	events := make(chan sqllock.Event, 100)
 	l := newLocker(t, db.DB, leasetable.WithTTL(18*time.Second), leasetable.WithHook(func(_ context.Context, e sqllock.Event) { events <- e }))
+	began := time.Now()
 	lease := take(t, l, "x")
 	tx, err := db.Beginx()
 	if err != nil {
@@ -122,16 +123,17 @@ func TestALockThatWillEndSoonIsToldBefore(t *testing.T) {
 	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE sqllock_lease"); err != nil { // blocks all renewals
 		t.Fatal(err)
 	}
-	for e := range events {
-		if e.Kind == "lost" {
-			t.Fatal("the lock was lost without a warning")
-		}
-		if e.Kind == event.Expiring {
-			if e.Locks != 1 || e.Took != 0 || e.Left <= 0 || e.Left > 9*time.Second/2 || lease.Context().Err() != nil {
-				t.Errorf("%+v; the lock's end: %v", e, lease.Context().Err())
-			}
-			return
-		}
+	e := receive(t, events)
+	for e.Kind != event.Expiring && e.Kind != event.Lost {
+		e = receive(t, events)
+	}
+	switch stalled := watch.Longest(began) > unanswered; { // then the warning and the end may have been due at once
+	case stalled:
+		t.Skip("the machine stalled")
+	case e.Kind == event.Lost:
+		t.Error("the lock was lost without a warning")
+	case e.Locks != 1 || e.Took != 0 || e.Left <= 0 || e.Left > 9*time.Second/2 || lease.Context().Err() != nil:
+		t.Errorf("%+v; the lock's end: %v", e, lease.Context().Err())
 	}
 }
 
