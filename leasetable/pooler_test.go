@@ -245,7 +245,7 @@ func TestPgpoolThatLeavesStatementsUncommittedIsRefused(t *testing.T) {
 				l := newLocker(t, open(t, "pgx", dsn), leasetable.WithTTL(time.Hour))
 				for i := range 3 {
 					name := fmt.Sprint("x", i)
-					_, err := l.TryAcquire(t.Context(), name)
+					_, err := locktest.TryAnswered(bounded(t), l, name)
 					switch {
 					case errors.Is(err, sqllock.ErrRefused):
 						if refused++; !strings.Contains(err.Error(), "pgpool") || sqllock.IsRetryable(err) {

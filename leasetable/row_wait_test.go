@@ -169,7 +169,7 @@ func TestManyLockedRowsDelayNoPassing(t *testing.T) {
 		followers := line(t, l, "passed on", 3)
 		for range 3 {
 			release(t, lease)
-			lease = <-followers
+			lease = mustGet(t, followers)
 		}
 		release(t, lease)
 
