@@ -165,7 +165,7 @@ func TestACommandThatWasStoppedForTooLongIsEnded(t *testing.T) {
 	locktest.OncePerEngine(t)
 	screen, tty := terminal(t)
 	cmd, shows := onTerminal(t, screen, tty, on(t, sqliteFile(t).url), "sh", "-c",
-		`set -m; "$0" run --ttl 6s x -- sh -c 'echo ready; read line; echo got $line'; echo; "$0" run x -- echo the next; fg; echo code $?`, binary)
+		`set -m; "$0" run --ttl `+tellingTTL+` x -- sh -c 'echo ready; read line; echo got $line'; echo; "$0" run x -- echo the next; fg; echo code $?`, binary)
 	shows("ready")
 	_, err := screen.WriteString("\x1a")
 	must(t, err)
