@@ -12,13 +12,17 @@ import (
 )
 
 // stub stands for the programs that the pages run under a lock. It fails if it runs twice at the same time, or if the lock
-// that sqllock tells it can be acquired.
+// that sqllock tells it can be acquired. It asks again (code 69) where the database is too slow to answer.
 const stub = `#!/bin/sh
 mkdir "$STATE/inside" || { echo "two at once" >>"$STATE/log"; exit 1; }
 held=0
 for kind in lease session; do
-	sqllock run --kind $kind --wait 0 --on-held 9 "$SQLLOCK_NAME" -- true
-	[ $? != 9 ] || held=1
+	for try in 1 2 3 4 5; do
+		sqllock run --kind $kind --wait 0 --on-held 9 "$SQLLOCK_NAME" -- true
+		code=$?
+		[ $code = 69 ] || break
+	done
+	[ $code != 9 ] || held=1
 done
 echo "held=$held" >>"$STATE/log"
 rmdir "$STATE/inside"
