@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,9 +28,22 @@ func schemaCommand(c *console.Console) *cobra.Command {
 	cmd.AddCommand(
 		schemaPrintCommand(c),
 		schemaUseCommand(c, "apply", "Create the tables where they are missing", schema.Apply),
-		schemaUseCommand(c, "check", "Say what is wrong with the tables, if anything is", schema.Check),
+		schemaUseCommand(c, "check", "Say what is wrong with the tables, if anything is", checkTables),
 	)
 	return cmd
+}
+
+// checkLimit bounds schema check, which waits for nobody. What schema apply waits for may take long.
+const checkLimit = 15 * time.Second
+
+func checkTables(ctx context.Context, db *sql.DB, d schema.Dialect, t schema.Tables) error {
+	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	defer cancel()
+	err := schema.Check(ctx, db, d, t)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("the database did not answer within %v: %w", checkLimit, err)
+	}
+	return err
 }
 
 // jsonSchema is the JSON output of the commands. jsonHelp describes it.

@@ -18,6 +18,11 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
+// answerTimeout bounds each wait for the next part of an answer of MySQL or MariaDB, and is longer than any statement of this
+// program takes. Statements have deadlines of their own, but the driver minds none while a transaction ends, or while it reads
+// past the row that was asked for.
+const answerTimeout = 20 * time.Second
+
 // openMySQLURL converts a URL to a driver configuration. The query of the URL has the driver's parameters.
 func openMySQLURL(named string) (*Database, error) {
 	bad := errors.New("the MySQL URL cannot be parsed; it should look like mysql://user:password@host:3306/database, " +
@@ -70,8 +75,8 @@ func openMySQL(config *gomysql.Config) (*Database, error) {
 	if config.Timeout == 0 {
 		config.Timeout = ConnectTimeout
 	}
-	// Every statement has a deadline of its own, and a session lock waits for a long time.
-	config.ReadTimeout, config.WriteTimeout = 0, 0
+	// Not those of the URL, which may be shorter than a session lock waits at a time.
+	config.ReadTimeout, config.WriteTimeout = answerTimeout, 0
 	config.Logger = &gomysql.NopLogger{} // what matters is returned as an error
 	db := &Database{Dialect: schema.MySQL, mysql: config}
 	renew := func(_ context.Context, c *gomysql.Config) error {
