@@ -3,21 +3,46 @@ package errtext
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Line returns the text of an error on one line.
+// most bounds a line, in bytes, and end is how many of them are the last ones of a longer text, where advice stands. What a
+// server says may have megabytes.
+const most, end = 4000, 1000
+
+// Line returns the text of an error on one line of limited length.
 func Line(err error) string {
 	text := err.Error()
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) {
 		text = strings.Replace(text, connect.Error(), attempts(connect.Error()), 1)
 	}
-	return endings.ReplaceAllString(oneLine(text), "$1")
+	return bounded(endings.ReplaceAllString(oneLine(text), "$1"))
+}
+
+// bounded leaves out the middle of a long text.
+func bounded(text string) string {
+	if len(text) <= most {
+		return text
+	}
+	head, tail := runeStart(text, most-end), runeStart(text, len(text)-end)
+	return fmt.Sprintf("%s… (%d bytes are left out) …%s", text[:head], tail-head, text[tail:])
+}
+
+// runeStart returns where the character begins that the byte at i belongs to.
+func runeStart(text string, i int) int {
+	for at := i; at > i-utf8.UTFMax; at-- {
+		if utf8.RuneStart(text[at]) {
+			return at
+		}
+	}
+	return i // it is no text
 }
 
 // endings matches the error of a context together with the repetitions that contexts derived from it add.

@@ -1,9 +1,11 @@
 package errtext_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/errtext"
@@ -25,6 +27,25 @@ func TestAnErrorIsOneLine(t *testing.T) {
 	} {
 		if got := errtext.Line(test.err); got != test.want {
 			t.Errorf("%q becomes %q, want %q", test.err, got, test.want)
+		}
+	}
+}
+
+func TestTheMiddleOfALongTextIsLeftOut(t *testing.T) {
+	t.Parallel()
+	const whole = "head: "
+	for _, test := range []struct {
+		text string
+		want string // "": all of it
+	}{
+		{whole + strings.Repeat("x", 3990) + "tail", ""},
+		{whole + strings.Repeat("x", 10_000_000) + "tail", whole + strings.Repeat("x", 2994) + "… (9996010 bytes are left out) …" + strings.Repeat("x", 996) + "tail"},
+		{strings.Repeat("ä", 2500), strings.Repeat("ä", 1500) + "… (1000 bytes are left out) …" + strings.Repeat("ä", 500)},
+		{"h" + strings.Repeat("ä", 2500), "h" + strings.Repeat("ä", 1499) + "… (1002 bytes are left out) …" + strings.Repeat("ä", 500)},
+		{strings.Repeat("\x80", 4001), strings.Repeat("\x80", 3000) + "… (1 bytes are left out) …" + strings.Repeat("\x80", 1000)},
+	} {
+		if got, want := errtext.Line(errors.New(test.text)), cmp.Or(test.want, test.text); got != want {
+			t.Errorf("%d bytes become %d: %.40q…%q", len(test.text), len(got), got, got[max(0, len(got)-40):])
 		}
 	}
 }
