@@ -45,6 +45,24 @@ func TestMissingTablesAreAdvisedOnce(t *testing.T) {
 	})
 }
 
+func TestTablesThatApplyDoesNotMendAreNotAdvisedToBeMade(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, db testPlace) {
+		for _, test := range []struct{ prefix, statement, says string }{
+			{"new_", "INSERT INTO new_version (version, lowest) VALUES (1000, 1000)", "the tables take a later release of this program: upgrade it"},
+			{"more_", "ALTER TABLE more_lease ADD COLUMN tenant INT NOT NULL", "sqllock schema check` says which column has to be altered"},
+		} {
+			call(t, on(t, db.url), 0, nil, "schema", "apply", "--prefix", test.prefix)
+			_, err := db.ExecContext(t.Context(), test.statement)
+			must(t, err)
+			code, _, stderr := runHere(t, on(t, db.url), "run", "--prefix", test.prefix, "x", "--", "true")
+			if code != exitUnavailable || !strings.Contains(stderr, test.says) || strings.Contains(stderr, "schema apply") {
+				t.Errorf("%q: code %d, stderr %q", test.statement, code, stderr)
+			}
+		}
+	})
+}
+
 func TestTablesInASchemaOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	db := servers["PostgreSQL"](t)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/console"
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/exit"
 	"github.com/sqllock/sqllock/cmd/sqllock/internal/flags"
+	"github.com/sqllock/sqllock/internal/connector"
 	"github.com/sqllock/sqllock/leasetable"
 	"github.com/sqllock/sqllock/schema"
 )
@@ -181,8 +183,12 @@ func (f *Flags) Leases(ctx context.Context, db *Database) (*leasetable.Locker, e
 	return l, nil
 }
 
-// SchemaError says which command creates the tables, with the flags of this call.
+// SchemaError says which command creates the tables, with the flags of this call. An error with other advice, since the tables
+// take a later program or have a column that no statement knows, is returned as it is.
 func (f *Flags) SchemaError(err error) error {
+	if code := connector.CodeOf(err); code == "" || slices.Contains([]string{"23502", "mysql 1364"}, code) {
+		return err
+	}
 	command := "sqllock schema apply"
 	switch {
 	case f.file != "":
