@@ -295,6 +295,28 @@ func TestListShowsEveryNameWithAPrefix(t *testing.T) {
 	})
 }
 
+// An operator who keeps everybody from a name may write this by hand.
+func TestANameThatIsKeptForEverIsShown(t *testing.T) {
+	t.Parallel()
+	db := tables.Postgres(t)
+	l := newLocker(t, db.DB)
+	if err := take(t, l, "a").Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	run(t, db, "UPDATE sqllock_lock SET hold_until = 'infinity'")
+	infos, err := l.List(t.Context(), "")
+	if err != nil || len(infos) != 1 || !infos[0].Held || time.Until(infos[0].Holder.Until) < 100*365*24*time.Hour {
+		t.Errorf("List = %+v, %v", infos, err)
+	}
+	if _, err := l.TryAcquire(t.Context(), "a"); !errors.Is(err, sqllock.ErrHeld) {
+		t.Errorf("TryAcquire: %v", err)
+	}
+	if was, err := l.ForceRelease(t.Context(), "a"); err != nil || !was.Held {
+		t.Errorf("ForceRelease = %+v, %v", was, err)
+	}
+	take(t, l, "a")
+}
+
 func TestListShowsWhoseStateOrOwnerIsAskedFor(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
