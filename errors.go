@@ -3,10 +3,8 @@ package sqllock
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Errors that every backend returns; match them with errors.Is.
@@ -112,8 +110,8 @@ type Holder struct {
 	Metadata string // data that the holder attached, any bytes (leases)
 }
 
-// String puts the known fields on one line, without the metadata, which can be any bytes. It quotes a text that has control
-// characters.
+// String puts the known fields on one line, without the metadata, which can be any bytes. It quotes a text of others that could
+// be taken for several fields, as one with a comma, or would break the line.
 func (h Holder) String() string {
 	var parts []string
 	add := func(known bool, format string, args ...any) {
@@ -121,24 +119,16 @@ func (h Holder) String() string {
 			parts = append(parts, fmt.Sprintf(format, args...))
 		}
 	}
-	add(h.Owner != "", "%s", printable(h.Owner))
-	add(h.Host != "", "on %s", printable(h.Host))
+	add(h.Owner != "", "%s", unambiguous(h.Owner))
+	add(h.Host != "", "on %s", unambiguous(h.Host))
 	add(h.PID != 0, "pid %d", h.PID)
 	add(h.Session != 0, "session %d", h.Session)
-	add(h.Address != "", "from %s", printable(h.Address))
+	add(h.Address != "", "from %s", unambiguous(h.Address))
 	add(h.Token != 0, "token %d", h.Token)
 	add(!h.Since.IsZero(), "since %s", h.Since.Format(time.RFC3339))
 	add(!h.Until.IsZero(), "until %s", h.Until.Format(time.RFC3339))
 	add(h.Waiters != 0, "%d waiting", h.Waiters)
 	return strings.Join(parts, ", ")
-}
-
-// printable quotes a text that others chose if it would break the line, or is not text.
-func printable(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) || !utf8.ValidString(text) {
-		return strconv.Quote(text)
-	}
-	return text
 }
 
 // IsRetryable reports whether the same call may succeed later with nothing changed: the lock is held, the connection

@@ -55,6 +55,9 @@ func TestAHeldErrorNamesTheHolderAsFarAsItIsKnown(t *testing.T) {
 		"lock is held by app, on host, pid 7, token 3, until 2025-04-01T12:00:00Z": {
 			Owner: "app", Host: "host", PID: 7, Token: 3, Until: at,
 		},
+		`lock is held by "app, token 9", on "h\nost", token 3`:      {Owner: "app, token 9", Host: "h\nost", Token: 3},
+		`lock is held by "\"app\"", on " host", token 3`:            {Owner: `"app"`, Host: " host", Token: 3},
+		`lock is held by "\xff", on Zoë's \host (é.example), pid 1`: {Owner: "\xff", Host: `Zoë's \host (é.example)`, PID: 1},
 	} {
 		err := &sqllock.HeldError{Holder: holder}
 		if err.Error() != want || !errors.Is(err, sqllock.ErrHeld) || errors.Is(err, sqllock.ErrLost) {

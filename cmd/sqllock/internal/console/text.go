@@ -60,6 +60,14 @@ func Cell(text string) string {
 	return text
 }
 
+// Item returns a text of other users for a list with commas. It quotes what Cell does, and a text with a comma.
+func Item(text string) string {
+	if strings.Contains(text, ",") {
+		return strconv.Quote(text)
+	}
+	return Cell(text)
+}
+
 // Printable escapes unprintable characters, which could do anything to a terminal.
 func Printable(text string) string {
 	var b strings.Builder

@@ -30,6 +30,11 @@ func TestWhatOthersCallThemselvesIsSafeOnATerminal(t *testing.T) {
 			t.Errorf("%q becomes %s, want %s", text, got, want)
 		}
 	}
+	for text, want := range map[string]string{"": "-", "plain name": "plain name", "a, token 7": `"a, token 7"`, "a\nb": `"a\nb"`} {
+		if got := Item(text); got != want {
+			t.Errorf("in a list %q becomes %s, want %s", text, got, want)
+		}
+	}
 	if got, want := Printable("a\x1b[1m \xff\u202e🔒"), `a\x1b[1m \xff\u202e🔒`; got != want {
 		t.Errorf("in a sentence it becomes %s, want %s", got, want)
 	}

@@ -51,9 +51,9 @@ func (l *lines) print(c change, now time.Time) error {
 
 // who describes a holder on a line.
 func (e entry) who() string {
-	parts := []string{console.Cell(e.Owner)}
+	parts := []string{console.Item(e.Owner)}
 	if place := console.Where(e.Holder); place != "" {
-		parts = append(parts, console.Cell(place))
+		parts = append(parts, console.Item(place))
 	}
 	if e.Token != 0 {
 		parts = append(parts, fmt.Sprintf("token %d", e.Token))

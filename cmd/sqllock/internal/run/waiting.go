@@ -91,7 +91,7 @@ func (w *waiting) text(at time.Time) string {
 	case isKept(h):
 		who = "kept (--at-least)"
 	case h.Owner != "" || console.Where(h) != "":
-		who = console.Cell(h.Owner) + ", " + console.Cell(console.Where(h))
+		who = console.Item(h.Owner) + ", " + console.Item(console.Where(h))
 	}
 	if !w.holder.Since.IsZero() {
 		rest += ", held " + console.Since(w.holder.Since, now)

@@ -31,6 +31,9 @@ func TestTheLineOfAWaitSaysForWhomAndFits(t *testing.T) {
 		"waiting for x: app, 10.0.0.7/99, held 3m12s": {
 			run: waitFor("x"), ahead: ahead, holder: sqllock.Holder{Owner: "app", Address: "10.0.0.7", Session: 99, Since: lease.Since},
 		},
+		`waiting for a, b: "app, 10.0.0.7/99", db/1, held 3m12s`: {
+			run: waitFor("a, b"), ahead: ahead, holder: sqllock.Holder{Owner: "app, 10.0.0.7/99", Address: "db", Session: 1, Since: lease.Since},
+		},
 		`waiting for "\x1b[2J": "\a", -, held 3m12s`: {
 			run: waitFor("\x1b[2J"), ahead: ahead, holder: sqllock.Holder{Owner: "\a", Since: lease.Since},
 		},
