@@ -39,7 +39,9 @@
 //     resource that is fenced by them.
 //
 // Columns may be added if they allow NULL or have a default. Indexes and grants may be added, too, and on PostgreSQL and
-// SQLite triggers. Check does not mind them. Do not change what the files define.
+// SQLite triggers. Check does not mind them. Do not change what the files define, and add no unique index of these
+// columns, no foreign key and no other constraint: statements would fail, such as one that deletes a lease to which rows of
+// names still refer.
 //
 // On MySQL and MariaDB add no triggers: the server does not return then what a statement changed, so no name can be
 // acquired, and a forced release is not told. Tools that alter a table by triggers, such as pt-online-schema-change, are
