@@ -16,6 +16,7 @@ import (
 var mysqlChecks = []check{
 	{"server", every, mysqlServer},
 	{"pooler", session, mysqlProxy},
+	{"encryption", none, encryption},
 	{"role", lease | session, mysqlRole},
 	{"cluster", lease, mysqlCluster},
 	{"replication", lease, mysqlReplication},

@@ -13,6 +13,7 @@ var postgresChecks = []check{
 	{"server", every, postgresServer},
 	{"pooler", none, postgresPooler},
 	{"hosts", none, postgresHosts},
+	{"encryption", none, encryption},
 	{"role", lease, postgresRole},
 	{"replication", lease, postgresReplication},
 	{"idle", session, postgresIdle},
