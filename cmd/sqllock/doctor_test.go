@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -140,6 +142,30 @@ func TestTheDoctorMissesTheTables(t *testing.T) {
 		}
 		mustFind(t, db.url, want)
 	})
+}
+
+func TestTheDoctorFindsFilesThatAllUsersCanWrite(t *testing.T) {
+	t.Parallel()
+	locktest.OncePerEngine(t)
+	folder := t.TempDir()
+	file := filepath.Join(folder, "locks.db")
+	call(t, on(t, "sqlite:"+file), 0, nil, "schema", "apply")
+	well := wellAt(sqltest.EngineSQLite)
+	odd := well
+	odd.code, odd.lease, odd.unwell = exitMind, warn, levels{"file": warn}
+	for _, test := range []struct {
+		file, folder os.FileMode
+		want         diagnosis
+	}{
+		{0o660, 0o770, well},
+		{0o600, 0o777 | os.ModeSticky, well},
+		{0o666, 0o755, odd},
+		{0o600, 0o777, odd},
+	} {
+		must(t, os.Chmod(file, test.file))
+		must(t, os.Chmod(folder, test.folder))
+		mustFind(t, "sqlite:"+file, test.want)
+	}
 }
 
 func TestTheDoctorFindsDeadVersions(t *testing.T) {

@@ -2,8 +2,10 @@ package doctor
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -37,8 +39,17 @@ func sqliteFile(ctx context.Context, p *patient) (Finding, error) {
 	case isOfHost(system):
 		return beware("use the file on one side only",
 			"%s is on a file system (%s) that may be the host's: SQLite's locks do not reach from one side to the other", file, system), nil
+	case isOpen(file, 0) || isOpen(filepath.Dir(file), fs.ModeSticky):
+		return beware("chmod o-w the file and its folder; give them to a group of those who lock",
+			"every user of this machine can write %s, or put another file in its place, and so take any lock", file), nil
 	}
 	return fine("%s", file), nil
+}
+
+// isOpen reports whether every user can write a file or a folder that has not this mode. Windows has no real permission bits.
+func isOpen(name string, unless fs.FileMode) bool {
+	info, err := os.Stat(name)
+	return err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o002 != 0 && info.Mode()&unless == 0
 }
 
 // fileSystem returns the type of the file system that a file is on.
