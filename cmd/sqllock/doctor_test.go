@@ -55,8 +55,8 @@ func mustFind(t *testing.T, db string, want diagnosis) {
 		expected, listed := want.unwell[f.ID]
 		if !listed {
 			expected = ok
-			// The connections are those of all tests on this server. An old server has no limit of idle sessions. One of a
-			// Docker daemon may be elsewhere.
+			// The connections are those of all tests on this server. An old server has no limit of idle sessions. A Docker daemon
+			// may be far away.
 			if (f.ID == "connections" || f.ID == "encryption") && f.Level == warn || f.ID == "idle" && old {
 				expected, want.code = warn, cmp.Or(want.code, exitMind)
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// encryption finds connections that leave this machine in clear text. PostgreSQL is not asked: behind a pooler pg_stat_ssl
-// is about the pooler's connection.
+// encryption finds connections in clear text that leave this machine and its private network. PostgreSQL is not asked: behind
+// a pooler pg_stat_ssl is about the pooler's connection.
 func encryption(ctx context.Context, p *patient) (Finding, error) {
 	conn, err := p.DB.Connx(ctx)
 	if err != nil {
@@ -32,10 +32,14 @@ func encryption(ctx context.Context, p *patient) (Finding, error) {
 		return Finding{}, err
 	case encrypted:
 		return fine("the connection is encrypted"), nil
-	case isLocal(socket):
-		return fine("none, and the connection does not leave this machine"), nil
 	}
-	return beware("add "+add+" to the URL (?… or &…), on a network that you do not trust",
+	switch reachOf(socket) {
+	case thisMachine:
+		return fine("none, and the connection does not leave this machine"), nil
+	case privateNetwork:
+		return fine("none: who is between here and the server, in a private network, can read all, and answer in its place"), nil
+	}
+	return beware("add "+add+" to the URL (?… or &…)",
 		"none: who is between here and the server can read all, and answer in its place"), nil
 }
 
@@ -58,16 +62,30 @@ func (p *patient) socket(ctx context.Context, conn *sqlx.Conn) (socket net.Conn,
 	return socket, status["ssl_cipher"] != "", err
 }
 
-// isLocal reports whether a connection leads to this machine.
-func isLocal(socket net.Conn) bool {
+// reach is how far a connection leads.
+type reach int
+
+const (
+	anywhere reach = iota
+	privateNetwork
+	thisMachine
+)
+
+// reachOf returns how far a connection leads, by its address.
+func reachOf(socket net.Conn) reach {
 	if socket == nil {
-		return false
+		return anywhere
 	}
 	switch to := socket.RemoteAddr().(type) {
 	case *net.UnixAddr:
-		return true
+		return thisMachine
 	case *net.TCPAddr:
-		return to.IP.IsLoopback()
+		switch {
+		case to.IP.IsLoopback():
+			return thisMachine
+		case to.IP.IsPrivate(), to.IP.IsLinkLocalUnicast():
+			return privateNetwork
+		}
 	}
-	return false
+	return anywhere
 }
