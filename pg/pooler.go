@@ -26,8 +26,12 @@ func WithSessionPooling() Option {
 	return func(s *settings) { s.pooled = true }
 }
 
-// resetTimeout is how long a pooler may take to free the locks of a client that left.
-const resetTimeout = 2 * time.Second
+// resetTimeout is how long a pooler may take to free the locks of a client that left, and leastLooks how often this process looks
+// at least: it may have stalled meanwhile.
+const (
+	resetTimeout = 2 * time.Second
+	leastLooks   = 20
+)
 
 // checkPooler refuses a pooler that does not pool sessions, or leaves locks behind (I49). pid is the session that the
 // client pc was given.
@@ -39,7 +43,8 @@ func (l *Locker) checkPooler(ctx context.Context, pc *pgx.Conn, pid string) erro
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for began := time.Now(); time.Since(began) < resetTimeout; {
+	began := time.Now()
+	for looks := 0; looks < leastLooks || time.Since(began) < resetTimeout; looks++ {
 		var free bool
 		if err := pc.QueryRow(ctx, trySQL, pgx.QueryExecModeExec, key).Scan(&free); err != nil {
 			return err
