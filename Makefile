@@ -79,9 +79,9 @@ FEW_COLLECTIONS = GOGC=off GOMEMLIMIT=4GiB
 
 # nice: their time is virtual, and that of the tests beside them is not.
 .PHONY: test-simulations
-test-simulations: ## the simulations without the race detector: some thousand histories each, and that a seed runs the same again; and the model
+test-simulations: ## the simulations without the race detector: some thousand histories each, and that a seed runs the same again; and the models
 	CGO_ENABLED=0 SQLTEST_SKIP=1 $(FEW_COLLECTIONS) nice go test -count=1 -p 1 -run '^(TestSimulation|TestASeedRunsTheSameAgain)$$' ./leasetable ./internal/session
-	CGO_ENABLED=0 nice go test -count=1 ./leasetable/internal/model
+	CGO_ENABLED=0 nice go test -count=1 -p 1 ./leasetable/internal/model ./internal/session/internal/model
 
 .PHONY: test-bench
 test-bench: ## the tests of what `make performance` runs; they need no server

@@ -2,12 +2,13 @@ package model
 
 import (
 	"fmt"
-	"hash/maphash"
 	"strings"
+
+	"github.com/sqllock/sqllock/internal/modelcheck"
 )
 
 // Invariant is the number of an invariant of docs/design.md.
-type Invariant int8
+type Invariant = modelcheck.Invariant
 
 // The invariants that the model can speak of.
 const (
@@ -48,46 +49,14 @@ func (m Model) check(s *State) Invariant {
 	return 0
 }
 
-// Result is what a search has found.
-type Result struct {
-	States int
-	Broken Invariant // 0: none
-	Steps  []string  // the shortest history that breaks it
-}
-
-func (r Result) String() string {
-	if r.Broken == 0 {
-		return fmt.Sprintf("no invariant is broken in %d states", r.States)
-	}
-	return fmt.Sprintf("I%d is broken after %d steps:\n  %s", r.Broken, len(r.Steps), strings.Join(r.Steps, "\n  "))
-}
-
-// Search visits every state that can be reached, those in few steps first, until one breaks an invariant. It knows states that it has
-// met by 64 bits of their hash. Among a million states two have the same with a probability below one in ten million.
-func (m Model) Search() Result {
-	type visit struct {
-		State
-		from int // the visit before
-	}
-	visits := []visit{{from: -1}}
-	seed, met := maphash.MakeSeed(), map[uint64]struct{}{}
-	for at := 0; at < len(visits); at++ {
-		if broken := m.check(&visits[at].State); broken != 0 {
-			var steps []string
-			for v := visits[at]; v.from >= 0; v = visits[v.from] {
-				steps = append([]string{m.describe(visits[v.from].State, v.State)}, steps...)
-			}
-			return Result{len(visits), broken, steps}
-		}
-		m.steps(visits[at].State, func(_ string, _ int, _ int8, s State) {
+// Search visits every state that can be reached, until one breaks an invariant.
+func (m Model) Search() modelcheck.Result {
+	return modelcheck.Search(func(from State, yield func(State)) {
+		m.steps(from, func(_ string, _ int, _ int8, s State) {
 			m.forget(&s)
-			before := len(met)
-			if met[maphash.Comparable(seed, s)] = struct{}{}; len(met) > before {
-				visits = append(visits, visit{s, at})
-			}
+			yield(s)
 		})
-	}
-	return Result{States: len(visits)}
+	}, m.check, m.describe)
 }
 
 // describe says what happened between two states.
