@@ -60,7 +60,7 @@ func (p *pool[K]) dedicatedSession(ctx context.Context) (s *session[K], reused b
 
 // openDedicated opens a dedicated session for a caller that fetches it through o.done, or closes left and leaves.
 func (p *pool[K]) openDedicated(o *opening[K], left chan struct{}) {
-	ctx, cancel := p.opens()
+	ctx, cancel := withOpenTimeout(p.closing)
 	defer cancel()
 	if o.s, o.err = p.newSession(ctx, true); o.err != nil {
 		p.mu.Lock()

@@ -147,7 +147,7 @@ func (p *pool[K]) leastLoaded() (least *session[K], locks int) {
 
 func (p *pool[K]) openShared(o *opening[K]) {
 	defer close(o.done)
-	ctx, cancel := p.opens()
+	ctx, cancel := withOpenTimeout(p.closing)
 	defer cancel()
 	o.s, o.err = p.newSession(ctx, false)
 	p.mu.Lock()
@@ -192,9 +192,9 @@ func (p *pool[K]) newSession(ctx context.Context, dedicated bool) (_ *session[K]
 // errNoAnswer is why an opening ended that was given OpenTimeout. No caller set that deadline.
 var errNoAnswer = fmt.Errorf("no answer within %v", OpenTimeout)
 
-// opens returns the context of an opening.
-func (p *pool[K]) opens() (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(p.closing, OpenTimeout, errNoAnswer)
+// withOpenTimeout returns the context of an opening.
+func withOpenTimeout(closing context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(closing, OpenTimeout, errNoAnswer)
 }
 
 // withCause adds to a driver's error why ctx ended, if it has: the driver does not say.
