@@ -106,7 +106,10 @@ func (e *Elector) campaign(
 	var loss error
 	defer func() {
 		resigned := lease.Release(ctx)
-		if errors.Is(err, loss) || errors.Is(resigned, loss) { // so it is said already
+		if sameEnd(loss, resigned) {
+			resigned = nil
+		}
+		if errors.Is(err, loss) { // lead has said it
 			loss = nil
 		}
 		err = errors.Join(err, loss, resigned)
@@ -119,6 +122,12 @@ func (e *Elector) campaign(
 		again, loss = true, cause
 	}
 	return again, err
+}
+
+// sameEnd reports whether two errors say that a lock ended in the same way.
+func sameEnd(a, b error) bool {
+	return errors.Is(a, sqllock.ErrLost) && errors.Is(b, sqllock.ErrLost) ||
+		errors.Is(a, sqllock.ErrExpired) && errors.Is(b, sqllock.ErrExpired)
 }
 
 // lost reports whether err says that a lock ended against its holder's will.

@@ -3,12 +3,15 @@ package leasetable_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sqllock/sqllock"
 	"github.com/sqllock/sqllock/leasetable"
+	"github.com/sqllock/sqllock/leasetable/internal/memory"
 	"github.com/sqllock/sqllock/sqltest"
 )
 
@@ -100,21 +103,56 @@ func TestWhatAClosedLockerRefusesSaysNothingOfTheDatabase(t *testing.T) {
 
 func TestALeaderIsToldOfALossOnce(t *testing.T) {
 	t.Parallel()
-	onEvery(t, func(t *testing.T, db *sqltest.Database) {
-		admin := newLocker(t, db.DB)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		errWork := errors.New("the work failed")
-		err := newElector(t, newLocker(t, db.DB)).Run(ctx, func(_ context.Context, lease *leasetable.Lease) error {
-			if _, err := admin.ForceRelease(ctx, lease.Name()); err != nil {
-				t.Error(err)
+	errWork := errors.New("the work failed")
+	for said, of := range map[string]func(work context.Context, lease *leasetable.Lease) error{
+		"nothing":   func(context.Context, *leasetable.Lease) error { return nil },
+		"its own":   func(context.Context, *leasetable.Lease) error { return errWork },
+		"the cause": func(work context.Context, _ *leasetable.Lease) error { return context.Cause(work) },
+		"it wrapped": func(work context.Context, _ *leasetable.Lease) error {
+			return fmt.Errorf("work: %w", context.Cause(work))
+		},
+	} {
+		t.Run(said, func(t *testing.T) {
+			t.Parallel()
+			told := func(t *testing.T, err, want error) {
+				t.Helper()
+				text := fmt.Sprint(err)
+				n := strings.Count(text, sqllock.ErrLost.Error()) + strings.Count(text, sqllock.ErrExpired.Error())
+				if n != 1 || !errors.Is(err, want) || said == "its own" && !errors.Is(err, errWork) {
+					t.Errorf("Run: %v", err)
+				}
 			}
-			renewUntilLost(t, lease)
-			cancel()
-			return errWork
+			t.Run("released by force", func(t *testing.T) {
+				t.Parallel()
+				onEvery(t, func(t *testing.T, db *sqltest.Database) {
+					admin := newLocker(t, db.DB)
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					told(t, newElector(t, newLocker(t, db.DB)).Run(ctx, func(work context.Context, lease *leasetable.Lease) error {
+						if _, err := admin.ForceRelease(ctx, lease.Name()); err != nil {
+							t.Error(err)
+						}
+						renewUntilLost(t, lease)
+						<-work.Done()
+						cancel()
+						return of(work, lease)
+					}), sqllock.ErrLost)
+				})
+			})
+			t.Run("expired", func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					s := &scripted{Store: memory.NewServer(memory.Postgres).Store()}
+					s.renew = func(context.Context, []byte) (bool, int64, error) { return false, 0, errCut }
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					told(t, newElector(t, keep(t, s)).Run(ctx, func(work context.Context, lease *leasetable.Lease) error {
+						<-work.Done()
+						cancel()
+						return of(work, lease)
+					}), sqllock.ErrExpired)
+				})
+			})
 		})
-		if !errors.Is(err, errWork) || !errors.Is(err, sqllock.ErrLost) || strings.Count(err.Error(), sqllock.ErrLost.Error()) != 1 {
-			t.Errorf("Run: %v", err)
-		}
-	})
+	}
 }

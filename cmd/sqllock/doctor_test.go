@@ -159,6 +159,7 @@ func TestTheDoctorFindsFilesThatAllUsersCanWrite(t *testing.T) {
 	}{
 		{0o660, 0o770, well},
 		{0o600, 0o777 | os.ModeSticky, well},
+		{0o666, 0o700, well},
 		{0o666, 0o755, odd},
 		{0o600, 0o777, odd},
 	} {

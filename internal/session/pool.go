@@ -201,7 +201,7 @@ func withOpenTimeout(closing context.Context) (context.Context, context.CancelFu
 func withCause(ctx context.Context, err error) error {
 	unavailable := (*UnavailableError)(nil)
 	switch {
-	case !bound.Ended(ctx):
+	case !bound.Ended(ctx), errors.Is(err, context.Cause(ctx)): // or it is said already
 		return err
 	case context.Cause(ctx) == errNoAnswer && errors.As(err, &unavailable): //nolint:errorlint // the cause itself
 		return &UnavailableError{Err: fmt.Errorf("%w: %w", errNoAnswer, unavailable.Err), Permanent: unavailable.Permanent}

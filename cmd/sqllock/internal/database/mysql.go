@@ -18,9 +18,9 @@ import (
 	"github.com/sqllock/sqllock/schema"
 )
 
-// answerTimeout bounds each wait for the next part of an answer of MySQL or MariaDB, and is longer than any statement of this
-// program takes. Statements have deadlines of their own, but the driver minds none while a transaction ends, or while it reads
-// past the row that was asked for.
+// answerTimeout bounds each wait for the next part of an answer of MySQL or MariaDB. Statements have deadlines of their own, but
+// the driver minds none while a transaction ends, or while it reads past the row that was asked for. No statement of this program
+// waits for so long: a slice of a wait is shorter, and schema apply waits for a table for a second at a time.
 const answerTimeout = 20 * time.Second
 
 // openMySQLURL converts a URL to a driver configuration. The query of the URL has the driver's parameters.

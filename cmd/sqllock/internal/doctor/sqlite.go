@@ -39,7 +39,7 @@ func sqliteFile(ctx context.Context, p *patient) (Finding, error) {
 	case isOfHost(system):
 		return beware("use the file on one side only",
 			"%s is on a file system (%s) that may be the host's: SQLite's locks do not reach from one side to the other", file, system), nil
-	case isOpen(file, 0) || isOpen(filepath.Dir(file), fs.ModeSticky):
+	case isOpen(file, 0) && isReached(filepath.Dir(file)) || isOpen(filepath.Dir(file), fs.ModeSticky):
 		return beware("chmod o-w the file and its folder; give them to a group of those who lock",
 			"every user of this machine can write %s, or put another file in its place, and so take any lock", file), nil
 	}
@@ -50,6 +50,12 @@ func sqliteFile(ctx context.Context, p *patient) (Finding, error) {
 func isOpen(name string, unless fs.FileMode) bool {
 	info, err := os.Stat(name)
 	return err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o002 != 0 && info.Mode()&unless == 0
+}
+
+// isReached reports whether every user may open what is in a folder.
+func isReached(folder string) bool {
+	info, err := os.Stat(folder)
+	return err == nil && info.Mode().Perm()&0o001 != 0
 }
 
 // fileSystem returns the type of the file system that a file is on.
