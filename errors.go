@@ -33,7 +33,7 @@ var (
 	ErrRefused = errors.New("refused")
 
 	// ErrSchema says that the lease tables are missing or of another version. The error's text has the command that
-	// repairs them, or says that the program has to be upgraded. Only leases return it.
+	// repairs them, or says that the program has to be upgraded or a column to be altered. Only leases return it.
 	ErrSchema = errors.New("lease tables are missing or out of date")
 
 	// ErrReadOnly says that the server or the session cannot write, as a standby. Any kind of lock returns it. For a
