@@ -128,10 +128,10 @@ func infoOf(name string, s store.State) Info {
 		info.Holder = s.Holder()
 	}
 	if s.AcquiredUS != 0 {
-		info.Taken = time.UnixMicro(s.AcquiredUS)
+		info.Taken = store.Time(s.AcquiredUS)
 	}
 	if s.WaiterUS != 0 && !s.Limit.Valid {
-		info.WaiterSince = time.UnixMicro(s.WaiterUS)
+		info.WaiterSince = store.Time(s.WaiterUS)
 	}
 	together := s.Together()
 	for _, holder := range together {

@@ -48,5 +48,5 @@ func (w Wants) Lasts(state store.State) time.Duration {
 			break
 		}
 	}
-	return time.Duration(us) * time.Microsecond
+	return store.Micros(us)
 }

@@ -14,7 +14,7 @@ func (s permitSteps) AcquirePermit(ctx context.Context, name string, state State
 		return s.claim(ctx, acquirePermit, row{[]byte(name)}, state.Token, limit, state.LeaseID, id)
 	}
 	take := step{nextPermit, []any{limit, row{[]byte(name)}, state.Token, state.LeaseID}}
-	if state.Token == 0 {
+	if state.Token == 0 && state.AcquiredUS == 0 { // there is no row, not even one that somebody has inserted by hand
 		take = step{firstPermit, []any{row{[]byte(name)}, limit}}
 	}
 	token = state.Token + 1

@@ -47,13 +47,27 @@ func (r *raw) Scan(from any) (err error) {
 	case nil:
 		*r = nil
 	case []byte:
-		*r = slices.Clone(from)
+		*r = append(raw{}, from...) // not nil, even if a driver gives nil for no bytes
 	case string:
 		*r, err = hex.DecodeString(from)
 	default:
 		err = fmt.Errorf("leasetable: the driver gives %T for bytes", from)
 	}
 	return err
+}
+
+// A row may have been written by hand, with any number.
+const (
+	lastUS = 253402300799_999999         // the end of the year 9999, the last that JSON can represent
+	farUS  = 100 * 365 * 24 * 3600 * 1e6 // sums of such durations do not overflow
+)
+
+// Time returns the time so many microseconds after 1970.
+func Time(us int64) time.Time { return time.UnixMicro(min(max(us, 0), lastUS)) }
+
+// Micros returns so many microseconds, or 100 years.
+func Micros(us int64) time.Duration {
+	return time.Duration(min(max(us, -farUS), farUS)) * time.Microsecond
 }
 
 // Taken reports whether live leases hold the name, or the name is in its minimum hold.
@@ -69,9 +83,9 @@ func (s State) Holder() sqllock.Holder {
 		Host:  s.Host,
 		PID:   s.PID,
 		Token: s.Token,
-		Since: time.UnixMicro(s.AcquiredUS),
-		Until: time.UnixMicro(s.ExpiresUS),
-		TTL:   time.Duration(s.TTLUS) * time.Microsecond,
+		Since: Time(s.AcquiredUS),
+		Until: Time(s.ExpiresUS),
+		TTL:   Micros(s.TTLUS),
 
 		Metadata: string(s.Metadata),
 	}
@@ -86,7 +100,7 @@ func (s State) Age() time.Duration {
 	if dated.ExpiresUS == 0 {
 		return 0
 	}
-	return time.Duration(max(0, dated.ExpiresUS-dated.RemainingUS-s.AcquiredUS)) * time.Microsecond
+	return Micros(max(0, dated.ExpiresUS-dated.RemainingUS-s.AcquiredUS))
 }
 
 // Live reports whether the lease of the row is not over, or the name is in its minimum hold.
@@ -113,7 +127,7 @@ const ExclusiveTime = 5 * time.Second
 // ExclusiveWaiterFor returns for how long an exclusive waiter keeps others from taking permits. A note for longer does not
 // count: the database's clock was set back since.
 func (s State) ExclusiveWaiterFor() time.Duration {
-	left := time.Duration(s.ExclusiveUS) * time.Microsecond
+	left := Micros(s.ExclusiveUS)
 	if left > ExclusiveTime {
 		return 0
 	}

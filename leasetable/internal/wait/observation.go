@@ -29,7 +29,7 @@ func (s *observation) update(state store.State, earlier *Stalled) {
 		s.changed = time.Now().Add(-state.Age())
 	}
 	s.State, s.seen = state, time.Now()
-	s.expiry = s.seen.Add(time.Duration(state.RemainingUS) * time.Microsecond)
+	s.expiry = s.seen.Add(store.Micros(state.RemainingUS))
 }
 
 // same reports whether state is of the same lease, which was not renewed since. After a failover that forgot a renewal,
@@ -73,5 +73,5 @@ func (s *observation) endsWithin(d time.Duration) bool { return time.Until(s.exp
 
 // unchangedForTTL reports whether the lease was not renewed for its TTL, by the clock of this process (I11).
 func (s *observation) unchangedForTTL() bool {
-	return s.LeaseID != nil && time.Since(s.since) > time.Duration(s.TTLUS)*time.Microsecond
+	return s.TTLUS > 0 && time.Since(s.since) > store.Micros(s.TTLUS)
 }

@@ -1,6 +1,7 @@
 package wait_test
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,6 +44,19 @@ func TestAPauseEndsWithTheLease(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Somebody has written the expiry by hand.
+func TestALeaseThatHardlyEverEndsShortensNoPause(t *testing.T) {
+	t.Parallel()
+	const pause = time.Second
+	for _, us := range []int64{math.MaxInt64, math.MaxInt64 / 1000, math.MinInt64, math.MinInt64 / 1000} {
+		var w wait.Waiter
+		w.Observe(store.State{LeaseID: []byte{1}, RemainingUS: us, TTLUS: us, ExpiresUS: us})
+		if d := w.Holding.UntilExpiry(pause); d != pause {
+			t.Errorf("with %d µs left: %v", us, d)
+		}
 	}
 }
 

@@ -1,5 +1,5 @@
 SELECT {lock},
-       IF(k.waiter_until > UTC_TIMESTAMP(6), k.waiter_since, 0) AS waiter_us,
+       COALESCE(IF(k.waiter_until > UTC_TIMESTAMP(6), k.waiter_since, 0), 0) AS waiter_us,
        k.metadata
 FROM sqllock_lock k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id

@@ -2,7 +2,7 @@
 -- Parameters: $1 first name, $2 last name, $3 limit.
 SELECT pg_catalog.encode(k.name, 'hex') AS name,
        {lock},
-       CASE WHEN k.waiter_until > clock_timestamp() THEN k.waiter_since ELSE 0 END AS waiter_us,
+       coalesce(CASE WHEN k.waiter_until > clock_timestamp() THEN k.waiter_since END, 0) AS waiter_us,
        pg_catalog.encode(k.metadata, 'hex') AS metadata
 FROM sqllock_lock k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id

@@ -4,7 +4,7 @@
 -- Keeps I29.
 SELECT false AS permit,
        {lock},
-       coalesce((extract(epoch FROM k.exclusive_waiter_until - clock_timestamp()) OPERATOR(pg_catalog.*) 1000000)::bigint, 0) AS exclusive_us
+       (extract(epoch FROM least(greatest(k.exclusive_waiter_until, timestamptz '1970-01-01Z'), timestamptz '2200-01-01Z') - clock_timestamp()) OPERATOR(pg_catalog.*) 1000000)::bigint AS exclusive_us
 FROM sqllock_lock k
 LEFT JOIN LATERAL (SELECT * FROM sqllock_lease WHERE id = k.lease_id LIMIT 1) l ON true
 WHERE k.name = $1

@@ -4,7 +4,7 @@
 -- Parameters: $1 name.
 -- Keeps I9.
 SELECT {lock},
-       CASE WHEN k.waiter_until > clock_timestamp() THEN k.waiter_since ELSE 0 END AS waiter_us,
+       coalesce(CASE WHEN k.waiter_until > clock_timestamp() THEN k.waiter_since END, 0) AS waiter_us,
        pg_catalog.encode(k.metadata, 'hex') AS metadata
 FROM sqllock_lock k
 LEFT JOIN LATERAL (SELECT * FROM sqllock_lease WHERE id = k.lease_id LIMIT 1) l ON true

@@ -1,6 +1,6 @@
 SELECT 0 AS permit,
        {lock},
-       coalesce(k.exclusive_waiter_until - {now}, 0) AS exclusive_us
+       coalesce(CAST(k.exclusive_waiter_until - {now} AS INTEGER), 0) AS exclusive_us
 FROM sqllock_lock k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id
 WHERE k.name = ?1

@@ -1,5 +1,5 @@
 SELECT {lock},
-       CASE WHEN k.waiter_until > {now} THEN k.waiter_since ELSE 0 END AS waiter_us,
+       coalesce(CASE WHEN k.waiter_until > {now} THEN k.waiter_since END, 0) AS waiter_us,
        k.metadata
 FROM sqllock_lock k
 LEFT JOIN sqllock_lease l ON l.id = k.lease_id
