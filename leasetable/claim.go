@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 
 	"github.com/sqllock/sqllock/internal/bound"
 	"github.com/sqllock/sqllock/leasetable/internal/dberr"
@@ -120,6 +121,12 @@ func (a claiming) accept(o lease.Outcome) (lock *lease.Held, again bool, err err
 	return lock, false, nil
 }
 
+// errLastToken is the error of a name whose token cannot rise, because somebody has written the highest one.
+var errLastToken = &dberr.Error{
+	Err:          errors.New("the name has the highest token that there is: write a lower one into its row, which no holder had"),
+	OutcomeKnown: true,
+}
+
 // claimRounds bounds how often a claim starts again because the name changed hands meanwhile, or because its own
 // lease ended.
 const claimRounds = 5
@@ -146,6 +153,9 @@ func (a claiming) run(ctx context.Context, tryFirst bool) (o lease.Outcome) {
 			o.Unknown = true
 			return o
 		case state.Taken():
+			return o
+		case state.Token == math.MaxInt64:
+			o.Err = errLastToken
 			return o
 		case state.LeaseID != nil: // it has expired
 			// A renewal that comes before the expire statement keeps the lease alive; one that comes after it finds no row.

@@ -1,10 +1,13 @@
 package leasetable_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -206,6 +209,47 @@ func TestANameThatSomebodyHasInsertedCanBeShared(t *testing.T) {
 			if err != nil || lock.Token() == 0 {
 				t.Fatalf("TryAcquire = %v, %v", lock, err)
 			}
+		}
+	})
+}
+
+// A statement for many names fails if one of them has the last token that there is: the others are acquired all the same.
+func TestANameWithoutATokenLeftFailsNoOthers(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l := newLocker(t, db.DB)
+		names := []string{"last"}
+		for i := range 15 {
+			names = append(names, fmt.Sprint("other", i))
+		}
+		for _, name := range names {
+			if err := take(t, l, name).Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		run(t, db, fmt.Sprintf("UPDATE sqllock_lock SET token = %d WHERE name = ?", int64(math.MaxInt64)), []byte("last"))
+		for range 20 {
+			var all sync.WaitGroup
+			for _, name := range names {
+				all.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					lock, err := l.Acquire(ctx, name)
+					switch {
+					case name == "last":
+						if err == nil || errors.Is(err, sqllock.ErrHeld) || !strings.Contains(err.Error(), `"last"`) {
+							t.Errorf("Acquire of the name without a token: %v", err)
+						}
+					case err != nil:
+						t.Errorf("Acquire: %v", err)
+					default:
+						if err := lock.Release(ctx); err != nil {
+							t.Errorf("Release: %v", err)
+						}
+					}
+				})
+			}
+			all.Wait()
 		}
 	})
 }

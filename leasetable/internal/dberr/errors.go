@@ -65,6 +65,7 @@ var meanings = map[string]Error{
 	"3F000": noTable,
 	"23502": addedColumn, // a column that somebody has added is NOT NULL and has no default
 	"25006": readOnly,
+	"22003": refused, // a number that somebody has written is as high as can be
 	"42501": refused, // no privilege
 	"28P01": refused, // wrong password
 	"28000": refused,
@@ -111,6 +112,7 @@ var meanings = map[string]Error{
 	"mysql 1045": refused, // wrong password
 	"mysql 1049": refused, // no such database
 	"mysql 1142": refused, // no privilege
+	"mysql 1690": refused, // a number that somebody has written is as high as can be
 	"mysql 1665": refused, // the binary log is one of statements, which READ COMMITTED does not go with
 	"mysql 3159": refused, // require_secure_transport
 	"mysql 1153": refused, // a statement for many names that is longer than max_allowed_packet
