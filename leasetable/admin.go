@@ -220,10 +220,11 @@ func (l *Locker) forceRelease(ctx context.Context, name string, only []ForceOpti
 				return was, nil
 			case f.conditional && state.Token != f.token && (f.token == 0 || latest(state) != f.token):
 				return Info{}, fmt.Errorf("the token is not %d any more: %w", f.token, &sqllock.HeldError{Name: name, Holder: was.Holder})
-			case len(state.Permits) > 0:
+			case state.LeaseID == nil && len(state.Permits) > 0:
 				freed, err = l.keeper.Store.ForcePermits(ctx, name, state.Token)
 			default:
 				freed, err = l.keeper.Store.Force(ctx, name, state)
+				freed = freed && len(state.Permits) == 0 // somebody has written both: next come the shares or permits
 			}
 			if err != nil {
 				return Info{}, err

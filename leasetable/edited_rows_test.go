@@ -199,6 +199,21 @@ func useEdited(t *testing.T, l *leasetable.Locker, name string, e edited) {
 	}
 }
 
+// A name has one holder or some with permits, unless somebody has edited its row.
+func TestForceReleaseFreesANameThatIsHeldInTwoWays(t *testing.T) {
+	t.Parallel()
+	onEvery(t, func(t *testing.T, db *sqltest.Database) {
+		l, other := newLocker(t, db.DB), newLocker(t, db.DB)
+		take(t, l, "x", leasetable.WithShared())
+		take(t, l, "y")
+		run(t, db, "UPDATE sqllock_lock SET lease_id = ? WHERE name = ?", leaseOf(t, db, "y"), []byte("x"))
+		if was, err := other.ForceRelease(t.Context(), "x"); err != nil || !was.Held {
+			t.Errorf("ForceRelease = %+v, %v", was, err)
+		}
+		take(t, other, "x")
+	})
+}
+
 func TestANameThatSomebodyHasInsertedCanBeShared(t *testing.T) {
 	t.Parallel()
 	onEvery(t, func(t *testing.T, db *sqltest.Database) {
